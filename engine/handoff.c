@@ -105,7 +105,7 @@ static void put_epoch_end(weir_slot *slot, weir_queue *queue)
     queue_push_locked(queue, &slot->out, pipeline->next_arrival++, pipeline->now_ns);
     item_forget(&slot->out);
     if (queue->consumer)
-        weir_handoff_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
+        weir_handoff_resume_locked(queue->consumer); /* a merge may have waited for this input */
     else
         notify_consumer(pipeline);
 }
@@ -385,7 +385,7 @@ static void finish(weir_node *node)
         if (!queue->consumer)
             notify_consumer(pipeline);
         else
-            weir_handoff_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
+            weir_handoff_resume_locked(queue->consumer); /* a merge may have waited for this input */
     }
     if (weir_merge_is_over_locked(node))
         weir_cancel_before_locked(node);

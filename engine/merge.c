@@ -1,17 +1,17 @@
 /*
- * Selects the next input. Most nodes have one. A merge has several, and takes the item that arrived first, or takes
- * turns.
+ * Selects the next input. Most nodes have one. A merge has several, and takes the item that arrived first, or
+ * selects an input and waits for it.
  *
- * Round robin goes from the last input that gave an item to the next one that has not ended. Weighted turns use
+ * Round robin goes from the last input that gave an item to the next one that has not ended. Weights use
  * smooth weighted round robin (the load-balancing method of nginx): each open input gains its weight as credit; the
  * one with the most credit is next and pays the sum of all weights. With weights 3 and 1 that gives A A B A. If the
- * next input ends without an item, its turn is undone: the previous credits are restored. An input that has reached
+ * next input ends without an item, its selection is undone: the previous credits are restored. An input that has reached
  * the end of its epoch, or of the stream, is skipped until all have.
  *
- * Random turns must not depend on when the end of an input becomes known. So all inputs take part in a draw, until a
+ * Random draws must not depend on when the end of an input becomes known. So all inputs take part in a draw, until a
  * draw selects one that has ended: it is left out from then on, and the next draw decides.
  *
- * A merge that ends with the first input does not skip: it ends when the input whose turn it is has ended.
+ * A merge that ends with the first input does not skip: it ends when the selected input has ended.
  */
 #include "merge.h"
 
@@ -113,7 +113,7 @@ static weir_queue *choose_by_order_number(const weir_node *node)
     return first;
 }
 
-/* ---- turns -------------------------------------------------------------------------------------------------- */
+/* ---- selection ---------------------------------------------------------------------------------------------- */
 
 static bool is_skipped(const weir_node *node, uint32_t input)
 {

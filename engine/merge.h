@@ -10,14 +10,14 @@ weir_queue *weir_merge_choose_locked(weir_node *node);
 /* Whether an item put into this empty input may go straight to an idle slot of the node. */
 bool weir_merge_takes_directly_locked(weir_node *node, const weir_queue *in);
 
-/* Whether the merge must end: it has WEIR_MERGE_END_FIRST, and the input whose turn it is (ARRIVAL: any input) has
-   ended. May select the next turn. */
+/* Whether the merge must end: it has WEIR_MERGE_END_FIRST, and the selected input (ARRIVAL: any input) has ended. May
+   select the next input. */
 bool weir_merge_is_over_locked(weir_node *node);
 
 /* Call this after an item of this input was taken. */
 void weir_merge_taken_locked(weir_node *node, const weir_queue *in);
 
-/* Call this at the end of an epoch: turns start again. */
+/* Call this at the end of an epoch: the selection starts again. */
 void weir_merge_new_epoch_locked(weir_node *node);
 
 #endif

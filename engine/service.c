@@ -13,7 +13,7 @@
 #include "outbox.h"
 #include "thread.h"
 #include "trace_ring.h"
-#include "watch.h"
+#include "watchdog.h"
 
 static void earlier(int64_t *due_ns, int64_t other_ns)
 {
@@ -90,7 +90,7 @@ static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
         weir_laps_take(pipeline, cut_lap);
         earlier(due_ns, weir_laps_due_ns(pipeline));
     }
-    earlier(due_ns, weir_watch_tasks(pipeline));
+    earlier(due_ns, weir_watchdog_check(pipeline));
     weir_callers_serve(pipeline, due_ns);
     return true;
 }

@@ -35,8 +35,8 @@
  * no task; those of its slots that hold items become READY once more, and the thread that picks them ends hooks and
  * releases items.
  *
- * Threads: the pools' workers (pool.c) run tasks and their hooks. The service thread (service.c) takes laps, watches
- * deadlines and stalls; the only user code it calls are release functions, when the run is over. The observer thread
+ * Threads: the pools' workers (pool.c) run tasks and their hooks. The service thread (service.c) takes laps and runs
+ * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
  * (observing.c) calls observers. Caller threads (callers.c), created on demand, call op->cancel and log stalls.
  *
  * Locks: pipeline->lock, poll_lock, outbox->lock, failure_log->lock, tracker->lock. No thread holds two of them, and no operation, hook,
@@ -255,7 +255,7 @@ struct weir_node {
     weir_slot_list gated;  /* ready, but the stage's start hooks have not ended */
     weir_slot *turn_first; /* with WEIR_ORDER_INPUT: slots in the order of their inputs; only the first puts */
     weir_slot *turn_last;
-    uint32_t due;        /* merge with turns: the next input; num_ins = not selected yet */
+    uint32_t due;        /* merge that selects: the next input; num_ins = not selected yet */
     uint32_t last_taken; /* round robin: the input of the last item; num_ins = none in this epoch */
     /* weighted merge: the credit of each input, then the credits before `due` was selected; random: the weights of
        those that have not ended; see merge.c */

@@ -39,9 +39,8 @@ static const option_row rows[] = {
     { ROW("height", record.video.height, option_count32), .argument = "PIXELS", .max = VIDEO_MAX_SIDE,
       .help = "height of the decoded frames (default 128)" },
     { ROW("max-failures", record.max_failures, record_max_failures), .argument = "N|P%",
-      .help = "stop the run after more failures than N files, or P percent of them (default: never)" },
-    { ROW("quiet", record.quiet, option_flag), .letter = 'q',
-      .help = "no progress line, no hints, no log messages except errors" },
+      .help = "stop the run when more than N files, or P percent of the files, have failed (default: never)" },
+    { ROW("quiet", record.quiet, option_flag), .letter = 'q', .help = "print errors only: no progress, no summary" },
     { ROW("verbose", record.verbose, option_flag), .letter = 'v', .help = "log the metrics of each lap" },
     { ROW("help", help, option_flag), .letter = 'h', .help = "print this and exit" },
     { ROW("version", version, option_flag), .help = "print the version and exit" },
@@ -54,7 +53,6 @@ static void print_help(const option_set *set)
     help_print_paragraphs(
         "Decodes every video below DIR, records the statistics of the pipeline and prints a summary. "
         "weir record DIR does the same with more options.");
-    puts("Options:");
     options_print(set, 1);
     putchar('\n');
     help_print_paragraphs(RECORD_SIGNALS_HELP);

@@ -42,7 +42,7 @@ typedef struct pattern {
     uint64_t source_bytes;   /* the same in bytes; 0 = no limit */
     bool shares_threads;     /* the source has no thread of its own */
     bool trains;             /* the consumer marks steps */
-    work_load second_source; /* merged with the first in turn, if it takes time */
+    work_load second_source; /* merged with the first, round robin, if it takes time */
     work_load second_branch; /* every other item goes there, if it takes time */
 } pattern;
 
@@ -406,7 +406,7 @@ static void print_help(const option_set *set)
     puts("Usage: simulate --pattern PATTERN [options]\n");
     for (size_t i = 0; i < NUM_PATTERNS; i++)
         printf("  %-12s %s\n", patterns[i].name, patterns[i].what);
-    puts("\nOptions:");
+    putchar('\n');
     options_print(set, 1);
 }
 

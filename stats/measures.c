@@ -50,23 +50,23 @@
     X(s, ave_put_time, "put", "s", 0, ratio(seconds(m->put_ns), (double)m->num_put), "put_time / num_put") \
     X(s, p50_put_time, NULL, "s", 0, quantile(m->put_times, 0.50, m->min_put_ns, m->max_put_ns), \
       "median wait for room") \
-    X(s, p90_put_time, "p90", "s", 0, quantile(m->put_times, 0.90, m->min_put_ns, m->max_put_ns), \
+    X(s, p90_put_time, "put p90", "s", 0, quantile(m->put_times, 0.90, m->min_put_ns, m->max_put_ns), \
       "90 % waited no longer for room") \
-    X(s, p99_put_time, "p99", "s", 0, quantile(m->put_times, 0.99, m->min_put_ns, m->max_put_ns), \
+    X(s, p99_put_time, "put p99", "s", 0, quantile(m->put_times, 0.99, m->min_put_ns, m->max_put_ns), \
       "99 % waited no longer for room") \
     X(s, ave_get_time, "get", "s", 0, ratio(seconds(m->get_ns), (double)m->num_items), "get_time / num_items") \
     X(s, p50_get_time, NULL, "s", 0, quantile(m->get_times, 0.50, m->min_get_ns, m->max_get_ns), \
       "median wait for an item") \
-    X(s, p90_get_time, "p90", "s", 0, quantile(m->get_times, 0.90, m->min_get_ns, m->max_get_ns), \
+    X(s, p90_get_time, "get p90", "s", 0, quantile(m->get_times, 0.90, m->min_get_ns, m->max_get_ns), \
       "90 % waited no longer for an item") \
-    X(s, p99_get_time, "p99", "s", 0, quantile(m->get_times, 0.99, m->min_get_ns, m->max_get_ns), \
+    X(s, p99_get_time, "get p99", "s", 0, quantile(m->get_times, 0.99, m->min_get_ns, m->max_get_ns), \
       "99 % waited no longer for an item") \
     X(s, occupancy_rate, "occupied", "share", 0, ratio(seconds(m->occupied_ns), seconds(ns)), \
       "share of the time in which the queue was not empty: occupied_time / elapsed") \
     X(s, ave_depth, "depth", "items", 0, level(m->depth_ns, ns), "mean number of items: depth_time / elapsed") \
-    X(s, max_depth, "max", NULL, 0, 0, NULL) \
+    X(s, max_depth, "max depth", NULL, 0, 0, NULL) \
     X(s, ave_bytes, "bytes", "bytes", 0, level(m->bytes_ns, ns), "mean number of bytes: bytes_time / elapsed") \
-    X(s, max_bytes, "max", NULL, 0, 0, NULL)
+    X(s, max_bytes, "max bytes", NULL, 0, 0, NULL)
 
 #define POOL_MEASURES(X, s) \
     X(s, busy_share, "busy", "share", 0, ratio(seconds(m->busy_ns), pool_s(m)), \

@@ -154,7 +154,7 @@ static void put_16_16(uint8_t *to, int value)
         to[i] = (uint8_t)(fixed >> (24 - 8 * i));
 }
 
-const char *clips_turn(const char *from, const char *name, clips_matrix matrix)
+const char *clips_rotate(const char *from, const char *name, clips_matrix matrix)
 {
     enum { MATRIX_BYTES = 44, MAX_BYTES = 1 << 20 }; /* counted from the name of the box */
     static uint8_t bytes[MAX_BYTES];

@@ -40,7 +40,7 @@ typedef struct clips_matrix {
 } clips_matrix;
 
 /* A copy of an MP4 file with that display matrix in its first track's header. */
-const char *clips_turn(const char *from, const char *name, clips_matrix matrix);
+const char *clips_rotate(const char *from, const char *name, clips_matrix matrix);
 
 void clips_make_folder(const char *path);
 

@@ -115,6 +115,10 @@ static void a_similar_option_is_proposed(void **state)
     assert_refused("--colour=red", "--colour: no such option; did you mean --color? (see --help)");
     assert_refused("--nothing-like-it", "--nothing-like-it: no such option (see --help)");
     assert_refused("--=3", "--: no such option (see --help)");
+    assert_refused("-count 1",
+                   "-count: no such option; did you mean --count? (see --help)"); /* one dash is missing */
+    assert_refused("-color=red", "-color: no such option; did you mean --color? (see --help)");
+    assert_refused("-x", "-x: no such option (see --help)");
 }
 
 static void wrong_values_are_told_with_what_is_wanted(void **state)

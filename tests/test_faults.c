@@ -322,7 +322,7 @@ static int by_parity(void *self, const weir_item *item)
     return (int)(item->seq % 2);
 }
 
-/* Two sources of two epochs each, merged in turns, batched, taken apart, routed and joined. */
+/* Two sources of two epochs each, merged round robin, batched, taken apart, routed and joined. */
 static void run_graph(void)
 {
     static const uint32_t weights[] = { 2, 1 };

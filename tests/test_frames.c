@@ -230,7 +230,7 @@ static void turned_pictures_stand_upright_unless_told_otherwise(void **state)
     (void)state;
     size_t upright_bytes, coded_bytes;
     const char *coded = clips_make("coded.mp4", "-f lavfi -i testsrc2=s=160x96:d=0.5:r=10 -c:v mpeg4");
-    const char *turned = clips_turn(coded, "turned.mp4", (clips_matrix){ 0, 1, -1, 0 });
+    const char *turned = clips_rotate(coded, "turned.mp4", (clips_matrix){ 0, 1, -1, 0 });
     uint8_t *upright = clips_decode_with("", turned, "scale=flags=bicubic,format=rgb24", &upright_bytes);
     uint8_t *as_coded = clips_decode(turned, "scale=flags=bicubic,format=rgb24", &coded_bytes);
     assert_memory_not_equal(upright, as_coded, coded_bytes);

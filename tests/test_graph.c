@@ -530,8 +530,8 @@ static void round_robin_takes_one_of_each_and_leaves_out_what_has_ended(void **s
     finish(pipeline, &ledger);
 }
 
-/* 0 10 20 1 11 21 2 22 3: with B at its end, the turn after A's is C's. */
-static void round_robin_loses_no_turn_when_an_input_ends(void **state)
+/* 0 10 20 1 11 21 2 22 3: with B at its end, C comes after A. */
+static void round_robin_skips_no_other_input_when_one_ends(void **state)
 {
     (void)state;
     for (uint32_t queue_items = 1; queue_items <= 8; queue_items *= 2) {
@@ -589,7 +589,7 @@ static void a_random_merge_depends_on_its_seed_alone(void **state)
     assert_memory_not_equal(first, other, sizeof first);
 }
 
-static void random_turns_follow_the_weights(void **state)
+static void random_draws_follow_the_weights(void **state)
 {
     (void)state;
     test_ledger ledger = LEDGER;
@@ -784,7 +784,7 @@ static void items_are_numbered_by_source_and_epoch(void **state)
     finish(pipeline, &ledger);
 }
 
-static void weights_share_the_turns(void **state)
+static void weights_set_the_shares_of_the_inputs(void **state)
 {
     (void)state;
     test_ledger ledger = LEDGER;
@@ -807,7 +807,7 @@ static void weights_share_the_turns(void **state)
     finish(pipeline, &ledger);
 }
 
-static void turns_pass_by_an_input_that_has_come_to_the_end_of_its_epoch(void **state)
+static void an_input_at_the_end_of_its_epoch_is_skipped(void **state)
 {
     (void)state;
     test_ledger ledger = LEDGER;
@@ -1226,17 +1226,17 @@ int main(void)
         TEST(a_failure_in_one_branch_ends_the_pipeline_and_not_the_other_items),
         TEST(mistakes_in_the_graph_are_told_by_name),
         TEST(round_robin_takes_one_of_each_and_leaves_out_what_has_ended),
-        TEST(round_robin_loses_no_turn_when_an_input_ends),
+        TEST(round_robin_skips_no_other_input_when_one_ends),
         TEST(a_random_merge_depends_on_its_seed_alone),
-        TEST(random_turns_follow_the_weights),
+        TEST(random_draws_follow_the_weights),
         TEST(a_merge_may_end_with_its_first_input),
         TEST(sources_that_do_not_end_are_ended_by_the_first),
         TEST(a_merge_may_end_while_results_are_put_in_a_row),
         TEST(a_merge_may_end_with_a_piece_whose_task_makes_more),
         TEST(only_sources_without_epochs_end_with_the_first),
         TEST(items_are_numbered_by_source_and_epoch),
-        TEST(weights_share_the_turns),
-        TEST(turns_pass_by_an_input_that_has_come_to_the_end_of_its_epoch),
+        TEST(weights_set_the_shares_of_the_inputs),
+        TEST(an_input_at_the_end_of_its_epoch_is_skipped),
         TEST(a_failure_in_one_line_ends_the_sources_of_the_others),
         TEST(by_arrival_nothing_waits_for_a_source_that_is_slow),
         TEST(weights_that_do_not_fit_are_refused),

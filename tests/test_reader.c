@@ -298,7 +298,7 @@ static int make_samples(void **state)
         snprintf(arguments, sizeof arguments, "-ss 0.55 -i '%s' -c copy", clips_path(copies[i].arguments));
         add_sample(clips_make(copies[i].name, arguments), copies[i].way);
     }
-    add_sample(clips_turn(clips_path("b_frames.mp4"), "rotated.mp4", (clips_matrix){ 0, 1, -1, 0 }),
+    add_sample(clips_rotate(clips_path("b_frames.mp4"), "rotated.mp4", (clips_matrix){ 0, 1, -1, 0 }),
                WEIR_READER_INDEXED);
     num_made = num_samples;
     add_real_samples();

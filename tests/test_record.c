@@ -102,7 +102,7 @@ static void expect_files(const char *line, int num_files)
     int found = (int)query("SELECT sum(num_tasks - num_failures) FROM task_stats WHERE name LIKE '%:decode%'");
     if (found != num_files)
         fail_msg("%s: %d files, not %d", line, found, num_files);
-    if (num_files > 0 && !strstr(program.out, "\nLimit: ")) /* even if it is not known */
+    if (num_files > 0 && !strstr(line, "--quiet") && !strstr(program.out, "\nLimit: ")) /* even if not known */
         fail_msg("%s: no limit: %s", line, program.out);
     program_free(&program);
 }
@@ -232,7 +232,7 @@ static void a_run_in_which_every_file_fails_has_failed(void **state)
     assert_null(strstr(program.err, " explain "));
     assert_non_null(strstr(program.err, "weir record: nothing could be decoded (2 failed)\n"));
     program_free(&program);
-    expect_files("--quiet @broken @videos", 2); /* a part of them may fail */
+    expect_files("@broken @videos", 2); /* a part of them may fail */
 }
 
 static void the_default_size_gives_way_to_resize_none(void **state)
@@ -266,7 +266,7 @@ static void a_listing_that_is_not_complete_fails_the_run(void **state)
     getrlimit(RLIMIT_NOFILE, &before);
     few = (struct rlimit){ DESCRIPTORS, before.rlim_max };
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    record(&program, "--quiet @deep");
+    record(&program, "@deep");
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(program.status, 1);
     assert_non_null(strstr(program.err, "1 folder could not be read"));
@@ -317,6 +317,11 @@ static void the_end_names_the_next_commands(void **state)
     assert_non_null(strstr(program.out, "Failures: 1\n"));
     program_free(&program);
     record(&program, "@videos --quiet");
+    assert_string_equal(program.out, "");
+    assert_ptr_equal(strstr(program.err, "weir record: 1 of 3 files failed; weir failures "), program.err);
+    program_free(&program);
+    record(&program, "@videos --quiet --glob [ab].mp4");
+    assert_string_equal(program.out, "");
     assert_string_equal(program.err, "");
     program_free(&program);
     record(&program, "@videos --max-failures 0");
@@ -365,8 +370,7 @@ static void names_of_failed_files_are_not_broken_on_a_terminal(void **state)
     clips_make_folder(clips_path("spaces"));
     clips_write_text(clips_path("spaces/a  name with   spaces that is much longer than a line of forty columns.mp4"),
                      "");
-    snprintf(command, sizeof command,
-             "COLUMNS=40 script -qec \"'%s' record --quiet '%s' '%s' --db-path '%s'\" /dev/null",
+    snprintf(command, sizeof command, "COLUMNS=40 script -qec \"'%s' record '%s' '%s' --db-path '%s'\" /dev/null",
              program_path("WEIR_TOOL"), clips_path("videos"), clips_path("spaces"), db_path);
     run_command(&program, command);
     if (!strstr(program.out, "/a  name with   spaces that is much longer than a line of forty columns.mp4"))
@@ -471,10 +475,22 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "@videos --db-path /proc/no/such.db", "--db-path: " },
         { "@videos --openmetrics /proc/no/weir.prom", "--openmetrics: " },
         { "@videos --tensorboard /proc/no/log", "--tensorboard: " },
+        { "@videos --trace /dev/full", "/dev/full: not a regular file" },
+        { "@videos --trace @videos", "Is a directory" },
+        { "@videos -width 9", "-width: no such option; did you mean --width?" },
     };
     clips_write_text(clips_path("stdin.txt"), "\n\n");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         expect_refusal(wrong[i][0], wrong[i][1]);
+
+    struct program program;
+    char command[1024];
+    snprintf(command, sizeof command, "'%s' record ''", program_path("WEIR_TOOL"));
+    run_command(&program, command);
+    assert_int_equal(program.status, 2);
+    assert_ptr_equal(strstr(program.err, "weir record: an argument is empty (\"\"); usage: weir record DIR"),
+                     program.err);
+    program_free(&program);
 }
 
 int main(void)

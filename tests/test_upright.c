@@ -92,25 +92,25 @@ static uint32_t assert_as_ffmpeg(const char *path, const weir_video_config *conf
 
 /* ---- rotation ----------------------------------------------------------------------------------------------- */
 
-typedef struct turn {
+typedef struct rotation {
     const char *name;
     clips_matrix matrix;
-} turn;
+} rotation;
 
-static const turn turns[] = {
+static const rotation rotations[] = {
     { "clockwise", { 0, 1, -1, 0 } },    { "half", { -1, 0, 0, -1 } },       { "anticlockwise", { 0, -1, 1, 0 } },
     { "mirrored", { -1, 0, 0, 1 } },     { "upside_down", { 1, 0, 0, -1 } }, { "transposed", { 0, 1, 1, 0 } },
     { "transversed", { 0, -1, -1, 0 } },
 };
 
-enum { NUM_TURNS = sizeof turns / sizeof turns[0] };
+enum { NUM_ROTATIONS = sizeof rotations / sizeof rotations[0] };
 
 static void assert_turned(const char *from, const char *kind, const weir_video_config *config, const char *filter)
 {
-    for (size_t i = 0; i < NUM_TURNS; i++) {
+    for (size_t i = 0; i < NUM_ROTATIONS; i++) {
         char name[64];
-        snprintf(name, sizeof name, "%s_%s.mp4", kind, turns[i].name);
-        assert_as_ffmpeg(clips_turn(from, name, turns[i].matrix), config, "", filter);
+        snprintf(name, sizeof name, "%s_%s.mp4", kind, rotations[i].name);
+        assert_as_ffmpeg(clips_rotate(from, name, rotations[i].matrix), config, "", filter);
     }
 }
 
@@ -157,7 +157,7 @@ static void formats_that_cannot_be_turned_are_converted(void **state)
     const char *path =
         clips_make("h264_422.mp4", "-f lavfi -i testsrc2=s=320x240:d=0.2 -c:v libx264 -preset veryfast "
                                    "-pix_fmt yuv422p");
-    path = clips_turn(path, "h264_422_turned.mp4", turns[0].matrix);
+    path = clips_rotate(path, "h264_422_turned.mp4", rotations[0].matrix);
     weir_frames *frames = decode(path, &(weir_video_config){ 0 });
     assert_int_equal(frames->width, 240);
     assert_int_equal(frames->height, 320);
@@ -167,7 +167,7 @@ static void formats_that_cannot_be_turned_are_converted(void **state)
 static void without_a_size_turned_pictures_have_their_own(void **state)
 {
     (void)state;
-    const char *path = clips_turn(make_h264(), "own_size.mp4", turns[0].matrix);
+    const char *path = clips_rotate(make_h264(), "own_size.mp4", rotations[0].matrix);
     weir_video_config config = { .pixel = WEIR_PIXEL_YUV420P };
     weir_frames *frames = decode(path, &config);
     assert_int_equal(frames->width, 256);
@@ -268,7 +268,7 @@ static void turned_pictures_are_filtered_upright(void **state)
     (void)state;
     if (!has_filters())
         skip();
-    const char *path = clips_turn(make_h264(), "filtered.mp4", turns[0].matrix);
+    const char *path = clips_rotate(make_h264(), "filtered.mp4", rotations[0].matrix);
     assert_as_ffmpeg(path, &(weir_video_config){ .pixel = WEIR_PIXEL_YUV420P, .filter = "crop=256:200:0:0" }, "",
                      "crop=256:200:0:0");
 }
@@ -334,7 +334,7 @@ static void chosen_frames_are_turned_like_all(void **state)
 {
     (void)state;
     enum { COUNT = 6 };
-    const char *path = clips_turn(make_long(), "long_turned.mp4", turns[0].matrix);
+    const char *path = clips_rotate(make_long(), "long_turned.mp4", rotations[0].matrix);
     weir_video_config config = chosen((weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = COUNT }, NULL);
     weir_video_config everything = chosen((weir_sampling){ 0 }, NULL);
     weir_frames *frames = decode(path, &config);
@@ -446,7 +446,7 @@ static void pieces_are_turned_and_filtered_like_the_whole(void **state)
 {
     (void)state;
     static const char *const filters[] = { "hflip", "fps=12", "tmix=frames=5", "reverse", "loop=loop=1:size=10" };
-    const char *path = clips_turn(make_long(), "long_pieces.mp4", turns[2].matrix);
+    const char *path = clips_rotate(make_long(), "long_pieces.mp4", rotations[2].matrix);
     weir_sampling rate = { .what = WEIR_SAMPLE_RATE, .rate_num = 70 };
     assert_pieces(path, chosen((weir_sampling){ 0 }, NULL), 7);
     assert_pieces(path, chosen(rate, NULL), 8); /* frames that are repeated in the next piece, too */

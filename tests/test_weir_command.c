@@ -456,6 +456,23 @@ static void failures_are_grouped_by_reason_and_folder(void **state)
     assert_true(assert_is_csv() >= 51);
 }
 
+/* A run without failures is no reason for a script to stop. */
+static void that_nothing_failed_is_an_answer(void **state)
+{
+    (void)state;
+    execute(in_folder("job.db"), "DELETE FROM task_failures");
+    expect("weir failures job.db", DONE);
+    assert_string_equal(out, "No failures.\n");
+    assert_string_equal(err, "");
+    expect("weir failures job.db --list --run 1", DONE);
+    assert_string_equal(out, "");
+    expect("weir failures job.db --json", DONE);
+    assert_json("$.failures", "0");
+    expect("weir failures job.db --name decode", NOTHING);
+    assert_has(err, "no failures match the filters");
+    expect("weir failures job.db --run 7", NOTHING);
+}
+
 static void failed_labels_are_listed_for_scripts(void **state)
 {
     (void)state;
@@ -551,7 +568,7 @@ static void explain_says_what_limits_and_what_would_help(void **state)
     expect("weir explain job.db", DONE);
     assert_has(out, "Limit: The slots of 0:1:decode[10]: all of them are busy nearly all the time.\n");
     assert_has(out, "Confidence: ");
-    assert_has(out, "Evidence:\n  * 0:1:decode[10]: 10.0 slots, 60 % of their time busy");
+    assert_has(out, "Evidence:\n  * 0:1:decode[10] (10 slots): busy for 60 % of the time");
     expect("weir explain job.db --json", DONE);
     assert_is_json();
     assert_json("$.kind", "slots");
@@ -612,6 +629,27 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     assert_true(assert_is_csv() > 10);
 }
 
+/* In A decode is busy all the time; in B its tasks are short, and it waits for the consumer. */
+static void compare_says_why_the_limit_has_moved(void **state)
+{
+    (void)state;
+    for (int side = 0; side < 2; side++) {
+        const char *path = in_folder(side ? "b.db" : "a.db");
+        weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
+        for (int i = 0; i < 8; i++)
+            record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = 100 });
+        recording_end(writer, 1080);
+        execute(path, side ? "UPDATE task_stats SET busy_time = 10, wait_thread_time = 0, wait_in_time = 0, "
+                             "wait_out_time = 90; UPDATE queue_stats SET occupancy_rate = 1, occupied_time = elapsed"
+                           : "UPDATE task_stats SET busy_time = 100, wait_thread_time = 0, wait_in_time = 0, "
+                             "wait_out_time = 0");
+    }
+    expect("weir compare a.db b.db", DONE);
+    assert_has(out, "Limit of B: The consumer");
+    assert_has(out, "The limit has moved: 0:1:decode can deliver 900% more in B than in A.\n"
+                    "The largest change at 0:1:decode is the time per task: 100 ms instead of 1.00 s");
+}
+
 /* Ten slots on a few threads are busy for much of their time, and yet it is not slots that are missing. */
 static void compare_tells_too_few_threads_from_a_slow_stage(void **state)
 {
@@ -623,7 +661,7 @@ static void compare_tells_too_few_threads_from_a_slow_stage(void **state)
     execute(in_folder("a.db"), "UPDATE task_stats SET busy_time = 0.51 * 10 * elapsed, "
                                "wait_thread_time = 0.49 * 10 * elapsed, wait_in_time = 0, wait_out_time = 0");
     expect("weir compare a.db a.db", DONE);
-    assert_has(out, "Limit of A: The threads: slots of 0:1:decode[10] have work but wait for a thread to run it.");
+    assert_has(out, "Limit of A: The threads: 0:1:decode[10] keeps them busy, and slots with work wait for one.");
     assert_has(out, "The limit is the same.");
     assert_lacks(out, "-0.0%");
 }
@@ -879,6 +917,8 @@ static void watch_tells_a_killed_run_from_one_that_goes_on(void **state)
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     expect("weir watch a.db --once", DONE);
     assert_has(out, "running for ");
+    expect("weir query a.db", NOTHING);
+    assert_has(err, "no such records in this run");
     /* a process that has ended */
     expect("sh -c 'echo $$'", DONE);
     char sql[100];
@@ -1227,6 +1267,9 @@ static void wrong_options_are_refused_with_their_name(void **state)
         { "", "Usage: weir" },
         { "sumary job.db", "sumary: no such subcommand" },
         { "--nothing", "--nothing: no such option" },
+        { "--verison", "did you mean --version?" },
+        { "summary job.db -run 1", "-run: no such option; did you mean --run?" },
+        { "summary ''", "an argument is empty (\"\"); usage: weir summary DB" },
         { "help sumary", "sumary: no such subcommand" },
         { "summary", "usage: weir summary DB" },
         { "summary job.db other.db", "other.db: one argument too many" },
@@ -1445,6 +1488,10 @@ static void help_man_page_and_completion_agree(void **state)
         }
     }
     assert_true(num_subcommands >= 7 && num_options > 70);
+    expect("weir record --help", DONE);
+    assert_has(out, "\nOptions:\n  -h, --help ");
+    assert_has(out, "\n\nPipeline:\n  --concurrency N ");
+    assert_has(out, "\n\nWhich frames:\n  --at TIMES ");
     free(manual);
     free(completion);
     free(names);
@@ -1542,6 +1589,8 @@ static void databases_of_spdl_are_read_and_said_to_lack_something(void **state)
     expect("weir compare spdl.db spdl.db", DONE);
     assert_has(err, "recorded by SPDL");
     expect("weir slowest spdl.db || true", DONE);
+    expect("weir failures spdl.db", NOTHING); /* it does not store them: that is not none */
+    assert_has(err, "recorded by SPDL");
     expect("weir check spdl.db", REFUSED);
     assert_has(err, "recorded by SPDL");
     expect("weir check spdl.db --migrate", REFUSED);
@@ -1675,11 +1724,13 @@ int main(void)
         TEST(query_lists_what_there_is),
         TEST(query_refuses_what_does_not_go_together),
         TEST(failures_are_grouped_by_reason_and_folder),
+        TEST(that_nothing_failed_is_an_answer),
         TEST(failed_labels_are_listed_for_scripts),
         TEST(slowest_knows_items_failures_and_laps),
         TEST(slowest_sorts_items_by_where_their_time_went),
         TEST(explain_says_what_limits_and_what_would_help),
         TEST(compare_finds_the_difference_and_how_sure_it_is),
+        TEST(compare_says_why_the_limit_has_moved),
         TEST(compare_tells_too_few_threads_from_a_slow_stage),
         TEST(compare_knows_stages_that_have_moved),
         TEST(compare_takes_times_after_the_start_of_each_run),

@@ -78,6 +78,7 @@ static void a_folder_becomes_an_index_that_answers(void **state)
 {
     (void)state;
     assert_done(RUN("clips/"), "", "clips.weir: 3 files: 3 read, 0 unchanged, 1 broken");
+    assert_done(RUN("clips", "-o", "other.weir"), "", "weir index other.weir --list broken says why\n");
     assert_done(RUN("clips"), "", "3 files: 0 read, 3 unchanged");
     assert_done(RUN("clips.weir"), "complete\n    3       1        0        2      40", "");
     assert_done(RUN("clips.weir", "--list", "classes", "--csv"), "walk,2,1,20,2", "");
@@ -114,7 +115,7 @@ static void members_of_archives_are_indexed(void **state)
     assert_done(RUN("shards", "--tar"), "", "shards.weir: 3 files: 3 read, 0 unchanged, 1 broken");
     assert_done(RUN("shards", "--tar"), "", "3 files: 0 read, 3 unchanged");
     assert_done(RUN("shards.weir", "--list", "clips", "--csv"), "\n0,one.tar!run/a.mp4,run,", "");
-    assert_done(RUN("shards/one.tar", "--tar", "--glob", "b.*", "-o", "one.weir"), "", "one.weir: 1 files: 1 read");
+    assert_done(RUN("shards/one.tar", "--tar", "--glob", "b.*", "-o", "one.weir"), "", "one.weir: 1 file: 1 read");
     assert_done(RUN("one.weir", "--list", "clips", "--csv"), "\n0,shards/one.tar!walk/b.mp4,walk,", "");
     assert_refused(RUN("clips", "--tar", "-o", "none.weir"), 2,
                    "no file in clips, or in its subfolders, matches *.tar");

@@ -68,7 +68,7 @@ bench_parsed bench_parse(int argc, char **argv, const option_set *sets, size_t n
     int num_words = options_parse(all, num_sets, argc, argv, problem);
     *json_path = common.json_path;
     if (num_words >= 0 && common.help) {
-        printf("Usage: weir-bench %s\n\nOptions:\n", usage);
+        printf("Usage: weir-bench %s\n\n", usage);
         options_print(all, num_sets);
         return BENCH_HELP_SHOWN;
     }

@@ -11,7 +11,7 @@ extern "C" {
 
 typedef enum engine_shape {
     ENGINE_LINE = 0, /* one stage after the other */
-    ENGINE_ROUTE,    /* ENGINE_BRANCHES branches of num_stages stages each; items go to the branches in turn */
+    ENGINE_ROUTE,    /* ENGINE_BRANCHES branches of num_stages stages each; items go to the branches round robin */
     ENGINE_PENDING,  /* the operations return WEIR_PENDING, another thread completes them */
 } engine_shape;
 

@@ -178,7 +178,7 @@ static int hand_on_later(void *worker, weir_item *in, weir_item *out, weir_task 
     return WEIR_PENDING;
 }
 
-static int in_turn(void *self, const weir_item *item)
+static int round_robin(void *self, const weir_item *item)
 {
     (void)self;
     return (int)(item->seq % ENGINE_BRANCHES);
@@ -220,7 +220,8 @@ static void add_stages(weir_builder *builder, const weir_run *run)
 static void add_route(weir_builder *builder, const weir_run *run)
 {
     weir_stage_options options = { .queue_items = run->job->queue_items };
-    weir_builder_route(builder, &(weir_route_config){ .pick = in_turn, .num_branches = ENGINE_BRANCHES }, &options);
+    weir_builder_route(builder, &(weir_route_config){ .pick = round_robin, .num_branches = ENGINE_BRANCHES },
+                       &options);
     for (int i = 0; i < ENGINE_BRANCHES; i++) {
         weir_builder_branch(builder);
         add_stages(builder, run);

@@ -49,8 +49,8 @@ typedef struct weir_dataset_build_options {
     const char *root;         /* a folder; paths are kept relative to it (NULL = paths) */
     const char *glob;         /* a pattern for the file names below root (NULL = "*.mp4") */
     const char *const *paths; /* files or URLs (NULL = root) */
-    const char *const
-        *labels; /* of each path; an element may be NULL (NULL = as for root: the folder that a file is in) */
+    /* of each path; an element may be NULL (NULL = as for root: the folder that a file is in) */
+    const char *const *labels;
     size_t num_paths;
     weir_probe_check check; /* how much is decoded to find broken files (default: nothing) */
     bool no_packets;        /* a smaller index, but clips must be read to select frames; see weir_probe_config */
@@ -90,11 +90,11 @@ typedef struct weir_dataset weir_dataset;
 
 /* Setting this struct to all-zero is equivalent to defaults. Borrowed during the call. */
 typedef struct weir_dataset_options {
-    const char *
-        where; /* an SQL condition on the columns of `clip`; the matching clips are renumbered from 0; 8 bytes per clip:
-                          "duration > 2 AND label <> 'sneezing'" (NULL = all) */
-    const char *const
-        *classes; /* only these labels; class i is the i-th of them (NULL = all labels, in byte order) */
+    /* an SQL condition on the columns of `clip`; the matching clips are renumbered from 0; 8 bytes per clip: "duration
+       > 2 AND label <> 'sneezing'" (NULL = all) */
+    const char *where;
+    /* only these labels; class i is the i-th of them (NULL = all labels, in byte order) */
+    const char *const *classes;
     size_t num_classes;
     const char *root;     /* the folder of the clips (NULL = where it was when the index was built) */
     bool ignore_mtime;    /* for a copy without modification times: compare only sizes to detect changed files */

@@ -14,8 +14,8 @@
  *
  * An item of a source is done when all its results have been delivered (or acknowledged, with WEIR_CHECKPOINTS_DONE),
  * skipped, or have failed. Failed items count as done, because the run has reported them; items that were dropped by a
- * stop or by the failure of the pipeline do not. If only some results of an item
- * (WEIR_MORE) are done, the item is processed again and these results are left out.
+ * stop or by the failure of the pipeline do not. If only some results of an item (WEIR_MORE) are done, the item is
+ * processed again and these results are left out.
  *
  * The resumed pipeline must have the same sources and the same operations, and operations must make the same results
  * from the same input; order, concurrency, queues and threads may differ. Sources run again from their start and their

@@ -89,7 +89,7 @@ extern "C" {
     X(num_voluntary, "num_voluntary_switches", SUM, "switches", "times a thread blocked") \
     X(num_involuntary, "num_involuntary_switches", SUM, "switches", "times a thread was preempted") \
     X(num_minor_faults, "num_minor_faults", SUM, "faults", "page faults without a read") \
-    X(num_major_faults, "num_major_faults", SUM, "faults", "page faults that had to read")
+    X(num_major_faults, "num_major_faults", SUM, "faults", "page faults that read from storage")
 
 /*
  * The whole process, and the threads of this pipeline's pools together. Every lap of every pipeline of a process has
@@ -106,7 +106,7 @@ extern "C" {
     X(num_voluntary, "num_voluntary_switches", SUM, "switches", "times a thread blocked") \
     X(num_involuntary, "num_involuntary_switches", SUM, "switches", "times a thread was preempted") \
     X(num_minor_faults, "num_minor_faults", SUM, "faults", "page faults without a read") \
-    X(num_major_faults, "num_major_faults", SUM, "faults", "page faults that had to read") \
+    X(num_major_faults, "num_major_faults", SUM, "faults", "page faults that read from storage") \
     X(read_bytes, "read_bytes", SUM, "bytes", "bytes read from storage") \
     X(written_bytes, "written_bytes", SUM, "bytes", "bytes written to storage") \
     X(resident_bytes, "resident_bytes", MAX, "bytes", "memory in use at the end of the lap") \

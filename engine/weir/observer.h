@@ -75,13 +75,13 @@ typedef struct weir_lap_position {
    lap ends with the run. */
 typedef struct weir_lap {
     uint64_t number; /* from 0 */
-    int64_t
-        end_unix_ns; /* the end of the lap before, or the run's start, plus elapsed_ns, unless the clock was set or has
-                             drifted by more than a millisecond */
+    /* the end of the lap before, or the run's start, plus elapsed_ns, unless the clock was set or has drifted by more
+       than a millisecond */
+    int64_t end_unix_ns;
     int64_t elapsed_ns; /* its length */
-    int64_t
-        suspended_ns; /* time in which the whole process did not run: stopped by a signal (part of elapsed_ns), or the
-                             machine asleep (not part of it). Spans that were open look that much too long */
+    /* time in which the whole process did not run: stopped by a signal (part of elapsed_ns), or the machine asleep (not
+       part of it). Times of open spans contain it */
+    int64_t suspended_ns;
     /* number of laps joined into this one because observers were too slow; 1 = an ordinary lap */
     uint32_t num_joined;
     weir_lap_position position;

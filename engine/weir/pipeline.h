@@ -64,22 +64,23 @@ typedef enum weir_order {
     WEIR_ORDER_INPUT,          /* in the order of their inputs; at most one result per slot is held back */
 } weir_order;
 
-/* Which input a merge takes the next item from. */
+/* Which input a merge takes the next item from. Except by arrival, it selects an input and waits for its next item;
+   inputs that have ended are skipped. */
 typedef enum weir_merge_order {
-    WEIR_MERGE_ARRIVAL = 0, /* the item that arrived first */
-    WEIR_MERGE_ROUND_ROBIN, /* one item from each input in turn, waiting if necessary; skips inputs that have ended */
-    WEIR_MERGE_WEIGHTED,    /* like round robin, but each input gets a share of the turns by its weight */
-    /* each turn is drawn by the weights, from (seed, epoch, turn) alone: the same in every run. A resumed pipeline draws
-       anew */
+    WEIR_MERGE_ARRIVAL = 0, /* the input whose item arrived first */
+    WEIR_MERGE_ROUND_ROBIN, /* one item from each input, one after the other */
+    WEIR_MERGE_WEIGHTED,    /* like round robin, but weights set how many items each input gives */
+    /* at random, by the weights. A draw depends on seed, epoch and its number only: every run draws the same. A resumed
+       pipeline starts a new sequence of draws */
     WEIR_MERGE_RANDOM,
 } weir_merge_order;
 
 /* When a merge has ended. */
 typedef enum weir_merge_end {
     WEIR_MERGE_END_LAST = 0, /* with the last input */
-    /* With the first input. With turns, the end of an input is noticed when its turn comes. The other sources and
-       their stages are then asked to stop, and their items are dropped: a checkpoint has them as not done. Only for
-       sources without epochs */
+    /* With the first input. Except by arrival, the end of an input is noticed when it is selected. Then the other
+       sources and their stages are asked to stop, and their items are dropped: a checkpoint has them as not done. Only
+       for sources without epochs */
     WEIR_MERGE_END_FIRST,
 } weir_merge_end;
 
@@ -177,8 +178,7 @@ typedef struct weir_pipeline_options {
  */
 WEIR_API weir_builder *weir_builder_new(void);
 
-/* -- called by the inline functions below; bindings for other languages call them with the sizes of their structs
-   -- */
+/* -- called by the inline functions below; bindings for other languages pass the sizes of their structs -- */
 WEIR_API void weir_builder_source_sized(weir_builder *builder, const weir_op *op, const void *config,
                                         const weir_stage_options *options, size_t options_size);
 WEIR_API void weir_builder_pipe_sized(weir_builder *builder, const weir_op *op, const void *config,
@@ -273,16 +273,13 @@ WEIR_API void weir_builder_free(weir_builder *builder);
  * Gets the next result in *item. The caller owns it and releases it with weir_item_release().
  *   WEIR_OK        *item is set
  *   WEIR_EPOCH     no item: an epoch has ended. All its items have been delivered, and none of the next epoch. With
- *                  several
- *                  calling threads, one of them gets it; the others may still be processing items of that epoch, or
- *                  get
- *                  items of the next one soon
+ *                  several calling threads, one of them gets it; the others may still be processing items of that
+ *                  epoch, and may get items of the next one soon
  *   WEIR_EOF       all items have been delivered; every later call returns the same
  *   WEIR_ETIMEDOUT no item within timeout_ns (0 = do not wait; WEIR_FOREVER = wait without limit)
  *   WEIR_EINVAL    timeout_ns is negative and not WEIR_FOREVER, or a pointer is NULL
  *   WEIR_EFAILED   the pipeline failed, and all items downstream of the failure were delivered; every later call
- *                  returns the
- *                  same
+ *                  returns the same
  *   WEIR_ESTOPPED  weir_pipeline_stop() was called; every later call returns the same
  * Any thread; several may wait at the same time.
  */

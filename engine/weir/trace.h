@@ -36,8 +36,8 @@ typedef enum weir_trace_kind {
     WEIR_TRACE_OFF = 2,   /* recording ends, and everything that is open ends with it */
     WEIR_TRACE_STATE = 3, /* a slot enters detail (weir_trace_state). value: when its previous state began, if that is
                              later than the record that said so (see WEIR_TRACE_RUNNING), else 0 */
-    WEIR_TRACE_TASK =
-        4, /* a task made a result (WEIR_MORE) or ended. detail: its status; value: bytes of its result */
+    /* a task made a result (WEIR_MORE) or ended. detail: its status; value: bytes of its result */
+    WEIR_TRACE_TASK = 4,
     WEIR_TRACE_PUT = 5,      /* an item was put into queue `node`. number: its items, value: its bytes, from now on */
     WEIR_TRACE_GET = 6,      /* an item was taken from queue `node`; number and value as above. detail: 1 = dropped */
     WEIR_TRACE_PASS = 7,     /* an item passed queue `node` immediately: the consumer was waiting */

@@ -13,17 +13,17 @@
 
 enum { TILE = 32 };
 
-weir_turn weir_turn_of(const int32_t *matrix)
+weir_rotation weir_rotation_of(const int32_t *matrix)
 {
     double angle = -round(av_display_rotation_get(matrix)); /* clockwise; NaN = not a rotation matrix */
     angle -= 360 * floor(angle / 360 + 0.9 / 360);
     if (fabs(angle - 90) < 1)
-        return (weir_turn){ .transposed = true, .mirrored_y = matrix[3] <= 0 };
+        return (weir_rotation){ .transposed = true, .mirrored_y = matrix[3] <= 0 };
     if (fabs(angle - 180) < 1)
-        return (weir_turn){ .mirrored_x = matrix[0] < 0, .mirrored_y = matrix[4] < 0 };
+        return (weir_rotation){ .mirrored_x = matrix[0] < 0, .mirrored_y = matrix[4] < 0 };
     if (fabs(angle - 270) < 1)
-        return (weir_turn){ .transposed = true, .mirrored_x = true, .mirrored_y = matrix[3] < 0 };
-    return (weir_turn){ .mirrored_y = fabs(angle) < 1 && matrix[4] < 0 };
+        return (weir_rotation){ .transposed = true, .mirrored_x = true, .mirrored_y = matrix[3] < 0 };
+    return (weir_rotation){ .mirrored_y = fabs(angle) < 1 && matrix[4] < 0 };
 }
 
 /* The picture's matrix, or else the stream's; NULL = none. */
@@ -55,18 +55,19 @@ typedef struct walk {
     size_t sample_bytes;
 } walk;
 
-static walk walk_of(const uint8_t *data, ptrdiff_t stride, size_t sample_bytes, int width, int height, weir_turn turn)
+static walk walk_of(const uint8_t *data, ptrdiff_t stride, size_t sample_bytes, int width, int height,
+                    weir_rotation rotation)
 {
-    ptrdiff_t column = turn.mirrored_x ? -(ptrdiff_t)sample_bytes : (ptrdiff_t)sample_bytes;
-    ptrdiff_t row = turn.mirrored_y ? -stride : stride;
-    if (turn.mirrored_x)
+    ptrdiff_t column = rotation.mirrored_x ? -(ptrdiff_t)sample_bytes : (ptrdiff_t)sample_bytes;
+    ptrdiff_t row = rotation.mirrored_y ? -stride : stride;
+    if (rotation.mirrored_x)
         data += (ptrdiff_t)(width - 1) * (ptrdiff_t)sample_bytes;
-    if (turn.mirrored_y)
+    if (rotation.mirrored_y)
         data += (ptrdiff_t)(height - 1) * stride;
     return (walk){
         .start = data,
-        .step_x = turn.transposed ? row : column,
-        .step_y = turn.transposed ? column : row,
+        .step_x = rotation.transposed ? row : column,
+        .step_y = rotation.transposed ? column : row,
         .sample_bytes = sample_bytes,
     };
 }
@@ -87,7 +88,7 @@ static void move_run(uint8_t *to, const uint8_t *from, const walk *w, int num_sa
 }
 
 /* width and height are those of the rotated plane. */
-static void turn_plane(uint8_t *to, ptrdiff_t to_stride, const walk *w, int width, int height)
+static void rotate_plane(uint8_t *to, ptrdiff_t to_stride, const walk *w, int width, int height)
 {
     for (int top = 0; top < height; top += TILE) {
         for (int left = 0; left < width; left += TILE) {
@@ -104,7 +105,7 @@ static int shift_of(int shift, int plane)
     return plane == 1 || plane == 2 ? shift : 0;
 }
 
-static void turn_planes(AVFrame *out, const AVFrame *in, weir_turn turn)
+static void rotate_planes(AVFrame *out, const AVFrame *in, weir_rotation rotation)
 {
     const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(in->format);
     bool is_rgb = descriptor->flags & AV_PIX_FMT_FLAG_RGB;
@@ -113,22 +114,22 @@ static void turn_planes(AVFrame *out, const AVFrame *in, weir_turn turn)
         int shift_x = is_rgb ? 0 : shift_of(descriptor->log2_chroma_w, plane);
         int shift_y = is_rgb ? 0 : shift_of(descriptor->log2_chroma_h, plane);
         walk w = walk_of(in->data[plane], in->linesize[plane], (size_t)descriptor->comp[i].step,
-                         AV_CEIL_RSHIFT(in->width, shift_x), AV_CEIL_RSHIFT(in->height, shift_y), turn);
-        turn_plane(out->data[plane], out->linesize[plane], &w, AV_CEIL_RSHIFT(out->width, shift_x),
-                   AV_CEIL_RSHIFT(out->height, shift_y));
+                         AV_CEIL_RSHIFT(in->width, shift_x), AV_CEIL_RSHIFT(in->height, shift_y), rotation);
+        rotate_plane(out->data[plane], out->linesize[plane], &w, AV_CEIL_RSHIFT(out->width, shift_x),
+                     AV_CEIL_RSHIFT(out->height, shift_y));
     }
 }
 
 /* ---- formats ------------------------------------------------------------------------------------------------ */
 
 /* Whole samples, and the same chroma subsampling in both directions. */
-static bool can_be_turned(int format)
+static bool can_be_rotated(int format)
 {
     const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
     return weir_format_is_plain(format) && descriptor->log2_chroma_w == descriptor->log2_chroma_h;
 }
 
-static int turnable_format(int format)
+static int rotatable_format(int format)
 {
     const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
     if (!weir_format_is_yuv(format))
@@ -161,7 +162,7 @@ static int make_frame(AVFrame **frame, const AVFrame *like, int format, int widt
 /* The picture in a format that can be rotated, with the same colours and range. */
 static int convert(weir_rotator *rotator, const AVFrame *in, weir_error *error)
 {
-    int format = turnable_format(in->format);
+    int format = rotatable_format(in->format);
     int rc = make_frame(&rotator->converted, in, format, in->width, in->height, error);
     if (rc != WEIR_OK)
         return rc;
@@ -186,37 +187,37 @@ int weir_rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFram
                      weir_error *error)
 {
     const int32_t *matrix = find_matrix(stream, in);
-    weir_turn turn = matrix ? weir_turn_of(matrix) : (weir_turn){ 0 };
+    weir_rotation rotation = matrix ? weir_rotation_of(matrix) : (weir_rotation){ 0 };
     *out = in;
-    if (!turn.transposed && !turn.mirrored_x && !turn.mirrored_y)
+    if (!rotation.transposed && !rotation.mirrored_x && !rotation.mirrored_y)
         return WEIR_OK;
 
     const AVFrame *from = in;
-    if (!can_be_turned(in->format)) {
+    if (!can_be_rotated(in->format)) {
         int rc = convert(rotator, in, error);
         if (rc != WEIR_OK)
             return rc;
         from = rotator->converted;
     }
-    int width = turn.transposed ? in->height : in->width;
-    int height = turn.transposed ? in->width : in->height;
-    int rc = make_frame(&rotator->turned, in, from->format, width, height, error);
+    int width = rotation.transposed ? in->height : in->width;
+    int height = rotation.transposed ? in->width : in->height;
+    int rc = make_frame(&rotator->rotated, in, from->format, width, height, error);
     if (rc != WEIR_OK)
         return rc;
-    rotator->turned->colorspace = in->colorspace;
-    rotator->turned->color_range = in->color_range;
-    rotator->turned->flags = in->flags;
-    rotator->turned->decode_error_flags = in->decode_error_flags;
-    turn_planes(rotator->turned, from, turn);
-    rotator->turned->sample_aspect_ratio = in->sample_aspect_ratio;
-    if (turn.transposed)
-        rotator->turned->sample_aspect_ratio = av_inv_q(in->sample_aspect_ratio);
-    *out = rotator->turned;
+    rotator->rotated->colorspace = in->colorspace;
+    rotator->rotated->color_range = in->color_range;
+    rotator->rotated->flags = in->flags;
+    rotator->rotated->decode_error_flags = in->decode_error_flags;
+    rotate_planes(rotator->rotated, from, rotation);
+    rotator->rotated->sample_aspect_ratio = in->sample_aspect_ratio;
+    if (rotation.transposed)
+        rotator->rotated->sample_aspect_ratio = av_inv_q(in->sample_aspect_ratio);
+    *out = rotator->rotated;
     return WEIR_OK;
 }
 
 void weir_rotator_free(weir_rotator *rotator)
 {
-    av_frame_free(&rotator->turned);
+    av_frame_free(&rotator->rotated);
     av_frame_free(&rotator->converted);
 }

@@ -1,10 +1,10 @@
 /*
  * Rotation: phones store pictures in the sensor's orientation, with a display matrix that describes the rotation. It is
- * applied as in the ffmpeg program: quarter turns and mirrors, to the whole picture before it is scaled.
+ * applied as in the ffmpeg program: rotations by 90 degrees and mirrors, to the whole picture before it is scaled.
  * Internal. One thread at a time for each weir_rotator.
  */
-#ifndef WEIR_STAGES_UPRIGHT_H
-#define WEIR_STAGES_UPRIGHT_H
+#ifndef WEIR_STAGES_ROTATE_H
+#define WEIR_STAGES_ROTATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,20 +16,20 @@
 
 /* Where the sample at x, y of the rotated picture is in the coded one: at y, x if transposed; counted from the other
    end if mirrored. */
-typedef struct weir_turn {
+typedef struct weir_rotation {
     bool transposed;
     bool mirrored_x; /* the coded picture's columns count from the right */
     bool mirrored_y; /* its rows count from the bottom */
-} weir_turn;
+} weir_rotation;
 
 /* All-zero is the initial state. */
 typedef struct weir_rotator {
-    AVFrame *turned;
+    AVFrame *rotated;
     AVFrame *converted; /* if the format cannot be rotated directly */
 } weir_rotator;
 
-/* The rotation of a display matrix (all false: none, or an angle that is not a quarter turn). */
-weir_turn weir_turn_of(const int32_t *matrix);
+/* The rotation of a display matrix (all false: none, or an angle that is not a multiple of 90 degrees). */
+weir_rotation weir_rotation_of(const int32_t *matrix);
 
 /* *out is the rotated picture: `in` itself, or one that is valid until the next call. WEIR_OK, or the failure with
    *error filled. */

@@ -28,9 +28,9 @@ extern "C" {
 /* Setting this struct to all-zero is equivalent to defaults. */
 typedef struct weir_audio_config {
     uint32_t sample_rate; /* of the result, in Hz; resampled as FFmpeg does (0 = that of the first samples) */
-    uint32_t
-        channels; /* of the result, mixed as FFmpeg does: 1 = mono, 2 = stereo, … (0 = those of the first samples) */
-    bool planar;  /* channel by channel: [channels][samples] (default: sample by sample, [samples][channels]) */
+    /* of the result, mixed as FFmpeg does: 1 = mono, 2 = stereo, … (0 = those of the first samples) */
+    uint32_t channels;
+    bool planar; /* channel by channel: [channels][samples] (default: sample by sample, [samples][channels]) */
 
     uint32_t allow;  /* this and the following are as in weir_video_config */
     uint32_t stream; /* the n-th audio stream, counted from 1 (0 = the best) */

@@ -25,9 +25,9 @@ typedef struct weir_entry {
     int64_t size_bytes; /* -1 = unknown */
     int64_t mtime_ns;   /* since 1970; 0 = unknown */
 
-    uint8_t
-        *packets; /* the file's packet table, as weir_probe makes it: frames can be selected without reading the whole
-                         file first. Allocated; NULL = unknown */
+    /* the file's packet table, as weir_probe makes it: frames can be selected without reading the whole file first.
+       Allocated; NULL = unknown */
+    uint8_t *packets;
     size_t packets_bytes;
 
     /* A member of an uncompressed tar archive: the path is "ARCHIVE!NAME"; its first archive_length bytes are the

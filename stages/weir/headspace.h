@@ -1,6 +1,6 @@
 /*
- * Headspace: what loading costs a training loop. For some steps the loop gets results from the pipeline, then the same
- * number of steps from memory: results kept from before, while the pipeline stands still. The
+ * Headspace: what loading costs a training loop. For some steps the loop gets results of the pipeline, which also keeps
+ * a few of them. Then the pipeline stands still, and for the same number of steps the loop gets the kept results. The
  * difference between the lengths of the steps is what an infinitely fast loader would bring. It includes what no metric
  * of the pipeline shows: CPUs and memory bandwidth that loader and training take from each other.
  *
@@ -14,8 +14,8 @@
  *     weir_headspace_describe(&report, text, sizeof text);  // "loading costs you 13 % of each step …"
  *     weir_headspace_free(headspace);
  *
- * A step lasts from the return of one weir_headspace_next() to the return of the next. If the training runs elsewhere (a
- * GPU), wait for it in each step, as one does to measure its time.
+ * A step lasts from the return of one weir_headspace_next() to the return of the next. If the training runs
+ * asynchronously (on a GPU), wait for its end in each step.
  */
 #ifndef WEIR_HEADSPACE_H
 #define WEIR_HEADSPACE_H

@@ -47,9 +47,9 @@ typedef struct weir_isolated_config {
     const char *worker; /* path of the program that runs in the children; it must be of the same version of weir (NULL
                            = the environment variable WEIR_WORKER or, if that is not set, weir-worker, which is
                            installed with weir) */
-    uint64_t
-        max_memory_bytes; /* address space of a child, beyond that of the program itself (RLIMIT_AS; 0 = no limit).
-                                  Beyond it, allocations fail in the child, which usually fails with WEIR_ENOMEM */
+    /* address space of a child, beyond that of the program itself (RLIMIT_AS; 0 = no limit). Beyond it, allocations
+       fail in the child, which usually fails with WEIR_ENOMEM */
+    uint64_t max_memory_bytes;
     uint64_t reserved[8]; /* 0 */
 } weir_isolated_config;
 

@@ -69,14 +69,13 @@ typedef struct weir_sampler_config {
     uint64_t window_items;    /* WINDOWS: at least 1 */
 
     bool replacement; /* each position draws from all items: some items repeat, others do not occur */
-    const double
-        *weights; /* relative probability of each item: at least 0, not all 0. Without replacement, items with
-                              a higher weight tend to come earlier, and items of weight 0 do not occur. The order is
-                              always random; 24 bytes per item (NULL = equal weights) */
-    const uint32_t
-        *classes;         /* class of each item, to balance: every num_classes positions have one item of each class,
-                                from the shuffled list of the class, which restarts at its end. Not together with
-                                weights; 16 bytes per item (NULL = not balanced) */
+    /* relative probability of each item: at least 0, not all 0. Without replacement, items with a higher weight tend to
+       come earlier, and items of weight 0 do not occur. The order is always random; 24 bytes per item (NULL = equal
+       weights) */
+    const double *weights;
+    /* class of each item, to balance: every num_classes positions have one item of each class, from the shuffled list
+       of the class, which restarts at its end. Not together with weights; 16 bytes per item (NULL = not balanced) */
+    const uint32_t *classes;
     uint32_t num_classes; /* classes are 0 to num_classes - 1; each must have an item */
     uint64_t num_samples; /* positions of an epoch, on all ranks together (0 = the number of items with a weight above
                                 0). If it is larger than the number of items, the items repeat, in another

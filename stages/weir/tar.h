@@ -31,14 +31,14 @@ extern "C" {
 
 /* Setting this struct to all-zero is equivalent to defaults. Strings are copied. */
 typedef struct weir_tar_config {
-    const char
-        *glob; /* a pattern for the files to output, as in fnmatch(3): "*.mp4" (NULL = all). Only the last part of
-                         the name is compared. Other files are skipped */
-    bool
-        samples; /* the archive has the layout of WebDataset: adjacent files whose names are equal up to the first dot
-                         of the last part are one sample ("a/17.mp4", "a/17.cls", "a/17.json"). Then an item is the
-                         first file of a sample that matches, followed by the sample's other files (weir_bytes.next);
-                         samples without a match are skipped. Names that begin with a dot belong to no sample */
+    /* a pattern for the files to output, as in fnmatch(3): "*.mp4" (NULL = all). Only the last part of the name is
+       compared. Other files are skipped */
+    const char *glob;
+    /* the archive has the layout of WebDataset: adjacent files whose names are equal up to the first dot of the last
+       part are one sample ("a/17.mp4", "a/17.cls", "a/17.json"). Then an item is the first file of a sample that
+       matches, followed by the sample's other files (weir_bytes.next); samples without a match are skipped. Names that
+       begin with a dot belong to no sample */
+    bool samples;
     uint64_t max_bytes;   /* of one item; names count, too, if it has several files (0 = 1 GiB) */
     uint64_t reserved[8]; /* 0 */
 } weir_tar_config;

@@ -1,7 +1,6 @@
 /*
  * The video decode stage: the input is a path, the output is the frames of the file's best video stream, as one
- * contiguous
- * array: all frames, or those that weir_sampling selects.
+ * contiguous array: all frames, or those that weir_sampling selects.
  *
  * In: an item whose data is a path or a URL that FFmpeg can open (a char *), as weir_directory_source and
  * weir_list_source make them, a weir_entry *, which has one, or the file itself (a weir_bytes *). Out: an item whose
@@ -112,8 +111,8 @@ typedef struct weir_video_config {
     /* how the pictures are produced */
     weir_layout layout;      /* (default WEIR_LAYOUT_NHWC) */
     weir_scaler_kind scaler; /* (default WEIR_SCALER_DEFAULT); choose one to get the same bytes from every build */
-    bool no_autorotate;      /* pictures stay as coded. By default the file's rotation (the display matrix: quarter
-                                turns and mirrors) is applied, as the ffmpeg program does */
+    bool no_autorotate;      /* pictures stay as coded. By default the file's rotation (the display matrix: rotation
+                                by 90 degrees, mirrors) is applied, as the ffmpeg program does */
     const char *filter;      /* FFmpeg filters that are applied before scaling, in FFmpeg's syntax
                                 ("crop=in_w/2:in_h,hflip"; NULL = none). They must have one input and one output, and
                                 weir must have been built with libavfilter. The string is copied. The filters get the
@@ -137,9 +136,9 @@ typedef struct weir_video_config {
                                 positive = all, negative = none. A stop or a deadline abandons that thread when the
                                 kernel does not end a read, up to 64 times */
     uint32_t stream;         /* the n-th video stream, counted from 1; cover pictures do not count (0 = the best) */
-    int64_t
-        io_timeout_ns; /* of a URL: this long without data fails the task with WEIR_ETIMEDOUT (0 = 30 s, negative =
-                              never). weir_stage_options.task_deadline_ns limits the whole task */
+    /* of a URL: this long without data fails the task with WEIR_ETIMEDOUT (0 = 30 s, negative = never).
+       weir_stage_options.task_deadline_ns limits the whole task */
+    int64_t io_timeout_ns;
     /* which frames, how many per result, and how many are enough */
     weir_sampling sampling; /* (default: all frames) */
     uint64_t seed;          /* for random frames: they are determined by it and the item's number */

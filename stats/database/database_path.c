@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <weir/escape.h>
+#include <weir/log.h>
 
 weir_path_text weir_path_for_message(const char *path)
 {
@@ -67,8 +68,10 @@ static int check_kind(const char *path, weir_error *error)
 /* 0, or an errno. */
 static int make_folder(const char *folder)
 {
-    if (mkdir(folder, 0777) == 0)
+    if (mkdir(folder, 0777) == 0) {
+        weir_log(WEIR_LOG_INFO, "created the folder %s", folder); /* so that a mistyped path is noticed */
         return 0;
+    }
     int failure = errno;
     struct stat info;
     if (stat(folder, &info) != 0)
@@ -123,7 +126,7 @@ int weir_path_prepare_reading(const char *path, weir_error *error)
     if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0)
         return WEIR_OK;
     if (errno == ENOENT || errno == ENOTDIR)
-        return weir_error_set(error, WEIR_ENOTFOUND, -errno, "there is no database %s",
+        return weir_error_set(error, WEIR_ENOTFOUND, -errno, "there is no database %s; give the path of one that a run has written",
                               weir_path_for_message(path).text);
     return fail_with(errno, "cannot read", path, error);
 }

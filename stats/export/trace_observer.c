@@ -69,12 +69,13 @@ static int fail(weir_error *error, int failure, const char *path)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "cannot write trace %s: this build of weir has no zlib; use a name without .gz",
                               weir_path_for_message(path).text);
-    int status = failure == ENOMEM                                              ? WEIR_ENOMEM
-                 : failure == EACCES || failure == EROFS || failure == EPERM    ? WEIR_EACCESS
-                 : failure == ENOTDIR || failure == EISDIR || failure == ENOENT ? WEIR_EINVAL
-                                                                                : WEIR_EIO;
+    int status = failure == ENOMEM                                                                   ? WEIR_ENOMEM
+                 : failure == EACCES || failure == EROFS || failure == EPERM                         ? WEIR_EACCESS
+                 : failure == ENOTDIR || failure == EISDIR || failure == ENOENT || failure == EINVAL ? WEIR_EINVAL
+                                                                                                     : WEIR_EIO;
     return weir_error_set(error, status, -failure, "cannot write trace %s: %s", weir_path_for_message(path).text,
-                          strerror(failure));
+                          failure == EINVAL /* of ftruncate() */ ? "not a regular file; give the path of a file"
+                                                                 : strerror(failure));
 }
 
 static void note_failure(weir_trace_file *file, int failure, const char *path)

@@ -62,7 +62,7 @@ static int read_inputs(const weir_model *model, const char *list, uint32_t *inpu
     return count;
 }
 
-/* "arrival", "round_robin", "weighted 3 1", "random", "random 3 1": random turns are shared in the same way */
+/* "arrival", "round_robin", "weighted 3 1", "random", "random 3 1": random draws are shared in the same way */
 static weir_merge_order read_merge_order(const char *text, uint32_t *weights, uint32_t num_weights)
 {
     bool is_random = text && strncmp(text, "random", 6) == 0;

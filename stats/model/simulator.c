@@ -300,14 +300,14 @@ static sim_queue *choose_due(sim_node *node)
     return node->ins[node->due];
 }
 
-static bool takes_turns(const sim_node *node)
+static bool selects_input(const sim_node *node)
 {
     return node->num_ins > 1 && !node->is_ordered_join && node->model->merge_order != WEIR_MERGE_ARRIVAL;
 }
 
 static sim_queue *choose(sim_node *node)
 {
-    if (!takes_turns(node))
+    if (!selects_input(node))
         return choose_first(node);
     sim_queue *due = choose_due(node);
     return due->depth ? due : NULL;
@@ -317,7 +317,7 @@ static bool takes_directly(sim_node *node, const sim_queue *in)
 {
     if (node->is_ordered_join || !node->idle || in->depth > 0)
         return false;
-    return !takes_turns(node) || choose_due(node) == in;
+    return !selects_input(node) || choose_due(node) == in;
 }
 
 static void taken(sim_node *node, const sim_queue *in)

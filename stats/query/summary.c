@@ -51,21 +51,25 @@ static void put_name(FILE *out, const char *what, const weir_total *total)
     fputc('\n', out);
 }
 
-/* Four decimals, as in SPDL; more if these would show a time as 0. */
+/* SPDL's line, always in seconds with four decimals; put_times() repeats short averages with their unit. */
 static void put_seconds(FILE *out, const char *what, double seconds)
 {
-    int decimals = 4;
-    if (isnan(seconds)) {
+    if (isnan(seconds))
         fprintf(out, "    %s: n/a\n", what);
-        return;
-    }
-    if (seconds > 0 && seconds < 0.001)
-        decimals = (int)fmin(9, 2 - floor(log10(seconds)));
-    fprintf(out, "    %s: %.*fs\n", what, decimals > 4 ? decimals : 4, seconds);
+    else
+        fprintf(out, "    %s: %.4fs\n", what, seconds);
 }
 
-/* "    Task time min / p50 / …: …", without unknown values */
-static void put_times(FILE *out, const char *what, const weir_total *total, const char *const measures[5])
+static void put_time(FILE *out, const char *before, double seconds)
+{
+    char figure[WEIR_FORMAT_BYTES];
+    weir_text_format_time(figure, seconds);
+    fprintf(out, "%s%s", before, figure);
+}
+
+/* "    Task time min / p50 / …: …", without unknown values; also the average, if put_seconds() shows at most one digit of it */
+static void put_times(FILE *out, const char *what, const weir_total *total, const char *const measures[5],
+                      double average)
 {
     static const char *const words[] = { "min", "p50", "p90", "p99", "max" };
     double values[5];
@@ -83,11 +87,11 @@ static void put_times(FILE *out, const char *what, const weir_total *total, cons
     between = ": ";
     for (int i = 0; i < 5; i++)
         if (!isnan(values[i])) {
-            char figure[WEIR_FORMAT_BYTES];
-            weir_text_format_time(figure, values[i]);
-            fprintf(out, "%s%s", between, figure);
+            put_time(out, between, values[i]);
             between = " / ";
         }
+    if (average > 0 && average < 0.001)
+        put_time(out, "; average ", average);
     fputc('\n', out);
 }
 
@@ -140,7 +144,7 @@ static void put_task_lines(FILE *out, const weir_total *total)
     fprintf(out, "    Number of log entries: %" PRId64 "\n", total->key.num_laps);
     if (m->num_skipped)
         fprintf(out, "    Total skipped: %" PRIu64 "\n", m->num_skipped);
-    put_times(out, "Task time", total, task_times);
+    put_times(out, "Task time", total, task_times, value_of(total, "ave_time"));
 }
 
 static void put_task(FILE *out, const weir_total *total)
@@ -175,8 +179,8 @@ static void put_queue(FILE *out, const weir_total *total)
     put_seconds(out, "Average get time", or_zero(value_of(total, "ave_get_time")));
     fprintf(out, "    Average occupancy rate: %.1f%%\n    Number of log entries: %" PRId64 "\n",
             100 * or_zero(value_of(total, "occupancy_rate")), total->key.num_laps);
-    put_times(out, "Put time", total, put_waits);
-    put_times(out, "Get time", total, get_waits);
+    put_times(out, "Put time", total, put_waits, value_of(total, "ave_put_time"));
+    put_times(out, "Get time", total, get_waits, value_of(total, "ave_get_time"));
     put_level(out, total);
 }
 
@@ -314,14 +318,14 @@ static const known_value pool_values[] = {
     { "\n    Context switches: ", "num_voluntary_switches", "%.0f blocked" },
     { NULL, "num_involuntary_switches", "%.0f preempted" },
     { "\n    Page faults: ", "num_minor_faults", "%.0f minor" },
-    { NULL, "num_major_faults", "%.0f that had to read" },
+    { NULL, "num_major_faults", "%.0f that read from storage" },
 };
 static const known_value process_values[] = {
     { "    CPUs: ", "cpus", "%.2f in use" },
     { NULL, "cpu_share", "%.1f%% of the CPU budget" },
     { "\n    Memory: ", "resident_bytes", " at most at the end of a lap" },
     { NULL, "peak_bytes", " peak" },
-    { NULL, "num_major_faults", "%.0f page faults that had to read" },
+    { NULL, "num_major_faults", "%.0f page faults that read from storage" },
     { "\n    Storage: ", "read_rate", "/s read" },
     { NULL, "write_rate", "/s written" },
     { "\n    Open: ", "num_open_threads", "%.0f threads" },
@@ -377,9 +381,10 @@ static void put_span(FILE *out, const weir_total *total)
             or_zero(value_of(total, "spans_per_s")));
     if (is_marker)
         return;
-    put_seconds(out, "Average time", value_of(total, "ave_time"));
-    put_seconds(out, "Total time", value_of(total, "total_time"));
-    put_times(out, "Time", total, task_times);
+    put_time(out, "    Average time: ", or_zero(value_of(total, "ave_time")));
+    put_time(out, "\n    Total time: ", or_zero(value_of(total, "total_time")));
+    fputc('\n', out);
+    put_times(out, "Time", total, task_times, 0);
 }
 
 static void put_counter(FILE *out, const weir_total *total)
@@ -551,10 +556,7 @@ static int put_failure(void *self, const weir_record *record, weir_error *error)
     weir_text_escape_to(list->out, *failure->message ? failure->message : weir_status_text(failure->status));
     fputs(" (", list->out);
     weir_text_escape_to(list->out, failure->name);
-    fprintf(list->out, ", %s", weir_status_name(failure->status));
-    if (failure->library_code)
-        fprintf(list->out, ", library code %d", failure->library_code);
-    fputs(")\n", list->out);
+    fprintf(list->out, ", %s)\n", weir_status_name(failure->status));
     return WEIR_OK;
 }
 

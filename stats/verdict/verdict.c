@@ -365,13 +365,13 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
         return false;
     bool runs_alone = shortest <= 1.6 * cpu_s && waiting >= 0.25;
     bool is_typical = value_of(n->total, "p50_time") < 1.4 * shortest; /* of the owner that takes a lock again */
-    bool takes_turns = rate * shortest >= (is_typical ? 0.9 : 0.7) && rate * shortest <= (is_typical ? 1.03 : 1.15) &&
-                       share_between(times, shortest, 1.2, 1.8) <= 0.1 && !has_giants(NULL, n);
+    bool one_by_one = rate * shortest >= (is_typical ? 0.9 : 0.7) && rate * shortest <= (is_typical ? 1.03 : 1.15) &&
+                     share_between(times, shortest, 1.2, 1.8) <= 0.1 && !has_giants(NULL, n);
     double p10 = 1e-9 * (double)weir_histogram_quantile_ns(times, 0.1);
     bool is_narrow = value_of(n->total, "p90_time") <= 2 * p10;
     bool was_short = is_narrow && rate * shortest >= 0.7 &&
                      (p10 >= 3 * shortest || (double)n->total->metrics.task.min_ns >= 1.4e9 * shortest);
-    if (!runs_alone && !takes_turns && !was_short)
+    if (!runs_alone && !one_by_one && !was_short)
         return false;
     bool uses_one_cpu = cpus >= 0.7 && cpus <= 1.2, computes_alone = uses_one_cpu && (runs_alone || was_short);
     *found = computes_alone ? (cause){ WEIR_VERDICT_LOCK, 0.85, WEIR_VERDICT_UNKNOWN }
@@ -387,7 +387,7 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
         add_evidence(j, "so a task can be fast, but several at once wait for each other%s",
                      computes_alone ? "; together they use one CPU" : "");
     else {
-        if (takes_turns)
+        if (one_by_one)
             add_evidence(j, "%.1f tasks per second x %s (the shortest) = %.2f; 1 means one after the other", rate,
                          least, rate * shortest);
         else
@@ -815,7 +815,7 @@ static bool judge_input(judgement *j)
 {
     parallel_paths paths;
     if (!find_paths(j, NULL, &paths) || paths.is_route || !(paths.merge->in >= 0.3) ||
-        !paths.merge->wiring->by_turns || !(value_of(paths.full, "occupancy_rate") >= SATURATED))
+        !paths.merge->wiring->selects_input || !(value_of(paths.full, "occupancy_rate") >= SATURATED))
         return false;
     add_evidence(j, "%s waits for input for %.0f %% of the time; %s is not empty for %.0f %%, %s for %.0f %%",
                  paths.merge->total->key.name, 100 * paths.merge->in, paths.empty->key.name,

@@ -7,7 +7,7 @@
 /* How a node is connected and built; texts are owned. */
 typedef struct verdict_wiring {
     char *name, *kind, *inputs; /* the queues that it takes from, separated by spaces; "" = not known */
-    bool by_turns;              /* a merge that takes from its inputs in turn */
+    bool selects_input;         /* a merge that waits for the input it has selected */
     bool ordered;
     int64_t queue_bytes; /* 0 = unlimited */
 } verdict_wiring;

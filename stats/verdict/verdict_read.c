@@ -152,7 +152,7 @@ static int add_wiring(reading *r, const weir_stage_record *stage, weir_error *er
         .name = strdup(stage->name),
         .kind = strdup(stage->kind),
         .inputs = strdup(stage->inputs),
-        .by_turns = strcmp(stage->merge_order, "arrival") != 0 && *stage->merge_order,
+        .selects_input = strcmp(stage->merge_order, "arrival") != 0 && *stage->merge_order,
         .ordered = strcmp(stage->output_order, "input") == 0,
         .queue_bytes = stage->queue_bytes,
     };

@@ -76,9 +76,8 @@ WEIR_API void weir_reader_release(weir_reader *reader);
 typedef struct weir_filter {
     int64_t run_id; /* WEIR_ALL_RUNS, WEIR_LAST_RUN or the run's number; WEIR_ENOTFOUND if there is none */
     /* glob (* ? [a-z]) for a stage's, queue's or event's name (NULL = any). A name is compared as a whole, and
-       without
-       its numbers, its bracket and "_queue": "decode" is "0:1:decode[10]" and its queue, "decode*_queue" only the
-       queue; "read" is also the span "io/read" */
+       without its numbers, its bracket and "_queue": "decode" is "0:1:decode[10]" and its queue, "decode*_queue" only
+       the queue; "read" is also the span "io/read" */
     const char *name;
     const char *node_id; /* glob for the node (NULL = any) */
     bool by_rank;        /* only rank `rank` */
@@ -213,7 +212,7 @@ typedef struct weir_run_record {
     int64_t run_id;
     const char *node_id;
     int32_t rank;
-    uint32_t world; /* the number of ranks; 0 = not known. Where there was padding before */
+    uint32_t world; /* the number of ranks; 0 = not known */
     int64_t pid;
     int64_t started_unix_ns;
     bool has_ended;        /* false: running, or killed; see weir_run_state_of() */

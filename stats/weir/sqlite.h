@@ -43,9 +43,9 @@ typedef struct weir_sqlite_writer weir_sqlite_writer;
 typedef struct weir_sqlite_options {
     uint32_t buffer_entries;   /* capacity of the buffer, in entries (0 = 4096) */
     int64_t flush_interval_ns; /* longest time an entry waits to be batched (0 = 1 s) */
-    /* how long an observer call waits while the buffer is full, and weir_sqlite_close() for the rest, before
-       entries are dropped (0 = 10 s). After one wait has timed out, observer calls do not wait again until the
-       database has accepted something */
+    /* if the database accepts nothing for this long, entries are dropped: an observer call waits so long if the
+       buffer is full, and so does weir_sqlite_close() for what is left (0 = 10 s). Once one wait has timed out,
+       observer calls do not wait again until the database accepts something */
     int64_t retry_limit_ns;
     const char *command; /* for `run` (NULL = this process's command line, if the system reports it) */
     const char *node_id; /* for `run` (NULL = the host's name) */
@@ -78,10 +78,9 @@ WEIR_API weir_observer weir_sqlite_observer(weir_sqlite_writer *writer);
 
 /* Which items are recorded in the table item_stats. Setting this struct to all-zero is equivalent to defaults. */
 typedef struct weir_sqlite_items {
-    weir_item_cost_function
-        *cost_of;         /* returns what is known of an item besides its stage, label and time: weir_frames_cost()
-                                         or weir_audio_cost() for decode stages (NULL = nothing). Runs on the tasks'
-                                         threads */
+    /* returns what is known of an item besides its stage, label and time: weir_frames_cost() or weir_audio_cost() for
+       decode stages (NULL = nothing). Runs on the tasks' threads */
+    weir_item_cost_function *cost_of;
     uint32_t num_slowest; /* slowest items recorded per lap (0 = 10) */
     uint32_t num_sampled; /* other items recorded per lap, a uniform random sample (0 = 10) */
     bool all;             /* every item, as it ends */

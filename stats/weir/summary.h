@@ -38,7 +38,7 @@ WEIR_API int weir_summary_write_totals(FILE *out, weir_reader *reader, const wei
 
 /*
  * Prints the failures of one run (0 = the last one): their number, then the first at_most of them, one per line with
- * label, reason, stage and codes, and how many more there are. Prints nothing if there were none. Print it after the
+ * label, reason, stage and status, and how many more there are. Prints nothing if there were none. Print it after the
  * summary's last rule, so that the summary is not interrupted.
  *
  * Control characters in labels and messages are printed as \n, \x1b, …; all other bytes as they are.

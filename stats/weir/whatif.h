@@ -149,7 +149,7 @@ typedef enum weir_limit_kind {
     WEIR_LIMIT_SLOTS,   /* of a stage */
     WEIR_LIMIT_THREADS, /* of a pool */
     WEIR_LIMIT_CPUS,
-    WEIR_LIMIT_ORDER,    /* slots wait for the turn of their results */
+    WEIR_LIMIT_ORDER,    /* results wait for earlier ones (output in input order) */
     WEIR_LIMIT_CONSUMER, /* the pipeline waits for it */
     WEIR_LIMIT_NONE,     /* nothing is in use all the time: stages wait for each other (bursts, small queues) */
 } weir_limit_kind;

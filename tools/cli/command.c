@@ -16,6 +16,7 @@ enum { MAX_MESSAGE = 8192 };
 size_t tool_option_sets(const tool_command *command, tool_shared *shared, option_set sets[TOOL_MAX_SETS])
 {
     size_t count = 0;
+    sets[count++] = (option_set){ tool_help_rows, shared }; /* before groups with headings */
     if (command->options)
         sets[count++] = (option_set){ command->options, command->settings };
     if (command->more.rows)
@@ -26,7 +27,6 @@ size_t tool_option_sets(const tool_command *command, tool_shared *shared, option
         sets[count++] = (option_set){ tool_run_rows, shared };
     if (command->shared & TOOL_FORMAT)
         sets[count++] = (option_set){ tool_format_rows, shared };
-    sets[count++] = (option_set){ tool_help_rows, shared };
     return count;
 }
 
@@ -126,6 +126,19 @@ static int64_t resolved(const tool_time *when, const time_range *range)
     case TOOL_TIME_NONE: break;
     }
     return 0;
+}
+
+bool tool_has_filter(const tool_call *call)
+{
+    const tool_shared *s = &call->shared;
+    return s->name || s->node || s->phase || s->from_phase || s->until_phase || s->steps.given || s->between.given ||
+           s->every_time || s->part || s->rank.given || s->since.kind || s->until.kind;
+}
+
+const char *tool_no_records(const tool_call *call)
+{
+    return tool_has_filter(call) ? "no records match the filters; try a wider range, or another --run or --name"
+                                 : "no such records in this run; weir query DB --list contents shows what there is";
 }
 
 static int make_filter(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)

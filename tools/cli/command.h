@@ -95,7 +95,7 @@ typedef struct tool_command {
 /* command_table.c: all of them, in the order of the help; NULL at the end. */
 extern const tool_command *const tool_commands[];
 
-/* The option sets of a command, shared ones last; returns how many. */
+/* The option sets of a command; returns how many. */
 enum { TOOL_MAX_SETS = 5 };
 size_t tool_option_sets(const tool_command *command, tool_shared *shared, option_set sets[TOOL_MAX_SETS]);
 
@@ -110,9 +110,14 @@ int tool_fail(const tool_call *call, const weir_error *error);
 /* The same before any work was done: a damaged database is then a wrong argument. */
 int tool_fail_early(const tool_call *call, const weir_error *error);
 
+/* Whether options leave out records of the selected runs. */
+bool tool_has_filter(const tool_call *call);
+
 /* Reports that there is nothing to show, as a sentence. Returns TOOL_NOTHING. */
 int tool_nothing(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 3);
-#define TOOL_NO_LAPS "no records match the filters; try a wider range, or another --run or --name"
+
+/* Why there is nothing to show: the filters, or the run has no such records. */
+const char *tool_no_records(const tool_call *call);
 
 /*
  * Opens the database at `path`, holds it (everything read belongs to one moment), and makes a filter of the shared

@@ -105,16 +105,16 @@ static const char *const run_choices[] = { "last", "all", NULL };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(tool_shared, what)
 
-#define RUN_ROW \
+#define RUN_ROW(title) \
     { \
-        .name = "run", .argument = "N|last|all", .kind = &run_kind, .choices = run_choices, \
+        .name = "run", .argument = "N|last|all", .kind = &run_kind, .choices = run_choices, .heading = (title), \
         .help = "the run with this number, the last run, or all runs together" \
     }
 
-const option_row tool_run_rows[] = { RUN_ROW, { 0 } };
+const option_row tool_run_rows[] = { RUN_ROW(NULL), { 0 } };
 
 const option_row tool_filter_rows[] = {
-    RUN_ROW,
+    RUN_ROW("Filters"),
     { ROW("name", name, option_text), .argument = "GLOB",
       .help = "only stages and queues with this name: decode, 'dec*', '0:1:decode[10]_queue'" },
     { ROW("since", since, time_kind), .alias = "start-time", .argument = "TIME",
@@ -143,7 +143,8 @@ const option_row tool_filter_rows[] = {
 };
 
 const option_row tool_format_rows[] = {
-    { ROW("json", json, option_flag), .help = "print JSON: full precision, seconds, bytes, Unix time" },
+    { ROW("json", json, option_flag), .heading = "Output",
+      .help = "print JSON: full precision, seconds, bytes, Unix time" },
     { ROW("csv", csv, option_flag), .excludes = "json", .help = "print CSV, with a header line" },
     { 0 },
 };

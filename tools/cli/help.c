@@ -7,12 +7,14 @@
 #include "option_help.h"
 
 const char tool_description[] =
-    "Decodes datasets in a pipeline that records its own statistics (weir record), and shows what runs have "
-    "recorded, whether they have ended, are still running or were killed. Only three commands write to databases: "
-    "record, merge (its first argument) and check --migrate.\n\n"
+    "Decodes datasets in a pipeline that records its own statistics, and shows what limits their speed. Begin with "
+    "weir record DIR, then weir explain pipeline_stats.db. Runs can be examined while they are running, after their "
+    "end, and if they were killed. Only three commands write to databases of runs: record, merge (its first "
+    "argument) and check --migrate.\n\n"
     "Metrics have the names of the database's columns. A task is one run of a stage's operation on one item. A "
-    "stage's slots are busy, or they wait for input, for a thread, or for room in the next queue. A queue is named "
-    "after the stage that fills it. A lap is one interval of the statistics (--log-interval of weir record).";
+    "slot of a stage runs one task at a time: it is busy, or waits for input, for a thread, or for room in the next "
+    "queue. A queue is named after the stage that fills it. A lap is one interval of the statistics (--log-interval "
+    "of weir record).";
 
 const char tool_filter_help[] =
     "Filters are combined: a record must match all of them. Laps are not split: a lap that overlaps a range of time "
@@ -48,7 +50,6 @@ static void print_command_help(const tool_command *command)
     size_t num_sets = tool_option_sets(command, &shared, sets);
     printf("Usage: weir %s %s [options]\n\n", command->name, command->words);
     help_print_paragraphs(command->help);
-    puts("Options:");
     options_print(sets, num_sets);
     puts("\nExamples:");
     for (const char *line = command->examples; *line; line += strcspn(line, "\n") + 1)

@@ -90,8 +90,11 @@ static void put_row(const option_row *row)
 
 static void put_rows(const option_row *row)
 {
-    for (; row && row->name; row++)
+    for (; row && row->name; row++) {
+        if (row->heading)
+            printf(".PP\n%s:\n", row->heading);
         put_row(row);
+    }
 }
 
 static void put_shared(const tool_command *command)

@@ -49,7 +49,11 @@ static void print_row(const option_row *row)
 
 void options_print(const option_set *sets, size_t num_sets)
 {
+    const char *before = "";
     for (size_t i = 0; i < num_sets; i++)
-        for (const option_row *row = sets[i].rows; row && row->name; row++)
+        for (const option_row *row = sets[i].rows; row && row->name; row++, before = "\n") {
+            if (row->heading || !*before)
+                printf("%s%s:\n", before, row->heading ? row->heading : "Options");
             print_row(row);
+        }
 }

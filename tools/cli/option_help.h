@@ -12,7 +12,7 @@ void help_print_paragraphs(const char *text);
 /* Prints one paragraph. */
 void help_print_line(const char *text);
 
-/* Prints a line or more for each option. */
+/* Prints a line or more for each option, and the headings of their groups; the first is "Options". */
 void options_print(const option_set *sets, size_t num_sets);
 
 #endif

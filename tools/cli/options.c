@@ -247,7 +247,8 @@ static size_t find(const reader *r, const char *text, size_t length, bool is_exa
     return count;
 }
 
-static bool refuse_unknown(const reader *r, const char *text, size_t length, bool is_ambiguous)
+/* Refuses what has a similar long option; false = none is similar. */
+static bool suggests(const reader *r, const char *dashes, const char *text, size_t length)
 {
     enum { MAX_NAMES = 256 };
     const char *names[MAX_NAMES];
@@ -259,11 +260,16 @@ static bool refuse_unknown(const reader *r, const char *text, size_t length, boo
             names[num_names++] = row->name;
             names[num_names++] = row->alias;
         }
-    const char *similar = is_ambiguous ? NULL : option_most_similar(name, names, num_names);
+    const char *similar = option_most_similar(name, names, num_names);
     if (similar)
-        snprintf(r->problem, OPTION_PROBLEM_BYTES, "--%s: no such option; did you mean --%s? (see --help)", name,
-                 similar);
-    else
+        snprintf(r->problem, OPTION_PROBLEM_BYTES, "%s%s: no such option; did you mean --%s? (see --help)", dashes,
+                 name, similar);
+    return similar;
+}
+
+static bool refuse_unknown(const reader *r, const char *text, size_t length, bool is_ambiguous)
+{
+    if (is_ambiguous || !suggests(r, "--", text, length))
         snprintf(r->problem, OPTION_PROBLEM_BYTES, "--%.*s: %s (see --help)", (int)length, text,
                  is_ambiguous ? "ambiguous: several options start like this" : "no such option");
     return false;
@@ -338,14 +344,16 @@ static bool take_long(reader *r)
            take_value(r, &found, option, option[2 + length] ? option + 3 + length : NULL);
 }
 
-/* "-q", "-o value" or "-ovalue"; several letters without values may share a dash. */
+/* "-q", "-o value" or "-ovalue"; several letters without values may share a dash. "-run" was meant as "--run". */
 static bool take_letters(reader *r)
 {
-    for (const char *letter = r->argv[r->at] + 1; *letter; letter++) {
+    const char *letters = r->argv[r->at] + 1;
+    for (const char *letter = letters; *letter; letter++) {
         char option[] = { '-', *letter, '\0' };
         option_found found = { 0 };
         if (!find(r, NULL, 0, true, *letter, &found))
-            return refuse(r, option, "no such option (see --help)");
+            return !suggests(r, "-", letters, strcspn(letters, "=")) &&
+                   refuse(r, option, "no such option (see --help)");
         if (found.row->argument)
             return take_value(r, &found, option, letter[1] ? letter + 1 : NULL);
         if (!take(r, &found, ""))

@@ -40,6 +40,7 @@ typedef struct option_row {
     const char *excludes;       /* the options that contradict it, separated by spaces; NULL = none */
     const char *unclear; /* refuses an abbreviation that could mean something else, with this text; NULL = not */
     const char *help;    /* one sentence, lower case, no full stop */
+    const char *heading; /* of the group that begins here, in the help; NULL = the group goes on */
 } option_row;
 
 extern const option_kind option_flag;     /* bool: present or not */

@@ -42,6 +42,10 @@ static int check_words(tool_call *call, int num_words)
     if (max_words >= 0 && num_words > max_words)
         return tool_refuse(call, "%s: one argument too many; usage: weir %s %s [options]", call->words[max_words],
                            command->name, command->words);
+    for (int i = 0; i < num_words; i++)
+        if (!*call->words[i])
+            return tool_refuse(call, "an argument is empty (\"\"); usage: weir %s %s [options]", command->name,
+                               command->words);
     call->num_words = num_words;
     return TOOL_DONE;
 }
@@ -97,7 +101,9 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
             if (argc < 2 || strcmp(argv[1], known[i]) == 0)
                 return run_itself(argc, argv);
-        return tool_refuse(&itself, "%s: no such option (see weir --help)", argv[1]);
+        const char *similar = option_most_similar(argv[1], known, sizeof known / sizeof known[0]);
+        return tool_refuse(&itself, "%s: no such option%s%s%s (see weir --help)", argv[1],
+                           similar ? "; did you mean " : "", similar ? similar : "", similar ? "?" : "");
     }
     const tool_command *command = find_command(argv[1]);
     return command ? run_command(command, argv[0], argc - 1, argv + 1) : unknown_command(argv[1]);

@@ -72,6 +72,8 @@ static const comparison_pair *find_sink(const lap_comparison *c, const compared 
     return find_named(c, 0, sides[0].sink_queue);
 }
 
+#define CLEAR_MOVE 0.05 /* in logarithms */
+
 /* -- causes of the difference: for each stage, in logarithms */
 
 typedef struct effect {
@@ -150,16 +152,7 @@ static bool is_same_limit(const lap_comparison *c, const compared sides[2])
     return a->kind == b->kind && (stage ? stage == find_named(c, 1, b->name) : strcmp(a->name, b->name) == 0);
 }
 
-static void say_limits(FILE *out, const lap_comparison *c, const compared sides[2])
-{
-    say_limit(out, 'A', sides[0].verdict);
-    say_limit(out, 'B', sides[1].verdict);
-    if (sides[0].verdict->kind == WEIR_VERDICT_UNKNOWN || sides[1].verdict->kind == WEIR_VERDICT_UNKNOWN)
-        return;
-    fputs(is_same_limit(c, sides) ? "The limit is the same.\n" : "The limit has moved.\n", out);
-}
-
-/* The largest of the three causes, for a stage that limits both. */
+/* The largest of the three causes. */
 static void say_cause(FILE *out, const effect *e)
 {
     const comparison_side *a = &e->stage->sides[0], *b = &e->stage->sides[1];
@@ -182,6 +175,42 @@ static void say_cause(FILE *out, const effect *e)
     fputs(".\n", out);
 }
 
+/* The limit has moved because a stage that limits one of the two can deliver clearly more or less in B. Returns it;
+   NULL = none. */
+static const comparison_pair *say_move(FILE *out, const lap_comparison *c, const compared sides[2])
+{
+    for (int side = 0; side < 2; side++) {
+        const comparison_pair *stage = find_named(c, side, sides[side].verdict->name);
+        if (!stage || stage->subject != WEIR_SUBJECT_STAGE || !stage->sides[!side].name)
+            continue;
+        effect e = effect_of(stage);
+        e.busy = 0; /* follows from what limits */
+        e.whole = e.slots + e.task;
+        if (!(side ? e.whole < -CLEAR_MOVE : e.whole > CLEAR_MOVE))
+            continue;
+        fputs("The limit has moved: ", out);
+        weir_text_escape_to(out, stage->key);
+        fprintf(out, " can deliver %.0f%% %s in B than in A.\n", 100 * fabs(expm1(e.whole)), side ? "less" : "more");
+        say_cause(out, &e);
+        return stage;
+    }
+    fputs("The limit has moved; weir explain shows the reasons for each.\n", out);
+    return NULL;
+}
+
+/* Returns the stage whose change was told; NULL = none. */
+static const comparison_pair *say_limits(FILE *out, const lap_comparison *c, const compared sides[2])
+{
+    say_limit(out, 'A', sides[0].verdict);
+    say_limit(out, 'B', sides[1].verdict);
+    if (sides[0].verdict->kind == WEIR_VERDICT_UNKNOWN || sides[1].verdict->kind == WEIR_VERDICT_UNKNOWN)
+        return NULL;
+    if (!is_same_limit(c, sides))
+        return say_move(out, c, sides);
+    fputs("The limit is the same.\n", out);
+    return NULL;
+}
+
 /* Whether the named stage itself, not something around it, decides what it delivers. */
 static bool is_in_stage(weir_verdict_kind kind)
 {
@@ -190,7 +219,7 @@ static bool is_in_stage(weir_verdict_kind kind)
 }
 
 /* The slower run is slower because of its limit. */
-static void say_why(FILE *out, const lap_comparison *c, const compared sides[2])
+static void say_why(FILE *out, const lap_comparison *c, const compared sides[2], const comparison_pair *told)
 {
     const comparison_pair *sink = find_sink(c, sides);
     comparison_difference d = { .verdict = VERDICT_UNKNOWN };
@@ -208,10 +237,9 @@ static void say_why(FILE *out, const lap_comparison *c, const compared sides[2])
         fprintf(out, ", which %c does not have.\n", "BA"[slower]);
     } else if (stage && (is_in_stage(l->kind) || both_threads)) {
         effect e = effect_of(stage);
-        if (isfinite(e.whole))
+        if (isfinite(e.whole) && stage != told)
             say_cause(out, &e);
-    } else if (l->kind != WEIR_VERDICT_UNKNOWN)
-        fprintf(out, "%c is slower because of its limit.\n", "AB"[slower]);
+    }
 }
 
 /* -- tables */
@@ -318,8 +346,7 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
         fputs(side ? "\n\n" : "\n", text.file);
     }
     say_throughput(text.file, c, sides);
-    say_limits(text.file, c, sides);
-    say_why(text.file, c, sides);
+    say_why(text.file, c, sides, say_limits(text.file, c, sides));
     if (tool_close_prose(&text, WEIR_OK, &error) != WEIR_OK)
         return tool_fail(call, &error);
     putchar('\n');
@@ -404,7 +431,7 @@ static int put_comparison(const tool_call *call, const lap_comparison *c, const 
 {
     for (int side = 0; side < 2; side++)
         if (!has_laps(c, side))
-            return tool_nothing(call, "%s: " TOOL_NO_LAPS, call->words[side]);
+            return tool_nothing(call, "%s: %s", call->words[side], tool_no_records(call));
     switch (tool_format(call)) {
     case TABLE_TEXT: return put_text(call, c, sides);
     case TABLE_JSON: put_json(call, c, sides); break;

@@ -95,7 +95,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         weir_verdict_write(verdict, text.file);
     status = tool_close_prose(&text, WEIR_OK, error);
     weir_verdict_free(verdict);
-    return status == WEIR_OK && !has_laps ? weir_error_set(error, WEIR_ENOTFOUND, 0, TOOL_NO_LAPS) : status;
+    return status == WEIR_OK && !has_laps ? weir_error_set(error, WEIR_ENOTFOUND, 0, "%s", tool_no_records(call))
+                                          : status;
 }
 
 const tool_command tool_explain = {

@@ -102,10 +102,10 @@ static int group(void *self, const weir_record *record, weir_error *error)
 
 /* The columns of both tables. CSV has no other way to hold both: there they are one table. */
 static const table_column all_columns[] = {
-    { "kind", NULL, TABLE_WORDS },           { "count", "failures", TABLE_COUNT },
-    { "share", "share", TABLE_SHARE },       { "status", "status", TABLE_WORDS },
-    { "library_code", "code", TABLE_COUNT }, { "message", "message", TABLE_WORDS },
-    { "folder", "folder", TABLE_WORDS },     { "example", "for example", TABLE_WORDS },
+    { "kind", NULL, TABLE_WORDS },         { "count", "failures", TABLE_COUNT },
+    { "share", "share", TABLE_SHARE },     { "status", "status", TABLE_WORDS },
+    { "library_code", NULL, TABLE_COUNT }, { "message", "message", TABLE_WORDS },
+    { "folder", "folder", TABLE_WORDS },   { "example", "for example", TABLE_WORDS },
 };
 
 enum { NUM_COLUMNS = sizeof all_columns / sizeof all_columns[0] };
@@ -236,6 +236,20 @@ static int put_list(const tool_call *call, weir_reader *reader, const weir_filte
     return status;
 }
 
+/* That nothing failed is an answer, if failures are recorded and no filter leaves them out. */
+static int explain_none(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    weir_run_record run;
+    if (tool_has_filter(call))
+        return weir_error_set(error, WEIR_ENOTFOUND, 0, "no failures match the filters");
+    if (weir_reader_lacks(reader))
+        return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s", weir_reader_lacks(reader));
+    int status = weir_reader_find_run(reader, filter->run_id ? filter->run_id : WEIR_LAST_RUN, &run, error);
+    if (status == WEIR_OK && tool_format(call) == TABLE_TEXT && !settings.list)
+        puts("No failures.");
+    return status;
+}
+
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
 {
     grouping groups = { .count = 0 };
@@ -247,7 +261,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     if (status == WEIR_OK && !settings.list)
         put_groups(call, &groups);
     if (status == WEIR_OK && groups.count == 0)
-        status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no failures match the filters");
+        status = explain_none(call, reader, filter, error);
     key_count_free(&groups.reasons);
     key_count_free(&groups.folders);
     return status;
@@ -263,7 +277,8 @@ const tool_command tool_failures = {
             "or label as an example. The default is the last run.\n\n"
             "--list prints only the labels, in the order in which they failed, for scripts. weir query --list "
             "failures has every column of every failure.\n\n"
-            "Exit status 3 means that nothing failed.",
+            "Exit status 3 means that no failure matches the filters. Without filters, no failures are a result like "
+            "others: the exit status is 0.",
     .examples = "weir failures pipeline_stats.db\n"
                 "# move what could not be decoded out of the way\n"
                 "weir failures pipeline_stats.db --list --null | xargs -0r mv -t broken/\n"

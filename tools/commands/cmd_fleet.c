@@ -456,7 +456,10 @@ static void put_ranks(const tool_call *call, const fleet *f)
         table_words(t, row->has_ended ? "ended" : row->is_silent ? "silent" : "running");
         table_count(t, row->num_items);
         table_number(t, row->rate);
-        table_number(t, row->slower);
+        if (row->slower > 0 || tool_format(call) != TABLE_TEXT)
+            table_number(t, row->slower);
+        else
+            table_nothing(t); /* "-267 % slower" is hard to read */
         table_number(t, row->readiness);
         table_count(t, row->num_failures);
         table_number(t, row->ended - row->started);
@@ -571,7 +574,8 @@ const tool_command tool_fleet = {
         "Compares the last run of each rank. The ranks can have a database each, or share one; a folder stands "
         "for all *.db files in it; files that are not databases of weir are named and left out. The job may still be "
         "running. Ranks of the job that no database has are listed as missing.\n\n"
-        "slower is relative to the median rank. ready is the share of the time in which a result was available "
+        "slower says by how much a rank delivers less per second than the median rank. ready is the share of the "
+        "time in which a result was available "
         "to the consumer: near 100 % the pipeline waits for the consumer, near 0 % the consumer waits for the "
         "pipeline.\n\n"
         "For each straggler, a line says what takes more time per item than on the median rank: CPU time, "

@@ -89,11 +89,14 @@ static bool show_progress(void *self, const weir_dataset_progress *progress)
 
 static void tell_result(const char *db_path, const weir_dataset_progress *progress)
 {
+    uint64_t num_files = progress->num_indexed + progress->num_unchanged;
     fprintf(stderr,
-            "%s: %" PRIu64 " files: %" PRIu64 " read, %" PRIu64 " unchanged, %" PRIu64
+            "%s: %" PRIu64 " file%s: %" PRIu64 " read, %" PRIu64 " unchanged, %" PRIu64
             " broken among those read, %" PRIu64 " removed\n",
-            db_path, progress->num_indexed + progress->num_unchanged, progress->num_indexed, progress->num_unchanged,
+            db_path, num_files, num_files == 1 ? "" : "s", progress->num_indexed, progress->num_unchanged,
             progress->num_broken, progress->num_removed);
+    if (progress->num_broken)
+        fprintf(stderr, "weir index %s --list broken says why\n", db_path);
 }
 
 static int build(const tool_call *call, const char *db_path, weir_dataset_build_options *options)
@@ -124,8 +127,8 @@ static int build(const tool_call *call, const char *db_path, weir_dataset_build_
         return TOOL_FAILED;
     }
     if (status == WEIR_OK && progress.num_unreadable_folders > 0) {
-        tool_refuse(call, "%" PRIu64 " folder(s) could not be read, so nothing was removed",
-                    progress.num_unreadable_folders);
+        tool_refuse(call, "%" PRIu64 " folder%s could not be read, so nothing was removed from the index",
+                    progress.num_unreadable_folders, progress.num_unreadable_folders == 1 ? "" : "s");
         return TOOL_FAILED;
     }
     if (status == WEIR_OK)

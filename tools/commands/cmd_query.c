@@ -428,7 +428,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
                           : settings.by & (BY_SPAN | BY_COUNTER)
                               ? "no span or counter matches the filters; programs record them of their own code "
                                 "(weir/span.h), see --list contents"
-                              : TOOL_NO_LAPS);
+                              : tool_no_records(call));
 }
 
 const tool_command tool_query = {
@@ -436,19 +436,20 @@ const tool_command tool_query = {
     .words = "DB",
     .min_words = 1,
     .summary = "print metrics by stage, queue, lap, step, phase, node, run or time",
-    .help = "Aggregates metrics by the --by keys and prints a row for each group. Each stage (or, with --by queue, "
-            "flow or pool, each of these) always has a separate row. The default is the last run; with --by run or "
-            "node, and for the lists of runs and nodes, all runs.\n\n"
-            "--by step and --by phase need a program that marks them (weir_pipeline_mark_step, "
-            "weir_pipeline_mark_phase). job-phase is startup, loop or finish, whatever the program calls the phases "
-            "of the loop; share is the phase's share of the time. With --by lap, nothing is aggregated: each lap is "
-            "a row, in the order of time; sorted, it is the first ten of them, or --top.\n\n"
-            "Columns: tasks include failed tasks; average, p50, p90, p99 and max are of successful tasks only. busy, "
-            "input, thread, turn and room are the shares of the slot time in which tasks ran, or slots waited for "
-            "input, for a thread, for earlier results (output in input order), and for room downstream; CPU is CPU "
-            "time as a share of busy time. put is how long items waited for room in the queue, get how long the "
-            "consumer waited for an item, each with its p90 and p99; occupied is the share of the time in which the "
-            "queue was not empty. --json and --csv have all metrics.",
+    .help =
+        "Aggregates metrics by the keys of --by, and prints a row for each group. Stages are never added up: each "
+        "has its own row in each group. So have queues with --by queue, pools with --by pool, and so on. The "
+        "default is the last run; with --by run or node, and for the lists of runs and nodes, all runs.\n\n"
+        "--by step and --by phase need a program that marks them (weir_pipeline_mark_step, "
+        "weir_pipeline_mark_phase). job-phase is startup, loop or finish, whatever the program calls the phases "
+        "of the loop; share is the phase's share of the time. With --by lap, nothing is aggregated: each lap is "
+        "a row, in the order of time; with --sort, the first ten laps, or as many as --top says.\n\n"
+        "Columns: tasks include failed tasks; average, p50, p90, p99 and max are of successful tasks only. busy, "
+        "input, thread, turn and room are the shares of the slot time in which tasks ran, or slots waited for "
+        "input, for a thread, for earlier results (output in input order), and for room downstream; CPU is CPU "
+        "time as a share of busy time. put is how long items waited for room in the queue, get how long the "
+        "consumer waited for an item, each with its p90 and p99; occupied is the share of the time in which the "
+        "queue was not empty. --json and --csv have all metrics.",
     .examples = "weir query pipeline_stats.db --by stage\n"
                 "# the ten minutes with the slowest decodes\n"
                 "weir query run.db --name decode --by time --bin 10m --sort p99 --top 10\n"

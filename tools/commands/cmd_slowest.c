@@ -176,13 +176,13 @@ static int64_t count_of(const key_count *formats, const char *format)
 static void put_formats(key_count *shown, const key_count *all)
 {
     static const table_column format_columns[] = {
-        { "format", "codec and size", TABLE_WORDS }, { "shown", "these", TABLE_COUNT },
+        { "format", "codec and size", TABLE_WORDS }, { "shown", "slowest", TABLE_COUNT },
         { "shown_share", "share", TABLE_SHARE },     { "all", "all recorded", TABLE_COUNT },
         { "all_share", "share", TABLE_SHARE },
     };
     double num_shown = (double)count_of(shown, NULL), num_all = (double)count_of(all, NULL);
     key_count_sort(shown);
-    puts("\nHow common these formats are among all recorded items:");
+    puts("\nFormats of these slowest items, and of all items that were recorded:");
     table *t = table_begin(stdout, TABLE_TEXT, TABLE_COLUMNS(format_columns));
     for (size_t i = 0; i < shown->count; i++) {
         int64_t of_all = count_of(all, shown->entries[i].key);
@@ -298,7 +298,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
                           settings.kind == KIND_ITEMS || settings.sort != SORT_TIME
                               ? "no items were recorded (item_stats); try --of laps or --of failures"
-                              : TOOL_NO_LAPS);
+                              : tool_no_records(call));
 }
 
 const tool_command tool_slowest = {
@@ -307,11 +307,12 @@ const tool_command tool_slowest = {
     .min_words = 1,
     .summary = "print the items that took longest",
     .help = "Prints the items that took longest, with codec, size and frames if these are known. Failed items are "
-            "always recorded; others only if the run recorded them (item_stats). Without item_stats, laps are shown "
-            "instead of the items that succeeded: each with the time of its longest task, and no label.\n\n"
+            "always recorded; others only if they are in the table item_stats: weir record stores the slowest of "
+            "each lap, or all with --all-items. Without item_stats, laps are shown instead of the items that "
+            "succeeded: each with the time of its longest task, and no label.\n\n"
             "open, demux, decode and scale show where an item's time went, if its stage reports it. A second table "
-            "shows how common these codecs and sizes are among all recorded items: whether, for example, slow files "
-            "are mostly 4K.\n\n"
+            "compares the codecs and sizes of these items with those of all recorded items: it shows, for example, "
+            "whether slow files are mostly 4K.\n\n"
             "The default is the last run.",
     .examples = "weir slowest pipeline_stats.db --top 20\n"
                 "weir slowest pipeline_stats.db --sort per-frame\n"

@@ -43,7 +43,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         status = tool_close_prose(&text, status, error);
     }
     weir_totals_free(&totals);
-    return status == WEIR_OK && !found_any ? weir_error_set(error, WEIR_ENOTFOUND, 0, TOOL_NO_LAPS) : status;
+    return status == WEIR_OK && !found_any ? weir_error_set(error, WEIR_ENOTFOUND, 0, "%s", tool_no_records(call))
+                                           : status;
 }
 
 const tool_command tool_summary = {
@@ -52,12 +53,12 @@ const tool_command tool_summary = {
     .min_words = 1,
     .summary = "print the metrics of a run",
     .help = "Prints the metrics of a run, stage by stage and queue by queue, then sources, routes, merges, sinks and "
-            "thread pools, and whether the run is running, killed, finished, stopped or failed. The default is the "
-            "last run.\n\n"
-            "Means are weighted by what they are means of, and percentiles come from the merged histograms of all "
-            "laps, also over several runs, ranks and nodes. Slot time shows what a stage's slots did: a stage that "
-            "is mostly busy limits the run. If it mostly waits for input, the limit is upstream; for room, "
-            "downstream; for a thread, the pool is too small.\n\n"
+            "thread pools, and the state of the run: running, killed, finished, stopped or failed. The default is "
+            "the last run.\n\n"
+            "Averages and percentiles are those of all tasks or items of the selected laps together, also over "
+            "several runs, ranks and nodes. Slot time shows what a stage's slots did: a stage that is mostly busy "
+            "limits the run. If it mostly waits for input, the limit is upstream; for room, downstream; for a "
+            "thread, the pool is too small. weir explain draws such conclusions, with their evidence.\n\n"
             "--json prints one object with runs, stages, flow, queues and pools; --csv prints one table, in which "
             "the column kind says what each row describes.",
     .examples = "weir summary pipeline_stats.db\n"

@@ -176,9 +176,10 @@ const tool_command tool_watch = {
         "lap. The data is updated after each lap, whose length the program sets (--log-interval of weir record). If "
         "the program has recorded how many items it expects (an event \"expected_items\"), the remaining time is "
         "estimated. Without --run, the display switches to a new run when one starts in the same database.\n\n"
-        "Given several databases, such as those of the ranks of a job, it shows one line for each, with bars for the "
-        "results that its consumer took, below their sum; --json prints an array. ready is the share of the latest "
-        "lap in which a result was available.\n\n"
+        "Given several databases, such as those of the ranks of a job, it shows their sum, and below it one line for "
+        "each, with bars for the results that its consumer took; --json prints an array. ready is the share of the "
+        "latest lap in which a result was available. input, thread and room are the shares of the time in which the "
+        "slots of a stage waited for these.\n\n"
         "Press q to quit.",
     .examples = "weir watch pipeline_stats.db\n"
                 "weir watch pipeline_stats.rank*.db\n"

@@ -199,7 +199,7 @@ static int run(tool_call *call)
     int status = weir_model_read(reader, &filter, &model, &error);
     weir_reader_close(reader);
     if (status == WEIR_ENOTFOUND)
-        return tool_nothing(call, TOOL_NO_LAPS);
+        return tool_nothing(call, "%s", tool_no_records(call));
     if (status != WEIR_OK)
         return tool_fail_early(call, &error);
     if (apply(model, &error) != WEIR_OK) {

@@ -39,8 +39,7 @@ static const char *const order_names[] = { "completion", "input", NULL }; /* as 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(record_settings, what)
 
 const option_row record_rows[] = {
-    /* which files */
-    { ROW("glob", glob, option_text), .argument = "PATTERN",
+    { ROW("glob", glob, option_text), .heading = "Which files", .argument = "PATTERN",
       .help = "pattern for the names of files to decode (default *.mp4; with --images or --audio, the usual "
               "extensions)" },
     { ROW("sorted", sorted, option_flag), .help = "read the files of a folder in the order of their names" },
@@ -58,8 +57,7 @@ const option_row record_rows[] = {
       .help = "with --audio: mix to N channels (default: as in the file)" },
     { ROW("planar", planar, option_flag), .needs = "audio", .help = "with --audio: one channel after the other" },
 
-    /* the pipeline */
-    { ROW("concurrency", concurrency, option_count32), .argument = "N", .max = 65535,
+    { ROW("concurrency", concurrency, option_count32), .heading = "Pipeline", .argument = "N", .max = 65535,
       .help = "files processed concurrently (default 10)" },
     { ROW("threads", threads, option_count32), .argument = "N", .max = 65535,
       .help = "threads of the pool (default: the CPUs this process may use)" },
@@ -84,10 +82,10 @@ const option_row record_rows[] = {
     { ROW("isolate-memory", isolate_memory, option_bytes), .argument = "SIZE", .needs = "isolate",
       .help = "with --isolate: address space of each child, beyond that of the program itself (default: no limit)" },
     { ROW("max-failures", max_failures, record_max_failures), .argument = "N|P%",
-      .help = "stop the run after more failures than N files, or P percent of them (default: never)" },
+      .help = "stop the run when more than N files, or P percent of the files, have failed (default: never)" },
     { ROW("headspace", headspace_step_ns, option_duration), .argument = "SPAN",
-      .help = "measure what loading costs a training loop that takes SPAN for each result: first with this pipeline, "
-              "then with results from memory; then stop" },
+      .help = "measure what loading costs a training loop whose steps take SPAN each: run it with this pipeline, "
+              "then with results from memory, then stop" },
     { ROW("tune", tune, option_flag), .excludes = "headspace",
       .help =
           "change concurrency and threads while it runs, to decode as much as possible; events \"tuner\" say why" },
@@ -99,13 +97,11 @@ const option_row record_rows[] = {
       .excludes = "tune isolate headspace trace openmetrics tensorboard concurrency threads queue-items queue-bytes "
                   "source-queue-items sink-queue-items order epochs deadline max-failures all-items log-interval "
                   "verbose",
-      .help =
-          "instead: measure each stage alone with 1, 2, 4, 8, ... slots, fed from recorded inputs, until more do not "
-          "pay; the table is also recorded (profile_stats)" },
+      .help = "instead of a run, measure each stage alone with 1, 2, 4, 8, ... slots, until more are not faster; its "
+              "inputs are recorded first. The table is also stored in the database (profile_stats)" },
     { ROW("json", json, option_flag), .needs = "profile", .help = "with --profile: print the table as JSON" },
 
-    /* the statistics */
-    { ROW("db-path", db_path, option_file), .argument = "FILE",
+    { ROW("db-path", db_path, option_file), .heading = "Recording", .argument = "FILE",
       .help = "database to record in, created if missing (default pipeline_stats.db)" },
     { ROW("log-interval", log_interval_ns, option_duration), .argument = "SECONDS",
       .help = "length of one reporting interval (a lap) of the statistics (default 60; with --tune 5)" },
@@ -122,22 +118,21 @@ const option_row record_rows[] = {
       .help = "skip the files that a run with --all-items has finished, as recorded in DB and in the databases of "
               "the ranks beside it" },
     { ROW("retry-failed", retry_failed, option_flag), .needs = "resume",
-      .help = "with --resume: decode the files again that have failed and were not decoded since" },
+      .help = "with --resume: also decode the files that have failed and were not decoded since" },
     { ROW("dry-run", dry_run, option_flag), .help = "print the files that would be decoded, and exit" },
     { ROW("openmetrics", openmetrics_path, option_file), .argument = "FILE",
       .help = "also write the metrics to FILE after each lap, for Prometheus (a .prom file for node_exporter)" },
     { ROW("tensorboard", tensorboard_dir, option_folder), .argument = "DIR",
       .help = "also write the metrics of each lap to an event file in DIR, for TensorBoard" },
     { ROW("trace", trace_path, option_file), .argument = "FILE",
-      .help =
-          "also write what every slot, queue and file did and when to FILE, for the Perfetto UI and weir trace; with "
-          ".gz at the end, compressed; {run}, {node}, {rank} in the name are replaced" },
+      .help = "also write to FILE when each slot, queue and file did what, for the Perfetto UI and weir trace; "
+              "compressed if the name ends in .gz; {run}, {node} and {rank} in the name are replaced" },
     { ROW("trace-size", trace_bytes, option_bytes), .argument = "BYTES", .needs = "trace",
       .help = "keep about the last BYTES of the trace, such as 64M (default 256M)" },
     { ROW("trace-last", trace_last_ns, option_duration), .argument = "DURATION", .needs = "trace",
       .help = "write the trace only when a file stalls or fails, or on SIGUSR2: what happened in the last DURATION" },
     { ROW("quiet", quiet, option_flag), .letter = 'q',
-      .help = "no progress line, no hints, no log messages except errors" },
+      .help = "print errors only: no progress, no summary (weir summary prints it later)" },
     { ROW("verbose", verbose, option_flag), .letter = 'v', .excludes = "quiet",
       .help = "log the metrics of each lap" },
     { 0 },

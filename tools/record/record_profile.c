@@ -87,8 +87,8 @@ int record_profile(const record_settings *settings, const record_inputs *inputs)
         for (size_t i = 0; i < report->num_points; i++)
             print_point(&report->points[i]);
         print_bars(report);
-        puts("\nEach stage alone, each slot with its own thread. <: more slots bring less than a tenth for twice as "
-             "many.");
+        puts("\nEach stage alone, each slot with its own thread. < marks the best number of slots: with twice as "
+             "many\nit is less than 10 % faster.");
     }
     if (weir_profile_record(report, settings->db_path, &error) != WEIR_OK) {
         record_refuse(settings, "--db-path: %s", error.message);

@@ -224,10 +224,10 @@ static int summarize(const record_settings *settings, const record_ranks *ranks,
             job.start_unix_ns = views[rank].started_unix_ns;
     prose_open(&text);
     int status = weir_reader_open(ranks->job_path, &reader, &error);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK && !settings->quiet)
         status = weir_summary_write(text.file, reader, &job, &error);
     status = record_close_summary(&text, status, &error);
-    if (status == WEIR_OK) /* not as prose: file names stay as they are */
+    if (status == WEIR_OK && !settings->quiet) /* not as prose: file names stay as they are */
         status = weir_summary_write_failures(stdout, reader, &job, MAX_LISTED, &error);
     if (status == WEIR_OK)
         status = record_ended_read(ended, reader, &job, &error);
@@ -337,6 +337,8 @@ static int end_job(const record_settings *settings, const record_ranks *ranks, c
         job_status = RECORD_FAILED;
     if (tell_ranks(settings, ranks, inputs, views, &ended) != RECORD_DONE)
         job_status = RECORD_FAILED;
+    if (settings->quiet)
+        record_tell_failures(settings, ended.num_failures, ended.num_tasks, ranks->job_path);
     if (job_status == RECORD_DONE && ended.num_failures > 0 && ended.num_failures == ended.num_tasks)
         job_status = record_tell_useless(settings, ended.num_failures);
     record_ended_free(&ended);
@@ -349,8 +351,9 @@ int record_ranks_end(const record_settings *settings, const record_ranks *ranks,
                      int exit_status, uint64_t num_files, uint64_t num_failures)
 {
     if (ranks->world.rank > 0) {
-        fprintf(stderr, "%s of %" PRIu32 ": %" PRIu64 " files, %" PRIu64 " failed; recorded in %s\n",
-                settings->program, ranks->world.size, num_files, num_failures, settings->db_path);
+        if (!settings->quiet)
+            fprintf(stderr, "%s of %" PRIu32 ": %" PRIu64 " files, %" PRIu64 " failed; recorded in %s\n",
+                    settings->program, ranks->world.size, num_files, num_failures, settings->db_path);
         return exit_status;
     }
     rank_view *views = calloc(ranks->world.size, sizeof *views);

@@ -44,6 +44,14 @@ int record_tell_useless(const record_settings *settings, uint64_t num_failures)
     return RECORD_FAILED;
 }
 
+void record_tell_failures(const record_settings *settings, uint64_t num_failures, uint64_t num_files,
+                          const char *db_path)
+{
+    if (num_failures > 0)
+        record_refuse(settings, "%llu of %llu files failed; weir failures %s says why",
+                      (unsigned long long)num_failures, (unsigned long long)num_files, db_path);
+}
+
 /* What the database does not tell. */
 typedef struct record_outcome {
     uint64_t num_files, num_failures;
@@ -225,7 +233,7 @@ static int report_headspace(const record_settings *settings, const weir_headspac
     char text[256];
     weir_headspace_describe(headspace, text, sizeof text);
     if (headspace->is_complete) {
-        printf("\nHeadspace: %s\n", text);
+        printf("%sHeadspace: %s\n", settings->quiet ? "" : "\n", text);
         return RECORD_DONE;
     }
     record_refuse(settings, "--headspace: the run was too short: %s (see --epochs)", text);
@@ -284,9 +292,11 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
         exit_status = was_run ? RECORD_FAILED : exit_status;
     if (was_run && ranks->world.size > 1)
         return record_ranks_end(settings, ranks, inputs, exit_status, outcome.num_files, outcome.num_failures);
-    if (was_run && report(settings, run_id) != RECORD_DONE)
+    if (was_run && settings->quiet)
+        record_tell_failures(settings, outcome.num_failures, outcome.num_files, settings->db_path);
+    else if (was_run && report(settings, run_id) != RECORD_DONE)
         exit_status = RECORD_FAILED;
-    else if (was_run && !settings->quiet)
+    else if (was_run)
         print_hints(settings, &outcome);
     if (was_run && outcome.is_useless && exit_status == RECORD_DONE)
         exit_status = record_tell_useless(settings, outcome.num_failures);

@@ -28,6 +28,10 @@ int record_run(const record_settings *settings);
 /* One line on stderr, after the program's name. Returns RECORD_REFUSED. */
 int record_refuse(const record_settings *settings, const char *format, ...) WEIR_PRINTF(2, 3);
 
+/* With --quiet, instead of the summary: says how many files failed, if any did. */
+void record_tell_failures(const record_settings *settings, uint64_t num_failures, uint64_t num_files,
+                          const char *db_path);
+
 /* Says that nothing could be decoded. Returns RECORD_FAILED. */
 int record_tell_useless(const record_settings *settings, uint64_t num_failures);
 

@@ -13,8 +13,8 @@ static const char *const loop_filter_names[] = { "all", "references", "keyframes
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(video_settings, what)
 
 const option_row video_rows[] = {
-    { ROW("at", sampling.at, sampling_times), .excludes = "audio images", .argument = "TIMES",
-      .help = "the frames shown at these times, in this order: 1.5,250ms,2m,0:01:03.2" },
+    { ROW("at", sampling.at, sampling_times), .heading = "Which frames", .excludes = "audio images",
+      .argument = "TIMES", .help = "the frames shown at these times, in this order: 1.5,250ms,2m,0:01:03.2" },
     { ROW("frames", sampling.indices, sampling_indices), .excludes = "audio images at", .argument = "NUMBERS",
       .help = "the frames with these numbers, in this order: 0,10,20; -1 is the last one" },
     { ROW("every", sampling.every, option_count), .excludes = "audio images at frames", .argument = "K",
@@ -36,8 +36,8 @@ const option_row video_rows[] = {
           "with --random: take all frames from one random stretch of this many frames (32f) or this length (2s)" },
     { ROW("seed", sampling.seed, sampling_seed), .needs = "random", .argument = "S",
       .help = "with --random: random seed (default 0)" },
-    { ROW("width", width, option_count32), .excludes = "audio", .argument = "W", .max = VIDEO_MAX_SIDE,
-      .help = "width of the result in pixels" },
+    { ROW("width", width, option_count32), .heading = "Pictures", .excludes = "audio", .argument = "W",
+      .max = VIDEO_MAX_SIDE, .help = "width of the result in pixels" },
     { ROW("height", height, option_count32), .excludes = "audio", .argument = "H", .max = VIDEO_MAX_SIDE,
       .help = "height of the result in pixels" },
     { ROW("resize", resize, option_choice), .excludes = "audio", .argument = "HOW", .choices = video_resize_names,
@@ -61,10 +61,11 @@ const option_row video_rows[] = {
     { ROW("lowres", lowres, option_count32), .excludes = "audio", .argument = "N", .max = WEIR_MAX_LOWRES,
       .help = "cheaper, less accurate: decode at 1/2 (1), 1/4 (2) or 1/8 (3) of the size, where the codec can (JPEG, "
               "MPEG-1 to -4; not H.264, HEVC, VP9, AV1)" },
-    { ROW("strict", strict, option_flag), .excludes = "audio images",
+    { ROW("strict", strict, option_flag), .heading = "Damage and limits", .excludes = "audio images",
       .help = "fail on any damage, instead of counting it and returning what can be decoded" },
     { ROW("min-share", min_share, option_real), .excludes = "audio images strict", .argument = "SHARE",
-      .help = "fail if damage leaves less than this share, up to 1, of the frames (default: one frame is enough)" },
+      .help =
+          "fail if damage leaves less than this share of the frames, from 0 to 1 (default: one frame is enough)" },
     { ROW("max-frames", max_frames, option_count), .excludes = "audio images", .argument = "N",
       .help = "fail if the result would have more than N frames (default 4194304)" },
     { ROW("max-pixels", max_pixels, option_count), .excludes = "audio", .argument = "N",

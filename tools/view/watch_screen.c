@@ -159,7 +159,7 @@ static double or_zero(double value)
 /* Names are truncated if the line is narrow. */
 static int name_width(const frame *f)
 {
-    return f->width < 100 ? 18 : 24;
+    return f->width < 100 ? 22 : 28;
 }
 
 static double percent(double share)
@@ -199,7 +199,7 @@ static void put_head(FILE *out, const frame *f, const char *path)
 static void end_line(FILE *out, const frame *f, int used, const series *line, series_task_figure rate)
 {
     int room = f->width - used - 2;
-    fputs("  ", out);
+    fputs(room > 0 ? "  " : "", out);
     put_sparks(out, line, (int)rate, room < 0 ? 0 : room > SPARKS ? SPARKS : room);
     fputc('\n', out);
 }
@@ -214,22 +214,22 @@ static void put_stages(FILE *out, const frame *f)
 {
     const weir_total_list *stages = &f->totals.of[WEIR_SUBJECT_STAGE];
     if (stages->count)
-        fprintf(out, "%-*s %9s %7s %9s %9s%s %5s %5s %5s %5s\n", name_width(f), "stage", "tasks", "failed", "per s",
-                "average", is_narrow(f) ? "" : "       p99", "busy", "in", "thr", "room");
+        fprintf(out, "%-*s %8s %6s %8s %7s%s %5s %5s %6s %5s\n", name_width(f), "stage", "tasks", "failed", "per s",
+                "average", is_narrow(f) ? "" : "     p99", "busy", "input", "thread", "room");
     for (size_t i = 0; i < stages->count; i++) {
         const weir_total *t = &stages->all[i];
         const series *line = find_line(&f->recent.lists[SERIES_STAGES], t->key.name);
         const series_point *p = latest(line);
         char average[WEIR_FORMAT_BYTES], p99[WEIR_FORMAT_BYTES];
-        fprintf(out, "%-*.*s %9" PRIu64 " %7" PRIu64 " %9.1f %9s", name_width(f), name_width(f), t->key.name,
+        fprintf(out, "%-*.*s %8" PRIu64 " %6" PRIu64 " %8.1f %7s", name_width(f), name_width(f), t->key.name,
                 t->metrics.task.num_tasks, t->metrics.task.num_failures, p ? or_zero(p->values[TASK_RATE]) : 0,
                 time_text(average, p ? p->values[TASK_AVE] : NAN));
         if (!is_narrow(f))
-            fprintf(out, " %9s", time_text(p99, p ? p->values[TASK_P99] : NAN));
-        fprintf(out, " %4.0f%% %4.0f%% %4.0f%% %4.0f%%", p ? percent(p->values[TASK_BUSY]) : 0,
+            fprintf(out, " %7s", time_text(p99, p ? p->values[TASK_P99] : NAN));
+        fprintf(out, " %4.0f%% %4.0f%% %5.0f%% %4.0f%%", p ? percent(p->values[TASK_BUSY]) : 0,
                 p ? percent(p->values[TASK_WAIT_IN]) : 0, p ? percent(p->values[TASK_WAIT_THREAD]) : 0,
                 p ? percent(p->values[TASK_WAIT_OUT]) + percent(p->values[TASK_WAIT_TURN]) : 0);
-        end_line(out, f, name_width(f) + (is_narrow(f) ? 62 : 72), line, TASK_RATE);
+        end_line(out, f, name_width(f) + (is_narrow(f) ? 58 : 66), line, TASK_RATE);
     }
 }
 
@@ -237,18 +237,18 @@ static void put_queues(FILE *out, const frame *f)
 {
     const weir_total_list *queues = &f->totals.of[WEIR_SUBJECT_QUEUE];
     if (queues->count)
-        fprintf(out, "\n%-*s %9s %9s %9s %9s %9s %9s\n", name_width(f), "queue", "items", "per s", "occupied",
+        fprintf(out, "\n%-*s %8s %8s %8s %9s %7s %7s\n", name_width(f), "queue", "items", "per s", "occupied",
                 "level", "put", "get");
     for (size_t i = 0; i < queues->count; i++) {
         const weir_total *t = &queues->all[i];
         const series *line = find_line(&f->recent.lists[SERIES_QUEUES], t->key.name);
         const series_point *p = latest(line);
         char put[WEIR_FORMAT_BYTES], get[WEIR_FORMAT_BYTES];
-        fprintf(out, "%-*.*s %9" PRIu64 " %9.1f %8.0f%% %4.1f/%-4" PRId64 " %9s %9s", name_width(f), name_width(f),
+        fprintf(out, "%-*.*s %8" PRIu64 " %8.1f %7.0f%% %4.1f/%-4" PRId64 " %7s %7s", name_width(f), name_width(f),
                 t->key.name, t->metrics.queue.num_items, p ? or_zero(p->values[QUEUE_RATE]) : 0,
                 p ? percent(p->values[QUEUE_OCCUPIED]) : 0, p ? or_zero(p->values[QUEUE_DEPTH]) : 0, t->capacity,
                 time_text(put, p ? p->values[QUEUE_PUT] : NAN), time_text(get, p ? p->values[QUEUE_GET] : NAN));
-        end_line(out, f, name_width(f) + 60, line, (series_task_figure)QUEUE_RATE);
+        end_line(out, f, name_width(f) + 53, line, (series_task_figure)QUEUE_RATE);
     }
 }
 

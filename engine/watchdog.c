@@ -1,8 +1,8 @@
 /*
- * Watches the running tasks: asks those beyond their deadline to stop, and logs those that have run very long, so
- * that a hang is never silent. Runs on the service thread, which checks again when the next task may be due.
+ * The watchdog asks tasks beyond their deadline to stop, and logs tasks that have run very long, so that a hang is
+ * never silent. It runs on the service thread, which checks again when the next task may be due.
  */
-#include "watch.h"
+#include "watchdog.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,25 +22,25 @@ typedef struct stalled_task {
     bool asked_to_stop;
 } stalled_task;
 
-typedef struct watch_look {
+typedef struct watchdog_check {
     stalled_task stalls[MAX_STALLS];
     size_t num_stalls;
     int64_t next_ns; /* time until the next task may be due */
-} watch_look;
+} watchdog_check;
 
-static void due_in(watch_look *look, int64_t span_ns)
+static void due_in(watchdog_check *check, int64_t span_ns)
 {
-    if (span_ns < look->next_ns)
-        look->next_ns = span_ns > 0 ? span_ns : 0;
+    if (span_ns < check->next_ns)
+        check->next_ns = span_ns > 0 ? span_ns : 0;
 }
 
-static void check_deadline(watch_look *look, weir_slot *slot, int64_t age_ns)
+static void check_deadline(watchdog_check *check, weir_slot *slot, int64_t age_ns)
 {
     int64_t deadline_ns = slot->node->task_deadline_ns;
     if (deadline_ns == 0 || slot->flushing || atomic_load_explicit(&slot->overdue, memory_order_relaxed))
         return;
     if (age_ns < deadline_ns) {
-        due_in(look, deadline_ns - age_ns);
+        due_in(check, deadline_ns - age_ns);
         return;
     }
     atomic_store_explicit(&slot->overdue, true, memory_order_relaxed);
@@ -49,12 +49,12 @@ static void check_deadline(watch_look *look, weir_slot *slot, int64_t age_ns)
         weir_cancel_pending_locked(slot);
 }
 
-static void check_stall(watch_look *look, weir_slot *slot, int64_t age_ns)
+static void check_stall(watchdog_check *check, weir_slot *slot, int64_t age_ns)
 {
     if (slot->warn_after_ns == WEIR_FOREVER)
         return;
-    if (age_ns >= slot->warn_after_ns && look->num_stalls < MAX_STALLS) {
-        look->stalls[look->num_stalls++] = (stalled_task){
+    if (age_ns >= slot->warn_after_ns && check->num_stalls < MAX_STALLS) {
+        check->stalls[check->num_stalls++] = (stalled_task){
             .node = slot->node,
             .label = weir_label_hold(slot->label),
             .age_ns = age_ns,
@@ -62,22 +62,22 @@ static void check_stall(watch_look *look, weir_slot *slot, int64_t age_ns)
         };
         slot->warn_after_ns = 2 * age_ns;
     }
-    due_in(look, slot->warn_after_ns - age_ns);
+    due_in(check, slot->warn_after_ns - age_ns);
 }
 
-static void look_at_node_locked(watch_look *look, weir_node *node)
+static void check_node_locked(watchdog_check *check, weir_node *node)
 {
     if (!node->op)
         return;
     if (node->task_deadline_ns) /* a task could begin now */
-        due_in(look, node->task_deadline_ns);
+        due_in(check, node->task_deadline_ns);
     for (uint32_t i = 0; i < node->num_made; i++) {
         weir_slot *slot = node->slots[i];
         if (slot->state != SLOT_RUNNING && slot->state != SLOT_PENDING)
             continue;
         int64_t age_ns = slot->run_ns + node->pipeline->now_ns - slot->entered_ns;
-        check_deadline(look, slot, age_ns);
-        check_stall(look, slot, age_ns);
+        check_deadline(check, slot, age_ns);
+        check_stall(check, slot, age_ns);
     }
 }
 
@@ -94,21 +94,21 @@ static void report_stall(weir_pipeline *pipeline, const stalled_task *stall)
     weir_callers_log(pipeline, warning);
 }
 
-int64_t weir_watch_tasks(weir_pipeline *pipeline)
+int64_t weir_watchdog_check(weir_pipeline *pipeline)
 {
-    watch_look look = { .next_ns = INT64_MAX };
+    watchdog_check check = { .next_ns = INT64_MAX };
     if (pipeline->stall_warning_ns != WEIR_FOREVER)
-        look.next_ns = pipeline->stall_warning_ns;
+        check.next_ns = pipeline->stall_warning_ns;
 
     engine_lock_at(pipeline, weir_clock_ns());
     int64_t now_ns = pipeline->now_ns;
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
-        look_at_node_locked(&look, pipeline->nodes[i]);
+        check_node_locked(&check, pipeline->nodes[i]);
     weir_engine_unlock(pipeline);
 
-    for (size_t i = 0; i < look.num_stalls; i++) {
-        report_stall(pipeline, &look.stalls[i]);
-        weir_label_release(look.stalls[i].label);
+    for (size_t i = 0; i < check.num_stalls; i++) {
+        report_stall(pipeline, &check.stalls[i]);
+        weir_label_release(check.stalls[i].label);
     }
-    return look.next_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + look.next_ns;
+    return check.next_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + check.next_ns;
 }

@@ -1,0 +1,10 @@
+/* The watchdog: deadlines and stalls of running tasks. */
+#ifndef WEIR_WATCHDOG_H
+#define WEIR_WATCHDOG_H
+
+#include "state.h"
+
+/* Service thread only. Checks the running tasks. Returns when to check again. */
+int64_t weir_watchdog_check(weir_pipeline *pipeline);
+
+#endif
