@@ -366,7 +366,7 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
     bool runs_alone = shortest <= 1.6 * cpu_s && waiting >= 0.25;
     bool is_typical = value_of(n->total, "p50_time") < 1.4 * shortest; /* of the owner that takes a lock again */
     bool one_by_one = rate * shortest >= (is_typical ? 0.9 : 0.7) && rate * shortest <= (is_typical ? 1.03 : 1.15) &&
-                     share_between(times, shortest, 1.2, 1.8) <= 0.1 && !has_giants(NULL, n);
+                      share_between(times, shortest, 1.2, 1.8) <= 0.1 && !has_giants(NULL, n);
     double p10 = 1e-9 * (double)weir_histogram_quantile_ns(times, 0.1);
     bool is_narrow = value_of(n->total, "p90_time") <= 2 * p10;
     bool was_short = is_narrow && rate * shortest >= 0.7 &&
@@ -381,7 +381,8 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
     weir_text_format_time(each, average);
     weir_text_format_time(least, shortest);
     weir_text_format_time(on_cpu, cpu_s);
-    add_evidence(j, "on average %.1f tasks run at once, and each takes %s; the shortest took %s; CPU time of a task: %s",
+    add_evidence(j,
+                 "on average %.1f tasks run at once, and each takes %s; the shortest took %s; CPU time of a task: %s",
                  at_once, each, least, on_cpu);
     if (runs_alone || computes_alone)
         add_evidence(j, "so a task can be fast, but several at once wait for each other%s",
@@ -392,10 +393,10 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
                          least, rate * shortest);
         else
             add_evidence(j, "only a few tasks were that short, as if most of them waited for the others");
-        say_missing(j,
-                    "record the same work with one slot for this stage (concurrency 1), and compare the two with weir "
-                    "compare, which says what the difference shows. If one slot delivers as many items per second, "
-                    "the tasks wait for each other; if fewer, each waits for something outside");
+        say_missing(
+            j, "record the same work with one slot for this stage (concurrency 1), and compare the two with weir "
+               "compare, which says what the difference shows. If one slot delivers as many items per second, "
+               "the tasks wait for each other; if fewer, each waits for something outside");
     }
     return true;
 }
@@ -430,8 +431,10 @@ static cause why_blocked(judgement *j, const node_view *n)
     bool waits_for_disk = s->io_pressure >= DISK_PRESSURE || s->disk_idle >= 0.2;
     if (waits_for_disk && s->stored >= ITEM_READ_BYTES * or_zero(rate)) {
         weir_text_format_bytes(bytes, s->stored);
-        add_evidence(j, "for %.0f %% of the time some task of the machine waited for a disk; this process reads and "
-                     "writes %s per second", 100 * or_zero(s->io_pressure), bytes);
+        add_evidence(j,
+                     "for %.0f %% of the time some task of the machine waited for a disk; this process reads and "
+                     "writes %s per second",
+                     100 * or_zero(s->io_pressure), bytes);
         return (cause){ n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_STORAGE, 0.8, WEIR_VERDICT_UNKNOWN };
     }
     if (s->received >= ITEM_READ_BYTES * or_zero(rate) && s->received >= 50e3) {
@@ -803,8 +806,10 @@ static void judge_node(judgement *j, const node_view *n, const node_view *second
 
 static void judge_burst(judgement *j, const burst *b)
 {
-    add_evidence(j, "%s: often full, so that the stage before it waits, and often empty, so that the next one waits "
-                 "(each for at least %.0f %% of the time)", b->queue->key.name, 100 * b->share);
+    add_evidence(j,
+                 "%s: often full, so that the stage before it waits, and often empty, so that the next one waits "
+                 "(each for at least %.0f %% of the time)",
+                 b->queue->key.name, 100 * b->share);
     add_evidence(j, "it holds %.1f items on average; the highest level was %" PRId64 " of %" PRId64,
                  or_zero(value_of(b->queue, "ave_depth")), b->queue->metrics.queue.max_depth, b->queue->capacity);
     settle(j, b->by_bytes ? WEIR_VERDICT_BYTES : WEIR_VERDICT_BURSTS, b->queue->key.name, fmin(0.9, 0.5 + b->share));
@@ -830,8 +835,7 @@ static void judge_consumer(judgement *j, const node_view *first)
     add_evidence(j, "%s: not empty for %.0f %% of the time when the consumer asks", j->sink->key.name,
                  100 * j->sink_occupied);
     if (first)
-        add_evidence(j, "no stage or source is in use for more than %.0f %% of the time",
-                     100 * fmin(1, first->held));
+        add_evidence(j, "no stage or source is in use for more than %.0f %% of the time", 100 * fmin(1, first->held));
     settle(j, j->facts->marks_steps ? WEIR_VERDICT_NONE : WEIR_VERDICT_CONSUMER, "",
            0.5 + 0.5 * fmax(0, j->sink_occupied - (first ? 0.5 * first->held : 0)));
     if (first && first->held >= SATURATED) {
@@ -879,7 +883,8 @@ static void judge(judgement *j)
         judge_consumer(j, r.first);
     else if (turns) {
         tell_slots(j, turns);
-        add_evidence(j, "its slots wait for %.0f %% of the time, with a finished result, for an earlier one to finish",
+        add_evidence(j,
+                     "its slots wait for %.0f %% of the time, with a finished result, for an earlier one to finish",
                      100 * turns->turn);
         settle(j, WEIR_VERDICT_ORDER, turns->total->key.name, 0.6 + 0.4 * turns->turn);
     } else if (held >= SATURATED)
@@ -895,9 +900,9 @@ static void judge(judgement *j)
             judge_burst(j, &b);
         else if (!tell_all_failed(j)) {
             tell_slots(j, r.first);
-            say_missing(
-                j, "no slot and no thread was in use most of the time; record for longer (--epochs) and with shorter laps "
-                   "(--log-interval 0.1)");
+            say_missing(j, "no slot and no thread was in use most of the time; record for longer (--epochs) and with "
+                           "shorter laps "
+                           "(--log-interval 0.1)");
         }
     }
 }

@@ -391,8 +391,8 @@ static int propose_cheaper_decoding(advising *a)
 
 static int propose_fewer_frames(advising *a)
 {
-    static const char *const choices[] = { "--at", "--frames", "--every", "--rate", "--count", "--random",
-                                           "--keyframes", "--window", "--first" };
+    static const char *const choices[] = { "--at",     "--frames",    "--every",  "--rate", "--count",
+                                           "--random", "--keyframes", "--window", "--first" };
     const decoding *d = &a->decoding;
     double frames = round(0.5 * d->num_frames / d->num_items);
     proposal p = { .num_sets = 0 };

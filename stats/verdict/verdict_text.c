@@ -18,6 +18,8 @@ static void put_filled(FILE *out, const char *before, const char *text)
     for (const char *word = text; *word; word += strspn(word, " ")) {
         char one[WORD_BYTES];
         size_t length = strcspn(word, " "), columns = 0;
+        if (strncmp(word + length, " %", 2) == 0) /* a number and its unit stay together */
+            length += 2 + strcspn(word + length + 2, " ");
         snprintf(one, sizeof one, "%.*s", (int)length, word);
         for (size_t i = 0; i < length; i++)
             columns += ((unsigned char)word[i] & 0xC0) != 0x80; /* UTF-8: continuation bytes have no column */
