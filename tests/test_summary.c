@@ -117,9 +117,8 @@ static void text_is_the_designs_to_the_letter(void **state)
              "    Level: average 1.5, highest 2 of 2 items; average 1.50 MB, highest 2.00 MB\n"
              "\n" EQUALS "Database: %s\n"
              "Run 1: finished after 0:01:40\n"
-             "Limit: The threads: slots of 0:1:decode[10] have work but wait for a thread to run it. (unsure; weir "
-             "explain "
-             "tells why)\n" EQUALS,
+             "Limit: The threads: 0:1:decode[10] keeps them busy, and slots with work wait for one. (unsure; weir "
+             "explain tells why)\n" EQUALS,
              path);
     assert_text(summary_of(path, 0), wanted);
 }

@@ -89,7 +89,7 @@ static const pipeline_case cases[] = {
       .stored = 50e6 },
     { .what = "a source that starves on the stage's thread",
       .kind = WEIR_VERDICT_THREADS,
-      .name = "0:0:src",
+      .name = "0:1:decode",
       .other = WEIR_VERDICT_UNKNOWN,
       .nodes = { { .name = "0:0:src", .kind = "source", .busy = 0.15, .thread = 0.85, .cpu = 0.1 },
                  DECODE(.slots = 4, .busy = 0.21, .thread = 0.3, .cpu = 0.02),
@@ -141,7 +141,7 @@ static const pipeline_case cases[] = {
                  EMPTY_SINK } },
     { .what = "a stage that takes the other's threads",
       .kind = WEIR_VERDICT_THREADS,
-      .name = "0:1:decode",
+      .name = "0:2:send",
       .other = WEIR_VERDICT_UNKNOWN,
       .nodes = { IDLE_SOURCE,
                  DECODE(.slots = 4, .busy = 0.2, .thread = 0.79, .cpu = 0.5, .occupied = 0.3),
@@ -828,6 +828,74 @@ static void a_phase_has_a_verdict_of_its_own(void **state)
     weir_verdict_free(cold);
 }
 
+/* For as long as one part lasts, its limit is clear; one verdict on both would be wrong for each. */
+static void a_limit_that_changes_is_told(void **state)
+{
+    (void)state;
+    const char *path = in_folder("change.db");
+    const pipeline_case *consumer = case_of("a slow consumer"), *source = case_of("a source that waits");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer observer = begin_case(writer, consumer);
+    for (int i = 0; i < 18; i++)
+        record_case_lap(observer, i < 7 ? consumer : source, i, "", i > 0 && i < 17);
+    observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1180) });
+    close_writer(writer);
+    weir_verdict *v = verdict_on(path, NULL);
+    assert_string_equal(weir_verdict_word(v->kind), "source"); /* of the longer part */
+    assert_string_equal(v->name, "0:0:src");
+    assert_string_equal(weir_verdict_word(v->other_kind), "consumer");
+    assert_string_equal(weir_verdict_certainty(v), "unsure");
+    assert_true(v->changed_unix_ns >= NS(1060) && v->changed_unix_ns <= NS(1080));
+    assert_non_null(strstr(v->evidence[0], "the limit changed after"));
+    assert_true(v->num_advice > 0 && strncmp(v->advice[0].change, "src: ", 5) == 0);
+    weir_verdict_free(v);
+    v = verdict_on(path, &(weir_filter){ .run_id = WEIR_LAST_RUN, .start_unix_ns = NS(1081) });
+    assert_string_equal(weir_verdict_certainty(v), "clear");
+    assert_true(v->changed_unix_ns == 0);
+    weir_verdict_free(v);
+}
+
+static bool has_advice(const weir_verdict *v, const char *change)
+{
+    for (size_t i = 0; i < v->num_advice; i++)
+        if (strstr(v->advice[i].change, change))
+            return true;
+    return false;
+}
+
+/* The stage that blocks the pool is named, and threads of its own are offered for it. */
+static void threads_are_advised_to_the_stage_that_holds_them(void **state)
+{
+    (void)state;
+    weir_verdict *v = verdict_on(record_case(case_of("a source that starves on the stage's thread")), NULL);
+    assert_true(has_advice(v, "4 private threads for decode"));
+    weir_verdict_free(v);
+    v = verdict_on(record_case(case_of("a stage that takes the other's threads")), NULL);
+    assert_true(has_advice(v, "2 private threads for send") && !has_advice(v, "private threads for decode"));
+    weir_verdict_free(v);
+    v = verdict_on(record_case(case_of("private threads that are too few")), NULL);
+    assert_string_equal(v->advice[0].change, "6 private threads for decode instead of 2");
+    assert_string_equal(v->advice[0].code, ".threads = 6 in the options of decode");
+    weir_verdict_free(v);
+}
+
+/* Slots that may wait for a lock: the range of the advice says that it may bring nothing. */
+static void advice_that_a_lock_may_void_says_so(void **state)
+{
+    (void)state;
+    weir_verdict *v = verdict_on(record_case(case_of("a lock, while the machine receives something")), NULL);
+    assert_true(v->num_advice > 0);
+    for (size_t i = 0; i < v->num_advice; i++)
+        if (strstr(v->advice[i].code, ".concurrency"))
+            assert_true(v->advice[i].low <= 1 && strstr(v->advice[i].assumes, "more of them at once"));
+    weir_verdict_free(v);
+    v = verdict_on(record_case(case_of("a lock around waiting: like slow requests")), NULL);
+    for (size_t i = 0; i < v->num_advice; i++)
+        assert_true(isnan(v->advice[i].gain) || !strstr(v->advice[i].code, ".concurrency"));
+    assert_true(has_advice(v, "if its tasks do not wait for each other: more slots for decode (8 instead of 4)"));
+    weir_verdict_free(v);
+}
+
 static void without_records_nothing_can_be_told(void **state)
 {
     (void)state;
@@ -863,6 +931,9 @@ int main(void)
         TEST(each_kind_has_a_case_a_word_and_a_sentence),
         TEST(the_advice_is_what_the_model_predicts),
         TEST(a_phase_has_a_verdict_of_its_own),
+        TEST(a_limit_that_changes_is_told),
+        TEST(threads_are_advised_to_the_stage_that_holds_them),
+        TEST(advice_that_a_lock_may_void_says_so),
         TEST(without_records_nothing_can_be_told),
         TEST(totals_alone_have_a_verdict),
     };

@@ -569,7 +569,7 @@ static void explain_says_what_limits_and_what_would_help(void **state)
     expect("weir explain job.db", DONE);
     assert_has(out, "Limit: The slots of 0:1:decode[10]: all of them are busy nearly all the time.\n");
     assert_has(out, "Confidence: ");
-    assert_has(out, "Evidence:\n  * 0:1:decode[10]: 10.0 slots, 60 % of their time busy");
+    assert_has(out, "Evidence:\n  * 0:1:decode[10] (10 slots): busy for 60 % of the time");
     expect("weir explain job.db --json", DONE);
     assert_is_json();
     assert_json("$.kind", "slots");
@@ -651,6 +651,58 @@ static void compare_says_why_the_limit_has_moved(void **state)
                     "The largest change at 0:1:decode is the time per task: 100 ms instead of 1.00 s");
 }
 
+/* Tasks that took 1 s at ten slots, when the first one took 0.1 s, take `alone_s` at one slot. */
+static void record_experiment(double alone_s)
+{
+    for (int side = 0; side < 2; side++) {
+        const char *path = in_folder(side ? "b.db" : "a.db");
+        remove(path);
+        weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
+        double times[100];
+        for (int i = 0; i < 100; i++)
+            times[i] = side ? alone_s : i ? 1 : 0.1;
+        for (int i = 0; i < 8; i++)
+            record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i,
+                                                .num_tasks = side ? (uint64_t)(10 / alone_s) : 100,
+                                                .times = times });
+        recording_end(writer, 1080);
+        execute(path, side ? "UPDATE task_stats SET name = '0:1:decode', busy_time = 10, wait_thread_time = 0, "
+                             "wait_in_time = 0, wait_out_time = 0;"
+                             "UPDATE stage SET name = '0:1:decode', concurrency = 1 WHERE kind = 'stage'"
+                           : "UPDATE task_stats SET busy_time = 99, wait_thread_time = 0, wait_in_time = 1, "
+                             "wait_out_time = 0");
+        execute(path,
+                "UPDATE task_stats SET cpu_time = 0, min_time = 0.1; UPDATE queue_stats SET occupancy_rate = 0, occupied_time = 0");
+    }
+}
+
+static void compare_says_what_an_experiment_shows(void **state)
+{
+    (void)state;
+    record_experiment(0.1);
+    expect("weir explain a.db", DONE);
+    assert_has(out, "Limit: A lock or another serial part in 0:1:decode[10]");
+    assert_has(out, "Or:    The slots of 0:1:decode[10]");
+    assert_has(out, "To find out: record the same work with one slot for this stage");
+    expect("weir compare a.db b.db", DONE);
+    assert_has(out,
+               "The experiment shows that the tasks of 0:1:decode wait for each other (a lock, or another serial "
+               "part), so more slots do not help: 10 slots deliver 1.00 times as many items per second as 1.");
+    expect("weir compare b.db a.db --json", DONE);
+    assert_is_json();
+    assert_has(out, "\"experiment\": \"The experiment shows that the tasks of 0:1:decode wait for each other");
+    record_experiment(1);
+    expect("weir compare a.db b.db", DONE);
+    assert_has(out,
+               "do not wait for each other, but for something outside, so more slots help: 10 slots deliver 10.00 "
+               "times as many");
+    record_experiment(0.3);
+    expect("weir compare a.db b.db", DONE);
+    assert_has(out, "wait for each other for a part of their time");
+    expect("weir compare a.db a.db --json", DONE);
+    assert_json("$.experiment", "null");
+}
+
 /* Ten slots on a few threads are busy for much of their time, and yet it is not slots that are missing. */
 static void compare_tells_too_few_threads_from_a_slow_stage(void **state)
 {
@@ -662,7 +714,7 @@ static void compare_tells_too_few_threads_from_a_slow_stage(void **state)
     execute(in_folder("a.db"), "UPDATE task_stats SET busy_time = 0.51 * 10 * elapsed, "
                                "wait_thread_time = 0.49 * 10 * elapsed, wait_in_time = 0, wait_out_time = 0");
     expect("weir compare a.db a.db", DONE);
-    assert_has(out, "Limit of A: The threads: slots of 0:1:decode[10] have work but wait for a thread to run it.");
+    assert_has(out, "Limit of A: The threads: 0:1:decode[10] keeps them busy, and slots with work wait for one.");
     assert_has(out, "The limit is the same.");
     assert_lacks(out, "-0.0%");
 }
@@ -1752,6 +1804,7 @@ int main(void)
         TEST(explain_says_what_limits_and_what_would_help),
         TEST(compare_finds_the_difference_and_how_sure_it_is),
         TEST(compare_says_why_the_limit_has_moved),
+        TEST(compare_says_what_an_experiment_shows),
         TEST(compare_tells_too_few_threads_from_a_slow_stage),
         TEST(compare_knows_stages_that_have_moved),
         TEST(compare_takes_times_after_the_start_of_each_run),

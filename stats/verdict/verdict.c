@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format.h"
 #include "model.h"
 
 #define SATURATED       0.80 /* a resource in use this much of the time is the limit */
@@ -231,16 +232,28 @@ static void say_missing(judgement *j, const char *text)
     snprintf(j->verdict->missing, sizeof j->verdict->missing, "%s", text);
 }
 
+/* Adds ", for room 12 %" if it is at least half a percent. */
+static void append_share(char *text, const char *what, double share)
+{
+    size_t length = strlen(text);
+    if (share >= 0.005)
+        snprintf(text + length, VERDICT_TEXT_BYTES - length, ", %s %.0f %%", what, 100 * share);
+}
+
 static void tell_slots(judgement *j, const node_view *n)
 {
-    add_evidence(j,
-                 "%s: %.1f slot%s, %.0f %% of their time busy%s, %.0f %% waiting for input, %.0f %% for a thread, "
-                 "%.0f %% for room",
-                 n->total->key.name, n->slots, n->slots > 1.05 ? "s" : "", 100 * n->busy,
-                 n->turn > 0.005 ? ", some for their turn" : "", 100 * n->in, 100 * n->thread, 100 * n->out);
-    if (!isnan(n->cpu) && n->busy > 0.05)
-        add_evidence(j, "of its busy time, %.0f %% on a CPU, %.0f %% waiting for one, %.0f %% for something else",
-                     100 * n->cpu, 100 * n->delay, 100 * fmax(0, 1 - n->cpu - n->delay));
+    char waits[VERDICT_TEXT_BYTES] = "", on_cpu[VERDICT_TEXT_BYTES] = "";
+    append_share(waits, "waiting for input", n->in);
+    append_share(waits, "for a thread", n->thread);
+    append_share(waits, "for an earlier result", n->turn);
+    append_share(waits, "for room in its queue", n->out);
+    add_evidence(j, "%s (%.3g slot%s): busy for %.0f %% of the time%s", n->total->key.name, n->slots,
+                 n->slots > 1.05 ? "s" : "", 100 * n->busy, waits);
+    if (isnan(n->cpu) || n->busy <= 0.05)
+        return;
+    append_share(on_cpu, "waiting for a CPU", n->delay);
+    append_share(on_cpu, "waiting for something else", fmax(0, 1 - n->cpu - n->delay));
+    add_evidence(j, "while it is busy: on a CPU for %.0f %% of the time%s", 100 * n->cpu, on_cpu);
 }
 
 static void tell_cpus(judgement *j)
@@ -255,7 +268,7 @@ static void tell_cpus(judgement *j)
         snprintf(idle, sizeof idle, ", %.2f are idle", s->idle + or_zero(s->disk_idle));
     if (s->throttled > 0.005)
         snprintf(quota, sizeof quota, "; the quota stopped it for %.0f %% of the time", 100 * s->throttled);
-    add_evidence(j, "the process uses %.2f of its %.0f CPUs%s%s%s", s->process, s->budget, other, idle, quota);
+    add_evidence(j, "CPUs: this process uses %.2f of %.0f%s%s%s", s->process, s->budget, other, idle, quota);
 }
 
 /* -- the CPUs */
@@ -352,31 +365,38 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
         return false;
     bool runs_alone = shortest <= 1.6 * cpu_s && waiting >= 0.25;
     bool is_typical = value_of(n->total, "p50_time") < 1.4 * shortest; /* of the owner that takes a lock again */
-    bool is_serial = rate * shortest >= (is_typical ? 0.9 : 0.7) && rate * shortest <= (is_typical ? 1.03 : 1.15) &&
-                     share_between(times, shortest, 1.2, 1.8) <= 0.1 && !has_giants(NULL, n);
+    bool one_by_one = rate * shortest >= (is_typical ? 0.9 : 0.7) && rate * shortest <= (is_typical ? 1.03 : 1.15) &&
+                      share_between(times, shortest, 1.2, 1.8) <= 0.1 && !has_giants(NULL, n);
     double p10 = 1e-9 * (double)weir_histogram_quantile_ns(times, 0.1);
     bool is_narrow = value_of(n->total, "p90_time") <= 2 * p10;
     bool was_short = is_narrow && rate * shortest >= 0.7 &&
                      (p10 >= 3 * shortest || (double)n->total->metrics.task.min_ns >= 1.4e9 * shortest);
-    if (!runs_alone && !is_serial && !was_short)
+    if (!runs_alone && !one_by_one && !was_short)
         return false;
     bool uses_one_cpu = cpus >= 0.7 && cpus <= 1.2, computes_alone = uses_one_cpu && (runs_alone || was_short);
     *found = computes_alone ? (cause){ WEIR_VERDICT_LOCK, 0.85, WEIR_VERDICT_UNKNOWN }
              : runs_alone   ? (cause){ WEIR_VERDICT_LOCK, 0.7, WEIR_VERDICT_UNKNOWN }
                             : (cause){ WEIR_VERDICT_LOCK, 0.5, WEIR_VERDICT_SLOTS };
-    add_evidence(j, "%.1f tasks at once take %.3g s each, the shortest %.3g s, with %.3g s of CPU time", at_once,
-                 average, shortest, cpu_s);
+    char each[WEIR_FORMAT_BYTES], least[WEIR_FORMAT_BYTES], on_cpu[WEIR_FORMAT_BYTES];
+    weir_text_format_time(each, average);
+    weir_text_format_time(least, shortest);
+    weir_text_format_time(on_cpu, cpu_s);
+    add_evidence(j,
+                 "on average %.1f tasks run at once, and each takes %s; the shortest took %s; CPU time of a task: %s",
+                 at_once, each, least, on_cpu);
     if (runs_alone || computes_alone)
-        add_evidence(j, "so tasks can run without waiting, but wait for each other when several run%s",
+        add_evidence(j, "so a task can be fast, but several at once wait for each other%s",
                      computes_alone ? "; together they use one CPU" : "");
     else {
-        if (is_serial)
-            add_evidence(j, "tasks per second x shortest time = %.2f; 1 means one after the other", rate * shortest);
+        if (one_by_one)
+            add_evidence(j, "%.1f tasks per second x %s (the shortest) = %.2f; 1 means one after the other", rate,
+                         least, rate * shortest);
         else
             add_evidence(j, "only a few tasks were that short, as if most of them waited for the others");
-        say_missing(j,
-                    "record the same work with a concurrency of 1 for this stage: if it delivers as many items per "
-                    "second, the tasks wait for each other; if fewer, each waits for something outside");
+        say_missing(
+            j, "record the same work with one slot for this stage (concurrency 1), and compare the two with weir "
+               "compare, which says what the difference shows. If one slot delivers as many items per second, "
+               "the tasks wait for each other; if fewer, each waits for something outside");
     }
     return true;
 }
@@ -394,6 +414,7 @@ static cause why_blocked(judgement *j, const node_view *n)
     const system_view *s = &j->system;
     double blocked = n->slots * n->busy * fmax(0, 1 - or_zero(n->cpu) - n->delay); /* tasks, on average */
     double rate = value_of(n->total, "tasks_per_s");
+    char bytes[WEIR_FORMAT_BYTES], each[WEIR_FORMAT_BYTES];
     cause found;
     if (s->memory_pressure >= PRESSURE && s->major_faults > 1) {
         add_evidence(j,
@@ -409,13 +430,17 @@ static cause why_blocked(judgement *j, const node_view *n)
     }
     bool waits_for_disk = s->io_pressure >= DISK_PRESSURE || s->disk_idle >= 0.2;
     if (waits_for_disk && s->stored >= ITEM_READ_BYTES * or_zero(rate)) {
-        add_evidence(j, "for %.0f %% of the time some task waited for a disk; %.3g MB/s read and written",
-                     100 * or_zero(s->io_pressure), s->stored / 1e6);
+        weir_text_format_bytes(bytes, s->stored);
+        add_evidence(j,
+                     "for %.0f %% of the time some task of the machine waited for a disk; this process reads and "
+                     "writes %s per second",
+                     100 * or_zero(s->io_pressure), bytes);
         return (cause){ n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_STORAGE, 0.8, WEIR_VERDICT_UNKNOWN };
     }
     if (s->received >= ITEM_READ_BYTES * or_zero(rate) && s->received >= 50e3) {
-        add_evidence(j, "the machine receives %.3g MB/s from the network, %.3g kB for each task", s->received / 1e6,
-                     s->received / rate / 1e3);
+        weir_text_format_bytes(bytes, s->received);
+        weir_text_format_bytes(each, s->received / rate);
+        add_evidence(j, "the machine receives %s per second from the network, %s for each task", bytes, each);
         bool may_be_lock = !n->is_source && is_serial(j, n, &found); /* another program may receive it */
         return (cause){ n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_NETWORK, 0.7,
                         may_be_lock ? WEIR_VERDICT_LOCK : WEIR_VERDICT_UNKNOWN };
@@ -435,7 +460,7 @@ static cause why_held(judgement *j, const node_view *n)
     if (n->thread >= STARVED_RATIO * n->held) {
         double pool_busy = value_of(n->pool, "busy_share"), cpu = value_of(n->pool, "cpu_share") / pool_busy;
         if (n->pool)
-            add_evidence(j, "%s: %.0f thread%s, busy for %.0f %% of the time, %.0f %% of that on a CPU",
+            add_evidence(j, "%s (%.0f thread%s): busy for %.0f %% of the time, on a CPU for %.0f %% of that",
                          n->pool->key.name, (double)n->pool->capacity, n->pool->capacity == 1 ? "" : "s",
                          100 * pool_busy, 100 * or_zero(cpu));
         tell_cpus(j);
@@ -569,7 +594,7 @@ static const struct {
     [WEIR_VERDICT_SOURCE] = { "source",
                               "The source %s: it makes items more slowly than the stages could take them." },
     [WEIR_VERDICT_SLOTS] = { "slots", "The slots of %s: all of them are busy nearly all the time." },
-    [WEIR_VERDICT_THREADS] = { "threads", "The threads: slots of %s have work but wait for a thread to run it." },
+    [WEIR_VERDICT_THREADS] = { "threads", "The threads: %s keeps them busy, and slots with work wait for one." },
     [WEIR_VERDICT_CPUS] = { "cpus", "The CPUs: this process uses all that it may use, most of it for %s." },
     [WEIR_VERDICT_OTHERS] = { "others", "The CPUs: other programs take them while %s waits for one." },
     [WEIR_VERDICT_THROTTLED] = { "throttled", "The CPU quota of the container: it stops the process, so %s waits." },
@@ -712,6 +737,43 @@ static burst find_burst(const judgement *j)
     return found;
 }
 
+/* The threads of its pool that a node keeps busy, on average. Pending tasks keep none: slots that are busy beyond the
+   threads of the pool are pending, so these threads are what other nodes leave. */
+static double threads_of(const judgement *j, const node_view *n)
+{
+    double busy = n->slots * n->busy, left = value_of(n->pool, "busy_share") * (double)n->pool->capacity;
+    if (!(busy > (double)n->pool->capacity))
+        return busy;
+    for (size_t i = 0; i < j->num_nodes; i++)
+        left -= &j->nodes[i] != n && j->nodes[i].pool == n->pool ? j->nodes[i].slots * j->nodes[i].busy : 0;
+    return fmax(busy * or_zero(n->cpu), fmin(busy, left));
+}
+
+/* Which node takes most of the threads that `n` waits for; which one computes most, for a lack of CPUs. */
+static const node_view *find_user(judgement *j, weir_verdict_kind kind, const node_view *n)
+{
+    const node_view *user = n;
+    double most = -1;
+    if (kind != WEIR_VERDICT_THREADS && (kind < WEIR_VERDICT_CPUS || kind > WEIR_VERDICT_STOLEN))
+        return n;
+    for (size_t i = 0; i < j->num_nodes; i++) {
+        const node_view *other = &j->nodes[i];
+        if (!is_worker(other) || !other->pool || (kind == WEIR_VERDICT_THREADS && other->pool != n->pool))
+            continue;
+        double uses = kind == WEIR_VERDICT_THREADS
+                          ? threads_of(j, other)
+                          : other->slots * other->busy * (or_zero(other->cpu) + or_zero(other->delay));
+        if (uses > most) {
+            most = uses;
+            user = other;
+        }
+    }
+    if (kind == WEIR_VERDICT_THREADS && user != n)
+        add_evidence(j, "%s keeps %.2f of these threads busy, and is on a CPU for %.0f %% of that time",
+                     user->total->key.name, most, 100 * or_zero(user->cpu));
+    return user;
+}
+
 static void judge_node(judgement *j, const node_view *n, const node_view *second)
 {
     cause why = why_held(j, n);
@@ -730,23 +792,25 @@ static void judge_node(judgement *j, const node_view *n, const node_view *second
             why.kind = paths.is_route ? WEIR_VERDICT_BRANCH : WEIR_VERDICT_INPUT;
         }
     }
-    settle(j, why.kind, n->total->key.name, confidence);
+    settle(j, why.kind, find_user(j, why.kind, n)->total->key.name, confidence);
     settle_other(j, why.other_kind, n->total->key.name);
     if (second && margin < CLOSE && second->held >= SATURATED && n->held >= SATURATED) {
-        add_evidence(j, "%s is in use nearly as much: %.0f %% of its slot time", second->total->key.name,
+        add_evidence(j, "%s is in use nearly as much: for %.0f %% of the time", second->total->key.name,
                      100 * second->held);
         settle_other(j, second->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_SLOTS, second->total->key.name);
         say_missing(j,
-                    "record again with more slots for one of the two: if that changes nothing, the other one limits");
+                    "record the same work with more slots for one of the two, and compare the recordings with weir "
+                    "compare: if that changes nothing, the other one limits");
     }
 }
 
 static void judge_burst(judgement *j, const burst *b)
 {
     add_evidence(j,
-                 "%s: for %.0f %% of the time upstream waits for room in it, or downstream for an item, alternately",
+                 "%s: often full, so that the stage before it waits, and often empty, so that the next one waits "
+                 "(each for at least %.0f %% of the time)",
                  b->queue->key.name, 100 * b->share);
-    add_evidence(j, "it holds %.1f items on average, at most %" PRId64 " of %" PRId64,
+    add_evidence(j, "it holds %.1f items on average; the highest level was %" PRId64 " of %" PRId64,
                  or_zero(value_of(b->queue, "ave_depth")), b->queue->metrics.queue.max_depth, b->queue->capacity);
     settle(j, b->by_bytes ? WEIR_VERDICT_BYTES : WEIR_VERDICT_BURSTS, b->queue->key.name, fmin(0.9, 0.5 + b->share));
 }
@@ -771,16 +835,15 @@ static void judge_consumer(judgement *j, const node_view *first)
     add_evidence(j, "%s: not empty for %.0f %% of the time when the consumer asks", j->sink->key.name,
                  100 * j->sink_occupied);
     if (first)
-        add_evidence(j, "no stage or source is in use for more than %.0f %% of its slot time",
-                     100 * fmin(1, first->held));
+        add_evidence(j, "no stage or source is in use for more than %.0f %% of the time", 100 * fmin(1, first->held));
     settle(j, j->facts->marks_steps ? WEIR_VERDICT_NONE : WEIR_VERDICT_CONSUMER, "",
            0.5 + 0.5 * fmax(0, j->sink_occupied - (first ? 0.5 * first->held : 0)));
     if (first && first->held >= SATURATED) {
         cause why = why_held(j, first);
         settle_other(j, why.kind, first->total->key.name);
         say_missing(
-            j, "record with a consumer that only counts the items: if it gets many more per second, the consumer "
-               "limits");
+            j, "record with a consumer that only counts the items, and compare the recordings with weir compare: if "
+               "many more items per second are delivered, the consumer limits");
     }
 }
 
@@ -820,7 +883,9 @@ static void judge(judgement *j)
         judge_consumer(j, r.first);
     else if (turns) {
         tell_slots(j, turns);
-        add_evidence(j, "its finished results wait %.0f %% of the slot time for an earlier one", 100 * turns->turn);
+        add_evidence(j,
+                     "its slots wait for %.0f %% of the time, with a finished result, for an earlier one to finish",
+                     100 * turns->turn);
         settle(j, WEIR_VERDICT_ORDER, turns->total->key.name, 0.6 + 0.4 * turns->turn);
     } else if (held >= SATURATED)
         judge_node(j, r.first, r.second);
@@ -835,10 +900,9 @@ static void judge(judgement *j)
             judge_burst(j, &b);
         else if (!tell_all_failed(j)) {
             tell_slots(j, r.first);
-            say_missing(
-                j,
-                "record for longer (--epochs) and with shorter laps (--log-interval 0.1); no slot and no thread was "
-                "in use most of the time");
+            say_missing(j, "no slot and no thread was in use most of the time; record for longer (--epochs) and with "
+                           "shorter laps "
+                           "(--log-interval 0.1)");
         }
     }
 }
@@ -851,6 +915,7 @@ static void weigh_sample(judgement *j)
     if (shown->kind == WEIR_VERDICT_UNKNOWN || items >= FEW_TASKS)
         return;
     shown->confidence *= 0.6;
+    j->verdict->is_short = true;
     add_evidence(j, "only %.0f items were delivered in the part of the run that counts", items);
     if (!*j->verdict->missing)
         say_missing(j, "record a longer run");
@@ -877,6 +942,22 @@ full_verdict *weir_verdict_judge(const verdict_facts *facts)
     v->shown.evidence = v->evidence;
     v->shown.advice = v->advice;
     return v;
+}
+
+void weir_verdict_settle_change(full_verdict *v, const full_verdict *before, const full_verdict *after, double share)
+{
+    const full_verdict *longer = share >= 0.5 ? before : after, *other = share >= 0.5 ? after : before;
+    judgement j = { .verdict = v };
+    v->shown.num_evidence = 0;
+    settle(&j, longer->shown.kind, longer->name, longer->shown.confidence);
+    settle_other(&j, other->shown.kind, other->name);
+    say_missing(&j, "explain each part alone: weir explain with --until or --since and the time of the change");
+    add_evidence(&j, "the limit changed after %.0f %% of this time: before, %.2f items per second; after, %.2f",
+                 100 * share, before->shown.items_per_s, after->shown.items_per_s);
+    for (size_t i = 0; i < longer->shown.num_evidence; i++)
+        add_evidence(&j, "%s: %s", share >= 0.5 ? "before" : "after", longer->lines[i]);
+    for (size_t i = 0; i < other->shown.num_evidence; i++)
+        add_evidence(&j, "%s: %s", share >= 0.5 ? "after" : "before", other->lines[i]);
 }
 
 weir_verdict *weir_verdict_of_totals(const weir_totals *totals)

@@ -25,16 +25,21 @@ enum { VERDICT_MAX_EVIDENCE = 16, VERDICT_MAX_ADVICE = 12, VERDICT_TEXT_BYTES = 
 /* The public struct and its texts. */
 typedef struct full_verdict {
     weir_verdict shown;
+    bool is_short; /* few items were delivered */
     char name[VERDICT_TEXT_BYTES], sentence[VERDICT_TEXT_BYTES], other_name[VERDICT_TEXT_BYTES],
         other_sentence[VERDICT_TEXT_BYTES], missing[VERDICT_TEXT_BYTES];
     char lines[VERDICT_MAX_EVIDENCE][VERDICT_TEXT_BYTES];
     const char *evidence[VERDICT_MAX_EVIDENCE];
     weir_verdict_advice advice[VERDICT_MAX_ADVICE];
-    char advice_texts[VERDICT_MAX_ADVICE][4][VERDICT_TEXT_BYTES]; /* change, options, code, next */
+    char advice_texts[VERDICT_MAX_ADVICE][5][VERDICT_TEXT_BYTES]; /* change, options, code, next, assumes */
 } full_verdict;
 
 /* NULL = out of memory. */
 full_verdict *weir_verdict_judge(const verdict_facts *facts);
+
+/* Says that the limit was another one in a part of the run. `share`: of the time, before the change. */
+void weir_verdict_settle_change(full_verdict *verdict, const full_verdict *before, const full_verdict *after,
+                                double share);
 
 /* Adds advice: from the model if it can be made, otherwise without figures. */
 int weir_verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error);

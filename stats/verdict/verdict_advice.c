@@ -15,7 +15,7 @@
 #define LEAST_GAIN 1.03 /* less is within the error of the model */
 
 /* The text of an advice. */
-enum { TEXT_CHANGE, TEXT_OPTIONS, TEXT_CODE, TEXT_NEXT };
+enum { TEXT_CHANGE, TEXT_OPTIONS, TEXT_CODE, TEXT_NEXT, TEXT_ASSUMES };
 
 /* A copy of the needed fields of a node, because the model's struct is only valid until the model is changed. */
 typedef struct model_part {
@@ -27,9 +27,19 @@ typedef struct model_part {
     double time_s, cpu_s;
 } model_part;
 
+/* What the recorded items say about decoding; times are sums. */
+typedef struct decoding {
+    double run_s, demux_s, decode_s, scale_s;
+    double num_items, num_frames;
+    char codecs[VERDICT_TEXT_BYTES]; /* " h264 vp9 "; "" = no videos, or not known */
+    char command[1024];              /* of the run */
+} decoding;
+
 typedef struct advising {
     full_verdict *verdict;
+    decoding decoding;
     weir_model *model;            /* NULL = cannot be made from these records */
+    bool is_short;                /* few items were delivered */
     const model_part *node;       /* that limits; NULL = none */
     double base_cpus, base_bytes; /* predicted for the recorded settings */
     weir_error *error;
@@ -67,6 +77,7 @@ static weir_verdict_advice *new_advice(advising *a)
         .options = v->advice_texts[at][TEXT_OPTIONS],
         .code = v->advice_texts[at][TEXT_CODE],
         .next = v->advice_texts[at][TEXT_NEXT],
+        .assumes = v->advice_texts[at][TEXT_ASSUMES],
         .gain = NAN,
         .low = NAN,
         .high = NAN,
@@ -77,15 +88,17 @@ static weir_verdict_advice *new_advice(advising *a)
     return &v->advice[at];
 }
 
-static void write_text(const weir_verdict_advice *advice, const char *field, const char *text)
+static void write_text(const char *field, const char *text)
 {
-    (void)advice;
     snprintf((char *)(uintptr_t)field, VERDICT_TEXT_BYTES, "%s", text);
 }
 
 /* A change and the settings of the model that represent it. */
 typedef struct proposal {
     char change[VERDICT_TEXT_BYTES], options[VERDICT_TEXT_BYTES], code[VERDICT_TEXT_BYTES];
+    const char *assumes;
+    bool is_bound; /* it brings at most what is predicted */
+    bool is_risky; /* it may bring nothing */
     struct {
         char name[VERDICT_TEXT_BYTES + 40], value[32];
     } sets[3];
@@ -117,6 +130,31 @@ static bool is_decode(const char *name)
     return strcmp(short_name(name, text, sizeof text), "decode") == 0;
 }
 
+static void keep(advising *a, const proposal *p, const weir_prediction *then)
+{
+    weir_verdict_advice *advice = new_advice(a);
+    char next[VERDICT_TEXT_BYTES];
+    if (!advice)
+        return;
+    double baseline = then->baseline, now = isnan(then->measured) ? baseline : then->measured;
+    write_text(advice->change, p->change);
+    write_text(advice->options, p->options);
+    write_text(advice->code, p->code);
+    write_text(advice->assumes, p->assumes ? p->assumes : "");
+    if (a->is_short && !p->assumes)
+        write_text(advice->assumes, "the run is much longer than the recorded one");
+    advice->low = p->is_risky || p->is_bound || a->is_short ? fmin(1, then->low / baseline) : then->low / baseline;
+    advice->high = then->high / baseline;
+    if (p->is_bound)
+        return;
+    weir_prediction_describe_limit(then, next, sizeof next);
+    write_text(advice->next, next);
+    advice->gain = then->throughput / baseline;
+    advice->items_per_s = advice->gain * now;
+    advice->more_cpus = then->cpus - a->base_cpus;
+    advice->more_bytes = then->memory_bytes - a->base_bytes;
+}
+
 /* Simulates the change and keeps it if it brings more than `least` times the present throughput. */
 static int propose_above(advising *a, const proposal *p, double least)
 {
@@ -131,24 +169,8 @@ static int propose_above(advising *a, const proposal *p, double least)
     if (status == WEIR_OK)
         status = weir_model_predict(a->model, &(weir_predict_options){ .resamples = 6 }, &then, a->error);
     weir_model_reset(a->model);
-    if (status == WEIR_OK && then->throughput >= least * then->baseline) {
-        weir_verdict_advice *advice = new_advice(a);
-        char next[VERDICT_TEXT_BYTES];
-        if (advice) {
-            double baseline = then->baseline, now = isnan(then->measured) ? baseline : then->measured;
-            write_text(advice, advice->change, p->change);
-            write_text(advice, advice->options, p->options);
-            write_text(advice, advice->code, p->code);
-            weir_prediction_describe_limit(then, next, sizeof next);
-            write_text(advice, advice->next, next);
-            advice->gain = then->throughput / baseline;
-            advice->low = then->low / baseline;
-            advice->high = then->high / baseline;
-            advice->items_per_s = advice->gain * now;
-            advice->more_cpus = then->cpus - a->base_cpus;
-            advice->more_bytes = then->memory_bytes - a->base_bytes;
-        }
-    }
+    if (status == WEIR_OK && then->throughput >= least * then->baseline)
+        keep(a, p, then);
     weir_prediction_free(then);
     return status;
 }
@@ -158,16 +180,29 @@ static int propose(advising *a, const proposal *p)
     return propose_above(a, p, LEAST_GAIN);
 }
 
-static void suggest(advising *a, const char *change, const char *options)
+/* A change that is not simulated. */
+static void suggest(advising *a, const char *change, const char *options, const char *code)
 {
     weir_verdict_advice *advice = new_advice(a);
     if (!advice)
         return;
-    write_text(advice, advice->change, change);
-    write_text(advice, advice->options, options);
+    write_text(advice->change, change);
+    write_text(advice->options, options);
+    write_text(advice->code, code);
 }
 
 /* -- possible changes */
+
+/* More tasks of a node run at once: what else must hold. */
+static void assume(const advising *a, const model_part *node, proposal *p)
+{
+    weir_verdict_kind kind = a->verdict->shown.kind, other = a->verdict->shown.other_kind;
+    bool waits = node->cpu_s < 0.5 * node->time_s;
+    p->assumes = waits ? "what its tasks wait for (a disk, a server, a lock) can serve more of them at once"
+                       : "a task needs the same CPU time when more of them run at once";
+    p->is_risky = waits && (kind == WEIR_VERDICT_STORAGE || kind == WEIR_VERDICT_NETWORK ||
+                            kind == WEIR_VERDICT_LOCK || other == WEIR_VERDICT_LOCK);
+}
 
 static int propose_slots(advising *a, bool with_threads)
 {
@@ -179,6 +214,7 @@ static int propose_slots(advising *a, bool with_threads)
     if (with_threads && (a->node->threads || isnan(threads)))
         return WEIR_OK;
     short_name(a->node->name, name, sizeof name);
+    assume(a, a->node, &p);
     set(&p, a->node->name, "concurrency", "%u", more);
     if (a->node->threads)
         set(&p, a->node->name, "threads", "%u", 2 * a->node->threads);
@@ -209,6 +245,8 @@ static int propose_threads(advising *a)
     double threads = setting_of(a, "", "threads");
     if (isnan(threads))
         return WEIR_OK;
+    if (a->node)
+        assume(a, a->node, &p);
     set(&p, "", "threads", "%.0f", 2 * threads);
     write_to(p.change, "%.0f threads in the pool instead of %.0f", 2 * threads, threads);
     write_to(p.options, "--threads %.0f", 2 * threads);
@@ -216,17 +254,22 @@ static int propose_threads(advising *a)
     return propose(a, &p);
 }
 
-static int propose_own_threads(advising *a)
+/* For a stage or source that blocks threads of the pool, or has too few threads of its own. */
+static int propose_own_threads(advising *a, const model_part *node)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
-    uint32_t slots = a->node->slots;
-    if (a->node->threads)
+    if (node->threads >= node->slots || node->is_sink || node->time_s <= 0 || node->cpu_s >= 0.5 * node->time_s)
         return WEIR_OK;
-    set(&p, a->node->name, "threads", "%u", slots);
-    write_to(p.change, "private threads for %s, so that it does not wait for those of the pool",
-             short_name(a->node->name, name, sizeof name));
-    write_to(p.code, ".threads = %u in the options of %s", slots, name);
+    assume(a, node, &p);
+    set(&p, node->name, "threads", "%u", node->slots);
+    short_name(node->name, name, sizeof name);
+    if (node->threads)
+        write_to(p.change, "%u private threads for %s instead of %u", node->slots, name, node->threads);
+    else
+        write_to(p.change, "%u private thread%s for %s, whose tasks mostly wait: it leaves those of the pool free",
+                 node->slots, node->slots == 1 ? "" : "s", name);
+    write_to(p.code, ".threads = %u in the options of %s", node->slots, name);
     return propose(a, &p);
 }
 
@@ -258,19 +301,24 @@ static int propose_queue(advising *a, const model_part *node)
     if (!node->is_sink && !node->is_source && !is_decode(node->name))
         p.options[0] = '\0';
     write_to(p.code, ".queue_items = %u in the options of %s", more, name);
-    return propose(a, &p);
+    size_t num_advice = a->verdict->shown.num_advice;
+    int status = propose(a, &p);
+    if (status == WEIR_OK && a->verdict->shown.num_advice == num_advice) /* the model does not know every burst */
+        suggest(a, p.change, p.options, p.code);
+    return status;
 }
 
 static int propose_cheaper(advising *a, const model_part *node, const char *what, const char *factor,
-                           const char *change, const char *options)
+                           const char *change)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
     set(&p, node->name, what, "%s", factor);
     write_to(p.change, "%s: %s", short_name(node->name, name, sizeof name), change);
-    write_to(p.options, "%s", is_decode(node->name) ? options : "");
     return propose(a, &p);
 }
+
+#define FASTER_STORAGE "half the waiting per item (faster storage, a cache, a nearer server)"
 
 static int propose_cpus(advising *a)
 {
@@ -284,6 +332,83 @@ static int propose_cpus(advising *a)
     return propose(a, &p);
 }
 
+/* -- cheaper decoding, at the price of accuracy: docs/tuning.md has figures */
+
+typedef struct cheaper_decoding {
+    const char *option, *value, *code, *change;
+    const char *codecs; /* that have it; "" = it depends */
+    double at_most;     /* the share of the decoding time that it can save; 0 = not known */
+} cheaper_decoding;
+
+#define WITH_LOOP_FILTER " h264 hevc vp8 vp9 "
+
+static const cheaper_decoding cheaper[] = {
+    { "--loop-filter", " references", ".loop_filter = WEIR_LOOP_FILTER_REFERENCES",
+      "decode without the loop filter for frames that no other frame needs (slightly less accurate)",
+      WITH_LOOP_FILTER, 1.0 / 3 },
+    { "--loop-filter", " none", ".loop_filter = WEIR_LOOP_FILTER_NONE",
+      "decode without the loop filter (less accurate: errors grow until the next keyframe)", WITH_LOOP_FILTER,
+      1.0 / 3 },
+    { "--fast-decode", "", ".fast_decode = true",
+      "decode with shortcuts that the codec's standard does not allow (less accurate)", "", 0 },
+    { "--lowres", " 1", ".lowres = 1", "decode at half the width and height (less accurate)",
+      " mjpeg mpeg1video mpeg2video mpeg4 ", 0.75 },
+};
+
+static bool has_codec(const decoding *d, const char *codecs)
+{
+    char word[VERDICT_TEXT_BYTES];
+    for (const char *at = d->codecs + strspn(d->codecs, " "); *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        snprintf(word, sizeof word, " %.*s ", (int)length, at);
+        if (strstr(codecs, word))
+            return true;
+        at += length;
+    }
+    return *codecs == '\0';
+}
+
+static int propose_cheaper_decoding(advising *a)
+{
+    const decoding *d = &a->decoding;
+    int status = WEIR_OK;
+    for (size_t i = 0; i < sizeof cheaper / sizeof cheaper[0] && status == WEIR_OK; i++) {
+        const cheaper_decoding *c = &cheaper[i];
+        proposal p = { .is_bound = true };
+        if (strstr(d->command, c->option) || !has_codec(d, c->codecs))
+            continue;
+        write_to(p.change, "%s", c->change);
+        write_to(p.options, "%s%s", c->option, c->value);
+        write_to(p.code, "%s in weir_video_config", c->code);
+        set(&p, a->node->name, "time", "%.3fx", 1 - c->at_most * d->decode_s / d->run_s);
+        if (c->at_most > 0)
+            status = propose(a, &p);
+        else
+            suggest(a, p.change, p.options, p.code);
+    }
+    return status;
+}
+
+static int propose_fewer_frames(advising *a)
+{
+    static const char *const choices[] = { "--at",     "--frames",    "--every",  "--rate", "--count",
+                                           "--random", "--keyframes", "--window", "--first" };
+    const decoding *d = &a->decoding;
+    double frames = round(0.5 * d->num_frames / d->num_items);
+    proposal p = { .num_sets = 0 };
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
+        if (strstr(d->command, choices[i]))
+            return WEIR_OK;
+    if (frames < 2)
+        return WEIR_OK;
+    set(&p, a->node->name, "time", "%.3fx", 1 - 0.5 * (d->demux_s + d->decode_s + d->scale_s) / d->run_s);
+    write_to(p.change, "half of the frames: only the first %.0f of each video", frames);
+    write_to(p.options, "--first %.0f", frames);
+    write_to(p.code, ".sampling.first = %.0f in weir_video_config", frames);
+    p.assumes = "the videos have about as many frames each";
+    return propose(a, &p);
+}
+
 /* Whether the limit is the CPUs, or a competitor for them. */
 static bool is_of_cpus(weir_verdict_kind kind)
 {
@@ -293,25 +418,28 @@ static bool is_of_cpus(weir_verdict_kind kind)
 static int propose_for_stage(advising *a, weir_verdict_kind kind)
 {
     bool is_serial = kind == WEIR_VERDICT_LOCK || kind == WEIR_VERDICT_OWN_THREADS || kind == WEIR_VERDICT_MEMORY;
+    bool more_slots = !is_serial && !is_of_cpus(kind) && kind != WEIR_VERDICT_THREADS;
+    bool is_video = *a->decoding.codecs && a->decoding.run_s > 0;
     double time_s = a->node->time_s, cpu_s = a->node->cpu_s;
     int status = WEIR_OK;
-    if (!is_serial && !is_of_cpus(kind))
+    if (cpu_s < 0.7 * time_s && kind == WEIR_VERDICT_STORAGE)
+        status = propose_cheaper(a, a->node, "wait_time", "0.5x", FASTER_STORAGE);
+    if (status == WEIR_OK && more_slots)
         status = propose_slots(a, false);
-    if (status == WEIR_OK && (kind == WEIR_VERDICT_THREADS || kind == WEIR_VERDICT_SLOTS))
+    if (status == WEIR_OK && kind == WEIR_VERDICT_SLOTS)
         status = propose_threads(a);
-    if (status == WEIR_OK && !is_serial && !is_of_cpus(kind))
+    if (status == WEIR_OK && more_slots)
         status = propose_slots(a, true);
-    if (status == WEIR_OK && kind == WEIR_VERDICT_THREADS && cpu_s < 0.5 * time_s)
-        status = propose_own_threads(a);
     if (status == WEIR_OK)
         status = propose_completion(a);
-    if (status == WEIR_OK && cpu_s >= 0.3 * time_s)
-        status = propose_cheaper(a, a->node, "cpu_time", "0.7x",
-                                 "30 % less CPU time per item (fewer or smaller frames, a faster scaler)",
-                                 "--scaler fast");
-    if (status == WEIR_OK && cpu_s < 0.7 * time_s && !is_serial)
-        status = propose_cheaper(a, a->node, "wait_time", "0.5x",
-                                 "half the waiting per item (faster storage, a cache, a nearer server)", "");
+    if (status == WEIR_OK && cpu_s >= 0.3 * time_s && !is_video)
+        status = propose_cheaper(a, a->node, "cpu_time", "0.7x", "30 % less CPU time per item");
+    if (status == WEIR_OK && (cpu_s >= 0.3 * time_s || kind == WEIR_VERDICT_OWN_THREADS) && is_video)
+        status = propose_fewer_frames(a);
+    if (status == WEIR_OK && (cpu_s >= 0.3 * time_s || kind == WEIR_VERDICT_OWN_THREADS) && is_video)
+        status = propose_cheaper_decoding(a);
+    if (status == WEIR_OK && cpu_s < 0.7 * time_s && !is_serial && kind != WEIR_VERDICT_STORAGE)
+        status = propose_cheaper(a, a->node, "wait_time", "0.5x", FASTER_STORAGE);
     return status;
 }
 
@@ -343,57 +471,110 @@ static int propose_all(advising *a)
         if (is_queue)
             status = propose_queue(a, &node);
         else if (node.is_sink && (kind == WEIR_VERDICT_CONSUMER || kind == WEIR_VERDICT_NONE))
-            status = propose_cheaper(a, &node, "time", "0.5x", "a consumer that takes half the time per item", "");
+            status = propose_cheaper(a, &node, "time", "0.5x", "a consumer that takes half the time per item");
+        else if (kind == WEIR_VERDICT_THREADS)
+            status = propose_own_threads(a, &node);
     }
+    if (status == WEIR_OK && kind == WEIR_VERDICT_THREADS)
+        status = propose_threads(a);
     if (status == WEIR_OK && a->node && a->node->is_source)
         status = propose_cheaper(a, a->node, "time", "0.5x",
-                                 "half the time per item (list or fetch ahead, several sources and a merge)", "");
+                                 "half the time per item (list or fetch ahead, several sources and a merge)");
     else if (status == WEIR_OK && a->node)
         status = propose_for_stage(a, kind);
-    if (status == WEIR_OK && kind == WEIR_VERDICT_THREADS && a->node && a->node->is_source)
-        status = propose_threads(a);
     if (status == WEIR_OK && is_of_cpus(kind))
         status = propose_cpus(a);
     return status;
 }
 
+static void suggest_slots(advising *a, uint32_t slots, const char *why)
+{
+    proposal p;
+    char name[VERDICT_TEXT_BYTES];
+    short_name(a->node->name, name, sizeof name);
+    write_to(p.change, "%s %s (%u instead of %u)", why, name, slots, a->node->slots);
+    write_to(p.options, "--concurrency %u", slots);
+    if (!is_decode(a->node->name))
+        *p.options = '\0';
+    write_to(p.code, ".concurrency = %u in the options of %s", slots, name);
+    suggest(a, p.change, p.options, p.code);
+}
+
 /* Changes that the model cannot represent. */
 static void suggest_others(advising *a)
 {
-    switch (a->verdict->shown.kind) {
-    case WEIR_VERDICT_NONE: suggest(a, "loading needs no change; only a faster training step would help", ""); break;
-    case WEIR_VERDICT_OTHERS:
-        suggest(a, "stop the other programs, or give this one a higher priority (nice)", "");
-        break;
-    case WEIR_VERDICT_THROTTLED: suggest(a, "a larger CPU quota for the container", ""); break;
-    case WEIR_VERDICT_STOLEN: suggest(a, "a machine whose CPUs are not shared", ""); break;
-    case WEIR_VERDICT_STORAGE:
-        suggest(a, "faster storage, fewer and larger files (tar archives), or a cache", "");
-        break;
-    case WEIR_VERDICT_NETWORK:
-        suggest(a, "more requests at once, a nearer server, or a cache on a local disk", "");
-        break;
-    case WEIR_VERDICT_LOCK:
-        suggest(a, "split the lock, or do less while it is held; more slots do not help", "");
-        break;
-    case WEIR_VERDICT_OWN_THREADS:
-        suggest(a, "set the codec or library to one thread, and use more slots instead", "");
-        break;
-    case WEIR_VERDICT_MEMORY:
-        suggest(a, "fewer slots, shorter queues or smaller pieces, so that all fits", "");
-        break;
-    case WEIR_VERDICT_GIANTS:
-        suggest(a, "split giant items into pieces, or route them to a separate branch with its own slots",
-                "--piece-frames 256");
-        break;
-    default: break;
-    }
+    static const struct {
+        weir_verdict_kind kind;
+        const char *change, *options, *code;
+    } others[] = {
+        { WEIR_VERDICT_NONE, "loading needs no change; only a faster training step would help", "", "" },
+        { WEIR_VERDICT_OTHERS, "stop the other programs, or give this one a higher priority", "nice -n -5 weir …",
+          "" },
+        { WEIR_VERDICT_THROTTLED, "a larger CPU quota for the container", "docker run --cpus N", "" },
+        { WEIR_VERDICT_STOLEN, "a machine whose CPUs are not shared", "", "" },
+        { WEIR_VERDICT_STORAGE, "fewer and larger files (tar archives), or a cache on a faster disk", "--tar", "" },
+        { WEIR_VERDICT_NETWORK, "a nearer server, or a copy of the data on a local disk", "", "" },
+        { WEIR_VERDICT_LOCK, "split the lock, or do less while it is held: more slots do not help a lock", "", "" },
+        { WEIR_VERDICT_OWN_THREADS, "set the codec or library to one thread, and use more slots instead", "", "" },
+        { WEIR_VERDICT_GIANTS, "split giant items into pieces, or route them to a branch with slots of its own",
+          "--piece-frames 256", ".piece_frames = 256 in weir_video_config" },
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i].kind == a->verdict->shown.kind)
+            suggest(a, others[i].change, others[i].options, others[i].code);
+    if (a->node && a->verdict->shown.kind == WEIR_VERDICT_LOCK && a->verdict->shown.other_kind == WEIR_VERDICT_SLOTS)
+        suggest_slots(a, 2 * a->node->slots, "if its tasks do not wait for each other: more slots for");
+    if (a->node && a->verdict->shown.kind == WEIR_VERDICT_MEMORY)
+        suggest_slots(a, (a->node->slots + 1) / 2, "less memory: shorter queues, smaller pieces, or fewer slots for");
+}
+
+/* -- what the items say */
+
+static void add_item(decoding *d, const weir_item_record *item)
+{
+    char word[VERDICT_TEXT_BYTES];
+    if (!*item->codec || item->run_ns <= 0 || item->decode_ns < 0)
+        return;
+    d->num_items++;
+    d->num_frames += item->num_frames > 0 ? (double)item->num_frames : 0;
+    d->run_s += 1e-9 * (double)item->run_ns;
+    d->demux_s += item->demux_ns > 0 ? 1e-9 * (double)item->demux_ns : 0;
+    d->decode_s += 1e-9 * (double)item->decode_ns;
+    d->scale_s += item->scale_ns > 0 ? 1e-9 * (double)item->scale_ns : 0;
+    snprintf(word, sizeof word, " %.60s ", item->codec);
+    size_t length = strlen(d->codecs);
+    if (!strstr(d->codecs, word))
+        snprintf(d->codecs + length, sizeof d->codecs - length, "%s", word + (length > 0));
+}
+
+static int read_decoding(weir_reader *reader, const weir_filter *filter, decoding *d, weir_error *error)
+{
+    enum { ENOUGH = 1000 };
+    weir_query *query;
+    const weir_record *record;
+    weir_run_record run;
+    weir_filter items = *filter;
+    items.name = NULL;
+    items.descending = items.longest_first = false;
+    items.limit = ENOUGH;
+    if (weir_reader_find_run(reader, filter->run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : filter->run_id, &run, NULL) ==
+        WEIR_OK)
+        snprintf(d->command, sizeof d->command, "%s", run.command);
+    int status = weir_query_begin(reader, WEIR_RECORD_ITEM, &items, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        add_item(d, &record->item);
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
 }
 
 static int by_gain(const void *left, const void *right)
 {
     const weir_verdict_advice *p = left, *q = right;
     double a = isnan(p->gain) ? 0 : round(50 * p->gain), b = isnan(q->gain) ? 0 : round(50 * q->gain);
+    if (isnan(p->gain) && isnan(q->gain)) { /* then by what they bring at most */
+        a = isnan(p->high) ? 0 : p->high;
+        b = isnan(q->high) ? 0 : q->high;
+    }
     if (a != b)
         return (a < b) - (a > b);
     return (p->change > q->change) - (p->change < q->change); /* the simpler one was proposed first */
@@ -414,7 +595,7 @@ static int predict_base(advising *a)
 int weir_verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     weir_error why = { 0 };
-    advising a = { .verdict = verdict, .error = error };
+    advising a = { .verdict = verdict, .error = error, .is_short = verdict->is_short };
     if (verdict->shown.kind == WEIR_VERDICT_UNKNOWN)
         return WEIR_OK;
     int status = weir_model_read(reader, filter, &a.model, &why);
@@ -426,6 +607,8 @@ int weir_verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_f
         node = part_of(weir_model_node_at(a.model, i));
         a.node = strcmp(node.name, verdict->name) == 0 ? &node : NULL;
     }
+    if (status == WEIR_OK && a.node && is_decode(a.node->name))
+        status = read_decoding(reader, filter, &a.decoding, error);
     if (status == WEIR_OK)
         status = predict_base(&a);
     if (status == WEIR_OK)

@@ -134,6 +134,8 @@ typedef struct reading {
     bool marks_steps;
     int64_t start_unix_ns, end_unix_ns;
     int64_t num_laps, num_cut;
+    int64_t *ends_unix_ns; /* of the laps that count, of the last run */
+    int64_t num_ends;
 } reading;
 
 static int add_wiring(reading *r, const weir_stage_record *stage, weir_error *error)
@@ -172,11 +174,22 @@ static int read_wiring(reading *r, int64_t run_id, run_part *part, weir_error *e
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
+static int add_end(reading *r, int64_t end_unix_ns, weir_error *error)
+{
+    int64_t *grown = weir_array_grow(r->ends_unix_ns, (size_t)r->num_ends, sizeof *grown);
+    if (!grown)
+        return out_of_memory(error);
+    r->ends_unix_ns = grown;
+    grown[r->num_ends++] = end_unix_ns;
+    return WEIR_OK;
+}
+
 static int read_run(reading *r, int64_t run_id, weir_error *error)
 {
     run_part part = { .num_laps = 0 };
     weir_filter own = r->filter;
-    size_t first, end;
+    size_t first = 0, end = 0;
+    r->num_ends = 0;
     own.run_id = run_id;
     int status = read_wiring(r, run_id, &part, error);
     if (status == WEIR_OK)
@@ -190,6 +203,8 @@ static int read_run(reading *r, int64_t run_id, weir_error *error)
         r->num_cut += (int64_t)(part.num_laps - (end - first));
         r->marks_steps |= part.marks_steps;
     }
+    for (size_t i = first; status == WEIR_OK && i < end; i++)
+        status = add_end(r, part.laps[i].end_unix_ns, error);
     free(part.laps);
     free(part.sink_queue);
     return status;
@@ -208,33 +223,128 @@ static int read_runs(reading *r, weir_error *error)
 
 /* -- all of it */
 
+/* A quarter of a lap: laps that only touch a range must not match it. */
+static int64_t margin_of(const reading *r)
+{
+    return r->num_laps ? (r->end_unix_ns - r->start_unix_ns) / (4 * r->num_laps + 4) : 0;
+}
+
+static int judge_range(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, const weir_totals *whole,
+                       full_verdict **made, weir_error *error)
+{
+    weir_totals steady;
+    weir_filter own = r->filter;
+    *made = NULL;
+    if (r->num_laps) {
+        own.start_unix_ns = start_unix_ns + margin_of(r);
+        own.end_unix_ns = end_unix_ns - margin_of(r);
+    }
+    int status = weir_totals_read(r->reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &steady, error);
+    if (status != WEIR_OK)
+        return status;
+    *made = weir_verdict_judge(&(verdict_facts){ .steady = &steady,
+                                                 .whole = whole ? whole : &steady,
+                                                 .wirings = r->wirings,
+                                                 .num_wirings = r->num_wirings,
+                                                 .marks_steps = r->marks_steps });
+    weir_totals_free(&steady);
+    return *made ? WEIR_OK : out_of_memory(error);
+}
+
+static bool names_limit(const full_verdict *v, const full_verdict *of)
+{
+    return (v->shown.kind == of->shown.kind && strcmp(v->name, of->name) == 0) ||
+           (v->shown.other_kind == of->shown.kind && strcmp(v->other_name, of->name) == 0);
+}
+
+static bool is_same_limit(const full_verdict *a, const full_verdict *b)
+{
+    return names_limit(a, b) || names_limit(b, a);
+}
+
+enum { MAX_SEGMENTS = 8, LEAST_SEGMENTS = 4 };
+#define SURE 0.6 /* the least confidence of both limits of a change; less if there were few items */
+
+/*
+ * The first segments have one limit and the last ones another, each of them a quarter of all or more; the change may be
+ * within a segment. Returns the number of segments before; 0 = no change. *after: the first one after it.
+ */
+static int find_change(full_verdict *const *segments, int count, int *after)
+{
+    int before = 1;
+    *after = count - 1;
+    while (before < count && is_same_limit(segments[0], segments[before]))
+        before++;
+    while (*after > before && is_same_limit(segments[count - 1], segments[*after - 1]))
+        (*after)--;
+    bool is_clear = before < count && *after - before <= 1 && 4 * before >= count && 4 * (count - *after) >= count &&
+                    segments[0]->shown.kind != WEIR_VERDICT_UNKNOWN &&
+                    segments[count - 1]->shown.kind != WEIR_VERDICT_UNKNOWN &&
+                    !is_same_limit(segments[0], segments[count - 1]);
+    return is_clear ? before : 0;
+}
+
+static int64_t start_of_segment(const reading *r, int segment, int count)
+{
+    int64_t lap = r->num_ends * segment / count;
+    return lap ? r->ends_unix_ns[lap - 1] : r->start_unix_ns;
+}
+
+/* One verdict on both parts of a run would be wrong for each of them. */
+static int tell_change(reading *r, int before, int after, int count, const weir_totals *whole, full_verdict *made,
+                       weir_error *error)
+{
+    full_verdict *parts[2] = { NULL, NULL };
+    int64_t end = start_of_segment(r, before, count), start = start_of_segment(r, after, count);
+    int status = judge_range(r, r->start_unix_ns, end, whole, &parts[0], error);
+    if (status == WEIR_OK)
+        status = judge_range(r, start, r->end_unix_ns, whole, &parts[1], error);
+    if (status == WEIR_OK && !is_same_limit(parts[0], parts[1]) && parts[0]->shown.confidence >= SURE &&
+        parts[1]->shown.confidence >= SURE) {
+        made->shown.changed_unix_ns = end + (start - end) / 2;
+        weir_verdict_settle_change(made, parts[0], parts[1],
+                                   (double)(made->shown.changed_unix_ns - r->start_unix_ns) /
+                                       (double)(r->end_unix_ns - r->start_unix_ns));
+    }
+    free(parts[0]);
+    free(parts[1]);
+    return status;
+}
+
+static int look_for_change(reading *r, const weir_totals *whole, full_verdict *made, weir_error *error)
+{
+    full_verdict *segments[MAX_SEGMENTS] = { NULL };
+    int status = WEIR_OK, after;
+    int count = r->num_laps / 2 < MAX_SEGMENTS ? (int)(r->num_laps / 2) : MAX_SEGMENTS;
+    if (count < LEAST_SEGMENTS || r->num_ends != r->num_laps) /* too short, or several runs */
+        return WEIR_OK;
+    for (int i = 0; i < count && status == WEIR_OK; i++)
+        status = judge_range(r, start_of_segment(r, i, count), start_of_segment(r, i + 1, count), whole, &segments[i],
+                             error);
+    int before = status == WEIR_OK ? find_change(segments, count, &after) : 0;
+    if (before)
+        status = tell_change(r, before, after, count, whole, made, error);
+    for (int i = 0; i < count; i++)
+        free(segments[i]);
+    return status;
+}
+
 static int judge(reading *r, full_verdict **made, weir_error *error)
 {
-    const weir_grouping by_name = { .by = WEIR_BY_NAME };
-    weir_totals steady, whole = { .texts = NULL };
-    weir_filter own = r->filter;
-    if (r->num_laps) { /* laps that only touch the range must not match it */
-        int64_t margin_ns = (r->end_unix_ns - r->start_unix_ns) / (4 * r->num_laps + 4);
-        own.start_unix_ns = r->start_unix_ns + margin_ns;
-        own.end_unix_ns = r->end_unix_ns - margin_ns;
-    }
-    int status = weir_totals_read(r->reader, &own, &by_name, &steady, error);
-    if (status != WEIR_OK)
-        return status;
+    weir_totals whole = { .texts = NULL };
+    int status = WEIR_OK;
     if (r->num_cut)
-        status = weir_totals_read(r->reader, &r->filter, &by_name, &whole, error);
-    if (status == WEIR_OK) {
-        *made = weir_verdict_judge(&(verdict_facts){ .steady = &steady,
-                                                     .whole = r->num_cut ? &whole : &steady,
-                                                     .wirings = r->wirings,
-                                                     .num_wirings = r->num_wirings,
-                                                     .marks_steps = r->marks_steps });
-        status = *made ? WEIR_OK : out_of_memory(error);
-    }
+        status = weir_totals_read(r->reader, &r->filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &whole, error);
+    if (status == WEIR_OK)
+        status = judge_range(r, r->start_unix_ns, r->end_unix_ns, r->num_cut ? &whole : NULL, made, error);
+    if (status == WEIR_OK)
+        status = look_for_change(r, r->num_cut ? &whole : NULL, *made, error);
     weir_totals_free(&whole);
-    weir_totals_free(&steady);
-    if (status != WEIR_OK)
+    if (status != WEIR_OK) {
+        free(*made);
+        *made = NULL;
         return status;
+    }
     (*made)->shown.start_unix_ns = r->start_unix_ns;
     (*made)->shown.end_unix_ns = r->end_unix_ns;
     (*made)->shown.num_laps = r->num_laps;
@@ -256,6 +366,7 @@ static int read_verdict(weir_reader *reader, const weir_filter *filter, full_ver
         status = judge(&r, made, error);
     weir_reader_release(reader);
     free_wirings(r.wirings, r.num_wirings);
+    free(r.ends_unix_ns);
     return status;
 }
 
@@ -269,12 +380,24 @@ int weir_verdict_read(weir_reader *reader, const weir_filter *filter, weir_verdi
     return status;
 }
 
+/* To the part of the run that the verdict is about, if its limit changed. */
+static void narrow(weir_filter *filter, const weir_verdict *v)
+{
+    int64_t changed = v->changed_unix_ns, margin = (v->end_unix_ns - v->start_unix_ns) / (4 * v->num_laps + 4);
+    if (changed && changed - v->start_unix_ns >= v->end_unix_ns - changed)
+        filter->end_unix_ns = changed - margin;
+    else if (changed)
+        filter->start_unix_ns = changed + margin;
+}
+
 int weir_verdict_explain(weir_reader *reader, const weir_filter *filter, weir_verdict **verdict, weir_error *error)
 {
     int status = weir_verdict_read(reader, filter, verdict, error);
     if (status != WEIR_OK)
         return status;
-    status = weir_verdict_advise((full_verdict *)*verdict, reader, filter, error); /* shown is its first member */
+    weir_filter own = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
+    narrow(&own, *verdict);
+    status = weir_verdict_advise((full_verdict *)*verdict, reader, &own, error); /* shown is its first member */
     if (status != WEIR_OK) {
         weir_verdict_free(*verdict);
         *verdict = NULL;

@@ -1,12 +1,43 @@
 /* The verdict as text. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include <weir/escape.h>
 #include <weir/verdict.h>
 
 #include "format.h"
 
+enum { WIDTH = 80, WORD_BYTES = 512 };
+
+/* Breaks lines at spaces; all but the first are indented as far as `before` is long. */
+static void put_filled(FILE *out, const char *before, const char *text)
+{
+    size_t indent = strlen(before), at = indent;
+    fputs(before, out);
+    for (const char *word = text; *word; word += strspn(word, " ")) {
+        char one[WORD_BYTES];
+        size_t length = strcspn(word, " "), columns = 0;
+        if (strncmp(word + length, " %", 2) == 0) /* a number and its unit stay together */
+            length += 2 + strcspn(word + length + 2, " ");
+        snprintf(one, sizeof one, "%.*s", (int)length, word);
+        for (size_t i = 0; i < length; i++)
+            columns += ((unsigned char)word[i] & 0xC0) != 0x80; /* UTF-8: continuation bytes have no column */
+        if (at > indent && at + 1 + columns > WIDTH) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            at = indent;
+        } else if (at > indent) {
+            fputc(' ', out);
+            at++;
+        }
+        weir_text_escape_to(out, one);
+        at += columns;
+        word += length;
+    }
+    fputc('\n', out);
+}
+
+/* Lines that are copied stay whole. */
 static void put_line(FILE *out, const char *before, const char *text)
 {
     fputs(before, out);
@@ -14,52 +45,67 @@ static void put_line(FILE *out, const char *before, const char *text)
     fputc('\n', out);
 }
 
-static void put_cost(FILE *out, const weir_verdict_advice *a)
+/* Adds the cost: ", 1.5 CPUs more, 30 MB of memory less". */
+static void append_cost(char *text, size_t size, const weir_verdict_advice *a)
 {
     char bytes[WEIR_FORMAT_BYTES];
+    size_t length = strlen(text);
     if (!isnan(a->more_cpus) && fabs(a->more_cpus) >= 0.05)
-        fprintf(out, ", %.1f CPUs %s", fabs(a->more_cpus), a->more_cpus > 0 ? "more" : "less");
+        length += (size_t)snprintf(text + length, size - length, ", %.1f CPUs %s", fabs(a->more_cpus),
+                                   a->more_cpus > 0 ? "more" : "less");
     if (!isnan(a->more_bytes) && fabs(a->more_bytes) >= 1e6) {
         weir_text_format_bytes(bytes, fabs(a->more_bytes));
-        fprintf(out, ", %s of memory %s", bytes, a->more_bytes > 0 ? "more" : "less");
+        snprintf(text + length, size - length, ", %s of memory %s", bytes, a->more_bytes > 0 ? "more" : "less");
     }
 }
 
 static void put_advice(FILE *out, const weir_verdict_advice *a)
 {
-    put_line(out, "  * ", a->change);
+    char text[256];
+    put_filled(out, "  * ", a->change);
     if (!isnan(a->gain)) {
-        fprintf(out, "      predicted: %.2f times as many items per second (%.2f to %.2f)", a->gain, a->low, a->high);
-        put_cost(out, a);
-        fputc('\n', out);
-    }
+        snprintf(text, sizeof text, "%.2f times as many items per second (%.2f to %.2f)", a->gain, a->low, a->high);
+        append_cost(text, sizeof text, a);
+        put_filled(out, "      predicted: ", text);
+    } else if (!isnan(a->high))
+        fprintf(out, "      at most %.2f times as many items per second\n", a->high);
+    if (*a->assumes)
+        put_filled(out, "      assumes that ", a->assumes);
     if (*a->options)
         put_line(out, "      command line: ", a->options);
     if (*a->code)
         put_line(out, "      C: ", a->code);
     if (*a->next)
-        put_line(out, "      then the limit is: ", a->next);
+        put_filled(out, "      then the limit is: ", a->next);
 }
 
 void weir_verdict_write(const weir_verdict *v, FILE *out)
 {
+    char text[256];
     if (!v || !out)
         return;
-    put_line(out, "Limit: ", v->sentence);
-    if (v->other_kind != WEIR_VERDICT_UNKNOWN)
-        put_line(out, "Or:    ", v->other_sentence);
+    bool has_other = v->other_kind != WEIR_VERDICT_UNKNOWN;
+    put_filled(out, "Limit: ", v->sentence);
+    if (has_other)
+        put_filled(out, v->changed_unix_ns ? "And:   " : "Or:    ", v->other_sentence);
     if (v->kind != WEIR_VERDICT_UNKNOWN)
         fprintf(out, "Confidence: %s (%.0f %%)%s\n", weir_verdict_certainty(v), 100 * v->confidence,
-                v->other_kind == WEIR_VERDICT_UNKNOWN ? "" : "; the data cannot tell the two apart");
-    if (!isnan(v->items_per_s))
-        fprintf(out, "Throughput: %.2f items per second in the steady part (%" PRId64 " of %" PRId64 " laps)\n",
-                v->items_per_s, v->num_laps, v->num_laps + v->num_cut_laps);
+                v->changed_unix_ns ? "; the limit changed during the run"
+                : has_other        ? "; the data cannot tell the two apart"
+                                   : "");
+    if (!isnan(v->items_per_s)) {
+        snprintf(text, sizeof text, "%.2f items per second in the steady part (%" PRId64 " of %" PRId64 " laps)",
+                 v->items_per_s, v->num_laps, v->num_laps + v->num_cut_laps);
+        put_filled(out, "Throughput: ", text);
+    }
     if (v->num_evidence)
         fputs("\nEvidence:\n", out);
     for (size_t i = 0; i < v->num_evidence; i++)
-        put_line(out, "  * ", v->evidence[i]);
-    if (*v->missing)
-        put_line(out, "\nTo know more: ", v->missing);
+        put_filled(out, "  * ", v->evidence[i]);
+    if (*v->missing) {
+        fputc('\n', out);
+        put_filled(out, "To find out: ", v->missing);
+    }
     if (v->num_advice)
         fputs("\nWhat would help, most first:\n", out);
     for (size_t i = 0; i < v->num_advice; i++)

@@ -27,7 +27,7 @@ typedef enum weir_verdict_kind {
     WEIR_VERDICT_CONSUMER,    /* the pipeline waits for the consumer */
     WEIR_VERDICT_SOURCE,      /* a source makes items too slowly */
     WEIR_VERDICT_SLOTS,       /* the slots of a stage are always busy */
-    WEIR_VERDICT_THREADS,     /* a pool has too few threads */
+    WEIR_VERDICT_THREADS,     /* a pool has too few threads; `name` is the stage or source that takes most of them */
     WEIR_VERDICT_CPUS,        /* the process uses all CPUs */
     WEIR_VERDICT_OTHERS,      /* other programs use the CPUs */
     WEIR_VERDICT_THROTTLED,   /* the CPU quota of the control group is used up */
@@ -52,12 +52,13 @@ typedef struct weir_verdict_advice {
     const char *options; /* for a command line: "--concurrency 4"; "" = not an option of weir record */
     const char *code;    /* C: ".concurrency = 4"; "" = no setting */
     double gain;         /* predicted throughput / the present one; NAN = not predicted */
-    double low, high;    /* its range */
+    double low, high;    /* its range; without a gain, high is an upper bound, and NAN = not known */
     double items_per_s;  /* predicted */
     double more_cpus;    /* additional CPUs in use; NAN = not known */
     double more_bytes;   /* the same for memory */
     const char *next;    /* the next limit; "" = not known */
-    uint64_t reserved[4];
+    const char *assumes; /* what the prediction assumes; "" = nothing in particular */
+    uint64_t reserved[3];
 } weir_verdict_advice;
 
 /* Made by the library; it may grow at its end. Texts belong to it. */
@@ -66,7 +67,8 @@ typedef struct weir_verdict {
     const char *name;     /* of the stage, source or queue; "" = none */
     const char *sentence; /* the limit, in plain words */
     double confidence;    /* 0 to 1 */
-    /* A second limit that is about as likely, because the data cannot distinguish it from the first; UNKNOWN = none. */
+    /* A second limit that is about as likely, because the data cannot distinguish it from the first, or that was the
+       limit in another part of the run (changed_unix_ns); UNKNOWN = none. */
     weir_verdict_kind other_kind;
     const char *other_name, *other_sentence;
     const char *missing; /* the recording that would decide, if the data cannot; "" = none */
@@ -79,6 +81,9 @@ typedef struct weir_verdict {
     double items_per_s; /* delivered to the consumer; NAN = not known */
     int64_t start_unix_ns, end_unix_ns;
     int64_t num_laps, num_cut_laps; /* laps that count; laps that do not */
+    /* The limit changed here, from one of `kind` and `other_kind` to the other; `kind` is that of the longer part, and
+       the advice is for it. 0 = it did not change */
+    int64_t changed_unix_ns;
 } weir_verdict;
 
 /*

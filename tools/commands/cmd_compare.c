@@ -17,6 +17,7 @@
 #include <weir/verdict.h>
 
 #include "command_table.h"
+#include "experiment.h"
 #include "format.h"
 #include "lap_comparison.h"
 #include "metric_table.h"
@@ -57,19 +58,10 @@ typedef struct compared {
     char *sink_queue; /* NULL = none */
 } compared;
 
-/* The pair of that name on a side; NULL = none. */
-static const comparison_pair *find_named(const lap_comparison *c, int side, const char *name)
-{
-    for (size_t i = 0; i < c->num_pairs && name; i++)
-        if (c->pairs[i].sides[side].name && strcmp(c->pairs[i].sides[side].name, name) == 0)
-            return &c->pairs[i];
-    return NULL;
-}
-
 /* The queue that the consumer takes from, in both. */
 static const comparison_pair *find_sink(const lap_comparison *c, const compared sides[2])
 {
-    return find_named(c, 0, sides[0].sink_queue);
+    return comparison_find(c, 0, sides[0].sink_queue);
 }
 
 #define CLEAR_MOVE 0.05 /* in logarithms */
@@ -148,8 +140,8 @@ static void say_limit(FILE *out, char side, const weir_verdict *v)
 static bool is_same_limit(const lap_comparison *c, const compared sides[2])
 {
     const weir_verdict *a = sides[0].verdict, *b = sides[1].verdict;
-    const comparison_pair *stage = find_named(c, 0, a->name);
-    return a->kind == b->kind && (stage ? stage == find_named(c, 1, b->name) : strcmp(a->name, b->name) == 0);
+    const comparison_pair *stage = comparison_find(c, 0, a->name);
+    return a->kind == b->kind && (stage ? stage == comparison_find(c, 1, b->name) : strcmp(a->name, b->name) == 0);
 }
 
 /* The largest of the three causes. */
@@ -180,7 +172,7 @@ static void say_cause(FILE *out, const effect *e)
 static const comparison_pair *say_move(FILE *out, const lap_comparison *c, const compared sides[2])
 {
     for (int side = 0; side < 2; side++) {
-        const comparison_pair *stage = find_named(c, side, sides[side].verdict->name);
+        const comparison_pair *stage = comparison_find(c, side, sides[side].verdict->name);
         if (!stage || stage->subject != WEIR_SUBJECT_STAGE || !stage->sides[!side].name)
             continue;
         effect e = effect_of(stage);
@@ -229,7 +221,7 @@ static void say_why(FILE *out, const lap_comparison *c, const compared sides[2],
         return;
     int slower = d.verdict == VERDICT_WORSE;
     const weir_verdict *l = sides[slower].verdict;
-    const comparison_pair *stage = find_named(c, slower, l->name);
+    const comparison_pair *stage = comparison_find(c, slower, l->name);
     bool both_threads = l->kind == WEIR_VERDICT_THREADS && sides[!slower].verdict->kind == WEIR_VERDICT_THREADS;
     if (stage && stage->subject == WEIR_SUBJECT_STAGE && !stage->sides[!slower].name) {
         fprintf(out, "%c is slower because of ", "AB"[slower]);
@@ -240,6 +232,24 @@ static void say_why(FILE *out, const lap_comparison *c, const compared sides[2],
         if (isfinite(e.whole) && stage != told)
             say_cause(out, &e);
     }
+}
+
+enum { EXPERIMENT_BYTES = 600 };
+
+/* False = the two are no experiment that weir explain asked for. */
+static bool describe_experiment(const lap_comparison *c, const compared sides[2], char text[EXPERIMENT_BYTES])
+{
+    const weir_verdict *const verdicts[2] = { sides[0].verdict, sides[1].verdict };
+    return experiment_describe(c, verdicts, find_sink(c, sides), text, EXPERIMENT_BYTES);
+}
+
+static void say_experiment(FILE *out, const lap_comparison *c, const compared sides[2])
+{
+    char text[EXPERIMENT_BYTES];
+    if (!describe_experiment(c, sides, text))
+        return;
+    weir_text_escape_to(out, text);
+    fputc('\n', out);
 }
 
 /* -- tables */
@@ -321,8 +331,8 @@ static void put_effects(const tool_call *call, const lap_comparison *c, const co
         if (stage->subject != WEIR_SUBJECT_STAGE || !stage->sides[0].name || !stage->sides[1].name)
             continue;
         effect e = effect_of(stage);
-        bool limits_a = find_named(c, 0, sides[0].verdict->name) == stage;
-        bool limits_b = find_named(c, 1, sides[1].verdict->name) == stage;
+        bool limits_a = comparison_find(c, 0, sides[0].verdict->name) == stage;
+        bool limits_b = comparison_find(c, 1, sides[1].verdict->name) == stage;
         table_words(t, stage->key);
         table_number(t, expm1(e.slots));
         table_number(t, expm1(e.busy));
@@ -347,6 +357,7 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
     }
     say_throughput(text.file, c, sides);
     say_why(text.file, c, sides, say_limits(text.file, c, sides));
+    say_experiment(text.file, c, sides);
     if (tool_close_prose(&text, WEIR_OK, &error) != WEIR_OK)
         return tool_fail(call, &error);
     putchar('\n');
@@ -369,6 +380,9 @@ static void put_json(const tool_call *call, const lap_comparison *c, const compa
     fputs(", \"limit_b\": ", stdout);
     metric_put_limit(stdout, sides[1].verdict);
     printf(", \"limit_moved\": %s", is_same_limit(c, sides) ? "false" : "true");
+    char text[EXPERIMENT_BYTES];
+    fputs(", \"experiment\": ", stdout);
+    json_string_or_null(stdout, describe_experiment(c, sides, text) ? text : NULL);
     fputs(", \"metrics\": ", stdout);
     put_metrics(call, c);
     fputs(", \"effects\": ", stdout);
@@ -473,7 +487,10 @@ const tool_command tool_compare = {
         "laps there is no range. better, worse and different mean that the range does not contain 0.\n\n"
         "The limit of each run is that of weir explain, for the steady part of the run. The last table shows how "
         "much more or less each stage could deliver (slots × busy share / time per task), and which of the three is "
-        "the cause. Only the change at the limit affects the throughput.",
+        "the cause. Only the change at the limit affects the throughput.\n\n"
+        "If weir explain found two possible limits and asked for another recording, weir compare of the two says "
+        "what "
+        "the difference shows, such as a lock, or something outside that serves several tasks at once.",
     .examples = "weir compare before.db after.db\n"
                 "weir compare runs.db runs.db --run 3 --run-b 4\n"
                 "weir compare before.db after.db --since +1m --name decode --json\n",

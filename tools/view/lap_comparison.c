@@ -410,3 +410,11 @@ comparison_difference comparison_compare_named(const comparison_pair *pair, cons
 {
     return comparison_compare(pair, weir_measure_find(pair->subject, name));
 }
+
+const comparison_pair *comparison_find(const lap_comparison *c, int side, const char *name)
+{
+    for (size_t i = 0; i < c->num_pairs && name; i++)
+        if (c->pairs[i].sides[side].name && strcmp(c->pairs[i].sides[side].name, name) == 0)
+            return &c->pairs[i];
+    return NULL;
+}
