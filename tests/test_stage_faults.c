@@ -444,7 +444,7 @@ static int set_up(void **state)
         clips_make("clips/a/clip.mp4", "-f lavfi -i testsrc2=s=64x48:r=10:d=1 -f lavfi -i sine=d=1 -c:v libx264 -g 5 "
                                        "-pix_fmt yuv420p -c:a aac");
     picture = clips_make("picture.jpg", "-f lavfi -i testsrc2=s=64x48 -frames:v 1");
-    turned = clips_turn(clip, "clips/b/turned.mp4", (clips_matrix){ 0, 1, -1, 0 });
+    turned = clips_rotate(clip, "clips/b/turned.mp4", (clips_matrix){ 0, 1, -1, 0 });
     char command[8192];
     snprintf(command, sizeof command, "tar -cf '%s' -C '%s' .", archive, folder);
     return system(command) == 0 && weir_dataset_build(index_path, &(weir_dataset_build_options){ .root = folder },
