@@ -45,6 +45,7 @@ typedef struct pipeline_case {
     node_case nodes[MAX_NODES];
     uint32_t threads;                          /* of the pool (0 = 4) */
     double consumer_waits;                     /* share of the time (0 = when the sink's queue is empty) */
+    double polls;                              /* share of the items for which a consumer that polls waits */
     double outside, others, stolen, disk_idle; /* CPUs, of 4 */
     double throttled, io, memory;              /* shares of the time */
     double faults, stored, received;           /* per second */
@@ -568,7 +569,7 @@ static void record_node(weir_observer observer, const weir_lap *lap, const node_
 static void record_one_queue(weir_observer observer, const weir_lap *lap, const pipeline_case *c, const node_case *n,
                              const char *name, bool counts)
 {
-    static weir_histogram none;
+    static weir_histogram none, waits;
     bool is_sink = strcmp(n->kind, "sink") == 0;
     uint32_t capacity = n->capacity ? n->capacity : 2;
     weir_queue_lap queue = { .lap = lap, .name = name, .capacity = capacity };
@@ -576,6 +577,11 @@ static void record_one_queue(weir_observer observer, const weir_lap *lap, const 
     queue.metrics.put_times = queue.metrics.get_times = &none;
     queue.metrics.num_put = queue.metrics.num_items = counts ? 100 * LAP_S : is_sink;
     queue.metrics.get_ns = is_sink ? share_ns(or_default(c->consumer_waits, 1 - n->occupied)) : 0;
+    weir_histogram_clear(&waits);
+    for (int i = 0; is_sink && c->polls > 0 && i < 100 * LAP_S; i++)
+        weir_histogram_record(&waits, i < c->polls * 100 * LAP_S ? NS(0.004) : 0);
+    if (waits.count)
+        queue.metrics.get_times = &waits;
     queue.metrics.occupied_ns = counts ? share_ns(n->occupied) : 0;
     queue.metrics.depth_ns = n->occupied * LAP_S * 1e9 * (n->depth ? (double)n->depth : capacity);
     queue.metrics.max_depth = n->depth ? n->depth : capacity;
@@ -879,6 +885,25 @@ static void threads_are_advised_to_the_stage_that_holds_them(void **state)
     weir_verdict_free(v);
 }
 
+/* It is away while items wait, but not at work: more slots bring more, because it takes all that there are. */
+static void a_consumer_that_polls_is_not_slow(void **state)
+{
+    (void)state;
+    pipeline_case c = *case_of("two slots that wait");
+    c.nodes[2].occupied = 0.8;
+    for (int polls = 0; polls < 2; polls++) {
+        c.polls = polls ? 0.25 : 0.9;
+        weir_verdict *v = verdict_on(record_case(&c), NULL);
+        assert_string_equal(weir_verdict_word(v->kind), "slots");
+        double gain = 1;
+        for (size_t i = 0; i < v->num_advice; i++)
+            if (strcmp(v->advice[i].options, "--concurrency 4") == 0)
+                gain = v->advice[i].gain;
+        assert_true(polls ? gain > 1.9 : gain < 1.4);
+        weir_verdict_free(v);
+    }
+}
+
 /* Slots that may wait for a lock: the range of the advice says that it may bring nothing. */
 static void advice_that_a_lock_may_void_says_so(void **state)
 {
@@ -934,6 +959,7 @@ int main(void)
         TEST(a_limit_that_changes_is_told),
         TEST(threads_are_advised_to_the_stage_that_holds_them),
         TEST(advice_that_a_lock_may_void_says_so),
+        TEST(a_consumer_that_polls_is_not_slow),
         TEST(without_records_nothing_can_be_told),
         TEST(totals_alone_have_a_verdict),
     };

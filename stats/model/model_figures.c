@@ -36,6 +36,7 @@ void weir_model_lap_clear(const weir_model *model, model_lap *lap)
 {
     lap->elapsed_ns = 0;
     lap->num_laps = 0;
+    lap->num_waits = 0;
     for (size_t i = 0; i < model->num_nodes; i++) {
         weir_metrics_clear(weir_task_metric_table(), &lap->tasks[i]);
         weir_histogram_clear(&lap->times[i]);
@@ -52,6 +53,7 @@ void weir_model_lap_add(const weir_model *model, model_lap *to, const model_lap 
         return;
     to->elapsed_ns += from->elapsed_ns;
     to->num_laps += from->num_laps;
+    to->num_waits += from->num_waits;
     for (size_t i = 0; i < model->num_nodes; i++) {
         weir_metrics_add(weir_task_metric_table(), &to->tasks[i], &from->tasks[i]);
         weir_histogram_add(&to->times[i], &from->times[i]);
@@ -189,11 +191,34 @@ static void figure_items(const weir_model *model, const model_lap *whole, size_t
         node->results = whole_ratio(num_put, useful, 2.0 * node->concurrency + 2);
 }
 
+uint64_t weir_model_count_waits(const weir_queue_metrics *sink)
+{
+    const int64_t least_ns = 20000; /* less is the time of a call */
+    const weir_histogram *times = sink->get_times;
+    uint64_t count = 0;
+    if (!times || times->count == 0)
+        return sink->num_items;
+    for (uint32_t i = times->first; i <= times->last; i++) {
+        int64_t low_ns, high_ns;
+        weir_histogram_bucket_range(i, &low_ns, &high_ns);
+        count += low_ns >= least_ns ? times->buckets[i] : 0;
+    }
+    return count;
+}
+
+bool weir_model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint64_t num_waits)
+{
+    double elapsed = (double)elapsed_ns, away = elapsed - (double)sink->get_ns, occupied = (double)sink->occupied_ns;
+    bool waits_often = away <= 0.95 * elapsed && away >= 0.05 * elapsed;
+    return waits_often && fabs(away - occupied) <= 0.01 * elapsed && 2 * num_waits <= sink->num_items;
+}
+
 static void figure_consumer(const weir_model *model, const model_lap *lap, weir_model_node *sink)
 {
     const weir_queue_metrics *queue = &lap->queues[model->num_queues - 1];
     double idle_s = seconds(queue->get_ns), elapsed_s = seconds(lap->elapsed_ns);
-    sink->time_s = queue->num_items ? fmax(elapsed_s - idle_s, 0) / (double)queue->num_items : 0;
+    bool is_at_work = queue->num_items && !weir_model_polls(lap->elapsed_ns, queue, lap->num_waits);
+    sink->time_s = is_at_work ? fmax(elapsed_s - idle_s, 0) / (double)queue->num_items : 0;
     sink->cpu_s = sink->pending_s = 0;
 }
 

@@ -144,7 +144,7 @@ static void keep(advising *a, const proposal *p, const weir_prediction *then)
     if (a->is_short && !p->assumes)
         write_text(advice->assumes, "the run is much longer than the recorded one");
     advice->low = p->is_risky || p->is_bound || a->is_short ? fmin(1, then->low / baseline) : then->low / baseline;
-    advice->high = then->high / baseline;
+    advice->high = (p->is_bound ? then->throughput : then->high) / baseline;
     if (p->is_bound)
         return;
     weir_prediction_describe_limit(then, next, sizeof next);
@@ -332,6 +332,16 @@ static int propose_cpus(advising *a)
     return propose(a, &p);
 }
 
+static int propose_alone(advising *a)
+{
+    proposal p = { .num_sets = 0 };
+    set(&p, "", "background", "0");
+    write_to(p.change, "stop the other programs, or give this one a higher priority");
+    write_to(p.options, "nice -n -5 weir …");
+    p.assumes = "they leave all CPUs to this one";
+    return propose(a, &p);
+}
+
 /* -- cheaper decoding, at the price of accuracy: docs/tuning.md has figures */
 
 typedef struct cheaper_decoding {
@@ -482,6 +492,8 @@ static int propose_all(advising *a)
                                  "half the time per item (list or fetch ahead, several sources and a merge)");
     else if (status == WEIR_OK && a->node)
         status = propose_for_stage(a, kind);
+    if (status == WEIR_OK && kind == WEIR_VERDICT_OTHERS)
+        status = propose_alone(a);
     if (status == WEIR_OK && is_of_cpus(kind))
         status = propose_cpus(a);
     return status;
@@ -508,8 +520,7 @@ static void suggest_others(advising *a)
         const char *change, *options, *code;
     } others[] = {
         { WEIR_VERDICT_NONE, "loading needs no change; only a faster training step would help", "", "" },
-        { WEIR_VERDICT_OTHERS, "stop the other programs, or give this one a higher priority", "nice -n -5 weir …",
-          "" },
+        { WEIR_VERDICT_CONSUMER, "several threads that consume: each of them may call weir_pipeline_next()", "", "" },
         { WEIR_VERDICT_THROTTLED, "a larger CPU quota for the container", "docker run --cpus N", "" },
         { WEIR_VERDICT_STOLEN, "a machine whose CPUs are not shared", "", "" },
         { WEIR_VERDICT_STORAGE, "fewer and larger files (tar archives), or a cache on a faster disk", "--tar", "" },
@@ -524,6 +535,9 @@ static void suggest_others(advising *a)
             suggest(a, others[i].change, others[i].options, others[i].code);
     if (a->node && a->verdict->shown.kind == WEIR_VERDICT_LOCK && a->verdict->shown.other_kind == WEIR_VERDICT_SLOTS)
         suggest_slots(a, 2 * a->node->slots, "if its tasks do not wait for each other: more slots for");
+    if (a->verdict->polls)
+        suggest(a, "a consumer that waits for items instead of asking again and again", "",
+                "weir_pipeline_next(pipeline, &item, WEIR_FOREVER) or weir_pipeline_poll_fd()");
     if (a->node && a->verdict->shown.kind == WEIR_VERDICT_MEMORY)
         suggest_slots(a, (a->node->slots + 1) / 2, "less memory: shorter queues, smaller pieces, or fewer slots for");
 }
