@@ -149,6 +149,15 @@ static const pipeline_case cases[] = {
                  { .name = "0:2:send", .kind = "stage", .slots = 2, .busy = 0.55, .thread = 0.1, .cpu = 0.01 },
                  { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } },
       .threads = 2 },
+    { .what = "pending tasks beside a stage that blocks the thread",
+      .kind = WEIR_VERDICT_THREADS,
+      .name = "0:2:send",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE,
+                 DECODE(.slots = 8, .busy = 0.28, .thread = 0.1, .out = 0.6, .pending = 0.97, .occupied = 0.98),
+                 { .name = "0:2:send", .kind = "stage", .slots = 4, .busy = 0.23, .thread = 0.76, .cpu = 0.01 },
+                 { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } },
+      .threads = 1 },
     { .what = "four computing threads on four CPUs",
       .kind = WEIR_VERDICT_CPUS,
       .name = "0:1:decode",
@@ -878,6 +887,9 @@ static void threads_are_advised_to_the_stage_that_holds_them(void **state)
     weir_verdict_free(v);
     v = verdict_on(record_case(case_of("a stage that takes the other's threads")), NULL);
     assert_true(has_advice(v, "2 private threads for send") && !has_advice(v, "private threads for decode"));
+    weir_verdict_free(v);
+    v = verdict_on(record_case(case_of("pending tasks beside a stage that blocks the thread")), NULL);
+    assert_string_equal(v->advice[0].code, ".threads = 4 in the options of send");
     weir_verdict_free(v);
     v = verdict_on(record_case(case_of("private threads that are too few")), NULL);
     assert_string_equal(v->advice[0].change, "6 private threads for decode instead of 2");

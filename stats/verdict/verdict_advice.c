@@ -200,8 +200,10 @@ static void assume(const advising *a, const model_part *node, proposal *p)
     bool waits = node->cpu_s < 0.5 * node->time_s;
     p->assumes = waits ? "what its tasks wait for (a disk, a server, a lock) can serve more of them at once"
                        : "a task needs the same CPU time when more of them run at once";
-    p->is_risky = waits && (kind == WEIR_VERDICT_STORAGE || kind == WEIR_VERDICT_NETWORK ||
-                            kind == WEIR_VERDICT_LOCK || other == WEIR_VERDICT_LOCK);
+    if (a->verdict->polls)
+        p->assumes = "the consumer comes back often enough for what the queue of the sink holds";
+    p->is_risky = a->verdict->polls || (waits && (kind == WEIR_VERDICT_STORAGE || kind == WEIR_VERDICT_NETWORK ||
+                                                  kind == WEIR_VERDICT_LOCK || other == WEIR_VERDICT_LOCK));
 }
 
 static int propose_slots(advising *a, bool with_threads)
@@ -527,12 +529,14 @@ static void suggest_others(advising *a)
         { WEIR_VERDICT_NETWORK, "a nearer server, or a copy of the data on a local disk", "", "" },
         { WEIR_VERDICT_LOCK, "split the lock, or do less while it is held: more slots do not help a lock", "", "" },
         { WEIR_VERDICT_OWN_THREADS, "set the codec or library to one thread, and use more slots instead", "", "" },
-        { WEIR_VERDICT_GIANTS, "split giant items into pieces, or route them to a branch with slots of its own",
-          "--piece-frames 256", ".piece_frames = 256 in weir_video_config" },
+        { WEIR_VERDICT_GIANTS, "split giant items into pieces, or route them to a branch with slots of its own", "",
+          "weir_builder_route()" },
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (others[i].kind == a->verdict->shown.kind)
             suggest(a, others[i].change, others[i].options, others[i].code);
+    if (*a->decoding.codecs && a->verdict->shown.kind == WEIR_VERDICT_GIANTS)
+        suggest(a, "split long videos into pieces", "--piece-frames 256", ".piece_frames = 256 in weir_video_config");
     if (a->node && a->verdict->shown.kind == WEIR_VERDICT_LOCK && a->verdict->shown.other_kind == WEIR_VERDICT_SLOTS)
         suggest_slots(a, 2 * a->node->slots, "if its tasks do not wait for each other: more slots for");
     if (a->verdict->polls)
