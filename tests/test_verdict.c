@@ -45,6 +45,7 @@ typedef struct pipeline_case {
     node_case nodes[MAX_NODES];
     uint32_t threads;                          /* of the pool (0 = 4) */
     double consumer_waits;                     /* share of the time (0 = when the sink's queue is empty) */
+    double polls;                              /* share of the items for which a consumer that polls waits */
     double outside, others, stolen, disk_idle; /* CPUs, of 4 */
     double throttled, io, memory;              /* shares of the time */
     double faults, stored, received;           /* per second */
@@ -148,6 +149,15 @@ static const pipeline_case cases[] = {
                  { .name = "0:2:send", .kind = "stage", .slots = 2, .busy = 0.55, .thread = 0.1, .cpu = 0.01 },
                  { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } },
       .threads = 2 },
+    { .what = "pending tasks beside a stage that blocks the thread",
+      .kind = WEIR_VERDICT_THREADS,
+      .name = "0:2:send",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE,
+                 DECODE(.slots = 8, .busy = 0.28, .thread = 0.1, .out = 0.6, .pending = 0.97, .occupied = 0.98),
+                 { .name = "0:2:send", .kind = "stage", .slots = 4, .busy = 0.23, .thread = 0.76, .cpu = 0.01 },
+                 { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } },
+      .threads = 1 },
     { .what = "four computing threads on four CPUs",
       .kind = WEIR_VERDICT_CPUS,
       .name = "0:1:decode",
@@ -568,7 +578,7 @@ static void record_node(weir_observer observer, const weir_lap *lap, const node_
 static void record_one_queue(weir_observer observer, const weir_lap *lap, const pipeline_case *c, const node_case *n,
                              const char *name, bool counts)
 {
-    static weir_histogram none;
+    static weir_histogram none, waits;
     bool is_sink = strcmp(n->kind, "sink") == 0;
     uint32_t capacity = n->capacity ? n->capacity : 2;
     weir_queue_lap queue = { .lap = lap, .name = name, .capacity = capacity };
@@ -576,6 +586,11 @@ static void record_one_queue(weir_observer observer, const weir_lap *lap, const 
     queue.metrics.put_times = queue.metrics.get_times = &none;
     queue.metrics.num_put = queue.metrics.num_items = counts ? 100 * LAP_S : is_sink;
     queue.metrics.get_ns = is_sink ? share_ns(or_default(c->consumer_waits, 1 - n->occupied)) : 0;
+    weir_histogram_clear(&waits);
+    for (int i = 0; is_sink && c->polls > 0 && i < 100 * LAP_S; i++)
+        weir_histogram_record(&waits, i < c->polls * 100 * LAP_S ? NS(0.004) : 0);
+    if (waits.count)
+        queue.metrics.get_times = &waits;
     queue.metrics.occupied_ns = counts ? share_ns(n->occupied) : 0;
     queue.metrics.depth_ns = n->occupied * LAP_S * 1e9 * (n->depth ? (double)n->depth : capacity);
     queue.metrics.max_depth = n->depth ? n->depth : capacity;
@@ -873,10 +888,32 @@ static void threads_are_advised_to_the_stage_that_holds_them(void **state)
     v = verdict_on(record_case(case_of("a stage that takes the other's threads")), NULL);
     assert_true(has_advice(v, "2 private threads for send") && !has_advice(v, "private threads for decode"));
     weir_verdict_free(v);
+    v = verdict_on(record_case(case_of("pending tasks beside a stage that blocks the thread")), NULL);
+    assert_string_equal(v->advice[0].code, ".threads = 4 in the options of send");
+    weir_verdict_free(v);
     v = verdict_on(record_case(case_of("private threads that are too few")), NULL);
     assert_string_equal(v->advice[0].change, "6 private threads for decode instead of 2");
     assert_string_equal(v->advice[0].code, ".threads = 6 in the options of decode");
     weir_verdict_free(v);
+}
+
+/* It is away while items wait, but not at work: more slots bring more, because it takes all that there are. */
+static void a_consumer_that_polls_is_not_slow(void **state)
+{
+    (void)state;
+    pipeline_case c = *case_of("two slots that wait");
+    c.nodes[2].occupied = 0.8;
+    for (int polls = 0; polls < 2; polls++) {
+        c.polls = polls ? 0.25 : 0.9;
+        weir_verdict *v = verdict_on(record_case(&c), NULL);
+        assert_string_equal(weir_verdict_word(v->kind), "slots");
+        double gain = 1;
+        for (size_t i = 0; i < v->num_advice; i++)
+            if (strcmp(v->advice[i].options, "--concurrency 4") == 0)
+                gain = v->advice[i].gain;
+        assert_true(polls ? gain > 1.9 : gain < 1.4);
+        weir_verdict_free(v);
+    }
 }
 
 /* Slots that may wait for a lock: the range of the advice says that it may bring nothing. */
@@ -934,6 +971,7 @@ int main(void)
         TEST(a_limit_that_changes_is_told),
         TEST(threads_are_advised_to_the_stage_that_holds_them),
         TEST(advice_that_a_lock_may_void_says_so),
+        TEST(a_consumer_that_polls_is_not_slow),
         TEST(without_records_nothing_can_be_told),
         TEST(totals_alone_have_a_verdict),
     };

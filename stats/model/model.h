@@ -16,6 +16,7 @@ typedef struct model_lap {
     size_t num_laps;
     weir_task_metrics *tasks;   /* of each node; run_times points to `times` */
     weir_queue_metrics *queues; /* of each queue; without histograms */
+    uint64_t num_waits;         /* items for which the consumer waited */
     weir_pool_metrics *pools;   /* of each pool */
     weir_histogram *times;
 } model_lap;
@@ -117,6 +118,15 @@ double weir_model_slowdown(const weir_model *model, const model_lap *lap);
  * it needs little CPU time. So only a part of the delay counts: it is multiplied by CPU time / time without delays.
  */
 double weir_model_delay(double busy_s, double cpu_s, int64_t run_delay_ns);
+
+/* For how many items the consumer waited. If it is not known: for all. */
+uint64_t weir_model_count_waits(const weir_queue_metrics *sink);
+
+/*
+ * Whether the consumer polls: it takes all items that there are, and comes back later. Then it is not at work whenever
+ * it does not wait: it is away for exactly as long as the queue is not empty, and it takes most items without waiting.
+ */
+bool weir_model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint64_t num_waits);
 
 /* CPU time of all tasks per second. */
 double weir_model_used_cpus(const weir_model *model, const model_lap *lap);

@@ -3,7 +3,8 @@
  *
  *     time of a task     = (busy time - its part of the run-queue delay) / tasks
  *     CPU time           = CPU time of the tasks / tasks
- *     pending            = busy time of slots - busy time of threads, divided in proportion to time off the CPU
+ *     pending            = busy time of slots - busy time of threads, divided in proportion to time off the CPU, among
+ *                          the nodes that keep more slots busy than there are busy threads, if there are any
  *     consumer           = (elapsed - time it waited for items) / items
  */
 #include <math.h>
@@ -36,6 +37,7 @@ void weir_model_lap_clear(const weir_model *model, model_lap *lap)
 {
     lap->elapsed_ns = 0;
     lap->num_laps = 0;
+    lap->num_waits = 0;
     for (size_t i = 0; i < model->num_nodes; i++) {
         weir_metrics_clear(weir_task_metric_table(), &lap->tasks[i]);
         weir_histogram_clear(&lap->times[i]);
@@ -52,6 +54,7 @@ void weir_model_lap_add(const weir_model *model, model_lap *to, const model_lap 
         return;
     to->elapsed_ns += from->elapsed_ns;
     to->num_laps += from->num_laps;
+    to->num_waits += from->num_waits;
     for (size_t i = 0; i < model->num_nodes; i++) {
         weir_metrics_add(weir_task_metric_table(), &to->tasks[i], &from->tasks[i]);
         weir_histogram_add(&to->times[i], &from->times[i]);
@@ -89,6 +92,8 @@ typedef struct pool_work {
     double busy_s, cpu_s;
     double delay_s;   /* of the pool's threads: ready to run, but without a CPU, in the CPU parts of tasks */
     double pending_s; /* of the slots, without a thread */
+    double off_s;     /* of the nodes that may have pending tasks: time off the CPU */
+    bool is_evident;  /* only nodes with more busy slots than the pool has busy threads have pending tasks */
 } pool_work;
 
 static size_t pool_of(const weir_model *model, size_t node)
@@ -105,6 +110,11 @@ double weir_model_delay(double busy_s, double cpu_s, int64_t run_delay_ns)
     return cpu_s > 0 ? delay_s * cpu_s / (busy_s - delay_s + 1e-12) : 0;
 }
 
+static bool has_pending(const model_lap *lap, size_t pool, size_t node)
+{
+    return (double)lap->tasks[node].busy_ns > 1.05 * (double)lap->pools[pool].busy_ns;
+}
+
 static pool_work work_of(const weir_model *model, const model_lap *lap, size_t pool)
 {
     pool_work work = { 0 };
@@ -113,7 +123,12 @@ static pool_work work_of(const weir_model *model, const model_lap *lap, size_t p
             continue;
         work.busy_s += seconds(lap->tasks[i].busy_ns);
         work.cpu_s += seconds(lap->tasks[i].cpu_ns);
+        work.is_evident |= has_pending(lap, pool, i);
     }
+    for (size_t i = 0; i < model->num_nodes; i++)
+        if (has_tasks(&model->recorded.nodes[i]) && pool_of(model, i) == pool &&
+            (!work.is_evident || has_pending(lap, pool, i)))
+            work.off_s += fmax(seconds(lap->tasks[i].busy_ns) - seconds(lap->tasks[i].cpu_ns), 0);
     double pending_s = work.busy_s - seconds(lap->pools[pool].busy_ns);
     work.pending_s = pending_s > 0.01 * work.busy_s ? pending_s : 0;
     work.delay_s = weir_model_delay(work.busy_s - work.pending_s, work.cpu_s, lap->pools[pool].run_delay_ns);
@@ -144,12 +159,14 @@ double weir_model_used_cpus(const weir_model *model, const model_lap *lap)
 static void figure_times(const weir_model *model, const model_lap *lap, size_t index, weir_model_node *node)
 {
     const weir_task_metrics *tasks = &lap->tasks[index];
-    pool_work work = work_of(model, lap, pool_of(model, index));
+    size_t pool = pool_of(model, index);
+    pool_work work = work_of(model, lap, pool);
+    bool may_pend = work.off_s > 0 && (!work.is_evident || has_pending(lap, pool, index));
     double busy_s = seconds(tasks->busy_ns), cpu_s = fmin(seconds(tasks->cpu_ns), busy_s);
-    double off_s = busy_s - cpu_s, all_off_s = work.busy_s - work.cpu_s, count = (double)tasks->num_tasks;
+    double off_s = busy_s - cpu_s, count = (double)tasks->num_tasks;
     if (count < 1)
         return; /* no task ended: keep the figures of other laps */
-    double pending_s = all_off_s > 0 ? fmin(work.pending_s * off_s / all_off_s, off_s) : 0;
+    double pending_s = may_pend ? fmin(work.pending_s * off_s / work.off_s, off_s) : 0;
     double delay_s = work.cpu_s > 0 ? work.delay_s * cpu_s / work.cpu_s : 0;
     node->cpu_s = cpu_s / count;
     node->pending_s = pending_s / count;
@@ -189,11 +206,34 @@ static void figure_items(const weir_model *model, const model_lap *whole, size_t
         node->results = whole_ratio(num_put, useful, 2.0 * node->concurrency + 2);
 }
 
+uint64_t weir_model_count_waits(const weir_queue_metrics *sink)
+{
+    const int64_t least_ns = 20000; /* less is the time of a call */
+    const weir_histogram *times = sink->get_times;
+    uint64_t count = 0;
+    if (!times || times->count == 0)
+        return sink->num_items;
+    for (uint32_t i = times->first; i <= times->last; i++) {
+        int64_t low_ns, high_ns;
+        weir_histogram_bucket_range(i, &low_ns, &high_ns);
+        count += low_ns >= least_ns ? times->buckets[i] : 0;
+    }
+    return count;
+}
+
+bool weir_model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint64_t num_waits)
+{
+    double elapsed = (double)elapsed_ns, away = elapsed - (double)sink->get_ns, occupied = (double)sink->occupied_ns;
+    bool waits_often = away <= 0.95 * elapsed && away >= 0.05 * elapsed;
+    return waits_often && fabs(away - occupied) <= 0.01 * elapsed && 2 * num_waits <= sink->num_items;
+}
+
 static void figure_consumer(const weir_model *model, const model_lap *lap, weir_model_node *sink)
 {
     const weir_queue_metrics *queue = &lap->queues[model->num_queues - 1];
     double idle_s = seconds(queue->get_ns), elapsed_s = seconds(lap->elapsed_ns);
-    sink->time_s = queue->num_items ? fmax(elapsed_s - idle_s, 0) / (double)queue->num_items : 0;
+    bool is_at_work = queue->num_items && !weir_model_polls(lap->elapsed_ns, queue, lap->num_waits);
+    sink->time_s = is_at_work ? fmax(elapsed_s - idle_s, 0) / (double)queue->num_items : 0;
     sink->cpu_s = sink->pending_s = 0;
 }
 

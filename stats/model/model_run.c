@@ -180,8 +180,11 @@ static void add_task_lap(weir_model *model, const char *name, const weir_task_me
 static void add_queue_lap(weir_model *model, const char *name, const weir_queue_metrics *metrics)
 {
     size_t queue = find_queue(model, name, strlen(name));
-    if (model->current && queue < model->num_queues)
-        weir_metrics_add(weir_queue_metric_table(), &model->current->queues[queue], metrics);
+    if (!model->current || queue >= model->num_queues)
+        return;
+    weir_metrics_add(weir_queue_metric_table(), &model->current->queues[queue], metrics);
+    if (queue + 1 == model->num_queues)
+        model->current->num_waits += weir_model_count_waits(metrics);
 }
 
 static void add_pool_lap(weir_model *model, const char *name, int64_t num_threads, const weir_pool_metrics *metrics)

@@ -836,6 +836,10 @@ static void judge_consumer(judgement *j, const node_view *first)
                  100 * j->sink_occupied);
     if (first)
         add_evidence(j, "no stage or source is in use for more than %.0f %% of the time", 100 * fmin(1, first->held));
+    if (j->verdict->polls)
+        add_evidence(j,
+                     "the consumer does not wait in weir_pipeline_next(), but asks again and again, and items wait "
+                     "until it comes back");
     settle(j, j->facts->marks_steps ? WEIR_VERDICT_NONE : WEIR_VERDICT_CONSUMER, "",
            0.5 + 0.5 * fmax(0, j->sink_occupied - (first ? 0.5 * first->held : 0)));
     if (first && first->held >= SATURATED) {
@@ -930,6 +934,8 @@ full_verdict *weir_verdict_judge(const verdict_facts *facts)
         return NULL;
     }
     full_verdict *v = j.verdict;
+    const weir_queue_metrics *sink = j.sink ? &j.sink->metrics.queue : NULL;
+    v->polls = sink && weir_model_polls(j.sink->elapsed_ns, sink, weir_model_count_waits(sink));
     judge(&j);
     weigh_sample(&j);
     free(j.nodes);

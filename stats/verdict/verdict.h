@@ -26,6 +26,7 @@ enum { VERDICT_MAX_EVIDENCE = 16, VERDICT_MAX_ADVICE = 12, VERDICT_TEXT_BYTES = 
 typedef struct full_verdict {
     weir_verdict shown;
     bool is_short; /* few items were delivered */
+    bool polls;    /* the consumer does not wait for items */
     char name[VERDICT_TEXT_BYTES], sentence[VERDICT_TEXT_BYTES], other_name[VERDICT_TEXT_BYTES],
         other_sentence[VERDICT_TEXT_BYTES], missing[VERDICT_TEXT_BYTES];
     char lines[VERDICT_MAX_EVIDENCE][VERDICT_TEXT_BYTES];

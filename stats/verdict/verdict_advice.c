@@ -39,9 +39,9 @@ typedef struct advising {
     full_verdict *verdict;
     decoding decoding;
     weir_model *model;            /* NULL = cannot be made from these records */
-    bool is_short;                /* few items were delivered */
     const model_part *node;       /* that limits; NULL = none */
     double base_cpus, base_bytes; /* predicted for the recorded settings */
+    int status;                   /* of the first error */
     weir_error *error;
 } advising;
 
@@ -141,10 +141,11 @@ static void keep(advising *a, const proposal *p, const weir_prediction *then)
     write_text(advice->options, p->options);
     write_text(advice->code, p->code);
     write_text(advice->assumes, p->assumes ? p->assumes : "");
-    if (a->is_short && !p->assumes)
+    if (a->verdict->is_short && !p->assumes)
         write_text(advice->assumes, "the run is much longer than the recorded one");
-    advice->low = p->is_risky || p->is_bound || a->is_short ? fmin(1, then->low / baseline) : then->low / baseline;
-    advice->high = then->high / baseline;
+    advice->low =
+        p->is_risky || p->is_bound || a->verdict->is_short ? fmin(1, then->low / baseline) : then->low / baseline;
+    advice->high = (p->is_bound ? then->throughput : then->high) / baseline;
     if (p->is_bound)
         return;
     weir_prediction_describe_limit(then, next, sizeof next);
@@ -155,29 +156,27 @@ static void keep(advising *a, const proposal *p, const weir_prediction *then)
     advice->more_bytes = then->memory_bytes - a->base_bytes;
 }
 
-/* Simulates the change and keeps it if it brings more than `least` times the present throughput. */
-static int propose_above(advising *a, const proposal *p, double least)
+/* Simulates the change and keeps it if it brings more than `least` times the present throughput. After an error nothing
+   more is simulated. */
+static void propose_above(advising *a, const proposal *p, double least)
 {
     weir_prediction *then = NULL;
-    int status = WEIR_OK;
+    int status = a->status;
     for (int i = 0; i < p->num_sets && status == WEIR_OK; i++)
         status = weir_model_set(a->model, p->sets[i].name, p->sets[i].value, a->error);
-    if (status == WEIR_EINVAL) { /* the engine would refuse it */
-        weir_model_reset(a->model);
-        return WEIR_OK;
-    }
     if (status == WEIR_OK)
-        status = weir_model_predict(a->model, &(weir_predict_options){ .resamples = 6 }, &then, a->error);
+        a->status = weir_model_predict(a->model, &(weir_predict_options){ .resamples = 6 }, &then, a->error);
+    else if (status != WEIR_EINVAL) /* the engine would refuse it */
+        a->status = status;
     weir_model_reset(a->model);
-    if (status == WEIR_OK && then->throughput >= least * then->baseline)
+    if (then && then->throughput >= least * then->baseline)
         keep(a, p, then);
     weir_prediction_free(then);
-    return status;
 }
 
-static int propose(advising *a, const proposal *p)
+static void propose(advising *a, const proposal *p)
 {
-    return propose_above(a, p, LEAST_GAIN);
+    propose_above(a, p, LEAST_GAIN);
 }
 
 /* A change that is not simulated. */
@@ -198,13 +197,15 @@ static void assume(const advising *a, const model_part *node, proposal *p)
 {
     weir_verdict_kind kind = a->verdict->shown.kind, other = a->verdict->shown.other_kind;
     bool waits = node->cpu_s < 0.5 * node->time_s;
-    p->assumes = waits ? "what its tasks wait for (a disk, a server, a lock) can serve more of them at once"
+    p->assumes = waits ? "what its tasks wait for can serve more of them at once"
                        : "a task needs the same CPU time when more of them run at once";
-    p->is_risky = waits && (kind == WEIR_VERDICT_STORAGE || kind == WEIR_VERDICT_NETWORK ||
-                            kind == WEIR_VERDICT_LOCK || other == WEIR_VERDICT_LOCK);
+    if (a->verdict->polls)
+        p->assumes = "the consumer comes back often enough for what the queue of the sink holds";
+    p->is_risky = a->verdict->polls || (waits && (kind == WEIR_VERDICT_STORAGE || kind == WEIR_VERDICT_NETWORK ||
+                                                  kind == WEIR_VERDICT_LOCK || other == WEIR_VERDICT_LOCK));
 }
 
-static int propose_slots(advising *a, bool with_threads)
+static void propose_slots(advising *a, bool with_threads)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
@@ -212,7 +213,7 @@ static int propose_slots(advising *a, bool with_threads)
     double threads = setting_of(a, "", "threads");
     uint32_t wanted = more > 2 * (uint32_t)threads ? more : 2 * (uint32_t)threads;
     if (with_threads && (a->node->threads || isnan(threads)))
-        return WEIR_OK;
+        return;
     short_name(a->node->name, name, sizeof name);
     assume(a, a->node, &p);
     set(&p, a->node->name, "concurrency", "%u", more);
@@ -236,31 +237,31 @@ static int propose_slots(advising *a, bool with_threads)
     double least = LEAST_GAIN; /* more threads only if they bring more than the slots alone */
     for (size_t i = 0; i < a->verdict->shown.num_advice && with_threads; i++)
         least = fmax(least, LEAST_GAIN * a->verdict->advice[i].gain);
-    return propose_above(a, &p, least);
+    propose_above(a, &p, least);
 }
 
-static int propose_threads(advising *a)
+static void propose_threads(advising *a)
 {
     proposal p = { .num_sets = 0 };
     double threads = setting_of(a, "", "threads");
     if (isnan(threads))
-        return WEIR_OK;
+        return;
     if (a->node)
         assume(a, a->node, &p);
     set(&p, "", "threads", "%.0f", 2 * threads);
     write_to(p.change, "%.0f threads in the pool instead of %.0f", 2 * threads, threads);
     write_to(p.options, "--threads %.0f", 2 * threads);
     write_to(p.code, ".threads = %.0f in the options of the pipeline", 2 * threads);
-    return propose(a, &p);
+    propose(a, &p);
 }
 
 /* For a stage or source that blocks threads of the pool, or has too few threads of its own. */
-static int propose_own_threads(advising *a, const model_part *node)
+static void propose_own_threads(advising *a, const model_part *node)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
     if (node->threads >= node->slots || node->is_sink || node->time_s <= 0 || node->cpu_s >= 0.5 * node->time_s)
-        return WEIR_OK;
+        return;
     assume(a, node, &p);
     set(&p, node->name, "threads", "%u", node->slots);
     short_name(node->name, name, sizeof name);
@@ -270,23 +271,23 @@ static int propose_own_threads(advising *a, const model_part *node)
         write_to(p.change, "%u private thread%s for %s, whose tasks mostly wait: it leaves those of the pool free",
                  node->slots, node->slots == 1 ? "" : "s", name);
     write_to(p.code, ".threads = %u in the options of %s", node->slots, name);
-    return propose(a, &p);
+    propose(a, &p);
 }
 
-static int propose_completion(advising *a)
+static void propose_completion(advising *a)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
     if (!a->node->ordered)
-        return WEIR_OK;
+        return;
     set(&p, a->node->name, "output_order", "completion");
     write_to(p.change, "results of %s in the order of completion", short_name(a->node->name, name, sizeof name));
     write_to(p.options, "%s", is_decode(a->node->name) ? "--order completion" : "");
     write_to(p.code, ".output_order = WEIR_ORDER_COMPLETION in the options of %s", name);
-    return propose(a, &p);
+    propose(a, &p);
 }
 
-static int propose_queue(advising *a, const model_part *node)
+static void propose_queue(advising *a, const model_part *node)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
@@ -302,34 +303,47 @@ static int propose_queue(advising *a, const model_part *node)
         p.options[0] = '\0';
     write_to(p.code, ".queue_items = %u in the options of %s", more, name);
     size_t num_advice = a->verdict->shown.num_advice;
-    int status = propose(a, &p);
-    if (status == WEIR_OK && a->verdict->shown.num_advice == num_advice) /* the model does not know every burst */
+    propose(a, &p);
+    if (a->verdict->shown.num_advice == num_advice) /* the model does not know every burst */
         suggest(a, p.change, p.options, p.code);
-    return status;
 }
 
-static int propose_cheaper(advising *a, const model_part *node, const char *what, const char *factor,
-                           const char *change)
+static void propose_cheaper(advising *a, const model_part *node, const char *what, const char *factor,
+                            const char *change)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
     set(&p, node->name, what, "%s", factor);
     write_to(p.change, "%s: %s", short_name(node->name, name, sizeof name), change);
-    return propose(a, &p);
+    propose(a, &p);
 }
 
-#define FASTER_STORAGE "half the waiting per item (faster storage, a cache, a nearer server)"
+static void propose_less_waiting(advising *a)
+{
+    propose_cheaper(a, a->node, "wait_time", "0.5x",
+                    "half the waiting per item (faster storage, a cache, a nearer server)");
+}
 
-static int propose_cpus(advising *a)
+static void propose_cpus(advising *a)
 {
     proposal p = { .num_sets = 0 };
     double cpus = setting_of(a, "", "cpus"), threads = setting_of(a, "", "threads");
     if (isnan(cpus) || isnan(threads))
-        return WEIR_OK;
+        return;
     set(&p, "", "cpus", "%.3f", 2 * cpus);
     set(&p, "", "threads", "%.0f", 2 * threads);
     write_to(p.change, "a machine, or a quota, with twice the CPUs");
-    return propose(a, &p);
+    propose(a, &p);
+}
+
+static void propose_alone(advising *a)
+{
+    proposal p = { .num_sets = 0 };
+    set(&p, "", "background", "0");
+    write_to(p.change, "stop the other programs, or give this one a higher priority");
+    write_to(p.options, "nice -n -5 weir …");
+    p.assumes = "they leave all CPUs to this one";
+    propose(a, &p);
 }
 
 /* -- cheaper decoding, at the price of accuracy: docs/tuning.md has figures */
@@ -368,11 +382,10 @@ static bool has_codec(const decoding *d, const char *codecs)
     return *codecs == '\0';
 }
 
-static int propose_cheaper_decoding(advising *a)
+static void propose_cheaper_decoding(advising *a)
 {
     const decoding *d = &a->decoding;
-    int status = WEIR_OK;
-    for (size_t i = 0; i < sizeof cheaper / sizeof cheaper[0] && status == WEIR_OK; i++) {
+    for (size_t i = 0; i < sizeof cheaper / sizeof cheaper[0]; i++) {
         const cheaper_decoding *c = &cheaper[i];
         proposal p = { .is_bound = true };
         if (strstr(d->command, c->option) || !has_codec(d, c->codecs))
@@ -382,14 +395,13 @@ static int propose_cheaper_decoding(advising *a)
         write_to(p.code, "%s in weir_video_config", c->code);
         set(&p, a->node->name, "time", "%.3fx", 1 - c->at_most * d->decode_s / d->run_s);
         if (c->at_most > 0)
-            status = propose(a, &p);
+            propose(a, &p);
         else
             suggest(a, p.change, p.options, p.code);
     }
-    return status;
 }
 
-static int propose_fewer_frames(advising *a)
+static void propose_fewer_frames(advising *a)
 {
     static const char *const choices[] = { "--at",     "--frames",    "--every",  "--rate", "--count",
                                            "--random", "--keyframes", "--window", "--first" };
@@ -398,15 +410,15 @@ static int propose_fewer_frames(advising *a)
     proposal p = { .num_sets = 0 };
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
         if (strstr(d->command, choices[i]))
-            return WEIR_OK;
+            return;
     if (frames < 2)
-        return WEIR_OK;
+        return;
     set(&p, a->node->name, "time", "%.3fx", 1 - 0.5 * (d->demux_s + d->decode_s + d->scale_s) / d->run_s);
     write_to(p.change, "half of the frames: only the first %.0f of each video", frames);
     write_to(p.options, "--first %.0f", frames);
     write_to(p.code, ".sampling.first = %.0f in weir_video_config", frames);
     p.assumes = "the videos have about as many frames each";
-    return propose(a, &p);
+    propose(a, &p);
 }
 
 /* Whether the limit is the CPUs, or a competitor for them. */
@@ -415,32 +427,28 @@ static bool is_of_cpus(weir_verdict_kind kind)
     return kind >= WEIR_VERDICT_CPUS && kind <= WEIR_VERDICT_STOLEN;
 }
 
-static int propose_for_stage(advising *a, weir_verdict_kind kind)
+static void propose_for_stage(advising *a, weir_verdict_kind kind)
 {
     bool is_serial = kind == WEIR_VERDICT_LOCK || kind == WEIR_VERDICT_OWN_THREADS || kind == WEIR_VERDICT_MEMORY;
     bool more_slots = !is_serial && !is_of_cpus(kind) && kind != WEIR_VERDICT_THREADS;
-    bool is_video = *a->decoding.codecs && a->decoding.run_s > 0;
     double time_s = a->node->time_s, cpu_s = a->node->cpu_s;
-    int status = WEIR_OK;
-    if (cpu_s < 0.7 * time_s && kind == WEIR_VERDICT_STORAGE)
-        status = propose_cheaper(a, a->node, "wait_time", "0.5x", FASTER_STORAGE);
-    if (status == WEIR_OK && more_slots)
-        status = propose_slots(a, false);
-    if (status == WEIR_OK && kind == WEIR_VERDICT_SLOTS)
-        status = propose_threads(a);
-    if (status == WEIR_OK && more_slots)
-        status = propose_slots(a, true);
-    if (status == WEIR_OK)
-        status = propose_completion(a);
-    if (status == WEIR_OK && cpu_s >= 0.3 * time_s && !is_video)
-        status = propose_cheaper(a, a->node, "cpu_time", "0.7x", "30 % less CPU time per item");
-    if (status == WEIR_OK && (cpu_s >= 0.3 * time_s || kind == WEIR_VERDICT_OWN_THREADS) && is_video)
-        status = propose_fewer_frames(a);
-    if (status == WEIR_OK && (cpu_s >= 0.3 * time_s || kind == WEIR_VERDICT_OWN_THREADS) && is_video)
-        status = propose_cheaper_decoding(a);
-    if (status == WEIR_OK && cpu_s < 0.7 * time_s && !is_serial && kind != WEIR_VERDICT_STORAGE)
-        status = propose_cheaper(a, a->node, "wait_time", "0.5x", FASTER_STORAGE);
-    return status;
+    bool is_video = a->decoding.run_s > 0, computes = cpu_s >= 0.3 * time_s;
+    if (kind == WEIR_VERDICT_STORAGE) /* more slots may only make a queue for the disk */
+        propose_less_waiting(a);
+    if (more_slots)
+        propose_slots(a, false);
+    if (kind == WEIR_VERDICT_SLOTS)
+        propose_threads(a);
+    if (more_slots)
+        propose_slots(a, true);
+    propose_completion(a);
+    if (is_video && (computes || kind == WEIR_VERDICT_OWN_THREADS)) {
+        propose_fewer_frames(a);
+        propose_cheaper_decoding(a);
+    } else if (computes)
+        propose_cheaper(a, a->node, "cpu_time", "0.7x", "30 % less CPU time per item");
+    if (cpu_s < 0.7 * time_s && !is_serial && kind != WEIR_VERDICT_STORAGE)
+        propose_less_waiting(a);
 }
 
 static model_part part_of(const weir_model_node *node)
@@ -460,31 +468,31 @@ static model_part part_of(const weir_model_node *node)
     return part;
 }
 
-static int propose_all(advising *a)
+static void propose_all(advising *a)
 {
     weir_verdict_kind kind = a->verdict->shown.kind;
-    int status = WEIR_OK;
-    for (size_t i = 0; i < weir_model_num_nodes(a->model) && status == WEIR_OK; i++) {
+    for (size_t i = 0; i < weir_model_num_nodes(a->model); i++) {
         model_part node = part_of(weir_model_node_at(a->model, i));
         bool is_queue = (kind == WEIR_VERDICT_BURSTS || kind == WEIR_VERDICT_BYTES) &&
                         strncmp(a->verdict->name, node.name, strlen(node.name)) == 0;
         if (is_queue)
-            status = propose_queue(a, &node);
+            propose_queue(a, &node);
         else if (node.is_sink && (kind == WEIR_VERDICT_CONSUMER || kind == WEIR_VERDICT_NONE))
-            status = propose_cheaper(a, &node, "time", "0.5x", "a consumer that takes half the time per item");
+            propose_cheaper(a, &node, "time", "0.5x", "a consumer that takes half the time per item");
         else if (kind == WEIR_VERDICT_THREADS)
-            status = propose_own_threads(a, &node);
+            propose_own_threads(a, &node);
     }
-    if (status == WEIR_OK && kind == WEIR_VERDICT_THREADS)
-        status = propose_threads(a);
-    if (status == WEIR_OK && a->node && a->node->is_source)
-        status = propose_cheaper(a, a->node, "time", "0.5x",
-                                 "half the time per item (list or fetch ahead, several sources and a merge)");
-    else if (status == WEIR_OK && a->node)
-        status = propose_for_stage(a, kind);
-    if (status == WEIR_OK && is_of_cpus(kind))
-        status = propose_cpus(a);
-    return status;
+    if (kind == WEIR_VERDICT_THREADS)
+        propose_threads(a);
+    if (a->node && a->node->is_source)
+        propose_cheaper(a, a->node, "time", "0.5x",
+                        "half the time per item (list or fetch ahead, several sources and a merge)");
+    else if (a->node)
+        propose_for_stage(a, kind);
+    if (kind == WEIR_VERDICT_OTHERS)
+        propose_alone(a);
+    if (is_of_cpus(kind))
+        propose_cpus(a);
 }
 
 static void suggest_slots(advising *a, uint32_t slots, const char *why)
@@ -508,22 +516,26 @@ static void suggest_others(advising *a)
         const char *change, *options, *code;
     } others[] = {
         { WEIR_VERDICT_NONE, "loading needs no change; only a faster training step would help", "", "" },
-        { WEIR_VERDICT_OTHERS, "stop the other programs, or give this one a higher priority", "nice -n -5 weir …",
-          "" },
+        { WEIR_VERDICT_CONSUMER, "several threads that consume: each of them may call weir_pipeline_next()", "", "" },
         { WEIR_VERDICT_THROTTLED, "a larger CPU quota for the container", "docker run --cpus N", "" },
         { WEIR_VERDICT_STOLEN, "a machine whose CPUs are not shared", "", "" },
         { WEIR_VERDICT_STORAGE, "fewer and larger files (tar archives), or a cache on a faster disk", "--tar", "" },
         { WEIR_VERDICT_NETWORK, "a nearer server, or a copy of the data on a local disk", "", "" },
         { WEIR_VERDICT_LOCK, "split the lock, or do less while it is held: more slots do not help a lock", "", "" },
         { WEIR_VERDICT_OWN_THREADS, "set the codec or library to one thread, and use more slots instead", "", "" },
-        { WEIR_VERDICT_GIANTS, "split giant items into pieces, or route them to a branch with slots of its own",
-          "--piece-frames 256", ".piece_frames = 256 in weir_video_config" },
+        { WEIR_VERDICT_GIANTS, "split giant items into pieces, or route them to a branch with slots of its own", "",
+          "weir_builder_route()" },
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (others[i].kind == a->verdict->shown.kind)
             suggest(a, others[i].change, others[i].options, others[i].code);
+    if (*a->decoding.codecs && a->verdict->shown.kind == WEIR_VERDICT_GIANTS)
+        suggest(a, "split long videos into pieces", "--piece-frames 256", ".piece_frames = 256 in weir_video_config");
     if (a->node && a->verdict->shown.kind == WEIR_VERDICT_LOCK && a->verdict->shown.other_kind == WEIR_VERDICT_SLOTS)
         suggest_slots(a, 2 * a->node->slots, "if its tasks do not wait for each other: more slots for");
+    if (a->verdict->polls)
+        suggest(a, "a consumer that waits for items instead of asking again and again", "",
+                "weir_pipeline_next(pipeline, &item, WEIR_FOREVER) or weir_pipeline_poll_fd()");
     if (a->node && a->verdict->shown.kind == WEIR_VERDICT_MEMORY)
         suggest_slots(a, (a->node->slots + 1) / 2, "less memory: shorter queues, smaller pieces, or fewer slots for");
 }
@@ -580,44 +592,39 @@ static int by_gain(const void *left, const void *right)
     return (p->change > q->change) - (p->change < q->change); /* the simpler one was proposed first */
 }
 
-static int predict_base(advising *a)
+static void predict_base(advising *a)
 {
-    weir_prediction *now;
-    int status = weir_model_predict(a->model, &(weir_predict_options){ .no_range = true }, &now, a->error);
-    if (status != WEIR_OK)
-        return status;
-    a->base_cpus = now->cpus;
-    a->base_bytes = now->memory_bytes;
+    weir_prediction *now = NULL;
+    a->status = weir_model_predict(a->model, &(weir_predict_options){ .no_range = true }, &now, a->error);
+    a->base_cpus = now ? now->cpus : NAN;
+    a->base_bytes = now ? now->memory_bytes : NAN;
     weir_prediction_free(now);
-    return WEIR_OK;
 }
 
 int weir_verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
+    advising a = { .verdict = verdict, .error = error };
     weir_error why = { 0 };
-    advising a = { .verdict = verdict, .error = error, .is_short = verdict->is_short };
+    model_part node;
     if (verdict->shown.kind == WEIR_VERDICT_UNKNOWN)
         return WEIR_OK;
     int status = weir_model_read(reader, filter, &a.model, &why);
     bool is_missing = status == WEIR_EUNSUPPORTED || status == WEIR_ENOTFOUND || status == WEIR_EINVAL;
     if (status != WEIR_OK && !is_missing)
         return weir_error_set(error, why.status, why.library_code, "%s", why.message);
-    model_part node;
     for (size_t i = 0; a.model && i < weir_model_num_nodes(a.model) && !a.node; i++) {
         node = part_of(weir_model_node_at(a.model, i));
         a.node = strcmp(node.name, verdict->name) == 0 ? &node : NULL;
     }
-    if (status == WEIR_OK && a.node && is_decode(a.node->name))
-        status = read_decoding(reader, filter, &a.decoding, error);
-    if (status == WEIR_OK)
-        status = predict_base(&a);
-    if (status == WEIR_OK)
-        status = propose_all(&a);
-    if (is_missing)
-        status = WEIR_OK;
+    if (a.node && is_decode(a.node->name))
+        a.status = read_decoding(reader, filter, &a.decoding, error);
+    if (a.model && a.status == WEIR_OK) {
+        predict_base(&a);
+        propose_all(&a);
+    }
     weir_model_free(a.model);
-    if (status != WEIR_OK)
-        return status;
+    if (a.status != WEIR_OK)
+        return a.status;
     suggest_others(&a);
     qsort(verdict->advice, verdict->shown.num_advice, sizeof *verdict->advice, by_gain);
     return WEIR_OK;

@@ -259,6 +259,9 @@ static bool names_limit(const full_verdict *v, const full_verdict *of)
 
 static bool is_same_limit(const full_verdict *a, const full_verdict *b)
 {
+    bool shares = a->shown.kind >= WEIR_VERDICT_THREADS && a->shown.kind <= WEIR_VERDICT_STOLEN;
+    if (shares && a->shown.kind == b->shown.kind)
+        return true; /* several nodes use the same threads or CPUs: which of them uses most may vary */
     return names_limit(a, b) || names_limit(b, a);
 }
 

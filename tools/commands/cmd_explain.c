@@ -32,6 +32,7 @@ static void put_json_advice(const weir_verdict_advice *a)
     put_number("more_cpus", a->more_cpus);
     put_number("more_bytes", a->more_bytes);
     put_text("next_limit", a->next);
+    put_text("assumes", a->assumes);
     putchar('}');
 }
 
@@ -109,7 +110,8 @@ const tool_command tool_explain = {
         "takes them), a disk or the network, a lock, a codec's own threads, memory, the byte bound of a queue, the "
         "output order, a branch, an input of a merge, bursts, giant items, or the consumer. Then the evidence, how "
         "certain this is, and what would help, with the predicted gain, its range, its cost, and the next limit. "
-        "If the data cannot tell, it says which run would.\n\n"
+        "If the data cannot tell, it says which recording would, and weir compare evaluates the two. If the limit "
+        "changed during the run, both are named.\n\n"
         "Only the steady part of a run counts: after the lap in which the first item was delivered, and before the "
         "lap in which the last source ended. The default is the last run; a phase, a range of time or steps, or "
         "ranks can be selected. docs/verdict.md explains the model and each verdict.",
