@@ -267,17 +267,26 @@ static int resample(weir_model *model, uint64_t seed, model_lap *drawn, const mo
     return status;
 }
 
-/* Sets low and high to the throughput ± twice the standard deviation of the resampled runs, plus the relative error
-   of the model at the recorded settings. */
-static int find_range(weir_model *model, const weir_predict_options *options, weir_prediction *p, weir_error *error)
+/* Twice the standard deviation if there are many laps; with few, the bootstrap sees too little of it (Student's t). */
+static double times_deviation(size_t num_laps)
+{
+    static const double t[] = { 12.7, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23 };
+    size_t freedom = num_laps - 1;
+    return (freedom <= sizeof t / sizeof t[0] ? t[freedom - 1] : 2) * sqrt((double)num_laps / (double)freedom);
+}
+
+/* Sets low and high to the throughput ± the deviation of the resampled runs, plus the relative error of the model at
+   the recorded settings. */
+static int find_range(weir_model *model, const weir_predict_options *options, const model_lap *whole,
+                      weir_prediction *p, weir_error *error)
 {
     uint32_t count = options->resamples ? options->resamples : DEFAULT_RESAMPLES;
     double sum = 0, squares = 0, deviation = 0;
     if (model->num_laps > 1) {
         weir_histogram *times;
         weir_model_node *nodes = copy_nodes(model, &times);
-        model_lap *drawn = weir_model_lap_new(model), *whole = weir_model_sum(model, true);
-        int status = nodes && drawn && whole ? WEIR_OK : weir_model_no_memory(error);
+        model_lap *drawn = weir_model_lap_new(model);
+        int status = nodes && drawn ? WEIR_OK : weir_model_no_memory(error);
         for (uint32_t i = 0; i < count && status == WEIR_OK; i++) {
             double throughput;
             status = resample(model, mix(options->seed + i + 1), drawn, whole, nodes, times, &throughput, error);
@@ -287,14 +296,14 @@ static int find_range(weir_model *model, const weir_predict_options *options, we
         free(nodes);
         free(times);
         free(drawn);
-        free(whole);
         if (status != WEIR_OK)
             return status;
-        deviation = sqrt(fmax(squares / count - sum / count * sum / count, 0));
+        double variance = fmax(squares / count - sum / count * sum / count, 0);
+        deviation = times_deviation(model->num_laps) * sqrt(variance) / (sum / count) * p->throughput;
     }
     double off = isnan(p->measured) ? 0 : fabs(p->baseline / p->measured - 1) * p->throughput;
-    p->low = fmax(p->throughput - 2 * deviation - off, 0);
-    p->high = p->throughput + 2 * deviation + off;
+    p->low = fmax(p->throughput - deviation - off, 0);
+    p->high = p->throughput + deviation + off;
     return WEIR_OK;
 }
 
@@ -306,27 +315,37 @@ static bool has_setting(const weir_model *model, model_key key)
     return false;
 }
 
-/*
- * The other hypothesis about programs that compete for the CPUs: the kernel divides the CPUs among groups of threads
- * (sessions, containers), and ours does not get more than it got when it was recorded, however many threads it has.
- * That is only possible if ours always had a thread that wanted a CPU.
- */
-static int lower_by_group(weir_model *model, uint64_t seed, weir_prediction *p, weir_error *error)
+/* The range contains the throughput under another hypothesis. */
+static int widen(const weir_model *model, const model_state *state, uint64_t seed, weir_prediction *p,
+                 weir_error *error)
 {
-    const double always = 0.8;
-    if (model->recorded.background < 0.05 || model->wanted_cpus < always || p->cpus < 1.02 * model->used_cpus ||
-        has_setting(model, MODEL_CPUS) || has_setting(model, MODEL_BACKGROUND))
-        return WEIR_OK;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
-    model_state state = model->shown;
-    state.background = 0;
-    state.cpus = model->used_cpus;
-    simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
+    simulation s = { model, state, items_for(state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
     int status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK) {
         p->low = fmin(p->low, result.throughput);
+        p->high = fmax(p->high, result.throughput);
+    }
     free(result.nodes);
     return status;
+}
+
+/*
+ * The other hypothesis about programs that compete for the CPUs: the kernel divides the CPUs among groups of threads
+ * (sessions, containers), and ours has the same part of them as when it was recorded, however many threads it has. That
+ * is only possible if ours always had a thread that wanted a CPU.
+ */
+static int widen_by_group(const weir_model *model, model_state state, uint64_t seed, weir_prediction *p,
+                          weir_error *error)
+{
+    const double always = 0.8;
+    if (model->recorded.background < 0.05 || model->wanted_cpus < always ||
+        fabs(p->cpus / model->used_cpus - 1) < 0.02 || has_setting(model, MODEL_CPUS) ||
+        has_setting(model, MODEL_BACKGROUND))
+        return WEIR_OK;
+    state.background = 0;
+    state.cpus = model->used_cpus;
+    return widen(model, &state, seed, p, error);
 }
 
 /* ---- the prediction ----------------------------------------------------------------------------------------- */
@@ -542,16 +561,15 @@ static const char *incomplete(const weir_model *model)
     return NULL;
 }
 
-static int predict(weir_model *model, const weir_predict_options *options, prediction_parts *parts, weir_error *error)
+/* Fills the prediction from one simulation of the state. */
+static int fill(weir_model *model, const model_state *state, const weir_predict_options *options,
+                prediction_parts *parts, weir_error *error)
 {
     weir_prediction *p = &parts->prediction;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
-    int status =
-        result.nodes ? prepare(model, options->seed, options->num_items, error) : weir_model_no_memory(error);
-    p->num_items = options->num_items ? options->num_items : items_for(&model->shown, model->num_nodes, MAIN_STEPS);
-    if (status == WEIR_OK)
-        status =
-            simulate(&(simulation){ model, &model->shown, p->num_items, options->seed, MAX_DECK }, &result, error);
+    p->num_items = options->num_items ? options->num_items : items_for(state, model->num_nodes, MAIN_STEPS);
+    simulation s = { model, state, p->num_items, options->seed, MAX_DECK };
+    int status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
     if (status == WEIR_OK) {
         p->throughput = p->low = p->high = result.throughput;
         p->baseline = model->baseline;
@@ -560,12 +578,39 @@ static int predict(weir_model *model, const weir_predict_options *options, predi
         fill_nodes(model, &result, parts);
         fill_pools(model, &result, parts);
         find_limit(model, &result, p);
-        if (!options->no_range)
-            status = find_range(model, options, p, error);
-        if (status == WEIR_OK && !options->no_range)
-            status = lower_by_group(model, options->seed, p, error);
     }
     free(result.nodes);
+    return status;
+}
+
+static int predict(weir_model *model, const weir_predict_options *options, prediction_parts *parts, weir_error *error)
+{
+    model_lap *steady = weir_model_sum(model, false), *whole = weir_model_sum(model, true);
+    model_state serial = model->shown;
+    serial.nodes = calloc(model->num_nodes, sizeof *serial.nodes);
+    bool is_clear = false, is_serial = false;
+    int status = steady && whole && serial.nodes ? prepare(model, options->seed, options->num_items, error)
+                                                 : weir_model_no_memory(error);
+    if (status == WEIR_OK) {
+        weir_model_node *nodes = serial.nodes;
+        serial = model->shown;
+        serial.nodes = memcpy(nodes, model->shown.nodes, model->num_nodes * sizeof *nodes);
+        is_serial = weir_model_serialize(model, &serial, steady, whole, &is_clear);
+    }
+    const model_state *likely = is_serial && is_clear ? &serial : &model->shown;
+    if (status == WEIR_OK)
+        status = fill(model, likely, options, parts, error);
+    if (status == WEIR_OK && !options->no_range) {
+        weir_prediction *p = &parts->prediction;
+        status = find_range(model, options, whole, p, error);
+        if (status == WEIR_OK)
+            status = widen_by_group(model, *likely, options->seed, p, error);
+        if (status == WEIR_OK && is_serial)
+            status = widen(model, is_clear ? &model->shown : &serial, options->seed, p, error);
+    }
+    free(steady);
+    free(whole);
+    free(serial.nodes);
     return status;
 }
 

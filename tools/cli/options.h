@@ -78,7 +78,4 @@ enum { OPTION_PROBLEM_BYTES = 256 };
  */
 int options_parse(const option_set *sets, size_t num_sets, int argc, char **argv, char problem[OPTION_PROBLEM_BYTES]);
 
-/* The most similar of `count` words (NULL entries are skipped), for "did you mean"; NULL = none is similar. */
-const char *option_most_similar(const char *text, const char *const *words, size_t count);
-
 #endif

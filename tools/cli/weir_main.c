@@ -6,6 +6,7 @@
 #include <weir/version.h>
 
 #include "command.h"
+#include "similar_word.h"
 #include "table.h"
 
 static const tool_command *find_command(const char *name)
@@ -26,7 +27,7 @@ static int unknown_command(const char *name)
     size_t num_names = 0;
     for (size_t i = 0; tool_commands[i] && num_names < MAX_COMMANDS; i++)
         names[num_names++] = tool_commands[i]->name;
-    const char *similar = option_most_similar(name, names, num_names);
+    const char *similar = weir_most_similar(name, names, num_names);
     if (similar)
         return tool_refuse(&itself, "%s: no such subcommand; did you mean %s? (see weir --help)", name, similar);
     return tool_refuse(&itself, "%s: no such subcommand (see weir --help)", name);
