@@ -72,6 +72,7 @@ static int predict(weir_model *model, const whatif_plan *plan, outcome *o)
         printf("%-22s not predicted: %s\n", plan->name, error.message);
         return 0;
     }
+    o->before = prediction->measured; /* in the laps that made the model: files differ */
     o->model = prediction->baseline;
     o->predicted = prediction->throughput;
     o->low = prediction->low;
@@ -88,13 +89,15 @@ static int measure(whatif_plan *plan, const whatif_settings *settings, outcome *
     if (weir_model_new(&model, &error) != WEIR_OK)
         return -1;
     weir_observer observer = weir_model_observer(model);
-    int rc = plan_run(plan, settings->seconds, &observer, &o->before);
+    double last = 0;
+    int rc = plan_run(plan, settings->seconds, &observer, &last);
+    o->before = last;
     if (rc == 0)
         rc = predict(model, plan, o);
     weir_model_free(model);
     whatif_plan changed = *plan;
     plan_apply(&changed);
-    double measured[MAX_ROUNDS], last = o->before;
+    double measured[MAX_ROUNDS];
     for (uint32_t i = 0; i < settings->rounds && rc == 0; i++) {
         double with_changes = 0, again = 0;
         rc = plan_run(&changed, settings->seconds, NULL, &with_changes);
