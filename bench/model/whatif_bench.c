@@ -28,11 +28,15 @@ typedef struct whatif_settings {
     uint32_t pipelines, rounds;
     double seconds;
     int64_t seed;
-    bool patterns_only, wait_only;
+    int only; /* of only_words */
+    bool wait_only;
     const char *dataset_dir, *json_path;
 } whatif_settings;
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(whatif_settings, what)
+
+enum { BOTH, PATTERNS, RANDOM };
+static const char *const only_words[] = { "both", "patterns", "random", NULL };
 
 static const option_row rows[] = {
     { ROW("pipelines", pipelines, option_count32), .argument = "N", .max = 10000,
@@ -41,12 +45,12 @@ static const option_row rows[] = {
     { ROW("rounds", rounds, option_count32), .argument = "N", .max = MAX_ROUNDS,
       .help = "how often each change is measured (default 3)" },
     { ROW("seed", seed, option_number), .argument = "N", .help = "number of the first pipeline (default 1)" },
-    { ROW("patterns-only", patterns_only, option_flag), .help = "only the patterns of examples/simulate" },
+    { ROW("only", only, option_choice), .argument = "KIND", .choices = only_words,
+      .help = "patterns, those of examples/simulate, or random pipelines (default both)" },
     { ROW("wait-only", wait_only, option_flag),
       .help = "random pipelines whose tasks do not compute: for machines that are not quiet" },
 #ifdef WEIR_BENCH_STAGES
-    { ROW("dataset-dir", dataset_dir, option_folder), .argument = "DIR",
-      .excludes = "patterns-only pipelines wait-only",
+    { ROW("dataset-dir", dataset_dir, option_folder), .argument = "DIR", .excludes = "only pipelines wait-only",
       .help = "decode the *.mp4 files of this folder instead, with 1 to 16 slots and 1 or 2 threads" },
 #endif
     { 0 },
@@ -166,6 +170,8 @@ static int run_plan(bench_report *report, whatif_plan *plan, const whatif_settin
 
 static void summarize(const char *what, const tally *t)
 {
+    if (t->count + t->disturbed == 0)
+        return;
     printf("%s: %u of %u predictions are within 10 %% of what was measured, %u in their range; the longest took "
            "%.2f s; %u do not count, because the measurements differ by more than 20 %%\n\n",
            what, t->within, t->count, t->in_range, t->longest_s, t->disturbed);
@@ -227,23 +233,22 @@ int bench_whatif(int argc, char **argv)
     whatif_plan *plan = calloc(1, sizeof *plan);
     tally main_job = { 0 }, patterns = { 0 }, random = { 0 };
     int rc = plan ? 0 : -1;
+    bool is_made_up = !settings.dataset_dir;
 #ifdef WEIR_BENCH_STAGES
     if (settings.dataset_dir && rc == 0)
         rc = run_main_job(report, &settings, &main_job);
 #endif
-    bool is_known = !settings.dataset_dir;
-    for (size_t i = 0; rc == 0 && is_known && plan_pattern(plan, i); i++)
+    for (size_t i = 0; rc == 0 && is_made_up && settings.only != RANDOM && plan_pattern(plan, i); i++)
         rc = run_plan(report, plan, &settings, &patterns);
-    if (rc == 0)
-        is_known ? summarize("patterns", &patterns) : summarize("main job", &main_job);
-    for (uint32_t i = 0; rc == 0 && is_known && i < settings.pipelines && !settings.patterns_only; i++) {
+    summarize("main job", &main_job);
+    summarize("patterns", &patterns);
+    for (uint32_t i = 0; rc == 0 && is_made_up && i < settings.pipelines && settings.only != PATTERNS; i++) {
         plan_random(plan, (uint64_t)settings.seed + i);
         for (size_t j = 0; settings.wait_only && j < plan->num_parts; j++)
             plan->parts[j].work.compute_s = 0;
         rc = run_plan(report, plan, &settings, &random);
     }
-    if (rc == 0 && random.count + random.disturbed > 0)
-        summarize("random pipelines", &random);
+    summarize("random pipelines", &random);
     free(plan);
     bench_report_background_load(report, &start);
     if (bench_report_end(report, settings.json_path) != 0)

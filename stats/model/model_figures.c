@@ -175,21 +175,25 @@ static double most_at_once(const model_state *state, size_t node)
 }
 
 /*
- * The shortest task did not wait, the others did, and so many were served at once: tasks per second × the shortest time.
- * docs/verdict.md has the same rules for the verdict; tasks of random length would often be a little longer than the
- * shortest.
+ * The shortest task did not wait, the others did. docs/verdict.md has the same rules for the verdict: the shortest one was
+ * only CPU time, and all together use one CPU, as behind a lock; or so many were served at once as tasks per second ×
+ * the shortest time. (Tasks of random length would often be a little longer than the shortest.)
  */
 static bool waits_for_others(const weir_model *model, size_t node, const model_lap *steady, double shortest_s,
                              bool *is_clear)
 {
     const weir_model_node *n = &model->recorded.nodes[node];
-    double elapsed_s = seconds(steady->elapsed_ns), at_once = seconds(steady->tasks[node].busy_ns) / elapsed_s;
-    double served = (double)steady->tasks[node].num_tasks / elapsed_s * shortest_s;
-    double waiting_s = n->time_s - n->cpu_s - n->pending_s;
-    *is_clear = shortest_s <= 1.6 * n->cpu_s && served <= 1.15;
-    return strcmp(n->kind, "stage") == 0 && at_once >= 1.5 && n->pending_s <= 0 && n->time_s >= 1.4 * shortest_s &&
-           waiting_s >= 0.25 * n->time_s && served >= 0.7 &&
-           weir_model_share_between(&steady->times[node], shortest_s, 1.2, 1.8) <= 0.1;
+    double elapsed_s = seconds(steady->elapsed_ns), slowdown = weir_model_slowdown(model, steady);
+    double at_once = seconds(steady->tasks[node].busy_ns) / elapsed_s;
+    double rate = (double)steady->tasks[node].num_tasks / elapsed_s;
+    double cpus = rate * n->cpu_s * (isnan(slowdown) ? 1 : slowdown); /* that they use, or wait for */
+    bool is_alone = shortest_s <= 1.6 * n->cpu_s && cpus >= 0.5 && cpus <= 1.3;
+    *is_clear = is_alone && cpus >= 0.7 && cpus <= 1.2;
+    if (strcmp(n->kind, "stage") != 0 || at_once < 1.5 || n->pending_s > 0 || n->time_s < 1.4 * shortest_s ||
+        n->time_s - n->cpu_s < 0.25 * n->time_s)
+        return false;
+    return is_alone ||
+           (rate * shortest_s >= 0.7 && weir_model_share_between(&steady->times[node], shortest_s, 1.2, 1.8) <= 0.1);
 }
 
 bool weir_model_serialize(const weir_model *model, model_state *state, const model_lap *steady,

@@ -315,16 +315,16 @@ static bool has_setting(const weir_model *model, model_key key)
     return false;
 }
 
-/* The range contains the throughput under another hypothesis. */
-static int widen(const weir_model *model, const model_state *state, uint64_t seed, weir_prediction *p,
-                 weir_error *error)
+/* The range contains the throughput under another hypothesis, too, with the same relative deviation. */
+static int widen(const weir_model *model, const model_state *state, uint64_t seed, double deviation,
+                 weir_prediction *p, weir_error *error)
 {
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
     simulation s = { model, state, items_for(state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
     int status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
     if (status == WEIR_OK) {
-        p->low = fmin(p->low, result.throughput);
-        p->high = fmax(p->high, result.throughput);
+        p->low = fmin(p->low, result.throughput * (1 - deviation));
+        p->high = fmax(p->high, result.throughput * (1 + deviation));
     }
     free(result.nodes);
     return status;
@@ -335,8 +335,8 @@ static int widen(const weir_model *model, const model_state *state, uint64_t see
  * (sessions, containers), and ours has the same part of them as when it was recorded, however many threads it has. That
  * is only possible if ours always had a thread that wanted a CPU.
  */
-static int widen_by_group(const weir_model *model, model_state state, uint64_t seed, weir_prediction *p,
-                          weir_error *error)
+static int widen_by_group(const weir_model *model, model_state state, uint64_t seed, double deviation,
+                          weir_prediction *p, weir_error *error)
 {
     const double always = 0.8;
     if (model->recorded.background < 0.05 || model->wanted_cpus < always ||
@@ -345,7 +345,7 @@ static int widen_by_group(const weir_model *model, model_state state, uint64_t s
         return WEIR_OK;
     state.background = 0;
     state.cpus = model->used_cpus;
-    return widen(model, &state, seed, p, error);
+    return widen(model, &state, seed, deviation, p, error);
 }
 
 /* ---- the prediction ----------------------------------------------------------------------------------------- */
@@ -603,10 +603,11 @@ static int predict(weir_model *model, const weir_predict_options *options, predi
     if (status == WEIR_OK && !options->no_range) {
         weir_prediction *p = &parts->prediction;
         status = find_range(model, options, whole, p, error);
+        double deviation = fmin(p->high / p->throughput - 1, 1);
         if (status == WEIR_OK)
-            status = widen_by_group(model, *likely, options->seed, p, error);
+            status = widen_by_group(model, *likely, options->seed, deviation, p, error);
         if (status == WEIR_OK && is_serial)
-            status = widen(model, is_clear ? &model->shown : &serial, options->seed, p, error);
+            status = widen(model, is_clear ? &model->shown : &serial, options->seed, deviation, p, error);
     }
     free(steady);
     free(whole);
