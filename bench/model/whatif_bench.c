@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <weir/whatif.h>
 
@@ -28,15 +29,11 @@ typedef struct whatif_settings {
     uint32_t pipelines, rounds;
     double seconds;
     int64_t seed;
-    int only; /* of only_words */
     bool wait_only;
-    const char *dataset_dir, *json_path;
+    const char *only, *dataset_dir, *json_path;
 } whatif_settings;
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(whatif_settings, what)
-
-enum { BOTH, PATTERNS, RANDOM };
-static const char *const only_words[] = { "both", "patterns", "random", NULL };
 
 static const option_row rows[] = {
     { ROW("pipelines", pipelines, option_count32), .argument = "N", .max = 10000,
@@ -45,8 +42,8 @@ static const option_row rows[] = {
     { ROW("rounds", rounds, option_count32), .argument = "N", .max = MAX_ROUNDS,
       .help = "how often each change is measured (default 3)" },
     { ROW("seed", seed, option_number), .argument = "N", .help = "number of the first pipeline (default 1)" },
-    { ROW("only", only, option_choice), .argument = "KIND", .choices = only_words,
-      .help = "patterns, those of examples/simulate, or random pipelines (default both)" },
+    { ROW("only", only, option_text), .argument = "KIND",
+      .help = "only this pattern of examples/simulate, or all \"patterns\", or \"random\" pipelines" },
     { ROW("wait-only", wait_only, option_flag),
       .help = "random pipelines whose tasks do not compute: for machines that are not quiet" },
 #ifdef WEIR_BENCH_STAGES
@@ -217,6 +214,20 @@ static int run_main_job(bench_report *report, const whatif_settings *settings, t
 }
 #endif
 
+static bool is_wanted(const char *only, const char *kind)
+{
+    return !only || strcmp(only, kind) == 0;
+}
+
+static bool is_known(const char *only)
+{
+    whatif_plan plan;
+    bool found = is_wanted(only, "patterns") || is_wanted(only, "random");
+    for (size_t i = 0; !found && plan_pattern(&plan, i); i++)
+        found = is_wanted(only, plan.name);
+    return found;
+}
+
 int bench_whatif(int argc, char **argv)
 {
     whatif_settings settings = { .pipelines = 30, .rounds = 3, .seconds = 1, .seed = 1 };
@@ -224,6 +235,8 @@ int bench_whatif(int argc, char **argv)
     bench_parsed parsed = bench_parse(argc, argv, &set, 1, &settings.json_path, "whatif [options]");
     if (parsed != BENCH_RUN)
         return parsed == BENCH_HELP_SHOWN ? 0 : 2;
+    if (!is_known(settings.only))
+        return bench_refuse("--only: no such pattern", " (see examples/simulate --help)");
     printf("items/s as built: measured, and the model's; with the changes: predicted, and measured (each with its "
            "range)\n");
     printf("%-22s %8s %8s %8s %18s %8s %18s %9s\n", "", "before", "model", "predict", "range", "measured", "range",
@@ -238,11 +251,12 @@ int bench_whatif(int argc, char **argv)
     if (settings.dataset_dir && rc == 0)
         rc = run_main_job(report, &settings, &main_job);
 #endif
-    for (size_t i = 0; rc == 0 && is_made_up && settings.only != RANDOM && plan_pattern(plan, i); i++)
-        rc = run_plan(report, plan, &settings, &patterns);
+    for (size_t i = 0; rc == 0 && is_made_up && plan_pattern(plan, i); i++)
+        if (is_wanted(settings.only, "patterns") || is_wanted(settings.only, plan->name))
+            rc = run_plan(report, plan, &settings, &patterns);
     summarize("main job", &main_job);
     summarize("patterns", &patterns);
-    for (uint32_t i = 0; rc == 0 && is_made_up && i < settings.pipelines && settings.only != PATTERNS; i++) {
+    for (uint32_t i = 0; rc == 0 && is_made_up && i < settings.pipelines && is_wanted(settings.only, "random"); i++) {
         plan_random(plan, (uint64_t)settings.seed + i);
         for (size_t j = 0; settings.wait_only && j < plan->num_parts; j++)
             plan->parts[j].work.compute_s = 0;

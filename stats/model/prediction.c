@@ -267,12 +267,15 @@ static int resample(weir_model *model, uint64_t seed, model_lap *drawn, const mo
     return status;
 }
 
-/* Twice the standard deviation if there are many laps; with few, the bootstrap sees too little of it (Student's t). */
+/*
+ * How many standard deviations the range has on each side: 2 if there are many laps; more if there are few, because they
+ * show less of the deviation (Student's t). A run to compare with deviates as much as the recorded one: times √2.
+ */
 static double times_deviation(size_t num_laps)
 {
     static const double t[] = { 12.7, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23 };
     size_t freedom = num_laps - 1;
-    return (freedom <= sizeof t / sizeof t[0] ? t[freedom - 1] : 2) * sqrt((double)num_laps / (double)freedom);
+    return (freedom <= sizeof t / sizeof t[0] ? t[freedom - 1] : 2) * sqrt(2 * (double)num_laps / (double)freedom);
 }
 
 /* Sets low and high to the throughput ± the deviation of the resampled runs, plus the relative error of the model at
