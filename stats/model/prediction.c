@@ -157,6 +157,17 @@ static int simulate(const simulation *s, sim_result *result, weir_error *error)
     return status;
 }
 
+/* The throughput only. */
+static int simulate_throughput(const simulation *s, double *throughput, weir_error *error)
+{
+    sim_result result = { .nodes = calloc(s->model->num_nodes, sizeof *result.nodes) };
+    int status = result.nodes ? simulate(s, &result, error) : weir_model_no_memory(error);
+    if (status == WEIR_OK)
+        *throughput = result.throughput;
+    free(result.nodes);
+    return status;
+}
+
 /* ---- the machine -------------------------------------------------------------------------------------------- */
 
 static double slowdown_of(const sim_result *result, size_t count)
@@ -213,14 +224,9 @@ static int prepare(weir_model *model, uint64_t seed, uint64_t num_items, weir_er
         status = find_background(model, seed, error);
     if (status != WEIR_OK || !isnan(model->baseline))
         return status;
-    sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
     uint64_t chosen = num_items ? num_items : items_for(&model->recorded, model->num_nodes, MAIN_STEPS);
-    simulation s = { model, &model->recorded, chosen, seed, MAX_DECK };
-    status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
-    if (status == WEIR_OK)
-        model->baseline = result.throughput;
-    free(result.nodes);
-    return status;
+    return simulate_throughput(&(simulation){ model, &model->recorded, chosen, seed, MAX_DECK }, &model->baseline,
+                               error);
 }
 
 /* ---- the range ---------------------------------------------------------------------------------------------- */
@@ -232,24 +238,9 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 33);
 }
 
-/* The nodes and histograms of a state that a resample may change. */
-static weir_model_node *copy_nodes(const weir_model *model, weir_histogram **times)
-{
-    weir_model_node *nodes = calloc(model->num_nodes, sizeof *nodes);
-    *times = calloc(model->num_nodes, sizeof **times);
-    if (!nodes || !*times) {
-        free(nodes);
-        free(*times);
-        *times = NULL;
-        return NULL;
-    }
-    return nodes;
-}
-
 static int resample(weir_model *model, uint64_t seed, model_lap *drawn, const model_lap *whole,
                     weir_model_node *nodes, weir_histogram *times, double *throughput, weir_error *error)
 {
-    sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
     model_state state = model->recorded;
     state.nodes = nodes;
     memcpy(nodes, model->recorded.nodes, model->num_nodes * sizeof *nodes);
@@ -261,10 +252,7 @@ static int resample(weir_model *model, uint64_t seed, model_lap *drawn, const mo
     weir_model_figure(model, drawn, whole, nodes);
     weir_model_apply(model, &state);
     simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
-    int status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
-    *throughput = result.throughput;
-    free(result.nodes);
-    return status;
+    return simulate_throughput(&s, throughput, error);
 }
 
 /*
@@ -286,10 +274,10 @@ static int find_range(weir_model *model, const weir_predict_options *options, co
     uint32_t count = options->resamples ? options->resamples : DEFAULT_RESAMPLES;
     double sum = 0, squares = 0, deviation = 0;
     if (model->num_laps > 1) {
-        weir_histogram *times;
-        weir_model_node *nodes = copy_nodes(model, &times);
+        weir_histogram *times = calloc(model->num_nodes, sizeof *times);
+        weir_model_node *nodes = calloc(model->num_nodes, sizeof *nodes);
         model_lap *drawn = weir_model_lap_new(model);
-        int status = nodes && drawn ? WEIR_OK : weir_model_no_memory(error);
+        int status = times && nodes && drawn ? WEIR_OK : weir_model_no_memory(error);
         for (uint32_t i = 0; i < count && status == WEIR_OK; i++) {
             double throughput;
             status = resample(model, mix(options->seed + i + 1), drawn, whole, nodes, times, &throughput, error);
@@ -322,14 +310,13 @@ static bool has_setting(const weir_model *model, model_key key)
 static int widen(const weir_model *model, const model_state *state, uint64_t seed, double deviation,
                  weir_prediction *p, weir_error *error)
 {
-    sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
     simulation s = { model, state, items_for(state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
-    int status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
+    double throughput;
+    int status = simulate_throughput(&s, &throughput, error);
     if (status == WEIR_OK) {
-        p->low = fmin(p->low, result.throughput * (1 - deviation));
-        p->high = fmax(p->high, result.throughput * (1 + deviation));
+        p->low = fmin(p->low, throughput * (1 - deviation));
+        p->high = fmax(p->high, throughput * (1 + deviation));
     }
-    free(result.nodes);
     return status;
 }
 
