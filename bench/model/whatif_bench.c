@@ -56,6 +56,7 @@ static const option_row rows[] = {
 typedef struct outcome {
     double before, model, predicted, low, high;
     bench_spread measured;
+    uint32_t rounds;
     double seconds; /* that the prediction took */
 } outcome;
 
@@ -108,7 +109,7 @@ static int measure(whatif_plan *plan, const whatif_settings *settings, outcome *
         last = again;
     }
     if (rc == 0)
-        o->measured = bench_spread_of(measured, settings->rounds);
+        o->measured = bench_spread_of(measured, o->rounds = settings->rounds);
     return rc;
 }
 
@@ -117,10 +118,10 @@ static double error_of(const outcome *o)
     return o->predicted / o->measured.median - 1;
 }
 
-/* The gain was not the same each time: nothing can be said about the prediction. */
+/* The standard error of the median, estimated from the range of a few rounds, is above 10 %: nothing can be said. */
 static bool is_disturbed(const outcome *o)
 {
-    return !(o->measured.max - o->measured.min <= 0.2 * o->measured.median);
+    return !(1.25 * (o->measured.max - o->measured.min) / o->rounds <= 0.1 * o->measured.median);
 }
 
 static void show(bench_report *report, const whatif_plan *plan, const outcome *o)
@@ -170,7 +171,7 @@ static void summarize(const char *what, const tally *t)
     if (t->count + t->disturbed == 0)
         return;
     printf("%s: %u of %u predictions are within 10 %% of what was measured, %u in their range; the longest took "
-           "%.2f s; %u do not count, because the measurements differ by more than 20 %%\n\n",
+           "%.2f s; %u do not count, because the standard error of the measured gain is above 10 %%\n\n",
            what, t->within, t->count, t->in_range, t->longest_s, t->disturbed);
 }
 
