@@ -476,8 +476,10 @@ static void bad_settings_say_what_is_allowed(void **state)
         const char *name, *value, *wanted;
         int status;
     } cases[] = {
-        { "work.concurency", "3", "no such setting", WEIR_EINVAL },
-        { "wrok.concurrency", "3", "there are src, work, sink", WEIR_ENOTFOUND },
+        { "work.concurency", "3", "no such setting; did you mean concurrency? (there are threads", WEIR_EINVAL },
+        { "thread", "3", "did you mean threads?", WEIR_EINVAL },
+        { "quux", "3", "quux: no such setting (there are threads", WEIR_EINVAL },
+        { "wrok.concurrency", "3", "did you mean work? (there are src, work, sink)", WEIR_ENOTFOUND },
         { "work.concurrency", "0", "a whole number above 0", WEIR_EINVAL },
         { "work.concurrency", "2.5", "a whole number above 0", WEIR_EINVAL },
         { "work.concurrency", "-1", "a whole number above 0", WEIR_EINVAL },
@@ -549,9 +551,15 @@ static const weir_stage_info made_up[] = {
       .merge_order = "" },
 };
 
-/* A lap of a second: `tasks` of `time_s`, of which `cpu_s` on a CPU. */
-static void tell_lap(weir_observer observer, double tasks, double time_s, double cpu_s, int64_t source_ended_ns)
+/* A lap of a second: tasks of the same length, of which cpu_s on a CPU, and cpu_wait_s without one. */
+typedef struct told_lap {
+    double tasks, time_s, cpu_s, cpu_wait_s;
+    int64_t source_ended_ns;
+} told_lap;
+
+static void tell_lap(weir_observer observer, told_lap told)
 {
+    double tasks = told.tasks, time_s = told.time_s;
     static weir_histogram times;
     weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .position.phase = "" };
     weir_stage_lap stage = { .lap = &lap, .name = "0:0:src", .kind = "source" };
@@ -559,13 +567,14 @@ static void tell_lap(weir_observer observer, double tasks, double time_s, double
     weir_pool_lap pool = { .lap = &lap, .name = "0:pool", .num_threads = 4 };
     weir_histogram_clear(&times);
     weir_histogram_record(&times, (int64_t)(time_s * 1e9));
-    stage.metrics = (weir_task_metrics){ .num_tasks = (uint64_t)tasks, .wait_in_ns = source_ended_ns };
+    stage.metrics = (weir_task_metrics){ .num_tasks = (uint64_t)tasks, .wait_in_ns = told.source_ended_ns };
     observer.stage_lap(observer.self, &stage);
     stage.name = "0:1:decode[4]";
     stage.kind = "stage";
     stage.metrics = (weir_task_metrics){ .num_tasks = (uint64_t)tasks,
                                          .busy_ns = (int64_t)(1e9 * tasks * time_s),
-                                         .cpu_ns = (int64_t)(1e9 * tasks * cpu_s),
+                                         .cpu_ns = (int64_t)(1e9 * tasks * told.cpu_s),
+                                         .min_ns = (int64_t)(1e9 * time_s),
                                          .run_times = &times };
     observer.stage_lap(observer.self, &stage);
     for (size_t i = 0; i < LENGTH(made_up); i++) {
@@ -575,7 +584,8 @@ static void tell_lap(weir_observer observer, double tasks, double time_s, double
                                               .get_ns = WEIR_SECOND / 2 };
         observer.queue_lap(observer.self, &queue);
     }
-    pool.metrics = (weir_pool_metrics){ .busy_ns = (int64_t)(1e9 * tasks * time_s) };
+    pool.metrics = (weir_pool_metrics){ .busy_ns = (int64_t)(1e9 * tasks * time_s),
+                                        .run_delay_ns = (int64_t)(1e9 * tasks * told.cpu_wait_s) };
     observer.pool_lap(observer.self, &pool);
     observer.lap_end(observer.self, &lap);
 }
@@ -593,10 +603,13 @@ static void steady_laps_make_the_figures(void **state)
     (void)state;
     weir_model *model = new_model(1, 4);
     weir_observer observer = observed(model);
-    tell_lap(observer, 10, 0.1, 0.1, 0); /* start-up */
+    tell_lap(observer, (told_lap){ .tasks = 10, .time_s = 0.1, .cpu_s = 0.1 }); /* start-up */
     for (int i = 0; i < 10; i++)
-        tell_lap(observer, 200, 0.020, 0.005, 0);
-    tell_lap(observer, 20, 0.1, 0.1, WEIR_SECOND / 2); /* the source has ended */
+        tell_lap(observer, (told_lap){ .tasks = 200, .time_s = 0.020, .cpu_s = 0.005 });
+    tell_lap(observer, (told_lap){ .tasks = 20,
+                                   .time_s = 0.1,
+                                   .cpu_s = 0.1,
+                                   .source_ended_ns = WEIR_SECOND / 2 }); /* the source has ended */
     const weir_model_node *decode = weir_model_node_at(model, 1);
     assert_near(decode->time_s, 0.020, 1e-6);
     assert_near(decode->cpu_s, 0.005, 1e-6);
@@ -621,7 +634,7 @@ static void only_start_and_tail_are_better_than_nothing(void **state)
     weir_prediction *prediction;
     weir_error error = { 0 };
     assert_int_equal(weir_model_predict(model, NULL, &prediction, &error), WEIR_EINVAL); /* no laps yet */
-    tell_lap(observer, 100, 0.020, 0.005, 1);
+    tell_lap(observer, (told_lap){ .tasks = 100, .time_s = 0.020, .cpu_s = 0.005, .source_ended_ns = 1 });
     assert_int_equal(weir_model_num_laps(model), 1);
     assert_throughput(model, 200, 0.001);
     weir_model_forget(model);
@@ -670,24 +683,78 @@ static void long_tasks_at_even_intervals_need_shorter_queues(void **state)
         fail_msg("%g even, %g random", even, random);
 }
 
-/* Twice as long in every other lap: the mean does not change, the range tells. */
-static void laps_that_differ_widen_the_range(void **state)
+/* Laps that differ widen the range; if they are few, they show less of how much they differ. */
+static void the_range_is_wider_if_laps_differ_and_if_they_are_few(void **state)
 {
     (void)state;
-    double widths[2];
-    for (int varies = 0; varies < 2; varies++) {
+    static const struct {
+        int num_laps, joined;
+        double short_s, long_s;
+    } cases[] = { { 200, 10, 0.020, 0.020 }, { 200, 10, 0.010, 0.030 }, { 5, 1, 0.010, 0.030 } };
+    double widths[LENGTH(cases)];
+    for (size_t k = 0; k < LENGTH(cases); k++) {
         weir_model *model = new_model(1, 4);
         weir_observer observer = observed(model);
-        for (int i = 0; i < 200; i++)
-            tell_lap(observer, 200, varies && i / 10 % 2 ? 0.030 : 0.020 - 0.010 * varies, 0, 0);
-        assert_int_equal(weir_model_num_laps(model), 199); /* without the first */
+        for (int i = 0; i < cases[k].num_laps; i++)
+            tell_lap(observer, (told_lap){ .tasks = 200,
+                                           .time_s = i / cases[k].joined % 2 ? cases[k].long_s : cases[k].short_s });
+        assert_int_equal(weir_model_num_laps(model), cases[k].num_laps - 1); /* without the first */
         weir_prediction *prediction = predict(model);
-        widths[varies] = (prediction->high - prediction->low) / prediction->throughput;
+        widths[k] = (prediction->high - prediction->low) / prediction->throughput;
         assert_true(prediction->low <= prediction->throughput && prediction->throughput <= prediction->high);
         weir_prediction_free(prediction);
         weir_model_free(model);
     }
     assert_true(widths[1] > widths[0] + 0.05);
+    assert_true(widths[2] > 5 * widths[1]);
+}
+
+/* The throughput must be near, and the range contain both; the settings are of a recorded run with 4 slots. */
+static void expect_range(told_lap start, told_lap lap, const char *setting, const char *value, double wanted,
+                         double other)
+{
+    weir_model *model = new_model(1, 4);
+    weir_observer observer = observed(model);
+    tell_lap(observer, start);
+    for (int i = 0; i < 20; i++)
+        tell_lap(observer, lap);
+    if (lap.cpu_wait_s > 0)
+        weir_model_reset(model); /* CPUs of this machine: the range is about those that are recorded */
+    set(model, setting, value);
+    set(model, "sink.time", "0");
+    if (strcmp(setting, "decode.concurrency") == 0)
+        set(model, "threads", "16");
+    weir_prediction *p = predict(model);
+    assert_near(p->throughput, wanted, 0.02);
+    if (!(p->low <= other * 1.02 && p->high >= other * 0.98 && p->low <= p->throughput && p->throughput <= p->high))
+        fail_msg("%s=%s: %g (%g to %g) does not contain %g", setting, value, p->throughput, p->low, p->high, other);
+    weir_prediction_free(p);
+    weir_model_free(model);
+}
+
+/* Tasks that took 5 ms when they were alone take 20 ms when four run at once. */
+static void more_slots_before_a_lock_bring_nothing_and_fewer_cost_nothing(void **state)
+{
+    (void)state;
+    told_lap alone = { .tasks = 10, .time_s = 0.005, .cpu_s = 0.005 };
+    told_lap computing = { .tasks = 200, .time_s = 0.020, .cpu_s = 0.005 };
+    expect_range(alone, computing, "decode.concurrency", "8", 200, 400); /* each task only computed: a lock */
+    expect_range(alone, computing, "decode.concurrency", "1", 200, 50);
+    told_lap sleeping = { .tasks = 200,
+                          .time_s = 0.020,
+                          .cpu_s = 0.0001 }; /* or they only wait that long: the range has both */
+    expect_range(alone, sleeping, "decode.concurrency", "8", 400, 200);
+    expect_range(alone, sleeping, "decode.concurrency", "1", 50, 200);
+}
+
+/* Four tasks get half a CPU of all: as four threads among others, or as the share of a session or container. */
+static void the_range_has_both_ways_to_share_cpus_with_others(void **state)
+{
+    (void)state;
+    told_lap lap = { .tasks = 50, .time_s = 0.080, .cpu_s = 0.010, .cpu_wait_s = 0.070 };
+    double cpus = weir_cpu_budget(), others = 8 * cpus - 4;
+    expect_range(lap, lap, "threads", "1", 100 * cpus / (1 + others), 50);
+    expect_range(lap, lap, "decode.concurrency", "16", 100 * 16 * cpus / (16 + others), 50);
 }
 
 /* -- a real run, live and from its database */
@@ -830,7 +897,8 @@ static void a_recorded_run_gives_the_same_model_as_a_live_one(void **state)
     check_command(path, "--set pass.concurrency=8", 0, "This is a prediction for more slots");
     check_command(path, "--set pass.time=0.5x --json", 0, "{\"is_prediction\": true, \"throughput\": ");
     check_command(path, "--csv", 0, "0:6:aggregate,stage,1,");
-    check_command(path, "--set pass.concurency=8", 2, "weir whatif: pass.concurency: no such setting");
+    check_command(path, "--set pass.concurency=8", 2,
+                  "weir whatif: pass.concurency: no such setting; did you mean concurrency?");
     check_command(path, "--set threads", 2, "a setting and its value, such as decode.concurrency=8");
     check_command(path, "--run 7", 3, "");
     char command[128];
@@ -864,7 +932,9 @@ int main(void)
         TEST(steady_laps_make_the_figures),
         TEST(only_start_and_tail_are_better_than_nothing),
         TEST(long_tasks_at_even_intervals_need_shorter_queues),
-        TEST(laps_that_differ_widen_the_range),
+        TEST(the_range_is_wider_if_laps_differ_and_if_they_are_few),
+        TEST(more_slots_before_a_lock_bring_nothing_and_fewer_cost_nothing),
+        TEST(the_range_has_both_ways_to_share_cpus_with_others),
         TEST(a_recorded_run_gives_the_same_model_as_a_live_one),
     };
     return RUN_TESTS(tests);

@@ -6,6 +6,7 @@
 
 #include "bench.h"
 #include "bench_options.h"
+#include "similar_word.h"
 
 typedef struct bench_command {
     const char *name;
@@ -57,7 +58,7 @@ int main(int argc, char **argv)
     const char *names[sizeof commands / sizeof commands[0]];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         names[i] = commands[i].name;
-    const char *similar = option_most_similar(argv[1], names, sizeof names / sizeof names[0]);
+    const char *similar = weir_most_similar(argv[1], names, sizeof names / sizeof names[0]);
     fprintf(stderr, "weir-bench: %s: no such subcommand%s%s%s (see weir-bench --help)\n", argv[1],
             similar ? "; did you mean " : "", similar ? similar : "", similar ? "?" : "");
     return 2;

@@ -131,4 +131,15 @@ bool weir_model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint64
 /* CPU time of all tasks per second. */
 double weir_model_used_cpus(const weir_model *model, const model_lap *lap);
 
+/* The share of tasks whose length is between two multiples of the shortest. */
+double weir_model_share_between(const weir_histogram *times, double shortest_s, double from, double to);
+
+/*
+ * The other explanation of tasks that wait: for each other, at a lock or at something else that serves only some at a
+ * time. Changes the nodes whose number of tasks at once is not the recorded one: they are not faster than recorded, and
+ * fewer slots wait less. Returns whether one was changed; *is_clear: the recording shows that it is a lock.
+ */
+bool weir_model_serialize(const weir_model *model, model_state *state, const model_lap *steady,
+                          const model_lap *whole, bool *is_clear);
+
 #endif

@@ -8,6 +8,7 @@
 
 #include "array.h"
 #include "model.h"
+#include "similar_word.h"
 
 typedef struct setting_row {
     const char *name;
@@ -146,19 +147,58 @@ static bool parse_value(const setting_row *row, const char *text, model_setting 
     return setting->value >= row->least && setting->value <= row->most;
 }
 
+/* "; did you mean concurrency?", or "". */
+typedef struct similar_text {
+    char text[80];
+} similar_text;
+
+static similar_text similar_to(const char *word, const char *const *words, size_t count)
+{
+    similar_text hint = { "" };
+    const char *similar = weir_most_similar(word, words, count);
+    if (similar)
+        snprintf(hint.text, sizeof hint.text, "; did you mean %s?", similar);
+    return hint;
+}
+
+static similar_text similar_setting(const setting_row *rows, const char *name)
+{
+    const char *words[16];
+    size_t count = 0;
+    for (; rows[count].name; count++)
+        words[count] = rows[count].name;
+    return similar_to(name, words, count);
+}
+
+/* By short names: "decode" of "0:1:decode[10]". */
+static similar_text similar_stage(const weir_model *model, const char *name)
+{
+    char names[64][40];
+    const char *words[64];
+    size_t count = 0;
+    for (; count < model->num_nodes && count < sizeof words / sizeof words[0]; count++) {
+        const char *full = model->recorded.nodes[count].name, *colon = strrchr(full, ':');
+        const char *begin = colon ? colon + 1 : full;
+        snprintf(names[count], sizeof names[count], "%.*s", (int)strcspn(begin, "["), begin);
+        words[count] = names[count];
+    }
+    return similar_to(name, words, count);
+}
+
 /* The row and the node of "decode.concurrency" or "threads". */
 static int find_setting(const weir_model *model, const char *name, const setting_row **row, size_t *node,
                         weir_error *error)
 {
     char stage[256] = "";
-    const char *dot = strrchr(name, '.');
-    *row = find_row(dot ? of_stage : of_pipeline, dot ? dot + 1 : name);
+    const char *dot = strrchr(name, '.'), *setting = dot ? dot + 1 : name;
+    const setting_row *rows = dot ? of_stage : of_pipeline;
+    *row = find_row(rows, setting);
     *node = SIZE_MAX;
     if (!*row)
         return weir_error_set(error, WEIR_EINVAL, 0,
-                              "%s: no such setting; there are threads, cpus, background, and STAGE.concurrency, "
-                              ".threads, .queue_items, .queue_bytes, .output_order, .time, .cpu_time and .wait_time",
-                              name);
+                              "%s: no such setting%s (there are threads, cpus, background, and STAGE.concurrency, "
+                              ".threads, .queue_items, .queue_bytes, .output_order, .time, .cpu_time and .wait_time)",
+                              name, similar_setting(rows, setting).text);
     if (!dot)
         return WEIR_OK;
     snprintf(stage, sizeof stage, "%.*s", (int)(dot - name), name);
@@ -169,8 +209,8 @@ static int find_setting(const weir_model *model, const char *name, const setting
     for (size_t i = 0, used = 0; i < model->num_nodes && used < sizeof names; i++)
         used +=
             (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", model->recorded.nodes[i].name);
-    return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s: no stage, or more than one, is called %s; there are %s",
-                          name, stage, names);
+    return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s: no stage, or more than one, is called %s%s (there are %s)",
+                          name, stage, similar_stage(model, stage).text, names);
 }
 
 /* Whether the way from a join upstream to its route passes the node. num_open: joins on this way that were not closed by

@@ -157,6 +157,17 @@ static int simulate(const simulation *s, sim_result *result, weir_error *error)
     return status;
 }
 
+/* The throughput only. */
+static int simulate_throughput(const simulation *s, double *throughput, weir_error *error)
+{
+    sim_result result = { .nodes = calloc(s->model->num_nodes, sizeof *result.nodes) };
+    int status = result.nodes ? simulate(s, &result, error) : weir_model_no_memory(error);
+    if (status == WEIR_OK)
+        *throughput = result.throughput;
+    free(result.nodes);
+    return status;
+}
+
 /* ---- the machine -------------------------------------------------------------------------------------------- */
 
 static double slowdown_of(const sim_result *result, size_t count)
@@ -213,14 +224,9 @@ static int prepare(weir_model *model, uint64_t seed, uint64_t num_items, weir_er
         status = find_background(model, seed, error);
     if (status != WEIR_OK || !isnan(model->baseline))
         return status;
-    sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
     uint64_t chosen = num_items ? num_items : items_for(&model->recorded, model->num_nodes, MAIN_STEPS);
-    simulation s = { model, &model->recorded, chosen, seed, MAX_DECK };
-    status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
-    if (status == WEIR_OK)
-        model->baseline = result.throughput;
-    free(result.nodes);
-    return status;
+    return simulate_throughput(&(simulation){ model, &model->recorded, chosen, seed, MAX_DECK }, &model->baseline,
+                               error);
 }
 
 /* ---- the range ---------------------------------------------------------------------------------------------- */
@@ -232,24 +238,9 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 33);
 }
 
-/* The nodes and histograms of a state that a resample may change. */
-static weir_model_node *copy_nodes(const weir_model *model, weir_histogram **times)
-{
-    weir_model_node *nodes = calloc(model->num_nodes, sizeof *nodes);
-    *times = calloc(model->num_nodes, sizeof **times);
-    if (!nodes || !*times) {
-        free(nodes);
-        free(*times);
-        *times = NULL;
-        return NULL;
-    }
-    return nodes;
-}
-
 static int resample(weir_model *model, uint64_t seed, model_lap *drawn, const model_lap *whole,
                     weir_model_node *nodes, weir_histogram *times, double *throughput, weir_error *error)
 {
-    sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
     model_state state = model->recorded;
     state.nodes = nodes;
     memcpy(nodes, model->recorded.nodes, model->num_nodes * sizeof *nodes);
@@ -261,23 +252,32 @@ static int resample(weir_model *model, uint64_t seed, model_lap *drawn, const mo
     weir_model_figure(model, drawn, whole, nodes);
     weir_model_apply(model, &state);
     simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
-    int status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
-    *throughput = result.throughput;
-    free(result.nodes);
-    return status;
+    return simulate_throughput(&s, throughput, error);
 }
 
-/* Sets low and high to the throughput ± twice the standard deviation of the resampled runs, plus the relative error
-   of the model at the recorded settings. */
-static int find_range(weir_model *model, const weir_predict_options *options, weir_prediction *p, weir_error *error)
+/*
+ * How many standard deviations the range has on each side: 2 if there are many laps; more if there are few, because they
+ * show less of the deviation (Student's t). A run to compare with deviates as much as the recorded one: times √2.
+ */
+static double times_deviation(size_t num_laps)
+{
+    static const double t[] = { 12.7, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23 };
+    size_t freedom = num_laps - 1;
+    return (freedom <= sizeof t / sizeof t[0] ? t[freedom - 1] : 2) * sqrt(2 * (double)num_laps / (double)freedom);
+}
+
+/* Sets low and high to the throughput ± the deviation of the resampled runs, plus the relative error of the model at
+   the recorded settings. */
+static int find_range(weir_model *model, const weir_predict_options *options, const model_lap *whole,
+                      weir_prediction *p, weir_error *error)
 {
     uint32_t count = options->resamples ? options->resamples : DEFAULT_RESAMPLES;
     double sum = 0, squares = 0, deviation = 0;
     if (model->num_laps > 1) {
-        weir_histogram *times;
-        weir_model_node *nodes = copy_nodes(model, &times);
-        model_lap *drawn = weir_model_lap_new(model), *whole = weir_model_sum(model, true);
-        int status = nodes && drawn && whole ? WEIR_OK : weir_model_no_memory(error);
+        weir_histogram *times = calloc(model->num_nodes, sizeof *times);
+        weir_model_node *nodes = calloc(model->num_nodes, sizeof *nodes);
+        model_lap *drawn = weir_model_lap_new(model);
+        int status = times && nodes && drawn ? WEIR_OK : weir_model_no_memory(error);
         for (uint32_t i = 0; i < count && status == WEIR_OK; i++) {
             double throughput;
             status = resample(model, mix(options->seed + i + 1), drawn, whole, nodes, times, &throughput, error);
@@ -287,14 +287,14 @@ static int find_range(weir_model *model, const weir_predict_options *options, we
         free(nodes);
         free(times);
         free(drawn);
-        free(whole);
         if (status != WEIR_OK)
             return status;
-        deviation = sqrt(fmax(squares / count - sum / count * sum / count, 0));
+        double variance = fmax(squares / count - sum / count * sum / count, 0);
+        deviation = times_deviation(model->num_laps) * sqrt(variance) / (sum / count) * p->throughput;
     }
     double off = isnan(p->measured) ? 0 : fabs(p->baseline / p->measured - 1) * p->throughput;
-    p->low = fmax(p->throughput - 2 * deviation - off, 0);
-    p->high = p->throughput + 2 * deviation + off;
+    p->low = fmax(p->throughput - deviation - off, 0);
+    p->high = p->throughput + deviation + off;
     return WEIR_OK;
 }
 
@@ -306,27 +306,36 @@ static bool has_setting(const weir_model *model, model_key key)
     return false;
 }
 
+/* The range contains the throughput under another hypothesis, too, with the same relative deviation. */
+static int widen(const weir_model *model, const model_state *state, uint64_t seed, double deviation,
+                 weir_prediction *p, weir_error *error)
+{
+    simulation s = { model, state, items_for(state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
+    double throughput;
+    int status = simulate_throughput(&s, &throughput, error);
+    if (status == WEIR_OK) {
+        p->low = fmin(p->low, throughput * (1 - deviation));
+        p->high = fmax(p->high, throughput * (1 + deviation));
+    }
+    return status;
+}
+
 /*
  * The other hypothesis about programs that compete for the CPUs: the kernel divides the CPUs among groups of threads
- * (sessions, containers), and ours does not get more than it got when it was recorded, however many threads it has.
- * That is only possible if ours always had a thread that wanted a CPU.
+ * (sessions, containers), and ours has the same part of them as when it was recorded, however many threads it has. That
+ * is only possible if ours always had a thread that wanted a CPU.
  */
-static int lower_by_group(weir_model *model, uint64_t seed, weir_prediction *p, weir_error *error)
+static int widen_by_group(const weir_model *model, model_state state, uint64_t seed, double deviation,
+                          weir_prediction *p, weir_error *error)
 {
     const double always = 0.8;
-    if (model->recorded.background < 0.05 || model->wanted_cpus < always || p->cpus < 1.02 * model->used_cpus ||
-        has_setting(model, MODEL_CPUS) || has_setting(model, MODEL_BACKGROUND))
+    if (model->recorded.background < 0.05 || model->wanted_cpus < always ||
+        fabs(p->cpus / model->used_cpus - 1) < 0.02 || has_setting(model, MODEL_CPUS) ||
+        has_setting(model, MODEL_BACKGROUND))
         return WEIR_OK;
-    sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
-    model_state state = model->shown;
     state.background = 0;
     state.cpus = model->used_cpus;
-    simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
-    int status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
-    if (status == WEIR_OK)
-        p->low = fmin(p->low, result.throughput);
-    free(result.nodes);
-    return status;
+    return widen(model, &state, seed, deviation, p, error);
 }
 
 /* ---- the prediction ----------------------------------------------------------------------------------------- */
@@ -542,16 +551,15 @@ static const char *incomplete(const weir_model *model)
     return NULL;
 }
 
-static int predict(weir_model *model, const weir_predict_options *options, prediction_parts *parts, weir_error *error)
+/* Fills the prediction from one simulation of the state. */
+static int fill(weir_model *model, const model_state *state, const weir_predict_options *options,
+                prediction_parts *parts, weir_error *error)
 {
     weir_prediction *p = &parts->prediction;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
-    int status =
-        result.nodes ? prepare(model, options->seed, options->num_items, error) : weir_model_no_memory(error);
-    p->num_items = options->num_items ? options->num_items : items_for(&model->shown, model->num_nodes, MAIN_STEPS);
-    if (status == WEIR_OK)
-        status =
-            simulate(&(simulation){ model, &model->shown, p->num_items, options->seed, MAX_DECK }, &result, error);
+    p->num_items = options->num_items ? options->num_items : items_for(state, model->num_nodes, MAIN_STEPS);
+    simulation s = { model, state, p->num_items, options->seed, MAX_DECK };
+    int status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
     if (status == WEIR_OK) {
         p->throughput = p->low = p->high = result.throughput;
         p->baseline = model->baseline;
@@ -560,12 +568,40 @@ static int predict(weir_model *model, const weir_predict_options *options, predi
         fill_nodes(model, &result, parts);
         fill_pools(model, &result, parts);
         find_limit(model, &result, p);
-        if (!options->no_range)
-            status = find_range(model, options, p, error);
-        if (status == WEIR_OK && !options->no_range)
-            status = lower_by_group(model, options->seed, p, error);
     }
     free(result.nodes);
+    return status;
+}
+
+static int predict(weir_model *model, const weir_predict_options *options, prediction_parts *parts, weir_error *error)
+{
+    model_lap *steady = weir_model_sum(model, false), *whole = weir_model_sum(model, true);
+    model_state serial = model->shown;
+    serial.nodes = calloc(model->num_nodes, sizeof *serial.nodes);
+    bool is_clear = false, is_serial = false;
+    int status = steady && whole && serial.nodes ? prepare(model, options->seed, options->num_items, error)
+                                                 : weir_model_no_memory(error);
+    if (status == WEIR_OK) {
+        weir_model_node *nodes = serial.nodes;
+        serial = model->shown;
+        serial.nodes = memcpy(nodes, model->shown.nodes, model->num_nodes * sizeof *nodes);
+        is_serial = weir_model_serialize(model, &serial, steady, whole, &is_clear);
+    }
+    const model_state *likely = is_serial && is_clear ? &serial : &model->shown;
+    if (status == WEIR_OK)
+        status = fill(model, likely, options, parts, error);
+    if (status == WEIR_OK && !options->no_range) {
+        weir_prediction *p = &parts->prediction;
+        status = find_range(model, options, whole, p, error);
+        double deviation = fmin(p->high / p->throughput - 1, 1);
+        if (status == WEIR_OK)
+            status = widen_by_group(model, *likely, options->seed, deviation, p, error);
+        if (status == WEIR_OK && is_serial)
+            status = widen(model, is_clear ? &model->shown : &serial, options->seed, deviation, p, error);
+    }
+    free(steady);
+    free(whole);
+    free(serial.nodes);
     return status;
 }
 

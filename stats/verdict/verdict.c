@@ -333,19 +333,6 @@ static bool has_giants(judgement *j, const node_view *n)
     return true;
 }
 
-/* The share of tasks whose length is between two multiples of the shortest. */
-static double share_between(const weir_histogram *times, double shortest_s, double from, double to)
-{
-    double inside = 0;
-    for (uint32_t i = times->first; times->count && i <= times->last; i++) {
-        int64_t low_ns, high_ns;
-        weir_histogram_bucket_range(i, &low_ns, &high_ns);
-        double length = 0.5e-9 * ((double)low_ns + (double)high_ns) / shortest_s;
-        inside += length > from && length < to ? (double)times->buckets[i] : 0;
-    }
-    return times->count ? inside / (double)times->count : 0;
-}
-
 /*
  * A lock or another serial part: a task can run without waiting (the shortest one did), but most tasks wait. One of
  * three signs: the shortest task was only CPU time; tasks run one after the other, so that throughput × shortest time is
@@ -366,7 +353,7 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
     bool runs_alone = shortest <= 1.6 * cpu_s && waiting >= 0.25;
     bool is_typical = value_of(n->total, "p50_time") < 1.4 * shortest; /* of the owner that takes a lock again */
     bool one_by_one = rate * shortest >= (is_typical ? 0.9 : 0.7) && rate * shortest <= (is_typical ? 1.03 : 1.15) &&
-                      share_between(times, shortest, 1.2, 1.8) <= 0.1 && !has_giants(NULL, n);
+                      weir_model_share_between(times, shortest, 1.2, 1.8) <= 0.1 && !has_giants(NULL, n);
     double p10 = 1e-9 * (double)weir_histogram_quantile_ns(times, 0.1);
     bool is_narrow = value_of(n->total, "p90_time") <= 2 * p10;
     bool was_short = is_narrow && rate * shortest >= 0.7 &&

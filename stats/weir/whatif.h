@@ -174,9 +174,11 @@ typedef struct weir_predicted_pool {
 /* Texts belong to the prediction. */
 typedef struct weir_prediction {
     double throughput; /* items per second that the consumer gets, in the steady state */
-    double low, high;  /* 95 % of the resampled runs, extended by the error of the model at the recorded settings */
-    double baseline;   /* the model's throughput at the recorded settings */
-    double measured;   /* the measured one; NAN = not known */
+    /* 95 % of runs as long as the recorded one, by resampling its laps; extended by the error of the model at the
+       recorded settings, and by other explanations of tasks that wait (locks; groups of threads that share CPUs) */
+    double low, high;
+    double baseline; /* the model's throughput at the recorded settings */
+    double measured; /* the measured one; NAN = not known */
     weir_limit_kind limit;
     const char *limit_name; /* of the node or pool; "" = none */
     double limit_share;     /* share of it that is in use */

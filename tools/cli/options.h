@@ -81,9 +81,6 @@ enum { OPTION_PROBLEM_BYTES = 256 };
  */
 int options_parse(const option_set *sets, size_t num_sets, int argc, char **argv, char problem[OPTION_PROBLEM_BYTES]);
 
-/* The most similar of `count` words (NULL entries are skipped), for "did you mean"; NULL = none is similar. */
-const char *option_most_similar(const char *text, const char *const *words, size_t count);
-
 /* Prints a word of a command line, in quotes if the shell needs them. */
 void option_print_word(FILE *to, const char *word);
 

@@ -226,8 +226,8 @@ const tool_command tool_whatif = {
     .summary = "predict the throughput of a run with other settings",
     .help =
         "Simulates the recorded pipeline with other settings: more slots or threads, other queues, faster tasks, "
-        "another "
-        "machine. The simulation follows the rules of the engine, with the recorded task times, CPU shares, skips, "
+        "another machine. The simulation follows the rules of the engine, with the recorded task times, CPU shares, "
+        "skips, "
         "failures, batches, routes and merges. The default is the last run.\n\n"
         "Settings of --set, where STAGE is a name such as decode or 0:1:decode[10]:\n\n"
         "  threads=N, cpus=N       as --threads and --cpus\n"
@@ -239,10 +239,12 @@ const tool_command tool_whatif = {
         "  STAGE.time=T            length of a task: 5ms, or 0.5x for half of what\n"
         "                          was recorded; .cpu_time and .wait_time change a\n"
         "                          part of it. The sink's name stands for the consumer\n\n"
-        "The range holds 95 % of simulations with laps drawn at random, and the error of the model at the recorded "
-        "settings. A prediction for more threads or CPUs than were recorded assumes that nothing unseen, such as a "
-        "lock "
-        "or the memory bus, becomes the limit. docs/whatif.md explains the model and its limits.\n\n"
+        "The range holds 95 % of runs as long as the recorded one, by simulations with laps drawn at random, and the "
+        "error of the model at the recorded settings. If tasks may have waited for a lock, or other programs for the "
+        "same CPUs, it holds both explanations. A prediction for more threads or CPUs than were recorded assumes "
+        "that "
+        "nothing unseen, such as the memory bus, becomes the limit. docs/whatif.md explains the model and its "
+        "limits.\n\n"
         "--json prints the whole prediction as one object; --csv prints the table of the nodes.",
     .examples = "weir whatif pipeline_stats.db --set decode.concurrency=8 --threads 4 --cpus 16\n"
                 "# what a scaler of half the cost would bring, next to twice the slots\n"
