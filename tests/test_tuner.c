@@ -401,6 +401,27 @@ static void each_of_many_changes_of_the_load_is_noticed(void **state)
     end(own, tuner);
 }
 
+/* The throughput is the same: the slots were just enough for the source. */
+static void it_notices_that_the_source_has_become_faster(void **state)
+{
+    (void)state;
+    chain tight = {
+        .what = "a slow source", .source_s = 0.005, .cpus = 2, .stages = { { 0.010, 0.0001, 0 } }, .num_stages = 1
+    };
+    weir_tuner *tuner;
+    simulated *own = simulate(&tight, 1, (weir_tuner_options){ 0 }, &tuner);
+    start(own);
+    for (int lap = 0; lap < 2 * LAPS; lap++)
+        run_lap(own);
+    assert_in_range((uint64_t)own->rate, 190, 200);
+    own->chain.source_s = 0.001;
+    make_truth(own);
+    for (int lap = 0; lap < LAPS; lap++)
+        run_lap(own);
+    assert_reaches(own, 0.95, best_of(own, 8, INFINITY));
+    end(own, tuner);
+}
+
 static void laps_in_which_one_item_holds_all_results_back_do_not_count(void **state)
 {
     (void)state;
@@ -591,6 +612,7 @@ int main(void)
         TEST(it_starts_again_when_the_load_changes),
         TEST(after_a_change_of_the_load_it_predicts_again),
         TEST(each_of_many_changes_of_the_load_is_noticed),
+        TEST(it_notices_that_the_source_has_become_faster),
         TEST(laps_in_which_one_item_holds_all_results_back_do_not_count),
         TEST(laps_that_differ_much_are_measured_for_longer),
         TEST(slots_and_threads_are_tried_together_if_the_model_is_wrong),

@@ -28,6 +28,7 @@ enum {
     MAX_ROUGH_LAPS = 8,  /* if the laps differ much */
     MAX_EMPTY_LAPS = 24, /* without a result, in a row: one item may take as long */
     MAX_SKIPPED_LAPS = 8,
+    MAX_STEADY_LAPS = 16, /* older ones count less */
     MAX_PLANS = 6,
     MIN_PATIENCE = 2,
     MAX_PATIENCE = 32,
@@ -38,6 +39,7 @@ enum {
 #define SPARE     0.95 /* of the budget, for changes */
 #define ENOUGH    0.99 /* of the highest prediction: a higher one does not justify more slots */
 #define NEW_LOAD  (1.0 / 6)
+#define NEW_USE   0.25 /* difference of the share of time in which the slots of a node are busy */
 #define BUSY      0.85
 #define TOLERANCE 1.01 /* of the budget, for the error of clocks */
 
@@ -55,6 +57,11 @@ typedef struct knob {
     double busy_s, wait_thread_s;
 } knob;
 
+/* The share of time in which the slots of a node of the model are busy. */
+typedef struct busy_share {
+    double lap, mean, deviation; /* mean deviation from the mean, both of the laps at rest */
+} busy_share;
+
 struct weir_tuner {
     weir_tuner_options options;
     _Atomic(weir_pipeline *) pipeline;
@@ -68,18 +75,20 @@ struct weir_tuner {
     unsigned num_to_skip; /* laps: they contain the transition after a change */
     size_t moved;         /* the knob that was changed last */
     uint32_t moved_from;
-    unsigned num_plans;     /* since the load changed */
-    bool is_probe;          /* the change is not planned, only a try */
-    double predicted;       /* of the goal */
-    double best_rate;       /* of knob.best; 0 = not measured */
-    unsigned patience;      /* laps in a row that must differ before a restart; doubles each time */
-    double noise;           /* relative difference of neighbouring laps with the same settings: moving average */
-    unsigned num_compared;  /* pairs of laps in noise */
-    double lap_rate;        /* of the lap before; negative = other settings */
-    unsigned num_empty;     /* laps without a result, in a row */
-    bool is_late;           /* some of them did not count, not long ago: a source may be that uneven */
-    unsigned num_rested;    /* laps at rest */
-    unsigned num_strange;   /* laps at rest with another throughput, in a row */
+    unsigned num_plans;    /* since the load changed */
+    bool is_probe;         /* the change is not planned, only a try */
+    double predicted;      /* of the goal */
+    double best_rate;      /* of knob.best; 0 = not measured */
+    unsigned patience;     /* laps in a row that must differ before a restart; doubles each time */
+    double noise;          /* relative difference of neighbouring laps with the same settings: moving average */
+    unsigned num_compared; /* pairs of laps in noise */
+    double lap_rate;       /* of the lap before; negative = other settings */
+    unsigned num_empty;    /* laps without a result, in a row */
+    bool is_late;          /* some of them did not count, not long ago: a source may be that uneven */
+    unsigned num_rested;   /* laps at rest */
+    unsigned num_strange;  /* laps at rest with another load, in a row */
+    busy_share shares[MAX_KNOBS];
+    unsigned num_shares;    /* laps in the means */
     uint64_t memory_before; /* the last change of slots */
     int64_t slots_added;
     double slot_bytes; /* estimated; 0 = not known */
@@ -424,7 +433,7 @@ static void rest(weir_tuner *tuner)
     else
         tell(tuner, WEIR_TUNER_RESTED, NULL, 0, "rests at %.4g/s: nothing promises more", tuner->best_rate);
     tuner->state = TUNER_RESTING;
-    tuner->num_strange = 0;
+    tuner->num_strange = tuner->num_shares = 0;
     start_measuring(tuner);
 }
 
@@ -494,10 +503,49 @@ static bool is_other_load(const weir_tuner *tuner, double rate)
            fabs(rate - tuner->best_rate) > fmax(NEW_LOAD, 2 * tuner->noise) * tuner->best_rate;
 }
 
+static size_t num_nodes(const weir_tuner *tuner)
+{
+    size_t count = weir_model_num_nodes(tuner->costs);
+    return count < MAX_KNOBS ? count : MAX_KNOBS;
+}
+
+static void note_shares(weir_tuner *tuner)
+{
+    tuner->num_shares += tuner->num_shares < MAX_STEADY_LAPS;
+    for (size_t i = 0; i < num_nodes(tuner); i++) {
+        busy_share *share = &tuner->shares[i];
+        share->mean = tuner->num_shares == 1 ? share->lap : share->mean;
+        share->deviation = tuner->num_shares == 1 ? 0 : share->deviation;
+        share->deviation += (fabs(share->lap - share->mean) - share->deviation) / tuner->num_shares;
+        share->mean += (share->lap - share->mean) / tuner->num_shares;
+    }
+}
+
+/* The limit may move without a change of the throughput: the source has become faster, but all slots were in use. NULL
+   = it has not. */
+static const busy_share *find_other_use(const weir_tuner *tuner, const char **name)
+{
+    for (size_t i = 0; i < num_nodes(tuner) && tuner->num_shares >= MAX_LAPS; i++) {
+        const busy_share *share = &tuner->shares[i];
+        if (fabs(share->lap - share->mean) <= fmax(NEW_USE, 4 * share->deviation))
+            continue;
+        *name = weir_model_node_at(tuner->costs, i)->name;
+        return share;
+    }
+    return NULL;
+}
+
 static void restart(weir_tuner *tuner, double rate)
 {
-    tell(tuner, WEIR_TUNER_RESTARTED, NULL, 0, "the load has changed: %.4g/s instead of %.4g/s", rate,
-         tuner->best_rate);
+    const char *name = NULL;
+    const busy_share *share = is_other_load(tuner, rate) ? NULL : find_other_use(tuner, &name);
+    if (share)
+        tell(tuner, WEIR_TUNER_RESTARTED, NULL, 0,
+             "the load has changed: %s is busy for %.0f %% of the time instead of %.0f %%", name, share->lap * 100,
+             share->mean * 100);
+    else
+        tell(tuner, WEIR_TUNER_RESTARTED, NULL, 0, "the load has changed: %.4g/s instead of %.4g/s", rate,
+             tuner->best_rate);
     weir_model_forget(tuner->costs);
     for (size_t i = 0; i < tuner->num_knobs; i++) {
         tuner->knobs[i].tried = 0;
@@ -511,7 +559,11 @@ static void restart(weir_tuner *tuner, double rate)
 /* At rest. After 8, 16, 32, … laps the model has more data, and may promise more. */
 static void watch(weir_tuner *tuner, double rate)
 {
-    tuner->num_strange = is_other_load(tuner, rate) ? tuner->num_strange + 1 : 0;
+    const char *name;
+    bool is_strange = is_other_load(tuner, rate) || find_other_use(tuner, &name);
+    tuner->num_strange = is_strange ? tuner->num_strange + 1 : 0;
+    if (!is_strange)
+        note_shares(tuner);
     if (tuner->num_strange >= tuner->patience) {
         tuner->patience = tuner->patience < MAX_PATIENCE ? 2 * tuner->patience : tuner->patience;
         restart(tuner, rate);
@@ -708,18 +760,23 @@ static void on_run_start(void *self, const weir_run_info *info)
 static void on_stage_lap(void *self, const weir_stage_lap *lap)
 {
     weir_tuner *tuner = self;
-    double wait_thread_s = (double)lap->metrics.wait_thread_ns / 1e9;
+    const weir_task_metrics *m = &lap->metrics;
+    double wait_thread_s = (double)m->wait_thread_ns / 1e9;
+    int64_t all_ns = m->busy_ns + m->wait_in_ns + m->wait_thread_ns + m->wait_turn_ns + m->wait_out_ns;
     tuner->model.stage_lap(tuner->model.self, lap);
+    for (size_t i = 0; i < num_nodes(tuner); i++)
+        if (strcmp(weir_model_node_at(tuner->costs, i)->name, lap->name) == 0)
+            tuner->shares[i].lap = all_ns > 0 ? (double)m->busy_ns / (double)all_ns : 0;
     for (size_t i = 1; i < tuner->num_knobs; i++) {
         knob *own = &tuner->knobs[i];
         if (strcmp(own->stage, lap->name) != 0)
             continue;
-        own->busy_s += (double)lap->metrics.busy_ns / 1e9;
+        own->busy_s += (double)m->busy_ns / 1e9;
         own->wait_thread_s += wait_thread_s;
         if (own->has_threads)
             continue;
         tuner->knobs[0].wait_thread_s += wait_thread_s;
-        tuner->knobs[0].busy_s += (double)lap->metrics.busy_ns / 1e9;
+        tuner->knobs[0].busy_s += (double)m->busy_ns / 1e9;
     }
 }
 
