@@ -10,13 +10,15 @@
  */
 #include <weir/tuner.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <math.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <weir/whatif.h>
 
@@ -89,9 +91,9 @@ struct weir_tuner {
     unsigned num_strange;  /* laps at rest with another load, in a row */
     busy_share shares[MAX_KNOBS];
     unsigned num_shares;    /* laps in the means */
-    uint64_t memory_before; /* the last change of slots */
+    uint64_t memory_before; /* the last change of slots; 0 = not known */
     int64_t slots_added;
-    double slot_bytes; /* estimated; 0 = not known */
+    double slot_bytes, other_bytes; /* estimated: of a slot, and without slots; 0 = not known */
 
     /* of the measurement */
     unsigned num_laps;
@@ -100,6 +102,7 @@ struct weir_tuner {
     /* of the current lap */
     uint64_t lap_items;
     double lap_s, lap_cpu_s;
+    uint64_t lap_bytes; /* resident memory; 0 = not known */
     char sink_queue[128];
     uint64_t lap_number;
 };
@@ -133,18 +136,6 @@ static void tell(weir_tuner *tuner, weir_tuner_action action, const knob *own, u
                                      .text = text };
     if (tuner->options.decided)
         tuner->options.decided(tuner->options.decided_self, &decision);
-}
-
-/* Resident memory in bytes; 0 = not known, as in a replay. */
-static uint64_t memory_of(const weir_tuner *tuner)
-{
-    unsigned long long total, resident = 0;
-    FILE *file = tuner->options.memory_bytes && !tuner->is_replay ? fopen("/proc/self/statm", "r") : NULL;
-    if (file && fscanf(file, "%llu %llu", &total, &resident) != 2)
-        resident = 0;
-    if (file)
-        fclose(file);
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void start_measuring(weir_tuner *tuner)
@@ -181,7 +172,7 @@ static bool set_knob(weir_tuner *tuner, knob *own, uint32_t value)
         return false;
     }
     if (own->stage) {
-        tuner->memory_before = memory_of(tuner);
+        tuner->memory_before = tuner->lap_bytes;
         tuner->slots_added = (int64_t)value - own->value;
     }
     tuner->moved = (size_t)(own - tuner->knobs);
@@ -254,18 +245,22 @@ static uint32_t step_up(uint32_t value)
     return value < 2 ? value + 1 : value < middle ? middle : power * 2;
 }
 
-/* How many slots may be added in total. */
-static uint32_t room_for_slots(weir_tuner *tuner)
+static uint32_t num_slots(const weir_tuner *tuner)
 {
-    uint64_t memory = memory_of(tuner);
-    uint32_t num_slots = 0;
-    if (memory == 0)
-        return UINT32_MAX;
+    uint32_t count = 0;
     for (size_t i = 1; i < tuner->num_knobs; i++)
-        num_slots += tuner->knobs[i].value;
-    double slot_bytes = tuner->slot_bytes > 0 ? tuner->slot_bytes : (double)memory / (num_slots ? num_slots : 1);
-    double room = (SPARE * (double)tuner->options.memory_bytes - (double)memory) / slot_bytes;
-    return room > 0 ? (uint32_t)fmin(room, UINT32_MAX) : 0;
+        count += tuner->knobs[i].value;
+    return count;
+}
+
+/* How many slots may be added in total; one, to see what it needs, if that is not known. */
+static uint32_t room_for_slots(const weir_tuner *tuner)
+{
+    if (tuner->lap_bytes == 0 || tuner->options.memory_bytes == 0)
+        return UINT32_MAX;
+    double room = SPARE * (double)tuner->options.memory_bytes - (double)tuner->lap_bytes;
+    double slots = tuner->slot_bytes > 0 ? room / tuner->slot_bytes : 1;
+    return room > 0 ? (uint32_t)fmin(slots, UINT32_MAX) : 0;
 }
 
 static bool fits(const weir_tuner *tuner, const uint32_t *values, uint32_t room)
@@ -423,13 +418,24 @@ static bool probe(weir_tuner *tuner)
     return false;
 }
 
+/* The budget that the lap exceeded, and how many times its use is the budget; NULL = none. */
+static const char *exceeded(const weir_tuner *tuner, double *excess)
+{
+    *excess = tuner->lap_cpu_s / tuner->lap_s / tuner->options.cpus;
+    if (*excess > TOLERANCE)
+        return "CPU";
+    *excess = tuner->options.memory_bytes ? (double)tuner->lap_bytes / (double)tuner->options.memory_bytes : 0;
+    return *excess > 1 ? "memory" : NULL;
+}
+
 static void rest(weir_tuner *tuner)
 {
-    double cpus = tuner->lap_cpu_s / tuner->lap_s / tuner->options.cpus;
-    if (cpus > TOLERANCE)
+    double excess;
+    const char *what = exceeded(tuner, &excess);
+    if (what)
         tell(tuner, WEIR_TUNER_RESTED, NULL, 0,
-             "rests at %.4g/s: the CPU budget is exceeded by %.0f %%, and there is nothing left to lower",
-             tuner->best_rate, (cpus - 1) * 100);
+             "rests at %.4g/s: the %s budget is exceeded by %.0f %%, and there is nothing left to lower",
+             tuner->best_rate, what, (excess - 1) * 100);
     else
         tell(tuner, WEIR_TUNER_RESTED, NULL, 0, "rests at %.4g/s: nothing promises more", tuner->best_rate);
     tuner->state = TUNER_RESTING;
@@ -595,8 +601,11 @@ static knob *to_lower(weir_tuner *tuner, double excess, bool is_memory, uint32_t
     for (size_t i = 1; i < tuner->num_knobs; i++)
         if (!tuner->knobs[i].is_fixed && (!own || tuner->knobs[i].value > own->value))
             own = &tuner->knobs[i];
-    if (own)
-        *wanted = (uint32_t)fmax(1, fmin(SPARE * own->value / excess, own->value - 1.0));
+    if (!own)
+        return NULL;
+    double least = is_memory ? tuner->other_bytes / (double)tuner->lap_bytes : 0; /* share that slots do not cause */
+    double share = fmax(0, SPARE / excess - least) / (1 - least);
+    *wanted = (uint32_t)fmax(1, fmin(own->value - (1 - share) * num_slots(tuner), own->value - 1.0));
     return own;
 }
 
@@ -626,15 +635,14 @@ static bool reduce(weir_tuner *tuner, double excess, const char *what)
 
 static bool keep_budget(weir_tuner *tuner)
 {
-    uint64_t memory = memory_of(tuner);
-    double cpus = tuner->lap_cpu_s / tuner->lap_s / tuner->options.cpus;
-    if (tuner->num_to_skip && tuner->slots_added > 0 && memory > tuner->memory_before)
-        tuner->slot_bytes = (double)(memory - tuner->memory_before) / (double)tuner->slots_added;
-    if (cpus > TOLERANCE)
-        return reduce(tuner, cpus, "CPU");
-    if (tuner->options.memory_bytes && memory > tuner->options.memory_bytes)
-        return reduce(tuner, (double)memory / (double)tuner->options.memory_bytes, "memory");
-    return false;
+    double excess;
+    if (tuner->num_to_skip && tuner->slots_added > 0 && tuner->memory_before > 0 &&
+        tuner->lap_bytes > tuner->memory_before) {
+        tuner->slot_bytes = (double)(tuner->lap_bytes - tuner->memory_before) / (double)tuner->slots_added;
+        tuner->other_bytes = fmax(0, (double)tuner->lap_bytes - tuner->slot_bytes * num_slots(tuner));
+    }
+    const char *what = exceeded(tuner, &excess);
+    return what && reduce(tuner, excess, what);
 }
 
 /* More changes of the plan follow, so the present throughput need not be known exactly. */
@@ -796,6 +804,16 @@ static void on_pool_lap(void *self, const weir_pool_lap *lap)
         tuner->lap_cpu_s += (double)lap->metrics.cpu_ns / 1e9;
 }
 
+static void on_process_lap(void *self, const weir_process_lap *lap)
+{
+    weir_tuner *tuner = self;
+    tuner->lap_bytes = lap->metrics.resident_bytes > 0 ? (uint64_t)lap->metrics.resident_bytes : 0;
+#ifdef __GLIBC__
+    if (tuner->options.memory_bytes && tuner->lap_bytes > tuner->options.memory_bytes && !tuner->is_replay)
+        malloc_trim(0); /* otherwise the memory of removed slots is kept */
+#endif
+}
+
 static void on_lap_end(void *self, const weir_lap *lap)
 {
     weir_tuner *tuner = self;
@@ -809,6 +827,7 @@ static void on_lap_end(void *self, const weir_lap *lap)
         tuner->knobs[i].busy_s = tuner->knobs[i].wait_thread_s = 0;
     tuner->lap_items = 0;
     tuner->lap_cpu_s = 0;
+    tuner->lap_bytes = 0;
 }
 
 weir_observer weir_tuner_observer(weir_tuner *tuner)
@@ -820,6 +839,7 @@ weir_observer weir_tuner_observer(weir_tuner *tuner)
                             .stage_lap = on_stage_lap,
                             .queue_lap = on_queue_lap,
                             .pool_lap = on_pool_lap,
+                            .process_lap = on_process_lap,
                             .lap_end = on_lap_end };
 }
 
