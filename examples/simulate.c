@@ -416,6 +416,18 @@ static int refuse(const char *what, const char *why)
     return 2;
 }
 
+static int refuse_pattern(const char *name)
+{
+    const char *names[NUM_PATTERNS];
+    for (size_t i = 0; i < NUM_PATTERNS; i++)
+        names[i] = patterns[i].name;
+    const char *similar = option_most_similar(name, names, NUM_PATTERNS);
+    char why[128];
+    snprintf(why, sizeof why, ": no such pattern%s%s%s (see --help)", similar ? "; did you mean " : "",
+             similar ? similar : "", similar ? "?" : "");
+    return refuse(name, why);
+}
+
 int main(int argc, char **argv)
 {
     simulate_settings settings = { .seconds = 3, .db_path = "simulated.db" };
@@ -434,7 +446,7 @@ int main(int argc, char **argv)
         return refuse("--pattern PATTERN is missing", " (see --help)");
     const pattern *chosen = find_pattern(settings.pattern_name);
     if (!chosen)
-        return refuse(settings.pattern_name, ": no such pattern (see --help)");
+        return refuse_pattern(settings.pattern_name);
     if (settings.seconds > MAX_SECONDS)
         return refuse("--seconds: at most 3600", "");
     weir_error error = { 0 };

@@ -81,12 +81,17 @@ static void give(const weir_observer *observer, const weir_lap *lap, const weir_
         observer->pool_lap(observer->self,
                            &(weir_pool_lap){ lap, record->name, (uint32_t)record->capacity, record->metrics.pool });
         break;
+    case WEIR_SUBJECT_PROCESS:
+        if (observer->process_lap)
+            observer->process_lap(observer->self, &(weir_process_lap){ lap, record->name, (uint32_t)record->capacity,
+                                                                       record->metrics.process });
+        break;
     case WEIR_SUBJECT_STAGE:
     case WEIR_SUBJECT_FLOW:
         observer->stage_lap(observer->self,
                             &(weir_stage_lap){ lap, record->name, record->kind, record->metrics.task });
         break;
-    default: break; /* the model does not need the others */
+    default: break; /* nobody needs the others */
     }
 }
 

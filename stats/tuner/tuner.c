@@ -10,13 +10,15 @@
  */
 #include <weir/tuner.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <math.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <weir/whatif.h>
 
@@ -28,6 +30,7 @@ enum {
     MAX_ROUGH_LAPS = 8,  /* if the laps differ much */
     MAX_EMPTY_LAPS = 24, /* without a result, in a row: one item may take as long */
     MAX_SKIPPED_LAPS = 8,
+    MAX_STEADY_LAPS = 16, /* older ones count less */
     MAX_PLANS = 6,
     MIN_PATIENCE = 2,
     MAX_PATIENCE = 32,
@@ -38,6 +41,7 @@ enum {
 #define SPARE     0.95 /* of the budget, for changes */
 #define ENOUGH    0.99 /* of the highest prediction: a higher one does not justify more slots */
 #define NEW_LOAD  (1.0 / 6)
+#define NEW_USE   0.25 /* difference of the share of time in which the slots of a node are busy */
 #define BUSY      0.85
 #define TOLERANCE 1.01 /* of the budget, for the error of clocks */
 
@@ -55,6 +59,11 @@ typedef struct knob {
     double busy_s, wait_thread_s;
 } knob;
 
+/* The share of time in which the slots of a node of the model are busy. */
+typedef struct busy_share {
+    double lap, mean, deviation; /* mean deviation from the mean, both of the laps at rest */
+} busy_share;
+
 struct weir_tuner {
     weir_tuner_options options;
     _Atomic(weir_pipeline *) pipeline;
@@ -68,21 +77,23 @@ struct weir_tuner {
     unsigned num_to_skip; /* laps: they contain the transition after a change */
     size_t moved;         /* the knob that was changed last */
     uint32_t moved_from;
-    unsigned num_plans;     /* since the load changed */
-    bool is_probe;          /* the change is not planned, only a try */
-    double predicted;       /* of the goal */
-    double best_rate;       /* of knob.best; 0 = not measured */
-    unsigned patience;      /* laps in a row that must differ before a restart; doubles each time */
-    double noise;           /* relative difference of neighbouring laps with the same settings: moving average */
-    unsigned num_compared;  /* pairs of laps in noise */
-    double lap_rate;        /* of the lap before; negative = other settings */
-    unsigned num_empty;     /* laps without a result, in a row */
-    bool is_late;           /* some of them did not count, not long ago: a source may be that uneven */
-    unsigned num_rested;    /* laps at rest */
-    unsigned num_strange;   /* laps at rest with another throughput, in a row */
-    uint64_t memory_before; /* the last change of slots */
+    unsigned num_plans;    /* since the load changed */
+    bool is_probe;         /* the change is not planned, only a try */
+    double predicted;      /* of the goal */
+    double best_rate;      /* of knob.best; 0 = not measured */
+    unsigned patience;     /* laps in a row that must differ before a restart; doubles each time */
+    double noise;          /* relative difference of neighbouring laps with the same settings: moving average */
+    unsigned num_compared; /* pairs of laps in noise */
+    double lap_rate;       /* of the lap before; negative = other settings */
+    unsigned num_empty;    /* laps without a result, in a row */
+    bool is_late;          /* some of them did not count, not long ago: a source may be that uneven */
+    unsigned num_rested;   /* laps at rest */
+    unsigned num_strange;  /* laps at rest with another load, in a row */
+    busy_share shares[MAX_KNOBS];
+    unsigned num_shares;    /* laps in the means */
+    uint64_t memory_before; /* the last change of slots; 0 = not known */
     int64_t slots_added;
-    double slot_bytes; /* estimated; 0 = not known */
+    double slot_bytes, other_bytes; /* estimated: of a slot, and without slots; 0 = not known */
 
     /* of the measurement */
     unsigned num_laps;
@@ -91,6 +102,7 @@ struct weir_tuner {
     /* of the current lap */
     uint64_t lap_items;
     double lap_s, lap_cpu_s;
+    uint64_t lap_bytes; /* resident memory; 0 = not known */
     char sink_queue[128];
     uint64_t lap_number;
 };
@@ -124,18 +136,6 @@ static void tell(weir_tuner *tuner, weir_tuner_action action, const knob *own, u
                                      .text = text };
     if (tuner->options.decided)
         tuner->options.decided(tuner->options.decided_self, &decision);
-}
-
-/* Resident memory in bytes; 0 = not known, as in a replay. */
-static uint64_t memory_of(const weir_tuner *tuner)
-{
-    unsigned long long total, resident = 0;
-    FILE *file = tuner->options.memory_bytes && !tuner->is_replay ? fopen("/proc/self/statm", "r") : NULL;
-    if (file && fscanf(file, "%llu %llu", &total, &resident) != 2)
-        resident = 0;
-    if (file)
-        fclose(file);
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void start_measuring(weir_tuner *tuner)
@@ -172,7 +172,7 @@ static bool set_knob(weir_tuner *tuner, knob *own, uint32_t value)
         return false;
     }
     if (own->stage) {
-        tuner->memory_before = memory_of(tuner);
+        tuner->memory_before = tuner->lap_bytes;
         tuner->slots_added = (int64_t)value - own->value;
     }
     tuner->moved = (size_t)(own - tuner->knobs);
@@ -245,18 +245,22 @@ static uint32_t step_up(uint32_t value)
     return value < 2 ? value + 1 : value < middle ? middle : power * 2;
 }
 
-/* How many slots may be added in total. */
-static uint32_t room_for_slots(weir_tuner *tuner)
+static uint32_t num_slots(const weir_tuner *tuner)
 {
-    uint64_t memory = memory_of(tuner);
-    uint32_t num_slots = 0;
-    if (memory == 0)
-        return UINT32_MAX;
+    uint32_t count = 0;
     for (size_t i = 1; i < tuner->num_knobs; i++)
-        num_slots += tuner->knobs[i].value;
-    double slot_bytes = tuner->slot_bytes > 0 ? tuner->slot_bytes : (double)memory / (num_slots ? num_slots : 1);
-    double room = (SPARE * (double)tuner->options.memory_bytes - (double)memory) / slot_bytes;
-    return room > 0 ? (uint32_t)fmin(room, UINT32_MAX) : 0;
+        count += tuner->knobs[i].value;
+    return count;
+}
+
+/* How many slots may be added in total; one, to see what it needs, if that is not known. */
+static uint32_t room_for_slots(const weir_tuner *tuner)
+{
+    if (tuner->lap_bytes == 0 || tuner->options.memory_bytes == 0)
+        return UINT32_MAX;
+    double room = SPARE * (double)tuner->options.memory_bytes - (double)tuner->lap_bytes;
+    double slots = tuner->slot_bytes > 0 ? room / tuner->slot_bytes : 1;
+    return room > 0 ? (uint32_t)fmin(slots, UINT32_MAX) : 0;
 }
 
 static bool fits(const weir_tuner *tuner, const uint32_t *values, uint32_t room)
@@ -414,17 +418,28 @@ static bool probe(weir_tuner *tuner)
     return false;
 }
 
+/* The budget that the lap exceeded, and how many times its use is the budget; NULL = none. */
+static const char *exceeded(const weir_tuner *tuner, double *excess)
+{
+    *excess = tuner->lap_cpu_s / tuner->lap_s / tuner->options.cpus;
+    if (*excess > TOLERANCE)
+        return "CPU";
+    *excess = tuner->options.memory_bytes ? (double)tuner->lap_bytes / (double)tuner->options.memory_bytes : 0;
+    return *excess > 1 ? "memory" : NULL;
+}
+
 static void rest(weir_tuner *tuner)
 {
-    double cpus = tuner->lap_cpu_s / tuner->lap_s / tuner->options.cpus;
-    if (cpus > TOLERANCE)
+    double excess;
+    const char *what = exceeded(tuner, &excess);
+    if (what)
         tell(tuner, WEIR_TUNER_RESTED, NULL, 0,
-             "rests at %.4g/s: the CPU budget is exceeded by %.0f %%, and there is nothing left to lower",
-             tuner->best_rate, (cpus - 1) * 100);
+             "rests at %.4g/s: the %s budget is exceeded by %.0f %%, and there is nothing left to lower",
+             tuner->best_rate, what, (excess - 1) * 100);
     else
         tell(tuner, WEIR_TUNER_RESTED, NULL, 0, "rests at %.4g/s: nothing promises more", tuner->best_rate);
     tuner->state = TUNER_RESTING;
-    tuner->num_strange = 0;
+    tuner->num_strange = tuner->num_shares = 0;
     start_measuring(tuner);
 }
 
@@ -494,10 +509,49 @@ static bool is_other_load(const weir_tuner *tuner, double rate)
            fabs(rate - tuner->best_rate) > fmax(NEW_LOAD, 2 * tuner->noise) * tuner->best_rate;
 }
 
+static size_t num_nodes(const weir_tuner *tuner)
+{
+    size_t count = weir_model_num_nodes(tuner->costs);
+    return count < MAX_KNOBS ? count : MAX_KNOBS;
+}
+
+static void note_shares(weir_tuner *tuner)
+{
+    tuner->num_shares += tuner->num_shares < MAX_STEADY_LAPS;
+    for (size_t i = 0; i < num_nodes(tuner); i++) {
+        busy_share *share = &tuner->shares[i];
+        share->mean = tuner->num_shares == 1 ? share->lap : share->mean;
+        share->deviation = tuner->num_shares == 1 ? 0 : share->deviation;
+        share->deviation += (fabs(share->lap - share->mean) - share->deviation) / tuner->num_shares;
+        share->mean += (share->lap - share->mean) / tuner->num_shares;
+    }
+}
+
+/* The limit may move without a change of the throughput: the source has become faster, but all slots were in use. NULL
+   = it has not. */
+static const busy_share *find_other_use(const weir_tuner *tuner, const char **name)
+{
+    for (size_t i = 0; i < num_nodes(tuner) && tuner->num_shares >= MAX_LAPS; i++) {
+        const busy_share *share = &tuner->shares[i];
+        if (fabs(share->lap - share->mean) <= fmax(NEW_USE, 4 * share->deviation))
+            continue;
+        *name = weir_model_node_at(tuner->costs, i)->name;
+        return share;
+    }
+    return NULL;
+}
+
 static void restart(weir_tuner *tuner, double rate)
 {
-    tell(tuner, WEIR_TUNER_RESTARTED, NULL, 0, "the load has changed: %.4g/s instead of %.4g/s", rate,
-         tuner->best_rate);
+    const char *name = NULL;
+    const busy_share *share = is_other_load(tuner, rate) ? NULL : find_other_use(tuner, &name);
+    if (share)
+        tell(tuner, WEIR_TUNER_RESTARTED, NULL, 0,
+             "the load has changed: %s is busy for %.0f %% of the time instead of %.0f %%", name, share->lap * 100,
+             share->mean * 100);
+    else
+        tell(tuner, WEIR_TUNER_RESTARTED, NULL, 0, "the load has changed: %.4g/s instead of %.4g/s", rate,
+             tuner->best_rate);
     weir_model_forget(tuner->costs);
     for (size_t i = 0; i < tuner->num_knobs; i++) {
         tuner->knobs[i].tried = 0;
@@ -511,7 +565,11 @@ static void restart(weir_tuner *tuner, double rate)
 /* At rest. After 8, 16, 32, … laps the model has more data, and may promise more. */
 static void watch(weir_tuner *tuner, double rate)
 {
-    tuner->num_strange = is_other_load(tuner, rate) ? tuner->num_strange + 1 : 0;
+    const char *name;
+    bool is_strange = is_other_load(tuner, rate) || find_other_use(tuner, &name);
+    tuner->num_strange = is_strange ? tuner->num_strange + 1 : 0;
+    if (!is_strange)
+        note_shares(tuner);
     if (tuner->num_strange >= tuner->patience) {
         tuner->patience = tuner->patience < MAX_PATIENCE ? 2 * tuner->patience : tuner->patience;
         restart(tuner, rate);
@@ -543,8 +601,14 @@ static knob *to_lower(weir_tuner *tuner, double excess, bool is_memory, uint32_t
     for (size_t i = 1; i < tuner->num_knobs; i++)
         if (!tuner->knobs[i].is_fixed && (!own || tuner->knobs[i].value > own->value))
             own = &tuner->knobs[i];
-    if (own)
-        *wanted = (uint32_t)fmax(1, fmin(SPARE * own->value / excess, own->value - 1.0));
+    if (!own)
+        return NULL;
+    /* The share that slots do not cause; of memory, half of it until it is known. */
+    double least =
+        is_memory && tuner->lap_bytes > tuner->other_bytes ? tuner->other_bytes / (double)tuner->lap_bytes : 0;
+    least = is_memory && least <= 0 ? 0.5 : least;
+    double share = fmax(0, SPARE / excess - least) / (1 - least);
+    *wanted = (uint32_t)fmax(1, fmin(own->value - (1 - share) * num_slots(tuner), own->value - 1.0));
     return own;
 }
 
@@ -574,15 +638,14 @@ static bool reduce(weir_tuner *tuner, double excess, const char *what)
 
 static bool keep_budget(weir_tuner *tuner)
 {
-    uint64_t memory = memory_of(tuner);
-    double cpus = tuner->lap_cpu_s / tuner->lap_s / tuner->options.cpus;
-    if (tuner->num_to_skip && tuner->slots_added > 0 && memory > tuner->memory_before)
-        tuner->slot_bytes = (double)(memory - tuner->memory_before) / (double)tuner->slots_added;
-    if (cpus > TOLERANCE)
-        return reduce(tuner, cpus, "CPU");
-    if (tuner->options.memory_bytes && memory > tuner->options.memory_bytes)
-        return reduce(tuner, (double)memory / (double)tuner->options.memory_bytes, "memory");
-    return false;
+    double excess;
+    if (tuner->num_to_skip && tuner->slots_added > 0 && tuner->memory_before > 0 &&
+        tuner->lap_bytes > tuner->memory_before) {
+        tuner->slot_bytes = (double)(tuner->lap_bytes - tuner->memory_before) / (double)tuner->slots_added;
+        tuner->other_bytes = fmax(0, (double)tuner->lap_bytes - tuner->slot_bytes * num_slots(tuner));
+    }
+    const char *what = exceeded(tuner, &excess);
+    return what && reduce(tuner, excess, what);
 }
 
 /* More changes of the plan follow, so the present throughput need not be known exactly. */
@@ -708,18 +771,23 @@ static void on_run_start(void *self, const weir_run_info *info)
 static void on_stage_lap(void *self, const weir_stage_lap *lap)
 {
     weir_tuner *tuner = self;
-    double wait_thread_s = (double)lap->metrics.wait_thread_ns / 1e9;
+    const weir_task_metrics *m = &lap->metrics;
+    double wait_thread_s = (double)m->wait_thread_ns / 1e9;
+    int64_t all_ns = m->busy_ns + m->wait_in_ns + m->wait_thread_ns + m->wait_turn_ns + m->wait_out_ns;
     tuner->model.stage_lap(tuner->model.self, lap);
+    for (size_t i = 0; i < num_nodes(tuner); i++)
+        if (strcmp(weir_model_node_at(tuner->costs, i)->name, lap->name) == 0)
+            tuner->shares[i].lap = all_ns > 0 ? (double)m->busy_ns / (double)all_ns : 0;
     for (size_t i = 1; i < tuner->num_knobs; i++) {
         knob *own = &tuner->knobs[i];
         if (strcmp(own->stage, lap->name) != 0)
             continue;
-        own->busy_s += (double)lap->metrics.busy_ns / 1e9;
+        own->busy_s += (double)m->busy_ns / 1e9;
         own->wait_thread_s += wait_thread_s;
         if (own->has_threads)
             continue;
         tuner->knobs[0].wait_thread_s += wait_thread_s;
-        tuner->knobs[0].busy_s += (double)lap->metrics.busy_ns / 1e9;
+        tuner->knobs[0].busy_s += (double)m->busy_ns / 1e9;
     }
 }
 
@@ -739,6 +807,16 @@ static void on_pool_lap(void *self, const weir_pool_lap *lap)
         tuner->lap_cpu_s += (double)lap->metrics.cpu_ns / 1e9;
 }
 
+static void on_process_lap(void *self, const weir_process_lap *lap)
+{
+    weir_tuner *tuner = self;
+    tuner->lap_bytes = lap->metrics.resident_bytes > 0 ? (uint64_t)lap->metrics.resident_bytes : 0;
+#ifdef __GLIBC__
+    if (tuner->options.memory_bytes && tuner->lap_bytes > tuner->options.memory_bytes && !tuner->is_replay)
+        malloc_trim(0); /* otherwise the memory of removed slots is kept */
+#endif
+}
+
 static void on_lap_end(void *self, const weir_lap *lap)
 {
     weir_tuner *tuner = self;
@@ -752,6 +830,7 @@ static void on_lap_end(void *self, const weir_lap *lap)
         tuner->knobs[i].busy_s = tuner->knobs[i].wait_thread_s = 0;
     tuner->lap_items = 0;
     tuner->lap_cpu_s = 0;
+    tuner->lap_bytes = 0;
 }
 
 weir_observer weir_tuner_observer(weir_tuner *tuner)
@@ -763,6 +842,7 @@ weir_observer weir_tuner_observer(weir_tuner *tuner)
                             .stage_lap = on_stage_lap,
                             .queue_lap = on_queue_lap,
                             .pool_lap = on_pool_lap,
+                            .process_lap = on_process_lap,
                             .lap_end = on_lap_end };
 }
 

@@ -15,7 +15,8 @@
  * predicted throughput, and applies them one change at a time. Each change is measured for at least one lap after the
  * lap in which it was made. A change that gains less than min_gain is reverted, and not tried again until the load
  * changes. When the model predicts no more gain, the tuner tries more slots and threads once where all of them are in
- * use, in case the model is wrong. Then it rests until the throughput changes by more than a sixth for two laps.
+ * use, in case the model is wrong. Then it rests until the throughput changes by more than a sixth, or the slots of a
+ * stage or source are busy for another share of the time, for two laps.
  *
  * Every change, every outcome and every rest is an event "tuner" with the reason, the prediction and the result. The
  * engine's events "concurrency" and "threads" record the changes as well. docs/tuning.md has an example.
@@ -63,13 +64,15 @@ typedef struct weir_tuner_decision {
 
 /* Setting this struct to all-zero is equivalent to defaults. */
 typedef struct weir_tuner_options {
-    double cpus;           /* CPU time per second that the pipeline may use (0 = machine_cpus) */
+    double cpus;           /* CPU time per second that the pipeline may use (0 = machine_cpus); one that is smaller
+                              than the use of one thread cannot be kept */
     double machine_cpus;   /* of the machine, for a replay elsewhere (0 = weir_cpu_budget()) */
     uint64_t memory_bytes; /* resident memory that the process may use (0 = no limit) */
     uint32_t max_threads;  /* of the pool (0 = the larger of 8 and 4 × cpus) */
     uint32_t max_slots;    /* of each stage (0 = 64) */
     double min_gain;       /* a change must gain at least this share (0 = 0.03) */
-    uint32_t min_items;    /* results for one measurement, which lasts up to three laps to get them (0 = 20) */
+    uint32_t min_items;    /* results for one measurement, which lasts up to three laps to get them; up to eight if
+                              the laps differ much (0 = 20) */
     /* Called for each decision on the observer thread (NULL = no call). Without an attached pipeline the caller may
        apply the decisions. */
     void (*decided)(void *self, const weir_tuner_decision *decision);
@@ -98,9 +101,8 @@ WEIR_API int weir_tuner_attach(weir_tuner *tuner, weir_pipeline *pipeline);
 
 /*
  * Makes the decisions of a tuned run (WEIR_LAST_RUN = the last one) again from its recorded laps, and calls
- * options->decided for each. With the options of the run, the decisions are the same as in the run, except for those
- * caused by a memory limit: laps do not contain the memory of the process. WEIR_OK, or the failure with *error (may be
- * NULL) set.
+ * options->decided for each. With the options of the run, the decisions are the same as in the run. WEIR_OK, or the
+ * failure with *error (may be NULL) set.
  */
 static inline int weir_tuner_replay(weir_reader *reader, int64_t run_id, const weir_tuner_options *options,
                                     weir_error *error)
