@@ -284,7 +284,10 @@ static weir_frames *take_frames(void)
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
     weir_pipeline_free(pipeline);
-    return item.data;
+    weir_frames *frames = item.data;
+    item.data = NULL;
+    weir_item_release(&item);
+    return frames;
 }
 
 static int write_arrays(FILE *out, weir_error *error)
