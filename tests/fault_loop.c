@@ -156,10 +156,14 @@ void fault_loop(const char *name, fault_attempt *attempt)
     strcpy(expected, result);
     long num_calls = atomic_load(&faults.calls), num_faults = most ? atol(most) : 8;
     assert_true(num_calls > 0); /* else the linker has not put the functions in place */
+    long num_errors = 0;
     num_faults = num_calls < num_faults ? num_calls : num_faults;
     for (long i = 0; i < 2 * num_faults; i++) {
         long failing_call = 1 + i / 2 * num_calls / num_faults;
         status = run_with_fault(attempt, failing_call, i % 2, &error);
         check_outcome(name, status, &error, failing_call, i % 2);
+        num_errors += status != WEIR_OK;
     }
+    if (most)
+        fprintf(stderr, "%s: %ld faults, %ld errors\n", name, 2 * num_faults, num_errors);
 }

@@ -6,7 +6,7 @@
 
 /* ---- the frame of a test ------------------------------------------------------------------------------------ */
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || defined(WEIR_COVERAGE)
 enum { SLOWNESS = 4 };
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)

@@ -221,10 +221,10 @@ static void children_bear_every_fault(void **state)
     (void)state;
     const weir_isolated_config config = { .op = &weir_video_decode, .worker = "/proc/self/exe" };
     char expected[256] = "", result[256], fault[32];
-    for (int i = -1; i < 2 * 10; i++) { /* none; the 1st, 2nd, 4th, … */
+    for (int i = -1; i < 2 * 5; i++) { /* none; the 1st, 4th, 16th, … */
         weir_error error = { 0 };
         FILE *out = fmemopen(i < 0 ? expected : memset(result, 0, sizeof result), sizeof result, "w");
-        snprintf(fault, sizeof fault, "%d%s", i < 0 ? 0 : 1 << i / 2, i > 0 && i % 2 ? "+" : "");
+        snprintf(fault, sizeof fault, "%d%s", i < 0 ? 0 : 1 << i / 2 * 2, i > 0 && i % 2 ? "+" : "");
         setenv("WEIR_CHILD_FAULT", fault, 1);
         int status = run_file(clip, &weir_isolated, &config, out, &error);
         fclose(out);
@@ -284,7 +284,10 @@ static weir_frames *take_frames(void)
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
     weir_pipeline_free(pipeline);
-    return item.data;
+    weir_frames *frames = item.data;
+    item.data = NULL;
+    weir_item_release(&item);
+    return frames;
 }
 
 static int write_arrays(FILE *out, weir_error *error)

@@ -12,6 +12,7 @@
 #include <weir/maintain.h>
 #include <weir/openmetrics.h>
 #include <weir/query.h>
+#include <weir/span.h>
 #include <weir/summary.h>
 #include <weir/tensorboard.h>
 #include <weir/trace_file.h>
@@ -93,6 +94,15 @@ static int list_failures(FILE *out, weir_error *error)
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
+static int find_rank(FILE *out, weir_error *error)
+{
+    weir_run_record run;
+    int status = weir_reader_find_rank(reader, 0, 1, "job", 0, &run, error);
+    if (status == WEIR_OK)
+        fprintf(out, "run %d\n", (int)run.run_id);
+    return status;
+}
+
 static void put_finding(void *out, const weir_finding *finding)
 {
     fprintf(out, "%d %s %s\n", (int)finding->level, finding->check, finding->text);
@@ -104,6 +114,7 @@ READING(read_verdict, explain(out, error))
 READING(read_model, predict(out, error))
 READING(read_totals, add_up(out, error))
 READING(read_failures, list_failures(out, error))
+READING(read_rank, find_rank(out, error))
 READING(check_database, weir_database_check(reader, false, put_finding, out, error))
 READING(export_metrics, weir_openmetrics_export(reader, NULL, out, error))
 READING(export_laps, weir_openmetrics_export_laps(reader, NULL, out, error))
@@ -118,6 +129,7 @@ static void readers_bear_every_fault(void **state)
     BEARS_EVERY_FAULT(read_model);
     BEARS_EVERY_FAULT(read_totals);
     BEARS_EVERY_FAULT(read_failures);
+    BEARS_EVERY_FAULT(read_rank);
     BEARS_EVERY_FAULT(check_database);
     BEARS_EVERY_FAULT(export_metrics);
     BEARS_EVERY_FAULT(export_laps);
@@ -147,7 +159,10 @@ static void observe_all(weir_observer observer)
     observe_end(observer, WEIR_OK);
 }
 
-/* Forty items; every tenth fails in the stage. */
+static weir_span_name *step;
+static weir_counter *counter;
+
+/* Forty items; every tenth fails in the stage. Spans and counters of all kinds come from the stage, too. */
 static int make_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
@@ -163,18 +178,27 @@ static int decode(void *worker, weir_item *in, weir_item *out, weir_task *task)
     (void)worker;
     if (weir_task_seq(task) % 10 == 3)
         return weir_task_fail(task, WEIR_EDATA, 0, "broken");
+    weir_span_token token = weir_span_start(step);
+    weir_span_begin(step);
+    weir_marker(step, WEIR_MARKER_THREAD);
+    weir_counter_add_int(counter, 0, 1);
+    weir_span_end();
+    weir_span_finish(&token);
+    weir_frame_begin(step, (int64_t)weir_task_seq(task));
+    weir_frame_end(step);
     weir_item_move(out, in);
     return WEIR_OK;
 }
 
-static void run_pipeline(weir_observer observer)
+static void run_pipeline(weir_observer observer, const weir_task_hook *hook)
 {
     static const weir_op source = { .name = "src", .run = make_item }, stage = { .name = "decode", .run = decode };
     weir_pipeline *pipeline;
     weir_item item;
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &source, NULL, NULL);
-    weir_builder_pipe(builder, &stage, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_pipe(builder, &stage, NULL,
+                      &(weir_stage_options){ .concurrency = 2, .task_hooks = hook, .num_task_hooks = hook ? 1 : 0 });
     weir_builder_sink(builder, NULL);
     weir_pipeline_options options = { .threads = 2, .observers = &observer, .num_observers = 1 };
     assert_int_equal(weir_builder_build(builder, &options, &pipeline, NULL), WEIR_OK);
@@ -239,7 +263,7 @@ static int write_trace(FILE *out, weir_error *error)
     int status = weir_trace_open(in_folder("t.json"), &options, &file, error);
     if (status != WEIR_OK)
         return status;
-    run_pipeline(weir_trace_observer(file));
+    run_pipeline(weir_trace_observer(file), NULL);
     status = weir_trace_close(file, error);
     (void)out; /* it has the time of the test in it */
     return status;
@@ -290,8 +314,13 @@ static int set_up(void **state)
 {
     int status = make_folder(state);
     weir_sqlite_writer *writer =
-        open_writer(in_folder("base.db"), &(weir_sqlite_options){ .command = "test", .node_id = "node" });
-    run_pipeline(weir_sqlite_observer(writer));
+        open_writer(in_folder("base.db"),
+                    &(weir_sqlite_options){ .command = "test", .node_id = "node", .world = 1, .job = "job" });
+    weir_task_hook hook;
+    step = weir_span_name_get("test", "step");
+    counter = weir_counter_get("test", "results", NULL, 0);
+    assert_int_equal(weir_sqlite_item_hook(writer, &(weir_sqlite_items){ .all = true }, &hook, NULL), WEIR_OK);
+    run_pipeline(weir_sqlite_observer(writer), &hook);
     close_writer(writer);
     return status;
 }

@@ -503,7 +503,7 @@ static void slowest_knows_items_failures_and_laps(void **state)
     expect("weir slowest job.db", DONE);
     assert_has(out, "only the longest of each lap is known");
     execute(in_folder("job.db"), "INSERT INTO item_stats SELECT NULL, 1005, 2, '0:1:decode[10]', 1, 'bare.wav', 9.5, "
-                                 "'', 0, 0, 0, 0, 0, 0, 0, 0, 'all'");
+                                 "'', 0, 0, 0, 0, 0, 0, 0, 0, 'all', 0, 0");
     expect("weir slowest job.db --json", DONE);
     assert_json("$[0].label", "bare.wav");
     assert_json("$[0].width", "null"); /* 0 = not known */
@@ -534,14 +534,15 @@ static void slowest_sorts_items_by_where_their_time_went(void **state)
 {
     (void)state;
     static const char *const firsts[][2] = {
-        { "time", "a.mp4" },  { "open", "b.mp4" },  { "demux", "c.mp4" },  { "decode", "a.mp4" },
-        { "scale", "a.mp4" }, { "bytes", "b.mp4" }, { "frames", "c.mp4" }, { "per-frame", "b.mp4" },
+        { "time", "a.mp4" },   { "open", "b.mp4" },      { "demux", "c.mp4" },
+        { "decode", "a.mp4" }, { "scale", "a.mp4" },     { "bytes", "b.mp4" },
+        { "frames", "c.mp4" }, { "per-frame", "b.mp4" }, { "damage", "b.mp4" },
     };
     execute(in_folder("job.db"),
             "INSERT INTO item_stats VALUES"
-            " (1, 1005, 2, '0:1:decode[10]', 1, 'a.mp4', 4, 'h264', 64, 48, 100, 10, 0.1, 0.2, 3, 0.5, 'all'),"
-            " (2, 1005, 2, '0:1:decode[10]', 2, 'b.mp4', 2, 'h264', 64, 48, 1, 1000, 1, 0.1, 0.5, 0.3, 'all'),"
-            " (3, 1005, 2, '0:1:decode[10]', 3, 'c.mp4', 3, 'hevc', 64, 48, 300, 500, 0.2, 2, 0.3, 0, 'all')");
+            " (1, 1005, 2, '0:1:decode[10]', 1, 'a.mp4', 4, 'h264', 64, 48, 100, 10, 0.1, 0.2, 3, 0.5, 'all', 0, 0),"
+            " (2, 1005, 2, '0:1:decode[10]', 2, 'b.mp4', 2, 'h264', 64, 48, 1, 1000, 1, 0.1, 0.5, 0.3, 'all', 7, 2),"
+            " (3, 1005, 2, '0:1:decode[10]', 3, 'c.mp4', 3, 'hevc', 64, 48, 300, 500, 0.2, 2, 0.3, 0, 'all', 0, 1)");
     for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
         char line[100];
         snprintf(line, sizeof line, "weir slowest job.db --sort %s --json", firsts[i][0]);
@@ -554,6 +555,8 @@ static void slowest_sorts_items_by_where_their_time_went(void **state)
     assert_json("$[3]", "null"); /* failures have no size */
     expect("weir slowest job.db --sort scale --csv", DONE);
     assert_int_equal(assert_is_csv(), 2); /* of c.mp4 it is not known */
+    expect("weir slowest job.db --sort damage --csv", DONE);
+    assert_int_equal(assert_is_csv(), 2); /* a.mp4 has none */
     expect("weir slowest job.db --sort open --top 1 --csv", DONE);
     assert_int_equal(assert_is_csv(), 1);
     expect("weir slowest job.db --sort open --of laps", REFUSED);
@@ -1452,6 +1455,17 @@ static void readers_leave_no_files_beside_a_closed_database(void **state)
     assert_string_equal(out, "alone.db\n");
 }
 
+/* The planted files are no libraries: whoever finds one of them does not start. The second run looks there. */
+static void libraries_are_not_looked_for_in_the_current_folder(void **state)
+{
+    (void)state;
+    expect("mkdir planted && cd planted && for name in $(ldd \"$WEIR_TOOL\" | sed -n 's/^[[:space:]]*\\([^/ ]*\\) "
+           "=>.*/\\1/p'); do "
+           "echo planted >$name; done && ls libweir-engine.* && weir --version",
+           DONE);
+    expect("cd planted && export LD_LIBRARY_PATH=: && weir --version", 127);
+}
+
 /* Where schemas are trusted, SQLite calls the function, and refuses for another reason. */
 static void functions_in_the_schema_of_a_database_are_not_called(void **state)
 {
@@ -1843,6 +1857,7 @@ int main(void)
         TEST(a_plot_that_cannot_be_written_is_a_failure_and_leaves_nothing),
         TEST(a_merge_that_cannot_be_written_leaves_no_empty_database),
         TEST(readers_leave_no_files_beside_a_closed_database),
+        TEST(libraries_are_not_looked_for_in_the_current_folder),
         TEST(functions_in_the_schema_of_a_database_are_not_called),
         TEST(a_database_that_is_being_written_is_read),
         TEST(help_man_page_and_completion_agree),

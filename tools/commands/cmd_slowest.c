@@ -103,9 +103,7 @@ static slow row_of(const weir_record *record)
                                               .open_ns = -1,
                                               .demux_ns = -1,
                                               .decode_ns = -1,
-                                              .scale_ns = -1,
-                                              .num_missing = -1,
-                                              .num_errors = -1 };
+                                              .scale_ns = -1 };
     slow row = { .kind = "lap",
                  .item = unknown,
                  .run_ns = record->lap.metrics.task.max_ns,
@@ -158,8 +156,8 @@ static void put_row(table *t, const slow *row)
     table_duration(t, item->demux_ns);
     table_duration(t, item->decode_ns);
     table_duration(t, item->scale_ns);
-    put_known(t, item->num_missing);
-    put_known(t, item->num_errors);
+    put_known(t, item->num_missing ? item->num_missing : -1);
+    put_known(t, item->num_errors ? item->num_errors : -1);
     table_words(t, row->label);
 }
 
