@@ -346,6 +346,15 @@ static void frames_can_be_chosen_from_a_pipe(void **state)
     assert_non_null(strstr(error.message, "max_pipe_bytes"));
 }
 
+static void animated_pictures_are_read_from_pipes(void **state)
+{
+    (void)state;
+    weir_video_config config = with_pipes();
+    static const char source[] = "-f lavfi -i testsrc2=s=96x64:d=1:r=10 -plays 0";
+    assert_same_piped("pipe.gif", clips_make("anim.gif", "-f lavfi -i testsrc2=s=96x64:d=1:r=10"), &config);
+    assert_same_piped("pipe.apng", clips_make("anim.apng", source), &config);
+}
+
 /* ---- calls that the kernel does not end ------------------------------------------------------------------------- */
 
 /* Takes the place of the C library's functions, for files with that in their names. */
@@ -679,6 +688,7 @@ int main(void)
         cmocka_unit_test(pipes_are_refused_unless_asked_for),
         cmocka_unit_test(a_pipe_that_nobody_writes_to_is_left_at_the_deadline),
         cmocka_unit_test(frames_can_be_chosen_from_a_pipe),
+        cmocka_unit_test(animated_pictures_are_read_from_pipes),
         cmocka_unit_test(reads_and_opens_that_hang_are_left_behind),
         cmocka_unit_test(a_decoder_that_takes_too_much_memory_is_stopped),
         cmocka_unit_test(memory_that_decoders_share_is_given_back),

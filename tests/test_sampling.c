@@ -552,6 +552,53 @@ static void in_damaged_files_chosen_frames_are_those_of_the_full_decode(void **s
     assert_true(num_differing * 100 <= num_chosen); /* one in five differed before damage was detected */
 }
 
+/* Turns the n-th NAL unit that is a further slice of a P picture into one of a type that decoders pass over. False: there
+   are fewer. In this file the data is nothing but NAL units with their lengths. */
+static bool drop_slice(uint8_t *bytes, size_t size_bytes, int n)
+{
+    enum { SLICE = 1, UNSPECIFIED = 31, TYPE = 31, REFERENCE = 0x60, FIRST_BLOCK_IS_0 = 0x80 };
+    uint8_t *box = memmem(bytes, size_bytes, "mdat", 4);
+    uint8_t *end = box - 4 + ((size_t)box[-4] << 24 | (size_t)box[-3] << 16 | (size_t)box[-2] << 8 | box[-1]);
+    for (uint8_t *unit = box + 8; unit < end;) {
+        bool fits = (unit[0] & TYPE) == SLICE && (unit[0] & REFERENCE) && !(unit[1] & FIRST_BLOCK_IS_0) && n-- == 0;
+        if (fits)
+            unit[0] = (uint8_t)(unit[0] | UNSPECIFIED);
+        if (fits)
+            return true;
+        unit += ((size_t)unit[-4] << 24 | (size_t)unit[-3] << 16 | (size_t)unit[-2] << 8 | unit[-1]) + 4;
+    }
+    return false;
+}
+
+/* The decoder patches the hole without an error, and gives the B pictures that show it first. */
+static void a_hole_is_patched_as_in_the_full_decode(void **state)
+{
+    (void)state;
+    enum { MAX_BYTES = 1 << 20, NUM_PICTURES = 30 };
+    static uint8_t whole[MAX_BYTES], bytes[MAX_BYTES];
+    const char *from =
+        clips_make("slices.mp4", "-f lavfi -i testsrc2=s=176x144:d=2:r=15 -c:v libx264 -preset veryfast -bf 2 -g 10 "
+                                 "-pix_fmt yuv420p -x264-params slices=3:weightp=0");
+    FILE *file = fopen(from, "rb");
+    assert_non_null(file);
+    size_t size_bytes = fread(whole, 1, sizeof whole, file);
+    fclose(file);
+    unsigned num_differing = 0;
+    int num_slices = 0;
+    for (;; num_slices += 4) {
+        memcpy(bytes, whole, size_bytes);
+        if (!drop_slice(bytes, size_bytes, num_slices))
+            break;
+        clips_write(clips_path("hole.mp4"), bytes, size_bytes);
+        for (int64_t i = 1; i < NUM_PICTURES; i += 3)
+            num_differing +=
+                count_differing(clips_path("hole.mp4"),
+                                (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = &i, .num_indices = 1 });
+    }
+    assert_true(num_slices > 10);
+    assert_int_equal(num_differing, 0);
+}
+
 static void frames_that_are_not_to_be_shown_are_not_missed(void **state)
 {
     (void)state;
@@ -658,6 +705,7 @@ int main(void)
         cmocka_unit_test(stop_between_pieces),
         cmocka_unit_test(tolerance_counts_and_strictness_fails),
         cmocka_unit_test(in_damaged_files_chosen_frames_are_those_of_the_full_decode),
+        cmocka_unit_test(a_hole_is_patched_as_in_the_full_decode),
         cmocka_unit_test(frames_that_are_not_to_be_shown_are_not_missed),
         cmocka_unit_test(over_a_limit_fails_and_says_which),
         cmocka_unit_test(impossible_samplings_are_refused),

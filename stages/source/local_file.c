@@ -120,13 +120,19 @@ static ssize_t take_head(weir_local_file *file, uint8_t *to, size_t max_bytes)
 
 bool weir_local_file_wants_seeking(weir_local_file *file)
 {
-    static const char type[] = "ftyp"; /* follows the box's size */
+    static const struct magic {
+        int at;
+        const char *bytes; /* four */
+    } kinds[] = { { 4, "ftyp" /* after the size of the box */ }, { 0, "GIF8" }, { 0, "\x89PNG" } };
     ssize_t got = 1;
     while (got > 0 && file->num_head < (int)sizeof file->head) {
         got = read_pipe(file, file->head + file->num_head, sizeof file->head - (size_t)file->num_head);
         file->num_head += got > 0 ? (int)got : 0;
     }
-    return file->num_head >= 8 && memcmp(file->head + 4, type, 4) == 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (file->num_head >= kinds[i].at + 4 && memcmp(file->head + kinds[i].at, kinds[i].bytes, 4) == 0)
+            return true;
+    return false;
 }
 
 static ssize_t read_some(weir_local_file *file, uint8_t *to, size_t max_bytes)

@@ -45,7 +45,8 @@ typedef struct weir_local_file {
 int weir_local_file_open(weir_local_file *file, weir_local_host *host, const char *path, int descriptor,
                          bool allows_pipes, AVIOInterruptCB interrupt, weir_error *error);
 
-/* Is the data of the pipe an MP4 file, whose header may be at its end? Waits for the first bytes. */
+/* Can FFmpeg not read the data of the pipe from front to back? MP4, whose header may be at its end, GIF and APNG. Waits
+   for the first bytes. */
 bool weir_local_file_wants_seeking(weir_local_file *file);
 
 /* Replaces a pipe by an unnamed temporary file with all its data, at most max_bytes. */

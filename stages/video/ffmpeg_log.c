@@ -91,6 +91,8 @@ static void catch_line(weir_ffmpeg_log *log, void *source, int level, const char
 
 static void log_callback(void *source, int level, const char *format, va_list arguments)
 {
+    if (current && (level & 0xff) == AV_LOG_INFO && strncmp(format, "concealing ", strlen("concealing ")) == 0)
+        current->num_concealed++;
     if (current)
         catch_line(current, source, level & 0xff, format, arguments);
     else
@@ -109,6 +111,7 @@ void weir_ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label)
     log->label = label;
     log->num_lines = 0;
     log->num_errors = 0;
+    log->num_concealed = 0;
     log->too_wide = log->too_high = 0;
     log->is_cut = false;
     log->first_error[0] = '\0';

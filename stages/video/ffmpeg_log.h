@@ -15,9 +15,10 @@
 typedef struct weir_ffmpeg_log {
     const char *label;
     unsigned num_lines;
-    unsigned num_errors;   /* lines of FFmpeg's level error */
-    char first_error[160]; /* since the last weir_ffmpeg_log_step(); "" = none */
-    int too_wide;          /* the last picture of the file over max_pixels; 0 = none */
+    unsigned num_errors;    /* lines of FFmpeg's level error */
+    unsigned num_concealed; /* pictures in which a decoder has patched errors; it may not output them for a while */
+    char first_error[160];  /* since the last weir_ffmpeg_log_step(); "" = none */
+    int too_wide;           /* the last picture of the file over max_pixels; 0 = none */
     int too_high;
     bool is_cut;    /* the container is longer than the file: Matroska's demuxer then reports the usual end */
     char line[512]; /* an incomplete line */

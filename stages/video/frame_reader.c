@@ -428,11 +428,11 @@ static void show_unsure(AVCodecContext *codec)
         codec->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT;
 }
 
-/* Signs of damage: packets that cannot be decoded, and errors in FFmpeg's log. */
+/* Signs of damage: packets that cannot be decoded, and errors and patched pictures in FFmpeg's log. */
 static uint64_t count_trouble(const weir_frame_reader *reader)
 {
     const weir_ffmpeg_log *log = weir_ffmpeg_log_current();
-    return reader->decoder->num_errors + (log ? log->num_errors : 0);
+    return reader->decoder->num_errors + (log ? log->num_errors + log->num_concealed : 0);
 }
 
 static int begin_run(weir_frame_reader *reader, weir_error *error)

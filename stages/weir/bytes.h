@@ -20,8 +20,8 @@ extern "C" {
  */
 enum {
     /* Paths of pipes, terminals and other devices (/dev/stdin), and "pipe:0" for an inherited descriptor. For MP4,
-       and where frames are selected, the file is not read from front to back: all data from the pipe is kept in an
-       unnamed temporary file (in TMPDIR, or /tmp). */
+       GIF and PNG, and where frames are selected, the file is not read from front to back: all data from the pipe is
+       kept in an unnamed temporary file (in TMPDIR, or /tmp). */
     WEIR_ALLOW_PIPES = 1,
     /* Files that refer to others: playlists and manifests (HLS, DASH, ffconcat, SDP), patterns of many names ("%d");
        and all of FFmpeg's protocols, not only http, https, ftp, sftp, tcp and tls. FFmpeg opens any file or URL they

@@ -131,7 +131,7 @@ typedef struct weir_video_config {
 
     /* Where the bytes come from. */
     uint32_t allow;          /* WEIR_ALLOW_… flags of bytes.h: inputs that are refused by default (0 = none) */
-    uint64_t max_pipe_bytes; /* kept of a pipe, for MP4 or where frames are selected (0 = 4 GiB) */
+    uint64_t max_pipe_bytes; /* kept of a pipe, for MP4, GIF and PNG or where frames are selected (0 = 4 GiB) */
     int32_t io_thread;       /* read local files on a separate thread: 0 = those on a network file system or on FUSE,
                                 positive = all, negative = none. A stop or a deadline abandons that thread when the
                                 kernel does not end a read, up to 64 times */
