@@ -8,6 +8,7 @@
 
 #include "support.h"
 
+#include <weir/span.h>
 #include <weir/sqlite.h>
 #include <weir/trace_file.h>
 
@@ -480,6 +481,43 @@ static void a_span_says_codec_and_frames_of_its_result(void **state)
     ledger_close(&ledger);
 }
 
+/* A file that was not closed: it holds what was open at its last flush. */
+static void spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_trace_file *file = open_trace(path, NULL);
+    weir_observer observer = weir_trace_observer(file);
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1, .trace_off = true });
+    weir_span_begin(weir_span_name_get("mine", "never ends"));
+    weir_frame_begin(weir_span_name_get("mine", "frame"), 12);
+    assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+    uint64_t found = 0;
+    while (found == 0) { /* each request writes the file */
+        weir_trace_request(file);
+        found = count_in(path, "\"cat\":\"mine\",\"name\":\"never ends\"");
+    }
+    assert_int_equal(found, 1);
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    close_trace(file);
+    weir_frame_end(weir_span_name_get("mine", "frame"));
+    weir_span_end();
+    assert_well_formed(path);
+    assert_int_equal(count_in(path, "\"cat\":\"mine\",\"name\":\"never ends\""), 1);
+    assert_int_equal(count_in(path, "\"name\":\"frame\",\"id\":1,\"args\":{\"number\":12}"), 2);
+    free(path);
+    remove_folder(folder);
+    ledger_close(&ledger);
+}
+
 static void epochs_and_kept_items_appear_as_what_they_are(void **state)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
@@ -943,6 +981,18 @@ static void weir_trace_shows_shares_spans_and_the_path_of_slow_items(void **stat
     assert_string_equal(mistake, "it is not an array"); /* but JSON */
     program_free(&program);
 
+    /* Nested spans count once; asynchronous ones are among the longest; without an item, the cell is empty. */
+    write_file(path, "[{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2,\"name\":\"inner\",\"cat\":\"my\"},"
+                     "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":4,\"name\":\"outer\",\"cat\":\"my\"},"
+                     "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":2,\"dur\":1,\"name\":\"late\",\"cat\":\"my\"},"
+                     "{\"ph\":\"b\",\"pid\":1,\"tid\":2,\"ts\":1,\"name\":\"passed on\",\"cat\":\"my\",\"id\":7},"
+                     "{\"ph\":\"e\",\"pid\":1,\"tid\":2,\"ts\":9,\"name\":\"passed on\",\"cat\":\"my\",\"id\":7}]");
+    program_run(&program, folder, json);
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "\"busy_share\": 1,"));
+    assert_non_null(strstr(program.out, "\"name\": \"passed on\", \"at\": 0.000001, \"time\": 0.000008, \"seq\": null"));
+    program_free(&program);
+
     write_file(path, "{}");
     program_run(&program, folder, argv);
     assert_int_equal(program.status, 2);
@@ -965,6 +1015,7 @@ int main(void)
         TEST(a_file_is_strict_json_and_says_what_became_of_each_item),
         TEST(bytes_in_flight_of_each_stage_are_a_counter),
         TEST(a_span_says_codec_and_frames_of_its_result),
+        TEST(spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program),
         TEST(epochs_and_kept_items_appear_as_what_they_are),
         TEST(a_compressed_file_says_the_same),
         TEST(a_file_that_was_cut_off_anywhere_can_be_read),
