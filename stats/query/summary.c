@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <weir/clock.h>
@@ -215,6 +216,7 @@ typedef struct run_notes {
     int64_t num_lossy;      /* that lost entries */
     int64_t num_lost;       /* lost entries of all runs */
     int64_t num_unreadable; /* folders that a directory source could not read completely */
+    int64_t num_untraced;   /* records that a trace lacks */
     int64_t clock_set_ns;   /* by how much the wall clock was set, forward or back */
 } run_notes;
 
@@ -250,11 +252,23 @@ static int add_clock_change(void *sum_ns, const weir_record *record, weir_error 
     return WEIR_OK;
 }
 
+static int add_untraced(void *count, const weir_record *record, weir_error *error)
+{
+    (void)error;
+    int64_t lost = record->event.detail ? strtoll(record->event.detail, NULL, 10) : 0;
+    if (lost < 0 || __builtin_add_overflow(*(int64_t *)count, lost, (int64_t *)count))
+        *(int64_t *)count = INT64_MAX;
+    return WEIR_OK;
+}
+
 static int note_events(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
     weir_filter events = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     events.name = "unreadable_folder";
     int status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, count_one, &notes->num_unreadable, error);
+    events.name = "trace_records_lost";
+    if (status == WEIR_OK)
+        status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, add_untraced, &notes->num_untraced, error);
     events = (weir_filter){ .run_id = notes->last.run_id, .name = "clock_set" };
     if (status == WEIR_OK && notes->num_runs == 1)
         status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, add_clock_change, &notes->clock_set_ns, error);
@@ -448,6 +462,9 @@ static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *t
     if (notes->num_unreadable)
         fprintf(out, "%" PRId64 " folder%s could not be read: the list of files is not complete.\n",
                 notes->num_unreadable, notes->num_unreadable == 1 ? "" : "s");
+    if (notes->num_untraced)
+        fprintf(out, "%" PRId64 " records of the trace were lost: they came faster than they were written.\n",
+                notes->num_untraced);
     if (notes->num_lossy)
         fprintf(out, "%" PRId64 " entries could not be written: the metrics above lack them.\n", notes->num_lost);
 }
