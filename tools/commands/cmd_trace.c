@@ -401,12 +401,13 @@ static void print_head(const char *path, const view *v)
         return;
     }
     weir_text_escape_to(stdout, path);
-    printf(": %.3f s, %" PRIu64 " events, %" PRIu64 " failures, %" PRIu64 " stalls\n", seconds, v->num_events,
-           v->num_failures, v->num_stalls);
+    printf(": %.3f s, %" PRIu64 " events, %" PRIu64 " failure%s, %" PRIu64 " stall%s\n", seconds, v->num_events,
+           v->num_failures, v->num_failures == 1 ? "" : "s", v->num_stalls, v->num_stalls == 1 ? "" : "s");
     if (v->is_cut)
         printf("The file was cut off; this is what it holds up to there.\n");
     if (v->num_lost)
-        printf("Records were lost %" PRIu64 " times: they came faster than they were written.\n", v->num_lost / 2);
+        printf("Records were lost %" PRIu64 " time%s: they came faster than they were written.\n", v->num_lost / 2,
+               v->num_lost / 2 == 1 ? "" : "s");
 }
 
 static bool is_shown(const track *one)
