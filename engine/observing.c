@@ -189,6 +189,16 @@ static void deliver_dropped(weir_pipeline *pipeline)
     TELL(pipeline, event, &event);
 }
 
+static void deliver_lost_records(const weir_pipeline *pipeline)
+{
+    char detail[24];
+    if (!pipeline->trace || !pipeline->trace->num_lost)
+        return;
+    snprintf(detail, sizeof detail, "%" PRIu64, pipeline->trace->num_lost);
+    weir_event event = { weir_clock_unix_ns(), "trace_records_lost", "pipeline", detail };
+    TELL(pipeline, event, &event);
+}
+
 static void deliver_end(const weir_pipeline *pipeline)
 {
     weir_run_end end = { .end_unix_ns = pipeline->end_unix_ns, .status = pipeline->end_status };
@@ -228,6 +238,7 @@ static void observer_main(void *argument)
     weir_trace_deliver(pipeline);
     weir_failure_log_finish(pipeline->failure_log);
     deliver_dropped(pipeline);
+    deliver_lost_records(pipeline);
     deliver_end(pipeline);
 }
 

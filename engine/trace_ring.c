@@ -243,6 +243,7 @@ static size_t resolve_texts(weir_trace_rings *rings, size_t num_records)
     size_t num_spent = 0;
     for (size_t i = 0; i < num_records; i++) {
         weir_trace_record *record = &rings->batch[i];
+        rings->num_lost += record->kind == WEIR_TRACE_ON ? (uint64_t)record->value : 0;
         if ((record->kind != WEIR_TRACE_LABEL && record->kind != WEIR_TRACE_PHASE) || record->detail == FIXED_TEXT)
             continue;
         rings->spent[num_spent] = (struct weir_label *)(intptr_t)record->value;
@@ -263,6 +264,7 @@ static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_
 {
     weir_trace_rings *rings = pipeline->trace;
     uint64_t num_dropped = ring == &rings->users ? atomic_exchange(&ring->num_lost, 0) : 0;
+    rings->num_lost += num_dropped;
     for (;;) {
         size_t num_records = take_batch(rings, ring, tail);
         size_t num_spent = resolve_texts(rings, num_records);

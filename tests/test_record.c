@@ -344,6 +344,32 @@ static void a_closed_stderr_does_not_end_the_run(void **state)
     assert_int_equal(query("SELECT count(*) FROM run WHERE ended IS NOT NULL"), 1);
 }
 
+static void a_failure_writes_the_trace_of_the_time_before_it(void **state)
+{
+    (void)state;
+    struct program program;
+    clips_make_folder(clips_path("damaged"));
+    clips_write_text(clips_path("damaged/text.mp4"), "no video");
+    record(&program, "@damaged @videos --trace @{rank}.json.gz --trace-last 1m --quiet");
+    if (strstr(program.err, "no zlib"))
+        skip();
+    if (program.status != 0)
+        fail_msg("%d: %s", program.status, program.err);
+    program_free(&program);
+    program_run(&program, clips_path("."),
+                (char *[]){ (char *)(uintptr_t)program_path("WEIR_TOOL"), (char *)(uintptr_t) "trace",
+                            (char *)(uintptr_t)clips_path("0.json.gz"), (char *)(uintptr_t) "--json", NULL });
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "\"complete\": true, \"gaps\": 0, \"failures\": 1, \"stalls\": 0"));
+    assert_non_null(strstr(program.out, "text.mp4"));
+    program_free(&program);
+    remove_database(NULL);
+    record(&program, "@videos --trace @none.json.gz --trace-last 1m --quiet"); /* no reason to write one */
+    assert_int_equal(program.status, 0);
+    assert_int_not_equal(access(clips_path("none.json.gz"), F_OK), 0);
+    program_free(&program);
+}
+
 static void the_end_names_the_next_commands(void **state)
 {
     (void)state;
@@ -571,6 +597,7 @@ int main(void)
         TEST(a_list_whose_reading_breaks_off_is_refused),
         TEST(names_of_failed_files_are_not_broken_on_a_terminal),
         TEST(a_closed_stderr_does_not_end_the_run),
+        TEST(a_failure_writes_the_trace_of_the_time_before_it),
         TEST(the_end_names_the_next_commands),
         TEST(headspace_says_what_loading_costs_a_step),
         TEST(a_tuned_run_decodes_all_files),

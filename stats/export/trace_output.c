@@ -208,7 +208,7 @@ int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64
         output->new_path = NULL;
     output->failure =
         output->path && output->old_path && output->new_path ? begin_file(output, output->path) : ENOMEM;
-    int failure = output->failure;
+    int failure = output->failure ? output->failure : write_end(output, &nothing, &nothing);
     if (failure == 0)
         return 0;
     weir_trace_output_close(output);

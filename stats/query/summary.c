@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <weir/clock.h>
@@ -219,10 +220,18 @@ typedef struct run_notes {
     int64_t num_lossy;               /* that lost entries */
     int64_t num_lost;                /* lost entries of all runs */
     int64_t num_unreadable;          /* folders that a directory source could not read completely */
+    int64_t num_untraced;            /* records that a trace lacks */
     int64_t clock_set_ns;            /* by how much the wall clock was set, forward or back */
     int64_t num_damaged;             /* items that were decoded with damage */
     int64_t num_missing, num_errors; /* of them */
 } run_notes;
+
+/* Counts of a hostile database may be anything. */
+static void add_count(int64_t *sum, int64_t count)
+{
+    if (count < 0 || __builtin_add_overflow(*sum, count, sum))
+        *sum = INT64_MAX;
+}
 
 static int note_run(void *self, const weir_record *record, weir_error *error)
 {
@@ -232,7 +241,7 @@ static int note_run(void *self, const weir_record *record, weir_error *error)
     notes->num_runs++;
     notes->num_open += !run->has_ended;
     notes->num_lossy += run->entries_lost != 0;
-    notes->num_lost += run->entries_lost;
+    add_count(&notes->num_lost, run->entries_lost);
     notes->last = *run;
     notes->state = weir_run_state_of(run);
     notes->last.node_id = notes->last.command = notes->last.version = notes->last.machine = NULL; /* of the query */
@@ -262,8 +271,15 @@ static int add_damage(void *self, const weir_record *record, weir_error *error)
     const weir_item_record *item = &record->item;
     (void)error;
     notes->num_damaged += item->num_missing || item->num_errors;
-    notes->num_missing += item->num_missing;
-    notes->num_errors += item->num_errors;
+    add_count(&notes->num_missing, item->num_missing);
+    add_count(&notes->num_errors, item->num_errors);
+    return WEIR_OK;
+}
+
+static int add_untraced(void *count, const weir_record *record, weir_error *error)
+{
+    (void)error;
+    add_count(count, record->event.detail ? strtoll(record->event.detail, NULL, 10) : 0);
     return WEIR_OK;
 }
 
@@ -272,6 +288,9 @@ static int note_events(weir_reader *reader, const weir_filter *filter, run_notes
     weir_filter events = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     events.name = "unreadable_folder";
     int status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, count_one, &notes->num_unreadable, error);
+    events.name = "trace_records_lost";
+    if (status == WEIR_OK)
+        status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, add_untraced, &notes->num_untraced, error);
     events = (weir_filter){ .run_id = notes->last.run_id, .name = "clock_set" };
     if (status == WEIR_OK && notes->num_runs == 1)
         status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, add_clock_change, &notes->clock_set_ns, error);
@@ -479,6 +498,9 @@ static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *t
                 " error%s (weir slowest --sort damage lists them).\n",
                 notes->num_damaged, plural(notes->num_damaged), notes->num_missing, plural(notes->num_missing),
                 notes->num_errors, plural(notes->num_errors));
+    if (notes->num_untraced)
+        fprintf(out, "%" PRId64 " records of the trace were lost: they came faster than they were written.\n",
+                notes->num_untraced);
     if (notes->num_lossy)
         fprintf(out, "%" PRId64 " entries could not be written: the metrics above lack them.\n", notes->num_lost);
 }

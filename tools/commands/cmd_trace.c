@@ -45,13 +45,19 @@ typedef struct track_key {
 static const char *const categories[] = { "busy", "wait_in", "wait_thread", "wait_turn", "wait_out" };
 enum { BUSY, WAIT_IN, WAIT_THREAD, WAIT_TURN, WAIT_OUT, NUM_CATEGORIES };
 
+typedef struct outer_span {
+    int64_t begin_ns, end_ns;
+} outer_span;
+
 typedef struct track {
     track_key key;
     char name[NAME];
-    int64_t time_ns[NUM_CATEGORIES], other_ns;
+    int64_t time_ns[NUM_CATEGORIES];
     int64_t begin_ns, end_ns; /* of all spans */
     int64_t num_spans;        /* busy ones, or others on tracks that are not slots' */
     int64_t longest_ns, busy_end_ns, longest_gap_ns;
+    outer_span *outer; /* of the spans in no category: those that are not inside of others */
+    size_t num_outer;
     UT_hash_handle hh;
 } track;
 
@@ -68,6 +74,7 @@ typedef struct item {
 /* A span to print. */
 typedef struct span {
     int64_t begin_ns, duration_ns;
+    bool has_item;
     item_key key;
     char track[NAME], what[NAME], label[NAME];
 } span;
@@ -84,6 +91,9 @@ typedef struct view {
     int64_t begin_ns, end_ns;
     uint64_t num_events, num_lost, num_failures, num_stalls;
     bool has_time, is_cut, no_memory;
+    char async_id[NAME]; /* of an asynchronous span that has begun: its end is usually the next event */
+    track_key async_key;
+    int64_t async_ns;
 } view;
 
 /* One event. */
@@ -91,7 +101,7 @@ typedef struct event {
     char phase;
     track_key key;
     int64_t at_ns, duration_ns;
-    weir_trace_value name, category, args;
+    weir_trace_value name, category, args, id;
 } event;
 
 static event parse(const char *text)
@@ -107,6 +117,7 @@ static event parse(const char *text)
         .name = weir_trace_member(text, "name"),
         .category = weir_trace_member(text, "cat"),
         .args = weir_trace_member(text, "args"),
+        .id = weir_trace_member(text, "id"),
     };
 }
 
@@ -139,7 +150,7 @@ static bool item_of(const event *e, item_key *key)
 static void fill_span(span *s, const event *e, const track *on)
 {
     *s = (span){ .begin_ns = e->at_ns, .duration_ns = e->duration_ns };
-    item_of(e, &s->key);
+    s->has_item = item_of(e, &s->key);
     memcpy(s->track, on->name, sizeof s->track);
     weir_trace_value_string(e->name, s->what, sizeof s->what);
     if (e->args.text)
@@ -180,6 +191,37 @@ static void add_item(view *v, const event *e)
         found->end_ns = e->at_ns + e->duration_ns;
 }
 
+static void add_time(int64_t *time_ns, int64_t more_ns)
+{
+    if (__builtin_add_overflow(*time_ns, more_ns, time_ns))
+        *time_ns = INT64_MAX;
+}
+
+/* Spans in no category are nested; inner ones come first in traces of weir, later in others. */
+static void add_outer(view *v, track *on, const event *e)
+{
+    int64_t end_ns = e->at_ns + e->duration_ns;
+    const outer_span *last = on->num_outer ? &on->outer[on->num_outer - 1] : NULL;
+    if (last && last->begin_ns <= e->at_ns && end_ns <= last->end_ns)
+        return;
+    while (on->num_outer > 0 && on->outer[on->num_outer - 1].begin_ns >= e->at_ns)
+        on->num_outer--;
+    outer_span *grown = weir_array_grow(on->outer, on->num_outer, sizeof *grown);
+    v->no_memory |= !grown;
+    if (!grown)
+        return;
+    on->outer = grown;
+    on->outer[on->num_outer++] = (outer_span){ e->at_ns, end_ns };
+}
+
+static int64_t busy_ns_of(const track *on)
+{
+    int64_t busy_ns = on->time_ns[BUSY];
+    for (size_t i = 0; i < on->num_outer; i++)
+        add_time(&busy_ns, on->outer[i].end_ns - on->outer[i].begin_ns);
+    return busy_ns;
+}
+
 static void add_span(view *v, const event *e)
 {
     track *on = find_track(v, &e->key);
@@ -189,9 +231,10 @@ static void add_span(view *v, const event *e)
         return;
     while (category < NUM_CATEGORIES && !weir_trace_value_is(e->category, categories[category]))
         category++;
-    int64_t *time_ns = category < NUM_CATEGORIES ? &on->time_ns[category] : &on->other_ns;
-    if (__builtin_add_overflow(*time_ns, e->duration_ns, time_ns))
-        *time_ns = INT64_MAX;
+    if (category < NUM_CATEGORIES)
+        add_time(&on->time_ns[category], e->duration_ns);
+    else
+        add_outer(v, on, e);
     on->begin_ns = !on->end_ns || e->at_ns < on->begin_ns ? e->at_ns : on->begin_ns;
     on->end_ns = end_ns > on->end_ns ? end_ns : on->end_ns;
     add_item(v, e);
@@ -205,6 +248,28 @@ static void add_span(view *v, const event *e)
     on->busy_end_ns = end_ns > on->busy_end_ns ? end_ns : on->busy_end_ns;
     if (category == BUSY || !weir_trace_value_is(e->category, "phase"))
         add_longest(v, e, on);
+}
+
+static void add_async(view *v, const event *e)
+{
+    char id[NAME];
+    weir_trace_value_string(e->id, id, sizeof id);
+    if (e->id.text && *e->id.text != '"')
+        snprintf(id, sizeof id, "%.*s", (int)e->id.length, e->id.text);
+    if (e->phase == 'b') {
+        memcpy(v->async_id, id, sizeof id);
+        v->async_key = e->key;
+        v->async_ns = e->at_ns;
+        return;
+    }
+    if (e->key.pid != v->async_key.pid || strcmp(id, v->async_id) != 0 || e->at_ns < v->async_ns)
+        return;
+    event whole = *e;
+    whole.at_ns = v->async_ns;
+    whole.duration_ns = e->at_ns - v->async_ns;
+    track *on = find_track(v, &e->key);
+    if (on)
+        add_longest(v, &whole, on);
 }
 
 static void add_event(view *v, const event *e)
@@ -225,6 +290,8 @@ static void add_event(view *v, const event *e)
     v->has_time = true;
     if (e->phase == 'X')
         add_span(v, e);
+    if (e->phase == 'b' || e->phase == 'e')
+        add_async(v, e);
 }
 
 /* ---- the slowest items --------------------------------------------------------------------------------------- */
@@ -334,12 +401,13 @@ static void print_head(const char *path, const view *v)
         return;
     }
     weir_text_escape_to(stdout, path);
-    printf(": %.3f s, %" PRIu64 " events, %" PRIu64 " failures, %" PRIu64 " stalls\n", seconds, v->num_events,
-           v->num_failures, v->num_stalls);
+    printf(": %.3f s, %" PRIu64 " events, %" PRIu64 " failure%s, %" PRIu64 " stall%s\n", seconds, v->num_events,
+           v->num_failures, v->num_failures == 1 ? "" : "s", v->num_stalls, v->num_stalls == 1 ? "" : "s");
     if (v->is_cut)
         printf("The file was cut off; this is what it holds up to there.\n");
     if (v->num_lost)
-        printf("Records were lost %" PRIu64 " times: they came faster than they were written.\n", v->num_lost / 2);
+        printf("Records were lost %" PRIu64 " time%s: they came faster than they were written.\n", v->num_lost / 2,
+               v->num_lost / 2 == 1 ? "" : "s");
 }
 
 static bool is_shown(const track *one)
@@ -378,9 +446,7 @@ static void print_tracks(view *v)
         double length_ns = (double)(one->end_ns - one->begin_ns);
         if (!is_shown(one))
             continue;
-        int64_t busy_ns;
-        if (__builtin_add_overflow(one->time_ns[BUSY], one->other_ns, &busy_ns))
-            busy_ns = INT64_MAX;
+        int64_t busy_ns = busy_ns_of(one);
         table_count(t, one->key.pid);
         table_words(t, one->name);
         table_count(t, one->num_spans);
@@ -408,7 +474,10 @@ static void print_longest(const view *v)
         table_words(t, s->what);
         table_duration(t, s->begin_ns - v->begin_ns);
         table_duration(t, s->duration_ns);
-        table_count(t, s->key.seq);
+        if (s->has_item)
+            table_count(t, s->key.seq);
+        else
+            table_nothing(t);
         table_words(t, s->label);
     }
     table_end(t);
@@ -463,6 +532,7 @@ static void free_view(view *v)
     for (track *one = v->tracks, *next; one; one = next) {
         next = one->hh.next;
         HASH_DELETE(hh, v->tracks, one);
+        free(one->outer);
         free(one);
     }
     for (item *one = v->items, *next; one; one = next) {
