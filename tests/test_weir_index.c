@@ -129,7 +129,7 @@ static void bad_input_gets_one_line(void **state)
     put_file("bad.json", "[{\"path\": \"a\", }, 3]");
     put_file("empty.txt", "\n");
     assert_refused(RUN("nowhere"), 2, "nowhere does not exist");
-    assert_refused(RUN("clips", "-o", "/nowhere/at/all.weir"), 2, "/nowhere/at/all.weir");
+    assert_refused(RUN("clips", "-o", "/nowhere/at/all.weir"), 2, "/nowhere/at/all.weir: No such file or directory");
     assert_refused(RUN("clips", "--list", "classes"), 2, "clips is not one");
     assert_refused(RUN("clips", "clips"), 2, "one folder at a time");
     assert_refused(RUN("bad.csv"), 2, "a quote is not closed");
