@@ -67,11 +67,24 @@ int weir_replacement_open(weir_replacement *replacement, const char *path)
     return failure;
 }
 
+/* Why an earlier write failed, of which only the mark is left: the next one fails for the same reason. */
+static int find_failure(FILE *file)
+{
+    static const char zeros[1 << 16];
+    struct stat info;
+    if (fstat(fileno(file), &info) != 0 || !S_ISREG(info.st_mode)) /* a regular file is not kept */
+        return EIO;
+    for (int i = 0; i < 2; i++) /* a part of the first may fit */
+        if (write(fileno(file), zeros, sizeof zeros) < 0)
+            return errno;
+    return EIO;
+}
+
 int weir_replacement_close(weir_replacement *replacement, bool keep)
 {
-    errno = 0;
-    bool failed = fflush(replacement->file) != 0 || ferror(replacement->file);
-    int failure = failed ? (errno ? errno : EIO) : 0;
+    int failure = fflush(replacement->file) != 0 ? errno
+                  : ferror(replacement->file)    ? find_failure(replacement->file)
+                                                 : 0;
     if (fclose(replacement->file) != 0 && !failure) /* a full disk may be reported only now */
         failure = errno;
     const char *before = replacement->path_before;

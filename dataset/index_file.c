@@ -65,8 +65,11 @@ static int status_of(int code)
 
 int weir_index_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path)
 {
+    int system_code = db && (code & 0xff) == SQLITE_CANTOPEN ? sqlite3_system_errno(db) : 0; /* says more */
     return weir_error_set(error, status_of(code), code, "cannot %s %s: %s", what, path,
-                          db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+                          system_code ? strerror(system_code)
+                          : db        ? sqlite3_errmsg(db)
+                                      : sqlite3_errstr(code));
 }
 
 int weir_index_run(sqlite3 *db, const char *sql, const char *path, weir_error *error)

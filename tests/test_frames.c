@@ -722,6 +722,10 @@ static void what_cannot_be_written_is_told(void **state)
     signal(SIGXFSZ, SIG_IGN); /* the program's, too */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small_files), 0);
     assert_ends(make_long(), arguments, 1, "full.npy: File too large");
+    small_files.rlim_cur = 64;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small_files), 0);
+    snprintf(arguments, sizeof arguments, "--first 1 -o %s", clips_path("full.png"));
+    assert_ends(make_long(), arguments, 1, "full.png: File too large");
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_not_equal(access(npy, F_OK), 0);
 

@@ -526,8 +526,8 @@ static void slowest_knows_items_failures_and_laps(void **state)
             "INSERT INTO item_stats (timestamp, run_id, name, label, elapsed, codec, width, height)"
             " SELECT 1015, 2, '0:1:decode[10]', 'x', 0.4, 'h264', 320, 240 FROM task_stats LIMIT 2");
     expect("weir slowest job.db --of items --top 2", DONE);
-    assert_has(out, "\nhevc 3840x2160      1  50.0%             1  25.0%\n");
-    assert_has(out, "\nh264 320x240        1  50.0%             3  75.0%\n");
+    assert_has(out, "\nhevc 3840x2160        1  50.0%             1  25.0%\n");
+    assert_has(out, "\nh264 320x240          1  50.0%             3  75.0%\n");
 }
 
 static void slowest_sorts_items_by_where_their_time_went(void **state)
@@ -1026,10 +1026,10 @@ static void watch_shows_the_ranks_of_a_job(void **state)
     close_writer(open_writer(in_folder("r2.db"), NULL)); /* has not started */
     expect("weir watch r0.db r1.db r2.db --once", DONE);
     assert_has(out, "2 runs, 1 running: 2.0 items per s, 181 done, 1 failed\n");
-    assert_has(out, "r0.db                       0 finished       161       4.0");
-    assert_has(out, "r1.db                       1 running         20       2.0");
+    assert_has(out, "r0.db                           0 finished       161       4.0");
+    assert_has(out, "r1.db                           1 running         20       2.0");
     assert_has(out, "  ████\n");
-    assert_has(out, "r2.db                       - no run yet\n");
+    assert_has(out, "r2.db                           - no run yet\n");
     expect("weir watch r0.db r1.db --once --json", DONE);
     assert_is_json();
     assert_json("$[0].state", "finished");

@@ -1,5 +1,6 @@
 /* weir fleet: compares the ranks of a job: which are slow, since when, and why. */
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -243,7 +244,7 @@ static int find_databases(const tool_call *call, file_list *list)
         } else {
             DIR *folder = opendir(word);
             if (!folder)
-                return tool_refuse(call, "cannot read the folder %s", word);
+                return tool_refuse(call, "cannot read the folder %s: %s", word, strerror(errno));
             for (struct dirent *entry; is_added && (entry = readdir(folder));)
                 if (ends_with(entry->d_name, ".db"))
                     is_added = add_file(list, word, entry->d_name);
