@@ -792,6 +792,18 @@ static void each_kind_has_a_case_a_word_and_a_sentence(void **state)
     assert_string_equal(weir_verdict_word((weir_verdict_kind)99), "");
 }
 
+static void assert_advice_is_written(const weir_verdict *v, const char *first, const char *rest)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    weir_verdict_write(v, out);
+    fclose(out);
+    assert_non_null(strstr(text, first));
+    assert_non_null(strstr(text, rest));
+    free(text);
+}
+
 static void the_advice_is_what_the_model_predicts(void **state)
 {
     (void)state;
@@ -802,6 +814,10 @@ static void the_advice_is_what_the_model_predicts(void **state)
     assert_string_equal(v->advice[0].code, ".concurrency = 4 in the options of decode");
     assert_true(fabs(v->advice[0].gain - 2) < 0.1 && v->advice[0].low <= v->advice[0].gain);
     assert_true(v->advice[0].items_per_s > 180 && *v->advice[0].next);
+    assert_advice_is_written(
+        v, "\nWhat would help, most first:\n  * decode with 4 slots instead of 2\n      predicted: ",
+        "\n      command line: --concurrency 4\n      C: .concurrency = 4 in the options of decode\n      then the "
+        "limit is: ");
     for (size_t i = 1; i < v->num_advice; i++)
         assert_true(isnan(v->advice[i].gain) || v->advice[i].gain <= v->advice[i - 1].gain + 0.02);
     weir_verdict_free(v);
