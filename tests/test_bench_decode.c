@@ -164,6 +164,19 @@ static void peers_that_are_there_are_measured_and_the_others_named(void **state)
     program_free(&program);
 }
 
+static void whatif_predicts_the_main_job_from_two_recordings(void **state)
+{
+    (void)state;
+    struct program program;
+    char line[1024];
+    snprintf(line, sizeof line, "whatif --dataset-dir %s --slots 3 --seconds 0.001 --rounds 1", clips);
+    char *json = bench_run_for_json(&program, line);
+    bench_assert_report(json, "whatif");
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.measured') > 0"), 4);
+    free(json);
+    program_free(&program);
+}
+
 static void tune_ends_with_a_command_line(void **state)
 {
     (void)state;
@@ -215,6 +228,7 @@ int main(void)
         cmocka_unit_test(where_time_goes_is_told_for_each_class_in_order),
         cmocka_unit_test(option_costs_tell_the_share_of_frames_and_the_fidelity_of_each_option),
         cmocka_unit_test(peers_that_are_there_are_measured_and_the_others_named),
+        cmocka_unit_test(whatif_predicts_the_main_job_from_two_recordings),
         cmocka_unit_test(tune_ends_with_a_command_line),
         cmocka_unit_test(wrong_options_and_folders_are_told_before_any_work),
     };

@@ -30,6 +30,7 @@ typedef struct whatif_settings {
     double seconds;
     int64_t seed;
     bool wait_only;
+    bench_list slots;
     const char *only, *dataset_dir, *json_path;
 } whatif_settings;
 
@@ -47,8 +48,10 @@ static const option_row rows[] = {
     { ROW("wait-only", wait_only, option_flag),
       .help = "random pipelines whose tasks do not compute: for machines that are not quiet" },
 #ifdef WEIR_BENCH_STAGES
+    { ROW("slots", slots, bench_counts), .argument = "LIST", .needs = "dataset-dir",
+      .help = "of the main job (default 1,2,4,8,16)" },
     { ROW("dataset-dir", dataset_dir, option_folder), .argument = "DIR", .excludes = "only pipelines wait-only",
-      .help = "decode the *.mp4 files of this folder instead, with 1 to 16 slots and 1 or 2 threads" },
+      .help = "decode the *.mp4 files of this folder instead, with 1 or 2 threads and several numbers of slots" },
 #endif
     { 0 },
 };
@@ -176,39 +179,42 @@ static void summarize(const char *what, const tally *t)
 }
 
 #ifdef WEIR_BENCH_STAGES
+static void plan_main_job(whatif_plan *plan, const bench_files *files, uint32_t slots, uint32_t threads)
+{
+    static const weir_video_config video = { .width = 128, .height = 128 };
+    *plan = (whatif_plan){ .threads = threads };
+    plan_part *source = plan_add(plan, PLAN_SOURCE, "src"), *decode = plan_add(plan, PLAN_STAGE, "decode");
+    source->op = &bench_files_op;
+    source->config = files;
+    source->options.threads = 1;
+    decode->op = &weir_video_decode;
+    decode->config = &video;
+    decode->options.concurrency = slots;
+    plan_add(plan, PLAN_SINK, "sink");
+    snprintf(plan->name, sizeof plan->name, "%u slots, %u threads", slots, threads);
+}
+
 /* The main job: from each of two recordings to all other settings. Whole rounds over the files, as these differ. */
 static int run_main_job(bench_report *report, const whatif_settings *settings, tally *t)
 {
-    static const uint32_t recorded[][2] = { { 2, 2 }, { 1, 1 } }, slots[] = { 1, 2, 4, 8, 16 };
-    static const weir_video_config video = { .width = 128, .height = 128 };
     bench_files files = { 0 };
+    whatif_plan plan;
+    double throughput = 0;
     if (bench_files_find(&files, settings->dataset_dir, "*.mp4") != 0)
         return -1;
-    uint64_t rounds = 1;
-    int rc = 0;
-    for (size_t i = 0; i < 20 && rc == 0; i++) {
-        const uint32_t *from = recorded[i / 10];
-        whatif_plan plan = { .threads = from[1] };
-        plan_part *source = plan_add(&plan, PLAN_SOURCE, "src"), *decode = plan_add(&plan, PLAN_STAGE, "decode");
-        source->op = &bench_files_op;
-        source->config = &files;
-        source->options.threads = 1;
-        decode->op = &weir_video_decode;
-        decode->config = &video;
-        decode->options.concurrency = from[0];
-        plan_add(&plan, PLAN_SINK, "sink");
-        snprintf(plan.name, sizeof plan.name, "%u slots, %u threads", from[0], from[1]);
-        plan_add_change(&plan, decode->name, "concurrency", slots[i % 5]);
-        plan_add_change(&plan, "", "threads", 1 + (uint32_t)(i / 5 % 2));
-        plan.num_start = 20; /* more than there are slots */
-        double throughput = 0;
-        if (i == 0) { /* how many rounds take that long */
-            plan.num_items = plan.num_start + files.num_paths;
-            rc = plan_run(&plan, 0, NULL, &throughput);
-            rounds = (uint64_t)ceil(settings->seconds * throughput / (double)files.num_paths);
-        }
+    plan_main_job(&plan, &files, 2, 2);
+    plan.num_items = files.num_paths;
+    int rc = plan_run(&plan, 0, NULL, &throughput); /* how many rounds take that long */
+    uint64_t rounds = (uint64_t)fmax(1, ceil(settings->seconds * throughput / (double)files.num_paths));
+    for (size_t i = 0; i < 4 * settings->slots.num_values && rc == 0; i++) {
+        size_t which = i / 2 % settings->slots.num_values;
+        uint32_t recorded = i < 2 * settings->slots.num_values ? 2 : 1;
+        plan_main_job(&plan, &files, recorded, recorded);
+        plan_add_change(&plan, plan.parts[1].name, "concurrency", settings->slots.values[which]);
+        plan_add_change(&plan, "", "threads", 1 + (uint32_t)(i % 2));
+        plan.num_start = settings->slots.values[which] + 4;
         plan.num_items = plan.num_start + rounds * files.num_paths;
-        rc = rc == 0 ? run_plan(report, &plan, settings, t) : rc;
+        rc = run_plan(report, &plan, settings, t);
     }
     bench_files_free(&files);
     return rc;
@@ -231,7 +237,9 @@ static bool is_known(const char *only)
 
 int bench_whatif(int argc, char **argv)
 {
-    whatif_settings settings = { .pipelines = 30, .rounds = 3, .seconds = 1, .seed = 1 };
+    whatif_settings settings = {
+        .pipelines = 30, .rounds = 3, .seconds = 1, .seed = 1, .slots = { { 1, 2, 4, 8, 16 }, 5 }
+    };
     const option_set set = { rows, &settings };
     bench_parsed parsed = bench_parse(argc, argv, &set, 1, &settings.json_path, "whatif [options]");
     if (parsed != BENCH_RUN)
