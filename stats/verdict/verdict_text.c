@@ -107,7 +107,8 @@ void weir_verdict_write(const weir_verdict *v, FILE *out)
         put_filled(out, "To find out: ", v->missing);
     }
     if (v->num_advice)
-        fputs("\nWhat would help, most first:\n", out);
+        fprintf(out, "\nWhat would help%s, most first:\n",
+                v->changed_unix_ns ? " while the first of the two is the limit" : "");
     for (size_t i = 0; i < v->num_advice; i++)
         put_advice(out, &v->advice[i]);
 }
