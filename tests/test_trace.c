@@ -1016,7 +1016,18 @@ static void weir_trace_shows_shares_spans_and_the_path_of_slow_items(void **stat
     assert_memory_equal(program.out, "{\"file\": ", 9);
     const char *mistake = trace_format_mistake(program.out, strlen(program.out));
     assert_string_equal(mistake, "it is not an array"); /* but JSON */
+    assert_null(strstr(program.out, "\"process_name\": \"\""));
     program_free(&program);
+
+    /* The names of processes are shown where there are several. */
+    char *merged = path_in(folder, "merged.json");
+    assert_int_equal(weir_trace_merge(merged, (const char *[]){ path, path }, 2, NULL), WEIR_OK);
+    char *const both[] = { argv[0], "trace", merged, NULL };
+    program_run(&program, folder, both);
+    assert_non_null(strstr(program.out, "\nprocess       track "));
+    assert_non_null(strstr(program.out, "\nweir rank 00  0:0:src "));
+    program_free(&program);
+    free(merged);
 
     /* Nested spans count once; asynchronous ones are among the longest; without an item, the cell is empty. */
     write_file(path, "[{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2,\"name\":\"inner\",\"cat\":\"my\"},"

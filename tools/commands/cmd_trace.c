@@ -73,7 +73,7 @@ typedef struct item {
 
 /* A span to print. */
 typedef struct span {
-    int64_t begin_ns, duration_ns;
+    int64_t begin_ns, duration_ns, pid;
     bool has_item;
     item_key key;
     char track[NAME], what[NAME], label[NAME];
@@ -89,7 +89,7 @@ typedef struct view {
     span *path; /* of the slowest items */
     size_t num_path;
     int64_t begin_ns, end_ns;
-    uint64_t num_events, num_lost, num_failures, num_stalls;
+    uint64_t num_events, num_lost, num_failures, num_stalls, num_processes;
     bool has_time, is_cut, no_memory;
     char async_id[NAME]; /* of an asynchronous span that has begun: its end is usually the next event */
     track_key async_key;
@@ -121,6 +121,9 @@ static event parse(const char *text)
     };
 }
 
+/* The thread id under which the name of a process is kept. */
+#define PROCESS INT64_MIN
+
 static track *find_track(view *v, const track_key *key)
 {
     track *found;
@@ -149,7 +152,7 @@ static bool item_of(const event *e, item_key *key)
 
 static void fill_span(span *s, const event *e, const track *on)
 {
-    *s = (span){ .begin_ns = e->at_ns, .duration_ns = e->duration_ns };
+    *s = (span){ .begin_ns = e->at_ns, .duration_ns = e->duration_ns, .pid = e->key.pid };
     s->has_item = item_of(e, &s->key);
     memcpy(s->track, on->name, sizeof s->track);
     weir_trace_value_string(e->name, s->what, sizeof s->what);
@@ -278,8 +281,10 @@ static void add_event(view *v, const event *e)
     v->num_failures += weir_trace_value_is(e->category, "failure");
     v->num_stalls += weir_trace_value_is(e->category, "stall");
     v->num_lost += weir_trace_value_is(e->category, "lost");
-    if (e->phase == 'M' && weir_trace_value_is(e->name, "thread_name")) {
-        track *named = find_track(v, &e->key);
+    bool of_process = weir_trace_value_is(e->name, "process_name");
+    if (e->phase == 'M' && (of_process || weir_trace_value_is(e->name, "thread_name"))) {
+        track *named = find_track(v, &(track_key){ e->key.pid, of_process ? PROCESS : e->key.tid });
+        v->num_processes += of_process;
         if (named)
             weir_trace_value_string(weir_trace_member(e->args.text, "name"), named->name, sizeof named->name);
     }
@@ -410,6 +415,19 @@ static void print_head(const char *path, const view *v)
                v->num_lost / 2 == 1 ? "" : "s");
 }
 
+/* A column of the text only if there are several. */
+static table_column process_column(const view *v)
+{
+    return (table_column){ "process_name", v->num_processes > 1 ? "process" : NULL, TABLE_WORDS };
+}
+
+static void put_process(table *t, const view *v, int64_t pid)
+{
+    const track *found;
+    HASH_FIND(hh, v->tracks, &((track_key){ pid, PROCESS }), sizeof(track_key), found);
+    table_words(t, found ? found->name : "");
+}
+
 static bool is_shown(const track *one)
 {
     return one->num_spans > 0 || one->end_ns > one->begin_ns;
@@ -425,8 +443,9 @@ static bool has_tracks(const view *v)
 
 static void print_tracks(view *v)
 {
-    static const table_column columns[] = {
+    const table_column columns[] = {
         { "process", NULL, TABLE_COUNT },
+        process_column(v),
         { "track", "track", TABLE_WORDS },
         { "spans", "spans", TABLE_COUNT },
         { "busy_time", "busy", TABLE_TIME },
@@ -440,7 +459,7 @@ static void print_tracks(view *v)
     };
     print_title("tracks", "Tracks: shares of the time from a track's first to its last span");
     table *t = table_begin(stdout, format(), TABLE_COLUMNS(columns));
-    table_set_keys(t, 2);
+    table_set_keys(t, 3);
     HASH_SORT(v->tracks, earlier_track);
     for (const track *one = v->tracks; one; one = one->hh.next) {
         double length_ns = (double)(one->end_ns - one->begin_ns);
@@ -448,6 +467,7 @@ static void print_tracks(view *v)
             continue;
         int64_t busy_ns = busy_ns_of(one);
         table_count(t, one->key.pid);
+        put_process(t, v, one->key.pid);
         table_words(t, one->name);
         table_count(t, one->num_spans);
         table_duration(t, busy_ns);
@@ -462,14 +482,20 @@ static void print_tracks(view *v)
 
 static void print_longest(const view *v)
 {
-    static const table_column columns[] = {
-        { "track", "track", TABLE_WORDS }, { "name", "span", TABLE_WORDS }, { "at", "at", TABLE_TIME },
-        { "time", "length", TABLE_TIME },  { "seq", "item", TABLE_COUNT },  { "label", "label", TABLE_WORDS },
+    const table_column columns[] = {
+        process_column(v),
+        { "track", "track", TABLE_WORDS },
+        { "name", "span", TABLE_WORDS },
+        { "at", "at", TABLE_TIME },
+        { "time", "length", TABLE_TIME },
+        { "seq", "item", TABLE_COUNT },
+        { "label", "label", TABLE_WORDS },
     };
     print_title("spans", "Longest spans");
     table *t = table_begin(stdout, format(), TABLE_COLUMNS(columns));
     for (size_t i = 0; i < v->num_longest; i++) {
         const span *s = &v->longest[i];
+        put_process(t, v, s->pid);
         table_words(t, s->track);
         table_words(t, s->what);
         table_duration(t, s->begin_ns - v->begin_ns);
@@ -486,6 +512,7 @@ static void print_longest(const view *v)
 static void print_part(table *t, const view *v, const span *s, int64_t begin_ns, int64_t duration_ns,
                        const char *track_name, const char *what, const char *label)
 {
+    put_process(t, v, s->pid);
     table_count(t, s->key.seq);
     table_words(t, label);
     table_words(t, track_name);
@@ -516,9 +543,14 @@ static void print_item(table *t, const view *v, const item *one)
 
 static void print_items(const view *v)
 {
-    static const table_column columns[] = {
-        { "seq", "item", TABLE_COUNT },  { "label", "label", TABLE_WORDS }, { "track", "track", TABLE_WORDS },
-        { "what", "what", TABLE_WORDS }, { "at", "at", TABLE_TIME },        { "time", "length", TABLE_TIME },
+    const table_column columns[] = {
+        process_column(v),
+        { "seq", "item", TABLE_COUNT },
+        { "label", "label", TABLE_WORDS },
+        { "track", "track", TABLE_WORDS },
+        { "what", "what", TABLE_WORDS },
+        { "at", "at", TABLE_TIME },
+        { "time", "length", TABLE_TIME },
     };
     print_title("items", "Slowest items: where their time went");
     table *t = table_begin(stdout, format(), TABLE_COLUMNS(columns));
