@@ -126,7 +126,8 @@ int weir_path_prepare_reading(const char *path, weir_error *error)
     if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0)
         return WEIR_OK;
     if (errno == ENOENT || errno == ENOTDIR)
-        return weir_error_set(error, WEIR_ENOTFOUND, -errno, "there is no database %s; give the path of one that a run has written",
+        return weir_error_set(error, WEIR_ENOTFOUND, -errno,
+                              "there is no database %s; give the path of one that a run has written",
                               weir_path_for_message(path).text);
     return fail_with(errno, "cannot read", path, error);
 }
