@@ -155,7 +155,8 @@ int weir_profile_read(weir_reader *reader, int64_t run_id, weir_profile_report *
         return status;
     weir_profile_report *own = calloc(1, sizeof *own);
     status = own ? weir_reader_find_run(reader, run_id, &run, error) : weir_reader_out_of_memory(error);
-    int code = status == WEIR_OK ? weir_table_has_column(reader->db, "profile_stats", "run_id", &has_table) : SQLITE_OK;
+    int code =
+        status == WEIR_OK ? weir_table_has_column(reader->db, "profile_stats", "run_id", &has_table) : SQLITE_OK;
     if (status == WEIR_OK && has_table && code == SQLITE_OK) {
         own->start_unix_ns = run.started_unix_ns;
         own->end_unix_ns = run.ended_unix_ns;
@@ -172,8 +173,8 @@ int weir_profile_read(weir_reader *reader, int64_t run_id, weir_profile_report *
     if (status == WEIR_OK && code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE)
         status = weir_reader_error(reader, code, error);
     else if (status == WEIR_OK && own->num_points == 0)
-        status = weir_error_set(error, WEIR_ENOTFOUND, 0, "run %" PRId64 " of database %s is not a profile", run.run_id,
-                                weir_path_for_message(reader->path).text);
+        status = weir_error_set(error, WEIR_ENOTFOUND, 0, "run %" PRId64 " of database %s is not a profile",
+                                run.run_id, weir_path_for_message(reader->path).text);
     weir_reader_release(reader);
     if (status == WEIR_OK)
         *report = own;
