@@ -674,8 +674,8 @@ static void record_experiment(double alone_s)
                              "UPDATE stage SET name = '0:1:decode', concurrency = 1 WHERE kind = 'stage'"
                            : "UPDATE task_stats SET busy_time = 99, wait_thread_time = 0, wait_in_time = 1, "
                              "wait_out_time = 0");
-        execute(path,
-                "UPDATE task_stats SET cpu_time = 0, min_time = 0.1; UPDATE queue_stats SET occupancy_rate = 0, occupied_time = 0");
+        execute(path, "UPDATE task_stats SET cpu_time = 0, min_time = 0.1; UPDATE queue_stats SET occupancy_rate = "
+                      "0, occupied_time = 0");
     }
 }
 
