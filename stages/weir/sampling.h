@@ -3,8 +3,8 @@
  * a player shows, also with B-frames, edit lists, variable frame rates, and negative or missing timestamps. Seeking,
  * skipping and plain reading give the same bytes. If a frame that the container lists is lost to damage, the
  * following frames keep their numbers. If the decoder detects damage before a selected frame, the file is decoded
- * from its beginning, so that concealed errors look the same as when all frames are decoded; only undetected damage
- * may look different.
+ * from its beginning, so that concealed errors look the same as when all frames are decoded. Only undetected damage
+ * may look different; decoders of HEVC, VP8, VP9 and AV1 detect little of it.
  *
  * Times count from the video's first frame: it has time 0, whatever its timestamp. Times that are 1 ns apart count as
  * equal, so 1/30 s may be rounded up or down. A frame is shown from its time until that of the next frame.
