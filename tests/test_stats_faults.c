@@ -47,7 +47,7 @@ static bool fails(void)
     type __wrap_##function parameters; \
     type __wrap_##function parameters \
     { \
-        return fails() ? failed : __real_##function arguments; \
+        return fails() ? failed : __real_##function arguments; /* NOLINT(bugprone-macro-parentheses): a list */ \
     }
 
 WRAP(void *, malloc, (size_t size), (size), NULL)
