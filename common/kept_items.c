@@ -1,5 +1,6 @@
 #include "kept_items.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -56,6 +57,7 @@ bool weir_kept_items_add(weir_kept_items *kept, weir_item *item)
 
 void weir_kept_items_lend(weir_kept_items *kept, weir_item *item)
 {
+    assert(kept->num_items > 0);
     size_t at = kept->next;
     for (size_t i = 0; i < kept->num_items; i++) {
         size_t other = (kept->next + i) % kept->num_items;

@@ -8,6 +8,7 @@
  */
 #include <weir/dataset.h>
 
+#include <assert.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -131,6 +132,7 @@ static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task
     const weir_entry *member = strcmp(in->type, WEIR_TYPE_ENTRY) == 0 ? in->data : NULL;
     const char *path = member ? member->path : in->data;
     bool unchanged = false;
+    assert(path);
     sqlite3_bind_text(self->find, 1, path + self->root_length, -1, SQLITE_STATIC);
     if (sqlite3_step(self->find) == SQLITE_ROW) {
         self->is_out_of_memory |= !see(&self->seen, sqlite3_column_int64(self->find, 0));

@@ -21,7 +21,7 @@ static const char *const questions[] = {
         " FROM clip WHERE status = 0 AND (%s) GROUP BY 1, 2, 3 ORDER BY clips DESC, codec, width, height",
     [WEIR_DATASET_DURATIONS] =
         "WITH RECURSIVE bucket(low, high) AS (SELECT 0.0, 0.25 UNION ALL SELECT high, high * 2 FROM bucket"
-        " WHERE high <= (SELECT max(duration) FROM clip))"
+        " WHERE high <= (SELECT max(duration) FROM clip) AND high < 1e15)" /* also if that is a text */
         " SELECT low AS from_time, high AS to_time, count(*) AS clips, sum(duration) AS duration FROM bucket, clip"
         " WHERE status = 0 AND duration >= low AND duration < high AND (%s) GROUP BY low ORDER BY low",
     [WEIR_DATASET_BROKEN] = "SELECT path, size_bytes, status, num_errors,"

@@ -135,7 +135,7 @@ static int give_up(sqlite3 **db, int rc)
 
 int weir_index_open_writer(const char *path, sqlite3 **db, weir_error *error)
 {
-    int64_t version;
+    int64_t version = 0;
     int rc = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, db, error);
     if (rc != WEIR_OK)
         return rc;
@@ -149,7 +149,7 @@ int weir_index_open_writer(const char *path, sqlite3 **db, weir_error *error)
 
 int weir_index_open_reader(const char *path, sqlite3 **db, weir_error *error)
 {
-    int64_t version;
+    int64_t version = 0;
     *db = NULL;
     if (access(path, F_OK) != 0)
         return weir_error_set(error, WEIR_ENOTFOUND, -errno, "cannot open the index %s: %s", path, strerror(errno));

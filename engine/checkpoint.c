@@ -103,12 +103,11 @@ static int read_source(text_reader *reader, char *at)
 static int read_source_text(text_reader *reader, const char *line)
 {
     weir_done_source *source = last_source(reader);
-    size_t old = strlen(source->text), more = strlen(line);
-    char *text = realloc(source->text, old + more + 2);
+    size_t old = strlen(source->text);
+    char *text = realloc(source->text, old + strlen(line) + sizeof "\n");
     if (!text)
         return no_memory(reader->error);
-    memcpy(text + old, line, more);
-    memcpy(text + old + more, "\n", 2);
+    strcpy(stpcpy(text + old, line), "\n");
     source->text = text;
     return WEIR_OK;
 }

@@ -112,7 +112,8 @@ static void add_chunk_locked(weir_tracker *tracker, weir_mark *chunk)
     uint8_t generation = (uint8_t)(atomic_fetch_add(&num_made, 41) % 255 + 1);
     uint32_t first = tracker->num_chunks * MARKS_PER_CHUNK;
     tracker->chunks[tracker->num_chunks++] = chunk;
-    for (uint32_t i = MARKS_PER_CHUNK; i-- > (first == 0);) { /* index 0 stands for no mark */
+    uint32_t lowest = first == 0 ? 1 : 0; /* index 0 stands for no mark */
+    for (uint32_t i = MARKS_PER_CHUNK; i-- > lowest;) {
         chunk[i].generation = generation;
         chunk[i].next = tracker->free;
         tracker->free = handle_of(first + i, &chunk[i]);

@@ -190,7 +190,7 @@ void program_end_left(void)
 void program_run(struct program *program, const char *folder, char *const argv[])
 {
     program_start(program, folder, argv, -1);
-    program_wait(program, folder, 100);
+    program_wait(program, folder, 200);
 }
 
 void program_free(struct program *program)

@@ -10,7 +10,7 @@
 #include <weir/engine.h>
 #include <weir/list.h>
 
-enum { LIMIT_S = 60 };
+enum { LIMIT_S = 200 };
 
 void *result_of(const weir_op *source, const void *source_config, const weir_op *op, const void *config,
                 uint64_t *size_bytes, weir_error *error)

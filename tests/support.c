@@ -427,6 +427,18 @@ uint64_t next_value(weir_pipeline *pipeline)
     return value;
 }
 
+weir_stage_snapshot stage_snapshot(weir_pipeline *pipeline, const char *stage)
+{
+    weir_snapshot *snapshot;
+    weir_stage_snapshot seen = { 0 };
+    assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+    for (size_t i = 0; i < snapshot->num_stages; i++)
+        if (strcmp(snapshot->stages[i].name, stage) == 0)
+            seen = snapshot->stages[i];
+    weir_snapshot_free(snapshot);
+    return seen;
+}
+
 weir_account account_of(weir_pipeline *pipeline, const char *stage)
 {
     weir_account account;

@@ -8,6 +8,7 @@
 #define WEIR_TESTS_SUPPORT_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -27,7 +28,7 @@
 /* ---- the frame of a test ------------------------------------------------------------------------------------ */
 
 /* a test that takes longer is aborted, and its name is printed; sanitizer builds get four times as long */
-enum { TEST_SECONDS = 60 };
+enum { TEST_SECONDS = 240 };
 
 /* One entry of the table for cmocka_run_group_tests(): the test has a time limit, and its log does not go to
    stderr. */
@@ -200,6 +201,14 @@ uint64_t drain_all(weir_pipeline *pipeline);
 
 /* The value of the next result, which must exist. */
 uint64_t next_value(weir_pipeline *pipeline);
+
+/* The stage of this name; zeros = there is none. */
+weir_stage_snapshot stage_snapshot(weir_pipeline *pipeline, const char *stage);
+
+/* Waits until this many slots of the stage are in that state, a field of weir_stage_snapshot. */
+#define AWAIT_SLOTS(pipeline, stage, state, expected) \
+    while (stage_snapshot(pipeline, stage).state != (expected)) \
+    sched_yield()
 
 weir_account account_of(weir_pipeline *pipeline, const char *stage);
 

@@ -24,7 +24,7 @@ static void fail_at(const char *condition, int line)
     struct { \
         type value; \
         uint64_t guard; \
-    } name = { .guard = UINT64_C(0x1122334455667788) }
+    } name = { .guard = UINT64_C(0x1122334455667788) } /* NOLINT(bugprone-macro-parentheses): a declaration */
 #define CHECK_GUARD(name) REQUIRE((name).guard == UINT64_C(0x1122334455667788))
 
 static int make(void *worker, weir_item *in, weir_item *out, weir_task *task)

@@ -327,7 +327,7 @@ static void a_url_gives_the_frames_of_the_file(void **state)
     const char *path = clips_make("long.ts", long_arguments);
     weir_bytes *file = bytes_of_file(path, NULL);
     server whole = { .file = file, .num_bytes = file->size_bytes };
-    weir_frames *frames = decode_served(&whole, 20 * WEIR_SECOND, &error);
+    weir_frames *frames = decode_served(&whole, 60 * WEIR_SECOND, &error);
     if (!frames)
         fail_msg("%s", error.message);
     weir_frames *expected = decode_path(path, &small, &error);
@@ -347,7 +347,7 @@ static void a_server_that_hangs_up_leaves_an_error(void **state)
     weir_error error = { 0 };
     weir_bytes *file = bytes_of_file(clips_make("long.ts", long_arguments), NULL);
     server brief = { .file = file, .num_bytes = file->size_bytes / 2, .hangs_up = true };
-    weir_frames *frames = decode_served(&brief, 20 * WEIR_SECOND, &error);
+    weir_frames *frames = decode_served(&brief, 60 * WEIR_SECOND, &error);
     assert_non_null(frames);
     assert_true(frames->num_frames > 10);
     assert_true(frames->num_errors > 0);

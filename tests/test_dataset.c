@@ -570,6 +570,17 @@ static void questions_are_answered(void **state)
     assert_answer(index, WEIR_DATASET_CLIPS, "label = 'run'", "1|run/a.mp4|run|");
 }
 
+static void durations_that_make_no_sense_end_the_answer(void **state)
+{
+    (void)state;
+    const char *index = clips_path("endless.weir");
+    build(index, make_tree("endless"));
+    change(index, "UPDATE clip SET duration = 'long' WHERE path = 'run/a.mp4'");
+    assert_answer(index, WEIR_DATASET_DURATIONS, NULL, "1.00|2.00|2|2.00\n2.00|4.00|1|3.00\n");
+    change(index, "UPDATE clip SET duration = 9e999 WHERE path = 'run/a.mp4'");
+    assert_answer(index, WEIR_DATASET_DURATIONS, NULL, "1.00|2.00|2|2.00\n2.00|4.00|1|3.00\n");
+}
+
 /* ---- a pipeline over it ---------------------------------------------------------------------------------------- */
 
 static void batches_have_the_labels_of_the_index(void **state)
@@ -617,6 +628,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_opened_is_named),
         cmocka_unit_test(values_that_are_missing_do_no_harm),
         cmocka_unit_test(questions_are_answered),
+        cmocka_unit_test(durations_that_make_no_sense_end_the_answer),
         cmocka_unit_test(batches_have_the_labels_of_the_index),
     };
     return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);

@@ -21,7 +21,7 @@
 
 #include "tests/clips.h"
 
-enum { MAX_LISTED = 64, LIMIT_S = 20 };
+enum { MAX_LISTED = 64, LIMIT_S = 200 };
 
 /* What a source gave. */
 typedef struct listing {

@@ -131,8 +131,9 @@ static void a_negative_rank_hides_no_other(void **state)
     record_rank("a.db", -1, 100, NUM_LAPS, 0, NUM_LAPS);
     record_rank("b.db", 0, 100, NUM_LAPS, 0, NUM_LAPS);
     record_rank("c.db", 2, 100, NUM_LAPS, 0, NUM_LAPS);
-    for (char name = 'a'; name <= 'c'; name++)
-        execute(in_folder((char[]){ name, '.', 'd', 'b', '\0' }), "UPDATE run SET world = 3");
+    static const char *const names[] = { "a.db", "b.db", "c.db" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        execute(in_folder(names[i]), "UPDATE run SET world = 3");
     snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
     char *text = run(arguments, 0);
     assert_has(text, "rank 1 is missing");

@@ -389,6 +389,7 @@ static void the_time_of_a_task_leaves_out_its_waiting_for_room(void **state)
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, &one_thread);
     counter_await(&pieces, 1 + 1 + 1 + 1);
+    AWAIT_SLOTS(pipeline, "0:1:pieces", waiting_out, 1);
     int64_t until_ns = weir_clock_ns() + 200 * WEIR_MILLISECOND;
     while (weir_clock_ns() < until_ns)
         sched_yield();

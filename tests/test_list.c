@@ -10,7 +10,7 @@
 #include <weir/engine.h>
 #include <weir/list.h>
 
-enum { LIMIT_S = 20 };
+enum { LIMIT_S = 200 };
 
 static int build(const weir_list_config *config, weir_pipeline **pipeline)
 {

@@ -28,7 +28,7 @@
 #include "trace_totals.h"
 #endif
 
-enum { MAX_STAGES = 24, MAX_SLOTS = 8, ITEMS = 120, SECONDS_TO_END = 60 };
+enum { MAX_STAGES = 24, MAX_SLOTS = 8, ITEMS = 120, SECONDS_TO_END = 240 };
 
 #if defined(WEIR_TRACED) && (defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__))
 enum { DEFAULT_RUNS = 40 };

@@ -19,7 +19,7 @@
 #include "clips.h"
 #include "program.h"
 
-enum { NUM_CLIPS = 7, NUM_RANKS = 3, LIMIT_S = 100, MAX_WORDS = 24 };
+enum { NUM_CLIPS = 7, NUM_RANKS = 3, LIMIT_S = 200, MAX_WORDS = 24 };
 
 static const char *const launchers[][2] = {
     { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },

@@ -338,7 +338,7 @@ static void a_closed_stderr_does_not_end_the_run(void **state)
     close(ends[0]);
     program_start(&program, clips_path("."), argv, ends[1]);
     close(ends[1]);
-    program_wait(&program, clips_path("."), 60);
+    program_wait(&program, clips_path("."), 200);
     assert_int_equal(program.status, 0);
     program_free(&program);
     assert_int_equal(query("SELECT count(*) FROM run WHERE ended IS NOT NULL"), 1);

@@ -16,7 +16,7 @@
 
 #include "tests/clips.h"
 
-enum { LIMIT_S = 60, SIDE = 32, NUM_FRAMES = 60, RATE = 30, NUM_DAMAGED = 8 };
+enum { LIMIT_S = 200, SIDE = 32, NUM_FRAMES = 60, RATE = 30, NUM_DAMAGED = 8 };
 
 /* ---- clips --------------------------------------------------------------------------------------------------- */
 

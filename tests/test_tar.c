@@ -19,7 +19,7 @@
 
 #include "tests/clips.h"
 
-enum { LIMIT_S = 60 };
+enum { LIMIT_S = 200 };
 
 /* Runs a shell command in the tests' folder. */
 static void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));

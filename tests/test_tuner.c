@@ -637,7 +637,7 @@ static void an_attached_pipeline_is_changed_and_events_say_why(void **state)
     for (uint64_t num_taken = 0; recorder_events_named(&recorder, "tuner") == 0 && num_taken < 90000; num_taken++) {
         gate_let(&gate, 1);
         weir_item item;
-        assert_int_equal(weir_pipeline_next(pipeline, &item, 20 * WEIR_SECOND), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, 60 * WEIR_SECOND), WEIR_OK);
         weir_item_release(&item);
     }
     gate_open(&gate);

@@ -34,7 +34,7 @@ static int make_empty(void *worker, weir_item *in, weir_item *out, weir_task *ta
 
 #define SOURCE(types) \
     { \
-        .name = "source", .makes = types, .worker_size = sizeof(uint64_t), .run = make_words \
+        .name = "source", .makes = (types), .worker_size = sizeof(uint64_t), .run = make_words \
     }
 
 static const weir_op untyped = { .name = "untyped", .worker_size = sizeof(uint64_t), .run = make_words };

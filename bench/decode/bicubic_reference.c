@@ -108,7 +108,7 @@ static double *scale_component(const AVFrame *in, int component, int shift, int 
     line_scaler across = { 0 };
     line_scaler down = { 0 };
     double *rows = malloc((size_t)in_height * (size_t)plane_width * sizeof *rows);
-    double *plane = malloc((size_t)plane_height * (size_t)plane_width * sizeof *plane);
+    double *plane = calloc((size_t)plane_height * (size_t)plane_width, sizeof *plane);
     bool has_memory =
         rows && plane &&
         line_scaler_init(&across, in_width, plane_width, (double)in->width / width * (1 << shift) / (1 << shift_x)) &&

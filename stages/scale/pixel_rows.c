@@ -15,7 +15,7 @@ enum { VECTOR = 16 };
 
 #if HAVE_X86
 /* The source of byte i of the first, second and third 16 bytes of packed pixels; bytes of other planes are 0. */
-#define O -1
+#define O (-1)
 static const int8_t joins[3][3][VECTOR] = {
     { { 0, O, O, 1, O, O, 2, O, O, 3, O, O, 4, O, O, 5 },
       { O, 0, O, O, 1, O, O, 2, O, O, 3, O, O, 4, O, O },

@@ -174,8 +174,8 @@ static void pad_plane(const plane *p, const weir_fit *fit)
         return;
     for (int row = y; row < bottom; row++) {
         uint8_t *pixels = p->data + (size_t)row * stride;
-        memset(pixels, p->black, (size_t)(x * p->pixel_bytes));
-        memset(pixels + right * p->pixel_bytes, p->black, (size_t)((p->width - right) * p->pixel_bytes));
+        memset(pixels, p->black, (size_t)x * (size_t)p->pixel_bytes);
+        memset(pixels + right * p->pixel_bytes, p->black, (size_t)(p->width - right) * (size_t)p->pixel_bytes);
     }
 }
 

@@ -285,7 +285,7 @@ static int set_up_plane(fast *self, int index)
     int rc = make_column_axis(&plane->x, per_x, scaling->window_x >> shift, plane->width, plane->source_width);
     if (rc == WEIR_OK)
         rc = make_row_axis(&plane->y, per_y, scaling->window_y >> shift, plane->height, plane->source_height);
-    plane->column_sums = calloc((size_t)(plane->source_width + plane->x.num_taps), sizeof *plane->column_sums);
+    plane->column_sums = calloc((size_t)plane->source_width + (size_t)plane->x.num_taps, sizeof *plane->column_sums);
     plane->row = calloc((size_t)plane->width, sizeof *plane->row);
     return rc == WEIR_OK && plane->column_sums && plane->row ? WEIR_OK : WEIR_ENOMEM;
 }

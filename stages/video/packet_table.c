@@ -40,7 +40,7 @@ static uint8_t *put(uint8_t *to, uint64_t number)
 
 static uint8_t *put_signed(uint8_t *to, int64_t number)
 {
-    return put(to, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
+    return put(to, (uint64_t)number << 1 ^ (number < 0 ? UINT64_MAX : 0));
 }
 
 typedef struct input {

@@ -15,7 +15,7 @@ char *weir_tensorboard_path(const char *folder, int64_t started_unix_ns, const c
 {
     char *path = NULL, node[128];
     size_t length = 0;
-    for (; node_id[length] && length < sizeof node - 1; length++) {
+    for (; length < sizeof node - 1 && node_id[length]; length++) {
         unsigned char c = (unsigned char)node_id[length];
         node[length] = c < 0x80 && (isalnum(c) || c == '-' || c == '.') ? (char)c : '_';
     }

@@ -82,7 +82,8 @@ void weir_trace_put_real(weir_trace_text *text, double number)
 {
     char digits[40];
     bool is_number = number - number == 0;
-    weir_trace_put(text, digits, (size_t)snprintf(digits, sizeof digits, is_number ? "%.17g" : "null", number));
+    int length = snprintf(digits, sizeof digits, is_number ? "%.17g" : "null", number);
+    weir_trace_put(text, digits, (size_t)length);
 }
 
 /* Bytes that are not UTF-8 become U+FFFD: viewers reject a file that contains anything else. */

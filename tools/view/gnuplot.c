@@ -848,7 +848,8 @@ static void put_figures(const drawing *d)
         make_figure(&f, kind, d->set);
         f.left_in = place % columns * width_in + fmin(left_in, 0.3 * width_in);
         f.right_in = (place % columns + 1) * width_in - legend_width_in(d, &f, width_in);
-        f.top_in = (rows - place / columns) * height_in;
+        int row = place / columns;
+        f.top_in = (rows - row) * height_in;
         f.bottom_in = f.top_in - height_in;
         f.title = place > 0 ? NULL : d->plan->title;
         put_figure(d, &f);
