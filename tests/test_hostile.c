@@ -597,6 +597,14 @@ static void a_photograph_is_one_picture(void **state)
 
 /* ---- what is said ----------------------------------------------------------------------------------------------- */
 
+static void a_stream_of_jpegs_is_a_video(void **state)
+{
+    (void)state;
+    const char *path =
+        clips_make("stream.mjpeg", "-f lavfi -i testsrc2=s=176x144:d=2:r=5 -c:v mjpeg -pix_fmt yuvj420p");
+    assert_int_equal(count_frames(path, &small), 10);
+}
+
 static void what_cannot_be_decoded_is_named(void **state)
 {
     (void)state;
@@ -694,6 +702,7 @@ int main(void)
         cmocka_unit_test(of_streams_that_are_alike_the_first_is_taken),
         cmocka_unit_test(the_stream_can_be_chosen),
         cmocka_unit_test(a_photograph_is_one_picture),
+        cmocka_unit_test(a_stream_of_jpegs_is_a_video),
         cmocka_unit_test(what_cannot_be_decoded_is_named),
         cmocka_unit_test(encrypted_files_are_called_that),
         cmocka_unit_test(a_cover_is_no_video),

@@ -599,6 +599,14 @@ static void a_hole_is_patched_as_in_the_full_decode(void **state)
     assert_int_equal(num_differing, 0);
 }
 
+/* The demuxer gives it with the first packet only. */
+static void a_palette_applies_to_all_frames(void **state)
+{
+    (void)state;
+    const char *path = clips_make("palette.avi", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v rawvideo -pix_fmt pal8");
+    assert_int_equal(count_differing(path, (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 5 }), 0);
+}
+
 static void frames_that_are_not_to_be_shown_are_not_missed(void **state)
 {
     (void)state;
@@ -706,6 +714,7 @@ int main(void)
         cmocka_unit_test(tolerance_counts_and_strictness_fails),
         cmocka_unit_test(in_damaged_files_chosen_frames_are_those_of_the_full_decode),
         cmocka_unit_test(a_hole_is_patched_as_in_the_full_decode),
+        cmocka_unit_test(a_palette_applies_to_all_frames),
         cmocka_unit_test(frames_that_are_not_to_be_shown_are_not_missed),
         cmocka_unit_test(over_a_limit_fails_and_says_which),
         cmocka_unit_test(impossible_samplings_are_refused),

@@ -457,6 +457,10 @@ static int choose_format(const weir_input *input, AVFormatContext *format, const
     }
     if (rc < 0)
         return input->is_url ? fail_url(input, rc, error) : fail_open(rc, error);
+    if (strcmp((*kind)->name, "jpeg_pipe") == 0 && av_match_ext(hint, "mjpg,mjpeg")) { /* many pictures */
+        const AVInputFormat *video = av_find_input_format("mjpeg");
+        *kind = video ? video : *kind;
+    }
     bool is_stored = !input->is_url && !input->file.is_pipe;
     if (strcmp((*kind)->name, "mjpeg") == 0 && is_stored && !av_match_ext(hint, "mjpg,mjpeg")) {
         const AVInputFormat *picture = av_find_input_format("jpeg_pipe"); /* followed by a gain map or similar */

@@ -45,6 +45,8 @@ int weir_index_add(weir_index *index, const AVStream *stream, const AVPacket *pa
     };
     if (kind.is_unclear)
         index->distrust = "the number of frames in a packet is unknown";
+    if (av_packet_get_side_data(packet, AV_PKT_DATA_PALETTE, NULL)) /* raw video: later packets depend on it */
+        index->distrust = "a palette comes with single packets";
     return WEIR_OK;
 }
 
