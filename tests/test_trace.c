@@ -528,7 +528,8 @@ static void spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program
     weir_span_end();
     assert_well_formed(path);
     assert_int_equal(count_in(path, "\"cat\":\"mine\",\"name\":\"never ends\""), 1);
-    assert_int_equal(count_in(path, "\"name\":\"frame\",\"id\":1,\"args\":{\"number\":12}"), 2);
+    assert_int_equal(count_in(path, "\"cat\":\"mine\",\"name\":\"frame\""), 2);
+    assert_int_equal(count_in(path, "\"args\":{\"number\":12}"), 2);
     free(path);
     remove_folder(folder);
     ledger_close(&ledger);
