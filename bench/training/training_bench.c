@@ -4,6 +4,7 @@
  * end to end.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,12 @@ static double elapsed_since(double start)
     return bench_seconds(CLOCK_MONOTONIC) - start;
 }
 
+static bool refuse(const char *why)
+{
+    fprintf(stderr, "weir-bench training: %s\n", why);
+    return false;
+}
+
 static void print_spread(const char *what, double *values, const char *unit)
 {
     bench_spread spread = bench_spread_of(values, ROUNDS);
@@ -34,14 +41,15 @@ static void print_spread(const char *what, double *values, const char *unit)
 
 /* ---- the sampler ----------------------------------------------------------------------------- */
 
-static void measure_sampler(const char *what, weir_sampler_config config)
+static bool measure_sampler(const char *what, weir_sampler_config config)
 {
     enum { NUM_DRAWS = 2000000 };
     double ns[ROUNDS];
+    weir_error error = { 0 };
     weir_sampler *sampler;
     config.world = (weir_world){ 3, 8 };
-    if (weir_sampler_new(&config, &sampler, NULL) != WEIR_OK)
-        return;
+    if (weir_sampler_new(&config, &sampler, &error) != WEIR_OK)
+        return refuse(error.message);
     volatile uint64_t sum = 0;
     for (int round = 0; round < ROUNDS; round++) {
         (void)weir_sampler_begin(sampler, (uint64_t)round);
@@ -53,22 +61,24 @@ static void measure_sampler(const char *what, weir_sampler_config config)
     (void)sum; /* so that the compiler keeps the loop */
     weir_sampler_free(sampler);
     print_spread(what, ns, "ns");
+    return true;
 }
 
-static void measure_samplers(void)
+static bool measure_samplers(void)
 {
     const uint64_t count = 1000000000;
     printf("Drawing one of 10^9 items, rank 3 of 8:\n");
-    measure_sampler("as listed", (weir_sampler_config){ .num_items = count });
-    measure_sampler("shuffled", (weir_sampler_config){ .num_items = count, .order = WEIR_SAMPLER_SHUFFLED });
-    measure_sampler("in windows of 1000",
-                    (weir_sampler_config){ .num_items = count, .order = WEIR_SAMPLER_WINDOWS, .window_items = 1000 });
-    measure_sampler("with replacement", (weir_sampler_config){ .num_items = count, .replacement = true });
+    return measure_sampler("as listed", (weir_sampler_config){ .num_items = count }) &&
+           measure_sampler("shuffled", (weir_sampler_config){ .num_items = count, .order = WEIR_SAMPLER_SHUFFLED }) &&
+           measure_sampler(
+               "in windows of 1000",
+               (weir_sampler_config){ .num_items = count, .order = WEIR_SAMPLER_WINDOWS, .window_items = 1000 }) &&
+           measure_sampler("with replacement", (weir_sampler_config){ .num_items = count, .replacement = true });
 }
 
 /* ---- converting ----------------------------------------------------------------------------- */
 
-static int measure_conversions(void)
+static bool measure_conversions(void)
 {
     const size_t num_values = (size_t)BATCH * NUM_FRAMES * SIZE * SIZE * 3;
     const double mean[] = { 0.485, 0.456, 0.406 }, std[] = { 0.229, 0.224, 0.225 };
@@ -78,7 +88,7 @@ static int measure_conversions(void)
     if (!from || !to) {
         free(from);
         free(to);
-        return 1;
+        return refuse("out of memory");
     }
     memset(from, 99, num_values * 4);
     memset(to, 0, num_values * 4);
@@ -100,7 +110,7 @@ static int measure_conversions(void)
     print_spread("memcpy", speeds, "GB/s");
     free(from);
     free(to);
-    return 0;
+    return true;
 }
 
 /* ---- clips of an index ----------------------------------------------------------------------------- */
@@ -122,7 +132,7 @@ static int fill_without_table(void *self, weir_entry *entry, weir_error *error)
     return status;
 }
 
-static int read_clips(const clip_job *job, uint64_t *num_clips)
+static bool read_clips(const clip_job *job, uint64_t *num_clips)
 {
     weir_error error = { 0 };
     weir_pipeline *pipeline;
@@ -147,32 +157,32 @@ static int read_clips(const clip_job *job, uint64_t *num_clips)
         weir_builder_pipe(builder, &weir_collate, job->collate, NULL);
     weir_builder_sink(builder, NULL);
     int status = weir_builder_build(builder, NULL, &pipeline, &error);
-    if (status != WEIR_OK) {
-        fprintf(stderr, "weir-bench training: %s\n", error.message);
-        return -1;
-    }
+    if (status != WEIR_OK)
+        return refuse(error.message);
     *num_clips = 0;
     while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
         *num_clips += job->collate ? ((const weir_collated *)item.data)->num_items : 1;
         weir_item_release(&item);
     }
     weir_pipeline_free(pipeline);
-    return status == WEIR_EOF && *num_clips > 0 ? 0 : -1;
+    if (status != WEIR_EOF)
+        return refuse(weir_status_name(status));
+    return *num_clips > 0 || refuse("no clip of the index could be decoded");
 }
 
 /* In this process, round by round; CPU time is that of the process. */
-static int measure_clips(const char *what, const clip_job *job)
+static bool measure_clips(const char *what, const clip_job *job)
 {
     double rates[ROUNDS];
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t num_clips;
         double start = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
-        if (read_clips(job, &num_clips) != 0)
-            return 1;
+        if (!read_clips(job, &num_clips))
+            return false;
         rates[round] = (double)num_clips / (bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - start);
     }
     print_spread(what, rates, "clips");
-    return 0;
+    return true;
 }
 
 static int measure_index(const char *path)
@@ -180,7 +190,7 @@ static int measure_index(const char *path)
     weir_error error = { 0 };
     weir_dataset *dataset;
     if (weir_dataset_open(path, NULL, &dataset, &error) != WEIR_OK) {
-        fprintf(stderr, "weir-bench training: %s\n", error.message);
+        refuse(error.message);
         return 2;
     }
     const uint64_t num_clips = 320;
@@ -190,16 +200,13 @@ static int measure_index(const char *path)
                                          .dtype = WEIR_DTYPE_FLOAT32 };
     printf("%d consecutive frames, from a random position, at %d x %d; clips per CPU-second:\n", NUM_FRAMES, SIZE,
            SIZE);
-    int status = measure_clips("clip is read first", &(clip_job){ dataset, true, num_clips, NULL });
-    if (status == 0)
-        status = measure_clips("with the index's table", &(clip_job){ dataset, false, num_clips, NULL });
-    if (status == 0)
-        status = measure_clips("the same, in batches of 32, uint8", &(clip_job){ dataset, false, num_clips, &bytes });
-    if (status == 0)
-        status =
-            measure_clips("the same, in batches of 32, float32", &(clip_job){ dataset, false, num_clips, &floats });
+    bool done =
+        measure_clips("clip is read first", &(clip_job){ dataset, true, num_clips, NULL }) &&
+        measure_clips("with the index's table", &(clip_job){ dataset, false, num_clips, NULL }) &&
+        measure_clips("the same, in batches of 32, uint8", &(clip_job){ dataset, false, num_clips, &bytes }) &&
+        measure_clips("the same, in batches of 32, float32", &(clip_job){ dataset, false, num_clips, &floats });
     weir_dataset_close(dataset);
-    return status;
+    return done ? 0 : 1;
 }
 
 int bench_training(int argc, char **argv)
@@ -212,7 +219,7 @@ int bench_training(int argc, char **argv)
                 "opening clips, and batches.\n");
         return is_help ? 0 : 2;
     }
-    measure_samplers();
-    int status = measure_conversions();
-    return status == 0 && argc == 2 ? measure_index(argv[1]) : status;
+    if (!measure_samplers() || !measure_conversions())
+        return 1;
+    return argc == 2 ? measure_index(argv[1]) : 0;
 }

@@ -279,16 +279,12 @@ static void put_limit(FILE *out, const frame *f)
 {
     if (!f->verdict || f->verdict->kind == WEIR_VERDICT_UNKNOWN)
         return;
-    char *text = NULL, *harmless = NULL;
-    int length = asprintf(&text, "limit of the latest laps (%s): %s", weir_verdict_certainty(f->verdict),
-                          f->verdict->sentence);
-    if (length >= 0 && (harmless = malloc(4 * (size_t)length + 1))) {
-        weir_text_escape(text, harmless, 4 * (size_t)length + 1);
-        fputc('\n', out);
-        prose_fill(out, harmless, harmless + strlen(harmless), 0, 0, (size_t)(f->width > 20 ? f->width : 20));
-    }
-    free(harmless);
-    free(length >= 0 ? text : NULL);
+    char text[512], harmless[4 * sizeof text];
+    snprintf(text, sizeof text, "limit of the latest laps (%s): %s", weir_verdict_certainty(f->verdict),
+             f->verdict->sentence);
+    weir_text_escape(text, harmless, sizeof harmless);
+    fputc('\n', out);
+    prose_fill(out, harmless, harmless + strlen(harmless), 0, 0, (size_t)(f->width > 20 ? f->width : 20));
 }
 
 static void put_foot(FILE *out, const frame *f)
