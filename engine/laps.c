@@ -344,14 +344,26 @@ static void store(weir_taken_lap *lap, size_t index, const weir_live_histogram *
     weir_log(WEIR_LOG_ERROR, "out of memory: the percentiles of a lap are lost");
 }
 
+/* The figures have to be those of the end of the lap: they are read again if this thread lost its CPU meanwhile. */
+static void read_machine(weir_lap_taker *laps, weir_machine_reading *machine)
+{
+    enum { ATTEMPTS = 3 };
+    int64_t start_ns;
+    int num_read = 0;
+    do {
+        start_ns = weir_clock_ns();
+        weir_machine_read(&laps->machine_sources, machine);
+    } while (++num_read < ATTEMPTS && weir_clock_ns() - start_ns > WEIR_MILLISECOND);
+}
+
 static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times, bool last)
 {
     weir_lap_taker *laps = pipeline->laps;
     weir_machine_reading machine;
-    if (pipeline->wants_laps)
-        weir_machine_read(&laps->machine_sources, &machine);
     find_new_threads(pipeline);
     read_threads(laps);
+    if (pipeline->wants_laps)
+        read_machine(laps, &machine);
 
     engine_lock_at(pipeline, weir_clock_ns());
     int64_t end_ns = pipeline->now_ns;
