@@ -260,7 +260,7 @@ void weir_span_finish(weir_span_token *token)
         unsigned active = span_enter(thread);
         record(thread, cell, span_ns);
         span_leave(thread, active);
-        if (span_is_traced())
+        if (span_is_traced() || token->reserved[1]) /* or it is still in the list of open ones */
             weir_span_trace_finish(thread, token, weir_span_clock_ns(token->start),
                                    weir_span_clock_ns(token->start + span_ns));
     }

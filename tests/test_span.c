@@ -823,6 +823,35 @@ static void open_spans_are_listed_while_recording_is_on(void **state)
     assert_int_equal(seen.count, 3);
 }
 
+static void spans_that_end_between_recordings_are_not_in_the_next(void **state)
+{
+    (void)state;
+    static test_ledger ledger;
+    static parts seen;
+    weir_span_token token;
+    for (int i = 0; i < 2; i++) {
+        test_gate gate = GATE;
+        test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+        weir_pipeline *pipeline = build_parts(&seen, &numbers, "between/");
+        assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+        counter_await(&seen.num_lists, 1);
+        if (i == 0) {
+            token = weir_span_start(weir_span_name_get("between", "token"));
+            weir_frame_begin(weir_span_name_get("between", "frame"), 1);
+        }
+        gate_open(&gate);
+        drain_all(pipeline);
+        weir_pipeline_free(pipeline);
+        ledger_close(&ledger);
+        assert_int_equal(seen.count, i == 0 ? 2 : 0);
+        if (i == 0) {
+            weir_span_finish(&token);
+            weir_frame_end(weir_span_name_get("between", "frame"));
+        }
+    }
+    assert_int_equal(seen.num_open, 0);
+}
+
 typedef struct busy_thread {
     atomic_bool ends;
     atomic_int begun, rounds, allowed; /* so that the ring cannot be full */
@@ -1019,6 +1048,7 @@ int main(void)
         TEST(foreign_threads_record_while_traced_pipelines_come_and_go),
         TEST(open_spans_are_closed_and_reopened_by_each_switch),
         TEST(open_spans_are_listed_while_recording_is_on),
+        TEST(spans_that_end_between_recordings_are_not_in_the_next),
         TEST(switches_beside_busy_threads_record_each_part_once),
         TEST(dumps_during_recording_lose_nothing),
         TEST(too_many_names_are_counted_together_and_reported),
