@@ -104,6 +104,13 @@ span_thread *weir_span_this_thread(void)
     return get_thread();
 }
 
+span_thread *weir_span_thread_of_child(void)
+{
+    if (this_thread)
+        this_thread->tid = (int)syscall(SYS_gettid);
+    return this_thread;
+}
+
 static span_cell *add_cell(span_thread *thread, const weir_span_name *name)
 {
     span_cell *cell = calloc(1, sizeof *cell);
