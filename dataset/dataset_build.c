@@ -110,6 +110,13 @@ static bool has_label(const look *self, uint64_t number)
     return !self->labels || strcmp(wanted ? wanted : "", found ? found : "") == 0;
 }
 
+/* Whether only another file gives another status. Limits, permissions and the storage can change without it; the memory
+   of all decoders also depends on the clips that are read at the same time. */
+static bool is_lasting(int status)
+{
+    return status == WEIR_OK || status == WEIR_EDATA || status == WEIR_EUNSUPPORTED;
+}
+
 /* A member that a later one of the same name replaces needs no reading either. */
 static bool is_unchanged(sqlite3_stmt *find, const char *path, const weir_entry *member)
 {
@@ -136,7 +143,8 @@ static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task
     sqlite3_bind_text(self->find, 1, path + self->root_length, -1, SQLITE_STATIC);
     if (sqlite3_step(self->find) == SQLITE_ROW) {
         self->is_out_of_memory |= !see(&self->seen, sqlite3_column_int64(self->find, 0));
-        unchanged = !self->takes_all && is_unchanged(self->find, path, member) && has_label(self, in->seq);
+        unchanged = !self->takes_all && is_lasting(sqlite3_column_int(self->find, 5)) &&
+                    is_unchanged(self->find, path, member) && has_label(self, in->seq);
     }
     sqlite3_reset(self->find);
     weir_item_move(out, in);
@@ -568,8 +576,8 @@ static int prepare(build *self)
     if (rc != WEIR_OK)
         return rc;
     code = sqlite3_prepare_v2(self->look.db,
-                              "SELECT clip_id, size_bytes, mtime_ns, label, offset FROM clip WHERE path = ?", -1,
-                              &self->look.find, NULL);
+                              "SELECT clip_id, size_bytes, mtime_ns, label, offset, status FROM clip WHERE path = ?",
+                              -1, &self->look.find, NULL);
     return code == SQLITE_OK ? WEIR_OK : fail(self, code, "read");
 }
 

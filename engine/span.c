@@ -104,6 +104,13 @@ span_thread *weir_span_this_thread(void)
     return get_thread();
 }
 
+span_thread *weir_span_thread_of_child(void)
+{
+    if (this_thread)
+        this_thread->tid = (int)syscall(SYS_gettid);
+    return this_thread;
+}
+
 static span_cell *add_cell(span_thread *thread, const weir_span_name *name)
 {
     span_cell *cell = calloc(1, sizeof *cell);
@@ -260,7 +267,7 @@ void weir_span_finish(weir_span_token *token)
         unsigned active = span_enter(thread);
         record(thread, cell, span_ns);
         span_leave(thread, active);
-        if (span_is_traced())
+        if (span_is_traced() || token->reserved[1]) /* or it is still in the list of open ones */
             weir_span_trace_finish(thread, token, weir_span_clock_ns(token->start),
                                    weir_span_clock_ns(token->start + span_ns));
     }

@@ -14,8 +14,66 @@ span_thread *weir_span_threads;
 static weir_span_store *stores; /* of running pipelines, oldest first */
 static weir_span_store process; /* the sums for weir_span_dump() */
 
+static void free_thread(span_thread *thread)
+{
+    for (size_t id = 0; id < WEIR_SPAN_MAX_NAMES; id++)
+        free(thread->cells[id]);
+    free(thread);
+}
+
+static void free_store(weir_span_store *store)
+{
+    for (size_t id = 0; store && id < WEIR_SPAN_MAX_NAMES; id++)
+        free(store->sums[id]);
+    free(store);
+}
+
+/* ---- fork --------------------------------------------------------------------------------------------------- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&registry);
+    weir_span_trace_before_fork();
+}
+
+static void unlock_after_fork(void)
+{
+    weir_span_trace_after_fork();
+    pthread_mutex_unlock(&registry);
+}
+
+/* The other threads and the pipelines are only in the parent. */
+static void begin_child(void)
+{
+    span_thread *own = weir_span_thread_of_child();
+    for (span_thread *thread = weir_span_threads, *next; thread; thread = next) {
+        next = thread->next;
+        if (thread != own)
+            free_thread(thread);
+    }
+    weir_span_threads = own;
+    if (own) {
+        own->next = NULL;
+        own->link = &weir_span_threads;
+    }
+    for (weir_span_store *store = stores, *next; store; store = next) {
+        next = store->next;
+        free_store(store);
+    }
+    stores = NULL;
+    weir_span_trace_reset_child(own);
+    unlock_after_fork();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, unlock_after_fork, begin_child);
+}
+
 void weir_spans_lock(void)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     pthread_mutex_lock(&registry);
 }
 
@@ -116,9 +174,7 @@ void weir_span_thread_remove(span_thread *thread)
     if (thread->next)
         thread->next->link = thread->link;
     weir_spans_unlock();
-    for (size_t id = 0; id < WEIR_SPAN_MAX_NAMES; id++)
-        free(thread->cells[id]);
-    free(thread);
+    free_thread(thread);
 }
 
 /* ---- the process -------------------------------------------------------------------------------------------- */
@@ -188,9 +244,7 @@ void weir_span_store_close(weir_pipeline *pipeline)
     if ((found = *link))
         *link = found->next;
     weir_spans_unlock();
-    for (size_t id = 0; found && id < WEIR_SPAN_MAX_NAMES; id++)
-        free(found->sums[id]);
-    free(found);
+    free_store(found);
 }
 
 void weir_span_store_add(const weir_pipeline *pipeline, const weir_span_name *name, int64_t span_ns)

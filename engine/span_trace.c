@@ -21,6 +21,7 @@
 #include "spans.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include "trace_ring.h"
 
@@ -211,6 +212,28 @@ void weir_span_trace_close(weir_pipeline *pipeline)
     atomic_store(&weir_span_traced, first);
     weir_span_retarget_locked();
     weir_spans_unlock();
+}
+
+/* ---- fork --------------------------------------------------------------------------------------------------- */
+
+void weir_span_trace_before_fork(void)
+{
+    pthread_mutex_lock(&loose_lock);
+}
+
+void weir_span_trace_after_fork(void)
+{
+    pthread_mutex_unlock(&loose_lock);
+}
+
+void weir_span_trace_reset_child(span_thread *thread)
+{
+    atomic_store(&weir_span_traced, NULL);
+    if (num_loose > 0)
+        memset(loose, 0, sizeof loose);
+    num_loose = 0;
+    for (int i = 0; thread && i < 2; i++)
+        thread->targets[i] = (span_target){ .pipeline = NULL };
 }
 
 /* ---- spans that may end on another thread ------------------------------------------------------------------- */

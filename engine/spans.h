@@ -8,7 +8,8 @@
  * is active, or the thread sees the new generation. span_trace.c describes how spans get into traces.
  *
  * Locks: the registry's lock, then the lock of a counter, of span_trace.c or of a pipeline. None of the first three is
- * taken with the lock of a pipeline held.
+ * taken with the lock of a pipeline held. fork() takes the registry's lock and that of span_trace.c, so that a child can
+ * record, too. It begins without the other threads and without pipelines.
  */
 #ifndef WEIR_SPANS_H
 #define WEIR_SPANS_H
@@ -115,6 +116,9 @@ bool weir_span_is_paused(void);
 /* This thread; NULL = out of memory. */
 span_thread *weir_span_this_thread(void);
 
+/* In a new child process, with the registry's lock: this thread, the only one left; NULL = it has recorded nothing. */
+span_thread *weir_span_thread_of_child(void);
+
 /* Between these calls, the thread has one target, and a collector or a switch of recording waits for it. */
 static inline unsigned span_enter(span_thread *thread)
 {
@@ -154,6 +158,11 @@ void weir_span_trace_end_thread_locked(span_thread *thread);
 
 /* The same, after recording of the pipeline has been switched. */
 void weir_span_trace_switch_locked(weir_pipeline *pipeline, bool on);
+
+/* Around fork(), with the registry's lock. The child has no traced pipelines, and one thread or none. */
+void weir_span_trace_before_fork(void);
+void weir_span_trace_after_fork(void);
+void weir_span_trace_reset_child(span_thread *thread);
 
 /* Threads may add records to the pipeline's trace, or no longer do when it returns. */
 void weir_span_trace_open(weir_pipeline *pipeline);

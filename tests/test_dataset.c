@@ -214,6 +214,28 @@ static void a_build_that_was_stopped_goes_on(void **state)
     weir_dataset_close(dataset);
 }
 
+static void clips_that_failed_for_another_reason_than_their_data_are_read_again(void **state)
+{
+    (void)state;
+    const char *root = make_tree("lasting"), *index = clips_path("lasting.weir");
+    const weir_dataset_build_options options = { .root = root };
+    char sql[128];
+    sqlite3 *db;
+    weir_dataset_progress first = build_with(index, &options);
+    const int statuses[] = { WEIR_EDATA, WEIR_ELIMIT, WEIR_EACCESS, WEIR_EIO };
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
+        snprintf(sql, sizeof sql, "UPDATE clip SET status = %d WHERE path = 'run/b.mp4'", statuses[i]);
+        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_changes(db), 1);
+        sqlite3_close(db);
+        weir_dataset_progress again = build_with(index, &options);
+        assert_int_equal(again.num_indexed, i != 0);
+        assert_int_equal(again.num_broken, 0);
+        assert_int_equal(again.num_unchanged, first.num_indexed - (i != 0));
+    }
+}
+
 static void a_list_brings_its_labels(void **state)
 {
     (void)state;
@@ -619,6 +641,7 @@ int main(void)
         cmocka_unit_test(clips_are_numbered_by_path_and_labelled_by_folder),
         cmocka_unit_test(a_second_build_reads_only_what_has_changed),
         cmocka_unit_test(a_build_that_was_stopped_goes_on),
+        cmocka_unit_test(clips_that_failed_for_another_reason_than_their_data_are_read_again),
         cmocka_unit_test(a_list_brings_its_labels),
         cmocka_unit_test(conditions_and_classes_choose),
         cmocka_unit_test(members_of_archives_are_read_in_place),

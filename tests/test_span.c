@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include <math.h>
+#include <sys/wait.h>
 
 /* ---- what observers are told ---------------------------------------------------------------------------------- */
 
@@ -823,6 +824,87 @@ static void open_spans_are_listed_while_recording_is_on(void **state)
     assert_int_equal(seen.count, 3);
 }
 
+static void spans_that_end_between_recordings_are_not_in_the_next(void **state)
+{
+    (void)state;
+    static test_ledger ledger;
+    static parts seen;
+    weir_span_token token;
+    for (int i = 0; i < 2; i++) {
+        test_gate gate = GATE;
+        test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+        weir_pipeline *pipeline = build_parts(&seen, &numbers, "between/");
+        assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+        counter_await(&seen.num_lists, 1);
+        if (i == 0) {
+            token = weir_span_start(weir_span_name_get("between", "token"));
+            weir_frame_begin(weir_span_name_get("between", "frame"), 1);
+        }
+        gate_open(&gate);
+        drain_all(pipeline);
+        weir_pipeline_free(pipeline);
+        ledger_close(&ledger);
+        assert_int_equal(seen.count, i == 0 ? 2 : 0);
+        if (i == 0) {
+            weir_span_finish(&token);
+            weir_frame_end(weir_span_name_get("between", "frame"));
+        }
+    }
+    assert_int_equal(seen.num_open, 0);
+}
+
+#if defined __SANITIZE_THREAD__
+#define NO_THREADS_AFTER_FORK 1
+#elif defined __has_feature
+#if __has_feature(thread_sanitizer)
+#define NO_THREADS_AFTER_FORK 1
+#endif
+#endif
+
+/* The child has no thread that would deliver records to the pipelines of its parent. */
+static int record_in_child(parts *seen)
+{
+    static test_ledger ledger;
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    weir_pipeline *pipeline = build_parts(seen, &numbers, "forked/");
+    weir_pipeline_trace(pipeline, true);
+    weir_span_begin(weir_span_name_get("forked", "span"));
+    weir_span_end();
+    weir_span_token token = weir_span_start(weir_span_name_get("forked", "token"));
+    weir_span_finish(&token);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    return (int)seen->count;
+}
+
+static void a_forked_child_records_for_pipelines_of_its_own(void **state)
+{
+    (void)state;
+    static test_ledger ledger;
+    static parts seen;
+    int status;
+#ifdef NO_THREADS_AFTER_FORK
+    skip();
+#endif
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_pipeline *pipeline = build_parts(&seen, &numbers, "forked/");
+    assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+    weir_span_begin(weir_span_name_get("forked", "before"));
+    pid_t child = fork();
+    if (child == 0)
+        _exit(record_in_child(&seen));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    weir_span_end();
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 3); /* with the part of the open span */
+    assert_int_equal(seen.count, 1);
+}
+
 typedef struct busy_thread {
     atomic_bool ends;
     atomic_int begun, rounds, allowed; /* so that the ring cannot be full */
@@ -1019,6 +1101,8 @@ int main(void)
         TEST(foreign_threads_record_while_traced_pipelines_come_and_go),
         TEST(open_spans_are_closed_and_reopened_by_each_switch),
         TEST(open_spans_are_listed_while_recording_is_on),
+        TEST(a_forked_child_records_for_pipelines_of_its_own),
+        TEST(spans_that_end_between_recordings_are_not_in_the_next),
         TEST(switches_beside_busy_threads_record_each_part_once),
         TEST(dumps_during_recording_lose_nothing),
         TEST(too_many_names_are_counted_together_and_reported),
