@@ -22,7 +22,8 @@ typedef struct trace_export {
 
 static void put_out(trace_export *export)
 {
-    fwrite(export->body.data, 1, export->body.length, export->out);
+    if (export->body.length) /* else there may be no data */
+        fwrite(export->body.data, 1, export->body.length, export->out);
     export->body.length = export->head.length = 0;
 }
 
