@@ -121,7 +121,8 @@ static void tell(weir_tuner *tuner, weir_tuner_action action, const knob *own, u
     int length =
         own ? snprintf(text, sizeof text, "%s %u -> %u: ", own->stage ? own->stage : "threads", before, own->value)
             : 0;
-    vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
+    if ((size_t)length < sizeof text) /* names in a database can be of any length */
+        vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
     va_end(arguments);
     weir_pipeline *pipeline = atomic_load(&tuner->pipeline);
     if (pipeline)
