@@ -612,6 +612,20 @@ static void a_recorded_run_is_decided_the_same_way_again(void **state)
     unlink(path);
 }
 
+static void more_slots_than_the_engine_accepts_are_not_tried(void **state)
+{
+    (void)state;
+    weir_tuner *tuner;
+    simulated *own =
+        simulate(&chains[1], 1, (weir_tuner_options){ .max_slots = UINT32_MAX, .max_threads = UINT32_MAX }, &tuner);
+    start(own);
+    for (int lap = 0; lap < 6; lap++)
+        run_lap(own);
+    assert_in_range(own->slots[0], 2, 65536);
+    assert_in_range(own->threads, 2, 65536);
+    end(own, tuner);
+}
+
 static void note_length(void *self, const weir_tuner_decision *decision)
 {
     *(size_t *)self = strlen(decision->text);
@@ -698,6 +712,7 @@ int main(void)
         TEST(the_memory_budget_is_not_exceeded_twice_in_a_row),
         TEST(a_memory_budget_that_cannot_be_kept_is_told),
         TEST(a_recorded_run_is_decided_the_same_way_again),
+        TEST(more_slots_than_the_engine_accepts_are_not_tried),
         TEST(a_decision_on_a_stage_with_a_long_name_is_cut_off),
         TEST(an_attached_pipeline_is_changed_and_events_say_why),
     };
