@@ -163,8 +163,10 @@ static void a_report_is_a_run_of_its_own_in_the_database(void **state)
           .cpu_time_s = 1.5,
           .tasks_per_s = 2.5,
           .efficiency = 0.25 },
+        /* another stage of the same name */
+        { .stage = "decode", .concurrency = 1, .num_tasks = 4, .elapsed_s = 2, .tasks_per_s = 2, .efficiency = 1 },
     };
-    weir_profile_report report = { .points = points, .num_points = 3, .start_unix_ns = WEIR_SECOND };
+    weir_profile_report report = { .points = points, .num_points = 4, .start_unix_ns = WEIR_SECOND };
     for (int i = 0; i < 2; i++)
         assert_int_equal(weir_profile_record(&report, path, NULL), WEIR_OK);
     sqlite3 *db;
@@ -176,7 +178,7 @@ static void a_report_is_a_run_of_its_own_in_the_database(void **state)
                                         -1, &rows, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_step(rows), SQLITE_ROW);
-    assert_int_equal(sqlite3_column_int(rows, 0), 6);
+    assert_int_equal(sqlite3_column_int(rows, 0), 8);
     assert_int_equal(sqlite3_column_int(rows, 1), 2);
     assert_int_equal(sqlite3_column_int(rows, 2), 2);
     assert_true(sqlite3_column_double(rows, 3) == 3);

@@ -276,6 +276,25 @@ static void lost_entries_are_said(void **state)
     free(text);
 }
 
+static void damage_is_added_up_by_run(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    int64_t first = record_run(path), second = record_run(path);
+    execute(path, "INSERT INTO item_stats (run_id, name, num_missing, num_errors) VALUES (1, '0:0:x', 2, 0), "
+                  "(1, '0:0:x', 0, 0), (1, '0:0:x', 0, 1), (2, '0:0:x', 9e18, -1), (2, '0:0:x', 9e18, '')");
+    char *text = summary_of(path, first);
+    assert_has(text, "\n2 items succeeded with damage: 2 frames lost, 1 error (");
+    free(text);
+    text = summary_of(path, second);
+    assert_has(text, "\n2 items succeeded with damage: 9223372036854775807 frames lost, 0 errors (");
+    free(text);
+    execute(path, "ALTER TABLE item_stats DROP COLUMN num_missing");
+    text = summary_of(path, second);
+    assert_null(strstr(text, "damage"));
+    free(text);
+}
+
 static void a_run_without_laps_has_the_frame(void **state)
 {
     (void)state;
@@ -470,6 +489,7 @@ int main(void)
         TEST(each_run_of_a_file_has_its_own_summary),
         TEST(a_run_under_way_is_summed_up_and_said_to_be),
         TEST(lost_entries_are_said),
+        TEST(damage_is_added_up_by_run),
         TEST(a_run_without_laps_has_the_frame),
         TEST(stages_come_in_the_order_of_the_pipeline),
         TEST(failures_are_listed_up_to_a_number),

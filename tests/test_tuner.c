@@ -612,6 +612,53 @@ static void a_recorded_run_is_decided_the_same_way_again(void **state)
     unlink(path);
 }
 
+static void more_slots_than_the_engine_accepts_are_not_tried(void **state)
+{
+    (void)state;
+    weir_tuner *tuner;
+    simulated *own =
+        simulate(&chains[1], 1, (weir_tuner_options){ .max_slots = UINT32_MAX, .max_threads = UINT32_MAX }, &tuner);
+    start(own);
+    for (int lap = 0; lap < 6; lap++)
+        run_lap(own);
+    assert_in_range(own->slots[0], 2, 65536);
+    assert_in_range(own->threads, 2, 65536);
+    end(own, tuner);
+}
+
+static void note_length(void *self, const weir_tuner_decision *decision)
+{
+    *(size_t *)self = strlen(decision->text);
+}
+
+static void a_decision_on_a_stage_with_a_long_name_is_cut_off(void **state)
+{
+    (void)state;
+    char name[600];
+    weir_tuner *tuner;
+    size_t length = 0;
+    weir_tuner_options options = { .memory_bytes = 1, .decided = note_length, .decided_self = &length };
+    weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .position = { "loop", 0, -1 } };
+    snprintf(name, sizeof name, "0:1:%0590d", 1);
+    assert_int_equal(weir_tuner_new(&options, &tuner, NULL), WEIR_OK);
+    weir_observer observer = weir_tuner_observer(tuner);
+    weir_stage_info infos[] = {
+        { .name = "0:0:src", .queue_name = "0:0:q", .kind = "source", .concurrency = 1, .inputs = "" },
+        { .name = name, .queue_name = "0:1:q", .kind = "stage", .concurrency = 2, .inputs = "0:0:q" },
+        { .name = "0:2:sink", .queue_name = "0:2:q", .kind = "sink", .concurrency = 1, .inputs = "0:1:q" },
+    };
+    for (size_t i = 0; i < 3; i++)
+        infos[i].output_order = infos[i].merge_order = "";
+    observer.run_start(observer.self, &(weir_run_info){ .threads = 1, .stages = infos, .num_stages = 3 });
+    weir_process_lap process = { .lap = &lap, .name = "0:process" };
+    weir_metrics_clear(weir_process_metric_table(), &process.metrics);
+    process.metrics.resident_bytes = 1000;
+    observer.process_lap(observer.self, &process);
+    observer.lap_end(observer.self, &lap);
+    assert_in_range(length, 100, strlen(name));
+    weir_tuner_free(tuner);
+}
+
 /* ---- a real pipeline ---------------------------------------------------------------------------------------- */
 
 static void an_attached_pipeline_is_changed_and_events_say_why(void **state)
@@ -665,6 +712,8 @@ int main(void)
         TEST(the_memory_budget_is_not_exceeded_twice_in_a_row),
         TEST(a_memory_budget_that_cannot_be_kept_is_told),
         TEST(a_recorded_run_is_decided_the_same_way_again),
+        TEST(more_slots_than_the_engine_accepts_are_not_tried),
+        TEST(a_decision_on_a_stage_with_a_long_name_is_cut_off),
         TEST(an_attached_pipeline_is_changed_and_events_say_why),
     };
     return RUN_TESTS(tests);

@@ -511,6 +511,7 @@ static void impossible_models_are_refused(void **state)
     add(model, SOURCE);
     assert_int_equal(weir_model_add(model, &STAGE(.name = "work", .time_s = 1, .cpu_s = 2), &error), WEIR_EINVAL);
     assert_int_equal(weir_model_add(model, &(weir_model_node){ .name = "x", .kind = "pump" }, &error), WEIR_EINVAL);
+    assert_int_equal(weir_model_add(model, &STAGE(.name = "wide", .concurrency = 65537), &error), WEIR_EINVAL);
     add(model, SINK);
     assert_int_equal(weir_model_add(model, &STAGE(.name = "late"), &error), WEIR_EINVAL);
     assert_int_equal(weir_model_predict(model, NULL, &prediction, &error), WEIR_EINVAL); /* nothing takes time */

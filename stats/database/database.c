@@ -241,13 +241,25 @@ static int make_schema(sqlite3 *db)
     return code;
 }
 
+/* Columns are added without a new version of the schema until that version is released. */
+static int check_complete(sqlite3 *db, bool *is_complete)
+{
+    int code = weir_lap_tables_are_complete(db, is_complete);
+    if (code == SQLITE_OK && *is_complete)
+        code = weir_record_tables_are_complete(db, is_complete);
+    for (const weir_late_column *late = weir_schema_late_columns; late->table && *is_complete && code == SQLITE_OK;
+         late++)
+        code = weir_table_has_column(db, late->table, late->column, is_complete);
+    return code;
+}
+
 static int adopt(sqlite3 *db, const identity *found)
 {
     /* With NORMAL a commit survives the end of the process; only a power failure can lose the last ones. */
     int code = sqlite3_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
     bool is_complete = false;
     if (code == SQLITE_OK && found->version == WEIR_SCHEMA_VERSION)
-        code = weir_lap_tables_are_complete(db, &is_complete);
+        code = check_complete(db, &is_complete);
     if (code == SQLITE_OK && !is_complete)
         code = make_schema(db);
     return code;

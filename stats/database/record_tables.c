@@ -202,26 +202,46 @@ static void put_creation(sqlite3_str *sql, const weir_record_table *table)
         sqlite3_str_appendf(sql, "CREATE INDEX %s_by_time ON %s(timestamp);", table->name, table->name);
 }
 
-int weir_record_tables_complete(sqlite3 *db)
+/* The statements that make what the table lacks; none if it is complete. */
+static int put_missing(sqlite3 *db, const weir_record_table *table, sqlite3_str *sql)
+{
+    int code;
+    char *there = weir_table_columns(db, table->name, &code);
+    if (!there && code == SQLITE_OK)
+        put_creation(sql, table);
+    for (size_t i = 0; there && i < table->num_columns; i++)
+        if (is_inserted(&table->columns[i]) && !weir_has_word(there, table->columns[i].name))
+            sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s;", table->name, table->columns[i].name,
+                                type_of(&table->columns[i]));
+    sqlite3_free(there);
+    return code;
+}
+
+static int put_all_missing(sqlite3 *db, sqlite3_str *sql)
 {
     static const weir_record_kind kinds[] = { WEIR_RECORD_STAGE, WEIR_RECORD_EVENT, WEIR_RECORD_FAILURE,
                                               WEIR_RECORD_ITEM };
     int code = SQLITE_OK;
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && code == SQLITE_OK; k++) {
-        const weir_record_table *table = &tables[kinds[k]];
-        char *there = weir_table_columns(db, table->name, &code);
-        sqlite3_str *sql = sqlite3_str_new(db);
-        if (!there)
-            put_creation(sql, table);
-        for (size_t i = 0; there && i < table->num_columns; i++)
-            if (is_inserted(&table->columns[i]) && !weir_has_word(there, table->columns[i].name))
-                sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s;", table->name, table->columns[i].name,
-                                    type_of(&table->columns[i]));
-        sqlite3_str_appendall(sql, ";"); /* never empty */
-        int built = weir_run_built(db, sql);
-        code = code == SQLITE_OK ? built : code;
-        sqlite3_free(there);
-    }
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && code == SQLITE_OK; k++)
+        code = put_missing(db, &tables[kinds[k]], sql);
+    return code == SQLITE_OK ? sqlite3_str_errcode(sql) : code;
+}
+
+int weir_record_tables_complete(sqlite3 *db)
+{
+    sqlite3_str *sql = sqlite3_str_new(db);
+    int code = put_all_missing(db, sql);
+    sqlite3_str_appendall(sql, ";"); /* never empty */
+    int built = weir_run_built(db, sql);
+    return code == SQLITE_OK ? built : code;
+}
+
+int weir_record_tables_are_complete(sqlite3 *db, bool *are_complete)
+{
+    sqlite3_str *sql = sqlite3_str_new(db);
+    int code = put_all_missing(db, sql);
+    *are_complete = sqlite3_str_length(sql) == 0;
+    sqlite3_free(sqlite3_str_finish(sql));
     return code;
 }
 

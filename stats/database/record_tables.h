@@ -53,6 +53,9 @@ int weir_record_bind(sqlite3_stmt *insert, weir_record_kind kind, const weir_rec
    SQLITE_ code. */
 int weir_record_tables_complete(sqlite3 *db);
 
+/* Whether they have all columns. Returns a SQLITE_ code. */
+int weir_record_tables_are_complete(sqlite3 *db, bool *are_complete);
+
 /* Runs the statements, and frees them. Returns a SQLITE_ code. */
 int weir_run_built(sqlite3 *db, sqlite3_str *sql);
 

@@ -99,8 +99,9 @@ int weir_profile_record(const weir_profile_report *report, const char *path, wei
 void weir_profile_derive(weir_profile_report *report, size_t index)
 {
     weir_profile_point *point = &report->points[index], *first = point;
-    while (first > report->points && strcmp(first[-1].stage, point->stage) == 0)
-        first--;
+    while (first > report->points && first[-1].concurrency < first->concurrency &&
+           strcmp(first[-1].stage, point->stage) == 0)
+        first--; /* two stages in a row may have the same name */
     if (point->elapsed_s > 0) {
         point->tasks_per_s = (double)point->num_tasks / point->elapsed_s;
         point->cpus = point->cpu_time_s / point->elapsed_s;

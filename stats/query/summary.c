@@ -12,8 +12,11 @@
 #include <weir/escape.h>
 #include <weir/verdict.h>
 
+#include "database_reader.h"
 #include "each_record.h"
 #include "format.h"
+#include "record_tables.h"
+#include "sql_select.h"
 
 enum { RULE_WIDTH = 80 };
 
@@ -265,17 +268,6 @@ static int add_clock_change(void *sum_ns, const weir_record *record, weir_error 
     return WEIR_OK;
 }
 
-static int add_damage(void *self, const weir_record *record, weir_error *error)
-{
-    run_notes *notes = self;
-    const weir_item_record *item = &record->item;
-    (void)error;
-    notes->num_damaged += item->num_missing || item->num_errors;
-    add_count(&notes->num_missing, item->num_missing);
-    add_count(&notes->num_errors, item->num_errors);
-    return WEIR_OK;
-}
-
 static int add_untraced(void *count, const weir_record *record, weir_error *error)
 {
     (void)error;
@@ -297,13 +289,53 @@ static int note_events(weir_reader *reader, const weir_filter *filter, run_notes
     return status;
 }
 
+static int64_t count_of(sqlite3_stmt *row, int column)
+{
+    double count = sqlite3_column_double(row, column);
+    return count < 9e18 ? (int64_t)count : INT64_MAX;
+}
+
+/* SQLite adds up: there may be millions of items. */
+static int note_damage(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
+{
+    static const weir_sql_selection damage = {
+        .kind = WEIR_ROWS_POINTS,
+        .table = "item_stats",
+        .columns = "total(t.num_missing > 0 OR t.num_errors > 0), total(max(t.num_missing, 0)), "
+                   "total(max(t.num_errors, 0))",
+        .name_column = "t.name",
+        .unordered = true,
+    };
+    weir_filter items = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
+    sqlite3_stmt *row = NULL;
+    bool is_known;
+    int code = weir_table_has_column(reader->db, damage.table, "num_missing", &is_known);
+    if (code == SQLITE_OK && !is_known)
+        return WEIR_OK;
+    int status = code == SQLITE_OK ? weir_reader_resolve_run(reader, &items.run_id, error)
+                                   : weir_reader_error(reader, code, error);
+    if (status == WEIR_OK)
+        status = weir_select(reader, &damage, &items, &row, error);
+    if (status != WEIR_OK)
+        return status;
+    code = sqlite3_step(row);
+    if (code == SQLITE_ROW) {
+        notes->num_damaged = count_of(row, 0);
+        notes->num_missing = count_of(row, 1);
+        notes->num_errors = count_of(row, 2);
+    } else
+        status = weir_reader_error(reader, code, error);
+    sqlite3_finalize(row);
+    return status;
+}
+
 static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
     *notes = (run_notes){ .num_runs = 0 };
     int status = weir_each_record(reader, WEIR_RECORD_RUN, filter, note_run, notes, error);
     if (status == WEIR_OK)
         status = note_events(reader, filter, notes, error);
-    return status == WEIR_OK ? weir_each_record(reader, WEIR_RECORD_ITEM, filter, add_damage, notes, error) : status;
+    return status == WEIR_OK ? note_damage(reader, filter, notes, error) : status;
 }
 
 /* The end of the records, and the longest time that any lap was suspended. */

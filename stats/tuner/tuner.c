@@ -35,7 +35,8 @@ enum {
     MIN_PATIENCE = 2,
     MAX_PATIENCE = 32,
     LAPS_AT_REST = 8,
-    PREDICTED_ITEMS = 400
+    PREDICTED_ITEMS = 400,
+    MAX_SETTING = 65536 /* slots or threads that the engine accepts */
 };
 
 #define SPARE     0.95 /* of the budget, for changes */
@@ -121,7 +122,8 @@ static void tell(weir_tuner *tuner, weir_tuner_action action, const knob *own, u
     int length =
         own ? snprintf(text, sizeof text, "%s %u -> %u: ", own->stage ? own->stage : "threads", before, own->value)
             : 0;
-    vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
+    if ((size_t)length < sizeof text) /* names in a database can be of any length */
+        vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
     va_end(arguments);
     weir_pipeline *pipeline = atomic_load(&tuner->pipeline);
     if (pipeline)
@@ -239,10 +241,10 @@ static forecast forecast_of(const weir_tuner *tuner, weir_model *model, const ui
 static uint32_t step_up(uint32_t value)
 {
     uint32_t power = 1;
-    while (power * 2 <= value)
+    while (power <= value / 2)
         power *= 2;
-    uint32_t middle = power + power / 2;
-    return value < 2 ? value + 1 : value < middle ? middle : power * 2;
+    uint32_t middle = power + power / 2, next = power <= UINT32_MAX / 2 ? power * 2 : UINT32_MAX;
+    return value < 2 ? value + 1 : value < middle ? middle : next;
 }
 
 static uint32_t num_slots(const weir_tuner *tuner)
@@ -869,8 +871,9 @@ int weir_tuner_new_sized(const weir_tuner_options *options, size_t options_size,
     }
     set->machine_cpus = set->machine_cpus > 0 ? set->machine_cpus : weir_cpu_budget();
     set->cpus = set->cpus > 0 && set->cpus < set->machine_cpus ? set->cpus : set->machine_cpus;
-    set->max_threads = set->max_threads ? set->max_threads : (uint32_t)fmax(8, ceil(4 * set->cpus));
-    set->max_slots = set->max_slots ? set->max_slots : 64;
+    double most_threads = set->max_threads ? set->max_threads : fmax(8, ceil(4 * set->cpus));
+    set->max_threads = (uint32_t)fmin(most_threads, MAX_SETTING);
+    set->max_slots = set->max_slots == 0 ? 64 : set->max_slots < MAX_SETTING ? set->max_slots : MAX_SETTING;
     set->min_gain = set->min_gain > 0 ? set->min_gain : 0.03;
     set->min_items = set->min_items ? set->min_items : 20;
     made->model = weir_model_observer(made->costs);

@@ -211,7 +211,7 @@ static void propose_slots(advising *a, bool with_threads)
     proposal p = { .num_sets = 0 };
     uint32_t slots = a->node->slots, more = 2 * slots;
     double threads = setting_of(a, "", "threads");
-    uint32_t wanted = more > 2 * (uint32_t)threads ? more : 2 * (uint32_t)threads;
+    uint32_t wanted = (uint32_t)fmax(more, 2 * threads); /* threads may be NAN */
     if (with_threads && (a->node->threads || isnan(threads)))
         return;
     short_name(a->node->name, name, sizeof name);

@@ -139,6 +139,7 @@ static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace,
             is_over = true;
             weir_pipeline_stop(pipeline);
         }
+        has_result &= status != WEIR_EPOCH;
         record_progress_update(pipeline);
     }
     record_progress_end();
