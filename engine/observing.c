@@ -216,12 +216,20 @@ static void tell(delivery *lap, const weir_message *message)
     }
 }
 
+static _Thread_local bool takes_messages;
+
+bool weir_observing_is_here(const weir_pipeline *pipeline)
+{
+    return takes_messages && weir_pipeline_of_thread == pipeline;
+}
+
 static void observer_main(void *argument)
 {
     weir_pipeline *pipeline = argument;
     weir_message *message;
     bool started = false;
     weir_pipeline_of_thread = pipeline;
+    takes_messages = true;
     pipeline->delivery->pipeline = pipeline;
     while (weir_outbox_take(&pipeline->outbox, weir_trace_patience_ns(pipeline), &message)) {
         if (started)
@@ -233,6 +241,7 @@ static void observer_main(void *argument)
         weir_message_free(message);
         deliver_dropped(pipeline);
     }
+    takes_messages = false;
     if (!started)
         return; /* the start of the pipeline failed */
     weir_trace_deliver(pipeline);

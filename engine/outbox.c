@@ -3,9 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "observing.h"
 #include "taken_lap.h"
 
 enum { MAX_LAPS = 64, MAX_BYTES = 16 << 20 };
+
+/* An observer may report an event for each event that it is told: without a limit, that would never end. */
+enum { MAX_LATE = 64 };
 
 int weir_outbox_init(weir_outbox *outbox)
 {
@@ -114,10 +118,11 @@ static void append_locked(weir_outbox *outbox, weir_message *message)
 }
 
 /* Appends the message, or counts it in *dropped. */
-static void offer(weir_outbox *outbox, weir_message *message, uint64_t *dropped)
+static void offer(weir_outbox *outbox, weir_message *message, bool is_of_observer, uint64_t *dropped)
 {
     uv_mutex_lock(&outbox->lock);
-    bool fits = message && outbox->bytes + message->size_bytes <= MAX_BYTES && !outbox->closed;
+    bool is_open = !outbox->closed || (is_of_observer && outbox->num_late++ < MAX_LATE);
+    bool fits = message && outbox->bytes + message->size_bytes <= MAX_BYTES && is_open;
     if (fits)
         append_locked(outbox, message);
     else
@@ -133,14 +138,14 @@ void weir_outbox_add_start(weir_outbox *outbox)
 {
     weir_message *start = outbox->start;
     outbox->start = NULL;
-    offer(outbox, start, &outbox->dropped_events);
+    offer(outbox, start, false, &outbox->dropped_events);
 }
 
 void weir_outbox_add_failure(weir_pipeline *pipeline, const weir_slot *slot)
 {
     weir_outbox *outbox = &pipeline->outbox;
     if (pipeline->wants_failures)
-        offer(outbox, failure_message(slot), &outbox->dropped_failures);
+        offer(outbox, failure_message(slot), false, &outbox->dropped_failures);
 }
 
 int weir_outbox_add_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail)
@@ -151,7 +156,7 @@ int weir_outbox_add_event(weir_pipeline *pipeline, const char *name, const char 
     weir_message *message = event_message(name, category ? category : "", detail ? detail : "");
     if (!message)
         return WEIR_ENOMEM;
-    offer(outbox, message, &outbox->dropped_events);
+    offer(outbox, message, weir_observing_is_here(pipeline), &outbox->dropped_events);
     return WEIR_OK;
 }
 

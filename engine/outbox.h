@@ -38,7 +38,7 @@ int weir_outbox_add_event(weir_pipeline *pipeline, const char *name, const char 
    caller keeps `lap`. */
 bool weir_outbox_add_lap(weir_pipeline *pipeline, struct weir_taken_lap *lap);
 
-/* No messages will be added after this call. */
+/* After this call, only events that observers report are added (at most 64), and all other messages are dropped. */
 void weir_outbox_close(weir_outbox *outbox);
 
 /* Observer thread only. Waits for the oldest message and takes it, at most timeout_ns (WEIR_FOREVER) or until

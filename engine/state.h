@@ -370,7 +370,8 @@ typedef struct weir_outbox {
     size_t bytes; /* of failures and events */
     uint32_t num_laps;
     uint64_t dropped_failures, dropped_events; /* not reported yet */
-    bool closed;                               /* no messages will be added */
+    bool closed;                               /* only observers add messages: events, at most so many late ones */
+    uint32_t num_late;                         /* events of observers since then */
     bool woken;                                /* the observer thread has something else to do */
     uv_cond_t filled;                          /* first, closed or woken; with lock */
 } weir_outbox;

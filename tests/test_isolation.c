@@ -141,6 +141,66 @@ static void events_are_bounded_and_what_was_dropped_is_told(void **state)
     ledger_close(&ledger);
 }
 
+/* Reports an event for each lap, as the tuner does. */
+typedef struct lap_reporter {
+    weir_pipeline *pipeline;
+    test_gate gate;
+    bool repeats; /* also for each of these events, without end */
+    uint64_t num_laps, num_events, num_dropped;
+} lap_reporter;
+
+static void report_lap(void *self, const weir_lap *lap)
+{
+    (void)lap;
+    lap_reporter *reporter = self;
+    gate_pass(&reporter->gate);
+    reporter->num_laps++;
+    REQUIRE(weir_pipeline_event(reporter->pipeline, "mine", NULL, NULL) == WEIR_OK);
+}
+
+static void take_event(void *self, const weir_event *event)
+{
+    lap_reporter *reporter = self;
+    reporter->num_events += strcmp(event->name, "mine") == 0;
+    reporter->num_dropped += strcmp(event->name, "dropped") == 0;
+    if (reporter->repeats && strcmp(event->name, "mine") == 0)
+        REQUIRE(weir_pipeline_event(reporter->pipeline, "mine", NULL, NULL) == WEIR_OK);
+}
+
+static void run_with_reporter(lap_reporter *reporter)
+{
+    weir_observer observer = { .self = reporter, .lap_end = report_lap, .event = take_event };
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 10 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    reporter->pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 });
+    assert_int_equal(drain_all(reporter->pipeline), 10);
+    gate_open(&reporter->gate);
+    weir_pipeline_free(reporter->pipeline);
+    ledger_close(&ledger);
+}
+
+/* They were dropped: when the last lap is told, the pipeline has ended. */
+static void events_that_an_observer_reports_about_the_last_lap_are_told(void **state)
+{
+    (void)state;
+    lap_reporter reporter = { .gate = GATE };
+    run_with_reporter(&reporter);
+    assert_true(reporter.num_laps >= 1);
+    assert_int_equal(reporter.num_events, reporter.num_laps);
+    assert_int_equal(reporter.num_dropped, 0);
+}
+
+static void an_observer_that_reports_events_without_end_does_not_hold_up_the_end(void **state)
+{
+    (void)state;
+    lap_reporter reporter = { .gate = GATE, .repeats = true };
+    run_with_reporter(&reporter);
+    assert_true(reporter.num_events >= reporter.num_laps);
+}
+
 static int run_until_asked(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
@@ -490,6 +550,8 @@ int main(void)
         TEST(items_are_delivered_while_an_observer_is_held_up_in_a_lap),
         TEST(laps_that_wait_too_long_are_joined),
         TEST(events_are_bounded_and_what_was_dropped_is_told),
+        TEST(events_that_an_observer_reports_about_the_last_lap_are_told),
+        TEST(an_observer_that_reports_events_without_end_does_not_hold_up_the_end),
         TEST(deadlines_hold_while_an_observer_is_held_up),
         TEST(long_tasks_behind_many_short_ones_run_at_once),
         TEST(a_slow_cancel_delays_no_other_deadline),

@@ -483,8 +483,13 @@ static void headspace_says_what_loading_costs_a_step(void **state)
 static void a_tuned_run_decodes_all_files(void **state)
 {
     (void)state;
-    expect_files("@videos --tune --cpu 100% --memory 64G --concurrency 1 --threads 1 --log-interval 0.05 --epochs 20",
-                 40);
+    static const char line[] =
+        "@videos --tune --cpu 100% --memory 64G --concurrency 1 --threads 1 --log-interval 0.05 --epochs 20";
+    expect_files(line, 40);
+    struct program program;
+    record(&program, line);
+    assert_non_null(strstr(program.out, "\nTuner: "));
+    program_free(&program);
 }
 
 static void a_profile_measures_each_stage_alone(void **state)

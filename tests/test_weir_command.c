@@ -650,7 +650,7 @@ static void compare_says_why_the_limit_has_moved(void **state)
     }
     expect("weir compare a.db b.db", DONE);
     assert_has(out, "Limit of B: The consumer");
-    assert_has(out, "The limit has moved: 0:1:decode can deliver 900% more in B than in A.\n"
+    assert_has(out, "The limit has moved: 0:1:decode with all its slots busy can deliver 900% more in B than in A.\n"
                     "The largest change at 0:1:decode is the time per task: 100 ms instead of 1.00 s");
 }
 

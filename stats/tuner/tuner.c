@@ -439,7 +439,7 @@ static void rest(weir_tuner *tuner)
              "rests at %.4g/s: the %s budget is exceeded by %.0f %%, and there is nothing left to lower",
              tuner->best_rate, what, (excess - 1) * 100);
     else
-        tell(tuner, WEIR_TUNER_RESTED, NULL, 0, "rests at %.4g/s: nothing promises more", tuner->best_rate);
+        tell(tuner, WEIR_TUNER_RESTED, NULL, 0, "rests at %.4g/s: no change promises a gain", tuner->best_rate);
     tuner->state = TUNER_RESTING;
     tuner->num_strange = tuner->num_shares = 0;
     start_measuring(tuner);

@@ -232,7 +232,7 @@ static void say_missing(judgement *j, const char *text)
     snprintf(j->verdict->missing, sizeof j->verdict->missing, "%s", text);
 }
 
-/* Adds ", for room 12 %" if it is at least half a percent. */
+/* Adds ", waiting for room 12 %" if it is at least half a percent. */
 static void append_share(char *text, const char *what, double share)
 {
     size_t length = strlen(text);
@@ -244,9 +244,9 @@ static void tell_slots(judgement *j, const node_view *n)
 {
     char waits[VERDICT_TEXT_BYTES] = "", on_cpu[VERDICT_TEXT_BYTES] = "";
     append_share(waits, "waiting for input", n->in);
-    append_share(waits, "for a thread", n->thread);
-    append_share(waits, "for an earlier result", n->turn);
-    append_share(waits, "for room in its queue", n->out);
+    append_share(waits, "waiting for a thread", n->thread);
+    append_share(waits, "waiting for an earlier result", n->turn);
+    append_share(waits, "waiting for room in its queue", n->out);
     add_evidence(j, "%s (%.3g slot%s): busy for %.0f %% of the time%s", n->total->key.name, n->slots,
                  n->slots > 1.05 ? "s" : "", 100 * n->busy, waits);
     if (isnan(n->cpu) || n->busy <= 0.05)
@@ -786,8 +786,11 @@ static void judge_node(judgement *j, const node_view *n, const node_view *second
                      100 * second->held);
         settle_other(j, second->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_SLOTS, second->total->key.name);
         say_missing(j,
-                    "record the same work with more slots for one of the two, and compare the recordings with weir "
-                    "compare: if that changes nothing, the other one limits");
+                    why.kind == WEIR_VERDICT_THREADS
+                        ? "record the same work with more threads, and compare the recordings with weir compare: if "
+                          "the throughput is the same, the slots limit"
+                        : "record the same work with more slots for one of the two, and compare the recordings with "
+                          "weir compare: if the throughput is the same, the other one limits");
     }
 }
 

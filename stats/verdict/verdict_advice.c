@@ -197,8 +197,9 @@ static void assume(const advising *a, const model_part *node, proposal *p)
 {
     weir_verdict_kind kind = a->verdict->shown.kind, other = a->verdict->shown.other_kind;
     bool waits = node->cpu_s < 0.5 * node->time_s;
-    p->assumes = waits ? "what its tasks wait for can serve more of them at once"
-                       : "a task needs the same CPU time when more of them run at once";
+    p->assumes =
+        waits ? "its tasks do not wait for each other (a lock), and what they wait for can serve more of them at once"
+              : "a task needs the same CPU time when more of them run at once";
     if (a->verdict->polls)
         p->assumes = "the consumer comes back often enough for what the queue of the sink holds";
     p->is_risky = a->verdict->polls || (waits && (kind == WEIR_VERDICT_STORAGE || kind == WEIR_VERDICT_NETWORK ||
@@ -221,8 +222,10 @@ static void propose_slots(advising *a, bool with_threads)
         set(&p, a->node->name, "threads", "%u", 2 * a->node->threads);
     if (with_threads)
         set(&p, "", "threads", "%u", wanted);
-    write_to(p.change, "%s with %u slots instead of %u%s", name, more, slots,
-             with_threads ? ", and more threads" : "");
+    write_to(p.change, "%s with %u slots instead of %u", name, more, slots);
+    if (with_threads)
+        write_to(p.change, "%s with %u slots instead of %u, and %u threads in the pool instead of %.0f", name, more,
+                 slots, wanted, threads);
     if (with_threads)
         write_to(p.code, ".concurrency = %u in the options of %s, .threads = %u in those of the pipeline", more, name,
                  wanted);
@@ -268,7 +271,9 @@ static void propose_own_threads(advising *a, const model_part *node)
     if (node->threads)
         write_to(p.change, "%u private threads for %s instead of %u", node->slots, name, node->threads);
     else
-        write_to(p.change, "%u private thread%s for %s, whose tasks mostly wait: it leaves those of the pool free",
+        write_to(p.change,
+                 "%u private thread%s for %s, whose tasks mostly wait: the threads of the pool are then free for "
+                 "other stages",
                  node->slots, node->slots == 1 ? "" : "s", name);
     write_to(p.code, ".threads = %u in the options of %s", node->slots, name);
     propose(a, &p);
@@ -358,13 +363,15 @@ typedef struct cheaper_decoding {
 
 static const cheaper_decoding cheaper[] = {
     { "--loop-filter", " references", ".loop_filter = WEIR_LOOP_FILTER_REFERENCES",
-      "decode without the loop filter for frames that no other frame needs (slightly less accurate)",
+      "decode without the loop filter on frames that no other frame refers to (slightly less accurate)",
       WITH_LOOP_FILTER, 1.0 / 3 },
     { "--loop-filter", " none", ".loop_filter = WEIR_LOOP_FILTER_NONE",
       "decode without the loop filter (less accurate: errors grow until the next keyframe)", WITH_LOOP_FILTER,
       1.0 / 3 },
     { "--fast-decode", "", ".fast_decode = true",
-      "decode with shortcuts that the codec's standard does not allow (less accurate)", "", 0 },
+      "decode with shortcuts that the codec's standard does not allow (less accurate; the gain depends on the files: "
+      "weir-bench decode --option-costs measures it)",
+      "", 0 },
     { "--lowres", " 1", ".lowres = 1", "decode at half the width and height (less accurate)",
       " mjpeg mpeg1video mpeg2video mpeg4 ", 0.75 },
 };
@@ -439,7 +446,8 @@ static void propose_for_stage(advising *a, weir_verdict_kind kind)
         propose_slots(a, false);
     if (kind == WEIR_VERDICT_SLOTS)
         propose_threads(a);
-    if (more_slots)
+    if (more_slots || (kind == WEIR_VERDICT_THREADS && a->verdict->shown.other_kind == WEIR_VERDICT_SLOTS &&
+                       strcmp(a->verdict->name, a->verdict->other_name) == 0))
         propose_slots(a, true);
     propose_completion(a);
     if (is_video && (computes || kind == WEIR_VERDICT_OWN_THREADS)) {

@@ -182,7 +182,8 @@ static const comparison_pair *say_move(FILE *out, const lap_comparison *c, const
             continue;
         fputs("The limit has moved: ", out);
         weir_text_escape_to(out, stage->key);
-        fprintf(out, " can deliver %.0f%% %s in B than in A.\n", 100 * fabs(expm1(e.whole)), side ? "less" : "more");
+        fprintf(out, " with all its slots busy can deliver %.0f%% %s in B than in A.\n", 100 * fabs(expm1(e.whole)),
+                side ? "less" : "more");
         say_cause(out, &e);
         return stage;
     }
@@ -303,10 +304,11 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
             if (!comparison_has(measure) || (!pair->sides[0].name && !pair->sides[1].name))
                 continue;
             comparison_difference d = comparison_compare(pair, measure);
-            bool differs = d.verdict != VERDICT_SAME && !(d.a == 0 && d.b == 0);
+            bool is_nothing = d.a == 0 && d.b == 0, differs = d.verdict != VERDICT_SAME && !is_nothing;
             if (isnan(d.a) && isnan(d.b))
                 continue;
-            if (!as_text || strcmp(measure->unit, "1/s") == 0 || settings.all || differs) {
+            bool is_rate = strcmp(measure->unit, "1/s") == 0 && !is_nothing;
+            if (!as_text || is_rate || settings.all || differs) {
                 put_row(t, as_text, with_name, pair, measure, &d);
                 with_name = !as_text;
             } else
@@ -364,7 +366,7 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
     size_t num_left_out = put_metrics(call, c);
     if (num_left_out)
         printf("(%zu more metrics do not clearly differ; --all shows them)\n", num_left_out);
-    puts("\nChange of what each stage could deliver, by cause:");
+    puts("\nChange of what each stage delivers, and its causes:");
     put_effects(call, c, sides);
     return tool_finish(call);
 }
@@ -486,11 +488,12 @@ const tool_command tool_compare = {
         "work on the machine: to include it, record several runs of each and use --run all. With fewer than four "
         "laps there is no range. better, worse and different mean that the range does not contain 0.\n\n"
         "The limit of each run is that of weir explain, for the steady part of the run. The last table shows how "
-        "much more or less each stage could deliver (slots × busy share / time per task), and which of the three is "
-        "the cause. Only the change at the limit affects the throughput.\n\n"
+        "much more or less each stage delivers because its number of slots, their busy share or the time per task "
+        "has changed, and because of all three together (slots × busy share / time per task). A shorter time per "
+        "task is "
+        "a positive change. Only the change at the limit affects the throughput.\n\n"
         "If weir explain found two possible limits and asked for another recording, weir compare of the two says "
-        "what "
-        "the difference shows, such as a lock, or something outside that serves several tasks at once.",
+        "what the difference shows, such as a lock, or something outside that serves several tasks at once.",
     .examples = "weir compare before.db after.db\n"
                 "weir compare runs.db runs.db --run 3 --run-b 4\n"
                 "weir compare before.db after.db --since +1m --name decode --json\n",

@@ -190,7 +190,7 @@ static void format_title(char *title, size_t size, const char *path, const serie
              set->binned ? ", several laps per point" : "");
 }
 
-/* What limits the run, in a few words. */
+/* What limits the run, as weir explain says it. */
 static int add_limit(char *title, size_t size, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     weir_verdict *verdict;
@@ -199,8 +199,7 @@ static int add_limit(char *title, size_t size, weir_reader *reader, const weir_f
     if (status != WEIR_OK)
         return status;
     if (verdict->kind != WEIR_VERDICT_UNKNOWN)
-        snprintf(title + length, size - length, ", limit: %s%s%s", weir_verdict_word(verdict->kind),
-                 *verdict->name ? " of " : "", verdict->name);
+        snprintf(title + length, size - length, ". Limit: %s", verdict->sentence);
     weir_verdict_free(verdict);
     return WEIR_OK;
 }
@@ -223,7 +222,7 @@ static int run(tool_call *call)
     if (exit_status != TOOL_DONE)
         return exit_status;
 
-    char title[512];
+    char title[1024];
     int status =
         series_read(reader, &filter, SERIES_JOIN_SHORT | (settings.counts ? SERIES_COUNTS : 0), &set, &error);
     if (status == WEIR_OK && !first_of(&set) && !filter.name && filter.run_id != WEIR_ALL_RUNS) {

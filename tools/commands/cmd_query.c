@@ -426,8 +426,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
                           settings.by & BY_STEP ? "no lap that matches the filters has a step; programs mark steps "
                                                   "with weir_pipeline_mark_step()"
                           : settings.by & (BY_SPAN | BY_COUNTER)
-                              ? "no span or counter matches the filters; programs record them of their own code "
-                                "(weir/span.h), see --list contents"
+                              ? "no span or counter matches the filters; programs record them for their own code "
+                                "(weir/span.h); --list contents shows what was recorded"
                               : tool_no_records(call));
 }
 

@@ -52,7 +52,7 @@ static const option_row rows[] = {
 /* -- one table for all kinds; unknown values are empty */
 
 static const table_column columns[] = {
-    { "elapsed", "time", TABLE_TIME },       { "kind", "of", TABLE_WORDS },
+    { "elapsed", "time", TABLE_TIME },       { "kind", "kind", TABLE_WORDS },
     { "timestamp", "ended", TABLE_WHEN },    { "run_id", "run", TABLE_COUNT },
     { "name", "stage", TABLE_WORDS },        { "seq", NULL, TABLE_COUNT },
     { "codec", "codec", TABLE_WORDS },       { "width", "width", TABLE_COUNT },

@@ -448,12 +448,12 @@ static void print_tracks(view *v)
         process_column(v),
         { "track", "track", TABLE_WORDS },
         { "spans", "spans", TABLE_COUNT },
-        { "busy_time", "busy", TABLE_TIME },
+        { "busy_time", "busy time", TABLE_TIME },
         { "busy_share", "busy", TABLE_SHARE },
-        { "wait_in_share", "wait in", TABLE_SHARE },
+        { "wait_in_share", "input", TABLE_SHARE },
         { "wait_thread_share", "thread", TABLE_SHARE },
         { "wait_turn_share", "turn", TABLE_SHARE },
-        { "wait_out_share", "out", TABLE_SHARE },
+        { "wait_out_share", "room", TABLE_SHARE },
         { "longest_time", "longest span", TABLE_TIME },
         { "longest_gap", "longest gap", TABLE_TIME },
     };
@@ -534,7 +534,7 @@ static void print_item(table *t, const view *v, const item *one)
         if (memcmp(&s->key, &one->key, sizeof one->key) != 0)
             continue;
         if (end_ns && s->begin_ns > end_ns)
-            print_part(t, v, s, end_ns, s->begin_ns - end_ns, s->track, "in the queue before", label);
+            print_part(t, v, s, end_ns, s->begin_ns - end_ns, s->track, "in its input queue", label);
         print_part(t, v, s, s->begin_ns, s->duration_ns, s->track, s->what, label);
         if (s->begin_ns + s->duration_ns > end_ns)
             end_ns = s->begin_ns + s->duration_ns;
@@ -552,7 +552,7 @@ static void print_items(const view *v)
         { "at", "at", TABLE_TIME },
         { "time", "length", TABLE_TIME },
     };
-    print_title("items", "Slowest items: where their time went");
+    print_title("items", "Slowest items, from the source to the consumer: where their time went");
     table *t = table_begin(stdout, format(), TABLE_COLUMNS(columns));
     for (size_t i = 0; i < v->num_slowest; i++)
         print_item(t, v, v->slowest[i]);

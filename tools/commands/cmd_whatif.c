@@ -96,7 +96,7 @@ static const table_column columns[] = {
     { "concurrency", "slots", TABLE_COUNT },
     { "items_per_s", "results/s", TABLE_REAL },
     { "busy_share", "busy", TABLE_SHARE },
-    { "cpu_wait_share", "of it without a CPU", TABLE_SHARE },
+    { "cpu_wait_share", "of it waiting for a CPU", TABLE_SHARE },
     { "wait_in_share", "input", TABLE_SHARE },
     { "wait_thread_share", "thread", TABLE_SHARE },
     { "wait_turn_share", "turn", TABLE_SHARE },
@@ -104,6 +104,12 @@ static const table_column columns[] = {
     { "cpus", "CPUs", TABLE_REAL },
     { "queue_depth", "queued", TABLE_REAL },
 };
+
+/* For people: "0.000757" CPUs are 0.00. */
+static double rounded(table_format format, double value)
+{
+    return format == TABLE_TEXT ? round(100 * value) / 100 : value;
+}
 
 static void put_nodes(table_format format, const weir_model *model, const weir_prediction *p)
 {
@@ -120,8 +126,8 @@ static void put_nodes(table_format format, const weir_model *model, const weir_p
         table_number(t, node->wait_thread_share);
         table_number(t, node->wait_turn_share);
         table_number(t, node->wait_out_share);
-        table_number(t, node->cpus);
-        table_number(t, node->queue_depth);
+        table_number(t, rounded(format, node->cpus));
+        table_number(t, rounded(format, node->queue_depth));
     }
     table_end(t);
 }

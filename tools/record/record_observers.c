@@ -1,6 +1,7 @@
 #include "record_observers.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include <weir/audio.h>
 #include <weir/log.h>
@@ -24,8 +25,13 @@ static void collect(const record_settings *settings, record_observers *own)
 
 static void log_decision(void *self, const weir_tuner_decision *decision)
 {
-    (void)self;
+    record_tuned *tuned = self;
     weir_log(WEIR_LOG_INFO, "tuner: %s", decision->text);
+    tuned->last = decision->action;
+    if (decision->stage && strstr(decision->stage, ":decode"))
+        tuned->slots = decision->after;
+    else if (!decision->stage && decision->after > 0)
+        tuned->threads = decision->after;
 }
 
 /* The database is opened last: if it is refused, the others leave no files. */
@@ -41,7 +47,8 @@ int record_observers_open(const record_settings *settings, record_observers *obs
         return record_refuse(settings, "--tensorboard: %s", error.message);
     weir_tuner_options tuning = { .cpus = settings->cpu_share * weir_cpu_budget(),
                                   .memory_bytes = settings->memory_bytes,
-                                  .decided = log_decision };
+                                  .decided = log_decision,
+                                  .decided_self = &observers->tuned };
     if (settings->tune && weir_tuner_new(&tuning, &observers->tuner, &error) != WEIR_OK)
         return record_refuse(settings, "--tune: %s", error.message);
     bool triggers = settings->trace_last_ns > 0;

@@ -10,11 +10,18 @@
 
 #include "record_settings.h"
 
+/* What the tuner has decided so far. */
+typedef struct record_tuned {
+    uint32_t slots, threads; /* of decode, and of the pool; 0 = not changed */
+    weir_tuner_action last;  /* 0 = none yet */
+} record_tuned;
+
 typedef struct record_observers {
     weir_sqlite_writer *database;
     weir_openmetrics_file *openmetrics;
     weir_tensorboard_log *tensorboard;
     weir_tuner *tuner; /* NULL = not wanted */
+    record_tuned tuned;
     weir_trace_file *trace;
     weir_observer observers[6]; /* the console's is the sixth */
     size_t num_observers;

@@ -247,6 +247,18 @@ static int report_headspace(const record_settings *settings, const weir_headspac
     return RECORD_FAILED;
 }
 
+static void report_tuned(const record_settings *settings, const record_tuned *tuned)
+{
+    uint32_t threads = settings->threads ? settings->threads : weir_cpu_budget();
+    printf("%sTuner: ", settings->quiet ? "" : "\n");
+    if (!tuned->slots && !tuned->threads)
+        printf("nothing was changed");
+    else
+        printf("the settings at the end were --concurrency %u --threads %u",
+               tuned->slots ? tuned->slots : settings->concurrency, tuned->threads ? tuned->threads : threads);
+    puts(tuned->last == WEIR_TUNER_CHANGED ? "; the run ended before the last change was measured" : "");
+}
+
 static void print_hint(const record_settings *settings, const char *subcommand, const char *more, const char *what)
 {
     fprintf(stderr, "  %s %-8s ", settings->weir, subcommand);
@@ -293,6 +305,8 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
         print_hints(settings, &outcome);
     if (was_run && outcome.is_useless && exit_status == RECORD_DONE)
         exit_status = record_tell_useless(settings, outcome.num_failures);
+    if (was_run && settings->tune && !outcome.is_useless)
+        report_tuned(settings, &observers.tuned);
     if (was_run && settings->headspace_step_ns && !outcome.is_useless &&
         report_headspace(settings, &outcome.headspace) != RECORD_DONE && exit_status == RECORD_DONE)
         exit_status = RECORD_FAILED;
