@@ -293,6 +293,18 @@ static int merge(FILE *out, weir_error *error)
     return status;
 }
 
+static int merge_traces(FILE *out, weir_error *error)
+{
+    char to[300], from[300];
+    const char *const inputs[] = { from, from };
+    snprintf(to, sizeof to, "%s", in_folder("merged.json"));
+    snprintf(from, sizeof from, "%s", in_folder("base.json"));
+    int status = weir_trace_merge(to, inputs, 2, error);
+    if (status == WEIR_OK)
+        put_file(out, "merged.json");
+    return status;
+}
+
 static void writers_bear_every_fault(void **state)
 {
     (void)state;
@@ -300,6 +312,7 @@ static void writers_bear_every_fault(void **state)
     BEARS_EVERY_FAULT(write_metrics);
     BEARS_EVERY_FAULT(write_trace);
     BEARS_EVERY_FAULT(merge);
+    BEARS_EVERY_FAULT(merge_traces);
     BEARS_EVERY_FAULT(write_events);
 }
 
@@ -322,6 +335,13 @@ static int set_up(void **state)
     assert_int_equal(weir_sqlite_item_hook(writer, &(weir_sqlite_items){ .all = true }, &hook, NULL), WEIR_OK);
     run_pipeline(weir_sqlite_observer(writer), &hook);
     close_writer(writer);
+    weir_reader *base = NULL;
+    FILE *trace = fopen(in_folder("base.json"), "w");
+    assert_non_null(trace);
+    assert_int_equal(weir_reader_open(in_folder("base.db"), &base, NULL), WEIR_OK);
+    assert_int_equal(weir_trace_export(base, NULL, trace, NULL), WEIR_OK);
+    weir_reader_close(base);
+    fclose(trace);
     return status;
 }
 

@@ -113,16 +113,15 @@ static int64_t merged_pid(merge *all, input *in, int64_t pid)
     HASH_FIND(hh, in->processes, &pid, sizeof pid, known);
     if (known)
         return known->merged_pid;
-    if (!(known = calloc(1, sizeof *known))) {
-        all->out.no_memory = true;
-        return 0;
+    if ((known = calloc(1, sizeof *known))) {
+        known->pid = pid;
+        known->merged_pid = ++all->num_processes;
+        HASH_ADD(hh, in->processes, pid, sizeof pid, known);
+        if (known->hh.tbl)
+            return known->merged_pid;
+        free(known);
     }
-    known->pid = pid;
-    known->merged_pid = ++all->num_processes;
-    HASH_ADD(hh, in->processes, pid, sizeof pid, known);
-    if (known->hh.tbl)
-        return known->merged_pid;
-    free(known);
+    all->out.no_memory = true;
     return 0;
 }
 
@@ -218,7 +217,7 @@ static int merge_into(merge *all, const char *out_path)
                     "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_trace\",\"args\":{\"unix_ns\":");
     weir_trace_put_int(&head, all->base_unix_ns);
     weir_trace_puts(&head, "}},\n");
-    int failure = weir_trace_output_open(out_path, &head, 0, &all->output);
+    int failure = head.no_memory ? ENOMEM : weir_trace_output_open(out_path, &head, 0, &all->output);
     if (failure)
         status = fail(all->error, failure, "cannot write trace", out_path);
     for (size_t i = 0; i < all->num_inputs && status == WEIR_OK; i++)
