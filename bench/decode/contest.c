@@ -40,7 +40,7 @@ int contest_run(contest *self)
         self->result_bytes = sizeof(contest_result);
     void *result = malloc(self->result_bytes);
     self->results = calloc((size_t)self->num_rounds * self->num_entries, sizeof *self->results);
-    int rc = result && self->results ? 0 : -1;
+    int rc = result && self->results ? 0 : bench_no_memory();
     for (uint32_t round = 0; round < self->num_rounds && rc == 0; round++)
         for (size_t i = 0; i < self->num_entries && rc == 0; i++) {
             size_t index = round % 2 ? self->num_entries - 1 - i : i;

@@ -339,7 +339,7 @@ int decode_option_costs(bench_report *report, const decode_settings *settings, u
 {
     cost_table *table = calloc(1, sizeof *table);
     if (!table)
-        return -1;
+        return bench_no_memory();
     table->settings = settings;
     table->concurrency = concurrency;
     add_scalers(table);

@@ -185,7 +185,7 @@ static int run_point(const void *argument, void *out)
     *result = (tune_result){ .is_measured = true };
     getrusage(RUSAGE_SELF, &start);
     if (weir_model_new(&model, NULL) != WEIR_OK)
-        return -1;
+        return bench_no_memory();
     weir_log_set_function(drop_log, NULL);
     weir_pipeline *pipeline = build(t, point, weir_model_observer(model));
     int rc = pipeline ? consume(t, pipeline, point.slots + 4, result) : -1;

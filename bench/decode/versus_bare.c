@@ -164,7 +164,7 @@ static int run_concurrency(bench_report *report, const decode_settings *settings
                     .see = see_run,
                     .self = outcome };
     if (!outcome)
-        return -1;
+        return bench_no_memory();
     *outcome = (decode_outcome){ .costs = costs, .is_same = true };
     int rc = contest_run(&all);
     if (rc == 0 && !outcome->is_same)

@@ -9,6 +9,7 @@
 #include <weir/stages.h>
 
 #include "array.h"
+#include "measure.h"
 
 int bench_files_add(bench_files *files, const char *path)
 {
@@ -19,8 +20,7 @@ int bench_files_add(bench_files *files, const char *path)
         files->num_paths++;
         return 0;
     }
-    fprintf(stderr, "weir-bench: out of memory\n");
-    return -1;
+    return bench_no_memory();
 }
 
 void bench_files_free(bench_files *files)

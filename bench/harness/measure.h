@@ -14,6 +14,9 @@ typedef struct bench_usage {
 
 double bench_seconds(clockid_t clock);
 
+/* Says that there is no memory, and returns -1. */
+int bench_no_memory(void);
+
 /* The work to measure: fills *result, a plain struct without pointers. Returns 0 on success. */
 typedef int bench_work(const void *argument, void *result);
 

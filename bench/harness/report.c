@@ -138,10 +138,8 @@ static int write_file(const bench_report *report, const char *path)
 
 int bench_report_end(bench_report *report, const char *path)
 {
-    if (!report) {
-        fprintf(stderr, "weir-bench: out of memory\n");
-        return -1;
-    }
+    if (!report)
+        return bench_no_memory();
     fputs(report->in_rows ? "}\n]}\n" : "},\n \"rows\": []}\n", report->stream);
     int rc = fclose(report->stream) == 0 ? 0 : -1;
     if (rc == 0 && path)

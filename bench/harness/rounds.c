@@ -116,7 +116,7 @@ static int prepare(engine_rounds *rounds)
         show_progress(0, 0, i, rounds->num_cases);
         c->job.op_spins = (uint64_t)(c->op_us * rounds->spins_per_us + 0.5);
         c->samples = calloc(rounds->num_rounds, sizeof *c->samples);
-        rc = c->samples ? find_num_items(rounds, c) : -1;
+        rc = c->samples ? find_num_items(rounds, c) : bench_no_memory();
     }
     show_progress(0, 0, 0, 0);
     return rc;
@@ -150,10 +150,8 @@ static int run_round(const engine_rounds *rounds, engine_case *const *order, uin
 int rounds_run(engine_rounds *rounds)
 {
     engine_case **order = calloc(rounds->num_cases, sizeof(engine_case *));
-    if (!order) {
-        fprintf(stderr, "weir-bench: out of memory\n");
-        return -1;
-    }
+    if (!order)
+        return bench_no_memory();
     for (size_t i = 0; i < rounds->num_cases; i++)
         order[i] = &rounds->cases[i];
     qsort(order, rounds->num_cases, sizeof(engine_case *), compare_cases);
