@@ -606,8 +606,8 @@ static knob *to_lower(weir_tuner *tuner, double excess, bool is_memory, uint32_t
     if (!own)
         return NULL;
     /* The share that slots do not cause; of memory, half of it until it is known. */
-    double least =
-        is_memory && tuner->lap_bytes > tuner->other_bytes ? tuner->other_bytes / (double)tuner->lap_bytes : 0;
+    double lap_bytes = (double)tuner->lap_bytes;
+    double least = is_memory && lap_bytes > tuner->other_bytes ? tuner->other_bytes / lap_bytes : 0;
     least = is_memory && least <= 0 ? 0.5 : least;
     double share = fmax(0, SPARE / excess - least) / (1 - least);
     *wanted = (uint32_t)fmax(1, fmin(own->value - (1 - share) * num_slots(tuner), own->value - 1.0));
