@@ -68,24 +68,27 @@ static void put_base64(FILE *out, FILE *in)
 
 /* -- plots: drawn to a temporary file, which is embedded in the page */
 
-static void put_picture(FILE *out, const drawing_plan *plan, const series_set *set, const char *alternative)
+/* A page without pictures is complete only where gnuplot is not installed. */
+static int put_picture(FILE *out, const drawing_plan *plan, const series_set *set, const char *alternative,
+                       weir_error *error)
 {
     char problem[200] = "no plot: cannot create a temporary file";
     FILE *picture = tmpfile();
     bool is_drawn = picture && gnuplot_run(plan, set, picture, problem, sizeof problem);
-    if (is_drawn && (ferror(picture) || fseek(picture, 0, SEEK_SET) != 0)) {
-        snprintf(problem, sizeof problem, "no plot: cannot write a temporary file");
-        is_drawn = false;
-    }
-    if (is_drawn) {
+    int status = WEIR_OK;
+    if (is_drawn && (ferror(picture) || fseek(picture, 0, SEEK_SET) != 0))
+        status = weir_error_set(error, WEIR_EIO, 0, "no plot: cannot write a temporary file");
+    else if (is_drawn) {
         fputs("<img src=\"data:image/svg+xml;base64,", out);
         put_base64(out, picture);
         fprintf(out, "\" alt=\"%s\">\n", alternative);
-    } else {
+    } else if (strcmp(problem, gnuplot_missing) == 0)
         put_paragraph(out, "", problem);
-    }
+    else
+        status = weir_error_set(error, WEIR_EIO, 0, "%s", problem);
     if (picture)
         fclose(picture);
+    return status;
 }
 
 static int put_pictures(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
@@ -101,7 +104,7 @@ static int put_pictures(FILE *out, weir_reader *reader, const weir_filter *filte
         if (set.lists[kind].count == 0)
             continue;
         put_heading(out, headings[kind]);
-        put_picture(out, &plan, &set, headings[kind]);
+        status = put_picture(out, &plan, &set, headings[kind], error);
     }
     series_free(&set);
     return status;

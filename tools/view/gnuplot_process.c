@@ -17,6 +17,8 @@ static void become_gnuplot(int input, int output)
     _exit(127);
 }
 
+const char gnuplot_missing[] = "gnuplot is not installed; plots need it (Debian and Ubuntu: apt install gnuplot-nox)";
+
 static bool wait_for_gnuplot(pid_t pid, char *problem, size_t size)
 {
     int how = 0;
@@ -25,9 +27,7 @@ static bool wait_for_gnuplot(pid_t pid, char *problem, size_t size)
     if (WIFEXITED(how) && WEXITSTATUS(how) == 0)
         return true;
     snprintf(problem, size, "%s",
-             WIFEXITED(how) && WEXITSTATUS(how) == 127
-                 ? "gnuplot is not installed; plots need it (Debian and Ubuntu: apt install gnuplot-nox)"
-                 : "gnuplot failed (see its messages above)");
+             WIFEXITED(how) && WEXITSTATUS(how) == 127 ? gnuplot_missing : "gnuplot failed (see its messages above)");
     return false;
 }
 
