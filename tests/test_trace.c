@@ -107,8 +107,14 @@ static void what_happened_to_each_item_is_recorded_in_order(void **state)
     assert_string_equal(w.phases, "train ");
     assert_non_null(strstr(w.labels, "item-19 "));
     assert_int_equal(w.num_lost, 0);
-    for (size_t i = 1; i < w.num_records; i++)
-        assert_true(w.records[i].time_ns >= w.records[i - 1].time_ns);
+    int64_t last_ns = 0;
+    for (size_t i = 0; i < w.num_records; i++) {
+        if (w.records[i].kind >
+            WEIR_TRACE_NAME) /* a list of open spans may come before earlier records of the engine */
+            continue;
+        assert_true(w.records[i].time_ns >= last_ns);
+        last_ns = w.records[i].time_ns;
+    }
     free(w.records);
     ledger_close(&ledger);
 }
