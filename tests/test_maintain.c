@@ -336,13 +336,24 @@ static void timestamps_may_be_a_little_late(void **state)
     assert_string_equal(check(path).texts, "");
 }
 
+/* The summary says so, and the duration is still in seconds. */
+static void assert_clock_was_set(const char *path)
+{
+    char text[8192] = "";
+    weir_reader *reader;
+    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
+    FILE *out = fmemopen(text, sizeof text, "w");
+    assert_int_equal(weir_summary_write(out, reader, NULL, NULL), WEIR_OK);
+    fclose(out);
+    weir_reader_close(reader);
+    assert_non_null(strstr(text, " s (the clock was set during the run)"));
+}
+
 /* The laps before it were an hour later. */
 static void a_clock_that_was_set_is_no_fault(void **state)
 {
     (void)state;
     const char *path = in_folder("a.db");
-    char text[8192] = "";
-    weir_reader *reader;
     record_rank(path, 0);
     execute(path, "UPDATE task_stats SET timestamp = timestamp + 3600 WHERE id = 1;"
                   "UPDATE queue_stats SET timestamp = timestamp + 3600 WHERE id <= 3;"
@@ -350,12 +361,18 @@ static void a_clock_that_was_set_is_no_fault(void **state)
                   "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail)"
                   " VALUES (1000, 'clock_set', 1, 'pipeline', '-3600.000 s')");
     assert_string_equal(check(path).texts, "");
-    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
-    FILE *out = fmemopen(text, sizeof text, "w");
-    assert_int_equal(weir_summary_write(out, reader, NULL, NULL), WEIR_OK);
-    fclose(out);
-    weir_reader_close(reader);
-    assert_non_null(strstr(text, " s (the clock was set during the run)"));
+    assert_clock_was_set(path);
+}
+
+static void a_clock_that_was_set_back_again_is_told(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    record_rank(path, 0);
+    execute(path, "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail)"
+                  " VALUES (1000, 'clock_set', 1, 'pipeline', '-3600.000 s'),"
+                  " (1000, 'clock_set', 1, 'pipeline', '+3600.000 s')");
+    assert_clock_was_set(path);
 }
 
 static void short_laps_told_twice_are_found(void **state)
@@ -516,6 +533,7 @@ int main(void)
         TEST(each_fault_is_found),
         TEST(timestamps_may_be_a_little_late),
         TEST(a_clock_that_was_set_is_no_fault),
+        TEST(a_clock_that_was_set_back_again_is_told),
         TEST(short_laps_told_twice_are_found),
         TEST(many_faults_of_a_kind_are_counted),
         TEST(a_run_that_has_not_ended_is_a_note),

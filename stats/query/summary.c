@@ -224,7 +224,8 @@ typedef struct run_notes {
     int64_t num_lost;                /* lost entries of all runs */
     int64_t num_unreadable;          /* folders that a directory source could not read completely */
     int64_t num_untraced;            /* records that a trace lacks */
-    int64_t clock_set_ns;            /* by how much the wall clock was set, forward or back */
+    int64_t num_clock_sets;          /* of the last run: how often its wall clock was set */
+    double clock_set_s;              /* by how much in all, forward or back */
     int64_t num_damaged;             /* items that were decoded with damage */
     int64_t num_missing, num_errors; /* of them */
 } run_notes;
@@ -259,12 +260,16 @@ static int count_one(void *count, const weir_record *record, weir_error *error)
     return WEIR_OK;
 }
 
-static int add_clock_change(void *sum_ns, const weir_record *record, weir_error *error)
+static int add_clock_change(void *self, const weir_record *record, weir_error *error)
 {
+    run_notes *notes = self;
     double seconds;
     (void)error;
-    if (record->event.detail && sscanf(record->event.detail, "%lf", &seconds) == 1 && fabs(seconds) < 1e9)
-        *(int64_t *)sum_ns += (int64_t)(seconds * WEIR_SECOND);
+    if (record->event.detail && sscanf(record->event.detail, "%lf", &seconds) == 1 &&
+        fabs(notes->clock_set_s + seconds) < 1e9) {
+        notes->clock_set_s += seconds;
+        notes->num_clock_sets++;
+    }
     return WEIR_OK;
 }
 
@@ -285,7 +290,7 @@ static int note_events(weir_reader *reader, const weir_filter *filter, run_notes
         status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, add_untraced, &notes->num_untraced, error);
     events = (weir_filter){ .run_id = notes->last.run_id, .name = "clock_set" };
     if (status == WEIR_OK && notes->num_runs == 1)
-        status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, add_clock_change, &notes->clock_set_ns, error);
+        status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, add_clock_change, notes, error);
     return status;
 }
 
@@ -481,8 +486,8 @@ static void put_state(FILE *out, const run_notes *notes, int64_t recorded_unix_n
                                                                       : run->started_unix_ns;
     fprintf(out, "Run %" PRId64 ": %s", run->run_id, weir_run_state_name(notes->state));
     fputs(run->has_ended ? " after " : goes_on ? " for " : ", recorded for ", out);
-    put_duration(out, until_unix_ns - run->started_unix_ns - notes->clock_set_ns);
-    fputs(notes->clock_set_ns ? " (the clock was set during the run)\n" : "\n", out);
+    put_duration(out, until_unix_ns - run->started_unix_ns - (int64_t)(notes->clock_set_s * WEIR_SECOND));
+    fputs(notes->num_clock_sets ? " (the clock was set during the run)\n" : "\n", out);
 }
 
 /* Nothing if nothing was delivered: there is no speed to explain. */
