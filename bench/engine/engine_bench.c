@@ -435,7 +435,7 @@ int bench_engine(int argc, char **argv)
     };
     make_plan(&plan);
     if (plan.no_memory)
-        fprintf(stderr, "weir-bench: out of memory\n");
+        bench_no_memory();
     int rc = plan.no_memory ? 1 : run_plan(&plan);
     rounds_free(&plan.rounds);
     free(plan.lines);

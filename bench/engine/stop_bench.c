@@ -228,7 +228,7 @@ int bench_stop(int argc, char **argv)
     settings.spins_per_ask = (uint64_t)(bench_spins_per_us() * 1000);
     double *took_ms = calloc((size_t)settings.runs * NUM_STATES, sizeof *took_ms);
     if (!took_ms) {
-        fprintf(stderr, "weir-bench: out of memory\n");
+        bench_no_memory();
         return 1;
     }
     printf("stop: %" PRIu32 " slots, from weir_pipeline_stop() until weir_pipeline_free() has returned, %" PRIu32

@@ -9,6 +9,7 @@
 
 #include <weir/clock.h>
 
+#include "measure.h"
 #include "peers.h"
 #include "spin.h"
 
@@ -139,10 +140,7 @@ int bench_run_mutex_queue(const engine_job *job, engine_result *result)
         workers[i] =
             (queue_worker){ .job = job, .result = result, .in = i ? &queues[i - 1] : NULL, .out = &queues[i] };
 
-    if (rc == 0)
-        rc = run_threads(workers, job, result);
-    else
-        fprintf(stderr, "weir-bench: out of memory\n");
+    rc = rc == 0 ? run_threads(workers, job, result) : bench_no_memory();
     for (uint32_t i = 0; i < num_queues; i++)
         queue_destroy(&queues[i]);
     free(workers);

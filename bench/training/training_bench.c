@@ -17,6 +17,7 @@
 #include <weir/video.h>
 
 #include "bench.h"
+#include "bench_options.h"
 #include "measure.h"
 #include "stages/output/convert.h"
 
@@ -29,7 +30,7 @@ static double elapsed_since(double start)
 
 static bool refuse(const char *why)
 {
-    fprintf(stderr, "weir-bench training: %s\n", why);
+    bench_refuse("training: ", why);
     return false;
 }
 
@@ -88,7 +89,8 @@ static bool measure_conversions(void)
     if (!from || !to) {
         free(from);
         free(to);
-        return refuse("out of memory");
+        bench_no_memory();
+        return false;
     }
     memset(from, 99, num_values * 4);
     memset(to, 0, num_values * 4);
@@ -214,9 +216,8 @@ int bench_training(int argc, char **argv)
     if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
         bool is_help = argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
         fprintf(is_help ? stdout : stderr,
-                "usage: weir-bench training [INDEX]\n\nThe sampler and conversions; with an "
-                "index (made by weir index) also "
-                "opening clips, and batches.\n");
+                "usage: weir-bench training [INDEX]\n\n"
+                "The sampler and conversions; with an index (made by weir index) also opening clips, and batches.\n");
         return is_help ? 0 : 2;
     }
     if (!measure_samplers() || !measure_conversions())

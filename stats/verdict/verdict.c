@@ -439,12 +439,18 @@ static cause why_blocked(judgement *j, const node_view *n)
     return (cause){ has_giants(j, n) ? WEIR_VERDICT_GIANTS : WEIR_VERDICT_SLOTS, 0.95, WEIR_VERDICT_UNKNOWN };
 }
 
+/* Its slots wait for threads more than for anything else that keeps them. */
+static bool is_starved(const node_view *n)
+{
+    return n->thread >= STARVED_RATIO * n->held;
+}
+
 static cause why_held(judgement *j, const node_view *n)
 {
     const system_view *s = &j->system;
     double computing = or_zero(n->cpu) + n->delay, delay = n->delay;
     tell_slots(j, n);
-    if (n->thread >= STARVED_RATIO * n->held) {
+    if (is_starved(n)) {
         double pool_busy = value_of(n->pool, "busy_share"), cpu = value_of(n->pool, "cpu_share") / pool_busy;
         if (n->pool)
             add_evidence(j, "%s (%.0f thread%s): busy for %.0f %% of the time, on a CPU for %.0f %% of that",
@@ -655,8 +661,7 @@ static ranking rank_nodes(const judgement *j)
             r.first = &j->nodes[i];
     for (size_t i = 0; i < j->num_nodes; i++) {
         const node_view *n = &j->nodes[i];
-        bool starves = n->thread >= STARVED_RATIO * n->held;
-        if (!is_worker(n) || n == r.first || (starves && n->pool == r.first->pool))
+        if (!is_worker(n) || n == r.first || (is_starved(n) && n->pool == r.first->pool))
             continue;
         if (!r.second || n->held > r.second->held)
             r.second = n;
@@ -667,7 +672,7 @@ static ranking rank_nodes(const judgement *j)
 /* With more slots than threads, no slot is in use all the time, but the threads are. */
 static bool lacks_threads(const node_view *n)
 {
-    return n->pool && n->thread >= STARVED_RATIO * n->held && value_of(n->pool, "busy_share") >= SATURATED;
+    return n->pool && is_starved(n) && value_of(n->pool, "busy_share") >= SATURATED;
 }
 
 /* The node with the most slots that run or wait for a thread of a busy pool; NULL = none. */
@@ -895,8 +900,7 @@ static void judge(judgement *j)
         else if (!tell_all_failed(j)) {
             tell_slots(j, r.first);
             say_missing(j, "no slot and no thread was in use most of the time; record for longer (--epochs) and with "
-                           "shorter laps "
-                           "(--log-interval 0.1)");
+                           "shorter laps (--log-interval 0.1)");
         }
     }
 }

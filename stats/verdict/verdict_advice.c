@@ -222,10 +222,11 @@ static void propose_slots(advising *a, bool with_threads)
         set(&p, a->node->name, "threads", "%u", 2 * a->node->threads);
     if (with_threads)
         set(&p, "", "threads", "%u", wanted);
-    write_to(p.change, "%s with %u slots instead of %u", name, more, slots);
     if (with_threads)
         write_to(p.change, "%s with %u slots instead of %u, and %u threads in the pool instead of %.0f", name, more,
                  slots, wanted, threads);
+    else
+        write_to(p.change, "%s with %u slots instead of %u", name, more, slots);
     if (with_threads)
         write_to(p.code, ".concurrency = %u in the options of %s, .threads = %u in those of the pipeline", more, name,
                  wanted);

@@ -224,9 +224,9 @@ static int read_runs(reading *r, weir_error *error)
 /* -- all of it */
 
 /* A quarter of a lap: laps that only touch a range must not match it. */
-static int64_t margin_of(const reading *r)
+static int64_t quarter_lap_ns(int64_t start_unix_ns, int64_t end_unix_ns, int64_t num_laps)
 {
-    return r->num_laps ? (r->end_unix_ns - r->start_unix_ns) / (4 * r->num_laps + 4) : 0;
+    return (end_unix_ns - start_unix_ns) / (4 * num_laps + 4);
 }
 
 static int judge_range(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, const weir_totals *whole,
@@ -236,8 +236,9 @@ static int judge_range(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, c
     weir_filter own = r->filter;
     *made = NULL;
     if (r->num_laps) {
-        own.start_unix_ns = start_unix_ns + margin_of(r);
-        own.end_unix_ns = end_unix_ns - margin_of(r);
+        int64_t quarter_ns = quarter_lap_ns(r->start_unix_ns, r->end_unix_ns, r->num_laps);
+        own.start_unix_ns = start_unix_ns + quarter_ns;
+        own.end_unix_ns = end_unix_ns - quarter_ns;
     }
     int status = weir_totals_read(r->reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &steady, error);
     if (status != WEIR_OK)
@@ -287,7 +288,7 @@ static int find_change(full_verdict *const *segments, int count, int *after)
     return is_clear ? before : 0;
 }
 
-static int64_t start_of_segment(const reading *r, int segment, int count)
+static int64_t segment_start_unix_ns(const reading *r, int segment, int count)
 {
     int64_t lap = r->num_ends * segment / count;
     return lap ? r->ends_unix_ns[lap - 1] : r->start_unix_ns;
@@ -298,13 +299,14 @@ static int tell_change(reading *r, int before, int after, int count, const weir_
                        weir_error *error)
 {
     full_verdict *parts[2] = { NULL, NULL };
-    int64_t end = start_of_segment(r, before, count), start = start_of_segment(r, after, count);
-    int status = judge_range(r, r->start_unix_ns, end, whole, &parts[0], error);
+    int64_t end_unix_ns = segment_start_unix_ns(r, before, count),
+            start_unix_ns = segment_start_unix_ns(r, after, count);
+    int status = judge_range(r, r->start_unix_ns, end_unix_ns, whole, &parts[0], error);
     if (status == WEIR_OK)
-        status = judge_range(r, start, r->end_unix_ns, whole, &parts[1], error);
+        status = judge_range(r, start_unix_ns, r->end_unix_ns, whole, &parts[1], error);
     if (status == WEIR_OK && !is_same_limit(parts[0], parts[1]) && parts[0]->shown.confidence >= SURE &&
         parts[1]->shown.confidence >= SURE) {
-        made->shown.changed_unix_ns = end + (start - end) / 2;
+        made->shown.changed_unix_ns = end_unix_ns + (start_unix_ns - end_unix_ns) / 2;
         weir_verdict_settle_change(made, parts[0], parts[1],
                                    (double)(made->shown.changed_unix_ns - r->start_unix_ns) /
                                        (double)(r->end_unix_ns - r->start_unix_ns));
@@ -322,8 +324,8 @@ static int look_for_change(reading *r, const weir_totals *whole, full_verdict *m
     if (count < LEAST_SEGMENTS || r->num_ends != r->num_laps) /* too short, or several runs */
         return WEIR_OK;
     for (int i = 0; i < count && status == WEIR_OK; i++)
-        status = judge_range(r, start_of_segment(r, i, count), start_of_segment(r, i + 1, count), whole, &segments[i],
-                             error);
+        status = judge_range(r, segment_start_unix_ns(r, i, count), segment_start_unix_ns(r, i + 1, count), whole,
+                             &segments[i], error);
     int before = status == WEIR_OK ? find_change(segments, count, &after) : 0;
     if (before)
         status = tell_change(r, before, after, count, whole, made, error);
@@ -386,11 +388,12 @@ int weir_verdict_read(weir_reader *reader, const weir_filter *filter, weir_verdi
 /* To the part of the run that the verdict is about, if its limit changed. */
 static void narrow(weir_filter *filter, const weir_verdict *v)
 {
-    int64_t changed = v->changed_unix_ns, margin = (v->end_unix_ns - v->start_unix_ns) / (4 * v->num_laps + 4);
-    if (changed && changed - v->start_unix_ns >= v->end_unix_ns - changed)
-        filter->end_unix_ns = changed - margin;
-    else if (changed)
-        filter->start_unix_ns = changed + margin;
+    int64_t changed_unix_ns = v->changed_unix_ns,
+            quarter_ns = quarter_lap_ns(v->start_unix_ns, v->end_unix_ns, v->num_laps);
+    if (changed_unix_ns && changed_unix_ns - v->start_unix_ns >= v->end_unix_ns - changed_unix_ns)
+        filter->end_unix_ns = changed_unix_ns - quarter_ns;
+    else if (changed_unix_ns)
+        filter->start_unix_ns = changed_unix_ns + quarter_ns;
 }
 
 int weir_verdict_explain(weir_reader *reader, const weir_filter *filter, weir_verdict **verdict, weir_error *error)

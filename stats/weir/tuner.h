@@ -16,7 +16,8 @@
  * lap in which it was made. A change that gains less than min_gain is reverted, and not tried again until the load
  * changes. When the model predicts no more gain, the tuner tries more slots and threads once where all of them are in
  * use, in case the model is wrong. Then it rests until the throughput changes by more than a sixth, or the slots of a
- * stage or source are busy for another share of the time, for two laps.
+ * stage or source are busy for another share of the time: for two laps in a row at first, for twice as many (at most 32)
+ * after each such change.
  *
  * Every change, every outcome and every rest is an event "tuner" with the reason, the prediction and the result. The
  * engine's events "concurrency" and "threads" record the changes as well. docs/tuning.md has an example.
