@@ -99,7 +99,7 @@ int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, ui
     weir_node *node = weir_pipeline_find(pipeline, stage);
     if (!node)
         return WEIR_ENOTFOUND;
-    if (concurrency == 0 || concurrency > NODE_MAX_SLOTS)
+    if (concurrency == 0 || concurrency > WEIR_MAX_SLOTS)
         return WEIR_EINVAL;
     if (!node->op || node->num_ins == 0 || node->op->flush)
         return WEIR_EUNSUPPORTED;
@@ -129,7 +129,7 @@ int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32
         return WEIR_ENOTFOUND;
     if (stage && !node->threads)
         return WEIR_EUNSUPPORTED;
-    if (threads == 0 || threads > NODE_MAX_SLOTS)
+    if (threads == 0 || threads > WEIR_MAX_SLOTS)
         return WEIR_EINVAL;
     weir_pool *pool = stage ? node->pool : pipeline->pools[0];
     uint32_t before = threads;

@@ -10,7 +10,7 @@
 #include "types.h"
 #include "wake.h"
 
-enum { DEFAULT_QUEUE_ITEMS = 2, DEFAULT_SINK_ITEMS = 3, MAX_QUEUE_ITEMS = 1 << 24 };
+enum { DEFAULT_QUEUE_ITEMS = 2, DEFAULT_SINK_ITEMS = 3 };
 
 static const char *const kind_names[] = { "source", "stage", "route", "merge", "merge", "sink" };
 
@@ -61,12 +61,12 @@ int weir_node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, we
 
 static int check_numbers(const weir_stage_options *options, weir_error *error)
 {
-    if (options->concurrency > NODE_MAX_SLOTS)
+    if (options->concurrency > WEIR_MAX_SLOTS)
         return weir_error_set(error, WEIR_EINVAL, 0, "concurrency is %u, the largest is %d", options->concurrency,
-                              NODE_MAX_SLOTS);
-    if (options->queue_items > MAX_QUEUE_ITEMS)
+                              WEIR_MAX_SLOTS);
+    if (options->queue_items > WEIR_MAX_QUEUE_ITEMS)
         return weir_error_set(error, WEIR_EINVAL, 0, "queue_items is %u, the largest is %d", options->queue_items,
-                              MAX_QUEUE_ITEMS);
+                              WEIR_MAX_QUEUE_ITEMS);
     if (options->threads > POOL_MAX_THREADS)
         return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, the largest is %d", options->threads,
                               POOL_MAX_THREADS);

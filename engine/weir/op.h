@@ -24,7 +24,7 @@ struct weir_checkpoint;
  * the same time, but never concurrently for the same worker state. Only `name` and `run` are required.
  */
 typedef struct weir_op {
-    const char *name; /* [A-Za-z0-9_.-]+, the stage's name unless its options give another */
+    const char *name; /* [A-Za-z0-9_.-]+, the stage's name unless its options give another; a source is called src */
 
     /*
      * The types of the items that it takes and makes: one word, such as WEIR_TYPE_TEXT, or several separated by

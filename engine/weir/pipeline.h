@@ -84,9 +84,12 @@ typedef enum weir_merge_end {
     WEIR_MERGE_END_FIRST,
 } weir_merge_end;
 
+/* The largest values: slots of a stage and threads of a running pool; items of a queue. */
+enum { WEIR_MAX_SLOTS = 1 << 16, WEIR_MAX_QUEUE_ITEMS = 1 << 24 };
+
 /* A zeroed struct selects the defaults. Everything it points to is copied, except what `self` of a hook points to. */
 typedef struct weir_stage_options {
-    const char *name;     /* [A-Za-z0-9_.-]+ (NULL = the operation's name) */
+    const char *name;     /* [A-Za-z0-9_.-]+ (NULL = the operation's name; of a source: "src") */
     uint32_t concurrency; /* number of slots (0 = 1); a source has one */
     uint32_t queue_items; /* capacity of the output queue, in items (0 = 2) */
     uint64_t queue_bytes; /* capacity of the output queue, in bytes; may be exceeded by one item (0 = unlimited) */
@@ -360,8 +363,8 @@ WEIR_API int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, w
 /*
  * Changes the number of slots of a stage while it runs. No item is lost: surplus slots end when their task has ended.
  * The stage keeps its name in the statistics; an event "concurrency" records the change. Any thread. WEIR_OK;
- * WEIR_ENOTFOUND; WEIR_EINVAL if concurrency is 0 or above 65536; WEIR_EUNSUPPORTED for sources, merges, the sink and
- * stages that keep items between tasks (flush); WEIR_ENOMEM.
+ * WEIR_ENOTFOUND; WEIR_EINVAL if concurrency is 0 or above WEIR_MAX_SLOTS; WEIR_EUNSUPPORTED for sources, merges, the
+ * sink and stages that keep items between tasks (flush); WEIR_ENOMEM.
  */
 WEIR_API int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, uint32_t concurrency);
 
@@ -369,8 +372,9 @@ WEIR_API int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *
  * Changes the number of threads of the pipeline's pool (stage NULL) or of a stage with private threads. New threads are
  * started at once; surplus ones sleep, as soon as their current step has ended, until they are needed again or the
  * pipeline is freed. An event "threads" records the change. Any thread. WEIR_OK; WEIR_ENOTFOUND; WEIR_EINVAL if threads
- * is 0 or above 65536; WEIR_EUNSUPPORTED for a stage without private threads; WEIR_EBUSY while another call changes the
- * same threads; WEIR_ESTOPPED; WEIR_ENOMEM or WEIR_ESYSTEM if not all could be started: those that could be run.
+ * is 0 or above WEIR_MAX_SLOTS; WEIR_EUNSUPPORTED for a stage without private threads; WEIR_EBUSY while another call
+ * changes the same threads; WEIR_ESTOPPED; WEIR_ENOMEM or WEIR_ESYSTEM if not all could be started: those that could be
+ * run.
  */
 WEIR_API int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32_t threads);
 

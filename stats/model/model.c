@@ -99,8 +99,8 @@ static const char *mistake_in(const weir_model *model, const weir_model_node *no
         return "the first node must be a source";
     if (model->num_nodes && strcmp(model->recorded.nodes[model->num_nodes - 1].kind, "sink") == 0)
         return "nothing can follow the sink";
-    if (node->concurrency > 65536)
-        return "it has more than 65536 slots, which the engine refuses";
+    if (node->concurrency > WEIR_MAX_SLOTS)
+        return "it has more slots than the engine allows";
     for (uint32_t i = 0; i < node->num_inputs; i++)
         if (!node->inputs || node->inputs[i] >= model->num_nodes)
             return "an input is not a node that was added before";

@@ -127,6 +127,7 @@ typedef struct simulation {
 static int simulate(const simulation *s, sim_result *result, weir_error *error)
 {
     size_t count = s->model->num_nodes;
+    double num_steps = (double)s->num_items * steps_per_item(s->state->nodes, count);
     double **decks = calloc(count, sizeof *decks);
     size_t *sizes = calloc(count, sizeof *sizes);
     bool *is_even = calloc(count, sizeof *is_even);
@@ -147,6 +148,7 @@ static int simulate(const simulation *s, sim_result *result, weir_error *error)
                                             .background = s->state->background,
                                             .num_items = s->num_items,
                                             .num_start = s->num_items / 10,
+                                            .most_queued = (uint32_t)fmin(fmax(num_steps, 1000), WEIR_MAX_SLOTS),
                                             .seed = s->seed },
                                result, error);
     for (size_t i = 0; decks && i < count; i++)

@@ -710,7 +710,7 @@ static bool init_node(sim_run *run, size_t index)
                           : (double)model->queue_items;
     for (uint32_t i = 0; i < node->num_outs; i++) {
         node->outs[i].producer = node;
-        node->outs[i].most = by_bytes < model->queue_items ? (size_t)by_bytes : model->queue_items;
+        node->outs[i].most = (size_t)fmin(by_bytes, fmin(model->queue_items, run->spec->most_queued));
         node->shares[i] = (i ? node->shares[i - 1] : 0) + (model->num_shares > 1 ? model->shares[i] : 1);
     }
     for (uint32_t i = 0; i < node->num_outs; i++)

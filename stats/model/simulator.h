@@ -18,8 +18,9 @@ typedef struct sim_spec {
     const bool *is_even; /* of each node: long tasks come at even intervals, not in random order; NULL = of none */
     uint32_t threads;
     double cpus, background;
-    uint64_t num_items; /* to measure, at the consumer */
-    uint64_t num_start; /* before that */
+    uint64_t num_items;   /* to measure, at the consumer */
+    uint64_t num_start;   /* before that */
+    uint32_t most_queued; /* a queue that holds more is never full in this time */
     uint64_t seed;
 } sim_spec;
 

@@ -35,8 +35,7 @@ enum {
     MIN_PATIENCE = 2,
     MAX_PATIENCE = 32,
     LAPS_AT_REST = 8,
-    PREDICTED_ITEMS = 400,
-    MAX_SETTING = 65536 /* slots or threads that the engine accepts */
+    PREDICTED_ITEMS = 400
 };
 
 #define SPARE     0.95 /* of the budget, for changes */
@@ -872,8 +871,8 @@ int weir_tuner_new_sized(const weir_tuner_options *options, size_t options_size,
     set->machine_cpus = set->machine_cpus > 0 ? set->machine_cpus : weir_cpu_budget();
     set->cpus = set->cpus > 0 && set->cpus < set->machine_cpus ? set->cpus : set->machine_cpus;
     double most_threads = set->max_threads ? set->max_threads : fmax(8, ceil(4 * set->cpus));
-    set->max_threads = (uint32_t)fmin(most_threads, MAX_SETTING);
-    set->max_slots = set->max_slots == 0 ? 64 : set->max_slots < MAX_SETTING ? set->max_slots : MAX_SETTING;
+    set->max_threads = (uint32_t)fmin(most_threads, WEIR_MAX_SLOTS);
+    set->max_slots = set->max_slots == 0 ? 64 : set->max_slots < WEIR_MAX_SLOTS ? set->max_slots : WEIR_MAX_SLOTS;
     set->min_gain = set->min_gain > 0 ? set->min_gain : 0.03;
     set->min_items = set->min_items ? set->min_items : 20;
     made->model = weir_model_observer(made->costs);
