@@ -4,37 +4,21 @@
 #include <string.h>
 
 #include <weir/escape.h>
-#include <weir/verdict.h>
 
 #include "format.h"
+#include "text_fill.h"
+#include "verdict.h"
 
-enum { WIDTH = 80, WORD_BYTES = 512 };
+enum { WIDTH = 80 };
 
 /* Breaks lines at spaces; all but the first are indented as far as `before` is long. */
 static void put_filled(FILE *out, const char *before, const char *text)
 {
-    size_t indent = strlen(before), at = indent;
+    char harmless[4 * VERDICT_TEXT_BYTES];
+    size_t indent = strlen(before);
+    weir_text_escape(text, harmless, sizeof harmless);
     fputs(before, out);
-    for (const char *word = text; *word; word += strspn(word, " ")) {
-        char one[WORD_BYTES];
-        size_t length = strcspn(word, " "), columns = 0;
-        if (strncmp(word + length, " %", 2) == 0) /* a number and its unit stay together */
-            length += 2 + strcspn(word + length + 2, " ");
-        snprintf(one, sizeof one, "%.*s", (int)length, word);
-        for (size_t i = 0; i < length; i++)
-            columns += ((unsigned char)word[i] & 0xC0) != 0x80; /* UTF-8: continuation bytes have no column */
-        if (at > indent && at + 1 + columns > WIDTH) {
-            fprintf(out, "\n%*s", (int)indent, "");
-            at = indent;
-        } else if (at > indent) {
-            fputc(' ', out);
-            at++;
-        }
-        weir_text_escape_to(out, one);
-        at += columns;
-        word += length;
-    }
-    fputc('\n', out);
+    weir_text_fill(out, harmless, harmless + strlen(harmless), indent, indent, WIDTH);
 }
 
 /* Lines that are copied stay whole. */

@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "prose.h"
+#include "text_fill.h"
 
 enum { WIDTH = 80, HELP_COLUMN = 30 };
 
 void help_print_line(const char *text)
 {
-    prose_fill(stdout, text, text + strlen(text), 0, 0, WIDTH);
+    weir_text_fill(stdout, text, text + strlen(text), 0, 0, WIDTH);
 }
 
 void help_print_paragraphs(const char *text)
@@ -21,7 +21,7 @@ void help_print_paragraphs(const char *text)
         if (*text == ' ')
             printf("%.*s\n", (int)(end - text), text);
         else
-            prose_fill(stdout, text, end, 0, 0, WIDTH);
+            weir_text_fill(stdout, text, end, 0, 0, WIDTH);
         putchar('\n');
         text = next;
     }
@@ -44,7 +44,7 @@ static void print_row(const option_row *row)
         printf("\n%*s", HELP_COLUMN, "");
     else
         printf("%*s", (int)(HELP_COLUMN - length), "");
-    prose_fill(stdout, row->help, row->help + strlen(row->help), HELP_COLUMN, HELP_COLUMN, WIDTH);
+    weir_text_fill(stdout, row->help, row->help + strlen(row->help), HELP_COLUMN, HELP_COLUMN, WIDTH);
 }
 
 void options_print(const option_set *sets, size_t num_sets)

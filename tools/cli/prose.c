@@ -5,40 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "text_fill.h"
 #include "tty.h"
-
-/* Terminal columns of `length` bytes of UTF-8: all but continuation bytes. */
-static size_t columns_of(const char *text, size_t length)
-{
-    size_t columns = 0;
-    for (size_t i = 0; i < length; i++)
-        columns += ((unsigned char)text[i] & 0xC0) != 0x80;
-    return columns;
-}
-
-void prose_fill(FILE *out, const char *text, const char *end, size_t indent, size_t at, size_t width)
-{
-    bool first = true;
-    while (text < end) {
-        size_t length = strcspn(text, " \n");
-        if (length > (size_t)(end - text))
-            length = (size_t)(end - text);
-        size_t columns = columns_of(text, length);
-        if (!first && at + 1 + columns > width) {
-            fprintf(out, "\n%*s", (int)indent, "");
-            at = indent;
-        } else if (!first && length) {
-            fputc(' ', out);
-            at++;
-        }
-        fwrite(text, 1, length, out);
-        at += columns;
-        first = false;
-        text += length;
-        text += strspn(text, " \n");
-    }
-    fputc('\n', out);
-}
 
 /* Lines that programs read, or that are copied, stay whole. */
 static bool is_prose(const char *line)
@@ -55,12 +23,12 @@ static void put_lines(const char *text, size_t width)
     for (const char *next; *text; text = next) {
         size_t length = strcspn(text, "\n"), indent = strspn(text, " ");
         next = text + length + (text[length] != '\0');
-        if (columns_of(text, length) <= width || !is_prose(text + indent)) {
+        if (weir_text_columns(text, length) <= width || !is_prose(text + indent)) {
             fwrite(text, 1, (size_t)(next - text), stdout);
             continue;
         }
         printf("%*s", (int)indent, "");
-        prose_fill(stdout, text + indent, text + length, indent + 2, indent, width);
+        weir_text_fill(stdout, text + indent, text + length, indent + 2, indent, width);
     }
 }
 

@@ -1,12 +1,9 @@
-/* Text for a person, broken into lines at spaces. */
+/* The text that a program prints for a person. */
 #ifndef CLI_PROSE_H
 #define CLI_PROSE_H
 
 #include <stdbool.h>
 #include <stdio.h>
-
-/* Writes the words up to `end`; the first line starts at column `at`, all others are indented. Ends with a newline. */
-void prose_fill(FILE *out, const char *text, const char *end, size_t indent, size_t at, size_t width);
 
 /* What is written to `file` goes to stdout; on a terminal, long lines are broken. */
 typedef struct prose {

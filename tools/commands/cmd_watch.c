@@ -172,8 +172,9 @@ const tool_command tool_watch = {
     .max_words = -1,
     .summary = "show the state of a run, or of the ranks of a job, live",
     .help =
-        "Shows each stage and queue of a run: its totals, the metrics of its latest lap, and a bar for each earlier "
-        "lap. The data is updated after each lap, whose length the program sets (--log-interval of weir record). If "
+        "Shows each stage and queue of a run: its totals so far, then the metrics of its latest lap, and a bar for "
+        "each earlier lap. The data is updated after each lap, whose length the program sets (--log-interval of weir "
+        "record). If "
         "the program has recorded how many items it expects (an event \"expected_items\"), the remaining time is "
         "estimated. Without --run, the display switches to a new run when one starts in the same database.\n\n"
         "Given several databases, such as those of the ranks of a job, it shows their sum, and below it one line for "

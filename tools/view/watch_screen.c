@@ -13,7 +13,7 @@
 #include "format.h"
 #include "metric_table.h"
 #include "plot_series.h"
-#include "prose.h"
+#include "text_fill.h"
 
 enum { SPARKS = 24 /* laps in a sparkline */ };
 
@@ -214,8 +214,9 @@ static void put_stages(FILE *out, const frame *f)
 {
     const weir_total_list *stages = &f->totals.of[WEIR_SUBJECT_STAGE];
     if (stages->count)
-        fprintf(out, "%-*s %8s %6s %8s %7s%s %5s %5s %6s %5s\n", name_width(f), "stage", "tasks", "failed", "per s",
-                "average", is_narrow(f) ? "" : "     p99", "busy", "input", "thread", "room");
+        fprintf(out, "%-*s %15s    latest lap\n%-*s %8s %6s %8s %7s%s %5s %5s %6s %5s\n", name_width(f), "", "total",
+                name_width(f), "stage", "tasks", "failed", "per s", "average", is_narrow(f) ? "" : "     p99", "busy",
+                "input", "thread", "room");
     for (size_t i = 0; i < stages->count; i++) {
         const weir_total *t = &stages->all[i];
         const series *line = find_line(&f->recent.lists[SERIES_STAGES], t->key.name);
@@ -237,8 +238,8 @@ static void put_queues(FILE *out, const frame *f)
 {
     const weir_total_list *queues = &f->totals.of[WEIR_SUBJECT_QUEUE];
     if (queues->count)
-        fprintf(out, "\n%-*s %8s %8s %8s %9s %7s %7s\n", name_width(f), "queue", "items", "per s", "occupied",
-                "level", "put", "get");
+        fprintf(out, "\n%-*s %8s    latest lap\n%-*s %8s %8s %8s %9s %7s %7s\n", name_width(f), "", "total",
+                name_width(f), "queue", "items", "per s", "occupied", "level", "put", "get");
     for (size_t i = 0; i < queues->count; i++) {
         const weir_total *t = &queues->all[i];
         const series *line = find_line(&f->recent.lists[SERIES_QUEUES], t->key.name);
@@ -284,7 +285,7 @@ static void put_limit(FILE *out, const frame *f)
              f->verdict->sentence);
     weir_text_escape(text, harmless, sizeof harmless);
     fputc('\n', out);
-    prose_fill(out, harmless, harmless + strlen(harmless), 0, 0, (size_t)(f->width > 20 ? f->width : 20));
+    weir_text_fill(out, harmless, harmless + strlen(harmless), 0, 0, (size_t)(f->width > 20 ? f->width : 20));
 }
 
 static void put_foot(FILE *out, const frame *f)
@@ -478,8 +479,8 @@ int frame_write_row(FILE *out, weir_reader *reader, const weir_filter *filter, i
 void frame_write_sum(FILE *out, const frame_sum *sum, int width)
 {
     const frame f = { .width = width };
-    fprintf(out, "%" PRIu64 " run%s, %" PRIu64 " running: %.1f items per s, %" PRId64 " done", sum->num_runs,
-            sum->num_runs == 1 ? "" : "s", sum->num_running, sum->rate, sum->done);
+    fprintf(out, "%" PRIu64 " run%s, %" PRIu64 " running; latest laps: %.1f items per s; total: %" PRId64 " done",
+            sum->num_runs, sum->num_runs == 1 ? "" : "s", sum->num_running, sum->rate, sum->done);
     if (sum->expected > 0)
         fprintf(out, " of %" PRId64, sum->expected);
     fprintf(out, ", %" PRId64 " failed", sum->failures);
@@ -487,6 +488,7 @@ void frame_write_sum(FILE *out, const frame_sum *sum, int width)
         fputs(", remaining time about ", out);
         put_span(out, sum->remaining_s);
     }
-    fprintf(out, "\n\n%-*s %4s %-8s %9s %9s %7s %8s%s\n", name_width(&f), "database", "rank", "state", "done",
-            "per s", "ready", "failures", is_narrow(&f) ? "" : "   elapsed");
+    fprintf(out, "\n\n%-*s %4s %-8s %9s %17s %8s\n", name_width(&f), "", "", "", "total", "latest lap", "total");
+    fprintf(out, "%-*s %4s %-8s %9s %9s %7s %8s%s\n", name_width(&f), "database", "rank", "state", "done", "per s",
+            "ready", "failures", is_narrow(&f) ? "" : "   elapsed");
 }

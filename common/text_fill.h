@@ -1,0 +1,17 @@
+/* Text for a person, broken into lines at spaces. Internal; compiled into each library that uses it. */
+#ifndef WEIR_TEXT_FILL_H
+#define WEIR_TEXT_FILL_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* Terminal columns of `length` bytes of UTF-8: all but continuation bytes. */
+size_t weir_text_columns(const char *text, size_t length);
+
+/*
+ * Writes the words up to `end`; a number and its "%" stay together. The first line starts at column `at`, all others are
+ * indented. Ends with a newline. The text must be harmless (weir/escape.h).
+ */
+void weir_text_fill(FILE *out, const char *text, const char *end, size_t indent, size_t at, size_t width);
+
+#endif
