@@ -22,6 +22,7 @@
 #include "lap_comparison.h"
 #include "metric_table.h"
 #include "prose.h"
+#include "setting_changes.h"
 
 static struct settings {
     int64_t run_b; /* 0 = as --run */
@@ -70,8 +71,8 @@ static const comparison_pair *find_sink(const lap_comparison *c, const compared 
 
 typedef struct effect {
     const comparison_pair *stage;
-    double slots, busy, task; /* NAN = not known */
-    double whole;
+    double slots, busy, task; /* NAN = not known; a positive task is a longer time per task */
+    double whole;             /* slots + busy - task */
 } effect;
 
 /* The average number of slots: slots × seconds / seconds. */
@@ -93,9 +94,9 @@ static effect effect_of(const comparison_pair *stage)
         .stage = stage,
         .slots = log(slots_of(b) / slots_of(a)),
         .busy = log(comparison_value(stage, 1, "busy_share") / comparison_value(stage, 0, "busy_share")),
-        .task = log(time_per_task(a) / time_per_task(b)),
+        .task = log(time_per_task(b) / time_per_task(a)),
     };
-    e.whole = e.slots + e.busy + e.task;
+    e.whole = e.slots + e.busy - e.task;
     return e;
 }
 
@@ -152,8 +153,8 @@ static void say_cause(FILE *out, const effect *e)
     fputs("The largest change at ", out);
     weir_text_escape_to(out, e->stage->key);
     if (fabs(e->task) >= fabs(e->slots) && fabs(e->task) >= fabs(e->busy)) {
-        double cpu = log(comparison_value(e->stage, 0, "cpu_time_per_task") /
-                         comparison_value(e->stage, 1, "cpu_time_per_task"));
+        double cpu = log(comparison_value(e->stage, 1, "cpu_time_per_task") /
+                         comparison_value(e->stage, 0, "cpu_time_per_task"));
         weir_text_format_time(before, time_per_task(a));
         weir_text_format_time(after, time_per_task(b));
         fprintf(out, " is the time per task: %s instead of %s", after, before);
@@ -177,7 +178,7 @@ static const comparison_pair *say_move(FILE *out, const lap_comparison *c, const
             continue;
         effect e = effect_of(stage);
         e.busy = 0; /* follows from what limits */
-        e.whole = e.slots + e.task;
+        e.whole = e.slots - e.task;
         if (!(side ? e.whole < -CLEAR_MOVE : e.whole > CLEAR_MOVE))
             continue;
         fputs("The limit has moved: ", out);
@@ -322,7 +323,7 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
 static const table_column effect_columns[] = {
     { "name", "stage", TABLE_WORDS },       { "slots", "slots", TABLE_CHANGE },
     { "busy", "busy share", TABLE_CHANGE }, { "task", "time per task", TABLE_CHANGE },
-    { "whole", "together", TABLE_CHANGE },  { "limits", "limits", TABLE_WORDS },
+    { "whole", "delivers", TABLE_CHANGE },  { "limits", "limits", TABLE_WORDS },
 };
 
 static void put_effects(const tool_call *call, const lap_comparison *c, const compared sides[2])
@@ -357,6 +358,7 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
         weir_text_escape_to(text.file, call->words[side]);
         fputs(side ? "\n\n" : "\n", text.file);
     }
+    setting_changes_say(text.file, c);
     say_throughput(text.file, c, sides);
     say_why(text.file, c, sides, say_limits(text.file, c, sides));
     say_experiment(text.file, c, sides);
@@ -366,7 +368,7 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
     size_t num_left_out = put_metrics(call, c);
     if (num_left_out)
         printf("(%zu more metrics do not clearly differ; --all shows them)\n", num_left_out);
-    puts("\nChange of what each stage delivers, and its causes:");
+    puts("\nChanges of each stage (delivers = slots × busy share / time):");
     put_effects(call, c, sides);
     return tool_finish(call);
 }
@@ -385,6 +387,8 @@ static void put_json(const tool_call *call, const lap_comparison *c, const compa
     char text[EXPERIMENT_BYTES];
     fputs(", \"experiment\": ", stdout);
     json_string_or_null(stdout, describe_experiment(c, sides, text) ? text : NULL);
+    fputs(", \"settings\": ", stdout);
+    setting_changes_put_json(c);
     fputs(", \"metrics\": ", stdout);
     put_metrics(call, c);
     fputs(", \"effects\": ", stdout);
@@ -488,10 +492,9 @@ const tool_command tool_compare = {
         "work on the machine: to include it, record several runs of each and use --run all. With fewer than four "
         "laps there is no range. better, worse and different mean that the range does not contain 0.\n\n"
         "The limit of each run is that of weir explain, for the steady part of the run. The last table shows how "
-        "much more or less each stage delivers because its number of slots, their busy share or the time per task "
-        "has changed, and because of all three together (slots × busy share / time per task). A shorter time per "
-        "task is "
-        "a positive change. Only the change at the limit affects the throughput.\n\n"
+        "much the number of slots, their busy share and the time per task of each stage have changed, and how much "
+        "more or less it delivers because of all three (slots × busy share / time per task): a positive change of "
+        "the time per task means longer tasks. Only the change at the limit affects the throughput.\n\n"
         "If weir explain found two possible limits and asked for another recording, weir compare of the two says "
         "what the difference shows, such as a lock, or something outside that serves several tasks at once.",
     .examples = "weir compare before.db after.db\n"

@@ -149,9 +149,24 @@ static int add_lap(void *self, const weir_record *record, weir_error *error)
     batch *b = found ? batch_for_lap(lap->subject, found) : NULL;
     if (!b)
         return out_of_memory(error);
+    found->capacity = lap->capacity;
     batch one = { .metrics = lap->metrics, .elapsed_ns = lap->elapsed_ns, .num_laps = 1 };
     add_batch(lap->subject, b, &one);
     return WEIR_OK;
+}
+
+/* Of several runs, those of the last one. */
+static bool keep_settings(comparison_settings *built, const weir_stage_record *stage)
+{
+    free(built->output_order);
+    free(built->merge_order);
+    *built = (comparison_settings){ .concurrency = stage->concurrency,
+                                    .threads = stage->threads,
+                                    .queue_items = stage->queue_items,
+                                    .queue_bytes = stage->queue_bytes,
+                                    .output_order = strdup(stage->output_order),
+                                    .merge_order = strdup(stage->merge_order) };
+    return built->output_order && built->merge_order;
 }
 
 /* Stages are read first, so that the pairs are in the order of the pipeline. */
@@ -160,7 +175,8 @@ static int add_stage(void *self, const weir_record *record, weir_error *error)
     const reading *from = self;
     const weir_stage_record *stage = &record->stage;
     bool is_stage = strcmp(stage->kind, "stage") == 0, is_route = strcmp(stage->kind, "route") == 0;
-    bool is_complete = find_pair(from->c, stage->name, is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW);
+    comparison_pair *pair = find_pair(from->c, stage->name, is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW);
+    bool is_complete = pair && keep_settings(&pair->sides[from->side].built, stage);
     if (is_complete && !is_route) /* which has several queues */
         is_complete = find_pair(from->c, stage->queue_name, WEIR_SUBJECT_QUEUE);
     return is_complete ? WEIR_OK : out_of_memory(error);
@@ -250,6 +266,8 @@ void comparison_free(lap_comparison *c)
         for (int side = 0; side < 2; side++) {
             comparison_side *s = &c->pairs[i].sides[side];
             free(s->name);
+            free(s->built.output_order);
+            free(s->built.merge_order);
             free_times(c->pairs[i].subject, &s->all);
             for (size_t j = 0; j < s->num_batches; j++)
                 free_times(c->pairs[i].subject, &s->batches[j]);

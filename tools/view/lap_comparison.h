@@ -23,9 +23,17 @@ typedef struct batch {
     size_t num_laps;
 } batch;
 
+/* How a node was built; NULL and 0 = not known. */
+typedef struct comparison_settings {
+    int64_t concurrency, threads, queue_items, queue_bytes;
+    char *output_order, *merge_order;
+} comparison_settings;
+
 /* The laps of one stage or queue in one database. */
 typedef struct comparison_side {
     char *name; /* NULL = this side does not have it */
+    comparison_settings built;
+    int64_t capacity; /* as of weir_lap_record, in the last lap */
     batch batches[COMPARISON_BATCHES];
     size_t num_batches;
     size_t laps_per_batch;
