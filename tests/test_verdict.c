@@ -202,6 +202,13 @@ static const pipeline_case cases[] = {
       .other = WEIR_VERDICT_UNKNOWN,
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.98, .cpu = 0.5, .delay = 0.3), EMPTY_SINK },
       .throttled = 0.5 },
+    { .what = "a CPU quota whose stops do not count as waiting for a CPU",
+      .kind = WEIR_VERDICT_THROTTLED,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.97, .cpu = 0.08, .delay = 0.47, .shortest = 0.1),
+                 EMPTY_SINK },
+      .throttled = 1.5 },
     { .what = "a virtual machine among others",
       .kind = WEIR_VERDICT_STOLEN,
       .name = "0:1:decode",
@@ -277,6 +284,72 @@ static const pipeline_case cases[] = {
       .name = "0:1:decode",
       .other = WEIR_VERDICT_SLOTS,
       .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.99, .cpu = 0.01, .shortest = 0.16, .short_tasks = 0.03),
+                 EMPTY_SINK } },
+    { .what = "a resource outside that serves two tasks at a time",
+      .kind = WEIR_VERDICT_LOCK,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_SLOTS,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.99, .cpu = 0.01, .shortest = 0.247, .short_tasks = 0.35),
+                 EMPTY_SINK } },
+    { .what = "one lock in two stages",
+      .kind = WEIR_VERDICT_LOCK,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_SLOTS,
+      .nodes = { IDLE_SOURCE,
+                 DECODE(.slots = 3, .busy = 0.95, .cpu = 0.01, .shortest = 0.17, .short_tasks = 0.1),
+                 { .name = "0:2:scale",
+                   .kind = "stage",
+                   .slots = 3,
+                   .busy = 0.76,
+                   .cpu = 0.01,
+                   .shortest = 0.21,
+                   .short_tasks = 0.5 },
+                 { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } } },
+    { .what = "one lock in two stages that compute",
+      .kind = WEIR_VERDICT_LOCK,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE,
+                 DECODE(.slots = 2, .busy = 0.97, .cpu = 0.29, .shortest = 0.31, .short_tasks = 0.01),
+                 { .name = "0:2:scale",
+                   .kind = "stage",
+                   .slots = 2,
+                   .busy = 0.94,
+                   .cpu = 0.2,
+                   .shortest = 0.2,
+                   .short_tasks = 0.01 },
+                 { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } } },
+    { .what = "a lock for more than half of the waiting, which few tasks had for themselves",
+      .kind = WEIR_VERDICT_LOCK,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_SLOTS,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.01, .shortest = 0.39, .short_tasks = 0.02),
+                 EMPTY_SINK } },
+    { .what = "a lock around the computing part of tasks that also wait",
+      .kind = WEIR_VERDICT_LOCK,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 6, .busy = 0.99, .cpu = 0.135, .shortest = 0.28, .short_tasks = 0.02),
+                 EMPTY_SINK } },
+    { .what = "two stages with a few short tasks each, which do not add up to one lock",
+      .kind = WEIR_VERDICT_SLOTS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE,
+                 DECODE(.slots = 3, .busy = 0.95, .cpu = 0.01, .shortest = 0.1, .short_tasks = 0.1),
+                 { .name = "0:2:scale",
+                   .kind = "stage",
+                   .slots = 3,
+                   .busy = 0.76,
+                   .cpu = 0.01,
+                   .shortest = 0.1,
+                   .short_tasks = 0.5 },
+                 { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } } },
+    { .what = "epochs of few items: the next one waits in the queue",
+      .kind = WEIR_VERDICT_EPOCHS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { SOURCE(.busy = 0.01, .out = 0.98, .occupied = 0.97), DECODE(.slots = 4, .busy = 0.54, .cpu = 0.01),
                  EMPTY_SINK } },
     { .what = "a few tasks that find their result in a cache",
       .kind = WEIR_VERDICT_SLOTS,
@@ -886,6 +959,50 @@ static void a_limit_that_changes_is_told(void **state)
     weir_verdict_free(v);
 }
 
+/* Four laps are enough, two on each side. */
+static void a_limit_that_changes_in_few_laps_is_told(void **state)
+{
+    (void)state;
+    const char *path = in_folder("change.db");
+    const pipeline_case *consumer = case_of("a slow consumer"), *source = case_of("a source that waits");
+    for (int before = 1; before <= 2; before++) {
+        weir_sqlite_writer *writer = open_writer(path, NULL);
+        weir_observer observer = begin_case(writer, consumer);
+        for (int i = 0; i < 7; i++)
+            record_case_lap(observer, i <= before ? consumer : source, i, "", i > 0 && i < 6);
+        observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1070) });
+        close_writer(writer);
+        weir_verdict *v = verdict_on(path, NULL);
+        assert_int_equal(v->num_laps, 5);
+        if (before == 2)
+            assert_string_equal(weir_verdict_word(v->kind), "source");
+        assert_true(before == 1 ? v->changed_unix_ns == 0
+                                : v->changed_unix_ns >= NS(1020) && v->changed_unix_ns <= NS(1040));
+        weir_verdict_free(v);
+    }
+}
+
+/* A database from elsewhere says that a queue is endless. */
+static void an_endless_queue_does_not_keep_the_advice_waiting(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = { "4294967295", "4294967296", "16777216" };
+    const char *path = record_case(case_of("two slots that wait"));
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char sql[100];
+        snprintf(sql, sizeof sql, "UPDATE stage SET queue_items = %s", sizes[i]);
+        execute(path, sql);
+        execute(
+            path,
+            "UPDATE flow_stats SET busy_time = 1e-4, cpu_time = 0, wait_out_time = elapsed WHERE kind = 'source'");
+        weir_verdict *v = verdict_on(path, NULL);
+        assert_string_equal(weir_verdict_word(v->kind), "slots");
+        assert_string_equal(v->advice[0].options, "--concurrency 4");
+        assert_true(fabs(v->advice[0].gain - 2) < 0.1);
+        weir_verdict_free(v);
+    }
+}
+
 static bool has_advice(const weir_verdict *v, const char *change)
 {
     for (size_t i = 0; i < v->num_advice; i++)
@@ -985,6 +1102,8 @@ int main(void)
         TEST(the_advice_is_what_the_model_predicts),
         TEST(a_phase_has_a_verdict_of_its_own),
         TEST(a_limit_that_changes_is_told),
+        TEST(a_limit_that_changes_in_few_laps_is_told),
+        TEST(an_endless_queue_does_not_keep_the_advice_waiting),
         TEST(threads_are_advised_to_the_stage_that_holds_them),
         TEST(advice_that_a_lock_may_void_says_so),
         TEST(a_consumer_that_polls_is_not_slow),

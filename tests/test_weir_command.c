@@ -634,6 +634,57 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
 }
 
 /* In A decode is busy all the time; in B its tasks are short, and it waits for the consumer. */
+static void compare_lists_the_settings_that_differ(void **state)
+{
+    (void)state;
+    for (int side = 0; side < 2; side++) {
+        const char *path = in_folder(side ? "b.db" : "a.db");
+        weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
+        for (int i = 0; i < 8; i++)
+            record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = 100 });
+        recording_end(writer, 1080);
+    }
+    expect("weir compare a.db b.db", DONE);
+    assert_has(out, "All settings in the recordings are the same.\n");
+    execute(in_folder("b.db"),
+            "UPDATE stage SET concurrency = 4, threads = 3, output_order = 'input', queue_bytes = 1000, "
+            "name = '0:1:decode[4]' WHERE name = '0:1:decode[10]';"
+            "UPDATE task_stats SET name = '0:1:decode[4]'; "
+            "UPDATE queue_stats SET name = '0:1:decode[4]_queue' WHERE name = '0:1:decode[10]_queue'");
+    expect("weir compare a.db b.db", DONE);
+    assert_has(out,
+               "Settings of B that differ: 0:1:decode.concurrency 4 instead of 10, threads 3 instead of none of its "
+               "own, queue_bytes 1000 instead of unlimited, output_order input instead of completion.\n");
+    expect("weir compare a.db b.db --json", DONE);
+    assert_is_json();
+    assert_json("$.settings[0].name", "0:1:decode");
+    assert_json("$.settings[0].setting", "concurrency");
+    assert_json("$.settings[0].a", "10");
+    assert_json("$.settings[3].b", "input");
+}
+
+/* A positive change of a time is a longer time, in all tables. */
+static void compare_shows_longer_tasks_as_a_positive_change(void **state)
+{
+    (void)state;
+    for (int side = 0; side < 2; side++) {
+        const char *path = in_folder(side ? "b.db" : "a.db");
+        weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
+        for (int i = 0; i < 8; i++)
+            record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = 100 });
+        recording_end(writer, 1080);
+        execute(
+            path,
+            side
+                ? "UPDATE task_stats SET busy_time = 80, wait_in_time = 20, wait_thread_time = 0, wait_out_time = 0"
+                : "UPDATE task_stats SET busy_time = 40, wait_in_time = 60, wait_thread_time = 0, wait_out_time = 0");
+    }
+    expect("weir compare a.db b.db --json", DONE);
+    assert_json("$.effects[0].task", "1");
+    assert_json("$.effects[0].busy", "1");
+    assert_json("$.effects[0].whole", "0");
+}
+
 static void compare_says_why_the_limit_has_moved(void **state)
 {
     (void)state;
@@ -959,6 +1010,10 @@ static void watch_shows_the_laps_before_a_short_one(void **state)
     recording_end(writer, 1201);
     expect("weir watch a.db --once", DONE);
     assert_has(out, "████████████████████▁\n");
+    assert_has(out, "                                       total    latest lap\n"
+                    "stage                           tasks failed    per s");
+    assert_has(out, "                                total    latest lap\n"
+                    "queue                           items    per s");
     expect("weir watch a.db --once --run all", REFUSED);
     assert_has(err, "one run is shown at a time");
 }
@@ -1025,7 +1080,9 @@ static void watch_shows_the_ranks_of_a_job(void **state)
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     close_writer(open_writer(in_folder("r2.db"), NULL)); /* has not started */
     expect("weir watch r0.db r1.db r2.db --once", DONE);
-    assert_has(out, "2 runs, 1 running: 2.0 items per s, 181 done, 1 failed\n");
+    assert_has(out, "2 runs, 1 running; latest laps: 2.0 items per s; total: 181 done, 1 failed\n\n");
+    assert_has(out, "                                               total        latest lap    total\n"
+                    "database                     rank state         done     per s   ready failures");
     assert_has(out, "r0.db                           0 finished       161       4.0");
     assert_has(out, "r1.db                           1 running         20       2.0");
     assert_has(out, "  ████\n");
@@ -1817,6 +1874,8 @@ int main(void)
         TEST(slowest_sorts_items_by_where_their_time_went),
         TEST(explain_says_what_limits_and_what_would_help),
         TEST(compare_finds_the_difference_and_how_sure_it_is),
+        TEST(compare_lists_the_settings_that_differ),
+        TEST(compare_shows_longer_tasks_as_a_positive_change),
         TEST(compare_says_why_the_limit_has_moved),
         TEST(compare_says_what_an_experiment_shows),
         TEST(compare_tells_too_few_threads_from_a_slow_stage),

@@ -24,6 +24,7 @@
 #define IDLE_CPUS       0.10 /* of all CPUs: if fewer are idle, the machine is full */
 #define TURN_SHARE      0.20 /* of slot time in turns, of a stage held up by its output order */
 #define BURST_SHARE     0.15 /* time upstream waits for room, and downstream for input, of a queue that is too small */
+#define STOPPED         0.30 /* of the time, by the CPU quota: nothing else matters then */
 #define PRESSURE        0.10 /* of the time, tasks wait for memory */
 #define DISK_PRESSURE   0.20 /* of the time, tasks wait for a disk */
 #define ITEM_READ_BYTES 1024 /* read from storage or network for each task, of tasks that may wait for it */
@@ -71,6 +72,13 @@ static double value_of(const weir_total *total, const char *measure)
 static double or_zero(double value)
 {
     return isnan(value) ? 0 : value;
+}
+
+/* A share; NAN stays NAN. */
+static double share_of(const weir_total *total, const char *measure)
+{
+    double value = value_of(total, measure);
+    return value > 1 ? 1 : value;
 }
 
 static const weir_total *find_total(const weir_total_list *list, const char *name, const char *suffix)
@@ -139,7 +147,7 @@ static void view_node(judgement *j, const weir_total *total)
         .thread = value_of(total, "wait_thread_share"),
         .turn = value_of(total, "wait_turn_share"),
         .out = value_of(total, "wait_out_share"),
-        .cpu = fmin(1, value_of(total, "cpu_share")),
+        .cpu = share_of(total, "cpu_share"),
     };
     n->held = n->busy + n->thread;
     for (size_t i = 0; i < j->facts->num_wirings; i++)
@@ -176,7 +184,7 @@ static void view_system(judgement *j)
         .other = value_of(machine, "other_cpus"),
         .idle = value_of(machine, "idle_cpus"),
         .stolen = value_of(machine, "stolen_cpus"),
-        .throttled = value_of(machine, "throttled_share"),
+        .throttled = share_of(machine, "throttled_share"), /* some kernels add up all CPUs */
         .io_pressure = value_of(machine, "io_pressure"),
         .memory_pressure = value_of(machine, "memory_pressure"),
         .stored = value_of(process, "read_rate") + or_zero(value_of(process, "write_rate")),
@@ -227,9 +235,12 @@ __attribute__((format(printf, 2, 3))) static void add_evidence(judgement *j, con
     v->evidence[v->shown.num_evidence++] = line;
 }
 
-static void say_missing(judgement *j, const char *text)
+__attribute__((format(printf, 2, 3))) static void say_missing(judgement *j, const char *format, ...)
 {
-    snprintf(j->verdict->missing, sizeof j->verdict->missing, "%s", text);
+    va_list values;
+    va_start(values, format);
+    vsnprintf(j->verdict->missing, sizeof j->verdict->missing, format, values);
+    va_end(values);
 }
 
 /* Adds ", waiting for room 12 %" if it is at least half a percent. */
@@ -298,7 +309,13 @@ typedef struct cause {
     weir_verdict_kind kind;
     double confidence;            /* that this is the cause, if this node is the limit */
     weir_verdict_kind other_kind; /* cannot be distinguished from this one; UNKNOWN = none */
+    bool is_shared;               /* with all other stages whose tasks wait in the same way */
 } cause;
+
+static cause only(weir_verdict_kind kind, double confidence)
+{
+    return (cause){ kind, confidence, WEIR_VERDICT_UNKNOWN, false };
+}
 
 /* The share of the stage's time in items of GIANT_TIMES the median and more, and their share of all items. */
 static void weigh_giants(const weir_histogram *times, double *of_time, double *of_items)
@@ -333,58 +350,130 @@ static bool has_giants(judgement *j, const node_view *n)
     return true;
 }
 
-/*
- * A lock or another serial part: a task can run without waiting (the shortest one did), but most tasks wait. One of
- * three signs: the shortest task was only CPU time; tasks run one after the other, so that throughput × shortest time is
- * 1, and none is a little longer than the shortest, as tasks of random length are; or nearly all tasks are much longer
- * than a few others, or than those of the start-up, when few ran at once.
- */
-static bool is_serial(judgement *j, const node_view *n, cause *found)
+/* Nothing else explains why it takes so long. */
+static cause its_own_work(judgement *j, const node_view *n)
+{
+    return only(n->is_source       ? WEIR_VERDICT_SOURCE
+                : has_giants(j, n) ? WEIR_VERDICT_GIANTS
+                                   : WEIR_VERDICT_SLOTS,
+                0.95);
+}
+
+static double shortest_of(const judgement *j, const node_view *n)
 {
     const weir_total *whole = find_total(&j->facts->whole->of[n->is_source ? WEIR_SUBJECT_FLOW : WEIR_SUBJECT_STAGE],
                                          n->total->key.name, "");
+    return value_of(whole ? whole : n->total, "min_time");
+}
+
+/* Most tasks are much longer than the shortest, but few are a little longer, as tasks of random length would be. */
+static bool is_long_or_short(const node_view *n, double shortest)
+{
     const weir_histogram *times = n->total->metrics.task.run_times;
-    double shortest = value_of(whole ? whole : n->total, "min_time"), average = value_of(n->total, "ave_time");
+    return times && shortest > 0 && value_of(n->total, "ave_time") >= 1.4 * shortest &&
+           weir_model_share_between(times, shortest, 1.2, 1.8) <= 0.1 && !has_giants(NULL, n);
+}
+
+/* The stages that may share a lock with a stage, because their tasks wait as well. */
+typedef struct sharers {
+    const node_view *first; /* NULL = none */
+    double load, cpus, at_once;
+} sharers;
+
+static sharers find_sharers(const judgement *j, const node_view *n)
+{
+    sharers found = { NULL, 0, 0, 0 };
+    for (size_t i = 0; i < j->num_nodes; i++) {
+        const node_view *other = &j->nodes[i];
+        double shortest = shortest_of(j, other);
+        if (other == n || other->total->subject != WEIR_SUBJECT_STAGE || !(other->busy >= 0.3) ||
+            or_zero(other->cpu) + other->delay >= COMPUTING || !is_long_or_short(other, shortest))
+            continue;
+        found.first = found.first ? found.first : other;
+        found.load += value_of(other->total, "tasks_per_s") * shortest;
+        found.cpus += value_of(other->total, "cpus");
+        found.at_once += other->slots * other->busy;
+    }
+    return found;
+}
+
+/*
+ * A lock or another part that serves only a few tasks at a time: a task can run without waiting (the shortest one did),
+ * but most tasks wait. One of three signs: the shortest task was only CPU time; so many tasks are served at a time that
+ * throughput × shortest time is 1 (or 2, 3, 4, of twice as many slots), and few are a little longer than the shortest;
+ * or nearly all tasks are much longer than a few others, or than those of the start-up, when few ran at once.
+ */
+static bool is_serial(judgement *j, const node_view *n, cause *found)
+{
+    const weir_histogram *times = n->total->metrics.task.run_times;
+    double shortest = shortest_of(j, n), average = value_of(n->total, "ave_time");
     double cpu_s = value_of(n->total, "cpu_time_per_task"), rate = value_of(n->total, "tasks_per_s");
-    double cpus = value_of(n->total, "cpus"), at_once = n->slots * n->busy;
+    double cpus = value_of(n->total, "cpus"), at_once = n->slots * n->busy, load = rate * shortest;
     double waiting = 1 - or_zero(n->cpu) - n->delay;
-    if (!(at_once >= 1.5 && shortest > 0 && average >= 1.4 * shortest) || !times)
+    sharers shared = { NULL, 0, 0, 0 };
+    if (!(shortest > 0 && average >= 1.4 * shortest) || !times)
         return false;
-    bool runs_alone = shortest <= 1.6 * cpu_s && waiting >= 0.25;
+    bool has_gap = is_long_or_short(n, shortest);
+    if (load < 0.7 && has_gap)
+        shared = find_sharers(j, n);
+    load += shared.load;
+    cpus += shared.cpus;
+    at_once += shared.at_once;
+    if (!(at_once >= 1.5))
+        return false;
+    bool uses_one_cpu = cpus >= 0.7 && cpus <= 1.2;
+    bool runs_alone = waiting >= 0.25 && shortest <= (uses_one_cpu && has_gap ? 2.2 : 1.6) * cpu_s;
     bool is_typical = value_of(n->total, "p50_time") < 1.4 * shortest; /* of the owner that takes a lock again */
-    bool one_by_one = rate * shortest >= (is_typical ? 0.9 : 0.7) && rate * shortest <= (is_typical ? 1.03 : 1.15) &&
-                      weir_model_share_between(times, shortest, 1.2, 1.8) <= 0.1 && !has_giants(NULL, n);
+    double served = fmax(1, round(load));
+    double least = served > 1 ? 0.93 : is_typical ? 0.9 : shared.first ? 0.85 : 0.7;
+    double most = served > 1 ? 1.02 : is_typical || shared.first ? 1.03 : 1.15;
+    bool is_limited = load >= least * served && load <= most * served && has_gap &&
+                      (served <= 1 || (served <= 4 && 2 * served <= round(at_once)));
     double p10 = 1e-9 * (double)weir_histogram_quantile_ns(times, 0.1);
-    bool is_narrow = value_of(n->total, "p90_time") <= 2 * p10;
-    bool was_short = is_narrow && rate * shortest >= 0.7 &&
-                     (p10 >= 3 * shortest || (double)n->total->metrics.task.min_ns >= 1.4e9 * shortest);
-    if (!runs_alone && !one_by_one && !was_short)
+    double width = value_of(n->total, "p90_time") / p10;
+    bool was_short = width <= 2 && load >= 0.7 &&
+                     (p10 >= 3 * shortest || (width <= 1.3 && p10 >= 2 * shortest) ||
+                      (double)n->total->metrics.task.min_ns >= 1.4e9 * shortest);
+    if (!runs_alone && !is_limited && !was_short)
         return false;
-    bool uses_one_cpu = cpus >= 0.7 && cpus <= 1.2, computes_alone = uses_one_cpu && (runs_alone || was_short);
-    *found = computes_alone ? (cause){ WEIR_VERDICT_LOCK, 0.85, WEIR_VERDICT_UNKNOWN }
-             : runs_alone   ? (cause){ WEIR_VERDICT_LOCK, 0.7, WEIR_VERDICT_UNKNOWN }
-                            : (cause){ WEIR_VERDICT_LOCK, 0.5, WEIR_VERDICT_SLOTS };
-    char each[WEIR_FORMAT_BYTES], least[WEIR_FORMAT_BYTES], on_cpu[WEIR_FORMAT_BYTES];
+    bool computes_alone = uses_one_cpu && (runs_alone || was_short);
+    *found = computes_alone ? only(WEIR_VERDICT_LOCK, 0.85)
+             : runs_alone   ? only(WEIR_VERDICT_LOCK, 0.7)
+                            : (cause){ WEIR_VERDICT_LOCK, 0.5, WEIR_VERDICT_SLOTS, false };
+    found->is_shared = shared.first;
+    char each[WEIR_FORMAT_BYTES], minimum[WEIR_FORMAT_BYTES], on_cpu[WEIR_FORMAT_BYTES];
     weir_text_format_time(each, average);
-    weir_text_format_time(least, shortest);
+    weir_text_format_time(minimum, shortest);
     weir_text_format_time(on_cpu, cpu_s);
     add_evidence(j,
                  "on average %.1f tasks run at once, and each takes %s; the shortest took %s; CPU time of a task: %s",
-                 at_once, each, least, on_cpu);
-    if (runs_alone || computes_alone)
-        add_evidence(j, "so a task can be fast, but several at once wait for each other%s",
+                 n->slots * n->busy, each, minimum, on_cpu);
+    if (runs_alone || computes_alone) {
+        add_evidence(j, "so a task can be fast, but several at once wait for each other%s%s%s",
+                     shared.first ? ", as do those of " : "", shared.first ? shared.first->total->key.name : "",
                      computes_alone ? "; together they use one CPU" : "");
-    else {
-        if (one_by_one)
-            add_evidence(j, "%.1f tasks per second x %s (the shortest) = %.2f; 1 means one after the other", rate,
-                         least, rate * shortest);
-        else
-            add_evidence(j, "only a few tasks were that short, as if most of them waited for the others");
-        say_missing(
-            j, "record the same work with one slot for this stage (concurrency 1), and compare the two with weir "
-               "compare, which says what the difference shows. If one slot delivers as many items per second, "
-               "the tasks wait for each other; if fewer, each waits for something outside");
+        return true;
     }
+    if (is_limited && shared.first)
+        add_evidence(
+            j,
+            "tasks per second x the shortest time, of %s and %s together: %.2f; 1 means that one of them runs "
+            "at a time, as with one lock in both",
+            n->total->key.name, shared.first->total->key.name, load);
+    else if (is_limited)
+        add_evidence(j, "%.1f tasks per second x %s (the shortest) = %.2f; %.0f means %s", rate, minimum, load,
+                     served, served > 1 ? "that so many are served at a time" : "one after the other");
+    else
+        add_evidence(j, "only a few tasks were that short, as if most of them waited for the others");
+    char slots[40] = "one slot for this stage";
+    if (served > 1)
+        snprintf(slots, sizeof slots, "%.0f slots for this stage", served);
+    say_missing(
+        j,
+        "record the same work with %s, and compare the two with weir compare, which says what the difference "
+        "shows. If as many items per second are delivered, the tasks wait for each other; if %s, each waits for "
+        "something outside",
+        shared.first ? "twice as many slots for both stages" : slots, shared.first ? "more" : "fewer");
     return true;
 }
 
@@ -403,17 +492,21 @@ static cause why_blocked(judgement *j, const node_view *n)
     double rate = value_of(n->total, "tasks_per_s");
     char bytes[WEIR_FORMAT_BYTES], each[WEIR_FORMAT_BYTES];
     cause found;
+    if (s->throttled >= STOPPED) { /* the kernel does not count all of this time as waiting for a CPU */
+        tell_cpus(j);
+        return only(WEIR_VERDICT_THROTTLED, 0.8);
+    }
     if (s->memory_pressure >= PRESSURE && s->major_faults > 1) {
         add_evidence(j,
                      "for %.0f %% of the time some task waited for memory; %.0f page faults per second had to read",
                      100 * s->memory_pressure, s->major_faults);
-        return (cause){ WEIR_VERDICT_MEMORY, 0.85, WEIR_VERDICT_UNKNOWN };
+        return only(WEIR_VERDICT_MEMORY, 0.85);
     }
     double own = s->outside - consumer_cpus(j);
     if (!n->is_source && own >= 0.3 && own >= 0.5 * s->process) {
         add_evidence(j, "%.2f CPUs are used by threads that are not the pipeline's, while %.1f of its tasks wait",
                      own, blocked);
-        return (cause){ WEIR_VERDICT_OWN_THREADS, 0.8, WEIR_VERDICT_UNKNOWN };
+        return only(WEIR_VERDICT_OWN_THREADS, 0.8);
     }
     bool waits_for_disk = s->io_pressure >= DISK_PRESSURE || s->disk_idle >= 0.2;
     if (waits_for_disk && s->stored >= ITEM_READ_BYTES * or_zero(rate)) {
@@ -422,7 +515,7 @@ static cause why_blocked(judgement *j, const node_view *n)
                      "for %.0f %% of the time some task of the machine waited for a disk; this process reads and "
                      "writes %s per second",
                      100 * or_zero(s->io_pressure), bytes);
-        return (cause){ n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_STORAGE, 0.8, WEIR_VERDICT_UNKNOWN };
+        return only(n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_STORAGE, 0.8);
     }
     if (s->received >= ITEM_READ_BYTES * or_zero(rate) && s->received >= 50e3) {
         weir_text_format_bytes(bytes, s->received);
@@ -430,13 +523,11 @@ static cause why_blocked(judgement *j, const node_view *n)
         add_evidence(j, "the machine receives %s per second from the network, %s for each task", bytes, each);
         bool may_be_lock = !n->is_source && is_serial(j, n, &found); /* another program may receive it */
         return (cause){ n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_NETWORK, 0.7,
-                        may_be_lock ? WEIR_VERDICT_LOCK : WEIR_VERDICT_UNKNOWN };
+                        may_be_lock ? WEIR_VERDICT_LOCK : WEIR_VERDICT_UNKNOWN, false };
     }
     if (!n->is_source && is_serial(j, n, &found))
         return found;
-    if (n->is_source)
-        return (cause){ WEIR_VERDICT_SOURCE, 0.95, WEIR_VERDICT_UNKNOWN };
-    return (cause){ has_giants(j, n) ? WEIR_VERDICT_GIANTS : WEIR_VERDICT_SLOTS, 0.95, WEIR_VERDICT_UNKNOWN };
+    return its_own_work(j, n);
 }
 
 /* Its slots wait for threads more than for anything else that keeps them. */
@@ -461,22 +552,20 @@ static cause why_held(judgement *j, const node_view *n)
         bool is_short =
             n->pool_delay >= NO_CPU_RATIO || s->process >= PROCESS_FULL * s->budget || s->throttled >= 0.05;
         if (computes && is_short && cpus_are_full(s))
-            return (cause){ who_has_the_cpus(s), n->pool_delay >= NO_CPU_RATIO ? 0.9 : 0.75, WEIR_VERDICT_UNKNOWN };
+            return only(who_has_the_cpus(s), n->pool_delay >= NO_CPU_RATIO ? 0.9 : 0.75);
         if (n->pool_delay >= 0.5)
-            return (cause){ who_has_the_cpus(s), 0.6, WEIR_VERDICT_THREADS };
+            return (cause){ who_has_the_cpus(s), 0.6, WEIR_VERDICT_THREADS, false };
         return (cause){ WEIR_VERDICT_THREADS, isnan(pool_busy) || pool_busy >= SATURATED ? 0.95 : 0.6,
-                        WEIR_VERDICT_UNKNOWN };
+                        WEIR_VERDICT_UNKNOWN, false };
     }
     if (isnan(n->cpu) || computing < COMPUTING)
         return why_blocked(j, n);
     tell_cpus(j);
     if ((delay >= NO_CPU_RATIO && cpus_are_full(s)) || s->process >= PROCESS_FULL * s->budget || s->throttled >= 0.1)
-        return (cause){ who_has_the_cpus(s), 0.9, WEIR_VERDICT_UNKNOWN };
+        return only(who_has_the_cpus(s), 0.9);
     if (delay >= 0.35)
-        return (cause){ who_has_the_cpus(s), 0.6, WEIR_VERDICT_SLOTS };
-    if (n->is_source)
-        return (cause){ WEIR_VERDICT_SOURCE, 0.95, WEIR_VERDICT_UNKNOWN };
-    return (cause){ has_giants(j, n) ? WEIR_VERDICT_GIANTS : WEIR_VERDICT_SLOTS, 0.95, WEIR_VERDICT_UNKNOWN };
+        return (cause){ who_has_the_cpus(s), 0.6, WEIR_VERDICT_SLOTS, false };
+    return its_own_work(j, n);
 }
 
 /* -- how nodes are connected */
@@ -604,6 +693,8 @@ static const struct {
     [WEIR_VERDICT_BRANCH] = { "branch", "One branch of a route: %s is slower than the other branches." },
     [WEIR_VERDICT_INPUT] = { "input", "One input of a merge: it waits for %s while other inputs are ready." },
     [WEIR_VERDICT_BURSTS] = { "bursts", "Bursts: items come and go in bursts that %s is too small for." },
+    [WEIR_VERDICT_EPOCHS] = { "epochs", "The ends of epochs: slots of %s wait for the last items of an epoch before "
+                                        "they may begin the next one." },
     [WEIR_VERDICT_GIANTS] = { "giants", "A few giant items: they take most of the time of %s." },
 };
 
@@ -729,6 +820,30 @@ static burst find_burst(const judgement *j)
     return found;
 }
 
+/* Slots wait for input while items wait in their queue: these are of the next epoch. */
+typedef struct epoch_end {
+    const node_view *node;
+    const weir_total *queue;
+    double share; /* of the slot time, at least */
+} epoch_end;
+
+static epoch_end find_epoch_end(const judgement *j)
+{
+    epoch_end found = { NULL, NULL, 0 };
+    const weir_total_list *queues = &j->facts->steady->of[WEIR_SUBJECT_QUEUE];
+    for (size_t i = 0; i < queues->count; i++) {
+        const node_view *up = putter_of(j, queues->all[i].key.name);
+        double occupied = or_zero(value_of(&queues->all[i], "occupancy_rate"));
+        for (size_t k = 0; k < j->num_nodes && up; k++) {
+            const node_view *n = &j->nodes[k];
+            double share = n->in + occupied - 1;
+            if (is_worker(n) && takes_from(j, n, up, queues->all[i].key.name) && share > found.share)
+                found = (epoch_end){ n, &queues->all[i], share };
+        }
+    }
+    return found;
+}
+
 /* The threads of its pool that a node keeps busy, on average. Pending tasks keep none: slots that are busy beyond the
    threads of the pool are pending, so these threads are what other nodes leave. */
 static double threads_of(const judgement *j, const node_view *n)
@@ -786,6 +901,8 @@ static void judge_node(judgement *j, const node_view *n, const node_view *second
     }
     settle(j, why.kind, find_user(j, why.kind, n)->total->key.name, confidence);
     settle_other(j, why.other_kind, n->total->key.name);
+    if (second && why.is_shared && is_long_or_short(second, shortest_of(j, second)))
+        return;
     if (second && margin < CLOSE && second->held >= SATURATED && n->held >= SATURATED) {
         add_evidence(j, "%s is in use nearly as much: for %.0f %% of the time", second->total->key.name,
                      100 * second->held);
@@ -808,6 +925,17 @@ static void judge_burst(judgement *j, const burst *b)
     add_evidence(j, "it holds %.1f items on average; the highest level was %" PRId64 " of %" PRId64,
                  or_zero(value_of(b->queue, "ave_depth")), b->queue->metrics.queue.max_depth, b->queue->capacity);
     settle(j, b->by_bytes ? WEIR_VERDICT_BYTES : WEIR_VERDICT_BURSTS, b->queue->key.name, fmin(0.9, 0.5 + b->share));
+}
+
+static void judge_epochs(judgement *j, const epoch_end *e)
+{
+    tell_slots(j, e->node);
+    add_evidence(
+        j,
+        "while its slots wait for input, %s is not empty (for %.0f %% of the time): these items are of the next "
+        "epoch, and none of them may be started before all items of this one have left the stage",
+        e->queue->key.name, 100 * value_of(e->queue, "occupancy_rate"));
+    settle(j, WEIR_VERDICT_EPOCHS, e->node->total->key.name, fmin(0.95, 0.6 + e->share));
 }
 
 /* No node upstream of the merge is saturated, but the merge waits for one input. */
@@ -874,6 +1002,7 @@ static void judge(judgement *j)
     ranking r = rank_nodes(j);
     const node_view *turns = most_in_turns(j), *on_threads = most_on_busy_threads(j);
     burst b = find_burst(j);
+    epoch_end epochs = find_epoch_end(j);
     double held = r.first ? r.first->held : 0;
     settle(j, WEIR_VERDICT_UNKNOWN, "", 0);
     if (!r.first)
@@ -890,6 +1019,8 @@ static void judge(judgement *j)
         judge_node(j, r.first, r.second);
     else if (on_threads)
         judge_node(j, on_threads, NULL);
+    else if (epochs.share >= BURST_SHARE && epochs.share >= 0.4 * (1 - held))
+        judge_epochs(j, &epochs);
     else if (b.share >= BURST_SHARE && b.share >= 0.4 * (1 - held))
         judge_burst(j, &b);
     else if (!judge_input(j)) {

@@ -298,6 +298,8 @@ static void propose_queue(advising *a, const model_part *node)
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
     uint32_t items = node->queue_items;
+    if (items > WEIR_MAX_QUEUE_ITEMS / 4)
+        return;
     uint32_t more = items < 8 ? 32 : 4 * items;
     set(&p, node->name, "queue_items", "%u", more);
     if (node->queue_bytes)
@@ -480,6 +482,8 @@ static model_part part_of(const weir_model_node *node)
 static void propose_all(advising *a)
 {
     weir_verdict_kind kind = a->verdict->shown.kind;
+    if (kind == WEIR_VERDICT_EPOCHS) /* the model has none */
+        return;
     for (size_t i = 0; i < weir_model_num_nodes(a->model); i++) {
         model_part node = part_of(weir_model_node_at(a->model, i));
         bool is_queue = (kind == WEIR_VERDICT_BURSTS || kind == WEIR_VERDICT_BYTES) &&
@@ -532,6 +536,9 @@ static void suggest_others(advising *a)
         { WEIR_VERDICT_NETWORK, "a nearer server, or a copy of the data on a local disk", "", "" },
         { WEIR_VERDICT_LOCK, "split the lock, or do less while it is held: more slots do not help a lock", "", "" },
         { WEIR_VERDICT_OWN_THREADS, "set the codec or library to one thread, and use more slots instead", "", "" },
+        { WEIR_VERDICT_EPOCHS,
+          "longer epochs: several passes over the items in each, or no epochs but steps that the consumer counts", "",
+          "" },
         { WEIR_VERDICT_GIANTS, "split giant items into pieces, or route them to a branch with slots of its own", "",
           "weir_builder_route()" },
     };
@@ -632,7 +639,7 @@ int weir_verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_f
         propose_all(&a);
     }
     weir_model_free(a.model);
-    if (a.status != WEIR_OK)
+    if (a.status != WEIR_OK && a.status != WEIR_ELIMIT) /* too much to simulate: the verdict stands without advice */
         return a.status;
     suggest_others(&a);
     qsort(verdict->advice, verdict->shown.num_advice, sizeof *verdict->advice, by_gain);

@@ -258,22 +258,32 @@ static bool names_limit(const full_verdict *v, const full_verdict *of)
            (v->shown.other_kind == of->shown.kind && strcmp(v->other_name, of->name) == 0);
 }
 
+static bool is_of_slots(weir_verdict_kind kind)
+{
+    return kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_LOCK || kind == WEIR_VERDICT_GIANTS ||
+           kind == WEIR_VERDICT_BRANCH;
+}
+
 static bool is_same_limit(const full_verdict *a, const full_verdict *b)
 {
     bool shares = a->shown.kind >= WEIR_VERDICT_THREADS && a->shown.kind <= WEIR_VERDICT_STOLEN;
     if (shares && a->shown.kind == b->shown.kind)
         return true; /* several nodes use the same threads or CPUs: which of them uses most may vary */
+    if (is_of_slots(a->shown.kind) && is_of_slots(b->shown.kind) && strcmp(a->name, b->name) == 0)
+        return true; /* the slots of this stage are busy, and the signs of why may vary */
     return names_limit(a, b) || names_limit(b, a);
 }
 
-enum { MAX_SEGMENTS = 8, LEAST_SEGMENTS = 4 };
-#define SURE 0.6 /* the least confidence of both limits of a change; less if there were few items */
+enum { MAX_SEGMENTS = 8, LEAST_LAPS = 4, LEAST_LAPS_OF_PART = 2 };
+/* The least confidence of both limits of a change; less if there were few items. In few laps, one of them may be unusual. */
+#define SURE      0.6
+#define VERY_SURE 0.75
 
 /*
  * The first segments have one limit and the last ones another, each of them a quarter of all or more; the change may be
  * within a segment. Returns the number of segments before; 0 = no change. *after: the first one after it.
  */
-static int find_change(full_verdict *const *segments, int count, int *after)
+static int find_change(full_verdict *const *segments, int count, int least, int *after)
 {
     int before = 1;
     *after = count - 1;
@@ -281,10 +291,10 @@ static int find_change(full_verdict *const *segments, int count, int *after)
         before++;
     while (*after > before && is_same_limit(segments[count - 1], segments[*after - 1]))
         (*after)--;
-    bool is_clear = before < count && *after - before <= 1 && 4 * before >= count && 4 * (count - *after) >= count &&
-                    segments[0]->shown.kind != WEIR_VERDICT_UNKNOWN &&
-                    segments[count - 1]->shown.kind != WEIR_VERDICT_UNKNOWN &&
-                    !is_same_limit(segments[0], segments[count - 1]);
+    bool is_clear =
+        before < count && *after - before <= 1 && before >= least && count - *after >= least && 4 * before >= count &&
+        4 * (count - *after) >= count && segments[0]->shown.kind != WEIR_VERDICT_UNKNOWN &&
+        segments[count - 1]->shown.kind != WEIR_VERDICT_UNKNOWN && !is_same_limit(segments[0], segments[count - 1]);
     return is_clear ? before : 0;
 }
 
@@ -304,8 +314,9 @@ static int tell_change(reading *r, int before, int after, int count, const weir_
     int status = judge_range(r, r->start_unix_ns, end_unix_ns, whole, &parts[0], error);
     if (status == WEIR_OK)
         status = judge_range(r, start_unix_ns, r->end_unix_ns, whole, &parts[1], error);
-    if (status == WEIR_OK && !is_same_limit(parts[0], parts[1]) && parts[0]->shown.confidence >= SURE &&
-        parts[1]->shown.confidence >= SURE) {
+    double sure = r->num_laps < 2 * LEAST_LAPS ? VERY_SURE : SURE;
+    if (status == WEIR_OK && !is_same_limit(parts[0], parts[1]) && parts[0]->shown.confidence >= sure &&
+        parts[1]->shown.confidence >= sure) {
         made->shown.changed_unix_ns = end_unix_ns + (start_unix_ns - end_unix_ns) / 2;
         weir_verdict_settle_change(made, parts[0], parts[1],
                                    (double)(made->shown.changed_unix_ns - r->start_unix_ns) /
@@ -320,13 +331,14 @@ static int look_for_change(reading *r, const weir_totals *whole, full_verdict *m
 {
     full_verdict *segments[MAX_SEGMENTS] = { NULL };
     int status = WEIR_OK, after;
-    int count = r->num_laps / 2 < MAX_SEGMENTS ? (int)(r->num_laps / 2) : MAX_SEGMENTS;
-    if (count < LEAST_SEGMENTS || r->num_ends != r->num_laps) /* too short, or several runs */
+    int laps_each = r->num_laps < 2 * LEAST_LAPS ? 1 : 2;
+    int count = r->num_laps / laps_each < MAX_SEGMENTS ? (int)r->num_laps / laps_each : MAX_SEGMENTS;
+    if (r->num_laps < LEAST_LAPS || r->num_ends != r->num_laps) /* too short, or several runs */
         return WEIR_OK;
     for (int i = 0; i < count && status == WEIR_OK; i++)
         status = judge_range(r, segment_start_unix_ns(r, i, count), segment_start_unix_ns(r, i + 1, count), whole,
                              &segments[i], error);
-    int before = status == WEIR_OK ? find_change(segments, count, &after) : 0;
+    int before = status == WEIR_OK ? find_change(segments, count, LEAST_LAPS_OF_PART / laps_each, &after) : 0;
     if (before)
         status = tell_change(r, before, after, count, whole, made, error);
     for (int i = 0; i < count; i++)

@@ -43,6 +43,7 @@ typedef enum weir_verdict_kind {
     WEIR_VERDICT_INPUT,       /* one input of a merge */
     WEIR_VERDICT_BURSTS,      /* items come in bursts, and a queue is too small for them */
     WEIR_VERDICT_GIANTS,      /* a few items take most of a stage's time */
+    WEIR_VERDICT_EPOCHS,      /* epochs are so short that slots often wait for the last items of one */
     WEIR_NUM_VERDICTS
 } weir_verdict_kind;
 
