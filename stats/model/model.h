@@ -131,8 +131,9 @@ bool weir_model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint64
 /* CPU time of all tasks per second. */
 double weir_model_used_cpus(const weir_model *model, const model_lap *lap);
 
-/* The share of tasks whose length is between two multiples of the shortest. */
-double weir_model_share_between(const weir_histogram *times, double shortest_s, double from, double to);
+/* Whether tasks are much longer than the shortest on average, and few of them are a little longer, as tasks of random
+   length would be. */
+bool weir_model_has_gap(const weir_histogram *times, double average_s, double shortest_s);
 
 /*
  * The other explanation of tasks that wait: for each other, at a lock or at something else that serves only some at a

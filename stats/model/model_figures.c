@@ -173,16 +173,16 @@ static void figure_times(const weir_model *model, const model_lap *lap, size_t i
     node->time_s = node->cpu_s + node->pending_s + fmax(off_s - pending_s - delay_s, 0) / count;
 }
 
-double weir_model_share_between(const weir_histogram *times, double shortest_s, double from, double to)
+bool weir_model_has_gap(const weir_histogram *times, double average_s, double shortest_s)
 {
     double inside = 0;
     for (uint32_t i = times->first; times->count && i <= times->last; i++) {
         int64_t low_ns, high_ns;
         weir_histogram_bucket_range(i, &low_ns, &high_ns);
         double length = 0.5e-9 * ((double)low_ns + (double)high_ns) / shortest_s;
-        inside += length > from && length < to ? (double)times->buckets[i] : 0;
+        inside += length > 1.2 && length < 1.8 ? (double)times->buckets[i] : 0;
     }
-    return times->count ? inside / (double)times->count : 0;
+    return shortest_s > 0 && average_s >= 1.4 * shortest_s && inside <= 0.1 * (double)times->count;
 }
 
 static double most_at_once(const model_state *state, size_t node)
@@ -209,8 +209,7 @@ static bool waits_for_others(const weir_model *model, size_t node, const model_l
     if (strcmp(n->kind, "stage") != 0 || at_once < 1.5 || n->pending_s > 0 || n->time_s < 1.4 * shortest_s ||
         n->time_s - n->cpu_s < 0.25 * n->time_s)
         return false;
-    return is_alone ||
-           (rate * shortest_s >= 0.7 && weir_model_share_between(&steady->times[node], shortest_s, 1.2, 1.8) <= 0.1);
+    return is_alone || (rate * shortest_s >= 0.7 && weir_model_has_gap(&steady->times[node], n->time_s, shortest_s));
 }
 
 bool weir_model_serialize(const weir_model *model, model_state *state, const model_lap *steady,

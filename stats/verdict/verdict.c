@@ -366,12 +366,10 @@ static double shortest_of(const judgement *j, const node_view *n)
     return value_of(whole ? whole : n->total, "min_time");
 }
 
-/* Most tasks are much longer than the shortest, but few are a little longer, as tasks of random length would be. */
-static bool is_long_or_short(const node_view *n, double shortest)
+static bool has_gap_in_times(const node_view *n, double shortest)
 {
     const weir_histogram *times = n->total->metrics.task.run_times;
-    return times && shortest > 0 && value_of(n->total, "ave_time") >= 1.4 * shortest &&
-           weir_model_share_between(times, shortest, 1.2, 1.8) <= 0.1 && !has_giants(NULL, n);
+    return times && weir_model_has_gap(times, value_of(n->total, "ave_time"), shortest) && !has_giants(NULL, n);
 }
 
 /* The stages that may share a lock with a stage, because their tasks wait as well. */
@@ -387,7 +385,7 @@ static sharers find_sharers(const judgement *j, const node_view *n)
         const node_view *other = &j->nodes[i];
         double shortest = shortest_of(j, other);
         if (other == n || other->total->subject != WEIR_SUBJECT_STAGE || !(other->busy >= 0.3) ||
-            or_zero(other->cpu) + other->delay >= COMPUTING || !is_long_or_short(other, shortest))
+            or_zero(other->cpu) + other->delay >= COMPUTING || !has_gap_in_times(other, shortest))
             continue;
         found.first = found.first ? found.first : other;
         found.load += value_of(other->total, "tasks_per_s") * shortest;
@@ -413,7 +411,7 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
     sharers shared = { NULL, 0, 0, 0 };
     if (!(shortest > 0 && average >= 1.4 * shortest) || !times)
         return false;
-    bool has_gap = is_long_or_short(n, shortest);
+    bool has_gap = has_gap_in_times(n, shortest);
     if (load < 0.7 && has_gap)
         shared = find_sharers(j, n);
     load += shared.load;
@@ -901,7 +899,7 @@ static void judge_node(judgement *j, const node_view *n, const node_view *second
     }
     settle(j, why.kind, find_user(j, why.kind, n)->total->key.name, confidence);
     settle_other(j, why.other_kind, n->total->key.name);
-    if (second && why.is_shared && is_long_or_short(second, shortest_of(j, second)))
+    if (second && why.is_shared && has_gap_in_times(second, shortest_of(j, second)))
         return;
     if (second && margin < CLOSE && second->held >= SATURATED && n->held >= SATURATED) {
         add_evidence(j, "%s is in use nearly as much: for %.0f %% of the time", second->total->key.name,

@@ -17,16 +17,6 @@
 /* The text of an advice. */
 enum { TEXT_CHANGE, TEXT_OPTIONS, TEXT_CODE, TEXT_NEXT, TEXT_ASSUMES };
 
-/* A copy of the needed fields of a node, because the model's struct is only valid until the model is changed. */
-typedef struct model_part {
-    char name[VERDICT_TEXT_BYTES];
-    bool is_source, is_sink;
-    bool ordered;
-    uint32_t slots, threads, queue_items;
-    uint64_t queue_bytes;
-    double time_s, cpu_s;
-} model_part;
-
 /* What the recorded items say about decoding; times are sums. */
 typedef struct decoding {
     double run_s, demux_s, decode_s, scale_s;
@@ -39,7 +29,7 @@ typedef struct advising {
     full_verdict *verdict;
     decoding decoding;
     weir_model *model;            /* NULL = cannot be made from these records */
-    const model_part *node;       /* that limits; NULL = none */
+    const weir_model_node *node;  /* that limits; NULL = none */
     double base_cpus, base_bytes; /* predicted for the recorded settings */
     int status;                   /* of the first error */
     weir_error *error;
@@ -61,6 +51,11 @@ static const char *short_name(const char *name, char *text, size_t size)
     }
     snprintf(text, size, "%.*s", (int)strcspn(name, "["), name);
     return text;
+}
+
+static bool is_kind(const weir_model_node *node, const char *kind)
+{
+    return strcmp(node->kind, kind) == 0;
 }
 
 /* -- one advice */
@@ -193,7 +188,7 @@ static void suggest(advising *a, const char *change, const char *options, const 
 /* -- possible changes */
 
 /* More tasks of a node run at once: what else must hold. */
-static void assume(const advising *a, const model_part *node, proposal *p)
+static void assume(const advising *a, const weir_model_node *node, proposal *p)
 {
     weir_verdict_kind kind = a->verdict->shown.kind, other = a->verdict->shown.other_kind;
     bool waits = node->cpu_s < 0.5 * node->time_s;
@@ -210,7 +205,7 @@ static void propose_slots(advising *a, bool with_threads)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
-    uint32_t slots = a->node->slots, more = 2 * slots;
+    uint32_t slots = a->node->concurrency, more = 2 * slots;
     double threads = setting_of(a, "", "threads");
     uint32_t wanted = (uint32_t)fmax(more, 2 * threads); /* threads may be NAN */
     if (with_threads && (a->node->threads || isnan(threads)))
@@ -222,22 +217,19 @@ static void propose_slots(advising *a, bool with_threads)
         set(&p, a->node->name, "threads", "%u", 2 * a->node->threads);
     if (with_threads)
         set(&p, "", "threads", "%u", wanted);
-    if (with_threads)
-        write_to(p.change, "%s with %u slots instead of %u, and %u threads in the pool instead of %.0f", name, more,
-                 slots, wanted, threads);
-    else
-        write_to(p.change, "%s with %u slots instead of %u", name, more, slots);
-    if (with_threads)
-        write_to(p.code, ".concurrency = %u in the options of %s, .threads = %u in those of the pipeline", more, name,
-                 wanted);
-    else if (a->node->threads)
+    char and_change[VERDICT_TEXT_BYTES] = "", and_code[VERDICT_TEXT_BYTES] = "", and_options[40] = "";
+    if (with_threads) {
+        write_to(and_change, ", and %u threads in the pool instead of %.0f", wanted, threads);
+        write_to(and_code, ", .threads = %u in those of the pipeline", wanted);
+        snprintf(and_options, sizeof and_options, " --threads %u", wanted);
+    }
+    write_to(p.change, "%s with %u slots instead of %u%s", name, more, slots, and_change);
+    if (a->node->threads)
         write_to(p.code, ".concurrency = %u, .threads = %u in the options of %s", more, 2 * a->node->threads, name);
     else
-        write_to(p.code, ".concurrency = %u in the options of %s", more, name);
-    if (is_decode(a->node->name) && with_threads)
-        write_to(p.options, "--concurrency %u --threads %u", more, wanted);
-    else if (is_decode(a->node->name) && !a->node->threads)
-        write_to(p.options, "--concurrency %u", more);
+        write_to(p.code, ".concurrency = %u in the options of %s%s", more, name, and_code);
+    if (is_decode(a->node->name) && !a->node->threads)
+        write_to(p.options, "--concurrency %u%s", more, and_options);
     double least = LEAST_GAIN; /* more threads only if they bring more than the slots alone */
     for (size_t i = 0; i < a->verdict->shown.num_advice && with_threads; i++)
         least = fmax(least, LEAST_GAIN * a->verdict->advice[i].gain);
@@ -260,23 +252,24 @@ static void propose_threads(advising *a)
 }
 
 /* For a stage or source that blocks threads of the pool, or has too few threads of its own. */
-static void propose_own_threads(advising *a, const model_part *node)
+static void propose_own_threads(advising *a, const weir_model_node *node)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
-    if (node->threads >= node->slots || node->is_sink || node->time_s <= 0 || node->cpu_s >= 0.5 * node->time_s)
+    if (node->threads >= node->concurrency || is_kind(node, "sink") || node->time_s <= 0 ||
+        node->cpu_s >= 0.5 * node->time_s)
         return;
     assume(a, node, &p);
-    set(&p, node->name, "threads", "%u", node->slots);
+    set(&p, node->name, "threads", "%u", node->concurrency);
     short_name(node->name, name, sizeof name);
     if (node->threads)
-        write_to(p.change, "%u private threads for %s instead of %u", node->slots, name, node->threads);
+        write_to(p.change, "%u private threads for %s instead of %u", node->concurrency, name, node->threads);
     else
         write_to(p.change,
                  "%u private thread%s for %s, whose tasks mostly wait: the threads of the pool are then free for "
                  "other stages",
-                 node->slots, node->slots == 1 ? "" : "s", name);
-    write_to(p.code, ".threads = %u in the options of %s", node->slots, name);
+                 node->concurrency, node->concurrency == 1 ? "" : "s", name);
+    write_to(p.code, ".threads = %u in the options of %s", node->concurrency, name);
     propose(a, &p);
 }
 
@@ -284,7 +277,7 @@ static void propose_completion(advising *a)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
-    if (!a->node->ordered)
+    if (a->node->output_order != WEIR_ORDER_INPUT)
         return;
     set(&p, a->node->name, "output_order", "completion");
     write_to(p.change, "results of %s in the order of completion", short_name(a->node->name, name, sizeof name));
@@ -293,7 +286,7 @@ static void propose_completion(advising *a)
     propose(a, &p);
 }
 
-static void propose_queue(advising *a, const model_part *node)
+static void propose_queue(advising *a, const weir_model_node *node)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
@@ -306,8 +299,12 @@ static void propose_queue(advising *a, const model_part *node)
         set(&p, node->name, "queue_bytes", "%.0f", 4 * (double)node->queue_bytes);
     write_to(p.change, "a queue of %u items%s after %s instead of %u", more,
              node->queue_bytes ? " and four times the bytes" : "", short_name(node->name, name, sizeof name), items);
-    write_to(p.options, "--%squeue-items %u", node->is_sink ? "sink-" : node->is_source ? "source-" : "", more);
-    if (!node->is_sink && !node->is_source && !is_decode(node->name))
+    write_to(p.options, "--%squeue-items %u",
+             is_kind(node, "sink")     ? "sink-"
+             : is_kind(node, "source") ? "source-"
+                                       : "",
+             more);
+    if (!is_kind(node, "sink") && !is_kind(node, "source") && !is_decode(node->name))
         p.options[0] = '\0';
     write_to(p.code, ".queue_items = %u in the options of %s", more, name);
     size_t num_advice = a->verdict->shown.num_advice;
@@ -316,7 +313,7 @@ static void propose_queue(advising *a, const model_part *node)
         suggest(a, p.change, p.options, p.code);
 }
 
-static void propose_cheaper(advising *a, const model_part *node, const char *what, const char *factor,
+static void propose_cheaper(advising *a, const weir_model_node *node, const char *what, const char *factor,
                             const char *change)
 {
     char name[VERDICT_TEXT_BYTES];
@@ -462,42 +459,25 @@ static void propose_for_stage(advising *a, weir_verdict_kind kind)
         propose_less_waiting(a);
 }
 
-static model_part part_of(const weir_model_node *node)
-{
-    model_part part = {
-        .is_source = strcmp(node->kind, "source") == 0,
-        .is_sink = strcmp(node->kind, "sink") == 0,
-        .ordered = node->output_order == WEIR_ORDER_INPUT,
-        .slots = node->concurrency ? node->concurrency : 1,
-        .threads = node->threads,
-        .queue_items = node->queue_items ? node->queue_items : 2,
-        .queue_bytes = node->queue_bytes,
-        .time_s = node->time_s,
-        .cpu_s = node->cpu_s,
-    };
-    snprintf(part.name, sizeof part.name, "%s", node->name);
-    return part;
-}
-
 static void propose_all(advising *a)
 {
     weir_verdict_kind kind = a->verdict->shown.kind;
     if (kind == WEIR_VERDICT_EPOCHS) /* the model has none */
         return;
     for (size_t i = 0; i < weir_model_num_nodes(a->model); i++) {
-        model_part node = part_of(weir_model_node_at(a->model, i));
+        weir_model_node node = *weir_model_node_at(a->model, i); /* the original changes with the settings */
         bool is_queue = (kind == WEIR_VERDICT_BURSTS || kind == WEIR_VERDICT_BYTES) &&
                         strncmp(a->verdict->name, node.name, strlen(node.name)) == 0;
         if (is_queue)
             propose_queue(a, &node);
-        else if (node.is_sink && (kind == WEIR_VERDICT_CONSUMER || kind == WEIR_VERDICT_NONE))
+        else if (is_kind(&node, "sink") && (kind == WEIR_VERDICT_CONSUMER || kind == WEIR_VERDICT_NONE))
             propose_cheaper(a, &node, "time", "0.5x", "a consumer that takes half the time per item");
         else if (kind == WEIR_VERDICT_THREADS)
             propose_own_threads(a, &node);
     }
     if (kind == WEIR_VERDICT_THREADS)
         propose_threads(a);
-    if (a->node && a->node->is_source)
+    if (a->node && is_kind(a->node, "source"))
         propose_cheaper(a, a->node, "time", "0.5x",
                         "half the time per item (list or fetch ahead, several sources and a merge)");
     else if (a->node)
@@ -513,7 +493,7 @@ static void suggest_slots(advising *a, uint32_t slots, const char *why)
     proposal p;
     char name[VERDICT_TEXT_BYTES];
     short_name(a->node->name, name, sizeof name);
-    write_to(p.change, "%s %s (%u instead of %u)", why, name, slots, a->node->slots);
+    write_to(p.change, "%s %s (%u instead of %u)", why, name, slots, a->node->concurrency);
     write_to(p.options, "--concurrency %u", slots);
     if (!is_decode(a->node->name))
         *p.options = '\0';
@@ -548,12 +528,13 @@ static void suggest_others(advising *a)
     if (*a->decoding.codecs && a->verdict->shown.kind == WEIR_VERDICT_GIANTS)
         suggest(a, "split long videos into pieces", "--piece-frames 256", ".piece_frames = 256 in weir_video_config");
     if (a->node && a->verdict->shown.kind == WEIR_VERDICT_LOCK && a->verdict->shown.other_kind == WEIR_VERDICT_SLOTS)
-        suggest_slots(a, 2 * a->node->slots, "if its tasks do not wait for each other: more slots for");
+        suggest_slots(a, 2 * a->node->concurrency, "if its tasks do not wait for each other: more slots for");
     if (a->verdict->polls)
         suggest(a, "a consumer that waits for items instead of asking again and again", "",
                 "weir_pipeline_next(pipeline, &item, WEIR_FOREVER) or weir_pipeline_poll_fd()");
     if (a->node && a->verdict->shown.kind == WEIR_VERDICT_MEMORY)
-        suggest_slots(a, (a->node->slots + 1) / 2, "less memory: shorter queues, smaller pieces, or fewer slots for");
+        suggest_slots(a, (a->node->concurrency + 1) / 2,
+                      "less memory: shorter queues, smaller pieces, or fewer slots for");
 }
 
 /* -- what the items say */
@@ -621,7 +602,7 @@ int weir_verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_f
 {
     advising a = { .verdict = verdict, .error = error };
     weir_error why = { 0 };
-    model_part node;
+    weir_model_node node;
     if (verdict->shown.kind == WEIR_VERDICT_UNKNOWN)
         return WEIR_OK;
     int status = weir_model_read(reader, filter, &a.model, &why);
@@ -629,7 +610,7 @@ int weir_verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_f
     if (status != WEIR_OK && !is_missing)
         return weir_error_set(error, why.status, why.library_code, "%s", why.message);
     for (size_t i = 0; a.model && i < weir_model_num_nodes(a.model) && !a.node; i++) {
-        node = part_of(weir_model_node_at(a.model, i));
+        node = *weir_model_node_at(a.model, i); /* the original changes with the settings */
         a.node = strcmp(node.name, verdict->name) == 0 ? &node : NULL;
     }
     if (a.node && is_decode(a.node->name))
@@ -638,10 +619,10 @@ int weir_verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_f
         predict_base(&a);
         propose_all(&a);
     }
+    bool is_complete = a.status == WEIR_OK || a.status == WEIR_ELIMIT; /* without what takes too long to simulate */
+    if (is_complete)
+        suggest_others(&a);
     weir_model_free(a.model);
-    if (a.status != WEIR_OK && a.status != WEIR_ELIMIT) /* too much to simulate: the verdict stands without advice */
-        return a.status;
-    suggest_others(&a);
     qsort(verdict->advice, verdict->shown.num_advice, sizeof *verdict->advice, by_gain);
-    return WEIR_OK;
+    return is_complete ? WEIR_OK : a.status;
 }
