@@ -23,7 +23,8 @@ static char *key_of(const char *name)
     if (bracket) {
         size_t digits = strspn(bracket + 1, "0123456789");
         char *rest = bracket + 1 + digits;
-        if (digits && *rest == ']' && (rest[1] == '\0' || strcmp(rest + 1, "_queue") == 0))
+        bool ends = rest[0] == ']' && (!rest[1] || strcmp(rest + 1, "_queue") == 0 || strcmp(rest + 1, "_pool") == 0);
+        if (digits && ends)
             memmove(bracket, rest + 1, strlen(rest + 1) + 1);
     }
     return key;
