@@ -71,7 +71,8 @@ static void put_time(FILE *out, const char *before, double seconds)
     fprintf(out, "%s%s", before, figure);
 }
 
-/* "    Task time min / p50 / …: …", without unknown values; also the average, if put_seconds() shows at most one digit of it */
+/* "    Task time min / p50 / …: …", without unknown values; also the average, if put_seconds() shows at most one digit
+   of it */
 static void put_times(FILE *out, const char *what, const weir_total *total, const char *const measures[5],
                       double average)
 {
@@ -536,10 +537,11 @@ static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *t
                 notes->num_damaged, plural(notes->num_damaged), notes->num_missing, plural(notes->num_missing),
                 notes->num_errors, plural(notes->num_errors));
     if (notes->num_untraced)
-        fprintf(out, "%" PRId64 " records of the trace were lost: they came faster than they were written.\n",
-                notes->num_untraced);
+        fprintf(out, "%" PRId64 " record%s of the trace were lost: they came faster than they were written.\n",
+                notes->num_untraced, plural(notes->num_untraced));
     if (notes->num_lossy)
-        fprintf(out, "%" PRId64 " entries could not be written: the metrics above lack them.\n", notes->num_lost);
+        fprintf(out, "%" PRId64 " entr%s could not be written: the metrics above lack %s.\n", notes->num_lost,
+                notes->num_lost == 1 ? "y" : "ies", notes->num_lost == 1 ? "it" : "them");
 }
 
 static void put_summary(FILE *out, const weir_reader *reader, const weir_totals *totals, const run_notes *notes,
