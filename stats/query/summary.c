@@ -395,7 +395,7 @@ static const known_value pool_values[] = {
 static const known_value process_values[] = {
     { "    CPUs: ", "cpus", "%.2f in use" },
     { NULL, "cpu_share", "%.1f%% of the CPU budget" },
-    { "\n    Memory: ", "resident_bytes", " at most at the end of a lap" },
+    { "\n    Memory: ", "resident_bytes", " in use at the end of a lap (highest)" },
     { NULL, "peak_bytes", " peak" },
     { NULL, "num_major_faults", "%.0f page faults that read from storage" },
     { "\n    Storage: ", "read_rate", "/s read" },
@@ -408,7 +408,7 @@ static const known_value machine_values[] = {
     { NULL, "idle_cpus", "%.2f idle" },
     { NULL, "stolen_cpus", "%.2f stolen" },
     { NULL, "throttled_share", "throttled for %.1f%% of the time" },
-    { "\n    Tasks waited: ", "cpu_pressure", "for a CPU %.1f%% of the time" },
+    { "\n    Some thread waited: ", "cpu_pressure", "for a CPU %.1f%% of the time" },
     { NULL, "io_pressure", "for a disk %.1f%%" },
     { NULL, "memory_pressure", "for memory %.1f%%" },
     { "\n    Network: ", "receive_rate", "/s received" },
