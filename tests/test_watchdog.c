@@ -1,18 +1,7 @@
 /* Deadlines, and hangs that are not silent. */
 #include "support.h"
 
-/* Runs until it is asked to stop. */
-static int run_until_asked(void *worker, weir_item *in, weir_item *out, weir_task *task)
-{
-    (void)worker;
-    (void)in;
-    (void)out;
-    while (!weir_task_should_stop(task))
-        sched_yield();
-    return WEIR_EIO;
-}
-
-/* The same, and then hands its input on all the same. */
+/* Hands its input on when it is asked to stop. */
 static int run_too_long(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     run_until_asked(worker, in, out, task);
