@@ -39,12 +39,12 @@
  * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
  * (observing.c) calls observers. Caller threads (callers.c), created on demand, call op->cancel and log stalls.
  *
- * Locks: pipeline->lock, poll_lock, outbox->lock, failure_log->lock, tracker->lock. No thread holds two of them, and no operation, hook,
- * release function, observer, log function, allocation or system call (except to wake threads) runs under one. The
- * pipeline's lock is held for tens of nanoseconds at a time, once for each step of a task, so that a whole hand-off
- * (result put, next input taken, room passed upstream) is atomic. Only a lap holds it longer: about 2 µs for each
- * node. Functions whose name ends in _locked need the lock, and so do the static functions of files that say so at
- * their top.
+ * Locks: pipeline->lock, poll_lock, outbox->lock, failure_log->lock, tracker->lock. No thread holds two of them, and no
+ * operation, hook, release function, observer, log function, allocation or system call (except to wake threads) runs
+ * under one. The pipeline's lock is held for tens of nanoseconds at a time, once for each step of a task, so that a
+ * whole hand-off (result put, next input taken, room passed upstream) is atomic. Only a lap holds it longer: about 2 µs
+ * for each node. Functions whose name ends in _locked need the lock, and so do the static functions of files that say
+ * so at their top.
  *
  * Invariants, whenever the lock is free:
  *   1. If a queue has an item, its consumer has no idle slot that could take it.

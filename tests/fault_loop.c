@@ -16,6 +16,8 @@
 #include <sqlite3.h>
 #include <uv.h>
 
+#include <weir/log.h>
+
 static struct {
     atomic_bool is_armed;
     atomic_long calls;
@@ -41,6 +43,18 @@ void fault_choose(long failing_call, bool stays)
     atomic_store(&faults.calls, 0);
     faults.failing_call = failing_call;
     faults.stays = stays;
+}
+
+static void drop_line(void *self, weir_log_level level, const char *line)
+{
+    (void)self;
+    (void)level;
+    (void)line;
+}
+
+void fault_drop_log(void)
+{
+    weir_log_set_function(drop_line, NULL);
 }
 
 /* ---- what may fail -------------------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 
 #include <weir/status.h>
 
-/* Is this the call that fails? Counts it. */
+/* Counts the call. True = it must fail. */
 bool fault_hits(void);
 
 /* Calls count, and fail, only while it is set. */
@@ -20,6 +20,9 @@ void fault_arm(bool is_armed);
 
 /* The next faults: that call, counted from 1 from here on (0 = none), and with `stays` all later ones. */
 void fault_choose(long failing_call, bool stays);
+
+/* From here on, log lines are not printed: most faults are logged. */
+void fault_drop_log(void);
 
 #define WRAP(type, function, parameters, arguments, failed) \
     type __real_##function parameters; \

@@ -147,6 +147,15 @@ void close_writer(weir_sqlite_writer *writer)
         fail_msg("%s", error.message);
 }
 
+weir_reader *open_reader(const char *path)
+{
+    weir_reader *reader;
+    weir_error error = { 0 };
+    if (weir_reader_open(path, &reader, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return reader;
+}
+
 void observe_start(weir_observer observer)
 {
     static const weir_stage_info stages[] = {

@@ -14,6 +14,7 @@
 #include <sqlite3.h>
 
 #include <weir/observer.h>
+#include <weir/query.h>
 #include <weir/sqlite.h>
 
 /* cmocka's setup and teardown: creates an empty folder, and removes it with all its contents. */
@@ -43,6 +44,9 @@ weir_sqlite_writer *open_writer(const char *path, const weir_sqlite_options *opt
 
 /* Closes the writer, and fails the test unless everything was written. */
 void close_writer(weir_sqlite_writer *writer);
+
+/* Opens a database for reading, or fails the test. */
+weir_reader *open_reader(const char *path);
 
 /*
  * The made-up pipeline: 0:0:src, 0:1:decode[10], 0:2:sink, from Unix second 1000 on. Each lap is 2 s long, with

@@ -301,6 +301,16 @@ static int pass(void *worker, weir_item *in, weir_item *out, weir_task *task)
 
 const weir_op pass_op = { .name = "pass", .run = pass };
 
+int run_until_asked(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    while (!weir_task_should_stop(task))
+        sched_yield();
+    return WEIR_EIO;
+}
+
 static int pass_gate(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;

@@ -152,6 +152,9 @@ extern const weir_op numbers_op;
 /* Passes its input on. */
 extern const weir_op pass_op;
 
+/* The function of an operation: runs until it is asked to stop, and fails with WEIR_EIO. */
+int run_until_asked(void *worker, weir_item *in, weir_item *out, weir_task *task);
+
 /* Waits at the gate in its config, then passes its input on. */
 extern const weir_op gated_op;
 

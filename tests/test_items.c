@@ -37,7 +37,7 @@ static int work_run(void *worker, weir_item *in, weir_item *out, weir_task *task
 {
     (void)worker;
     uint64_t number = *(uint64_t *)in->data;
-    int64_t end_ns = weir_clock_ns() + (number % 100 == 0 ? 5 * WEIR_MILLISECOND : 0);
+    int64_t end_ns = weir_clock_ns() + (number % 100 == 0 ? 6 * WEIR_MILLISECOND : 0);
     while (weir_clock_ns() < end_ns)
         ;
     if (number % 10 == 5)
@@ -82,7 +82,7 @@ static void run(const char *path, const weir_sqlite_items *items)
     weir_observer observer = weir_sqlite_observer(writer);
     weir_pipeline_options options = { .observers = &observer,
                                       .num_observers = 1,
-                                      .stats_interval_ns = 3600 * WEIR_SECOND };
+                                      .stats_interval_ns = WEIR_FOREVER };
     if (weir_builder_build(builder, &options, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     while (weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK)

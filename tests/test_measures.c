@@ -75,15 +75,6 @@ static const char *record(void)
     return path;
 }
 
-static weir_reader *open_reader(const char *path)
-{
-    weir_reader *reader;
-    weir_error error = { 0 };
-    if (weir_reader_open(path, &reader, &error) != WEIR_OK)
-        fail_msg("%s", error.message);
-    return reader;
-}
-
 static void assert_near(const char *name, double found, double wanted)
 {
     if (!(fabs(found - wanted) <= 1e-6 * fabs(wanted) + 1e-9))

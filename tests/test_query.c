@@ -18,15 +18,6 @@
 
 #include "stats/each_record.h"
 
-static weir_reader *open_reader(const char *path)
-{
-    weir_reader *reader;
-    weir_error error = { 0 };
-    if (weir_reader_open(path, &reader, &error) != WEIR_OK)
-        fail_msg("%s", error.message);
-    return reader;
-}
-
 static weir_query *begin_query(weir_reader *reader, weir_record_kind kind, const weir_filter *filter)
 {
     weir_query *query;

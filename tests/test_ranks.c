@@ -123,7 +123,8 @@ static double query(const char *path, const char *sql)
     return number;
 }
 
-/* Waits until the query returns at least that. The test's time limit ends it. */
+/* Waits until the query returns at least that, and leaves the CPUs to the ranks meanwhile. The test's time limit ends
+   it. */
 static void wait_until(const char *path, const char *sql, double least)
 {
     while (query(path, sql) < least)

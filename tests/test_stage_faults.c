@@ -421,13 +421,6 @@ static void an_index_bears_every_fault(void **state)
     BEARS_EVERY_FAULT(ask);
 }
 
-static void drop_line(void *self, weir_log_level level, const char *line)
-{
-    (void)self;
-    (void)level;
-    (void)line;
-}
-
 static int set_up(void **state)
 {
     weir_dataset_progress progress;
@@ -471,6 +464,6 @@ int main(int argc, char *argv[])
         cmocka_unit_test(sources_and_batches_bear_every_fault),
         cmocka_unit_test(an_index_bears_every_fault),
     };
-    weir_log_set_function(drop_line, NULL);
+    fault_drop_log();
     return cmocka_run_group_tests(tests, set_up, clips_tear_down);
 }

@@ -381,7 +381,8 @@ static void the_last_lap_is_recorded_after_a_failure(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline = build_recorded(builder, (weir_pipeline_options){ .threads = 1 }, &recorder);
+    weir_pipeline *pipeline = build_recorded(
+        builder, (weir_pipeline_options){ .threads = 1, .stats_interval_ns = WEIR_FOREVER }, &recorder);
     assert_int_equal(drain(pipeline, &status), 20);
     assert_int_equal(status, WEIR_EFAILED);
     weir_pipeline_free(pipeline);
@@ -877,7 +878,9 @@ static void the_console_observer_writes_a_line_for_each_stage_and_queue(void **s
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
     weir_builder_sink(builder, NULL);
     weir_observer console = weir_console_observer();
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &console, .num_observers = 1 });
+    weir_pipeline *pipeline = build(
+        builder,
+        &(weir_pipeline_options){ .observers = &console, .num_observers = 1, .stats_interval_ns = WEIR_FOREVER });
     drain_all(pipeline);
     weir_pipeline_free(pipeline);
     assert_int_equal(logged_lines(WEIR_LOG_INFO), 2 + 3); /* the source has tasks, too */

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <weir/engine.h>
-#include <weir/log.h>
 #include <weir/maintain.h>
 #include <weir/openmetrics.h>
 #include <weir/query.h>
@@ -316,13 +315,6 @@ static void writers_bear_every_fault(void **state)
     BEARS_EVERY_FAULT(write_events);
 }
 
-static void drop_line(void *self, weir_log_level level, const char *line)
-{
-    (void)self;
-    (void)level;
-    (void)line;
-}
-
 static int set_up(void **state)
 {
     int status = make_folder(state);
@@ -351,6 +343,6 @@ int main(void)
         cmocka_unit_test(readers_bear_every_fault),
         cmocka_unit_test(writers_bear_every_fault),
     };
-    weir_log_set_function(drop_line, NULL);
+    fault_drop_log();
     return cmocka_run_group_tests(tests, set_up, remove_folder);
 }

@@ -49,6 +49,13 @@ static void assert_has(const char *text, const char *wanted)
         fail_msg("no \"%s\" in:\n%s", wanted, text);
 }
 
+static void assert_summary_has(const char *path, int64_t run_id, const char *wanted)
+{
+    char *text = summary_of(path, run_id);
+    assert_has(text, wanted);
+    free(text);
+}
+
 /* A run of two laps with 4 and 8 tasks, ended; returns its id. */
 static int64_t record_run(const char *path)
 {
@@ -211,9 +218,7 @@ static void percentiles_come_from_all_laps_together(void **state)
     observe_tasks(observer, 95, 10 * WEIR_MILLISECOND, 0);
     observe_tasks(observer, 5, WEIR_SECOND, 0);
     close_writer(writer);
-    char *text = summary_of(path, 0);
-    assert_has(text, "max: 10.0 ms / 10.0 ms / 10.0 ms / 1.00 s / 1.00 s\n");
-    free(text);
+    assert_summary_has(path, 0, "max: 10.0 ms / 10.0 ms / 10.0 ms / 1.00 s / 1.00 s\n");
 }
 
 static void each_run_of_a_file_has_its_own_summary(void **state)
@@ -228,15 +233,9 @@ static void each_run_of_a_file_has_its_own_summary(void **state)
     int64_t second = weir_sqlite_run_id(writer);
     close_writer(writer);
 
-    char *text = summary_of(path, first);
-    assert_has(text, "    Total tasks processed: 12\n");
-    free(text);
-    text = summary_of(path, second);
-    assert_has(text, "    Total tasks processed: 100\n");
-    free(text);
-    text = summary_of(path, 0);
-    assert_has(text, "    Total tasks processed: 100\n");
-    free(text);
+    assert_summary_has(path, first, "    Total tasks processed: 12\n");
+    assert_summary_has(path, second, "    Total tasks processed: 100\n");
+    assert_summary_has(path, 0, "    Total tasks processed: 100\n");
 
     weir_error error = { 0 };
     assert_int_equal(weir_summary_print(stdout, path, 77, &error), WEIR_ENOTFOUND);
@@ -269,11 +268,9 @@ static void lost_entries_are_said(void **state)
     const char *path = in_folder("a.db");
     record_run(path);
     execute(path, "UPDATE run SET entries_lost = 5");
-    char wanted[200];
-    snprintf(wanted, sizeof wanted, "\n5 entries could not be written: the metrics above lack them.\n" EQUALS);
-    char *text = summary_of(path, 0);
-    assert_has(text, wanted);
-    free(text);
+    assert_summary_has(path, 0, "\n5 entries could not be written: the metrics above lack them.\n" EQUALS);
+    execute(path, "UPDATE run SET entries_lost = 1");
+    assert_summary_has(path, 0, "\n1 entry could not be written: the metrics above lack it.\n" EQUALS);
 }
 
 static void damage_is_added_up_by_run(void **state)
@@ -283,14 +280,10 @@ static void damage_is_added_up_by_run(void **state)
     int64_t first = record_run(path), second = record_run(path);
     execute(path, "INSERT INTO item_stats (run_id, name, num_missing, num_errors) VALUES (1, '0:0:x', 2, 0), "
                   "(1, '0:0:x', 0, 0), (1, '0:0:x', 0, 1), (2, '0:0:x', 9e18, -1), (2, '0:0:x', 9e18, '')");
-    char *text = summary_of(path, first);
-    assert_has(text, "\n2 items succeeded with damage: 2 frames lost, 1 error (");
-    free(text);
-    text = summary_of(path, second);
-    assert_has(text, "\n2 items succeeded with damage: 9223372036854775807 frames lost, 0 errors (");
-    free(text);
+    assert_summary_has(path, first, "\n2 items succeeded with damage: 2 frames lost, 1 error (");
+    assert_summary_has(path, second, "\n2 items succeeded with damage: 9223372036854775807 frames lost, 0 errors (");
     execute(path, "ALTER TABLE item_stats DROP COLUMN num_missing");
-    text = summary_of(path, second);
+    char *text = summary_of(path, second);
     assert_null(strstr(text, "damage"));
     free(text);
 }

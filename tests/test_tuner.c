@@ -252,6 +252,12 @@ static void run_lap(simulated *own)
     EACH(lap_end, &lap);
 }
 
+static void run_laps(simulated *own, int num_laps)
+{
+    for (int lap = 0; lap < num_laps; lap++)
+        run_lap(own);
+}
+
 static void carry_out(void *self, const weir_tuner_decision *decision)
 {
     simulated *own = self;
@@ -359,12 +365,10 @@ static void it_starts_again_when_the_load_changes(void **state)
         weir_tuner *tuner;
         simulated *own = simulate(&chains[c], 2, (weir_tuner_options){ 0 }, &tuner);
         start(own);
-        for (int lap = 0; lap < LAPS / 2; lap++)
-            run_lap(own);
+        run_laps(own, LAPS / 2);
         own->slower = c % 2 ? 0.25 : 4;
         make_truth(own);
-        for (int lap = 0; lap < LAPS; lap++)
-            run_lap(own);
+        run_laps(own, LAPS);
         assert_reaches(own, 0.9, best_of(own, (uint32_t)fmax(8, 4 * own->chain.cpus), INFINITY));
         end(own, tuner);
     }
@@ -387,12 +391,10 @@ static void after_a_change_of_the_load_it_predicts_again(void **state)
     weir_tuner *tuner;
     simulated *own = simulate(&slow_consumer, 1, (weir_tuner_options){ 0 }, &tuner);
     start(own);
-    for (int lap = 0; lap < LAPS; lap++)
-        run_lap(own);
+    run_laps(own, LAPS);
     own->slower = 8;
     make_truth(own);
-    for (int lap = 0; lap < LAPS; lap++)
-        run_lap(own);
+    run_laps(own, LAPS);
     size_t changed = find(own, WEIR_TUNER_CHANGED, find(own, WEIR_TUNER_RESTARTED, 0));
     if (changed >= own->num_decisions || !isfinite(own->decisions[changed].predicted))
         fail_with_decisions(own, "no change with a prediction after the restart");
@@ -408,8 +410,7 @@ static void each_of_many_changes_of_the_load_is_noticed(void **state)
     start(own);
     for (; own->slower <= 64; own->slower *= 2) {
         make_truth(own);
-        for (int lap = 0; lap < LAPS; lap++)
-            run_lap(own);
+        run_laps(own, LAPS);
         assert_reaches(own, 0.9, 100);
     }
     end(own, tuner);
@@ -425,13 +426,11 @@ static void it_notices_that_the_source_has_become_faster(void **state)
     weir_tuner *tuner;
     simulated *own = simulate(&tight, 1, (weir_tuner_options){ 0 }, &tuner);
     start(own);
-    for (int lap = 0; lap < 2 * LAPS; lap++)
-        run_lap(own);
+    run_laps(own, 2 * LAPS);
     assert_in_range((uint64_t)own->rate, 190, 200);
     own->chain.source_s = 0.001;
     make_truth(own);
-    for (int lap = 0; lap < LAPS; lap++)
-        run_lap(own);
+    run_laps(own, LAPS);
     assert_reaches(own, 0.95, best_of(own, 8, INFINITY));
     end(own, tuner);
 }
@@ -444,8 +443,7 @@ static void laps_in_which_one_item_holds_all_results_back_do_not_count(void **st
     own->held_from = 7; /* while it measures the effect of the first changes */
     own->held_to = 17;
     start(own);
-    for (int lap = 0; lap < LAPS + 10; lap++)
-        run_lap(own);
+    run_laps(own, LAPS + 10);
     assert_reaches(own, 0.95, best_of(own, 8, INFINITY));
     for (size_t i = 0; i < own->num_decisions; i++)
         if (strstr(own->decisions[i].text, " 0/s"))
@@ -467,8 +465,7 @@ static void laps_that_differ_much_are_measured_for_longer(void **state)
     own->bursts = bursts;
     own->num_bursts = LENGTH(bursts);
     start(own);
-    for (int lap = 0; lap < LAPS; lap++)
-        run_lap(own);
+    run_laps(own, LAPS);
     assert_reaches(own, 0.9, best_of(own, 8, INFINITY));
     end(own, tuner);
 }
@@ -481,8 +478,7 @@ static void slots_and_threads_are_tried_together_if_the_model_is_wrong(void **st
     simulated *own = simulate(&chains[1], 1, (weir_tuner_options){ 0 }, &tuner);
     own->claimed_cpus = 2;
     start(own);
-    for (int lap = 0; lap < LAPS; lap++)
-        run_lap(own);
+    run_laps(own, LAPS);
     assert_reaches(own, 0.95, best_of(own, 8, INFINITY));
     end(own, tuner);
 }
@@ -493,8 +489,7 @@ static void a_budget_that_cannot_be_kept_is_told(void **state)
     weir_tuner *tuner;
     simulated *own = simulate(&chains[3], 1, (weir_tuner_options){ .cpus = 0.8 }, &tuner);
     start(own);
-    for (int lap = 0; lap < 2 * LAPS; lap++)
-        run_lap(own);
+    run_laps(own, 2 * LAPS);
     assert_int_equal(own->num_decisions, 1);
     if (!strstr(own->decisions[0].text, "the CPU budget is exceeded by 25 %, and there is nothing left to lower"))
         fail_with_decisions(own, "no such text");
@@ -556,8 +551,7 @@ static void a_memory_budget_that_cannot_be_kept_is_told(void **state)
     own->process_bytes = 90000;
     own->slot_bytes = 20000;
     start(own);
-    for (int lap = 0; lap < LAPS; lap++)
-        run_lap(own);
+    run_laps(own, LAPS);
     assert_int_equal(own->slots[0], 1);
     for (size_t i = 0; i + 1 < own->num_decisions; i++)
         assert_int_equal(own->decisions[i].action, WEIR_TUNER_REDUCED);
@@ -584,8 +578,7 @@ static void a_recorded_run_is_decided_the_same_way_again(void **state)
     own->observers[own->num_observers++] = weir_sqlite_observer(writer);
     assert_int_equal(own->observers[1].attach(own->observers[1].self, &error), WEIR_OK);
     start(own);
-    for (int lap = 0; lap < LAPS; lap++)
-        run_lap(own);
+    run_laps(own, LAPS);
     own->observers[1].run_end(own->observers[1].self, &(weir_run_end){ .end_unix_ns = 100 * WEIR_SECOND });
     own->observers[1].detach(own->observers[1].self);
     assert_int_equal(weir_sqlite_close(writer, &error), WEIR_OK);
@@ -619,8 +612,7 @@ static void more_slots_than_the_engine_accepts_are_not_tried(void **state)
     simulated *own =
         simulate(&chains[1], 1, (weir_tuner_options){ .max_slots = UINT32_MAX, .max_threads = UINT32_MAX }, &tuner);
     start(own);
-    for (int lap = 0; lap < 6; lap++)
-        run_lap(own);
+    run_laps(own, 6);
     assert_in_range(own->slots[0], 2, 65536);
     assert_in_range(own->threads, 2, 65536);
     end(own, tuner);

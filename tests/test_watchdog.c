@@ -1,18 +1,7 @@
 /* Deadlines, and hangs that are not silent. */
 #include "support.h"
 
-/* Runs until it is asked to stop. */
-static int run_until_asked(void *worker, weir_item *in, weir_item *out, weir_task *task)
-{
-    (void)worker;
-    (void)in;
-    (void)out;
-    while (!weir_task_should_stop(task))
-        sched_yield();
-    return WEIR_EIO;
-}
-
-/* The same, and then hands its input on all the same. */
+/* Hands its input on when it is asked to stop. */
 static int run_too_long(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     run_until_asked(worker, in, out, task);
@@ -32,39 +21,35 @@ static weir_pipeline *with_stage(const test_numbers *numbers, const weir_op *op,
     return build(builder, options);
 }
 
-static void expect_timed_out(weir_pipeline *pipeline, const char *stage, uint64_t failed)
+/* Runs items through the stage, which all go beyond its deadline. */
+static void expect_all_timed_out(const weir_op *op, uint64_t count)
 {
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = count, .labelled = true };
     weir_error error = { 0 };
+    weir_pipeline *pipeline =
+        with_stage(&numbers, op, NULL,
+                   &(weir_stage_options){ .task_deadline_ns = 5 * WEIR_MILLISECOND, .concurrency = 2 }, NULL);
     assert_int_equal(drain_all(pipeline), 0);
-    assert_int_equal(weir_pipeline_stage_error(pipeline, stage, &error), WEIR_ETIMEDOUT);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, op->name, &error), WEIR_ETIMEDOUT);
     assert_int_equal(error.status, WEIR_ETIMEDOUT);
     assert_memory_equal(error.label, "item-", 5); /* of two slots, which one is first? */
     assert_non_null(strstr(error.message, "deadline of 0.005 s"));
-    assert_int_equal(account_of(pipeline, stage).failed, failed);
+    assert_int_equal(account_of(pipeline, op->name).failed, count);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
 }
-
-static const weir_stage_options with_deadline = { .task_deadline_ns = 5 * WEIR_MILLISECOND, .concurrency = 2 };
 
 static void a_task_beyond_its_deadline_is_asked_to_stop_and_fails(void **state)
 {
     (void)state;
-    test_ledger ledger = LEDGER;
-    test_numbers numbers = { .ledger = &ledger, .count = 4, .labelled = true };
-    weir_pipeline *pipeline = with_stage(&numbers, &hanging_op, NULL, &with_deadline, NULL);
-    expect_timed_out(pipeline, "hanging", 4);
-    weir_pipeline_free(pipeline);
-    ledger_close(&ledger);
+    expect_all_timed_out(&hanging_op, 4);
 }
 
 static void a_result_that_comes_after_the_deadline_is_not_handed_on(void **state)
 {
     (void)state;
-    test_ledger ledger = LEDGER;
-    test_numbers numbers = { .ledger = &ledger, .count = 3, .labelled = true };
-    weir_pipeline *pipeline = with_stage(&numbers, &late_op, NULL, &with_deadline, NULL);
-    expect_timed_out(pipeline, "late", 3);
-    weir_pipeline_free(pipeline);
-    ledger_close(&ledger);
+    expect_all_timed_out(&late_op, 3);
 }
 
 static int never_complete(void *worker, weir_item *in, weir_item *out, weir_task *task)
@@ -86,12 +71,7 @@ static void a_pending_task_beyond_its_deadline_is_cancelled(void **state)
 {
     (void)state;
     static const weir_op pending = { .name = "pending", .run = never_complete, .cancel = complete_when_cancelled };
-    test_ledger ledger = LEDGER;
-    test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
-    weir_pipeline *pipeline = with_stage(&numbers, &pending, NULL, &with_deadline, NULL);
-    expect_timed_out(pipeline, "pending", 5);
-    weir_pipeline_free(pipeline);
-    ledger_close(&ledger);
+    expect_all_timed_out(&pending, 5);
 }
 
 /* Is already beyond its deadline when it becomes pending. */
@@ -105,12 +85,7 @@ static void a_task_that_becomes_pending_beyond_its_deadline_is_cancelled(void **
 {
     (void)state;
     static const weir_op op = { .name = "late", .run = become_pending_late, .cancel = complete_when_cancelled };
-    test_ledger ledger = LEDGER;
-    test_numbers numbers = { .ledger = &ledger, .count = 3, .labelled = true };
-    weir_pipeline *pipeline = with_stage(&numbers, &op, NULL, &with_deadline, NULL);
-    expect_timed_out(pipeline, "late", 3);
-    weir_pipeline_free(pipeline);
-    ledger_close(&ledger);
+    expect_all_timed_out(&op, 3);
 }
 
 static void a_task_within_its_deadline_does_not_fail(void **state)

@@ -328,7 +328,7 @@ static void say_best(const tuning *t, size_t best, double seconds)
 
 /* ---- the whole grid ----------------------------------------------------------------------------------------- */
 
-/* The two points in turn: the speed of the machine changes, and the best of many measurements is one that was lucky. */
+/* The two points alternately: the speed of the machine changes, and the best of many measurements was also lucky. */
 static int compare(tuning *t, size_t found, size_t best, bench_spread *ratio)
 {
     double ratios[ROUNDS];
@@ -368,10 +368,15 @@ static int run_grid(tuning *t, size_t found, double found_s)
            "%zu of %zu predictions are within 10 %% of what was measured.\n",
            t->points[best].threads, t->points[best].slots, t->results[best].throughput, grid_s, found_s,
            100 * found_s / grid_s, num_within, num_compared);
-    if (best != found && compare(t, found, best, &ratio) != 0)
+    if (best == found)
+        puts("It is the point that was found.");
+    else if (compare(t, found, best, &ratio) != 0)
         return -1;
-    printf("Measured in turn, %d times each, the point that was found reaches %.3f (%.3f to %.3f) of the best one.\n",
-           ROUNDS, ratio.median, ratio.min, ratio.max);
+    else
+        printf(
+            "Measured alternately, %d times each, the point that was found reaches %.3f (%.3f to %.3f) of the best "
+            "one.\n",
+            ROUNDS, ratio.median, ratio.min, ratio.max);
     bench_report_row(t->report, "tune_grid");
     bench_report_number(t->report, "best_threads", t->points[best].threads);
     bench_report_number(t->report, "best_concurrency", t->points[best].slots);

@@ -1,6 +1,6 @@
 /*
- * weir-bench whatif: how well weir whatif predicts. Pipelines of known costs, or the main job, run as built and with
- * changes, in turn, because the speed of a machine changes within seconds; the model of the first run predicts the
+ * weir-bench whatif: how well weir whatif predicts. Pipelines of known costs, or the main job, run alternately as built
+ * and with changes, because the speed of a machine changes within seconds; the model of the first run predicts the
  * gain. Measured is the gain over the runs as built right before and after, times the throughput of the first run.
  */
 #include <math.h>
@@ -92,7 +92,7 @@ static int measure(whatif_plan *plan, const whatif_settings *settings, outcome *
     weir_model *model;
     weir_error error = { 0 };
     if (weir_model_new(&model, &error) != WEIR_OK)
-        return -1;
+        return bench_no_memory();
     weir_observer observer = weir_model_observer(model);
     double last = 0;
     int rc = plan_run(plan, settings->seconds, &observer, &last);
@@ -254,7 +254,7 @@ int bench_whatif(int argc, char **argv)
     bench_background_load start = bench_background_load_now();
     whatif_plan *plan = calloc(1, sizeof *plan);
     tally main_job = { 0 }, patterns = { 0 }, random = { 0 };
-    int rc = plan ? 0 : -1;
+    int rc = plan ? 0 : bench_no_memory();
     bool is_made_up = !settings.dataset_dir;
 #ifdef WEIR_BENCH_STAGES
     if (settings.dataset_dir && rc == 0)

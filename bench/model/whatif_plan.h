@@ -32,9 +32,9 @@ typedef struct plan_work {
     uint64_t seed;
     double wait_s, compute_s;
     plan_spread spread;
-    uint32_t skips, fails; /* one in so many; 0 = none */
+    uint32_t skips, fails; /* one of N tasks; 0 = none */
     uint32_t pieces;       /* results of one input */
-    uint32_t permits;      /* at most so many of its tasks at a time work, as behind a lock; 0 = no limit */
+    uint32_t permits;      /* tasks that can work at the same time; the others wait (1 = a lock; 0 = no limit) */
 } plan_work;
 
 typedef struct plan_part {

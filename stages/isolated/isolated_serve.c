@@ -1,7 +1,8 @@
 /*
  * The child's side of weir_isolated: a pipeline of one slot, whose source waits for requests. The operation's results
  * are sent within its task; what else becomes of a task is sent by a hook at its end. The source has a thread of its
- * own and always waits for the next request or the end of the parent, so that ends the child at once, whatever it does.
+ * own, which always waits for the next request or the end of the parent. So the child ends together with the parent,
+ * whatever its operation does.
  */
 #include <weir/isolated.h>
 

@@ -155,7 +155,11 @@ int weir_profile_read(weir_reader *reader, int64_t run_id, weir_profile_report *
     if (status != WEIR_OK)
         return status;
     weir_profile_report *own = calloc(1, sizeof *own);
-    status = own ? weir_reader_find_run(reader, run_id, &run, error) : weir_reader_out_of_memory(error);
+    if (!own) {
+        weir_reader_release(reader);
+        return weir_reader_out_of_memory(error);
+    }
+    status = weir_reader_find_run(reader, run_id, &run, error);
     int code =
         status == WEIR_OK ? weir_table_has_column(reader->db, "profile_stats", "run_id", &has_table) : SQLITE_OK;
     if (status == WEIR_OK && has_table && code == SQLITE_OK) {

@@ -71,7 +71,8 @@ static void put_time(FILE *out, const char *before, double seconds)
     fprintf(out, "%s%s", before, figure);
 }
 
-/* "    Task time min / p50 / …: …", without unknown values; also the average, if put_seconds() shows at most one digit of it */
+/* "    Task time min / p50 / …: …", without unknown values; also the average, if put_seconds() shows at most one digit
+   of it */
 static void put_times(FILE *out, const char *what, const weir_total *total, const char *const measures[5],
                       double average)
 {
@@ -394,7 +395,7 @@ static const known_value pool_values[] = {
 static const known_value process_values[] = {
     { "    CPUs: ", "cpus", "%.2f in use" },
     { NULL, "cpu_share", "%.1f%% of the CPU budget" },
-    { "\n    Memory: ", "resident_bytes", " at most at the end of a lap" },
+    { "\n    Memory: ", "resident_bytes", " in use at the end of a lap (highest)" },
     { NULL, "peak_bytes", " peak" },
     { NULL, "num_major_faults", "%.0f page faults that read from storage" },
     { "\n    Storage: ", "read_rate", "/s read" },
@@ -407,7 +408,7 @@ static const known_value machine_values[] = {
     { NULL, "idle_cpus", "%.2f idle" },
     { NULL, "stolen_cpus", "%.2f stolen" },
     { NULL, "throttled_share", "throttled for %.1f%% of the time" },
-    { "\n    Tasks waited: ", "cpu_pressure", "for a CPU %.1f%% of the time" },
+    { "\n    Some thread waited: ", "cpu_pressure", "for a CPU %.1f%% of the time" },
     { NULL, "io_pressure", "for a disk %.1f%%" },
     { NULL, "memory_pressure", "for memory %.1f%%" },
     { "\n    Network: ", "receive_rate", "/s received" },
@@ -536,10 +537,11 @@ static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *t
                 notes->num_damaged, plural(notes->num_damaged), notes->num_missing, plural(notes->num_missing),
                 notes->num_errors, plural(notes->num_errors));
     if (notes->num_untraced)
-        fprintf(out, "%" PRId64 " records of the trace were lost: they came faster than they were written.\n",
-                notes->num_untraced);
+        fprintf(out, "%" PRId64 " record%s of the trace were lost: they came faster than they were written.\n",
+                notes->num_untraced, plural(notes->num_untraced));
     if (notes->num_lossy)
-        fprintf(out, "%" PRId64 " entries could not be written: the metrics above lack them.\n", notes->num_lost);
+        fprintf(out, "%" PRId64 " entr%s could not be written: the metrics above lack %s.\n", notes->num_lost,
+                notes->num_lost == 1 ? "y" : "ies", notes->num_lost == 1 ? "it" : "them");
 }
 
 static void put_summary(FILE *out, const weir_reader *reader, const weir_totals *totals, const run_notes *notes,

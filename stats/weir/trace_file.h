@@ -1,5 +1,5 @@
 /*
- * Trace files: when each slot, queue, item, span and counter did what, in Chrome's format, which the Perfetto UI,
+ * Trace files: what each slot, queue, item, span and counter did, and when, in Chrome's format, which the Perfetto UI,
  * chrome://tracing and speedscope can open. docs/trace-files.md describes the tracks and how to read them.
  *
  *     weir_trace_open("trace.json.gz", NULL, &file, &error);

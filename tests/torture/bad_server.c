@@ -86,6 +86,7 @@ static void hold(const exchange *to)
         ;
 }
 
+/* The server is slow on purpose: clients must bear it, and nothing depends on how long it takes. */
 static void doze(void)
 {
     nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);

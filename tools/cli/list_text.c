@@ -24,10 +24,12 @@ char *list_text_read(FILE *file, char problem[256])
                  count_lines(text));
     else if (length >= 0)
         return text;
-    else if ((text = realloc(text, 1)))
-        return strcpy(text, "");
-    else
+    else {
+        char *empty = realloc(text, 1);
+        if (empty)
+            return strcpy(empty, "");
         snprintf(problem, 256, "out of memory");
+    }
     free(text);
     return NULL;
 }

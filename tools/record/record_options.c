@@ -88,8 +88,9 @@ const option_row record_rows[] = {
       .excludes = "tune isolate headspace trace openmetrics tensorboard concurrency threads queue-items queue-bytes "
                   "source-queue-items sink-queue-items order epochs deadline max-failures all-items log-interval "
                   "verbose",
-      .help = "instead of a run, measure each stage alone with 1, 2, 4, 8, ... slots, until more are not faster; its "
-              "inputs are recorded first. The table is also stored in the database (profile_stats)" },
+      .help =
+          "instead of a run, measure each stage alone, with inputs kept in memory and 1, 2, 4, 8, ... slots, until "
+          "more slots are not faster. The table is also stored in the database (profile_stats)" },
     { ROW("json", json, option_flag), .needs = "profile", .help = "with --profile: print the table as JSON" },
 
     { ROW("db-path", db_path, option_file), .heading = "Recording", .argument = "FILE",
@@ -103,8 +104,8 @@ const option_row record_rows[] = {
     { ROW("wait", wait_ns, option_duration), .argument = "SPAN",
       .help = "rank 0 waits this long for a rank that records nothing (default: 30 s and two laps)" },
     { ROW("all-items", all_items, option_flag),
-      .help = "record the cost of every file (default: the ten slowest of each lap and ten others; with several "
-              "processes, every file)" },
+      .help = "record the cost of every file (default: damaged files, and of each lap the ten slowest and ten "
+              "others; with several processes, every file)" },
     { ROW("resume", resume_path, option_file), .argument = "DB", .excludes = "tar",
       .help = "skip the files that a run with --all-items has finished, as recorded in DB and in the databases of "
               "the ranks beside it" },
@@ -116,7 +117,7 @@ const option_row record_rows[] = {
     { ROW("tensorboard", tensorboard_dir, option_folder), .argument = "DIR",
       .help = "also write the metrics of each lap to an event file in DIR, for TensorBoard" },
     { ROW("trace", trace_path, option_file), .argument = "FILE",
-      .help = "also write to FILE when each slot, queue and file did what, for the Perfetto UI and weir trace; "
+      .help = "also write to FILE what each slot, queue and file did, and when, for the Perfetto UI and weir trace; "
               "compressed if the name ends in .gz; {run}, {node} and {rank} in the name are replaced" },
     { ROW("trace-size", trace_bytes, option_bytes), .argument = "BYTES", .needs = "trace",
       .help = "keep about the last BYTES of the trace, such as 64M (default 256M)" },

@@ -51,16 +51,14 @@ static bool tell_lock(const experiment *e)
     if (!(comparison_value(stage, few, "busy_share") >= 0.8) || !isfinite(share))
         return false;
     const char *shows =
-        share < 0.25
-            ? "the tasks of %s wait for each other (a lock, or another serial part), so more slots do not help"
-        : share > 0.75
-            ? "the tasks of %s do not wait for each other, but for something outside, so more slots help"
-            : "the tasks of %s wait for each other for a part of their time, so more slots help only a little";
-    int length = snprintf(e->text, e->size, "The experiment shows that ");
-    length += snprintf(e->text + length, e->size - (size_t)length, shows, stage->key);
-    snprintf(e->text + length, e->size - (size_t)length,
-             ": %.3g slots deliver %.2f times as many items per second as %.3g.", slots_at(stage, many), gain,
-             slots_at(stage, few));
+        share < 0.25   ? "wait for each other (a lock, or another serial part), so more slots do not help"
+        : share > 0.75 ? "do not wait for each other, but for something outside, so more slots help"
+                       : "wait for each other for a part of their time, so more slots help only a little";
+    snprintf(
+        e->text, e->size,
+        "The experiment shows that the tasks of %s %s: %.3g slots deliver %.2f times as many items per second as "
+        "%.3g.",
+        stage->key, shows, slots_at(stage, many), gain, slots_at(stage, few));
     return true;
 }
 
@@ -78,8 +76,7 @@ static bool tell_two(const experiment *e)
         double gain = rate_at(e, many) / rate_at(e, !many);
         snprintf(e->text, e->size,
                  "The experiment shows that %s is the limit: with %.3g slots for %s instead of %.3g, %.2f times as "
-                 "many items "
-                 "per second are delivered.",
+                 "many items per second are delivered.",
                  names[gain >= NO_GAIN ? i : !i], slots_at(stage, many), stage->key, slots_at(stage, !many), gain);
         return isfinite(gain);
     }
@@ -105,8 +102,7 @@ static bool tell_consumer(const experiment *e)
     weir_text_format_time(fast, after_s);
     snprintf(e->text, e->size,
              "The experiment shows that the consumer is %s: when it takes %s per item instead of %s, %.2f times as "
-             "many items "
-             "per second are delivered.",
+             "many items per second are delivered.",
              gain >= NO_GAIN ? "the limit" : "not the limit", fast, slow, gain);
     return true;
 }
