@@ -832,6 +832,23 @@ static void frames_that_a_cut_has_cost_are_counted(void **state)
     weir_frames_free(frames);
 }
 
+/* FFV1 makes a picture of a part of a packet, and reports no error. */
+static void frames_are_missing_where_only_the_container_has_noticed_the_cut(void **state)
+{
+    (void)state;
+    const char *whole = clips_make("whole.avi", "-f lavfi -i testsrc2=s=64x64:d=2:r=10 -c:v ffv1 -pix_fmt bgra");
+    struct stat info;
+    assert_int_equal(stat(whole, &info), 0);
+    const char *cut = clips_cut(whole, "cut.avi", (size_t)info.st_size / 2);
+    weir_frames *frames = decode(cut, &small);
+    assert_in_range(frames->num_frames, 5, 15);
+    assert_int_equal(frames->num_missing_frames, 20 - frames->num_frames);
+    weir_frames_free(frames);
+    weir_video_config strict = small;
+    strict.damage = WEIR_DAMAGE_STRICT;
+    assert_fails(cut, &strict, WEIR_EDATA, "missing");
+}
+
 static void a_cut_container_is_damage_where_it_ends_like_a_whole_one(void **state)
 {
     (void)state;
@@ -877,6 +894,7 @@ int main(void)
         cmocka_unit_test(encrypted_files_are_called_that),
         cmocka_unit_test(a_cover_is_no_video),
         cmocka_unit_test(frames_that_a_cut_has_cost_are_counted),
+        cmocka_unit_test(frames_are_missing_where_only_the_container_has_noticed_the_cut),
         cmocka_unit_test(a_cut_container_is_damage_where_it_ends_like_a_whole_one),
     };
     return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
