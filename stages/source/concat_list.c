@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <libavutil/avstring.h>
+#include <libavutil/error.h>
 #include <libavutil/mem.h>
 
 #include "ffmpeg_log.h"
