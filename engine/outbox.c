@@ -117,7 +117,7 @@ static void append_locked(weir_outbox *outbox, weir_message *message)
     outbox->num_laps += message->kind == MESSAGE_LAP;
 }
 
-/* Appends the message, or counts it in *dropped. */
+/* Appends the message, or counts it in *dropped. Events that others report after the end are not of the run. */
 static void offer(weir_outbox *outbox, weir_message *message, bool is_of_observer, uint64_t *dropped)
 {
     uv_mutex_lock(&outbox->lock);
@@ -125,7 +125,7 @@ static void offer(weir_outbox *outbox, weir_message *message, bool is_of_observe
     bool fits = message && outbox->bytes + message->size_bytes <= MAX_BYTES && is_open;
     if (fits)
         append_locked(outbox, message);
-    else
+    else if (!outbox->closed || is_of_observer)
         ++*dropped;
     uv_mutex_unlock(&outbox->lock);
     if (fits)

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -218,11 +221,174 @@ static void a_playlist_that_names_a_pipe_does_not_wait_for_it(void **state)
 {
     (void)state;
     weir_video_config config = with_references();
-    assert_int_equal(mkfifo(clips_path("segment.fifo"), 0600), 0);
-    const char *path = write_text("to_pipe.m3u8", "%s#EXTINF:1,\nsegment.fifo\n#EXT-X-ENDLIST\n", hls_head);
+    assert_int_equal(mkfifo(clips_path("pipe.ts"), 0600), 0);
+    const char *path = write_text("to_pipe.m3u8", "%s#EXTINF:1,\npipe.ts\n#EXT-X-ENDLIST\n", hls_head);
     weir_item item = { 0 };
     weir_error error = { 0 };
     assert_false(run(path, &weir_video_decode, &config, &item, &error));
+}
+
+/* FFmpeg's concat reader opens files by itself: it waited for the pipe, and opened a list in itself until there was no
+   descriptor left. */
+static void a_concat_list_names_files_and_nothing_else(void **state)
+{
+    (void)state;
+    weir_video_config config = with_references();
+    clips_make("segment.ts", clip_arguments);
+    assert_int_equal(
+        count_frames(write_text("good.ffconcat", "ffconcat version 1.0\nfile segment.ts\nfile segment.ts\n"),
+                     &config),
+        20);
+    assert_int_equal(mkfifo(clips_path("concat.fifo"), 0600), 0);
+    assert_fails(write_text("pipe.ffconcat", "ffconcat version 1.0\nfile segment.ts\r  file\tconcat.fifo"), &config,
+                 WEIR_EUNSUPPORTED, "it names concat.fifo: not a regular file");
+    assert_fails(write_text("itself.ffconcat", "ffconcat version 1.0\nfile segment.ts\nfile 'itself.ffconcat'\n"),
+                 &config, WEIR_EUNSUPPORTED, "it names itself.ffconcat: a list of files cannot name another one");
+    make_playlist("inner.m3u8");
+    assert_fails(write_text("list.ffconcat", "ffconcat version 1.0\nfile inner.m3u8\n"), &config, WEIR_EUNSUPPORTED,
+                 "a list of files cannot name another one");
+}
+
+/* ---- playlists from a server ------------------------------------------------------------------------------------- */
+
+enum { MAX_CONNECTIONS = 16 };
+
+/* Answers on all connections, for as long as they are kept: /live.m3u8 is longer each time, /over.m3u8 does not end, but
+   gets no longer, and /itself.m3u8 names itself. */
+typedef struct list_server {
+    pthread_t thread;
+    struct pollfd fds[1 + MAX_CONNECTIONS]; /* the first one listens; its shutdown ends the thread */
+    nfds_t num_fds;
+    unsigned num_segments, num_answers;
+    char segment[64 << 10];
+    size_t segment_bytes;
+} list_server;
+
+static size_t make_list(list_server *self, const char *request, char *list, size_t max_bytes)
+{
+    int length;
+    if (strstr(request, "/itself"))
+        return (size_t)snprintf(list, max_bytes, "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nitself.m3u8\n");
+    self->num_segments += strstr(request, "/live") != NULL;
+    length =
+        snprintf(list, max_bytes,
+                 "#EXTM3U\n#EXT-X-TARGETDURATION:0\n#EXT-X-MEDIA-SEQUENCE:%u\n#EXTINF:0,\na.ts\n#EXTINF:0,\nb.ts\n",
+                 self->num_segments);
+    return (size_t)length;
+}
+
+/* False = the other side has gone. */
+static bool answer_request(list_server *self, int fd)
+{
+    char request[4096], head[256], list[256];
+    ssize_t got = recv(fd, request, sizeof request - 1, 0);
+    if (got <= 0)
+        return false;
+    request[got] = '\0';
+    request[strcspn(request, "\r\n")] = '\0';
+    bool is_segment = strstr(request, ".ts");
+    size_t size = is_segment ? self->segment_bytes : make_list(self, request, list, sizeof list);
+    int head_bytes = snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", size);
+    self->num_answers++;
+    return send(fd, head, (size_t)head_bytes, MSG_NOSIGNAL | MSG_MORE) >= 0 &&
+           send(fd, is_segment ? self->segment : list, size, MSG_NOSIGNAL) >= 0;
+}
+
+static void *serve_lists(void *argument)
+{
+    list_server *self = argument;
+    for (;;) {
+        assert_true(poll(self->fds, self->num_fds, -1) > 0);
+        for (nfds_t i = self->num_fds - 1; i > 0; i--) {
+            if (!self->fds[i].revents || answer_request(self, self->fds[i].fd))
+                continue;
+            close(self->fds[i].fd);
+            self->fds[i] = self->fds[--self->num_fds];
+        }
+        int fd = self->fds[0].revents ? accept(self->fds[0].fd, NULL, NULL) : -1;
+        if (self->fds[0].revents && fd < 0)
+            break;
+        if (fd >= 0 && self->num_fds <= MAX_CONNECTIONS)
+            self->fds[self->num_fds++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+        else if (fd >= 0)
+            close(fd);
+    }
+    while (self->num_fds > 0)
+        close(self->fds[--self->num_fds].fd);
+    return NULL;
+}
+
+/* Tries one playlist of the server, which gives up at the deadline (0 = none). */
+static bool run_served(list_server *self, const char *list, const weir_video_config *config, int64_t deadline_ns,
+                       weir_item *item, weir_error *error)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t address_bytes = sizeof address;
+    char url[128];
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    FILE *file = fopen(clips_make("segment.ts", clip_arguments), "rb");
+    assert_non_null(file);
+    self->segment_bytes = fread(self->segment, 1, sizeof self->segment, file);
+    fclose(file);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, MAX_CONNECTIONS), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &address_bytes), 0);
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/%s", (unsigned)ntohs(address.sin_port), list);
+    self->fds[0] = (struct pollfd){ .fd = listener, .events = POLLIN };
+    self->num_fds = 1;
+    assert_int_equal(pthread_create(&self->thread, NULL, serve_lists, self), 0);
+
+    weir_pipeline *pipeline = start(url, &weir_video_decode, config, deadline_ns);
+    bool has_item = weir_pipeline_next(pipeline, item, LIMIT_S * WEIR_SECOND) == WEIR_OK;
+    weir_pipeline_stage_error(pipeline, "decode", error);
+    weir_pipeline_free(pipeline);
+    shutdown(listener, SHUT_RDWR);
+    pthread_join(self->thread, NULL);
+    return has_item;
+}
+
+/* On a connection that is kept, FFmpeg opened it again and again, without asking weir. */
+static void a_playlist_of_a_server_that_names_itself_ends(void **state)
+{
+    (void)state;
+    list_server server = { 0 };
+    weir_video_config config = with_references();
+    weir_item item = { 0 };
+    weir_error error = { 0 };
+    assert_false(run_served(&server, "itself.m3u8", &config, 0, &item, &error));
+    assert_true(error.status == WEIR_ELIMIT || error.status == WEIR_EDATA); /* FFmpeg 8 finds out by itself */
+    assert_in_range(server.num_answers, 1, 300);
+}
+
+static void an_endless_stream_ends_at_its_limits(void **state)
+{
+    (void)state;
+    list_server few = { 0 }, timed = { 0 };
+    weir_video_config config = with_references();
+    weir_item item = { 0 };
+    weir_error error = { 0 };
+    assert_false(run_served(&timed, "live.m3u8", &config, 300 * WEIR_MILLISECOND, &item, &error));
+    assert_int_equal(error.status, WEIR_ETIMEDOUT);
+    assert_true(timed.num_answers > 0);
+    config.max_frames = 50;
+    error = (weir_error){ 0 };
+    assert_false(run_served(&few, "live.m3u8", &config, 0, &item, &error));
+    assert_int_equal(error.status, WEIR_ELIMIT);
+}
+
+/* It was read a thousand times. */
+static void a_live_stream_that_has_nothing_new_has_ended(void **state)
+{
+    (void)state;
+    list_server server = { 0 };
+    weir_video_config config = with_references();
+    weir_item item = { 0 };
+    weir_error error = { 0 };
+    if (!run_served(&server, "over.m3u8", &config, 0, &item, &error))
+        fail_msg("%s", error.message);
+    assert_int_equal(((weir_frames *)item.data)->num_frames, 20);
+    weir_item_release(&item);
+    assert_in_range(server.num_answers, 3, 300);
 }
 
 /* A name with %d in it is a name, in the video and in the image stage. */
@@ -666,6 +832,23 @@ static void frames_that_a_cut_has_cost_are_counted(void **state)
     weir_frames_free(frames);
 }
 
+/* FFV1 makes a picture of a part of a packet, and reports no error. */
+static void frames_are_missing_where_only_the_container_has_noticed_the_cut(void **state)
+{
+    (void)state;
+    const char *whole = clips_make("whole.avi", "-f lavfi -i testsrc2=s=64x64:d=2:r=10 -c:v ffv1 -pix_fmt bgra");
+    struct stat info;
+    assert_int_equal(stat(whole, &info), 0);
+    const char *cut = clips_cut(whole, "cut.avi", (size_t)info.st_size / 2);
+    weir_frames *frames = decode(cut, &small);
+    assert_in_range(frames->num_frames, 5, 15);
+    assert_int_equal(frames->num_missing_frames, 20 - frames->num_frames);
+    weir_frames_free(frames);
+    weir_video_config strict = small;
+    strict.damage = WEIR_DAMAGE_STRICT;
+    assert_fails(cut, &strict, WEIR_EDATA, "missing");
+}
+
 static void a_cut_container_is_damage_where_it_ends_like_a_whole_one(void **state)
 {
     (void)state;
@@ -690,6 +873,10 @@ int main(void)
         cmocka_unit_test(segments_that_are_missing_are_errors),
         cmocka_unit_test(a_playlist_of_very_many_files_is_over_a_limit),
         cmocka_unit_test(a_playlist_that_names_a_pipe_does_not_wait_for_it),
+        cmocka_unit_test(a_concat_list_names_files_and_nothing_else),
+        cmocka_unit_test(a_playlist_of_a_server_that_names_itself_ends),
+        cmocka_unit_test(an_endless_stream_ends_at_its_limits),
+        cmocka_unit_test(a_live_stream_that_has_nothing_new_has_ended),
         cmocka_unit_test(a_pattern_is_a_name),
         cmocka_unit_test(pipes_are_refused_unless_asked_for),
         cmocka_unit_test(a_pipe_that_nobody_writes_to_is_left_at_the_deadline),
@@ -707,6 +894,7 @@ int main(void)
         cmocka_unit_test(encrypted_files_are_called_that),
         cmocka_unit_test(a_cover_is_no_video),
         cmocka_unit_test(frames_that_a_cut_has_cost_are_counted),
+        cmocka_unit_test(frames_are_missing_where_only_the_container_has_noticed_the_cut),
         cmocka_unit_test(a_cut_container_is_damage_where_it_ends_like_a_whole_one),
     };
     return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);

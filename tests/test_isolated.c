@@ -21,7 +21,8 @@
 
 #include "clips.h"
 
-static const char *self_path; /* of this program */
+static const char *self_path;                                                /* of this program */
+static const char interrupted_at_start[] = "WEIR_TEST_INTERRUPTED_AT_START"; /* set for its children */
 
 /* ---- stand-ins: what they do is their input ------------------------------------------------------------------ */
 
@@ -338,6 +339,24 @@ static void an_exit_and_a_broken_connection_are_one_failure(void **state)
         { "kill", WEIR_ESYSTEM, "killed by SIGKILL" },
     };
     expect_failures(ends, LENGTH(ends), 0);
+}
+
+/* Ctrl-C reaches the children, too, and they take a while to start. */
+static void an_interrupt_while_children_start_does_not_end_them(void **state)
+{
+    (void)state;
+    setenv(interrupted_at_start, "1", 1);
+    expect_failures(NULL, 0, 0);
+    unsetenv(interrupted_at_start);
+}
+
+static void a_program_that_ignores_its_children_is_told(void **state)
+{
+    (void)state;
+    static const expected_failure unknown[] = { { "exit", WEIR_ESYSTEM, "the program ignores SIGCHLD" } };
+    signal(SIGCHLD, SIG_IGN);
+    expect_failures(unknown, LENGTH(unknown), 0);
+    signal(SIGCHLD, SIG_DFL);
 }
 
 static void memory_over_the_limit_is_one_failure(void **state)
@@ -783,6 +802,8 @@ static void files_in_memory_and_entries_are_decoded(void **state)
 int main(int argc, char *argv[])
 {
     static char path[4096];
+    if (getenv(interrupted_at_start) && argc == 2)
+        raise(SIGINT);
     weir_isolated_serve(argc, argv, stand_ins, LENGTH(stand_ins));
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     if (length < 0)
@@ -794,6 +815,8 @@ int main(int argc, char *argv[])
     static const struct CMUnitTest tests[] = {
         TEST(a_crash_is_one_failure_with_the_signals_name),
         TEST(an_exit_and_a_broken_connection_are_one_failure),
+        TEST(an_interrupt_while_children_start_does_not_end_them),
+        TEST(a_program_that_ignores_its_children_is_told),
         TEST(memory_over_the_limit_is_one_failure),
         TEST(failures_and_skips_of_the_operation_are_its_own),
         TEST(what_spins_or_hangs_is_killed_at_its_deadline),

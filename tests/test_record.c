@@ -235,6 +235,20 @@ static void a_run_in_which_every_file_fails_has_failed(void **state)
     expect_files("@broken @videos", 2); /* a part of them may fail */
 }
 
+/* The number of files may be known only when they have all failed: it was reported after the end, and told as lost. */
+static void a_run_that_ends_at_once_has_lost_no_events(void **state)
+{
+    enum { NUM_TRIES = 10 };
+    (void)state;
+    clips_write_text(clips_path("short.mp4"), "no video");
+    for (int i = 0; i < NUM_TRIES; i++) {
+        struct program program;
+        record(&program, "@short.mp4");
+        assert_null(strstr(program.err, "not reported to observers"));
+        program_free(&program);
+    }
+}
+
 static void the_default_size_gives_way_to_resize_none(void **state)
 {
     (void)state;
@@ -596,6 +610,7 @@ int main(void)
         TEST(every_option_of_the_pipeline_is_taken),
         TEST(child_processes_decode_the_same),
         TEST(a_run_in_which_every_file_fails_has_failed),
+        TEST(a_run_that_ends_at_once_has_lost_no_events),
         TEST(the_default_size_gives_way_to_resize_none),
         TEST(a_listing_that_is_not_complete_fails_the_run),
         TEST(what_a_cut_has_cost_is_recorded_and_said),

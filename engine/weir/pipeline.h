@@ -428,8 +428,8 @@ WEIR_API void weir_snapshot_free(weir_snapshot *snapshot);
 /* Prints it as text: one line for each stage, queue and task. */
 WEIR_API void weir_snapshot_print(const weir_snapshot *snapshot, FILE *file);
 
-/* Reports an event to the observers. Strings are copied; category and detail may be NULL. Any thread. WEIR_OK or
-   WEIR_ENOMEM. */
+/* Reports an event to the observers, unless the run has ended. Strings are copied; category and detail may be NULL. Any
+   thread. WEIR_OK or WEIR_ENOMEM. */
 WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
 
 /*

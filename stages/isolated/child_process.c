@@ -18,13 +18,13 @@
 
 extern char **environ;
 
-/* The threads of a pipeline block all signals, and programs ignore some; the child gets neither. */
+/* The threads of a pipeline block all signals, and programs ignore some. The child ignores none but those that it
+   chooses itself; until then all are blocked: Ctrl-C, which reaches it too, must not end it while it starts. */
 static int set_signals(posix_spawnattr_t *attributes)
 {
-    sigset_t none, all;
-    sigemptyset(&none);
+    sigset_t all;
     sigfillset(&all);
-    posix_spawnattr_setsigmask(attributes, &none);
+    posix_spawnattr_setsigmask(attributes, &all);
     posix_spawnattr_setsigdefault(attributes, &all);
     return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
@@ -90,7 +90,7 @@ static void leave_to_thread(pid_t pid)
     pthread_attr_destroy(&attributes);
 }
 
-/* Returns its wait status; 0 = not known. */
+/* Returns its wait status; -1 = not known. */
 static int kill_and_wait(isolated_process *process)
 {
     enum { WAIT_MS = 1000 };
@@ -108,7 +108,7 @@ static int kill_and_wait(isolated_process *process)
     if (ended == 0)
         leave_to_thread(process->pid);
     *process = (isolated_process){ 0 };
-    return ended > 0 ? status : 0;
+    return ended > 0 ? status : -1;
 }
 
 void weir_isolated_process_end(isolated_process *process)
@@ -139,12 +139,17 @@ int weir_isolated_process_tell_end(isolated_process *process, const char *progra
 {
     char number[32];
     int status = kill_and_wait(process);
-    if (WIFSIGNALED(status)) {
+    if (status < 0) {
+        snprintf(text, text_bytes,
+                 "%s ended, and it is not known how: the program ignores SIGCHLD, or waits for processes of others",
+                 program);
+    } else if (WIFSIGNALED(status)) {
         bool is_outside = WTERMSIG(status) == SIGKILL;
         snprintf(text, text_bytes, "the process that decodes was killed by %s%s",
                  name_of_signal(WTERMSIG(status), number), is_outside ? " (out of memory?)" : "");
         return is_outside ? WEIR_ESYSTEM : WEIR_EDATA;
+    } else {
+        snprintf(text, text_bytes, "%s ended with exit status %d", program, WEXITSTATUS(status));
     }
-    snprintf(text, text_bytes, "%s ended with exit status %d", program, WEXITSTATUS(status));
     return WEIR_ESYSTEM;
 }

@@ -232,8 +232,11 @@ static void watch_parent(void)
 static void prepare_process(void)
 {
     static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ };
+    sigset_t none;
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
         signal(ignored[i], SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL); /* weir_isolated_process_start() has blocked all */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 #ifdef SYS_close_range
     (void)syscall(SYS_close_range, ISOLATED_FD + 1, ~0U, 0); /* those that the program did not mark close-on-exec */

@@ -13,8 +13,10 @@
 #include <string.h>
 
 #include <libavutil/avstring.h>
+#include <libavutil/bprint.h>
 #include <libavutil/opt.h>
 
+#include "concat_list.h"
 #include "ffmpeg_log.h"
 
 enum { AVIO_BUFFER_BYTES = 32 << 10 };
@@ -497,6 +499,13 @@ static int open_strictly(weir_input *input, const char *path, AVFormatContext **
 
 /* ---- FFmpeg's own way ----------------------------------------------------------------------------------------- */
 
+static const char *without_prefix(const char *path)
+{
+    const char *rest = path;
+    av_strstart(path, "file:", &rest);
+    return rest;
+}
+
 /* A path gets the prefix "file:", as it may contain a colon. */
 static int set_url(weir_input *input, const char *path, bool is_local, weir_error *error)
 {
@@ -508,8 +517,7 @@ static int set_url(weir_input *input, const char *path, bool is_local, weir_erro
         input->url = grown;
         input->max_url_bytes = needed * 2;
     }
-    bool has_prefix = strncmp(path, "file:", strlen("file:")) == 0;
-    snprintf(input->url, input->max_url_bytes, "%s%s", is_local && !has_prefix ? "file:" : "", path);
+    snprintf(input->url, input->max_url_bytes, "%s%s", is_local ? "file:" : "", without_prefix(path));
     return WEIR_OK;
 }
 
@@ -565,16 +573,43 @@ int weir_input_verdict(const weir_input *input, weir_error *error)
     return weir_error_set(error, WEIR_ELIMIT, 0, "the list has more than %u other files", max_opened);
 }
 
+/* FFmpeg's concat reader opens files by itself: it may have only files that were checked, and no lists among them. */
+static int limit_formats(AVFormatContext *format, bool is_concat)
+{
+    const AVInputFormat *kind;
+    void *state = NULL;
+    AVBPrint names;
+    av_bprint_init(&names, 0, AV_BPRINT_SIZE_UNLIMITED);
+    while ((kind = av_demuxer_iterate(&state))) {
+        bool is_list = is_reference_format(kind) && strcmp(kind->name, "image2") != 0;
+        if ((strcmp(kind->name, "concat") == 0) == is_concat || (is_concat && !is_list))
+            av_bprintf(&names, "%s,", kind->name);
+    }
+    return av_bprint_finalize(&names, &format->format_whitelist);
+}
+
+/* Of FFmpeg's HLS reader; other formats have none of these. A connection that is kept would open files without
+   open_other_file(). Playlists of a live stream are read again after half a segment each; one that has had nothing new
+   so often has ended. */
+static int set_list_options(AVDictionary **options)
+{
+    enum { MAX_RELOADS = 8 };
+    int rc = av_dict_set_int(options, "http_persistent", 0, 0);
+    return rc < 0 ? rc : av_dict_set_int(options, "max_reload", MAX_RELOADS, 0);
+}
+
 /* WEIR_SKIP: it is a pipe, which cannot be reopened. */
 static int open_freely(weir_input *input, const char *path, AVFormatContext **format, weir_error *error)
 {
     AVDictionary *options = NULL;
     weir_error failure = { 0 };
     int rc = open_path(input, path, (*format)->interrupt_callback, &failure);
-    bool is_pipe = rc == WEIR_OK && input->file.is_pipe;
     bool is_local = rc != WEIR_SKIP;
-    if (is_pipe) /* stays open: closing it would end the writer */
+    bool is_concat = rc == WEIR_OK && !input->file.is_pipe && weir_concat_is_list(&input->file);
+    if (rc == WEIR_OK && input->file.is_pipe) /* stays open: closing it would end the writer */
         return WEIR_SKIP;
+    if (is_concat)
+        rc = weir_concat_check(&input->file, without_prefix(path), MAX_OPENED, &failure);
     weir_local_file_close(&input->file);
     if (rc < 0 && rc != WEIR_ENOTFOUND) /* a pattern is not a name */
         return weir_error_set(error, rc, failure.library_code, "%s", failure.message);
@@ -585,6 +620,10 @@ static int open_freely(weir_input *input, const char *path, AVFormatContext **fo
     (*format)->io_open = open_other_file;
     (*format)->opaque = input;
     int averror = is_local ? 0 : set_timeout(input, &options);
+    if (averror >= 0)
+        averror = set_list_options(&options);
+    if (averror >= 0)
+        averror = limit_formats(*format, is_concat);
     if (averror >= 0)
         averror = avformat_open_input(format, input->url, NULL, &options); /* also frees `format` on failure */
     av_dict_free(&options);

@@ -50,6 +50,7 @@ void weir_decoder_close(weir_decoder *decoder)
     decoder->draining = false;
     decoder->num_drain_errors = 0;
     decoder->num_packets = 0;
+    decoder->has_cut_packet = false;
     decoder->num_errors = 0;
     decoder->first_averror = 0;
     decoder->first_reason[0] = '\0';
@@ -440,6 +441,7 @@ static int read_packet(weir_decoder *decoder)
         bool is_ours =
             rc >= 0 && decoder->packet->stream_index == decoder->stream->index && decoder->packet->size > 0;
         decoder->num_packets += is_ours;
+        decoder->has_cut_packet |= is_ours && (decoder->packet->flags & AV_PKT_FLAG_CORRUPT);
         if (rc < 0 || is_ours)
             return rc;
         av_packet_unref(decoder->packet);

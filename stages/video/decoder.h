@@ -45,6 +45,7 @@ typedef struct weir_decoder {
     bool draining;             /* all packets have been sent */
     unsigned num_drain_errors; /* since then */
     uint64_t num_packets;      /* read */
+    bool has_cut_packet;       /* the container says that one is damaged; not every decoder notices */
     uint64_t num_errors;       /* packets that could not be read or decoded */
     int first_averror;         /* the first of these; 0 = none */
     char first_reason[160];    /* its first line in FFmpeg's log; "" = none */

@@ -251,8 +251,8 @@ static uint64_t count_expected(const video_worker *worker, const weir_video_conf
    damage. */
 static uint64_t count_missing(const video_worker *worker, const weir_video_config *video, bool is_end)
 {
-    bool is_damaged =
-        worker->decoder.num_errors + worker->num_corrupt + worker->num_log_errors + worker->log.num_errors;
+    bool is_damaged = worker->decoder.has_cut_packet || worker->decoder.num_errors + worker->num_corrupt +
+                                                            worker->num_log_errors + worker->log.num_errors;
     uint64_t expected = is_end && is_damaged ? count_expected(worker, video) : 0;
     uint64_t lost = expected > worker->num_frames ? expected - worker->num_frames : 0;
     return lost > worker->reader.num_missing ? lost : worker->reader.num_missing;

@@ -1,0 +1,19 @@
+/*
+ * Lists of files for FFmpeg's concat reader. It opens the files by itself, so weir checks them before: opening a pipe
+ * would wait for its writer, and a list that names a list may name itself. Internal.
+ */
+#ifndef WEIR_STAGES_CONCAT_LIST_H
+#define WEIR_STAGES_CONCAT_LIST_H
+
+#include <stdbool.h>
+
+#include "local_file.h"
+
+/* Does the regular file begin as such a list? */
+bool weir_concat_is_list(weir_local_file *file);
+
+/* Checks what the list names: WEIR_OK; WEIR_EUNSUPPORTED for anything but regular files and disks, and for other lists;
+   WEIR_ELIMIT for more than max_files. What is missing is left to FFmpeg. */
+int weir_concat_check(weir_local_file *list, const char *path, unsigned max_files, weir_error *error);
+
+#endif
