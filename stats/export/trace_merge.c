@@ -162,7 +162,7 @@ static void put_event(merge *all, input *in, const char *event)
     weir_trace_puts(out, begin);
     weir_trace_puts(out, ",\n");
     if (out->no_memory)
-        weir_trace_text_cut(out, start);
+        out->length = start;
 }
 
 static bool is_wanted(const char *event)

@@ -327,7 +327,9 @@ static void on_trace(void *self, const weir_trace_batch *batch)
 {
     weir_trace_file *file = self;
     bool scheduled = file->options.schedule.active > 0;
-    file->num_lost += batch->num_dropped;
+    if (batch->num_dropped)
+        weir_trace_events_lost(&file->events, weir_clock_ns(), "records of user code are lost before here",
+                               batch->num_dropped);
     for (size_t i = 0; i < batch->num_records && file->events.num_nodes; i++) {
         const weir_trace_record *record = &batch->records[i];
         if (scheduled && record->kind == WEIR_TRACE_STEP)
