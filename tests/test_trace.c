@@ -440,6 +440,7 @@ static void a_file_is_strict_json_and_says_what_became_of_each_item(void **state
     assert_int_equal(count_in(path, "\"cat\":\"busy\",\"name\":\"! failed\""), 10);
     assert_int_equal(count_in(path, "\"cat\":\"step\""), 5);
     assert_true(count_in(path, "\"name\":\"0:1:odd[3] #2\"") == 1);
+    assert_true(count_in(path, "\"cat\":\"wait_in\",\"name\":\"idle\"") > 0); /* a source waits for no input */
     free(path);
     remove_folder(folder);
 }

@@ -313,13 +313,12 @@ static void put_span(weir_trace_events *events, uint16_t node, weir_trace_slot *
 {
     const state_kind *state = &states[slot->state];
     bool failed = slot->state == WEIR_TRACE_RUNNING && slot->has_outcome && slot->outcome < 0;
+    bool idle = events->is_source[node] && slot->state == WEIR_TRACE_WAITING_IN; /* it has not begun, or has ended */
     const char *colour = failed ? "terrible" : state->colour;
+    const char *name = failed ? "! failed" : idle ? "idle" : state->name ? state->name : events->short_names[node];
     if (!slot->named)
         name_slot(events, node, slot);
-    weir_trace_span_begin(events, weir_trace_track_of(node, slot->number), begin_ns, end_ns,
-                          failed        ? "! failed"
-                          : state->name ? state->name
-                                        : events->short_names[node],
+    weir_trace_span_begin(events, weir_trace_track_of(node, slot->number), begin_ns, end_ns, name,
                           slot->number & WEIR_TRACE_LIFECYCLE ? "hooks" : state->category);
     if (colour)
         put_text(events, ",\"cname\":", colour);

@@ -213,8 +213,7 @@ static int merge_into(merge *all, const char *out_path)
     if (status != WEIR_OK)
         return status;
     choose_base(all);
-    weir_trace_puts(&head,
-                    "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_trace\",\"args\":{\"unix_ns\":");
+    weir_trace_puts(&head, WEIR_TRACE_CLOCK);
     weir_trace_put_int(&head, all->base_unix_ns);
     weir_trace_puts(&head, "}},\n");
     int failure = head.no_memory ? ENOMEM : weir_trace_output_open(out_path, &head, 0, &all->output);

@@ -278,11 +278,10 @@ static void put_head(weir_trace_file *file)
 static void put_clock(weir_trace_file *file, int64_t base_unix_ns)
 {
     weir_trace_text *head = &file->head;
-    weir_trace_puts(head,
-                    "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_trace\",\"args\":{\"version\":");
-    weir_trace_put_json(head, weir_version());
-    weir_trace_puts(head, ",\"unix_ns\":");
+    weir_trace_puts(head, WEIR_TRACE_CLOCK);
     weir_trace_put_int(head, base_unix_ns);
+    weir_trace_puts(head, ",\"version\":");
+    weir_trace_put_json(head, weir_version());
     weir_trace_puts(head, ",\"run\":");
     weir_trace_put_json(head, file->run);
     weir_trace_puts(head, ",\"node\":");
