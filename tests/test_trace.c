@@ -613,6 +613,26 @@ static void counters_of_any_value_leave_the_file_well_formed_in_any_locale(void 
     ledger_close(&ledger);
 }
 
+static void rates_of_the_process_cover_a_short_run_and_end_with_it(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    (void)state;
+    weir_trace_file *file;
+    assert_int_equal(weir_trace_open(path, NULL, &file, NULL), WEIR_OK);
+    run_items(weir_trace_observer(file), (run_spec){ .count = 50 });
+    close_trace(file);
+    assert_well_formed(path);
+    assert_true(count_in(path, "\"name\":\"CPU\",\"args\":{\"cores\":") >= 2);
+    assert_int_equal(count_in(path, "\"name\":\"memory\",\"args\":{\"MiB\":0"), 0);
+    char *text = read_file(path), *last = NULL;
+    for (char *at = text; (at = strstr(at, "\"name\":\"CPU\"")); at++)
+        last = at;
+    assert_int_equal(strncmp(last, "\"name\":\"CPU\",\"args\":{\"cores\":0}", 31), 0);
+    free(text);
+    free(path);
+    remove_folder(folder);
+}
+
 static void epochs_and_kept_items_appear_as_what_they_are(void **state)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
@@ -753,6 +773,7 @@ static void a_file_survives_a_kill_at_any_moment(void **state)
             for (int changes = 0; changes < 2 * times && waitpid(child, NULL, WNOHANG) == 0;) {
                 changes += stat(path, &info) == 0 && info.st_size != last && info.st_size > 4096;
                 last = info.st_size;
+                sched_yield();
             }
             if (kill(child, SIGKILL) == 0)
                 waitpid(child, NULL, 0);
@@ -1161,6 +1182,7 @@ int main(void)
         TEST(spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program),
         TEST(lost_records_of_user_code_are_marked_in_the_file),
         TEST(counters_of_any_value_leave_the_file_well_formed_in_any_locale),
+        TEST(rates_of_the_process_cover_a_short_run_and_end_with_it),
         TEST(epochs_and_kept_items_appear_as_what_they_are),
         TEST(a_compressed_file_says_the_same),
         TEST(a_file_that_was_cut_off_anywhere_can_be_read),

@@ -372,6 +372,7 @@ static void on_run_end(void *self, const weir_run_end *end)
 {
     weir_trace_file *file = self;
     (void)end;
+    weir_trace_system_end(&file->system, &file->events, weir_clock_ns());
     if (file->options.schedule.active)
         close_file(file);
     else
