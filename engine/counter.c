@@ -2,7 +2,6 @@
 #include "spans.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +126,16 @@ bool weir_counter_take(const weir_span_name *name, bool of_lap, bool restart, we
     return is_known;
 }
 
+/* Whatever one of those threads was setting may be set. */
+void weir_counters_reset_child(void)
+{
+    uint32_t count;
+    weir_span_name *const *names = weir_span_names(&count);
+    for (uint32_t id = 0; id < count; id++)
+        if (names[id]->counter && names[id]->value == 0)
+            uv_mutex_init(&names[id]->counter->lock);
+}
+
 /* -- making one */
 
 static weir_counter *counter_new(size_t num_values)
@@ -167,7 +176,7 @@ static weir_counter *get_locked(const char *category, const char *name, const ch
     weir_counter *counter = counter_new(num_values ? num_values : 1);
     if (!counter)
         return NULL;
-    weir_span_name *first = weir_span_name_of_value(category, name, num_values ? values[0] : "", counter, 0);
+    weir_span_name *first = weir_span_name_of_value_locked(category, name, num_values ? values[0] : "", counter, 0);
     weir_counter *found = first ? first->counter : NULL;
     if (found != counter) {
         free_counter(counter);
@@ -175,7 +184,7 @@ static weir_counter *get_locked(const char *category, const char *name, const ch
     }
     counter->names[0] = first;
     for (size_t i = 1; i < num_values; i++) {
-        weir_span_name *next = weir_span_name_of_value(category, name, values[i], counter, (uint32_t)i);
+        weir_span_name *next = weir_span_name_of_value_locked(category, name, values[i], counter, (uint32_t)i);
         counter->names[i] = next && next->counter == counter ? next : NULL;
     }
     return counter;
@@ -183,14 +192,13 @@ static weir_counter *get_locked(const char *category, const char *name, const ch
 
 weir_counter *weir_counter_get(const char *category, const char *name, const char *const *values, size_t num_values)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* before the registry's */
     if (!values != !num_values || num_values > MAX_VALUES)
         return NULL;
     for (size_t i = 0; i < num_values; i++)
         if (!values[i] || !*values[i])
             return NULL;
-    pthread_mutex_lock(&lock);
+    weir_spans_lock();
     weir_counter *counter = get_locked(category, name, values, num_values);
-    pthread_mutex_unlock(&lock);
+    weir_span_names_unlock();
     return counter;
 }

@@ -161,16 +161,18 @@ static inline weir_span_name *resolve(span_thread *thread, weir_span_name *name)
 void weir_span_prefix_push(const char *prefix, bool append)
 {
     span_thread *thread = get_thread();
-    if (!thread || !prefix)
+    if (!thread)
         return;
     uint32_t level = thread->prefix_levels++;
     if (level >= SPAN_PREFIX_LEVELS)
         return;
+    append |= !prefix; /* it is a level, too */
+    prefix = prefix ? prefix : "";
     const char *before = level && append ? &thread->prefixes[(level - 1) * SPAN_PREFIX_BYTES] : "";
     char *text = &thread->prefixes[level * SPAN_PREFIX_BYTES];
     size_t length = strlen(before), room = SPAN_PREFIX_BYTES - 1;
     memcpy(text, before, length);
-    if (length && length < room)
+    if (*prefix && length && length < room)
         text[length++] = '/';
     size_t added = strnlen(prefix, room - length);
     memcpy(text + length, prefix, added);
@@ -258,12 +260,12 @@ weir_span_token weir_span_start(weir_span_name *name)
     return start_token(name, false, 0);
 }
 
-void weir_span_finish(weir_span_token *token)
+static void finish(weir_span_token *token, int64_t end)
 {
-    span_thread *thread = token && token->name ? get_thread() : NULL;
+    span_thread *thread = token->name ? get_thread() : NULL;
     span_cell *cell = thread && token->start != SPAN_NOT_RECORDED ? get_cell(thread, token->name) : NULL;
     if (cell) {
-        int64_t span_ns = weir_span_since_ns(token->start);
+        int64_t span_ns = end > token->start ? end - token->start : 0;
         unsigned active = span_enter(thread);
         record(thread, cell, span_ns);
         span_leave(thread, active);
@@ -271,8 +273,13 @@ void weir_span_finish(weir_span_token *token)
             weir_span_trace_finish(thread, token, weir_span_clock_ns(token->start),
                                    weir_span_clock_ns(token->start + span_ns));
     }
+    token->name = NULL;
+}
+
+void weir_span_finish(weir_span_token *token)
+{
     if (token)
-        token->name = NULL;
+        finish(token, weir_span_now_ns());
 }
 
 static void change_frame(weir_span_name *name, bool begins, int64_t number)
@@ -282,7 +289,8 @@ static void change_frame(weir_span_name *name, bool begins, int64_t number)
     atomic_store_explicit(&name->kind, SPAN_KIND_FRAME, memory_order_relaxed);
     weir_span_token next = begins ? start_token(name, true, number) : (weir_span_token){ .name = NULL };
     weir_span_token before = weir_span_swap_frame(name, next);
-    weir_span_finish(&before);
+    /* it ends where the next one begins, so that they do not overlap */
+    finish(&before, next.name && next.start != SPAN_NOT_RECORDED ? next.start : weir_span_now_ns());
 }
 
 void weir_frame_begin(weir_span_name *name, int64_t number)

@@ -62,6 +62,7 @@ static void begin_child(void)
     }
     stores = NULL;
     weir_span_trace_reset_child(own);
+    weir_counters_reset_child();
     unlock_after_fork();
 }
 

@@ -9,6 +9,7 @@ enum { MAX_TEXT_BYTES = 200 };
 static weir_span_name *names[WEIR_SPAN_MAX_NAMES]; /* written under the lock, before num_names */
 static atomic_uint num_names;
 static _Atomic uint64_t num_refused;
+static bool must_log; /* guarded by the registry's lock */
 
 weir_span_name *const *weir_span_names(uint32_t *count)
 {
@@ -51,34 +52,46 @@ static weir_span_name *add_locked(char *text, size_t category_bytes, struct weir
     return name;
 }
 
-/* Takes ownership of `text`. The last place is for the names that are refused. */
-static weir_span_name *get(char *text, size_t category_bytes, struct weir_counter *counter, uint32_t value)
+static const char others[] = "weir/others";
+
+/* Takes ownership of `text`. The last place is for the spans whose names are refused. */
+static weir_span_name *get_locked(char *text, size_t category_bytes, struct weir_counter *counter, uint32_t value)
 {
-    static const char others[] = "weir/others";
-    if (!text)
-        return NULL;
-    weir_spans_lock();
-    weir_span_name *name = find_locked(text);
-    bool is_new = !name, fits = atomic_load(&num_names) < WEIR_SPAN_MAX_NAMES - 1, is_first = false;
-    if (is_new && fits)
+    weir_span_name *name = text ? find_locked(text) : NULL;
+    if (text && !name && atomic_load(&num_names) < WEIR_SPAN_MAX_NAMES - 1) {
         name = add_locked(text, category_bytes, counter, value);
-    if (is_new && !fits) {
-        is_first = atomic_fetch_add(&num_refused, 1) == 0;
+    } else if (text && !name) {
+        must_log |= atomic_fetch_add(&num_refused, 1) == 0;
         name = counter ? NULL : find_locked(others);
-        if (!name && !counter) {
-            char *copy = strdup(others);
-            name = copy ? add_locked(copy, strlen("weir"), NULL, 0) : NULL;
-            if (!name)
-                free(copy);
-        }
+        char *copy = counter || name ? NULL : strdup(others);
+        if (copy && !(name = add_locked(copy, strlen("weir"), NULL, 0)))
+            free(copy);
     }
-    weir_spans_unlock();
-    if (is_first)
-        weir_log(WEIR_LOG_WARNING, "%s: more than %d names of spans and counters; further ones are recorded as %s",
-                 text, WEIR_SPAN_MAX_NAMES, others);
     if (!name || name->text != text)
         free(text);
     return name;
+}
+
+void weir_span_names_unlock(void)
+{
+    bool logs = must_log;
+    must_log = false;
+    weir_spans_unlock();
+    if (logs)
+        weir_log(
+            WEIR_LOG_WARNING,
+            "more than %d names of spans and counters; further spans are recorded as %s, further counters are not "
+            "recorded",
+            WEIR_SPAN_MAX_NAMES, others);
+}
+
+/* Of a span, a frame or a marker. */
+static weir_span_name *get_span(char *text, size_t category_bytes)
+{
+    weir_spans_lock();
+    weir_span_name *found = get_locked(text, category_bytes, NULL, 0);
+    weir_span_names_unlock();
+    return found && !found->counter ? found : NULL;
 }
 
 static bool is_valid(const char *text)
@@ -100,21 +113,19 @@ weir_span_name *weir_span_name_get(const char *category, const char *name)
 {
     if (!is_valid(category) || !is_valid(name))
         return NULL;
-    weir_span_name *found = get(join(category, strlen(category), name, ""), strlen(category), NULL, 0);
-    return found && !found->counter ? found : NULL;
+    return get_span(join(category, strlen(category), name, ""), strlen(category));
 }
 
 weir_span_name *weir_span_name_with_prefix(const weir_span_name *name, const char *prefix)
 {
-    weir_span_name *found = get(join(name->text, name->category_bytes, prefix, name->text + name->category_bytes + 1),
-                                name->category_bytes, NULL, 0);
-    return found && !found->counter ? found : NULL;
+    return get_span(join(name->text, name->category_bytes, prefix, name->text + name->category_bytes + 1),
+                    name->category_bytes);
 }
 
-weir_span_name *weir_span_name_of_value(const char *category, const char *name, const char *value,
-                                        struct weir_counter *counter, uint32_t which)
+weir_span_name *weir_span_name_of_value_locked(const char *category, const char *name, const char *value,
+                                               struct weir_counter *counter, uint32_t which)
 {
     if (!is_valid(category) || !is_valid(name) || strlen(value) > MAX_TEXT_BYTES)
         return NULL;
-    return get(join(category, strlen(category), name, value), strlen(category), counter, which);
+    return get_locked(join(category, strlen(category), name, value), strlen(category), counter, which);
 }

@@ -294,27 +294,36 @@ weir_span_token weir_span_swap_frame(weir_span_name *name, weir_span_token next)
 
 /* ---- what is open ------------------------------------------------------------------------------------------- */
 
+typedef struct open_list {
+    weir_trace_record *records;
+    size_t room, count;
+} open_list;
+
+static void list_one(open_list *list, weir_trace_record record)
+{
+    record.detail = record.kind == WEIR_TRACE_FRAME ? 2 : record.detail;
+    record.kind = WEIR_TRACE_OPEN;
+    if (list->count++ < list->room)
+        list->records[list->count - 1] = record;
+}
+
 size_t weir_span_trace_list(const weir_pipeline *pipeline, weir_trace_record *records, size_t room)
 {
     open_spans open;
-    size_t count = 0;
+    open_list list = { records, room, 0 };
     weir_spans_lock();
     for (span_thread *thread = weir_span_threads; thread; thread = thread->next) {
         const span_target *target = &thread->targets[read_stack(thread, 0, NULL, &open) & SPAN_TARGET];
-        for (uint32_t i = 0; target->pipeline == pipeline && i < open.count && count < room; i++)
-            records[count++] = span_record(open.all[i].name, target, weir_span_clock_ns(open.all[i].start),
-                                           open.at_ns, (uint32_t)thread->tid, 0);
+        for (uint32_t i = 0; target->pipeline == pipeline && i < open.count; i++)
+            list_one(&list, span_record(open.all[i].name, target, weir_span_clock_ns(open.all[i].start), open.at_ns,
+                                        (uint32_t)thread->tid, 0));
     }
     pthread_mutex_lock(&loose_lock);
     int64_t now_ns = weir_clock_ns();
     for (const loose_span *span = loose; span < loose + MAX_LOOSE && num_loose > 0; span++)
-        if (span->name && span->target.pipeline == pipeline && count < room)
-            records[count++] = loose_record(span, weir_span_clock_ns(span->start), now_ns);
+        if (span->name && span->target.pipeline == pipeline)
+            list_one(&list, loose_record(span, weir_span_clock_ns(span->start), now_ns));
     pthread_mutex_unlock(&loose_lock);
     weir_spans_unlock();
-    for (size_t i = 0; i < count; i++) {
-        records[i].detail = records[i].kind == WEIR_TRACE_FRAME ? 2 : records[i].detail;
-        records[i].kind = WEIR_TRACE_OPEN;
-    }
-    return count;
+    return list.count;
 }

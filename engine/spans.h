@@ -18,7 +18,7 @@
 
 #include "state.h"
 
-enum { SPAN_MAX_DEPTH = 128, SPAN_PREFIX_BYTES = 104, SPAN_PREFIX_LEVELS = 16, SPAN_CACHED_NAMES = 64 };
+enum { SPAN_MAX_DEPTH = 128, SPAN_PREFIX_BYTES = 101, SPAN_PREFIX_LEVELS = 16, SPAN_CACHED_NAMES = 64 };
 
 typedef enum span_kind { SPAN_KIND_SPAN, SPAN_KIND_FRAME, SPAN_KIND_MARKER, SPAN_KIND_COUNTER } span_kind;
 
@@ -168,15 +168,16 @@ void weir_span_trace_reset_child(span_thread *thread);
 void weir_span_trace_open(weir_pipeline *pipeline);
 void weir_span_trace_close(weir_pipeline *pipeline);
 
-/* The open spans of the pipeline's trace, as WEIR_TRACE_OPEN. Returns how many. */
+/* The open spans of the pipeline's trace, as WEIR_TRACE_OPEN, as far as there is room. Returns how many there are. */
 size_t weir_span_trace_list(const weir_pipeline *pipeline, weir_trace_record *records, size_t room);
 
 /* span_names.c. All names so far; *count may grow. */
 weir_span_name *const *weir_span_names(uint32_t *count);
 const char *weir_span_kind_name(const weir_span_name *name);
 weir_span_name *weir_span_name_with_prefix(const weir_span_name *name, const char *prefix);
-weir_span_name *weir_span_name_of_value(const char *category, const char *name, const char *value,
-                                        struct weir_counter *counter, uint32_t which);
+weir_span_name *weir_span_name_of_value_locked(const char *category, const char *name, const char *value,
+                                               struct weir_counter *counter, uint32_t which);
+void weir_span_names_unlock(void); /* the registry; and logs the first name that was refused */
 
 /* span_collect.c */
 void weir_spans_lock(void);
@@ -200,7 +201,10 @@ bool weir_span_store_take(weir_pipeline *pipeline, struct weir_taken_lap *lap);
 void weir_span_totals_visit(void (*each)(void *self, const weir_span_name *name, const void *metrics), void *self,
                             bool reset);
 
-/* counter.c. Copies what a value has measured since the last lap (`of_lap`) or reset, and begins anew. False = it was
+/* counter.c. In a new child process, with the registry's lock: threads that are only in the parent hold no counter. */
+void weir_counters_reset_child(void);
+
+/* Copies what a value has measured since the last lap (`of_lap`) or reset, and begins anew. False = it was
    never set. */
 bool weir_counter_take(const weir_span_name *name, bool of_lap, bool restart, weir_counter_metrics *metrics);
 

@@ -283,10 +283,18 @@ static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_
 static void deliver_open(weir_pipeline *pipeline)
 {
     weir_trace_rings *rings = pipeline->trace;
+    size_t count;
     rings->listed_ns = weir_clock_ns();
+    while ((count = 1 + weir_span_trace_list(pipeline, rings->batch + 1, rings->batch_room - 1)) >
+           rings->batch_room) {
+        weir_trace_record *grown = realloc(rings->batch, 2 * count * sizeof *grown);
+        if (!grown)
+            return; /* they are in the next list */
+        rings->batch = grown;
+        rings->batch_room = 2 * count;
+    }
     rings->batch[0] = (weir_trace_record){ .time_ns = rings->listed_ns, .kind = WEIR_TRACE_OPEN };
-    size_t count = weir_span_trace_list(pipeline, rings->batch + 1, TRACE_BATCH - 1);
-    tell(pipeline, &(weir_trace_batch){ rings->batch, count + 1, 0 });
+    tell(pipeline, &(weir_trace_batch){ rings->batch, count, 0 });
 }
 
 /* The first records (states, labels, levels) must fit. */
@@ -391,6 +399,7 @@ int weir_trace_init(weir_pipeline *pipeline, uint32_t wanted_records)
     while (num_records < MAX_RECORDS && (num_records < least || num_records < wanted_records))
         num_records *= 2;
     rings->patience_ns = WEIR_MILLISECOND;
+    rings->batch_room = TRACE_BATCH;
     rings->batch = calloc(TRACE_BATCH, sizeof *rings->batch);
     rings->spent = calloc(TRACE_BATCH, sizeof *rings->spent);
     if (!rings->batch || !rings->spent || ring_init(&rings->engine, num_records) != WEIR_OK ||

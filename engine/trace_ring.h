@@ -35,6 +35,7 @@ typedef struct weir_trace_rings {
     uint64_t num_lost;         /* observer thread: records, in all */
     int64_t patience_ns;       /* observer thread: time until it must read the ring again */
     weir_trace_record *batch;  /* observer thread: the records for the observers */
+    size_t batch_room;         /* at least TRACE_BATCH */
     struct weir_label **spent; /* observer thread: references of the batch, released after it */
 } weir_trace_rings;
 

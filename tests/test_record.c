@@ -377,6 +377,14 @@ static void a_failure_writes_the_trace_of_the_time_before_it(void **state)
     assert_non_null(strstr(program.out, "\"complete\": true, \"gaps\": 0, \"failures\": 1, \"stalls\": 0"));
     assert_non_null(strstr(program.out, "text.mp4"));
     program_free(&program);
+    program_run(&program, clips_path("."),
+                (char *[]){ (char *)(uintptr_t)program_path("WEIR_TOOL"), (char *)(uintptr_t) "query",
+                            (char *)(uintptr_t)db_path, (char *)(uintptr_t) "--list", (char *)(uintptr_t) "contents",
+                            (char *)(uintptr_t) "--name", (char *)(uintptr_t) "trace", (char *)(uintptr_t) "--csv",
+                            NULL });
+    assert_non_null(strstr(program.out, "\ntrace,,1,"));
+    assert_non_null(strstr(program.out, "/{rank}.json.gz"));
+    program_free(&program);
     remove_database(NULL);
     record(&program, "@videos --trace @none.json.gz --trace-last 1m --quiet"); /* no reason to write one */
     assert_int_equal(program.status, 0);

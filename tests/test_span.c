@@ -245,9 +245,17 @@ static void prefixes_nest_or_replace_and_end_with_the_pop(void **state)
         weir_span_end();
     }
     weir_span_prefix_pop();
+    weir_span_prefix_push("one", false);
+    weir_span_prefix_push(NULL, false); /* a level that changes nothing */
+    weir_span_begin(work);
+    weir_span_end();
+    weir_span_prefix_pop();
+    weir_span_begin(work);
+    weir_span_end();
+    weir_span_prefix_pop();
     assert_int_equal(count_of("test/one/two/work"), 2);
     assert_int_equal(count_of("test/alone/work"), 2);
-    assert_int_equal(count_of("test/one/work"), 2);
+    assert_int_equal(count_of("test/one/work"), 4);
     assert_int_equal(count_of("test/work"), 2);
     for (int i = 0; i < 20; i++)
         weir_span_prefix_push("deep", false);
@@ -824,6 +832,61 @@ static void open_spans_are_listed_while_recording_is_on(void **state)
     assert_int_equal(seen.count, 3);
 }
 
+static void *begin_many(void *gate)
+{
+    for (int i = 0; i < 128; i++)
+        weir_span_begin(weir_span_name_get("listed", "deep"));
+    gate_pass(gate);
+    return NULL;
+}
+
+static void all_open_spans_are_listed(void **state)
+{
+    (void)state;
+    enum { THREADS = 33 };
+    static test_ledger ledger;
+    static parts seen;
+    pthread_t threads[THREADS];
+    test_gate gate = GATE, open = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_pipeline *pipeline = build_parts(&seen, &numbers, "listed/");
+    for (int i = 0; i < THREADS; i++)
+        threads[i] = thread_start(begin_many, &open);
+    gate_await_waiting(&open, THREADS);
+    assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+    counter_await(&seen.num_lists, 1);
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    gate_open(&open);
+    for (int i = 0; i < THREADS; i++)
+        thread_join(threads[i]);
+    ledger_close(&ledger);
+    assert_int_equal(seen.num_open, THREADS * 128);
+}
+
+static void frames_follow_each_other_without_overlapping(void **state)
+{
+    (void)state;
+    static test_ledger ledger;
+    static parts seen;
+    weir_trace_record part[4];
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_pipeline *pipeline = build_parts(&seen, &numbers, "following/");
+    assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+    for (int i = 0; i < 4; i++)
+        weir_frame_begin(weir_span_name_get("following", "frame"), i);
+    weir_frame_end(weir_span_name_get("following", "frame"));
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+    assert_int_equal(parts_of(&seen, "following/frame", part, LENGTH(part)), 4);
+    for (int i = 0; i < 3; i++)
+        assert_true(part[i].time_ns <= part[i + 1].value || part[i].time_ns == part[i].value);
+}
+
 static void spans_that_end_between_recordings_are_not_in_the_next(void **state)
 {
     (void)state;
@@ -875,6 +938,36 @@ static int record_in_child(parts *seen)
     drain_all(pipeline);
     weir_pipeline_free(pipeline);
     return (int)seen->count;
+}
+
+static void *add_until_end(void *ends)
+{
+    weir_counter *counter = weir_counter_get("forked", "counter", NULL, 0);
+    while (!atomic_load((atomic_bool *)ends))
+        weir_counter_add_int(counter, 0, 1);
+    return NULL;
+}
+
+/* A thread that holds a counter at the moment of the fork is not in the child. */
+static void a_forked_child_sets_counters_that_others_are_setting(void **state)
+{
+    (void)state;
+    static atomic_bool ends;
+    int status = 0;
+    weir_counter *counter = weir_counter_get("forked", "counter", NULL, 0);
+    pthread_t thread = thread_start(add_until_end, &ends);
+    for (int i = 0; i < 200 && status == 0; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20); /* would hang */
+            weir_counter_set_int(counter, 0, 1);
+            _exit(weir_counter_get("forked", "another", NULL, 0) == NULL);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+    }
+    atomic_store(&ends, true);
+    thread_join(thread);
+    assert_int_equal(status, 0);
 }
 
 static void a_forked_child_records_for_pipelines_of_its_own(void **state)
@@ -1101,7 +1194,10 @@ int main(void)
         TEST(foreign_threads_record_while_traced_pipelines_come_and_go),
         TEST(open_spans_are_closed_and_reopened_by_each_switch),
         TEST(open_spans_are_listed_while_recording_is_on),
+        TEST(a_forked_child_sets_counters_that_others_are_setting),
         TEST(a_forked_child_records_for_pipelines_of_its_own),
+        TEST(all_open_spans_are_listed),
+        TEST(frames_follow_each_other_without_overlapping),
         TEST(spans_that_end_between_recordings_are_not_in_the_next),
         TEST(switches_beside_busy_threads_record_each_part_once),
         TEST(dumps_during_recording_lose_nothing),

@@ -1,5 +1,7 @@
 /* The raw record and trace files. test_random.c compares what they say with the laps. */
 #include <fcntl.h>
+#include <locale.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -109,8 +111,7 @@ static void what_happened_to_each_item_is_recorded_in_order(void **state)
     assert_int_equal(w.num_lost, 0);
     int64_t last_ns = 0;
     for (size_t i = 0; i < w.num_records; i++) {
-        if (w.records[i].kind >
-            WEIR_TRACE_NAME) /* a list of open spans may come before earlier records of the engine */
+        if (w.records[i].kind == WEIR_TRACE_OPEN) /* a list may come before earlier records of the engine */
             continue;
         assert_true(w.records[i].time_ns >= last_ns);
         last_ns = w.records[i].time_ns;
@@ -145,9 +146,12 @@ static void recording_is_switched_while_tasks_run(void **state)
     weir_pipeline_free(pipeline);
     assert_int_equal(count_kind(&w, WEIR_TRACE_ON), 2);
     assert_int_equal(count_kind(&w, WEIR_TRACE_OFF), 2);
-    assert_int_equal(w.records[0].kind, WEIR_TRACE_ON);
+    size_t first = 0;
+    while (w.records[first].kind == WEIR_TRACE_OPEN)
+        first++;
+    assert_int_equal(w.records[first].kind, WEIR_TRACE_ON);
     bool told = false; /* the task that ran at the first switch, and the label of its item */
-    for (size_t i = 1; w.records[i].kind != WEIR_TRACE_OFF; i++)
+    for (size_t i = first; w.records[i].kind != WEIR_TRACE_OFF; i++)
         told |= w.records[i].kind == WEIR_TRACE_STATE && w.records[i].node == 1 &&
                 w.records[i].detail == WEIR_TRACE_RUNNING;
     assert_true(told);
@@ -360,6 +364,21 @@ static void close_trace(weir_trace_file *file)
         fail_msg("%s", error.message);
 }
 
+static weir_pipeline *build_traced(weir_builder *builder, weir_trace_file *file, weir_pipeline_options options)
+{
+    weir_observer observer = weir_trace_observer(file);
+    options.observers = &observer;
+    options.num_observers = 1;
+    return build(builder, &options);
+}
+
+static void end_traced(weir_pipeline *pipeline, weir_trace_file *file)
+{
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    close_trace(file);
+}
+
 static void write_trace(const char *path, const weir_trace_options *options, run_spec spec)
 {
     weir_trace_file *file = open_trace(path, options);
@@ -421,6 +440,7 @@ static void a_file_is_strict_json_and_says_what_became_of_each_item(void **state
     assert_int_equal(count_in(path, "\"cat\":\"busy\",\"name\":\"! failed\""), 10);
     assert_int_equal(count_in(path, "\"cat\":\"step\""), 5);
     assert_true(count_in(path, "\"name\":\"0:1:odd[3] #2\"") == 1);
+    assert_true(count_in(path, "\"cat\":\"wait_in\",\"name\":\"idle\"") > 0); /* a source waits for no input */
     free(path);
     remove_folder(folder);
 }
@@ -439,15 +459,12 @@ static void bytes_in_flight_of_each_stage_are_a_counter(void **state)
     counter_init(&made);
     test_numbers numbers = { .ledger = &ledger, .count = 40, .size_bytes = 100, .made = &made };
     weir_trace_file *file = open_trace(path, NULL);
-    weir_observer observer = weir_trace_observer(file);
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 });
+    weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ 0 });
     counter_await(&made, 11);
-    drain_all(pipeline);
-    weir_pipeline_free(pipeline);
-    close_trace(file);
+    end_traced(pipeline, file);
     assert_well_formed(path);
     char *text = read_file(path);
     for (size_t i = 0; i < LENGTH(stages); i++) {
@@ -480,7 +497,6 @@ static void a_span_says_codec_and_frames_of_its_result(void **state)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_trace_file *file = open_trace(path, NULL);
-    weir_observer observer = weir_trace_observer(file);
     weir_task_hook hooks[2];
     assert_int_equal(weir_trace_item_hook(file, tell_cost, &hooks[0], NULL), WEIR_OK);
     assert_int_equal(weir_trace_item_hook(file, tell_cost, &hooks[1], NULL), WEIR_OK);
@@ -491,7 +507,7 @@ static void a_span_says_codec_and_frames_of_its_result(void **state)
                                                  .task_hooks = &hooks[i / 2],
                                                  .num_task_hooks = i == 1 ? 0 : 1 });
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 });
+    weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ 0 });
     assert_int_equal(drain_all(pipeline), 20);
     weir_pipeline_free(pipeline);
     close_trace(file);
@@ -512,24 +528,17 @@ static void spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program
     test_gate gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
     weir_trace_file *file = open_trace(path, NULL);
-    weir_observer observer = weir_trace_observer(file);
     weir_builder *builder = builder_with(&numbers);
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline =
-        build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1, .trace_off = true });
+    weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ .trace_off = true });
     weir_span_begin(weir_span_name_get("mine", "never ends"));
     weir_frame_begin(weir_span_name_get("mine", "frame"), 12);
     assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
-    uint64_t found = 0;
-    while (found == 0) { /* each request writes the file */
+    do /* each request writes the file, also while it is read */
         weir_trace_request(file);
-        found = count_in(path, "\"cat\":\"mine\",\"name\":\"never ends\"");
-    }
-    assert_int_equal(found, 1);
+    while (count_in(path, "\"cat\":\"mine\",\"name\":\"never ends\"") == 0);
     gate_open(&gate);
-    drain_all(pipeline);
-    weir_pipeline_free(pipeline);
-    close_trace(file);
+    end_traced(pipeline, file);
     weir_frame_end(weir_span_name_get("mine", "frame"));
     weir_span_end();
     assert_well_formed(path);
@@ -539,6 +548,89 @@ static void spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program
     free(path);
     remove_folder(folder);
     ledger_close(&ledger);
+}
+
+/* The ring is filled before the observer thread can read it: the first call of another observer waits. */
+static void lost_records_of_user_code_are_marked_in_the_file(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 10 };
+    test_gate gate = GATE;
+    watched w;
+    watched_init(&w);
+    w.gate = &gate;
+    weir_error error = { 0 };
+    weir_trace_file *file = open_trace(path, NULL);
+    weir_observer observers[2] = { w.observer, weir_trace_observer(file) };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .trace_records = 64, .observers = observers, .num_observers = 2 });
+    gate_await_waiting(&gate, 1);
+    for (int i = 0; i < 300; i++)
+        weir_marker(weir_span_name_get("test", "many"), WEIR_MARKER_TASK);
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(weir_trace_close(file, &error), WEIR_ELIMIT);
+    assert_well_formed(path);
+    assert_true(count_in(path, "\"cat\":\"lost\",\"name\":\"records of user code are lost before here\"") > 0);
+    assert_true(count_in(path, "\"name\":\"many\",\"s\":\"t\",\"args\":{\"scope\":\"task\"}}") > 0);
+    free(w.records);
+    free(path);
+    remove_folder(folder);
+    ledger_close(&ledger);
+}
+
+static void counters_of_any_value_leave_the_file_well_formed_in_any_locale(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_trace_file *file = open_trace(path, NULL);
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    if (!setlocale(LC_ALL, "de_DE.UTF-8") && !setlocale(LC_ALL, "fr_FR.UTF-8"))
+        print_message("no locale with a decimal comma is installed\n");
+    weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ 0 });
+    weir_counter *counter = weir_counter_get("test", "odd", NULL, 0);
+    static const double values[] = { 0.5, 1e300, -1e300, NAN, INFINITY, 9223372036854775808.0, -7 };
+    for (size_t i = 0; i < LENGTH(values); i++)
+        weir_counter_set(counter, 0, values[i]);
+    gate_open(&gate);
+    end_traced(pipeline, file);
+    setlocale(LC_ALL, "C");
+    assert_well_formed(path);
+    assert_int_equal(count_in(path, "\"name\":\"test/odd\",\"args\":{\"value\":"), 5);
+    assert_int_equal(count_in(path, "{\"value\":0.5}"), 1);
+    assert_int_equal(count_in(path, "\"detail\":\"not a number\""), 2); /* a line and a mark */
+    free(path);
+    remove_folder(folder);
+    ledger_close(&ledger);
+}
+
+static void rates_of_the_process_cover_a_short_run_and_end_with_it(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    (void)state;
+    weir_trace_file *file;
+    assert_int_equal(weir_trace_open(path, NULL, &file, NULL), WEIR_OK);
+    run_items(weir_trace_observer(file), (run_spec){ .count = 50 });
+    close_trace(file);
+    assert_well_formed(path);
+    assert_true(count_in(path, "\"name\":\"CPU\",\"args\":{\"cores\":") >= 2);
+    assert_int_equal(count_in(path, "\"name\":\"memory\",\"args\":{\"MiB\":0"), 0);
+    char *text = read_file(path), *last = NULL;
+    for (char *at = text; (at = strstr(at, "\"name\":\"CPU\"")); at++)
+        last = at;
+    assert_int_equal(strncmp(last, "\"name\":\"CPU\",\"args\":{\"cores\":0}", 31), 0);
+    free(text);
+    free(path);
+    remove_folder(folder);
 }
 
 static void epochs_and_kept_items_appear_as_what_they_are(void **state)
@@ -551,14 +643,13 @@ static void epochs_and_kept_items_appear_as_what_they_are(void **state)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     weir_trace_file *file = open_trace(path, NULL);
-    weir_observer observer = weir_trace_observer(file);
     weir_builder *builder = weir_builder_new();
     weir_item item;
     int status;
     weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
     weir_builder_pipe(builder, &batches, &config, NULL);
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 });
+    weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ 0 });
     while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH)
         weir_item_release(&item);
     weir_pipeline_free(pipeline);
@@ -682,6 +773,7 @@ static void a_file_survives_a_kill_at_any_moment(void **state)
             for (int changes = 0; changes < 2 * times && waitpid(child, NULL, WNOHANG) == 0;) {
                 changes += stat(path, &info) == 0 && info.st_size != last && info.st_size > 4096;
                 last = info.st_size;
+                sched_yield();
             }
             if (kill(child, SIGKILL) == 0)
                 waitpid(child, NULL, 0);
@@ -870,13 +962,11 @@ static void a_stall_and_a_request_trigger_files(void **state)
         .on_stall = true, .on_request = true, .last_ns = 1, .finished = note_finished, .finished_self = &files
     };
     weir_trace_file *file = open_trace(path, &options);
-    weir_observer observer = weir_trace_observer(file);
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &gated_op, &gate, NULL);
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline = build(
-        builder,
-        &(weir_pipeline_options){ .observers = &observer, .num_observers = 1, .stall_warning_ns = WEIR_MILLISECOND });
+    weir_pipeline *pipeline =
+        build_traced(builder, file, (weir_pipeline_options){ .stall_warning_ns = WEIR_MILLISECOND });
     char *second = path_in(folder, "trace.2.json");
     while (access(path, F_OK) != 0) /* the stall */
         sched_yield();
@@ -884,9 +974,7 @@ static void a_stall_and_a_request_trigger_files(void **state)
     while (access(second, F_OK) != 0)
         sched_yield();
     gate_open(&gate);
-    drain_all(pipeline);
-    weir_pipeline_free(pipeline);
-    close_trace(file);
+    end_traced(pipeline, file);
     assert_true(files.num_paths >= 2);
     assert_well_formed(path);
     assert_int_equal(count_in(path, "\"open\":true") > 0, true); /* what stalls is in it */
@@ -1049,6 +1137,26 @@ static void weir_trace_shows_shares_spans_and_the_path_of_slow_items(void **stat
         strstr(program.out, "\"name\": \"passed on\", \"at\": 0.000001, \"time\": 0.000008, \"seq\": null"));
     program_free(&program);
 
+    /* Begin and end in any order, as other programs write them. */
+    write_file(path, "[{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":0,\"name\":\"outer\"},"
+                     "{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":1,\"name\":\"inner\"},"
+                     "{\"ph\":\"b\",\"pid\":1,\"tid\":1,\"ts\":1,\"name\":\"one\",\"cat\":\"my\",\"id\":7},"
+                     "{\"ph\":\"b\",\"pid\":1,\"tid\":1,\"ts\":2,\"name\":\"other\",\"cat\":\"my\",\"id\":8},"
+                     "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":3},{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":4},"
+                     "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":5},{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":9},"
+                     "{\"ph\":\"e\",\"pid\":1,\"tid\":1,\"ts\":7,\"cat\":\"my\",\"id\":7},"
+                     "{\"ph\":\"e\",\"pid\":1,\"tid\":1,\"ts\":9,\"cat\":\"my\",\"id\":8}]");
+    program_run(&program, folder, json);
+    assert_int_equal(program.status, 0);
+    static const char *const begun[] = { "\"spans\": 2, \"busy_time\": 0.000004,",
+                                         "\"name\": \"inner\", \"at\": 0.000001, \"time\": 0.000002,",
+                                         "\"name\": \"one\", \"at\": 0.000001, \"time\": 0.000006,",
+                                         "\"name\": \"other\", \"at\": 0.000002, \"time\": 0.000007," };
+    for (size_t i = 0; i < LENGTH(begun); i++)
+        if (!strstr(program.out, begun[i]))
+            fail_msg("%s is missing in:\n%s", begun[i], program.out);
+    program_free(&program);
+
     write_file(path, "{}");
     program_run(&program, folder, argv);
     assert_int_equal(program.status, 2);
@@ -1072,6 +1180,9 @@ int main(void)
         TEST(bytes_in_flight_of_each_stage_are_a_counter),
         TEST(a_span_says_codec_and_frames_of_its_result),
         TEST(spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program),
+        TEST(lost_records_of_user_code_are_marked_in_the_file),
+        TEST(counters_of_any_value_leave_the_file_well_formed_in_any_locale),
+        TEST(rates_of_the_process_cover_a_short_run_and_end_with_it),
         TEST(epochs_and_kept_items_appear_as_what_they_are),
         TEST(a_compressed_file_says_the_same),
         TEST(a_file_that_was_cut_off_anywhere_can_be_read),

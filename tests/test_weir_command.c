@@ -1224,6 +1224,8 @@ static void plot_draws_spans_and_a_panel_for_each_counter(void **state)
     assert_has(out, "set label 9999 'disk''s/left' ");
     assert_lacks(out, "set label 9999 'train/loss/b'");
     assert_has(out, "set yrange [-7.35:-6.65]");
+    expect("weir query a.db --by counter", DONE);
+    assert_has(out, "\ntrain/loss/a     2       10   0.5  0.25   0.6  0.75\n");
     plot_without_gnuplot("--counts --name io/read");
     assert_has(out, "\n0 20 0.25 ");
     assert_lacks(out, "tasks in each lap");

@@ -43,7 +43,7 @@ typedef struct weir_span_name weir_span_name;
  */
 WEIR_API weir_span_name *weir_span_name_get(const char *category, const char *name);
 
-/* The number of names that were refused because there were too many. Any thread. */
+/* How often a name was refused because there were too many. Any thread. */
 WEIR_API uint64_t weir_span_names_refused(void);
 
 /* -- spans -- */
@@ -101,13 +101,13 @@ typedef enum weir_marker_scope {
     WEIR_MARKER_TASK, /* the task that this thread runs */
 } weir_marker_scope;
 
-/* An instant. Counted like a span of length 0, in a separate row. */
+/* An instant, counted like a span of length 0: a name is for markers or for spans, not for both. */
 WEIR_API void weir_marker(weir_span_name *name, weir_marker_scope scope);
 
 /*
  * A prefix for the names of spans and markers that this thread records until the matching pop: "category/prefix/name".
  * append: add it after the current prefixes; otherwise replace them. The text is copied; all prefixes together are cut
- * to 100 bytes. Up to 16 levels; deeper ones have no effect.
+ * to 100 bytes. NULL changes nothing until its pop. Up to 16 levels; deeper ones have no effect.
  */
 WEIR_API void weir_span_prefix_push(const char *prefix, bool append);
 WEIR_API void weir_span_prefix_pop(void);

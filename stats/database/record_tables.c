@@ -102,6 +102,7 @@ static const weir_column contents[] = {
     { "num_records", WEIR_FIELD_INT64, FIELD(content.num_records), NULL },
     { "start", WEIR_FIELD_TIME, FIELD(content.start_unix_ns), NULL },
     { "end", WEIR_FIELD_TIME, FIELD(content.end_unix_ns), NULL },
+    { "path", WEIR_FIELD_TEXT, FIELD(content.path), NULL },
 };
 
 static const weir_record_table tables[WEIR_RECORD_CONTENT + 1] = {

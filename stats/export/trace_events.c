@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +63,7 @@ void weir_trace_event_end(weir_trace_events *events)
     PUT_LITERAL(out, "},\n");
     events->num_lost += out->no_memory;
     if (out->no_memory || events->muted)
-        weir_trace_text_cut(out, events->event_start);
+        out->length = events->event_start;
     out->no_memory = false;
 }
 
@@ -90,26 +91,11 @@ void weir_trace_name_track(weir_trace_events *events, int64_t track, const char 
     weir_trace_put_metadata(head, events->pid, track, "thread_name", "name", name, 0);
     weir_trace_put_metadata(head, events->pid, track, "thread_sort_index", "sort_index", NULL, track);
     if (head->no_memory)
-        weir_trace_text_cut(head, start);
+        head->length = start;
     else
         weir_trace_put(body, head->data + start, head->length - start);
     events->num_lost += head->no_memory || body->no_memory;
     head->no_memory = body->no_memory = false;
-}
-
-void weir_trace_counter(weir_trace_events *events, int64_t at_ns, const char *name, const char *value_name,
-                        double value)
-{
-    weir_trace_event_begin(events, 'C', 0, at_ns, name, "counter");
-    PUT_LITERAL(events->out, ",\"args\":{");
-    weir_trace_put_json(events->out, value_name);
-    PUT_LITERAL(events->out, ":");
-    if (value == (double)(int64_t)value)
-        weir_trace_put_int(events->out, (int64_t)value);
-    else
-        weir_trace_put_real(events->out, value);
-    PUT_LITERAL(events->out, "}");
-    weir_trace_event_end(events);
 }
 
 void weir_trace_span_begin(weir_trace_events *events, int64_t track, int64_t begin_ns, int64_t end_ns,
@@ -142,6 +128,34 @@ static void put_instant(weir_trace_events *events, int64_t at_ns, const char *na
         PUT_LITERAL(events->out, "}");
         weir_trace_event_end(events);
     }
+}
+
+/* Viewers show a value that is no number as 0, or reject the file. */
+void weir_trace_counter(weir_trace_events *events, int64_t at_ns, const char *name, const char *value_name,
+                        double value)
+{
+    if (!isfinite(value)) {
+        put_instant(events, at_ns, name, "event", isnan(value) ? "not a number" : "infinite");
+        return;
+    }
+    weir_trace_event_begin(events, 'C', 0, at_ns, name, "counter");
+    PUT_LITERAL(events->out, ",\"args\":{");
+    weir_trace_put_json(events->out, value_name);
+    PUT_LITERAL(events->out, ":");
+    if (fabs(value) < 1e15 && value == (double)(int64_t)value)
+        weir_trace_put_int(events->out, (int64_t)value);
+    else
+        weir_trace_put_real(events->out, value);
+    PUT_LITERAL(events->out, "}");
+    weir_trace_event_end(events);
+}
+
+void weir_trace_events_lost(weir_trace_events *events, int64_t at_ns, const char *where, uint64_t num_records)
+{
+    char detail[96];
+    snprintf(detail, sizeof detail, "%" PRIu64 " records: they came faster than they were written", num_records);
+    events->num_lost += num_records;
+    put_instant(events, at_ns, where, "lost", detail);
 }
 
 /* ---- items --------------------------------------------------------------------------------------------------- */
@@ -299,13 +313,12 @@ static void put_span(weir_trace_events *events, uint16_t node, weir_trace_slot *
 {
     const state_kind *state = &states[slot->state];
     bool failed = slot->state == WEIR_TRACE_RUNNING && slot->has_outcome && slot->outcome < 0;
+    bool idle = events->is_source[node] && slot->state == WEIR_TRACE_WAITING_IN; /* it has not begun, or has ended */
     const char *colour = failed ? "terrible" : state->colour;
+    const char *name = failed ? "! failed" : idle ? "idle" : state->name ? state->name : events->short_names[node];
     if (!slot->named)
         name_slot(events, node, slot);
-    weir_trace_span_begin(events, weir_trace_track_of(node, slot->number), begin_ns, end_ns,
-                          failed        ? "! failed"
-                          : state->name ? state->name
-                                        : events->short_names[node],
+    weir_trace_span_begin(events, weir_trace_track_of(node, slot->number), begin_ns, end_ns, name,
                           slot->number & WEIR_TRACE_LIFECYCLE ? "hooks" : state->category);
     if (colour)
         put_text(events, ",\"cname\":", colour);
@@ -457,16 +470,12 @@ static void end_levels(weir_trace_events *events, int64_t now_ns)
 
 static void on_on(weir_trace_events *events, const weir_trace_record *record)
 {
-    char detail[96];
     end_all(events, events->last_ns, false);
     end_levels(events, events->last_ns);
     if (record->value == 0)
         return;
-    snprintf(detail, sizeof detail, "%lld records: they came faster than they were written",
-             (long long)record->value);
-    events->num_lost += (uint64_t)record->value;
-    put_instant(events, events->last_ns, "records are lost from here", "lost", detail);
-    put_instant(events, record->time_ns, "the record goes on", "lost", detail);
+    weir_trace_events_lost(events, events->last_ns, "records are lost from here", (uint64_t)record->value);
+    put_instant(events, record->time_ns, "the record goes on", "event", "");
 }
 
 static void on_level(weir_trace_events *events, const weir_trace_record *record)

@@ -85,6 +85,9 @@ void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *r
 void weir_trace_events_failure(weir_trace_events *events, const weir_failure *failure);
 void weir_trace_events_event(weir_trace_events *events, const weir_event *event);
 
+/* Marks and counts lost records. */
+void weir_trace_events_lost(weir_trace_events *events, int64_t at_ns, const char *where, uint64_t num_records);
+
 /* Adds to `out` what is open now, up to now_ns: for the end of a file that may be continued. */
 void weir_trace_events_open(weir_trace_events *events, weir_trace_text *out, int64_t now_ns);
 

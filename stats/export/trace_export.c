@@ -125,17 +125,13 @@ static int put_run(void *self, const weir_record *record, weir_error *error)
                                               WEIR_RECORD_QUEUE, WEIR_RECORD_EVENT, WEIR_RECORD_FAILURE,
                                               WEIR_RECORD_ITEM };
     int status = WEIR_OK;
+    char name[96];
     if (!export->begun)
-        fprintf(
-            export->out,
-            "[\n{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_trace\",\"args\":{\"approximation\":true,"
-            "\"unix_ns\":%" PRId64 "}}",
-            export->events.base_ns);
+        fprintf(export->out, "[\n" WEIR_TRACE_CLOCK "%" PRId64 ",\"approximation\":true}}", export->events.base_ns);
     export->begun = true;
-    fprintf(export->out,
-            ",\n{\"ph\":\"M\",\"pid\":%" PRId64 ",\"tid\":0,\"ts\":0,\"name\":\"process_name\",\"args\":{\"name\":"
-            "\"run %" PRId64 ", rank %" PRId32 ": approximation from laps\"}},\n",
-            run->run_id, run->run_id, run->rank);
+    fputs(",\n", export->out);
+    snprintf(name, sizeof name, "run %" PRId64 ", rank %" PRId32 ": approximation from laps", run->run_id, run->rank);
+    weir_trace_put_metadata(&export->body, run->run_id, 0, "process_name", "name", name, 0);
     export->events.pid = run->run_id;
     export->filter.run_id = run->run_id;
     export->phase_end_ns = 0;

@@ -162,7 +162,7 @@ static void put_event(merge *all, input *in, const char *event)
     weir_trace_puts(out, begin);
     weir_trace_puts(out, ",\n");
     if (out->no_memory)
-        weir_trace_text_cut(out, start);
+        out->length = start;
 }
 
 static bool is_wanted(const char *event)
@@ -213,8 +213,7 @@ static int merge_into(merge *all, const char *out_path)
     if (status != WEIR_OK)
         return status;
     choose_base(all);
-    weir_trace_puts(&head,
-                    "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_trace\",\"args\":{\"unix_ns\":");
+    weir_trace_puts(&head, WEIR_TRACE_CLOCK);
     weir_trace_put_int(&head, all->base_unix_ns);
     weir_trace_puts(&head, "}},\n");
     int failure = head.no_memory ? ENOMEM : weir_trace_output_open(out_path, &head, 0, &all->output);

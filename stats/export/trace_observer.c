@@ -278,11 +278,10 @@ static void put_head(weir_trace_file *file)
 static void put_clock(weir_trace_file *file, int64_t base_unix_ns)
 {
     weir_trace_text *head = &file->head;
-    weir_trace_puts(head,
-                    "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_trace\",\"args\":{\"version\":");
-    weir_trace_put_json(head, weir_version());
-    weir_trace_puts(head, ",\"unix_ns\":");
+    weir_trace_puts(head, WEIR_TRACE_CLOCK);
     weir_trace_put_int(head, base_unix_ns);
+    weir_trace_puts(head, ",\"version\":");
+    weir_trace_put_json(head, weir_version());
     weir_trace_puts(head, ",\"run\":");
     weir_trace_put_json(head, file->run);
     weir_trace_puts(head, ",\"node\":");
@@ -327,7 +326,9 @@ static void on_trace(void *self, const weir_trace_batch *batch)
 {
     weir_trace_file *file = self;
     bool scheduled = file->options.schedule.active > 0;
-    file->num_lost += batch->num_dropped;
+    if (batch->num_dropped)
+        weir_trace_events_lost(&file->events, weir_clock_ns(), "records of user code are lost before here",
+                               batch->num_dropped);
     for (size_t i = 0; i < batch->num_records && file->events.num_nodes; i++) {
         const weir_trace_record *record = &batch->records[i];
         if (scheduled && record->kind == WEIR_TRACE_STEP)
@@ -371,6 +372,7 @@ static void on_run_end(void *self, const weir_run_end *end)
 {
     weir_trace_file *file = self;
     (void)end;
+    weir_trace_system_end(&file->system, &file->events, weir_clock_ns());
     if (file->options.schedule.active)
         close_file(file);
     else

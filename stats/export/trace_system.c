@@ -38,6 +38,22 @@ static void read_network(weir_trace_system *now)
         fclose(file);
 }
 
+static const struct {
+    const char *name, *unit;
+    double size; /* of the unit */
+} rates[] = {
+    { "CPU", "cores", WEIR_SECOND },     { "disk reads", "MiB/s", 1 << 20 },  { "disk writes", "MiB/s", 1 << 20 },
+    { "network in", "MiB/s", 1 << 20 },  { "network out", "MiB/s", 1 << 20 }, { "minor page faults", "per s", 1 },
+    { "major page faults", "per s", 1 },
+};
+enum { NUM_RATES = sizeof rates / sizeof rates[0] };
+
+static void put_rates(weir_trace_events *events, int64_t at_ns, const int64_t changes[NUM_RATES], double seconds)
+{
+    for (size_t i = 0; i < NUM_RATES; i++)
+        weir_trace_counter(events, at_ns, rates[i].name, rates[i].unit, (double)changes[i] / rates[i].size / seconds);
+}
+
 void weir_trace_system_add(weir_trace_system *last, weir_trace_events *events, int64_t now_ns)
 {
     weir_trace_system now = { .at_ns = now_ns };
@@ -54,23 +70,26 @@ void weir_trace_system_add(weir_trace_system *last, weir_trace_events *events, i
         now.minor_faults = usage.ru_minflt;
         now.major_faults = usage.ru_majflt;
     }
-    const struct {
-        const char *name, *unit;
-        int64_t change;
-        double size; /* of the unit */
-    } rates[] = {
-        { "CPU", "cores", now.cpu_ns - last->cpu_ns, WEIR_SECOND },
-        { "disk reads", "MiB/s", now.read_bytes - last->read_bytes, 1 << 20 },
-        { "disk writes", "MiB/s", now.written_bytes - last->written_bytes, 1 << 20 },
-        { "network in", "MiB/s", now.received_bytes - last->received_bytes, 1 << 20 },
-        { "network out", "MiB/s", now.sent_bytes - last->sent_bytes, 1 << 20 },
-        { "minor page faults", "per s", now.minor_faults - last->minor_faults, 1 },
-        { "major page faults", "per s", now.major_faults - last->major_faults, 1 },
+    const int64_t changes[NUM_RATES] = {
+        now.cpu_ns - last->cpu_ns,
+        now.read_bytes - last->read_bytes,
+        now.written_bytes - last->written_bytes,
+        now.received_bytes - last->received_bytes,
+        now.sent_bytes - last->sent_bytes,
+        now.minor_faults - last->minor_faults,
+        now.major_faults - last->major_faults,
     };
     weir_trace_counter(events, now_ns, "memory", "MiB", (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20));
-    double seconds = (double)(now_ns - last->at_ns) / WEIR_SECOND;
-    for (size_t i = 0; i < sizeof rates / sizeof rates[0] && last->at_ns && seconds > 0; i++)
-        weir_trace_counter(events, now_ns, rates[i].name, rates[i].unit,
-                           (double)rates[i].change / rates[i].size / seconds);
+    if (last->at_ns && now_ns > last->at_ns) /* viewers draw a value from its time on */
+        put_rates(events, last->at_ns, changes, (double)(now_ns - last->at_ns) / WEIR_SECOND);
     *last = now;
+}
+
+void weir_trace_system_end(weir_trace_system *last, weir_trace_events *events, int64_t now_ns)
+{
+    if (last->at_ns) {
+        weir_trace_system_add(last, events, now_ns);
+        put_rates(events, now_ns, (const int64_t[NUM_RATES]){ 0 }, 1);
+    }
+    *last = (weir_trace_system){ 0 };
 }

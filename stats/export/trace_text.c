@@ -12,11 +12,6 @@ void weir_trace_text_free(weir_trace_text *text)
     *text = (weir_trace_text){ 0 };
 }
 
-void weir_trace_text_cut(weir_trace_text *text, size_t length)
-{
-    text->length = length;
-}
-
 void weir_trace_put(weir_trace_text *text, const char *data, size_t length)
 {
     if (text->length + length > text->room) {
@@ -81,8 +76,10 @@ void weir_trace_put_us(weir_trace_text *text, int64_t ns)
 void weir_trace_put_real(weir_trace_text *text, double number)
 {
     char digits[40];
-    bool is_number = number - number == 0;
-    int length = snprintf(digits, sizeof digits, is_number ? "%.17g" : "null", number);
+    int length = snprintf(digits, sizeof digits, "%.17g", number);
+    char *comma = strchr(digits, ','); /* in some locales */
+    if (comma)
+        *comma = '.';
     weir_trace_put(text, digits, (size_t)length);
 }
 

@@ -68,11 +68,10 @@ static void put_overlapping(weir_trace_events *events, int64_t track, int64_t be
 static void put_marker(weir_trace_events *events, int64_t track, const weir_trace_record *record, const char *name,
                        const char *category)
 {
-    static const char *const scopes[] = { "g", "p", "t", "t" };
+    static const char *const scopes[] = { ",\"s\":\"g\"", ",\"s\":\"p\"", ",\"s\":\"t\"",
+                                          ",\"s\":\"t\",\"args\":{\"scope\":\"task\"}" };
     weir_trace_event_begin(events, 'i', track, record->time_ns, name, category);
-    weir_trace_puts(events->out, ",\"s\":\"");
     weir_trace_puts(events->out, scopes[record->detail & 3]);
-    weir_trace_puts(events->out, "\"");
     weir_trace_event_end(events);
 }
 

@@ -67,15 +67,20 @@ static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
 static void read_row(weir_query *query, sqlite3_stmt *row)
 {
     weir_record_read(row, query->record.kind, &query->record);
-    if (query->record.kind == WEIR_RECORD_CONTENT)
-        query->record.content.path = query->reader->path;
+    weir_content_record *content = &query->record.content;
+    if (query->record.kind == WEIR_RECORD_CONTENT && !*content->path)
+        content->path = query->reader->path;
 }
 
 /* -- the contents */
 
-/* The tables with a name and a time, by whatever columns they have. */
+/* The tables with a name and a time, by whatever columns they have; and the files that events name. */
 static int begin_contents(weir_query *query, const weir_filter *filter, weir_error *error)
 {
+    static const char files[] =
+        " UNION ALL SELECT 'trace', '', count(*), min(r.started), max(coalesce(r.ended, t.timestamp)), t.detail"
+        " FROM event_stats t JOIN run r USING (run_id) WHERE t.event_name = 'trace_file' AND"
+        " (?1 = 0 OR run_id = ?1) AND (?2 IS NULL OR weir_name(?2, 'trace')) GROUP BY t.detail";
     const char *tables[WEIR_NUM_SUBJECTS + 3] = { "event_stats", "task_failures", "item_stats" };
     weir_reader *reader = query->reader;
     sqlite3_str *sql = sqlite3_str_new(reader->db);
@@ -91,10 +96,12 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
         if (has_run)
             sqlite3_str_appendf(
                 sql,
-                "%s SELECT '%s', t.%s, count(*), min(t.timestamp%s), max(t.timestamp) FROM %s t "
+                "%s SELECT '%s', t.%s, count(*), min(t.timestamp%s), max(t.timestamp), '' FROM %s t "
                 "WHERE (?1 = 0 OR t.run_id = ?1) AND (?2 IS NULL OR weir_name(?2, t.%s)) GROUP BY t.%s",
                 sqlite3_str_length(sql) ? " UNION ALL" : "", tables[i], name, has_elapsed ? " - t.elapsed" : "",
                 tables[i], name, name);
+        if (has_run && i == 0)
+            sqlite3_str_appendall(sql, files);
     }
     char *text = sqlite3_str_finish(sql);
     if (code == SQLITE_OK)

@@ -261,7 +261,7 @@ typedef struct weir_phase_record {
 
 typedef struct weir_content_record {
     const char *table, *name;
-    const char *path; /* the database */
+    const char *path; /* the database; of "trace", the file that weir record --trace has written */
     int64_t num_records;
     int64_t start_unix_ns, end_unix_ns;
 } weir_content_record;

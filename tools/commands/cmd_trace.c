@@ -13,6 +13,7 @@
 #include "array.h"
 #include "command_table.h"
 #include "trace_reader.h"
+#include "trace_text.h"
 
 enum { NAME = 192, MAX_TOP = 1000 };
 
@@ -71,6 +72,17 @@ typedef struct item {
     UT_hash_handle hh;
 } item;
 
+/* A span that has begun and not ended. The hash has the innermost one of a thread, or of an asynchronous id. */
+typedef struct begun {
+    struct begun_key {
+        int64_t pid, of; /* the thread, or the hash of category and id */
+        int64_t is_async;
+    } key;
+    struct begun *outer;
+    UT_hash_handle hh;
+    char text[]; /* the event */
+} begun;
+
 /* A span to print. */
 typedef struct span {
     int64_t begin_ns, duration_ns, pid;
@@ -91,13 +103,12 @@ typedef struct view {
     int64_t begin_ns, end_ns;
     uint64_t num_events, num_lost, num_failures, num_stalls, num_processes;
     bool has_time, is_cut, no_memory;
-    char async_id[NAME]; /* of an asynchronous span that has begun: its end is usually the next event */
-    track_key async_key;
-    int64_t async_ns;
+    begun *begun;
 } view;
 
 /* One event. */
 typedef struct event {
+    const char *text;
     char phase;
     track_key key;
     int64_t at_ns, duration_ns;
@@ -109,6 +120,7 @@ static event parse(const char *text)
     weir_trace_value phase = weir_trace_member(text, "ph");
     int64_t duration_ns = weir_trace_value_ns(weir_trace_member(text, "dur"));
     return (event){
+        .text = text,
         .phase = phase.length == 3 ? phase.text[1] : '\0',
         .key = { weir_trace_value_int(weir_trace_member(text, "pid")),
                  weir_trace_value_int(weir_trace_member(text, "tid")) },
@@ -253,26 +265,52 @@ static void add_span(view *v, const event *e)
         add_longest(v, e, on);
 }
 
-static void add_async(view *v, const event *e)
+static struct begun_key begun_key_of(const event *e)
 {
-    char id[NAME];
-    weir_trace_value_string(e->id, id, sizeof id);
-    if (e->id.text && *e->id.text != '"')
-        snprintf(id, sizeof id, "%.*s", (int)e->id.length, e->id.text);
-    if (e->phase == 'b') {
-        memcpy(v->async_id, id, sizeof id);
-        v->async_key = e->key;
-        v->async_ns = e->at_ns;
+    bool is_async = e->phase == 'b' || e->phase == 'e';
+    uint64_t hash = weir_trace_hash(e->category.text, e->category.length, 0);
+    hash = weir_trace_hash(e->id.text, e->id.length, hash);
+    return (struct begun_key){ e->key.pid, is_async ? (int64_t)hash : e->key.tid, is_async };
+}
+
+static void begin_span(view *v, const event *e)
+{
+    size_t size = strlen(e->text) + 1;
+    begun *added = malloc(sizeof *added + size);
+    v->no_memory |= !added;
+    if (!added)
         return;
-    }
-    if (e->key.pid != v->async_key.pid || strcmp(id, v->async_id) != 0 || e->at_ns < v->async_ns)
+    added->key = begun_key_of(e);
+    memcpy(added->text, e->text, size);
+    HASH_FIND(hh, v->begun, &added->key, sizeof added->key, added->outer);
+    if (added->outer)
+        HASH_DELETE(hh, v->begun, added->outer);
+    HASH_ADD(hh, v->begun, key, sizeof added->key, added);
+}
+
+static begun *take_begun(view *v, begun *last)
+{
+    HASH_DELETE(hh, v->begun, last);
+    if (last->outer)
+        HASH_ADD(hh, v->begun, key, sizeof last->key, last->outer);
+    return last;
+}
+
+static void end_span(view *v, const event *e)
+{
+    begun *last;
+    struct begun_key key = begun_key_of(e);
+    HASH_FIND(hh, v->begun, &key, sizeof key, last);
+    if (!last)
         return;
-    event whole = *e;
-    whole.at_ns = v->async_ns;
-    whole.duration_ns = e->at_ns - v->async_ns;
-    track *on = find_track(v, &e->key);
+    event whole = parse(take_begun(v, last)->text);
+    whole.duration_ns = e->at_ns > whole.at_ns ? e->at_ns - whole.at_ns : 0;
+    track *on = key.is_async ? find_track(v, &whole.key) : NULL;
     if (on)
         add_longest(v, &whole, on);
+    else if (!key.is_async)
+        add_span(v, &whole);
+    free(last);
 }
 
 static void add_event(view *v, const event *e)
@@ -295,8 +333,10 @@ static void add_event(view *v, const event *e)
     v->has_time = true;
     if (e->phase == 'X')
         add_span(v, e);
-    if (e->phase == 'b' || e->phase == 'e')
-        add_async(v, e);
+    if (e->phase == 'B' || e->phase == 'b')
+        begin_span(v, e);
+    if (e->phase == 'E' || e->phase == 'e')
+        end_span(v, e);
 }
 
 /* ---- the slowest items --------------------------------------------------------------------------------------- */
@@ -402,7 +442,7 @@ static void print_head(const char *path, const view *v)
         json_string(stdout, path);
         printf(", \"elapsed\": %.9f, \"events\": %" PRIu64 ", \"complete\": %s, \"gaps\": %" PRIu64
                ", \"failures\": %" PRIu64 ", \"stalls\": %" PRIu64,
-               seconds, v->num_events, v->is_cut ? "false" : "true", v->num_lost / 2, v->num_failures, v->num_stalls);
+               seconds, v->num_events, v->is_cut ? "false" : "true", v->num_lost, v->num_failures, v->num_stalls);
         return;
     }
     weir_text_escape_to(stdout, path);
@@ -411,8 +451,8 @@ static void print_head(const char *path, const view *v)
     if (v->is_cut)
         printf("The file was cut off; this is what it holds up to there.\n");
     if (v->num_lost)
-        printf("Records were lost %" PRIu64 " time%s: they came faster than they were written.\n", v->num_lost / 2,
-               v->num_lost / 2 == 1 ? "" : "s");
+        printf("Records were lost %" PRIu64 " time%s: they came faster than they were written.\n", v->num_lost,
+               v->num_lost == 1 ? "" : "s");
 }
 
 /* A column of the text only if there are several. */
@@ -510,12 +550,12 @@ static void print_longest(const view *v)
 }
 
 static void print_part(table *t, const view *v, const span *s, int64_t begin_ns, int64_t duration_ns,
-                       const char *track_name, const char *what, const char *label)
+                       const char *what, const char *label)
 {
     put_process(t, v, s->pid);
     table_count(t, s->key.seq);
     table_words(t, label);
-    table_words(t, track_name);
+    table_words(t, s->track);
     table_words(t, what);
     table_duration(t, begin_ns - v->begin_ns);
     table_duration(t, duration_ns);
@@ -534,8 +574,8 @@ static void print_item(table *t, const view *v, const item *one)
         if (memcmp(&s->key, &one->key, sizeof one->key) != 0)
             continue;
         if (end_ns && s->begin_ns > end_ns)
-            print_part(t, v, s, end_ns, s->begin_ns - end_ns, s->track, "in its input queue", label);
-        print_part(t, v, s, s->begin_ns, s->duration_ns, s->track, s->what, label);
+            print_part(t, v, s, end_ns, s->begin_ns - end_ns, "in its input queue", label);
+        print_part(t, v, s, s->begin_ns, s->duration_ns, s->what, label);
         if (s->begin_ns + s->duration_ns > end_ns)
             end_ns = s->begin_ns + s->duration_ns;
     }
@@ -561,6 +601,8 @@ static void print_items(const view *v)
 
 static void free_view(view *v)
 {
+    while (v->begun)
+        free(take_begun(v, v->begun));
     for (track *one = v->tracks, *next; one; one = next) {
         next = one->hh.next;
         HASH_DELETE(hh, v->tracks, one);

@@ -182,6 +182,8 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
 
     uint32_t epochs = record_pipeline_epochs(settings);
     record_progress_start(settings->tar || epochs == WEIR_ENDLESS ? NULL : inputs, epochs);
+    if (settings->trace_path) /* for weir query --list contents */
+        weir_pipeline_event(pipeline, "trace_file", "pipeline", settings->trace_path);
     weir_pipeline_stop_on_signals(pipeline);
     int status = use_pipeline(settings, pipeline, signal_fd, observers->trace, &outcome->headspace);
     int signal_number = weir_pipeline_stop_signal(pipeline);

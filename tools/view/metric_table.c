@@ -39,6 +39,8 @@ static table_kind kind_of(const weir_measure *measure)
         return TABLE_SHARE;
     if (strncmp(measure->unit, "bytes", 5) == 0)
         return TABLE_BYTES;
+    if (strcmp(measure->unit, "units") == 0)
+        return TABLE_VALUE;
     return is_whole ? TABLE_COUNT : TABLE_REAL;
 }
 

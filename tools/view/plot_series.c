@@ -163,7 +163,8 @@ static bool end_span(series_set *set, const weir_event_record *event)
 
 static int add_event(series_set *set, const weir_event_record *event, weir_error *error)
 {
-    if (strcmp(event->name, "phase") == 0 || strcmp(event->name, "expected_items") == 0)
+    if (strcmp(event->name, "phase") == 0 || strcmp(event->name, "expected_items") == 0 ||
+        strcmp(event->name, "trace_file") == 0)
         return WEIR_OK; /* the pair becomes a span, so the stop event is not added */
     if (end_span(set, event))
         return WEIR_OK;

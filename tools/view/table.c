@@ -452,6 +452,7 @@ static void format_figure(char figure[WEIR_FORMAT_BYTES], table_kind kind, doubl
     case TABLE_WHEN: format_when(figure, number); break;
     case TABLE_TRUTH: snprintf(figure, WEIR_FORMAT_BYTES, "%s", number != 0 ? "yes" : "no"); break;
     case TABLE_COUNT: snprintf(figure, WEIR_FORMAT_BYTES, "%.0f", number); break;
+    case TABLE_VALUE: snprintf(figure, WEIR_FORMAT_BYTES, "%.6g", number); break;
     case TABLE_REAL:
     case TABLE_VERDICT:
     case TABLE_WORDS: {
