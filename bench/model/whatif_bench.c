@@ -39,7 +39,8 @@ typedef struct whatif_settings {
 static const option_row rows[] = {
     { ROW("pipelines", pipelines, option_count32), .argument = "N", .max = 10000,
       .help = "number of random pipelines (default 30)" },
-    { ROW("seconds", seconds, option_span), .argument = "S", .help = "length of each run (default 1)" },
+    { ROW("seconds", seconds, option_span), .argument = "S",
+      .help = "length of each run (default 1); patterns with bursts or slow files run for 20 of these" },
     { ROW("rounds", rounds, option_count32), .argument = "N", .max = MAX_ROUNDS,
       .help = "how often each change is measured (default 3)" },
     { ROW("seed", seed, option_number), .argument = "N", .help = "number of the first pipeline (default 1)" },

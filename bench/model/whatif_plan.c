@@ -31,6 +31,9 @@ static double share_of(uint64_t x)
 
 /* ---- work --------------------------------------------------------------------------------------------------- */
 
+/* Items from one burst, or giant, to the next. */
+enum { BURST_ITEMS = 20, GIANT_ITEMS = 40 };
+
 static double length_of(const plan_work *work, uint64_t seq)
 {
     double u = share_of(work->seed ^ seq * 31);
@@ -38,8 +41,8 @@ static double length_of(const plan_work *work, uint64_t seq)
     case PLAN_UNIFORM: return 0.5 + u;
     case PLAN_EXPONENTIAL: return -log(1 - u);
     case PLAN_RARE: return u < 0.02 ? 10 : 0.82;
-    case PLAN_BURSTS: return seq % 20 == 0 ? 20 : 0;
-    case PLAN_GIANTS: return seq % 40 == 39 ? 100 : 1;
+    case PLAN_BURSTS: return seq % BURST_ITEMS == 0 ? BURST_ITEMS : 0;
+    case PLAN_GIANTS: return seq % GIANT_ITEMS == GIANT_ITEMS - 1 ? 100 : 1;
     default: return 1;
     }
 }
@@ -77,7 +80,9 @@ static uint64_t next_number(const plan_work *work, uint64_t seq)
 {
     static atomic_ullong number;
     bool is_periodic = work->spread == PLAN_BURSTS || work->spread == PLAN_GIANTS;
-    return is_periodic ? seq : atomic_fetch_add_explicit(&number, 1, memory_order_relaxed);
+    if (is_periodic || work->num_files)
+        return is_periodic ? seq : seq % work->num_files;
+    return atomic_fetch_add_explicit(&number, 1, memory_order_relaxed);
 }
 
 static int run_source(void *worker, weir_item *in, weir_item *out, weir_task *task)
@@ -350,7 +355,7 @@ static const struct pattern {
     { .name = "sink", .decode = { .compute_s = 0.001 }, .sink = { .wait_s = 0.010 }, .concurrency = 4, .threads = 4 },
     { .name = "threads", .decode = { .compute_s = 0.005 }, .concurrency = 10, .threads = 1 },
     { .name = "slow-file",
-      .decode = { .wait_s = 0.005, .spread = PLAN_RARE },
+      .decode = { .wait_s = 0.005, .spread = PLAN_RARE, .num_files = 600 },
       .concurrency = 4,
       .threads = 16,
       .order = WEIR_ORDER_INPUT },
@@ -464,6 +469,12 @@ static void add_pattern(whatif_plan *plan, const struct pattern *pattern)
         plan_add(plan, PLAN_JOIN, "j");
     }
     add_working(plan, PLAN_SINK, "sink", &pattern->sink);
+    /* In a second there would be three bursts or four, and eight slow files or sixteen. */
+    uint64_t period = pattern->source.spread == PLAN_BURSTS   ? BURST_ITEMS
+                      : pattern->decode.spread == PLAN_GIANTS ? GIANT_ITEMS
+                                                              : pattern->decode.num_files;
+    plan->num_start = period;
+    plan->num_items = period * (period < 100 ? 21 : 3);
 }
 
 bool plan_pattern(whatif_plan *plan, size_t index)

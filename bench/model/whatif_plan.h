@@ -34,6 +34,7 @@ typedef struct plan_work {
     plan_spread spread;
     uint32_t skips, fails; /* one in so many; 0 = none */
     uint32_t pieces;       /* results of one input */
+    uint32_t num_files;    /* that are read again and again, in the same order; 0 = no end */
     uint32_t permits;      /* at most so many of its tasks at a time work, as behind a lock; 0 = no limit */
 } plan_work;
 
