@@ -78,6 +78,8 @@ struct weir_model {
     model_lap *others;               /* start and tail of the run */
     model_lap *current;              /* until lap_end */
     double baseline;                 /* throughput at the recorded settings; NAN = not simulated yet */
+    bool reads_records;              /* of a database, so that figures are only needed at the end */
+    weir_error why;                  /* there is no model of the last run; zeroed = there is one */
 };
 
 /* model.c */
@@ -115,7 +117,8 @@ double weir_model_slowdown(const weir_model *model, const model_lap *lap);
 /*
  * The time for which the tasks of a pool waited for a CPU; busy_s is that of its threads. The kernel's run-queue delay is
  * also counted when a thread wakes up from a sleep. Such delays belong to the sleep: they occur in every task, even if
- * it needs little CPU time. So only a part of the delay counts: it is multiplied by CPU time / time without delays.
+ * it needs little CPU time. So only a part of the delay counts: it is multiplied by CPU time / time without delays. If
+ * that is above 0.95, the rest is not sleep, but the error of clocks, and all of the delay counts.
  */
 double weir_model_delay(double busy_s, double cpu_s, int64_t run_delay_ns);
 
@@ -130,6 +133,9 @@ bool weir_model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint64
 
 /* CPU time of all tasks per second. */
 double weir_model_used_cpus(const weir_model *model, const model_lap *lap);
+
+/* Whether long tasks of a node come at even intervals, as if every tenth file was large. */
+bool weir_model_is_even(const weir_model *model, size_t node);
 
 /* The share of tasks whose length is between two multiples of the shortest. */
 double weir_model_share_between(const weir_histogram *times, double shortest_s, double from, double to);
