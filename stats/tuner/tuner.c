@@ -805,13 +805,13 @@ static void on_pool_lap(void *self, const weir_pool_lap *lap)
 {
     weir_tuner *tuner = self;
     tuner->model.pool_lap(tuner->model.self, lap);
-    if (lap->metrics.cpu_ns > 0)
-        tuner->lap_cpu_s += (double)lap->metrics.cpu_ns / 1e9;
 }
 
 static void on_process_lap(void *self, const weir_process_lap *lap)
 {
     weir_tuner *tuner = self;
+    tuner->model.process_lap(tuner->model.self, lap);
+    tuner->lap_cpu_s = lap->metrics.pool_cpu_ns > 0 ? (double)lap->metrics.pool_cpu_ns / 1e9 : 0;
     tuner->lap_bytes = lap->metrics.resident_bytes > 0 ? (uint64_t)lap->metrics.resident_bytes : 0;
 #ifdef __GLIBC__
     if (tuner->options.memory_bytes && tuner->lap_bytes > tuner->options.memory_bytes && !tuner->is_replay)
