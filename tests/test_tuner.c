@@ -257,6 +257,7 @@ static void carry_out(void *self, const weir_tuner_decision *decision)
 {
     simulated *own = self;
     assert_true(own->num_decisions < MAX_DECISIONS);
+    assert_true(decision->action <= WEIR_TUNER_REVERTED || isnan(decision->predicted));
     decided *kept = &own->decisions[own->num_decisions++];
     *kept = (decided){ .lap = decision->lap, .action = decision->action, .predicted = decision->predicted };
     snprintf(kept->text, sizeof kept->text, "%s", decision->text);

@@ -134,7 +134,7 @@ static void tell(weir_tuner *tuner, weir_tuner_action action, const knob *own, u
                                      .before = before,
                                      .after = own ? own->value : 0,
                                      .measured = tuner->elapsed_s > 0 ? tuner->items / tuner->elapsed_s : NAN,
-                                     .predicted = tuner->predicted,
+                                     .predicted = action <= WEIR_TUNER_REVERTED ? tuner->predicted : NAN,
                                      .text = text };
     if (tuner->options.decided)
         tuner->options.decided(tuner->options.decided_self, &decision);
@@ -334,13 +334,17 @@ static bool plan(weir_tuner *tuner, forecast *now, forecast *then)
         if (!tuner->knobs[i].is_fixed)
             trim(tuner, model, values, i, wanted);
     *then = forecast_of(tuner, model, values);
+    bool may_keep = then->cpus <= SPARE * tuner->options.cpus;
+    for (size_t i = 0; i < tuner->num_knobs && may_keep; i++) /* lowered only if CPU time is short */
+        values[i] = values[i] > tuner->knobs[i].value ? values[i] : tuner->knobs[i].value;
+    *then = may_keep ? forecast_of(tuner, model, values) : *then;
     weir_model_free(model);
     if (!(then->rate > now->rate * (1 + tuner->options.min_gain)) || !fits(tuner, values, room))
         return false;
-    bool is_new = false, must_lower = then->cpus > SPARE * tuner->options.cpus;
+    bool is_new = false;
     for (size_t i = 0; i < tuner->num_knobs; i++) {
         knob *own = &tuner->knobs[i];
-        own->goal = values[i] > own->value || must_lower ? values[i] : own->value;
+        own->goal = values[i];
         is_new |= own->goal < own->value || (own->goal > own->value && own->goal > own->tried);
     }
     for (size_t i = 0; i < tuner->num_knobs && !is_new; i++) /* it has been undone before */

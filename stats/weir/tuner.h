@@ -57,8 +57,9 @@ typedef struct weir_tuner_decision {
     weir_tuner_action action;
     const char *stage; /* whose slots; NULL = the threads of the pipeline's pool, or all settings */
     uint32_t before, after;
-    double measured;  /* items per second before */
-    double predicted; /* with the planned settings; NAN = no prediction */
+    double measured;  /* items per second in the last measurement: before a change, and after it if it is kept or
+                         reverted; NAN = none yet */
+    double predicted; /* with the planned settings, if one was changed, kept or reverted; NAN = no prediction */
     const char *text; /* the complete text of the event */
     uint64_t reserved[4];
 } weir_tuner_decision;
