@@ -189,7 +189,7 @@ static int run_plan(bench_report *report, whatif_plan *plan, const tuner_setting
         double first = mean_of(run->rates, 1, laps < 3 ? laps : 3), last = mean_of(run->rates, laps - laps / 4, laps);
         rc = find_best(*plan, settings, budget_cpus, run, &best);
         printf("%-14s %9.1f %9.1f %9.1f  %3u threads, %2u slots %8.0f %% %8u %10u\n", plan->name, first, last,
-               best.rate, best.threads, best.slots, 100 * last / best.rate, changes, over);
+               best.rate, best.threads, best.slots, best.rate > 0 ? 100 * last / best.rate : NAN, changes, over);
         fflush(stdout);
         bench_report_row(report, "tuner");
         bench_report_text(report, "pipeline", plan->name);

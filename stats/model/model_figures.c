@@ -262,13 +262,13 @@ static bool waits_for_others(const weir_model *model, size_t node, const model_l
     double cpus = rate * n->cpu_s * (isnan(slowdown) ? 1 : slowdown); /* that they use, or wait for */
     bool is_alone = shortest_s <= 1.6 * n->cpu_s && cpus >= 0.5 && cpus <= 1.3;
     const weir_histogram *times = &steady->times[node];
-    bool is_whole =
-        fabs(served - round(served)) <= 0.08 && weir_model_share_between(times, shortest_s, 0, 1.2) <= 0.6;
+    double lacks = ceil(served - 0.02) - served; /* the time from one task to the next */
+    bool is_whole = lacks <= 0.1 && weir_model_share_between(times, shortest_s, 0, 1.2) <= 0.6;
     *is_clear = (is_alone && cpus >= 0.7 && cpus <= 1.2) || is_whole;
     if (strcmp(n->kind, "stage") != 0 || at_once < 1.5 || n->pending_s > 0 || n->time_s < 1.4 * shortest_s ||
         n->time_s - n->cpu_s < 0.25 * n->time_s)
         return false;
-    return is_alone || (served >= 0.7 && weir_model_share_between(&steady->times[node], shortest_s, 1.2, 1.8) <= 0.1);
+    return is_alone || (served >= 0.7 && weir_model_share_between(times, shortest_s, 1.2, 1.8) <= 0.1);
 }
 
 bool weir_model_serialize(const weir_model *model, model_state *state, const model_lap *steady,
