@@ -78,6 +78,7 @@ typedef struct simulated {
     double process_bytes, slot_bytes; /* memory, with slots; 0 = not told */
     double claimed_cpus;              /* the tasks seem to compute, on so many CPUs; 0 = the truth */
     bool in_children;                 /* the tasks run in child processes */
+    bool has_threads;                 /* the stages have private threads */
 } simulated;
 
 static const char *const names[MAX_STAGES + 2] = { "0:0:src", "0:1:first", "0:2:second", "0:3:third", "0:4:fourth" };
@@ -170,7 +171,8 @@ static void start(simulated *own)
                                .queue_items = 2,
                                .output_order = own->chain.order == WEIR_ORDER_INPUT ? "input" : "completion",
                                .inputs = queues[i - 1],
-                               .merge_order = "" };
+                               .merge_order = "",
+                               .threads = own->has_threads ? own->slots[i - 1] : 0 };
     infos[count++] = (weir_stage_info){ .name = "0:9:sink",
                                         .queue_name = "0:9:sink_queue",
                                         .kind = "sink",
@@ -699,6 +701,38 @@ static void an_attached_pipeline_is_changed_and_events_say_why(void **state)
     ledger_close(&ledger);
 }
 
+/* The stage keeps items between tasks. Its laps are made up: it looks like the limit. */
+static void what_the_engine_refuses_changes_nothing(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_recorder recorder;
+    recorder_init(&recorder);
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 },
+                      &(weir_stage_options){ .name = "first", .threads = 1 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 8,
+                                                                       .observers = &recorder.observer,
+                                                                       .num_observers = 1,
+                                                                       .stats_interval_ns = WEIR_FOREVER });
+    weir_tuner *tuner;
+    simulated *own = simulate(&chains[1], 8, (weir_tuner_options){ .max_threads = 8 }, &tuner);
+    own->has_threads = true;
+    assert_int_equal(weir_tuner_attach(tuner, pipeline), WEIR_OK);
+    start(own);
+    for (int lap = 0; lap < LAPS; lap++)
+        run_lap(own);
+    assert_int_equal(own->slots[0], 1);
+    end(own, tuner);
+    weir_pipeline_stop(pipeline);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(recorder_events_named(&recorder, "threads"), 0);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -718,6 +752,7 @@ int main(void)
         TEST(more_slots_than_the_engine_accepts_are_not_tried),
         TEST(a_decision_on_a_stage_with_a_long_name_is_cut_off),
         TEST(an_attached_pipeline_is_changed_and_events_say_why),
+        TEST(what_the_engine_refuses_changes_nothing),
     };
     return RUN_TESTS(tests);
 }

@@ -153,8 +153,13 @@ static int apply(const weir_tuner *tuner, const knob *own, uint32_t value)
         return WEIR_OK;
     if (!own->stage)
         return weir_pipeline_set_threads(pipeline, NULL, value);
-    int status = own->has_threads ? weir_pipeline_set_threads(pipeline, own->stage, value) : WEIR_OK;
-    return status == WEIR_OK ? weir_pipeline_set_concurrency(pipeline, own->stage, value) : status;
+    int status = weir_pipeline_set_concurrency(pipeline, own->stage, value);
+    if (status != WEIR_OK || !own->has_threads)
+        return status;
+    status = weir_pipeline_set_threads(pipeline, own->stage, value);
+    if (status != WEIR_OK)
+        weir_pipeline_set_concurrency(pipeline, own->stage, own->value);
+    return status;
 }
 
 /* Tasks that began before the change may last longer than a lap. */
@@ -168,9 +173,10 @@ static unsigned laps_to_skip(const weir_tuner *tuner, const knob *own)
 /* False = the engine refuses. */
 static bool set_knob(weir_tuner *tuner, knob *own, uint32_t value)
 {
-    if (apply(tuner, own, value) != WEIR_OK) {
-        own->is_fixed = true;
-        own->goal = own->value;
+    int status = apply(tuner, own, value);
+    if (status != WEIR_OK) {
+        own->is_fixed = status == WEIR_EUNSUPPORTED;
+        own->most = own->goal = own->value; /* without memory or threads, not again until the load changes */
         return false;
     }
     if (own->stage) {

@@ -103,8 +103,9 @@ WEIR_API int weir_tuner_attach(weir_tuner *tuner, weir_pipeline *pipeline);
 
 /*
  * Makes the decisions of a tuned run (WEIR_LAST_RUN = the last one) again from its recorded laps, and calls
- * options->decided for each. With the options of the run, the decisions are the same as in the run. WEIR_OK, or the
- * failure with *error (may be NULL) set.
+ * options->decided for each. With the options of the run, the decisions are the same as in the run, unless the engine
+ * refused one (a stage that keeps items between tasks has fixed slots), which is not recorded. WEIR_OK, or the failure
+ * with *error (may be NULL) set.
  */
 static inline int weir_tuner_replay(weir_reader *reader, int64_t run_id, const weir_tuner_options *options,
                                     weir_error *error)
