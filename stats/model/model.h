@@ -137,6 +137,9 @@ double weir_model_used_cpus(const weir_model *model, const model_lap *lap);
 /* Whether long tasks of a node come at even intervals, as if every tenth file was large. */
 bool weir_model_is_even(const weir_model *model, size_t node);
 
+/* The middle of a bucket of a histogram, in seconds. */
+double weir_model_bucket_s(uint32_t bucket);
+
 /* The share of tasks whose length is between two multiples of the shortest. */
 double weir_model_share_between(const weir_histogram *times, double shortest_s, double from, double to);
 

@@ -193,13 +193,18 @@ static void figure_times(const weir_model *model, const model_lap *lap, size_t i
                    (fmax(off_s - pending_s - delay_s, 0) + hand_off_s(model, lap, index, &work)) / count;
 }
 
+double weir_model_bucket_s(uint32_t bucket)
+{
+    int64_t low_ns, high_ns;
+    weir_histogram_bucket_range(bucket, &low_ns, &high_ns);
+    return 0.5e-9 * ((double)low_ns + (double)high_ns);
+}
+
 double weir_model_share_between(const weir_histogram *times, double shortest_s, double from, double to)
 {
     double inside = 0;
     for (uint32_t i = times->first; times->count && i <= times->last; i++) {
-        int64_t low_ns, high_ns;
-        weir_histogram_bucket_range(i, &low_ns, &high_ns);
-        double length = 0.5e-9 * ((double)low_ns + (double)high_ns) / shortest_s;
+        double length = weir_model_bucket_s(i) / shortest_s;
         inside += length > from && length < to ? (double)times->buckets[i] : 0;
     }
     return times->count ? inside / (double)times->count : 0;
@@ -225,9 +230,7 @@ bool weir_model_is_even(const weir_model *model, size_t node)
     for (size_t i = 0; i < model->num_laps; i++) {
         const weir_histogram *times = &model->laps[i]->times[node];
         for (uint32_t k = times->first; times->count && k <= times->last; k++) {
-            int64_t low_ns, high_ns;
-            weir_histogram_bucket_range(k, &low_ns, &high_ns);
-            double length_s = 0.5e-9 * ((double)low_ns + (double)high_ns), number = (double)times->buckets[k];
+            double length_s = weir_model_bucket_s(k), number = (double)times->buckets[k];
             count += number;
             sum += number * length_s;
             squares += number * length_s * length_s;

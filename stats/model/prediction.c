@@ -35,9 +35,7 @@ static double *make_deck(const weir_histogram *times, size_t most, size_t *size)
     double part = (double)count / (double)*size, room = part;
     size_t at = 0;
     for (uint32_t i = times->first; i <= times->last; i++) {
-        int64_t low_ns, high_ns;
-        weir_histogram_bucket_range(i, &low_ns, &high_ns);
-        double middle = ((double)low_ns + (double)high_ns) / 2;
+        double middle = weir_model_bucket_s(i);
         for (double left = (double)times->buckets[i]; left > 1e-6;) {
             double taken = left < room ? left : room;
             deck[at] += taken * middle / part;
@@ -139,14 +137,17 @@ static int simulate_throughput(const simulation *s, double *throughput, weir_err
 
 /* ---- the machine -------------------------------------------------------------------------------------------- */
 
-static double slowdown_of(const sim_result *result, size_t count)
+/* *cpus, if it is not NULL: the CPU time per second. */
+static double slowdown_of(const sim_result *result, size_t count, double *cpus)
 {
-    double cpus = 0, waiting = 0;
+    double used = 0, waiting = 0;
     for (size_t i = 0; i < count; i++) {
-        cpus += result->nodes[i].cpus;
+        used += result->nodes[i].cpus;
         waiting += result->nodes[i].cpu_wait;
     }
-    return cpus > 0 ? 1 + waiting / cpus : 1;
+    if (cpus)
+        *cpus = used;
+    return used > 0 ? 1 + waiting / used : 1;
 }
 
 /*
@@ -169,9 +170,7 @@ static int find_background(weir_model *model, uint64_t seed, weir_error *error)
         state.background = round == 0 ? 0 : round == 1 ? high : (low + high) / 2;
         simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 512 };
         status = simulate(&s, &result, error);
-        double slowdown = slowdown_of(&result, model->num_nodes), cpus = 0;
-        for (size_t i = 0; i < model->num_nodes; i++)
-            cpus += result.nodes[i].cpus;
+        double cpus, slowdown = slowdown_of(&result, model->num_nodes, &cpus);
         if (round == 0) {
             if (slowdown >= measured - 0.02)
                 break;
@@ -490,7 +489,7 @@ static void limit_by_node(const weir_prediction *p, const weir_predicted_node *n
 static void find_limit(const weir_model *model, const sim_result *result, weir_prediction *p)
 {
     const double full = 0.95, waits = 0.1;
-    double slowdown = slowdown_of(result, model->num_nodes);
+    double slowdown = slowdown_of(result, model->num_nodes, NULL);
     double in_use = p->cpus + model->shown.background / slowdown;
     p->cpu_share = p->cpus / model->shown.cpus;
     set_limit(p, WEIR_LIMIT_NONE, "", 0);
