@@ -77,6 +77,8 @@ typedef struct simulated {
     size_t num_bursts;
     double process_bytes, slot_bytes; /* memory, with slots; 0 = not told */
     double claimed_cpus;              /* the tasks seem to compute, on so many CPUs; 0 = the truth */
+    bool in_children;                 /* the tasks run in child processes */
+    bool has_threads;                 /* the stages have private threads */
 } simulated;
 
 static const char *const names[MAX_STAGES + 2] = { "0:0:src", "0:1:first", "0:2:second", "0:3:third", "0:4:fourth" };
@@ -169,7 +171,8 @@ static void start(simulated *own)
                                .queue_items = 2,
                                .output_order = own->chain.order == WEIR_ORDER_INPUT ? "input" : "completion",
                                .inputs = queues[i - 1],
-                               .merge_order = "" };
+                               .merge_order = "",
+                               .threads = own->has_threads ? own->slots[i - 1] : 0 };
     infos[count++] = (weir_stage_info){ .name = "0:9:sink",
                                         .queue_name = "0:9:sink_queue",
                                         .kind = "sink",
@@ -207,6 +210,8 @@ static void run_lap(simulated *own)
                      .num_joined = 1,
                      .position = { "loop", 0, -1 } };
     weir_pool_metrics pool = { 0 }, own_pool = { 0 };
+    weir_process_lap process = { .lap = &lap, .name = "0:process" };
+    weir_metrics_clear(weir_process_metric_table(), &process.metrics);
     double burst = own->bursts ? own->bursts[own->lap % own->num_bursts] : 1;
     bool is_held = own->lap >= own->held_from && own->lap < own->held_to;
     uint64_t num_items = is_held ? 0 : (uint64_t)llround(p->throughput * burst);
@@ -229,7 +234,8 @@ static void run_lap(simulated *own)
             stage.metrics.cpu_ns = ns(fmin(node->busy_share * slots, own->claimed_cpus));
         weir_pool_metrics *of = i == 0 ? &own_pool : &pool;
         of->busy_ns += stage.metrics.busy_ns;
-        of->cpu_ns += stage.metrics.cpu_ns;
+        of->cpu_ns += own->in_children ? 0 : stage.metrics.cpu_ns;
+        process.metrics.pool_cpu_ns += stage.metrics.cpu_ns;
         of->run_delay_ns += ns(node->cpu_wait_share * node->busy_share * slots);
         EACH(stage_lap, &stage);
     }
@@ -244,11 +250,8 @@ static void run_lap(simulated *own)
     }
     EACH(pool_lap, (&(weir_pool_lap){ &lap, "0:pool", own->threads, pool }));
     EACH(pool_lap, (&(weir_pool_lap){ &lap, "0:0:src_pool", 1, own_pool }));
-    weir_process_lap process = { .lap = &lap, .name = "0:process", .num_cpus = 2 };
-    weir_metrics_clear(weir_process_metric_table(), &process.metrics);
-    process.metrics.resident_bytes = (int64_t)memory_of(own);
-    if (own->slot_bytes > 0)
-        EACH(process_lap, &process);
+    process.metrics.resident_bytes = own->slot_bytes > 0 ? (int64_t)memory_of(own) : -1;
+    EACH(process_lap, &process);
     EACH(lap_end, &lap);
 }
 
@@ -262,6 +265,7 @@ static void carry_out(void *self, const weir_tuner_decision *decision)
 {
     simulated *own = self;
     assert_true(own->num_decisions < MAX_DECISIONS);
+    assert_true(decision->action <= WEIR_TUNER_REVERTED || isnan(decision->predicted));
     decided *kept = &own->decisions[own->num_decisions++];
     *kept = (decided){ .lap = decision->lap, .action = decision->action, .predicted = decision->predicted };
     snprintf(kept->text, sizeof kept->text, "%s", decision->text);
@@ -499,11 +503,12 @@ static void a_budget_that_cannot_be_kept_is_told(void **state)
 static void the_cpu_budget_is_not_exceeded_twice_in_a_row(void **state)
 {
     (void)state;
-    static const double budgets[] = { 1, 1.5, 3 };
+    static const double budgets[] = { 1, 1.5, 3, 3 };
     chain computes = { .what = "a CPU budget", .cpus = 8, .stages = { { 0.005, 0.004, 0 } }, .num_stages = 1 };
     for (size_t b = 0; b < LENGTH(budgets); b++) {
         weir_tuner *tuner;
         simulated *own = simulate(&computes, 1, (weir_tuner_options){ .cpus = budgets[b] }, &tuner);
+        own->in_children = b == 3; /* as behind weir_isolated: the threads only wait */
         unsigned num_over = 0;
         start(own);
         for (int lap = 0; lap < 4 * LAPS; lap++) {
@@ -688,6 +693,38 @@ static void an_attached_pipeline_is_changed_and_events_say_why(void **state)
     ledger_close(&ledger);
 }
 
+/* The stage keeps items between tasks. Its laps are made up: it looks like the limit. */
+static void what_the_engine_refuses_changes_nothing(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_recorder recorder;
+    recorder_init(&recorder);
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 },
+                      &(weir_stage_options){ .name = "first", .threads = 1 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 8,
+                                                                       .observers = &recorder.observer,
+                                                                       .num_observers = 1,
+                                                                       .stats_interval_ns = WEIR_FOREVER });
+    weir_tuner *tuner;
+    simulated *own = simulate(&chains[1], 8, (weir_tuner_options){ .max_threads = 8 }, &tuner);
+    own->has_threads = true;
+    assert_int_equal(weir_tuner_attach(tuner, pipeline), WEIR_OK);
+    start(own);
+    for (int lap = 0; lap < LAPS; lap++)
+        run_lap(own);
+    assert_int_equal(own->slots[0], 1);
+    end(own, tuner);
+    weir_pipeline_stop(pipeline);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(recorder_events_named(&recorder, "threads"), 0);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -707,6 +744,7 @@ int main(void)
         TEST(more_slots_than_the_engine_accepts_are_not_tried),
         TEST(a_decision_on_a_stage_with_a_long_name_is_cut_off),
         TEST(an_attached_pipeline_is_changed_and_events_say_why),
+        TEST(what_the_engine_refuses_changes_nothing),
     };
     return RUN_TESTS(tests);
 }

@@ -644,24 +644,27 @@ static void only_start_and_tail_are_better_than_nothing(void **state)
 }
 
 /* One task of 20 takes 100 ms, the others 1 ms; after it a stage takes 8 ms for each item, so that the long ones empty
-   the queue. In every lap there are five long ones, or in some none and in some fifteen. */
-static double throughput_with_long_tasks(bool is_even)
+   the queue. Every twentieth is long, or 15 in a row. */
+static double throughput_with_long_tasks(int num_laps, int tasks_per_lap, bool is_even)
 {
     weir_model *model = new_model(1, 4);
     weir_observer observer = observed(model);
     static weir_histogram times;
-    for (int i = 0; i < 13; i++) {
-        int num_long = is_even ? 5 : i % 3 == 0 ? 15 : 0;
+    for (int i = 0, number = 0; i < num_laps; i++) {
         weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .position.phase = "" };
         weir_stage_lap stage = { .lap = &lap, .name = "0:1:decode[4]", .kind = "stage" };
-        weir_queue_lap queue = { .lap = &lap, .name = "0:2:sink_queue", .metrics = { .num_items = 100 } };
+        weir_queue_lap queue = { .lap = &lap,
+                                 .name = "0:2:sink_queue",
+                                 .metrics = { .num_items = (uint64_t)tasks_per_lap } };
         weir_histogram_clear(&times);
-        for (int k = 0; k < 100; k++)
-            weir_histogram_record(&times, k < num_long ? 100 * WEIR_MILLISECOND : WEIR_MILLISECOND);
-        stage.metrics = (weir_task_metrics){ .num_tasks = 100,
-                                             .busy_ns = (100 + 99 * num_long) * WEIR_MILLISECOND,
-                                             .success_ns = (100 + 99 * num_long) * WEIR_MILLISECOND,
-                                             .run_times = &times };
+        stage.metrics = (weir_task_metrics){ .num_tasks = (uint64_t)tasks_per_lap, .run_times = &times };
+        for (int k = 0; k < tasks_per_lap; k++, number++) {
+            bool is_long = is_even ? number % 20 == 7 : number % 300 < 15;
+            int64_t length_ns = is_long ? 100 * WEIR_MILLISECOND : WEIR_MILLISECOND;
+            weir_histogram_record(&times, length_ns);
+            stage.metrics.busy_ns += length_ns;
+            stage.metrics.success_ns += length_ns;
+        }
         observer.stage_lap(observer.self, &stage);
         observer.queue_lap(observer.self, &queue);
         observer.lap_end(observer.self, &lap);
@@ -679,9 +682,15 @@ static double throughput_with_long_tasks(bool is_even)
 static void long_tasks_at_even_intervals_need_shorter_queues(void **state)
 {
     (void)state;
-    double even = throughput_with_long_tasks(true), random = throughput_with_long_tasks(false);
-    if (!(even > 1.04 * random))
-        fail_msg("%g even, %g random", even, random);
+    static const struct {
+        int num_laps, tasks_per_lap;
+    } cases[] = { { 13, 100 }, { 61, 7 } }; /* laps of several intervals, and shorter ones */
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        double even = throughput_with_long_tasks(cases[i].num_laps, cases[i].tasks_per_lap, true);
+        double random = throughput_with_long_tasks(cases[i].num_laps, cases[i].tasks_per_lap, false);
+        if (!(even > 1.04 * random))
+            fail_msg("laps of %d tasks: %g even, %g random", cases[i].tasks_per_lap, even, random);
+    }
 }
 
 /* Laps that differ widen the range; if they are few, they show less of how much they differ. */
@@ -745,11 +754,22 @@ static void more_slots_before_a_lock_bring_nothing_and_fewer_cost_nothing(void *
     told_lap computing = { .tasks = 200, .time_s = 0.020, .cpu_s = 0.005 };
     expect_range(alone, computing, "decode.concurrency", "8", 200, 400); /* each task only computed: a lock */
     expect_range(alone, computing, "decode.concurrency", "1", 200, 50);
+    alone.time_s = 0.006;
     told_lap sleeping = { .tasks = 200,
                           .time_s = 0.020,
                           .cpu_s = 0.0001 }; /* or they only wait that long: the range has both */
     expect_range(alone, sleeping, "decode.concurrency", "8", 400, 200);
-    expect_range(alone, sleeping, "decode.concurrency", "1", 50, 200);
+    expect_range(alone, sleeping, "decode.concurrency", "1", 50, 1 / 0.006);
+}
+
+/* Tasks that took 5 ms when they were alone take 10 ms when four run at once: exactly two are served at a time. */
+static void a_whole_number_of_tasks_served_at_once_is_no_chance(void **state)
+{
+    (void)state;
+    told_lap alone = { .tasks = 10, .time_s = 0.005, .cpu_s = 0.0001 };
+    told_lap served = { .tasks = 400, .time_s = 0.010, .cpu_s = 0.0001 };
+    expect_range(alone, served, "decode.concurrency", "8", 400, 800);
+    expect_range(alone, served, "decode.concurrency", "1", 200, 100);
 }
 
 /* Four tasks get half a CPU of all: as four threads among others, or as the share of a session or container. */
@@ -760,6 +780,108 @@ static void the_range_has_both_ways_to_share_cpus_with_others(void **state)
     double cpus = weir_cpu_budget(), others = 8 * cpus - 4;
     expect_range(lap, lap, "threads", "1", 100 * cpus / (1 + others), 50);
     expect_range(lap, lap, "decode.concurrency", "16", 100 * 16 * cpus / (16 + others), 50);
+}
+
+static void tell_cpus(weir_observer observer, uint32_t num_cpus)
+{
+    weir_process_lap process = { .name = "0:process", .num_cpus = num_cpus };
+    weir_metrics_clear(weir_process_metric_table(), &process.metrics);
+    observer.process_lap(observer.self, &process);
+}
+
+/* Four tasks wait longer for two CPUs than if they shared them exactly equally, but nobody else can have used them. */
+static void others_cannot_have_had_the_cpu_time_that_the_tasks_had(void **state)
+{
+    (void)state;
+    static const struct {
+        told_lap lap;
+        double most_others;
+    } cases[] = {
+        { { .tasks = 392, .time_s = 0.0102, .cpu_s = 0.005, .cpu_wait_s = 0.00577 }, 0.01 },
+        { { .tasks = 360, .time_s = 0.0111, .cpu_s = 0.005, .cpu_wait_s = 0.00740 }, 0.5 }, /* 0.2 CPUs are left */
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        weir_model *model = new_model(1, 4);
+        weir_observer observer = weir_model_observer(model);
+        observer.run_start(observer.self, &(weir_run_info){ .stages = made_up, .num_stages = LENGTH(made_up) });
+        for (int k = 0; k < 10; k++) {
+            tell_cpus(observer, 2);
+            tell_lap(observer, cases[i].lap);
+        }
+        weir_prediction_free(predict(model));
+        double others = weir_model_get(model, "background");
+        if (!(others <= cases[i].most_others))
+            fail_msg("case %zu: %g threads of other programs", i, others);
+        weir_model_free(model);
+    }
+}
+
+/* Tasks that compute for 5 ms, and take 41 ms because 16 share two CPUs; 0.15 ms of that is the error of clocks. */
+static void tasks_that_compute_do_not_sleep(void **state)
+{
+    (void)state;
+    weir_model *model = new_model(1, 4);
+    weir_observer observer = observed(model);
+    for (int i = 0; i < 10; i++)
+        tell_lap(observer, (told_lap){ .tasks = 390, .time_s = 0.041, .cpu_s = 0.005, .cpu_wait_s = 0.03585 });
+    assert_near(weir_model_node_at(model, 1)->time_s, 0.00515, 0.001);
+    weir_model_free(model);
+}
+
+/* A container on a larger machine. */
+static void the_cpus_are_those_that_the_process_may_use(void **state)
+{
+    (void)state;
+    weir_model *model;
+    assert_int_equal(weir_model_new(&model, NULL), WEIR_OK);
+    tell_cpus(weir_model_observer(model), 3);
+    weir_model_reset(model);
+    assert_near(weir_model_get(model, "cpus"), 3, 1e-9);
+    weir_model_free(model);
+}
+
+/* The source has a thread for its slot, but the slot waits 2 ms for it after each task of 10 ms. */
+static void waits_for_a_thread_of_its_own_belong_to_each_task(void **state)
+{
+    (void)state;
+    weir_stage_info infos[LENGTH(made_up)];
+    memcpy(infos, made_up, sizeof infos);
+    infos[0].threads = 1;
+    weir_model *model = new_model(1, 4);
+    weir_observer observer = weir_model_observer(model);
+    observer.run_start(observer.self, &(weir_run_info){ .stages = infos, .num_stages = LENGTH(infos) });
+    for (int k = 0; k < 10; k++) {
+        weir_stage_lap source = { .name = "0:0:src", .kind = "source" };
+        source.metrics = (weir_task_metrics){ .num_tasks = 83,
+                                              .busy_ns = 830 * WEIR_MILLISECOND,
+                                              .wait_thread_ns = 166 * WEIR_MILLISECOND };
+        weir_pool_lap pool = { .name = "0:0:src_pool", .num_threads = 1 };
+        pool.metrics = (weir_pool_metrics){ .busy_ns = 830 * WEIR_MILLISECOND };
+        observer.stage_lap(observer.self, &source);
+        observer.pool_lap(observer.self, &pool);
+        tell_lap(observer, (told_lap){ .tasks = 0 });
+    }
+    assert_near(weir_model_node_at(model, 0)->time_s, 0.012, 0.01);
+    weir_model_free(model);
+}
+
+/* A task needs less CPU time if it has the CPUs for itself, but how much less is not recorded. */
+static void the_range_knows_that_busy_cpus_slow_each_other_down(void **state)
+{
+    (void)state;
+    weir_model *model = new_model(1, 4);
+    weir_observer observer = observed(model);
+    tell_cpus(observer, 4);
+    for (int i = 0; i < 10; i++)
+        tell_lap(observer, (told_lap){ .tasks = 400, .time_s = 0.010, .cpu_s = 0.010 });
+    set(model, "sink.time", "0");
+    set(model, "threads", "1");
+    weir_prediction *p = predict(model);
+    assert_near(p->throughput, 100, 0.01);
+    if (!(p->high >= 150 && p->low > 90))
+        fail_msg("%g to %g", p->low, p->high);
+    weir_prediction_free(p);
+    weir_model_free(model);
 }
 
 /* -- a real run, live and from its database */
@@ -939,7 +1061,13 @@ int main(void)
         TEST(long_tasks_at_even_intervals_need_shorter_queues),
         TEST(the_range_is_wider_if_laps_differ_and_if_they_are_few),
         TEST(more_slots_before_a_lock_bring_nothing_and_fewer_cost_nothing),
+        TEST(a_whole_number_of_tasks_served_at_once_is_no_chance),
         TEST(the_range_has_both_ways_to_share_cpus_with_others),
+        TEST(others_cannot_have_had_the_cpu_time_that_the_tasks_had),
+        TEST(tasks_that_compute_do_not_sleep),
+        TEST(the_cpus_are_those_that_the_process_may_use),
+        TEST(waits_for_a_thread_of_its_own_belong_to_each_task),
+        TEST(the_range_knows_that_busy_cpus_slow_each_other_down),
         TEST(a_recorded_run_gives_the_same_model_as_a_live_one),
     };
     return RUN_TESTS(tests);

@@ -11,6 +11,7 @@ int bench_engine(int argc, char **argv);
 int bench_size(int argc, char **argv);
 int bench_stop(int argc, char **argv);
 int bench_tune(int argc, char **argv);
+int bench_tuner(int argc, char **argv);
 int bench_whatif(int argc, char **argv);
 int bench_training(int argc, char **argv);
 

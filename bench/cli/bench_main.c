@@ -26,6 +26,7 @@ static const bench_command commands[] = {
     { "tune", bench_tune, "the best number of threads and slots for a folder of videos on this machine" },
 #endif
 #ifdef WEIR_BENCH_STATS
+    { "tuner", bench_tuner, "how near the tuner comes to the best fixed settings while a pipeline runs" },
     { "whatif", bench_whatif, "how well weir whatif predicts pipelines of known costs" },
 #endif
 #ifdef WEIR_BENCH_DATASET

@@ -17,12 +17,6 @@
 #include "report.h"
 #include "whatif_plan.h"
 
-#ifdef WEIR_BENCH_STAGES
-#include <weir/video.h>
-
-#include "files.h"
-#endif
-
 enum { MAX_ROUNDS = 100 };
 
 typedef struct whatif_settings {
@@ -39,7 +33,8 @@ typedef struct whatif_settings {
 static const option_row rows[] = {
     { ROW("pipelines", pipelines, option_count32), .argument = "N", .max = 10000,
       .help = "number of random pipelines (default 30)" },
-    { ROW("seconds", seconds, option_span), .argument = "S", .help = "length of each run (default 1)" },
+    { ROW("seconds", seconds, option_span), .argument = "S",
+      .help = "length of each run (default 1); patterns with bursts or slow files run for 20 of these" },
     { ROW("rounds", rounds, option_count32), .argument = "N", .max = MAX_ROUNDS,
       .help = "how often each change is measured (default 3)" },
     { ROW("seed", seed, option_number), .argument = "N", .help = "number of the first pipeline (default 1)" },
@@ -95,7 +90,7 @@ static int measure(whatif_plan *plan, const whatif_settings *settings, outcome *
         return bench_no_memory();
     weir_observer observer = weir_model_observer(model);
     double last = 0;
-    int rc = plan_run(plan, settings->seconds, &observer, &last);
+    int rc = plan_run(plan, settings->seconds, &(plan_watch){ &observer, 1, 0, NULL }, &last);
     o->before = last;
     if (rc == 0)
         rc = predict(model, plan, o);
@@ -179,21 +174,6 @@ static void summarize(const char *what, const tally *t)
 }
 
 #ifdef WEIR_BENCH_STAGES
-static void plan_main_job(whatif_plan *plan, const bench_files *files, uint32_t slots, uint32_t threads)
-{
-    static const weir_video_config video = { .width = 128, .height = 128 };
-    *plan = (whatif_plan){ .threads = threads };
-    plan_part *source = plan_add(plan, PLAN_SOURCE, "src"), *decode = plan_add(plan, PLAN_STAGE, "decode");
-    source->op = &bench_files_op;
-    source->config = files;
-    source->options.threads = 1;
-    decode->op = &weir_video_decode;
-    decode->config = &video;
-    decode->options.concurrency = slots;
-    plan_add(plan, PLAN_SINK, "sink");
-    snprintf(plan->name, sizeof plan->name, "%u slots, %u threads", slots, threads);
-}
-
 /* The main job: from each of two recordings to all other settings. Whole rounds over the files, as these differ. */
 static int run_main_job(bench_report *report, const whatif_settings *settings, tally *t)
 {
@@ -226,15 +206,6 @@ static bool is_wanted(const char *only, const char *kind)
     return !only || strcmp(only, kind) == 0;
 }
 
-static bool is_known(const char *only)
-{
-    whatif_plan plan;
-    bool found = is_wanted(only, "patterns") || is_wanted(only, "random");
-    for (size_t i = 0; !found && plan_pattern(&plan, i); i++)
-        found = is_wanted(only, plan.name);
-    return found;
-}
-
 int bench_whatif(int argc, char **argv)
 {
     whatif_settings settings = {
@@ -244,7 +215,8 @@ int bench_whatif(int argc, char **argv)
     bench_parsed parsed = bench_parse(argc, argv, &set, 1, &settings.json_path, "whatif [options]");
     if (parsed != BENCH_RUN)
         return parsed == BENCH_HELP_SHOWN ? 0 : 2;
-    if (!is_known(settings.only))
+    if (!is_wanted(settings.only, "patterns") && !is_wanted(settings.only, "random") &&
+        !plan_is_pattern(settings.only))
         return bench_refuse("--only: no such pattern", " (see examples/simulate --help)");
     printf("items/s as built: measured, and the model's; with the changes: predicted, and measured (each with its "
            "range)\n");

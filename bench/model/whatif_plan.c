@@ -8,6 +8,10 @@
 #include <string.h>
 #include <time.h>
 
+#ifdef WEIR_BENCH_STAGES
+#include <weir/video.h>
+#endif
+
 /* ---- chance ------------------------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t x)
@@ -31,6 +35,9 @@ static double share_of(uint64_t x)
 
 /* ---- work --------------------------------------------------------------------------------------------------- */
 
+/* Items from one burst, or giant, to the next. */
+enum { BURST_ITEMS = 20, GIANT_ITEMS = 40 };
+
 static double length_of(const plan_work *work, uint64_t seq)
 {
     double u = share_of(work->seed ^ seq * 31);
@@ -38,8 +45,8 @@ static double length_of(const plan_work *work, uint64_t seq)
     case PLAN_UNIFORM: return 0.5 + u;
     case PLAN_EXPONENTIAL: return -log(1 - u);
     case PLAN_RARE: return u < 0.02 ? 10 : 0.82;
-    case PLAN_BURSTS: return seq % 20 == 0 ? 20 : 0;
-    case PLAN_GIANTS: return seq % 40 == 39 ? 100 : 1;
+    case PLAN_BURSTS: return seq % BURST_ITEMS == 0 ? BURST_ITEMS : 0;
+    case PLAN_GIANTS: return seq % GIANT_ITEMS == GIANT_ITEMS - 1 ? 100 : 1;
     default: return 1;
     }
 }
@@ -61,7 +68,8 @@ static void work_alone(const plan_work *work, uint64_t seq)
     while ((double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9 < end_s);
 }
 
-static sem_t permits; /* of the plan that runs */
+static sem_t permits;        /* of the plan that runs */
+static atomic_uint slowness; /* percent of the time that a task of a stage takes in the plan */
 
 static void do_work(const plan_work *work, uint64_t seq)
 {
@@ -77,7 +85,9 @@ static uint64_t next_number(const plan_work *work, uint64_t seq)
 {
     static atomic_ullong number;
     bool is_periodic = work->spread == PLAN_BURSTS || work->spread == PLAN_GIANTS;
-    return is_periodic ? seq : atomic_fetch_add_explicit(&number, 1, memory_order_relaxed);
+    if (is_periodic || work->num_files)
+        return is_periodic ? seq : seq % work->num_files;
+    return atomic_fetch_add_explicit(&number, 1, memory_order_relaxed);
 }
 
 static int run_source(void *worker, weir_item *in, weir_item *out, weir_task *task)
@@ -98,8 +108,9 @@ static int run_stage(void *worker, weir_item *in, weir_item *out, weir_task *tas
     const plan_work *work = weir_task_config(task);
     plan_work piece = *work;
     uint64_t seq = weir_task_seq(task);
-    piece.wait_s /= work->pieces;
-    piece.compute_s /= work->pieces;
+    double times = atomic_load_explicit(&slowness, memory_order_relaxed) / 100.0 / work->pieces;
+    piece.wait_s *= times;
+    piece.compute_s *= times;
     do_work(&piece, next_number(work, seq));
     if (work->skips && mix((work->seed + 1) ^ seq) % work->skips == 0)
         return WEIR_SKIP;
@@ -182,6 +193,8 @@ static int consume(weir_pipeline *pipeline, const whatif_plan *plan, double seco
         }
         do_work(work, number++);
         weir_item_release(&item);
+        if (plan->later_percent && now_ns >= start_ns + (end_ns - start_ns) / 2)
+            atomic_store_explicit(&slowness, plan->later_percent, memory_order_relaxed);
     }
     *throughput = last_ns > first_ns ? (double)(count - 1) * 1e9 / (double)(last_ns - first_ns) : 0;
     return status;
@@ -194,11 +207,12 @@ static void no_log(void *self, weir_log_level level, const char *line)
     (void)line;
 }
 
-int plan_run(const whatif_plan *plan, double seconds, const weir_observer *observer, double *throughput)
+int plan_run(const whatif_plan *plan, double seconds, const plan_watch *watch, double *throughput)
 {
     weir_builder *builder = weir_builder_new();
     weir_pipeline *pipeline;
     weir_error error = { 0 };
+    atomic_store_explicit(&slowness, 100, memory_order_relaxed);
     weir_log_set_function(no_log, NULL); /* failures are planned, or those of damaged files */
     for (size_t i = 0; i < plan->num_parts; i++) {
         build_part(builder, &plan->parts[i]);
@@ -206,11 +220,13 @@ int plan_run(const whatif_plan *plan, double seconds, const weir_observer *obser
             sem_init(&permits, 0, plan->parts[i].work.permits);
     }
     weir_pipeline_options options = { .threads = plan->threads,
-                                      .stats_interval_ns = WEIR_SECOND / 10,
-                                      .observers = observer,
-                                      .num_observers = observer ? 1 : 0 };
+                                      .stats_interval_ns = watch && watch->lap_ns ? watch->lap_ns : WEIR_SECOND / 10,
+                                      .observers = watch ? watch->observers : NULL,
+                                      .num_observers = watch ? watch->num_observers : 0 };
     int status = weir_builder_build(builder, &options, &pipeline, &error);
     if (status == WEIR_OK) {
+        if (watch && watch->tuner)
+            weir_tuner_attach(watch->tuner, pipeline);
         status = consume(pipeline, plan, seconds, throughput);
         weir_pipeline_error(pipeline, &error);
         weir_pipeline_free(pipeline);
@@ -350,7 +366,7 @@ static const struct pattern {
     { .name = "sink", .decode = { .compute_s = 0.001 }, .sink = { .wait_s = 0.010 }, .concurrency = 4, .threads = 4 },
     { .name = "threads", .decode = { .compute_s = 0.005 }, .concurrency = 10, .threads = 1 },
     { .name = "slow-file",
-      .decode = { .wait_s = 0.005, .spread = PLAN_RARE },
+      .decode = { .wait_s = 0.005, .spread = PLAN_RARE, .num_files = 600 },
       .concurrency = 4,
       .threads = 16,
       .order = WEIR_ORDER_INPUT },
@@ -464,6 +480,12 @@ static void add_pattern(whatif_plan *plan, const struct pattern *pattern)
         plan_add(plan, PLAN_JOIN, "j");
     }
     add_working(plan, PLAN_SINK, "sink", &pattern->sink);
+    /* In a second there would be three bursts or four, and eight slow files or sixteen. */
+    uint64_t period = pattern->source.spread == PLAN_BURSTS   ? BURST_ITEMS
+                      : pattern->decode.spread == PLAN_GIANTS ? GIANT_ITEMS
+                                                              : pattern->decode.num_files;
+    plan->num_start = period;
+    plan->num_items = period * (period < 100 ? 21 : 3);
 }
 
 bool plan_pattern(whatif_plan *plan, size_t index)
@@ -485,6 +507,31 @@ bool plan_pattern(whatif_plan *plan, size_t index)
         snprintf(plan->changes[0].value, sizeof plan->changes[0].value, "completion");
     return true;
 }
+
+bool plan_is_pattern(const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
+        found |= strcmp(name, patterns[i].name) == 0;
+    return found;
+}
+
+#ifdef WEIR_BENCH_STAGES
+void plan_main_job(whatif_plan *plan, const bench_files *files, uint32_t slots, uint32_t threads)
+{
+    static const weir_video_config video = { .width = 128, .height = 128 };
+    *plan = (whatif_plan){ .threads = threads };
+    plan_part *source = plan_add(plan, PLAN_SOURCE, "src"), *decode = plan_add(plan, PLAN_STAGE, "decode");
+    source->op = &bench_files_op;
+    source->config = files;
+    source->options.threads = 1;
+    decode->op = &weir_video_decode;
+    decode->config = &video;
+    decode->options.concurrency = slots;
+    plan_add(plan, PLAN_SINK, "sink");
+    snprintf(plan->name, sizeof plan->name, "%u slots, %u threads", slots, threads);
+}
+#endif
 
 void plan_apply(whatif_plan *plan)
 {

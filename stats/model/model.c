@@ -67,7 +67,8 @@ void weir_model_clear(weir_model *model)
     free(model->queues);
     free(model->pools);
     *model = (weir_model){ .recorded = { .threads = model->recorded.threads, .cpus = model->recorded.cpus },
-                           .baseline = NAN };
+                           .baseline = NAN,
+                           .reads_records = model->reads_records };
 }
 
 void weir_model_free(weir_model *model)

@@ -78,6 +78,8 @@ struct weir_model {
     model_lap *others;               /* start and tail of the run */
     model_lap *current;              /* until lap_end */
     double baseline;                 /* throughput at the recorded settings; NAN = not simulated yet */
+    bool reads_records;              /* of a database, so that figures are only needed at the end */
+    weir_error why;                  /* there is no model of the last run; zeroed = there is one */
 };
 
 /* model.c */
@@ -115,7 +117,8 @@ double weir_model_slowdown(const weir_model *model, const model_lap *lap);
 /*
  * The time for which the tasks of a pool waited for a CPU; busy_s is that of its threads. The kernel's run-queue delay is
  * also counted when a thread wakes up from a sleep. Such delays belong to the sleep: they occur in every task, even if
- * it needs little CPU time. So only a part of the delay counts: it is multiplied by CPU time / time without delays.
+ * it needs little CPU time. So only a part of the delay counts: it is multiplied by CPU time / time without delays. If
+ * that is above 0.95, the rest is not sleep, but the error of clocks, and all of the delay counts.
  */
 double weir_model_delay(double busy_s, double cpu_s, int64_t run_delay_ns);
 
@@ -134,6 +137,12 @@ double weir_model_used_cpus(const weir_model *model, const model_lap *lap);
 /* Whether tasks are much longer than the shortest on average, and few of them are a little longer, as tasks of random
    length would be. */
 bool weir_model_has_gap(const weir_histogram *times, double average_s, double shortest_s);
+
+/* Whether long tasks of a node come at even intervals, as if every tenth file was large. */
+bool weir_model_is_even(const weir_model *model, size_t node);
+
+/* The middle of a bucket of a histogram, in seconds. */
+double weir_model_bucket_s(uint32_t bucket);
 
 /*
  * The other explanation of tasks that wait: for each other, at a lock or at something else that serves only some at a

@@ -114,7 +114,7 @@ static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index
     static const weir_histogram empty;
     if (num_inputs < 0 || num_branches == 0 || ((is_route || is_merge) && num_inputs == 0))
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "the recording does not say how %s is connected; record the run again", info->name);
+                              "the recording does not say how %s is connected; record it again", info->name);
     double *shares = calloc(num_branches, sizeof *shares);
     if (!shares)
         return weir_model_no_memory(error);
@@ -149,6 +149,9 @@ static int start_run(weir_model *model, const weir_run_info *info, weir_error *e
 {
     char *pool = NULL;
     weir_model_clear(model);
+    if (strcmp(info->stages[0].kind, "source") != 0)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "the recording does not say which sources it had; record it again");
     int status = WEIR_OK;
     if (!add_pool(model, SIZE_MAX, asprintf(&pool, "%" PRIu32 ":pool", info->pipeline_id) < 0 ? NULL : pool))
         status = weir_model_no_memory(error);
@@ -166,36 +169,6 @@ static int start_run(weir_model *model, const weir_run_info *info, weir_error *e
 }
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
-
-static void add_task_lap(weir_model *model, const char *name, const weir_task_metrics *metrics)
-{
-    for (size_t i = 0; model->current && i < model->num_nodes; i++)
-        if (strcmp(model->recorded.nodes[i].name, name) == 0) {
-            weir_metrics_add(weir_task_metric_table(), &model->current->tasks[i], metrics);
-            if (metrics->run_times)
-                weir_histogram_add(&model->current->times[i], metrics->run_times);
-        }
-}
-
-static void add_queue_lap(weir_model *model, const char *name, const weir_queue_metrics *metrics)
-{
-    size_t queue = find_queue(model, name, strlen(name));
-    if (!model->current || queue >= model->num_queues)
-        return;
-    weir_metrics_add(weir_queue_metric_table(), &model->current->queues[queue], metrics);
-    if (queue + 1 == model->num_queues)
-        model->current->num_waits += weir_model_count_waits(metrics);
-}
-
-static void add_pool_lap(weir_model *model, const char *name, int64_t num_threads, const weir_pool_metrics *metrics)
-{
-    for (size_t i = 0; model->current && i < model->num_pools; i++)
-        if (strcmp(model->pools[i].name, name) == 0) {
-            weir_metrics_add(weir_pool_metric_table(), &model->current->pools[i], metrics);
-            if (i == 0 && num_threads > 0)
-                model->recorded.threads = (double)num_threads;
-        }
-}
 
 /* After the first results, and before a source ended. The lap of the first results holds the start-up. */
 static bool is_steady(const weir_model *model, const model_lap *lap)
@@ -249,48 +222,73 @@ static void learn(weir_model *model)
     model->knows_background = false;
 }
 
-static void end_lap(weir_model *model, int64_t elapsed_ns)
+/* ---- the observer ------------------------------------------------------------------------------------------- */
+
+static void on_run_start(void *self, const weir_run_info *info)
 {
+    weir_model *model = self;
+    weir_error why = { 0 };
+    start_run(model, info, &why);
+    model->why = why;
+    if (why.status != WEIR_OK && !model->reads_records)
+        weir_log(WEIR_LOG_WARNING, "no model of the pipeline: %s", why.message);
+}
+
+static void on_stage_lap(void *self, const weir_stage_lap *lap)
+{
+    weir_model *model = self;
+    for (size_t i = 0; model->current && i < model->num_nodes; i++)
+        if (strcmp(model->recorded.nodes[i].name, lap->name) == 0) {
+            weir_metrics_add(weir_task_metric_table(), &model->current->tasks[i], &lap->metrics);
+            if (lap->metrics.run_times)
+                weir_histogram_add(&model->current->times[i], lap->metrics.run_times);
+        }
+}
+
+static void on_queue_lap(void *self, const weir_queue_lap *lap)
+{
+    weir_model *model = self;
+    size_t queue = find_queue(model, lap->name, strlen(lap->name));
+    if (!model->current || queue >= model->num_queues)
+        return;
+    weir_metrics_add(weir_queue_metric_table(), &model->current->queues[queue], &lap->metrics);
+    if (queue + 1 == model->num_queues)
+        model->current->num_waits += weir_model_count_waits(&lap->metrics);
+}
+
+static void on_pool_lap(void *self, const weir_pool_lap *lap)
+{
+    weir_model *model = self;
+    for (size_t i = 0; model->current && i < model->num_pools; i++)
+        if (strcmp(model->pools[i].name, lap->name) == 0) {
+            weir_metrics_add(weir_pool_metric_table(), &model->current->pools[i], &lap->metrics);
+            if (i == 0 && lap->num_threads > 0)
+                model->recorded.threads = (double)lap->num_threads;
+        }
+}
+
+static void on_process_lap(void *self, const weir_process_lap *lap)
+{
+    weir_model *model = self;
+    if (lap->num_cpus > 0)
+        model->recorded.cpus = lap->num_cpus;
+}
+
+static void on_lap_end(void *self, const weir_lap *ended)
+{
+    weir_model *model = self;
     model_lap *lap = model->current;
     if (!lap)
         return;
-    lap->elapsed_ns = elapsed_ns;
+    lap->elapsed_ns = ended->elapsed_ns;
     lap->num_laps = 1;
     if (is_steady(model, lap))
         keep_lap(model, lap);
     else
         weir_model_lap_add(model, model->others, lap);
     weir_model_lap_clear(model, lap);
-}
-
-/* ---- the observer ------------------------------------------------------------------------------------------- */
-
-static void on_run_start(void *self, const weir_run_info *info)
-{
-    weir_error error = { 0 };
-    if (start_run(self, info, &error) != WEIR_OK)
-        weir_log(WEIR_LOG_WARNING, "no model of the pipeline: %s", error.message);
-}
-
-static void on_stage_lap(void *self, const weir_stage_lap *lap)
-{
-    add_task_lap(self, lap->name, &lap->metrics);
-}
-
-static void on_queue_lap(void *self, const weir_queue_lap *lap)
-{
-    add_queue_lap(self, lap->name, &lap->metrics);
-}
-
-static void on_pool_lap(void *self, const weir_pool_lap *lap)
-{
-    add_pool_lap(self, lap->name, lap->num_threads, &lap->metrics);
-}
-
-static void on_lap_end(void *self, const weir_lap *lap)
-{
-    end_lap(self, lap->elapsed_ns);
-    learn(self);
+    if (!model->reads_records)
+        learn(model);
 }
 
 weir_observer weir_model_observer(weir_model *model)
@@ -302,62 +300,22 @@ weir_observer weir_model_observer(weir_model *model)
                             .stage_lap = on_stage_lap,
                             .queue_lap = on_queue_lap,
                             .pool_lap = on_pool_lap,
+                            .process_lap = on_process_lap,
                             .lap_end = on_lap_end };
 }
 
 /* ---- databases ---------------------------------------------------------------------------------------------- */
 
-/* A recorded run on its way into a model. */
-typedef struct model_replay {
-    weir_model *model;
-    weir_reader *reader;
-    int64_t run_id;
-    int status;
-    weir_error *error;
-} model_replay;
-
-static void on_replayed_start(void *self, const weir_run_info *info)
-{
-    model_replay *replay = self;
-    if (strcmp(info->stages[0].kind, "source") == 0)
-        replay->status = start_run(replay->model, info, replay->error);
-    else
-        replay->status = weir_error_set(replay->error, WEIR_EUNSUPPORTED, 0,
-                                        "run %" PRId64 " of %s does not say which sources it had; record it again",
-                                        replay->run_id, weir_reader_path(replay->reader));
-}
-
-static void on_replayed_stage_lap(void *self, const weir_stage_lap *lap)
-{
-    on_stage_lap(((model_replay *)self)->model, lap);
-}
-
-static void on_replayed_queue_lap(void *self, const weir_queue_lap *lap)
-{
-    on_queue_lap(((model_replay *)self)->model, lap);
-}
-
-static void on_replayed_pool_lap(void *self, const weir_pool_lap *lap)
-{
-    on_pool_lap(((model_replay *)self)->model, lap);
-}
-
-static void on_replayed_lap_end(void *self, const weir_lap *lap)
-{
-    end_lap(((model_replay *)self)->model, lap->elapsed_ns);
-}
-
 static int replay_run(weir_reader *reader, const weir_filter *filter, weir_model *model, weir_error *error)
 {
-    model_replay replay = { .model = model, .reader = reader, .run_id = filter->run_id, .error = error };
-    weir_observer observer = { .self = &replay,
-                               .run_start = on_replayed_start,
-                               .stage_lap = on_replayed_stage_lap,
-                               .queue_lap = on_replayed_queue_lap,
-                               .pool_lap = on_replayed_pool_lap,
-                               .lap_end = on_replayed_lap_end };
+    weir_observer observer = weir_model_observer(model);
+    model->reads_records = true;
     int status = weir_lap_replay(reader, filter, &observer, error);
-    return status == WEIR_OK ? replay.status : status;
+    model->reads_records = false;
+    if (status != WEIR_OK || model->why.status == WEIR_OK)
+        return status;
+    return weir_error_set(error, model->why.status, 0, "run %" PRId64 " of %s: %s", filter->run_id,
+                          weir_reader_path(reader), model->why.message);
 }
 
 /* Databases of older schemas have no laps of sources. */
@@ -396,18 +354,18 @@ int weir_model_read(weir_reader *reader, const weir_filter *filter, weir_model *
     own.limit = 0;
     *made = NULL;
     int status = weir_reader_find_run(reader, own.run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : own.run_id, &run, error);
-    double cpus = status == WEIR_OK ? cpus_of(run.machine) : 0;
     own.run_id = status == WEIR_OK ? run.run_id : 0;
     if (status == WEIR_OK)
         status = weir_model_new(made, error);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK) {
+        (*made)->recorded.cpus = cpus_of(run.machine); /* laps may say how many of them the process may use */
         status = replay_run(reader, &own, *made, error);
+    }
     if (status == WEIR_OK && weir_model_num_laps(*made) == 0)
         status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no lap of run %" PRId64 " matches", own.run_id);
     if (status == WEIR_OK)
         status = check_sources(*made, own.run_id, error);
     if (status == WEIR_OK) {
-        (*made)->recorded.cpus = cpus;
         learn(*made);
     } else {
         weir_model_free(*made);

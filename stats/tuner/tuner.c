@@ -133,7 +133,7 @@ static void tell(weir_tuner *tuner, weir_tuner_action action, const knob *own, u
                                      .before = before,
                                      .after = own ? own->value : 0,
                                      .measured = tuner->elapsed_s > 0 ? tuner->items / tuner->elapsed_s : NAN,
-                                     .predicted = tuner->predicted,
+                                     .predicted = action <= WEIR_TUNER_REVERTED ? tuner->predicted : NAN,
                                      .text = text };
     if (tuner->options.decided)
         tuner->options.decided(tuner->options.decided_self, &decision);
@@ -152,8 +152,13 @@ static int apply(const weir_tuner *tuner, const knob *own, uint32_t value)
         return WEIR_OK;
     if (!own->stage)
         return weir_pipeline_set_threads(pipeline, NULL, value);
-    int status = own->has_threads ? weir_pipeline_set_threads(pipeline, own->stage, value) : WEIR_OK;
-    return status == WEIR_OK ? weir_pipeline_set_concurrency(pipeline, own->stage, value) : status;
+    int status = weir_pipeline_set_concurrency(pipeline, own->stage, value);
+    if (status != WEIR_OK || !own->has_threads)
+        return status;
+    status = weir_pipeline_set_threads(pipeline, own->stage, value);
+    if (status != WEIR_OK)
+        weir_pipeline_set_concurrency(pipeline, own->stage, own->value);
+    return status;
 }
 
 /* Tasks that began before the change may last longer than a lap. */
@@ -167,9 +172,10 @@ static unsigned laps_to_skip(const weir_tuner *tuner, const knob *own)
 /* False = the engine refuses. */
 static bool set_knob(weir_tuner *tuner, knob *own, uint32_t value)
 {
-    if (apply(tuner, own, value) != WEIR_OK) {
-        own->is_fixed = true;
-        own->goal = own->value;
+    int status = apply(tuner, own, value);
+    if (status != WEIR_OK) {
+        own->is_fixed = status == WEIR_EUNSUPPORTED;
+        own->most = own->goal = own->value; /* without memory or threads, not again until the load changes */
         return false;
     }
     if (own->stage) {
@@ -333,13 +339,17 @@ static bool plan(weir_tuner *tuner, forecast *now, forecast *then)
         if (!tuner->knobs[i].is_fixed)
             trim(tuner, model, values, i, wanted);
     *then = forecast_of(tuner, model, values);
+    bool may_keep = then->cpus <= SPARE * tuner->options.cpus;
+    for (size_t i = 0; i < tuner->num_knobs && may_keep; i++) /* lowered only if CPU time is short */
+        values[i] = values[i] > tuner->knobs[i].value ? values[i] : tuner->knobs[i].value;
+    *then = may_keep ? forecast_of(tuner, model, values) : *then;
     weir_model_free(model);
     if (!(then->rate > now->rate * (1 + tuner->options.min_gain)) || !fits(tuner, values, room))
         return false;
-    bool is_new = false, must_lower = then->cpus > SPARE * tuner->options.cpus;
+    bool is_new = false;
     for (size_t i = 0; i < tuner->num_knobs; i++) {
         knob *own = &tuner->knobs[i];
-        own->goal = values[i] > own->value || must_lower ? values[i] : own->value;
+        own->goal = values[i];
         is_new |= own->goal < own->value || (own->goal > own->value && own->goal > own->tried);
     }
     for (size_t i = 0; i < tuner->num_knobs && !is_new; i++) /* it has been undone before */
@@ -804,13 +814,13 @@ static void on_pool_lap(void *self, const weir_pool_lap *lap)
 {
     weir_tuner *tuner = self;
     tuner->model.pool_lap(tuner->model.self, lap);
-    if (lap->metrics.cpu_ns > 0)
-        tuner->lap_cpu_s += (double)lap->metrics.cpu_ns / 1e9;
 }
 
 static void on_process_lap(void *self, const weir_process_lap *lap)
 {
     weir_tuner *tuner = self;
+    tuner->model.process_lap(tuner->model.self, lap);
+    tuner->lap_cpu_s = lap->metrics.pool_cpu_ns > 0 ? (double)lap->metrics.pool_cpu_ns / 1e9 : 0;
     tuner->lap_bytes = lap->metrics.resident_bytes > 0 ? (uint64_t)lap->metrics.resident_bytes : 0;
 #ifdef __GLIBC__
     if (tuner->options.memory_bytes && tuner->lap_bytes > tuner->options.memory_bytes && !tuner->is_replay)

@@ -57,8 +57,9 @@ typedef struct weir_tuner_decision {
     weir_tuner_action action;
     const char *stage; /* whose slots; NULL = the threads of the pipeline's pool, or all settings */
     uint32_t before, after;
-    double measured;  /* items per second before */
-    double predicted; /* with the planned settings; NAN = no prediction */
+    double measured;  /* items per second in the last measurement: before a change, and after it if it is kept or
+                         reverted; NAN = none yet */
+    double predicted; /* with the planned settings, if one was changed, kept or reverted; NAN = no prediction */
     const char *text; /* the complete text of the event */
     uint64_t reserved[4];
 } weir_tuner_decision;
@@ -102,8 +103,9 @@ WEIR_API int weir_tuner_attach(weir_tuner *tuner, weir_pipeline *pipeline);
 
 /*
  * Makes the decisions of a tuned run (WEIR_LAST_RUN = the last one) again from its recorded laps, and calls
- * options->decided for each. With the options of the run, the decisions are the same as in the run. WEIR_OK, or the
- * failure with *error (may be NULL) set.
+ * options->decided for each. With the options of the run, the decisions are the same as in the run, unless the engine
+ * refused one (a stage that keeps items between tasks has fixed slots), which is not recorded. WEIR_OK, or the failure
+ * with *error (may be NULL) set.
  */
 static inline int weir_tuner_replay(weir_reader *reader, int64_t run_id, const weir_tuner_options *options,
                                     weir_error *error)
