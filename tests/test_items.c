@@ -80,9 +80,7 @@ static void run(const char *path, const weir_sqlite_items *items)
                       &(weir_stage_options){ .concurrency = 4, .task_hooks = &hook, .num_task_hooks = 1 });
     weir_builder_sink(builder, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
-    weir_pipeline_options options = { .observers = &observer,
-                                      .num_observers = 1,
-                                      .stats_interval_ns = WEIR_FOREVER };
+    weir_pipeline_options options = { .observers = &observer, .num_observers = 1, .stats_interval_ns = WEIR_FOREVER };
     if (weir_builder_build(builder, &options, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     while (weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK)
