@@ -11,6 +11,7 @@
  */
 #include "checkpoint_parsed.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,14 +96,14 @@ static int read_source(text_reader *reader, char *at)
         return damaged(reader, "expected \"source NUMBER NAME\"");
     if (grow((void **)&to->sources, to->num_sources, sizeof *to->sources) != WEIR_OK)
         return no_memory(reader->error);
+    assert(to->sources);
     weir_done_source *source = &to->sources[to->num_sources++];
     *source = (weir_done_source){ .name = strdup(at + 1), .text = strdup("") };
     return source->name && source->text ? WEIR_OK : no_memory(reader->error);
 }
 
-static int read_source_text(text_reader *reader, const char *line)
+static int read_source_text(text_reader *reader, weir_done_source *source, const char *line)
 {
-    weir_done_source *source = last_source(reader);
     size_t old = strlen(source->text);
     char *text = realloc(source->text, old + strlen(line) + sizeof "\n");
     if (!text)
@@ -112,10 +113,9 @@ static int read_source_text(text_reader *reader, const char *line)
     return WEIR_OK;
 }
 
-static int read_done(text_reader *reader, char *at)
+static int read_done(text_reader *reader, weir_done_source *source, char *at)
 {
     static const char expected[] = "expected \"done EPOCH LOW A-B C ...\" with increasing numbers";
-    weir_done_source *source = last_source(reader);
     weir_done_set set = { 0 };
     if (!read_spaced(&at, 10, &set.epoch) || !read_spaced(&at, 10, &set.low))
         return damaged(reader, expected);
@@ -124,7 +124,7 @@ static int read_done(text_reader *reader, char *at)
     weir_done_set *to = &source->sets[source->num_sets++];
     *to = set;
     for (uint64_t low = set.low; *at;) {
-        weir_done_run run;
+        weir_done_run run = { 0 };
         bool is_read = read_spaced(&at, 10, &run.first);
         run.last = run.first;
         if (is_read && *at == '-') {
@@ -141,9 +141,8 @@ static int read_done(text_reader *reader, char *at)
     return WEIR_OK;
 }
 
-static int read_pieces(text_reader *reader, char *at)
+static int read_pieces(text_reader *reader, weir_done_source *source, char *at)
 {
-    weir_done_source *source = last_source(reader);
     weir_done_piece piece = { 0 };
     if (!read_spaced(&at, 10, &piece.epoch) || !read_spaced(&at, 10, &piece.seq) || !*at)
         return damaged(reader, "expected \"pieces EPOCH NUMBER PATH ...\"");
@@ -192,16 +191,17 @@ static int read_lines(text_reader *reader)
                                   reader->line);
         if (strcmp(line, "end") == 0)
             return *reader->at ? damaged(reader, "there is text after \"end\"") : WEIR_OK;
+        weir_done_source *source = last_source(reader);
         if (strncmp(line, "source", 6) == 0)
             status = read_source(reader, line + 6);
-        else if (!last_source(reader))
+        else if (!source)
             status = damaged(reader, "expected \"source NUMBER NAME\"");
         else if (strncmp(line, "  ", 2) == 0)
-            status = read_source_text(reader, line + 2);
+            status = read_source_text(reader, source, line + 2);
         else if (strncmp(line, "done", 4) == 0)
-            status = read_done(reader, line + 4);
+            status = read_done(reader, source, line + 4);
         else if (strncmp(line, "pieces", 6) == 0)
-            status = read_pieces(reader, line + 6);
+            status = read_pieces(reader, source, line + 6);
         else
             status = damaged(reader, "unknown word");
     }

@@ -239,7 +239,7 @@ static void find_new_threads(weir_pipeline *pipeline)
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         num_threads += pipeline->pools[i]->num_made;
     weir_engine_unlock(pipeline);
-    if (num_threads == laps->num_readings)
+    if (num_threads <= laps->num_readings)
         return;
     thread_reading *readings = calloc(num_threads, sizeof *readings), *before = laps->readings;
     if (!readings)

@@ -236,8 +236,9 @@ void weir_merge_taken_locked(weir_node *node, const weir_queue *in)
 void weir_merge_new_epoch_locked(weir_node *node)
 {
     node->due = node->last_taken = node->num_ins;
-    if (node->credits)
-        memset(node->credits, 0, 2 * node->num_ins * sizeof *node->credits);
+    if (!node->credits)
+        return;
+    memset(node->credits, 0, 2 * node->num_ins * sizeof *node->credits);
     if (node->merge_order != WEIR_MERGE_RANDOM)
         return;
     node->merge_random = weir_random_seed(node->merge_seed, node->merge_epoch++);

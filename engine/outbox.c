@@ -1,5 +1,6 @@
 #include "outbox.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +170,7 @@ static weir_message *take_newest_lap_locked(weir_outbox *outbox)
     for (weir_message **link = &outbox->first; *link; link = &(*link)->next)
         if ((*link)->kind == MESSAGE_LAP)
             newest = link;
+    assert(newest);
     weir_message *message = *newest;
     *newest = message->next;
     if (!message->next)

@@ -25,12 +25,6 @@ static int fail(const char *what)
     return -1;
 }
 
-int bench_no_memory(void)
-{
-    fprintf(stderr, "weir-bench: out of memory\n");
-    return -1;
-}
-
 /* The result that the child passes to its parent. */
 typedef struct left_behind {
     double wall_s;

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 
 typedef struct bench_usage {
@@ -15,7 +16,11 @@ typedef struct bench_usage {
 double bench_seconds(clockid_t clock);
 
 /* Says that there is no memory, and returns -1. */
-int bench_no_memory(void);
+static inline int bench_no_memory(void)
+{
+    fputs("weir-bench: out of memory\n", stderr);
+    return -1;
+}
 
 /* The work to measure: fills *result, a plain struct without pointers. Returns 0 on success. */
 typedef int bench_work(const void *argument, void *result);
