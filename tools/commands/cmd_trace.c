@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define uthash_fatal(message) (fputs("weir trace: out of memory\n", stderr), exit(TOOL_FAILED))
 #include <uthash.h>
 
 #include <weir/escape.h>
