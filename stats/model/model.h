@@ -134,15 +134,15 @@ bool weir_model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint64
 /* CPU time of all tasks per second. */
 double weir_model_used_cpus(const weir_model *model, const model_lap *lap);
 
-/* Whether tasks are much longer than the shortest on average, and few of them are a little longer, as tasks of random
-   length would be. */
-bool weir_model_has_gap(const weir_histogram *times, double average_s, double shortest_s);
-
 /* Whether long tasks of a node come at even intervals, as if every tenth file was large. */
 bool weir_model_is_even(const weir_model *model, size_t node);
 
 /* The middle of a bucket of a histogram, in seconds. */
 double weir_model_bucket_s(uint32_t bucket);
+
+/* Whether tasks are much longer than the shortest on average, and few of them are a little longer, as tasks of random
+   length would be. */
+bool weir_model_has_gap(const weir_histogram *times, double average_s, double shortest_s);
 
 /*
  * The other explanation of tasks that wait: for each other, at a lock or at something else that serves only some at a

@@ -200,20 +200,14 @@ double weir_model_bucket_s(uint32_t bucket)
     return 0.5e-9 * ((double)low_ns + (double)high_ns);
 }
 
-/* The share of tasks whose length is between two multiples of the shortest. */
-static double share_between(const weir_histogram *times, double shortest_s, double from, double to)
+bool weir_model_has_gap(const weir_histogram *times, double average_s, double shortest_s)
 {
     double inside = 0;
     for (uint32_t i = times->first; times->count && i <= times->last; i++) {
         double length = weir_model_bucket_s(i) / shortest_s;
-        inside += length > from && length < to ? (double)times->buckets[i] : 0;
+        inside += length > 1.2 && length < 1.8 ? (double)times->buckets[i] : 0;
     }
-    return times->count ? inside / (double)times->count : 0;
-}
-
-bool weir_model_has_gap(const weir_histogram *times, double average_s, double shortest_s)
-{
-    return shortest_s > 0 && average_s >= 1.4 * shortest_s && share_between(times, shortest_s, 1.2, 1.8) <= 0.1;
+    return shortest_s > 0 && average_s >= 1.4 * shortest_s && inside <= 0.1 * (double)times->count;
 }
 
 static double most_at_once(const model_state *state, size_t node)
@@ -272,7 +266,7 @@ static bool waits_for_others(const weir_model *model, size_t node, const model_l
     bool is_alone = shortest_s <= 1.6 * n->cpu_s && cpus >= 0.5 && cpus <= 1.3;
     const weir_histogram *times = &steady->times[node];
     double lacks = ceil(served - 0.02) - served; /* the time from one task to the next */
-    bool is_whole = lacks <= 0.1 && share_between(times, shortest_s, 0, 1.2) <= 0.6;
+    bool is_whole = lacks <= 0.1 && 1e-9 * (double)weir_histogram_quantile_ns(times, 0.6) >= 1.2 * shortest_s;
     *is_clear = (is_alone && cpus >= 0.7 && cpus <= 1.2) || is_whole;
     if (strcmp(n->kind, "stage") != 0 || at_once < 1.5 || n->pending_s > 0 || n->time_s < 1.4 * shortest_s ||
         n->time_s - n->cpu_s < 0.25 * n->time_s)
