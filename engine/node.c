@@ -358,6 +358,7 @@ weir_slot *weir_slot_new(weir_node *node)
     if (!slot)
         return NULL;
     slot->node = node;
+    slot->warn_after_ns = node->pipeline->stall_warning_ns; /* it may be stopped before its first task begins */
     init_flags(slot);
     size_t worker_size = node->op ? node->op->worker_size : 0;
     slot->worker = worker_size ? calloc(1, worker_size) : NULL;

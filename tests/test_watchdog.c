@@ -161,6 +161,21 @@ static void a_task_that_does_not_heed_a_stop_is_named(void **state)
     ledger_close(&ledger);
 }
 
+/* The thread that takes the slot has nothing to run. */
+static void a_task_that_is_stopped_before_it_begins_is_not_named(void **state)
+{
+    (void)state;
+    enum { TIMES = 2000 };
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    for (int i = 0; i < TIMES; i++)
+        weir_pipeline_free(with_stage(&numbers, &pass_op, NULL, NULL, &(weir_pipeline_options){ .threads = 1 }));
+    char line[512] = "";
+    last_logged_line(WEIR_LOG_WARNING, line, sizeof line);
+    assert_true(!*line || strstr(line, "although it was asked to stop")); /* after a second, on a busy machine */
+    ledger_close(&ledger);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +186,7 @@ int main(void)
         TEST(a_task_within_its_deadline_does_not_fail),
         TEST(a_task_that_runs_very_long_is_named_while_it_runs),
         TEST(a_task_that_does_not_heed_a_stop_is_named),
+        TEST(a_task_that_is_stopped_before_it_begins_is_not_named),
     };
     return RUN_TESTS(tests);
 }
