@@ -247,6 +247,11 @@ static void a_concat_list_names_files_and_nothing_else(void **state)
     make_playlist("inner.m3u8");
     assert_fails(write_text("list.ffconcat", "ffconcat version 1.0\nfile inner.m3u8\n"), &config, WEIR_EUNSUPPORTED,
                  "a list of files cannot name another one");
+    static const char tagged[] =
+        "ID3\4\0\0\0\0\0\5xxxxxffconcat version 1.0\nfile tagged.mp3\n"; /* a tag of 5 bytes */
+    clips_write(clips_path("tagged.mp3"), tagged, sizeof tagged - 1);
+    assert_fails(write_text("tag.ffconcat", "ffconcat version 1.0\nfile tagged.mp3\n"), &config, WEIR_EUNSUPPORTED,
+                 "a list of files cannot name another one");
 }
 
 /* ---- playlists from a server ------------------------------------------------------------------------------------- */
