@@ -5,6 +5,7 @@
  */
 #include "input.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -692,6 +693,7 @@ static int read_all(const weir_input *input, uint64_t max_bytes, weir_bytes **by
         int rc = is_full ? grow(bytes, used_bytes, FFMAX(room_bytes, 2 * used_bytes), error) : WEIR_OK;
         if (rc != WEIR_OK)
             return rc;
+        assert(*bytes);
         int got =
             avio_read(avio, (*bytes)->data + used_bytes, (int)FFMIN((*bytes)->size_bytes - used_bytes, INT32_MAX));
         got = weir_input_error(input, got);
