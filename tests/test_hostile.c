@@ -414,6 +414,12 @@ static void a_pattern_is_a_name(void **state)
     assert_fails(clips_path("missing%d.png"), &small, WEIR_ENOTFOUND, "No such file");
 }
 
+static void an_archive_is_not_a_video(void **state)
+{
+    (void)state;
+    assert_fails(write_text("shard.tar.gz", "none that FFmpeg knows"), &small, WEIR_EDATA, "--tar of weir record");
+}
+
 /* ---- pipes ------------------------------------------------------------------------------------------------------ */
 
 static void pipes_are_refused_unless_asked_for(void **state)
@@ -883,6 +889,7 @@ int main(void)
         cmocka_unit_test(an_endless_stream_ends_at_its_limits),
         cmocka_unit_test(a_live_stream_that_has_nothing_new_has_ended),
         cmocka_unit_test(a_pattern_is_a_name),
+        cmocka_unit_test(an_archive_is_not_a_video),
         cmocka_unit_test(pipes_are_refused_unless_asked_for),
         cmocka_unit_test(a_pipe_that_nobody_writes_to_is_left_at_the_deadline),
         cmocka_unit_test(frames_can_be_chosen_from_a_pipe),

@@ -449,7 +449,26 @@ static bool is_reference_format(const AVInputFormat *kind)
     return (kind->flags & AVFMT_NOFILE) || av_match_name(kind->name, reference_formats);
 }
 
-static int choose_format(const weir_input *input, AVFormatContext *format, const char *hint,
+/* "x.tar" or "x.tar.gz" */
+static bool is_archive_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *end = strstr(slash ? slash : path, ".tar");
+    end = end ? end + strlen(".tar") : "x";
+    return *end == '\0' || *end == '.';
+}
+
+static int fail_format(const weir_input *input, const char *path, int averror, weir_error *error)
+{
+    bool is_file = !input->bytes && !input->member;
+    if (is_file && averror == AVERROR_INVALIDDATA && is_archive_name(path))
+        return weir_error_set(error, WEIR_EDATA, averror,
+                              "cannot open: unknown format; for a tar archive use weir_tar_read, or --tar of weir "
+                              "record and weir index");
+    return input->is_url ? fail_url(input, averror, error) : fail_open(averror, error);
+}
+
+static int choose_format(const weir_input *input, AVFormatContext *format, const char *path, const char *hint,
                          const AVInputFormat **kind, weir_error *error)
 {
     int rc = av_probe_input_buffer2(input->avio, kind, hint, format, 0, 0);
@@ -459,7 +478,7 @@ static int choose_format(const weir_input *input, AVFormatContext *format, const
         rc = *kind ? rc : AVERROR_DEMUXER_NOT_FOUND;
     }
     if (rc < 0)
-        return input->is_url ? fail_url(input, rc, error) : fail_open(rc, error);
+        return fail_format(input, path, rc, error);
     if (strcmp((*kind)->name, "jpeg_pipe") == 0 && av_match_ext(hint, "mjpg,mjpeg")) { /* many pictures */
         const AVInputFormat *video = av_find_input_format("mjpeg");
         *kind = video ? video : *kind;
@@ -489,13 +508,11 @@ static int open_strictly(weir_input *input, const char *path, AVFormatContext **
     (*format)->pb = input->avio;
     (*format)->flags |= AVFMT_FLAG_CUSTOM_IO; /* FFmpeg must not close it */
     get_hint(path, hint, sizeof hint);
-    rc = choose_format(input, *format, hint, &kind, error);
+    rc = choose_format(input, *format, path, hint, &kind, error);
     if (rc != WEIR_OK)
         return rc;
     int averror = avformat_open_input(format, hint, kind, NULL); /* frees `format` on failure */
-    if (averror < 0)
-        return input->is_url ? fail_url(input, averror, error) : fail_open(averror, error);
-    return WEIR_OK;
+    return averror < 0 ? fail_format(input, path, averror, error) : WEIR_OK;
 }
 
 /* ---- FFmpeg's own way ----------------------------------------------------------------------------------------- */
