@@ -259,7 +259,7 @@ static void a_concat_list_names_files_and_nothing_else(void **state)
 enum { MAX_CONNECTIONS = 16 };
 
 /* Answers on all connections, for as long as they are kept: /live.m3u8 is longer each time, /over.m3u8 does not end, but
-   gets no longer, and /itself.m3u8 names itself. */
+   gets no longer, /itself.m3u8 names itself, and /concat is a list for FFmpeg's concat reader. */
 typedef struct list_server {
     pthread_t thread;
     struct pollfd fds[1 + MAX_CONNECTIONS]; /* the first one listens; its shutdown ends the thread */
@@ -274,6 +274,8 @@ static size_t make_list(list_server *self, const char *request, char *list, size
     int length;
     if (strstr(request, "/itself"))
         return (size_t)snprintf(list, max_bytes, "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nitself.m3u8\n");
+    if (strstr(request, "/concat"))
+        return (size_t)snprintf(list, max_bytes, "ffconcat version 1.0\nfile a.ts\n");
     self->num_segments += strstr(request, "/live") != NULL;
     length =
         snprintf(list, max_bytes,
@@ -363,6 +365,18 @@ static void a_playlist_of_a_server_that_names_itself_ends(void **state)
     assert_false(run_served(&server, "itself.m3u8", &config, 0, &item, &error));
     assert_true(error.status == WEIR_ELIMIT || error.status == WEIR_EDATA); /* FFmpeg 8 finds out by itself */
     assert_in_range(server.num_answers, 1, 300);
+}
+
+static void a_concat_list_of_a_server_is_refused(void **state)
+{
+    (void)state;
+    list_server server = { 0 };
+    weir_video_config config = with_references();
+    weir_item item = { 0 };
+    weir_error error = { 0 };
+    assert_false(run_served(&server, "concat", &config, 0, &item, &error));
+    assert_int_equal(error.status, WEIR_EUNSUPPORTED);
+    assert_non_null(strstr(error.message, "from a local file only"));
 }
 
 static void an_endless_stream_ends_at_its_limits(void **state)
@@ -886,6 +900,7 @@ int main(void)
         cmocka_unit_test(a_playlist_that_names_a_pipe_does_not_wait_for_it),
         cmocka_unit_test(a_concat_list_names_files_and_nothing_else),
         cmocka_unit_test(a_playlist_of_a_server_that_names_itself_ends),
+        cmocka_unit_test(a_concat_list_of_a_server_is_refused),
         cmocka_unit_test(an_endless_stream_ends_at_its_limits),
         cmocka_unit_test(a_live_stream_that_has_nothing_new_has_ended),
         cmocka_unit_test(a_pattern_is_a_name),

@@ -592,18 +592,25 @@ int weir_input_verdict(const weir_input *input, weir_error *error)
 }
 
 /* FFmpeg's concat reader opens files by itself: it may have only files that were checked, and no lists among them. */
+static bool may_be_read(const AVInputFormat *kind, bool is_concat)
+{
+    if (strcmp(kind->name, "concat") == 0)
+        return is_concat;
+    return !is_concat || !is_reference_format(kind) || strcmp(kind->name, "image2") == 0;
+}
+
 static int limit_formats(AVFormatContext *format, bool is_concat)
 {
     const AVInputFormat *kind;
     void *state = NULL;
     AVBPrint names;
     av_bprint_init(&names, 0, AV_BPRINT_SIZE_UNLIMITED);
-    while ((kind = av_demuxer_iterate(&state))) {
-        bool is_list = is_reference_format(kind) && strcmp(kind->name, "image2") != 0;
-        if ((strcmp(kind->name, "concat") == 0) == is_concat || (is_concat && !is_list))
+    while ((kind = av_demuxer_iterate(&state)))
+        if (may_be_read(kind, is_concat))
             av_bprintf(&names, "%s,", kind->name);
-    }
-    return av_bprint_finalize(&names, &format->format_whitelist);
+    bool is_complete = av_bprint_is_complete(&names);
+    int rc = av_bprint_finalize(&names, &format->format_whitelist);
+    return is_complete ? rc : AVERROR(ENOMEM);
 }
 
 /* Of FFmpeg's HLS reader; other formats have none of these. A connection that is kept would open files without
@@ -646,6 +653,9 @@ static int open_freely(weir_input *input, const char *path, AVFormatContext **fo
         averror = avformat_open_input(format, input->url, NULL, &options); /* also frees `format` on failure */
     av_dict_free(&options);
     rc = weir_input_verdict(input, error);
+    if (rc == WEIR_OK && averror == AVERROR(EINVAL) && strstr(weir_ffmpeg_log_reason(), "not on whitelist"))
+        return weir_error_set(error, WEIR_EUNSUPPORTED, averror,
+                              "a list in FFmpeg's concat format is read from a local file only, without other lists");
     return rc == WEIR_OK && averror < 0 ? fail_url(input, averror, error) : rc;
 }
 
