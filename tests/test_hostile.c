@@ -247,6 +247,11 @@ static void a_concat_list_names_files_and_nothing_else(void **state)
     make_playlist("inner.m3u8");
     assert_fails(write_text("list.ffconcat", "ffconcat version 1.0\nfile inner.m3u8\n"), &config, WEIR_EUNSUPPORTED,
                  "a list of files cannot name another one");
+    static const char tagged[] =
+        "ID3\4\0\0\0\0\0\5xxxxxffconcat version 1.0\nfile tagged.mp3\n"; /* a tag of 5 bytes */
+    clips_write(clips_path("tagged.mp3"), tagged, sizeof tagged - 1);
+    assert_fails(write_text("tag.ffconcat", "ffconcat version 1.0\nfile tagged.mp3\n"), &config, WEIR_EUNSUPPORTED,
+                 "a list of files cannot name another one");
 }
 
 /* ---- playlists from a server ------------------------------------------------------------------------------------- */
@@ -254,7 +259,7 @@ static void a_concat_list_names_files_and_nothing_else(void **state)
 enum { MAX_CONNECTIONS = 16 };
 
 /* Answers on all connections, for as long as they are kept: /live.m3u8 is longer each time, /over.m3u8 does not end, but
-   gets no longer, and /itself.m3u8 names itself. */
+   gets no longer, /itself.m3u8 names itself, and /concat is a list for FFmpeg's concat reader. */
 typedef struct list_server {
     pthread_t thread;
     struct pollfd fds[1 + MAX_CONNECTIONS]; /* the first one listens; its shutdown ends the thread */
@@ -269,6 +274,8 @@ static size_t make_list(list_server *self, const char *request, char *list, size
     int length;
     if (strstr(request, "/itself"))
         return (size_t)snprintf(list, max_bytes, "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nitself.m3u8\n");
+    if (strstr(request, "/concat"))
+        return (size_t)snprintf(list, max_bytes, "ffconcat version 1.0\nfile a.ts\n");
     self->num_segments += strstr(request, "/live") != NULL;
     length =
         snprintf(list, max_bytes,
@@ -297,8 +304,7 @@ static bool answer_request(list_server *self, int fd)
 static void *serve_lists(void *argument)
 {
     list_server *self = argument;
-    for (;;) {
-        assert_true(poll(self->fds, self->num_fds, -1) > 0);
+    while (poll(self->fds, self->num_fds, -1) > 0) {
         for (nfds_t i = self->num_fds - 1; i > 0; i--) {
             if (!self->fds[i].revents || answer_request(self, self->fds[i].fd))
                 continue;
@@ -360,6 +366,18 @@ static void a_playlist_of_a_server_that_names_itself_ends(void **state)
     assert_in_range(server.num_answers, 1, 300);
 }
 
+static void a_concat_list_of_a_server_is_refused(void **state)
+{
+    (void)state;
+    list_server server = { 0 };
+    weir_video_config config = with_references();
+    weir_item item = { 0 };
+    weir_error error = { 0 };
+    assert_false(run_served(&server, "concat", &config, 0, &item, &error));
+    assert_int_equal(error.status, WEIR_EUNSUPPORTED);
+    assert_non_null(strstr(error.message, "from a local file only"));
+}
+
 static void an_endless_stream_ends_at_its_limits(void **state)
 {
     (void)state;
@@ -367,7 +385,7 @@ static void an_endless_stream_ends_at_its_limits(void **state)
     weir_video_config config = with_references();
     weir_item item = { 0 };
     weir_error error = { 0 };
-    assert_false(run_served(&timed, "live.m3u8", &config, 300 * WEIR_MILLISECOND, &item, &error));
+    assert_false(run_served(&timed, "live.m3u8", &config, WEIR_SECOND, &item, &error));
     assert_int_equal(error.status, WEIR_ETIMEDOUT);
     assert_true(timed.num_answers > 0);
     config.max_frames = 50;
@@ -407,6 +425,12 @@ static void a_pattern_is_a_name(void **state)
     assert_int_equal(frames->width, 64);
     weir_frames_free(frames);
     assert_fails(clips_path("missing%d.png"), &small, WEIR_ENOTFOUND, "No such file");
+}
+
+static void an_archive_is_not_a_video(void **state)
+{
+    (void)state;
+    assert_fails(write_text("shard.tar.gz", "none that FFmpeg knows"), &small, WEIR_EDATA, "--tar of weir record");
 }
 
 /* ---- pipes ------------------------------------------------------------------------------------------------------ */
@@ -875,9 +899,11 @@ int main(void)
         cmocka_unit_test(a_playlist_that_names_a_pipe_does_not_wait_for_it),
         cmocka_unit_test(a_concat_list_names_files_and_nothing_else),
         cmocka_unit_test(a_playlist_of_a_server_that_names_itself_ends),
+        cmocka_unit_test(a_concat_list_of_a_server_is_refused),
         cmocka_unit_test(an_endless_stream_ends_at_its_limits),
         cmocka_unit_test(a_live_stream_that_has_nothing_new_has_ended),
         cmocka_unit_test(a_pattern_is_a_name),
+        cmocka_unit_test(an_archive_is_not_a_video),
         cmocka_unit_test(pipes_are_refused_unless_asked_for),
         cmocka_unit_test(a_pipe_that_nobody_writes_to_is_left_at_the_deadline),
         cmocka_unit_test(frames_can_be_chosen_from_a_pipe),

@@ -633,7 +633,6 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     assert_true(assert_is_csv() > 10);
 }
 
-/* In A decode is busy all the time; in B its tasks are short, and it waits for the consumer. */
 static void compare_lists_the_settings_that_differ(void **state)
 {
     (void)state;
@@ -695,6 +694,7 @@ static void compare_shows_longer_tasks_as_a_positive_change(void **state)
     assert_json("$.effects[0].whole", "0");
 }
 
+/* In A decode is busy all the time; in B its tasks are short, and it waits for the consumer. */
 static void compare_says_why_the_limit_has_moved(void **state)
 {
     (void)state;

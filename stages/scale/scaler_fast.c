@@ -8,6 +8,8 @@
  */
 #include "scaler.h"
 
+#include <assert.h>
+
 #include <libavutil/common.h>
 #include <libavutil/pixdesc.h>
 #include <math.h>
@@ -119,6 +121,7 @@ static int make_axis(axis *a, double per, int offset, int size, int group)
     double widening = fmax(per, 1);
     int num_taps = (int)ceil(4 * widening);
     a->num_taps = FFALIGN(num_taps, num_taps <= group / 2 ? group / 2 : FFMAX(group, 1));
+    assert(size > 0 && a->num_taps > 0);
     a->starts = calloc((size_t)size, sizeof *a->starts);
     a->weights = calloc((size_t)size * (size_t)a->num_taps, sizeof *a->weights);
     if (!a->starts || !a->weights)
@@ -294,7 +297,7 @@ static int fast_open(void **state, const weir_scaling *scaling, weir_error *erro
 {
     const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(scaling->source_format);
     int rc = WEIR_OK;
-    int most_taps = 0;
+    int most_taps = 1;
     fast *self = calloc(1, sizeof *self);
     if (!self)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");

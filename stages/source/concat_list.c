@@ -26,6 +26,19 @@ static int read_head(weir_local_file *file, char *to, int max_bytes)
     return got > 0 || got == AVERROR_EOF ? num_bytes : got;
 }
 
+/* Some versions of FFmpeg skip an ID3v2 tag before any list. */
+static int64_t get_tag_bytes(weir_local_file *file)
+{
+    enum { HEAD_BYTES = 10, FLAGS = 5, SIZE = 6, HAS_FOOTER = 0x10 };
+    char head[HEAD_BYTES];
+    int64_t size_bytes = 0;
+    if (read_head(file, head, HEAD_BYTES) != HEAD_BYTES || memcmp(head, "ID3", 3) != 0)
+        return 0;
+    for (int i = SIZE; i < HEAD_BYTES; i++)
+        size_bytes = size_bytes << 7 | (head[i] & 0x7f);
+    return size_bytes + (head[FLAGS] & HAS_FOOTER ? 2 * HEAD_BYTES : HEAD_BYTES);
+}
+
 static bool begins_with(weir_local_file *file, const char *text)
 {
     char head[32];
@@ -48,11 +61,15 @@ static int check_named(const weir_local_file *list, const char *path, const char
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     int rc = weir_local_file_open(&file, list->host, named, -1, false, list->interrupt, &failure);
     av_free(named);
+    if (rc == WEIR_OK)
+        file.offset = get_tag_bytes(&file);
     if (rc == WEIR_OK && (weir_concat_is_list(&file) || begins_with(&file, "#EXTM3U")))
         rc = weir_error_set(&failure, WEIR_EUNSUPPORTED, 0, "a list of files cannot name another one");
     weir_local_file_close(&file);
-    if (rc != WEIR_EUNSUPPORTED && rc != WEIR_ESTOPPED)
+    if (rc == WEIR_ENOTFOUND || rc == WEIR_EACCESS || rc == WEIR_EIO) /* left to FFmpeg */
         return WEIR_OK;
+    if (rc == WEIR_OK)
+        return rc;
     return weir_error_set(error, rc, failure.library_code, "it names %s: %s", name, failure.message);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "input.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -448,7 +449,26 @@ static bool is_reference_format(const AVInputFormat *kind)
     return (kind->flags & AVFMT_NOFILE) || av_match_name(kind->name, reference_formats);
 }
 
-static int choose_format(const weir_input *input, AVFormatContext *format, const char *hint,
+/* "x.tar" or "x.tar.gz" */
+static bool is_archive_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *end = strstr(slash ? slash : path, ".tar");
+    end = end ? end + strlen(".tar") : "x";
+    return *end == '\0' || *end == '.';
+}
+
+static int fail_format(const weir_input *input, const char *path, int averror, weir_error *error)
+{
+    bool is_file = !input->bytes && !input->member;
+    if (is_file && averror == AVERROR_INVALIDDATA && is_archive_name(path))
+        return weir_error_set(error, WEIR_EDATA, averror,
+                              "cannot open: unknown format; for a tar archive use weir_tar_read, or --tar of weir "
+                              "record and weir index");
+    return input->is_url ? fail_url(input, averror, error) : fail_open(averror, error);
+}
+
+static int choose_format(const weir_input *input, AVFormatContext *format, const char *path, const char *hint,
                          const AVInputFormat **kind, weir_error *error)
 {
     int rc = av_probe_input_buffer2(input->avio, kind, hint, format, 0, 0);
@@ -458,7 +478,7 @@ static int choose_format(const weir_input *input, AVFormatContext *format, const
         rc = *kind ? rc : AVERROR_DEMUXER_NOT_FOUND;
     }
     if (rc < 0)
-        return input->is_url ? fail_url(input, rc, error) : fail_open(rc, error);
+        return fail_format(input, path, rc, error);
     if (strcmp((*kind)->name, "jpeg_pipe") == 0 && av_match_ext(hint, "mjpg,mjpeg")) { /* many pictures */
         const AVInputFormat *video = av_find_input_format("mjpeg");
         *kind = video ? video : *kind;
@@ -488,13 +508,11 @@ static int open_strictly(weir_input *input, const char *path, AVFormatContext **
     (*format)->pb = input->avio;
     (*format)->flags |= AVFMT_FLAG_CUSTOM_IO; /* FFmpeg must not close it */
     get_hint(path, hint, sizeof hint);
-    rc = choose_format(input, *format, hint, &kind, error);
+    rc = choose_format(input, *format, path, hint, &kind, error);
     if (rc != WEIR_OK)
         return rc;
     int averror = avformat_open_input(format, hint, kind, NULL); /* frees `format` on failure */
-    if (averror < 0)
-        return input->is_url ? fail_url(input, averror, error) : fail_open(averror, error);
-    return WEIR_OK;
+    return averror < 0 ? fail_format(input, path, averror, error) : WEIR_OK;
 }
 
 /* ---- FFmpeg's own way ----------------------------------------------------------------------------------------- */
@@ -574,18 +592,25 @@ int weir_input_verdict(const weir_input *input, weir_error *error)
 }
 
 /* FFmpeg's concat reader opens files by itself: it may have only files that were checked, and no lists among them. */
+static bool may_be_read(const AVInputFormat *kind, bool is_concat)
+{
+    if (strcmp(kind->name, "concat") == 0)
+        return is_concat;
+    return !is_concat || !is_reference_format(kind) || strcmp(kind->name, "image2") == 0;
+}
+
 static int limit_formats(AVFormatContext *format, bool is_concat)
 {
     const AVInputFormat *kind;
     void *state = NULL;
     AVBPrint names;
     av_bprint_init(&names, 0, AV_BPRINT_SIZE_UNLIMITED);
-    while ((kind = av_demuxer_iterate(&state))) {
-        bool is_list = is_reference_format(kind) && strcmp(kind->name, "image2") != 0;
-        if ((strcmp(kind->name, "concat") == 0) == is_concat || (is_concat && !is_list))
+    while ((kind = av_demuxer_iterate(&state)))
+        if (may_be_read(kind, is_concat))
             av_bprintf(&names, "%s,", kind->name);
-    }
-    return av_bprint_finalize(&names, &format->format_whitelist);
+    bool is_complete = av_bprint_is_complete(&names);
+    int rc = av_bprint_finalize(&names, &format->format_whitelist);
+    return is_complete ? rc : AVERROR(ENOMEM);
 }
 
 /* Of FFmpeg's HLS reader; other formats have none of these. A connection that is kept would open files without
@@ -628,6 +653,9 @@ static int open_freely(weir_input *input, const char *path, AVFormatContext **fo
         averror = avformat_open_input(format, input->url, NULL, &options); /* also frees `format` on failure */
     av_dict_free(&options);
     rc = weir_input_verdict(input, error);
+    if (rc == WEIR_OK && averror == AVERROR(EINVAL) && strstr(weir_ffmpeg_log_reason(), "not on whitelist"))
+        return weir_error_set(error, WEIR_EUNSUPPORTED, averror,
+                              "a list in FFmpeg's concat format is read from a local file only, without other lists");
     return rc == WEIR_OK && averror < 0 ? fail_url(input, averror, error) : rc;
 }
 
@@ -692,6 +720,7 @@ static int read_all(const weir_input *input, uint64_t max_bytes, weir_bytes **by
         int rc = is_full ? grow(bytes, used_bytes, FFMAX(room_bytes, 2 * used_bytes), error) : WEIR_OK;
         if (rc != WEIR_OK)
             return rc;
+        assert(*bytes);
         int got =
             avio_read(avio, (*bytes)->data + used_bytes, (int)FFMIN((*bytes)->size_bytes - used_bytes, INT32_MAX));
         got = weir_input_error(input, got);

@@ -65,7 +65,7 @@ int weir_local_file_open(weir_local_file *file, weir_local_host *host, const cha
                          bool allows_pipes, AVIOInterruptCB interrupt, weir_error *error)
 {
     enum { FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
-    struct stat info;
+    struct stat info = { 0 };
     *file = (weir_local_file){ .interrupt = interrupt };
     int rc = choose_thread(file, host, path, error);
     if (rc != WEIR_OK)

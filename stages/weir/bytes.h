@@ -25,8 +25,9 @@ enum {
     WEIR_ALLOW_PIPES = 1,
     /* Files that refer to others: playlists and manifests (HLS, DASH, ffconcat, SDP), patterns of many names ("%d");
        and all of FFmpeg's protocols, not only http, https, ftp, sftp, tcp and tls. FFmpeg opens any file or URL they
-       refer to, up to 256 before the first frame and 16384 in all. There is no timeout for a pipe that ffconcat
-       refers to. */
+       refer to, up to 256 before the first frame and 16384 in all. Lists in FFmpeg's concat format (ffconcat) are
+       read from local files only, and name no other lists. Pipes are refused; but there is no timeout for a pipe that
+       a DASH manifest or a nested protocol ("concat:") refers to. */
     WEIR_ALLOW_REFERENCES = 2,
 };
 
