@@ -144,10 +144,11 @@ static inline void record(span_thread *thread, span_cell *cell, int64_t span_ns)
 
 static weir_span_name *prefixed(span_thread *thread, weir_span_name *name)
 {
-    uint32_t slot = (name->id + 31 * thread->level_id) % SPAN_CACHED_NAMES, level = thread->prefix_levels - 1;
+    uint32_t levels = thread->prefix_levels < SPAN_PREFIX_LEVELS ? thread->prefix_levels : SPAN_PREFIX_LEVELS;
+    size_t slot = (name->id + 31 * thread->level_id) % SPAN_CACHED_NAMES;
     if (thread->cache[slot].level_id == thread->level_id && thread->cache[slot].name == name)
         return thread->cache[slot].prefixed;
-    weir_span_name *found = weir_span_name_with_prefix(name, &thread->prefixes[level * SPAN_PREFIX_BYTES]);
+    weir_span_name *found = weir_span_name_with_prefix(name, &thread->prefixes[(levels - 1) * SPAN_PREFIX_BYTES]);
     thread->cache[slot].level_id = thread->level_id;
     thread->cache[slot].name = name;
     return thread->cache[slot].prefixed = found ? found : name;

@@ -82,11 +82,11 @@ typedef struct span_thread {
     uint32_t prefix_levels;
     char prefixes[SPAN_PREFIX_LEVELS * SPAN_PREFIX_BYTES];
     struct {
-        uint32_t level_id; /* 0 = empty */
+        uint64_t level_id; /* 0 = empty */
         weir_span_name *name, *prefixed;
     } cache[SPAN_CACHED_NAMES];
-    uint32_t level_id, next_level_id; /* of the current prefix: unique in this thread */
-    uint32_t level_ids[SPAN_PREFIX_LEVELS];
+    uint64_t level_id, next_level_id; /* of the current prefix: unique in this thread */
+    uint64_t level_ids[SPAN_PREFIX_LEVELS];
 } span_thread;
 
 /* The sums of one name: of the process, or of a pipeline since its last lap. */
