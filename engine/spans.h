@@ -144,7 +144,7 @@ static inline bool span_is_traced(void)
 void weir_span_trace(span_thread *thread, unsigned active, const weir_span_name *name, weir_trace_kind kind,
                      int64_t time_ns, int64_t value, int8_t detail);
 
-/* The thread starts or finishes a span that another thread may finish. */
+/* The thread starts or finishes a span that another thread may finish. To finish: NULL = out of memory. */
 void weir_span_trace_start(const span_thread *thread, weir_span_token *token, bool is_frame, int64_t number);
 void weir_span_trace_finish(span_thread *thread, const weir_span_token *token, int64_t begin_ns, int64_t end_ns);
 
