@@ -1157,6 +1157,14 @@ static void weir_trace_shows_shares_spans_and_the_path_of_slow_items(void **stat
             fail_msg("%s is missing in:\n%s", begun[i], program.out);
     program_free(&program);
 
+    write_file(path, "[{\"ph\":\"b\",\"pid\":1,\"tid\":1,\"ts\":1,\"name\":\"alone\",\"cat\":\"my\",\"id\":7},"
+                     "{\"ph\":\"e\",\"pid\":1,\"tid\":1,\"ts\":3,\"name\":\"alone\",\"cat\":\"my\",\"id\":7}]");
+    program_run(&program, folder, argv);
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "alone"));
+    assert_null(strstr(program.out, "no spans"));
+    program_free(&program);
+
     write_file(path, "{}");
     program_run(&program, folder, argv);
     assert_int_equal(program.status, 2);

@@ -643,7 +643,7 @@ static int show(const tool_call *call)
         print_head(call->words[0], &v);
         if (settings.json || has_tracks(&v))
             print_tracks(&v);
-        else
+        else if (!v.num_longest)
             puts("\nIt has no spans, only counters or markers; the Perfetto UI shows them.");
         if (settings.json || v.num_longest)
             print_longest(&v);
