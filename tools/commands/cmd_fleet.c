@@ -1,4 +1,5 @@
 /* weir fleet: compares the ranks of a job: which are slow, since when, and why. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -389,6 +390,7 @@ static void find_since(const fleet *f, rank_row *row, double *room)
 static int compare(const tool_call *call, fleet *f)
 {
     enum { SILENT_BINS = 3 };
+    assert(f->num_ranks > 0);
     double *room = calloc(f->num_ranks, sizeof *room);
     if (!room)
         return tool_refuse(call, "out of memory"), TOOL_FAILED;
