@@ -126,7 +126,7 @@ bool weir_counter_take(const weir_span_name *name, bool of_lap, bool restart, we
     return is_known;
 }
 
-/* Whatever one of those threads was setting may be set. */
+/* A value that one of those threads was setting may be set in part. */
 void weir_counters_reset_child(void)
 {
     uint32_t count;

@@ -144,10 +144,11 @@ static inline void record(span_thread *thread, span_cell *cell, int64_t span_ns)
 
 static weir_span_name *prefixed(span_thread *thread, weir_span_name *name)
 {
-    uint32_t slot = (name->id + 31 * thread->level_id) % SPAN_CACHED_NAMES, level = thread->prefix_levels - 1;
+    uint32_t levels = thread->prefix_levels < SPAN_PREFIX_LEVELS ? thread->prefix_levels : SPAN_PREFIX_LEVELS;
+    size_t slot = (name->id + 31 * thread->level_id) % SPAN_CACHED_NAMES;
     if (thread->cache[slot].level_id == thread->level_id && thread->cache[slot].name == name)
         return thread->cache[slot].prefixed;
-    weir_span_name *found = weir_span_name_with_prefix(name, &thread->prefixes[level * SPAN_PREFIX_BYTES]);
+    weir_span_name *found = weir_span_name_with_prefix(name, &thread->prefixes[(levels - 1) * SPAN_PREFIX_BYTES]);
     thread->cache[slot].level_id = thread->level_id;
     thread->cache[slot].name = name;
     return thread->cache[slot].prefixed = found ? found : name;
@@ -262,17 +263,18 @@ weir_span_token weir_span_start(weir_span_name *name)
 
 static void finish(weir_span_token *token, int64_t end)
 {
-    span_thread *thread = token->name ? get_thread() : NULL;
-    span_cell *cell = thread && token->start != SPAN_NOT_RECORDED ? get_cell(thread, token->name) : NULL;
+    bool is_recorded = token->name && token->start != SPAN_NOT_RECORDED;
+    span_thread *thread = is_recorded ? get_thread() : NULL;
+    span_cell *cell = thread ? get_cell(thread, token->name) : NULL;
+    int64_t span_ns = is_recorded && end > token->start ? end - token->start : 0;
     if (cell) {
-        int64_t span_ns = end > token->start ? end - token->start : 0;
         unsigned active = span_enter(thread);
         record(thread, cell, span_ns);
         span_leave(thread, active);
-        if (span_is_traced() || token->reserved[1]) /* or it is still in the list of open ones */
-            weir_span_trace_finish(thread, token, weir_span_clock_ns(token->start),
-                                   weir_span_clock_ns(token->start + span_ns));
     }
+    if (is_recorded && (span_is_traced() || token->reserved[1])) /* or it is still in the list of open ones */
+        weir_span_trace_finish(thread, token, weir_span_clock_ns(token->start),
+                               weir_span_clock_ns(token->start + span_ns));
     token->name = NULL;
 }
 

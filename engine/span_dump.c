@@ -151,7 +151,7 @@ static void put_table(FILE *out, const dump *all)
     for (size_t i = 0; i < all->num_rows; i++)
         put_line(out, &all->rows[i]);
     if (weir_span_names_refused())
-        fprintf(out, "%" PRIu64 " names were refused: there are more than %d\n", weir_span_names_refused(),
+        fprintf(out, "names were refused %" PRIu64 " times: there are more than %d\n", weir_span_names_refused(),
                 WEIR_SPAN_MAX_NAMES);
 }
 

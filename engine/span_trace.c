@@ -276,7 +276,7 @@ void weir_span_trace_finish(span_thread *thread, const weir_span_token *token, i
         num_loose--;
     }
     pthread_mutex_unlock(&loose_lock);
-    if (found)
+    if (found || !thread)
         return;
     unsigned active = span_enter(thread);
     weir_span_trace(thread, active, token->name, WEIR_TRACE_SPAN, end_ns, begin_ns, 1);

@@ -82,11 +82,11 @@ typedef struct span_thread {
     uint32_t prefix_levels;
     char prefixes[SPAN_PREFIX_LEVELS * SPAN_PREFIX_BYTES];
     struct {
-        uint32_t level_id; /* 0 = empty */
+        uint64_t level_id; /* 0 = empty */
         weir_span_name *name, *prefixed;
     } cache[SPAN_CACHED_NAMES];
-    uint32_t level_id, next_level_id; /* of the current prefix: unique in this thread */
-    uint32_t level_ids[SPAN_PREFIX_LEVELS];
+    uint64_t level_id, next_level_id; /* of the current prefix: unique in this thread */
+    uint64_t level_ids[SPAN_PREFIX_LEVELS];
 } span_thread;
 
 /* The sums of one name: of the process, or of a pipeline since its last lap. */
@@ -144,7 +144,7 @@ static inline bool span_is_traced(void)
 void weir_span_trace(span_thread *thread, unsigned active, const weir_span_name *name, weir_trace_kind kind,
                      int64_t time_ns, int64_t value, int8_t detail);
 
-/* The thread starts or finishes a span that another thread may finish. */
+/* The thread starts or finishes a span that another thread may finish. To finish: NULL = out of memory. */
 void weir_span_trace_start(const span_thread *thread, weir_span_token *token, bool is_frame, int64_t number);
 void weir_span_trace_finish(span_thread *thread, const weir_span_token *token, int64_t begin_ns, int64_t end_ns);
 

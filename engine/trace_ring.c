@@ -26,7 +26,7 @@ bool weir_trace_make_room_locked(weir_pipeline *pipeline)
     return true;
 }
 
-bool weir_trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record)
+void weir_trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record)
 {
     weir_trace_ring *ring = &pipeline->trace->users;
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
@@ -36,13 +36,12 @@ bool weir_trace_add_user(weir_pipeline *pipeline, const weir_trace_record *recor
         uint64_t limit = atomic_load_explicit(&ring->head, memory_order_acquire) + ring->mask + 1;
         if (tail >= limit) {
             atomic_fetch_add_explicit(&ring->num_lost, 1, memory_order_relaxed);
-            return false;
+            return;
         }
         atomic_store_explicit(&ring->limit, limit, memory_order_release);
     } while (!atomic_compare_exchange_weak_explicit(&ring->tail, &tail, tail + 1, memory_order_relaxed,
                                                     memory_order_relaxed));
     trace_fill(&ring->records[tail & ring->mask], record);
-    return true;
 }
 
 void weir_trace_task_locked(weir_slot *slot, bool dropped)

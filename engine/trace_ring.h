@@ -71,10 +71,10 @@ static inline bool trace_add_locked(weir_pipeline *pipeline, const weir_trace_re
 
 /*
  * For span_trace.c: adds a record of user code. Any thread, at any time between the start and the end of the pipeline,
- * without the lock; never waits. False = the ring is full: the record is lost and counted. `record->kind` is
+ * without the lock; never waits. If the ring is full, the record is lost and counted. `record->kind` is
  * WEIR_TRACE_NAME or above; a pointer in it must stay valid until the pipeline has been freed.
  */
-bool weir_trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record);
+void weir_trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record);
 
 /* One relaxed load. */
 static inline bool weir_trace_is_on(weir_pipeline *pipeline)

@@ -1,5 +1,6 @@
 #include "tracker.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -811,6 +812,8 @@ static int load_sets(weir_tracker *tracker, tracked_source *source, const weir_d
 /* is_new: the source has renumbered its items (weir_op.renumber). */
 static int load_pieces(tracked_source *source, const weir_done_source *from, size_t checkpoint, bool is_new)
 {
+    const weir_node *node = source->node;
+    assert(!is_new || node->op->renumber);
     if (from->num_pieces == 0)
         return WEIR_OK;
     weir_done_piece *pieces = realloc(source->pieces, (source->num_pieces + from->num_pieces) * sizeof *pieces);
@@ -820,7 +823,7 @@ static int load_pieces(tracked_source *source, const weir_done_source *from, siz
     for (size_t i = 0; i < from->num_pieces; i++) {
         weir_done_piece piece = from->pieces[i];
         if (is_new)
-            piece.seq = source->node->op->renumber(source->node->config, checkpoint, piece.epoch, piece.seq);
+            piece.seq = node->op->renumber(node->config, checkpoint, piece.epoch, piece.seq);
         if (piece.seq != UINT64_MAX)
             pieces[source->num_pieces++] = piece;
     }
@@ -885,7 +888,9 @@ static int resume_from_texts(weir_tracker *tracker, const weir_pipeline_options 
 {
     size_t num_read = 0;
     weir_checkpoint **given = calloc(options->num_resume, sizeof *given);
-    int status = given ? WEIR_OK : no_memory(error);
+    int status = WEIR_OK;
+    if (!given)
+        return no_memory(error);
     while (status == WEIR_OK && num_read < options->num_resume) {
         status = weir_checkpoint_read(options->resume[num_read], &given[num_read], error);
         num_read += status == WEIR_OK;

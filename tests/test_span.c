@@ -258,7 +258,10 @@ static void prefixes_nest_or_replace_and_end_with_the_pop(void **state)
     assert_int_equal(count_of("test/one/work"), 4);
     assert_int_equal(count_of("test/work"), 2);
     for (int i = 0; i < 20; i++)
-        weir_span_prefix_push("deep", false);
+        weir_span_prefix_push(i < 16 ? "deep" : "deeper", false);
+    weir_span_begin(work);
+    weir_span_end();
+    assert_int_equal(count_of("test/deep/work"), 1);
     for (int i = 0; i < 20; i++)
         weir_span_prefix_pop();
     weir_span_begin(work);

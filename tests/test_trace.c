@@ -930,6 +930,29 @@ static void a_schedule_writes_one_file_for_each_cycle(void **state)
     remove_folder(folder);
 }
 
+/* Not the rates since the file before it, from the end of that file on. */
+static void rates_of_the_process_are_those_within_each_file(void **state)
+{
+    char *folder = make_folder(), *pattern = path_in(folder, "{step}.json");
+    static const char *const names[] = { "3.json", "7.json" };
+    weir_trace_options options = { .schedule = { .wait = 3, .active = 1, .repeat = 2 } };
+    weir_trace_file *file;
+    (void)state;
+    assert_int_equal(weir_trace_open(pattern, &options, &file, NULL), WEIR_OK);
+    run_items(weir_trace_observer(file), (run_spec){ .count = 60, .steps = 50 });
+    close_trace(file);
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        char *path = path_in(folder, names[i]);
+        assert_well_formed(path);
+        assert_true(count_in(path, "\"name\":\"memory\"") >= 2);
+        assert_true(count_in(path, "\"name\":\"CPU\"") >= 2);
+        assert_true(count_in(path, "\"name\":\"CPU\",\"args\":{\"cores\":0}") >= 1); /* at its end */
+        free(path);
+    }
+    free(pattern);
+    remove_folder(folder);
+}
+
 static void a_failure_triggers_a_file_of_what_was_before_it(void **state)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
@@ -1157,6 +1180,14 @@ static void weir_trace_shows_shares_spans_and_the_path_of_slow_items(void **stat
             fail_msg("%s is missing in:\n%s", begun[i], program.out);
     program_free(&program);
 
+    write_file(path, "[{\"ph\":\"b\",\"pid\":1,\"tid\":1,\"ts\":1,\"name\":\"alone\",\"cat\":\"my\",\"id\":7},"
+                     "{\"ph\":\"e\",\"pid\":1,\"tid\":1,\"ts\":3,\"name\":\"alone\",\"cat\":\"my\",\"id\":7}]");
+    program_run(&program, folder, argv);
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "alone"));
+    assert_null(strstr(program.out, "no spans"));
+    program_free(&program);
+
     write_file(path, "{}");
     program_run(&program, folder, argv);
     assert_int_equal(program.status, 2);
@@ -1192,6 +1223,7 @@ int main(void)
         TEST(weir_trace_reads_hostile_numbers),
         TEST(a_limited_file_holds_the_last_events),
         TEST(a_schedule_writes_one_file_for_each_cycle),
+        TEST(rates_of_the_process_are_those_within_each_file),
         TEST(a_failure_triggers_a_file_of_what_was_before_it),
         TEST(a_stall_and_a_request_trigger_files),
         TEST(mistakes_are_refused_with_one_line),

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include <weir/clock.h>
 
@@ -20,11 +21,16 @@ typedef struct trace_export {
     FILE *out;
 } trace_export;
 
+/* All but the last comma, which the next event needs. */
 static void put_out(trace_export *export)
 {
-    if (export->body.length) /* else there may be no data */
-        fwrite(export->body.data, 1, export->body.length, export->out);
-    export->body.length = export->head.length = 0;
+    weir_trace_text *body = &export->body;
+    if (body->length > 2) {
+        fwrite(body->data, 1, body->length - 2, export->out);
+        memmove(body->data, body->data + body->length - 2, 2);
+        body->length = 2;
+    }
+    export->head.length = 0;
 }
 
 /* The mean over a lap, from its start on. */
@@ -126,10 +132,12 @@ static int put_run(void *self, const weir_record *record, weir_error *error)
                                               WEIR_RECORD_ITEM };
     int status = WEIR_OK;
     char name[96];
-    if (!export->begun)
-        fprintf(export->out, "[\n" WEIR_TRACE_CLOCK "%" PRId64 ",\"approximation\":true}}", export->events.base_ns);
+    if (!export->begun) {
+        weir_trace_puts(&export->body, "[\n" WEIR_TRACE_CLOCK);
+        weir_trace_put_int(&export->body, export->events.base_ns);
+        weir_trace_puts(&export->body, ",\"approximation\":true}},\n");
+    }
     export->begun = true;
-    fputs(",\n", export->out);
     snprintf(name, sizeof name, "run %" PRId64 ", rank %" PRId32 ": approximation from laps", run->run_id, run->rank);
     weir_trace_put_metadata(&export->body, run->run_id, 0, "process_name", "name", name, 0);
     export->events.pid = run->run_id;
@@ -139,8 +147,6 @@ static int put_run(void *self, const weir_record *record, weir_error *error)
     weir_trace_name_track(&export->events, TRACE_TRACK_PHASES, "phases");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == WEIR_OK; i++)
         status = weir_each_record(export->reader, kinds[i], &export->filter, put_record, export, error);
-    if (export->body.length >= 2)
-        export->body.length -= 2; /* the comma is written before the next run */
     put_out(export);
     return status;
 }

@@ -248,19 +248,29 @@ static bool is_active(const weir_trace_schedule *schedule, uint64_t num_steps)
     return (!schedule->repeat || position / cycle < schedule->repeat) && position % cycle >= cycle - schedule->active;
 }
 
-/* A step begins. Two cycles that touch are two files. */
+static void add_system(weir_trace_file *file)
+{
+    if (!file->options.no_system)
+        weir_trace_system_add(&file->system, &file->events, weir_clock_ns());
+}
+
+/* A step begins. Two cycles that touch are two files. Rates of the process are those within a file. */
 static void on_step(weir_trace_file *file, const weir_trace_record *record)
 {
     const weir_trace_schedule *schedule = &file->options.schedule;
     uint64_t idle = schedule->wait + schedule->warmup;
     bool active = is_active(schedule, ++file->num_steps);
     bool begins = active && (file->num_steps - 1 - schedule->skip_first) % (idle + schedule->active) == idle;
-    if (begins || !active)
+    if (begins || !active) {
+        weir_trace_system_end(&file->system, &file->events, weir_clock_ns());
         close_file(file);
+    }
     file->events.muted = !active;
     weir_trace_events_add(&file->events, record); /* the file's name has its number */
-    if (begins)
+    if (begins) {
         open_file(file);
+        add_system(file);
+    }
 }
 
 /* ---- the observer -------------------------------------------------------------------------------------------- */
@@ -343,8 +353,8 @@ static void on_trace(void *self, const weir_trace_batch *batch)
         atomic_load_explicit(&file->requested, memory_order_relaxed) && atomic_exchange(&file->requested, false);
     bool due = now_ns - file->flushed_ns >= file->options.flush_interval_ns || file->body.length > FLUSH_BYTES ||
                (requested && !file->has_triggers);
-    if (due && !file->options.no_system && !file->events.muted && now_ns - file->system.at_ns >= WEIR_SECOND)
-        weir_trace_system_add(&file->system, &file->events, now_ns);
+    if (due && !file->events.muted && now_ns - file->system.at_ns >= WEIR_SECOND)
+        add_system(file);
     if (due && file->has_triggers)
         keep_events(file, now_ns);
     else if (due)

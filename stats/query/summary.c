@@ -537,8 +537,8 @@ static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *t
                 notes->num_damaged, plural(notes->num_damaged), notes->num_missing, plural(notes->num_missing),
                 notes->num_errors, plural(notes->num_errors));
     if (notes->num_untraced)
-        fprintf(out, "%" PRId64 " record%s of the trace were lost: they came faster than they were written.\n",
-                notes->num_untraced, plural(notes->num_untraced));
+        fprintf(out, "%" PRId64 " record%s of the trace %s lost: the trace was not written fast enough.\n",
+                notes->num_untraced, plural(notes->num_untraced), notes->num_untraced == 1 ? "was" : "were");
     if (notes->num_lossy)
         fprintf(out, "%" PRId64 " entr%s could not be written: the metrics above lack %s.\n", notes->num_lost,
                 notes->num_lost == 1 ? "y" : "ies", notes->num_lost == 1 ? "it" : "them");

@@ -10,7 +10,7 @@
 /* Text for roff: escapes backslashes, and dashes so that they can be copied from the page. */
 static void put_escaped(const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = 0; i < length && text[i]; i++) {
         if (text[i] == '\\')
             fputs("\\e", stdout);
         else if (text[i] == '-')

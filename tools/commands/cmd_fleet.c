@@ -1,4 +1,5 @@
 /* weir fleet: compares the ranks of a job: which are slow, since when, and why. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -231,6 +232,22 @@ static int compare_files(const void *a, const void *b)
     return strcmp(((const found_file *)a)->path, ((const found_file *)b)->path);
 }
 
+/* Every *.db of a folder. 0, or an errno value. */
+static int add_folder(file_list *list, const char *path)
+{
+    struct dirent *entry;
+    bool is_added = true;
+    DIR *folder = opendir(path);
+    if (!folder)
+        return errno;
+    while (errno = 0, is_added && (entry = readdir(folder)))
+        if (ends_with(entry->d_name, ".db"))
+            is_added = add_file(list, path, entry->d_name);
+    int failure = is_added ? errno : ENOMEM;
+    closedir(folder);
+    return failure;
+}
+
 /* Every *.db of a folder; a file as it is. */
 static int find_databases(const tool_call *call, file_list *list)
 {
@@ -238,24 +255,17 @@ static int find_databases(const tool_call *call, file_list *list)
         struct stat file;
         const char *word = call->words[i];
         size_t before = list->num_files;
-        bool is_added = true;
-        if (stat(word, &file) != 0 || !S_ISDIR(file.st_mode)) {
-            is_added = add_file(list, NULL, word);
-        } else {
-            DIR *folder = opendir(word);
-            if (!folder)
-                return tool_refuse(call, "cannot read the folder %s: %s", word, strerror(errno));
-            for (struct dirent *entry; is_added && (entry = readdir(folder));)
-                if (ends_with(entry->d_name, ".db"))
-                    is_added = add_file(list, word, entry->d_name);
-            closedir(folder);
-            if (is_added && list->num_files == before)
-                return tool_refuse(call, "no *.db file in the folder %s", word);
-        }
-        if (!is_added)
+        bool is_folder = stat(word, &file) == 0 && S_ISDIR(file.st_mode);
+        int failure = is_folder ? add_folder(list, word) : add_file(list, NULL, word) ? 0 : ENOMEM;
+        if (failure == ENOMEM)
             return tool_refuse(call, "out of memory"), TOOL_FAILED;
+        if (failure)
+            return tool_refuse(call, "cannot read the folder %s: %s", word, strerror(failure));
+        if (list->num_files == before)
+            return tool_refuse(call, "no *.db file in the folder %s", word);
     }
-    qsort(list->files, list->num_files, sizeof *list->files, compare_files);
+    if (list->num_files)
+        qsort(list->files, list->num_files, sizeof *list->files, compare_files);
     return TOOL_DONE;
 }
 
@@ -380,6 +390,7 @@ static void find_since(const fleet *f, rank_row *row, double *room)
 static int compare(const tool_call *call, fleet *f)
 {
     enum { SILENT_BINS = 3 };
+    assert(f->num_ranks > 0);
     double *room = calloc(f->num_ranks, sizeof *room);
     if (!room)
         return tool_refuse(call, "out of memory"), TOOL_FAILED;

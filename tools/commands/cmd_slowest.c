@@ -2,6 +2,7 @@
  * weir slowest: the items that took longest. item_stats holds all items or a sample. Without it, failures are known
  * one by one, but of the successful items only the longest time of each lap.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +238,7 @@ static int keep(void *self, const weir_record *record, weir_error *error)
     slow row = row_of(record);
     size_t at = first->count, most = (size_t)settings.top;
     bool is_complete = row.name && row.label && row.item.codec;
+    assert(most > 0);
     if (is_complete && (row.value < 0 || (at == most && row.value <= first->all[at - 1].value))) {
         forget(&row); /* unknown, or not among the first */
         return WEIR_OK;

@@ -217,11 +217,12 @@ static void add_time(int64_t *time_ns, int64_t more_ns)
 static void add_outer(view *v, track *on, const event *e)
 {
     int64_t end_ns = e->at_ns + e->duration_ns;
-    const outer_span *last = on->num_outer ? &on->outer[on->num_outer - 1] : NULL;
-    if (last && last->begin_ns <= e->at_ns && end_ns <= last->end_ns)
+    size_t num_outer = on->num_outer;
+    if (num_outer && on->outer[num_outer - 1].begin_ns <= e->at_ns && end_ns <= on->outer[num_outer - 1].end_ns)
         return;
-    while (on->num_outer > 0 && on->outer[on->num_outer - 1].begin_ns >= e->at_ns)
-        on->num_outer--;
+    while (num_outer && on->outer[num_outer - 1].begin_ns >= e->at_ns)
+        num_outer--;
+    on->num_outer = num_outer;
     outer_span *grown = weir_array_grow(on->outer, on->num_outer, sizeof *grown);
     v->no_memory |= !grown;
     if (!grown)
@@ -465,7 +466,8 @@ static table_column process_column(const view *v)
 static void put_process(table *t, const view *v, int64_t pid)
 {
     const track *found;
-    HASH_FIND(hh, v->tracks, &((track_key){ pid, PROCESS }), sizeof(track_key), found);
+    const track_key key = { pid, PROCESS };
+    HASH_FIND(hh, v->tracks, &key, sizeof key, found);
     table_words(t, found ? found->name : "");
 }
 
@@ -643,7 +645,7 @@ static int show(const tool_call *call)
         print_head(call->words[0], &v);
         if (settings.json || has_tracks(&v))
             print_tracks(&v);
-        else
+        else if (!v.num_longest)
             puts("\nIt has no spans, only counters or markers; the Perfetto UI shows them.");
         if (settings.json || v.num_longest)
             print_longest(&v);
