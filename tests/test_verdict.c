@@ -818,6 +818,18 @@ static void assert_advice_is_written(const weir_verdict *v, const char *first, c
     free(text);
 }
 
+/* A text that does not fit is cut off. */
+static void predictions_of_any_size_are_written(void **state)
+{
+    (void)state;
+    weir_verdict_advice advice = { .change = "this", .options = "", .code = "", .next = "", .assumes = "" };
+    advice.gain = advice.low = advice.high = advice.more_cpus = advice.more_bytes = 1e200;
+    weir_verdict v = { .kind = WEIR_VERDICT_SLOTS, .sentence = "The slots.", .missing = "", .items_per_s = 1e200 };
+    v.advice = &advice;
+    v.num_advice = 1;
+    assert_advice_is_written(&v, "  * this\n", "predicted: 9999");
+}
+
 static void the_advice_is_what_the_model_predicts(void **state)
 {
     (void)state;
@@ -1033,6 +1045,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_limit_is_named),
         TEST(each_kind_has_a_case_a_word_and_a_sentence),
+        TEST(predictions_of_any_size_are_written),
         TEST(the_advice_is_what_the_model_predicts),
         TEST(a_phase_has_a_verdict_of_its_own),
         TEST(a_limit_that_changes_is_told),
