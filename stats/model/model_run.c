@@ -149,7 +149,7 @@ static int start_run(weir_model *model, const weir_run_info *info, weir_error *e
 {
     char *pool = NULL;
     weir_model_clear(model);
-    if (strcmp(info->stages[0].kind, "source") != 0)
+    if (info->num_stages == 0 || strcmp(info->stages[0].kind, "source") != 0)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "the recording does not say which sources it had; record it again");
     int status = WEIR_OK;
