@@ -426,7 +426,7 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
     double least = served > 1 ? 0.93 : is_typical ? 0.9 : shared.first ? 0.85 : 0.7;
     double most = served > 1 ? 1.02 : is_typical || shared.first ? 1.03 : 1.15;
     bool is_limited = load >= least * served && load <= most * served && has_gap &&
-                      (served <= 1 || (served <= 4 && 2 * served <= round(at_once)));
+                      (served <= 1 || (!shared.first && served <= 4 && 2 * served <= round(at_once)));
     double p10 = 1e-9 * (double)weir_histogram_quantile_ns(times, 0.1);
     double width = value_of(n->total, "p90_time") / p10;
     bool was_short = width <= 2 && load >= 0.7 &&
@@ -463,15 +463,18 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
                      served, served > 1 ? "that so many are served at a time" : "one after the other");
     else
         add_evidence(j, "only a few tasks were that short, as if most of them waited for the others");
-    char slots[40] = "one slot for this stage";
-    if (served > 1)
+    char slots[60] = "one slot for this stage";
+    bool is_with_more = shared.first || 2 * served > round(n->slots); /* the numbers of slots must clearly differ */
+    if (is_with_more)
+        snprintf(slots, sizeof slots, "twice as many slots for %s", shared.first ? "both stages" : "this stage");
+    else if (served > 1)
         snprintf(slots, sizeof slots, "%.0f slots for this stage", served);
     say_missing(
         j,
         "record the same work with %s, and compare the two with weir compare, which says what the difference "
         "shows. If as many items per second are delivered, the tasks wait for each other; if %s, each waits for "
         "something outside",
-        shared.first ? "twice as many slots for both stages" : slots, shared.first ? "more" : "fewer");
+        slots, is_with_more ? "more" : "fewer");
     return true;
 }
 
