@@ -324,14 +324,12 @@ static void weigh_giants(const weir_histogram *times, double *of_time, double *o
     *of_time = *of_items = 0;
     if (!times || times->count < FEW_TASKS)
         return;
-    int64_t giant_ns = (int64_t)(GIANT_TIMES * (double)weir_histogram_quantile_ns(times, 0.5));
+    double giant_s = 1e-9 * GIANT_TIMES * (double)weir_histogram_quantile_ns(times, 0.5);
     for (uint32_t i = times->first; i <= times->last; i++) {
-        int64_t low_ns, high_ns;
-        weir_histogram_bucket_range(i, &low_ns, &high_ns);
-        double ns = 0.5 * ((double)low_ns + (double)high_ns), number = (double)times->buckets[i];
-        all += ns * number;
-        above += ns >= (double)giant_ns ? ns * number : 0;
-        count += ns >= (double)giant_ns ? number : 0;
+        double length_s = weir_model_bucket_s(i), number = (double)times->buckets[i];
+        all += length_s * number;
+        above += length_s >= giant_s ? length_s * number : 0;
+        count += length_s >= giant_s ? number : 0;
     }
     *of_time = all > 0 ? above / all : 0;
     *of_items = count / (double)times->count;
