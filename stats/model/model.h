@@ -117,8 +117,8 @@ double weir_model_slowdown(const weir_model *model, const model_lap *lap);
 /*
  * The time for which the tasks of a pool waited for a CPU; busy_s is that of its threads. The kernel's run-queue delay is
  * also counted when a thread wakes up from a sleep. Such delays belong to the sleep: they occur in every task, even if
- * it needs little CPU time. So only a part of the delay counts: it is multiplied by CPU time / time without delays. If
- * that is above 0.95, the rest is not sleep, but the error of clocks, and all of the delay counts.
+ * it needs little CPU time. So only a part of the delay counts: it is multiplied by CPU time / time without delays / 0.95,
+ * at most 1: above 0.95 the rest is not sleep, but the error of clocks.
  */
 double weir_model_delay(double busy_s, double cpu_s, int64_t run_delay_ns);
 
