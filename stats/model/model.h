@@ -84,7 +84,12 @@ struct weir_model {
 
 /* model.c */
 void weir_model_clear(weir_model *model);
-int weir_model_no_memory(weir_error *error);
+
+static inline int weir_model_no_memory(weir_error *error)
+{
+    weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the model of a pipeline");
+    return WEIR_ENOMEM;
+}
 
 /* The index of the node with this name, as in the statistics or as in its options; num_nodes = none, or several. */
 size_t weir_model_find(const weir_model *model, const char *name);

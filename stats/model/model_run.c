@@ -323,7 +323,7 @@ static int check_sources(const weir_model *model, int64_t run_id, weir_error *er
 {
     model_lap *whole = weir_model_sum(model, true);
     int status = whole ? WEIR_OK : weir_model_no_memory(error);
-    for (size_t i = 0; i < model->num_nodes && status == WEIR_OK; i++) {
+    for (size_t i = 0; whole && i < model->num_nodes && status == WEIR_OK; i++) {
         const weir_model_node *node = &model->recorded.nodes[i];
         if (strcmp(node->kind, "source") == 0 && whole->tasks[i].num_tasks == 0)
             status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,

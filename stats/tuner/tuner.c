@@ -324,7 +324,7 @@ static void trim(const weir_tuner *tuner, weir_model *model, uint32_t *values, s
  */
 static bool plan(weir_tuner *tuner, forecast *now, forecast *then)
 {
-    uint32_t values[MAX_KNOBS], current[MAX_KNOBS], room = room_for_slots(tuner);
+    uint32_t values[MAX_KNOBS] = { 0 }, current[MAX_KNOBS] = { 0 }, room = room_for_slots(tuner);
     weir_model *model = model_of(tuner);
     if (!model)
         return false;

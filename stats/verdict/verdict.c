@@ -749,7 +749,7 @@ static ranking rank_nodes(const judgement *j)
     for (size_t i = 0; i < j->num_nodes; i++)
         if (is_worker(&j->nodes[i]) && (!r.first || j->nodes[i].held > r.first->held))
             r.first = &j->nodes[i];
-    for (size_t i = 0; i < j->num_nodes; i++) {
+    for (size_t i = 0; r.first && i < j->num_nodes; i++) {
         const node_view *n = &j->nodes[i];
         if (!is_worker(n) || n == r.first || (is_starved(n) && n->pool == r.first->pool))
             continue;
