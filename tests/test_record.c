@@ -512,6 +512,15 @@ static void a_tuned_run_decodes_all_files(void **state)
     record(&program, line);
     assert_non_null(strstr(program.out, "\nTuner: "));
     program_free(&program);
+
+    char command[4200]; /* on a terminal, the next commands are last */
+    snprintf(command, sizeof command, "'%s' record '%s' --tune --db-path '%s' 2>&1", program_path("WEIR_TOOL"),
+             clips_path("videos"), db_path);
+    run_command(&program, command);
+    const char *tuner = strstr(program.out, "\nTuner: "), *next = strstr(program.out, "\nNext:\n");
+    if (!tuner || !next || next < tuner)
+        fail_msg("%s", program.out);
+    program_free(&program);
 }
 
 static void a_profile_measures_each_stage_alone(void **state)

@@ -714,8 +714,7 @@ static void what_the_engine_refuses_changes_nothing(void **state)
     own->has_threads = true;
     assert_int_equal(weir_tuner_attach(tuner, pipeline), WEIR_OK);
     start(own);
-    for (int lap = 0; lap < LAPS; lap++)
-        run_lap(own);
+    run_laps(own, LAPS);
     assert_int_equal(own->slots[0], 1);
     end(own, tuner);
     weir_pipeline_stop(pipeline);

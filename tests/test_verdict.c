@@ -185,7 +185,6 @@ static const pipeline_case cases[] = {
     { .what = "a CPU quota whose stops do not count as waiting for a CPU",
       .kind = WEIR_VERDICT_THROTTLED,
       .name = "0:1:decode",
-      .other = WEIR_VERDICT_UNKNOWN,
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.97, .cpu = 0.08, .delay = 0.47, .shortest = 0.1),
                  EMPTY_SINK },
       .throttled = 1.5 },
@@ -280,7 +279,6 @@ static const pipeline_case cases[] = {
     { .what = "one lock in two stages that compute",
       .kind = WEIR_VERDICT_LOCK,
       .name = "0:1:decode",
-      .other = WEIR_VERDICT_UNKNOWN,
       .nodes = { IDLE_SOURCE,
                  DECODE(.slots = 2, .busy = 0.97, .cpu = 0.29, .shortest = 0.31, .short_tasks = 0.01),
                  { .name = "0:2:scale",
@@ -300,13 +298,11 @@ static const pipeline_case cases[] = {
     { .what = "a lock around the computing part of tasks that also wait",
       .kind = WEIR_VERDICT_LOCK,
       .name = "0:1:decode",
-      .other = WEIR_VERDICT_UNKNOWN,
       .nodes = { IDLE_SOURCE, DECODE(.slots = 6, .busy = 0.99, .cpu = 0.135, .shortest = 0.28, .short_tasks = 0.02),
                  EMPTY_SINK } },
     { .what = "two stages with a few short tasks each, which do not add up to one lock",
       .kind = WEIR_VERDICT_SLOTS,
       .name = "0:1:decode",
-      .other = WEIR_VERDICT_UNKNOWN,
       .nodes = { IDLE_SOURCE,
                  DECODE(.slots = 3, .busy = 0.95, .cpu = 0.01, .shortest = 0.1, .short_tasks = 0.1),
                  { .name = "0:2:scale",
@@ -317,10 +313,22 @@ static const pipeline_case cases[] = {
                    .shortest = 0.1,
                    .short_tasks = 0.5 },
                  { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } } },
+    { .what = "two stages with short tasks, which only add up to two tasks at a time",
+      .kind = WEIR_VERDICT_SLOTS,
+      .name = "0:1:decode",
+      .nodes = { IDLE_SOURCE,
+                 DECODE(.slots = 3, .busy = 0.95, .cpu = 0.01, .shortest = 0.2, .short_tasks = 0.15),
+                 { .name = "0:2:scale",
+                   .kind = "stage",
+                   .slots = 6,
+                   .busy = 0.8,
+                   .cpu = 0.01,
+                   .shortest = 0.3,
+                   .short_tasks = 0.4 },
+                 { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } } },
     { .what = "epochs of few items: the next one waits in the queue",
       .kind = WEIR_VERDICT_EPOCHS,
       .name = "0:1:decode",
-      .other = WEIR_VERDICT_UNKNOWN,
       .nodes = { SOURCE(.busy = 0.01, .out = 0.98, .occupied = 0.97), DECODE(.slots = 4, .busy = 0.54, .cpu = 0.01),
                  EMPTY_SINK } },
     { .what = "a few tasks that find their result in a cache",
@@ -818,6 +826,18 @@ static void assert_advice_is_written(const weir_verdict *v, const char *first, c
     free(text);
 }
 
+/* A text that does not fit is cut off. */
+static void predictions_of_any_size_are_written(void **state)
+{
+    (void)state;
+    weir_verdict_advice advice = { .change = "this", .options = "", .code = "", .next = "", .assumes = "" };
+    advice.gain = advice.low = advice.high = advice.more_cpus = advice.more_bytes = 1e200;
+    weir_verdict v = { .kind = WEIR_VERDICT_SLOTS, .sentence = "The slots.", .missing = "", .items_per_s = 1e200 };
+    v.advice = &advice;
+    v.num_advice = 1;
+    assert_advice_is_written(&v, "  * this\n", "predicted: 9999");
+}
+
 static void the_advice_is_what_the_model_predicts(void **state)
 {
     (void)state;
@@ -1033,6 +1053,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_limit_is_named),
         TEST(each_kind_has_a_case_a_word_and_a_sentence),
+        TEST(predictions_of_any_size_are_written),
         TEST(the_advice_is_what_the_model_predicts),
         TEST(a_phase_has_a_verdict_of_its_own),
         TEST(a_limit_that_changes_is_told),

@@ -627,6 +627,22 @@ static void steady_laps_make_the_figures(void **state)
     weir_model_free(model);
 }
 
+/* As in a recording of which only the laps are left. */
+static void without_a_source_there_is_no_model(void **state)
+{
+    (void)state;
+    weir_model *model = new_model(1, 4);
+    weir_observer observer = observed(model);
+    for (uint32_t i = 0; i < 2; i++) { /* without any node, and without the source */
+        weir_run_info info = { .stages = i ? made_up + 1 : NULL, .num_stages = i };
+        observer.run_start(observer.self, &info);
+        tell_lap(observer, (told_lap){ .tasks = 100, .time_s = 0.020 });
+        assert_int_equal(weir_model_num_nodes(model), 0);
+        assert_int_equal(weir_model_num_laps(model), 0);
+    }
+    weir_model_free(model);
+}
+
 static void only_start_and_tail_are_better_than_nothing(void **state)
 {
     (void)state;
@@ -1057,6 +1073,7 @@ int main(void)
         TEST(bad_settings_say_what_is_allowed),
         TEST(impossible_models_are_refused),
         TEST(steady_laps_make_the_figures),
+        TEST(without_a_source_there_is_no_model),
         TEST(only_start_and_tail_are_better_than_nothing),
         TEST(long_tasks_at_even_intervals_need_shorter_queues),
         TEST(the_range_is_wider_if_laps_differ_and_if_they_are_few),

@@ -139,18 +139,19 @@ typedef struct fixed_best {
     double rate;
 } fixed_best;
 
-/* With as many threads as the tuner may use, and within the budget (0 = none). */
+/* With up to as many threads as the tuner may use (its default), and within the budget (0 = none). */
 static int find_best(whatif_plan plan, const tuner_settings *settings, double budget_cpus, tuned_run *run,
                      fixed_best *best)
 {
     enum { MOST_SLOTS = 32 };
+    double most_threads = fmax(8, ceil(4 * (budget_cpus > 0 ? budget_cpus : weir_cpu_budget())));
     *best = (fixed_best){ 0 };
     for (size_t i = 0; settings->changes_load && i < plan.num_parts; i++)
         if (plan.parts[i].kind == PLAN_STAGE) {
             plan.parts[i].work.wait_s *= LATER_PERCENT / 100.0;
             plan.parts[i].work.compute_s *= LATER_PERCENT / 100.0;
         }
-    for (uint32_t threads = 1; threads <= 8 || threads <= 4 * weir_cpu_budget(); threads *= 2)
+    for (uint32_t threads = 1; threads <= most_threads; threads *= 2)
         for (uint32_t slots = 1; slots <= MOST_SLOTS; slots *= 2) {
             double rate;
             weir_observer observer = observer_of(run);
@@ -183,7 +184,7 @@ static int run_plan(bench_report *report, whatif_plan *plan, const tuner_setting
     tuned_run *run = calloc(1, sizeof *run);
     fixed_best best;
     plan->num_items = 0; /* as many as the time allows */
-    int rc = run ? run_tuned(*plan, settings, budget_cpus, run) : -1;
+    int rc = run ? run_tuned(*plan, settings, budget_cpus, run) : bench_no_memory();
     if (rc == 0) {
         uint32_t laps = run->num_laps, over = laps_over(run, budget_cpus), changes = run->num_changes;
         double first = mean_of(run->rates, 1, laps < 3 ? laps : 3), last = mean_of(run->rates, laps - laps / 4, laps);
@@ -231,7 +232,7 @@ int bench_tuner(int argc, char **argv)
         return bench_refuse("--only: no such pattern", " (see examples/simulate --help)");
     whatif_plan *plan = calloc(1, sizeof *plan);
     char last[sizeof plan->name] = "";
-    int rc = plan ? 0 : -1;
+    int rc = plan ? 0 : bench_no_memory();
     bench_report *report = bench_report_new();
     bench_background_load start = bench_background_load_now();
     printf("items/s with one slot and one thread, at the end, and with the best fixed settings\n"

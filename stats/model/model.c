@@ -7,11 +7,6 @@
 #include "array.h"
 #include "name_match.h"
 
-int weir_model_no_memory(weir_error *error)
-{
-    return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the model of a pipeline");
-}
-
 int weir_model_new(weir_model **model, weir_error *error)
 {
     if (!model)

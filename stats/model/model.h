@@ -84,7 +84,12 @@ struct weir_model {
 
 /* model.c */
 void weir_model_clear(weir_model *model);
-int weir_model_no_memory(weir_error *error);
+
+static inline int weir_model_no_memory(weir_error *error)
+{
+    weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the model of a pipeline");
+    return WEIR_ENOMEM;
+}
 
 /* The index of the node with this name, as in the statistics or as in its options; num_nodes = none, or several. */
 size_t weir_model_find(const weir_model *model, const char *name);
@@ -117,8 +122,8 @@ double weir_model_slowdown(const weir_model *model, const model_lap *lap);
 /*
  * The time for which the tasks of a pool waited for a CPU; busy_s is that of its threads. The kernel's run-queue delay is
  * also counted when a thread wakes up from a sleep. Such delays belong to the sleep: they occur in every task, even if
- * it needs little CPU time. So only a part of the delay counts: it is multiplied by CPU time / time without delays. If
- * that is above 0.95, the rest is not sleep, but the error of clocks, and all of the delay counts.
+ * it needs little CPU time. So only a part of the delay counts: it is multiplied by CPU time / time without delays / 0.95,
+ * at most 1: above 0.95 the rest is not sleep, but the error of clocks.
  */
 double weir_model_delay(double busy_s, double cpu_s, int64_t run_delay_ns);
 

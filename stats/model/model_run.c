@@ -149,7 +149,7 @@ static int start_run(weir_model *model, const weir_run_info *info, weir_error *e
 {
     char *pool = NULL;
     weir_model_clear(model);
-    if (strcmp(info->stages[0].kind, "source") != 0)
+    if (info->num_stages == 0 || strcmp(info->stages[0].kind, "source") != 0)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "the recording does not say which sources it had; record it again");
     int status = WEIR_OK;
@@ -323,7 +323,7 @@ static int check_sources(const weir_model *model, int64_t run_id, weir_error *er
 {
     model_lap *whole = weir_model_sum(model, true);
     int status = whole ? WEIR_OK : weir_model_no_memory(error);
-    for (size_t i = 0; i < model->num_nodes && status == WEIR_OK; i++) {
+    for (size_t i = 0; whole && i < model->num_nodes && status == WEIR_OK; i++) {
         const weir_model_node *node = &model->recorded.nodes[i];
         if (strcmp(node->kind, "source") == 0 && whole->tasks[i].num_tasks == 0)
             status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,

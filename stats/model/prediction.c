@@ -257,7 +257,7 @@ static int find_range(weir_model *model, const weir_predict_options *options, co
         model_lap *drawn = weir_model_lap_new(model);
         int status = times && nodes && drawn ? WEIR_OK : weir_model_no_memory(error);
         for (uint32_t i = 0; i < count && status == WEIR_OK; i++) {
-            double throughput;
+            double throughput = 0;
             status = resample(model, mix(options->seed + i + 1), drawn, whole, nodes, times, &throughput, error);
             sum += throughput;
             squares += throughput * throughput;

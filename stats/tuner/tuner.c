@@ -145,17 +145,25 @@ static void start_measuring(weir_tuner *tuner)
     tuner->items = tuner->elapsed_s = 0;
 }
 
+static int apply_threads(weir_pipeline *pipeline, const knob *own, uint32_t value)
+{
+    int status = weir_pipeline_set_threads(pipeline, own->stage, value);
+    if (status == WEIR_ENOMEM || status == WEIR_ESYSTEM) /* some of them may have been started */
+        weir_pipeline_set_threads(pipeline, own->stage, own->value);
+    return status;
+}
+
 static int apply(const weir_tuner *tuner, const knob *own, uint32_t value)
 {
     weir_pipeline *pipeline = atomic_load(&tuner->pipeline);
     if (!pipeline)
         return WEIR_OK;
     if (!own->stage)
-        return weir_pipeline_set_threads(pipeline, NULL, value);
+        return apply_threads(pipeline, own, value);
     int status = weir_pipeline_set_concurrency(pipeline, own->stage, value);
     if (status != WEIR_OK || !own->has_threads)
         return status;
-    status = weir_pipeline_set_threads(pipeline, own->stage, value);
+    status = apply_threads(pipeline, own, value);
     if (status != WEIR_OK)
         weir_pipeline_set_concurrency(pipeline, own->stage, own->value);
     return status;
@@ -316,7 +324,7 @@ static void trim(const weir_tuner *tuner, weir_model *model, uint32_t *values, s
  */
 static bool plan(weir_tuner *tuner, forecast *now, forecast *then)
 {
-    uint32_t values[MAX_KNOBS], current[MAX_KNOBS], room = room_for_slots(tuner);
+    uint32_t values[MAX_KNOBS] = { 0 }, current[MAX_KNOBS] = { 0 }, room = room_for_slots(tuner);
     weir_model *model = model_of(tuner);
     if (!model)
         return false;

@@ -324,14 +324,12 @@ static void weigh_giants(const weir_histogram *times, double *of_time, double *o
     *of_time = *of_items = 0;
     if (!times || times->count < FEW_TASKS)
         return;
-    int64_t giant_ns = (int64_t)(GIANT_TIMES * (double)weir_histogram_quantile_ns(times, 0.5));
+    double giant_s = 1e-9 * GIANT_TIMES * (double)weir_histogram_quantile_ns(times, 0.5);
     for (uint32_t i = times->first; i <= times->last; i++) {
-        int64_t low_ns, high_ns;
-        weir_histogram_bucket_range(i, &low_ns, &high_ns);
-        double ns = 0.5 * ((double)low_ns + (double)high_ns), number = (double)times->buckets[i];
-        all += ns * number;
-        above += ns >= (double)giant_ns ? ns * number : 0;
-        count += ns >= (double)giant_ns ? number : 0;
+        double length_s = weir_model_bucket_s(i), number = (double)times->buckets[i];
+        all += length_s * number;
+        above += length_s >= giant_s ? length_s * number : 0;
+        count += length_s >= giant_s ? number : 0;
     }
     *of_time = all > 0 ? above / all : 0;
     *of_items = count / (double)times->count;
@@ -426,7 +424,7 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
     double least = served > 1 ? 0.93 : is_typical ? 0.9 : shared.first ? 0.85 : 0.7;
     double most = served > 1 ? 1.02 : is_typical || shared.first ? 1.03 : 1.15;
     bool is_limited = load >= least * served && load <= most * served && has_gap &&
-                      (served <= 1 || (served <= 4 && 2 * served <= round(at_once)));
+                      (served <= 1 || (!shared.first && served <= 4 && 2 * served <= round(at_once)));
     double p10 = 1e-9 * (double)weir_histogram_quantile_ns(times, 0.1);
     double width = value_of(n->total, "p90_time") / p10;
     bool was_short = width <= 2 && load >= 0.7 &&
@@ -463,15 +461,18 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
                      served, served > 1 ? "that so many are served at a time" : "one after the other");
     else
         add_evidence(j, "only a few tasks were that short, as if most of them waited for the others");
-    char slots[40] = "one slot for this stage";
-    if (served > 1)
+    char slots[60] = "one slot for this stage";
+    bool is_with_more = shared.first || 2 * served > round(n->slots); /* the numbers of slots must clearly differ */
+    if (is_with_more)
+        snprintf(slots, sizeof slots, "twice as many slots for %s", shared.first ? "both stages" : "this stage");
+    else if (served > 1)
         snprintf(slots, sizeof slots, "%.0f slots for this stage", served);
     say_missing(
         j,
         "record the same work with %s, and compare the two with weir compare, which says what the difference "
         "shows. If as many items per second are delivered, the tasks wait for each other; if %s, each waits for "
         "something outside",
-        shared.first ? "twice as many slots for both stages" : slots, shared.first ? "more" : "fewer");
+        slots, is_with_more ? "more" : "fewer");
     return true;
 }
 
@@ -748,7 +749,7 @@ static ranking rank_nodes(const judgement *j)
     for (size_t i = 0; i < j->num_nodes; i++)
         if (is_worker(&j->nodes[i]) && (!r.first || j->nodes[i].held > r.first->held))
             r.first = &j->nodes[i];
-    for (size_t i = 0; i < j->num_nodes; i++) {
+    for (size_t i = 0; r.first && i < j->num_nodes; i++) {
         const node_view *n = &j->nodes[i];
         if (!is_worker(n) || n == r.first || (is_starved(n) && n->pool == r.first->pool))
             continue;

@@ -490,7 +490,7 @@ static void propose_all(advising *a)
 
 static void suggest_slots(advising *a, uint32_t slots, const char *why)
 {
-    proposal p;
+    proposal p = { .num_sets = 0 };
     char name[VERDICT_TEXT_BYTES];
     short_name(a->node->name, name, sizeof name);
     write_to(p.change, "%s %s (%u instead of %u)", why, name, slots, a->node->concurrency);

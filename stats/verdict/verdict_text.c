@@ -29,29 +29,27 @@ static void put_line(FILE *out, const char *before, const char *text)
     fputc('\n', out);
 }
 
-/* Adds the cost: ", 1.5 CPUs more, 30 MB of memory less". */
-static void append_cost(char *text, size_t size, const weir_verdict_advice *a)
+/* "2.00 times as many items per second (1.80 to 2.20), 1.5 CPUs more, 30 MB of memory less" */
+static void put_prediction(FILE *out, const weir_verdict_advice *a)
 {
-    char bytes[WEIR_FORMAT_BYTES];
-    size_t length = strlen(text);
+    char text[VERDICT_TEXT_BYTES], cpus[80] = "", memory[80] = "", bytes[WEIR_FORMAT_BYTES];
     if (!isnan(a->more_cpus) && fabs(a->more_cpus) >= 0.05)
-        length += (size_t)snprintf(text + length, size - length, ", %.1f CPUs %s", fabs(a->more_cpus),
-                                   a->more_cpus > 0 ? "more" : "less");
+        snprintf(cpus, sizeof cpus, ", %.1f CPUs %s", fabs(a->more_cpus), a->more_cpus > 0 ? "more" : "less");
     if (!isnan(a->more_bytes) && fabs(a->more_bytes) >= 1e6) {
         weir_text_format_bytes(bytes, fabs(a->more_bytes));
-        snprintf(text + length, size - length, ", %s of memory %s", bytes, a->more_bytes > 0 ? "more" : "less");
+        snprintf(memory, sizeof memory, ", %s of memory %s", bytes, a->more_bytes > 0 ? "more" : "less");
     }
+    snprintf(text, sizeof text, "%.2f times as many items per second (%.2f to %.2f)%s%s", a->gain, a->low, a->high,
+             cpus, memory);
+    put_filled(out, "      predicted: ", text);
 }
 
 static void put_advice(FILE *out, const weir_verdict_advice *a)
 {
-    char text[256];
     put_filled(out, "  * ", a->change);
-    if (!isnan(a->gain)) {
-        snprintf(text, sizeof text, "%.2f times as many items per second (%.2f to %.2f)", a->gain, a->low, a->high);
-        append_cost(text, sizeof text, a);
-        put_filled(out, "      predicted: ", text);
-    } else if (!isnan(a->high))
+    if (!isnan(a->gain))
+        put_prediction(out, a);
+    else if (!isnan(a->high))
         fprintf(out, "      at most %.2f times as many items per second\n", a->high);
     if (*a->assumes)
         put_filled(out, "      assumes that ", a->assumes);

@@ -175,7 +175,8 @@ typedef struct weir_predicted_pool {
 typedef struct weir_prediction {
     double throughput; /* items per second that the consumer gets, in the steady state */
     /* 95 % of runs as long as the recorded one, by resampling its laps; extended by the error of the model at the
-       recorded settings, and by other explanations of tasks that wait (locks; groups of threads that share CPUs) */
+       recorded settings, by other explanations of tasks that wait (locks; groups of threads that share CPUs), and by the
+       CPU time that tasks may need with another number of busy CPUs */
     double low, high;
     double baseline; /* the model's throughput at the recorded settings */
     double measured; /* the measured one; NAN = not known */

@@ -7,6 +7,7 @@
  *
  * items per second, so the logarithm of the difference is the sum of the differences of the three logarithms.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -449,6 +450,7 @@ static bool has_laps(const lap_comparison *c, int side)
 
 static int put_comparison(const tool_call *call, const lap_comparison *c, const compared sides[2])
 {
+    assert(sides[0].verdict && sides[1].verdict);
     for (int side = 0; side < 2; side++)
         if (!has_laps(c, side))
             return tool_nothing(call, "%s: %s", call->words[side], tool_no_records(call));

@@ -299,12 +299,11 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
         exit_status = was_run ? RECORD_FAILED : exit_status;
     if (was_run && ranks->world.size > 1)
         return record_ranks_end(settings, ranks, inputs, exit_status, outcome.num_files, outcome.num_failures);
+    bool has_summary = was_run && !settings->quiet && report(settings, run_id) == RECORD_DONE;
     if (was_run && settings->quiet)
         record_tell_failures(settings, outcome.num_failures, outcome.num_files, settings->db_path);
-    else if (was_run && report(settings, run_id) != RECORD_DONE)
+    else if (was_run && !has_summary)
         exit_status = RECORD_FAILED;
-    else if (was_run)
-        print_hints(settings, &outcome);
     if (was_run && outcome.is_useless && exit_status == RECORD_DONE)
         exit_status = record_tell_useless(settings, outcome.num_failures);
     if (was_run && settings->tune && !outcome.is_useless)
@@ -312,6 +311,8 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
     if (was_run && settings->headspace_step_ns && !outcome.is_useless &&
         report_headspace(settings, &outcome.headspace) != RECORD_DONE && exit_status == RECORD_DONE)
         exit_status = RECORD_FAILED;
+    if (has_summary)
+        print_hints(settings, &outcome);
     return exit_status;
 }
 

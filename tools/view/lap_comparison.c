@@ -156,11 +156,16 @@ static int add_lap(void *self, const weir_record *record, weir_error *error)
     return WEIR_OK;
 }
 
-/* Of several runs, those of the last one. */
-static bool keep_settings(comparison_settings *built, const weir_stage_record *stage)
+static void free_settings(comparison_settings *built)
 {
     free(built->output_order);
     free(built->merge_order);
+}
+
+/* Of several runs, those of the last one. */
+static bool keep_settings(comparison_settings *built, const weir_stage_record *stage)
+{
+    free_settings(built);
     *built = (comparison_settings){ .concurrency = stage->concurrency,
                                     .threads = stage->threads,
                                     .queue_items = stage->queue_items,
@@ -227,6 +232,8 @@ static comparison_pair *find_only(const lap_comparison *c, int side, const compa
 static void join(lap_comparison *c, comparison_pair *a, comparison_pair *b)
 {
     size_t behind = c->num_pairs - (size_t)(a - c->pairs) - 1;
+    free_settings(&b->sides[0].built); /* of nodes without laps */
+    free_settings(&a->sides[1].built);
     b->sides[0] = a->sides[0];
     memcpy(b->kind, a->kind, sizeof b->kind);
     memmove(b->key, name_in(b->key), strlen(name_in(b->key)) + 1);
@@ -267,8 +274,7 @@ void comparison_free(lap_comparison *c)
         for (int side = 0; side < 2; side++) {
             comparison_side *s = &c->pairs[i].sides[side];
             free(s->name);
-            free(s->built.output_order);
-            free(s->built.merge_order);
+            free_settings(&s->built);
             free_times(c->pairs[i].subject, &s->all);
             for (size_t j = 0; j < s->num_batches; j++)
                 free_times(c->pairs[i].subject, &s->batches[j]);

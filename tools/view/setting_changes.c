@@ -60,14 +60,22 @@ static void say_value(FILE *out, const setting *s, int side)
         fprintf(out, "%" PRId64, s->numbers[side]);
 }
 
+/* A node that is not, or of which nothing is known, in the other recording. */
+static bool is_on_one_side(const comparison_pair *pair)
+{
+    return !pair->sides[0].built.output_order != !pair->sides[1].built.output_order;
+}
+
 void setting_changes_say(FILE *out, const lap_comparison *c)
 {
     setting settings[MOST_SETTINGS];
     size_t num_known = 0, num_told = 0;
+    bool are_same_nodes = true;
     for (size_t i = 0; i < c->num_pairs; i++) {
         const comparison_pair *pair = &c->pairs[i];
         size_t count = settings_of(pair, settings), told_before = num_told;
         num_known += count > 1;
+        are_same_nodes &= !is_on_one_side(pair);
         for (size_t j = 0; j < count; j++) {
             if (!differs(&settings[j]))
                 continue;
@@ -85,7 +93,7 @@ void setting_changes_say(FILE *out, const lap_comparison *c)
     }
     if (num_told)
         fputs(".\n", out);
-    else if (num_known)
+    else if (num_known && are_same_nodes)
         fputs("All settings in the recordings are the same.\n", out);
 }
 
