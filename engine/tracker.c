@@ -1,6 +1,5 @@
 #include "tracker.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -813,7 +812,6 @@ static int load_sets(weir_tracker *tracker, tracked_source *source, const weir_d
 static int load_pieces(tracked_source *source, const weir_done_source *from, size_t checkpoint, bool is_new)
 {
     const weir_node *node = source->node;
-    assert(!is_new || node->op->renumber);
     if (from->num_pieces == 0)
         return WEIR_OK;
     weir_done_piece *pieces = realloc(source->pieces, (source->num_pieces + from->num_pieces) * sizeof *pieces);
@@ -822,7 +820,7 @@ static int load_pieces(tracked_source *source, const weir_done_source *from, siz
     source->pieces = pieces;
     for (size_t i = 0; i < from->num_pieces; i++) {
         weir_done_piece piece = from->pieces[i];
-        if (is_new)
+        if (is_new && node->op->renumber)
             piece.seq = node->op->renumber(node->config, checkpoint, piece.epoch, piece.seq);
         if (piece.seq != UINT64_MAX)
             pieces[source->num_pieces++] = piece;
@@ -850,6 +848,10 @@ static int resume_source(weir_tracker *tracker, uint32_t index, weir_checkpoint 
             "source \"%s\" can be resumed from one checkpoint, but there are %zu: only a sampler can "
             "divide its rest again",
             source->node->short_name, num_given);
+    if (status == WEIR_SKIP && !op->renumber)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "source \"%s\" has renumbered its items (WEIR_SKIP), but its operation has no renumber",
+                              source->node->short_name);
     if (status < 0)
         return status;
     int loaded = status == WEIR_OK ? load_sets(tracker, source, from) : WEIR_OK;

@@ -500,6 +500,34 @@ static void what_cannot_be_resumed_is_refused(void **state)
     refuse(&options, "WEIR_CHECKPOINTS_OFF");
 }
 
+static int renumber_all(void *config, const weir_checkpoint *const *checkpoints, size_t num_checkpoints,
+                        size_t source, weir_error *error)
+{
+    (void)config;
+    (void)checkpoints;
+    (void)num_checkpoints;
+    (void)source;
+    (void)error;
+    return WEIR_SKIP;
+}
+
+static void a_source_that_has_renumbered_its_items_must_say_how(void **state)
+{
+    (void)state;
+    static const char *const text = "weir checkpoint 1\nepoch 0\nsource 0 src\nend\n";
+    static const weir_op op = { .name = "renumbered", .run = run_until_asked, .resume = renumber_all };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
+    options.resume = &text;
+    options.num_resume = 1;
+    weir_pipeline *pipeline;
+    weir_error error = { 0 };
+    assert_int_equal(weir_builder_build(builder, &options, &pipeline, &error), WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "has no renumber"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -517,6 +545,7 @@ int main(void)
         TEST(a_text_can_be_read),
         TEST(a_damaged_text_is_refused_with_its_line),
         TEST(what_cannot_be_resumed_is_refused),
+        TEST(a_source_that_has_renumbered_its_items_must_say_how),
     };
     return RUN_TESTS(tests);
 }
