@@ -261,7 +261,7 @@ static void pending_tasks_are_busy(void **state)
     int64_t watched_ns = 0;
     for (int i = 0; i < LAPS; i++) {
         assert_int_equal(stage[i].metrics.busy_ns, 8 * stage[i].lap->elapsed_ns);
-        assert_int_equal(stage[i].metrics.cpu_ns, 0);
+        assert_true(stage[i].metrics.cpu_ns < stage[i].lap->elapsed_ns); /* of what the threads did just before */
         watched_ns += stage[i].lap->elapsed_ns;
     }
     pending_start(&pending);
