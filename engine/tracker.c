@@ -811,7 +811,6 @@ static int load_sets(weir_tracker *tracker, tracked_source *source, const weir_d
 /* is_new: the source has renumbered its items (weir_op.renumber). */
 static int load_pieces(tracked_source *source, const weir_done_source *from, size_t checkpoint, bool is_new)
 {
-    const weir_node *node = source->node;
     if (from->num_pieces == 0)
         return WEIR_OK;
     weir_done_piece *pieces = realloc(source->pieces, (source->num_pieces + from->num_pieces) * sizeof *pieces);
@@ -820,8 +819,8 @@ static int load_pieces(tracked_source *source, const weir_done_source *from, siz
     source->pieces = pieces;
     for (size_t i = 0; i < from->num_pieces; i++) {
         weir_done_piece piece = from->pieces[i];
-        if (is_new && node->op->renumber)
-            piece.seq = node->op->renumber(node->config, checkpoint, piece.epoch, piece.seq);
+        if (is_new)
+            piece.seq = source->node->op->renumber(source->node->config, checkpoint, piece.epoch, piece.seq);
         if (piece.seq != UINT64_MAX)
             pieces[source->num_pieces++] = piece;
     }
