@@ -587,6 +587,17 @@ static void explain_says_what_limits_and_what_would_help(void **state)
 
 /* -- compare, merge, check */
 
+/* Eight equal laps, changed by the statements. */
+static void record_equal_laps(const char *name, uint64_t num_tasks, const char *sql)
+{
+    const char *path = in_folder(name);
+    weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
+    for (int i = 0; i < 8; i++)
+        record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = num_tasks });
+    recording_end(writer, 1080);
+    execute(path, sql);
+}
+
 static void compare_finds_the_difference_and_how_sure_it_is(void **state)
 {
     (void)state;
@@ -636,13 +647,8 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
 static void compare_lists_the_settings_that_differ(void **state)
 {
     (void)state;
-    for (int side = 0; side < 2; side++) {
-        const char *path = in_folder(side ? "b.db" : "a.db");
-        weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
-        for (int i = 0; i < 8; i++)
-            record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = 100 });
-        recording_end(writer, 1080);
-    }
+    record_equal_laps("a.db", 100, "");
+    record_equal_laps("b.db", 100, "");
     expect("weir compare a.db b.db", DONE);
     assert_has(out, "All settings in the recordings are the same.\n");
     execute(in_folder("b.db"), "UPDATE stage SET name = '0:1:other' WHERE name = '0:1:decode[10]'");
@@ -680,18 +686,12 @@ static void compare_lists_the_settings_that_differ(void **state)
 static void compare_shows_longer_tasks_as_a_positive_change(void **state)
 {
     (void)state;
-    for (int side = 0; side < 2; side++) {
-        const char *path = in_folder(side ? "b.db" : "a.db");
-        weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
-        for (int i = 0; i < 8; i++)
-            record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = 100 });
-        recording_end(writer, 1080);
-        execute(
-            path,
-            side
-                ? "UPDATE task_stats SET busy_time = 80, wait_in_time = 20, wait_thread_time = 0, wait_out_time = 0"
-                : "UPDATE task_stats SET busy_time = 40, wait_in_time = 60, wait_thread_time = 0, wait_out_time = 0");
-    }
+    record_equal_laps(
+        "a.db", 100,
+        "UPDATE task_stats SET busy_time = 40, wait_in_time = 60, wait_thread_time = 0, wait_out_time = 0");
+    record_equal_laps(
+        "b.db", 100,
+        "UPDATE task_stats SET busy_time = 80, wait_in_time = 20, wait_thread_time = 0, wait_out_time = 0");
     expect("weir compare a.db b.db --json", DONE);
     assert_json("$.effects[0].task", "1");
     assert_json("$.effects[0].busy", "1");
@@ -702,17 +702,13 @@ static void compare_shows_longer_tasks_as_a_positive_change(void **state)
 static void compare_says_why_the_limit_has_moved(void **state)
 {
     (void)state;
-    for (int side = 0; side < 2; side++) {
-        const char *path = in_folder(side ? "b.db" : "a.db");
-        weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
-        for (int i = 0; i < 8; i++)
-            record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = 100 });
-        recording_end(writer, 1080);
-        execute(path, side ? "UPDATE task_stats SET busy_time = 10, wait_thread_time = 0, wait_in_time = 0, "
-                             "wait_out_time = 90; UPDATE queue_stats SET occupancy_rate = 1, occupied_time = elapsed"
-                           : "UPDATE task_stats SET busy_time = 100, wait_thread_time = 0, wait_in_time = 0, "
-                             "wait_out_time = 0");
-    }
+    record_equal_laps(
+        "a.db", 100,
+        "UPDATE task_stats SET busy_time = 100, wait_thread_time = 0, wait_in_time = 0, wait_out_time = 0");
+    record_equal_laps(
+        "b.db", 100,
+        "UPDATE task_stats SET busy_time = 10, wait_thread_time = 0, wait_in_time = 0, wait_out_time = 90;"
+        "UPDATE queue_stats SET occupancy_rate = 1, occupied_time = elapsed");
     expect("weir compare a.db b.db", DONE);
     assert_has(out, "Limit of B: The consumer");
     assert_has(out, "The limit has moved: 0:1:decode with all its slots busy can deliver 900% more in B than in A.\n"
@@ -775,12 +771,9 @@ static void compare_says_what_an_experiment_shows(void **state)
 static void compare_tells_too_few_threads_from_a_slow_stage(void **state)
 {
     (void)state;
-    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "n", 0, 1000);
-    for (int i = 0; i < 8; i++)
-        record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = 100 });
-    recording_end(writer, 1080);
-    execute(in_folder("a.db"), "UPDATE task_stats SET busy_time = 0.51 * 10 * elapsed, "
-                               "wait_thread_time = 0.49 * 10 * elapsed, wait_in_time = 0, wait_out_time = 0");
+    record_equal_laps("a.db", 100,
+                      "UPDATE task_stats SET busy_time = 0.51 * 10 * elapsed, "
+                      "wait_thread_time = 0.49 * 10 * elapsed, wait_in_time = 0, wait_out_time = 0");
     expect("weir compare a.db a.db", DONE);
     assert_has(out, "Limit of A: The threads: 0:1:decode[10] keeps them busy, and slots with work wait for one.");
     assert_has(out, "The limit is the same.");
@@ -791,15 +784,10 @@ static void compare_tells_too_few_threads_from_a_slow_stage(void **state)
 static void compare_knows_stages_that_have_moved(void **state)
 {
     (void)state;
-    for (int side = 0; side < 2; side++) {
-        const char *path = in_folder(side ? "b.db" : "a.db");
-        weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
-        for (int i = 0; i < 8; i++)
-            record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = side ? 50 : 100 });
-        recording_end(writer, 1080);
-        execute(path,
-                "UPDATE task_stats SET busy_time = 100, wait_thread_time = 0, wait_in_time = 0, wait_out_time = 0");
-    }
+    static const char *const busy =
+        "UPDATE task_stats SET busy_time = 100, wait_thread_time = 0, wait_in_time = 0, wait_out_time = 0";
+    record_equal_laps("a.db", 100, busy);
+    record_equal_laps("b.db", 50, busy);
     execute(in_folder("b.db"), "UPDATE task_stats SET name = '0:1:fetch[10]';"
                                "UPDATE stage SET name = '0:1:fetch[10]' WHERE kind = 'stage';"
                                "UPDATE stage SET name = '0:3:sink' WHERE kind = 'sink';"
