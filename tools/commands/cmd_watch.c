@@ -174,9 +174,9 @@ const tool_command tool_watch = {
     .help =
         "Shows each stage and queue of a run: its totals so far, then the metrics of its latest lap, and a bar for "
         "each earlier lap. The data is updated after each lap, whose length the program sets (--log-interval of weir "
-        "record). If "
-        "the program has recorded how many items it expects (an event \"expected_items\"), the remaining time is "
-        "estimated. Without --run, the display switches to a new run when one starts in the same database.\n\n"
+        "record). If the program has recorded how many items it expects (an event \"expected_items\"), the remaining "
+        "time is estimated. Without --run, the display switches to a new run when one starts in the same "
+        "database.\n\n"
         "Given several databases, such as those of the ranks of a job, it shows their sum, and below it one line for "
         "each, with bars for the results that its consumer took; --json prints an array. ready is the share of the "
         "latest lap in which a result was available. input, thread and room are the shares of the time in which the "
