@@ -16,7 +16,7 @@
 #include <dlpack/dlpack.h>
 #endif
 
-#include "stages/output/convert.h"
+#include "stages/batch/convert.h"
 
 /* ---- clips --------------------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/cpu_budget.h"
+#include "engine/measure/cpu_budget.h"
 
 enum { MAX_FILES = 6, CPUS = 16 };
 

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "engine/cpu_budget.h"
+#include "engine/measure/cpu_budget.h"
 
 /* ---- laps ------------------------------------------------------------------------------------------------------ */
 

@@ -21,7 +21,7 @@
 
 #include <weir/clock.h>
 
-#include "stages/video/frame_reader.h"
+#include "stages/media/video/frame_reader.h"
 #include "tests/clips.h"
 
 enum { MAX_SHOTS = 4096, CACHE_BYTES = 16 << 20 };

@@ -17,9 +17,9 @@
 #include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
 
-#include "stages/scale/pixel_rows.h"
-#include "stages/scale/scale_kernels.h"
-#include "stages/scale/scaler.h"
+#include "stages/media/scale/pixel_rows.h"
+#include "stages/media/scale/scale_kernels.h"
+#include "stages/media/scale/scaler.h"
 
 /* ---- pictures ----------------------------------------------------------------------------------------------- */
 

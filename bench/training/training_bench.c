@@ -19,7 +19,7 @@
 #include "bench.h"
 #include "bench_options.h"
 #include "measure.h"
-#include "stages/output/convert.h"
+#include "stages/batch/convert.h"
 
 enum { ROUNDS = 5, BATCH = 32, NUM_FRAMES = 16, SIZE = 112 };
 

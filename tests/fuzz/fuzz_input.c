@@ -20,7 +20,7 @@
 #include "dataset/index_file.h"
 #include "dataset/tar_members.h"
 #include "run_weir.h"
-#include "stages/isolated/message.h"
+#include "stages/isolate/message.h"
 #include "tools/cli/path_list.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -1,5 +1,5 @@
 /*
- * A discrete-event simulation of the engine. It has the rules of engine/handoff.c, slots.c, pool.c and merge.c, but
+ * A discrete-event simulation of the engine. It has the rules of engine/core/handoff.c, slots.c, pool.c and merge.c, but
  * tasks only take time. Epochs, failures of the pipeline and hooks are not simulated.
  */
 #ifndef WEIR_SIMULATOR_H

@@ -328,7 +328,7 @@ static void taken(sim_node *node, const sim_queue *in)
             node->last_taken = i;
 }
 
-/* ---- the hand-off: as engine/handoff.c ---------------------------------------------------------------------- */
+/* ---- the hand-off: as engine/core/handoff.c ---------------------------------------------------------------------- */
 
 static void offer(sim_run *run, sim_slot *slot);
 static void next_input(sim_run *run, sim_slot *slot);
