@@ -9,7 +9,7 @@ ARGS ?=
 BUILD := build/$(PRESET)
 DEMO := build/demo
 PEERS := $(wildcard build/peers/bin/python)
-BENCH_ARGS ?= decode --dataset-dir '$(dataset)' --concurrency 1,2,4 --runs 3 --option-costs $(if $(PEERS),--peers)
+BENCH_ARGS ?= decode --dataset-dir '$(dataset)' --concurrency 1,2,4 --runs 3 $(if $(PEERS),--peers)
 
 # What demo and bench run on: the user's folder, or ours, made when it is missing.
 dataset = $(or $(DATASET),$(DEMO)/dataset)
@@ -25,8 +25,8 @@ make test       install what is missing, build, run all tests
 make build      build (PRESET=release, dev or tsan)
 make test-dev   the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 make test-tsan  the tests under ThreadSanitizer
-make bench      build and run weir-bench decode, with the costs of its options, on the demo's dataset (or
-                DATASET=DIR): minutes; also compared with Python's libraries once bench/peers/setup has been run
+make bench      build and run weir-bench decode on the demo's dataset (or DATASET=DIR): minutes; also compared with
+                Python's libraries once bench/peers/setup has been run
                 (BENCH_ARGS="engine --quick" make bench runs something else)
 make torture    the long form of the torture tests: faults, kills, full disks, damage; an hour at most (SECONDS_EACH=60: each
                 part for a minute)
@@ -75,6 +75,7 @@ bench: build
 	@echo "Other benches:"
 	@$(if $(PEERS),:,echo "  bench/peers/setup                                           installs Python's libraries, for --peers")
 	@echo "  $(BUILD)/bench/weir-bench engine                                the cost of passing an item on: six minutes"
+	@echo "  python3 bench/option_costs.py '$(dataset)'                      what each option of decoding saves and loses"
 	@echo "  $(BUILD)/bench/weir-bench stop                                  how long it takes to stop"
 
 # Builds nothing that is there, so that `make && sudo make install` leaves no files of root's in the build folder.

@@ -118,28 +118,6 @@ static void stop_measures_every_state(void **state)
     program_free(&program);
 }
 
-static void whatif_predicts_a_pattern(void **state)
-{
-    (void)state;
-    struct program program;
-    char *json = bench_run_for_json(&program, "whatif --only lock --seconds 0.1 --rounds 2");
-    bench_assert_report(json, "whatif");
-    assert_int_equal(bench_count_rows(json, "json_type(row, '$.predicted') IS NOT NULL"), 2);
-    free(json);
-    program_free(&program);
-}
-
-static void tuner_compares_with_fixed_settings(void **state)
-{
-    (void)state;
-    struct program program;
-    char *json = bench_run_for_json(&program, "tuner --only decode --laps 4 --lap 0.01 --cpu 50%");
-    bench_assert_report(json, "tuner");
-    assert_int_equal(bench_count_rows(json, "json_type(row, '$.best') IS NOT NULL"), 1);
-    free(json);
-    program_free(&program);
-}
-
 static void wrong_options_are_told_with_what_they_want(void **state)
 {
     (void)state;
@@ -147,8 +125,6 @@ static void wrong_options_are_told_with_what_they_want(void **state)
         { "engine --queue 0", "--queue: \"0\" is not a list of numbers from 1, such as 1,2,4" },
         { "engine --op-us 1,", "--op-us: \"1,\" is not a list of numbers" },
         { "engine --op-us -1", "--op-us: \"-1\" is not a list of numbers" },
-        { "whatif --only nothing", "--only: no such pattern" },
-        { "tuner --only nothing", "--only: no such pattern" },
         { "engine --stats maybe", "--stats: \"maybe\" is not on, off or on,off" },
         { "engine --runs", "--runs: a value is missing" },
         { "stop --speed", "--speed: no such option" },
@@ -175,8 +151,6 @@ int main(void)
         cmocka_unit_test(engine_runs_only_what_it_is_asked_for),
         cmocka_unit_test(size_tells_bytes_of_slots_stages_and_pipelines),
         cmocka_unit_test(stop_measures_every_state),
-        cmocka_unit_test(whatif_predicts_a_pattern),
-        cmocka_unit_test(tuner_compares_with_fixed_settings),
         cmocka_unit_test(wrong_options_are_told_with_what_they_want),
     };
     return cmocka_run_group_tests(tests, bench_set_up, bench_tear_down);

@@ -84,52 +84,6 @@ static void where_time_goes_is_told_for_each_class_in_order(void **state)
     program_free(&program);
 }
 
-/* The value of that option among the option costs of the whole folder. */
-static double price(const char *json, const char *option, const char *figure)
-{
-    char sql[512];
-    snprintf(
-        sql, sizeof sql,
-        "SELECT json_extract(value, '$.%s') FROM json_each(?1, '$.rows') WHERE json_extract(value, '$.option') = "
-        "'%s' AND json_extract(value, '$.class') IS NULL",
-        figure, option);
-    return bench_ask(json, sql);
-}
-
-static void option_costs_tell_the_share_of_frames_and_the_fidelity_of_each_option(void **state)
-{
-    (void)state;
-    struct program program;
-    char *json = decode(&program, "decode --concurrency 1 --option-costs");
-    bench_assert_report(json, "decode");
-    assert_true(price(json, "exact (unchanged)", "cpu_to_unchanged") == 1);
-    assert_true(price(json, "exact (unchanged)", "frames") == 16);
-    assert_true(price(json, "every 2nd", "frames_share") == 0.5);
-    assert_true(price(json, "every 4th", "frames_share") == 0.25);
-    assert_true(price(json, "keyframes", "frames") == 4);
-    assert_true(price(json, "16, uniform", "frames") == 32);
-    assert_true(price(json, "16 kHz mono, alone", "clips") == 1);
-
-    /* If the reference used other pictures or colours than the scalers, its values would differ far more. */
-    double exact_db = price(json, "exact (unchanged)", "psnr_db");
-    assert_true(exact_db > 15 && exact_db < 50);
-    assert_true(price(json, "exact (unchanged)", "psnr_lost_db") == 0);
-    assert_true(price(json, "fast", "psnr_db") > 50);
-    assert_true(price(json, "fast", "worst_clip_psnr_db") > 50);
-    assert_true(price(json, "gray8", "psnr_db") > 40);
-    assert_true(price(json, "yuv420p", "psnr_db") > 40);
-    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'option_costs' AND "
-                                            "(json_extract(row, '$.group') IN ('frames', 'audio', 'process')) = "
-                                            "(json_type(row, '$.psnr_db') IS NOT NULL)"),
-                     0);
-    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'option_costs' AND "
-                                            "json_extract(row, '$.cpu_to_unchanged') > 0 IS NOT 1"),
-                     0);
-    assert_non_null(strstr(program.out, "2 pictures of 2 clips"));
-    free(json);
-    program_free(&program);
-}
-
 /* Replaces Python: one peer is available and reports its results; the others cannot be imported. */
 static void peers_that_are_there_are_measured_and_the_others_named(void **state)
 {
@@ -164,51 +118,19 @@ static void peers_that_are_there_are_measured_and_the_others_named(void **state)
     program_free(&program);
 }
 
-static void whatif_predicts_the_main_job_from_two_recordings(void **state)
-{
-    (void)state;
-    struct program program;
-    char line[1024];
-    snprintf(line, sizeof line, "whatif --dataset-dir %s --slots 3 --seconds 0.001 --rounds 1", clips);
-    char *json = bench_run_for_json(&program, line);
-    bench_assert_report(json, "whatif");
-    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.measured') > 0"), 4);
-    free(json);
-    program_free(&program);
-}
-
-static void tune_ends_with_a_command_line(void **state)
-{
-    (void)state;
-    struct program program;
-    char line[1024];
-    snprintf(line, sizeof line, "tune --dataset-dir %s --glob [ls]*.mp4 --seconds 0.1 --cpu 100%% --memory 100G",
-             clips);
-    char *json = bench_run_for_json(&program, line);
-    bench_assert_report(json, "tune");
-    assert_true(bench_count_rows(json, "json_extract(row, '$.clips_per_s') > 0") >= 1);
-    assert_non_null(strstr(program.out, " --threads "));
-    assert_non_null(strstr(program.out, "(weir_stage_options){ .concurrency = "));
-    free(json);
-    program_free(&program);
-}
-
 static void wrong_options_and_folders_are_told_before_any_work(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {
         { "decode", "--dataset-dir DIR is missing" },
         { "peers", "--dataset-dir DIR is missing" },
-        { "tune", "--dataset-dir DIR is missing" },
-        { "tune --dataset-dir . --cpu 2", "--cpu: \"2\" is not a percentage, such as 40%" },
         { "decode --dataset-dir /nowhere/at/all", "/nowhere/at/all" },
         { "decode --dataset-dir . --glob *.none-such", "no file matches *.none-such below ." },
         { "decode --dataset-dir . --scaler fast --verify", "--verify compares the pixels of --scaler exact only" },
         { "decode --dataset-dir . --runs 1001", "--runs: \"1001\" is not a whole number from 1 to 1000" },
         { "decode --dataset-dir . --width 40000", "--width: \"40000\" is not a whole number from 1 to 32767" },
-        { "decode --dataset-dir . --option-costs=yes", "--option-costs=yes: takes no value" },
+        { "decode --dataset-dir . --verify=yes", "--verify=yes: takes no value" },
         { "decode --dataset-dir . --scaler quick", "--scaler: \"quick\" is not default, exact, zimg or fast" },
-        { "peers --dataset-dir . --option-costs", "--option-costs: no such option" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct program program;
@@ -226,10 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decode_finds_the_same_pictures_as_the_bare_loop),
         cmocka_unit_test(where_time_goes_is_told_for_each_class_in_order),
-        cmocka_unit_test(option_costs_tell_the_share_of_frames_and_the_fidelity_of_each_option),
         cmocka_unit_test(peers_that_are_there_are_measured_and_the_others_named),
-        cmocka_unit_test(whatif_predicts_the_main_job_from_two_recordings),
-        cmocka_unit_test(tune_ends_with_a_command_line),
         cmocka_unit_test(wrong_options_and_folders_are_told_before_any_work),
     };
     return cmocka_run_group_tests(tests, make_folders, remove_folders);

@@ -10,9 +10,6 @@ int bench_decode_peers(int argc, char **argv);
 int bench_engine(int argc, char **argv);
 int bench_size(int argc, char **argv);
 int bench_stop(int argc, char **argv);
-int bench_tune(int argc, char **argv);
-int bench_tuner(int argc, char **argv);
-int bench_whatif(int argc, char **argv);
 int bench_training(int argc, char **argv);
 
 #endif

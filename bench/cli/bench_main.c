@@ -22,13 +22,6 @@ static const bench_command commands[] = {
     { "engine", bench_engine, "cost of passing an item on, compared with other libraries" },
     { "size", bench_size, "memory and descriptors of a pipeline, a stage and a slot without items" },
     { "stop", bench_stop, "time to stop 64 slots" },
-#if defined WEIR_BENCH_STATS && defined WEIR_BENCH_STAGES
-    { "tune", bench_tune, "the best number of threads and slots for a folder of videos on this machine" },
-#endif
-#ifdef WEIR_BENCH_STATS
-    { "tuner", bench_tuner, "how near the tuner comes to the best fixed settings while a pipeline runs" },
-    { "whatif", bench_whatif, "how well weir whatif predicts pipelines of known costs" },
-#endif
 #ifdef WEIR_BENCH_DATASET
     { "training", bench_training, "drawing items, converting to floats, opening clips with an index, batches" },
 #endif

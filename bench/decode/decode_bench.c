@@ -1,6 +1,6 @@
 /*
  * weir-bench decode: a folder of videos through the decode stage, compared with a bare loop over the FFmpeg libraries
- * and with other libraries; and the costs of the stage's options. Each part is a separate file.
+ * and with other libraries. Each part is a separate file.
  */
 #include "decode_bench.h"
 
@@ -35,8 +35,6 @@ static uint32_t main_concurrency(const decode_settings *settings)
 static int run_decode(bench_report *report, const decode_settings *settings)
 {
     int rc = decode_versus_bare(report, settings);
-    if (rc == 0 && settings->option_costs)
-        rc = decode_option_costs(report, settings, main_concurrency(settings));
     if (rc == 0 && settings->peers)
         rc = decode_versus_peers(report, settings, main_concurrency(settings));
     return rc;
@@ -81,8 +79,6 @@ static const option_row decode_rows[] = {
     { ROW("scaler", scaler, option_choice), .argument = "NAME", .choices = scaler_names,
       .help = "weir's scaler: exact (by default, like the bare loop), zimg, fast or default" },
     { ROW("verify", verify, option_flag), .help = "also compare the pixels; adds the same CPU time to both" },
-    { ROW("option-costs", option_costs, option_flag), .alias = "price-list",
-      .help = "also the saved CPU time and the loss of each lossy or fast option" },
     { ROW("peers", peers, option_flag), .help = "also run weir-bench peers" },
     { 0 },
 };

@@ -19,7 +19,6 @@ typedef struct decode_settings {
     uint32_t height;
     int scaler; /* a weir_scaler_kind */
     bool verify;
-    bool option_costs;
     bool peers;
     const char *python; /* Python interpreter with the peers */
     const char *script; /* script that runs the peers */
@@ -30,9 +29,6 @@ typedef struct decode_settings {
 
 /* weir's pipeline compared with the bare loop, at each concurrency; then the time of weir by phase. */
 int decode_versus_bare(bench_report *report, const decode_settings *settings);
-
-/* The CPU time saved by each lossy or fast option of the stage, and the loss of accuracy. */
-int decode_option_costs(bench_report *report, const decode_settings *settings, uint32_t concurrency);
 
 /* weir compared with Python libraries: all frames, the first 16, 16 spread over the file. */
 int decode_versus_peers(bench_report *report, const decode_settings *settings, uint32_t concurrency);

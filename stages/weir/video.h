@@ -89,7 +89,7 @@ typedef enum weir_damage {
 
 /* Which frames the decoder does not smooth with the codec's loop filter (deblocking, SAO), which takes a fifth to a
    third of the CPU time. Later frames are predicted from what was not filtered, so errors grow until the next keyframe,
-   except with WEIR_LOOP_FILTER_REFERENCES. `weir-bench decode --option-costs` measures both. FFmpeg's own decoders of
+   except with WEIR_LOOP_FILTER_REFERENCES. `bench/option_costs.py` measures both. FFmpeg's own decoders of
    H.264, HEVC, VP8, VP9 and some older codecs support it; others (libdav1d's AV1) filter all frames. */
 typedef enum weir_loop_filter {
     WEIR_LOOP_FILTER_ALL = 0,    /* filters every frame, as the codec's standard says */

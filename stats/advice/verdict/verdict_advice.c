@@ -370,7 +370,7 @@ static const cheaper_decoding cheaper[] = {
       1.0 / 3 },
     { "--fast-decode", "", ".fast_decode = true",
       "decode with shortcuts that the codec's standard does not allow (less accurate; the gain depends on the files: "
-      "weir-bench decode --option-costs measures it)",
+      "bench/option_costs.py measures it)",
       "", 0 },
     { "--lowres", " 1", ".lowres = 1", "decode at half the width and height (less accurate)",
       " mjpeg mpeg1video mpeg2video mpeg4 ", 0.75 },
