@@ -23,7 +23,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/weirConfigVersion.cmake C
 install(FILES ${PROJECT_BINARY_DIR}/weirConfig.cmake ${PROJECT_BINARY_DIR}/weirConfigVersion.cmake
   DESTINATION ${package_folder})
 
-# -- pkg-config: weir-engine, weir-stages, weir-stats, weir-dataset, and weir for all of them. Static libraries need
+# -- pkg-config: weir-engine, weir-stages, weir-stats, weir-advice, weir-dataset, and weir for all of them. Static libraries need
 # their dependencies at every link; shared ones load them, so the development packages are not needed.
 
 # The files derive their prefix from their own location where possible, so that the tree can be moved.
@@ -52,6 +52,7 @@ endfunction()
 set(description_engine "the pipeline")
 set(description_stages "sources and decoders")
 set(description_stats "recording and reading statistics")
+set(description_advice "what limits a run, and what would help")
 set(description_dataset "the index of a dataset")
 set(all "")
 foreach(name IN LISTS libraries)
@@ -61,6 +62,9 @@ foreach(name IN LISTS libraries)
   endif()
   if(name STREQUAL dataset)
     list(APPEND requires "weir-stages=${PROJECT_VERSION}")
+  endif()
+  if(name STREQUAL advice)
+    list(APPEND requires "weir-stats=${PROJECT_VERSION}")
   endif()
   set(libs "-L\${libdir} -lweir-${name}")
   if(NOT BUILD_SHARED_LIBS)

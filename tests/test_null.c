@@ -340,10 +340,15 @@ static void the_statistics_refuse_null(void **state)
     weir_verdict_write(NULL, stdout);
     weir_verdict_write(NULL, NULL);
     assert_null(weir_totals_sink_queue(NULL));
-    REFUSED(weir_summary_print(NULL, "a", 0, NULL));
-    REFUSED(weir_summary_print(stdout, NULL, 0, NULL));
-    REFUSED(weir_summary_write(stdout, NULL, NULL, NULL));
-    REFUSED(weir_summary_write_totals(stdout, NULL, NULL, &totals, NULL));
+    REFUSED(weir_verdict_write_limit(NULL, NULL, NULL, NULL));
+    REFUSED(weir_verdict_write_limit(stdout, NULL, NULL, NULL));
+    REFUSED(weir_replay(NULL, NULL, NULL, NULL));
+    assert_false(weir_name_matches(NULL, "decode"));
+    assert_false(weir_name_matches("decode", NULL));
+    REFUSED(weir_summary_print(NULL, "a", 0, NULL, NULL));
+    REFUSED(weir_summary_print(stdout, NULL, 0, NULL, NULL));
+    REFUSED(weir_summary_write(stdout, NULL, NULL, NULL, NULL));
+    REFUSED(weir_summary_write_totals(stdout, NULL, NULL, &totals, NULL, NULL));
     REFUSED(weir_summary_print_failures(NULL, "a", 0, 1, NULL));
     REFUSED(weir_summary_write_failures(stdout, NULL, NULL, 1, NULL));
     REFUSED(weir_database_check(NULL, true, no_function, NULL, NULL));
@@ -360,14 +365,6 @@ static void the_statistics_refuse_null(void **state)
     assert_int_equal(weir_tuner_new(NULL, &tuner, NULL), WEIR_OK);
     REFUSED(weir_tuner_attach(tuner, NULL));
     weir_tuner_free(tuner);
-    weir_profile_report *profile;
-    weir_profile_free(NULL);
-    REFUSED(weir_profile(NULL, 1, NULL, &profile, NULL));
-    REFUSED(weir_profile(&(weir_profile_stage){ 0 }, 1, NULL, &profile, NULL));
-    REFUSED(weir_profile(&(weir_profile_stage){ 0 }, 1, NULL, NULL, NULL));
-    REFUSED(weir_profile_record(NULL, "x.db", NULL));
-    REFUSED(weir_profile_record(&(weir_profile_report){ 0 }, NULL, NULL));
-    REFUSED(weir_profile_read(NULL, 1, &profile, NULL));
 }
 
 static void models_refuse_null(void **state)

@@ -523,36 +523,6 @@ static void a_tuned_run_decodes_all_files(void **state)
     program_free(&program);
 }
 
-static void a_profile_measures_each_stage_alone(void **state)
-{
-    (void)state;
-    struct program program;
-    record(&program, "@videos --profile --json --width 16 --height 16");
-    assert_int_equal(program.status, 0);
-    assert_non_null(strstr(program.out, "\"stage\": \"directory\", \"concurrency\": 1, \"is_best\": true"));
-    assert_non_null(strstr(program.out, "\"stage\": \"decode\", \"concurrency\": 2"));
-    assert_non_null(strstr(program.err, "decode, 1 slot: "));
-    program_free(&program);
-    assert_true(query("SELECT count(*) FROM profile_stats WHERE name = 'decode' AND num_tasks > 0") >= 2);
-    assert_int_equal(query("SELECT sum(is_best) FROM profile_stats JOIN run USING (run_id)"), 2);
-}
-
-static void a_profile_that_cannot_be_printed_is_a_failure(void **state)
-{
-    (void)state;
-    char line[4096];
-    char *argv[] = { (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", line, NULL };
-    struct program program;
-    if (access("/dev/full", W_OK) != 0)
-        skip();
-    snprintf(line, sizeof line, "'%s' record --db-path '%s' --quiet --profile --images '%s' >/dev/full",
-             program_path("WEIR_TOOL"), db_path, clips_path("mixed"));
-    program_run(&program, clips_path("."), argv);
-    assert_int_equal(program.status, 1);
-    assert_non_null(strstr(program.err, "weir record: cannot print: No space left"));
-    program_free(&program);
-}
-
 static void mistakes_are_refused_in_one_line_before_any_work(void **state)
 {
     (void)state;
@@ -576,20 +546,14 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "@videos --images --piece-frames 9", "--piece-frames: not with --images" },
         { "@videos --tar-glob *.tgz", "--tar-glob: only with --tar" },
         { "@videos --trace-size 9M", "--trace-size: only with --trace" },
-        { "@videos --profile --concurrency 9", "--profile: not with --concurrency" },
         { "@videos --quiet --verbose", "--verbose: not with --quiet" },
         { "@videos --rank 4294967296", "--rank: \"4294967296\" is not" },
         { "@videos --lowres 4", "--lowres" },
-        { "@videos --json", "--json: only with --profile" },
         { "@videos --cpu 40%", "--cpu: only with --tune" },
         { "@videos --tune --cpu 140%", "a percentage" },
         { "@videos --tune --headspace 1s", "--tune: not with --headspace" },
         { "@videos --headspace 1s --resume @nowhere", "--headspace: not with --resume" },
-        { "@videos --profile --tune", "--profile: not with --tune" },
-        { "@videos --profile --headspace 1s", "--profile: not with --headspace" },
-        { "@videos --profile --trace t.json", "--profile: not with --trace" },
         { "@videos --trace-last 1m", "--trace-last: only with --trace" },
-        { "@videos --profile --db-path /proc/no/such.db", "--db-path: " },
         { "@videos --resize none --width 9", "--resize none: not with --width" },
         { "@videos --count 3 --every 2", "--count: not with --every" },
         { "@videos --db-path /proc/no/such.db", "--db-path: " },
@@ -638,8 +602,6 @@ int main(void)
         TEST(the_end_names_the_next_commands),
         TEST(headspace_says_what_loading_costs_a_step),
         TEST(a_tuned_run_decodes_all_files),
-        TEST(a_profile_measures_each_stage_alone),
-        TEST(a_profile_that_cannot_be_printed_is_a_failure),
         TEST(mistakes_are_refused_in_one_line_before_any_work),
     };
     return cmocka_run_group_tests(tests, set_up, clips_tear_down);

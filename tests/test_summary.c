@@ -8,6 +8,7 @@
 #include <weir/clock.h>
 #include <weir/log.h>
 #include <weir/summary.h>
+#include <weir/verdict.h>
 
 #define EQUALS "================================================================================\n"
 #define DASHES "--------------------------------------------------------------------------------\n"
@@ -19,7 +20,7 @@ static char *summary_of(const char *path, int64_t run_id)
     size_t size;
     FILE *out = open_memstream(&text, &size);
     weir_error error = { 0 };
-    if (weir_summary_print(out, path, run_id, &error) != WEIR_OK)
+    if (weir_summary_print(out, path, run_id, weir_verdict_write_limit, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     fclose(out);
     return text;
@@ -238,7 +239,7 @@ static void each_run_of_a_file_has_its_own_summary(void **state)
     assert_summary_has(path, 0, "    Total tasks processed: 100\n");
 
     weir_error error = { 0 };
-    assert_int_equal(weir_summary_print(stdout, path, 77, &error), WEIR_ENOTFOUND);
+    assert_int_equal(weir_summary_print(stdout, path, 77, NULL, &error), WEIR_ENOTFOUND);
     assert_has(error.message, "no run 77");
     assert_has(error.message, path);
 }
@@ -397,8 +398,8 @@ static void assert_unreadable(const char *path, int status, const char *wanted)
     FILE *out = open_memstream(&text, &size);
     for (int i = 0; i < 2; i++) {
         weir_error error = { 0 };
-        int result =
-            i ? weir_summary_print(out, path, 0, &error) : weir_summary_print_failures(out, path, 0, 10, &error);
+        int result = i ? weir_summary_print(out, path, 0, NULL, &error)
+                       : weir_summary_print_failures(out, path, 0, 10, &error);
         if (result != status || !strstr(error.message, wanted) || !strstr(error.message, path))
             fail_msg("%s, not %s (%s): %s", weir_status_name(result), weir_status_name(status), wanted,
                      error.message);
@@ -436,7 +437,7 @@ static void a_damaged_histogram_is_reported_with_its_row(void **state)
     record_run(path);
     execute(path, "UPDATE queue_stats SET put_histogram = x'0102' WHERE id = 3");
     weir_error error = { 0 };
-    assert_int_equal(weir_summary_print(stdout, path, 0, &error), WEIR_EDATA);
+    assert_int_equal(weir_summary_print(stdout, path, 0, NULL, &error), WEIR_EDATA);
     assert_has(error.message, "row 3 of queue_stats has no valid put_histogram");
 }
 
@@ -449,7 +450,7 @@ static void nothing_is_printed_of_what_cannot_be_read(void **state)
     assert_non_null(out);
     record_run(path);
     execute(path, "DROP TABLE stage");
-    assert_int_not_equal(weir_summary_print(out, path, 0, &error), WEIR_OK);
+    assert_int_not_equal(weir_summary_print(out, path, 0, weir_verdict_write_limit, &error), WEIR_OK);
     assert_has(error.message, "stage");
     assert_int_equal(ftell(out), 0);
     fclose(out);
@@ -466,7 +467,7 @@ static void what_cannot_be_printed_is_reported(void **state)
         skip();
     }
     weir_error error = { 0 };
-    assert_int_equal(weir_summary_print(full, path, 0, &error), WEIR_EIO);
+    assert_int_equal(weir_summary_print(full, path, 0, NULL, &error), WEIR_EIO);
     fclose(full);
 }
 

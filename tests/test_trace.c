@@ -233,7 +233,7 @@ static void lost_records_are_counted_and_in_the_summary_although_recording_is_sw
     assert_true(w.num_lost > 1900);
     assert_int_equal(weir_sqlite_close(writer, NULL), WEIR_OK);
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(weir_summary_print(out, db, WEIR_LAST_RUN, NULL), WEIR_OK);
+    assert_int_equal(weir_summary_print(out, db, WEIR_LAST_RUN, NULL, NULL), WEIR_OK);
     fclose(out);
     snprintf(line, sizeof line, "\n%llu records of the trace were lost", (unsigned long long)w.num_lost);
     assert_non_null(strstr(text, line));

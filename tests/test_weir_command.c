@@ -14,8 +14,8 @@
 
 #include <weir/log.h>
 #include <weir/maintain.h>
-#include <weir/profile.h>
 #include <weir/summary.h>
+#include <weir/verdict.h>
 
 enum { DONE, FAILED, REFUSED, NOTHING };
 
@@ -181,7 +181,7 @@ static void summary_is_the_librarys_to_the_letter(void **state)
     char *wanted;
     size_t size;
     FILE *memory = open_memstream(&wanted, &size);
-    assert_int_equal(weir_summary_print(memory, in_folder("job.db"), 0, NULL), WEIR_OK);
+    assert_int_equal(weir_summary_print(memory, in_folder("job.db"), 0, weir_verdict_write_limit, NULL), WEIR_OK);
     fclose(memory);
     char line[600];
     snprintf(line, sizeof line, "weir summary '%s'", in_folder("job.db"));
@@ -1137,26 +1137,6 @@ static void plot_joins_a_short_last_lap_with_the_one_before(void **state)
     assert_has(out, "\n51 44 44 0 ");
 }
 
-static void plot_draws_a_profile_over_the_slots(void **state)
-{
-    (void)state;
-    weir_profile_point points[] = {
-        { .stage = "list", .concurrency = 1, .num_tasks = 900, .elapsed_s = 1 },
-        { .stage = "decode", .concurrency = 1, .num_tasks = 10, .elapsed_s = 1, .cpu_time_s = 1 },
-        { .stage = "decode", .concurrency = 2, .num_tasks = 15, .elapsed_s = 1, .cpu_time_s = 2, .memory_bytes = 7 },
-    };
-    recording_end(recording_begin(in_folder("a.db"), "node", 0, 1000), 1010);
-    expect("weir plot a.db -o a.svg", NOTHING);
-    weir_profile_report report = { .points = points, .num_points = 3, .start_unix_ns = NS(2000) };
-    assert_int_equal(weir_profile_record(&report, in_folder("a.db"), NULL), WEIR_OK);
-    plot_without_gnuplot("");
-    assert_has(out, "EOD\n1 10 1 1 1 0\n1 10 1 1 1 0\n2 15 1.5 2 2 7\n2 15 1.5 2 2 7\nEOD");
-    assert_has(out, "set logscale x 2");
-    assert_has(out, "set xlabel 'slots'");
-    expect("weir plot a.db -o a.svg --counts", REFUSED);
-    assert_has(err, "run 2 is a profile, which has no laps");
-}
-
 static void plot_explains_the_colours_of_events(void **state)
 {
     (void)state;
@@ -1903,7 +1883,6 @@ int main(void)
         TEST(watch_prints_its_state_as_json),
         TEST(watch_shows_the_ranks_of_a_job),
         TEST(plot_joins_a_short_last_lap_with_the_one_before),
-        TEST(plot_draws_a_profile_over_the_slots),
         TEST(plot_explains_the_colours_of_events),
         TEST(plot_draws_spans_and_a_panel_for_each_counter),
         TEST(plot_and_report_show_the_process_and_the_machine),

@@ -38,6 +38,8 @@ static void cut_bracket(char *name)
 
 bool weir_name_matches(const char *pattern, const char *name)
 {
+    if (!pattern || !name)
+        return false;
     char part[512];
     const char *rest = without_numbers(name), *slash = strrchr(name, '/'); /* of spans: "category/name" */
     if (weir_glob_matches(pattern, name) || weir_glob_matches(pattern, rest) ||

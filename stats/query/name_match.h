@@ -6,11 +6,7 @@
 
 #include <sqlite3.h>
 
-/*
- * Whether a stage's or queue's name matches: "decode" and "d*" match "0:1:decode[10]" and "0:1:decode[10]_queue", and
- * so do the whole name and globs for it; "decode*_queue" matches only the queue.
- */
-bool weir_name_matches(const char *pattern, const char *name);
+#include <weir/query.h>
 
 /* Whether the text equals the pattern or matches it as a glob (* ? [a-z] [^a-z]). */
 bool weir_glob_matches(const char *pattern, const char *text);

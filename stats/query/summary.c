@@ -10,7 +10,6 @@
 
 #include <weir/clock.h>
 #include <weir/escape.h>
-#include <weir/verdict.h>
 
 #include "database_reader.h"
 #include "each_record.h"
@@ -491,27 +490,13 @@ static void put_state(FILE *out, const run_notes *notes, int64_t recorded_unix_n
     fputs(notes->num_clock_sets ? " (the clock was set during the run)\n" : "\n", out);
 }
 
-/* Nothing if nothing was delivered: there is no speed to explain. */
-static void put_limit(FILE *out, const weir_verdict *verdict)
-{
-    bool is_known = verdict->kind != WEIR_VERDICT_UNKNOWN;
-    if (!is_known && !(verdict->items_per_s > 0))
-        return;
-    fputs("Limit: ", out);
-    weir_text_escape_to(out, verdict->sentence);
-    if (is_known)
-        fprintf(out, " (%s; weir explain tells why)\n", weir_verdict_certainty(verdict));
-    else
-        fputs(" (weir explain says what to record to find out)\n", out);
-}
-
 static const char *plural(int64_t count)
 {
     return count == 1 ? "" : "s";
 }
 
 static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *totals, const run_notes *notes,
-                      const weir_verdict *verdict)
+                      const char *line)
 {
     int64_t recorded_unix_ns, suspended_ns;
     find_extent(totals, &recorded_unix_ns, &suspended_ns);
@@ -521,7 +506,7 @@ static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *t
         put_state(out, notes, recorded_unix_ns);
     else
         fprintf(out, "%" PRId64 " runs, %" PRId64 " of them have not ended\n", notes->num_runs, notes->num_open);
-    put_limit(out, verdict);
+    fputs(line, out);
     if (suspended_ns > 0) {
         fputs("The process was suspended for ", out);
         put_duration(out, suspended_ns);
@@ -545,7 +530,7 @@ static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *t
 }
 
 static void put_summary(FILE *out, const weir_reader *reader, const weir_totals *totals, const run_notes *notes,
-                        const weir_verdict *verdict)
+                        const char *line)
 {
     put_rule(out, '=');
     fputs("PIPELINE PERFORMANCE SUMMARY\n", out);
@@ -562,28 +547,45 @@ static void put_summary(FILE *out, const weir_reader *reader, const weir_totals 
     fputc('\n', out);
     put_rule(out, '=');
     fprintf(out, "Database: %s\n", weir_reader_path(reader));
-    put_notes(out, reader, totals, notes, verdict);
+    put_notes(out, reader, totals, notes, line);
     put_rule(out, '=');
 }
 
+/* The text of the caller's line, which may be empty. */
+static int make_line(weir_reader *reader, const weir_filter *filter, weir_summary_line *line, char **text,
+                     weir_error *error)
+{
+    size_t size;
+    *text = NULL;
+    FILE *memory = open_memstream(text, &size);
+    if (!memory)
+        return weir_reader_out_of_memory(error);
+    int status = line ? line(memory, reader, filter, error) : WEIR_OK;
+    if (fclose(memory) != 0 && status == WEIR_OK)
+        status = weir_reader_out_of_memory(error);
+    return status;
+}
+
 int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
-                              weir_error *error)
+                              weir_summary_line *line, weir_error *error)
 {
     if (!out || !reader || !totals)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     run_notes notes;
-    weir_verdict *verdict;
+    char *text = NULL;
     int status = note_runs(reader, filter, &notes, error);
     if (status == WEIR_OK)
-        status = weir_verdict_read(reader, filter, &verdict, error);
-    if (status != WEIR_OK)
-        return status;
-    put_summary(out, reader, totals, &notes, verdict);
-    weir_verdict_free(verdict);
-    return weir_check_written(out, "cannot print", error);
+        status = make_line(reader, filter, line, &text, error);
+    if (status == WEIR_OK) {
+        put_summary(out, reader, totals, &notes, text);
+        status = weir_check_written(out, "cannot print", error);
+    }
+    free(text);
+    return status;
 }
 
-int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
+int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_summary_line *line,
+                       weir_error *error)
 {
     if (!out || !reader)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
@@ -593,7 +595,7 @@ int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter
         return status;
     status = weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
     if (status == WEIR_OK) {
-        status = weir_summary_write_totals(out, reader, filter, &totals, error);
+        status = weir_summary_write_totals(out, reader, filter, &totals, line, error);
         weir_totals_free(&totals);
     }
     weir_reader_release(reader);
@@ -606,7 +608,7 @@ static weir_filter filter_of(int64_t run_id)
     return (weir_filter){ .run_id = run_id ? run_id : WEIR_LAST_RUN };
 }
 
-int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_error *error)
+int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_summary_line *line, weir_error *error)
 {
     if (!out || !db_path)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
@@ -615,7 +617,7 @@ int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_erro
     int status = weir_reader_open(db_path, &reader, error);
     if (status != WEIR_OK)
         return status;
-    status = weir_summary_write(out, reader, &filter, error);
+    status = weir_summary_write(out, reader, &filter, line, error);
     weir_reader_close(reader);
     return status;
 }

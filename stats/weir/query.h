@@ -98,6 +98,12 @@ typedef struct weir_filter {
     int64_t limit;      /* at most this many records (0 = all) */
 } weir_filter;
 
+/*
+ * Whether the pattern of a filter selects a name: "decode" and "d*" match "0:1:decode[10]" and "0:1:decode[10]_queue",
+ * and so do the whole name and globs for it; "decode*_queue" matches only the queue. False for NULL.
+ */
+WEIR_API bool weir_name_matches(const char *pattern, const char *name);
+
 /* A part of a run by its steps. */
 typedef enum weir_run_part {
     WEIR_PART_ALL = 0,

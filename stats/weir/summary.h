@@ -15,8 +15,15 @@ extern "C" {
 #endif
 
 /*
+ * Adds a line about the selected records below "Database: PATH", for example what limits them: weir_verdict_write_limit()
+ * of weir/verdict.h, in the library weir-advice. What it writes is printed only if the whole summary can be made.
+ * WEIR_OK, or a failure, which then is that of the summary, with *error filled.
+ */
+typedef int weir_summary_line(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);
+
+/*
  * Prints the summary of one run (0 = the last one in the database), from "PIPELINE PERFORMANCE SUMMARY" between its
- * two rules to the rule below "Database: PATH". The database is only read; a writer may be using it.
+ * two rules to the rule below "Database: PATH". The database is only read; a writer may be using it. line may be NULL.
  *
  * When something is missing, a line between "Database: PATH" and the last rule says so: the run has not ended (it is
  * running, or was killed), or entries could not be written.
@@ -24,17 +31,19 @@ extern "C" {
  * WEIR_OK; WEIR_ENOTFOUND (no such file, no such run); WEIR_EDATA (not a weir database, or damaged); WEIR_EIO and
  * others; *error (may be NULL) names the path. Nothing is printed unless the whole run could be read.
  */
-WEIR_API int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_error *error);
+WEIR_API int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_summary_line *line,
+                                weir_error *error);
 
 /*
  * The same for all records that match the filter (NULL = all). The metrics of several runs are aggregated by name,
  * and the lines at the end say how many runs have not ended.
  */
-WEIR_API int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);
+WEIR_API int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_summary_line *line,
+                                weir_error *error);
 
 /* The same, if the totals (WEIR_BY_NAME, with that filter) have already been read. */
 WEIR_API int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter *filter,
-                                       const weir_totals *totals, weir_error *error);
+                                       const weir_totals *totals, weir_summary_line *line, weir_error *error);
 
 /*
  * Prints the failures of one run (0 = the last one): their number, then the first at_most of them, one per line with

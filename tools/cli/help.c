@@ -22,7 +22,7 @@ const char tool_filter_help[] =
 
 const char tool_files[] = "A database is an SQLite file. While a run writes to it, or after a run was killed, the "
                           "latest records are in two more files (-wal, -shm): copy all three. Tables: task_stats, "
-                          "queue_stats, event_stats, task_failures, item_stats, profile_stats, run, stage.";
+                          "queue_stats, event_stats, task_failures, item_stats, run, stage.";
 
 const tool_exit_status tool_exit_statuses[] = {
     { TOOL_DONE, "done" },

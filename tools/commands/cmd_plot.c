@@ -186,8 +186,7 @@ static void format_title(char *title, size_t size, const char *path, const serie
         snprintf(runs, sizeof runs, "%" PRId64 " runs, ", set->num_runs);
     else if (first_of(set))
         snprintf(runs, sizeof runs, "run %" PRId64 ", ", first_of(set)->run_id);
-    snprintf(title, size, "%s: %s%sfrom %s%s", path, runs, set->is_profile ? "profile " : "", when,
-             set->binned ? ", several laps per point" : "");
+    snprintf(title, size, "%s: %sfrom %s%s", path, runs, when, set->binned ? ", several laps per point" : "");
 }
 
 /* What limits the run, as weir explain says it. */
@@ -225,23 +224,15 @@ static int run(tool_call *call)
     char title[1024];
     int status =
         series_read(reader, &filter, SERIES_JOIN_SHORT | (settings.counts ? SERIES_COUNTS : 0), &set, &error);
-    if (status == WEIR_OK && !first_of(&set) && !filter.name && filter.run_id != WEIR_ALL_RUNS) {
-        series_free(&set);
-        status = series_read_profile(reader, filter.run_id, &set, &error);
-        status = status == WEIR_ENOTFOUND ? WEIR_OK : status;
-    }
     if (status != WEIR_OK) {
         exit_status = tool_fail(call, &error);
-    } else if (first_of(&set) && set.is_profile && (settings.counts || settings.axis)) {
-        exit_status = tool_refuse(call, "--axis and --counts: run %" PRId64 " is a profile, which has no laps",
-                                  first_of(&set)->run_id);
     } else if (!first_of(&set)) {
         exit_status = tool_nothing(call, "%s: no laps match the filters", call->words[0]);
     } else {
         if (weir_reader_lacks(reader))
             fprintf(stderr, "weir plot: %s: %s\n", call->words[0], weir_reader_lacks(reader));
         format_title(title, sizeof title, call->words[0], &set);
-        status = set.is_profile ? WEIR_OK : add_limit(title, sizeof title, reader, &filter, &error);
+        status = add_limit(title, sizeof title, reader, &filter, &error);
         exit_status = status == WEIR_OK ? draw_set(call, title, &set) : tool_fail(call, &error);
     }
     series_free(&set);
@@ -267,8 +258,6 @@ const tool_command tool_plot = {
         "hatched span. A last lap that is much shorter than the others is joined with the previous lap.\n\n"
         "If a run has more than 600 laps, several laps are drawn as one, with exact sums and percentiles. Waits that "
         "are too short for the logarithmic axis, or zero, are drawn at its bottom.\n\n"
-        "Of a run of weir record --profile, it draws the tasks per second, CPUs and memory of each stage over the "
-        "number of slots.\n\n"
         "gnuplot does the drawing and must be installed (Debian and Ubuntu: gnuplot-nox).",
     .examples = "weir plot pipeline_stats.db\n"
                 "weir plot pipeline_stats.db --axis clock --counts -o run.pdf\n"

@@ -248,7 +248,7 @@ static int put_summary(FILE *out, weir_reader *reader, const weir_filter *filter
     FILE *memory = open_memstream(&text, &size);
     if (!memory)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    int status = weir_summary_write_totals(memory, reader, filter, totals, error);
+    int status = weir_summary_write_totals(memory, reader, filter, totals, weir_verdict_write_limit, error);
     if (fclose(memory) != 0 && status == WEIR_OK)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     put_heading(out, "Summary");

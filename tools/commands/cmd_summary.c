@@ -1,5 +1,6 @@
 /* weir summary: the summary that weir record prints, for any selection of records. */
 #include <weir/summary.h>
+#include <weir/verdict.h>
 
 #include "command_table.h"
 #include "metric_table.h"
@@ -39,7 +40,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     else if (found_any) {
         prose text;
         prose_open(&text);
-        status = weir_summary_write_totals(text.file, reader, filter, &totals, error);
+        status = weir_summary_write_totals(text.file, reader, filter, &totals, weir_verdict_write_limit, error);
         status = tool_close_prose(&text, status, error);
     }
     weir_totals_free(&totals);

@@ -84,14 +84,6 @@ const option_row record_rows[] = {
       .help = "with --tune: use at most this share of the CPUs" },
     { ROW("memory", memory_bytes, option_bytes), .argument = "SIZE", .needs = "tune",
       .help = "with --tune: use at most this much memory" },
-    { ROW("profile", profile, option_flag),
-      .excludes = "tune isolate headspace trace openmetrics tensorboard concurrency threads queue-items queue-bytes "
-                  "source-queue-items sink-queue-items order epochs deadline max-failures all-items log-interval "
-                  "verbose",
-      .help =
-          "instead of a run, measure each stage alone, with inputs kept in memory and 1, 2, 4, 8, ... slots, until "
-          "more slots are not faster. The table is also stored in the database (profile_stats)" },
-    { ROW("json", json, option_flag), .needs = "profile", .help = "with --profile: print the table as JSON" },
 
     { ROW("db-path", db_path, option_file), .heading = "Recording", .argument = "FILE",
       .help = "database to record in, created if missing (default pipeline_stats.db)" },

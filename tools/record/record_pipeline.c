@@ -16,9 +16,8 @@ int record_pipeline_check(const record_settings *settings)
 {
     char problem[OPTION_PROBLEM_BYTES];
     weir_video_config video;
-    if (settings->world > 1 && (settings->profile || settings->headspace_step_ns))
-        return record_refuse(
-            settings, "--profile and --headspace: not with several processes (--world 1 runs each of them alone)");
+    if (settings->world > 1 && settings->headspace_step_ns)
+        return record_refuse(settings, "--headspace: not with several processes (--world 1 runs each of them alone)");
     if (settings->resume_path && settings->epochs > 1)
         return record_refuse(settings, "--resume: not with --epochs");
     if (!video_configure(&settings->video, &video, problem))
@@ -155,29 +154,4 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
     if (observers->tuner)
         weir_tuner_attach(observers->tuner, *pipeline);
     return RECORD_DONE;
-}
-
-int record_pipeline_profile(const record_settings *settings, const record_inputs *inputs,
-                            const weir_profile_options *options, weir_profile_report **report)
-{
-    weir_profile_stage stages[3];
-    size_t num_stages = 0;
-    weir_list_config list = { .paths = inputs->paths, .num_paths = inputs->num_paths };
-    weir_tar_config tar = { .glob = record_glob(settings) };
-    record_decode decode;
-    weir_error error = { 0 };
-    if (inputs->num_folders + (inputs->num_paths > 0) > 1)
-        return record_refuse(settings, "--profile: one folder, or files only");
-    if (inputs->num_paths > 0)
-        stages[num_stages++] = (weir_profile_stage){ .op = &weir_list_source, .config = &list };
-    else
-        stages[num_stages++] = (weir_profile_stage){ .op = &weir_directory_source, .config = &inputs->folders[0] };
-    if (settings->tar)
-        stages[num_stages++] = (weir_profile_stage){ .op = &weir_tar_read, .config = &tar };
-    const weir_op *op = describe_decode(settings, &decode);
-    stages[num_stages++] = (weir_profile_stage){ .op = op, .config = &decode, .name = "decode" };
-    if (weir_profile(stages, num_stages, options, report, &error) == WEIR_OK)
-        return RECORD_DONE;
-    record_refuse(settings, "--profile: %s", error.message);
-    return error.status == WEIR_EINVAL ? RECORD_REFUSED : RECORD_FAILED;
 }

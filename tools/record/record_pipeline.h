@@ -1,7 +1,7 @@
 #ifndef RECORD_PIPELINE_H
 #define RECORD_PIPELINE_H
 
-#include <weir/profile.h>
+#include <weir/pipeline.h>
 
 #include "record_inputs.h"
 #include "record_observers.h"
@@ -16,9 +16,5 @@ uint32_t record_pipeline_epochs(const record_settings *settings);
    after a line on stderr. */
 int record_pipeline_build(const record_settings *settings, const record_inputs *inputs,
                           const record_observers *observers, weir_pipeline **pipeline);
-
-/* Profiles these stages, one after the other. RECORD_DONE, or RECORD_REFUSED or RECORD_FAILED after a line on stderr. */
-int record_pipeline_profile(const record_settings *settings, const record_inputs *inputs,
-                            const weir_profile_options *options, weir_profile_report **report);
 
 #endif

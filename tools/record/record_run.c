@@ -16,9 +16,9 @@
 #include <weir/headspace.h>
 #include <weir/log.h>
 #include <weir/summary.h>
+#include <weir/verdict.h>
 
 #include "record_pipeline.h"
-#include "record_profile.h"
 #include "record_progress.h"
 #include "record_ranks.h"
 #include "terminal.h"
@@ -229,7 +229,7 @@ static int report(const record_settings *settings, int64_t run_id)
     weir_error error = { 0 };
     prose text;
     prose_open(&text);
-    int status = weir_summary_print(text.file, settings->db_path, run_id, &error);
+    int status = weir_summary_print(text.file, settings->db_path, run_id, weir_verdict_write_limit, &error);
     status = record_close_summary(&text, status, &error);
     if (status == WEIR_OK) /* not as prose: file names stay as they are */
         status = weir_summary_print_failures(stdout, settings->db_path, run_id, MAX_LISTED_FAILURES, &error);
@@ -372,8 +372,6 @@ static int run(const record_settings *settings, const record_ranks *ranks, recor
         return RECORD_DONE;
     }
 
-    if (settings->profile)
-        return record_profile(settings, inputs);
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
     signal(SIGPIPE, SIG_IGN); /* a run does not end because nobody reads its log */
     /* Before any thread is started: all threads inherit the blocked signals. */

@@ -43,8 +43,6 @@ typedef struct record_settings {
     bool tune;                 /* change slots and threads while it runs */
     double cpu_share;          /* of the CPUs, for the tuner; 0 = all */
     uint64_t memory_bytes;     /* the same of memory; 0 = no limit */
-    bool profile;              /* measure each stage alone instead */
-    bool json;                 /* the profile as JSON */
     int64_t headspace_step_ns; /* measure what loading costs a consumer whose steps take this long; 0 = do not */
 
     /* the statistics */

@@ -140,17 +140,6 @@ static const panel machine_panels[] = {
       2 },
 };
 
-static const panel profile_panels[] = {
-    { "tasks per second", NULL, SCALE_RATE, { { NULL, PROFILE_RATE, SOLID, 2, 0 } }, 1 },
-    { "tasks per second, relative to one slot",
-      NULL,
-      SCALE_LINEAR,
-      { { "measured", PROFILE_GAIN, SOLID, 2, 0 }, { "if each slot added as much", PROFILE_SLOTS, DOTS, 1.8, 0.1 } },
-      2 },
-    { "CPUs in use by the process", NULL, SCALE_LINEAR, { { NULL, PROFILE_CPUS, SOLID, 2, 0 } }, 1 },
-    { "growth of the process's memory", NULL, SCALE_BYTES, { { NULL, PROFILE_MEMORY, SOLID, 2, 0 } }, 1 },
-};
-
 static const panel counter_panel = {
     .scale = SCALE_VALUE,
     .curves = { { "mean", COUNTER_MEAN, SOLID, 2, 0 },
@@ -238,7 +227,7 @@ static void put_blocks(const drawing *d, const figure *f)
         fprintf(d->out, "$%s%zu << EOD\n", f->block, i);
         for (size_t j = 0; j < line->num_points; j++) {
             const series_point *point = &line->points[j];
-            if (j > 0 && !d->set->is_profile && point->start - point[-1].end > 0.5 * (point->end - point->start))
+            if (j > 0 && point->start - point[-1].end > 0.5 * (point->end - point->start))
                 fputc('\n', d->out);
             put_row(d, f, point->start, point);
             put_row(d, f, point->end, point);
@@ -454,9 +443,9 @@ static void choose_unit(drawing *d)
         const char *name;
         double seconds, from_s;
     } units[] = { { "days", 86400, 4 * 86400 }, { "hours", 3600, 4 * 3600 }, { "minutes", 60, 600 } };
-    d->unit = d->set->is_profile ? "slots" : "seconds";
+    d->unit = "seconds";
     d->unit_s = 1;
-    for (size_t i = 0; i < sizeof units / sizeof units[0] && !d->set->is_profile; i++)
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (d->set->end >= units[i].from_s) {
             d->unit = units[i].name;
             d->unit_s = units[i].seconds;
@@ -749,7 +738,7 @@ static void put_panel(const drawing *d, const figure *f, size_t row)
     }
     if (is_last || is_terminal)
         fprintf(d->out, "set xlabel '%s%s'\n", d->plan->clock ? "local time" : d->unit,
-                d->plan->clock || d->set->is_profile ? "" : " since the start");
+                d->plan->clock ? "" : " since the start");
     put_curves(d, f, &f->panels[row], foot);
 }
 
@@ -814,21 +803,19 @@ static void make_figure(figure *f, series_kind kind, const series_set *set)
     static const struct {
         const panel *panels;
         size_t num_panels, num_values;
-    } kinds[NUM_SERIES_KINDS + 1] = {
+    } kinds[NUM_SERIES_KINDS] = {
         [SERIES_STAGES] = { task_panels, sizeof task_panels / sizeof(panel), SERIES_MAX_VALUES },
         [SERIES_QUEUES] = { queue_panels, sizeof queue_panels / sizeof(panel), QUEUE_DEPTH + 1 },
         [SERIES_SPANS] = { span_panels, sizeof span_panels / sizeof(panel), SPAN_SHARE + 1 },
         [SERIES_COUNTERS] = { NULL, 0, COUNTER_MAX + 1 },
         [SERIES_PROCESS] = { process_panels, sizeof process_panels / sizeof(panel), PROCESS_WRITTEN + 1 },
         [SERIES_MACHINE] = { machine_panels, sizeof machine_panels / sizeof(panel), MACHINE_SENT + 1 },
-        [NUM_SERIES_KINDS] = { profile_panels, sizeof profile_panels / sizeof(panel), PROFILE_MEMORY + 1 },
     };
     *f = (figure){ .lines = list->all, .num_lines = list->count, .block = series_kind_name(kind) };
-    size_t which = set->is_profile ? NUM_SERIES_KINDS : (size_t)kind;
-    f->num_values = kinds[which].num_values;
-    f->num_panels = kinds[which].num_panels;
+    f->num_values = kinds[kind].num_values;
+    f->num_panels = kinds[kind].num_panels;
     if (f->num_panels)
-        memcpy(f->panels, kinds[which].panels, f->num_panels * sizeof(panel));
+        memcpy(f->panels, kinds[kind].panels, f->num_panels * sizeof(panel));
     else
         make_counter_panels(f);
     if (kind == SERIES_SPANS && f->num_lines > MAX_SPANS) {
@@ -909,10 +896,7 @@ static void put_settings(const drawing *d)
 {
     double length = d->set->end > 0 ? d->set->end : 1;
     fputs("set xtics nomirror\nset ytics nomirror\n", d->out);
-    if (d->set->is_profile)
-        fprintf(d->out, "set logscale x 2\nset xrange [0.9:%.12g]\n", length * 1.1);
-    else
-        fprintf(d->out, "set xrange [%.12g:%.12g]\n", at(d, 0), at(d, length));
+    fprintf(d->out, "set xrange [%.12g:%.12g]\n", at(d, 0), at(d, length));
     if (d->plan->clock)
         fprintf(d->out, "set xtics time\nset format x '%s' time\n", clock_format(d));
     if (d->plan->medium == DRAWING_TERMINAL) {

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <weir/profile.h>
-
 #include "array.h"
 #include "each_record.h"
 
@@ -313,38 +311,6 @@ static int read_laps(weir_reader *reader, const weir_filter *filter, series_set 
         return read_bins(reader, filter, set, &all, error);
     for (series_kind kind = 0; kind < NUM_SERIES_KINDS && status == WEIR_OK; kind++)
         status = weir_each_record(reader, weir_record_kind_of(kinds[kind].subject), filter, add_record, set, error);
-    return status;
-}
-
-int series_read_profile(weir_reader *reader, int64_t run_id, series_set *set, weir_error *error)
-{
-    weir_profile_report *report;
-    weir_run_record run;
-    *set = (series_set){ .is_profile = true, .num_runs = 1 };
-    int status = weir_reader_find_run(reader, run_id, &run, error);
-    int64_t found = status == WEIR_OK ? run.run_id : 0;
-    if (status == WEIR_OK)
-        status = weir_profile_read(reader, found, &report, error);
-    if (status != WEIR_OK)
-        return status;
-    set->origin_unix_ns = report->start_unix_ns;
-    for (size_t i = 0; i < report->num_points && status == WEIR_OK; i++) {
-        const weir_profile_point *point = &report->points[i];
-        series *line = find_series(set, &set->lists[SERIES_STAGES],
-                                   &(weir_group_key){ .run_id = found, .name = (char *)(uintptr_t)point->stage });
-        series_point *points = line ? weir_array_grow(line->points, line->num_points, sizeof *points) : NULL;
-        if (!points) {
-            status = no_memory(error);
-            break;
-        }
-        line->points = points;
-        double slots = point->concurrency, memory = (double)point->memory_bytes;
-        points[line->num_points++] = (series_point){
-            slots, slots, { point->tasks_per_s, point->efficiency * slots, slots, point->cpus, memory }
-        };
-        set->end = fmax(set->end, slots);
-    }
-    weir_profile_free(report);
     return status;
 }
 

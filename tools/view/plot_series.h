@@ -30,15 +30,6 @@ typedef enum series_task_figure {
     SERIES_MAX_VALUES
 } series_task_figure;
 
-/* What is drawn of a stage in a profile. */
-typedef enum series_profile_figure {
-    PROFILE_RATE, /* tasks per second */
-    PROFILE_GAIN, /* relative to the first point, which has one slot */
-    PROFILE_SLOTS,
-    PROFILE_CPUS,
-    PROFILE_MEMORY, /* bytes */
-} series_profile_figure;
-
 /* What is drawn of a queue. */
 typedef enum series_queue_figure {
     QUEUE_RATE,     /* per second, or the number in each lap */
@@ -122,7 +113,6 @@ typedef struct series_mark {
 } series_mark;
 
 typedef struct series_set {
-    bool is_profile; /* the stages have a point for each number of slots, which is start and end, instead of laps */
     int64_t origin_unix_ns; /* when 0 is */
     bool counts;            /* numbers in each lap instead of rates */
     double end;             /* of the last lap, since the origin */
@@ -142,9 +132,6 @@ enum {
 
 /* WEIR_OK, even if there is nothing. Call series_free() afterwards in any case. */
 int series_read(weir_reader *reader, const weir_filter *filter, unsigned how, series_set *set, weir_error *error);
-
-/* The same of a run that is a profile; WEIR_ENOTFOUND if it is not. */
-int series_read_profile(weir_reader *reader, int64_t run_id, series_set *set, weir_error *error);
 void series_free(series_set *set);
 
 /* "tasks", "queues", "spans", "counters", "process", "machine" */

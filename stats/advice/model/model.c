@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "array.h"
-#include "name_match.h"
 
 int weir_model_new(weir_model **model, weir_error *error)
 {

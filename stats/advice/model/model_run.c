@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include <weir/log.h>
+#include <weir/replay.h>
 
 #include "array.h"
-#include "lap_replay.h"
 #include "model.h"
 
 /* ---- the pipeline ------------------------------------------------------------------------------------------- */
@@ -310,7 +310,7 @@ static int replay_run(weir_reader *reader, const weir_filter *filter, weir_model
 {
     weir_observer observer = weir_model_observer(model);
     model->reads_records = true;
-    int status = weir_lap_replay(reader, filter, &observer, error);
+    int status = weir_replay(reader, filter, &observer, error);
     model->reads_records = false;
     if (status != WEIR_OK || model->why.status == WEIR_OK)
         return status;

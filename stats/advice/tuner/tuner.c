@@ -20,9 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/replay.h>
 #include <weir/whatif.h>
-
-#include "lap_replay.h"
 
 enum {
     MAX_KNOBS = 32,
@@ -916,7 +915,7 @@ int weir_tuner_replay_sized(weir_reader *reader, int64_t run_id, const weir_tune
         return status;
     weir_observer observer = weir_tuner_observer(tuner);
     tuner->is_replay = true;
-    status = weir_lap_replay(reader, &(weir_filter){ .run_id = run_id }, &observer, error);
+    status = weir_replay(reader, &(weir_filter){ .run_id = run_id }, &observer, error);
     weir_tuner_free(tuner);
     return status;
 }

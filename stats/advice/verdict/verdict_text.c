@@ -94,3 +94,24 @@ void weir_verdict_write(const weir_verdict *v, FILE *out)
     for (size_t i = 0; i < v->num_advice; i++)
         put_advice(out, &v->advice[i]);
 }
+
+int weir_verdict_write_limit(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    weir_verdict *v;
+    if (!out)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    int status = weir_verdict_read(reader, filter, &v, error);
+    if (status != WEIR_OK)
+        return status;
+    bool is_known = v->kind != WEIR_VERDICT_UNKNOWN;
+    if (is_known || v->items_per_s > 0) {
+        fputs("Limit: ", out);
+        weir_text_escape_to(out, v->sentence);
+        if (is_known)
+            fprintf(out, " (%s; weir explain tells why)\n", weir_verdict_certainty(v));
+        else
+            fputs(" (weir explain says what to record to find out)\n", out);
+    }
+    weir_verdict_free(v);
+    return WEIR_OK;
+}

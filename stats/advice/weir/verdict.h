@@ -117,6 +117,9 @@ WEIR_API const char *weir_verdict_certainty(const weir_verdict *verdict);
 /* The sentence, the evidence and the advice, as text of several lines. */
 WEIR_API void weir_verdict_write(const weir_verdict *verdict, FILE *out);
 
+/* One line of the summary: "Limit: …", or nothing if nothing was delivered. See weir/summary.h. */
+WEIR_API int weir_verdict_write_limit(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);
+
 /* The queue from which the consumer takes items; NULL = none. */
 WEIR_API const weir_total *weir_totals_sink_queue(const weir_totals *totals);
 

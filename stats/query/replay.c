@@ -1,4 +1,4 @@
-#include "lap_replay.h"
+#include <weir/replay.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,12 +74,14 @@ static void give(const weir_observer *observer, const weir_lap *lap, const weir_
 {
     switch (record->subject) {
     case WEIR_SUBJECT_QUEUE:
-        observer->queue_lap(observer->self, &(weir_queue_lap){ lap, record->name, (uint32_t)record->capacity,
-                                                               record->metrics.queue });
+        if (observer->queue_lap)
+            observer->queue_lap(observer->self, &(weir_queue_lap){ lap, record->name, (uint32_t)record->capacity,
+                                                                   record->metrics.queue });
         break;
     case WEIR_SUBJECT_POOL:
-        observer->pool_lap(observer->self,
-                           &(weir_pool_lap){ lap, record->name, (uint32_t)record->capacity, record->metrics.pool });
+        if (observer->pool_lap)
+            observer->pool_lap(observer->self, &(weir_pool_lap){ lap, record->name, (uint32_t)record->capacity,
+                                                                 record->metrics.pool });
         break;
     case WEIR_SUBJECT_PROCESS:
         if (observer->process_lap)
@@ -88,8 +90,9 @@ static void give(const weir_observer *observer, const weir_lap *lap, const weir_
         break;
     case WEIR_SUBJECT_STAGE:
     case WEIR_SUBJECT_FLOW:
-        observer->stage_lap(observer->self,
-                            &(weir_stage_lap){ lap, record->name, record->kind, record->metrics.task });
+        if (observer->stage_lap)
+            observer->stage_lap(observer->self,
+                                &(weir_stage_lap){ lap, record->name, record->kind, record->metrics.task });
         break;
     default: break; /* nobody needs the others */
     }
@@ -124,7 +127,7 @@ static int give_lap(lap_cursor *cursor, const weir_observer *observer, uint64_t 
             give(observer, &lap, cursor->next[i]);
             status = move_on(cursor, i, error);
         }
-    if (status == WEIR_OK)
+    if (status == WEIR_OK && observer->lap_end)
         observer->lap_end(observer->self, &lap);
     return status;
 }
@@ -146,9 +149,11 @@ static int give_laps(weir_reader *reader, const weir_filter *filter, const weir_
     return status;
 }
 
-int weir_lap_replay(weir_reader *reader, const weir_filter *filter, const weir_observer *observer, weir_error *error)
+int weir_replay(weir_reader *reader, const weir_filter *filter, const weir_observer *observer, weir_error *error)
 {
-    weir_filter own = *filter;
+    if (!reader || !observer)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    weir_filter own = filter ? *filter : (weir_filter){ .run_id = WEIR_LAST_RUN };
     weir_run_record record;
     replayed_run run = { 0 };
     int status = weir_reader_find_run(reader, own.run_id, &record, error);
@@ -166,7 +171,8 @@ int weir_lap_replay(weir_reader *reader, const weir_filter *filter, const weir_o
         sscanf(run.infos[0].name, "%u", &info.pipeline_id);
         info.stages = run.infos;
         info.num_stages = run.num_stages;
-        observer->run_start(observer->self, &info);
+        if (observer->run_start)
+            observer->run_start(observer->self, &info);
         status = give_laps(reader, &own, observer, error);
     }
     free_run(&run);
