@@ -296,11 +296,9 @@ static void the_statistics_refuse_null(void **state)
     assert_int_equal(weir_trace_close(NULL, NULL), WEIR_OK);
     assert_null(weir_trace_observer(NULL).self);
     weir_trace_request(NULL);
-    REFUSED(weir_trace_item_hook(NULL, NULL, &hook, NULL));
     assert_int_not_equal(weir_trace_merge(NULL, &(const char *){ "a" }, 1, NULL), WEIR_OK);
     assert_int_not_equal(weir_trace_merge("a", NULL, 1, NULL), WEIR_OK);
     assert_int_not_equal(weir_trace_merge("a", &(const char *){ NULL }, 1, NULL), WEIR_OK);
-    assert_int_not_equal(weir_trace_export(NULL, NULL, stdout, NULL), WEIR_OK);
     REFUSED(weir_reader_open(NULL, &reader, NULL));
     REFUSED(weir_reader_open("a", NULL, NULL));
     weir_reader_close(NULL);

@@ -1200,36 +1200,12 @@ static void sums_of_the_largest_numbers_do_not_overflow(void **state)
         assert_int_equal(weir_summary_write(nowhere, reader, NULL, weir_verdict_write_limit, NULL), WEIR_OK);
         assert_int_equal(weir_summary_write_failures(nowhere, reader, NULL, 10, NULL), WEIR_OK);
         assert_int_equal(weir_openmetrics_export_laps(reader, NULL, nowhere, NULL), WEIR_OK);
-        assert_int_equal(weir_trace_export(reader, NULL, nowhere, NULL), WEIR_OK);
         assert_int_equal(weir_database_check(reader, true, ignore_finding, NULL, NULL), WEIR_OK);
         assert_int_equal(weir_verdict_explain(reader, NULL, &verdict, NULL), WEIR_OK);
         weir_verdict_free(verdict);
         weir_reader_close(reader);
         fclose(nowhere);
     }
-}
-
-/* The events so far are written when they are many; this must not leave a comma before the bracket. */
-static void an_exported_trace_that_ends_with_a_large_event_ends_without_a_comma(void **state)
-{
-    (void)state;
-    size_t size;
-    weir_reader *reader;
-    const char *path = record_steps_with_phases();
-    execute(path, "DELETE FROM task_failures; DELETE FROM item_stats;"
-                  "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail)"
-                  " SELECT started, 'large', run_id, '', hex(zeroblob(200000)) FROM run");
-    FILE *out = fopen(in_folder("trace.json"), "w");
-    assert_non_null(out);
-    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
-    assert_int_equal(weir_trace_export(reader, NULL, out, NULL), WEIR_OK);
-    weir_reader_close(reader);
-    fclose(out);
-    char *text = read_file(in_folder("trace.json"), &size);
-    assert_true(size > 400000);
-    assert_memory_equal(text, "[\n{", 3);
-    assert_memory_equal(text + size - 5, "}}\n]\n", 5);
-    free(text);
 }
 
 /* Each step of a training has a phase forward and one backward: a day has more than an SQL statement could list. */
@@ -1323,7 +1299,6 @@ int main(void)
         TEST(an_older_schema_is_read_as_it_is),
         TEST(what_is_no_database_of_ours_is_refused_by_name),
         TEST(sums_of_the_largest_numbers_do_not_overflow),
-        TEST(an_exported_trace_that_ends_with_a_large_event_ends_without_a_comma),
         TEST(there_may_be_any_number_of_windows),
         TEST(the_last_value_of_a_counter_is_that_of_the_latest_lap),
     };

@@ -433,7 +433,7 @@ static void trace_begin(model *m, weir_pipeline_options *options)
 {
     weir_error error = { 0 };
     snprintf(trace_path, sizeof trace_path, "/tmp/weir-random-%d.json", (int)getpid());
-    weir_trace_options wanted = { .overwrite = true, .no_system = true };
+    weir_trace_options wanted = { .overwrite = true };
     check(m, weir_trace_open(trace_path, &wanted, &trace_file, &error) == WEIR_OK, error.message);
     m->observers[m->num_observers++] = weir_trace_observer(trace_file);
     options->stats_interval_ns = WEIR_FOREVER;

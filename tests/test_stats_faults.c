@@ -117,7 +117,6 @@ READING(read_rank, find_rank(out, error))
 READING(check_database, weir_database_check(reader, false, put_finding, out, error))
 READING(export_metrics, weir_openmetrics_export(reader, NULL, out, error))
 READING(export_laps, weir_openmetrics_export_laps(reader, NULL, out, error))
-READING(export_trace, weir_trace_export(reader, NULL, out, error))
 
 static void readers_bear_every_fault(void **state)
 {
@@ -132,7 +131,6 @@ static void readers_bear_every_fault(void **state)
     BEARS_EVERY_FAULT(check_database);
     BEARS_EVERY_FAULT(export_metrics);
     BEARS_EVERY_FAULT(export_laps);
-    BEARS_EVERY_FAULT(export_trace);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------------ */
@@ -327,13 +325,10 @@ static int set_up(void **state)
     assert_int_equal(weir_sqlite_item_hook(writer, &(weir_sqlite_items){ .all = true }, &hook, NULL), WEIR_OK);
     run_pipeline(weir_sqlite_observer(writer), &hook);
     close_writer(writer);
-    weir_reader *base = NULL;
-    FILE *trace = fopen(in_folder("base.json"), "w");
-    assert_non_null(trace);
-    assert_int_equal(weir_reader_open(in_folder("base.db"), &base, NULL), WEIR_OK);
-    assert_int_equal(weir_trace_export(base, NULL, trace, NULL), WEIR_OK);
-    weir_reader_close(base);
-    fclose(trace);
+    weir_trace_file *trace;
+    assert_int_equal(weir_trace_open(in_folder("base.json"), NULL, &trace, NULL), WEIR_OK);
+    run_pipeline(weir_trace_observer(trace), NULL);
+    assert_int_equal(weir_trace_close(trace, NULL), WEIR_OK);
     return status;
 }
 

@@ -351,7 +351,6 @@ static weir_trace_file *open_trace(const char *path, const weir_trace_options *o
     weir_trace_file *file;
     weir_error error = { 0 };
     weir_trace_options own = options ? *options : (weir_trace_options){ 0 };
-    own.no_system = true;
     if (weir_trace_open(path, &own, &file, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return file;
@@ -483,42 +482,6 @@ static void bytes_in_flight_of_each_stage_are_a_counter(void **state)
     ledger_close(&ledger);
 }
 
-static bool tell_cost(const weir_item *out, weir_item_cost *cost)
-{
-    snprintf(cost->codec, sizeof cost->codec, "c%d", (int)(item_value(out) % 10));
-    cost->num_frames = item_value(out) + 1;
-    return item_value(out) != 7;
-}
-
-static void a_span_says_codec_and_frames_of_its_result(void **state)
-{
-    char *folder = make_folder(), *path = path_in(folder, "trace.json");
-    (void)state;
-    test_ledger ledger = LEDGER;
-    test_numbers numbers = { .ledger = &ledger, .count = 20 };
-    weir_trace_file *file = open_trace(path, NULL);
-    weir_task_hook hooks[2];
-    assert_int_equal(weir_trace_item_hook(file, tell_cost, &hooks[0], NULL), WEIR_OK);
-    assert_int_equal(weir_trace_item_hook(file, tell_cost, &hooks[1], NULL), WEIR_OK);
-    weir_builder *builder = builder_with(&numbers);
-    for (int i = 0; i < 3; i++)
-        weir_builder_pipe(builder, &pass_op, NULL,
-                          &(weir_stage_options){ .name = i == 1 ? "plain" : "decode",
-                                                 .task_hooks = &hooks[i / 2],
-                                                 .num_task_hooks = i == 1 ? 0 : 1 });
-    weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ 0 });
-    assert_int_equal(drain_all(pipeline), 20);
-    weir_pipeline_free(pipeline);
-    close_trace(file);
-    assert_well_formed(path);
-    assert_int_equal(count_in(path, "\"codec\":\""), 2 * 19);
-    assert_int_equal(count_in(path, "\"seq\":12,\"outcome\":\"ok\",\"codec\":\"c2\",\"frames\":13"), 2);
-    free(path);
-    remove_folder(folder);
-    ledger_close(&ledger);
-}
-
 /* A file that was not closed: it holds what was open at its last flush. */
 static void spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program(void **state)
 {
@@ -611,26 +574,6 @@ static void counters_of_any_value_leave_the_file_well_formed_in_any_locale(void 
     free(path);
     remove_folder(folder);
     ledger_close(&ledger);
-}
-
-static void rates_of_the_process_cover_a_short_run_and_end_with_it(void **state)
-{
-    char *folder = make_folder(), *path = path_in(folder, "trace.json");
-    (void)state;
-    weir_trace_file *file;
-    assert_int_equal(weir_trace_open(path, NULL, &file, NULL), WEIR_OK);
-    run_items(weir_trace_observer(file), (run_spec){ .count = 50 });
-    close_trace(file);
-    assert_well_formed(path);
-    assert_true(count_in(path, "\"name\":\"CPU\",\"args\":{\"cores\":") >= 2);
-    assert_int_equal(count_in(path, "\"name\":\"memory\",\"args\":{\"MiB\":0"), 0);
-    char *text = read_file(path), *last = NULL;
-    for (char *at = text; (at = strstr(at, "\"name\":\"CPU\"")); at++)
-        last = at;
-    assert_int_equal(strncmp(last, "\"name\":\"CPU\",\"args\":{\"cores\":0}", 31), 0);
-    free(text);
-    free(path);
-    remove_folder(folder);
 }
 
 static void epochs_and_kept_items_appear_as_what_they_are(void **state)
@@ -930,29 +873,6 @@ static void a_schedule_writes_one_file_for_each_cycle(void **state)
     remove_folder(folder);
 }
 
-/* Not the rates since the file before it, from the end of that file on. */
-static void rates_of_the_process_are_those_within_each_file(void **state)
-{
-    char *folder = make_folder(), *pattern = path_in(folder, "{step}.json");
-    static const char *const names[] = { "3.json", "7.json" };
-    weir_trace_options options = { .schedule = { .wait = 3, .active = 1, .repeat = 2 } };
-    weir_trace_file *file;
-    (void)state;
-    assert_int_equal(weir_trace_open(pattern, &options, &file, NULL), WEIR_OK);
-    run_items(weir_trace_observer(file), (run_spec){ .count = 60, .steps = 50 });
-    close_trace(file);
-    for (size_t i = 0; i < LENGTH(names); i++) {
-        char *path = path_in(folder, names[i]);
-        assert_well_formed(path);
-        assert_true(count_in(path, "\"name\":\"memory\"") >= 2);
-        assert_true(count_in(path, "\"name\":\"CPU\"") >= 2);
-        assert_true(count_in(path, "\"name\":\"CPU\",\"args\":{\"cores\":0}") >= 1); /* at its end */
-        free(path);
-    }
-    free(pattern);
-    remove_folder(folder);
-}
-
 static void a_failure_triggers_a_file_of_what_was_before_it(void **state)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
@@ -1086,31 +1006,6 @@ static void ranks_are_merged_by_their_clocks(void **state)
     remove_folder(folder);
 }
 
-static void a_database_can_be_exported_as_an_approximation(void **state)
-{
-    char *folder = make_folder(), *db = path_in(folder, "a.db"), *path = path_in(folder, "trace.json");
-    weir_sqlite_writer *writer;
-    weir_reader *reader;
-    weir_error error = { 0 };
-    (void)state;
-    assert_int_equal(weir_sqlite_open(db, NULL, &writer, &error), WEIR_OK);
-    run_items(weir_sqlite_observer(writer), (run_spec){ .count = 20, .op = &odd_op });
-    assert_int_equal(weir_sqlite_close(writer, &error), WEIR_OK);
-    assert_int_equal(weir_reader_open(db, &reader, &error), WEIR_OK);
-    FILE *out = fopen(path, "w");
-    assert_int_equal(weir_trace_export(reader, NULL, out, &error), WEIR_OK);
-    fclose(out);
-    weir_reader_close(reader);
-    assert_well_formed(path);
-    assert_int_equal(count_in(path, "\"ts\":-"), 0);
-    assert_int_equal(count_in(path, "\"approximation\":true"), 1);
-    assert_int_equal(count_in(path, "\"cat\":\"failure\""), 5);
-    assert_true(count_in(path, "0:1:odd[3]_queue (mean of each lap)") > 0);
-    free(path);
-    free(db);
-    remove_folder(folder);
-}
-
 /* ---- weir trace ---------------------------------------------------------------------------------------------- */
 
 static void weir_trace_shows_shares_spans_and_the_path_of_slow_items(void **state)
@@ -1209,11 +1104,9 @@ int main(void)
         TEST(a_pipeline_without_an_observer_of_records_refuses_to_record),
         TEST(a_file_is_strict_json_and_says_what_became_of_each_item),
         TEST(bytes_in_flight_of_each_stage_are_a_counter),
-        TEST(a_span_says_codec_and_frames_of_its_result),
         TEST(spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program),
         TEST(lost_records_of_user_code_are_marked_in_the_file),
         TEST(counters_of_any_value_leave_the_file_well_formed_in_any_locale),
-        TEST(rates_of_the_process_cover_a_short_run_and_end_with_it),
         TEST(epochs_and_kept_items_appear_as_what_they_are),
         TEST(a_compressed_file_says_the_same),
         TEST(a_file_that_was_cut_off_anywhere_can_be_read),
@@ -1223,12 +1116,10 @@ int main(void)
         TEST(weir_trace_reads_hostile_numbers),
         TEST(a_limited_file_holds_the_last_events),
         TEST(a_schedule_writes_one_file_for_each_cycle),
-        TEST(rates_of_the_process_are_those_within_each_file),
         TEST(a_failure_triggers_a_file_of_what_was_before_it),
         TEST(a_stall_and_a_request_trigger_files),
         TEST(mistakes_are_refused_with_one_line),
         TEST(ranks_are_merged_by_their_clocks),
-        TEST(a_database_can_be_exported_as_an_approximation),
         TEST(weir_trace_shows_shares_spans_and_the_path_of_slow_items),
     };
     return RUN_TESTS(tests);

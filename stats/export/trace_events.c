@@ -261,32 +261,8 @@ static const char *outcome_name(const weir_trace_slot *slot)
     }
 }
 
-static void put_cost(weir_trace_events *events, const weir_item_cost *cost)
+static void put_task(weir_trace_events *events, const weir_trace_slot *slot)
 {
-    const struct {
-        const char *key;
-        int64_t value;
-    } parts[] = {
-        { ",\"width\":", cost->width },
-        { ",\"height\":", cost->height },
-        { ",\"frames\":", (int64_t)cost->num_frames },
-        { ",\"source_bytes\":", (int64_t)cost->size_bytes },
-        { ",\"open_us\":", cost->open_ns / 1000 },
-        { ",\"demux_us\":", cost->demux_ns / 1000 },
-        { ",\"decode_us\":", cost->decode_ns / 1000 },
-        { ",\"scale_us\":", cost->scale_ns / 1000 },
-        { ",\"frames_missing\":", (int64_t)cost->num_missing },
-    };
-    if (cost->codec[0])
-        put_text(events, ",\"codec\":", cost->codec);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (parts[i].value > 0)
-            put_key_int(events->out, parts[i].key, parts[i].value);
-}
-
-static void put_task(weir_trace_events *events, uint16_t node, const weir_trace_slot *slot)
-{
-    weir_item_cost cost;
     weir_trace_text *out = events->out;
     if (slot->state == WEIR_TRACE_RUNNING && slot->has_outcome) {
         PUT_LITERAL(out, ",\"outcome\":\"");
@@ -294,8 +270,6 @@ static void put_task(weir_trace_events *events, uint16_t node, const weir_trace_
         PUT_LITERAL(out, "\"");
         if (slot->result_bytes)
             put_key_int(out, ",\"bytes\":", slot->result_bytes);
-        if (slot->outcome >= 0 && weir_trace_costs_find(events->costs, events->stage_names[node], slot->item, &cost))
-            put_cost(events, &cost);
     }
     if (slot->number & WEIR_TRACE_FLUSH)
         PUT_LITERAL(out, ",\"flush\":true");
@@ -325,7 +299,7 @@ static void put_span(weir_trace_events *events, uint16_t node, weir_trace_slot *
     PUT_LITERAL(events->out, ",\"args\":{");
     if (tells_item(events, node, slot)) {
         put_item(events, slot->item);
-        put_task(events, node, slot);
+        put_task(events, slot);
         weir_trace_puts(events->out, open ? "," : "");
     }
     weir_trace_puts(events->out, open ? "\"open\":true" : "");
@@ -670,6 +644,5 @@ void weir_trace_events_free(weir_trace_events *events)
     *events = (weir_trace_events){ .out = events->out,
                                    .body = events->body,
                                    .head = events->head,
-                                   .no_flows = events->no_flows,
-                                   .costs = events->costs };
+                                   .no_flows = events->no_flows };
 }

@@ -8,7 +8,6 @@
 
 #include <weir/observer.h>
 
-#include "trace_costs.h"
 #include "trace_text.h"
 
 /* Tracks besides the slots'; a slot's is weir_trace_track_of(). They are shown in this order. */
@@ -39,7 +38,6 @@ typedef struct weir_trace_events {
     weir_trace_text *head;   /* … and here: each file begins with those so far */
     bool muted;              /* nothing goes to `out`, except names; what is open is still followed */
     bool no_flows;           /* no arrows */
-    weir_trace_costs *costs; /* of results; the file's */
     int64_t pid;
     int64_t base_ns; /* weir_clock_ns() where the file's time is 0 */
 

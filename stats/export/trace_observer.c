@@ -23,7 +23,6 @@
 #include "trace_events.h"
 #include "trace_output.h"
 #include "trace_path.h"
-#include "trace_system.h"
 
 enum { FLUSH_BYTES = 1 << 18, MAX_KEPT_BYTES = 64 << 20, RUN_PIDS = 10000000 };
 
@@ -41,10 +40,8 @@ struct weir_trace_file {
     atomic_flag is_attached;
     atomic_bool requested;
 
-    weir_trace_costs *costs; /* changed only before a pipeline is built */
     weir_trace_events events;
     weir_trace_text body, head, open;
-    weir_trace_system system;
     weir_trace_output *output; /* NULL = no file is open */
     bool has_triggers;
     kept_events *first_kept, **end_kept;
@@ -248,29 +245,19 @@ static bool is_active(const weir_trace_schedule *schedule, uint64_t num_steps)
     return (!schedule->repeat || position / cycle < schedule->repeat) && position % cycle >= cycle - schedule->active;
 }
 
-static void add_system(weir_trace_file *file)
-{
-    if (!file->options.no_system)
-        weir_trace_system_add(&file->system, &file->events, weir_clock_ns());
-}
-
-/* A step begins. Two cycles that touch are two files. Rates of the process are those within a file. */
+/* A step begins. Two cycles that touch are two files. */
 static void on_step(weir_trace_file *file, const weir_trace_record *record)
 {
     const weir_trace_schedule *schedule = &file->options.schedule;
     uint64_t idle = schedule->wait + schedule->warmup;
     bool active = is_active(schedule, ++file->num_steps);
     bool begins = active && (file->num_steps - 1 - schedule->skip_first) % (idle + schedule->active) == idle;
-    if (begins || !active) {
-        weir_trace_system_end(&file->system, &file->events, weir_clock_ns());
+    if (begins || !active)
         close_file(file);
-    }
     file->events.muted = !active;
     weir_trace_events_add(&file->events, record); /* the file's name has its number */
-    if (begins) {
+    if (begins)
         open_file(file);
-        add_system(file);
-    }
 }
 
 /* ---- the observer -------------------------------------------------------------------------------------------- */
@@ -313,7 +300,6 @@ static void end_events(weir_trace_file *file)
         .head = &file->head,
         .muted = muted,
         .no_flows = file->options.no_flows,
-        .costs = file->costs,
         .base_ns = base_ns,
     };
 }
@@ -353,8 +339,6 @@ static void on_trace(void *self, const weir_trace_batch *batch)
         atomic_load_explicit(&file->requested, memory_order_relaxed) && atomic_exchange(&file->requested, false);
     bool due = now_ns - file->flushed_ns >= file->options.flush_interval_ns || file->body.length > FLUSH_BYTES ||
                (requested && !file->has_triggers);
-    if (due && !file->events.muted && now_ns - file->system.at_ns >= WEIR_SECOND)
-        add_system(file);
     if (due && file->has_triggers)
         keep_events(file, now_ns);
     else if (due)
@@ -382,7 +366,6 @@ static void on_run_end(void *self, const weir_run_end *end)
 {
     weir_trace_file *file = self;
     (void)end;
-    weir_trace_system_end(&file->system, &file->events, weir_clock_ns());
     if (file->options.schedule.active)
         close_file(file);
     else
@@ -410,18 +393,6 @@ weir_observer weir_trace_observer(weir_trace_file *file)
     return file ? file->observer : (weir_observer){ 0 };
 }
 
-int weir_trace_item_hook(weir_trace_file *file, weir_item_cost_function *cost_of, weir_task_hook *hook,
-                         weir_error *error)
-{
-    if (!file || !cost_of || !hook)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    *hook = (weir_task_hook){ 0 };
-    if (!weir_trace_costs_add(&file->costs, cost_of, hook))
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    file->events.costs = file->costs;
-    return WEIR_OK;
-}
-
 void weir_trace_request(weir_trace_file *file)
 {
     if (file)
@@ -433,7 +404,6 @@ void weir_trace_request(weir_trace_file *file)
 static void free_file(weir_trace_file *file)
 {
     weir_trace_events_free(&file->events);
-    weir_trace_costs_free(file->costs);
     while (file->first_kept)
         free_first_kept(file);
     while (file->num_paths)

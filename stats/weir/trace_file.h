@@ -18,14 +18,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include <weir/cost.h>
 #include <weir/export.h>
 #include <weir/observer.h>
-#include <weir/op.h>
 #include <weir/options.h>
-#include <weir/query.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -49,7 +45,6 @@ typedef struct weir_trace_options {
     int32_t rank;        /* {rank} in paths */
     bool overwrite;      /* existing files are replaced (default: opening fails with WEIR_EINVAL) */
     bool no_flows;       /* no arrows that follow items: smaller files */
-    bool no_system;      /* no counters of CPU, memory, disk and network */
     uint64_t max_bytes;  /* approximate size of a file, which keeps the last events (0 = no limit) */
     uint32_t keep;       /* files to keep; older files of this object are removed (0 = keep all) */
     weir_trace_schedule schedule;
@@ -90,14 +85,6 @@ static inline int weir_trace_open(const char *path, const weir_trace_options *op
    attaching a second one fails with WEIR_EBUSY; later pipelines continue the file. */
 WEIR_API weir_observer weir_trace_observer(weir_trace_file *file);
 
-/*
- * A task hook for the spans of a stage: cost_of tells codec, size and times of each result, weir_frames_cost() or
- * weir_audio_cost() for decode stages. It runs on the tasks' threads. Valid until weir_trace_close(); create it before
- * the pipeline is built. WEIR_OK, or WEIR_EINVAL or WEIR_ENOMEM with *error (may be NULL) filled.
- */
-WEIR_API int weir_trace_item_hook(weir_trace_file *file, weir_item_cost_function *cost_of, weir_task_hook *hook,
-                                  weir_error *error);
-
 /* With triggers (on_request): writes what is in memory. Without: writes the file now, not only after
    flush_interval_ns. It takes up to a second; a pipeline must be recording. Any thread; async-signal-safe. NULL does
    nothing. */
@@ -118,13 +105,6 @@ WEIR_API int weir_trace_close(weir_trace_file *file, weir_error *error);
  * not a trace) and others; *error (may be NULL) names the file. Any thread.
  */
 WEIR_API int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins, weir_error *error);
-
-/*
- * Makes an approximate trace from a database: means of each lap as counters, phases, events, failures, and the recorded
- * items as spans. The trace says that it is an approximation. WEIR_OK; WEIR_ENOTFOUND if there is no run; WEIR_EIO
- * and others. Memory use does not depend on the amount of data.
- */
-WEIR_API int weir_trace_export(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error);
 
 #ifdef __cplusplus
 }

@@ -154,7 +154,6 @@ static const char *const filtered[] = {
     "compare recorded.db recorded.db --all --json",
     "export recorded.db --format openmetrics",
     "export recorded.db --format openmetrics --laps",
-    "export recorded.db --format trace",
     "export recorded.db --format json",
     "export recorded.db --format csv --output tables",
     "export recorded.db --format tensorboard --output events",

@@ -4,16 +4,15 @@
 
 #include <weir/openmetrics.h>
 #include <weir/tensorboard.h>
-#include <weir/trace_file.h>
 
 #include "command_table.h"
 #include "each_record.h"
 #include "output_file.h"
 #include "record_table.h"
 
-typedef enum export_format { OPENMETRICS, TENSORBOARD, TRACE, CSV, JSON } export_format;
+typedef enum export_format { OPENMETRICS, TENSORBOARD, CSV, JSON } export_format;
 
-static const char *const format_names[] = { "openmetrics", "tensorboard", "trace", "csv", "json", NULL };
+static const char *const format_names[] = { "openmetrics", "tensorboard", "csv", "json", NULL };
 
 static struct settings {
     int format; /* -1 = not given */
@@ -26,7 +25,7 @@ static struct settings {
 
 static const option_row rows[] = {
     { ROW("format", format, option_choice), .letter = 'f', .argument = "FORMAT", .choices = format_names,
-      .help = "openmetrics, tensorboard, trace, csv or json (required)" },
+      .help = "openmetrics, tensorboard, csv or json (required)" },
     { ROW("output", output, option_file), .letter = 'o', .argument = "FILE|DIR",
       .help = "output file (default: stdout); for tensorboard, and for csv with all tables, a folder" },
     { ROW("table", table, option_choice), .argument = "TABLE", .choices = record_table_names,
@@ -79,11 +78,6 @@ static int write_openmetrics(const struct job *job, FILE *out, weir_error *error
 {
     return settings.laps ? weir_openmetrics_export_laps(job->reader, job->filter, out, error)
                          : weir_openmetrics_export(job->reader, job->filter, out, error);
-}
-
-static int write_trace(const struct job *job, FILE *out, weir_error *error)
-{
-    return weir_trace_export(job->reader, job->filter, out, error);
 }
 
 /* Opens the output and writes it; removes it if that fails. */
@@ -164,7 +158,6 @@ static int write_export(const struct job *job)
     switch ((export_format)settings.format) {
     case OPENMETRICS: return write_file(job, settings.output, write_openmetrics);
     case TENSORBOARD: return write_tensorboard(job);
-    case TRACE: return write_file(job, settings.output, write_trace);
     case JSON: return write_file(job, settings.output, write_json);
     case CSV: break;
     }
@@ -202,8 +195,6 @@ const tool_command tool_export = {
         "tensorboard: an event file for each run, in a separate folder below DIR, with scalars and histograms of "
         "each stage and queue by lap, events and failures as text. Programs can also write them while they run: see "
         "weir/tensorboard.h.\n\n"
-        "trace: what the laps, events, failures and recorded items say about time, in Chrome's format, for the "
-        "Perfetto UI. It is an approximation; weir record --trace writes what really happened and when.\n\n"
         "csv and json: every record. JSON is an object with an array for each table; CSV has one file per table, or "
         "a single table. Times are in seconds, points in time in Unix seconds, sizes in bytes, shares from 0 to "
         "1.\n\n"
@@ -214,7 +205,6 @@ const tool_command tool_export = {
                 "promtool tsdb create-blocks-from openmetrics weir.om data\n"
                 "weir export pipeline_stats.db --format tensorboard -o logs\n"
                 "tensorboard --logdir logs\n"
-                "weir export pipeline_stats.db --format trace --run last -o trace.json\n"
                 "weir export pipeline_stats.db --format csv -o tables\n"
                 "weir export pipeline_stats.db --format csv --table failures --since -1h\n"
                 "weir export pipeline_stats.db --format json | jq '.runs[].command'\n",

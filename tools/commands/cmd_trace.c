@@ -394,8 +394,7 @@ static int read_file(const tool_call *call, view *v, void (*add)(view *v, const 
     int failure = weir_trace_reader_open(path, &reader);
     if (failure == EBADMSG && tool_file_begins(path, "SQLite format 3"))
         return tool_refuse(call,
-                           "%s: a database, not a trace; weir summary and weir explain read databases, and weir "
-                           "export makes a trace of one",
+                           "%s: a database, not a trace; weir summary and weir explain read databases",
                            path);
     if (failure)
         return tool_refuse(call, "%s: %s", path,

@@ -70,12 +70,8 @@ int record_observers_open(const record_settings *settings, record_observers *obs
         return record_refuse(settings, "--db-path: %s", error.message);
     weir_sqlite_items items = { .cost_of = settings->audio ? weir_audio_cost : weir_frames_cost,
                                 .all = settings->all_items || settings->resume_path };
-    if (weir_sqlite_item_hook(observers->database, &items, &observers->items[0], &error) != WEIR_OK)
+    if (weir_sqlite_item_hook(observers->database, &items, &observers->items, &error) != WEIR_OK)
         return record_refuse(settings, "--db-path: %s", error.message);
-    if (observers->trace &&
-        weir_trace_item_hook(observers->trace, items.cost_of, &observers->items[1], &error) != WEIR_OK)
-        return record_refuse(settings, "--trace: %s", error.message);
-    observers->num_items = observers->trace ? 2 : 1;
     collect(settings, observers);
     return RECORD_DONE;
 }

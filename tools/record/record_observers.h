@@ -25,8 +25,7 @@ typedef struct record_observers {
     weir_trace_file *trace;
     weir_observer observers[6]; /* the console's is the sixth */
     size_t num_observers;
-    weir_task_hook items[2]; /* record the cost of files in the database, and in the trace */
-    size_t num_items;
+    weir_task_hook items; /* records the cost of files in the database */
 } record_observers;
 
 /* RECORD_DONE; or RECORD_REFUSED after a line on stderr. Close in any case. */

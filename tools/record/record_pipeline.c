@@ -127,8 +127,8 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
         .queue_bytes = settings->queue_bytes,
         .output_order = (weir_order)settings->output_order,
         .task_deadline_ns = settings->deadline_ns,
-        .task_hooks = observers->items,
-        .num_task_hooks = observers->num_items,
+        .task_hooks = &observers->items,
+        .num_task_hooks = 1,
     };
     weir_pipeline_options options = {
         .threads = settings->threads,
