@@ -1269,6 +1269,34 @@ static void plot_draws_many_laps_as_fewer(void **state)
     assert_in_range(strlen(out), 1000, 1500000);
 }
 
+static void warnings_of_gnuplot_are_shown_only_if_it_fails(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
+    recording_end(writer, 1010);
+    expect("mkdir -p bin && printf '#!/bin/sh\\necho iconv failed >&2; exit $STATUS\\n' >bin/gnuplot && "
+           "chmod +x bin/gnuplot",
+           DONE);
+    expect("STATUS=0 PATH=$PWD/bin:$PATH weir plot a.db -o a.svg", DONE);
+    assert_lacks(err, "iconv failed");
+    expect("STATUS=1 PATH=$PWD/bin:$PATH weir plot a.db -o a.svg", FAILED);
+    assert_has(err, "iconv failed");
+}
+
+static void a_plot_does_not_depend_on_the_locale(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
+    recording_end(writer, 1010);
+    expect("LC_ALL=C weir plot a.db -o c.svg", DONE);
+    assert_string_equal(err, "");
+    expect("LC_ALL=C.UTF-8 weir plot a.db -o utf8.svg && cmp c.svg utf8.svg", DONE);
+    assert_string_equal(err, "");
+}
+
 static void plot_and_report_show_the_process_and_the_machine(void **state)
 {
     (void)state;
@@ -1889,6 +1917,8 @@ int main(void)
         TEST(plot_says_how_many_spans_and_counters_it_leaves_out),
         TEST(plot_shades_phases_and_hatches_what_lies_between_start_and_stop),
         TEST(plot_draws_many_laps_as_fewer),
+        TEST(warnings_of_gnuplot_are_shown_only_if_it_fails),
+        TEST(a_plot_does_not_depend_on_the_locale),
         TEST(plot_draws_nothing_of_what_there_is_nothing_of),
         TEST(plot_shows_curves_that_lie_on_the_frame),
         TEST(plot_names_every_stage_however_many),
