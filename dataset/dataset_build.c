@@ -9,7 +9,6 @@
 #include <weir/dataset.h>
 
 #include <assert.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +21,6 @@
 
 #include "index_file.h"
 #include "tar_members.h"
-
-#ifndef FNM_EXTMATCH /* only GNU has "*.@(jpg|png)" */
-#define FNM_EXTMATCH 0
-#endif
 
 /* Interval of the transactions and of the progress callback. */
 #define WRITE_INTERVAL_NS (1 * WEIR_SECOND)
@@ -177,14 +172,13 @@ static int next_member(members *self, const weir_item *archive, bool is_first, w
     weir_error error = { 0 };
     int rc;
     while ((rc = weir_tar_members_next(&self->tar, &error)) == WEIR_OK) {
-        const char *slash = strrchr(self->tar.name, '/');
         if (weir_task_should_stop(task))
             return WEIR_EOF;
-        if (fnmatch(self->glob, slash ? slash + 1 : self->tar.name, FNM_EXTMATCH) == 0)
+        if (weir_file_name_matches(self->tar.name, self->glob))
             return WEIR_OK;
     }
     if (rc == WEIR_EOF && is_first)
-        rc = weir_error_set(&error, WEIR_ENOTFOUND, 0, "no file in the archive matches %s", self->glob);
+        rc = weir_file_names_refuse(self->glob, "the archive", &error);
     if (rc != WEIR_EOF)
         note_broken(self, archive, &error);
     return WEIR_EOF;
@@ -415,7 +409,7 @@ static bool tell(build *self, bool now)
 
 static const char *clip_glob(const weir_dataset_build_options *options)
 {
-    return options->glob ? options->glob : "*.mp4";
+    return options->glob ? options->glob : WEIR_VIDEO_FILES;
 }
 
 static const char *file_glob(const weir_dataset_build_options *options)
@@ -624,9 +618,10 @@ static int count_files(build *self)
         return WEIR_OK;
     weir_directory_config folder = { .root = self->root, .glob = file_glob(options) };
     int rc = weir_directory_count(&folder, UINT64_MAX, &self->progress.num_total, self->error);
-    if (rc == WEIR_OK && self->progress.num_total == 0) /* perhaps not mounted: the index is not emptied */
-        rc = weir_error_set(self->error, WEIR_ENOTFOUND, 0, "no file in %s, or in its subfolders, matches %s",
-                            options->root, folder.glob);
+    if (rc == WEIR_OK && self->progress.num_total == 0) { /* perhaps not mounted: the index is not emptied */
+        folder.root = options->root;
+        rc = weir_directory_refuse_empty(&folder, self->error);
+    }
     if (options->tar)
         self->progress.num_total = 0; /* of archives, not of clips */
     return rc;

@@ -448,7 +448,7 @@ static void archives_that_cannot_be_used_are_broken_clips(void **state)
     sqlite3_close(db);
     assert_non_null(strstr(all, "text.tar: the archive is truncated"));
     assert_non_null(strstr(all, "empty.tar: "));
-    assert_non_null(strstr(all, "none.tar: no file in the archive matches *.mp4"));
+    assert_non_null(strstr(all, "none.tar: no video in the archive"));
     assert_non_null(strstr(all, "cut.tar: the archive is truncated within its last file"));
     assert_non_null(strstr(all, "packed.tar: not a plain tar archive; unpack a compressed one first"));
 }

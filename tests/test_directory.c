@@ -18,6 +18,9 @@
 
 #include <weir/directory.h>
 #include <weir/engine.h>
+#include <weir/file_names.h>
+
+#include <libavformat/avformat.h>
 
 #include "tests/clips.h"
 
@@ -450,6 +453,103 @@ static void count_stops_where_it_is_told(void **state)
     assert_int_equal(count, 0);
 }
 
+static void videos_are_taken_by_their_extension_in_upper_and_lower_case(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "a.mkv",     "b.MP4", "c.avi",    "d.Webm", "e.m2ts",    ".mov",
+                                         "notes.txt", "g.jpg", "h.mp4.gz", "mp4",    "list.m3u8", "i.mp3" };
+    const char *root = clips_path("mixed");
+    clips_make_folder(root);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        make("mixed", names[i]);
+    assert_lists(&(weir_directory_config){ .root = root, .glob = WEIR_VIDEO_FILES },
+                 (const char *[]){ ".mov", "a.mkv", "b.MP4", "c.avi", "d.Webm", "e.m2ts", NULL });
+    assert_lists(&(weir_directory_config){ .root = root, .glob = WEIR_IMAGE_FILES },
+                 (const char *[]){ "g.jpg", NULL });
+    assert_true(weir_file_name_matches("dir.mp4/A.WAV", WEIR_AUDIO_FILES));
+    assert_false(weir_file_name_matches("dir.mp4/A", WEIR_VIDEO_FILES));
+    assert_true(weir_file_name_matches("dir/a.mp4", "*.mp4"));
+    assert_false(weir_file_name_matches("dir/A.MP4", "*.mp4"));
+}
+
+/* Other names of extensions that FFmpeg has, and of formats that it recognises by their contents. */
+static const char *const usual_aliases[] = { "divx", "h263", "mpe", "mpv", "ogm", "qt", "rmvb", "viv", NULL };
+
+/* Extensions of FFmpeg's formats for video that say that a file has only audio, or is a part of a stream. */
+static const char *const not_videos[] = { "wma", "m4a", "m4b", "isma", "chk", NULL };
+
+static bool is_among(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(word, *words) == 0)
+            return true;
+    return false;
+}
+
+static bool is_known_to_ffmpeg(const char *extension)
+{
+    char name[32];
+    void *place = NULL;
+    const AVInputFormat *format;
+    snprintf(name, sizeof name, "a.%s", extension);
+    while ((format = av_demuxer_iterate(&place)))
+        if (format->extensions && av_match_ext(name, format->extensions))
+            return true;
+    return av_guess_format(NULL, name, NULL) != NULL;
+}
+
+static void the_extensions_of_videos_are_those_that_ffmpeg_knows(void **state)
+{
+    (void)state;
+    char extensions[] = WEIR_VIDEO_EXTENSIONS, name[32];
+    for (char *rest, *word = strtok_r(extensions, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        if (!is_among(word, usual_aliases) && !is_known_to_ffmpeg(word))
+            fail_msg("FFmpeg does not know .%s", word);
+
+    void *place = NULL;
+    const AVOutputFormat *format;
+    while ((format = av_muxer_iterate(&place))) {
+        bool is_video = format->mime_type && strncmp(format->mime_type, "video/", 6) == 0;
+        const char *word = is_video && format->extensions ? format->extensions : "";
+        for (; *word; word += strcspn(word, ","), word += *word == ',') {
+            snprintf(name, sizeof name, "a.%.*s", (int)strcspn(word, ","), word);
+            if (!weir_file_name_matches(name, WEIR_VIDEO_FILES) && !is_among(name + 2, not_videos))
+                fail_msg("%s: FFmpeg's format %s is a video (%s)", name, format->name, format->mime_type);
+        }
+    }
+}
+
+static void assert_refusal(const weir_directory_config *config, const char *expected)
+{
+    weir_error error = { 0 };
+    assert_int_equal(weir_directory_refuse_empty(config, &error), WEIR_ENOTFOUND);
+    if (!strstr(error.message, expected))
+        fail_msg("%s is not in: %s", expected, error.message);
+}
+
+static void a_folder_without_a_match_says_what_it_has(void **state)
+{
+    (void)state;
+    const char *root = clips_path("others");
+    clips_make_folder(root);
+    make("others", "sub/");
+    weir_directory_config config = { .root = root, .glob = "*.mp4" };
+    assert_refusal(&config, "or its subfolders matches *.mp4; it has no files at all");
+    make("others", "README");
+    assert_refusal(&config, "it has 1 other file: 1 without an extension");
+    make("others", "a.txt");
+    make("others", "sub/b.txt");
+    assert_refusal(&config, "it has 3 other files: 2 .txt, 1 without an extension");
+    make("others", "a.mkv");
+    make("others", "b.MP4");
+    make("others", "sub/c.avi");
+    assert_refusal(&config, "it has 3 other videos: 1 .avi, 1 .mkv, 1 .MP4");
+    config.flat = true;
+    assert_refusal(&config, "it has 2 other videos: 1 .mkv, 1 .MP4");
+    config.glob = WEIR_IMAGE_FILES;
+    assert_refusal(&config, "no image in ");
+}
+
 /* A thousand files, and a sink queue of one item: the source must not run ahead of the consumer. */
 static void the_listing_streams(void **state)
 {
@@ -520,6 +620,9 @@ int main(void)
         cmocka_unit_test(unreadable_folders_are_counted_told_and_passed_over),
         cmocka_unit_test(a_root_that_cannot_be_listed_is_refused),
         cmocka_unit_test(count_stops_where_it_is_told),
+        cmocka_unit_test(videos_are_taken_by_their_extension_in_upper_and_lower_case),
+        cmocka_unit_test(the_extensions_of_videos_are_those_that_ffmpeg_knows),
+        cmocka_unit_test(a_folder_without_a_match_says_what_it_has),
         cmocka_unit_test(the_listing_streams),
         cmocka_unit_test(deep_folders_are_reached),
     };

@@ -201,6 +201,10 @@ static void the_stages_refuse_null(void **state)
     weir_bytes_free(weir_bytes_new(1, NULL));
     assert_false(weir_sampling_is_rising(NULL));
     REFUSED(weir_directory_count(NULL, 1, &count, NULL));
+    REFUSED(weir_directory_refuse_empty(NULL, NULL));
+    assert_false(weir_file_name_matches(NULL, "*"));
+    assert_true(weir_file_name_matches("a", NULL));
+    assert_int_equal(weir_file_names_refuse(NULL, NULL, NULL), WEIR_ENOTFOUND);
     REFUSED(weir_isolated_serve(2, NULL, NULL, 0));
     REFUSED(weir_directory_count(&(weir_directory_config){ .root = "." }, 1, NULL, NULL));
     REFUSED(weir_npy_open(NULL, "a", NULL));

@@ -666,7 +666,13 @@ static void a_folder_without_a_video_is_refused_by_name(void **state)
     char *empty = make_subfolder("empty"), *notes = path_in(empty, "notes.txt");
     write_file(notes, "no video here\n");
     expect_refusal(empty, NULL, empty);
-    expect_refusal(empty, NULL, "*.mp4");
+    expect_refusal(empty, NULL, "matches *.mp4; it has 1 other file: 1 .txt (see --glob)");
+    char *upper = path_in(empty, "a.MP4"), *other = path_in(empty, "b.mkv");
+    write_file(upper, "");
+    write_file(other, "");
+    expect_refusal(empty, NULL, "matches *.mp4; it has 2 other videos: 1 .mkv, 1 .MP4 (see --glob)");
+    free(upper);
+    free(other);
     free(notes);
     free(empty);
 }

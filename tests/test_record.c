@@ -38,6 +38,8 @@ static int set_up(void **state)
     clips_make("mixed/a.png", "-f lavfi -i testsrc2=s=64x48 -frames:v 1");
     clips_make("mixed/B.JPG", "-f lavfi -i testsrc2=s=64x48 -frames:v 1 -f mjpeg");
     clips_write_text(clips_path("mixed/notes.txt"), "no picture");
+    clips_make_folder(clips_path("others"));
+    clips_write_text(clips_path("others/notes.txt"), "no video");
     return 0;
 }
 
@@ -128,7 +130,8 @@ static void folders_files_lists_and_urls_are_decoded_together(void **state)
     char line[8192];
     clips_write_text(clips_path("stdin.txt"), "");
     expect_files("@videos", 2);
-    expect_files("@videos @more", 3);
+    expect_files("@videos @more", 4);
+    expect_files("@videos @more --glob *.mp4", 3);
     expect_files("@videos @more --glob *.@(mp4|mkv)", 4);
     expect_files("@more/d.mkv", 1);
     expect_files("@videos @more/d.mkv", 3);
@@ -529,8 +532,10 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
     static const char *const wrong[][2] = {
         { "", "a folder, a file, a URL or --list FILE is missing" },
         { "@nowhere", "nowhere: No such file or directory" },
-        { "@videos --glob *.none", "matches *.none (see --glob)" },
-        { "@shards --images", "no file in it" },
+        { "@videos --glob *.none", "matches *.none; it has 2 other videos: 2 .mp4 (see --glob)" },
+        { "@shards --images", "no image in " },
+        { "@others", "no video in " },
+        { "@others --glob *.mp4", "it has 1 other file: 1 .txt (see --glob)" },
         { "--list @nowhere", "--list: " },
         { "--list @stdin.txt", "no path in it" },
         { "--list @nul.txt", "nul.txt: line 2: it has a NUL byte" },

@@ -87,6 +87,19 @@ static void a_folder_becomes_an_index_that_answers(void **state)
     assert_done(RUN("clips.weir", "--list", "clips", "--where", "label = 'run'", "--csv"), "\n0,run/a.mp4,run,", "");
 }
 
+static void a_folder_of_other_videos_becomes_an_index_too(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        system(
+            "mkdir -p others && cp clips/run/a.mp4 others/a.MP4 && cp clips/run/a.mp4 others/b.mov && " /* NOLINT */
+            "echo no > others/c.txt"),
+        0);
+    assert_done(RUN("others"), "", "others.weir: 2 files: 2 read, 0 unchanged, 0 broken");
+    assert_refused(RUN("others", "--glob", "*.mp4", "-o", "none.weir"), 2,
+                   "no file in others or its subfolders matches *.mp4; it has 2 other videos: 1 .mov, 1 .MP4");
+}
+
 static void lists_bring_labels(void **state)
 {
     (void)state;
@@ -118,7 +131,7 @@ static void members_of_archives_are_indexed(void **state)
     assert_done(RUN("shards/one.tar", "--tar", "--glob", "b.*", "-o", "one.weir"), "", "one.weir: 1 file: 1 read");
     assert_done(RUN("one.weir", "--list", "clips", "--csv"), "\n0,shards/one.tar!walk/b.mp4,walk,", "");
     assert_refused(RUN("clips", "--tar", "-o", "none.weir"), 2,
-                   "no file in clips, or in its subfolders, matches *.tar");
+                   "no file in clips or its subfolders matches *.tar; it has 3 other videos: 3 .mp4");
 }
 
 static void bad_input_gets_one_line(void **state)
@@ -141,7 +154,7 @@ static void bad_input_gets_one_line(void **state)
     assert_refused(RUN("nul.txt"), 2, "nul.txt: line 2: it has a NUL byte");
     assert_refused(RUN("nul.csv"), 2, "nul.csv: line 2: it has a NUL byte");
     assert_refused(RUN("clips", "--check", "some"), 2, "--check");
-    assert_refused(RUN("clips", "--glob", "*.avi", "-o", "none.weir"), 2, "no file in clips, or in its subfolders");
+    assert_refused(RUN("clips", "--glob", "*.avi", "-o", "none.weir"), 2, "no file in clips or its subfolders matches *.avi");
     assert_int_not_equal(access("none.weir", F_OK), 0);
     assert_done(RUN("clips", "-o", "asked.weir"), "", "");
     assert_refused(RUN("asked.weir", "--where", "nosuch = 1"), 2, "no such column: nosuch");
@@ -181,8 +194,11 @@ static void lists_of_any_bytes_are_read_or_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_folder_becomes_an_index_that_answers), cmocka_unit_test(lists_bring_labels),
-        cmocka_unit_test(members_of_archives_are_indexed),        cmocka_unit_test(bad_input_gets_one_line),
+        cmocka_unit_test(a_folder_becomes_an_index_that_answers),
+        cmocka_unit_test(lists_bring_labels),
+        cmocka_unit_test(members_of_archives_are_indexed),
+        cmocka_unit_test(bad_input_gets_one_line),
+        cmocka_unit_test(a_folder_of_other_videos_becomes_an_index_too),
         cmocka_unit_test(lists_of_any_bytes_are_read_or_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -47,7 +47,7 @@ typedef struct weir_dataset_progress {
 /* Setting all fields except root or paths to 0 is equivalent to defaults. Borrowed during the call. */
 typedef struct weir_dataset_build_options {
     const char *root;         /* a folder; paths are kept relative to it (NULL = paths) */
-    const char *glob;         /* a pattern for the file names below root (NULL = "*.mp4") */
+    const char *glob;         /* a pattern for the file names below root, as in file_names.h (NULL = WEIR_VIDEO_FILES) */
     const char *const *paths; /* files or URLs (NULL = root) */
     /* of each path; an element may be NULL (NULL = as for root: the folder that a file is in) */
     const char *const *labels;

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include <weir/export.h>
+#include <weir/file_names.h>
 #include <weir/op.h>
 #include <weir/status.h>
 
@@ -41,8 +42,8 @@ typedef struct weir_directory_counts {
 /* Setting all fields except root to 0 is equivalent to defaults. Strings are copied. */
 typedef struct weir_directory_config {
     const char *root; /* a folder, or a link to one */
-    const char *glob; /* a pattern for file names, as in fnmatch(3): "*.mp4" (NULL = every file). Only the last part
-                         of the path is compared; a leading dot is not special */
+    const char *glob; /* a pattern for file names: "*.mp4", WEIR_VIDEO_FILES, ... (NULL = every file); see
+                         weir_file_name_matches() */
     bool sorted;      /* sort the entries of each folder by name, in byte order (default: the file system's order).
                          Holds a folder's names in memory */
     bool flat;        /* only the root, not its subfolders */
@@ -72,6 +73,13 @@ extern WEIR_API const weir_op weir_directory_source;
  */
 WEIR_API int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count,
                                   weir_error *error);
+
+/*
+ * Fills *error for a folder in which nothing matches: what was looked for, and what is there instead, by extension; for
+ * example "no file in DIR or its subfolders matches *.mp4; it has 3 other videos: 1 .avi, 1 .mkv, 1 .MP4". All files
+ * are named if there is no video. Lists the folder again; accept is not called. Returns WEIR_ENOTFOUND. Any thread.
+ */
+WEIR_API int weir_directory_refuse_empty(const weir_directory_config *config, weir_error *error);
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@
 #include <weir/directory.h>
 #include <weir/dlpack.h>
 #include <weir/entry.h>
+#include <weir/file_names.h>
 #include <weir/headspace.h>
 #include <weir/image.h>
 #include <weir/isolated.h>

@@ -23,6 +23,7 @@
 
 #include <weir/bytes.h>
 #include <weir/export.h>
+#include <weir/file_names.h>
 #include <weir/op.h>
 
 #ifdef __cplusplus
@@ -31,8 +32,8 @@ extern "C" {
 
 /* Setting this struct to all-zero is equivalent to defaults. Strings are copied. */
 typedef struct weir_tar_config {
-    /* a pattern for the files to output, as in fnmatch(3): "*.mp4" (NULL = all). Only the last part of the name is
-       compared. Other files are skipped */
+    /* a pattern for the files to output: "*.mp4", WEIR_VIDEO_FILES, ... (NULL = all); see weir_file_name_matches().
+       Other files are skipped */
     const char *glob;
     /* the archive has the layout of WebDataset: adjacent files whose names are equal up to the first dot of the last
        part are one sample ("a/17.mp4", "a/17.cls", "a/17.json"). Then an item is the first file of a sample that

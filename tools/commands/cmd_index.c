@@ -29,7 +29,7 @@ static const option_row rows[] = {
     { ROW("db-path", db_path, option_file), .letter = 'o', .argument = "FILE",
       .help = "path of the index (default: the folder's or list's name with .weir, in the current folder)" },
     { ROW("glob", glob, option_text), .argument = "PATTERN",
-      .help = "which files of a folder, or of archives (default \"*.mp4\")" },
+      .help = "which files of a folder, or of archives (default: the extensions of videos that FFmpeg knows)" },
     { ROW("tar", tar, option_flag),
       .help =
           "index the members of uncompressed tar archives: of all *.tar files in a folder, or of the files given" },

@@ -1,6 +1,8 @@
 /* weir record: decodes videos, images or audio in a pipeline and records its statistics. */
 #include <string.h>
 
+#include <weir/file_names.h>
+
 #include "command_table.h"
 #include "record_run.h"
 
@@ -29,10 +31,13 @@ const tool_command tool_record = {
         "Decodes all videos in the folders (and their subfolders), files and URLs, several concurrently, and records "
         "the statistics of the pipeline in a database; then prints the summary. The decoded frames are discarded: "
         "the run shows how fast the files can be decoded with these options, what limits the speed, and which files "
-        "fail. Frames are 128x128 rgb24 unless --width, --height or --resize none say otherwise.\n\n"
+        "fail. Frames are 128x128 rgb24 unless --width, --height "
+        "or --resize none say otherwise.\n\n"
         "The files are only read. A file that cannot be decoded is counted, logged and recorded with the reason, and "
         "the run continues (see --max-failures). Up to ten failed files are listed at the end. If all files fail, "
         "the exit status is 1.\n\n"
+        "In a folder, these extensions are taken as videos, in upper or lower case (--glob selects other "
+        "names): " WEIR_VIDEO_EXTENSIONS ".\n\n"
         "With --images, still images are decoded; with --audio, the sound of each file. With --tar, the inputs are "
         "tar archives and --glob names the files in them. The pattern *.@(mkv|webm) matches both extensions.\n\n"
         "All frames are decoded, unless one of --at, --frames, --every, --rate, --count, --random and --keyframes "
@@ -50,7 +55,7 @@ const tool_command tool_record = {
                 "weir record videos/ --tune --cpu 50%            # finds the settings while it runs\n"
                 "weir record videos/ --headspace 50ms           # what loading costs a step of 50 ms\n"
                 "weir record pictures/ --images --width 224 --height 224 --resize crop\n"
-                "weir record shards/ --tar --glob '*.mp4'\n"
+                "weir record shards/ --tar --glob 'left_*.mp4'\n"
                 "weir record https://example.org/clip.mp4 --io-timeout 10s\n"
                 "mpirun -n 8 weir record videos/\n"
                 "weir record videos/ --resume pipeline_stats.db\n"

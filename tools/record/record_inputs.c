@@ -123,18 +123,11 @@ static size_t count_lines(const char *text)
 
 /* -- all of it */
 
-/* With --audio and --images: the usual extensions. */
-static const char *default_glob(const record_settings *settings)
-{
-    if (settings->images)
-        return "*.@([jJ][pP][gG]|[jJ][pP][eE][gG]|[pP][nN][gG]|[wW][eE][bB][pP]|[bB][mM][pP]|[tT][iI][fF]|"
-               "[tT][iI][fF][fF]|[gG][iI][fF])";
-    return settings->audio ? "*.@(mp4|m4a|mp3|wav|flac|ogg|opus|aac|mkv|webm|mov)" : "*.mp4";
-}
-
 const char *record_glob(const record_settings *settings)
 {
-    return settings->glob ? settings->glob : default_glob(settings);
+    if (settings->glob)
+        return settings->glob;
+    return settings->images ? WEIR_IMAGE_FILES : settings->audio ? WEIR_AUDIO_FILES : WEIR_VIDEO_FILES;
 }
 
 static int take_input(const record_settings *settings, const char *input, record_inputs *inputs)
@@ -173,8 +166,10 @@ static int check_folders(const record_settings *settings, const record_inputs *i
         return RECORD_DONE;
     if (inputs->num_folders == 0)
         return record_refuse(settings, "--list: %s: no path in it", settings->list_path);
-    return record_refuse(settings, "%s%s: no file in it, or in its subfolders, matches %s (see --glob)",
-                         settings->input_option, inputs->folders[0].root, inputs->folders[0].glob);
+    weir_error empty = { 0 };
+    weir_directory_refuse_empty(&inputs->folders[0], &empty);
+    return record_refuse(settings, "%s%s (see --%sglob)", settings->input_option, empty.message,
+                         settings->tar ? "tar-" : "");
 }
 
 /* From here on the inputs are those of the share. */

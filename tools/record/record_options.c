@@ -30,8 +30,8 @@ static const char *const order_names[] = { "completion", "input", NULL }; /* as 
 
 const option_row record_rows[] = {
     { ROW("glob", glob, option_text), .heading = "Which files", .argument = "PATTERN",
-      .help = "pattern for the names of files to decode (default *.mp4; with --images or --audio, the usual "
-              "extensions)" },
+      .help = "pattern for the names of files to decode (default: the extensions of videos, images or audio that "
+              "FFmpeg knows, in upper or lower case)" },
     { ROW("sorted", sorted, option_flag), .help = "read the files of a folder in the order of their names" },
     { ROW("list", list_path, option_file), .argument = "FILE",
       .help = "also decode the paths and URLs in FILE, one per line; - is stdin" },

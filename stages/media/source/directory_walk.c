@@ -12,15 +12,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifndef FNM_EXTMATCH /* only GNU has "*.@(jpg|png)" */
-#define FNM_EXTMATCH 0
-#endif
+#include <weir/file_names.h>
 
 /* A folder's entry. */
 typedef struct walk_entry {
@@ -247,7 +244,7 @@ static bool is_of_interest(const weir_walk *walk, const walk_entry *entry)
     bool may_be_file = entry->type == DT_REG || entry->type == DT_LNK || entry->type == DT_UNKNOWN;
     if (may_be_folder && !walk->config->flat)
         return true;
-    return may_be_file && (!walk->config->glob || fnmatch(walk->config->glob, entry->name, FNM_EXTMATCH) == 0);
+    return may_be_file && weir_file_name_matches(entry->name, walk->config->glob);
 }
 
 static int append_entry(walk_level *level, size_t *max_entries, const walk_entry *entry)
@@ -356,7 +353,7 @@ static int step(weir_walk *walk)
     }
 
     bool interesting = is_of_interest(walk, &entry);
-    bool matches = interesting && (!walk->config->glob || fnmatch(walk->config->glob, entry.name, FNM_EXTMATCH) == 0);
+    bool matches = interesting && weir_file_name_matches(entry.name, walk->config->glob);
     int rc = interesting ? set_path(walk, level->path_bytes, entry.name) : WEIR_SKIP;
     if (sorted)
         free(entry.name);

@@ -6,7 +6,6 @@
 #include <weir/tar.h>
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +16,6 @@
 #include <libavutil/error.h>
 
 #include "local_file.h"
-
-#ifndef FNM_EXTMATCH /* only GNU has "*.@(jpg|png)" */
-#define FNM_EXTMATCH 0
-#endif
 
 enum { BLOCK_BYTES = 256 << 10, STEP_BYTES = 1 << 20 };
 
@@ -194,11 +189,6 @@ static const char *last_part(const char *name)
     return slash ? slash + 1 : name;
 }
 
-static bool matches(const weir_tar_config *tar, const char *name)
-{
-    return !tar->glob || fnmatch(tar->glob, last_part(name), FNM_EXTMATCH) == 0;
-}
-
 /* Length of the sample's name; 0 = the file belongs to no sample. */
 static size_t key_bytes(const char *name)
 {
@@ -211,7 +201,7 @@ static bool is_wanted(const weir_tar_config *tar, struct archive_entry *entry, c
 {
     if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry))
         return false;
-    return tar->samples ? key_bytes(name) > 0 : matches(tar, name);
+    return tar->samples ? key_bytes(name) > 0 : weir_file_name_matches(name, tar->glob);
 }
 
 /* Advances to the next header of a file to be read. Sets and returns worker->status. */
@@ -286,7 +276,7 @@ static int read_file(tar_worker *worker, const weir_tar_config *tar, uint64_t he
 static void add_to_sample(const weir_tar_config *tar, weir_bytes **sample, weir_bytes ***end, bool *has_match,
                           weir_bytes *file)
 {
-    bool is_first = !*has_match && matches(tar, file->name);
+    bool is_first = !*has_match && weir_file_name_matches(file->name, tar->glob);
     weir_bytes **place = is_first ? sample : *end;
     *has_match |= is_first;
     file->next = *place;
@@ -379,8 +369,7 @@ static int end_status(tar_worker *worker, bool has_item, const weir_tar_config *
         return WEIR_ELIMIT;
     }
     if (worker->num_items == 0)
-        return weir_error_set(&worker->error, WEIR_ENOTFOUND, 0, "no file in it%s%s",
-                              tar->glob ? " that matches " : "", tar->glob ? tar->glob : "");
+        return weir_file_names_refuse(tar->glob, "it", &worker->error);
     return has_item ? WEIR_OK : WEIR_SKIP;
 }
 
