@@ -33,7 +33,7 @@ make torture    the long form of the torture tests: faults, kills, full disks, d
 make soak       random pipelines for ten minutes (SECONDS_EACH=N); memory, descriptors and threads must not grow
 make coverage   which lines of the libraries the tests run (needs gcovr); the page is in build/coverage/report
 make install    install what was built, below PREFIX (default /usr/local)
-make uninstall  remove what make install has installed
+make uninstall  remove what make install has installed, and the folders that it has made
 make deb        Debian packages, in build/deb
 make format     clang-format every C file
 make clean      remove what was built
@@ -78,20 +78,26 @@ bench: build
 	@echo "  python3 bench/option_costs.py '$(dataset)'                      what each option of decoding saves and loses"
 	@echo "  $(BUILD)/bench/weir-bench stop                                  how long it takes to stop"
 
-# Builds nothing that is there, so that `make && sudo make install` leaves no files of root's in the build folder.
+# Builds nothing that is there, so that `make && sudo make install` leaves no files of root's in the build folder. An
+# installation elsewhere, removed again, tells which folders it makes; uninstall removes only these.
 install:
 	@test -f $(BUILD)/build.ninja || $(MAKE) build
+	@prefix=$$(realpath -m '$(PREFIX)'); staged='$(CURDIR)/$(BUILD)/staged'; rm -rf "$$staged"; \
+		DESTDIR="$$staged" cmake --install $(BUILD) --prefix "$$prefix" >/dev/null && \
+		find "$$staged" -mindepth 1 -type d -printf '$(DESTDIR)/%P\n' | while IFS= read -r folder; do \
+			[ -e "$$folder" ] || printf '%s\n' "$$folder"; \
+		done >>$(BUILD)/install_folders.txt && rm -rf "$$staged"
 	cmake --install $(BUILD) --prefix '$(PREFIX)'
 	@test -n "$(DESTDIR)" || test "$$(id -u)" != 0 || ldconfig
 
 uninstall:
 	@test -f $(BUILD)/install_manifest.txt || { echo "make: nothing was installed from $(BUILD)" >&2; exit 1; }
 	sed 's|^|$(DESTDIR)|' $(BUILD)/install_manifest.txt | xargs -d '\n' rm -f
-	@sed 's|^|$(DESTDIR)|; s|/[^/]*$$||' $(BUILD)/install_manifest.txt | grep -E '/weir(/[^/]*)?$$' | sort -ru | \
-		xargs -r -d '\n' rmdir --ignore-fail-on-non-empty
-	rm -f $(BUILD)/install_manifest.txt
+	@sort -ru $(BUILD)/install_folders.txt 2>/dev/null | tr '\n' '\0' | xargs -0 -r rmdir --ignore-fail-on-non-empty
+	rm -f $(BUILD)/install_manifest.txt $(BUILD)/install_folders.txt
 	@test -n "$(DESTDIR)" || test "$$(id -u)" != 0 || ldconfig
 
+deb: SETUP_ARGS = --deb
 deb: setup
 	./scripts/make-deb
 

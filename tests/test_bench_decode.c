@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -118,6 +119,30 @@ static void peers_that_are_there_are_measured_and_the_others_named(void **state)
     program_free(&program);
 }
 
+/* The script is found from any folder, and a peer that fails says why. */
+static void the_script_of_the_peers_is_found_from_any_folder(void **state)
+{
+    (void)state;
+    struct program program;
+    char *python = path_in(bench_folder(), "python"), *before = getcwd(NULL, 0), line[512];
+    write_file(python, "#!/bin/sh\n"
+                       "if [ \"$1\" = -c ]; then [ \"$2\" = 'import av' ]; exit; fi\n"
+                       "[ -r \"$1\" ] && [ $3 = all ] && echo 2 32 1 0.5 0.25 1000000 && exit\n"
+                       "echo \"the reason for $3\" >&2 && exit 1\n");
+    assert_int_equal(chmod(python, 0700), 0);
+    snprintf(line, sizeof line, "peers --concurrency 1 --python %s --dataset-dir %s --runs 1", python, clips);
+    assert_int_equal(chdir(bench_folder()), 0);
+    bench_run(&program, line);
+    assert_int_equal(chdir(before), 0);
+    assert_int_equal(program.status, 1);
+    assert_non_null(strstr(program.out, "weir over the best of the others, pyav: "));
+    assert_non_null(strstr(program.err, "the reason for first16"));
+    assert_non_null(strstr(program.err, "first16: pyav failed"));
+    program_free(&program);
+    free(before);
+    free(python);
+}
+
 static void wrong_options_and_folders_are_told_before_any_work(void **state)
 {
     (void)state;
@@ -149,6 +174,7 @@ int main(void)
         cmocka_unit_test(decode_finds_the_same_pictures_as_the_bare_loop),
         cmocka_unit_test(where_time_goes_is_told_for_each_class_in_order),
         cmocka_unit_test(peers_that_are_there_are_measured_and_the_others_named),
+        cmocka_unit_test(the_script_of_the_peers_is_found_from_any_folder),
         cmocka_unit_test(wrong_options_and_folders_are_told_before_any_work),
     };
     return cmocka_run_group_tests(tests, make_folders, remove_folders);

@@ -20,6 +20,8 @@
 #include "bench.h"
 #include "contest.h"
 
+enum { MAX_PATH_BYTES = PATH_MAX + 64 };
+
 /* The concurrency for parts that use only one: the largest of the list that is not above the number of CPUs. */
 static uint32_t main_concurrency(const decode_settings *settings)
 {
@@ -67,7 +69,7 @@ static const option_row folder_rows[] = {
     { ROW("height", height, option_count32), .argument = "N", .max = INT16_MAX,
       .help = "height of the result in pixels (default 128)" },
     { ROW("python", python, option_file), .argument = "FILE",
-      .help = "Python interpreter with the peers (default build/peers/bin/python, or python3)" },
+      .help = "Python interpreter with the peers (default: the one of bench/peers/setup, or python3)" },
     { ROW("script", script, option_file), .argument = "FILE",
       .help = "program that runs the peers (default: the one that comes with weir-bench)" },
     { 0 },
@@ -83,23 +85,22 @@ static const option_row decode_rows[] = {
     { 0 },
 };
 
-/* In the repository, or in the installation: next to the program, in ../share. */
-static const char *default_script(void)
+/* The file at this path from the folder of the program, or `otherwise`. The build folder is laid out as the
+   installation. */
+static const char *find_beside_program(char *path, const char *relative, const char *otherwise)
 {
-    static const char in_repository[] = "bench/peers/decode.py";
-    static char installed[PATH_MAX + 64];
-    ssize_t length = readlink("/proc/self/exe", installed, PATH_MAX);
-    while (length > 0 && installed[length - 1] != '/')
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
+    while (length > 0 && path[length - 1] != '/')
         length--;
-    if (length <= 0 || access(in_repository, R_OK) == 0)
-        return in_repository;
-    snprintf(installed + length, sizeof installed - (size_t)length, "../share/weir/peers/decode.py");
-    return access(installed, R_OK) == 0 ? installed : in_repository;
+    if (length <= 0)
+        return otherwise;
+    snprintf(path + length, MAX_PATH_BYTES - (size_t)length, "%s", relative);
+    return access(path, R_OK) == 0 ? path : otherwise;
 }
 
 static decode_settings defaults(void)
 {
-    static const char python[] = "build/peers/bin/python";
+    static char python[MAX_PATH_BYTES], script[MAX_PATH_BYTES];
     return (decode_settings){
         .glob = "*.mp4",
         .concurrency = { .values = { 1, 2, 4, 10 }, .num_values = 4 },
@@ -107,8 +108,8 @@ static decode_settings defaults(void)
         .width = 128,
         .height = 128,
         .scaler = WEIR_SCALER_EXACT,
-        .python = access(python, X_OK) == 0 ? python : "python3",
-        .script = default_script(),
+        .python = find_beside_program(python, "../../peers/bin/python", "python3"), /* build/peers */
+        .script = find_beside_program(script, "../share/weir/peers/decode.py", "bench/peers/decode.py"),
     };
 }
 

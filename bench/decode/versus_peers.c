@@ -96,21 +96,37 @@ static int run_weir(const void *argument, void *result)
     return rc;
 }
 
-/* The peer's name for the script is its first word. */
+static void copy_messages(const char *path)
+{
+    char line[512];
+    FILE *messages = fopen(path, "r");
+    while (messages && fgets(line, sizeof line, messages))
+        fputs(line, stderr);
+    if (messages)
+        fclose(messages);
+}
+
+/* The peer's name for the script is its first word. Its messages are shown only if it fails: the libraries also log
+   damaged files. */
 static int run_peer(const void *argument, void *result)
 {
     const peer_run *run = argument;
     contest_result *out = result;
-    char command[4096];
-    snprintf(command, sizeof command, "'%s' '%s' %s %s %u %u %u '%s' 2>/dev/null", run->settings->python,
+    char command[3 * PATH_MAX], messages[PATH_MAX + 8];
+    snprintf(messages, sizeof messages, "%s.log", run->list_path);
+    snprintf(command, sizeof command, "'%s' '%s' %s %s %u %u %u '%s' 2>'%s'", run->settings->python,
              run->settings->script, run->contender->name, run->job->name, run->concurrency, run->settings->width,
-             run->settings->height, run->list_path);
+             run->settings->height, run->list_path, messages);
     FILE *output = popen(command, "r"); /* NOLINT: the user's own paths */
     if (!output)
         return -1;
     int fields = fscanf(output, "%lf %lf %lf %lf %lf %lf", &out->clips, &out->frames, &out->failures, &out->wall_s,
                         &out->cpu_s, &out->peak_bytes);
-    return pclose(output) == 0 && fields == 6 ? 0 : -1;
+    bool is_done = pclose(output) == 0 && fields == 6;
+    if (!is_done)
+        copy_messages(messages);
+    unlink(messages);
+    return is_done ? 0 : -1;
 }
 
 static bool is_there(const decode_settings *settings, const peer_contender *contender)
