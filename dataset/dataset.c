@@ -11,6 +11,7 @@
 #include <weir/clock.h>
 
 #include "index_file.h"
+#include "struct_copy.h"
 
 typedef struct named_class {
     const char *name;
@@ -265,7 +266,7 @@ int weir_dataset_open_sized(const char *path, const weir_dataset_options *given,
         *to = NULL;
     if (!path || !to)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    int rc = weir_options_copy(&options, sizeof options, given, given_size, error);
+    int rc = weir__struct_copy(&options, sizeof options, given, given_size, "weir_dataset_options", error);
     weir_dataset *dataset = rc == WEIR_OK ? calloc(1, sizeof *dataset) : NULL;
     if (!dataset)
         return rc == WEIR_OK ? fail_memory(error) : rc;

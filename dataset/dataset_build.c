@@ -20,6 +20,7 @@
 #include <weir/pipeline.h>
 
 #include "index_file.h"
+#include "struct_copy.h"
 #include "tar_members.h"
 
 /* Interval of the transactions and of the progress callback. */
@@ -432,16 +433,15 @@ static int start(build *self, weir_pipeline **pipeline)
     weir_builder *builder = weir_builder_new();
     weir_stage_options listing = { .threads = 1, .queue_items = 64 };
     if (options->root)
-        weir_builder_source(builder, &weir_directory_source, &folder, &listing);
+        weir_source_directory(builder, &folder, &listing);
     else
-        weir_builder_source(builder, &weir_list_source, &list, &listing);
+        weir_source_list(builder, &list, &listing);
     self->members.glob = clip_glob(options);
     if (options->tar)
-        weir_builder_pipe(builder, &members_op, &self->members,
+        weir_builder_pipe(builder, &members_op, &self->members, 0,
                           &(weir_stage_options){ .threads = 1, .queue_items = 64 });
-    weir_builder_pipe(builder, &look_op, &self->look, &(weir_stage_options){ .queue_items = 64 });
-    weir_builder_pipe(builder, &weir_probe, &probe,
-                      &(weir_stage_options){ .concurrency = concurrency, .threads = concurrency });
+    weir_builder_pipe(builder, &look_op, &self->look, 0, &(weir_stage_options){ .queue_items = 64 });
+    weir_pipe_probe(builder, &probe, &(weir_stage_options){ .concurrency = concurrency, .threads = concurrency });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 64 });
     return weir_builder_build(builder, &(weir_pipeline_options){ .stats_interval_ns = WEIR_FOREVER }, pipeline,
                               self->error);
@@ -658,7 +658,7 @@ int weir_dataset_build_sized(const char *path, const weir_dataset_build_options 
 {
     weir_dataset_build_options options;
     build self = { .path = path, .options = &options, .error = error };
-    int rc = weir_options_copy(&options, sizeof options, given, given_size, error);
+    int rc = weir__struct_copy(&options, sizeof options, given, given_size, "weir_dataset_build_options", error);
     if (rc == WEIR_OK)
         rc = check_options(path, &options, error);
     if (rc == WEIR_OK)

@@ -194,8 +194,8 @@ static const weir_op fetch_op = { .name = "fetch", .run = fetch, .cancel = cance
 static int build(url_fetcher *fetcher, uint64_t num_urls, weir_pipeline **pipeline, weir_error *error)
 {
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &url_source, &(urls_config){ .num_urls = num_urls }, NULL);
-    weir_builder_pipe(builder, &fetch_op, fetcher, &(weir_stage_options){ .concurrency = 256 });
+    weir_builder_source(builder, &url_source, &(urls_config){ .num_urls = num_urls }, sizeof(urls_config), NULL);
+    weir_builder_pipe(builder, &fetch_op, fetcher, 0, &(weir_stage_options){ .concurrency = 256 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 16 });
     return weir_builder_build(builder, &(weir_pipeline_options){ .threads = 1 }, pipeline, error);
 }

@@ -28,9 +28,8 @@ int main(int argc, char **argv)
     weir_audio_config format = { .sample_rate = 16000, .channels = 1 };
 
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_directory_source, &folder, &(weir_stage_options){ .threads = 1 });
-    weir_builder_pipe(builder, &weir_audio_decode, &format,
-                      &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
+    weir_source_directory(builder, &folder, &(weir_stage_options){ .threads = 1 });
+    weir_pipe_audio(builder, &format, &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
 
     weir_pipeline *pipeline;

@@ -73,8 +73,8 @@ int main(int argc, char **argv)
     if (argc > 1)
         num_items = strtoull(argv[1], NULL, 10);
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &number_source, NULL, NULL);
-    weir_builder_pipe(builder, &work_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_source(builder, &number_source, NULL, 0, NULL);
+    weir_builder_pipe(builder, &work_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_sink(builder, NULL);
     int fd, status = weir_builder_build(builder, NULL, &pipeline, &error);
     if (status == WEIR_OK) {

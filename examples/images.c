@@ -26,9 +26,8 @@ int main(int argc, char **argv)
     weir_image_config size = { .width = 224, .height = 224, .resize = WEIR_RESIZE_CROP };
 
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_directory_source, &folder, &(weir_stage_options){ .threads = 1 });
-    weir_builder_pipe(builder, &weir_image_decode, &size,
-                      &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
+    weir_source_directory(builder, &folder, &(weir_stage_options){ .threads = 1 });
+    weir_pipe_image(builder, &size, &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
 
     weir_pipeline *pipeline;

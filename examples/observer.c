@@ -45,8 +45,8 @@ int main(int argc, char **argv)
     weir_video_config picture = { .width = 128, .height = 128 };
 
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_directory_source, &folder, &(weir_stage_options){ .threads = 1 });
-    weir_builder_pipe(builder, &weir_video_decode, &picture, &(weir_stage_options){ .concurrency = 4 });
+    weir_source_directory(builder, &folder, &(weir_stage_options){ .threads = 1 });
+    weir_pipe_video(builder, &picture, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_sink(builder, NULL);
 
     lap_printer printer = { 0 };

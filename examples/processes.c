@@ -58,9 +58,9 @@ static int run_rank(const char *root, const char *db_path, const shard_config *s
     weir_directory_config folder = { .root = root, .glob = "*.mp4", .sorted = true };
     weir_video_config picture = { .width = 128, .height = 128 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_directory_source, &folder, &(weir_stage_options){ .threads = 1 });
-    weir_builder_pipe(builder, &shard_op, shard, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, &picture, &(weir_stage_options){ .concurrency = 4 });
+    weir_source_directory(builder, &folder, &(weir_stage_options){ .threads = 1 });
+    weir_builder_pipe(builder, &shard_op, shard, sizeof(shard_config), NULL);
+    weir_pipe_video(builder, &picture, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_sink(builder, NULL);
 
     weir_observer observer = weir_sqlite_observer(writer);

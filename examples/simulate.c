@@ -301,22 +301,22 @@ static void add_stages(weir_builder *builder, const pattern *chosen, const sourc
                                  .output_order = chosen->order,
                                  .task_hooks = items,
                                  .num_task_hooks = 1 };
-    weir_builder_source(builder, &list_op, source, &from);
+    weir_builder_source(builder, &list_op, source, sizeof(source_config), &from);
     if (takes_time(&chosen->second_source)) {
         source_config other = { .work = chosen->second_source, .end_ns = source->end_ns };
         from.name = "slow-list";
-        weir_builder_source(builder, &list_op, &other, &from);
+        weir_builder_source(builder, &list_op, &other, sizeof(source_config), &from);
         weir_builder_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, NULL);
     }
     if (takes_time(&chosen->second_branch)) {
         weir_builder_route(builder, &(weir_route_config){ .pick = every_other, .num_branches = 2 }, NULL);
         weir_builder_branch(builder);
     }
-    weir_builder_pipe(builder, &decode_op, &chosen->decode, &stage);
+    weir_builder_pipe(builder, &decode_op, &chosen->decode, sizeof(work_load), &stage);
     if (takes_time(&chosen->second_branch)) {
         stage.name = "decode-large";
         weir_builder_branch(builder);
-        weir_builder_pipe(builder, &decode_op, &chosen->second_branch, &stage);
+        weir_builder_pipe(builder, &decode_op, &chosen->second_branch, sizeof(work_load), &stage);
         weir_builder_join(builder, NULL);
     }
     weir_builder_sink(builder, NULL);

@@ -89,8 +89,8 @@ int main(int argc, char **argv)
     }
     weir_observer observer = weir_sqlite_observer(writer);
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &source, NULL, NULL);
-    weir_builder_pipe(builder, &stage, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_source(builder, &source, NULL, 0, NULL);
+    weir_builder_pipe(builder, &stage, NULL, 0, &(weir_stage_options){ .concurrency = 2 });
     weir_builder_sink(builder, NULL);
     weir_pipeline_options options = { .observers = &observer, .num_observers = writer ? 1 : 0 };
     if (weir_builder_build(builder, &options, &pipeline, &error) != WEIR_OK) {

@@ -34,9 +34,9 @@ int main(int argc, char **argv)
     };
 
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_directory_source, &folder, &(weir_stage_options){ .threads = 1 });
-    weir_builder_pipe(builder, &weir_tar_read, &samples, &(weir_stage_options){ .concurrency = 2, .threads = 2 });
-    weir_builder_pipe(builder, &weir_video_decode, &clip, &(weir_stage_options){ .concurrency = 4 });
+    weir_source_directory(builder, &folder, &(weir_stage_options){ .threads = 1 });
+    weir_pipe_tar(builder, &samples, &(weir_stage_options){ .concurrency = 2, .threads = 2 });
+    weir_pipe_video(builder, &clip, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_sink(builder, NULL);
 
     weir_pipeline *pipeline;

@@ -104,11 +104,9 @@ static int build(weir_dataset *dataset, uint64_t seed, const saved_state *saved,
         .seed = seed,
     };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_sampler_source, &clips,
-                        &(weir_stage_options){ .threads = 1, .epochs = EPOCHS });
-    weir_builder_pipe(builder, &weir_video_decode, &decode,
-                      &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
-    weir_builder_pipe(builder, &weir_collate, &batches, NULL);
+    weir_source_sampler(builder, &clips, &(weir_stage_options){ .threads = 1, .epochs = EPOCHS });
+    weir_pipe_video(builder, &decode, &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
+    weir_pipe_collate(builder, &batches, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 2 });
     return weir_builder_build(builder, &options, pipeline, error);
 }

@@ -27,8 +27,8 @@ int main(int argc, char **argv)
     };
 
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &urls, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, &clip, &decode);
+    weir_source_list(builder, &urls, NULL);
+    weir_pipe_video(builder, &clip, &decode);
     weir_builder_sink(builder, NULL);
 
     weir_pipeline *pipeline;

@@ -17,8 +17,8 @@ void *result_of(const weir_op *source, const void *source_config, const weir_op 
 {
     weir_pipeline *pipeline = NULL;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, source, source_config, NULL);
-    weir_builder_pipe(builder, op, config, NULL);
+    weir_builder_source(builder, source, source_config, source->config_size, NULL);
+    weir_builder_pipe(builder, op, config, op->config_size, NULL);
     weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, error) != WEIR_OK)
         fail_msg("%s", error->message);

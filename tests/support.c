@@ -393,7 +393,7 @@ weir_builder *builder_with(const test_numbers *numbers)
 {
     weir_builder *builder = weir_builder_new();
     assert_non_null(builder);
-    weir_builder_source(builder, &numbers_op, numbers, NULL);
+    weir_builder_source(builder, &numbers_op, numbers, 0, NULL);
     return builder;
 }
 

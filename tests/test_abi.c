@@ -105,14 +105,14 @@ static weir_pipeline *build(const weir_observer *observers, size_t num_observers
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &source, NULL, &(weir_stage_options){ .epochs = 2 });
-    weir_builder_pipe(builder, &stage, &failing, &options);
+    weir_builder_source(builder, &source, NULL, 0, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_pipe(builder, &stage, &failing, sizeof(int), &options);
     weir_builder_route(builder, &(weir_route_config){ .pick = pick, .num_branches = 2 }, NULL);
     weir_builder_branch(builder);
     weir_builder_branch(builder);
     weir_builder_join(builder, NULL);
-    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 5 }, NULL);
-    weir_builder_pipe(builder, &weir_disaggregate, NULL, NULL);
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 5 }, NULL);
+    weir_pipe_disaggregate(builder, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 4 });
     weir_pipeline_options all = {
         .threads = 2,
@@ -190,17 +190,17 @@ static void refuse_what_is_no_video(void)
     weir_error error = { 0 };
     weir_item item;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = 2 }, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, &(weir_video_config){ .width = 16, .height = 16 }, NULL);
+    weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = 2 }, NULL);
+    weir_pipe_video(builder, &(weir_video_config){ .width = 16, .height = 16 }, NULL);
     weir_builder_sink(builder, NULL);
     REQUIRE(weir_builder_build(builder, NULL, &pipeline, &error) == WEIR_OK);
     REQUIRE(weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_EOF);
     weir_pipeline_free(pipeline);
 
     builder = weir_builder_new();
-    weir_builder_source(
-        builder, &weir_directory_source,
-        &(weir_directory_config){ .root = ".", .glob = "*.md", .flat = true, .counts = &counts.value }, NULL);
+    weir_source_directory(
+        builder, &(weir_directory_config){ .root = ".", .glob = "*.md", .flat = true, .counts = &counts.value },
+        NULL);
     weir_builder_sink(builder, NULL);
     REQUIRE(weir_builder_build(builder, NULL, &pipeline, &error) == WEIR_OK);
     while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK)

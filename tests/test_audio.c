@@ -224,8 +224,8 @@ static void impossible_options_are_refused(void **state)
         weir_pipeline *pipeline = NULL;
         weir_error error = { 0 };
         weir_builder *builder = weir_builder_new();
-        weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
-        weir_builder_pipe(builder, &weir_audio_decode, &bad[i], NULL);
+        weir_source_list(builder, &(weir_list_config){ 0 }, NULL);
+        weir_pipe_audio(builder, &bad[i], NULL);
         weir_builder_sink(builder, NULL);
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     }
@@ -248,7 +248,9 @@ static void one_read_gives_video_and_sound(void **state)
     (void)state;
     weir_error error = { 0 };
     const weir_audio_config mono = { .sample_rate = 8000, .channels = 1 };
-    weir_video_config video = { .width = 32, .height = 32, .audio = &mono, .allow = WEIR_ALLOW_PIPES };
+    weir_video_config video = {
+        .width = 32, .height = 32, .audio = &mono, .audio_size = sizeof mono, .allow = WEIR_ALLOW_PIPES
+    };
     char command[2048], fifo[512]; /* what is read from a fifo cannot be read again */
     snprintf(fifo, sizeof fifo, "%s", clips_path("fifo"));
     snprintf(command, sizeof command, "mkfifo '%s' && { cat '%s' >'%s' & }", fifo, clips_path("video.ts"), fifo);
@@ -287,7 +289,7 @@ static void a_silent_video_has_no_sound_and_a_broken_one_fails(void **state)
     (void)state;
     weir_error error = { 0 };
     const weir_audio_config audio = { 0 };
-    const weir_video_config video = { .audio = &audio };
+    const weir_video_config video = { .audio = &audio, .audio_size = sizeof audio };
     weir_frames *frames = decode_both(clips_path("silent.mp4"), &video, &error);
     assert_non_null(frames);
     assert_null(frames->audio);
@@ -295,7 +297,8 @@ static void a_silent_video_has_no_sound_and_a_broken_one_fails(void **state)
     assert_null(decode_both("/nowhere/at/all.mp4", &video, &error));
     assert_int_equal(error.status, WEIR_ENOTFOUND);
     const weir_audio_config small = { .max_bytes = 100 };
-    assert_null(decode_both(clips_path("video.mp4"), &(weir_video_config){ .audio = &small }, &error));
+    assert_null(decode_both(clips_path("video.mp4"),
+                            &(weir_video_config){ .audio = &small, .audio_size = sizeof small }, &error));
     assert_int_equal(error.status, WEIR_ELIMIT);
 }
 
@@ -303,18 +306,18 @@ static void wrong_options_of_the_sound_are_refused(void **state)
 {
     (void)state;
     const weir_audio_config audio = { .channels = 1000 };
-    const weir_video_config video = { .audio = &audio };
+    const weir_video_config video = { .audio = &audio, .audio_size = sizeof audio };
     const char *path = "a.mp4";
     for (int i = 0; i < 2; i++) {
         weir_pipeline *pipeline;
         weir_error error = { 0 };
-        weir_isolated_config around = { .op = &weir_video_decode, .config = &video };
+        weir_isolated_config around = { .op = &weir_video_decode, .config = &video, .config_size = sizeof video };
         weir_builder *builder = weir_builder_new();
-        weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+        weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
         if (i)
-            weir_builder_pipe(builder, &weir_isolated, &around, NULL);
+            weir_pipe_isolated(builder, &around, NULL);
         else
-            weir_builder_pipe(builder, &weir_video_decode, &video, NULL);
+            weir_pipe_video(builder, &video, NULL);
         weir_builder_sink(builder, NULL);
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), i ? WEIR_EUNSUPPORTED : WEIR_EINVAL);
         assert_non_null(strstr(error.message, i ? "audio together with video" : "channels"));

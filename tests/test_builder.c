@@ -12,19 +12,19 @@ static const weir_op bad_name_op = { .name = "two words" };
 
 static void good_source(weir_builder *builder)
 {
-    weir_builder_source(builder, &numbers_op, &no_numbers, NULL);
+    weir_builder_source(builder, &numbers_op, &no_numbers, 0, NULL);
 }
 
 static void with_source(weir_builder *builder, const weir_stage_options *options)
 {
-    weir_builder_source(builder, &numbers_op, &no_numbers, options);
+    weir_builder_source(builder, &numbers_op, &no_numbers, 0, options);
     weir_builder_sink(builder, NULL);
 }
 
 static void with_stage(weir_builder *builder, const weir_op *op, const weir_stage_options *options)
 {
     good_source(builder);
-    weir_builder_pipe(builder, op, NULL, options);
+    weir_builder_pipe(builder, op, NULL, 0, options);
     weir_builder_sink(builder, NULL);
 }
 
@@ -40,7 +40,7 @@ static void only_a_source(weir_builder *builder)
 
 static void stage_first(weir_builder *builder)
 {
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     good_source(builder);
     weir_builder_sink(builder, NULL);
 }
@@ -62,7 +62,7 @@ static void stage_behind_sink(weir_builder *builder)
 {
     good_source(builder);
     weir_builder_sink(builder, NULL);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
 }
 
 static void two_sinks(weir_builder *builder)
@@ -74,7 +74,7 @@ static void two_sinks(weir_builder *builder)
 
 static void null_source(weir_builder *builder)
 {
-    weir_builder_source(builder, NULL, NULL, NULL);
+    weir_builder_source(builder, NULL, NULL, 0, NULL);
 }
 
 static void null_stage(weir_builder *builder)
@@ -233,7 +233,7 @@ static void bad_config(weir_builder *builder)
 
 static void bad_config_of_a_source(weir_builder *builder)
 {
-    weir_builder_source(builder, &refusing_op, NULL, &(weir_stage_options){ .name = "files" });
+    weir_builder_source(builder, &refusing_op, NULL, 0, &(weir_stage_options){ .name = "files" });
     weir_builder_sink(builder, NULL);
 }
 
@@ -245,7 +245,8 @@ static void bad_config_without_a_word(weir_builder *builder)
 static void several_mistakes(weir_builder *builder)
 {
     with_stage(builder, &pass_op, &(weir_stage_options){ .name = "first", .concurrency = UINT32_MAX });
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "second", .queue_items = UINT32_MAX });
+    weir_builder_pipe(builder, &pass_op, NULL, 0,
+                      &(weir_stage_options){ .name = "second", .queue_items = UINT32_MAX });
 }
 
 static void negative_deadline(weir_builder *builder)
@@ -314,7 +315,7 @@ static void route_first(weir_builder *builder)
 static void stage_before_the_branch(weir_builder *builder)
 {
     route_of(builder, 0);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
 }
 
 static void branch_without_a_route(weir_builder *builder)
@@ -632,7 +633,7 @@ static void a_null_builder_is_out_of_memory(void **state)
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     good_source(NULL);
-    weir_builder_pipe(NULL, &pass_op, NULL, NULL);
+    weir_builder_pipe(NULL, &pass_op, NULL, 0, NULL);
     weir_builder_route(NULL, &two_branches, NULL);
     weir_builder_branch(NULL);
     weir_builder_join(NULL, NULL);
@@ -691,7 +692,7 @@ static void all_zero_options_mean_the_documented_defaults(void **state)
     test_recorder recorder;
     weir_builder *builder = weir_builder_new();
     good_source(builder);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     run_and_record(builder, (weir_pipeline_options){ 0 }, &recorder);
     assert_int_equal(recorder.num_stages, LENGTH(expected));
@@ -713,13 +714,13 @@ static void options_show_in_names_and_infos(void **state)
     };
     test_recorder recorder;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &no_numbers,
+    weir_builder_source(builder, &numbers_op, &no_numbers, 0,
                         &(weir_stage_options){ .queue_items = 5, .queue_bytes = 1000 });
     weir_builder_pipe(
-        builder, &pass_op, NULL,
+        builder, &pass_op, NULL, 0,
         &(weir_stage_options){
             .name = "a.B-c_1", .concurrency = 64, .queue_items = 9, .threads = 3, .output_order = WEIR_ORDER_INPUT });
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2, .queue_bytes = 1 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 2, .queue_bytes = 1 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 8 });
     run_and_record(builder, (weir_pipeline_options){ .threads = 2, .id = 7 }, &recorder);
     assert_int_equal(recorder.num_stages, LENGTH(expected));
@@ -782,7 +783,7 @@ static void the_options_of_the_operation_are_copied(void **state)
     char text[] = "as it was";
     text_config config = { .text = text, .inits = &inits, .frees = &frees };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &text_op, &config, NULL);
+    weir_builder_pipe(builder, &text_op, &config, sizeof(text_config), NULL);
     memset(text, 'x', sizeof text - 1);
     memset(&config, 0xff, sizeof config);
     weir_builder_sink(builder, NULL);
@@ -805,9 +806,9 @@ static void each_copy_is_freed_once(void **state)
         weir_builder *builder = weir_builder_new();
         weir_pipeline *pipeline = NULL;
         good_source(builder);
-        weir_builder_pipe(builder, &text_op, &config, NULL);
+        weir_builder_pipe(builder, &text_op, &config, sizeof(text_config), NULL);
         if (i == 1)
-            weir_builder_pipe(builder, &no_run_op, NULL, NULL);
+            weir_builder_pipe(builder, &no_run_op, NULL, 0, NULL);
         if (i > 1)
             weir_builder_sink(builder, NULL);
         if (i == 0)
@@ -856,7 +857,7 @@ static void without_a_size_the_pointer_is_passed_on(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     const void *config = &config;
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &config, NULL);
+    weir_builder_pipe(builder, &op, &config, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(drain_all(pipeline), 0);
@@ -896,7 +897,7 @@ static void hooks_and_names_are_copied(void **state)
         .name = name, .task_hooks = task_hooks, .num_task_hooks = 2, .stage_hooks = stage_hooks, .num_stage_hooks = 1
     };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, &options);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &options);
     memset(&options, 0xff, sizeof options);
     memset(stage_hooks, 0xff, sizeof stage_hooks);
     memset(name, '?', sizeof name - 1);

@@ -11,7 +11,7 @@
 static weir_pipeline *build_cache(const test_numbers *numbers, const weir_cache_config *config)
 {
     weir_builder *builder = builder_with(numbers);
-    weir_builder_pipe(builder, &weir_cache, config, NULL);
+    weir_pipe_cache(builder, config, NULL);
     weir_builder_sink(builder, NULL);
     return build(builder, NULL);
 }
@@ -207,7 +207,7 @@ static void the_end_of_an_epoch_does_not_end_a_step(void **state)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = WEIR_ENDLESS });
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .epochs = WEIR_ENDLESS });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     weir_headspace *headspace = headspace_new();

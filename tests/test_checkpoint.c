@@ -134,7 +134,7 @@ static void skipped_and_failed_items_are_done(void **state)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 8 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &choose_op, NULL, NULL);
+    weir_builder_pipe(builder, &choose_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline_options options = with(WEIR_CHECKPOINTS_DONE);
     weir_pipeline *pipeline = build(builder, &options);
@@ -154,7 +154,7 @@ static void failed_items_can_be_left_for_the_next_run(void **state)
     options.retry_failed = true;
     for (int round = 0; round < 2; round++) {
         weir_builder *builder = builder_with(&numbers);
-        weir_builder_pipe(builder, &choose_op, NULL, NULL);
+        weir_builder_pipe(builder, &choose_op, NULL, 0, NULL);
         weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build(builder, &options);
         assert_int_equal(drain_all(pipeline), round ? 0 : 3); /* 1, 5 and 7; 3 and 9 fail again */
@@ -181,7 +181,7 @@ static void what_a_stop_drops_is_not_done(void **state)
     test_gate gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 9 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_pipe(builder, &gated_op, &gate, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
     options.threads = 2;
@@ -226,7 +226,7 @@ static void a_task_that_obeys_a_stop_has_not_done_its_item(void **state)
     weir_op op = { .name = "obedient", .run = run_until_stopped };
     weir_stage_hook hook = { .self = &ended, .end = stage_ended };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &started, &(weir_stage_options){ .stage_hooks = &hook, .num_stage_hooks = 1 });
+    weir_builder_pipe(builder, &op, &started, 0, &(weir_stage_options){ .stage_hooks = &hook, .num_stage_hooks = 1 });
     weir_builder_sink(builder, NULL);
     weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
     weir_pipeline *pipeline = build(builder, &options);
@@ -256,7 +256,7 @@ static weir_builder *splitting(test_numbers *numbers, int times)
 {
     weir_builder *builder = builder_with(numbers);
     for (int i = 0; i < times; i++)
-        weir_builder_pipe(builder, &split_op, numbers->ledger,
+        weir_builder_pipe(builder, &split_op, numbers->ledger, 0,
                           &(weir_stage_options){ .name = i ? "again" : "split", .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
     return builder;
@@ -288,7 +288,7 @@ static weir_builder *batching(test_numbers *numbers, size_t num_items, bool drop
 {
     weir_builder *builder = builder_with(numbers);
     weir_aggregate_config config = { .num_items = num_items, .drop_last = drop_last };
-    weir_builder_pipe(builder, &weir_aggregate, &config, NULL);
+    weir_pipe_aggregate(builder, &config, NULL);
     weir_builder_sink(builder, NULL);
     return builder;
 }
@@ -349,7 +349,7 @@ static void inputs_belong_to_the_result_that_they_were_kept_for(void **state)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 8 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &sum_op, &ledger, NULL);
+    weir_builder_pipe(builder, &sum_op, &ledger, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
     weir_pipeline *pipeline = build(builder, &options);
@@ -374,7 +374,7 @@ static void an_end_of_an_epoch_is_told_once(void **state)
     for (int step = 0, expected = 0; step < 9;
          step++) { /* 3 epochs: two items and an end each; one step in each run */
         weir_builder *builder = weir_builder_new();
-        weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 3 });
+        weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .epochs = 3 });
         weir_builder_sink(builder, NULL);
         weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
         options.resume = (const char *const *)&text;
@@ -517,7 +517,7 @@ static void a_source_that_has_renumbered_its_items_must_say_how(void **state)
     static const char *const text = "weir checkpoint 1\nepoch 0\nsource 0 src\nend\n";
     static const weir_op op = { .name = "renumbered", .run = run_until_asked, .resume = renumber_all };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &op, NULL, NULL);
+    weir_builder_source(builder, &op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
     options.resume = &text;

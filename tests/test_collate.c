@@ -92,8 +92,8 @@ static const weir_op clips_op = { .name = "clips", .makes = WEIR_TYPE_FRAMES, .r
 static weir_pipeline *start(clip_source *source, const weir_collate_config *config)
 {
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &clips_op, source, NULL);
-    weir_builder_pipe(builder, &weir_collate, config, NULL);
+    weir_builder_source(builder, &clips_op, source, 0, NULL);
+    weir_pipe_collate(builder, config, NULL);
     weir_builder_sink(builder, NULL);
     return build(builder, NULL);
 }
@@ -447,8 +447,8 @@ static void a_resize_keeps_gradients_straight(void **state)
         .num_items = 8, .crop = WEIR_CROP_RESIZED, .crop_width = 16, .crop_height = 16, .min_area = 0.2
     };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &gradient_op, &source, NULL);
-    weir_builder_pipe(builder, &weir_collate, &config, NULL);
+    weir_builder_source(builder, &gradient_op, &source, 0, NULL);
+    weir_pipe_collate(builder, &config, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     weir_collated *batch = next_batch(pipeline);
@@ -704,8 +704,8 @@ static void options_that_make_no_sense_are_refused(void **state)
         weir_pipeline *pipeline;
         clip_source source = { 0 };
         weir_builder *builder = weir_builder_new();
-        weir_builder_source(builder, &clips_op, &source, NULL);
-        weir_builder_pipe(builder, &weir_collate, &cases[i], NULL);
+        weir_builder_source(builder, &clips_op, &source, 0, NULL);
+        weir_pipe_collate(builder, &cases[i], NULL);
         weir_builder_sink(builder, NULL);
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_EINVAL);
     }

@@ -7,7 +7,8 @@ static weir_pipeline *gated(const test_numbers *numbers, test_gate *gate, uint32
                             const weir_pipeline_options *options)
 {
     weir_builder *builder = builder_with(numbers);
-    weir_builder_pipe(builder, &gated_op, gate, &(weir_stage_options){ .name = "work", .concurrency = concurrency });
+    weir_builder_pipe(builder, &gated_op, gate, 0,
+                      &(weir_stage_options){ .name = "work", .concurrency = concurrency });
     weir_builder_sink(builder, NULL);
     return build(builder, options);
 }
@@ -123,8 +124,8 @@ static void what_cannot_be_changed_is_refused(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 1 });
-    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 }, NULL);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "work" });
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 2 }, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .name = "work" });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(weir_pipeline_set_concurrency(pipeline, "work", 0), WEIR_EINVAL);
@@ -158,7 +159,7 @@ static void several_threads_may_change_it_while_items_flow(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 5000 });
-    weir_builder_pipe(builder, &pass_op, NULL,
+    weir_builder_pipe(builder, &pass_op, NULL, 0,
                       &(weir_stage_options){ .name = "work", .concurrency = 3, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
@@ -205,7 +206,7 @@ static void surplus_threads_end_their_step_then_rest_and_come_back(void **state)
     test_gate source_gate = GATE, gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 60, .gate = &source_gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &gated_op, &gate,
+    weir_builder_pipe(builder, &gated_op, &gate, 0,
                       &(weir_stage_options){ .name = "work", .concurrency = 6, .threads = 6 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 1 });
@@ -237,7 +238,7 @@ static void thread_time_fits_across_a_change_and_an_event_tells_it(void **state)
     recorder_init(&recorder);
     test_numbers numbers = { .ledger = &ledger, .count = 200 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "work", .concurrency = 3 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .name = "work", .concurrency = 3 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2,
                                                                        .observers = &recorder.observer,
@@ -262,7 +263,7 @@ static void threads_that_cannot_be_changed_are_refused(void **state)
     test_ledger ledger = LEDGER;
     weir_pipeline *pipeline;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 1 });
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "work" });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .name = "work" });
     weir_builder_sink(builder, NULL);
     pipeline = build(builder, NULL);
     assert_int_equal(weir_pipeline_set_threads(pipeline, NULL, 0), WEIR_EINVAL);
@@ -289,7 +290,7 @@ static void threads_may_be_changed_while_items_flow(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 5000 });
-    weir_builder_pipe(builder, &pass_op, NULL,
+    weir_builder_pipe(builder, &pass_op, NULL, 0,
                       &(weir_stage_options){ .name = "work", .concurrency = 3, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =

@@ -320,8 +320,8 @@ static taken decode_clips(weir_dataset *dataset)
                                           .items = weir_dataset_items(dataset) };
     weir_video_config video = { .width = 32, .height = 32, .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 2 } };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_sampler_source, &source, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, &video, NULL);
+    weir_source_sampler(builder, &source, NULL);
+    weir_pipe_video(builder, &video, NULL);
     weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
@@ -620,9 +620,9 @@ static void batches_have_the_labels_of_the_index(void **state)
     weir_builder *builder = weir_builder_new();
     weir_pipeline *pipeline;
     weir_item item;
-    weir_builder_source(builder, &weir_sampler_source, &source, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, &video, &(weir_stage_options){ .concurrency = 2 });
-    weir_builder_pipe(builder, &weir_collate, &(weir_collate_config){ .num_items = 3 }, NULL);
+    weir_source_sampler(builder, &source, NULL);
+    weir_pipe_video(builder, &video, &(weir_stage_options){ .concurrency = 2 });
+    weir_pipe_collate(builder, &(weir_collate_config){ .num_items = 3 }, NULL);
     weir_builder_sink(builder, NULL);
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
     assert_int_equal(weir_pipeline_next(pipeline, &item, 30 * WEIR_SECOND), WEIR_OK);

@@ -53,7 +53,7 @@ static weir_pipeline *start(const weir_directory_config *config, const weir_obse
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_directory_source, config, NULL);
+    weir_source_directory(builder, config, NULL);
     weir_builder_sink(builder, NULL);
     int rc = weir_builder_build(builder,
                                 &(weir_pipeline_options){ .observers = observer, .num_observers = observer != NULL },
@@ -403,7 +403,7 @@ static int refusal(const weir_directory_config *config, weir_error *error)
     uint64_t count = 1;
     *error = (weir_error){ 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_directory_source, config, NULL);
+    weir_source_directory(builder, config, NULL);
     weir_builder_sink(builder, NULL);
     int rc = weir_builder_build(builder, NULL, &pipeline, error);
     assert_null(pipeline);

@@ -97,7 +97,7 @@ static void a_loop_of_poll_and_next_gets_everything(void **state)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 4 });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 4 });
     int fd = fd_of(pipeline), status = WEIR_ETIMEDOUT;
@@ -124,7 +124,7 @@ static void a_completion_from_elsewhere_makes_it_readable(void **state)
     test_pending pending = PENDING;
     weir_item *in, item;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 1 });
-    weir_builder_pipe(builder, &pending_op, &pending, NULL);
+    weir_builder_pipe(builder, &pending_op, &pending, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     int fd = fd_of(pipeline);

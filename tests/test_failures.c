@@ -92,7 +92,7 @@ static void run_budget(size_t i)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1000 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &failing_op, &budgets[i].failing,
+    weir_builder_pipe(builder, &failing_op, &budgets[i].failing, 0,
                       &(weir_stage_options){ .max_failures = budgets[i].of_stage });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
@@ -122,7 +122,7 @@ static void beyond_the_budget_the_error_tells_the_numbers_and_the_last_failure(v
     test_numbers numbers = { .ledger = &ledger, .count = 100, .labelled = true };
     failing_config failing = { .from = 10, .until = 100, .every = 5 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .max_failures = COUNT_OF(2) });
+    weir_builder_pipe(builder, &failing_op, &failing, 0, &(weir_stage_options){ .max_failures = COUNT_OF(2) });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
     int status;
@@ -158,9 +158,9 @@ static void each_stage_keeps_its_first_error(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 20, .labelled = true };
     failing_config first = { .from = 3, .until = 20, .every = 4 }, second = { .from = 5, .until = 20, .every = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &failing_op, &first, NULL);
-    weir_builder_pipe(builder, &failing_op, &second, &(weir_stage_options){ .name = "second" });
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &failing_op, &first, 0, NULL);
+    weir_builder_pipe(builder, &failing_op, &second, 0, &(weir_stage_options){ .name = "second" });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     uint64_t delivered = drain_all(pipeline);
@@ -200,7 +200,7 @@ static void a_result_that_is_none_fails_the_task(void **state)
         ledger_init(&ledger);
         test_numbers numbers = { .ledger = &ledger, .count = 3 };
         weir_builder *builder = builder_with(&numbers);
-        weir_builder_pipe(builder, &returning_op, &wrong[i], NULL);
+        weir_builder_pipe(builder, &returning_op, &wrong[i], 0, NULL);
         weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build(builder, NULL);
         assert_int_equal(drain_all(pipeline), 0);
@@ -220,7 +220,7 @@ static void a_failure_without_a_word_gets_the_text_of_its_status(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &returning_op, &status, NULL);
+    weir_builder_pipe(builder, &returning_op, &status, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(drain_all(pipeline), 0);
@@ -250,7 +250,7 @@ static void the_last_word_of_a_task_counts_and_the_status_returned(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_pipe(builder, &op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
@@ -281,7 +281,7 @@ static void the_result_of_a_failed_task_is_released(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_pipe(builder, &op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(drain_all(pipeline), 0);
@@ -310,8 +310,8 @@ static void of_a_long_label_the_end_is_kept(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, NULL, NULL);
-    weir_builder_pipe(builder, &returning_op, &status, NULL);
+    weir_builder_pipe(builder, &op, NULL, 0, NULL);
+    weir_builder_pipe(builder, &returning_op, &status, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     drain_all(pipeline);
@@ -329,7 +329,7 @@ static void a_failure_is_logged_with_stage_and_label(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 9, .labelled = true };
     failing_config failing = { .from = 4, .until = 5 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &failing_op, &failing, NULL);
+    weir_builder_pipe(builder, &failing_op, &failing, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     uint64_t delivered = drain_all(pipeline);
@@ -350,7 +350,7 @@ static void a_failed_source_fails_the_pipeline_after_what_it_has_made(void **sta
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20, .end_status = WEIR_ENOTFOUND };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
@@ -374,7 +374,7 @@ static void a_source_that_wants_to_go_on_without_input_has_failed(void **state)
     static const int more = WEIR_MORE;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &returning_op, &more, NULL);
+    weir_builder_source(builder, &returning_op, &more, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_failed_for_good(pipeline);
@@ -393,9 +393,9 @@ static void what_is_already_downstream_is_still_delivered(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX };
     failing_config failing = { .from = 5, .until = 6 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &failing_op, &failing,
+    weir_builder_pipe(builder, &failing_op, &failing, 0,
                       &(weir_stage_options){ .max_failures = COUNT_OF(0), .queue_items = 10 });
-    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_pipe(builder, &gated_op, &gate, 0, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 2 });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     gate_await_waiting(&gate, 1);
@@ -432,7 +432,7 @@ static void results_that_wait_for_their_turn_are_delivered_too(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX, .made = &made };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(
-        builder, &op, &gate,
+        builder, &op, &gate, 0,
         &(weir_stage_options){
             .concurrency = SLOTS, .queue_items = 1, .output_order = WEIR_ORDER_INPUT, .max_failures = COUNT_OF(0) });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
@@ -470,7 +470,7 @@ static void tasks_beside_the_failed_one_are_asked_to_stop(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &gate, &(weir_stage_options){ .concurrency = 2, .max_failures = COUNT_OF(0) });
+    weir_builder_pipe(builder, &op, &gate, 0, &(weir_stage_options){ .concurrency = 2, .max_failures = COUNT_OF(0) });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .observers = &recorder.observer, .num_observers = 1 });
@@ -490,7 +490,7 @@ static void a_failure_in_one_line_ends_the_other_sources_too(void **state)
     test_numbers endless = { .ledger = &ledger, .count = UINT64_MAX };
     test_numbers short_one = { .ledger = &ledger, .count = 3, .end_status = WEIR_EIO };
     weir_builder *builder = builder_with(&endless);
-    weir_builder_source(builder, &numbers_op, &short_one, NULL);
+    weir_builder_source(builder, &numbers_op, &short_one, 0, NULL);
     weir_builder_merge(builder, NULL, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
@@ -522,7 +522,7 @@ static void a_failure_behind_many_routes_ends_them_all(void **state)
         weir_builder_branch(builder);
         weir_builder_join(builder, NULL);
     }
-    weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .max_failures = COUNT_OF(0) });
+    weir_builder_pipe(builder, &failing_op, &failing, 0, &(weir_stage_options){ .max_failures = COUNT_OF(0) });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     int status;
@@ -564,9 +564,9 @@ static weir_pipeline *build_hooked(const test_numbers *numbers, hook_config *hoo
     counter_init(&hook->starts);
     counter_init(&hook->ends);
     weir_builder *builder = builder_with(numbers);
-    weir_builder_pipe(builder, &pass_op, NULL,
+    weir_builder_pipe(builder, &pass_op, NULL, 0,
                       &(weir_stage_options){ .name = "hooked", .stage_hooks = &stage_hook, .num_stage_hooks = 1 });
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     return build(builder, &(weir_pipeline_options){ .observers = &recorder->observer, .num_observers = 1 });
 }
@@ -641,7 +641,7 @@ static void the_observer_is_told_each_failure_once(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = COUNT, .labelled = true };
     failing_config failing = { .from = 0, .until = COUNT };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &failing_op, &failing, 0, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 3, .observers = &recorder.observer, .num_observers = 1 });
@@ -682,7 +682,7 @@ static void a_held_up_observer_holds_up_nobody(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
     failing_config failing = { .from = 0, .until = COUNT };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = 8 });
+    weir_builder_pipe(builder, &failing_op, &failing, 0, &(weir_stage_options){ .concurrency = 8 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .observers = &recorder.observer, .num_observers = 1 });
@@ -708,7 +708,7 @@ static void failures_that_do_not_fit_are_counted_and_told(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
     failing_config failing = { .from = 0, .until = COUNT };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &failing_op, &failing, NULL);
+    weir_builder_pipe(builder, &failing_op, &failing, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
@@ -731,7 +731,7 @@ static void stop_does_not_wait_for_an_observer_that_is_held_up(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX };
     failing_config failing = { .from = 0, .until = UINT64_MAX };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_pipe(builder, &failing_op, &failing, 0, &(weir_stage_options){ .concurrency = 3 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .observers = &recorder.observer, .num_observers = 1 });
@@ -754,7 +754,7 @@ static void failures_of_one_kind_are_not_logged_one_by_one(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
     failing_config failing = { .from = 0, .until = COUNT };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &failing_op, &failing, NULL);
+    weir_builder_pipe(builder, &failing_op, &failing, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(drain_all(pipeline), 0);

@@ -285,8 +285,8 @@ static void run_line(void)
     test_numbers numbers = { .ledger = &ledger, .count = 12, .labelled = true };
     named_config config = { .name = "somebody", .pending = &pending };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, NULL);
-    weir_builder_pipe(builder, &anything_op, &config,
+    weir_builder_source(builder, &numbers_op, &numbers, 0, NULL);
+    weir_builder_pipe(builder, &anything_op, &config, sizeof(named_config),
                       &(weir_stage_options){ .concurrency = 3,
                                              .threads = 2,
                                              .output_order = WEIR_ORDER_INPUT,
@@ -294,7 +294,7 @@ static void run_line(void)
                                              .num_stage_hooks = 1,
                                              .task_hooks = &task_hook,
                                              .num_task_hooks = 1 });
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = try_build(builder, &(weir_pipeline_options){ .threads = 2,
                                                                            .observers = &recorder.observer,
@@ -328,15 +328,15 @@ static void run_graph(void)
     static const uint32_t weights[] = { 2, 1 };
     test_numbers numbers = { .ledger = &ledger, .count = 7, .labelled = true };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .epochs = 2 });
     weir_builder_merge(
         builder, &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED, .weights = weights, .num_weights = 2 }, NULL);
-    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
-    weir_builder_pipe(builder, &weir_disaggregate, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+    weir_pipe_disaggregate(builder, &(weir_stage_options){ .concurrency = 2 });
     weir_builder_route(builder, &(weir_route_config){ .pick = by_parity, .num_branches = 2 }, NULL);
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_branch(builder);
     weir_builder_join(builder, NULL);
     weir_builder_sink(builder, NULL);
@@ -368,9 +368,9 @@ static void run_to_a_stop(void)
     static const weir_op op = { .name = "pending", .run = wait_for_cancel, .cancel = complete_cancelled };
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX, .labelled = true };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, NULL);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2, .threads = 1 });
-    weir_builder_pipe(builder, &op, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_source(builder, &numbers_op, &numbers, 0, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 2, .threads = 1 });
+    weir_builder_pipe(builder, &op, NULL, 0, &(weir_stage_options){ .concurrency = 2 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = try_build(builder, &(weir_pipeline_options){ .threads = 1 });
     if (!pipeline)
@@ -404,8 +404,8 @@ static void run_with_questions(void)
     test_gate gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 9, .labelled = true };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, NULL);
-    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_source(builder, &numbers_op, &numbers, 0, NULL);
+    weir_builder_pipe(builder, &gated_op, &gate, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = try_build(builder, &(weir_pipeline_options){ .threads = 2 });
     if (!pipeline)

@@ -41,9 +41,9 @@ static void deliver_through(uint32_t stages, uint32_t concurrency, uint32_t queu
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 300 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = queue_items });
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .queue_items = queue_items });
     for (uint32_t i = 0; i < stages; i++)
-        weir_builder_pipe(builder, &pass_op, NULL,
+        weir_builder_pipe(builder, &pass_op, NULL, 0,
                           &(weir_stage_options){ .concurrency = concurrency, .queue_items = queue_items });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = queue_items });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
@@ -70,7 +70,7 @@ static void a_source_without_items_ends_at_once(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     assert_delivers_in_order(build(builder, NULL), 0);
 }
@@ -110,8 +110,8 @@ static void an_item_may_be_empty(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, NULL, NULL);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &op, NULL, 0, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < numbers.count; i++) {
@@ -154,9 +154,9 @@ static void seq_and_label_are_inherited(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_pipe(builder, &cut_op, NULL, NULL);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
+    weir_builder_pipe(builder, &cut_op, NULL, 0, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < numbers.count * PIECES; i++) {
@@ -190,8 +190,8 @@ static void an_operation_may_give_a_label_of_its_own(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 200, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, NULL, &(weir_stage_options){ .concurrency = 2 });
-    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_pipe(builder, &op, NULL, 0, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_pipe(builder, &op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &four_threads);
     weir_item item;
@@ -227,7 +227,7 @@ static void a_task_knows_its_item_and_stage(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &ledger, NULL);
+    weir_builder_pipe(builder, &op, &ledger, 0, NULL);
     weir_builder_sink(builder, NULL);
     assert_delivers_in_order(build(builder, NULL), 20);
 }
@@ -252,7 +252,7 @@ static void a_skipped_item_is_not_handed_on(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &skip_odd_op, NULL, NULL);
+    weir_builder_pipe(builder, &skip_odd_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < numbers.count; i += 2)
@@ -294,7 +294,7 @@ static void a_task_tells_its_pieces_and_sets_its_label(void **state)
     test_ledger own = LEDGER;
     weir_item item;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &own, .count = 2, .labelled = true });
-    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_pipe(builder, &op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     static const char *const labels[] = { "item-0/1", "second/2", "item-1/3", "second/4" };
@@ -329,7 +329,7 @@ static void labels_are_never_null(void **state)
     test_ledger own = LEDGER;
     weir_item item;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &own, .count = 1 });
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
@@ -359,7 +359,7 @@ static void a_generator_waits_for_room_between_its_pieces(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &endless, &(weir_stage_options){ .queue_items = QUEUE });
+    weir_builder_pipe(builder, &op, &endless, 0, &(weir_stage_options){ .queue_items = QUEUE });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = SINK });
     weir_pipeline *pipeline = build(builder, &one_thread);
     for (int64_t taken = 0; taken < 200; taken++) {
@@ -417,7 +417,7 @@ static void a_task_that_is_completed_and_returns_a_result_fails(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_pipe(builder, &op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     weir_error error = { 0 };
@@ -438,7 +438,7 @@ static void a_task_may_be_completed_before_run_returns(void **state)
         ledger_init(&ledger);
         test_numbers numbers = { .ledger = &ledger, .count = 100 };
         weir_builder *builder = builder_with(&numbers);
-        weir_builder_pipe(builder, &ops[i], NULL, NULL);
+        weir_builder_pipe(builder, &ops[i], NULL, 0, NULL);
         weir_builder_sink(builder, NULL);
         assert_delivers_in_order(build(builder, NULL), 100);
     }
@@ -451,8 +451,8 @@ static void a_task_may_be_completed_later(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 500 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 8 });
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pending_op, &pending, 0, &(weir_stage_options){ .concurrency = 8 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
     pending_start(&pending);
@@ -487,7 +487,7 @@ static void a_task_that_is_completed_twice_is_completed_once(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pending_op, &pending,
+    weir_builder_pipe(builder, &pending_op, &pending, 0,
                       &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &four_threads);
@@ -515,7 +515,7 @@ static void a_pending_task_may_end_in_skip_or_failure(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 4, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pending_op, &pending, NULL);
+    weir_builder_pipe(builder, &pending_op, &pending, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     weir_item *in;
@@ -556,8 +556,8 @@ static void the_label_of_a_pending_result_is_copied_at_the_call(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 2 });
-    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_pipe(builder, &pending_op, &pending, 0, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_pipe(builder, &gated_op, &gate, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
     pending_await(&pending, 2);
@@ -595,7 +595,7 @@ static void pending_tasks_hold_no_thread(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = SLOTS };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = SLOTS });
+    weir_builder_pipe(builder, &pending_op, &pending, 0, &(weir_stage_options){ .concurrency = SLOTS });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
     pending_await(&pending, SLOTS);
@@ -625,7 +625,7 @@ static void a_generator_may_end_pending(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &pending,
+    weir_builder_pipe(builder, &op, &pending, 0,
                       &(weir_stage_options){ .concurrency = 3, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, NULL);
@@ -659,7 +659,7 @@ static void a_source_may_be_pending(void **state)
     test_pending pending = PENDING;
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &op, &pending, NULL);
+    weir_builder_source(builder, &op, &pending, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < 10; i++) {
@@ -723,8 +723,8 @@ static void fill_between(weir_stage_options options, int64_t each, int64_t expec
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &in_op, &in, &options);
-    weir_builder_pipe(builder, &out_op, &out, NULL);
+    weir_builder_pipe(builder, &in_op, &in, 0, &options);
+    weir_builder_pipe(builder, &out_op, &out, 0, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 100 });
     weir_pipeline *pipeline = build(builder, &four_threads);
     for (uint64_t i = 0; i + (uint64_t)expected_items < numbers.count; i++) {
@@ -781,8 +781,8 @@ static void crowd_through(uint32_t concurrency, uint32_t threads, uint32_t own_t
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 200 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 200 });
-    weir_builder_pipe(builder, &crowd_op, &crowd,
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .queue_items = 200 });
+    weir_builder_pipe(builder, &crowd_op, &crowd, 0,
                       &(weir_stage_options){ .concurrency = concurrency, .threads = own_threads });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
@@ -858,10 +858,10 @@ static void what_is_nearest_the_sink_runs_first(void **state)
     traced_config source = { &trace, 's', 5 }, a = { &trace, 'a', 0 }, b = { &trace, 'b', 0 }, c = { &trace, 'c', 0 };
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &source_op, &source, &(weir_stage_options){ .queue_items = 10 });
-    weir_builder_pipe(builder, &stage_op, &a, &(weir_stage_options){ .queue_items = 10, .concurrency = 3 });
-    weir_builder_pipe(builder, &stage_op, &b, &(weir_stage_options){ .queue_items = 10 });
-    weir_builder_pipe(builder, &stage_op, &c, &(weir_stage_options){ .queue_items = 10, .concurrency = 2 });
+    weir_builder_source(builder, &source_op, &source, 0, &(weir_stage_options){ .queue_items = 10 });
+    weir_builder_pipe(builder, &stage_op, &a, 0, &(weir_stage_options){ .queue_items = 10, .concurrency = 3 });
+    weir_builder_pipe(builder, &stage_op, &b, 0, &(weir_stage_options){ .queue_items = 10 });
+    weir_builder_pipe(builder, &stage_op, &c, 0, &(weir_stage_options){ .queue_items = 10, .concurrency = 2 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 10 });
     weir_pipeline *pipeline = build(builder, &one_thread);
     assert_int_equal(drain_all(pipeline), 5);
@@ -877,9 +877,9 @@ static void no_thread_waits_at_a_queue(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 500 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 1 });
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .queue_items = 1 });
     for (int i = 0; i < 30; i++)
-        weir_builder_pipe(builder, &pass_op, NULL,
+        weir_builder_pipe(builder, &pass_op, NULL, 0,
                           &(weir_stage_options){ .queue_items = 1,
                                                  .concurrency = 1 + (uint32_t)i % 3,
                                                  .output_order = WEIR_ORDER_INPUT });
@@ -897,8 +897,8 @@ static void a_stage_with_threads_of_its_own_does_not_stop_the_others(void **stat
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100, .made = &made };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .queue_items = AHEAD });
-    weir_builder_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = SLOTS, .threads = SLOTS });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .queue_items = AHEAD });
+    weir_builder_pipe(builder, &gated_op, &gate, 0, &(weir_stage_options){ .concurrency = SLOTS, .threads = SLOTS });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
     gate_await_waiting(&gate, SLOTS);
@@ -946,8 +946,8 @@ static void tasks_that_wait_for_each_other_run_at_once(void **state)
     enum { MEETINGS = 2000 };
     meeting_config config = { .come = COUNTER, .count = MEETINGS * BETWEEN_MEETINGS };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &source_op, &config, &(weir_stage_options){ .queue_items = 8 });
-    weir_builder_pipe(builder, &stage_op, &config, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_source(builder, &source_op, &config, 0, &(weir_stage_options){ .queue_items = 8 });
+    weir_builder_pipe(builder, &stage_op, &config, 0, &(weir_stage_options){ .concurrency = 2 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = (uint32_t)config.count });
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){
@@ -983,7 +983,7 @@ static void in_input_order_the_stages_own_slots_are_held_back(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 100, .made = &made };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(
-        builder, &op, &crowd,
+        builder, &op, &crowd, 0,
         &(weir_stage_options){ .concurrency = SLOTS, .queue_items = 50, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &four_threads);
@@ -1005,7 +1005,7 @@ static void in_completion_order_nobody_waits_for_the_first(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &crowd, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_pipe(builder, &op, &crowd, 0, &(weir_stage_options){ .concurrency = 2 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &four_threads);
     for (uint64_t i = 1; i < 50; i++)
@@ -1048,7 +1048,7 @@ static void input_order_holds_for_every_kind_of_result(void **state)
         ledger_init(&ledger);
         test_numbers numbers = { .ledger = &ledger, .count = 700 };
         weir_builder *builder = builder_with(&numbers);
-        weir_builder_pipe(builder, &op, &pending,
+        weir_builder_pipe(builder, &op, &pending, 0,
                           &(weir_stage_options){
                               .concurrency = concurrencies[i], .queue_items = 1, .output_order = WEIR_ORDER_INPUT });
         weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
@@ -1088,7 +1088,7 @@ static void any_number_of_results_may_wait_for_the_first(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = SLOTS + 4, .made = &made };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(
-        builder, &op, &pending,
+        builder, &op, &pending, 0,
         &(weir_stage_options){ .concurrency = SLOTS, .queue_items = SLOTS, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
@@ -1150,7 +1150,8 @@ static void workers_are_made_when_needed_and_freed_at_the_end(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &worker_op, &workers, &(weir_stage_options){ .concurrency = 100, .queue_items = 200 });
+    weir_builder_pipe(builder, &worker_op, &workers, 0,
+                      &(weir_stage_options){ .concurrency = 100, .queue_items = 200 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 200 });
     weir_pipeline *pipeline = build(builder, &one_thread);
     assert_int_equal(counter_value(&workers_freed), 0);
@@ -1168,7 +1169,7 @@ static void a_worker_that_could_not_be_made_is_tried_again(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &worker_op, &workers, NULL);
+    weir_builder_pipe(builder, &worker_op, &workers, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 3; i < 10; i++)
@@ -1212,7 +1213,7 @@ static void several_consumers_share_the_results(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 2 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 2 });
     weir_pipeline *pipeline = build(builder, NULL);
     consumer_run consumers[4];
@@ -1282,7 +1283,7 @@ static void events_come_to_the_observer_in_order(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_pipe(builder, &op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });

@@ -257,8 +257,8 @@ static weir_frames *decode(weir_sampling sampling, uint64_t seed)
     weir_pipeline *pipeline;
     weir_item item;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, &video, NULL);
+    weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_pipe_video(builder, &video, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);

@@ -77,7 +77,7 @@ static void aggregate_hands_on_full_batches_and_the_incomplete_last_one(void **s
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 7, .size_bytes = 10 });
-    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 3 }, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     expect_batch(pipeline, "0 1 2 ");
@@ -97,7 +97,7 @@ static void aggregate_with_drop_last_skips_the_incomplete_batch(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 7 });
-    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 4, .drop_last = true }, NULL);
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 4, .drop_last = true }, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     expect_batch(pipeline, "0 1 2 3 ");
@@ -121,7 +121,7 @@ static void a_batch_knows_its_size_and_the_labels_of_its_items(void **state)
     test_ledger ledger = LEDGER;
     weir_builder *builder =
         builder_with(&(test_numbers){ .ledger = &ledger, .count = 5, .size_bytes = 10, .labelled = true });
-    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 }, NULL);
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 2 }, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     weir_item item;
@@ -146,7 +146,7 @@ static void stop_drops_what_an_aggregate_has_kept(void **state)
     test_recorder recorder;
     recorder_init(&recorder);
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 5, .gate = &gate });
-    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 100 }, NULL);
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 100 }, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .observers = &recorder.observer, .num_observers = 1 });
@@ -171,8 +171,8 @@ static void disaggregate_hands_on_each_item_with_its_label(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 8, .labelled = true });
-    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
-    weir_builder_pipe(builder, &weir_disaggregate, NULL, NULL);
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+    weir_pipe_disaggregate(builder, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < 8; i++) {
@@ -227,8 +227,8 @@ static void an_operation_may_accumulate_and_flush_as_it_likes(void **state)
     test_ledger *config = &ledger;
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
-    weir_builder_pipe(builder, &sum_op, &config, NULL);
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_pipe(builder, &sum_op, &config, sizeof(test_ledger *), NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (int epoch = 0; epoch < 2; epoch++) {
@@ -259,7 +259,7 @@ static void a_flush_that_fails_is_a_failure_of_what_was_kept(void **state)
     test_ledger ledger = LEDGER;
     test_ledger *config = &ledger;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 4 });
-    weir_builder_pipe(builder, &broken_op, &config, NULL);
+    weir_builder_pipe(builder, &broken_op, &config, sizeof(test_ledger *), NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     expect_end(pipeline, WEIR_EOF);
@@ -282,10 +282,10 @@ static void route_sends_each_item_through_the_branch_that_was_picked(void **stat
     weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
     weir_builder_branch(builder); /* empty: items pass */
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "one", .concurrency = 3 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .name = "one", .concurrency = 3 });
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "two" });
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "three" });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .name = "two" });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .name = "three" });
     weir_builder_join(builder, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
@@ -303,13 +303,13 @@ static void routes_may_be_nested(void **state)
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 100 });
     weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     for (int branch = 1; branch < 3; branch++) {
         weir_builder_branch(builder);
         weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
         for (int inner = 0; inner < 3; inner++) {
             weir_builder_branch(builder);
-            weir_builder_pipe(builder, &pass_op, NULL, NULL);
+            weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
         }
         weir_builder_join(builder, NULL);
     }
@@ -362,13 +362,13 @@ static void a_join_restores_the_order_of_the_route(void **state)
                            &(weir_stage_options){ .concurrency = 2 });
         weir_builder_branch(builder);
         weir_builder_branch(builder);
-        weir_builder_pipe(builder, &uneven_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+        weir_builder_pipe(builder, &uneven_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
         weir_builder_branch(builder);
-        weir_builder_pipe(builder, &uneven_op, NULL, &(weir_stage_options){ .concurrency = 2, .queue_items = 1 });
+        weir_builder_pipe(builder, &uneven_op, NULL, 0, &(weir_stage_options){ .concurrency = 2, .queue_items = 1 });
         weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
         for (int inner = 0; inner < 3; inner++) {
             weir_builder_branch(builder);
-            weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+            weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 3 });
         }
         weir_builder_join(builder, NULL);
         weir_builder_join(builder, &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
@@ -417,9 +417,9 @@ static void a_failure_in_one_branch_ends_the_pipeline_and_not_the_other_items(vo
     weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
     weir_builder_branch(builder);
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &failing_op, NULL,
+    weir_builder_pipe(builder, &failing_op, NULL, 0,
                       &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 5 } });
     weir_builder_join(builder, NULL);
     weir_builder_sink(builder, NULL);
@@ -455,8 +455,8 @@ static void mistakes_in_the_graph_are_told_by_name(void **state)
         weir_builder *builder = weir_builder_new();
         for (const char *call = cases[i].calls; *call; call++)
             switch (*call) {
-            case 's': weir_builder_source(builder, &numbers_op, &numbers, NULL); break;
-            case 'p': weir_builder_pipe(builder, &pass_op, NULL, NULL); break;
+            case 's': weir_builder_source(builder, &numbers_op, &numbers, 0, NULL); break;
+            case 'p': weir_builder_pipe(builder, &pass_op, NULL, 0, NULL); break;
             case 'r':
                 weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 2 }, NULL);
                 break;
@@ -505,10 +505,10 @@ static weir_pipeline *merge_three(test_ledger *ledger, const weir_merge_config *
 {
     weir_builder *builder = weir_builder_new();
     weir_stage_options options = { .epochs = epochs };
-    weir_builder_source(builder, &line_op, &(line_config){ ledger, A, 4 }, &options);
-    weir_builder_source(builder, &line_op, &(line_config){ ledger, B, 2 }, &options);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_source(builder, &line_op, &(line_config){ ledger, C, 1 }, &options);
+    weir_builder_source(builder, &line_op, &(line_config){ ledger, A, 4 }, sizeof(line_config), &options);
+    weir_builder_source(builder, &line_op, &(line_config){ ledger, B, 2 }, sizeof(line_config), &options);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ ledger, C, 1 }, sizeof(line_config), &options);
     weir_builder_merge(builder, config, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     return build(builder, &(weir_pipeline_options){ .threads = 2 });
@@ -538,9 +538,9 @@ static void round_robin_skips_no_other_input_when_one_ends(void **state)
         test_ledger ledger = LEDGER;
         weir_stage_options options = { .queue_items = queue_items };
         weir_builder *builder = weir_builder_new();
-        weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 4 }, &options);
-        weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 2 }, &options);
-        weir_builder_source(builder, &line_op, &(line_config){ &ledger, C, 3 }, &options);
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 4 }, sizeof(line_config), &options);
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 2 }, sizeof(line_config), &options);
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, C, 3 }, sizeof(line_config), &options);
         weir_builder_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, NULL);
         weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build(builder, NULL);
@@ -556,10 +556,10 @@ static void merge_at_random(uint64_t seed, uint32_t queue_items, uint32_t thread
     test_ledger ledger = LEDGER;
     weir_stage_options options = { .queue_items = queue_items, .epochs = 1 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 6 }, &options);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 4 }, &options);
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, C, 2 }, &options);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 6 }, sizeof(line_config), &options);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 4 }, sizeof(line_config), &options);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, C, 2 }, sizeof(line_config), &options);
     weir_builder_merge(
         builder,
         &(weir_merge_config){
@@ -594,8 +594,8 @@ static void random_draws_follow_the_weights(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, 0, 1000000 }, NULL);
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, 1000000, 500 }, NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, 0, 1000000 }, sizeof(line_config), NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, 1000000, 500 }, sizeof(line_config), NULL);
     weir_builder_merge(builder,
                        &(weir_merge_config){ .order = WEIR_MERGE_RANDOM,
                                              .end = WEIR_MERGE_END_FIRST,
@@ -640,10 +640,10 @@ static void sources_that_do_not_end_are_ended_by_the_first(void **state)
             config.weights = weights;
             config.num_weights = 2;
         }
-        weir_builder_source(builder, &line_op, &(line_config){ &ledger, 0, UINT64_MAX }, NULL);
-        weir_builder_pipe(builder, &pass_op, NULL,
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, 0, UINT64_MAX }, sizeof(line_config), NULL);
+        weir_builder_pipe(builder, &pass_op, NULL, 0,
                           &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
-        weir_builder_source(builder, &line_op, &(line_config){ &ledger, 1, 3 }, NULL);
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, 1, 3 }, sizeof(line_config), NULL);
         weir_builder_merge(builder, &config, NULL);
         weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
@@ -706,10 +706,10 @@ static void end_a_merge_in_a_row_of_results(weir_merge_order order, behind_confi
     }
     config.ledger = &ledger;
     config.pending = &pending;
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, 0, UINT64_MAX }, NULL);
-    weir_builder_pipe(builder, &behind_op, &config,
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, 0, UINT64_MAX }, sizeof(line_config), NULL);
+    weir_builder_pipe(builder, &behind_op, &config, sizeof(behind_config),
                       &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, 0, 0 }, NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, 0, 0 }, sizeof(line_config), NULL);
     weir_builder_merge(builder, &merge, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 8 });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 1 });
@@ -738,8 +738,9 @@ static void only_sources_without_epochs_end_with_the_first(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, &(weir_stage_options){ .epochs = 2 });
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 1 }, NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, sizeof(line_config),
+                        &(weir_stage_options){ .epochs = 2 });
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 1 }, sizeof(line_config), NULL);
     weir_builder_merge(builder, &(weir_merge_config){ .end = WEIR_MERGE_END_FIRST }, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline;
@@ -758,10 +759,10 @@ static void items_are_numbered_by_source_and_epoch(void **state)
     test_ledger ledger = LEDGER;
     weir_stage_options options = { .epochs = EPOCHS };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, COUNT }, &options);
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, COUNT }, &options);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, COUNT }, sizeof(line_config), &options);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, COUNT }, sizeof(line_config), &options);
     weir_builder_merge(builder, NULL, NULL);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 4 });
     weir_item item;
@@ -789,8 +790,8 @@ static void weights_set_the_shares_of_the_inputs(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 300 }, NULL);
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 100 }, NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 300 }, sizeof(line_config), NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 100 }, sizeof(line_config), NULL);
     weir_builder_merge(
         builder,
         &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED, .weights = (uint32_t[]){ 3, 1 }, .num_weights = 2 },
@@ -813,8 +814,8 @@ static void an_input_at_the_end_of_its_epoch_is_skipped(void **state)
     test_ledger ledger = LEDGER;
     weir_stage_options options = { .epochs = 2, .queue_items = 1 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, &options);
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 20 }, &options);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, sizeof(line_config), &options);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 20 }, sizeof(line_config), &options);
     weir_builder_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
@@ -834,10 +835,10 @@ static void a_failure_in_one_line_ends_the_sources_of_the_others(void **state)
     static const weir_op failing_op = { .name = "failing", .run = fail_always };
     test_ledger ledger = LEDGER;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1000 },
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1000 }, sizeof(line_config),
                         &(weir_stage_options){ .epochs = WEIR_ENDLESS });
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 10 }, NULL);
-    weir_builder_pipe(builder, &failing_op, NULL,
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 10 }, sizeof(line_config), NULL);
+    weir_builder_pipe(builder, &failing_op, NULL, 0,
                       &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 0 } });
     weir_builder_merge(builder, NULL, NULL);
     weir_builder_sink(builder, NULL);
@@ -857,8 +858,8 @@ static void by_arrival_nothing_waits_for_a_source_that_is_slow(void **state)
     test_gate gate = GATE;
     test_numbers slow = { .ledger = &ledger, .count = 1, .gate = &gate };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &slow, &(weir_stage_options){ .threads = 1 });
-    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 50 }, NULL);
+    weir_builder_source(builder, &numbers_op, &slow, 0, &(weir_stage_options){ .threads = 1 });
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 50 }, sizeof(line_config), NULL);
     weir_builder_merge(builder, NULL, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
@@ -880,8 +881,8 @@ static void weights_that_do_not_fit_are_refused(void **state)
     for (size_t i = 0; i < LENGTH(cases); i++) {
         test_ledger ledger = LEDGER;
         weir_builder *builder = weir_builder_new();
-        weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, NULL);
-        weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 1 }, NULL);
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, sizeof(line_config), NULL);
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 1 }, sizeof(line_config), NULL);
         weir_builder_merge(builder,
                            &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED,
                                                  .weights = cases[i].weights,
@@ -902,7 +903,8 @@ static void weights_that_do_not_fit_are_refused(void **state)
 static weir_builder *epochs_of(const test_numbers *numbers, uint32_t epochs)
 {
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, numbers, &(weir_stage_options){ .epochs = epochs, .queue_items = 1 });
+    weir_builder_source(builder, &numbers_op, numbers, 0,
+                        &(weir_stage_options){ .epochs = epochs, .queue_items = 1 });
     return builder;
 }
 
@@ -913,12 +915,12 @@ static void no_item_crosses_the_end_of_an_epoch(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
         weir_builder *builder = epochs_of(&numbers, 5);
-        weir_builder_pipe(builder, &pass_op, NULL,
+        weir_builder_pipe(builder, &pass_op, NULL, 0,
                           &(weir_stage_options){ .concurrency = 7, .queue_items = 1, .output_order = order });
         weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
         weir_builder_branch(builder);
         weir_builder_branch(builder);
-        weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2 });
+        weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 2 });
         weir_builder_branch(builder);
         weir_builder_join(builder, NULL);
         weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
@@ -941,7 +943,7 @@ static void aggregates_flush_at_the_end_of_an_epoch(void **state)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
     weir_builder *builder = epochs_of(&numbers, 2);
-    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 3 }, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (int epoch = 0; epoch < 2; epoch++) {
@@ -973,10 +975,10 @@ static void a_source_without_epochs_belongs_to_the_first_epoch(void **state)
     test_gate gate = GATE;
     weir_item item;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &(test_numbers){ .ledger = &ledger, .count = 3 },
+    weir_builder_source(builder, &numbers_op, &(test_numbers){ .ledger = &ledger, .count = 3 }, 0,
                         &(weir_stage_options){ .epochs = 2 });
     test_numbers once = { .ledger = &ledger, .count = 2, .gate = &gate };
-    weir_builder_source(builder, &numbers_op, &once, NULL);
+    weir_builder_source(builder, &numbers_op, &once, 0, NULL);
     weir_builder_merge(builder, NULL, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 20 });
     weir_pipeline *pipeline = build(builder, NULL);
@@ -1060,7 +1062,7 @@ static void a_budget_of_failures_is_for_all_epochs(void **state)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     weir_builder *builder = epochs_of(&numbers, WEIR_ENDLESS);
-    weir_builder_pipe(builder, &op, NULL,
+    weir_builder_pipe(builder, &op, NULL, 0,
                       &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 2 } });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
@@ -1111,7 +1113,8 @@ static void what_several_slots_have_kept_is_flushed_in_the_order_of_seq(void **s
     test_gate gate = GATE, *config = &gate;
     test_numbers numbers = { .ledger = &ledger, .count = SLOTS };
     weir_builder *builder = epochs_of(&numbers, 2);
-    weir_builder_pipe(builder, &op, &config, &(weir_stage_options){ .concurrency = SLOTS, .threads = SLOTS });
+    weir_builder_pipe(builder, &op, &config, sizeof(test_gate *),
+                      &(weir_stage_options){ .concurrency = SLOTS, .threads = SLOTS });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (int epoch = 0; epoch < 2; epoch++) {
@@ -1133,7 +1136,7 @@ static void an_endless_source_can_be_stopped_within_and_between_epochs(void **st
         test_ledger ledger = LEDGER;
         test_numbers numbers = { .ledger = &ledger, .count = 3 };
         weir_builder *builder = epochs_of(&numbers, WEIR_ENDLESS);
-        weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+        weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 3 });
         weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
         weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
         for (uint64_t i = 0; i < taken; i++) {
@@ -1155,7 +1158,7 @@ static void empty_epochs_are_told_too(void **state)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 0 };
     weir_builder *builder = epochs_of(&numbers, 10000);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .queue_items = 1000 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .queue_items = 1000 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1000 });
     weir_pipeline *pipeline = build(builder, NULL);
     for (int epoch = 0; epoch < 10000; epoch++)
@@ -1194,10 +1197,10 @@ static void any_number_of_empty_epochs_may_wait_in_a_queue(void **state)
     weir_stage_hook at_gate = { .self = &gate, .start = start_at_gate };
     weir_stage_hook counted = { .self = &sources_ended, .end = count_end };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers,
+    weir_builder_source(builder, &numbers_op, &numbers, 0,
                         &(weir_stage_options){
                             .epochs = EPOCHS, .queue_items = EPOCHS, .stage_hooks = &counted, .num_stage_hooks = 1 });
-    weir_builder_pipe(builder, &pass_op, NULL,
+    weir_builder_pipe(builder, &pass_op, NULL, 0,
                       &(weir_stage_options){ .queue_items = EPOCHS, .stage_hooks = &at_gate, .num_stage_hooks = 1 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = EPOCHS });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });

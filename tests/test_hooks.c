@@ -136,7 +136,8 @@ static weir_pipeline *build_hooked(const test_numbers *numbers, const weir_op *o
 {
     ledger_init(&ledger);
     weir_builder *builder = builder_with(numbers);
-    weir_builder_pipe(builder, op, config, &(weir_stage_options){ .task_hooks = hooks, .num_task_hooks = num_hooks });
+    weir_builder_pipe(builder, op, config, op->config_size,
+                      &(weir_stage_options){ .task_hooks = hooks, .num_task_hooks = num_hooks });
     weir_builder_sink(builder, NULL);
     return build(builder, options);
 }
@@ -172,8 +173,8 @@ static void the_pipelines_hooks_run_around_every_stage_but_not_the_source(void *
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 2, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &noted_op, NULL, NULL);
-    weir_builder_pipe(builder, &noted_op, NULL, NULL);
+    weir_builder_pipe(builder, &noted_op, NULL, 0, NULL);
+    weir_builder_pipe(builder, &noted_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 1, .task_hooks = &hook, .num_task_hooks = 1 });
@@ -205,7 +206,7 @@ static void hooks_pair_around_pending_tasks(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 200, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pending_op, &pending,
+    weir_builder_pipe(builder, &pending_op, &pending, 0,
                       &(weir_stage_options){ .concurrency = 16, .task_hooks = &hook, .num_task_hooks = 1 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
@@ -283,7 +284,7 @@ static void hooks_end_when_a_task_between_two_pieces_is_stopped(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &pieces,
+    weir_builder_pipe(builder, &op, &pieces, 0,
                       &(weir_stage_options){ .queue_items = 1, .task_hooks = &hook, .num_task_hooks = 1 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, NULL);
@@ -384,7 +385,7 @@ static void the_time_of_a_task_leaves_out_its_waiting_for_room(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &pieces,
+    weir_builder_pipe(builder, &op, &pieces, 0,
                       &(weir_stage_options){ .queue_items = 1, .task_hooks = &hook, .num_task_hooks = 1 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, &one_thread);
@@ -537,7 +538,7 @@ static weir_pipeline *build_staged(const test_numbers *numbers, const weir_stage
     trace.text[0] = '\0';
     ledger_init(&ledger);
     weir_builder *builder = builder_with(numbers);
-    weir_builder_pipe(builder, &noted_op, NULL,
+    weir_builder_pipe(builder, &noted_op, NULL, 0,
                       &(weir_stage_options){ .concurrency = 3, .stage_hooks = hooks, .num_stage_hooks = num_hooks });
     weir_builder_sink(builder, NULL);
     return build(builder, NULL);
@@ -628,9 +629,9 @@ static void a_source_has_stage_hooks_too(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3, .made = &made };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers,
+    weir_builder_source(builder, &numbers_op, &numbers, 0,
                         &(weir_stage_options){ .stage_hooks = &hook, .num_stage_hooks = 1 });
-    weir_builder_pipe(builder, &noted_op, NULL, NULL);
+    weir_builder_pipe(builder, &noted_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
     assert_int_equal(drain_all(pipeline), 3);

@@ -42,8 +42,8 @@ static weir_pipeline *start(const char *path, const weir_op *op, const void *con
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
-    weir_builder_pipe(builder, op, config,
+    weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_builder_pipe(builder, op, config, op->config_size,
                       &(weir_stage_options){ .name = "decode", .task_deadline_ns = deadline_ns });
     weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
@@ -685,9 +685,8 @@ static void memory_that_decoders_share_is_given_back(void **state)
     weir_video_config config = small;
     config.max_all_decoder_bytes = 3000000; /* enough for two of them, not for what twenty have taken */
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = NUM_FILES },
-                        NULL);
-    weir_builder_pipe(builder, &weir_video_decode, &config, &(weir_stage_options){ .concurrency = 2 });
+    weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = NUM_FILES }, NULL);
+    weir_pipe_video(builder, &config, &(weir_stage_options){ .concurrency = 2 });
     weir_builder_sink(builder, NULL);
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
     weir_item item;

@@ -209,8 +209,8 @@ static void impossible_options_are_refused(void **state)
         weir_pipeline *pipeline = NULL;
         weir_error error = { 0 };
         weir_builder *builder = weir_builder_new();
-        weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
-        weir_builder_pipe(builder, &weir_image_decode, &bad[i], NULL);
+        weir_source_list(builder, &(weir_list_config){ 0 }, NULL);
+        weir_pipe_image(builder, &bad[i], NULL);
         weir_builder_sink(builder, NULL);
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     }

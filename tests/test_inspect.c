@@ -6,7 +6,7 @@ static void describe_tells_the_graph_as_built(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger });
-    weir_builder_pipe(builder, &pass_op, NULL,
+    weir_builder_pipe(builder, &pass_op, NULL, 0,
                       &(weir_stage_options){ .name = "decode",
                                              .concurrency = 10,
                                              .queue_bytes = 4096,
@@ -41,7 +41,7 @@ static void a_snapshot_shows_slots_queues_and_tasks_with_label_and_age(void **st
     test_gate gate = GATE;
     weir_builder *builder =
         builder_with(&(test_numbers){ .ledger = &ledger, .count = 100, .labelled = true, .size_bytes = 5 });
-    weir_builder_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_pipe(builder, &gated_op, &gate, 0, &(weir_stage_options){ .concurrency = 3 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 4 });
     gate_await_waiting(&gate, 3);
@@ -88,7 +88,7 @@ static void snapshots_can_be_taken_by_any_thread_while_items_flow(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 3000, .labelled = true });
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     FILE *nowhere = fopen("/dev/null", "w");
@@ -115,7 +115,7 @@ static void laps_say_in_which_phase_and_at_which_steps_they_were(void **state)
     test_recorder recorder;
     recorder_init(&recorder);
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 4, .gate = &gate });
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){

@@ -252,9 +252,9 @@ static weir_pipeline *build_isolated(const weir_isolated_config *config, const c
 {
     weir_builder *builder = weir_builder_new();
     weir_list_config list = { .paths = texts, .num_paths = num_texts };
-    weir_builder_source(builder, &weir_list_source, &list, NULL);
-    weir_builder_pipe(builder, &weir_isolated, config,
-                      &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT, .task_deadline_ns = deadline_ns });
+    weir_source_list(builder, &list, NULL);
+    weir_pipe_isolated(builder, config,
+                       &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT, .task_deadline_ns = deadline_ns });
     weir_builder_sink(builder, NULL);
     return build(builder, &(weir_pipeline_options){ .observers = observer, .num_observers = observer != NULL });
 }
@@ -584,9 +584,10 @@ static void mistakes_in_the_config_are_refused(void **state)
     flushing.flush = (int (*)(void *, weir_item *, weir_task *))abort;
     expect_refusal(&(weir_isolated_config){ 0 }, WEIR_EINVAL, "op is missing");
     expect_refusal(&(weir_isolated_config){ .op = &flushing }, WEIR_EUNSUPPORTED, "flush");
-    expect_refusal(&(weir_isolated_config){ .op = &stand_in, .config = "x" }, WEIR_EUNSUPPORTED, "not copied");
-    expect_refusal(&(weir_isolated_config){ .op = &configured, .config = &(int){ 13 } }, WEIR_EINVAL,
-                   "13 is refused");
+    expect_refusal(&(weir_isolated_config){ .op = &stand_in, .config = "x", .config_size = 1 }, WEIR_EUNSUPPORTED,
+                   "not copied");
+    expect_refusal(&(weir_isolated_config){ .op = &configured, .config = &(int){ 13 }, .config_size = sizeof(int) },
+                   WEIR_EINVAL, "13 is refused");
     expect_refusal(&(weir_isolated_config){ .op = &stand_in, .worker = "/no/such/program" }, WEIR_ENOTFOUND,
                    "/no/such/program");
 }
@@ -596,7 +597,9 @@ static void the_config_reaches_the_child(void **state)
     (void)state;
     const char *text = "a";
     weir_item item;
-    weir_isolated_config config = { .op = &configured, .config = &(int){ 12 }, .worker = self_path };
+    weir_isolated_config config = {
+        .op = &configured, .config = &(int){ 12 }, .config_size = sizeof(int), .worker = self_path
+    };
     weir_pipeline *pipeline = build_isolated(&config, &text, 1, 0, NULL);
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
     assert_string_equal(item.data, "12");
@@ -646,8 +649,8 @@ static size_t results_of(const weir_op *op, const void *config, const char *cons
     size_t num_results = 0;
     weir_builder *builder = weir_builder_new();
     weir_list_config list = { .paths = paths, .num_paths = num_paths };
-    weir_builder_source(builder, &weir_list_source, &list, NULL);
-    weir_builder_pipe(builder, op, config, NULL);
+    weir_source_list(builder, &list, NULL);
+    weir_builder_pipe(builder, op, config, op->config_size, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     while (weir_pipeline_next(pipeline, &results[num_results], WEIR_FOREVER) == WEIR_OK)
@@ -674,7 +677,7 @@ static void expect_same_frames(const weir_op *op, const void *config, const char
 {
     weir_item plain[MAX_RESULTS], isolated[MAX_RESULTS];
     const char *paths[] = { path, path };
-    weir_isolated_config around = { .op = op, .config = config };
+    weir_isolated_config around = { .op = op, .config = config, .config_size = op->config_size };
     size_t num_plain = results_of(op, config, paths, 2, plain);
     assert_true(num_plain >= 2);
     assert_int_equal(results_of(&weir_isolated, &around, paths, 2, isolated), num_plain);
@@ -763,8 +766,8 @@ static weir_frames *decode_item(weir_item *input)
 {
     weir_item item;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &give_op, &input, NULL);
-    weir_builder_pipe(builder, &weir_isolated, &(weir_isolated_config){ .op = &weir_video_decode }, NULL);
+    weir_builder_source(builder, &give_op, &input, sizeof(void *), NULL);
+    weir_pipe_isolated(builder, &(weir_isolated_config){ .op = &weir_video_decode }, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);

@@ -70,7 +70,7 @@ static void items_are_delivered_while_an_observer_is_held_up_in_a_lap(void **sta
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){
@@ -93,7 +93,7 @@ static void laps_that_wait_too_long_are_joined(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100, .gate = &source_gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 200 });
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){
@@ -125,7 +125,7 @@ static void events_are_bounded_and_what_was_dropped_is_told(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &source_gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){
@@ -173,7 +173,7 @@ static void run_with_reporter(lap_reporter *reporter)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     reporter->pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 });
     assert_int_equal(drain_all(reporter->pipeline), 10);
@@ -210,7 +210,7 @@ static void deadlines_hold_while_an_observer_is_held_up(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, NULL, &(weir_stage_options){ .task_deadline_ns = 20 * WEIR_MILLISECOND });
+    weir_builder_pipe(builder, &op, NULL, 0, &(weir_stage_options){ .task_deadline_ns = 20 * WEIR_MILLISECOND });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){
@@ -257,7 +257,7 @@ static void long_tasks_behind_many_short_ones_run_at_once(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = SHORT + MEETING };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &met, &(weir_stage_options){ .concurrency = MEETING });
+    weir_builder_pipe(builder, &op, &met, 0, &(weir_stage_options){ .concurrency = MEETING });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = MEETING,
                                                                        .observers = &observer,
@@ -304,7 +304,7 @@ static void a_slow_cancel_delays_no_other_deadline(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 8 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &slow_cancel_op, &slow,
+    weir_builder_pipe(builder, &slow_cancel_op, &slow, 0,
                       &(weir_stage_options){ .concurrency = 2, .task_deadline_ns = 5 * WEIR_MILLISECOND });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
@@ -324,7 +324,7 @@ static void a_slow_cancel_delays_no_other_deadline(void **state)
 static weir_pipeline *start_idle(test_numbers *numbers)
 {
     weir_builder *builder = builder_with(numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .threads = 1 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .threads = 1 });
     weir_builder_sink(builder, NULL);
     return build(builder, &(weir_pipeline_options){ .threads = 2 });
 }

@@ -75,8 +75,8 @@ static void run(const char *path, const weir_sqlite_items *items)
     weir_item item;
     assert_int_equal(weir_sqlite_item_hook(writer, items, &hook, &error), WEIR_OK);
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers, NULL, NULL);
-    weir_builder_pipe(builder, &work, NULL,
+    weir_builder_source(builder, &numbers, NULL, 0, NULL);
+    weir_builder_pipe(builder, &work, NULL, 0,
                       &(weir_stage_options){ .concurrency = 4, .task_hooks = &hook, .num_task_hooks = 1 });
     weir_builder_sink(builder, NULL);
     weir_observer observer = weir_sqlite_observer(writer);

@@ -15,7 +15,7 @@ enum { LIMIT_S = 200 };
 static int build(const weir_list_config *config, weir_pipeline **pipeline)
 {
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, config, NULL);
+    weir_source_list(builder, config, NULL);
     weir_builder_sink(builder, NULL);
     return weir_builder_build(builder, NULL, pipeline, NULL);
 }

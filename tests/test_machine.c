@@ -64,7 +64,7 @@ static void every_lap_tells_what_the_process_and_the_machine_did(void **state)
         .self = &all, .process_lap = on_process, .machine_lap = on_machine, .lap_end = on_lap_end
     };
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 8 });
-    weir_builder_pipe(builder, &fill, NULL, NULL);
+    weir_builder_pipe(builder, &fill, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){

@@ -91,8 +91,8 @@ static void the_engine_refuses_null(void **state)
     weir_metrics_add(weir_task_metric_table(), NULL, &metrics);
     weir_metrics_add(weir_task_metric_table(), &metrics, NULL);
 
-    weir_builder_source(NULL, NULL, NULL, NULL);
-    weir_builder_pipe(NULL, NULL, NULL, NULL);
+    weir_builder_source(NULL, NULL, NULL, 0, NULL);
+    weir_builder_pipe(NULL, NULL, NULL, 0, NULL);
     weir_builder_route(NULL, NULL, NULL);
     weir_builder_branch(NULL);
     weir_builder_join(NULL, NULL);
@@ -111,7 +111,6 @@ static void the_engine_refuses_null(void **state)
     weir_release_free(NULL, NULL);
     weir_batch_free(NULL);
     weir_batch_release(NULL, NULL);
-    REFUSED(weir_options_copy(NULL, 0, NULL, 0, NULL));
     REFUSED(weir_error_format(NULL, line, sizeof line));
     REFUSED(weir_error_format(&error, NULL, 0));
     assert_int_equal(weir_text_escape(NULL, line, sizeof line), 0);

@@ -1,4 +1,4 @@
-/* Structs of options from programs that were compiled with older or newer headers. */
+/* Options and configs from programs that were compiled with older or newer headers. */
 #include "support.h"
 
 /* The stage options of a program with an older or newer header, followed by other memory. */
@@ -14,7 +14,7 @@ static weir_pipeline *build_with(const weir_stage_options *options, size_t size,
     numbers = (test_numbers){ .ledger = ledger, .count = 3 };
     weir_pipeline *pipeline;
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe_sized(builder, &pass_op, NULL, options, size);
+    weir_builder_pipe_sized(builder, &pass_op, NULL, 0, options, size);
     weir_builder_sink(builder, NULL);
     weir_builder_build(builder, NULL, &pipeline, error);
     return pipeline;
@@ -63,15 +63,101 @@ static void what_a_newer_program_sets_is_refused(void **state)
     assert_null(build_with(&options.known, sizeof options, &error, &ledger));
     assert_int_equal(error.status, WEIR_EUNSUPPORTED);
     assert_non_null(strstr(error.message, weir_version()));
+    assert_non_null(strstr(error.message, "weir_stage_options"));
     ledger_close(&ledger);
 }
 
 static void no_options_are_the_defaults_whatever_their_size(void **state)
 {
     (void)state;
-    char own[8] = "garbage";
-    assert_int_equal(weir_options_copy(own, sizeof own, NULL, 1000, NULL), WEIR_OK);
-    assert_memory_equal(own, "\0\0\0\0\0\0\0", sizeof own);
+    test_ledger ledger = LEDGER;
+    weir_error error = { 0 };
+    weir_pipeline *pipeline = build_with(NULL, 1000, &error, &ledger);
+    assert_int_equal(drain_all(pipeline), 3);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+/* ---- configs of stages ------------------------------------------------------------------------------------------ */
+
+static int make_nothing(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker, (void)in, (void)out, (void)task;
+    return WEIR_SKIP;
+}
+
+typedef struct new_config {
+    uint64_t first, second, third;
+} new_config;
+
+static new_config seen_config;
+
+static int see_config(void *config, weir_error *error)
+{
+    (void)error;
+    seen_config = *(new_config *)config;
+    return WEIR_OK;
+}
+
+static const weir_op configured_op = {
+    .name = "configured",
+    .config_size = sizeof(new_config),
+    .config_init = see_config,
+    .run = make_nothing,
+};
+
+static int add_configured(const weir_op *op, const void *config, size_t config_size, weir_error *error)
+{
+    static const test_numbers numbers = { .count = 1 };
+    weir_pipeline *pipeline;
+    weir_builder *builder = builder_with(&numbers);
+    *error = (weir_error){ 0 };
+    weir_builder_pipe(builder, op, config, config_size, &(weir_stage_options){ .name = "third" });
+    weir_builder_sink(builder, NULL);
+    int status = weir_builder_build(builder, NULL, &pipeline, error);
+    weir_pipeline_free(pipeline);
+    return status;
+}
+
+/* On the heap, so that a sanitizer sees each byte that is read beyond its end. */
+static void an_older_programs_config_is_not_read_beyond_its_end(void **state)
+{
+    (void)state;
+    weir_error error;
+    uint64_t *config = malloc(sizeof *config);
+    *config = 7;
+    seen_config = (new_config){ 1, 2, 3 };
+    assert_int_equal(add_configured(&configured_op, config, sizeof *config, &error), WEIR_OK);
+    assert_true(seen_config.first == 7 && seen_config.second == 0 && seen_config.third == 0);
+    free(config);
+}
+
+static void a_newer_programs_config_is_refused_if_it_sets_more(void **state)
+{
+    (void)state;
+    weir_error error;
+    struct {
+        new_config known;
+        uint64_t unknown;
+    } config = { .known = { .first = 7 } };
+    assert_int_equal(add_configured(&configured_op, &config, sizeof config, &error), WEIR_OK);
+    assert_int_equal(seen_config.first, 7);
+    config.unknown = 1;
+    assert_int_equal(add_configured(&configured_op, &config, sizeof config, &error), WEIR_EUNSUPPORTED);
+    assert_string_equal(error.stage, "third");
+    assert_non_null(strstr(error.message, "32 bytes in the program, 24 in the library"));
+}
+
+static void a_config_without_its_size_is_refused(void **state)
+{
+    (void)state;
+    weir_error error;
+    assert_int_equal(add_configured(&configured_op, &seen_config, 0, &error), WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "config_size is 0"));
+    assert_int_equal(add_configured(&configured_op, NULL, 0, &error), WEIR_OK);
+    assert_int_equal(seen_config.first, 0);
+    assert_int_equal(add_configured(&pass_op, &seen_config, sizeof seen_config, &error), WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "pass 0"));
 }
 
 /* What the program lays out in arrays, statically or on its stack, cannot grow: their reserved fields shrink instead. These
@@ -100,6 +186,9 @@ int main(void)
         TEST(what_a_newer_program_leaves_zero_is_no_matter),
         TEST(what_a_newer_program_sets_is_refused),
         TEST(no_options_are_the_defaults_whatever_their_size),
+        TEST(an_older_programs_config_is_not_read_beyond_its_end),
+        TEST(a_newer_programs_config_is_refused_if_it_sets_more),
+        TEST(a_config_without_its_size_is_refused),
         TEST(structs_that_travel_by_value_keep_their_size),
     };
     return RUN_TESTS(tests);

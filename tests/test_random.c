@@ -347,7 +347,7 @@ static void add_stage(model *m)
     options.name = m->names[m->num_stages++];
     bool has_one_slot = options.concurrency == 1 && !m->meddled;
     m->keeps_order &= has_one_slot || options.output_order == WEIR_ORDER_INPUT;
-    weir_builder_pipe(m->builder, &stage_op, b, &options);
+    weir_builder_pipe(m->builder, &stage_op, b, sizeof(behaviour), &options);
 }
 
 static void add_route(model *m)
@@ -372,15 +372,14 @@ static void add_batches(model *m)
     weir_aggregate_config config = { .num_items = 1 + below(&m->chance, 7), .drop_last = one_in(&m->chance, 3) };
     config.drop_last &= !m->is_resumed; /* which items would be dropped depends on the batches before */
     bool has_slots = m->is_resumed && one_in(&m->tuning, 2);
-    weir_builder_pipe(m->builder, &weir_aggregate, &config,
-                      &(weir_stage_options){ .concurrency = has_slots ? 3 : 1 });
+    weir_pipe_aggregate(m->builder, &config, &(weir_stage_options){ .concurrency = has_slots ? 3 : 1 });
     m->keeps_order &= !has_slots;
     m->batched = m->regrouped = true;
     if (one_in(&m->chance, 2))
         add_stage(m);
     if (one_in(&m->chance, 3))
         return;
-    weir_builder_pipe(m->builder, &weir_disaggregate, NULL, NULL);
+    weir_pipe_disaggregate(m->builder, NULL);
     m->batched = false;
 }
 
@@ -404,7 +403,8 @@ static void add_sources(model *m)
         weir_stage_options options = { .epochs = m->epochs,
                                        .threads = one_in(&m->tuning, 3),
                                        .queue_items = 1 + below(&m->tuning, 4) };
-        weir_builder_source(m->builder, config.seeks ? &seeking_source_op : &source_op, &config, &options);
+        weir_builder_source(m->builder, config.seeks ? &seeking_source_op : &source_op, &config, sizeof config,
+                            &options);
         if (m->num_sources > 1 && one_in(&m->chance, 2))
             add_stage(m);
     }

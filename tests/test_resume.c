@@ -92,13 +92,13 @@ static int build(const rank_job *job, const char *const *texts, size_t num_texts
         .num_resume = num_texts,
     };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_sampler_source, &source, &(weir_stage_options){ .epochs = NUM_EPOCHS });
+    weir_source_sampler(builder, &source, &(weir_stage_options){ .epochs = NUM_EPOCHS });
     weir_builder_pipe(
-        builder, &work_op, NULL,
+        builder, &work_op, NULL, 0,
         &(weir_stage_options){ .concurrency = 1 + (uint32_t)(job->seed / 2 % 5),
                                .output_order = job->seed % 3 ? WEIR_ORDER_COMPLETION : WEIR_ORDER_INPUT });
-    weir_builder_pipe(builder, &weir_shuffle, &(weir_shuffle_config){ .num_items = 5 }, NULL);
-    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = BATCH }, NULL);
+    weir_pipe_shuffle(builder, &(weir_shuffle_config){ .num_items = 5 }, NULL);
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = BATCH }, NULL);
     weir_builder_sink(builder, NULL);
     return weir_builder_build(builder, &options, pipeline, error);
 }
@@ -388,7 +388,7 @@ static int start_sampler(const weir_sampler_config *config, uint64_t dataset, co
         .threads = 1, .checkpoints = WEIR_CHECKPOINTS_DONE, .resume = texts, .num_resume = num_texts
     };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_sampler_source, &source, &(weir_stage_options){ .epochs = NUM_EPOCHS });
+    weir_source_sampler(builder, &source, &(weir_stage_options){ .epochs = NUM_EPOCHS });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 16 });
     return weir_builder_build(builder, &options, pipeline, error);
 }

@@ -554,7 +554,7 @@ static void the_source_goes_through_epochs_from_a_position_on(void **state)
     weir_sampler *sampler = make(config.sampler);
     weir_pipeline *pipeline;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_sampler_source, &config, &(weir_stage_options){ .epochs = 2 });
+    weir_source_sampler(builder, &config, &(weir_stage_options){ .epochs = 2 });
     weir_builder_sink(builder, NULL);
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
     for (uint64_t epoch = 3; epoch < 5; epoch++) {
@@ -594,7 +594,7 @@ static void the_source_refuses_what_the_sampler_refuses(void **state)
         weir_pipeline *pipeline;
         weir_error error = { 0 };
         weir_builder *builder = weir_builder_new();
-        weir_builder_source(builder, &weir_sampler_source, &cases[i], NULL);
+        weir_source_sampler(builder, &cases[i], NULL);
         weir_builder_sink(builder, NULL);
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
         if (!strstr(error.message, named[i]))

@@ -62,9 +62,8 @@ static weir_pipeline *start(const char *const *paths, size_t num_paths, const we
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = num_paths },
-                        NULL);
-    weir_builder_pipe(builder, &weir_video_decode, config, &(weir_stage_options){ .concurrency = concurrency });
+    weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = num_paths }, NULL);
+    weir_pipe_video(builder, config, &(weir_stage_options){ .concurrency = concurrency });
     weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
@@ -656,8 +655,8 @@ static void assert_refused_in_pieces(weir_sampling sampling, uint32_t piece_fram
     weir_video_config config = config_of(sampling);
     config.piece_frames = piece_frames;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, &config, NULL);
+    weir_source_list(builder, &(weir_list_config){ 0 }, NULL);
+    weir_pipe_video(builder, &config, NULL);
     weir_builder_sink(builder, NULL);
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     if (!strstr(error.message, text))

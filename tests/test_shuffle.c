@@ -8,8 +8,8 @@ enum { COUNT = 1000 };
 static weir_pipeline *build_shuffle(const test_numbers *numbers, const weir_shuffle_config *config, uint32_t epochs)
 {
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, numbers, &(weir_stage_options){ .epochs = epochs });
-    weir_builder_pipe(builder, &weir_shuffle, config, NULL);
+    weir_builder_source(builder, &numbers_op, numbers, 0, &(weir_stage_options){ .epochs = epochs });
+    weir_pipe_shuffle(builder, config, NULL);
     weir_builder_sink(builder, NULL);
     return build(builder, NULL);
 }
@@ -91,8 +91,8 @@ static void a_buffer_for_nothing_is_refused(void **state)
     (void)state;
     weir_pipeline *pipeline;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &(test_numbers){ .count = 1 }, NULL);
-    weir_builder_pipe(builder, &weir_shuffle, &(weir_shuffle_config){ 0 }, NULL);
+    weir_builder_source(builder, &numbers_op, &(test_numbers){ .count = 1 }, 0, NULL);
+    weir_pipe_shuffle(builder, &(weir_shuffle_config){ 0 }, NULL);
     weir_builder_sink(builder, NULL);
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_EINVAL);
 }

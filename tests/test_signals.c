@@ -17,7 +17,7 @@ static weir_pipeline *start_endless(void)
 {
     static const weir_op op = { .name = "endless", .run = endless };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &op, NULL, NULL);
+    weir_builder_source(builder, &op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     return build(builder, NULL);
 }

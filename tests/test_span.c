@@ -453,7 +453,7 @@ static const weir_op recording_op = { .name = "record", .run = record_and_pass }
 static weir_pipeline *build_recording(const test_numbers *numbers, const weir_observer *observer)
 {
     weir_builder *builder = builder_with(numbers);
-    weir_builder_pipe(builder, &recording_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_pipe(builder, &recording_op, NULL, 0, &(weir_stage_options){ .concurrency = 3 });
     weir_builder_sink(builder, NULL);
     return build(builder, &(weir_pipeline_options){ .threads = 2,
                                                     .stats_interval_ns = WEIR_MILLISECOND,

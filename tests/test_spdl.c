@@ -111,12 +111,12 @@ static const weir_op line_op = {
 
 static void add_affine(weir_builder *builder, uint64_t factor, uint64_t add)
 {
-    weir_builder_pipe(builder, &affine_op, &(affine_config){ factor, add }, NULL);
+    weir_builder_pipe(builder, &affine_op, &(affine_config){ factor, add }, sizeof(affine_config), NULL);
 }
 
 static void add_decide(weir_builder *builder, int (*decide)(uint64_t), const weir_stage_options *options)
 {
-    weir_builder_pipe(builder, &decide_op, &(decide_config){ .decide = decide }, options);
+    weir_builder_pipe(builder, &decide_op, &(decide_config){ .decide = decide }, sizeof(decide_config), options);
 }
 
 static void add_decide_backwards(weir_builder *builder, int (*decide)(uint64_t), uint64_t count,
@@ -124,20 +124,20 @@ static void add_decide_backwards(weir_builder *builder, int (*decide)(uint64_t),
 {
     for (uint64_t i = 0; i < count; i++)
         decided[i] = false;
-    weir_builder_pipe(builder, &decide_op, &(decide_config){ decide, options->threads > 1, count }, options);
+    weir_builder_pipe(builder, &decide_op, &(decide_config){ decide, options->threads > 1, count },
+                      sizeof(decide_config), options);
 }
 
 static void add_aggregate(weir_builder *builder, size_t num_items, bool drop_last)
 {
-    weir_builder_pipe(builder, &weir_aggregate,
-                      &(weir_aggregate_config){ .num_items = num_items, .drop_last = drop_last }, NULL);
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = num_items, .drop_last = drop_last }, NULL);
 }
 
 static weir_builder *line_of(uint64_t count)
 {
     weir_builder *builder = weir_builder_new();
     ledger_init(&ledger);
-    weir_builder_source(builder, &line_op, &(line_config){ 0, count }, NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ 0, count }, sizeof(line_config), NULL);
     return builder;
 }
 
@@ -296,7 +296,7 @@ static void what_a_source_skips_has_no_number(void **state)
     static const weir_op op = { .name = "skipping", .worker_size = sizeof(uint64_t), .run = skip_every_second };
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &op, NULL, NULL);
+    weir_builder_source(builder, &op, NULL, 0, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 1);
     for (uint64_t i = 0; i < 10; i++) {
         weir_item item;
@@ -332,8 +332,9 @@ static void slots_decide_how_many_inputs_are_taken(void **state)
         ledger_init(&ledger);
         test_numbers numbers = { .ledger = &ledger, .count = 4, .made = &made };
         weir_builder *builder = weir_builder_new();
-        weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 8 });
-        weir_builder_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = slots, .threads = slots });
+        weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .queue_items = 8 });
+        weir_builder_pipe(builder, &gated_op, &gate, 0,
+                          &(weir_stage_options){ .concurrency = slots, .threads = slots });
         weir_pipeline *pipeline = end_with_sink(builder, 2);
         counter_await(&made, 4);
         gate_await_waiting(&gate, slots);
@@ -357,7 +358,7 @@ static void results_come_as_they_are_completed(void **state)
     weir_item *ins[SLOTS];
     pending_init(&pending);
     weir_builder *builder = line_of(SLOTS);
-    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = SLOTS });
+    weir_builder_pipe(builder, &pending_op, &pending, 0, &(weir_stage_options){ .concurrency = SLOTS });
     weir_pipeline *pipeline = end_with_sink(builder, 1);
     for (int i = 0; i < SLOTS; i++) {
         tasks[i] = pending_take(&pending, &ins[i]);
@@ -383,7 +384,7 @@ static void in_input_order_results_come_as_their_inputs_whatever_is_completed_fi
     weir_item item;
     pending_init(&pending);
     weir_builder *builder = line_of(SLOTS);
-    weir_builder_pipe(builder, &pending_op, &pending,
+    weir_builder_pipe(builder, &pending_op, &pending, 0,
                       &(weir_stage_options){ .concurrency = SLOTS, .output_order = WEIR_ORDER_INPUT });
     weir_pipeline *pipeline = end_with_sink(builder, 1);
     for (int i = 0; i < SLOTS; i++)
@@ -431,7 +432,7 @@ static void a_generator_makes_several_of_each_input(void **state)
         for (uint32_t slots = 1; slots <= 3; slots += 2) {
             test_gate *no_gate = NULL;
             weir_builder *builder = line_of(3);
-            weir_builder_pipe(builder, &triple_op, &no_gate,
+            weir_builder_pipe(builder, &triple_op, &no_gate, sizeof(test_gate *),
                               &(weir_stage_options){ .concurrency = slots,
                                                      .output_order = WEIR_ORDER_INPUT,
                                                      .max_failures = budgets[i] });
@@ -447,7 +448,7 @@ static void a_piece_is_delivered_before_the_next_one_is_made(void **state)
     test_gate gate = GATE, *config = &gate;
     weir_item item;
     weir_builder *builder = line_of(2);
-    weir_builder_pipe(builder, &triple_op, &config, NULL);
+    weir_builder_pipe(builder, &triple_op, &config, sizeof(test_gate *), NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 2);
     for (uint64_t i = 0; i < 6; i++) {
         gate_await_waiting(&gate, 1);
@@ -465,7 +466,7 @@ static void pools_and_threads_of_stages_work_together(void **state)
     for (uint32_t own = 0; own < 8; own++) { /* bit by bit: which stage has threads of its own */
         weir_builder *builder = line_of(20);
         for (uint32_t i = 0; i < 3; i++)
-            weir_builder_pipe(builder, &affine_op, &(affine_config){ 2, 1 },
+            weir_builder_pipe(builder, &affine_op, &(affine_config){ 2, 1 }, sizeof(affine_config),
                               &(weir_stage_options){ .concurrency = 2,
                                                      .threads = own >> i & 1 ? 2 : 0,
                                                      .output_order = WEIR_ORDER_INPUT });
@@ -498,7 +499,7 @@ static void behind_a_stage_that_fails_at_once_nothing_runs(void **state)
     weir_builder *builder = line_of(10);
     add_affine(builder, 1, 0);
     add_decide(builder, fail_always, &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT } });
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 2);
     for (int i = 0; i < 4; i++)
         expect_nothing(pipeline, WEIR_EFAILED);
@@ -590,11 +591,10 @@ static void hooks_run_around_the_tasks_of_an_aggregate_and_around_those_that_fai
         weir_stage_hook stage_hook;
         weir_builder *builder = line_of(10);
         weir_stage_options options = hooked(&hooks[0], &task_hook, &stage_hook);
-        weir_builder_pipe(builder, &pass_op, NULL, &options);
+        weir_builder_pipe(builder, &pass_op, NULL, 0, &options);
         options = hooked(&hooks[1], &task_hook, &stage_hook);
-        weir_builder_pipe(builder, &weir_aggregate,
-                          &(weir_aggregate_config){ .num_items = 4, .drop_last = drop_last }, &options);
-        weir_builder_pipe(builder, &sum_op, NULL, NULL);
+        weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 4, .drop_last = drop_last }, &options);
+        weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
         options = hooked(&hooks[2], &task_hook, &stage_hook);
         add_decide(builder, fail_always, &options);
         weir_pipeline *pipeline = end_with_sink(builder, 1);
@@ -666,7 +666,7 @@ static void batches_are_full_but_for_the_last(void **state)
     for (size_t i = 0; i < LENGTH(cases); i++) {
         weir_builder *builder = line_of(cases[i].count);
         add_aggregate(builder, cases[i].num_items, cases[i].drop_last);
-        weir_builder_pipe(builder, &sum_op, NULL, NULL);
+        weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
         weir_pipeline *pipeline = end_with_sink(builder, 1);
         expect(pipeline, false, WEIR_EOF, cases[i].sums, cases[i].num_batches);
         finish(pipeline);
@@ -713,12 +713,12 @@ static void an_operation_collects_up_to_a_threshold_of_its_own(void **state)
 {
     (void)state;
     weir_builder *builder = line_of(7);
-    weir_builder_pipe(builder, &threshold_op, NULL, NULL);
+    weir_builder_pipe(builder, &threshold_op, NULL, 0, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 1);
     EXPECT(pipeline, WEIR_EOF, 0 + 1 + 2 + 3 + 4, 5 + 6);
     finish(pipeline);
     builder = line_of(6);
-    weir_builder_pipe(builder, &threshold_op, NULL, NULL);
+    weir_builder_pipe(builder, &threshold_op, NULL, 0, NULL);
     pipeline = end_with_sink(builder, 1);
     EXPECT(pipeline, WEIR_EOF, 0 + 1 + 2 + 3 + 4, 5);
     finish(pipeline);
@@ -728,13 +728,13 @@ static void an_input_that_cannot_be_collected_is_lost_alone(void **state)
 {
     (void)state;
     weir_builder *builder = line_of(10);
-    weir_builder_pipe(builder, &threshold_op, NULL, NULL);
+    weir_builder_pipe(builder, &threshold_op, NULL, 0, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 1);
     EXPECT(pipeline, WEIR_EOF, 0 + 1 + 2 + 3 + 4, 5 + 6, 8 + 9);
     assert_int_equal(account_of(pipeline, "threshold").failed, 1);
     finish(pipeline);
     builder = line_of(10);
-    weir_builder_pipe(builder, &threshold_op, NULL,
+    weir_builder_pipe(builder, &threshold_op, NULL, 0,
                       &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT } });
     pipeline = end_with_sink(builder, 1);
     EXPECT(pipeline, WEIR_EFAILED, 0 + 1 + 2 + 3 + 4, 5 + 6);
@@ -770,8 +770,8 @@ static void a_batch_of_ones_own_is_taken_apart_and_an_empty_one_disappears(void 
     };
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &op, NULL, NULL);
-    weir_builder_pipe(builder, &weir_disaggregate, NULL, NULL);
+    weir_builder_source(builder, &op, NULL, 0, NULL);
+    weir_pipe_disaggregate(builder, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 1);
     EXPECT(pipeline, WEIR_EOF, 0, 1, 2);
     finish(pipeline);
@@ -874,7 +874,7 @@ static void pipelines_have_budgets_of_their_own(void **state)
     ledger_init(&ledger);
     for (int i = 0; i < 2; i++) {
         weir_builder *builder = weir_builder_new();
-        weir_builder_source(builder, &line_op, &(line_config){ 0, 10 }, NULL);
+        weir_builder_source(builder, &line_op, &(line_config){ 0, 10 }, sizeof(line_config), NULL);
         add_decide(builder, fail_odd, NULL);
         weir_builder_sink(builder, NULL);
         pipelines[i] = build(builder, &(weir_pipeline_options){ .threads = 1, .max_failures = COUNT_OF(i + 1) });
@@ -996,7 +996,7 @@ static void rates_above_one_and_of_nothing_are_refused(void **state)
             weir_stage_options stage_options = { .concurrency = 1 };
             *(of_stage ? &stage_options.max_failures : &options.max_failures) = refused[i];
             weir_builder *builder = line_of(1);
-            weir_builder_pipe(builder, &pass_op, NULL, &stage_options);
+            weir_builder_pipe(builder, &pass_op, NULL, 0, &stage_options);
             weir_builder_sink(builder, NULL);
             assert_int_equal(weir_builder_build(builder, &options, &pipeline, &error), WEIR_EINVAL);
             assert_non_null(strstr(error.message, "max_failures"));
@@ -1097,7 +1097,7 @@ static weir_builder *slow_line_of(uint64_t count)
     ledger_init(&ledger);
     gate_init(&one_by_one);
     numbers = (test_numbers){ .ledger = &ledger, .count = count, .gate = &one_by_one };
-    weir_builder_source(builder, &numbers_op, &numbers, NULL);
+    weir_builder_source(builder, &numbers_op, &numbers, 0, NULL);
     return builder;
 }
 
@@ -1168,7 +1168,7 @@ static void all_items_may_take_one_branch(void **state)
         weir_builder *builder = line_of(10);
         add_route(builder, first_branch, 2, NULL);
         weir_builder_branch(builder);
-        weir_builder_pipe(builder, &affine_op, &(affine_config){ 10, 0 },
+        weir_builder_pipe(builder, &affine_op, &(affine_config){ 10, 0 }, sizeof(affine_config),
                           &(weir_stage_options){ .concurrency = slots, .output_order = WEIR_ORDER_INPUT });
         weir_builder_branch(builder);
         add_affine(builder, 1, 1000);
@@ -1219,7 +1219,7 @@ static void batches_are_made_and_taken_apart_within_a_branch(void **state)
     add_route(builder, parity, 2, NULL);
     weir_builder_branch(builder);
     add_aggregate(builder, 2, false);
-    weir_builder_pipe(builder, &sum_op, NULL, NULL); /* 0 + 2, 4 */
+    weir_builder_pipe(builder, &sum_op, NULL, 0, NULL); /* 0 + 2, 4 */
     weir_builder_branch(builder);
     add_affine(builder, 1, 100);
     weir_builder_join(builder, NULL);
@@ -1231,7 +1231,7 @@ static void batches_are_made_and_taken_apart_within_a_branch(void **state)
     add_route(builder, first_branch, 1, NULL);
     weir_builder_branch(builder);
     add_aggregate(builder, 2, false);
-    weir_builder_pipe(builder, &weir_disaggregate, NULL, NULL);
+    weir_pipe_disaggregate(builder, NULL);
     weir_builder_join(builder, NULL);
     pipeline = end_with_sink(builder, 2);
     EXPECT(pipeline, WEIR_EOF, 0, 1, 2, 3, 4, 5);
@@ -1242,7 +1242,7 @@ static void a_route_may_stand_behind_a_merge(void **state)
 {
     (void)state;
     weir_builder *builder = line_of(3);
-    weir_builder_source(builder, &line_op, &(line_config){ 3, 2 }, NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ 3, 2 }, sizeof(line_config), NULL);
     weir_builder_merge(builder, NULL, NULL);
     add_route(builder, parity, 2, NULL);
     weir_builder_branch(builder);
@@ -1263,7 +1263,7 @@ static void a_branch_may_be_pending(void **state)
     weir_builder *builder = line_of(5);
     add_route(builder, first_branch, 1, NULL);
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &pending_op, &pending, NULL);
+    weir_builder_pipe(builder, &pending_op, &pending, 0, NULL);
     add_affine(builder, 2, 0);
     weir_builder_join(builder, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 1);
@@ -1366,9 +1366,11 @@ static void the_description_shows_the_branches(void **state)
     weir_builder *builder = line_of(0);
     add_route(builder, parity, 2, NULL);
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &affine_op, &(affine_config){ 2, 0 }, &(weir_stage_options){ .name = "double" });
+    weir_builder_pipe(builder, &affine_op, &(affine_config){ 2, 0 }, sizeof(affine_config),
+                      &(weir_stage_options){ .name = "double" });
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &affine_op, &(affine_config){ 1, 1 }, &(weir_stage_options){ .name = "one_more" });
+    weir_builder_pipe(builder, &affine_op, &(affine_config){ 1, 1 }, sizeof(affine_config),
+                      &(weir_stage_options){ .name = "one_more" });
     weir_builder_join(builder, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 1);
     assert_int_equal(weir_pipeline_describe(pipeline, &text), WEIR_OK);
@@ -1385,7 +1387,7 @@ static void the_description_shows_the_branches(void **state)
 /* Adds a source of `count` values from `first` on. */
 static void add_line(weir_builder *builder, uint64_t first, uint64_t count)
 {
-    weir_builder_source(builder, &line_op, &(line_config){ first, count }, NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ first, count }, sizeof(line_config), NULL);
 }
 
 static void lines_of_any_shape_are_merged(void **state)
@@ -1439,9 +1441,10 @@ static void lines_with_batches_and_slots_are_merged(void **state)
     ledger_init(&ledger);
     for (uint64_t first = 0; first <= 50; first += 50) {
         add_line(builder, first, 10);
-        weir_builder_pipe(builder, &affine_op, &(affine_config){ 1, 100 }, &(weir_stage_options){ .concurrency = 3 });
+        weir_builder_pipe(builder, &affine_op, &(affine_config){ 1, 100 }, sizeof(affine_config),
+                          &(weir_stage_options){ .concurrency = 3 });
         add_aggregate(builder, 2, false);
-        weir_builder_pipe(builder, &weir_disaggregate, NULL, NULL);
+        weir_pipe_disaggregate(builder, NULL);
     }
     weir_builder_merge(builder, NULL, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 4);
@@ -1456,9 +1459,9 @@ static void lines_may_be_pending(void **state)
     static test_pending pending;
     pending_init(&pending);
     weir_builder *builder = line_of(3);
-    weir_builder_pipe(builder, &pending_op, &pending, NULL);
+    weir_builder_pipe(builder, &pending_op, &pending, 0, NULL);
     add_line(builder, 4, 3);
-    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .name = "other" });
+    weir_builder_pipe(builder, &pending_op, &pending, 0, &(weir_stage_options){ .name = "other" });
     weir_builder_merge(builder, NULL, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 1);
     pending_start(&pending);
@@ -1474,7 +1477,7 @@ static void behind_a_merge_items_tell_their_source(void **state)
     add_line(builder, 10, 3);
     add_line(builder, 20, 3);
     weir_builder_merge(builder, NULL, NULL);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 2);
     for (int i = 0; i < 9; i++) {
         weir_item item;
@@ -1524,7 +1527,8 @@ static weir_builder *epochs_of(uint64_t count)
 {
     weir_builder *builder = weir_builder_new();
     ledger_init(&ledger);
-    weir_builder_source(builder, &line_op, &(line_config){ 0, count }, &(weir_stage_options){ .epochs = EPOCHS });
+    weir_builder_source(builder, &line_op, &(line_config){ 0, count }, sizeof(line_config),
+                        &(weir_stage_options){ .epochs = EPOCHS });
     return builder;
 }
 
@@ -1554,7 +1558,8 @@ static void each_epoch_brings_the_same_items(void **state)
     EXPECT_IN_EACH_EPOCH(builder, false, 2, 4, 6);
 
     builder = epochs_of(5); /* through one of several slots */
-    weir_builder_pipe(builder, &affine_op, &(affine_config){ 2, 0 }, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &affine_op, &(affine_config){ 2, 0 }, sizeof(affine_config),
+                      &(weir_stage_options){ .concurrency = 4 });
     EXPECT_IN_EACH_EPOCH(builder, true, 0, 2, 4, 6, 8);
 }
 
@@ -1563,7 +1568,8 @@ static void a_single_epoch_has_an_end_of_its_own(void **state)
     (void)state;
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &line_op, &(line_config){ 0, 3 }, &(weir_stage_options){ .epochs = 1 });
+    weir_builder_source(builder, &line_op, &(line_config){ 0, 3 }, sizeof(line_config),
+                        &(weir_stage_options){ .epochs = 1 });
     weir_pipeline *pipeline = end_with_sink(builder, 1);
     EXPECT(pipeline, WEIR_EPOCH, 0, 1, 2);
     expect_nothing(pipeline, WEIR_EOF);
@@ -1575,24 +1581,24 @@ static void batches_end_with_their_epoch(void **state)
     (void)state;
     weir_builder *builder = epochs_of(6);
     add_aggregate(builder, 3, false);
-    weir_builder_pipe(builder, &sum_op, NULL, NULL);
+    weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
     EXPECT_IN_EACH_EPOCH(builder, false, 0 + 1 + 2, 3 + 4 + 5);
 
     builder = epochs_of(5);
     add_aggregate(builder, 3, false);
-    weir_builder_pipe(builder, &sum_op, NULL, NULL);
+    weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
     EXPECT_IN_EACH_EPOCH(builder, false, 0 + 1 + 2, 3 + 4);
 
     builder = epochs_of(5);
     add_aggregate(builder, 3, true);
-    weir_builder_pipe(builder, &sum_op, NULL, NULL);
+    weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
     EXPECT_IN_EACH_EPOCH(builder, false, 0 + 1 + 2);
 
     builder = epochs_of(10); /* ten doubled items in batches of three, made of a stage of four slots */
-    weir_builder_pipe(builder, &affine_op, &(affine_config){ 2, 0 },
+    weir_builder_pipe(builder, &affine_op, &(affine_config){ 2, 0 }, sizeof(affine_config),
                       &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
     add_aggregate(builder, 3, false);
-    weir_builder_pipe(builder, &sum_op, NULL, NULL);
+    weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
     EXPECT_IN_EACH_EPOCH(builder, false, 6, 24, 42, 18);
 }
 
@@ -1633,7 +1639,7 @@ static void epochs_end_behind_routes(void **state)
     add_route(builder, parity, 2, NULL);
     weir_builder_branch(builder);
     add_aggregate(builder, 2, false);
-    weir_builder_pipe(builder, &sum_op, NULL, NULL);
+    weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
     weir_builder_branch(builder);
     add_affine(builder, 1, 100);
     weir_builder_join(builder, NULL);
@@ -1659,9 +1665,9 @@ static void a_fast_branch_does_not_run_into_the_next_epoch(void **state)
     weir_builder *builder = epochs_of(4);
     add_route(builder, parity, 2, NULL);
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_pipe(builder, &pending_op, &pending, 0, &(weir_stage_options){ .concurrency = 2 });
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 2 });
     weir_builder_join(builder, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 2);
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
@@ -1710,7 +1716,7 @@ static void workers_live_through_all_epochs(void **state)
     };
     test_counter inits = COUNTER, *config = &inits;
     weir_builder *builder = epochs_of(5);
-    weir_builder_pipe(builder, &op, &config, NULL);
+    weir_builder_pipe(builder, &op, &config, sizeof(test_counter *), NULL);
     EXPECT_IN_EACH_EPOCH(builder, false, 0, 1, 2, 3, 4);
     assert_int_equal(counter_value(&inits), 1);
 }
@@ -1721,7 +1727,7 @@ static void a_failure_within_an_epoch_fails_the_pipeline(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .end_status = WEIR_EIO };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = WEIR_ENDLESS });
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .epochs = WEIR_ENDLESS });
     weir_pipeline *pipeline = end_with_sink(builder, 1);
     EXPECT(pipeline, WEIR_EFAILED, 0);
     finish(pipeline);
@@ -1786,7 +1792,7 @@ static void a_timeout_loses_no_item(void **state)
     test_gate gate = GATE;
     weir_item item;
     weir_builder *builder = line_of(20);
-    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_pipe(builder, &gated_op, &gate, 0, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 2);
     for (uint64_t i = 0; i < 20; i++) {
         assert_int_equal(weir_pipeline_next(pipeline, &item, (int64_t)i * WEIR_MICROSECOND), WEIR_ETIMEDOUT);
@@ -1808,7 +1814,7 @@ static void a_stage_without_tasks_reports_zeros(void **state)
     test_recorder recorder;
     recorder_init(&recorder);
     weir_builder *builder = line_of(0);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
@@ -1923,7 +1929,7 @@ static void a_process_may_end_without_freeing_its_pipeline(void **state)
     assert_true(child >= 0);
     if (child == 0) {
         weir_builder *builder = line_of(UINT64_MAX);
-        weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+        weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
         never_freed = end_with_sink(builder, 2);
         next_value(never_freed);
         exit(42);

@@ -128,9 +128,10 @@ static int run(const stage *stages, FILE *out, weir_error *error)
     weir_pipeline *pipeline;
     weir_item item;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, stages->op, stages->config, &(weir_stage_options){ .name = stages->op->name });
+    weir_builder_source(builder, stages->op, stages->config, stages->op->config_size,
+                        &(weir_stage_options){ .name = stages->op->name });
     for (const stage *next = stages + 1; next->op; next++)
-        weir_builder_pipe(builder, next->op, next->config, NULL);
+        weir_builder_pipe(builder, next->op, next->config, next->op->config_size, NULL);
     weir_builder_sink(builder, NULL);
     int status = weir_builder_build(builder, &(weir_pipeline_options){ .threads = 1 }, &pipeline, error);
     if (status != WEIR_OK)
@@ -175,7 +176,8 @@ DECODING(decode_some, clip, weir_video_decode,
                               .height = 16,
                               .scaler = WEIR_SCALER_FAST,
                               .io_thread = 1 })
-DECODING(decode_pieces, clip, weir_video_decode, (weir_video_config){ .piece_frames = 4, .audio = &sound })
+DECODING(decode_pieces, clip, weir_video_decode,
+         (weir_video_config){ .piece_frames = 4, .audio = &sound, .audio_size = sizeof sound })
 DECODING(decode_sound, clip, weir_audio_decode, sound)
 DECODING(decode_picture, picture, weir_image_decode, (weir_image_config){ .width = 16, .height = 16 })
 DECODING(probe, clip, weir_probe, (weir_probe_config){ .check = WEIR_PROBE_ALL })
@@ -278,8 +280,8 @@ static weir_frames *take_frames(void)
     weir_pipeline *pipeline;
     weir_item item;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &clip, .num_paths = 1 }, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, NULL, NULL);
+    weir_source_list(builder, &(weir_list_config){ .paths = &clip, .num_paths = 1 }, NULL);
+    weir_pipe_video(builder, NULL, NULL);
     weir_builder_sink(builder, NULL);
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
@@ -317,7 +319,7 @@ static int measure_headspace(FILE *out, weir_error *error)
     const char *const paths[] = { clip, clip, clip, clip };
     weir_pipeline *pipeline = NULL;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = 4 }, NULL);
+    weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = 4 }, NULL);
     weir_builder_sink(builder, NULL);
     status = weir_builder_build(builder, NULL, &pipeline, error);
     while (status == WEIR_OK && (status = weir_headspace_next(headspace, pipeline, &item, WEIR_FOREVER)) == WEIR_OK)

@@ -150,7 +150,7 @@ static void before_the_first_item_comes_out_the_sink_is_empty(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = 3, .threads = 3 });
+    weir_builder_pipe(builder, &gated_op, &gate, 0, &(weir_stage_options){ .concurrency = 3, .threads = 3 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 3);
@@ -186,7 +186,7 @@ static void slots_that_wait_for_input_show_it(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 1);
@@ -208,9 +208,9 @@ static void slots_that_wait_for_a_thread_show_it(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .threads = 1 });
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
-    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .threads = 1 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &gated_op, &gate, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(
         builder, (weir_pipeline_options){ .threads = 1, .stats_interval_ns = WEIR_MILLISECOND }, &recorder);
@@ -232,7 +232,7 @@ static void slots_that_wait_for_room_show_it(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_out, 4);
@@ -252,7 +252,7 @@ static void pending_tasks_are_busy(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 8 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 8 });
+    weir_builder_pipe(builder, &pending_op, &pending, 0, &(weir_stage_options){ .concurrency = 8 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:1:pending[8]", pending, 8);
@@ -319,8 +319,8 @@ static void add_up(uint64_t count, uint64_t taken, bool stop, int64_t interval_n
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = count, .size_bytes = 7 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &anything_op, &pending, &(weir_stage_options){ .concurrency = 4 });
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &anything_op, &pending, 0, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build_recorded(builder, (weir_pipeline_options){ .threads = 2, .stats_interval_ns = interval_ns }, &recorder);
@@ -379,7 +379,7 @@ static void the_last_lap_is_recorded_after_a_failure(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20, .end_status = WEIR_EIO };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(
         builder, (weir_pipeline_options){ .threads = 1, .stats_interval_ns = WEIR_FOREVER }, &recorder);
@@ -401,7 +401,7 @@ static void the_laps_cover_the_run_without_gap(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     int64_t before_ns = weir_clock_ns();
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
@@ -454,7 +454,7 @@ static void failed_tasks_have_their_time_apart(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_pipe(builder, &op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     assert_int_equal(drain_all(pipeline), 5);
@@ -515,9 +515,9 @@ static void cpu_time_is_that_of_the_tasks(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &cpu_op, &short_ones, &(weir_stage_options){ .name = "short" });
-    weir_builder_pipe(builder, &cpu_op, &long_ones, &(weir_stage_options){ .name = "long", .concurrency = 2 });
-    weir_builder_pipe(builder, &cpu_op, &waiting, &(weir_stage_options){ .name = "waiting" });
+    weir_builder_pipe(builder, &cpu_op, &short_ones, 0, &(weir_stage_options){ .name = "short" });
+    weir_builder_pipe(builder, &cpu_op, &long_ones, 0, &(weir_stage_options){ .name = "long", .concurrency = 2 });
+    weir_builder_pipe(builder, &cpu_op, &waiting, 0, &(weir_stage_options){ .name = "waiting" });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 1);
@@ -556,7 +556,7 @@ static void a_task_shows_its_time_and_cpu_time_before_it_ends(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &phase, NULL);
+    weir_builder_pipe(builder, &op, &phase, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     while (atomic_load(&phase) == 0)
@@ -586,8 +586,8 @@ static void level_and_bytes_of_a_full_queue(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20, .size_bytes = BYTES };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = CAPACITY });
-    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .queue_items = CAPACITY });
+    weir_builder_pipe(builder, &gated_op, &gate, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
@@ -641,8 +641,8 @@ static void the_time_an_item_waits_for_room_is_its_put_time(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 1 });
-    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .queue_items = 1 });
+    weir_builder_pipe(builder, &gated_op, &gate, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
@@ -680,7 +680,7 @@ static void the_time_a_result_waits_for_its_turn_is_no_put_time(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 4 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &gate,
+    weir_builder_pipe(builder, &op, &gate, 0,
                       &(weir_stage_options){ .concurrency = 4, .queue_items = 8, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 8 });
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
@@ -721,7 +721,7 @@ static void the_time_a_taker_waits_is_the_get_time(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     late_item late = { .pipeline = pipeline, .recorder = &recorder, .gate = &gate };
@@ -776,7 +776,7 @@ static void several_observers_are_told_the_same(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 500 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &anything_op, &pending, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_pipe(builder, &anything_op, &pending, 0, &(weir_stage_options){ .concurrency = 3 });
     weir_builder_sink(builder, NULL);
     recorder_init(&first);
     weir_pipeline_options options = quick;
@@ -825,7 +825,7 @@ static void an_observer_may_ask_the_pipeline(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 300, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &anything_op, &pending, NULL);
+    weir_builder_pipe(builder, &anything_op, &pending, 0, NULL);
     weir_builder_sink(builder, NULL);
     recorder_init(&recorder);
     recorder.on_lap = ask_the_pipeline;
@@ -875,7 +875,7 @@ static void the_console_observer_writes_a_line_for_each_stage_and_queue(void **s
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_observer console = weir_console_observer();
     weir_pipeline *pipeline = build(
@@ -945,7 +945,7 @@ static void what_runs_before_the_operation_is_no_task_time(void **state)
     weir_task_hook hook = { .self = &times, .state_size = sizeof(int64_t), .begin = begin_slowly, .end = note_end };
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .task_hooks = &hook, .num_task_hooks = 1 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .task_hooks = &hook, .num_task_hooks = 1 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     assert_int_equal(drain_all(pipeline), COUNT);
@@ -968,7 +968,7 @@ static void sources_and_sinks_have_laps_like_stages(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     assert_int_equal(drain_all(pipeline), COUNT);
@@ -1061,7 +1061,7 @@ static void deadlines_hold_without_statistics(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, NULL,
+    weir_builder_pipe(builder, &op, NULL, 0,
                       &(weir_stage_options){ .concurrency = 2, .task_deadline_ns = 10 * WEIR_SECOND });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .no_statistics = true, .threads = 2 });
@@ -1078,7 +1078,7 @@ static void without_statistics_there_are_no_laps_but_accounts(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 300 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 3 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .no_statistics = true,
                                                                        .observers = &observer,

@@ -193,8 +193,8 @@ static void run_pipeline(weir_observer observer, const weir_task_hook *hook)
     weir_pipeline *pipeline;
     weir_item item;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &source, NULL, NULL);
-    weir_builder_pipe(builder, &stage, NULL,
+    weir_builder_source(builder, &source, NULL, 0, NULL);
+    weir_builder_pipe(builder, &stage, NULL, 0,
                       &(weir_stage_options){ .concurrency = 2, .task_hooks = hook, .num_task_hooks = hook ? 1 : 0 });
     weir_builder_sink(builder, NULL);
     weir_pipeline_options options = { .threads = 2, .observers = &observer, .num_observers = 1 };

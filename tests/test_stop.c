@@ -115,7 +115,7 @@ static void stop_at_once(void **state)
         test_numbers numbers;
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
-        weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+        weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 3 });
         weir_builder_sink(builder, NULL);
         stop_and_check(build_watched(builder, &recorder, 2), &recorder);
     }
@@ -128,8 +128,8 @@ static void stop_while_the_source_runs(void **state)
     test_recorder recorder;
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &obeying_op, &inside, NULL);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_source(builder, &obeying_op, &inside, 0, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     counter_await(&inside, 1);
@@ -143,8 +143,8 @@ static void stop_while_the_source_is_pending_and_everybody_waits_for_input(void 
     test_recorder recorder;
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &cancelled_op, &config, NULL);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 5 });
+    weir_builder_source(builder, &cancelled_op, &config, 0, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 5 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     AWAIT_SLOTS(pipeline, "0:0:src", pending, 1);
@@ -160,7 +160,7 @@ static void stop_while_everybody_waits_for_room(void **state)
     test_numbers numbers;
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
@@ -176,7 +176,7 @@ static void stop_while_tasks_run(void **state)
     test_numbers numbers;
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
-    weir_builder_pipe(builder, &obeying_op, &inside, &(weir_stage_options){ .concurrency = 8, .threads = 8 });
+    weir_builder_pipe(builder, &obeying_op, &inside, 0, &(weir_stage_options){ .concurrency = 8, .threads = 8 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     counter_await(&inside, 8);
@@ -194,9 +194,9 @@ static void stop_while_tasks_wait_for_a_thread(void **state)
     weir_builder *builder = weir_builder_new();
     ledger_init(&ledger);
     numbers = (test_numbers){ .ledger = &ledger, .count = UINT64_MAX };
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .threads = 1 });
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
-    weir_builder_pipe(builder, &obeying_op, &inside, NULL);
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .threads = 1 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &obeying_op, &inside, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_thread, 4);
@@ -212,7 +212,7 @@ static void stop_while_tasks_are_pending(void **state)
         test_numbers numbers;
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
-        weir_builder_pipe(builder, &cancelled_op, &config, &(weir_stage_options){ .concurrency = 100 });
+        weir_builder_pipe(builder, &cancelled_op, &config, 0, &(weir_stage_options){ .concurrency = 100 });
         weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
         counter_await(&config.pending, 100);
@@ -228,7 +228,7 @@ static void tasks_may_be_completed_long_after_the_stop(void **state)
     test_numbers numbers;
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
-    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 10 });
+    weir_builder_pipe(builder, &pending_op, &pending, 0, &(weir_stage_options){ .concurrency = 10 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     pending_await(&pending, 10);
@@ -263,7 +263,7 @@ static void stop_while_results_wait_for_their_turn(void **state)
     test_numbers numbers;
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
-    weir_builder_pipe(builder, &op, &config,
+    weir_builder_pipe(builder, &op, &config, 0,
                       &(weir_stage_options){ .concurrency = 6, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
@@ -287,7 +287,7 @@ static void stop_while_tasks_are_between_two_pieces(void **state)
         test_numbers numbers;
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
-        weir_builder_pipe(builder, &op, NULL, &(weir_stage_options){ .concurrency = 3, .queue_items = 1 });
+        weir_builder_pipe(builder, &op, NULL, 0, &(weir_stage_options){ .concurrency = 3, .queue_items = 1 });
         weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
         weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
         for (int j = 0; j < i; j++)
@@ -312,7 +312,7 @@ static void stop_while_a_stage_starts(void **state)
     test_numbers numbers;
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL,
+    weir_builder_pipe(builder, &pass_op, NULL, 0,
                       &(weir_stage_options){ .concurrency = 2, .stage_hooks = &hook, .num_stage_hooks = 1 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
@@ -349,7 +349,7 @@ static void stop_wakes_every_consumer(void **state)
         test_recorder recorder;
         ledger_init(&ledger);
         weir_builder *builder = weir_builder_new();
-        weir_builder_source(builder, &cancelled_op, &config, NULL);
+        weir_builder_source(builder, &cancelled_op, &config, 0, NULL);
         weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
         waiting_consumer consumers[5];
@@ -538,8 +538,8 @@ static void stop_in(stop_place place)
     chosen = place;
     tell_stopper(NULL);
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &source_op, NULL, NULL);
-    weir_builder_pipe(builder, &stage_op, NULL,
+    weir_builder_source(builder, &source_op, NULL, 0, NULL);
+    weir_builder_pipe(builder, &stage_op, NULL, 0,
                       &(weir_stage_options){ .concurrency = 3,
                                              .task_hooks = &task_hook,
                                              .num_task_hooks = 1,
@@ -580,7 +580,7 @@ static void stop_may_be_called_by_many_at_once(void **state)
         test_numbers numbers;
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
-        weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+        weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 3 });
         weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
         pthread_t threads[4];
@@ -626,7 +626,7 @@ static void a_completion_may_meet_the_cancel(void **state)
         test_numbers numbers;
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
-        weir_builder_pipe(builder, &op, &config, &(weir_stage_options){ .concurrency = 4 });
+        weir_builder_pipe(builder, &op, &config, 0, &(weir_stage_options){ .concurrency = 4 });
         weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
         pending_await(&config.pending, 4);
@@ -649,7 +649,7 @@ static void a_stop_after_the_end_changes_nothing(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     weir_item item;
@@ -685,7 +685,7 @@ static void free_without_draining(void **state)
         ledger_init(&ledger);
         test_numbers numbers = { .ledger = &ledger, .count = 10, .labelled = true };
         weir_builder *builder = builder_with(&numbers);
-        weir_builder_pipe(builder, &pass_op, NULL, NULL);
+        weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
         weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 20 });
         weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
         for (uint64_t i = 0; i < taken && i < 10; i++)
@@ -703,7 +703,7 @@ static void free_at_once(void **state)
     for (int i = 0; i < 200; i++) {
         test_numbers numbers;
         weir_builder *builder = endless_builder(&numbers);
-        weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3, .threads = 2 });
+        weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 3, .threads = 2 });
         weir_builder_sink(builder, NULL);
         weir_pipeline_free(build(builder, NULL));
         ledger_close(&ledger);
@@ -717,7 +717,7 @@ static void stop_is_over_soon(void **state)
     test_counter inside = COUNTER;
     test_numbers numbers;
     weir_builder *builder = endless_builder(&numbers);
-    weir_builder_pipe(builder, &obeying_op, &inside, &(weir_stage_options){ .concurrency = 64, .threads = 64 });
+    weir_builder_pipe(builder, &obeying_op, &inside, 0, &(weir_stage_options){ .concurrency = 64, .threads = 64 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     counter_await(&inside, 64);
@@ -754,7 +754,7 @@ static void free_from_a_task_stops_and_says_so(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &self, NULL);
+    weir_builder_pipe(builder, &op, &self, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     atomic_store(&self.pipeline, pipeline);
@@ -787,7 +787,7 @@ static void a_task_can_stop_its_own_pipeline(void **state)
         weir_pipeline *pipeline = NULL;
         weir_item item;
         weir_builder *builder = weir_builder_new();
-        weir_builder_source(builder, &op, &pipeline, NULL);
+        weir_builder_source(builder, &op, &pipeline, 0, NULL);
         weir_builder_sink(builder, NULL);
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
         assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);

@@ -41,9 +41,8 @@ static weir_pipeline *start(const char *const *paths, size_t num_paths, const we
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = num_paths },
-                        NULL);
-    weir_builder_pipe(builder, &weir_tar_read, config, NULL);
+    weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = num_paths }, NULL);
+    weir_pipe_tar(builder, config, NULL);
     weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
@@ -274,10 +273,10 @@ static void clips_in_an_archive_decode_as_their_files_do(void **state)
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
-    weir_builder_pipe(builder, &weir_tar_read, &(weir_tar_config){ .glob = "*.m[pk][4v]", .samples = true }, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, &(weir_video_config){ .width = 64, .height = 64 },
-                      &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
+    weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_pipe_tar(builder, &(weir_tar_config){ .glob = "*.m[pk][4v]", .samples = true }, NULL);
+    weir_pipe_video(builder, &(weir_video_config){ .width = 64, .height = 64 },
+                    &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);

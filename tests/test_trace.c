@@ -91,7 +91,7 @@ static void what_happened_to_each_item_is_recorded_in_order(void **state)
     watched w;
     watched_init(&w);
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &w, (weir_pipeline_options){ .threads = 2 });
     assert_int_equal(weir_pipeline_mark_phase(pipeline, "train"), WEIR_OK);
@@ -129,7 +129,7 @@ static void recording_is_switched_while_tasks_run(void **state)
     watched w;
     watched_init(&w);
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_pipe(builder, &gated_op, &gate, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &w, (weir_pipeline_options){ .threads = 2, .trace_off = true });
     gate_await_waiting(&gate, 1);
@@ -168,7 +168,7 @@ static weir_pipeline *fill_ring(watched *w, test_gate *gate, test_numbers *numbe
     watched_init(w);
     w->gate = gate;
     weir_builder *builder = builder_with(numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, w, (weir_pipeline_options){ .threads = 2, .trace_records = 64 });
     gate_await_waiting(gate, 1);
@@ -330,8 +330,8 @@ static void run_items(weir_observer observer, run_spec spec)
     weir_item item;
     int64_t step = 0;
     int status;
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = spec.epochs });
-    weir_builder_pipe(builder, spec.op ? spec.op : &pass_op, NULL,
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .epochs = spec.epochs });
+    weir_builder_pipe(builder, spec.op ? spec.op : &pass_op, NULL, 0,
                       &(weir_stage_options){ .concurrency = spec.epochs ? 1 : 3 });
     weir_builder_sink(builder, NULL);
     spec.options.observers = &observer;
@@ -459,7 +459,7 @@ static void bytes_in_flight_of_each_stage_are_a_counter(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 40, .size_bytes = 100, .made = &made };
     weir_trace_file *file = open_trace(path, NULL);
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 3 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ 0 });
     counter_await(&made, 11);
@@ -589,8 +589,8 @@ static void epochs_and_kept_items_appear_as_what_they_are(void **state)
     weir_builder *builder = weir_builder_new();
     weir_item item;
     int status;
-    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
-    weir_builder_pipe(builder, &batches, &config, NULL);
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_pipe(builder, &batches, &config, sizeof config, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ 0 });
     while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH)
@@ -682,7 +682,7 @@ static void run_endlessly(const char *path, uint64_t max_bytes)
         _exit(1);
     weir_observer observer = weir_trace_observer(file);
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline;
     weir_item item;
@@ -906,7 +906,7 @@ static void a_stall_and_a_request_trigger_files(void **state)
     };
     weir_trace_file *file = open_trace(path, &options);
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_pipe(builder, &gated_op, &gate, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build_traced(builder, file, (weir_pipeline_options){ .stall_warning_ns = WEIR_MILLISECOND });

@@ -670,7 +670,7 @@ static void an_attached_pipeline_is_changed_and_events_say_why(void **state)
     weir_observer observers[] = { recorder.observer, weir_tuner_observer(tuner) };
     test_numbers numbers = { .ledger = &ledger, .count = 100000 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .name = "work" });
+    weir_builder_pipe(builder, &gated_op, &gate, 0, &(weir_stage_options){ .name = "work" });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2,
                                                                        .observers = observers,
@@ -702,8 +702,8 @@ static void what_the_engine_refuses_changes_nothing(void **state)
     recorder_init(&recorder);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 },
-                      &(weir_stage_options){ .name = "first", .threads = 1 });
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 2 },
+                        &(weir_stage_options){ .name = "first", .threads = 1 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 8,
                                                                        .observers = &recorder.observer,

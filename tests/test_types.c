@@ -53,11 +53,11 @@ static const weir_op forget = { .name = "forget", .run = hand_on };
 static weir_builder *line(const weir_op *source, const weir_op *stage, const weir_op *other)
 {
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, source, NULL, NULL);
+    weir_builder_source(builder, source, NULL, 0, NULL);
     if (stage)
-        weir_builder_pipe(builder, stage, NULL, NULL);
+        weir_builder_pipe(builder, stage, NULL, 0, NULL);
     if (other)
-        weir_builder_pipe(builder, other, NULL, NULL);
+        weir_builder_pipe(builder, other, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     return builder;
 }
@@ -137,12 +137,12 @@ static void routes_and_joins_pass_types_on(void **state)
 {
     (void)state;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &fruit, NULL, NULL);
+    weir_builder_source(builder, &fruit, NULL, 0, NULL);
     weir_builder_route(builder, &(weir_route_config){ .pick = pick_first, .num_branches = 2 }, NULL);
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &eat_apples, NULL, &(weir_stage_options){ .name = "apples" });
+    weir_builder_pipe(builder, &eat_apples, NULL, 0, &(weir_stage_options){ .name = "apples" });
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &eat_fruit, NULL, &(weir_stage_options){ .name = "fruit" });
+    weir_builder_pipe(builder, &eat_fruit, NULL, 0, &(weir_stage_options){ .name = "fruit" });
     weir_builder_join(builder, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
@@ -153,10 +153,10 @@ static void routes_and_joins_pass_types_on(void **state)
 static weir_builder *merge_of(const weir_op *one, const weir_op *other)
 {
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, one, NULL, NULL);
-    weir_builder_source(builder, other, NULL, &(weir_stage_options){ .name = "other" });
+    weir_builder_source(builder, one, NULL, 0, NULL);
+    weir_builder_source(builder, other, NULL, 0, &(weir_stage_options){ .name = "other" });
     weir_builder_merge(builder, NULL, NULL);
-    weir_builder_pipe(builder, &eat_apples, NULL, NULL);
+    weir_builder_pipe(builder, &eat_apples, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     return builder;
 }
@@ -174,10 +174,10 @@ static void batches_bring_the_types_of_their_items_back(void **state)
 {
     (void)state;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &fruit, NULL, NULL);
-    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
-    weir_builder_pipe(builder, &weir_disaggregate, NULL, NULL);
-    weir_builder_pipe(builder, &eat_apples, NULL, NULL);
+    weir_builder_source(builder, &fruit, NULL, 0, NULL);
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+    weir_pipe_disaggregate(builder, NULL);
+    weir_builder_pipe(builder, &eat_apples, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     expect(builder, 2, 2);
 }

@@ -23,8 +23,8 @@ static weir_pipeline *start_with(const char *path, const weir_video_config *conf
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, config, options);
+    weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_pipe_video(builder, config, options);
     weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
@@ -204,8 +204,8 @@ static bool has_filters(void)
     weir_builder *builder = weir_builder_new();
     weir_pipeline *pipeline;
     weir_error error = { 0 };
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, &(weir_video_config){ .filter = "null" }, NULL);
+    weir_source_list(builder, &(weir_list_config){ 0 }, NULL);
+    weir_pipe_video(builder, &(weir_video_config){ .filter = "null" }, NULL);
     weir_builder_sink(builder, NULL);
     int rc = weir_builder_build(builder, NULL, &pipeline, &error);
     if (rc == WEIR_OK)
@@ -278,8 +278,8 @@ static void assert_config_refused(const weir_video_config *config, const char *t
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, config, NULL);
+    weir_source_list(builder, &(weir_list_config){ 0 }, NULL);
+    weir_pipe_video(builder, config, NULL);
     weir_builder_sink(builder, NULL);
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     if (!strstr(error.message, text) || !strstr(error.message, config->filter))

@@ -16,7 +16,7 @@ static weir_pipeline *with_stage(const test_numbers *numbers, const weir_op *op,
                                  const weir_stage_options *stage, const weir_pipeline_options *options)
 {
     weir_builder *builder = builder_with(numbers);
-    weir_builder_pipe(builder, op, config, stage);
+    weir_builder_pipe(builder, op, config, op->config_size, stage);
     weir_builder_sink(builder, NULL);
     return build(builder, options);
 }

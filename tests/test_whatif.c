@@ -936,8 +936,8 @@ static void run_pipeline(const weir_observer *observers, size_t num_observers)
     weir_builder *b = weir_builder_new();
     weir_pipeline *pipeline;
     weir_item item;
-    weir_builder_source(b, &source, NULL, &(weir_stage_options){ .name = "one", .threads = 1 });
-    weir_builder_source(b, &source, NULL, &(weir_stage_options){ .name = "two" });
+    weir_builder_source(b, &source, NULL, 0, &(weir_stage_options){ .name = "one", .threads = 1 });
+    weir_builder_source(b, &source, NULL, 0, &(weir_stage_options){ .name = "two" });
     weir_builder_merge(
         b,
         &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED, .weights = (const uint32_t[]){ 3, 1 }, .num_weights = 2 },
@@ -945,9 +945,9 @@ static void run_pipeline(const weir_observer *observers, size_t num_observers)
     weir_builder_route(b, &(weir_route_config){ .pick = pick_third, .num_branches = 2 }, NULL);
     weir_builder_branch(b);
     weir_builder_branch(b);
-    weir_builder_pipe(b, &pass, NULL, &(weir_stage_options){ .concurrency = 3, .threads = 2 });
+    weir_builder_pipe(b, &pass, NULL, 0, &(weir_stage_options){ .concurrency = 3, .threads = 2 });
     weir_builder_join(b, &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
-    weir_builder_pipe(b, &weir_aggregate, &(weir_aggregate_config){ .num_items = 5 }, NULL);
+    weir_pipe_aggregate(b, &(weir_aggregate_config){ .num_items = 5 }, NULL);
     weir_builder_sink(b, NULL);
     assert_int_equal(weir_builder_build(b,
                                         &(weir_pipeline_options){ .threads = 2,

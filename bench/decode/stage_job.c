@@ -18,14 +18,14 @@ static weir_pipeline *build(const stage_job *job)
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
     if (job->root)
-        weir_builder_source(builder, &weir_directory_source,
-                            &(weir_directory_config){ .root = job->root, .glob = job->glob }, NULL);
+        weir_source_directory(builder, &(weir_directory_config){ .root = job->root, .glob = job->glob }, NULL);
     else
-        weir_builder_source(builder, &weir_list_source,
-                            &(weir_list_config){ .paths = (const char *const *)job->files->paths,
-                                                 .num_paths = job->files->num_paths },
-                            NULL);
-    weir_builder_pipe(builder, job->op, job->config, &(weir_stage_options){ .concurrency = job->concurrency });
+        weir_source_list(builder,
+                         &(weir_list_config){ .paths = (const char *const *)job->files->paths,
+                                              .num_paths = job->files->num_paths },
+                         NULL);
+    weir_builder_pipe(builder, job->op, job->config, job->config_size,
+                      &(weir_stage_options){ .concurrency = job->concurrency });
     weir_builder_sink(builder, NULL);
     weir_builder_build(builder, &(weir_pipeline_options){ .threads = job->threads }, &pipeline, &error);
     if (!pipeline)

@@ -16,6 +16,7 @@ typedef struct stage_job {
     const bench_files *files;
     const weir_op *op;
     const void *config;
+    size_t config_size;
     uint32_t concurrency;
     uint32_t threads; /* (0 = the CPU budget) */
     /* called for each result, on the caller's thread (NULL = not called) */

@@ -87,6 +87,7 @@ static int run_weir(const void *argument, void *result)
                                        .glob = settings->glob,
                                        .op = &weir_video_decode,
                                        .config = &video,
+                                       .config_size = sizeof video,
                                        .concurrency = job->concurrency,
                                        .threads = settings->threads,
                                        .see = see_item,

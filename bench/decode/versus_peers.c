@@ -78,6 +78,7 @@ static int run_weir(const void *argument, void *result)
     stage_job job = { .files = &first,
                       .op = &weir_video_decode,
                       .config = &video,
+                      .config_size = sizeof video,
                       .concurrency = run->concurrency,
                       .threads = run->concurrency };
     *out = (contest_result){ 0 };

@@ -214,7 +214,7 @@ static void add_stages(weir_builder *builder, const weir_run *run)
         .output_order = job->in_order ? WEIR_ORDER_INPUT : WEIR_ORDER_COMPLETION,
     };
     for (uint32_t i = 0; i < job->num_stages; i++)
-        weir_builder_pipe(builder, job->shape == ENGINE_PENDING ? &pending_op : &stage_op, run, &options);
+        weir_builder_pipe(builder, job->shape == ENGINE_PENDING ? &pending_op : &stage_op, run, 0, &options);
 }
 
 static void add_route(weir_builder *builder, const weir_run *run)
@@ -257,7 +257,7 @@ static weir_pipeline *build(const weir_run *run)
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &source_op, run, &(weir_stage_options){ .queue_items = job->queue_items });
+    weir_builder_source(builder, &source_op, run, 0, &(weir_stage_options){ .queue_items = job->queue_items });
     if (job->shape == ENGINE_ROUTE)
         add_route(builder, run);
     else

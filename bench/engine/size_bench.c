@@ -62,9 +62,9 @@ static weir_pipeline *build(uint32_t num_stages, uint32_t num_slots)
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &source_op, NULL, NULL);
+    weir_builder_source(builder, &source_op, NULL, 0, NULL);
     for (uint32_t i = 0; i < num_stages; i++)
-        weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = num_slots });
+        weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = num_slots });
     weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, &(weir_pipeline_options){ .threads = 1 }, &pipeline, &error) != WEIR_OK)
         fprintf(stderr, "weir-bench: %s\n", error.message);

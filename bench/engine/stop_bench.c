@@ -129,9 +129,9 @@ static weir_pipeline *build(const stop_settings *settings, const stop_state *sta
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, state->source, NULL, &(weir_stage_options){ .threads = 1 });
+    weir_builder_source(builder, state->source, NULL, 0, &(weir_stage_options){ .threads = 1 });
     weir_builder_pipe(
-        builder, state->stage, settings,
+        builder, state->stage, settings, 0,
         &(weir_stage_options){ .concurrency = settings->slots, .threads = state->own_threads ? settings->slots : 0 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_builder_build(builder, NULL, &pipeline, &error);

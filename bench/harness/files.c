@@ -67,8 +67,7 @@ int bench_files_find(bench_files *files, const char *root, const char *glob)
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_directory_source, &(weir_directory_config){ .root = root, .glob = glob },
-                        NULL);
+    weir_source_directory(builder, &(weir_directory_config){ .root = root, .glob = glob }, NULL);
     weir_builder_sink(builder, NULL);
     int rc = weir_builder_build(builder, NULL, &pipeline, &error) == WEIR_OK ? take_all(files, pipeline) : -1;
     if (!pipeline)

@@ -153,10 +153,10 @@ static bool read_clips(const clip_job *job, uint64_t *num_clips)
                                 .sampling = {
                                     .what = WEIR_SAMPLE_RANDOM, .count = NUM_FRAMES, .stretch_frames = NUM_FRAMES } };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_sampler_source, &source, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, &video, &(weir_stage_options){ .concurrency = 2 });
+    weir_source_sampler(builder, &source, NULL);
+    weir_pipe_video(builder, &video, &(weir_stage_options){ .concurrency = 2 });
     if (job->collate)
-        weir_builder_pipe(builder, &weir_collate, job->collate, NULL);
+        weir_pipe_collate(builder, job->collate, NULL);
     weir_builder_sink(builder, NULL);
     int status = weir_builder_build(builder, NULL, &pipeline, &error);
     if (status != WEIR_OK)

@@ -21,7 +21,6 @@
 #include <stdint.h>
 
 #include <weir/export.h>
-#include <weir/options.h>
 #include <weir/probe.h>
 #include <weir/sampler.h>
 #include <weir/status.h>

@@ -11,6 +11,7 @@
 
 #include "node.h"
 #include "pipeline_start.h"
+#include "struct_copy.h"
 
 enum { MAX_BRANCHES = 1024 };
 
@@ -153,29 +154,41 @@ static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_st
     return NULL;
 }
 
-/* Copies the options of the program to *own. False = an error, now or earlier. */
-static bool copy(weir_builder *builder, void *own, size_t own_size, const void *given, size_t given_size)
+/* Copies a struct of the program to *own. False = an error, now or earlier. */
+static bool copy_struct(weir_builder *builder, void *own, size_t own_size, const void *given, size_t given_size,
+                        const char *name)
 {
-    return is_usable(builder) && weir_options_copy(own, own_size, given, given_size, &builder->error) == WEIR_OK;
+    return is_usable(builder) &&
+           weir__struct_copy(own, own_size, given, given_size, name, &builder->error) == WEIR_OK;
 }
 
-void weir_builder_source_sized(weir_builder *builder, const weir_op *op, const void *config,
+static bool copy_stage_options(weir_builder *builder, weir_stage_options *own, const weir_stage_options *given,
+                               size_t given_size)
+{
+    return copy_struct(builder, own, sizeof *own, given, given_size, "weir_stage_options");
+}
+
+void weir_builder_source_sized(weir_builder *builder, const weir_op *op, const void *config, size_t config_size,
                                const weir_stage_options *options, size_t options_size)
 {
     weir_stage_options own;
-    weir_node_spec spec = { .kind = NODE_SOURCE, .op = op, .config = config, .num_outs = 1 };
-    if (!copy(builder, &own, sizeof own, options, options_size))
+    weir_node_spec spec = {
+        .kind = NODE_SOURCE, .op = op, .config = config, .config_size = config_size, .num_outs = 1
+    };
+    if (!copy_stage_options(builder, &own, options, options_size))
         return;
     own.name = own.name ? own.name : "src";
     add(builder, &spec, &own);
 }
 
-void weir_builder_pipe_sized(weir_builder *builder, const weir_op *op, const void *config,
+void weir_builder_pipe_sized(weir_builder *builder, const weir_op *op, const void *config, size_t config_size,
                              const weir_stage_options *options, size_t options_size)
 {
     weir_stage_options own;
-    weir_node_spec spec = { .kind = NODE_STAGE, .op = op, .config = config, .num_ins = 1, .num_outs = 1 };
-    if (copy(builder, &own, sizeof own, options, options_size))
+    weir_node_spec spec = {
+        .kind = NODE_STAGE, .op = op, .config = config, .config_size = config_size, .num_ins = 1, .num_outs = 1
+    };
+    if (copy_stage_options(builder, &own, options, options_size))
         add(builder, &spec, &own);
 }
 
@@ -183,7 +196,7 @@ void weir_builder_sink_sized(weir_builder *builder, const weir_stage_options *op
 {
     weir_stage_options own;
     weir_node_spec spec = { .kind = NODE_SINK, .num_ins = 1, .num_outs = 1 };
-    if (copy(builder, &own, sizeof own, options, options_size) && add(builder, &spec, &own))
+    if (copy_stage_options(builder, &own, options, options_size) && add(builder, &spec, &own))
         builder->has_sink = true;
 }
 
@@ -233,8 +246,8 @@ void weir_builder_merge_sized(weir_builder *builder, const weir_merge_config *co
 {
     weir_merge_config own_config;
     weir_stage_options own;
-    if (!copy(builder, &own_config, sizeof own_config, config, config_size) ||
-        !copy(builder, &own, sizeof own, options, options_size))
+    if (!copy_struct(builder, &own_config, sizeof own_config, config, config_size, "weir_merge_config") ||
+        !copy_stage_options(builder, &own, options, options_size))
         return;
     if (innermost(builder)) {
         weir_error_set(&builder->error, WEIR_EINVAL, 0,
@@ -297,8 +310,8 @@ void weir_builder_route_sized(weir_builder *builder, const weir_route_config *co
 {
     weir_route_config own_config;
     weir_stage_options own;
-    if (!copy(builder, &own_config, sizeof own_config, config, config_size) ||
-        !copy(builder, &own, sizeof own, options, options_size))
+    if (!copy_struct(builder, &own_config, sizeof own_config, config, config_size, "weir_route_config") ||
+        !copy_stage_options(builder, &own, options, options_size))
         return;
     open_route *routes = realloc(builder->routes, (builder->num_routes + 1) * sizeof *routes);
     if (!routes) {
@@ -306,7 +319,9 @@ void weir_builder_route_sized(weir_builder *builder, const weir_route_config *co
         return;
     }
     builder->routes = routes;
-    weir_node_spec spec = { .kind = NODE_ROUTE, .op = &route_op, .config = &own_config, .num_ins = 1 };
+    weir_node_spec spec = {
+        .kind = NODE_ROUTE, .op = &route_op, .config = &own_config, .config_size = sizeof own_config, .num_ins = 1
+    };
     bool is_number = own_config.num_branches && own_config.num_branches <= MAX_BRANCHES;
     spec.num_outs = is_number ? own_config.num_branches : 1; /* check_route() reports the error */
     weir_node *node = add(builder, &spec, &own);
@@ -352,7 +367,7 @@ static void keep_order(const weir_builder *builder, weir_node *route, weir_node 
 void weir_builder_join_sized(weir_builder *builder, const weir_stage_options *options, size_t options_size)
 {
     weir_stage_options own;
-    if (!copy(builder, &own, sizeof own, options, options_size))
+    if (!copy_stage_options(builder, &own, options, options_size))
         return;
     open_route *route = innermost(builder);
     if (!route) {
@@ -416,8 +431,8 @@ int weir_builder_build_sized(weir_builder *builder, const weir_pipeline_options 
     if (!builder)
         weir_error_set(mistake, WEIR_ENOMEM, 0, "no memory for a builder");
 
-    int status = copy(builder, &own, sizeof own, options, options_size) ? check_complete(builder, &own, mistake)
-                                                                        : mistake->status;
+    bool is_copied = copy_struct(builder, &own, sizeof own, options, options_size, "weir_pipeline_options");
+    int status = is_copied ? check_complete(builder, &own, mistake) : mistake->status;
     if (status == WEIR_OK) {
         status = weir_pipeline_start(builder->nodes, builder->num_nodes, &own, made, mistake);
         builder->nodes = NULL; /* now owned by the pipeline, or freed */

@@ -7,6 +7,7 @@
 #include "label.h"
 #include "merge.h"
 #include "queue.h"
+#include "struct_copy.h"
 #include "types.h"
 #include "wake.h"
 
@@ -128,20 +129,37 @@ static int check_options(node_kind kind, const weir_op *op, const char *name, co
     return status;
 }
 
-static int copy_config(weir_node *node, const void *config, weir_error *error)
+static int check_config_size(const weir_op *op, const weir_node_spec *spec, weir_error *error)
+{
+    if (!spec->config || (op->config_size == 0) == (spec->config_size == 0))
+        return WEIR_OK;
+    if (op->config_size == 0)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "config_size is %zu, but the operation does not copy its config: pass 0",
+                              spec->config_size);
+    return weir_error_set(error, WEIR_EINVAL, 0, "config_size is 0: pass the size of the config, which has %zu bytes",
+                          op->config_size);
+}
+
+static int copy_config(weir_node *node, const weir_node_spec *spec, weir_error *error)
 {
     const weir_op *op = node->op;
-    node->config = (void *)(uintptr_t)config;
-    if (!op || op->config_size == 0)
+    node->config = (void *)(uintptr_t)spec->config;
+    if (!op)
         return WEIR_OK;
+    int status = check_config_size(op, spec, error);
+    if (status != WEIR_OK || op->config_size == 0)
+        return status;
 
     node->config = calloc(1, op->config_size);
     if (!node->config)
         return no_memory(node, error);
     node->config_owned = true;
-    if (config)
-        memcpy(node->config, config, op->config_size);
-    int status = op->config_init ? op->config_init(node->config, error) : WEIR_OK;
+    status = weir__struct_copy(node->config, op->config_size, spec->config, spec->config_size,
+                               "the config of the stage", error);
+    if (status != WEIR_OK)
+        return status;
+    status = op->config_init ? op->config_init(node->config, error) : WEIR_OK;
     if (status == WEIR_OK) {
         node->config_live = true;
         return WEIR_OK;
@@ -285,7 +303,7 @@ int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options,
         make_queues(node, spec, options) != WEIR_OK || join_inputs(node, spec) != WEIR_OK)
         return no_memory(node, error);
     status = set_types(node, spec->kind, error);
-    return status == WEIR_OK ? copy_config(node, spec->config, error) : status;
+    return status == WEIR_OK ? copy_config(node, spec, error) : status;
 }
 
 const char *weir_node_name(const weir_node_spec *spec, const weir_stage_options *options)

@@ -13,6 +13,7 @@ typedef struct weir_node_spec {
     node_kind kind;
     const weir_op *op; /* NULL = passes items on without an operation */
     const void *config;
+    size_t config_size; /* in the program; of the operation, it is op->config_size */
     weir_queue **ins;
     uint32_t num_ins;
     uint32_t num_outs;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "spans.h"
+#include "struct_copy.h"
 
 typedef struct dump_row {
     const weir_span_name *name;
@@ -158,7 +159,7 @@ static void put_table(FILE *out, const dump *all)
 int weir_span_dump_sized(FILE *out, const weir_span_dump_options *given, size_t given_size)
 {
     weir_span_dump_options options;
-    int status = weir_options_copy(&options, sizeof options, given, given_size, NULL);
+    int status = weir__struct_copy(&options, sizeof options, given, given_size, "weir_span_dump_options", NULL);
     if (!out || options.sort > WEIR_SPAN_BY_COUNT)
         status = WEIR_EINVAL;
     dump *all = status == WEIR_OK ? calloc(1, sizeof *all) : NULL;

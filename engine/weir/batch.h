@@ -9,6 +9,7 @@
 #include <weir/export.h>
 #include <weir/item.h>
 #include <weir/op.h>
+#include <weir/pipeline.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,8 +48,19 @@ typedef struct weir_aggregate_config {
  */
 extern WEIR_API const weir_op weir_aggregate;
 
+static inline void weir_pipe_aggregate(weir_builder *builder, const weir_aggregate_config *config,
+                                       const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &weir_aggregate, config, sizeof *config, options);
+}
+
 /* Passes on the items of a weir_batch one by one, each with its own label. */
 extern WEIR_API const weir_op weir_disaggregate;
+
+static inline void weir_pipe_disaggregate(weir_builder *builder, const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &weir_disaggregate, NULL, 0, options);
+}
 
 #ifdef __cplusplus
 }

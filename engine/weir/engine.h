@@ -13,7 +13,6 @@
 #include <weir/metrics.h>
 #include <weir/observer.h>
 #include <weir/op.h>
-#include <weir/options.h>
 #include <weir/pipeline.h>
 #include <weir/span.h>
 #include <weir/status.h>

@@ -39,8 +39,8 @@ typedef struct weir_op {
     const char *takes;
     const char *makes;
 
-    /* Size in bytes of the config struct, which weir_builder_source() and weir_builder_pipe() copy; 0 = the
-       pointer itself is passed on, and what it points to must outlive the pipeline. */
+    /* Size in bytes of the config struct, which weir_builder_source() and weir_builder_pipe() copy: if the program's is
+       shorter, the rest is 0. 0 = the pointer itself is passed on, and what it points to must outlive the pipeline. */
     size_t config_size;
     /* Checks the copy and duplicates what it points to (strings). Called by weir_builder_source() and
        weir_builder_pipe(). After a failure config_free is not called. Needs config_size. */

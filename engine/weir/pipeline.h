@@ -3,8 +3,8 @@
  * weir_pipeline_next().
  *
  *     weir_builder *b = weir_builder_new();
- *     weir_builder_source(b, &list_files, &(list_files_config){ .root = dir }, NULL);
- *     weir_builder_pipe(b, &decode, NULL, &(weir_stage_options){ .concurrency = 10 });
+ *     weir_source_directory(b, &(weir_directory_config){ .root = dir, .glob = "*.mp4" }, NULL);
+ *     weir_pipe_video(b, NULL, &(weir_stage_options){ .concurrency = 10 });
  *     weir_builder_sink(b, NULL);
  *     if (weir_builder_build(b, NULL, &p, &error) != WEIR_OK) …
  *     while ((rc = weir_pipeline_next(p, &item, WEIR_FOREVER)) == WEIR_OK) { use(&item); weir_item_release(&item); }
@@ -32,7 +32,6 @@
 #include <weir/item.h>
 #include <weir/observer.h>
 #include <weir/op.h>
-#include <weir/options.h>
 #include <weir/status.h>
 #include <weir/trace.h>
 
@@ -176,16 +175,17 @@ typedef struct weir_pipeline_options {
  * weir_builder_build() reports it with the stage's name. weir_builder_new() returns NULL if out of memory; every call
  * accepts that NULL. Use a builder on one thread at a time.
  *
- * config and options may be NULL, except in weir_builder_route(). For functions that end in _sized see
- * <weir/options.h>.
+ * config and options may be NULL, except in weir_builder_route(). They are copied. Functions that end in _sized get the
+ * sizes that these structs have in the program's headers: fields that an older program does not know are 0, and a newer
+ * program that sets a field which this library does not know is refused with WEIR_EUNSUPPORTED.
  */
 WEIR_API weir_builder *weir_builder_new(void);
 
 /* -- called by the inline functions below; bindings for other languages pass the sizes of their structs -- */
 WEIR_API void weir_builder_source_sized(weir_builder *builder, const weir_op *op, const void *config,
-                                        const weir_stage_options *options, size_t options_size);
+                                        size_t config_size, const weir_stage_options *options, size_t options_size);
 WEIR_API void weir_builder_pipe_sized(weir_builder *builder, const weir_op *op, const void *config,
-                                      const weir_stage_options *options, size_t options_size);
+                                      size_t config_size, const weir_stage_options *options, size_t options_size);
 WEIR_API void weir_builder_route_sized(weir_builder *builder, const weir_route_config *config, size_t config_size,
                                        const weir_stage_options *options, size_t options_size);
 WEIR_API void weir_builder_join_sized(weir_builder *builder, const weir_stage_options *options, size_t options_size);
@@ -195,18 +195,22 @@ WEIR_API void weir_builder_sink_sized(weir_builder *builder, const weir_stage_op
 WEIR_API int weir_builder_build_sized(weir_builder *builder, const weir_pipeline_options *options,
                                       size_t options_size, weir_pipeline **pipeline, weir_error *error);
 
-/* A source begins a new chain of stages; a stage is appended to the chain that was begun last. See
-   weir_op.config_size for how the config is copied. */
+/*
+ * A source begins a new chain of stages; a stage is appended to the chain that was begun last. These two are for
+ * operations of the program; those of weir have functions of their own, which take only their own config, such as
+ * weir_source_directory() and weir_pipe_video(). config_size is the size of *config in bytes, or 0 if weir_op.config_size
+ * is 0, which passes on the pointer itself.
+ */
 static inline void weir_builder_source(weir_builder *builder, const weir_op *op, const void *config,
-                                       const weir_stage_options *options)
+                                       size_t config_size, const weir_stage_options *options)
 {
-    weir_builder_source_sized(builder, op, config, options, sizeof *options);
+    weir_builder_source_sized(builder, op, config, config_size, options, sizeof *options);
 }
 
-static inline void weir_builder_pipe(weir_builder *builder, const weir_op *op, const void *config,
+static inline void weir_builder_pipe(weir_builder *builder, const weir_op *op, const void *config, size_t config_size,
                                      const weir_stage_options *options)
 {
-    weir_builder_pipe_sized(builder, op, config, options, sizeof *options);
+    weir_builder_pipe_sized(builder, op, config, config_size, options, sizeof *options);
 }
 
 /*

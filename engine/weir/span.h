@@ -26,7 +26,6 @@
 #include <stdio.h>
 
 #include <weir/export.h>
-#include <weir/options.h>
 
 #ifdef __cplusplus
 extern "C" {

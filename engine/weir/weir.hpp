@@ -751,7 +751,7 @@ class builder
         op->finish();
         if (options.name_.empty())
             options.name_ = op->name;
-        weir_builder_source(raw_.get(), &op->table, op, convert(options));
+        weir_builder_source(raw_.get(), &op->table, op, 0, convert(options));
         return *this;
     }
 
@@ -766,26 +766,26 @@ class builder
         else
             op->change = [shared](item in, task) { return (*shared)(std::move(in)); };
         op->finish();
-        weir_builder_pipe(raw_.get(), &op->table, op, convert(options));
+        weir_builder_pipe(raw_.get(), &op->table, op, 0, convert(options));
         return *this;
     }
 
     /* Operations of the library and others written in C. */
     template <typename Config> builder &source(const weir_op &op, const Config &config, stage_options options = {})
     {
-        weir_builder_source(raw_.get(), &op, &config, convert(options));
+        weir_builder_source(raw_.get(), &op, &config, sizeof config, convert(options));
         return *this;
     }
 
     template <typename Config> builder &pipe(const weir_op &op, const Config &config, stage_options options = {})
     {
-        weir_builder_pipe(raw_.get(), &op, &config, convert(options));
+        weir_builder_pipe(raw_.get(), &op, &config, sizeof config, convert(options));
         return *this;
     }
 
     builder &pipe(const weir_op &op)
     {
-        weir_builder_pipe(raw_.get(), &op, nullptr, nullptr);
+        weir_builder_pipe(raw_.get(), &op, nullptr, 0, nullptr);
         return *this;
     }
 

@@ -2,7 +2,7 @@
 #ifndef BRIGHTNESS_H
 #define BRIGHTNESS_H
 
-#include <weir/op.h>
+#include <weir/pipeline.h>
 
 /* The data of the output items. */
 typedef struct brightness {
@@ -17,5 +17,12 @@ typedef struct brightness_config {
 
 /* In: weir_frames of gray8. Out: a brightness. Fails with WEIR_EINVAL on frames of another kind. */
 extern const weir_op brightness_stage;
+
+/* Adds the stage to the builder. Unlike weir_builder_pipe() it takes no other config. */
+static inline void pipe_brightness(weir_builder *builder, const brightness_config *config,
+                                   const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &brightness_stage, config, sizeof *config, options);
+}
 
 #endif

@@ -14,11 +14,9 @@ int main(int argc, char **argv)
     brightness_config limit = { .least = argc > 2 ? strtod(argv[2], NULL) : 0 };
 
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_directory_source, &folder, &(weir_stage_options){ .threads = 1 });
-    weir_builder_pipe(builder, &weir_video_decode, &gray,
-                      &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
-    weir_builder_pipe(builder, &brightness_stage, &limit,
-                      &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
+    weir_source_directory(builder, &folder, &(weir_stage_options){ .threads = 1 });
+    weir_pipe_video(builder, &gray, &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
+    pipe_brightness(builder, &limit, &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
 
     weir_pipeline *pipeline;

@@ -33,9 +33,8 @@ weir_loader *weir_loader_open(const char *folder, uint32_t num_frames, uint32_t 
         .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = num_frames },
     };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_directory_source, &files, &(weir_stage_options){ .threads = 1 });
-    weir_builder_pipe(builder, &weir_video_decode, &clip,
-                      &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
+    weir_source_directory(builder, &files, &(weir_stage_options){ .threads = 1 });
+    weir_pipe_video(builder, &clip, &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
     weir_builder_build(builder, NULL, &loader->pipeline, &loader->error);
     return loader;

@@ -22,6 +22,7 @@
 #include "input.h"
 #include "isolated_config.h"
 #include "message.h"
+#include "struct_copy.h"
 
 /* How often a waiting task asks if it should stop. */
 enum { ASK_INTERVAL_MS = 50 };
@@ -62,6 +63,22 @@ static char *find_worker(const char *given)
     return strdup(WEIR_INSTALLED_LIBDIR "/" WEIR_WORKER);
 }
 
+/* What config_init() of the operation makes of its config is freed again: the child makes it anew. */
+static int check_config(const weir_op *op, const void *config, weir_error *error)
+{
+    if (!op->config_init)
+        return WEIR_OK;
+    void *copy = malloc(op->config_size);
+    if (!copy)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    memcpy(copy, config, op->config_size);
+    int rc = op->config_init(copy, error);
+    if (rc == WEIR_OK && op->config_free)
+        op->config_free(copy);
+    free(copy);
+    return rc;
+}
+
 static int check_op(const weir_op *op, const void *config, weir_error *error)
 {
     if (!op || !op->run || !op->name)
@@ -71,20 +88,26 @@ static int check_op(const weir_op *op, const void *config, weir_error *error)
     if (config && op->config_size == 0)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "the config of %s is not copied: it cannot be isolated",
                               op->name);
-    if (op == &weir_video_decode && config && ((const weir_video_config *)config)->audio)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "audio together with video: not in a child process");
-    if (!op->config_init)
+    return WEIR_OK;
+}
+
+/* *own is the config with this library's size, to be freed with free(); NULL if the operation has none. */
+static int copy_config(const weir_isolated_config *given, void **own, weir_error *error)
+{
+    const weir_op *op = given->op;
+    *own = NULL;
+    if (op->config_size == 0)
         return WEIR_OK;
-    void *copy = calloc(1, op->config_size);
-    if (!copy)
+    if (given->config && given->config_size == 0)
+        return weir_error_set(error, WEIR_EINVAL, 0, "config_size is 0: pass the size of the config of %s", op->name);
+    *own = malloc(op->config_size);
+    if (!*own)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    if (config)
-        memcpy(copy, config, op->config_size);
-    int rc = op->config_init(copy, error);
-    if (rc == WEIR_OK && op->config_free)
-        op->config_free(copy);
-    free(copy);
-    return rc;
+    int rc =
+        weir__struct_copy(*own, op->config_size, given->config, given->config_size, "the isolated config", error);
+    if (rc == WEIR_OK && op == &weir_video_decode && ((const weir_video_config *)*own)->audio)
+        rc = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "audio together with video: not in a child process");
+    return rc == WEIR_OK ? check_config(op, *own, error) : rc;
 }
 
 static void setup_free(isolated_setup *setup)
@@ -100,16 +123,23 @@ static int isolated_config_init(void *self, weir_error *error)
     int rc = check_op(config->op, config->config, error);
     if (rc != WEIR_OK)
         return rc;
-    isolated_setup *setup = calloc(1, sizeof *setup);
-    if (!setup)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    void *own;
+    rc = copy_config(config, &own, error);
+    isolated_setup *setup = rc == WEIR_OK ? calloc(1, sizeof *setup) : NULL;
+    if (rc == WEIR_OK && !setup)
+        rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    if (rc != WEIR_OK) {
+        free(own);
+        return rc;
+    }
     setup->worker = find_worker(config->worker);
     setup->message.head.kind = ISOLATED_CONFIG;
     setup->message.head.status = (int)weir_log_get_level();
     setup->message.head.max_memory_bytes = config->max_memory_bytes;
     weir_isolated_put_text(&setup->message, WEIR_VERSION);
     weir_isolated_put_text(&setup->message, config->op->name);
-    weir_isolated_put_config(&setup->message, config->op, config->config);
+    weir_isolated_put_config(&setup->message, config->op, own);
+    free(own);
     if (!setup->worker || setup->message.is_bad)
         rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     else if (access(setup->worker, X_OK) != 0)

@@ -44,11 +44,7 @@ static void get_video_pointers(isolated_message *message, weir_video_config *vid
 
 void weir_isolated_put_config(isolated_message *message, const weir_op *op, const void *config)
 {
-    bool is_given = config;
-    weir_isolated_put(message, &is_given, sizeof is_given);
     weir_isolated_put(message, &op->config_size, sizeof op->config_size);
-    if (!config)
-        return;
     weir_isolated_put(message, config, op->config_size);
     if (op == &weir_video_decode)
         put_video_pointers(message, config);
@@ -56,16 +52,14 @@ void weir_isolated_put_config(isolated_message *message, const weir_op *op, cons
 
 void *weir_isolated_get_config(isolated_message *message, const weir_op *op)
 {
-    unsigned char is_given;
     size_t config_size;
-    weir_isolated_get(message, &is_given, sizeof is_given);
     weir_isolated_get(message, &config_size, sizeof config_size);
     void *config = config_size == op->config_size ? calloc(1, config_size + 1) : NULL;
     if (!config) {
         message->is_bad = true;
         return NULL;
     }
-    if (is_given && weir_isolated_get(message, config, config_size) && op == &weir_video_decode)
+    if (weir_isolated_get(message, config, config_size) && op == &weir_video_decode)
         get_video_pointers(message, config);
     if (!message->is_bad)
         return config;

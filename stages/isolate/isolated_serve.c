@@ -195,8 +195,9 @@ static int build(const void *config, weir_pipeline **pipeline, weir_error *error
     outer = *inner;
     outer.run = run_inner;
     outer.makes = NULL;
-    weir_builder_source(builder, &receive_op, NULL, &(weir_stage_options){ .threads = 1 });
-    weir_builder_pipe(builder, &outer, config, &(weir_stage_options){ .task_hooks = &hook, .num_task_hooks = 1 });
+    weir_builder_source(builder, &receive_op, NULL, 0, &(weir_stage_options){ .threads = 1 });
+    weir_builder_pipe(builder, &outer, config, outer.config_size,
+                      &(weir_stage_options){ .task_hooks = &hook, .num_task_hooks = 1 });
     weir_builder_sink(builder, NULL);
     return weir_builder_build(builder,
                               &(weir_pipeline_options){ .threads = 1,

@@ -20,6 +20,7 @@
 #include <weir/entry.h>
 #include <weir/export.h>
 #include <weir/op.h>
+#include <weir/pipeline.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -79,8 +80,14 @@ WEIR_API void weir_audio_release(void *data, void *self);
 /* weir_audio.cost of this stage's item, for weir_sqlite_items.cost_of: a weir_item_cost_function. */
 WEIR_API bool weir_audio_cost(const weir_item *out, weir_item_cost *cost);
 
-/* The stage. */
 extern WEIR_API const weir_op weir_audio_decode;
+
+/* Adds the stage to the builder; see weir_builder_pipe(). */
+static inline void weir_pipe_audio(weir_builder *builder, const weir_audio_config *config,
+                                   const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &weir_audio_decode, config, sizeof *config, options);
+}
 
 #ifdef __cplusplus
 }

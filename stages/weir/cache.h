@@ -17,6 +17,7 @@
 
 #include <weir/export.h>
 #include <weir/op.h>
+#include <weir/pipeline.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,8 +33,14 @@ typedef struct weir_cache_config {
     uint64_t reserved[4]; /* 0 */
 } weir_cache_config;
 
-/* The stage. */
 extern WEIR_API const weir_op weir_cache;
+
+/* Adds the stage to the builder; see weir_builder_pipe(). */
+static inline void weir_pipe_cache(weir_builder *builder, const weir_cache_config *config,
+                                   const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &weir_cache, config, sizeof *config, options);
+}
 
 #ifdef __cplusplus
 }

@@ -24,6 +24,7 @@
 
 #include <weir/export.h>
 #include <weir/op.h>
+#include <weir/pipeline.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -121,6 +122,13 @@ WEIR_API const char *weir_dtype_name(weir_dtype dtype);
 WEIR_API size_t weir_dtype_bytes(weir_dtype dtype);
 
 extern WEIR_API const weir_op weir_collate;
+
+/* Adds the stage to the builder; see weir_builder_pipe(). */
+static inline void weir_pipe_collate(weir_builder *builder, const weir_collate_config *config,
+                                     const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &weir_collate, config, sizeof *config, options);
+}
 
 #ifdef __cplusplus
 }

@@ -25,6 +25,7 @@
 #include <weir/export.h>
 #include <weir/file_names.h>
 #include <weir/op.h>
+#include <weir/pipeline.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -59,10 +60,17 @@ typedef struct weir_directory_config {
 } weir_directory_config;
 
 /*
- * The source. weir_builder_source() refuses, and weir_builder_build() reports, a root that is missing or not a folder
+ * The source. weir_source_directory() refuses, and weir_builder_build() reports, a root that is missing or not a folder
  * (WEIR_ENOTFOUND), not readable (WEIR_EACCESS) or not given (WEIR_EINVAL).
  */
 extern WEIR_API const weir_op weir_directory_source;
+
+/* Adds the source to the builder; see weir_builder_source(). */
+static inline void weir_source_directory(weir_builder *builder, const weir_directory_config *config,
+                                         const weir_stage_options *options)
+{
+    weir_builder_source(builder, &weir_directory_source, config, sizeof *config, options);
+}
 
 /*
  * Counts the files that the source would find, up to at_most (1 = is there any?; UINT64_MAX = all). config->counts is

@@ -26,7 +26,6 @@
 
 #include <weir/export.h>
 #include <weir/item.h>
-#include <weir/options.h>
 #include <weir/pipeline.h>
 #include <weir/status.h>
 
@@ -63,7 +62,7 @@ typedef struct weir_headspace_result {
     uint64_t reserved[7];
 } weir_headspace_result;
 
-/* For the inline function below; see <weir/options.h>. */
+/* For the inline function below. */
 WEIR_API int weir_headspace_new_sized(const weir_headspace_options *options, size_t options_size,
                                       weir_headspace **headspace, weir_error *error);
 

@@ -18,6 +18,7 @@
 #include <weir/bytes.h>
 #include <weir/export.h>
 #include <weir/op.h>
+#include <weir/pipeline.h>
 #include <weir/video.h>
 
 #ifdef __cplusplus
@@ -45,8 +46,14 @@ typedef struct weir_image_config {
     uint64_t reserved[7]; /* 0 */
 } weir_image_config;
 
-/* The stage. */
 extern WEIR_API const weir_op weir_image_decode;
+
+/* Adds the stage to the builder; see weir_builder_pipe(). */
+static inline void weir_pipe_image(weir_builder *builder, const weir_image_config *config,
+                                   const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &weir_image_decode, config, sizeof *config, options);
+}
 
 #ifdef __cplusplus
 }

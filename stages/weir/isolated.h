@@ -3,8 +3,9 @@
  * crashes the decoder, makes it loop for ever, or makes it use too much memory, one item fails and the program
  * continues.
  *
- *     weir_builder_pipe(b, &weir_isolated, &(weir_isolated_config){ .op = &weir_video_decode, .config = &video },
- *                       &(weir_stage_options){ .name = "decode", .concurrency = 10, .task_deadline_ns = … });
+ *     weir_pipe_isolated(b, &(weir_isolated_config){ .op = &weir_video_decode, .config = &video,
+ *                                                    .config_size = sizeof video },
+ *                        &(weir_stage_options){ .name = "decode", .concurrency = 10, .task_deadline_ns = … });
  *
  * In: a path or URL (a char *), a weir_entry * or a weir_bytes *, which is copied to the child. Out: the result of the
  * operation: weir_frames *, weir_audio *, weir_bytes * or text. Frames and samples are not copied: the child writes
@@ -35,6 +36,7 @@
 
 #include <weir/export.h>
 #include <weir/op.h>
+#include <weir/pipeline.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,6 +46,7 @@ typedef struct weir_isolated_config {
     const weir_op *op;  /* required. Not a source; without flush and cancel, and run() never returns WEIR_PENDING */
     const void *config; /* of op, copied; NULL = all-zero. It must not contain pointers, except for the decode stages
                            of weir */
+    size_t config_size; /* of *config, in bytes */
     const char *worker; /* path of the program that runs in the children; it must be of the same version of weir (NULL
                            = the environment variable WEIR_WORKER or, if that is not set, weir-worker, which is
                            installed with weir) */
@@ -53,8 +56,14 @@ typedef struct weir_isolated_config {
     uint64_t reserved[8]; /* 0 */
 } weir_isolated_config;
 
-/* The stage. */
 extern WEIR_API const weir_op weir_isolated;
+
+/* Adds the stage to the builder; see weir_builder_pipe(). */
+static inline void weir_pipe_isolated(weir_builder *builder, const weir_isolated_config *config,
+                                      const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &weir_isolated, config, sizeof *config, options);
+}
 
 /*
  * Call it at the start of main() in a worker program, before anything else. In a child that weir_isolated has started

@@ -11,6 +11,7 @@
 
 #include <weir/export.h>
 #include <weir/op.h>
+#include <weir/pipeline.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,6 +25,13 @@ typedef struct weir_list_config {
 } weir_list_config;
 
 extern WEIR_API const weir_op weir_list_source;
+
+/* Adds the source to the builder; see weir_builder_source(). */
+static inline void weir_source_list(weir_builder *builder, const weir_list_config *config,
+                                    const weir_stage_options *options)
+{
+    weir_builder_source(builder, &weir_list_source, config, sizeof *config, options);
+}
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,7 @@
 #include <weir/bytes.h>
 #include <weir/export.h>
 #include <weir/op.h>
+#include <weir/pipeline.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -72,8 +73,14 @@ WEIR_API void weir_probe_result_free(weir_probe_result *result);
 /* The same for weir_item.release; self is not used. */
 WEIR_API void weir_probe_result_release(void *data, void *self);
 
-/* The stage. */
 extern WEIR_API const weir_op weir_probe;
+
+/* Adds the stage to the builder; see weir_builder_pipe(). */
+static inline void weir_pipe_probe(weir_builder *builder, const weir_probe_config *config,
+                                   const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &weir_probe, config, sizeof *config, options);
+}
 
 #ifdef __cplusplus
 }

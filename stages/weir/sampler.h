@@ -20,6 +20,7 @@
 #include <weir/entry.h>
 #include <weir/export.h>
 #include <weir/op.h>
+#include <weir/pipeline.h>
 #include <weir/status.h>
 #include <weir/world.h>
 
@@ -140,7 +141,7 @@ typedef struct weir_sampler_source_config {
 
 /*
  * Each item's data is a weir_entry *, its label the path, its number (weir_item.seq) the position in this rank's
- * share, minus first_position. weir_builder_source() refuses what weir_sampler_new() refuses.
+ * share, minus first_position. weir_source_sampler() refuses what weir_sampler_new() refuses.
  * weir_stage_options.epochs sets the number of epochs.
  *
  * With weir_pipeline_options.resume the source continues where the checkpoint was made. A single text is that of this
@@ -149,6 +150,13 @@ typedef struct weir_sampler_source_config {
  * anew. Epochs that had not begun are shared as usual.
  */
 extern WEIR_API const weir_op weir_sampler_source;
+
+/* Adds the source to the builder; see weir_builder_source(). */
+static inline void weir_source_sampler(weir_builder *builder, const weir_sampler_source_config *config,
+                                       const weir_stage_options *options)
+{
+    weir_builder_source(builder, &weir_sampler_source, config, sizeof *config, options);
+}
 
 #ifdef __cplusplus
 }

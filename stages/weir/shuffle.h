@@ -16,6 +16,7 @@
 
 #include <weir/export.h>
 #include <weir/op.h>
+#include <weir/pipeline.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,6 +29,13 @@ typedef struct weir_shuffle_config {
 } weir_shuffle_config;
 
 extern WEIR_API const weir_op weir_shuffle;
+
+/* Adds the stage to the builder; see weir_builder_pipe(). */
+static inline void weir_pipe_shuffle(weir_builder *builder, const weir_shuffle_config *config,
+                                     const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &weir_shuffle, config, sizeof *config, options);
+}
 
 #ifdef __cplusplus
 }

@@ -25,6 +25,7 @@
 #include <weir/export.h>
 #include <weir/file_names.h>
 #include <weir/op.h>
+#include <weir/pipeline.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,8 +45,15 @@ typedef struct weir_tar_config {
     uint64_t reserved[8]; /* 0 */
 } weir_tar_config;
 
-/* The stage. Where weir was built without libarchive, weir_builder_pipe() refuses it with WEIR_EUNSUPPORTED. */
+/* The stage. Where weir was built without libarchive, weir_pipe_tar() refuses it with WEIR_EUNSUPPORTED. */
 extern WEIR_API const weir_op weir_tar_read;
+
+/* Adds the stage to the builder; see weir_builder_pipe(). */
+static inline void weir_pipe_tar(weir_builder *builder, const weir_tar_config *config,
+                                 const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &weir_tar_read, config, sizeof *config, options);
+}
 
 #ifdef __cplusplus
 }

@@ -40,6 +40,7 @@
 #include <weir/entry.h>
 #include <weir/export.h>
 #include <weir/op.h>
+#include <weir/pipeline.h>
 #include <weir/sampling.h>
 
 #ifdef __cplusplus
@@ -159,7 +160,8 @@ typedef struct weir_video_config {
     /* The sound, too, from the same read of the file, which is then read into memory as a whole, up to max_pipe_bytes.
        Copied; its allow, io_thread and io_timeout_ns are not used. Not with weir_isolated. (NULL = no sound) */
     const weir_audio_config *audio;
-    uint64_t reserved[14]; /* 0 */
+    size_t audio_size;     /* sizeof(weir_audio_config), if audio is given */
+    uint64_t reserved[13]; /* 0 */
 } weir_video_config;
 
 /* A frame's pts if its time is unknown. */
@@ -220,8 +222,14 @@ WEIR_API void weir_frames_release(void *data, void *self);
    filters count as scaling. */
 WEIR_API bool weir_frames_cost(const weir_item *out, weir_item_cost *cost);
 
-/* The stage. */
 extern WEIR_API const weir_op weir_video_decode;
+
+/* Adds the stage to the builder; see weir_builder_pipe(). */
+static inline void weir_pipe_video(weir_builder *builder, const weir_video_config *config,
+                                   const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &weir_video_decode, config, sizeof *config, options);
+}
 
 #ifdef __cplusplus
 }

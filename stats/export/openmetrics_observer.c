@@ -15,6 +15,7 @@
 #include "live_export.h"
 #include "owned_total.h"
 #include "replacement.h"
+#include "struct_copy.h"
 
 struct weir_openmetrics_file {
     weir_live_export live;
@@ -181,7 +182,7 @@ int weir_openmetrics_open_sized(const char *path, const weir_openmetrics_options
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_openmetrics_options options;
     *file = NULL;
-    int status = weir_options_copy(&options, sizeof options, given, given_size, error);
+    int status = weir__struct_copy(&options, sizeof options, given, given_size, "weir_openmetrics_options", error);
     if (status != WEIR_OK)
         return status;
     if (!path || !*path)

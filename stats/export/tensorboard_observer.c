@@ -13,6 +13,7 @@
 #include "database_path.h"
 #include "event_file.h"
 #include "live_export.h"
+#include "struct_copy.h"
 #include "tensorboard.h"
 
 struct weir_tensorboard_log {
@@ -106,7 +107,7 @@ int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_opti
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_tensorboard_options options;
     *log = NULL;
-    int status = weir_options_copy(&options, sizeof options, given, given_size, error);
+    int status = weir__struct_copy(&options, sizeof options, given, given_size, "weir_tensorboard_options", error);
     if (status != WEIR_OK)
         return status;
     if (!log_dir || !*log_dir)

@@ -20,6 +20,7 @@
 
 #include "database_path.h"
 #include "process_info.h"
+#include "struct_copy.h"
 #include "trace_events.h"
 #include "trace_output.h"
 #include "trace_path.h"
@@ -514,7 +515,7 @@ int weir_trace_open_sized(const char *path, const weir_trace_options *given, siz
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_trace_options options;
     *opened = NULL;
-    int status = weir_options_copy(&options, sizeof options, given, given_size, error);
+    int status = weir__struct_copy(&options, sizeof options, given, given_size, "weir_trace_options", error);
     if (status == WEIR_OK)
         status = check_options(path, &options, error);
     if (status != WEIR_OK)

@@ -14,6 +14,7 @@
 #include "array.h"
 #include "phase_spans.h"
 #include "schema.h"
+#include "struct_copy.h"
 
 /*
  * Timestamps are stored as seconds in a double, exact to a quarter of a microsecond: a shorter overlap does not
@@ -411,7 +412,7 @@ int weir_reader_set_window_sized(weir_reader *reader, const weir_window *window,
                                  weir_error *error)
 {
     weir_window copy;
-    int status = weir_options_copy(&copy, sizeof copy, window, window_size, error);
+    int status = weir__struct_copy(&copy, sizeof copy, window, window_size, "weir_window", error);
     if (status == WEIR_OK && !reader)
         status = weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     if (status == WEIR_OK && (copy.part > WEIR_PART_AFTER_STEPS || (copy.part && (copy.every || copy.by_step)) ||

@@ -23,7 +23,6 @@
 
 #include <weir/export.h>
 #include <weir/observer.h>
-#include <weir/options.h>
 #include <weir/query.h>
 #include <weir/status.h>
 
@@ -57,7 +56,7 @@ typedef struct weir_openmetrics_options {
     const char *command; /* of weir_run_info (NULL = this process's command line, if the system reports it) */
 } weir_openmetrics_options;
 
-/* For the inline function below; see <weir/options.h>. */
+/* For the inline function below. */
 WEIR_API int weir_openmetrics_open_sized(const char *path, const weir_openmetrics_options *options,
                                          size_t options_size, weir_openmetrics_file **file, weir_error *error);
 

@@ -30,7 +30,6 @@
 #include <weir/export.h>
 #include <weir/histogram.h>
 #include <weir/measures.h>
-#include <weir/options.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus

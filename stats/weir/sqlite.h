@@ -30,7 +30,6 @@
 #include <weir/export.h>
 #include <weir/observer.h>
 #include <weir/op.h>
-#include <weir/options.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -54,7 +53,7 @@ typedef struct weir_sqlite_options {
     const char *job;     /* for `run`: a name that all ranks of a job share (NULL = "") */
 } weir_sqlite_options;
 
-/* For the inline function below; see <weir/options.h>. */
+/* For the inline function below. */
 WEIR_API int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *options, size_t options_size,
                                     weir_sqlite_writer **writer, weir_error *error);
 
@@ -87,7 +86,7 @@ typedef struct weir_sqlite_items {
     bool all;             /* every item, as it ends */
 } weir_sqlite_items;
 
-/* For the inline function below; see <weir/options.h>. */
+/* For the inline function below. */
 WEIR_API int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_items *options,
                                          size_t options_size, weir_task_hook *hook, weir_error *error);
 

@@ -23,7 +23,6 @@
 
 #include <weir/export.h>
 #include <weir/observer.h>
-#include <weir/options.h>
 #include <weir/query.h>
 #include <weir/status.h>
 
@@ -51,7 +50,7 @@ typedef struct weir_tensorboard_options {
     const char *command; /* in the run's text (NULL = this process's command line, if the system reports it) */
 } weir_tensorboard_options;
 
-/* For the inline function below; see <weir/options.h>. */
+/* For the inline function below. */
 WEIR_API int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_options *options,
                                          size_t options_size, weir_tensorboard_log **log, weir_error *error);
 

@@ -21,7 +21,6 @@
 
 #include <weir/export.h>
 #include <weir/observer.h>
-#include <weir/options.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -64,7 +63,7 @@ typedef struct weir_trace_options {
     int64_t flush_interval_ns; /* how often the file is written (0 = 1 s) */
 } weir_trace_options;
 
-/* For the inline function below; see <weir/options.h>. */
+/* For the inline function below. */
 WEIR_API int weir_trace_open_sized(const char *path, const weir_trace_options *options, size_t options_size,
                                    weir_trace_file **file, weir_error *error);
 

@@ -90,14 +90,14 @@ static void record_run(int32_t rank)
     weir_observer observer = weir_sqlite_observer(writer);
     const weir_stage_options watched = { .concurrency = 2, .task_hooks = &hook, .num_task_hooks = 1 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &source_op, NULL, NULL);
-    weir_builder_source(builder, &source_op, NULL, NULL);
+    weir_builder_source(builder, &source_op, NULL, 0, NULL);
+    weir_builder_source(builder, &source_op, NULL, 0, NULL);
     weir_builder_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, NULL);
     weir_builder_route(builder, &(weir_route_config){ .pick = every_other, .num_branches = 2 }, NULL);
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &stage_op, NULL, &watched);
+    weir_builder_pipe(builder, &stage_op, NULL, 0, &watched);
     weir_builder_branch(builder);
-    weir_builder_pipe(builder, &stage_op, NULL, &watched);
+    weir_builder_pipe(builder, &stage_op, NULL, 0, &watched);
     weir_builder_join(builder, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline_options options = { .observers = &observer,

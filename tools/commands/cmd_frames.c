@@ -211,8 +211,8 @@ static void end_report(report *r)
 static int build(const char *path, const weir_video_config *video, weir_pipeline **pipeline, weir_error *error)
 {
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
-    weir_builder_pipe(builder, &weir_video_decode, video, &(weir_stage_options){ .queue_items = 1 });
+    weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_pipe_video(builder, video, &(weir_stage_options){ .queue_items = 1 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     return weir_builder_build(builder, &(weir_pipeline_options){ .threads = 1, .no_statistics = true }, pipeline,
                               error);

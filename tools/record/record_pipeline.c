@@ -27,11 +27,14 @@ int record_pipeline_check(const record_settings *settings)
 
 /* -- the decode stage */
 
-/* One of them. */
-typedef union record_decode {
-    weir_video_config video;
-    weir_image_config image;
-    weir_audio_config audio;
+typedef struct record_decode {
+    const weir_op *op;
+    union { /* its config */
+        weir_video_config video;
+        weir_image_config image;
+        weir_audio_config audio;
+    } config;
+    size_t config_size;
 } record_decode;
 
 static weir_video_config describe_video(const record_settings *settings)
@@ -47,12 +50,11 @@ static weir_video_config describe_video(const record_settings *settings)
     return video;
 }
 
-/* The decode operation, and its config in *config. */
-static const weir_op *describe_decode(const record_settings *settings, record_decode *config)
+static record_decode describe_decode(const record_settings *settings)
 {
     weir_video_config video = describe_video(settings);
     if (settings->images) {
-        config->image = (weir_image_config){
+        weir_image_config image = {
             .width = video.width,
             .height = video.height,
             .resize = video.resize,
@@ -66,10 +68,10 @@ static const weir_op *describe_decode(const record_settings *settings, record_de
             .io_timeout_ns = video.io_timeout_ns,
             .lowres = video.lowres,
         };
-        return &weir_image_decode;
+        return (record_decode){ &weir_image_decode, { .image = image }, sizeof image };
     }
     if (settings->audio) {
-        config->audio = (weir_audio_config){
+        weir_audio_config audio = {
             .sample_rate = settings->sample_rate,
             .channels = settings->channels,
             .planar = settings->planar,
@@ -79,10 +81,9 @@ static const weir_op *describe_decode(const record_settings *settings, record_de
             .allow = video.allow,
             .io_timeout_ns = video.io_timeout_ns,
         };
-        return &weir_audio_decode;
+        return (record_decode){ &weir_audio_decode, { .audio = audio }, sizeof audio };
     }
-    config->video = video;
-    return &weir_video_decode;
+    return (record_decode){ &weir_video_decode, { .video = video }, sizeof video };
 }
 
 /* -- upstream of it */
@@ -101,17 +102,17 @@ static void add_sources(const record_settings *settings, const record_inputs *in
         .epochs = record_pipeline_epochs(settings),
     };
     for (size_t i = 0; i < inputs->num_folders; i++)
-        weir_builder_source(builder, &weir_directory_source, &inputs->folders[i], &options);
+        weir_source_directory(builder, &inputs->folders[i], &options);
     if (inputs->num_paths > 0 || inputs->num_folders == 0) {
         weir_list_config list = { .paths = inputs->paths, .num_paths = inputs->num_paths };
-        weir_builder_source(builder, &weir_list_source, &list, &options);
+        weir_source_list(builder, &list, &options);
     }
     if (inputs->num_folders > 1 || (inputs->num_folders > 0 && inputs->num_paths > 0))
         weir_builder_merge(builder, NULL, NULL);
     if (settings->tar) {
         weir_tar_config tar = { .glob = record_glob(settings) };
-        weir_builder_pipe(builder, &weir_tar_read, &tar,
-                          &(weir_stage_options){ .threads = 1, .queue_items = settings->source_queue_items });
+        weir_pipe_tar(builder, &tar,
+                      &(weir_stage_options){ .threads = 1, .queue_items = settings->source_queue_items });
     }
 }
 
@@ -139,13 +140,15 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
     };
     weir_builder *builder = weir_builder_new();
     add_sources(settings, inputs, builder);
-    record_decode config;
-    const weir_op *op = describe_decode(settings, &config);
-    weir_isolated_config isolated = { .op = op, .config = &config, .max_memory_bytes = settings->isolate_memory };
+    record_decode chosen = describe_decode(settings);
+    weir_isolated_config isolated = { .op = chosen.op,
+                                      .config = &chosen.config,
+                                      .config_size = chosen.config_size,
+                                      .max_memory_bytes = settings->isolate_memory };
     if (settings->isolate)
-        weir_builder_pipe(builder, &weir_isolated, &isolated, &decode);
+        weir_pipe_isolated(builder, &isolated, &decode);
     else
-        weir_builder_pipe(builder, op, &config, &decode);
+        weir_builder_pipe(builder, chosen.op, &chosen.config, chosen.config_size, &decode);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = settings->sink_queue_items });
 
     weir_error error = { 0 };

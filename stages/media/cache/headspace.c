@@ -8,6 +8,7 @@
 
 #include "kept_items.h"
 #include "step_times.h"
+#include "struct_copy.h"
 
 typedef enum headspace_part { PART_LOADER, PART_REPLAYED, PART_DONE } headspace_part;
 
@@ -31,7 +32,7 @@ int weir_headspace_new_sized(const weir_headspace_options *options, size_t optio
     if (!made)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     weir_headspace_options *own = &made->options;
-    int rc = weir_options_copy(own, sizeof *own, options, options_size, error);
+    int rc = weir__struct_copy(own, sizeof *own, options, options_size, "weir_headspace_options", error);
     if (rc != WEIR_OK) {
         free(made);
         *headspace = NULL;

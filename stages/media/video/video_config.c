@@ -7,6 +7,7 @@
 #include "frame_filter.h"
 #include "frame_selection.h"
 #include "scaler.h"
+#include "struct_copy.h"
 
 /* swscale's limit. */
 enum { MAX_SIDE_PIXELS = INT16_MAX };
@@ -83,10 +84,14 @@ static int audio_init(weir_video_config *video, weir_error *error)
 {
     if (!video->audio)
         return WEIR_OK;
+    if (video->audio_size == 0)
+        return weir_error_set(error, WEIR_EINVAL, 0, "audio is given, but audio_size is 0: pass sizeof *audio");
     weir_audio_config *own = malloc(sizeof *own);
-    if (own)
-        *own = *video->audio;
-    int rc = own ? weir_audio_decode.config_init(own, error) : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    if (!own)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    int rc = weir__struct_copy(own, sizeof *own, video->audio, video->audio_size, "weir_audio_config", error);
+    if (rc == WEIR_OK)
+        rc = weir_audio_decode.config_init(own, error);
     if (rc == WEIR_OK)
         video->audio = own;
     else

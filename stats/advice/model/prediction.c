@@ -9,6 +9,7 @@
 
 #include "model.h"
 #include "simulator.h"
+#include "struct_copy.h"
 
 enum {
     MAIN_STEPS = 150000, /* tasks to simulate in the main run, and … */
@@ -617,7 +618,7 @@ int weir_model_predict_sized(weir_model *model, const weir_predict_options *opti
     if (!model || !prediction)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *prediction = NULL;
-    int status = weir_options_copy(&own, sizeof own, options, options_size, error);
+    int status = weir__struct_copy(&own, sizeof own, options, options_size, "weir_predict_options", error);
     if (status != WEIR_OK)
         return status;
     const char *mistake = incomplete(model);

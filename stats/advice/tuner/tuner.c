@@ -23,6 +23,8 @@
 #include <weir/replay.h>
 #include <weir/whatif.h>
 
+#include "struct_copy.h"
+
 enum {
     MAX_KNOBS = 32,
     MAX_LAPS = 3,        /* of a measurement, to get enough results */
@@ -875,7 +877,7 @@ int weir_tuner_new_sized(const weir_tuner_options *options, size_t options_size,
     if (!made)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     weir_tuner_options *set = &made->options;
-    int status = weir_options_copy(set, sizeof *set, options, options_size, error);
+    int status = weir__struct_copy(set, sizeof *set, options, options_size, "weir_tuner_options", error);
     if (status == WEIR_OK && (!(set->cpus >= 0) || !(set->machine_cpus >= 0) || !(set->min_gain >= 0)))
         status = weir_error_set(error, WEIR_EINVAL, 0, "cpus, machine_cpus and min_gain must not be negative");
     if (status == WEIR_OK)

@@ -31,7 +31,6 @@
 
 #include <weir/export.h>
 #include <weir/observer.h>
-#include <weir/options.h>
 #include <weir/pipeline.h>
 #include <weir/query.h>
 #include <weir/status.h>
@@ -81,7 +80,7 @@ typedef struct weir_tuner_options {
     void *decided_self;
 } weir_tuner_options;
 
-/* For the inline functions below; see <weir/options.h>. */
+/* For the inline functions below. */
 WEIR_API int weir_tuner_new_sized(const weir_tuner_options *options, size_t options_size, weir_tuner **tuner,
                                   weir_error *error);
 WEIR_API int weir_tuner_replay_sized(weir_reader *reader, int64_t run_id, const weir_tuner_options *options,

@@ -26,7 +26,6 @@
 #include <weir/export.h>
 #include <weir/histogram.h>
 #include <weir/observer.h>
-#include <weir/options.h>
 #include <weir/pipeline.h>
 #include <weir/query.h>
 #include <weir/status.h>
