@@ -1,6 +1,7 @@
 /*
- * The hand-off: how results are put into queues, inputs taken out, and the ends of epochs and streams passed on.
- * state.h describes the states and the invariants. All functions need the lock.
+ * The hand-off: how results are put into queues, inputs taken out, the ends of epochs and streams passed on, and nodes
+ * cancelled.
+ * core.h describes the states and the invariants.
  *
  * The functions call each other upstream: taking an item makes room, room lets a blocked slot put its result, that
  * slot takes its next input, which makes room further upstream. Each step of this chain is one node further upstream;
@@ -9,24 +10,16 @@
  */
 #include "handoff.h"
 
-#include "cancel.h"
-#include "consumer_phase.h"
 #include "label.h"
 #include "merge.h"
 #include "queue.h"
 #include "slots.h"
 
-void weir_epoch_end_release(void *data, void *self)
-{
-    (void)data;
-    (void)self;
-}
-
 /* ---- putting ------------------------------------------------------------------------------------------------ */
 
-static void join_turns(weir_slot *slot)
+static void join_turns(weir__slot *slot)
 {
-    weir_node *node = slot->node;
+    weir__node *node = slot->node;
     slot->turn_before = node->turn_last;
     slot->turn_after = NULL;
     *(node->turn_last ? &node->turn_last->turn_after : &node->turn_first) = slot;
@@ -35,20 +28,20 @@ static void join_turns(weir_slot *slot)
 }
 
 /* The first slot in the order may put; when it has put, the next one may. A loop, because any number may wait. */
-static void move_turns(weir_node *node)
+static void move_turns(weir__node *node)
 {
-    weir_slot *offered = NULL;
+    weir__slot *offered = NULL;
     node->moving_turns = true;
     while (node->turn_first && node->turn_first != offered && node->turn_first->state == SLOT_TURN) {
         offered = node->turn_first;
-        weir_handoff_offer_locked(offered);
+        weir__result_offer(offered);
     }
     node->moving_turns = false;
 }
 
-static void leave_turns(weir_slot *slot)
+static void leave_turns(weir__slot *slot)
 {
-    weir_node *node = slot->node;
+    weir__node *node = slot->node;
     bool was_first = node->turn_first == slot;
     *(slot->turn_before ? &slot->turn_before->turn_after : &node->turn_first) = slot->turn_after;
     *(slot->turn_after ? &slot->turn_after->turn_before : &node->turn_last) = slot->turn_before;
@@ -57,28 +50,27 @@ static void leave_turns(weir_slot *slot)
         move_turns(node);
 }
 
-static bool is_its_turn(const weir_slot *slot)
+static bool is_its_turn(const weir__slot *slot)
 {
     return !slot->has_turn || slot->node->turn_first == slot;
 }
 
-static void reset_task(weir_slot *slot)
+static void reset_task(weir__slot *slot)
 {
-    slot->begun = slot->more = slot->run_returned = false;
-    atomic_store_explicit(&slot->completed, false, memory_order_relaxed);
+    slot->begun = slot->more = slot->run_returned = slot->completed = false;
 }
 
-static void give(weir_slot *slot, const weir_item *item)
+static void give_item(weir__slot *slot, const weir_item *item)
 {
-    weir_node *node = slot->node;
+    weir__node *node = slot->node;
     node->account.taken++;
     slot->order_number = item->order_number;
     slot->trace_item = weir_trace_item(item->source, item->epoch, item->seq);
-    if (!node->op) {
-        weir_slot_enter_locked(slot, SLOT_RUNNING);
+    if (!node->has_tasks) {
+        weir__slot_enter(slot, SLOT_RUNNING);
         slot->out = *item;
         slot->has_out = true;
-        weir_handoff_offer_locked(slot);
+        weir__result_offer(slot);
         return;
     }
     if (node->order == WEIR_ORDER_INPUT)
@@ -86,164 +78,163 @@ static void give(weir_slot *slot, const weir_item *item)
     slot->in = *item;
     if (node->numbers_inputs)
         slot->in.order_number = slot->order_number = node->next_order_number++;
-    slot->label = weir_label_hold(item->label_owner);
     slot->has_in = true;
     reset_task(slot);
-    weir_slot_make_ready_locked(slot);
+    weir__slot_make_ready(slot);
 }
 
-static void notify_consumer(weir_pipeline *pipeline)
+static void notify_consumer(weir__graph *graph)
 {
-    if (pipeline->sink->depth <= 1)
-        pipeline->consumable_ns = pipeline->now_ns;
-    set_consumable_locked(pipeline, true);
+    if (graph->sink->depth <= 1)
+        graph->consumable_ns = graph->now_ns;
+    graph->consumable = true;
 }
 
-static void put_epoch_end(weir_slot *slot, weir_queue *queue)
+static void put_epoch_end(weir__slot *slot, weir__queue *queue)
 {
-    weir_pipeline *pipeline = slot->node->pipeline;
-    queue_push_locked(queue, &slot->out, pipeline->next_arrival++, pipeline->now_ns);
+    weir__graph *graph = slot->node->graph;
+    queue_push(queue, &slot->out, graph->next_arrival++, graph->now_ns);
     item_forget(&slot->out);
     if (queue->consumer)
-        weir_handoff_resume_locked(queue->consumer); /* a merge may have waited for this input */
+        weir__node_resume(queue->consumer); /* a merge may have waited for this input */
     else
-        notify_consumer(pipeline);
+        notify_consumer(graph);
 }
 
-static void put_item(weir_slot *slot, weir_queue *queue)
+static void put_item(weir__slot *slot, weir__queue *queue)
 {
-    weir_pipeline *pipeline = slot->node->pipeline;
-    weir_node *consumer = queue->consumer;
-    queue_count_put_locked(queue, slot->state == SLOT_BLOCKED ? pipeline->now_ns - slot->entered_ns : 0);
+    weir__graph *graph = slot->node->graph;
+    weir__node *consumer = queue->consumer;
+    queue_count_put(queue, slot->state == SLOT_BLOCKED ? graph->now_ns - slot->entered_ns : 0);
     slot->node->account.handed_on++;
     slot->has_out = false;
-    if (consumer && weir_merge_takes_directly_locked(consumer, queue)) {
-        weir_slot *taker = weir_slot_take_idle_locked(consumer);
-        queue_count_get_locked(queue, pipeline->now_ns - taker->entered_ns);
-        trace_queue_locked(queue, WEIR_TRACE_PASS, &slot->out, 0);
-        weir_merge_taken_locked(consumer, queue);
-        give(taker, &slot->out);
+    if (consumer && weir__merge_takes_directly(consumer, queue)) {
+        weir__slot *taker = weir__slot_take_idle(consumer);
+        queue_count_get(queue, graph->now_ns - taker->entered_ns);
+        queue_record(queue, WEIR_TRACE_PASS, &slot->out, false);
+        weir__merge_taken(consumer, queue);
+        give_item(taker, &slot->out);
         item_forget(&slot->out);
     } else {
-        queue_push_locked(queue, &slot->out, pipeline->next_arrival++, pipeline->now_ns);
+        queue_push(queue, &slot->out, graph->next_arrival++, graph->now_ns);
         item_forget(&slot->out);
         if (!consumer)
-            notify_consumer(pipeline);
+            notify_consumer(graph);
         else if (consumer->num_ins > 1 && consumer->order == WEIR_ORDER_INPUT)
-            weir_handoff_resume_locked(consumer);
+            weir__node_resume(consumer);
     }
 }
 
 /* Moves the result of the slot to a slot that waits for it, or into the queue, which has room. */
-static void put(weir_slot *slot)
+static void put_result(weir__slot *slot)
 {
-    weir_queue *queue = &slot->node->outs[slot->out_index];
-    if (is_epoch_end(&slot->out))
+    weir__queue *queue = &slot->node->outs[slot->out_index];
+    if (weir__is_epoch_end(&slot->out))
         put_epoch_end(slot, queue);
     else
         put_item(slot, queue);
 }
 
-static void epoch_end_was_put(weir_slot *lifecycle)
+static void epoch_end_was_put(weir__slot *lifecycle)
 {
-    weir_node *node = lifecycle->node;
+    weir__node *node = lifecycle->node;
     if (++lifecycle->out_index < node->num_outs) {
-        lifecycle->out = epoch_end();
-        weir_handoff_offer_locked(lifecycle);
+        lifecycle->out = weir__epoch_end();
+        weir__result_offer(lifecycle);
         return;
     }
-    weir_slot_enter_locked(lifecycle, SLOT_IDLE);
+    weir__slot_enter(lifecycle, SLOT_IDLE);
     node->passing_epoch = false;
-    weir_handoff_resume_locked(node);
+    weir__node_resume(node);
 }
 
 /* Continues after a result has been put: with the rest of the same input, or the next input. */
-static void go_on(weir_slot *slot)
+static void continue_slot(weir__slot *slot)
 {
     if (slot->is_lifecycle)
         epoch_end_was_put(slot);
     else if (slot->more)
-        weir_slot_make_ready_locked(slot);
+        weir__slot_make_ready(slot);
     else
-        weir_handoff_next_input_locked(slot);
+        weir__slot_next_input(slot);
 }
 
-void weir_handoff_offer_locked(weir_slot *slot)
+void weir__result_offer(weir__slot *slot)
 {
-    weir_queue *queue = &slot->node->outs[slot->out_index];
+    weir__queue *queue = &slot->node->outs[slot->out_index];
     bool its_turn = is_its_turn(slot);
-    if (its_turn && queue_has_room_locked(queue) && !queue->blocked.first) {
-        put(slot);
-        go_on(slot);
+    if (its_turn && queue_has_room(queue) && !queue->blocked.first) {
+        put_result(slot);
+        continue_slot(slot);
         return;
     }
-    weir_slot_enter_locked(slot, its_turn ? SLOT_BLOCKED : SLOT_TURN);
+    weir__slot_enter(slot, its_turn ? SLOT_BLOCKED : SLOT_TURN);
     if (its_turn)
-        weir_list_append(&queue->blocked, slot);
+        weir__list_append(&queue->blocked, slot);
 }
 
 /* ---- taking ------------------------------------------------------------------------------------------------- */
 
 /* The queue may have room: lets blocked slots put their results. */
-static void let_in(weir_queue *queue)
+static void let_blocked_put(weir__queue *queue)
 {
-    while (queue->blocked.first && queue_has_room_locked(queue)) {
-        weir_slot *slot = weir_list_take_first(&queue->blocked);
-        put(slot);
-        go_on(slot);
+    while (queue->blocked.first && queue_has_room(queue)) {
+        weir__slot *slot = weir__list_take_first(&queue->blocked);
+        put_result(slot);
+        continue_slot(slot);
     }
 }
 
-static void take(weir_slot *slot, weir_queue *in, int64_t waited_ns)
+static void take_input(weir__slot *slot, weir__queue *in, int64_t waited_ns)
 {
     weir_item item;
-    queue_pop_locked(in, &item, slot->node->pipeline->now_ns, false);
-    queue_count_get_locked(in, waited_ns);
-    weir_merge_taken_locked(slot->node, in);
-    give(slot, &item);
-    let_in(in);
+    queue_pop(in, &item, slot->node->graph->now_ns, false);
+    queue_count_get(in, waited_ns);
+    weir__merge_taken(slot->node, in);
+    give_item(slot, &item);
+    let_blocked_put(in);
 }
 
-static void retire(weir_slot *slot)
+static void retire_slot(weir__slot *slot)
 {
-    weir_slot_enter_locked(slot, SLOT_RETIRED);
+    weir__slot_enter(slot, SLOT_RETIRED);
     slot->node->num_slots--;
-    weir_handoff_check_end_locked(slot->node);
+    weir__node_check_end(slot->node);
 }
 
-static void source_next(weir_slot *slot)
+static void source_next(weir__slot *slot)
 {
     if (slot->node->exhausted || slot->node->cancelled) {
-        weir_slot_enter_idle_locked(slot);
-        weir_handoff_check_end_locked(slot->node);
+        weir__slot_enter_idle(slot);
+        weir__node_check_end(slot->node);
     } else {
         reset_task(slot);
-        weir_slot_make_ready_locked(slot);
+        weir__slot_make_ready(slot);
     }
 }
 
 /* For the slot of a node without an operation: passes on all available items while there is room. A loop, because
    there may be many. */
-static void pass_items(weir_slot *slot)
+static void pass_items(weir__slot *slot)
 {
-    weir_node *node = slot->node;
-    weir_queue *in;
+    weir__node *node = slot->node;
+    weir__queue *in;
     if (node->passing_items)
         return; /* the loop goes on */
     node->passing_items = true;
-    while (!slot->has_out && (in = weir_merge_choose_locked(node)))
-        take(slot, in, 0);
+    while (!slot->has_out && (in = weir__merge_choose(node)))
+        take_input(slot, in, 0);
     node->passing_items = false;
     if (slot->has_out)
         return;
-    weir_slot_enter_idle_locked(slot);
-    weir_handoff_check_end_locked(node);
+    weir__slot_enter_idle(slot);
+    weir__node_check_end(node);
 }
 
-void weir_handoff_next_input_locked(weir_slot *slot)
+void weir__slot_next_input(weir__slot *slot)
 {
-    weir_node *node = slot->node;
-    if (!node->op) {
+    weir__node *node = slot->node;
+    if (!node->has_tasks) {
         pass_items(slot);
         return;
     }
@@ -254,49 +245,49 @@ void weir_handoff_next_input_locked(weir_slot *slot)
         return;
     }
     if (node->num_slots > node->num_wanted) {
-        retire(slot);
+        retire_slot(slot);
         return;
     }
-    weir_queue *in = weir_merge_choose_locked(node);
+    weir__queue *in = weir__merge_choose(node);
     if (in) {
-        take(slot, in, 0);
+        take_input(slot, in, 0);
     } else {
-        weir_slot_enter_idle_locked(slot);
-        weir_handoff_check_end_locked(node);
+        weir__slot_enter_idle(slot);
+        weir__node_check_end(node);
     }
 }
 
-void weir_handoff_resume_locked(weir_node *node)
+void weir__node_resume(weir__node *node)
 {
-    weir_queue *in;
-    while (node->num_ins && node->idle && (in = weir_merge_choose_locked(node))) {
-        weir_slot *slot = weir_slot_take_idle_locked(node);
-        take(slot, in, node->pipeline->now_ns - slot->entered_ns);
+    weir__queue *in;
+    while (node->num_ins && node->idle && (in = weir__merge_choose(node))) {
+        weir__slot *slot = weir__slot_take_idle(node);
+        take_input(slot, in, node->graph->now_ns - slot->entered_ns);
     }
-    weir_handoff_check_end_locked(node);
+    weir__node_check_end(node);
 }
 
-void weir_handoff_item_gone_locked(weir_node *node)
+void weir__node_item_gone(weir__node *node)
 {
-    for (weir_node *join = node->ordered_join; join; join = join->ordered_join)
-        weir_handoff_resume_locked(join);
+    for (weir__node *join = node->ordered_join; join; join = join->ordered_join)
+        weir__node_resume(join);
 }
 
-int weir_handoff_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns)
+int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns)
 {
-    weir_queue *queue = pipeline->sink;
+    weir__queue *queue = graph->sink;
     int status = WEIR_OK;
-    queue_pop_locked(queue, item, pipeline->now_ns, false);
-    if (is_epoch_end(item)) {
+    queue_pop(queue, item, graph->now_ns, false);
+    if (weir__is_epoch_end(item)) {
         *item = (weir_item){ 0 };
         status = WEIR_EPOCH;
     } else {
-        queue_count_get_locked(queue, waited_ns);
+        queue_count_get(queue, waited_ns);
     }
-    let_in(queue);
-    if (queue->depth == 0 && !queue->closed && !pipeline->stopped)
-        set_consumable_locked(pipeline, false);
-    weir_handoff_check_over_locked(pipeline);
+    let_blocked_put(queue);
+    if (queue->depth == 0 && !queue->closed && !graph->stopped)
+        graph->consumable = false;
+    weir__graph_check_over(graph);
     return status;
 }
 
@@ -304,19 +295,19 @@ int weir_handoff_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_
 
 typedef enum epoch_or_end { NEITHER, EPOCH_REACHED, END_REACHED } epoch_or_end;
 
-static epoch_or_end find_epoch_or_end(weir_node *node)
+static epoch_or_end find_epoch_or_end(weir__node *node)
 {
-    if (node->cancelled || weir_merge_is_over_locked(node))
+    if (node->cancelled || weir__merge_is_over(node))
         return END_REACHED;
     if (node->num_ins == 0)
         return node->exhausted ? END_REACHED : NEITHER;
 
     epoch_or_end found = END_REACHED;
     for (uint32_t i = 0; i < node->num_ins; i++) {
-        const weir_queue *in = node->ins[i];
+        const weir__queue *in = node->ins[i];
         if (in->depth == 0 && !in->closed)
             return NEITHER;
-        if (in->depth > 0 && !is_epoch_end(&in->entries[in->head].item))
+        if (in->depth > 0 && !weir__is_epoch_end(&in->entries[in->head].item))
             return NEITHER;
         if (in->depth > 0)
             found = EPOCH_REACHED;
@@ -324,9 +315,9 @@ static epoch_or_end find_epoch_or_end(weir_node *node)
     return found;
 }
 
-static void unlink_idle(weir_node *node, weir_slot *slot)
+static void unlink_idle(weir__node *node, weir__slot *slot)
 {
-    weir_slot **link = &node->idle;
+    weir__slot **link = &node->idle;
     while (*link != slot)
         link = &(*link)->next;
     *link = slot->next;
@@ -335,13 +326,13 @@ static void unlink_idle(weir_node *node, weir_slot *slot)
 
 /* Flushes one slot after the other, so that the results come in the order of their numbers. True = a flush is in
    progress. */
-static bool start_flush(weir_node *node)
+static bool start_flush(weir__node *node)
 {
-    weir_slot *first = NULL;
-    if (!node->op || !node->op->flush || node->cancelled)
+    weir__slot *first = NULL;
+    if (!node->has_flush || node->cancelled)
         return false;
     for (uint32_t i = 0; i < node->num_made; i++) {
-        weir_slot *slot = node->slots[i];
+        weir__slot *slot = node->slots[i];
         if (slot->needs_flush && (!first || slot->kept.seq < first->kept.seq))
             first = slot;
     }
@@ -349,61 +340,65 @@ static bool start_flush(weir_node *node)
         return false;
     unlink_idle(node, first);
     first->flushing = true;
+    first->in.source = first->kept.source;
+    first->in.epoch = first->kept.epoch;
+    first->in.seq = first->kept.seq;
+    first->in.order_number = first->kept.order_number;
     first->trace_item = weir_trace_item(first->kept.source, first->kept.epoch, first->kept.seq);
     reset_task(first);
-    weir_slot_make_ready_locked(first);
+    weir__slot_make_ready(first);
     return true;
 }
 
-static void pass_epoch(weir_node *node)
+static void pass_epoch(weir__node *node)
 {
     node->passing_epoch = true;
-    weir_merge_new_epoch_locked(node);
+    weir__merge_new_epoch(node);
     for (uint32_t i = 0; i < node->num_ins; i++) {
         if (node->ins[i]->depth) {
             weir_item end;
-            queue_pop_locked(node->ins[i], &end, node->pipeline->now_ns, false);
+            queue_pop(node->ins[i], &end, node->graph->now_ns, false);
         }
     }
-    node->lifecycle.out = epoch_end();
-    node->lifecycle.out_index = 0;
-    weir_handoff_offer_locked(&node->lifecycle);
+    node->lifecycle->out = weir__epoch_end();
+    node->lifecycle->out_index = 0;
+    weir__result_offer(node->lifecycle);
     for (uint32_t i = 0; i < node->num_ins; i++)
-        let_in(node->ins[i]);
+        let_blocked_put(node->ins[i]);
 }
 
-static void finish(weir_node *node)
+void weir__node_close(weir__node *node)
 {
-    weir_pipeline *pipeline = node->pipeline;
+    weir__graph *graph = node->graph;
     node->state = NODE_DONE;
-    pipeline->live_nodes--;
-    if (node->num_ins == 0 && --pipeline->live_sources == 0)
-        weir_phase_sources_ended_locked(pipeline);
+    graph->live_nodes--;
+    if (node->num_ins == 0 && --graph->live_sources == 0)
+        graph->news |= WEIR__NEWS_SOURCES_ENDED;
     for (uint32_t i = 0; i < node->num_outs; i++) {
-        weir_queue *queue = &node->outs[i];
+        weir__queue *queue = &node->outs[i];
         queue->closed = true;
         if (!queue->consumer)
-            notify_consumer(pipeline);
+            notify_consumer(graph);
         else
-            weir_handoff_resume_locked(queue->consumer); /* a merge may have waited for this input */
+            weir__node_resume(queue->consumer); /* a merge may have waited for this input */
     }
-    if (weir_merge_is_over_locked(node))
-        weir_cancel_before_locked(node);
-    weir_handoff_check_over_locked(pipeline);
+    if (weir__merge_is_over(node))
+        weir__nodes_cancel_before(node);
+    weir__graph_check_over(graph);
 }
 
-static void end_node(weir_node *node)
+static void end_node(weir__node *node)
 {
     if (node->stage_hooks_begun) {
         node->state = NODE_ENDING;
-        weir_slot_make_ready_locked(&node->lifecycle);
+        weir__slot_make_ready(node->lifecycle);
     } else {
-        finish(node);
+        weir__node_close(node);
     }
 }
 
 /* True = the node has passed it on, and may have reached the next end. */
-static bool pass_epoch_or_end(weir_node *node)
+static bool pass_epoch_or_end(weir__node *node)
 {
     if (node->state != NODE_OPEN || node->num_idle < node->num_slots || node->passing_epoch)
         return false;
@@ -418,7 +413,7 @@ static bool pass_epoch_or_end(weir_node *node)
 }
 
 /* A loop, because any number of epochs without an item may wait. */
-void weir_handoff_check_end_locked(weir_node *node)
+void weir__node_check_end(weir__node *node)
 {
     if (node->passing_epoch_or_end)
         return; /* the loop goes on */
@@ -428,55 +423,88 @@ void weir_handoff_check_end_locked(weir_node *node)
     node->passing_epoch_or_end = false;
 }
 
-void weir_handoff_check_over_locked(weir_pipeline *pipeline)
+void weir__graph_check_over(weir__graph *graph)
 {
-    if (pipeline->over || pipeline->live_nodes || (pipeline->sink->depth && !pipeline->stopped))
+    if (graph->over || graph->live_nodes || (graph->sink->depth && !graph->stopped))
         return;
-    pipeline->over = true;
-    pipeline->wake_service = true;
+    graph->over = true;
+    graph->news |= WEIR__NEWS_OVER;
 }
 
-void weir_handoff_lifecycle_ended_locked(weir_node *node)
+/* ---- cancelling ------------------------------------------------------------------------------------------------- */
+
+/* The result of a pending task is no longer wanted. */
+void weir__slot_want_cancel(weir__slot *slot)
 {
-    weir_slot *lifecycle = &node->lifecycle;
-    bool starting = node->state == NODE_STARTING;
-    weir_slot_enter_locked(lifecycle, SLOT_IDLE);
-    if (starting)
-        node->state = NODE_OPEN;
-    if (lifecycle->status < 0)
-        weir_cancel_by_failure_locked(node, &lifecycle->error);
-    if (starting) {
-        weir_slots_open_gate_locked(node);
-        weir_handoff_check_end_locked(node);
-    } else {
-        finish(node);
+    weir__graph *graph = slot->node->graph;
+    if (!slot->node->has_cancel || slot->cancel_called || slot->cancel_queued)
+        return;
+    slot->cancel_queued = true;
+    slot->next_to_cancel = NULL;
+    *graph->to_cancel_end = slot;
+    graph->to_cancel_end = &slot->next_to_cancel;
+    graph->news |= WEIR__NEWS_TO_CANCEL;
+}
+
+static void cancel_slot(weir__slot *slot, bool keep_result)
+{
+    switch (slot->state) {
+    case SLOT_PENDING: weir__slot_want_cancel(slot); break;
+    case SLOT_TURN:
+    case SLOT_BLOCKED:
+        if (keep_result || (!slot->has_out && !weir__is_epoch_end(&slot->out)))
+            break; /* the result stays, or is just being put: handoff.c goes on with the slot */
+        if (slot->node->has_tasks)
+            weir__slot_make_ready(slot); /* so that a thread releases what it holds */
+        else
+            weir__slot_enter_idle(slot); /* weir__leftover_take() finds it */
+        break;
+    default: break;
     }
 }
 
-void weir_handoff_prepare(weir_pipeline *pipeline, int64_t now_ns)
+static void drop_kept(weir__node *node)
 {
-    pipeline->now_ns = now_ns;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        weir_node *node = pipeline->nodes[i];
-        weir_merge_new_epoch_locked(node);
-        for (uint32_t j = 0; j < node->num_outs; j++)
-            node->outs[j].level_since_ns = now_ns;
-        for (uint32_t j = 0; j < node->num_made; j++) {
-            node->slots[j]->since_ns = now_ns;
-            weir_slot_enter_idle_locked(node->slots[j]);
-        }
+    for (uint32_t i = 0; i < node->num_made; i++) {
+        node->account.merged -= node->slots[i]->num_kept;
+        node->account.dropped += node->slots[i]->num_kept;
+        node->slots[i]->num_kept = 0;
     }
 }
 
-void weir_handoff_start_locked(weir_pipeline *pipeline)
+static void drop_results(weir__node *node)
 {
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        weir_node *node = pipeline->nodes[i];
-        node->state = node->num_stage_hooks ? NODE_STARTING : NODE_OPEN;
-        if (node->num_stage_hooks)
-            weir_slot_make_ready_locked(&node->lifecycle);
+    for (uint32_t i = 0; i < node->num_outs; i++)
+        node->outs[i].blocked = (weir__slot_list){ 0 };
+    if (node->passing_epoch) {
+        weir__slot_enter(node->lifecycle, SLOT_IDLE);
+        node->passing_epoch = false;
     }
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
-        if (pipeline->nodes[i]->num_ins == 0)
-            weir_handoff_next_input_locked(weir_slot_take_idle_locked(pipeline->nodes[i]));
+}
+
+void weir__node_cancel(weir__node *node, bool keep_results)
+{
+    if (node->state == NODE_DONE || (node->cancelled && (keep_results || !node->keeps_results)))
+        return;
+    node->cancelled = true;
+    node->keeps_results = keep_results;
+    node->graph->news |= WEIR__NEWS_CANCELLED;
+    if (!keep_results)
+        drop_results(node);
+    for (uint32_t i = 0; i < node->num_made; i++)
+        cancel_slot(node->slots[i], keep_results);
+    drop_kept(node);
+    weir__slots_open_gate(node);
+    weir__node_check_end(node);
+}
+
+void weir__nodes_cancel_before(weir__node *node)
+{
+    for (uint32_t i = 0; i < node->num_ins; i++) {
+        weir__node *before = node->ins[i]->producer;
+        if (before->state == NODE_DONE || (before->cancelled && !before->keeps_results))
+            continue; /* everything upstream is cancelled, too */
+        weir__node_cancel(before, false);
+        weir__nodes_cancel_before(before);
+    }
 }

@@ -20,22 +20,22 @@
 #include "queue.h"
 #include "random.h"
 
-static bool is_takable(const weir_queue *in)
+static bool is_takable(const weir__queue *in)
 {
-    return in->depth > 0 && !is_epoch_end(&in->entries[in->head].item);
+    return in->depth > 0 && !weir__is_epoch_end(&in->entries[in->head].item);
 }
 
 /* No more items in this epoch. */
-static bool is_finished(const weir_queue *in)
+static bool is_finished(const weir__queue *in)
 {
-    return in->depth > 0 ? is_epoch_end(&in->entries[in->head].item) : in->closed;
+    return in->depth > 0 ? weir__is_epoch_end(&in->entries[in->head].item) : in->closed;
 }
 
-static weir_queue *choose_by_arrival(const weir_node *node)
+static weir__queue *choose_by_arrival(const weir__node *node)
 {
-    weir_queue *first = NULL;
+    weir__queue *first = NULL;
     for (uint32_t i = 0; i < node->num_ins; i++) {
-        weir_queue *in = node->ins[i];
+        weir__queue *in = node->ins[i];
         if (is_takable(in) && (!first || in->entries[in->head].arrival < first->entries[first->head].arrival))
             first = in;
     }
@@ -45,9 +45,9 @@ static weir_queue *choose_by_arrival(const weir_node *node)
 /* ---- a join that restores the order ------------------------------------------------------------------------- */
 
 /* A failure drops items anywhere: from then on the remaining items come as they arrive. */
-static bool restores_order(const weir_node *node)
+static bool restores_order(const weir__node *node)
 {
-    return node->num_ins > 1 && node->order == WEIR_ORDER_INPUT && !node->pipeline->failed;
+    return node->num_ins > 1 && node->order == WEIR_ORDER_INPUT && !node->graph->failed;
 }
 
 static uint64_t lesser(uint64_t one, uint64_t other)
@@ -55,22 +55,22 @@ static uint64_t lesser(uint64_t one, uint64_t other)
     return one < other ? one : other;
 }
 
-static uint64_t least_in_queue(const weir_queue *queue)
+static uint64_t least_in_queue(const weir__queue *queue)
 {
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < queue->depth; i++) {
         const weir_item *item = &queue->entries[(queue->head + i) % queue->capacity].item;
-        if (!is_epoch_end(item))
+        if (!weir__is_epoch_end(item))
             least = lesser(least, item->order_number);
     }
     return least;
 }
 
-static uint64_t least_in_slots(const weir_node *node)
+static uint64_t least_in_slots(const weir__node *node)
 {
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < node->num_made; i++) {
-        const weir_slot *slot = node->slots[i];
+        const weir__slot *slot = node->slots[i];
         if (slot->has_in || slot->has_out || slot->flushing)
             least = lesser(least, slot->order_number);
     }
@@ -79,10 +79,10 @@ static uint64_t least_in_slots(const weir_node *node)
 
 /* The smallest order number between the route (exclusive) and the end of this queue. UINT64_MAX = no items. Every
    node in between keeps its order, so no smaller number can come out of the queue. */
-static uint64_t least_inside(const weir_queue *queue, const weir_node *route)
+static uint64_t least_inside(const weir__queue *queue, const weir__node *route)
 {
     uint64_t least = least_in_queue(queue);
-    const weir_node *node = queue->producer;
+    const weir__node *node = queue->producer;
     if (node == route)
         return least;
     least = lesser(least, least_in_slots(node));
@@ -95,17 +95,17 @@ static uint64_t least_inside(const weir_queue *queue, const weir_node *route)
     return lesser(least, least_inside(node->ins[0], route));
 }
 
-static weir_queue *choose_by_order_number(const weir_node *node)
+static weir__queue *choose_by_order_number(const weir__node *node)
 {
-    weir_queue *first = NULL;
+    weir__queue *first = NULL;
     for (uint32_t i = 0; i < node->num_ins; i++) {
-        weir_queue *in = node->ins[i];
+        weir__queue *in = node->ins[i];
         if (is_takable(in) &&
             (!first || in->entries[in->head].item.order_number < first->entries[first->head].item.order_number))
             first = in;
     }
     for (uint32_t i = 0; first && i < node->num_ins; i++) {
-        const weir_queue *in = node->ins[i];
+        const weir__queue *in = node->ins[i];
         if (in->depth == 0 && !in->closed &&
             least_inside(in, node->route) < first->entries[first->head].item.order_number)
             return NULL;
@@ -115,13 +115,13 @@ static weir_queue *choose_by_order_number(const weir_node *node)
 
 /* ---- selection ---------------------------------------------------------------------------------------------- */
 
-static bool is_skipped(const weir_node *node, uint32_t input)
+static bool is_skipped(const weir__node *node, uint32_t input)
 {
     return node->merge_end == WEIR_MERGE_END_LAST && is_finished(node->ins[input]);
 }
 
 /* The index of the next input; num_ins = all have ended. */
-static uint32_t next_in_rotation(const weir_node *node)
+static uint32_t next_in_rotation(const weir__node *node)
 {
     uint32_t last = node->last_taken < node->num_ins ? node->last_taken : node->num_ins - 1;
     for (uint32_t step = 1; step <= node->num_ins; step++) {
@@ -132,7 +132,7 @@ static uint32_t next_in_rotation(const weir_node *node)
     return node->num_ins;
 }
 
-static uint32_t next_by_weight(weir_node *node)
+static uint32_t next_by_weight(weir__node *node)
 {
     int64_t all_weights = 0;
     uint32_t due = node->num_ins;
@@ -151,7 +151,7 @@ static uint32_t next_by_weight(weir_node *node)
 }
 
 /* The first draw of an input that has not ended, or has not been found to have. */
-static uint32_t next_at_random(weir_node *node)
+static uint32_t next_at_random(weir__node *node)
 {
     for (;;) {
         uint64_t all_weights = 0;
@@ -169,7 +169,7 @@ static uint32_t next_at_random(weir_node *node)
     }
 }
 
-static weir_queue *choose_due(weir_node *node)
+static weir__queue *choose_due(weir__node *node)
 {
     bool is_random = node->merge_order == WEIR_MERGE_RANDOM;
     if (node->merge_order == WEIR_MERGE_ROUND_ROBIN) {
@@ -186,7 +186,7 @@ static weir_queue *choose_due(weir_node *node)
     return node->due < node->num_ins ? node->ins[node->due] : NULL;
 }
 
-bool weir_merge_is_over_locked(weir_node *node)
+bool weir__merge_is_over(weir__node *node)
 {
     if (node->merge_end == WEIR_MERGE_END_LAST)
         return false;
@@ -198,7 +198,7 @@ bool weir_merge_is_over_locked(weir_node *node)
     return is_over;
 }
 
-weir_queue *weir_merge_choose_locked(weir_node *node)
+weir__queue *weir__merge_choose(weir__node *node)
 {
     if (node->cancelled || node->passing_epoch)
         return NULL;
@@ -206,15 +206,15 @@ weir_queue *weir_merge_choose_locked(weir_node *node)
         return is_takable(node->ins[0]) ? node->ins[0] : NULL;
     if (restores_order(node))
         return choose_by_order_number(node);
-    if (weir_merge_is_over_locked(node))
+    if (weir__merge_is_over(node))
         return NULL;
     if (node->merge_order == WEIR_MERGE_ARRIVAL)
         return choose_by_arrival(node);
-    weir_queue *due = choose_due(node);
+    weir__queue *due = choose_due(node);
     return due && is_takable(due) ? due : NULL;
 }
 
-bool weir_merge_takes_directly_locked(weir_node *node, const weir_queue *in)
+bool weir__merge_takes_directly(weir__node *node, const weir__queue *in)
 {
     if (restores_order(node))
         return false; /* another input may be first */
@@ -222,10 +222,10 @@ bool weir_merge_takes_directly_locked(weir_node *node, const weir_queue *in)
         return false;
     if (node->num_ins == 1)
         return true;
-    return !weir_merge_is_over_locked(node) && (node->merge_order == WEIR_MERGE_ARRIVAL || choose_due(node) == in);
+    return !weir__merge_is_over(node) && (node->merge_order == WEIR_MERGE_ARRIVAL || choose_due(node) == in);
 }
 
-void weir_merge_taken_locked(weir_node *node, const weir_queue *in)
+void weir__merge_taken(weir__node *node, const weir__queue *in)
 {
     node->due = node->num_ins;
     for (uint32_t i = 0; node->num_ins > 1 && i < node->num_ins; i++)
@@ -233,7 +233,7 @@ void weir_merge_taken_locked(weir_node *node, const weir_queue *in)
             node->last_taken = i;
 }
 
-void weir_merge_new_epoch_locked(weir_node *node)
+void weir__merge_new_epoch(weir__node *node)
 {
     node->due = node->last_taken = node->num_ins;
     if (!node->credits)

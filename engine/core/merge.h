@@ -1,23 +1,23 @@
-/* Selects the next input of a node. All functions need the lock. */
+/* Selects the next input of a node. */
 #ifndef WEIR_MERGE_H
 #define WEIR_MERGE_H
 
-#include "state.h"
+#include "core.h"
 
 /* The input from which the node may take an item now, or NULL. */
-weir_queue *weir_merge_choose_locked(weir_node *node);
+weir__queue *weir__merge_choose(weir__node *node);
 
 /* Whether an item put into this empty input may go straight to an idle slot of the node. */
-bool weir_merge_takes_directly_locked(weir_node *node, const weir_queue *in);
+bool weir__merge_takes_directly(weir__node *node, const weir__queue *in);
 
 /* Whether the merge must end: it has WEIR_MERGE_END_FIRST, and the selected input (ARRIVAL: any input) has ended. May
    select the next input. */
-bool weir_merge_is_over_locked(weir_node *node);
+bool weir__merge_is_over(weir__node *node);
 
 /* Call this after an item of this input was taken. */
-void weir_merge_taken_locked(weir_node *node, const weir_queue *in);
+void weir__merge_taken(weir__node *node, const weir__queue *in);
 
 /* Call this at the end of an epoch: the selection starts again. */
-void weir_merge_new_epoch_locked(weir_node *node);
+void weir__merge_new_epoch(weir__node *node);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef WEIR_CONSUMER_PHASE_H
 #define WEIR_CONSUMER_PHASE_H
 
-#include "state.h"
+#include "run_state.h"
 
 void weir_phase_init(weir_consumer_phase *phase);
 

@@ -18,7 +18,6 @@
 #include "machine_stats.h"
 #include "outbox.h"
 #include "pool.h"
-#include "queue.h"
 #include "spans.h"
 #include "taken_lap.h"
 #include "thread_cpu.h"
@@ -148,14 +147,14 @@ void weir_laps_note_progress(weir_pipeline *pipeline, int64_t due_ns)
 /* Closes the open spans at the end of the lap. */
 static void settle_locked(weir_pipeline *pipeline)
 {
-    int64_t now_ns = pipeline->now_ns;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+    int64_t now_ns = pipeline->core.now_ns;
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
-        for (uint32_t j = 0; j < node->num_outs; j++)
-            queue_settle_locked(&node->outs[j], now_ns);
-        for (uint32_t j = 0; j < node->num_made; j++) {
-            weir_slot *slot = node->slots[j];
-            node->time_ns[slot->state] += now_ns - slot->since_ns;
+        for (uint32_t j = 0; j < node->core.num_outs; j++)
+            weir__queue_settle(&node->core.outs[j], now_ns);
+        for (uint32_t j = 0; j < node->core.num_made; j++) {
+            weir__slot *slot = node->core.slots[j];
+            node->core.time_ns[slot->state] += now_ns - slot->since_ns;
             slot->since_ns = now_ns;
         }
     }
@@ -180,25 +179,25 @@ static void take_histogram_locked(weir_live_histogram *taken, weir_live_histogra
 static int64_t take_node_locked(weir_node *node, weir_task_metrics *taken, weir_live_histogram *run_times)
 {
     int64_t outside_cpu_ns = atomic_exchange_explicit(&node->outside_cpu_ns, 0, memory_order_relaxed);
-    *taken = node->lap;
-    taken->busy_ns = node->time_ns[SLOT_RUNNING] + node->time_ns[SLOT_PENDING];
-    taken->wait_in_ns = node->time_ns[SLOT_IDLE];
-    taken->wait_thread_ns = node->time_ns[SLOT_READY];
-    taken->wait_turn_ns = node->time_ns[SLOT_TURN];
-    taken->wait_out_ns = node->time_ns[SLOT_BLOCKED];
-    memset(node->time_ns, 0, sizeof node->time_ns);
-    weir_metrics_clear(weir_task_metric_table(), &node->lap);
+    *taken = node->core.lap;
+    taken->busy_ns = node->core.time_ns[SLOT_RUNNING] + node->core.time_ns[SLOT_PENDING];
+    taken->wait_in_ns = node->core.time_ns[SLOT_IDLE];
+    taken->wait_thread_ns = node->core.time_ns[SLOT_READY];
+    taken->wait_turn_ns = node->core.time_ns[SLOT_TURN];
+    taken->wait_out_ns = node->core.time_ns[SLOT_BLOCKED];
+    memset(node->core.time_ns, 0, sizeof node->core.time_ns);
+    weir_metrics_clear(weir_task_metric_table(), &node->core.lap);
     if (taken->cpu_ns > taken->busy_ns) { /* the previous reading was a little after the end of the previous lap */
-        node->lap.cpu_ns = taken->cpu_ns - taken->busy_ns;
+        node->core.lap.cpu_ns = taken->cpu_ns - taken->busy_ns;
         taken->cpu_ns = taken->busy_ns;
     }
     taken->cpu_ns += outside_cpu_ns; /* several processes, or threads, may have used it in one task */
-    if (node->run_times)
-        take_histogram_locked(run_times, node->run_times);
+    if (node->core.run_times)
+        take_histogram_locked(run_times, node->core.run_times);
     return outside_cpu_ns;
 }
 
-static void take_queue_locked(weir_queue *queue, weir_queue_metrics *taken, weir_live_histogram times[2])
+static void take_queue_locked(weir__queue *queue, weir_queue_metrics *taken, weir_live_histogram times[2])
 {
     *taken = queue->lap;
     weir_metrics_clear(weir_queue_metric_table(), &queue->lap);
@@ -214,12 +213,12 @@ static int64_t take_all_locked(weir_pipeline *pipeline, weir_taken_lap *record, 
     settle_locked(pipeline);
     int64_t outside_cpu_ns = 0;
     weir_queue_metrics *queue = record->queues;
-    weir_live_histogram *queue_times = times + pipeline->num_nodes;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+    weir_live_histogram *queue_times = times + pipeline->core.num_nodes;
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
         outside_cpu_ns += take_node_locked(node, &record->nodes[i], &times[i]);
-        for (uint32_t j = 0; j < node->num_outs; j++, queue_times += 2)
-            take_queue_locked(&node->outs[j], queue++, queue_times);
+        for (uint32_t j = 0; j < node->core.num_outs; j++, queue_times += 2)
+            take_queue_locked(&node->core.outs[j], queue++, queue_times);
     }
     for (uint32_t i = 0; i < pipeline->num_pools; i++) {
         weir_pool *pool = pipeline->pools[i];
@@ -366,7 +365,7 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
         read_machine(laps, &machine);
 
     engine_lock_at(pipeline, weir_clock_ns());
-    int64_t end_ns = pipeline->now_ns;
+    int64_t end_ns = pipeline->core.now_ns;
     int64_t outside_cpu_ns = take_all_locked(pipeline, record, times);
     laps->is_cut = pipeline->cut_lap;
     weir_phase_lap_ended_locked(pipeline, &record->phase);
@@ -494,7 +493,7 @@ int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns)
     laps->next_ns = laps->due_ns = interval_ns == WEIR_FOREVER ? INT64_MAX : start_ns + interval_ns;
     if (interval_ns > early_lap_ns)
         laps->due_ns = start_ns + early_lap_ns;
-    return pipeline->wants_marks && pipeline->measures ? weir_span_store_open(pipeline) : WEIR_OK;
+    return pipeline->wants_marks && pipeline->core.measures ? weir_span_store_open(pipeline) : WEIR_OK;
 }
 
 void weir_laps_destroy(weir_pipeline *pipeline)

@@ -2,7 +2,7 @@
 #ifndef WEIR_LAPS_H
 #define WEIR_LAPS_H
 
-#include "state.h"
+#include "run_state.h"
 
 struct weir_taken_lap;
 

@@ -46,9 +46,9 @@ static void deliver_stage(delivery *lap, uint32_t index)
     TELL(lap->pipeline, stage_lap, &stage);
 }
 
-static void deliver_queue(delivery *lap, const weir_queue *queue, uint32_t index)
+static void deliver_queue(delivery *lap, const weir__queue *queue, uint32_t index)
 {
-    size_t stored = lap->pipeline->num_nodes + 2 * (size_t)index;
+    size_t stored = lap->pipeline->core.num_nodes + 2 * (size_t)index;
     weir_queue_lap told_lap = { &lap->record->lap, queue->name, queue->capacity, lap->record->queues[index] };
     told_lap.metrics.put_times = load(lap, 0, stored);
     told_lap.metrics.get_times = load(lap, 1, stored + 1);
@@ -95,10 +95,10 @@ static void deliver_lap(delivery *lap, weir_taken_lap *record)
     uint32_t queue = 0;
     lap->record = record;
     record->lap.position.phase = record->phase.phase;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         deliver_stage(lap, i);
-        for (uint32_t j = 0; j < pipeline->nodes[i]->num_outs; j++)
-            deliver_queue(lap, &pipeline->nodes[i]->outs[j], queue++);
+        for (uint32_t j = 0; j < pipeline->nodes[i]->core.num_outs; j++)
+            deliver_queue(lap, &pipeline->nodes[i]->core.outs[j], queue++);
     }
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         deliver_pool(lap, i);
@@ -115,8 +115,8 @@ static char *describe_inputs(const weir_node *node)
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    for (uint32_t i = 0; out && i < node->num_ins; i++)
-        fprintf(out, "%s%s", i ? " " : "", node->ins[i]->name);
+    for (uint32_t i = 0; out && i < node->core.num_ins; i++)
+        fprintf(out, "%s%s", i ? " " : "", node->core.ins[i]->name);
     return out && fclose(out) == 0 ? text : NULL;
 }
 
@@ -125,14 +125,14 @@ static char *describe_merge_order(const weir_node *node)
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    if (out && node->num_ins > 1)
-        fputs(node->merge_order == WEIR_MERGE_ROUND_ROBIN ? "round_robin"
-              : node->merge_order == WEIR_MERGE_WEIGHTED  ? "weighted"
-              : node->merge_order == WEIR_MERGE_RANDOM    ? "random"
-                                                          : "arrival",
+    if (out && node->core.num_ins > 1)
+        fputs(node->core.merge_order == WEIR_MERGE_ROUND_ROBIN ? "round_robin"
+              : node->core.merge_order == WEIR_MERGE_WEIGHTED  ? "weighted"
+              : node->core.merge_order == WEIR_MERGE_RANDOM    ? "random"
+                                                               : "arrival",
               out);
-    for (uint32_t i = 0; out && node->weights && i < node->num_ins; i++)
-        fprintf(out, " %" PRIu32, node->weights[i]);
+    for (uint32_t i = 0; out && node->core.weights && i < node->core.num_ins; i++)
+        fprintf(out, " %" PRIu32, node->core.weights[i]);
     return out && fclose(out) == 0 ? text : NULL;
 }
 
@@ -141,12 +141,12 @@ static void describe_node(const weir_node *node, weir_stage_info *info)
     char *inputs = describe_inputs(node), *merge_order = describe_merge_order(node);
     *info = (weir_stage_info){
         .name = node->name,
-        .queue_name = node->outs[0].name,
+        .queue_name = node->core.outs[0].name,
         .kind = node->kind,
         .concurrency = node->concurrency,
-        .queue_items = node->outs[0].capacity,
-        .queue_bytes = node->outs[0].capacity_bytes == UINT64_MAX ? 0 : node->outs[0].capacity_bytes,
-        .output_order = node->order == WEIR_ORDER_INPUT ? "input" : "completion",
+        .queue_items = node->core.outs[0].capacity,
+        .queue_bytes = node->core.outs[0].capacity_bytes == UINT64_MAX ? 0 : node->core.outs[0].capacity_bytes,
+        .output_order = node->core.order == WEIR_ORDER_INPUT ? "input" : "completion",
         .inputs = inputs ? inputs : strdup(""),
         .merge_order = merge_order ? merge_order : strdup(""),
         .threads = node->threads,
@@ -159,17 +159,18 @@ static void deliver_start(const weir_pipeline *pipeline)
         .start_unix_ns = pipeline->start_unix_ns,
         .pipeline_id = pipeline->id,
         .stages = pipeline->stage_infos,
-        .num_stages = pipeline->num_nodes,
+        .num_stages = pipeline->core.num_nodes,
         .start_ns = pipeline->start_ns,
         .queues = pipeline->queue_infos,
         .num_queues = pipeline->num_queues,
     };
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
         describe_node(node, &pipeline->stage_infos[i]);
-        for (uint32_t j = 0; j < node->num_outs; j++)
-            pipeline->queue_infos[node->outs[j].index] =
-                (weir_queue_info){ .name = node->outs[j].name, .producer = i, .capacity = node->outs[j].capacity };
+        for (uint32_t j = 0; j < node->core.num_outs; j++)
+            pipeline->queue_infos[node->core.outs[j].index] = (weir_queue_info){
+                .name = node->core.outs[j].name, .producer = i, .capacity = node->core.outs[j].capacity
+            };
     }
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         info.threads += pipeline->pools[i]->num_workers;
@@ -291,7 +292,7 @@ void weir_observing_destroy(weir_pipeline *pipeline)
     }
     free(pipeline->observers);
     free(pipeline->delivery);
-    for (uint32_t i = 0; pipeline->stage_infos && i < pipeline->num_nodes; i++) {
+    for (uint32_t i = 0; pipeline->stage_infos && i < pipeline->core.num_nodes; i++) {
         free((char *)(uintptr_t)pipeline->stage_infos[i].inputs);
         free((char *)(uintptr_t)pipeline->stage_infos[i].merge_order);
     }
@@ -301,7 +302,7 @@ void weir_observing_destroy(weir_pipeline *pipeline)
 
 int weir_observing_start(weir_pipeline *pipeline, weir_error *error)
 {
-    pipeline->stage_infos = calloc(pipeline->num_nodes, sizeof *pipeline->stage_infos);
+    pipeline->stage_infos = calloc(pipeline->core.num_nodes, sizeof *pipeline->stage_infos);
     pipeline->queue_infos = calloc(pipeline->num_queues, sizeof *pipeline->queue_infos);
     if (!pipeline->stage_infos || !pipeline->queue_infos)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");

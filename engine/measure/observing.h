@@ -2,7 +2,7 @@
 #ifndef WEIR_OBSERVING_H
 #define WEIR_OBSERVING_H
 
-#include "state.h"
+#include "run_state.h"
 
 /* Copies the observers and attaches them. They are detached by weir_observing_destroy(), also after a failure. */
 int weir_observing_init(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error);

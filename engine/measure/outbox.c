@@ -80,14 +80,14 @@ static weir_message *failure_message(const weir_slot *slot)
     message->failure = (weir_failure){
         .unix_ns = weir_clock_unix_ns(),
         .name = slot->node->name,
-        .source = slot->in.source,
-        .epoch = slot->in.epoch,
-        .seq = slot->in.seq,
+        .source = slot->core.in.source,
+        .epoch = slot->core.in.epoch,
+        .seq = slot->core.in.seq,
         .label = add_text(&texts, label),
         .status = slot->error.status,
         .library_code = slot->error.library_code,
         .message = add_text(&texts, text),
-        .run_ns = slot->run_ns + slot->step_run_ns,
+        .run_ns = slot->core.run_ns + slot->core.step_run_ns,
     };
     return message;
 }

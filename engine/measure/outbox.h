@@ -5,7 +5,7 @@
 #ifndef WEIR_OUTBOX_H
 #define WEIR_OUTBOX_H
 
-#include "state.h"
+#include "run_state.h"
 
 struct weir_taken_lap;
 

@@ -8,7 +8,7 @@ weir_taken_lap *weir_taken_lap_new(const weir_pipeline *pipeline)
     if (!record)
         return NULL;
     record->pipeline = pipeline;
-    record->nodes = calloc(pipeline->num_nodes, sizeof *record->nodes);
+    record->nodes = calloc(pipeline->core.num_nodes, sizeof *record->nodes);
     record->queues = calloc(pipeline->num_queues, sizeof *record->queues);
     record->pools = calloc(pipeline->num_pools, sizeof *record->pools);
     record->stored = calloc(taken_lap_num_stored(pipeline), sizeof *record->stored);
@@ -134,7 +134,7 @@ static void join_steps(weir_lap_position *position, const weir_lap_position *nex
 void weir_taken_lap_join(weir_taken_lap *first, weir_taken_lap *second)
 {
     const weir_pipeline *pipeline = first->pipeline;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         weir_metrics_add(weir_task_metric_table(), &first->nodes[i], &second->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_queues; i++)
         weir_metrics_add(weir_queue_metric_table(), &first->queues[i], &second->queues[i]);

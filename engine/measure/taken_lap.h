@@ -36,7 +36,7 @@ typedef struct weir_taken_lap {
 
 static inline size_t taken_lap_num_stored(const weir_pipeline *pipeline)
 {
-    return pipeline->num_nodes + 2 * (size_t)pipeline->num_queues;
+    return pipeline->core.num_nodes + 2 * (size_t)pipeline->num_queues;
 }
 
 /* All-zero metrics. NULL = out of memory. */

@@ -32,7 +32,7 @@ static int64_t read_own_ns(void)
 static void share_out(weir_worker *worker, int64_t used_ns)
 {
     double share = (double)used_ns / (double)worker->window_run_ns;
-    for (uint32_t i = 0; i < worker->pool->pipeline->num_nodes; i++) {
+    for (uint32_t i = 0; i < worker->pool->pipeline->core.num_nodes; i++) {
         worker->shared_ns[i] += (int64_t)((double)worker->run_ns[i] * share);
         worker->run_ns[i] = 0;
     }
@@ -63,7 +63,7 @@ static void close_window(weir_worker *worker)
 
 bool weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
 {
-    if (!slot->node->pipeline->measures || (worker->window_open && !worker->window_full && !slot->is_long_step))
+    if (!slot->node->pipeline->core.measures || (worker->window_open && !worker->window_full && !slot->is_long_step))
         return false;
     if (worker->window_open)
         close_window(worker);
@@ -80,16 +80,16 @@ void weir_thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot)
 {
     if (!worker->window_open)
         return;
-    int64_t ran_ns = slot->end_ns > slot->begin_ns ? slot->end_ns - slot->begin_ns : 0;
-    worker->window_engine_ns += handoff_ns(worker, slot->begin_ns);
-    worker->window_end_ns = slot->end_ns;
-    if (slot->is_lifecycle) {
+    int64_t ran_ns = slot->core.end_ns > slot->core.begin_ns ? slot->core.end_ns - slot->core.begin_ns : 0;
+    worker->window_engine_ns += handoff_ns(worker, slot->core.begin_ns);
+    worker->window_end_ns = slot->core.end_ns;
+    if (slot->core.is_lifecycle) {
         worker->window_engine_ns += ran_ns;
         return;
     }
-    worker->run_ns[slot->node->index] += ran_ns;
+    worker->run_ns[slot->node->core.index] += ran_ns;
     worker->window_run_ns += ran_ns;
-    worker->window_full = slot->end_ns - worker->window_start_ns >= WEIR_CPU_WINDOW_NS;
+    worker->window_full = slot->core.end_ns - worker->window_start_ns >= WEIR_CPU_WINDOW_NS;
 }
 
 void weir_thread_cpu_sleeps(weir_worker *worker)
@@ -105,8 +105,8 @@ void weir_thread_cpu_add_locked(weir_worker *worker)
     if (!worker->has_shares)
         return;
     weir_pipeline *pipeline = worker->pool->pipeline;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        pipeline->nodes[i]->lap.cpu_ns += worker->shared_ns[i];
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        pipeline->nodes[i]->core.lap.cpu_ns += worker->shared_ns[i];
         worker->shared_ns[i] = 0;
     }
     worker->has_shares = false;
@@ -126,12 +126,12 @@ int64_t weir_thread_cpu_read_ns(const weir_worker *worker)
 void weir_thread_cpu_settle_locked(weir_worker *worker, int64_t cpu_ns)
 {
     const weir_slot *slot = worker->running;
-    bool is_long =
-        slot && !slot->is_lifecycle && slot->node->pipeline->now_ns - slot->entered_ns >= WEIR_CPU_WINDOW_NS;
+    bool is_long = slot && !slot->core.is_lifecycle &&
+                   slot->node->pipeline->core.now_ns - slot->core.entered_ns >= WEIR_CPU_WINDOW_NS;
     weir_node *node = is_long ? slot->node : slot ? NULL : worker->long_node;
-    if (cpu_ns < 0 || !node || !node->pipeline->measures)
+    if (cpu_ns < 0 || !node || !node->pipeline->core.measures)
         return;
     int64_t base_ns = atomic_load_explicit(&worker->cpu_base_ns, memory_order_relaxed);
     if (cpu_ns > base_ns && atomic_compare_exchange_strong(&worker->cpu_base_ns, &base_ns, cpu_ns))
-        node->lap.cpu_ns += cpu_ns - base_ns;
+        node->core.lap.cpu_ns += cpu_ns - base_ns;
 }

@@ -2,7 +2,7 @@
 #ifndef WEIR_THREAD_CPU_H
 #define WEIR_THREAD_CPU_H
 
-#include "state.h"
+#include "run_state.h"
 
 #define WEIR_CPU_WINDOW_NS (200 * WEIR_MICROSECOND)
 

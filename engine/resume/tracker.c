@@ -376,7 +376,7 @@ void weir_marks_released(weir_item *item)
 
 void weir_marks_move(weir_item *to, weir_item *from, bool is_kept)
 {
-    if (step_slot && from == &step_slot->in && !(is_kept && step_slot->node->op->flush))
+    if (step_slot && from == &step_slot->core.in && !(is_kept && step_slot->node->op->flush))
         return;
     to->marks = from->marks;
     from->marks = 0;
@@ -407,11 +407,11 @@ static int remember_pieces(weir_tracker *tracker, tracked_source *source, uint32
 
 static int made_item(weir_tracker *tracker, weir_slot *slot)
 {
-    tracked_source *source = &tracker->sources[slot->node->source_index];
+    tracked_source *source = &tracker->sources[slot->node->core.source_index];
     weir_mark root = { .refs = 1,
-                       .source = slot->node->source_index,
-                       .epoch = slot->in.epoch,
-                       .seq = slot->in.seq,
+                       .source = slot->node->core.source_index,
+                       .epoch = slot->core.in.epoch,
+                       .seq = slot->core.in.seq,
                        .path = UINT64_MAX };
     uv_mutex_lock(&tracker->lock);
     done_set *set = find_set(source, root.epoch);
@@ -426,11 +426,11 @@ static int made_item(weir_tracker *tracker, weir_slot *slot)
         if (status != WEIR_OK)
             return status;
     }
-    slot->out.marks = was_done ? 0 : mark_new_locked(tracker, root);
+    slot->core.out.marks = was_done ? 0 : mark_new_locked(tracker, root);
     uv_mutex_unlock(&tracker->lock);
-    slot->in.seq += was_done;
+    slot->core.in.seq += was_done;
     return was_done             ? WEIR_SKIP
-           : source->num_pieces ? remember_pieces(tracker, source, slot->out.marks, root.epoch, root.seq)
+           : source->num_pieces ? remember_pieces(tracker, source, slot->core.out.marks, root.epoch, root.seq)
                                 : WEIR_OK;
 }
 
@@ -438,10 +438,10 @@ static int made_item(weir_tracker *tracker, weir_slot *slot)
 static void source_ended(weir_tracker *tracker, const weir_slot *slot)
 {
     done_set *set;
-    if (add_set(tracker, &tracker->sources[slot->node->source_index], slot->in.epoch, &set) != WEIR_OK)
+    if (add_set(tracker, &tracker->sources[slot->node->core.source_index], slot->core.in.epoch, &set) != WEIR_OK)
         return; /* the epoch will not count as complete */
     uv_mutex_lock(&tracker->lock);
-    set->total = slot->in.seq;
+    set->total = slot->core.in.seq;
     uv_mutex_unlock(&tracker->lock);
 }
 
@@ -449,9 +449,9 @@ static void source_ended(weir_tracker *tracker, const weir_slot *slot)
 static void seek(weir_tracker *tracker, weir_slot *slot)
 {
     uv_mutex_lock(&tracker->lock);
-    const done_set *set = find_set(&tracker->sources[slot->node->source_index], slot->in.epoch);
-    while (set && is_done(set, slot->in.seq))
-        slot->in.seq = slot->in.seq < set->low ? set->low : slot->in.seq + 1;
+    const done_set *set = find_set(&tracker->sources[slot->node->core.source_index], slot->core.in.epoch);
+    while (set && is_done(set, slot->core.in.seq))
+        slot->core.in.seq = slot->core.in.seq < set->low ? set->low : slot->core.in.seq + 1;
     uv_mutex_unlock(&tracker->lock);
 }
 
@@ -460,18 +460,18 @@ static void seek(weir_tracker *tracker, weir_slot *slot)
 void weir_tracker_step_begins(weir_slot *slot)
 {
     step_slot = slot;
-    if (slot->node->num_ins == 0) {
-        if (slot->node->op->resume && !slot->finishing)
+    if (slot->node->core.num_ins == 0) {
+        if (slot->node->op->resume && !slot->core.finishing)
             seek(slot->node->pipeline->tracker, slot);
-    } else if (!slot->begun) {
-        slot->in_marks = slot->in.marks;
+    } else if (slot->core.starts_task) {
+        slot->in_marks = slot->core.in.marks;
         slot->in_marks_back = false;
     }
 }
 
 static uint64_t path_of(const weir_slot *slot, uint64_t parent)
 {
-    uint64_t path = parent ^ ((uint64_t)slot->node->index << 32 | slot->num_pieces);
+    uint64_t path = parent ^ ((uint64_t)slot->node->core.index << 32 | slot->core.num_pieces);
     path = (path ^ (path >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     path = (path ^ (path >> 27)) * UINT64_C(0x94d049bb133111eb);
     path ^= path >> 31;
@@ -515,23 +515,23 @@ static int add_blind_pieces(weir_tracker *tracker, uint32_t parents, uint32_t *l
 /* Marks the result as a piece of the task's input. WEIR_SKIP: it is done. */
 static int make_piece(weir_tracker *tracker, weir_slot *slot)
 {
-    weir_batch *batch = batch_in(&slot->in);
-    int status = add_blind_pieces(tracker, slot->carried_marks, &slot->out.marks);
+    weir_batch *batch = batch_in(&slot->core.in);
+    int status = add_blind_pieces(tracker, slot->carried_marks, &slot->core.out.marks);
     for (size_t i = 0; batch && i < batch->num_items && status == WEIR_OK; i++)
-        status = add_blind_pieces(tracker, checked(tracker, batch->items[i].marks), &slot->out.marks);
+        status = add_blind_pieces(tracker, checked(tracker, batch->items[i].marks), &slot->core.out.marks);
     if (!slot->in_marks || status != WEIR_OK)
         return status;
     const weir_mark *in = mark_at(tracker, slot->in_marks);
-    bool is_alone = !slot->out.marks && !in->next && in->path;
-    return is_alone ? add_piece(tracker, slot->in_marks, path_of(slot, in->path), &slot->out.marks)
-                    : add_blind_pieces(tracker, slot->in_marks, &slot->out.marks);
+    bool is_alone = !slot->core.out.marks && !in->next && in->path;
+    return is_alone ? add_piece(tracker, slot->in_marks, path_of(slot, in->path), &slot->core.out.marks)
+                    : add_blind_pieces(tracker, slot->in_marks, &slot->core.out.marks);
 }
 
 /* What the result got by weir_item_move(). */
 static uint32_t moved_marks(weir_tracker *tracker, weir_slot *slot)
 {
-    uint32_t moved = checked(tracker, slot->out.marks);
-    slot->out.marks = 0;
+    uint32_t moved = checked(tracker, slot->core.out.marks);
+    slot->core.out.marks = 0;
     if (moved != slot->in_marks)
         return moved;
     slot->in_marks_back = true;
@@ -558,14 +558,14 @@ static int made_one_of_several(weir_tracker *tracker, weir_slot *slot)
     } else {
         slot->carried_marks = join(tracker, released, slot->carried_marks); /* until the last result */
     }
-    slot->out.marks = moved;
+    slot->core.out.marks = moved;
     return moved ? WEIR_OK : make_piece(tracker, slot);
 }
 
 static int made_last(weir_tracker *tracker, weir_slot *slot)
 {
-    slot->out.marks = moved_marks(tracker, slot);
-    slot->out_is_piece = slot->num_pieces && slot->in_marks && !slot->out.marks && !slot->released_marks &&
+    slot->core.out.marks = moved_marks(tracker, slot);
+    slot->out_is_piece = slot->core.num_pieces && slot->in_marks && !slot->core.out.marks && !slot->released_marks &&
                          !slot->carried_marks && !slot->node->op->flush;
     return slot->out_is_piece ? make_piece(tracker, slot) : WEIR_OK;
 }
@@ -573,12 +573,12 @@ static int made_last(weir_tracker *tracker, weir_slot *slot)
 int weir_tracker_made(weir_slot *slot, int status)
 {
     weir_tracker *tracker = slot->node->pipeline->tracker;
-    int result = slot->node->num_ins == 0 ? made_item(tracker, slot)
-                 : status == WEIR_MORE    ? made_one_of_several(tracker, slot)
-                                          : made_last(tracker, slot);
+    int result = slot->node->core.num_ins == 0 ? made_item(tracker, slot)
+                 : status == WEIR_MORE         ? made_one_of_several(tracker, slot)
+                                               : made_last(tracker, slot);
     if (result != WEIR_OK)
-        item_drop(&slot->out);
-    slot->passed_over = result == WEIR_SKIP && status == WEIR_MORE;
+        item_drop(&slot->core.out);
+    slot->core.passed_over = result == WEIR_SKIP && status == WEIR_MORE;
     if (result < 0)
         return weir_task_fail(slot, result, 0, "no memory for the checkpoint of another item");
     return result == WEIR_SKIP && status == WEIR_OK ? WEIR_SKIP : status;
@@ -599,7 +599,7 @@ static void task_step_ends(weir_tracker *tracker, weir_slot *slot, int status)
     if (status == WEIR_KEPT)
         slot->carried_marks = own;
     else if (status == WEIR_OK && !slot->out_is_piece)
-        slot->out.marks = join(tracker, slot->out.marks, own);
+        slot->core.out.marks = join(tracker, slot->core.out.marks, own);
     else if (!was_dropped(tracker, slot, status))
         finish_list(tracker, own); /* the input of pieces waits for them */
 }
@@ -607,7 +607,7 @@ static void task_step_ends(weir_tracker *tracker, weir_slot *slot, int status)
 void weir_tracker_step_ends(weir_slot *slot, int status)
 {
     weir_tracker *tracker = slot->node->pipeline->tracker;
-    if (slot->node->num_ins)
+    if (slot->node->core.num_ins)
         task_step_ends(tracker, slot, status);
     else if (status == WEIR_EPOCH || status == WEIR_EOF)
         source_ended(tracker, slot);
@@ -642,7 +642,8 @@ static uint64_t resume_epoch_locked(const weir_tracker *tracker)
 {
     uint64_t epoch = tracker->epochs_delivered;
     for (uint32_t i = 0; i < tracker->num_sources; i++)
-        for (const done_set *set = tracker->sources[i].sets; set && tracker->sources[i].node->epochs; set = set->next)
+        for (const done_set *set = tracker->sources[i].sets; set && tracker->sources[i].node->core.epochs;
+             set = set->next)
             if (!is_complete(set) && set->epoch < epoch)
                 epoch = set->epoch;
     return epoch;
@@ -654,7 +655,7 @@ static done_set *take_old_locked(weir_tracker *tracker, uint64_t epoch)
     for (uint32_t i = 0; i < tracker->num_sources; i++) {
         tracked_source *source = &tracker->sources[i];
         done_set *set = source->sets;
-        if (!set || !source->node->epochs || set->epoch >= epoch)
+        if (!set || !source->node->core.epochs || set->epoch >= epoch)
             continue;
         source->sets = set->next;
         return set;
@@ -866,10 +867,11 @@ static void set_epoch(weir_tracker *tracker, uint64_t epoch)
     tracker->epochs_delivered = epoch;
     for (uint32_t i = 0; i < tracker->num_sources; i++) {
         weir_node *node = tracker->sources[i].node;
-        if (node->epochs == 0)
+        if (node->core.epochs == 0)
             continue;
-        node->epochs_ended = node->epochs == WEIR_ENDLESS || epoch < node->epochs ? epoch : node->epochs;
-        node->exhausted = node->epochs_ended == node->epochs;
+        node->core.epochs_ended =
+            node->core.epochs == WEIR_ENDLESS || epoch < node->core.epochs ? epoch : node->core.epochs;
+        node->core.exhausted = node->core.epochs_ended == node->core.epochs;
     }
 }
 
@@ -924,12 +926,12 @@ static int init(weir_tracker *tracker, const weir_pipeline *pipeline, weir_error
     if (code)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a lock: %s", uv_strerror(code));
     tracker->lock_made = true;
-    tracker->sources = calloc(pipeline->live_sources, sizeof *tracker->sources);
+    tracker->sources = calloc(pipeline->num_sources, sizeof *tracker->sources);
     tracker->chunks = calloc(NUM_CHUNKS, sizeof *tracker->chunks);
     if (!tracker->sources || !tracker->chunks)
         return no_memory(error);
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
-        if (pipeline->nodes[i]->num_ins == 0)
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
+        if (pipeline->nodes[i]->core.num_ins == 0)
             tracker->sources[tracker->num_sources++].node = pipeline->nodes[i];
     return WEIR_OK;
 }

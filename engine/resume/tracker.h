@@ -34,7 +34,7 @@
 #ifndef WEIR_TRACKER_H
 #define WEIR_TRACKER_H
 
-#include "state.h"
+#include "run_state.h"
 
 /* Call it when the nodes of the pipeline have been placed. Reads options->resume. *to stays NULL without checkpoints.
    WEIR_OK, or the failure with *error filled. */

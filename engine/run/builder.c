@@ -25,7 +25,7 @@ typedef struct open_route {
 struct weir_builder {
     weir_node **nodes; /* upstream first */
     uint32_t num_nodes;
-    weir_queue **ends; /* open ends; includes those of finished branches of a route */
+    weir__queue **ends; /* open ends; includes those of finished branches of a route */
     uint32_t num_ends, room_for_ends;
     open_route *routes; /* innermost last */
     uint32_t num_routes;
@@ -101,11 +101,11 @@ static int check_place(const weir_builder *builder, node_kind kind, weir_error *
 
 /* ---- adding nodes ------------------------------------------------------------------------------------------- */
 
-static int open_end(weir_builder *builder, weir_queue *end)
+static int open_end(weir_builder *builder, weir__queue *end)
 {
     if (builder->num_ends == builder->room_for_ends) {
         uint32_t room = builder->room_for_ends ? 2 * builder->room_for_ends : 8;
-        weir_queue **ends = realloc(builder->ends, room * sizeof(weir_queue *));
+        weir__queue **ends = realloc(builder->ends, room * sizeof(weir__queue *));
         if (!ends)
             return WEIR_ENOMEM;
         builder->ends = ends;
@@ -143,7 +143,7 @@ static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_st
     }
     if (status == WEIR_OK && append_node(builder, node) != WEIR_OK)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "no memory for another stage");
-    else if (status == WEIR_OK && spec->num_outs == 1 && open_end(builder, &node->outs[0]) != WEIR_OK)
+    else if (status == WEIR_OK && spec->num_outs == 1 && open_end(builder, &node->core.outs[0]) != WEIR_OK)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "no memory for another stage");
     else if (status == WEIR_OK)
         return node;
@@ -212,15 +212,15 @@ static int set_weights(weir_node *node, const weir_merge_config *config, weir_er
         return weir_error_set(error, WEIR_EINVAL, 0, "seed is given, but order is not WEIR_MERGE_RANDOM");
     if (config->order != WEIR_MERGE_WEIGHTED && !has_weights)
         return WEIR_OK;
-    if (config->num_weights != node->num_ins || !config->weights)
+    if (config->num_weights != node->core.num_ins || !config->weights)
         return weir_error_set(error, WEIR_EINVAL, 0, "%zu weights are given, but %u inputs are merged",
-                              config->weights ? config->num_weights : 0, node->num_ins);
-    node->weights = calloc(node->num_ins, sizeof *node->weights);
-    if (!node->weights)
+                              config->weights ? config->num_weights : 0, node->core.num_ins);
+    node->core.weights = calloc(node->core.num_ins, sizeof *node->core.weights);
+    if (!node->core.weights)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the weights");
-    for (uint32_t i = 0; i < node->num_ins; i++) {
-        node->weights[i] = config->weights[i];
-        if (node->weights[i] == 0)
+    for (uint32_t i = 0; i < node->core.num_ins; i++) {
+        node->core.weights[i] = config->weights[i];
+        if (node->core.weights[i] == 0)
             return weir_error_set(error, WEIR_EINVAL, 0, "weight %u is 0; leave the input out instead", i);
     }
     return WEIR_OK;
@@ -232,7 +232,7 @@ static int check_merge_end(weir_builder *builder, weir_merge_end end)
     if ((unsigned)end > WEIR_MERGE_END_FIRST)
         return weir_error_set(&builder->error, WEIR_EINVAL, 0, "end is %d, which is not a weir_merge_end", (int)end);
     for (uint32_t i = 0; end == WEIR_MERGE_END_FIRST && i < builder->num_nodes; i++)
-        if (builder->nodes[i]->epochs)
+        if (builder->nodes[i]->core.epochs)
             return weir_error_set(
                 &builder->error, WEIR_EINVAL, 0,
                 "end is WEIR_MERGE_END_FIRST, but source %s has epochs: only sources without epochs "
@@ -260,9 +260,9 @@ void weir_builder_merge_sized(weir_builder *builder, const weir_merge_config *co
     weir_node *node = add(builder, &spec, &own);
     if (!node)
         return;
-    node->merge_order = own_config.order;
-    node->merge_end = own_config.end;
-    node->merge_seed = own_config.seed;
+    node->core.merge_order = own_config.order;
+    node->core.merge_end = own_config.end;
+    node->core.merge_seed = own_config.seed;
     int status = set_weights(node, &own_config, &builder->error);
     if (status == WEIR_OK && (unsigned)own_config.order > WEIR_MERGE_RANDOM)
         status = weir_error_set(&builder->error, WEIR_EINVAL, 0, "order is %d, which is not a weir_merge_order",
@@ -293,7 +293,7 @@ static int run_route(void *worker, weir_item *in, weir_item *out, weir_task *tas
         return weir_task_fail(task, WEIR_EINVAL, 0,
                               "pick returned branch %d, but there are %u branches, numbered from 0", branch,
                               config->num_branches);
-    task->out_index = (uint32_t)branch;
+    task->core.out_index = (uint32_t)branch;
     weir_item_move(out, in);
     return WEIR_OK;
 }
@@ -340,27 +340,12 @@ void weir_builder_branch(weir_builder *builder)
     if (!route) {
         weir_error_set(&builder->error, WEIR_EINVAL, 0,
                        "no route is open: call weir_builder_route() before weir_builder_branch()");
-    } else if (route->branches_begun == route->node->num_outs) {
+    } else if (route->branches_begun == route->node->core.num_outs) {
         weir_error_set(&builder->error, WEIR_EINVAL, 0, "route %s has %u branches, this is one too many",
-                       route->node->short_name, route->node->num_outs);
+                       route->node->short_name, route->node->core.num_outs);
         remember(builder, WEIR_EINVAL, route->node->short_name);
-    } else if (open_end(builder, &route->node->outs[route->branches_begun++]) != WEIR_OK) {
+    } else if (open_end(builder, &route->node->core.outs[route->branches_begun++]) != WEIR_OK) {
         weir_error_set(&builder->error, WEIR_ENOMEM, 0, "no memory for another branch");
-    }
-}
-
-/* The join restores the order in which items entered the route: all nodes between the two keep their order, and
-   the route numbers the items. */
-static void keep_order(const weir_builder *builder, weir_node *route, weir_node *join)
-{
-    route->order = WEIR_ORDER_INPUT;
-    route->numbers_inputs = true;
-    for (uint32_t i = builder->num_nodes - 1; builder->nodes[i - 1] != route; i--) {
-        weir_node *inside = builder->nodes[i - 1];
-        inside->order = WEIR_ORDER_INPUT;
-        inside->numbers_inputs = false;
-        if (!inside->ordered_join)
-            inside->ordered_join = join;
     }
 }
 
@@ -375,22 +360,19 @@ void weir_builder_join_sized(weir_builder *builder, const weir_stage_options *op
                        "no route is open: call weir_builder_route() before weir_builder_join()");
         return;
     }
-    if (route->branches_begun < route->node->num_outs) {
+    if (route->branches_begun < route->node->core.num_outs) {
         weir_error_set(&builder->error, WEIR_EINVAL, 0, "route %s has %u branches, but only %u were described",
-                       route->node->short_name, route->node->num_outs, route->branches_begun);
+                       route->node->short_name, route->node->core.num_outs, route->branches_begun);
         remember(builder, WEIR_EINVAL, route->node->short_name);
         return;
     }
-    weir_node_spec spec = { .kind = NODE_JOIN, .num_ins = route->node->num_outs, .num_outs = 1 };
+    weir_node_spec spec = { .kind = NODE_JOIN, .num_ins = route->node->core.num_outs, .num_outs = 1 };
     weir_node *first = route->node;
     builder->num_routes--;
     own.name = own.name ? own.name : "join";
     weir_node *join = add(builder, &spec, &own);
-    if (!join)
-        return;
-    join->route = first;
-    if (own.output_order == WEIR_ORDER_INPUT)
-        keep_order(builder, first, join);
+    if (join)
+        join->core.route = &first->core;
 }
 
 /* ---- building ----------------------------------------------------------------------------------------------- */

@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "cancel.h"
 #include "lock.h"
 #include "thread.h"
 #include "wake.h"
@@ -24,7 +23,7 @@ static struct stall_warning *take_warning_locked(weir_pipeline *pipeline)
 /* Makes one call, with the lock released meanwhile. False = nothing to call. */
 static bool call_one_locked(weir_pipeline *pipeline)
 {
-    weir_slot *slot = weir_cancel_take_locked(pipeline);
+    weir_slot *slot = (weir_slot *)weir__cancel_take(&pipeline->core);
     struct stall_warning *warning = slot ? NULL : take_warning_locked(pipeline);
     if (!slot && !warning)
         return false;
@@ -36,7 +35,7 @@ static bool call_one_locked(weir_pipeline *pipeline)
     free(warning);
     engine_lock_at(pipeline, weir_clock_ns());
     if (slot)
-        weir_cancel_called_locked(slot);
+        weir__cancel_returned(&slot->core);
     return true;
 }
 
@@ -46,7 +45,7 @@ static void caller_main(void *argument)
     weir_pipeline_of_thread = pipeline;
     engine_lock_at(pipeline, weir_clock_ns());
     while (call_one_locked(pipeline) || !pipeline->callers_quit) {
-        if (pipeline->to_cancel || pipeline->stalls || pipeline->callers_quit)
+        if (pipeline->core.to_cancel || pipeline->stalls || pipeline->callers_quit)
             continue;
         pipeline->num_callers_idle++;
         weir_wake_all_locked(pipeline);
@@ -68,7 +67,7 @@ static bool add_caller(weir_pipeline *pipeline)
 void weir_callers_serve(weir_pipeline *pipeline, int64_t *due_ns)
 {
     weir_engine_lock(pipeline);
-    bool wanted = pipeline->to_cancel || pipeline->stalls;
+    bool wanted = pipeline->core.to_cancel || pipeline->stalls;
     bool idle = pipeline->num_callers_idle > 0;
     if (wanted && idle)
         uv_cond_signal(&pipeline->caller_wake);
@@ -111,7 +110,6 @@ void weir_callers_join(weir_pipeline *pipeline)
 
 int weir_callers_init(weir_pipeline *pipeline, weir_error *error)
 {
-    pipeline->to_cancel_end = &pipeline->to_cancel;
     pipeline->callers = calloc(MAX_CALLERS, sizeof *pipeline->callers);
     if (!pipeline->callers)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pipeline");

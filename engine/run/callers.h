@@ -2,7 +2,7 @@
 #ifndef WEIR_CALLERS_H
 #define WEIR_CALLERS_H
 
-#include "state.h"
+#include "run_state.h"
 
 enum { MAX_CALLERS = 16 };
 

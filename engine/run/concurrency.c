@@ -4,33 +4,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handoff.h"
 #include "lock.h"
 #include "node.h"
 #include "pipeline_start.h"
 #include "pool.h"
-#include "slots.h"
 
 /* Slots to be added, and the array that will hold all slots. */
 typedef struct slot_addition {
-    weir_slot **slots;
+    weir__slot **slots;
     uint32_t num_before, num_after;
 } slot_addition;
 
 static void free_addition(slot_addition *addition)
 {
     for (uint32_t i = addition->num_before; addition->slots && i < addition->num_after; i++)
-        weir_slot_free(addition->slots[i]);
+        weir_slot_free((weir_slot *)addition->slots[i]);
     free(addition->slots);
 }
 
 static int make_addition(weir_node *node, slot_addition *addition)
 {
-    addition->slots = calloc(addition->num_after, sizeof(weir_slot *));
+    addition->slots = calloc(addition->num_after, sizeof(weir__slot *));
     if (!addition->slots)
         return WEIR_ENOMEM;
     for (uint32_t i = addition->num_before; i < addition->num_after; i++)
-        if (!(addition->slots[i] = weir_slot_new(node)))
+        if (!(addition->slots[i] = (weir__slot *)weir_slot_new(node, i)))
             return WEIR_ENOMEM;
     return WEIR_OK;
 }
@@ -38,34 +36,12 @@ static int make_addition(weir_node *node, slot_addition *addition)
 /* Moves the addition to the node; the old array is left in it, to be freed. */
 static void install_locked(weir_node *node, slot_addition *addition)
 {
-    weir_slot **before = node->slots;
-    if (node->num_made)
-        memcpy(addition->slots, before, node->num_made * sizeof(weir_slot *));
-    for (uint32_t i = node->num_made; i < addition->num_after; i++) {
-        addition->slots[i]->state = SLOT_RETIRED;
-        addition->slots[i]->trace_number = i;
-        addition->slots[i]->since_ns = node->pipeline->now_ns;
-    }
-    node->slots = addition->slots;
-    node->num_made = addition->num_after;
+    weir__slot **before = node->core.slots;
+    if (node->core.num_made)
+        memcpy(addition->slots, before, node->core.num_made * sizeof(weir__slot *));
+    weir__node_add_slots(&node->core, addition->slots, addition->num_after);
     addition->slots = before;
     addition->num_before = addition->num_after;
-}
-
-static void adjust_locked(weir_node *node, uint32_t wanted)
-{
-    node->num_wanted = wanted;
-    for (uint32_t i = 0; i < node->num_made && node->num_slots < wanted; i++) {
-        if (node->slots[i]->state != SLOT_RETIRED)
-            continue;
-        node->num_slots++;
-        weir_slot_enter_idle_locked(node->slots[i]);
-    }
-    while (node->idle && node->num_slots > wanted) {
-        weir_slot_enter_locked(weir_slot_take_idle_locked(node), SLOT_RETIRED);
-        node->num_slots--;
-    }
-    weir_handoff_resume_locked(node);
 }
 
 /* False = another thread has added slots in the meantime. */
@@ -73,12 +49,12 @@ static bool try_set(weir_node *node, slot_addition *addition, uint32_t wanted, u
 {
     weir_pipeline *pipeline = node->pipeline;
     engine_lock_at(pipeline, weir_clock_ns());
-    bool fits = node->num_made == addition->num_before || wanted <= node->num_made;
+    bool fits = node->core.num_made == addition->num_before || wanted <= node->core.num_made;
     if (fits) {
-        *before = node->num_wanted;
-        if (wanted > node->num_made)
+        *before = node->core.num_wanted;
+        if (wanted > node->core.num_made)
             install_locked(node, addition);
-        adjust_locked(node, wanted);
+        weir__node_set_slots(&node->core, wanted);
     }
     weir_engine_unlock(pipeline);
     return fits;
@@ -101,12 +77,12 @@ int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, ui
         return WEIR_ENOTFOUND;
     if (concurrency == 0 || concurrency > WEIR_MAX_SLOTS)
         return WEIR_EINVAL;
-    if (!node->op || node->num_ins == 0 || node->op->flush)
+    if (!node->op || node->core.num_ins == 0 || node->op->flush)
         return WEIR_EUNSUPPORTED;
 
     for (;;) {
         weir_engine_lock(pipeline);
-        slot_addition addition = { .num_before = node->num_made };
+        slot_addition addition = { .num_before = node->core.num_made };
         weir_engine_unlock(pipeline);
         uint32_t before = 0;
         addition.num_after = concurrency > addition.num_before ? concurrency : addition.num_before;

@@ -1,5 +1,4 @@
 /* weir_pipeline_next(): the consumer takes results. */
-#include "handoff.h"
 #include "lock.h"
 #include "spin_wait.h"
 #include "trace_ring.h"
@@ -12,12 +11,12 @@ static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
     pipeline->consumers_waiting++;
     if (deadline_ns == WEIR_FOREVER)
         uv_cond_wait(&pipeline->consumable, &pipeline->lock);
-    else if (deadline_ns > pipeline->now_ns)
-        uv_cond_timedwait(&pipeline->consumable, &pipeline->lock, (uint64_t)(deadline_ns - pipeline->now_ns));
+    else if (deadline_ns > pipeline->core.now_ns)
+        uv_cond_timedwait(&pipeline->consumable, &pipeline->lock, (uint64_t)(deadline_ns - pipeline->core.now_ns));
     pipeline->consumers_waiting--;
     if (pipeline->consumers_waking)
         pipeline->consumers_waking--;
-    engine_move_time_locked(pipeline, weir_clock_ns());
+    weir__graph_move_time(&pipeline->core, weir_clock_ns());
 }
 
 /* A running consumer lets results accumulate for about a microsecond: one hand-off for several items costs less. */
@@ -29,7 +28,7 @@ static void gather(void)
 
 static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
 {
-    int64_t start_ns = pipeline->now_ns;
+    int64_t start_ns = pipeline->core.now_ns;
     int64_t spin_ns = pipeline->consumer_spin_ns;
     if (deadline_ns != WEIR_FOREVER && deadline_ns - start_ns < spin_ns)
         spin_ns = deadline_ns - start_ns;
@@ -39,17 +38,17 @@ static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
             gather();
         engine_lock_at(pipeline, weir_clock_ns());
     }
-    if (!atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed))
+    if (!pipeline->core.consumable)
         sleep_consumer_locked(pipeline, deadline_ns);
-    pipeline->consumer_spin_ns = weir_spin_adapt(pipeline->consumer_spin_ns, pipeline->now_ns - start_ns);
+    pipeline->consumer_spin_ns = weir_spin_adapt(pipeline->consumer_spin_ns, pipeline->core.now_ns - start_ns);
 }
 
 /* The result of weir_pipeline_next() if there is no item, or items are no longer delivered. */
 static int end_status_locked(const weir_pipeline *pipeline)
 {
-    if (pipeline->failed)
+    if (pipeline->core.failed)
         return WEIR_EFAILED;
-    return pipeline->stopped ? WEIR_ESTOPPED : WEIR_EOF;
+    return pipeline->core.stopped ? WEIR_ESTOPPED : WEIR_EOF;
 }
 
 /*
@@ -59,7 +58,7 @@ static int end_status_locked(const weir_pipeline *pipeline)
 static int64_t waited_ns_locked(weir_pipeline *pipeline, int64_t start_ns, bool waited)
 {
     int64_t since_ns = pipeline->asked_ns ? pipeline->asked_ns : start_ns;
-    int64_t until_ns = waited ? pipeline->now_ns : pipeline->consumable_ns;
+    int64_t until_ns = waited ? pipeline->core.now_ns : pipeline->core.consumable_ns;
     if ((!waited && !pipeline->asked_ns) || until_ns < since_ns)
         since_ns = until_ns;
     pipeline->asked_ns = 0;
@@ -77,18 +76,18 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
 
     engine_lock_at(pipeline, start_ns);
     for (;;) {
-        if (!pipeline->stopped && pipeline->sink->depth) {
+        if (!pipeline->core.stopped && pipeline->core.sink->depth) {
             int64_t waited_ns = waited_ns_locked(pipeline, start_ns, waited);
-            status = weir_handoff_deliver_locked(pipeline, item, waited_ns);
+            status = weir__graph_deliver(&pipeline->core, item, waited_ns);
             if (status == WEIR_OK)
                 weir_trace_deliver_locked(pipeline, item, waited_ns);
             break;
         }
-        if (pipeline->stopped || pipeline->sink->closed) {
+        if (pipeline->core.stopped || pipeline->core.sink->closed) {
             status = end_status_locked(pipeline);
             break;
         }
-        if (deadline_ns != WEIR_FOREVER && pipeline->now_ns >= deadline_ns) {
+        if (deadline_ns != WEIR_FOREVER && pipeline->core.now_ns >= deadline_ns) {
             status = WEIR_ETIMEDOUT;
             pipeline->asked_ns = pipeline->asked_ns ? pipeline->asked_ns : start_ns;
             break;

@@ -5,6 +5,7 @@
  */
 #include "lock.h"
 
+#include "news.h"
 #include "poll_fd.h"
 #include "spin_wait.h"
 #include "wake.h"
@@ -25,6 +26,7 @@ void weir_engine_lock(weir_pipeline *pipeline)
 
 void weir_engine_unlock(weir_pipeline *pipeline)
 {
+    settle_news_locked(pipeline);
     bool wake_consumer = weir_wake_consumer_wanted_locked(pipeline);
     bool wake_first = weir_wake_worker_wanted_locked(pipeline->pools[0]);
     for (uint32_t i = 1; i < pipeline->num_pools; i++)

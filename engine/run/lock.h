@@ -2,23 +2,16 @@
 #ifndef WEIR_LOCK_H
 #define WEIR_LOCK_H
 
-#include "state.h"
+#include "run_state.h"
 
 /* Spins for a while before it sleeps. */
 void weir_engine_lock(weir_pipeline *pipeline);
 
-/* Advances pipeline->now_ns to now_ns, unless it is already later. */
-static inline void engine_move_time_locked(weir_pipeline *pipeline, int64_t now_ns)
-{
-    if (now_ns > pipeline->now_ns)
-        pipeline->now_ns = now_ns;
-}
-
-/* Acquires the lock and advances pipeline->now_ns to now_ns, which the caller read just before. */
+/* Acquires the lock and moves the time of the core to now_ns, which the caller read just before. */
 static inline void engine_lock_at(weir_pipeline *pipeline, int64_t now_ns)
 {
     weir_engine_lock(pipeline);
-    engine_move_time_locked(pipeline, now_ns);
+    weir__graph_move_time(&pipeline->core, now_ns);
 }
 
 /* Releases the lock, then wakes the threads affected by the changes. */

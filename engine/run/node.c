@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "label.h"
-#include "merge.h"
-#include "queue.h"
 #include "struct_copy.h"
 #include "types.h"
 #include "wake.h"
@@ -189,22 +187,43 @@ static int copy_hooks(weir_node *node, const weir_stage_options *options)
             return WEIR_ENOMEM;
         memcpy(node->stage_hooks, options->stage_hooks, options->num_stage_hooks * sizeof *node->stage_hooks);
         node->num_stage_hooks = options->num_stage_hooks;
+        node->core.has_stage_hooks = true;
     }
     return append_task_hooks(node, options->task_hooks, options->num_task_hooks);
+}
+
+/* WEIR_OK or WEIR_ENOMEM; queue_destroy() must be called in any case. */
+static int queue_init(weir__queue *queue, uint32_t capacity, uint64_t capacity_bytes)
+{
+    queue->capacity = capacity;
+    queue->capacity_bytes = capacity_bytes ? capacity_bytes : UINT64_MAX;
+    weir_metrics_clear(weir_queue_metric_table(), &queue->lap);
+    queue->entries = calloc(capacity, sizeof *queue->entries);
+    queue->put_times = calloc(1, sizeof *queue->put_times);
+    queue->get_times = calloc(1, sizeof *queue->get_times);
+    return queue->entries && queue->put_times && queue->get_times ? WEIR_OK : WEIR_ENOMEM;
+}
+
+static void queue_destroy(weir__queue *queue)
+{
+    free(queue->get_times);
+    free(queue->put_times);
+    free(queue->entries);
+    free(queue->name);
 }
 
 static int make_queues(weir_node *node, const weir_node_spec *spec, const weir_stage_options *options)
 {
     uint32_t default_items = spec->kind == NODE_SINK ? DEFAULT_SINK_ITEMS : DEFAULT_QUEUE_ITEMS;
-    node->outs = calloc(spec->num_outs, sizeof *node->outs);
-    if (!node->outs)
+    node->core.outs = calloc(spec->num_outs, sizeof *node->core.outs);
+    if (!node->core.outs)
         return WEIR_ENOMEM;
-    for (; node->num_outs < spec->num_outs; node->num_outs++) {
-        weir_queue *queue = &node->outs[node->num_outs];
-        queue->producer = node;
-        if (weir_queue_init(queue, options->queue_items ? options->queue_items : default_items,
-                            options->queue_bytes) != WEIR_OK) {
-            weir_queue_destroy(queue);
+    for (; node->core.num_outs < spec->num_outs; node->core.num_outs++) {
+        weir__queue *queue = &node->core.outs[node->core.num_outs];
+        queue->producer = &node->core;
+        if (queue_init(queue, options->queue_items ? options->queue_items : default_items, options->queue_bytes) !=
+            WEIR_OK) {
+            queue_destroy(queue);
             return WEIR_ENOMEM;
         }
     }
@@ -215,15 +234,20 @@ static int join_inputs(weir_node *node, const weir_node_spec *spec)
 {
     if (spec->num_ins == 0)
         return WEIR_OK;
-    node->ins = calloc(spec->num_ins, sizeof(weir_queue *));
-    node->credits = calloc(2 * (size_t)spec->num_ins, sizeof *node->credits);
-    if (!node->ins || !node->credits)
+    node->core.ins = calloc(spec->num_ins, sizeof(weir__queue *));
+    node->core.credits = calloc(2 * (size_t)spec->num_ins, sizeof *node->core.credits);
+    if (!node->core.ins || !node->core.credits)
         return WEIR_ENOMEM;
-    memcpy(node->ins, spec->ins, spec->num_ins * sizeof(weir_queue *));
-    node->num_ins = spec->num_ins;
-    for (uint32_t i = 0; i < node->num_ins; i++)
-        node->ins[i]->consumer = node;
+    memcpy(node->core.ins, spec->ins, spec->num_ins * sizeof(weir__queue *));
+    node->core.num_ins = spec->num_ins;
+    for (uint32_t i = 0; i < node->core.num_ins; i++)
+        node->core.ins[i]->consumer = &node->core;
     return WEIR_OK;
+}
+
+static const weir_node *producer_of(const weir_node *node, uint32_t input)
+{
+    return (const weir_node *)node->core.ins[input]->producer;
 }
 
 static int check_input(weir_node *node, const weir_node *before, weir_error *error)
@@ -248,8 +272,8 @@ static int check_input(weir_node *node, const weir_node *before, weir_error *err
 /* The types passed on by nodes without a user operation: the types of all inputs, if all are declared. */
 static int unite_inputs(weir_node *node)
 {
-    for (uint32_t i = 0; i < node->num_ins; i++) {
-        const char *before = node->ins[i]->producer->makes;
+    for (uint32_t i = 0; i < node->core.num_ins; i++) {
+        const char *before = producer_of(node, i)->makes;
         char *all = before ? weir_types_unite(i ? node->makes : "", before) : NULL;
         free(node->makes);
         node->makes = all;
@@ -272,7 +296,7 @@ static int set_types(weir_node *node, node_kind kind, weir_error *error)
     }
     if (status != WEIR_OK)
         return no_memory(node, error);
-    return node->num_ins ? check_input(node, node->ins[0]->producer, error) : WEIR_OK;
+    return node->core.num_ins ? check_input(node, producer_of(node, 0), error) : WEIR_OK;
 }
 
 int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made, weir_error *error)
@@ -287,19 +311,22 @@ int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options,
     if (!node)
         return no_memory(node, error);
     node->op = spec->op;
+    node->core.has_tasks = node->op;
+    node->core.has_flush = node->op && node->op->flush;
+    node->core.has_cancel = node->op && node->op->cancel;
     node->kind = kind_names[spec->kind];
     node->short_name = strdup(name);
-    node->order = options->output_order;
-    node->max_failures = options->max_failures;
+    node->core.order = options->output_order;
+    node->core.max_failures = options->max_failures;
     node->threads = options->threads;
     node->task_deadline_ns = options->task_deadline_ns;
-    node->epochs = options->epochs;
+    node->core.epochs = options->epochs;
     node->concurrency = options->concurrency ? options->concurrency : 1;
-    node->typical_ns = 10 * SHORT_STEP_NS; /* assumed to be long until measured */
-    weir_metrics_clear(weir_task_metric_table(), &node->lap);
-    node->run_times = node->op ? calloc(1, sizeof *node->run_times) : NULL;
+    node->core.typical_ns = 10 * WEIR__SHORT_STEP_NS; /* assumed to be long until measured */
+    weir_metrics_clear(weir_task_metric_table(), &node->core.lap);
+    node->core.run_times = node->op ? calloc(1, sizeof *node->core.run_times) : NULL;
     node->makes_one_type = node->op && weir_types_is_one(node->op->makes);
-    if (!node->short_name || (node->op && !node->run_times) || copy_hooks(node, options) != WEIR_OK ||
+    if (!node->short_name || (node->op && !node->core.run_times) || copy_hooks(node, options) != WEIR_OK ||
         make_queues(node, spec, options) != WEIR_OK || join_inputs(node, spec) != WEIR_OK)
         return no_memory(node, error);
     status = set_types(node, spec->kind, error);
@@ -321,7 +348,7 @@ static char *format_name(const weir_node *node, const char *suffix)
 
     char *name;
     int length =
-        asprintf(&name, "%u:%u:%s%s%s", node->pipeline->id, node->index, node->short_name, concurrency, suffix);
+        asprintf(&name, "%u:%u:%s%s%s", node->pipeline->id, node->core.index, node->short_name, concurrency, suffix);
     return length < 0 ? NULL : name;
 }
 
@@ -330,12 +357,12 @@ static int make_names(weir_node *node, weir_error *error)
     node->name = format_name(node, "");
     if (!node->name)
         return no_memory(node, error);
-    for (uint32_t i = 0; i < node->num_outs; i++) {
+    for (uint32_t i = 0; i < node->core.num_outs; i++) {
         char suffix[32] = "_queue";
-        if (node->num_outs > 1)
+        if (node->core.num_outs > 1)
             snprintf(suffix, sizeof suffix, ".%u_queue", i);
-        node->outs[i].name = format_name(node, suffix);
-        if (!node->outs[i].name)
+        node->core.outs[i].name = format_name(node, suffix);
+        if (!node->core.outs[i].name)
             return no_memory(node, error);
     }
     return WEIR_OK;
@@ -345,13 +372,14 @@ int weir_node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, co
                     weir_error *error)
 {
     node->pipeline = pipeline;
-    node->index = index;
+    node->core.graph = &pipeline->core;
+    node->core.index = index;
     int status = make_names(node, error);
-    if (status != WEIR_OK || !node->op || node->num_ins == 0)
+    if (status != WEIR_OK || !node->op || node->core.num_ins == 0)
         return status;
 
-    if (node->max_failures.kind == WEIR_FAILURES_ANY)
-        node->max_failures = options->max_failures;
+    if (node->core.max_failures.kind == WEIR_FAILURES_ANY)
+        node->core.max_failures = options->max_failures;
     weir_task_hook *own = node->task_hooks;
     size_t num_own = node->num_task_hooks;
     node->task_hooks = NULL;
@@ -365,17 +393,19 @@ int weir_node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, co
 
 static void init_flags(weir_slot *slot)
 {
-    atomic_init(&slot->completed, false);
+    atomic_init(&slot->was_completed, false);
     atomic_init(&slot->should_stop, false);
-    atomic_init(&slot->overdue, false);
+    atomic_init(&slot->is_overdue, false);
 }
 
-weir_slot *weir_slot_new(weir_node *node)
+weir_slot *weir_slot_new(weir_node *node, uint32_t number)
 {
     weir_slot *slot = calloc(1, sizeof *slot);
     if (!slot)
         return NULL;
     slot->node = node;
+    slot->core.node = &node->core;
+    slot->trace_number = number;
     slot->warn_after_ns = node->pipeline->stall_warning_ns; /* it may be stopped before its first task begins */
     init_flags(slot);
     size_t worker_size = node->op ? node->op->worker_size : 0;
@@ -396,7 +426,7 @@ void weir_slot_free(weir_slot *slot)
         return;
     weir_item_release(&slot->pending_out); /* from a task that had already ended in another way */
     weir_label_release(slot->label);
-    if (slot->worker_live && slot->node->op->worker_free)
+    if (slot->core.worker_live && slot->node->op->worker_free)
         slot->node->op->worker_free(slot->worker);
     free(slot->worker);
     free(slot->hook_states);
@@ -411,18 +441,21 @@ int weir_node_make_slots(weir_node *node, weir_error *error)
         node->hook_bytes += *size;
     }
     node->lifecycle.node = node;
-    node->lifecycle.is_lifecycle = true;
+    node->lifecycle.core.node = &node->core;
+    node->core.lifecycle = &node->lifecycle.core;
+    node->lifecycle.core.is_lifecycle = true;
     node->lifecycle.trace_number = WEIR_TRACE_LIFECYCLE;
     init_flags(&node->lifecycle);
-    node->slots = calloc(node->concurrency, sizeof(weir_slot *));
-    if (!node->slots)
+    node->core.slots = calloc(node->concurrency, sizeof(weir__slot *));
+    if (!node->core.slots)
         return no_memory(node, error);
-    for (; node->num_made < node->concurrency; node->num_made++) {
-        if (!(node->slots[node->num_made] = weir_slot_new(node)))
+    for (; node->core.num_made < node->concurrency; node->core.num_made++) {
+        weir_slot *slot = weir_slot_new(node, node->core.num_made);
+        if (!slot)
             return no_memory(node, error);
-        node->slots[node->num_made]->trace_number = node->num_made;
+        node->core.slots[node->core.num_made] = &slot->core;
     }
-    node->num_slots = node->num_wanted = node->num_made;
+    node->core.num_slots = node->core.num_wanted = node->core.num_made;
     return WEIR_OK;
 }
 
@@ -430,20 +463,20 @@ void weir_node_free(weir_node *node)
 {
     if (!node)
         return;
-    for (uint32_t i = 0; i < node->num_made; i++)
-        weir_slot_free(node->slots[i]);
-    free(node->slots);
+    for (uint32_t i = 0; i < node->core.num_made; i++)
+        weir_slot_free(weir__slot_at(node, i));
+    free(node->core.slots);
     if (node->config_live && node->op->config_free)
         node->op->config_free(node->config);
     if (node->config_owned)
         free(node->config);
-    for (uint32_t i = 0; i < node->num_outs; i++)
-        weir_queue_destroy(&node->outs[i]);
-    free(node->outs);
-    free(node->ins);
-    free(node->credits);
-    free(node->weights);
-    free(node->run_times);
+    for (uint32_t i = 0; i < node->core.num_outs; i++)
+        queue_destroy(&node->core.outs[i]);
+    free(node->core.outs);
+    free(node->core.ins);
+    free(node->core.credits);
+    free(node->core.weights);
+    free(node->core.run_times);
     free(node->task_hooks);
     free(node->stage_hooks);
     free(node->makes);

@@ -2,7 +2,7 @@
 #ifndef WEIR_NODE_H
 #define WEIR_NODE_H
 
-#include "state.h"
+#include "run_state.h"
 
 typedef enum node_kind { NODE_SOURCE, NODE_STAGE, NODE_ROUTE, NODE_MERGE, NODE_JOIN, NODE_SINK } node_kind;
 
@@ -14,7 +14,7 @@ typedef struct weir_node_spec {
     const weir_op *op; /* NULL = passes items on without an operation */
     const void *config;
     size_t config_size; /* in the program; of the operation, it is op->config_size */
-    weir_queue **ins;
+    weir__queue **ins;
     uint32_t num_ins;
     uint32_t num_outs;
 } weir_node_spec;
@@ -35,8 +35,8 @@ int weir_node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, co
 /* Creates the slots. */
 int weir_node_make_slots(weir_node *node, weir_error *error);
 
-/* NULL = out of memory. */
-weir_slot *weir_slot_new(weir_node *node);
+/* number: among the slots of the node. NULL = out of memory. */
+weir_slot *weir_slot_new(weir_node *node, uint32_t number);
 void weir_slot_free(weir_slot *slot);
 
 /* Also frees the workers. No thread may be running. NULL is accepted. */

@@ -1,14 +1,12 @@
-/* Start and end of a pipeline, and the user's queries. state.h explains how it runs. */
+/* Start and end of a pipeline, and the user's queries. core.h and run_state.h explain how it runs. */
 #include "pipeline_start.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cancel.h"
 #include "consumer_phase.h"
 #include "failure_log.h"
-#include "handoff.h"
 #include "laps.h"
 #include "lock.h"
 #include "node.h"
@@ -26,17 +24,21 @@
 static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
 {
     int status = WEIR_OK;
-    for (uint32_t i = 0; i < pipeline->num_nodes && status == WEIR_OK; i++) {
+    pipeline->core.nodes = calloc(pipeline->core.num_nodes, sizeof(weir__node *));
+    if (!pipeline->core.nodes)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pipeline");
+    for (uint32_t i = 0; i < pipeline->core.num_nodes && status == WEIR_OK; i++) {
         weir_node *node = pipeline->nodes[i];
-        for (uint32_t j = 0; j < node->num_outs; j++)
-            node->outs[j].index = pipeline->num_queues++;
-        node->source_index = pipeline->live_sources;
-        pipeline->live_sources += node->num_ins == 0;
+        for (uint32_t j = 0; j < node->core.num_outs; j++)
+            node->core.outs[j].index = pipeline->num_queues++;
+        node->core.source_index = pipeline->num_sources;
+        pipeline->num_sources += node->core.num_ins == 0;
+        pipeline->core.nodes[i] = &node->core;
         status = weir_node_place(node, pipeline, i, options, error);
         if (status == WEIR_OK)
             status = weir_node_make_slots(node, error);
     }
-    pipeline->sink = &pipeline->nodes[pipeline->num_nodes - 1]->outs[0];
+    pipeline->core.sink = &pipeline->nodes[pipeline->core.num_nodes - 1]->core.outs[0];
     return status;
 }
 
@@ -53,15 +55,16 @@ static int add_pool(weir_pipeline *pipeline, weir_node *owner, uint32_t threads,
 
 static int make_pools(weir_pipeline *pipeline, uint32_t threads, weir_error *error)
 {
-    pipeline->pools = calloc(pipeline->num_nodes + 1, sizeof *pipeline->pools);
+    pipeline->pools = calloc(pipeline->core.num_nodes + 1, sizeof *pipeline->pools);
     if (!pipeline->pools)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pools");
     int status = add_pool(pipeline, NULL, threads ? threads : weir_cpu_budget(), error);
-    for (uint32_t i = 0; i < pipeline->num_nodes && status == WEIR_OK; i++) {
+    for (uint32_t i = 0; i < pipeline->core.num_nodes && status == WEIR_OK; i++) {
         weir_node *node = pipeline->nodes[i];
         if (node->op && node->threads)
             status = add_pool(pipeline, node, node->threads, error);
         node->pool = node->op ? pipeline->pools[node->threads ? pipeline->num_pools - 1 : 0] : NULL;
+        node->core.crew = node->op ? &node->pool->core : NULL;
     }
     return status;
 }
@@ -110,7 +113,7 @@ static void destroy(weir_pipeline *pipeline)
     weir_outbox_destroy(&pipeline->outbox);
     weir_failure_log_free(pipeline->failure_log);
     weir_tracker_free(pipeline->tracker);
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         weir_node_free(pipeline->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         weir_pool_free(pipeline->pools[i]);
@@ -120,6 +123,7 @@ static void destroy(weir_pipeline *pipeline)
     if (pipeline->lock_made)
         uv_mutex_destroy(&pipeline->lock);
     free(pipeline->pools);
+    free(pipeline->core.nodes);
     free(pipeline->nodes);
     free(pipeline);
 }
@@ -134,12 +138,12 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
         return NULL;
     }
     pipeline->nodes = nodes;
-    pipeline->num_nodes = pipeline->live_nodes = num_nodes;
+    pipeline->core.num_nodes = num_nodes;
     pipeline->id = options->id;
     pipeline->stats_interval_ns = options->stats_interval_ns ? options->stats_interval_ns : 60 * WEIR_SECOND;
     pipeline->steps_per_lap = options->steps_per_lap;
     pipeline->num_cpus = weir_cpu_budget();
-    pipeline->measures = !options->no_statistics;
+    pipeline->core.measures = !options->no_statistics;
     pipeline->stall_warning_ns = options->stall_warning_ns ? options->stall_warning_ns : 30 * WEIR_SECOND;
     weir_phase_init(&pipeline->phase);
     weir_phase_init(&pipeline->next_phase);
@@ -160,7 +164,7 @@ static int begin_time(weir_pipeline *pipeline, const weir_pipeline_options *opti
         weir_trace_init(pipeline, options->trace_records) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the statistics");
     pipeline->start_unix_ns = weir_laps_unix_at_ns(pipeline, start_ns);
-    weir_handoff_prepare(pipeline, start_ns);
+    weir__graph_prepare(&pipeline->core, start_ns);
     if (!options->trace_off)
         weir_trace_begin(pipeline);
     return WEIR_OK;
@@ -196,7 +200,7 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
     weir_outbox_add_start(&pipeline->outbox);
     *made = pipeline; /* before tasks start: they may use it */
     engine_lock_at(pipeline, weir_clock_ns());
-    weir_handoff_start_locked(pipeline);
+    weir__graph_start(&pipeline->core);
     pipeline->wake_service = true;
     weir_engine_unlock(pipeline);
     return WEIR_OK;
@@ -207,7 +211,7 @@ int weir_pipeline_stop(weir_pipeline *pipeline)
     if (!pipeline)
         return WEIR_EINVAL;
     engine_lock_at(pipeline, weir_clock_ns());
-    weir_cancel_by_stop_locked(pipeline);
+    weir__graph_stop(&pipeline->core);
     weir_engine_unlock(pipeline);
     return WEIR_OK;
 }
@@ -218,7 +222,7 @@ _Thread_local const weir_pipeline *weir_pipeline_of_thread;
 static bool is_accounted_for(weir_pipeline *pipeline)
 {
     weir_account account;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         if (weir_pipeline_account(pipeline, pipeline->nodes[i]->name, &account) != WEIR_OK || account.in_flight != 0)
             return false;
     return weir_pipeline_account(pipeline, NULL, &account) == WEIR_OK && account.in_flight == 0;
@@ -258,10 +262,10 @@ int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error)
 
 weir_node *weir_pipeline_find(const weir_pipeline *pipeline, const char *stage)
 {
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         if (strcmp(pipeline->nodes[i]->name, stage) == 0)
             return pipeline->nodes[i];
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         if (strcmp(pipeline->nodes[i]->short_name, stage) == 0)
             return pipeline->nodes[i];
     return NULL;
@@ -288,17 +292,17 @@ static uint64_t gone(const weir_account *account)
 
 static void add_up_locked(const weir_pipeline *pipeline, weir_account *account)
 {
-    account->handed_on = pipeline->sink->total_got;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+    account->handed_on = pipeline->core.sink->total_got;
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
-        account->taken += node->num_ins == 0 ? node->account.taken : 0;
-        account->created += node->account.created;
-        account->skipped += node->account.skipped;
-        account->failed += node->account.failed;
-        account->dropped += node->account.dropped;
-        account->merged += node->account.merged;
-        for (uint32_t j = 0; j < node->num_outs; j++)
-            account->dropped += node->outs[j].total_dropped;
+        account->taken += node->core.num_ins == 0 ? node->core.account.taken : 0;
+        account->created += node->core.account.created;
+        account->skipped += node->core.account.skipped;
+        account->failed += node->core.account.failed;
+        account->dropped += node->core.account.dropped;
+        account->merged += node->core.account.merged;
+        for (uint32_t j = 0; j < node->core.num_outs; j++)
+            account->dropped += node->core.outs[j].total_dropped;
     }
 }
 
@@ -313,7 +317,7 @@ int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_accou
 
     weir_engine_lock(pipeline);
     if (node)
-        *account = node->account;
+        *account = node->core.account;
     else
         add_up_locked(pipeline, account);
     weir_engine_unlock(pipeline);

@@ -2,7 +2,7 @@
 #ifndef WEIR_PIPELINE_START_H
 #define WEIR_PIPELINE_START_H
 
-#include "state.h"
+#include "run_state.h"
 
 /* Takes ownership of the array of nodes, also on failure; then *made is NULL. */
 int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_options *options,

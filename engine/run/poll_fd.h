@@ -2,7 +2,7 @@
 #ifndef WEIR_POLL_FD_H
 #define WEIR_POLL_FD_H
 
-#include "state.h"
+#include "run_state.h"
 
 /* Returns a libuv status. */
 int weir_poll_fd_init(weir_pipeline *pipeline);

@@ -14,9 +14,7 @@
 
 #include "label.h"
 #include "lock.h"
-#include "slots.h"
 #include "spin_wait.h"
-#include "task_end.h"
 #include "task_run.h"
 #include "thread.h"
 #include "thread_cpu.h"
@@ -41,7 +39,7 @@ static void spin_for_work_locked(weir_pool *pool)
 /* Work was left to threads in short steps, for longer than a short step takes. */
 static bool guard_must_take_work_locked(const weir_pool *pool)
 {
-    return pool->num_ready > 0 && pool->pipeline->now_ns - pool->picked_ns >= GUARD_INTERVAL_NS;
+    return pool->core.num_ready > 0 && pool->pipeline->core.now_ns - pool->core.picked_ns >= GUARD_INTERVAL_NS;
 }
 
 static bool is_surplus_locked(const weir_worker *worker)
@@ -52,7 +50,7 @@ static bool is_surplus_locked(const weir_worker *worker)
 /* Waits once, as the guard of the pool if it needs one. */
 static void sleep_once_locked(weir_pool *pool)
 {
-    bool as_guard = pool->num_ready > 0 && !pool->guarded;
+    bool as_guard = pool->core.num_ready > 0 && !pool->guarded;
     if (as_guard) {
         pool->guarded = true;
         uv_cond_timedwait(&pool->work, &pool->pipeline->lock, GUARD_INTERVAL_NS);
@@ -62,7 +60,7 @@ static void sleep_once_locked(weir_pool *pool)
     }
     if (pool->waking)
         pool->waking--;
-    engine_move_time_locked(pool->pipeline, weir_clock_ns());
+    weir__graph_move_time(&pool->pipeline->core, weir_clock_ns());
 }
 
 /* Before the thread sleeps: its CPU time is added up, with the lock released meanwhile. */
@@ -95,7 +93,7 @@ static void sleep_for_work_locked(weir_worker *worker)
 static void wait_for_work_locked(weir_worker *worker)
 {
     weir_pool *pool = worker->pool;
-    int64_t start_ns = pool->pipeline->now_ns;
+    int64_t start_ns = pool->pipeline->core.now_ns;
     if (pool->spinning) {
         sleep_for_work_locked(worker);
         return;
@@ -104,7 +102,7 @@ static void wait_for_work_locked(weir_worker *worker)
         spin_for_work_locked(pool);
     if (!has_work_locked(pool))
         sleep_for_work_locked(worker);
-    pool->spin_ns = weir_spin_adapt(pool->spin_ns, pool->pipeline->now_ns - start_ns);
+    pool->spin_ns = weir_spin_adapt(pool->spin_ns, pool->pipeline->core.now_ns - start_ns);
 }
 
 /* Waits while the thread is surplus. It may have been woken for work, which another thread must take then. */
@@ -118,28 +116,55 @@ static void park_locked(weir_worker *worker)
     while (is_surplus_locked(worker) && !pool->quit)
         uv_cond_wait(&pool->parked, &pipeline->lock);
     pipeline->num_awake++;
-    engine_move_time_locked(pipeline, weir_clock_ns());
+    weir__graph_move_time(&pipeline->core, weir_clock_ns());
+}
+
+/* A cancelled task may still have the label and the flags of the one before. */
+static void task_starts_locked(weir_slot *slot)
+{
+    slot->label = weir_label_hold(slot->core.in.label_owner);
+    slot->warn_after_ns = slot->node->pipeline->stall_warning_ns;
+    atomic_store_explicit(&slot->was_completed, false, memory_order_relaxed);
+    atomic_store_explicit(&slot->should_stop, false, memory_order_relaxed);
+    atomic_store_explicit(&slot->is_overdue, false, memory_order_relaxed);
 }
 
 static void step_starts_locked(weir_worker *worker, weir_slot *slot)
 {
+    if (slot->core.starts_task)
+        task_starts_locked(slot);
+    slot->is_long_step = slot->node->core.typical_ns >= WEIR_CPU_WINDOW_NS;
     worker->running = slot;
     slot->thread = worker;
-    worker->busy_since_ns = worker->pool->pipeline->now_ns;
+    worker->busy_since_ns = worker->pool->pipeline->core.now_ns;
+}
+
+/* Its first failure is remembered, and the label of a task that is over is released later, without the lock. */
+static void end_step_locked(weir_worker *worker, weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    uint64_t failures = node->core.total_failures;
+    bool task_over = !slot->core.is_lifecycle && slot->core.status != WEIR_MORE && slot->core.status != WEIR_PENDING;
+    weir__step_ended(&slot->core);
+    if (node->core.total_failures != failures && !node->first_error.status)
+        node->first_error = slot->error;
+    if (task_over) {
+        worker->spent_label = slot->label;
+        slot->label = NULL;
+    }
 }
 
 static void step_has_ended_locked(weir_worker *worker, weir_slot *slot)
 {
     weir_pool *pool = worker->pool;
-    int64_t since_ns = slot->begin_ns > worker->busy_since_ns ? slot->begin_ns : worker->busy_since_ns;
-    pool->num_short_steps -= slot->is_short_step;
+    int64_t since_ns = slot->core.begin_ns > worker->busy_since_ns ? slot->core.begin_ns : worker->busy_since_ns;
     worker->running = NULL;
-    if (pool->pipeline->now_ns > since_ns)
-        pool->lap.busy_ns += pool->pipeline->now_ns - since_ns;
+    if (pool->pipeline->core.now_ns > since_ns)
+        pool->lap.busy_ns += pool->pipeline->core.now_ns - since_ns;
     weir_thread_cpu_add_locked(worker);
-    if (slot->end_ns - slot->begin_ns >= WEIR_CPU_WINDOW_NS && !slot->is_lifecycle)
+    if (slot->core.end_ns - slot->core.begin_ns >= WEIR_CPU_WINDOW_NS && !slot->core.is_lifecycle)
         worker->long_node = slot->node;
-    weir_step_ended_locked(slot);
+    end_step_locked(worker, slot);
 }
 
 /* Without the lock: this may free the label. */
@@ -154,7 +179,7 @@ static void begin_step(weir_worker *worker, weir_slot *slot)
 {
     int64_t now_ns =
         weir_thread_cpu_step_begins(worker, slot) ? worker->window_start_ns : step_clock_ns(&worker->clock);
-    slot->begin_ns = now_ns > slot->entered_ns ? now_ns : slot->entered_ns;
+    slot->core.begin_ns = now_ns > slot->core.entered_ns ? now_ns : slot->core.entered_ns;
 }
 
 static void run_worker(weir_worker *worker)
@@ -166,14 +191,14 @@ static void run_worker(weir_worker *worker)
     for (;;) {
         if (is_surplus_locked(worker) && !pool->quit)
             park_locked(worker);
-        weir_slot *slot = weir_slot_pick_locked(pool);
+        weir_slot *slot = (weir_slot *)weir__crew_pick(&pool->core);
         if (slot) {
             step_starts_locked(worker, slot);
             weir_engine_unlock(pipeline);
             release_spent_label(worker);
             begin_step(worker, slot);
             weir_run_step(worker, slot);
-            engine_lock_at(pipeline, slot->end_ns);
+            engine_lock_at(pipeline, slot->core.end_ns);
             step_has_ended_locked(worker, slot);
         } else if (pool->quit) {
             break;
@@ -197,7 +222,7 @@ static void worker_main(void *argument)
 /* NULL = out of memory. */
 static weir_worker *make_worker(weir_pool *pool, uint32_t index)
 {
-    uint32_t num_nodes = pool->pipeline->num_nodes;
+    uint32_t num_nodes = pool->pipeline->core.num_nodes;
     weir_worker *worker = calloc(1, sizeof *worker + 2 * num_nodes * sizeof *worker->cpu_ns);
     if (!worker)
         return NULL;
@@ -210,10 +235,13 @@ static weir_worker *make_worker(weir_pool *pool, uint32_t index)
 
 static int make_workers(weir_pool *pool, uint32_t num_workers)
 {
-    pool->num_words = (pool->pipeline->num_nodes + 63) / 64;
-    pool->ready_nodes = calloc(pool->num_words, sizeof *pool->ready_nodes);
+    uint32_t num_nodes = pool->pipeline->core.num_nodes;
+    pool->core.graph = &pool->pipeline->core;
+    pool->core.num_words = (num_nodes + 63) / 64;
+    pool->core.ready_ranks = calloc(pool->core.num_words, sizeof *pool->core.ready_ranks);
+    pool->core.ranks = calloc(num_nodes, sizeof *pool->core.ranks);
     pool->workers = calloc(num_workers, sizeof(weir_worker *));
-    if (!pool->ready_nodes || !pool->workers)
+    if (!pool->core.ready_ranks || !pool->core.ranks || !pool->workers)
         return WEIR_ENOMEM;
     for (; pool->num_made < num_workers; pool->num_made++)
         if (!(pool->workers[pool->num_made] = make_worker(pool, pool->num_made)))
@@ -272,7 +300,7 @@ int weir_pool_start(weir_pool *pool, weir_error *error)
 
 void weir_pool_settle_locked(weir_pool *pool)
 {
-    int64_t now_ns = pool->pipeline->now_ns;
+    int64_t now_ns = pool->pipeline->core.now_ns;
     pool->lap.idle_ns += atomic_load(&pool->num_workers) * (now_ns - pool->threads_since_ns);
     pool->threads_since_ns = now_ns;
 }
@@ -352,7 +380,8 @@ void weir_pool_free(weir_pool *pool)
     for (uint32_t i = 0; i < pool->num_made; i++)
         free(pool->workers[i]);
     free(pool->workers);
-    free(pool->ready_nodes);
+    free(pool->core.ranks);
+    free(pool->core.ready_ranks);
     free(pool->name);
     free(pool);
 }

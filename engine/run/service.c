@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "callers.h"
-#include "cancel.h"
 #include "laps.h"
 #include "lock.h"
 #include "outbox.h"
@@ -47,7 +46,7 @@ static void release_leftovers(weir_pipeline *pipeline)
     weir_item item;
     for (;;) {
         engine_lock_at(pipeline, weir_clock_ns());
-        bool taken = weir_cancel_take_leftover_locked(pipeline, &item);
+        bool taken = weir__leftover_take(&pipeline->core, &item);
         weir_engine_unlock(pipeline);
         if (!taken)
             return;
@@ -58,9 +57,9 @@ static void release_leftovers(weir_pipeline *pipeline)
 static void end_run(weir_pipeline *pipeline, bool cut_lap, bool stopped, bool failed)
 {
     report_stop_and_failure(pipeline, stopped, failed);
-    if (pipeline->measures && cut_lap)
+    if (pipeline->core.measures && cut_lap)
         weir_laps_take(pipeline, true); /* the last lap is of the phase that has just begun */
-    if (pipeline->measures)
+    if (pipeline->core.measures)
         weir_laps_take_last(pipeline);
     weir_pipeline_trace(pipeline, false);
     release_leftovers(pipeline); /* the last lap waits neither for release functions nor for the log */
@@ -76,8 +75,8 @@ static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
     if (atomic_exchange(&pipeline->stop_wanted, false))
         weir_pipeline_stop(pipeline);
     weir_engine_lock(pipeline);
-    bool over = pipeline->over, cut_lap = pipeline->cut_lap;
-    bool stopped = pipeline->stopped, failed = pipeline->failed;
+    bool over = pipeline->core.over, cut_lap = pipeline->cut_lap;
+    bool stopped = pipeline->core.stopped, failed = pipeline->core.failed;
     weir_engine_unlock(pipeline);
     if (over) {
         end_run(pipeline, cut_lap, stopped, failed);
@@ -86,7 +85,7 @@ static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
 
     *due_ns = weir_clock_ns() + WEIR_HEARTBEAT_NS;
     report_stop_and_failure(pipeline, stopped, failed);
-    if (pipeline->measures) {
+    if (pipeline->core.measures) {
         weir_laps_take(pipeline, cut_lap);
         earlier(due_ns, weir_laps_due_ns(pipeline));
     }

@@ -2,7 +2,7 @@
 #ifndef WEIR_SERVICE_H
 #define WEIR_SERVICE_H
 
-#include "state.h"
+#include "run_state.h"
 
 int weir_service_init(weir_pipeline *pipeline, weir_error *error);
 void weir_service_destroy(weir_pipeline *pipeline);

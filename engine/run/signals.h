@@ -2,7 +2,7 @@
 #ifndef WEIR_SIGNALS_H
 #define WEIR_SIGNALS_H
 
-#include "state.h"
+#include "run_state.h"
 
 /* After this no handler uses the pipeline. */
 void weir_signals_forget(weir_pipeline *pipeline);

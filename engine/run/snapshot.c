@@ -10,13 +10,13 @@
 
 static void describe_inputs(FILE *text, const weir_node *node)
 {
-    for (uint32_t i = 0; i < node->num_ins; i++)
-        fprintf(text, "%s%s", i ? ", " : "  takes from ", node->ins[i]->name);
-    if (node->num_ins)
+    for (uint32_t i = 0; i < node->core.num_ins; i++)
+        fprintf(text, "%s%s", i ? ", " : "  takes from ", node->core.ins[i]->name);
+    if (node->core.num_ins)
         fputc('\n', text);
 }
 
-static void describe_queue(FILE *text, const weir_queue *queue)
+static void describe_queue(FILE *text, const weir__queue *queue)
 {
     fprintf(text, "  puts into %s: %u items", queue->name, queue->capacity);
     if (queue->capacity_bytes != UINT64_MAX)
@@ -29,23 +29,23 @@ static void describe_node(FILE *text, const weir_node *node)
     fprintf(text, "%s: %s", node->name, node->kind);
     if (node->op && strcmp(node->op->name, node->short_name) != 0)
         fprintf(text, " (%s)", node->op->name);
-    if (node->op && node->num_ins)
+    if (node->op && node->core.num_ins)
         fprintf(text, ", %u slot%s", node->concurrency, node->concurrency == 1 ? "" : "s");
     if (node->op)
         fprintf(text, ", %s %u thread%s", node->threads ? "its own" : "the pool's", node->pool->num_workers,
                 node->pool->num_workers == 1 ? "" : "s");
-    if (node->order == WEIR_ORDER_INPUT)
+    if (node->core.order == WEIR_ORDER_INPUT)
         fprintf(text, ", output in input order");
     if (node->task_deadline_ns)
         fprintf(text, ", deadline %g s", (double)node->task_deadline_ns / (double)WEIR_SECOND);
-    if (node->epochs == WEIR_ENDLESS)
+    if (node->core.epochs == WEIR_ENDLESS)
         fprintf(text, ", endless epochs");
-    else if (node->epochs)
-        fprintf(text, ", %u epoch%s", node->epochs, node->epochs == 1 ? "" : "s");
+    else if (node->core.epochs)
+        fprintf(text, ", %u epoch%s", node->core.epochs, node->core.epochs == 1 ? "" : "s");
     fputc('\n', text);
     describe_inputs(text, node);
-    for (uint32_t i = 0; i < node->num_outs; i++)
-        describe_queue(text, &node->outs[i]);
+    for (uint32_t i = 0; i < node->core.num_outs; i++)
+        describe_queue(text, &node->core.outs[i]);
 }
 
 int weir_pipeline_describe(weir_pipeline *pipeline, char **description)
@@ -57,7 +57,7 @@ int weir_pipeline_describe(weir_pipeline *pipeline, char **description)
     FILE *text = open_memstream(description, &size);
     if (!text)
         return WEIR_ENOMEM;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         describe_node(text, pipeline->nodes[i]);
     bool failed = ferror(text) != 0;
     if (fclose(text) == 0 && !failed)
@@ -84,13 +84,13 @@ static void look_at_stage_locked(const weir_node *node, weir_stage_snapshot *sta
     *stage = (weir_stage_snapshot){
         .name = node->name,
         .kind = node->kind,
-        .slots = node->num_slots,
-        .num_tasks = node->op && node->num_ins ? node->total_tasks : 0,
-        .num_failures = node->total_failures,
-        .ended = node->state == NODE_DONE,
+        .slots = node->core.num_slots,
+        .num_tasks = node->op && node->core.num_ins ? node->core.total_tasks : 0,
+        .num_failures = node->core.total_failures,
+        .ended = node->core.state == NODE_DONE,
     };
-    for (uint32_t i = 0; i < node->num_made; i++)
-        switch (node->slots[i]->state) {
+    for (uint32_t i = 0; i < node->core.num_made; i++)
+        switch (node->core.slots[i]->state) {
         case SLOT_IDLE: stage->waiting_in++; break;
         case SLOT_READY: stage->waiting_thread++; break;
         case SLOT_RUNNING: stage->running++; break;
@@ -103,9 +103,9 @@ static void look_at_stage_locked(const weir_node *node, weir_stage_snapshot *sta
 
 static void look_at_tasks_locked(const weir_node *node, full_snapshot *snapshot)
 {
-    for (uint32_t i = 0; i < node->num_made && node->op; i++) {
-        const weir_slot *slot = node->slots[i];
-        if ((slot->state != SLOT_RUNNING && slot->state != SLOT_PENDING) ||
+    for (uint32_t i = 0; i < node->core.num_made && node->op; i++) {
+        const weir_slot *slot = weir__slot_at(node, i);
+        if ((slot->core.state != SLOT_RUNNING && slot->core.state != SLOT_PENDING) ||
             snapshot->shown.num_tasks == snapshot->room_for_tasks)
             continue;
         struct weir_label *label = weir_label_hold(slot->label);
@@ -113,13 +113,13 @@ static void look_at_tasks_locked(const weir_node *node, full_snapshot *snapshot)
         snapshot->tasks[snapshot->shown.num_tasks++] = (weir_task_snapshot){
             .stage = node->name,
             .label = weir_label_text(label),
-            .age_ns = slot->run_ns + node->pipeline->now_ns - slot->entered_ns,
-            .pending = slot->state == SLOT_PENDING,
+            .age_ns = slot->core.run_ns + node->pipeline->core.now_ns - slot->core.entered_ns,
+            .pending = slot->core.state == SLOT_PENDING,
         };
     }
 }
 
-static void look_at_queue_locked(const weir_queue *queue, weir_queue_snapshot *seen)
+static void look_at_queue_locked(const weir__queue *queue, weir_queue_snapshot *seen)
 {
     *seen = (weir_queue_snapshot){
         .name = queue->name,
@@ -130,29 +130,29 @@ static void look_at_queue_locked(const weir_queue *queue, weir_queue_snapshot *s
         .num_items = queue->total_got,
         .waiting_to_put = 0,
     };
-    for (const weir_slot *slot = queue->blocked.first; slot; slot = slot->next)
+    for (const weir__slot *slot = queue->blocked.first; slot; slot = slot->next)
         seen->waiting_to_put++;
 }
 
 static const char *state_locked(const weir_pipeline *pipeline)
 {
-    if (pipeline->over)
+    if (pipeline->core.over)
         return "ended";
-    if (pipeline->stopped)
+    if (pipeline->core.stopped)
         return "stopping";
-    return pipeline->failed ? "failed" : "running";
+    return pipeline->core.failed ? "failed" : "running";
 }
 
 static void look_locked(weir_pipeline *pipeline, full_snapshot *snapshot)
 {
     weir_queue_snapshot *queue = snapshot->queues;
     snapshot->shown.state = state_locked(pipeline);
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
         look_at_stage_locked(node, &snapshot->stages[i]);
         look_at_tasks_locked(node, snapshot);
-        for (uint32_t j = 0; j < node->num_outs; j++)
-            look_at_queue_locked(&node->outs[j], queue++);
+        for (uint32_t j = 0; j < node->core.num_outs; j++)
+            look_at_queue_locked(&node->core.outs[j], queue++);
     }
 }
 
@@ -160,8 +160,8 @@ static size_t count_slots(weir_pipeline *pipeline)
 {
     size_t slots = 0;
     weir_engine_lock(pipeline);
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
-        slots += pipeline->nodes[i]->num_made;
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
+        slots += pipeline->nodes[i]->core.num_made;
     weir_engine_unlock(pipeline);
     return slots;
 }
@@ -175,7 +175,7 @@ int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **taken)
     if (!snapshot)
         return WEIR_ENOMEM;
     snapshot->room_for_tasks = count_slots(pipeline);
-    snapshot->stages = calloc(pipeline->num_nodes, sizeof *snapshot->stages);
+    snapshot->stages = calloc(pipeline->core.num_nodes, sizeof *snapshot->stages);
     snapshot->queues = calloc(pipeline->num_queues, sizeof *snapshot->queues);
     snapshot->tasks = calloc(snapshot->room_for_tasks, sizeof *snapshot->tasks);
     snapshot->labels = calloc(snapshot->room_for_tasks, sizeof *snapshot->labels);
@@ -185,7 +185,7 @@ int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **taken)
     }
     snapshot->shown = (weir_snapshot){
         .stages = snapshot->stages,
-        .num_stages = pipeline->num_nodes,
+        .num_stages = pipeline->core.num_nodes,
         .queues = snapshot->queues,
         .num_queues = pipeline->num_queues,
         .tasks = snapshot->tasks,

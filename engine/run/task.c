@@ -1,7 +1,6 @@
 /* An operation's view of its task. */
 #include "label.h"
 #include "lock.h"
-#include "task_end.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,34 +12,34 @@ bool weir_task_should_stop(const weir_task *task)
 
 const char *weir_task_label(const weir_task *task)
 {
-    return task && task->in.label ? task->in.label : "";
+    return task && task->core.in.label ? task->core.in.label : "";
 }
 
 uint64_t weir_task_seq(const weir_task *task)
 {
-    return task ? task->in.seq : 0;
+    return task ? task->core.in.seq : 0;
 }
 
 uint64_t weir_task_epoch(const weir_task *task)
 {
-    return task ? task->in.epoch : 0;
+    return task ? task->core.in.epoch : 0;
 }
 
 uint32_t weir_task_source(const weir_task *task)
 {
-    return task ? task->in.source : 0;
+    return task ? task->core.in.source : 0;
 }
 
 uint32_t weir_task_num_pieces(const weir_task *task)
 {
-    return task ? task->num_pieces : 0;
+    return task ? task->core.num_pieces : 0;
 }
 
 int weir_task_set_label(weir_task *task, const char *text)
 {
     if (!task || !text)
         return WEIR_EINVAL;
-    return weir_label_set(&task->in, text) ? WEIR_OK : WEIR_ENOMEM;
+    return weir_label_set(&task->core.in, text) ? WEIR_OK : WEIR_ENOMEM;
 }
 
 void weir_task_add_cpu_time(weir_task *task, int64_t cpu_ns)
@@ -83,8 +82,8 @@ int weir_task_event(weir_task *task, const char *name, const char *detail)
 /* This is detected only if the slot has no other task yet, which is the usual case. */
 static bool awaits_completion_locked(const weir_task *task)
 {
-    bool is_out = task->state == SLOT_PENDING || (task->state == SLOT_RUNNING && !task->finishing);
-    return is_out && !atomic_load_explicit(&task->completed, memory_order_relaxed);
+    bool is_out = task->core.state == SLOT_PENDING || (task->core.state == SLOT_RUNNING && !task->core.finishing);
+    return is_out && !task->core.completed;
 }
 
 void weir_task_complete(weir_task *task, int status, weir_item *out)
@@ -98,7 +97,7 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
         result = *out;
         *out = (weir_item){ 0 };
     }
-    if (!weir_label_inherit(&result, &task->in))
+    if (!weir_label_inherit(&result, &task->core.in))
         status = weir_task_fail(task, WEIR_ENOMEM, 0, "no memory for the item's label");
 
     engine_lock_at(pipeline, weir_clock_ns());
@@ -106,7 +105,8 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
     if (awaited) {
         task->pending_status = status;
         task->pending_out = result;
-        weir_step_completed_locked(task);
+        atomic_store_explicit(&task->was_completed, true, memory_order_relaxed);
+        weir__task_completed(&task->core);
     } else {
         snprintf(stage, sizeof stage, "%s", task->node->name);
     }

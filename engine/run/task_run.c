@@ -37,7 +37,8 @@ static int begin_hooks(weir_slot *slot)
         memset(slot->hook_states, 0, node->hook_bytes);
     for (slot->hooks_begun = 0; slot->hooks_begun < node->num_task_hooks; slot->hooks_begun++) {
         weir_task_hook *hook = &node->task_hooks[slot->hooks_begun];
-        int status = hook->begin ? hook->begin(hook->self, hook_state(slot, slot->hooks_begun), slot, &slot->in) : 0;
+        int status =
+            hook->begin ? hook->begin(hook->self, hook_state(slot, slot->hooks_begun), slot, &slot->core.in) : 0;
         if (status != WEIR_OK)
             return fail_by_default(slot, status < 0 ? status : WEIR_EHOOK, "the begin of a task hook failed");
     }
@@ -52,12 +53,12 @@ static int end_hooks(weir_slot *slot, int status)
 
     weir_task_end end = {
         .start_ns = slot->task_start_ns,
-        .run_ns = slot->run_ns + slot->step_run_ns,
+        .run_ns = slot->core.run_ns + slot->core.step_run_ns,
     };
     while (slot->hooks_begun > 0) {
         weir_task_hook *hook = &slot->node->task_hooks[--slot->hooks_begun];
         end.status = status;
-        end.out = status == WEIR_OK ? &slot->out : NULL;
+        end.out = status == WEIR_OK ? &slot->core.out : NULL;
         end.error = status < 0 ? &slot->error : NULL;
         int result = hook->end ? hook->end(hook->self, hook_state(slot, slot->hooks_begun), slot, &end) : 0;
         if (result != WEIR_OK && status >= 0)
@@ -69,7 +70,7 @@ static int end_hooks(weir_slot *slot, int status)
 static int prepare_worker(weir_slot *slot)
 {
     weir_node *node = slot->node;
-    if (slot->worker_live)
+    if (slot->core.worker_live)
         return WEIR_OK;
     int status = node->op->worker_init ? node->op->worker_init(slot->worker, node->config, slot) : WEIR_OK;
     if (status != WEIR_OK) {
@@ -77,7 +78,7 @@ static int prepare_worker(weir_slot *slot)
             memset(slot->worker, 0, node->op->worker_size);
         return fail_by_default(slot, status < 0 ? status : WEIR_EINVAL, "the worker state could not be created");
     }
-    slot->worker_live = true;
+    slot->core.worker_live = true;
     return WEIR_OK;
 }
 
@@ -85,29 +86,22 @@ static int prepare_worker(weir_slot *slot)
 static int check_type(weir_slot *slot)
 {
     const weir_node *node = slot->node;
-    if (!node->op->takes || slot->flushing)
+    if (!node->op->takes || slot->core.flushing)
         return WEIR_OK;
-    if (node->checks_types && !weir_types_hold(node->op->takes, slot->in.type))
+    if (node->checks_types && !weir_types_hold(node->op->takes, slot->core.in.type))
         return weir_task_fail(slot, WEIR_EINVAL, 0, "takes \"%s\", but this item is \"%s\"", node->op->takes,
-                              slot->in.type ? slot->in.type : "not declared");
-    if (!slot->in.data)
+                              slot->core.in.type ? slot->core.in.type : "not declared");
+    if (!slot->core.in.data)
         return weir_task_fail(slot, WEIR_EINVAL, 0, "the item has no data");
     return WEIR_OK;
 }
 
 static int begin_task(weir_slot *slot)
 {
-    slot->begun = true;
-    slot->task_start_ns = slot->begin_ns; /* unless the operation begins later */
+    slot->task_start_ns = slot->core.begin_ns; /* unless the operation begins later */
     slot->error.status = 0;
     slot->hooks_begun = 0;
-    if (slot->flushing) {
-        slot->in.source = slot->kept.source;
-        slot->in.epoch = slot->kept.epoch;
-        slot->in.seq = slot->kept.seq;
-        slot->in.order_number = slot->kept.order_number;
-    }
-    int status = slot->flushing || slot->node->num_ins == 0 ? WEIR_OK : begin_hooks(slot);
+    int status = slot->core.flushing || slot->node->core.num_ins == 0 ? WEIR_OK : begin_hooks(slot);
     if (status == WEIR_OK)
         status = check_type(slot);
     return status == WEIR_OK ? prepare_worker(slot) : status;
@@ -115,13 +109,13 @@ static int begin_task(weir_slot *slot)
 
 static bool is_result(const weir_slot *slot, int status)
 {
-    bool is_source = slot->node->num_ins == 0;
+    bool is_source = slot->node->core.num_ins == 0;
     switch (status) {
     case WEIR_OK:
     case WEIR_SKIP: return true;
-    case WEIR_PENDING: return !slot->finishing && !slot->flushing;
-    case WEIR_MORE: return !slot->finishing && !is_source;
-    case WEIR_KEPT: return !slot->finishing && !slot->flushing && slot->node->op->flush;
+    case WEIR_PENDING: return !slot->core.finishing && !slot->core.flushing;
+    case WEIR_MORE: return !slot->core.finishing && !is_source;
+    case WEIR_KEPT: return !slot->core.finishing && !slot->core.flushing && slot->node->op->flush;
     case WEIR_EPOCH:
     case WEIR_EOF: return is_source;
     default: return status < 0;
@@ -139,12 +133,13 @@ static int64_t now_after(const weir_slot *slot, int64_t earlier_ns)
 static int run_timed(weir_slot *slot)
 {
     const weir_node *node = slot->node;
-    int64_t start_ns = slot->op_start_known ? slot->begin_ns : now_after(slot, slot->begin_ns);
-    int status = slot->flushing ? node->op->flush(slot->worker, &slot->out, slot)
-                                : node->op->run(slot->worker, node->num_ins ? &slot->in : NULL, &slot->out, slot);
-    slot->end_ns = now_after(slot, start_ns);
-    slot->step_run_ns = slot->end_ns - start_ns;
-    if (slot->num_pieces == 0)
+    int64_t start_ns = slot->op_start_known ? slot->core.begin_ns : now_after(slot, slot->core.begin_ns);
+    int status = slot->core.flushing
+                     ? node->op->flush(slot->worker, &slot->core.out, slot)
+                     : node->op->run(slot->worker, node->core.num_ins ? &slot->core.in : NULL, &slot->core.out, slot);
+    slot->core.end_ns = now_after(slot, start_ns);
+    slot->core.step_run_ns = slot->core.end_ns - start_ns;
+    if (slot->core.num_pieces == 0)
         slot->task_start_ns = start_ns;
     return status;
 }
@@ -152,7 +147,7 @@ static int run_timed(weir_slot *slot)
 /* Takes the result of weir_task_complete(). */
 static int take_completion(weir_slot *slot)
 {
-    slot->out = slot->pending_out;
+    slot->core.out = slot->pending_out;
     slot->pending_out = (weir_item){ 0 };
     return slot->pending_status;
 }
@@ -173,11 +168,12 @@ static int completed_twice(weir_slot *slot, int status)
 
 static int run_operation(weir_slot *slot)
 {
-    int status = slot->finishing ? take_completion(slot) : run_timed(slot);
+    int status = slot->core.finishing ? take_completion(slot) : run_timed(slot);
     if (!is_result(slot, status))
         return weir_task_fail(slot, WEIR_EINVAL, 0, "the operation returned %d (%s), which is not allowed here",
                               status, weir_status_name(status));
-    if (status != WEIR_PENDING && !slot->finishing && atomic_load_explicit(&slot->completed, memory_order_relaxed))
+    if (status != WEIR_PENDING && !slot->core.finishing &&
+        atomic_load_explicit(&slot->was_completed, memory_order_relaxed))
         return completed_twice(slot, status);
     return status;
 }
@@ -186,16 +182,16 @@ static int run_operation(weir_slot *slot)
 static void restart_source(weir_slot *slot)
 {
     const weir_op *op = slot->node->op;
-    if (slot->worker_live && op->worker_free)
+    if (slot->core.worker_live && op->worker_free)
         op->worker_free(slot->worker);
     if (op->worker_size)
         memset(slot->worker, 0, op->worker_size);
-    slot->worker_live = false;
+    slot->core.worker_live = false;
 }
 
 static int check_deadline(weir_slot *slot, int status)
 {
-    if (status == WEIR_PENDING || !atomic_load_explicit(&slot->overdue, memory_order_relaxed))
+    if (status == WEIR_PENDING || !atomic_load_explicit(&slot->is_overdue, memory_order_relaxed))
         return status;
     double deadline_s = (double)slot->node->task_deadline_ns / (double)WEIR_SECOND;
     return weir_task_fail(slot, WEIR_ETIMEDOUT, 0, "ran longer than its deadline of %g s", deadline_s);
@@ -218,26 +214,27 @@ static void report_failure(weir_slot *slot, int status)
 
     if (status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed))
         return; /* it was asked to stop */
-    weir_failure_log_add(node->pipeline->failure_log, node->index, error);
-    if (node->num_ins)
+    weir_failure_log_add(node->pipeline->failure_log, node->core.index, error);
+    if (node->core.num_ins)
         weir_outbox_add_failure(node->pipeline, slot);
 }
 
 /* What the operation, or a hook, says of the task. */
 static int run_to_result(weir_slot *slot)
 {
-    slot->out_index = 0;
-    slot->op_start_known = slot->worker_live && (slot->begun || slot->node->num_task_hooks == 0);
-    int status = slot->begun ? WEIR_OK : begin_task(slot);
+    slot->core.out_index = 0;
+    slot->op_start_known = slot->core.worker_live && (!slot->core.starts_task || slot->node->num_task_hooks == 0);
+    int status = slot->core.starts_task ? begin_task(slot) : WEIR_OK;
     if (status == WEIR_OK)
         status = check_deadline(slot, run_operation(slot));
-    if (slot->out.data && slot->node->makes_one_type)
-        slot->out.type = slot->node->op->makes;
-    if ((status == WEIR_OK || status == WEIR_MORE) && !slot->finishing && !weir_label_inherit(&slot->out, &slot->in))
+    if (slot->core.out.data && slot->node->makes_one_type)
+        slot->core.out.type = slot->node->op->makes;
+    if ((status == WEIR_OK || status == WEIR_MORE) && !slot->core.finishing &&
+        !weir_label_inherit(&slot->core.out, &slot->core.in))
         status = fail_by_default(slot, WEIR_ENOMEM, "no memory for the item's label");
     if ((status == WEIR_OK || status == WEIR_MORE) && slot->node->pipeline->tracker)
         status = weir_tracker_made(slot, status);
-    if (status == WEIR_EOF && slot->node->epochs) {
+    if (status == WEIR_EOF && slot->node->core.epochs) {
         restart_source(slot);
         status = WEIR_EPOCH;
     }
@@ -250,45 +247,40 @@ static void run_task_step(weir_slot *slot)
     if (is_tracked)
         weir_tracker_step_begins(slot);
     int status = run_to_result(slot);
-    int64_t op_end_ns = slot->end_ns;
+    int64_t op_end_ns = slot->core.end_ns;
     bool ended = status != WEIR_MORE && status != WEIR_PENDING;
-    bool calls = ended && (slot->hooks_begun || status < 0 || slot->in.release);
+    bool calls = ended && (slot->hooks_begun || status < 0 || slot->core.in.release);
     if (ended)
         status = end_hooks(slot, status);
     if (status < 0)
         report_failure(slot, status);
-    if (status == WEIR_KEPT)
-        slot->kept = (weir_item){ .source = slot->in.source,
-                                  .epoch = slot->in.epoch,
-                                  .seq = slot->in.seq,
-                                  .order_number = slot->in.order_number };
     if (ended && status != WEIR_OK)
-        item_drop(&slot->out);
+        item_drop(&slot->core.out);
     if (ended)
-        item_drop(&slot->in); /* the task of a source keeps the number of the next item */
+        item_drop(&slot->core.in); /* the task of a source keeps the number of the next item */
     if (is_tracked)
         weir_tracker_step_ends(slot, status);
-    if (calls || op_end_ns == slot->begin_ns)
-        slot->end_ns = now_after(slot, slot->end_ns);
-    slot->status = status;
+    if (calls || op_end_ns == slot->core.begin_ns)
+        slot->core.end_ns = now_after(slot, slot->core.end_ns);
+    slot->core.status = status;
 }
 
 static void abandon_task(weir_slot *slot)
 {
-    if (slot->begun && slot->hooks_begun) {
+    if (slot->hooks_begun) {
         fail_by_default(slot, WEIR_ESTOPPED, "the task was cancelled");
         end_hooks(slot, WEIR_ESTOPPED);
     }
     weir_item_release(&slot->pending_out);
-    weir_item_release(&slot->out);
-    weir_item_release(&slot->in);
-    slot->status = WEIR_ESTOPPED;
+    weir_item_release(&slot->core.out);
+    weir_item_release(&slot->core.in);
+    slot->core.status = WEIR_ESTOPPED;
 }
 
 static int start_stage_hooks(weir_node *node, weir_error *error)
 {
-    for (; node->stage_hooks_begun < node->num_stage_hooks; node->stage_hooks_begun++) {
-        weir_stage_hook *hook = &node->stage_hooks[node->stage_hooks_begun];
+    for (; node->core.stage_hooks_begun < node->num_stage_hooks; node->core.stage_hooks_begun++) {
+        weir_stage_hook *hook = &node->stage_hooks[node->core.stage_hooks_begun];
         int status = hook->start ? hook->start(hook->self, node->name, error) : WEIR_OK;
         if (status != WEIR_OK)
             return status;
@@ -299,8 +291,8 @@ static int start_stage_hooks(weir_node *node, weir_error *error)
 static int end_stage_hooks(weir_node *node, weir_error *error)
 {
     int first = WEIR_OK;
-    while (node->stage_hooks_begun > 0) {
-        weir_stage_hook *hook = &node->stage_hooks[--node->stage_hooks_begun];
+    while (node->core.stage_hooks_begun > 0) {
+        weir_stage_hook *hook = &node->stage_hooks[--node->core.stage_hooks_begun];
         int status = hook->end ? hook->end(hook->self, node->name, first ? NULL : error) : WEIR_OK;
         if (first == WEIR_OK)
             first = status;
@@ -311,18 +303,18 @@ static int end_stage_hooks(weir_node *node, weir_error *error)
 static void run_lifecycle(weir_slot *slot)
 {
     weir_node *node = slot->node;
-    bool starting = node->state == NODE_STARTING;
+    bool starting = node->core.state == NODE_STARTING;
     slot->error = (weir_error){ 0 };
-    slot->status = WEIR_OK;
+    slot->core.status = WEIR_OK;
     if (!starting)
-        slot->status = end_stage_hooks(node, &slot->error);
-    else if (!slot->abandoned)
-        slot->status = start_stage_hooks(node, &slot->error);
-    if (slot->status == WEIR_OK)
+        slot->core.status = end_stage_hooks(node, &slot->error);
+    else if (!slot->core.abandoned)
+        slot->core.status = start_stage_hooks(node, &slot->error);
+    if (slot->core.status == WEIR_OK)
         return;
 
-    slot->status = slot->status < 0 ? slot->status : WEIR_EHOOK;
-    fail_by_default(slot, slot->status,
+    slot->core.status = slot->core.status < 0 ? slot->core.status : WEIR_EHOOK;
+    fail_by_default(slot, slot->core.status,
                     starting ? "a stage hook failed at the start" : "a stage hook failed at the end");
     copy_tail(slot->error.stage, sizeof slot->error.stage, node->name);
     char line[WEIR_ERROR_LINE];
@@ -332,15 +324,15 @@ static void run_lifecycle(weir_slot *slot)
 
 void weir_run_step(weir_worker *worker, weir_slot *slot)
 {
-    slot->end_ns = slot->begin_ns;
-    slot->step_run_ns = 0;
-    if (slot->is_lifecycle)
+    slot->core.end_ns = slot->core.begin_ns;
+    slot->core.step_run_ns = 0;
+    if (slot->core.is_lifecycle)
         run_lifecycle(slot);
-    else if (slot->abandoned)
+    else if (slot->core.abandoned)
         abandon_task(slot);
     else
         run_task_step(slot);
-    if (slot->is_lifecycle || slot->abandoned)
-        slot->end_ns = now_after(slot, slot->end_ns);
+    if (slot->core.is_lifecycle || slot->core.abandoned)
+        slot->core.end_ns = now_after(slot, slot->core.end_ns);
     weir_thread_cpu_step_ended(worker, slot);
 }

@@ -2,7 +2,7 @@
 #ifndef WEIR_TASK_RUN_H
 #define WEIR_TASK_RUN_H
 
-#include "state.h"
+#include "run_state.h"
 
 /* Runs one step of the picked slot (a task, a flush, the stage hooks), or gives it up. begin_ns must be set; sets
    slot->status and the other times. */

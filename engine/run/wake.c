@@ -12,16 +12,18 @@
  */
 #include "wake.h"
 
+#include "news.h"
+
 bool weir_wake_worker_wanted_locked(weir_pool *pool)
 {
     bool invites = pool_invites_locked(pool);
     if (pool->spinning)
         atomic_store_explicit(&pool->invites, invites, memory_order_relaxed);
-    if (pool->sleeping <= pool->waking || pool->num_ready == 0)
+    if (pool->sleeping <= pool->waking || pool->core.num_ready == 0)
         return false;
     if (invites) {
         uint32_t coming = pool->waking + pool->spinning; /* each takes one slot, and all short steps */
-        uint32_t wanted = coming > 0 ? pool->num_ready_slow : pool->num_ready;
+        uint32_t wanted = coming > 0 ? pool->core.num_ready_slow : pool->core.num_ready;
         if (wanted <= coming)
             return false;
     } else if (pool->guarded || pool->waking > 0) {
@@ -33,6 +35,7 @@ bool weir_wake_worker_wanted_locked(weir_pool *pool)
 
 void weir_wake_all_locked(weir_pipeline *pipeline)
 {
+    settle_news_locked(pipeline);
     if (weir_wake_consumer_wanted_locked(pipeline))
         uv_cond_signal(&pipeline->consumable);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)

@@ -2,16 +2,15 @@
 #ifndef WEIR_WAKE_H
 #define WEIR_WAKE_H
 
-#include "state.h"
+#include "run_state.h"
 
-#define SHORT_STEP_NS     (2 * WEIR_MICROSECOND) /* a thread is not woken for a step shorter than this */
 #define GUARD_INTERVAL_NS (1 * WEIR_MILLISECOND) /* how long work may be left to threads in short steps */
 
 /* Whether there is work for one more thread. Short steps are left to a thread in a short step, which will pick
    again soon. */
 static inline bool pool_invites_locked(const weir_pool *pool)
 {
-    return pool->num_ready > 0 && (pool->num_short_steps == 0 || pool->num_ready_slow > 0);
+    return pool->core.num_ready > 0 && (pool->core.num_running_short == 0 || pool->core.num_ready_slow > 0);
 }
 
 /* True = the caller must signal one sleeping thread of the pool, which then counts as waking. */
@@ -20,8 +19,7 @@ bool weir_wake_worker_wanted_locked(weir_pool *pool);
 /* The same for a sleeping consumer. */
 static inline bool weir_wake_consumer_wanted_locked(weir_pipeline *pipeline)
 {
-    if (pipeline->consumers_waiting <= pipeline->consumers_waking ||
-        !atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed))
+    if (pipeline->consumers_waiting <= pipeline->consumers_waking || !pipeline->core.consumable)
         return false;
     pipeline->consumers_waking++;
     return true;

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "callers.h"
-#include "cancel.h"
 #include "label.h"
 #include "lock.h"
 #include "outbox.h"
@@ -37,16 +36,15 @@ static void due_in(watchdog_check *check, int64_t span_ns)
 static void check_deadline(watchdog_check *check, weir_slot *slot, int64_t age_ns)
 {
     int64_t deadline_ns = slot->node->task_deadline_ns;
-    if (deadline_ns == 0 || slot->flushing || atomic_load_explicit(&slot->overdue, memory_order_relaxed))
+    if (deadline_ns == 0 || slot->core.flushing || slot->core.overdue)
         return;
     if (age_ns < deadline_ns) {
         due_in(check, deadline_ns - age_ns);
         return;
     }
-    atomic_store_explicit(&slot->overdue, true, memory_order_relaxed);
+    atomic_store_explicit(&slot->is_overdue, true, memory_order_relaxed);
     atomic_store_explicit(&slot->should_stop, true, memory_order_relaxed);
-    if (slot->state == SLOT_PENDING)
-        weir_cancel_pending_locked(slot);
+    weir__task_overdue(&slot->core);
 }
 
 static void check_stall(watchdog_check *check, weir_slot *slot, int64_t age_ns)
@@ -71,11 +69,11 @@ static void check_node_locked(watchdog_check *check, weir_node *node)
         return;
     if (node->task_deadline_ns) /* a task could begin now */
         due_in(check, node->task_deadline_ns);
-    for (uint32_t i = 0; i < node->num_made; i++) {
-        weir_slot *slot = node->slots[i];
-        if (slot->state != SLOT_RUNNING && slot->state != SLOT_PENDING)
+    for (uint32_t i = 0; i < node->core.num_made; i++) {
+        weir_slot *slot = weir__slot_at(node, i);
+        if (slot->core.state != SLOT_RUNNING && slot->core.state != SLOT_PENDING)
             continue;
-        int64_t age_ns = slot->run_ns + node->pipeline->now_ns - slot->entered_ns;
+        int64_t age_ns = slot->core.run_ns + node->pipeline->core.now_ns - slot->core.entered_ns;
         check_deadline(check, slot, age_ns);
         check_stall(check, slot, age_ns);
     }
@@ -101,8 +99,8 @@ int64_t weir_watchdog_check(weir_pipeline *pipeline)
         check.next_ns = pipeline->stall_warning_ns;
 
     engine_lock_at(pipeline, weir_clock_ns());
-    int64_t now_ns = pipeline->now_ns;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+    int64_t now_ns = pipeline->core.now_ns;
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         check_node_locked(&check, pipeline->nodes[i]);
     weir_engine_unlock(pipeline);
 

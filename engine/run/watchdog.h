@@ -2,7 +2,7 @@
 #ifndef WEIR_WATCHDOG_H
 #define WEIR_WATCHDOG_H
 
-#include "state.h"
+#include "run_state.h"
 
 /* Service thread only. Checks the running tasks. Returns when to check again. */
 int64_t weir_watchdog_check(weir_pipeline *pipeline);

@@ -16,7 +16,7 @@
 
 #include <weir/span.h>
 
-#include "state.h"
+#include "run_state.h"
 
 enum { SPAN_MAX_DEPTH = 128, SPAN_PREFIX_BYTES = 101, SPAN_PREFIX_LEVELS = 16, SPAN_CACHED_NAMES = 64 };
 

@@ -5,7 +5,6 @@
 #include "label.h"
 #include "lock.h"
 #include "outbox.h"
-#include "queue.h"
 #include "spans.h"
 
 enum { DEFAULT_RECORDS = 1 << 16, MAX_RECORDS = 1 << 28, MAX_NODES = 1 << 16 };
@@ -44,30 +43,11 @@ void weir_trace_add_user(weir_pipeline *pipeline, const weir_trace_record *recor
     trace_fill(&ring->records[tail & ring->mask], record);
 }
 
-void weir_trace_task_locked(weir_slot *slot, bool dropped)
-{
-    weir_pipeline *pipeline = slot->node->pipeline;
-    if (!weir_trace_is_on(pipeline))
-        return;
-    if (slot->node->num_ins == 0) /* it may have passed over items */
-        slot->trace_item = weir_trace_item(slot->in.source, slot->in.epoch, slot->in.seq);
-    uint32_t flags = (slot->flushing ? WEIR_TRACE_FLUSH : 0) | (dropped ? WEIR_TRACE_DROPPED : 0);
-    trace_add_locked(pipeline, &(weir_trace_record){
-                                   .time_ns = pipeline->now_ns,
-                                   .item = slot->trace_item,
-                                   .value = (int64_t)slot->out.size_bytes,
-                                   .number = slot->trace_number | flags,
-                                   .node = (uint16_t)slot->node->index,
-                                   .detail = (int8_t)slot->status,
-                                   .kind = WEIR_TRACE_TASK,
-                               });
-}
-
 /* The ring holds a reference to the label. The observer thread may release it as soon as the record is added. */
 static void add_label_locked(weir_pipeline *pipeline, weir_trace_kind kind, uint64_t item, struct weir_label *label)
 {
     weir_trace_record record = {
-        .time_ns = pipeline->now_ns,
+        .time_ns = pipeline->core.now_ns,
         .item = item,
         .value = (intptr_t)label,
         .kind = (uint8_t)kind,
@@ -83,18 +63,11 @@ static void add_label_of_item_locked(weir_pipeline *pipeline, const weir_item *i
                      item->label_owner);
 }
 
-void weir_trace_label_locked(const weir_slot *slot)
-{
-    weir_pipeline *pipeline = slot->node->pipeline;
-    if (weir_trace_is_on(pipeline) && slot->out.label_owner != slot->label)
-        add_label_of_item_locked(pipeline, &slot->out);
-}
-
 void weir_trace_mark_locked(weir_pipeline *pipeline, weir_trace_kind kind, int64_t value)
 {
     if (weir_trace_is_on(pipeline))
-        trace_add_locked(pipeline,
-                         &(weir_trace_record){ .time_ns = pipeline->now_ns, .value = value, .kind = (uint8_t)kind });
+        trace_add_locked(pipeline, &(weir_trace_record){
+                                       .time_ns = pipeline->core.now_ns, .value = value, .kind = (uint8_t)kind });
 }
 
 enum { FIXED_TEXT = 1 };
@@ -106,7 +79,7 @@ void weir_trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, 
     if (label)
         add_label_locked(pipeline, WEIR_TRACE_PHASE, 0, label);
     else
-        trace_add_locked(pipeline, &(weir_trace_record){ .time_ns = pipeline->now_ns,
+        trace_add_locked(pipeline, &(weir_trace_record){ .time_ns = pipeline->core.now_ns,
                                                          .value = (intptr_t)fixed,
                                                          .detail = FIXED_TEXT,
                                                          .kind = WEIR_TRACE_PHASE });
@@ -116,54 +89,120 @@ void weir_trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, i
 {
     if (weir_trace_is_on(pipeline))
         trace_add_locked(pipeline, &(weir_trace_record){
-                                       .time_ns = pipeline->now_ns,
+                                       .time_ns = pipeline->core.now_ns,
                                        .item = weir_trace_item(item->source, item->epoch, item->seq),
                                        .value = waited_ns,
                                        .kind = WEIR_TRACE_DELIVER,
                                    });
 }
 
-/* ---- on and off ---------------------------------------------------------------------------------------------- */
+/* ---- what the core records ------------------------------------------------------------------------------------- */
 
-static void tell_slot_locked(const weir_slot *slot)
+static weir_pipeline *pipeline_of(const weir__node *node)
 {
-    weir_pipeline *pipeline = slot->node->pipeline;
-    add_label_locked(pipeline, WEIR_TRACE_LABEL, slot->trace_item, slot->label);
-    if (slot->state != SLOT_RUNNING && slot->has_out)
-        add_label_of_item_locked(pipeline, &slot->out);
+    return (weir_pipeline *)node->graph;
+}
+
+static void record_state(const weir__slot *core, slot_state state)
+{
+    const weir_slot *slot = (const weir_slot *)core;
+    weir_pipeline *pipeline = pipeline_of(core->node);
+    bool began_later = core->state == SLOT_RUNNING && core->begin_ns > core->entered_ns;
     trace_add_locked(pipeline, &(weir_trace_record){
-                                   .time_ns = pipeline->now_ns,
-                                   .item = slot->trace_item,
-                                   .number = slot->trace_number | (slot->flushing ? WEIR_TRACE_FLUSH : 0),
-                                   .node = (uint16_t)slot->node->index,
-                                   .detail = (int8_t)slot->state,
+                                   .time_ns = pipeline->core.now_ns,
+                                   .item = core->trace_item,
+                                   .value = began_later ? core->begin_ns : 0,
+                                   .number = slot->trace_number | (core->flushing ? WEIR_TRACE_FLUSH : 0),
+                                   .node = (uint16_t)core->node->index,
+                                   .detail = (int8_t)state,
                                    .kind = WEIR_TRACE_STATE,
                                });
 }
 
-static void tell_queue_locked(const weir_queue *queue)
+static void record_level(const weir__queue *queue, weir_trace_kind kind, const weir_item *item, bool dropped)
+{
+    weir_pipeline *pipeline = pipeline_of(queue->producer);
+    trace_add_locked(pipeline, &(weir_trace_record){
+                                   .time_ns = pipeline->core.now_ns,
+                                   .item = weir_trace_item(item->source, item->epoch, item->seq),
+                                   .value = (int64_t)queue->bytes,
+                                   .number = weir__queue_num_items(queue),
+                                   .node = (uint16_t)queue->index,
+                                   .detail = dropped,
+                                   .kind = (uint8_t)kind,
+                               });
+}
+
+static void record_task(const weir__slot *core, bool dropped)
+{
+    const weir_slot *slot = (const weir_slot *)core;
+    weir_pipeline *pipeline = pipeline_of(core->node);
+    uint32_t flags = (core->flushing ? WEIR_TRACE_FLUSH : 0) | (dropped ? WEIR_TRACE_DROPPED : 0);
+    trace_add_locked(pipeline, &(weir_trace_record){
+                                   .time_ns = pipeline->core.now_ns,
+                                   .item = core->trace_item,
+                                   .value = (int64_t)core->out.size_bytes,
+                                   .number = slot->trace_number | flags,
+                                   .node = (uint16_t)core->node->index,
+                                   .detail = (int8_t)core->status,
+                                   .kind = WEIR_TRACE_TASK,
+                               });
+}
+
+/* The label of the result, unless it is the label of the slot's input. */
+static void record_result(const weir__slot *core)
+{
+    if (core->out.label_owner != ((const weir_slot *)core)->label)
+        add_label_of_item_locked(pipeline_of(core->node), &core->out);
+}
+
+static const weir__recorder recorder = { record_state, record_level, record_task, record_result };
+
+/* ---- on and off ---------------------------------------------------------------------------------------------- */
+
+/* A slot that waits for a thread has no label yet, but its input has. */
+static void record_slot_locked(weir_slot *slot)
+{
+    weir_pipeline *pipeline = slot->node->pipeline;
+    const weir__slot *core = &slot->core;
+    bool waits = core->state == SLOT_READY && core->has_in && !slot->label;
+    add_label_locked(pipeline, WEIR_TRACE_LABEL, core->trace_item, waits ? core->in.label_owner : slot->label);
+    if (core->state != SLOT_RUNNING && core->has_out)
+        add_label_of_item_locked(pipeline, &core->out);
+    trace_add_locked(pipeline, &(weir_trace_record){
+                                   .time_ns = pipeline->core.now_ns,
+                                   .item = core->trace_item,
+                                   .number = slot->trace_number | (core->flushing ? WEIR_TRACE_FLUSH : 0),
+                                   .node = (uint16_t)core->node->index,
+                                   .detail = (int8_t)core->state,
+                                   .kind = WEIR_TRACE_STATE,
+                               });
+}
+
+static void record_queue_locked(const weir__queue *queue)
 {
     weir_item none = { 0 };
     for (uint32_t i = 0; i < queue->depth; i++)
-        add_label_of_item_locked(queue->producer->pipeline,
+        add_label_of_item_locked(pipeline_of(queue->producer),
                                  &queue->entries[(queue->head + i) % queue->capacity].item);
-    trace_queue_locked(queue, WEIR_TRACE_LEVEL, &none, 0);
+    record_level(queue, WEIR_TRACE_LEVEL, &none, false);
 }
 
 static void begin_locked(weir_pipeline *pipeline)
 {
     atomic_store_explicit(&pipeline->traces, true, memory_order_relaxed);
+    pipeline->core.recorder = &recorder;
     if (pipeline->trace->lost)
         return; /* the observer thread will begin again */
     uint64_t lost = atomic_exchange(&pipeline->trace->engine.num_lost, 0);
     weir_trace_mark_locked(pipeline, WEIR_TRACE_ON, (int64_t)lost);
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        const weir_node *node = pipeline->nodes[i];
-        for (uint32_t j = 0; j < node->num_made; j++)
-            tell_slot_locked(node->slots[j]);
-        tell_slot_locked(&node->lifecycle);
-        for (uint32_t j = 0; j < node->num_outs; j++)
-            tell_queue_locked(&node->outs[j]);
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        for (uint32_t j = 0; j < node->core.num_made; j++)
+            record_slot_locked(weir__slot_at(node, j));
+        record_slot_locked(&node->lifecycle);
+        for (uint32_t j = 0; j < node->core.num_outs; j++)
+            record_queue_locked(&node->core.outs[j]);
     }
 }
 
@@ -171,6 +210,7 @@ void weir_trace_end_locked(weir_pipeline *pipeline)
 {
     weir_trace_mark_locked(pipeline, WEIR_TRACE_OFF, 0);
     atomic_store_explicit(&pipeline->traces, false, memory_order_relaxed);
+    pipeline->core.recorder = NULL;
 }
 
 int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
@@ -183,7 +223,7 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
     if (!on) /* records of user code are inside of the recording */
         weir_span_trace_switch_locked(pipeline, false);
     engine_lock_at(pipeline, weir_clock_ns());
-    if (on && !weir_trace_is_on(pipeline) && !pipeline->over)
+    if (on && !weir_trace_is_on(pipeline) && !pipeline->core.over)
         begin_locked(pipeline);
     else if (!on && weir_trace_is_on(pipeline))
         weir_trace_end_locked(pipeline);
@@ -300,11 +340,11 @@ static void deliver_open(weir_pipeline *pipeline)
 static uint64_t least_records(const weir_pipeline *pipeline)
 {
     uint64_t num_told = 1;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
-        num_told += 3 * ((uint64_t)node->num_made + 1);
-        for (uint32_t j = 0; j < node->num_outs; j++)
-            num_told += node->outs[j].capacity + 1;
+        num_told += 3 * ((uint64_t)node->core.num_made + 1);
+        for (uint32_t j = 0; j < node->core.num_outs; j++)
+            num_told += node->core.outs[j].capacity + 1;
     }
     return 2 * num_told;
 }
@@ -387,7 +427,7 @@ int weir_trace_init(weir_pipeline *pipeline, uint32_t wanted_records)
     bool wanted = false;
     for (size_t i = 0; i < pipeline->num_observers; i++)
         wanted |= pipeline->observers[i].trace != NULL;
-    if (!wanted || pipeline->num_nodes > MAX_NODES || pipeline->num_queues > MAX_NODES)
+    if (!wanted || pipeline->core.num_nodes > MAX_NODES || pipeline->num_queues > MAX_NODES)
         return WEIR_OK;
 
     weir_trace_rings *rings = pipeline->trace = calloc(1, sizeof *rings);

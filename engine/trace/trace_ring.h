@@ -8,7 +8,7 @@
 
 #include <weir/trace.h>
 
-#include "state.h"
+#include "run_state.h"
 
 /*
  * Writers reserve a place at `tail`, fill it, and set `kind` last. In the ring for user code, the reader stops at a
@@ -83,46 +83,6 @@ static inline bool weir_trace_is_on(weir_pipeline *pipeline)
 }
 
 /* ---- what the engine records; all need the lock -------------------------------------------------------------- */
-
-static inline void trace_queue_locked(const weir_queue *queue, weir_trace_kind kind, const weir_item *item,
-                                      int8_t detail)
-{
-    weir_pipeline *pipeline = queue->producer->pipeline;
-    if (__builtin_expect(!weir_trace_is_on(pipeline), true))
-        return;
-    trace_add_locked(pipeline, &(weir_trace_record){
-                                   .time_ns = pipeline->now_ns,
-                                   .item = weir_trace_item(item->source, item->epoch, item->seq),
-                                   .value = (int64_t)queue->bytes,
-                                   .number = queue->depth - queue->num_epoch_ends,
-                                   .node = (uint16_t)queue->index,
-                                   .detail = detail,
-                                   .kind = (uint8_t)kind,
-                               });
-}
-
-static inline void trace_state_locked(const weir_slot *slot, slot_state state)
-{
-    weir_pipeline *pipeline = slot->node->pipeline;
-    if (__builtin_expect(!weir_trace_is_on(pipeline), true))
-        return;
-    bool began_later = slot->state == SLOT_RUNNING && slot->begin_ns > slot->entered_ns;
-    trace_add_locked(pipeline, &(weir_trace_record){
-                                   .time_ns = pipeline->now_ns,
-                                   .item = slot->trace_item,
-                                   .value = began_later ? slot->begin_ns : 0,
-                                   .number = slot->trace_number | (slot->flushing ? WEIR_TRACE_FLUSH : 0),
-                                   .node = (uint16_t)slot->node->index,
-                                   .detail = (int8_t)state,
-                                   .kind = WEIR_TRACE_STATE,
-                               });
-}
-
-/* The step of a task has ended with a status other than WEIR_PENDING. */
-void weir_trace_task_locked(weir_slot *slot, bool dropped);
-
-/* The label of the item that the slot is about to put, unless it is the label of the slot's input. */
-void weir_trace_label_locked(const weir_slot *slot);
 
 /* WEIR_TRACE_STEP, WEIR_TRACE_LAP: only a value. */
 void weir_trace_mark_locked(weir_pipeline *pipeline, weir_trace_kind kind, int64_t value);

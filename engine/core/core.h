@@ -1,0 +1,402 @@
+/*
+ * The scheduler core: the rules by which items move through a graph of nodes. A state machine: functions get an event
+ * (a step has ended, the consumer takes an item, stop, …), change the state, and leave in it what is to be done.
+ *
+ * It knows no thread, lock, clock, file, log, allocation, libuv or FFmpeg; nothing here may include a header of another
+ * room, except public ones. Three drivers use it: threads (engine/run, under the lock of the pipeline), virtual time
+ * (stats/advice/model/simulator.c) and random schedules (tests/core_driver.c). A driver makes the structs below, embeds
+ * them as the first member of its own, and guarantees that one event ends before the next begins.
+ *
+ * A pipeline is a graph of nodes (sources, stages, routes, merges, the sink), each with its output queues. The tasks of
+ * a node run in its slots; a slot is a state machine, not a thread:
+ *
+ *               an input came             a thread took it             the step ended
+ *     SLOT_IDLE ----------> SLOT_READY -------------------> SLOT_RUNNING
+ *         ^                   ^  ^  ^                         |  |  |
+ *         |                   |  |  |   it was completed      |  |  | WEIR_PENDING
+ *         |                   |  |  +------- SLOT_PENDING <---|--|--+
+ *         |                   |  |                            |  |
+ *         |                   |  +-- WEIR_MORE, and the ---+  |  | WEIR_OK, WEIR_MORE
+ *         |                   |      result found room     |  |  v
+ *         |                   +-- next input was there -- SLOT_BLOCKED <-- SLOT_TURN: waits for earlier results
+ *         |                   |        waits for room      |  |
+ *         |                   +----------------------------|--+  WEIR_SKIP, WEIR_KEPT, failure
+ *         +----------- no input ---------------------------+
+ *
+ * Nodes without tasks (merges, the sink) need no thread: they pass their items on within the event that brings them.
+ * Their slot is always SLOT_IDLE or SLOT_BLOCKED. A surplus slot, after the concurrency of its node was lowered, is
+ * SLOT_RETIRED.
+ *
+ * The end of an epoch moves through the queues like an item, and no item crosses it. A node that finds it at the head
+ * of all its inputs waits until all its slots are idle, lets its operation flush the items that it has kept, puts the
+ * end of the epoch into every output queue (its lifecycle slot does this), and only then takes the next input. The
+ * end of the stream is handled in the same way, but nothing follows it.
+ *
+ * A node lives NODE_NEW -> NODE_STARTING -> NODE_OPEN -> NODE_ENDING -> NODE_DONE. STARTING and ENDING run the stage
+ * hooks, in the lifecycle slot, which a thread picks like any other slot. A node is DONE when it can get no more input
+ * (its inputs are closed and empty, or it is cancelled) and all its slots are idle; then its output queue is closed.
+ * The run is over when all nodes are DONE and the sink queue is empty or no longer wanted.
+ *
+ * Stop cancels every node. A failure cancels the failing node and all nodes upstream of it. A cancelled node starts
+ * no task; those of its slots that hold items become READY once more, and the thread that picks them releases items.
+ *
+ * Who runs next: each crew (the threads of a pool, as the core sees them) runs the ready slot nearest the sink, counted
+ * in nodes on the longest way. Nodes of equal distance take turns, one step each; the slots of a node run in the order
+ * in which they became ready. So parallel chains of equal cost advance equally.
+ *
+ * Invariants, after every event (tests/core_driver.c checks them):
+ *   1. If a queue has an item, its consumer has no idle slot that could take it.
+ *   2. If a queue has room, no slot of its producer waits for room.
+ *   3. A slot is in exactly one list that fits its state, and time_ns of its node includes all its time up to since_ns.
+ *   4. For each node, taken + created = handed_on + skipped + failed + dropped + merged + the items in its slots.
+ *   5. A crew's counts are those of its ready slots, and a rank's bit is set if and only if it has ready nodes.
+ *   6. No queue holds more than its capacity; in bytes, at most one item more.
+ *
+ * Time is graph->now_ns: the driver moves it, before an event, and it never runs backwards.
+ */
+#ifndef WEIR_CORE_H
+#define WEIR_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/clock.h>
+#include <weir/metrics.h>
+#include <weir/pipeline.h>
+#include <weir/trace.h>
+
+#include "live_histogram.h"
+
+typedef struct weir__graph weir__graph;
+typedef struct weir__node weir__node;
+typedef struct weir__queue weir__queue;
+typedef struct weir__slot weir__slot;
+typedef struct weir__crew weir__crew;
+
+/* A step that usually takes less is short: it is not worth waking a thread. */
+#define WEIR__SHORT_STEP_NS (2 * WEIR_MICROSECOND)
+
+typedef enum slot_state {
+    SLOT_IDLE,
+    SLOT_READY,
+    SLOT_RUNNING,
+    SLOT_PENDING,
+    SLOT_TURN,
+    SLOT_BLOCKED,
+    SLOT_RETIRED, /* its time is not counted in any metric */
+    SLOT_STATES,
+} slot_state;
+
+typedef enum node_state { NODE_NEW, NODE_STARTING, NODE_OPEN, NODE_ENDING, NODE_DONE } node_state;
+
+/* Linked through slot.next. */
+typedef struct weir__slot_list {
+    weir__slot *first, *last;
+} weir__slot_list;
+
+/* Linked through node.next_ready. */
+typedef struct weir__node_list {
+    weir__node *first, *last;
+} weir__node_list;
+
+typedef struct weir__queued_item {
+    weir_item item;
+    uint64_t arrival; /* number of this put among all puts of the graph */
+} weir__queued_item;
+
+struct weir__queue {
+    /* immutable after init */
+    char *name;     /* the driver's; not read here */
+    uint32_t index; /* among all queues of the graph; not read here */
+    uint32_t capacity;
+    uint64_t capacity_bytes; /* UINT64_MAX = unlimited; may be exceeded by one item */
+    weir__node *producer;
+    weir__node *consumer; /* NULL for the sink queue, from which the consumer takes */
+
+    weir__queued_item *entries; /* ring of `capacity` */
+    uint32_t head;
+    uint32_t depth;
+    uint32_t num_epoch_ends; /* entries that are ends of epochs: they take room, but no metric counts them */
+    uint64_t bytes;
+    weir__slot_list blocked; /* slots of the producer whose result waits for room, in order of arrival */
+    bool closed;             /* no more items will be put */
+    uint64_t total_put, total_got, total_dropped;
+
+    /* since the driver last cleared them */
+    int64_t level_since_ns; /* depth and bytes are counted in the metrics up to this time */
+    weir_queue_metrics lap;
+    weir_live_histogram *put_times, *get_times; /* used if graph->measures */
+};
+
+struct weir__slot {
+    /* immutable after init */
+    weir__node *node;
+    bool is_lifecycle; /* the node's lifecycle slot: runs the stage hooks, puts the ends of epochs */
+
+    /* changed by events only */
+    bool has_turn;      /* it is in the list of turns */
+    bool has_in;        /* holds an input whose task has not ended */
+    bool has_out;       /* holds a result that has not been put */
+    bool more;          /* more results of the same input will follow */
+    bool needs_flush;   /* its worker got an input since the last flush */
+    bool flushing;      /* its step is a flush, not a task */
+    bool is_short_step; /* READY or RUNNING: its step is expected to take less than WEIR__SHORT_STEP_NS */
+    bool begun;         /* a step of the task has begun, and the task has not ended */
+    bool run_returned;  /* the step has ended with WEIR_PENDING */
+    bool completed;     /* weir__task_completed() was called for this task */
+    bool overdue;       /* weir__task_overdue() was called for this task */
+    bool cancel_queued; /* in graph->to_cancel */
+    bool cancel_called; /* its cancel function was called, or is being called */
+    bool cancelling;    /* its cancel function has not returned: the task cannot end before */
+    slot_state state;
+    int64_t entered_ns;                   /* when it entered this state */
+    int64_t since_ns;                     /* the same, or the start of the lap */
+    weir__slot *next;                     /* the next slot in its list */
+    weir__slot *turn_before, *turn_after; /* with WEIR_ORDER_INPUT: in the order of its node's inputs */
+    weir__slot *next_to_cancel;
+    int64_t run_ns;        /* run time of the task, without the current step */
+    uint64_t order_number; /* of the input */
+    uint64_t trace_item;   /* the input, or the item to be made, as in weir_trace_record */
+    uint64_t num_kept;     /* inputs its worker has kept for a later result */
+    weir_item kept;        /* seq, source and epoch of the last of them; results of a flush get them */
+
+    /* what kind of step weir__crew_pick() has begun */
+    bool starts_task; /* the first step of its task */
+    bool finishing;   /* the step takes the result of a pending task, which was completed */
+    bool abandoned;   /* the step must not run the operation, only release what the slot holds */
+
+    /* owned by the driver from weir__crew_pick() to weir__step_ended(), which reads what the driver has set */
+    bool worker_live;    /* it has something to flush */
+    bool passed_over;    /* WEIR_MORE, but the result was done in an earlier run */
+    int status;          /* result of the step */
+    uint32_t out_index;  /* index of the output queue for the result */
+    uint32_t num_pieces; /* results made from this input so far */
+    int64_t begin_ns;    /* when the step began: the slot is busy from then on */
+    int64_t end_ns;      /* when the step ended */
+    int64_t step_run_ns; /* from the operation's first instruction to its return */
+    weir_item in, out;
+};
+
+struct weir__node {
+    /* immutable after init */
+    weir__graph *graph;
+    uint32_t index;        /* in graph->nodes, upstream first */
+    uint32_t source_index; /* of a source: which one */
+    uint32_t rank;         /* nodes on the longest way to the sink; weir__graph_prepare() sets it */
+    bool has_tasks;        /* false: passes items on without an operation */
+    bool has_flush;
+    bool has_cancel;
+    bool has_stage_hooks;
+    weir__queue **ins; /* output queues of the upstream nodes */
+    uint32_t num_ins;  /* 0 = a source; above 1 only without tasks */
+    weir__queue *outs; /* output queues */
+    uint32_t num_outs; /* above 1 only for a route */
+    weir__crew *crew;  /* NULL without tasks */
+    weir_order order;
+    weir_max_failures max_failures;
+    uint32_t epochs; /* sources: number of epochs; 0 = one run, without ends of epochs */
+    weir_merge_order merge_order;
+    weir_merge_end merge_end;
+    uint64_t merge_seed;
+    weir__node *route;        /* of a join: the route where its branches begin */
+    weir__node *ordered_join; /* the node is between a route and this join, which restores the order; NULL = not */
+    bool numbers_inputs;      /* it is the outermost route before such a join */
+    uint32_t *weights;        /* of the inputs; NULL = all 1 */
+    weir__slot *lifecycle;
+
+    /* changed by events only */
+    node_state state;
+    weir__slot **slots;
+    uint32_t num_made;   /* in `slots` */
+    uint32_t num_slots;  /* slots that are not retired */
+    uint32_t num_wanted; /* target of num_slots */
+    uint32_t num_idle;
+    weir__slot *idle;       /* a stack, so that no more workers are created than needed */
+    weir__slot_list ready;  /* first in, first out; the lifecycle slot, too */
+    weir__slot_list gated;  /* ready, but the stage's start hooks have not ended */
+    weir__node *next_ready; /* in the list of its rank */
+    weir__slot *turn_first; /* with WEIR_ORDER_INPUT: slots in the order of their inputs; only the first puts */
+    weir__slot *turn_last;
+    uint32_t due;        /* merge that selects: the next input; num_ins = not selected yet */
+    uint32_t last_taken; /* round robin: the input of the last item; num_ins = none in this epoch */
+    /* weighted merge: the credit of each input, then the credits before `due` was selected; random: the weights of
+       those that have not ended; see merge.c. Room for 2 * num_ins */
+    int64_t *credits;
+    uint64_t merge_random; /* random merge: the state of the draws of this epoch */
+    uint64_t merge_epoch;
+    bool exhausted;             /* sources: has ended */
+    uint64_t epochs_ended;      /* sources: number of ended epochs */
+    uint64_t next_seq;          /* sources: number of the next item in this epoch */
+    uint64_t next_order_number; /* with numbers_inputs */
+    bool passing_epoch;         /* the lifecycle slot is putting the end of an epoch */
+    bool passing_items;         /* handoff.c is passing on items of a node without tasks */
+    bool moving_turns;          /* handoff.c is letting slots put in the order of their turns */
+    bool passing_epoch_or_end;  /* handoff.c is passing on ends of epochs or of the stream */
+    bool cancelled;
+    bool keeps_results;   /* cancelled, but its results are still passed on */
+    int64_t typical_ns;   /* moving average of the length of a step; a single step at most doubles it */
+    weir_account account; /* in_flight is derived */
+    uint64_t total_tasks;
+    uint64_t total_failures;
+
+    /* since the driver last cleared them */
+    int64_t time_ns[SLOT_STATES];
+    weir_task_metrics lap;
+    weir_live_histogram *run_times; /* used if graph->measures */
+
+    /* owned by the driver while the lifecycle slot runs */
+    size_t stage_hooks_begun; /* stage hooks that have started and not ended */
+};
+
+/* The ready slots of the nodes that share some threads. */
+struct weir__crew {
+    /* immutable after init */
+    weir__graph *graph;
+    uint32_t num_words; /* of 64 ranks; room for one rank per node */
+
+    /* changed by events only */
+    uint64_t *ready_ranks;      /* one bit for each rank with a ready node; bit 0 is the sink */
+    weir__node_list *ranks;     /* nodes with a ready slot; the first is next */
+    uint32_t num_ready;         /* slots that a thread may pick */
+    uint32_t num_ready_slow;    /* ready slots whose step is not expected to be short */
+    uint32_t num_running_short; /* picked slots whose step is expected to be short */
+    int64_t picked_ns;          /* when a slot was last picked */
+};
+
+/* What the driver must look at after an event; it clears them. */
+enum {
+    WEIR__NEWS_CANCELLED = 1,      /* tasks of cancelled nodes should stop: slots RUNNING and PENDING */
+    WEIR__NEWS_FAILED = 2,         /* graph->failed: see `failure` */
+    WEIR__NEWS_STOPPED = 4,        /* graph->stopped */
+    WEIR__NEWS_TO_CANCEL = 8,      /* weir__cancel_take() has something */
+    WEIR__NEWS_SOURCES_ENDED = 16, /* all of them */
+    WEIR__NEWS_OVER = 32,          /* graph->over */
+};
+
+/* Why the graph failed. */
+typedef enum weir__failure {
+    WEIR__FAILURE_ITSELF, /* the step of failed_slot alone: a source or a stage hook */
+    WEIR__FAILURE_LAST,   /* the task of failed_slot was one too many */
+    WEIR__FAILURE_FIRST,  /* among the first tasks of its node too many have failed */
+} weir__failure;
+
+/* What a trace records. Called within events; must not change what it gets. */
+typedef struct weir__recorder {
+    void (*state)(const weir__slot *slot, slot_state state); /* the slot enters this state */
+    /* The level of the queue has changed. dropped: nobody took the item. */
+    void (*level)(const weir__queue *queue, weir_trace_kind kind, const weir_item *item, bool dropped);
+    void (*task)(const weir__slot *slot, bool dropped); /* a step has ended, but not with WEIR_PENDING */
+    void (*result)(const weir__slot *slot);             /* the slot has made slot->out */
+} weir__recorder;
+
+struct weir__graph {
+    /* immutable after init */
+    uint32_t num_nodes;
+    weir__node **nodes; /* upstream first; the last is the sink */
+    weir__queue *sink;  /* the sink's */
+    bool measures;      /* fill the histograms */
+
+    const weir__recorder *recorder; /* the driver's; NULL = nobody records */
+    int64_t now_ns;                 /* the driver's */
+
+    /* changed by events only */
+    uint32_t live_nodes; /* not DONE */
+    uint32_t live_sources;
+    uint64_t next_arrival;
+    bool stopped;
+    bool failed;
+    bool over;             /* all nodes DONE and the sink queue empty or no longer wanted */
+    bool consumable;       /* the consumer need not wait: an item, or no more will come */
+    int64_t consumable_ns; /* when the sink queue last became not empty */
+    weir__failure failure;
+    weir__node *failed_node;
+    weir__slot *failed_slot;
+    weir__slot *to_cancel, **to_cancel_end;
+
+    uint32_t news; /* WEIR__NEWS_… */
+};
+
+/* ---- building ----------------------------------------------------------------------------------------------- */
+
+/* When all nodes, queues, slots and crews are made: computes ranks, gives the nodes between a route and its join the
+   order that the join wants, and counts time from now on. */
+void weir__graph_prepare(weir__graph *graph, int64_t now_ns);
+
+/* ---- events ------------------------------------------------------------------------------------------------- */
+
+/* Time passes. Does nothing if now_ns is earlier. */
+static inline void weir__graph_move_time(weir__graph *graph, int64_t now_ns)
+{
+    if (now_ns > graph->now_ns)
+        graph->now_ns = now_ns;
+}
+
+/* The sources and the start hooks become ready. */
+void weir__graph_start(weir__graph *graph);
+
+/* A thread takes the next slot to run: READY becomes RUNNING. NULL = no slot is ready. */
+weir__slot *weir__crew_pick(weir__crew *crew);
+
+/* The step of the slot has run; slot->status is its result. */
+void weir__step_ended(weir__slot *slot);
+
+/* The result of a task that is or will be PENDING has come; a later step (`finishing`) takes it. */
+void weir__task_completed(weir__slot *slot);
+
+/* A RUNNING or PENDING task has run longer than it may. */
+void weir__task_overdue(weir__slot *slot);
+
+/* The next pending task whose cancel function must be called, once. NULL = none. */
+weir__slot *weir__cancel_take(weir__graph *graph);
+
+/* That function has returned. */
+void weir__cancel_returned(weir__slot *slot);
+
+/* The consumer takes the head of the sink queue, which must not be empty: WEIR_OK and an item, or WEIR_EPOCH.
+   waited_ns: how long it has waited. */
+int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns);
+
+/* No more results are wanted. May be called again. */
+void weir__graph_stop(weir__graph *graph);
+
+/* The node, which has tasks, should have this many slots, at most num_made: idle ones are retired at once, others as
+   soon as their task ends. */
+void weir__node_set_slots(weir__node *node, uint32_t num_wanted);
+
+/* Replaces the array of slots by a longer one that begins with the same; those added are RETIRED. */
+void weir__node_add_slots(weir__node *node, weir__slot **slots, uint32_t num_made);
+
+/* When the run is over: takes an item that nobody took. False = no more. */
+bool weir__leftover_take(weir__graph *graph, weir_item *item);
+
+/* ---- levels ------------------------------------------------------------------------------------------------- */
+
+static inline uint32_t weir__queue_num_items(const weir__queue *queue)
+{
+    return queue->depth - queue->num_epoch_ends;
+}
+
+/* Adds the time since the last change to the metrics. */
+static inline void weir__queue_settle(weir__queue *queue, int64_t now_ns)
+{
+    uint32_t num_items = weir__queue_num_items(queue);
+    if (num_items) {
+        int64_t span_ns = now_ns - queue->level_since_ns;
+        queue->lap.occupied_ns += span_ns;
+        queue->lap.depth_ns += (double)span_ns * num_items;
+        if (queue->bytes)
+            queue->lap.bytes_ns += (double)span_ns * (double)queue->bytes;
+    }
+    queue->level_since_ns = now_ns;
+}
+
+/* The end of an epoch, as an item: identified by its release function, which does nothing. */
+void weir__epoch_end_release(void *data, void *self);
+
+static inline bool weir__is_epoch_end(const weir_item *item)
+{
+    return item->release == weir__epoch_end_release;
+}
+
+#endif

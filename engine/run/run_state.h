@@ -1,0 +1,302 @@
+/*
+ * The data structures of a running pipeline: the scheduler core (core.h has its states, rules and invariants) with what
+ * the threads need around it. This folder runs pipelines: it builds graphs, gives the core its events, and does what
+ * the core leaves to be done: runs steps with their hooks, wakes threads, logs, calls cancel functions. It knows nothing
+ * of files, FFmpeg and SQLite.
+ *
+ * Threads: the pools' workers (pool.c) run tasks and their hooks. The service thread (service.c) takes laps and runs
+ * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
+ * (observing.c) calls observers. Caller threads (callers.c), created on demand, call op->cancel and log stalls.
+ *
+ * Locks: pipeline->lock, poll_lock, outbox->lock, failure_log->lock, tracker->lock, those of signals.c, span_collect.c,
+ * span_names.c and log.c. No thread holds two of them, except that the lock of span_collect.c is taken before
+ * pipeline->lock. No operation, hook, release function, observer, log function, allocation or system call (except to
+ * wake threads) runs under one. The pipeline's lock is held for tens of nanoseconds at a time, once for each step of a
+ * task, so that an event of the core (result put, next input taken, room passed upstream) is atomic. Only a lap holds it
+ * longer: about 2 µs for each node. Functions whose name ends in _locked need the lock, and so do all functions of the
+ * core.
+ *
+ * Invariant, whenever the lock is free: if a slot is ready and a thread of its pool sleeps, then a thread of that pool
+ * will take the lock soon: one that was woken or spins, one in a short step, or the pool's guard (see wake.c).
+ */
+#ifndef WEIR_RUN_STATE_H
+#define WEIR_RUN_STATE_H
+
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include <uv.h>
+
+#include <weir/engine.h>
+
+#include "core.h"
+#include "step_clock.h"
+
+typedef struct weir_task weir_slot;
+typedef struct weir_node weir_node;
+typedef struct weir_pool weir_pool;
+typedef struct weir_tracker weir_tracker;
+
+enum { MAX_PHASE = 64, CACHE_LINE = 64 };
+
+/* The position of the consumer. */
+typedef struct weir_consumer_phase {
+    char phase[MAX_PHASE];
+    bool phase_named;  /* by weir_pipeline_mark_phase() */
+    bool steps_marked; /* ever */
+    int64_t first_step, last_step;
+} weir_consumer_phase;
+
+struct weir_task {
+    weir__slot core; /* first */
+
+    /* immutable after init */
+    weir_node *node;
+    void *worker;          /* op->worker_size bytes */
+    char *hook_states;     /* node->hook_bytes bytes, zeroed for each task */
+    uint32_t trace_number; /* number among the slots of its node, as in weir_trace_record */
+
+    /* guarded by lock */
+    struct weir_label *label; /* of the input, from its first step to its end; NULL = none */
+    int64_t warn_after_ns;    /* run time after which the task is next reported as stalled */
+    int pending_status;       /* what weir_task_complete() was called with */
+    weir_item pending_out;
+
+    /* written with lock, also read without */
+    atomic_bool was_completed; /* as core.completed */
+    atomic_bool should_stop;   /* read by any thread */
+    atomic_bool is_overdue;    /* as core.overdue */
+
+    /* owned by the thread that runs the step, from RUNNING to the end of the step */
+    struct weir_worker *thread; /* this thread */
+    bool is_long_step;          /* the step is expected to take at least WEIR_CPU_WINDOW_NS */
+    bool op_start_known;        /* no hooks run between begin_ns and the operation */
+    int64_t task_start_ns;      /* when the task's operation first ran */
+    uint32_t hooks_begun;
+    weir_error error; /* why the task fails; status 0 = not set */
+
+    /* the same, with checkpoints only; see tracker.h */
+    uint32_t in_marks;       /* of the input */
+    uint32_t released_marks; /* of items that the operation has released in this task */
+    uint32_t carried_marks;  /* for the next result */
+    bool in_marks_back;      /* the input was released, and not kept for a later result */
+    bool out_is_piece;       /* the last result has a mark of its own */
+};
+
+struct weir_node {
+    weir__node core; /* first */
+
+    /* immutable after init */
+    weir_pipeline *pipeline;
+    const weir_op *op; /* NULL = passes items on without an operation */
+    void *config;
+    bool config_owned; /* a copy, to be freed */
+    bool config_live;  /* config_init succeeded on it */
+    char *short_name;  /* as in the options */
+    char *name;        /* as in the statistics */
+    const char *kind;
+    weir_pool *pool;  /* NULL if op is NULL */
+    uint32_t threads; /* private threads; 0 = the pipeline's pool */
+    weir_stage_hook *stage_hooks;
+    size_t num_stage_hooks;
+    weir_task_hook *task_hooks;
+    size_t num_task_hooks;
+    size_t hook_bytes;        /* of all task hooks' states */
+    uint32_t concurrency;     /* as built */
+    int64_t task_deadline_ns; /* 0 = none */
+    char *makes;              /* the types of the items that go out, as in weir_op.makes */
+    bool makes_one_type;      /* op->makes names one type, which every result gets */
+    bool checks_types;        /* not every input has a type that op takes */
+    weir_slot lifecycle;
+
+    /* guarded by lock */
+    weir_error first_error;
+
+    _Atomic int64_t outside_cpu_ns; /* of the tasks, in other processes; since the last lap */
+};
+
+static inline weir_slot *weir__slot_at(const weir_node *node, uint32_t index)
+{
+    return (weir_slot *)node->core.slots[index];
+}
+
+/* One thread of a pool. */
+typedef struct weir_worker {
+    weir_pool *pool;
+    uint32_t index;
+    uv_thread_t thread;
+    bool started;
+
+    /* owned by the thread: its CPU time, and the tasks it belongs to (see thread_cpu.c) */
+    bool window_open, window_full;
+    int64_t window_start_ns;
+    int64_t window_end_ns;    /* end of its last step so far */
+    int64_t window_engine_ns; /* CPU time that belongs to no task, at most */
+    int64_t window_run_ns;    /* sum of run_ns */
+    int64_t *run_ns;          /* for each node: run time in this window */
+    int64_t *shared_ns;       /* for each node: CPU time of earlier windows, not in its metrics yet */
+    bool has_shares;
+
+    /* written by the thread, read by the service thread at laps */
+    _Atomic int64_t cpu_base_ns; /* CPU time of the thread that has already been divided among tasks */
+    atomic_int tid;              /* thread id in the kernel; 0 = not known */
+
+    weir_step_clock clock; /* owned by the thread */
+
+    /* guarded by pipeline->lock */
+    weir_slot *running;   /* NULL between steps */
+    weir_node *long_node; /* of a long step whose CPU time is not divided yet; NULL = none */
+    int64_t busy_since_ns;
+    struct weir_label *spent_label; /* label of the ended task, to be released without the lock */
+
+    int64_t cpu_ns[]; /* run_ns, then shared_ns */
+} weir_worker;
+
+struct weir_pool {
+    weir__crew core; /* first */
+
+    /* immutable after init */
+    weir_pipeline *pipeline;
+    weir_node *owner; /* the stage with these private threads; NULL = the pipeline's pool */
+    char *name;       /* as in the statistics */
+    bool work_made, parked_made;
+
+    /* guarded by pipeline->lock */
+    uint32_t sleeping; /* threads that wait for `work` */
+    uint32_t waking;   /* of these, already signalled */
+    bool guarded;      /* one sleeping thread is the guard (see wake.c) */
+    bool spinning;     /* one thread spins on `invites` instead of sleeping */
+    int64_t spin_ns;   /* how long it spins; adapted to what was useful recently */
+    bool quit;
+    weir_worker **workers; /* each exists until the pool is freed */
+    uint32_t num_made;     /* in `workers` */
+    bool resizing;         /* weir_pool_resize() runs */
+    int64_t threads_since_ns;
+    weir_pool_metrics lap; /* since the last lap; idle_ns is the time of all threads up to threads_since_ns */
+    uv_cond_t work;        /* there is work for one more thread, quit, or it is surplus; with lock */
+    uv_cond_t parked;      /* the thread is not surplus any more, quit, or resizing has ended; with lock */
+
+    /* written with lock, read by any thread */
+    atomic_uint num_workers; /* threads wanted; those with a higher index are surplus, and park */
+
+    /* written with lock, read by the spinning thread without; in a separate cache line */
+    char padding[CACHE_LINE];
+    atomic_uint invites; /* there is work for one more thread */
+};
+
+/* Messages for the observers; see outbox.c. */
+typedef struct weir_message weir_message;
+
+typedef struct weir_outbox {
+    /* immutable after init */
+    bool lock_made, filled_made;
+    weir_message *start; /* allocated in advance, so that adding it cannot fail */
+
+    uv_mutex_t lock;
+
+    /* guarded by lock */
+    weir_message *first, **end;
+    size_t bytes; /* of failures and events */
+    uint32_t num_laps;
+    uint64_t dropped_failures, dropped_events; /* not reported yet */
+    bool closed;                               /* only observers add messages: events, at most so many late ones */
+    uint32_t num_late;                         /* events of observers since then */
+    bool woken;                                /* the observer thread has something else to do */
+    uv_cond_t filled;                          /* first, closed or woken; with lock */
+} weir_outbox;
+
+struct weir_pipeline {
+    weir__graph core; /* first */
+
+    /* guarded by the lock of span_collect.c */
+    weir_pipeline *next_traced;
+    bool traces_users; /* records of user code are added to `trace` */
+
+    /* immutable after init */
+    uint32_t id;
+    weir_node **nodes; /* upstream first; 0 is the first source, the last is the sink */
+    uint32_t num_pools;
+    weir_pool **pools; /* 0 is the pipeline's pool */
+    bool lock_made, consumable_made, service_wake_made, caller_wake_made;
+    weir_observer *observers;
+    size_t num_observers;
+    bool wants_laps, wants_marks, wants_failures, wants_events; /* an observer wants them */
+    int64_t stats_interval_ns;
+    uint32_t steps_per_lap; /* 0 = steps end no laps */
+    uint32_t num_cpus;
+    int64_t stall_warning_ns; /* WEIR_FOREVER = none */
+    int64_t start_unix_ns;
+    uint32_t num_queues, num_sources;
+    weir_tracker *tracker; /* has its own lock; NULL = no checkpoints */
+    int64_t start_ns;
+    struct weir_trace_rings *trace; /* the raw record; NULL = no observer wants it */
+    atomic_bool traces;             /* it is recorded; written with lock, also read without */
+
+    uv_mutex_t lock;
+
+    /* guarded by lock */
+    uint32_t num_awake; /* pool threads that do not sleep */
+    weir_error error;
+    uint32_t consumers_waiting;
+    uint32_t consumers_waking; /* of these, already signalled */
+    uv_cond_t consumable;      /* the sink queue has an item, or no more will come; with lock */
+    int64_t consumer_spin_ns;
+    int64_t asked_ns;                      /* since when a polling consumer has found no item; 0 = none does */
+    weir_consumer_phase phase, next_phase; /* phase of the current lap, and of the lap after it */
+    int64_t step_start;                    /* of the current step, on the clock of spans; 0 = none */
+    uint32_t steps_in_lap;                 /* with steps_per_lap: marked since a step ended a lap */
+    bool cut_lap;                          /* the phase changes: the service thread must end the lap now */
+    bool wake_service;                     /* there is work for the service thread */
+    struct stall_warning *stalls;          /* to be logged */
+    uint32_t num_callers;                  /* caller threads started so far */
+    uint32_t num_callers_idle;
+    bool callers_quit;
+    uv_cond_t caller_wake; /* core.to_cancel, stalls, or callers_quit; with lock */
+
+    /* written with lock, read by a spinning consumer without; in a separate cache line */
+    char padding_before[CACHE_LINE];
+    atomic_uint is_consumable; /* as core.consumable */
+    char padding_after[CACHE_LINE];
+
+    /* guarded by lock; the descriptor for event loops, see poll_fd.c */
+    bool polls;      /* weir_pipeline_poll_fd() was called */
+    bool poll_dirty; /* is_consumable has changed, and the descriptor must be updated */
+
+    uv_mutex_t poll_lock; /* never taken with lock held */
+    bool poll_lock_made;
+    /* guarded by poll_lock */
+    int poll_fd; /* -1 = not made */
+    bool poll_raised;
+
+    /* any thread, also signal handlers; see signals.c */
+    atomic_bool stop_wanted;
+    atomic_int stop_signal;                  /* the signal that stopped the pipeline; 0 = none */
+    _Atomic(weir_pipeline *) next_on_signal; /* written with the lock of signals.c, as on_signals */
+    bool on_signals;
+    sem_t service_wake; /* posted if the service thread must act before its next due time */
+
+    weir_outbox outbox;                   /* has its own lock */
+    struct weir_failure_log *failure_log; /* the same */
+
+    /* owned by the service thread */
+    uv_thread_t service_thread;
+    bool service_started;
+    struct weir_lap_taker *laps;
+    bool stop_reported, failure_reported;
+    uv_thread_t *callers; /* of MAX_CALLERS */
+
+    /* owned by the observer thread */
+    uv_thread_t observer_thread;
+    bool observer_started;
+    weir_stage_info *stage_infos; /* one for each node */
+    weir_queue_info *queue_infos;
+    struct delivery *delivery;
+    int end_status; /* written by the service thread before the outbox is closed */
+    int64_t end_unix_ns;
+};
+
+/* The pipeline whose pool, service, observer or caller thread this is. NULL = none. */
+extern _Thread_local const weir_pipeline *weir_pipeline_of_thread;
+
+#endif
