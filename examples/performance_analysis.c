@@ -65,7 +65,8 @@ static void print_help(const option_set *set)
 int main(int argc, char **argv)
 {
     program_settings settings = { .record = RECORD_DEFAULTS };
-    settings.record.glob = "*.mp4";
+    settings.record.glob = "*.mp4"; /* as SPDL's */
+    settings.record.concurrency = 10;
     record_settings *record = &settings.record;
     option_set set = { rows, &settings };
     char problem[OPTION_PROBLEM_BYTES];

@@ -531,7 +531,7 @@ static void what_files_cost_is_recorded_for_the_slowest_and_some_others_or_for_a
     assert_int_equal(query_count("SELECT count(*) FROM item_stats"), query_count(whole));
 
     remove_database(state);
-    run_record(&program, few, OPTIONS("--all-items"));
+    run_record(&program, few, OPTIONS("--all-items", "--concurrency", "10"));
     assert_int_equal(program.status, 0);
     program_free(&program);
     assert_int_equal(query_count(whole), NUM_FEW - NUM_CORRUPT);
@@ -544,7 +544,7 @@ static void figures_go_to_prometheus_and_tensorboard_too(void **state)
     (void)state;
     struct program program;
     char *metrics = path_in(work, "weir.prom"), *log = path_in(work, "log"), count[128];
-    run_record(&program, few, OPTIONS("--openmetrics", metrics));
+    run_record(&program, few, OPTIONS("--openmetrics", metrics, "--concurrency", "10"));
     assert_int_equal(program.status, 0);
     program_free(&program);
     snprintf(count, sizeof count, "stage=\"0:1:decode[10]\",kind=\"stage\"} %d\n",

@@ -15,6 +15,8 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include <weir/pipeline.h>
+
 #include "clips.h"
 #include "program.h"
 
@@ -142,6 +144,18 @@ static void folders_files_lists_and_urls_are_decoded_together(void **state)
     clips_write_text(clips_path("list.txt"), line);
     expect_files("--list @list.txt", 3);
     expect_files("@videos --list @list.txt", 5);
+}
+
+static void a_file_for_each_thread_is_decoded_at_a_time(void **state)
+{
+    (void)state;
+    const char *slots = "SELECT concurrency FROM stage WHERE name LIKE '0:1:decode%'";
+    expect_files("@videos", 2);
+    assert_int_equal(query(slots), weir_cpu_budget());
+    expect_files("@videos --threads 3", 2);
+    assert_int_equal(query(slots), 3);
+    expect_files("@videos --threads 3 --concurrency 5", 2);
+    assert_int_equal(query(slots), 5);
 }
 
 static void epochs_repeat_the_files(void **state)
@@ -588,6 +602,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup(name, remove_database)
     const struct CMUnitTest tests[] = {
         TEST(folders_files_lists_and_urls_are_decoded_together),
+        TEST(a_file_for_each_thread_is_decoded_at_a_time),
         TEST(epochs_repeat_the_files),
         TEST(images_are_found_by_their_usual_endings),
         TEST(audio_is_decoded_at_the_rate_asked_for),

@@ -48,7 +48,7 @@ const option_row record_rows[] = {
     { ROW("planar", planar, option_flag), .needs = "audio", .help = "with --audio: one channel after the other" },
 
     { ROW("concurrency", concurrency, option_count32), .heading = "Pipeline", .argument = "N", .max = 65535,
-      .help = "files processed concurrently (default 10)" },
+      .help = "files processed concurrently (default: as many as threads)" },
     { ROW("threads", threads, option_count32), .argument = "N", .max = 65535,
       .help = "threads of the pool (default: the CPUs this process may use)" },
     { ROW("piece-frames", piece_frames, option_count32), .argument = "N", .excludes = "audio images",

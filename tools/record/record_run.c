@@ -397,6 +397,8 @@ int record_run(const record_settings *given)
     static record_inputs inputs; /* static: the counting thread may use it until the process ends */
     record_settings settings = *given;
     record_ranks ranks;
+    if (!settings.concurrency)
+        settings.concurrency = settings.threads ? settings.threads : weir_cpu_budget();
     int exit_status = record_ranks_find(&settings, &ranks);
     if (exit_status == RECORD_DONE)
         exit_status = run(&settings, &ranks, &inputs);

@@ -30,8 +30,8 @@ typedef struct record_settings {
     bool planar;
 
     /* the pipeline */
-    uint32_t concurrency;
-    uint32_t threads;
+    uint32_t concurrency; /* 0 = a slot for each thread: more of them would only wait for one */
+    uint32_t threads;     /* 0 = the CPU budget */
     uint32_t queue_items, source_queue_items, sink_queue_items;
     uint64_t queue_bytes;
     int output_order; /* weir_order */
@@ -68,7 +68,7 @@ typedef struct record_settings {
 /* The defaults of everything except `program`, `weir`, `input_option` and the inputs. */
 #define RECORD_DEFAULTS \
     { \
-        .tar_glob = "*.tar*", .piece_frames = 512, .concurrency = 10, .db_path = "pipeline_stats.db", .rank = -1, \
+        .tar_glob = "*.tar*", .piece_frames = 512, .db_path = "pipeline_stats.db", .rank = -1, \
         .trace_bytes = 256 << 20, \
     }
 
