@@ -57,7 +57,7 @@ programs: setup
 
 demo: programs
 	$(need_dataset)
-	$(BUILD)/tools/weir record '$(dataset)' --db-path $(DEMO)/pipeline_stats.db $(ARGS)
+	$(BUILD)/tools/weir record '$(dataset)' --db-path $(DEMO)/pipeline_stats.db --log-interval 1 $(ARGS)
 	@echo
 	@$(if $(DATASET),:,echo "damaged-0001.mp4 is damaged on purpose: its failure shows how failures are reported.")
 	@echo "Your own videos: $(BUILD)/tools/weir record DIR"
