@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -867,6 +868,25 @@ static void sigusr1_prints_a_snapshot_and_the_run_goes_on(void **state)
     program_free(&program);
 }
 
+/* timeout(1) signals the process, and then its group. */
+static void a_signal_that_comes_twice_does_not_kill_the_summary(void **state)
+{
+    (void)state;
+    struct program program;
+    int tells;
+    start_large_run(&program, NULL, &tells);
+    kill(program.pid, SIGSTOP);
+    kill(program.pid, SIGTERM);
+    kill(program.pid, SIGINT);
+    kill(program.pid, SIGCONT);
+    free(read_until(tells, NULL));
+    program_wait(&program, work, 200);
+    assert_true(program.status == 128 + SIGTERM || program.status == 128 + SIGINT);
+    assert_non_null(strstr(program.out, "Total tasks processed: "));
+    close(tells);
+    program_free(&program);
+}
+
 /* The database is locked, so that the end has to wait. */
 static void a_second_ctrl_c_kills(void **state)
 {
@@ -880,7 +900,11 @@ static void a_second_ctrl_c_kills(void **state)
     assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     kill(program.pid, SIGINT);
     free(read_until(tells, "stopped; everything so far is recorded"));
-    kill(program.pid, SIGINT);
+    siginfo_t end = { 0 };
+    do {
+        kill(program.pid, SIGINT);
+        nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+    } while (waitid(P_PID, (id_t)program.pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == 0);
     program_wait(&program, work, 200);
     assert_int_equal(program.status, -SIGINT);
     assert_string_equal(program.out, "");
@@ -1007,6 +1031,7 @@ int main(void)
         TEST(sigterm_stops_as_ctrl_c_does),
         TEST(sigint_stops_where_it_was_ignored_at_the_start),
         TEST(sigusr1_prints_a_snapshot_and_the_run_goes_on),
+        TEST(a_signal_that_comes_twice_does_not_kill_the_summary),
         TEST(a_second_ctrl_c_kills),
         TEST(a_terminal_shows_progress_that_never_mixes_with_the_log),
     };

@@ -19,6 +19,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction before[NUM_SIGNALS]; /* guarded by lock */
 static _Atomic(weir_pipeline *) first;       /* written with lock */
 static atomic_uint num_handlers;             /* running now */
+static _Atomic int64_t stopped_ns;           /* when a signal last stopped a pipeline */
 
 static void set_actions(const struct sigaction *actions, bool each)
 {
@@ -37,16 +38,29 @@ int weir_pipeline_stop_from_signal(weir_pipeline *pipeline)
     return WEIR_OK;
 }
 
+/* Returns whether there was one that no signal had stopped. */
+static bool stop_each(int number)
+{
+    bool has_stopped = false;
+    for (weir_pipeline *pipeline = atomic_load(&first); pipeline; pipeline = atomic_load(&pipeline->next_on_signal)) {
+        int none = 0;
+        has_stopped |= atomic_compare_exchange_strong(&pipeline->stop_signal, &none, number);
+        weir_pipeline_stop_from_signal(pipeline);
+    }
+    return has_stopped;
+}
+
+/* timeout(1) and launchers send a signal to the process and to its group: that is one request, not two. */
 static void stop_all(int number)
 {
     static const struct sigaction default_action = { .sa_handler = SIG_DFL };
     int error = errno;
     atomic_fetch_add(&num_handlers, 1);
-    set_actions(&default_action, false); /* the next signal ends the process */
-    for (weir_pipeline *pipeline = atomic_load(&first); pipeline; pipeline = atomic_load(&pipeline->next_on_signal)) {
-        int none = 0;
-        atomic_compare_exchange_strong(&pipeline->stop_signal, &none, number);
-        weir_pipeline_stop_from_signal(pipeline);
+    if (stop_each(number))
+        atomic_store(&stopped_ns, weir_clock_ns());
+    else if (weir_clock_ns() - atomic_load(&stopped_ns) >= WEIR_SIGNAL_REPEATS_NS) {
+        set_actions(&default_action, false);
+        raise(number); /* ends the process after this handler, which blocks it */
     }
     atomic_fetch_sub(&num_handlers, 1);
     errno = error;
@@ -58,7 +72,7 @@ int weir_pipeline_stop_on_signals(weir_pipeline *pipeline)
         return WEIR_EINVAL;
     struct sigaction action = { .sa_handler = stop_all, .sa_flags = SA_RESTART };
     for (int i = 0; i < NUM_SIGNALS; i++)
-        sigaddset(&action.sa_mask, numbers[i]); /* one at a time: the second signal finds the default action */
+        sigaddset(&action.sa_mask, numbers[i]); /* one at a time */
 
     pthread_mutex_lock(&lock);
     if (!atomic_load(&first))

@@ -305,11 +305,15 @@ WEIR_API int weir_pipeline_stop_from_signal(weir_pipeline *pipeline);
 
 /*
  * Installs signal handlers: the first SIGINT (Ctrl-C) or SIGTERM stops the pipeline, even if the signal was ignored
- * before. The next one has its default action, which ends the process. Several pipelines may use this; the first
- * signal stops all of them. When the last of them is freed, the previous signal handling is restored. WEIR_OK or
+ * before. Further ones are ignored for a second (WEIR_SIGNAL_REPEATS_NS), because timeout(1) and launchers send them
+ * twice; a later one has its default action, which ends the process. Several pipelines may use this; the first signal
+ * stops all of them. When the last of them is freed, the previous signal handling is restored. WEIR_OK or
  * WEIR_EINVAL. Any thread.
  */
 WEIR_API int weir_pipeline_stop_on_signals(weir_pipeline *pipeline);
+
+/* How long after a signal that has stopped a pipeline another one counts as the same. */
+#define WEIR_SIGNAL_REPEATS_NS WEIR_SECOND
 
 /* The number of the signal that stopped the pipeline after weir_pipeline_stop_on_signals(); 0 = none. Any thread. */
 WEIR_API int weir_pipeline_stop_signal(weir_pipeline *pipeline);

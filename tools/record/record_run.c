@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,17 @@ static int use_pipeline(const record_settings *settings, weir_pipeline *pipeline
     return status;
 }
 
+static _Atomic int64_t repeats_end_ns; /* until then a signal is a repetition of the one that has stopped the run */
+
+/* The action behind that of the pipeline: while the summary is printed. */
+static void end_unless_repeated(int signal_number)
+{
+    if (weir_clock_ns() < atomic_load(&repeats_end_ns))
+        return;
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
 static int run_pipeline(const record_settings *settings, const record_inputs *inputs,
                         const record_observers *observers, int signal_fd, record_outcome *outcome)
 {
@@ -184,11 +196,16 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
     record_progress_start(settings->tar || epochs == WEIR_ENDLESS ? NULL : inputs, epochs);
     if (settings->trace_path) /* for weir query --list contents */
         weir_pipeline_event(pipeline, "trace_file", "pipeline", settings->trace_path);
+    struct sigaction action = { .sa_handler = end_unless_repeated, .sa_flags = SA_RESTART };
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
     weir_pipeline_stop_on_signals(pipeline);
     int status = use_pipeline(settings, pipeline, signal_fd, observers->trace, &outcome->headspace);
     int signal_number = weir_pipeline_stop_signal(pipeline);
-    if (signal_number)
+    if (signal_number) {
         exit_status = RECORD_SIGNAL + signal_number;
+        atomic_store(&repeats_end_ns, weir_clock_ns() + WEIR_SIGNAL_REPEATS_NS);
+    }
     if (status != WEIR_EOF && status != WEIR_ESTOPPED)
         exit_status = tell_failure(settings, pipeline, status);
     weir_account account = { 0 };
