@@ -269,6 +269,13 @@ static const char *label_of(const build *self, const weir_item *item, char *labe
     return label;
 }
 
+/* Not the label, which hides what is secret in a URL: clips are opened by their path. */
+static const char *path_of(const build *self, const weir_item *item)
+{
+    bool is_listed = !self->options->root && !self->options->tar;
+    return is_listed ? self->options->paths[item->seq] : item->label + self->look.root_length;
+}
+
 static int put_packets(build *self, int64_t row, const weir_probe_result *result)
 {
     sqlite3_stmt *statement = result->packets ? self->put_packets : self->drop_packets;
@@ -289,7 +296,7 @@ static int put_clip(build *self, const weir_item *item)
     int rc = begin(self);
     if (rc != WEIR_OK)
         return rc;
-    sqlite3_bind_text(statement, 1, item->label + self->look.root_length, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 1, path_of(self, item), -1, SQLITE_STATIC);
     if (*text)
         sqlite3_bind_text(statement, 2, text, -1, SQLITE_STATIC);
     else

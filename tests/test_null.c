@@ -117,6 +117,7 @@ static void the_engine_refuses_null(void **state)
     assert_int_equal(weir_text_escape("text", NULL, 0), 4);
     weir_text_escape_to(stderr, NULL);
     weir_text_escape_to(NULL, "text");
+    weir_text_redact(NULL);
     weir_histogram_clear(NULL);
     weir_histogram_record(NULL, 1);
     weir_histogram_add(NULL, NULL);

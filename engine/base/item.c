@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/escape.h>
+
 struct weir_label {
     atomic_uint references;
     char text[];
@@ -18,6 +20,8 @@ static struct weir_label *label_new(const char *text)
         return NULL;
     atomic_init(&label->references, 1);
     memcpy(label->text, text, size);
+    if (strstr(text, "://")) /* names of files stay as they are */
+        weir_text_redact(label->text);
     return label;
 }
 

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "message_text.h"
+
 const char *weir_status_name(int status)
 {
     switch (status) {
@@ -34,7 +36,7 @@ int weir_error_set(weir_error *error, int status, int library_code, const char *
 
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error->message, sizeof error->message, format, arguments);
+    weir__message_format(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
     error->status = status;
     error->library_code = library_code;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/escape.h>
+
 #include "observing.h"
 #include "taken_lap.h"
 
@@ -65,6 +67,7 @@ static const char *add_text(char **texts, const char *text)
 {
     size_t size = strlen(text) + 1;
     char *added = memcpy(*texts, text, size);
+    weir_text_redact(added); /* those of events are not, yet */
     *texts += size;
     return added;
 }

@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "message_text.h"
+
 enum { MAX_LINE = 4096 };
 
 static const char *const level_names[] = { "error", "warning", "info", "debug" };
@@ -51,7 +53,7 @@ void weir_log(weir_log_level level, const char *format, ...)
     char line[MAX_LINE];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    weir__message_format(line, sizeof line, format, arguments);
     va_end(arguments);
     log_function(log_self, level, line);
 }

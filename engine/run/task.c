@@ -1,6 +1,7 @@
 /* An operation's view of its task. */
 #include "label.h"
 #include "lock.h"
+#include "message_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,7 +66,7 @@ int weir_task_fail(weir_task *task, int status, int library_code, const char *fo
     weir_error *error = &task->error;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error->message, sizeof error->message, format, arguments);
+    weir__message_format(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
     error->status = status;
     error->library_code = library_code;

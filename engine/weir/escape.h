@@ -1,4 +1,4 @@
-/* Makes untrusted text, such as file names, safe to print. */
+/* Makes text, such as file names and URLs, safe to print. */
 #ifndef WEIR_ESCAPE_H
 #define WEIR_ESCAPE_H
 
@@ -25,6 +25,17 @@ WEIR_API size_t weir_text_escape(const char *text, char *escaped, size_t size_by
 
 /* Writes the escaped text to a stream (NULL = nowhere). Any thread. */
 WEIR_API void weir_text_escape_to(FILE *stream, const char *text);
+
+/*
+ * Hides the secrets of URLs in a text: what is between "://" and "@", and the values of parameters that give access
+ * ("?X-Amz-Signature=***"), such as signatures, tokens, keys and passwords (the list is in docs/guarantees.md).
+ * Names are compared as a whole, without regard to case, "-", "_" and percent-encoding; parameters are separated by "?",
+ * "&", ";" or "#". Other text stays unchanged.
+ *
+ * weir does this to labels, error messages, log lines, events and the recorded command line; call it for what your
+ * program shows itself. Changes the text in place, which gets no longer; NULL is fine. Any thread.
+ */
+WEIR_API void weir_text_redact(char *text);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,8 @@
 /*
  * The list source: paths (or URLs, or any other strings) that the program already has.
  *
- * Each item's data is a copy of the string (a char *, freed with free()), which is its label, too.
+ * Each item's data is a copy of the string (a char *, freed with free()), which is its label, too; in the label, the
+ * secrets of a URL are hidden.
  */
 #ifndef WEIR_LIST_H
 #define WEIR_LIST_H

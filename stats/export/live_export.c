@@ -60,7 +60,7 @@ bool weir_live_export_init(weir_live_export *self, const char *path, const char 
 {
     self->path = strdup(path);
     self->node_id = node_id ? strdup(node_id) : weir_host_name();
-    self->command = command ? strdup(command) : weir_command_line();
+    self->command = weir_command_line(command);
     self->run.rank = rank;
     atomic_flag_clear(&self->is_attached);
     self->observer = weir_record_observer(&self->taker);

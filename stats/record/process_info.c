@@ -6,6 +6,8 @@
 
 #include <uv.h>
 
+#include <weir/escape.h>
+
 char *weir_host_name(void)
 {
     char name[UV_MAXHOSTNAMESIZE];
@@ -32,21 +34,26 @@ static void put_argument(FILE *out, const char *argument, int is_first)
     fputc('\'', out);
 }
 
-/* Arguments, each with its NUL. */
+/* Arguments, each with its NUL, without the secrets of URLs. */
 static void put_arguments(FILE *out, FILE *in)
 {
     char *argument = NULL;
     size_t size = 0;
-    for (int is_first = 1; getdelim(&argument, &size, '\0', in) > 0; is_first = 0)
+    for (int is_first = 1; getdelim(&argument, &size, '\0', in) > 0; is_first = 0) {
+        weir_text_redact(argument);
         put_argument(out, argument, is_first);
+    }
     free(argument);
 }
 
-char *weir_command_line(void)
+char *weir_command_line(const char *given)
 {
-    FILE *in = fopen("/proc/self/cmdline", "re");
-    if (!in)
-        return strdup("");
+    FILE *in = given ? NULL : fopen("/proc/self/cmdline", "re");
+    if (!in) {
+        char *copy = strdup(given ? given : "");
+        weir_text_redact(copy);
+        return copy;
+    }
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);

@@ -5,8 +5,9 @@
 /* The host's name, "" if not known. Freed by the caller; NULL = out of memory. */
 char *weir_host_name(void);
 
-/* The command line, quoted for a shell, "" if not known. Freed by the caller; NULL = out of memory. */
-char *weir_command_line(void);
+/* The given command line (NULL = that of the process, quoted for a shell, "" if not known), without the secrets of URLs.
+   Freed by the caller; NULL = out of memory. */
+char *weir_command_line(const char *given);
 
 /* System, CPUs and memory, in one line; "" if not known. Freed by the caller; NULL = out of memory. */
 char *weir_machine_text(void);

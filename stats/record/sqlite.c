@@ -44,7 +44,7 @@ static bool set_strings(weir_sqlite_writer *writer, const char *path, const weir
     writer->path = strdup(path);
     writer->path_text = weir_path_for_message(path);
     writer->identity.node_id = options->node_id ? strdup(options->node_id) : weir_host_name();
-    writer->identity.command = options->command ? strdup(options->command) : weir_command_line();
+    writer->identity.command = weir_command_line(options->command);
     writer->identity.machine = weir_machine_text();
     writer->identity.job = strdup(options->job ? options->job : "");
     return writer->path && writer->identity.node_id && writer->identity.command && writer->identity.machine &&

@@ -217,6 +217,12 @@ static void redirect_to_a_file(const exchange *to)
     redirect(to, where);
 }
 
+/* With a password and a signature in the URL: see test_secrets.c. */
+static void redirect_to_a_secret(const exchange *to)
+{
+    redirect(to, "http://peter:s3cr3t-8@127.0.0.1:1/gone.mp4?X-Amz-Signature=s3cr3t-9");
+}
+
 static void redirect_to_nowhere(const exchange *to)
 {
     redirect(to, "http://127.0.0.1:1/nothing-listens-here");
@@ -341,6 +347,7 @@ static const behaviour behaviours[] = {
     { "loop", "fails", redirect_to_itself },
     { "to-file", "fails", redirect_to_a_file },
     { "to-nowhere", "fails", redirect_to_nowhere },
+    { "to-secret", "fails", redirect_to_a_secret },
     { "404", "fails", deny },
     { "500", "fails", break_down },
     { "503-once", "either", recover },
@@ -394,7 +401,7 @@ static void serve(int fd)
 {
     char request[MAX_REQUEST], path[MAX_REQUEST], name[32], file[256];
     if (!read_request(fd, request) || sscanf(request, "GET %8191s", path) != 1 ||
-        sscanf(path, "/%31[^/]/%255[^/]", name, file) != 2)
+        sscanf(path, "/%31[^/]/%255[^/?]", name, file) != 2)
         return;
     exchange to = { .fd = fd, .path = path };
     const char *range = strstr(request, "\r\nRange: bytes=");

@@ -38,6 +38,7 @@ static void say(const tool_call *call, const char *format, va_list arguments)
     fflush(stdout); /* keeps the order if stdout and stderr are the same file */
     fprintf(stderr, "weir%s%s: ", *call->command->name ? " " : "", call->command->name);
     vsnprintf(text, sizeof text, format, arguments);
+    weir_text_redact(text);
     weir_text_escape_to(stderr, text); /* it may name files */
     fputc('\n', stderr);
 }

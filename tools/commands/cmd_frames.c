@@ -49,6 +49,7 @@ static const option_row rows[] = {
 typedef struct report {
     const tool_call *call;
     const char *path;
+    char *shown_path; /* without the secrets of a URL */
     bool has_begun;
     table *frames; /* the list of them; NULL = not wanted */
     uint64_t num_frames;
@@ -73,7 +74,7 @@ static void begin_text(const report *r, const weir_frames *frames)
     char file_size[WEIR_FORMAT_BYTES];
     weir_text_format_bytes(file_size, (double)frames->cost.size_bytes);
     fputs("file       ", stdout);
-    weir_text_escape_to(stdout, r->path);
+    weir_text_escape_to(stdout, r->shown_path);
     printf(frames->cost.size_bytes ? ", %s\n" : "\n", file_size);
     printf("codec      %s, video stream %" PRIu32 " (FFmpeg's stream %" PRIu32 ")\n", frames->codec, frames->stream,
            frames->stream_index);
@@ -88,7 +89,7 @@ static void begin_text(const report *r, const weir_frames *frames)
 static void begin_json(const report *r, const weir_frames *frames)
 {
     fputs("{\"file\": ", stdout);
-    json_string(stdout, r->path);
+    json_string(stdout, r->shown_path);
     fputs(", \"size_bytes\": ", stdout);
     if (frames->cost.size_bytes)
         printf("%" PRIu64, frames->cost.size_bytes);
@@ -303,6 +304,8 @@ static int work(const weir_video_config *video, report *r, weir_error *error)
 static int run(tool_call *call)
 {
     report r = { .call = call, .path = call->words[0], .start_ns = weir_clock_ns() };
+    r.shown_path = strdup(r.path);
+    weir_text_redact(r.shown_path);
     weir_error error = { 0 };
     weir_video_config video;
     char problem[OPTION_PROBLEM_BYTES];
@@ -320,6 +323,7 @@ static int run(tool_call *call)
         exit_status = rc == WEIR_OK ? tool_finish(call) : fail_file(call, &error);
     }
     video_settings_free(&settings.video);
+    free(r.shown_path);
     return exit_status;
 }
 

@@ -9,6 +9,7 @@
 
 #include <weir/clock.h>
 #include <weir/dataset.h>
+#include <weir/escape.h>
 
 #include "command_table.h"
 #include "path_list.h"
@@ -172,6 +173,15 @@ static void begin_table(answer *to, const weir_dataset_cell *cells, size_t num_c
     to->t = table_begin(stdout, tool_format(to->call), to->columns, num_cells);
 }
 
+/* The index holds whole URLs, as it is what they are opened from; they are not shown. */
+static void put_words(table *t, const char *words)
+{
+    char *shown = strdup(words);
+    weir_text_redact(shown);
+    table_words(t, shown ? shown : "");
+    free(shown);
+}
+
 static int put_row(void *self, const weir_dataset_cell *cells, size_t num_cells)
 {
     answer *to = self;
@@ -184,7 +194,7 @@ static int put_row(void *self, const weir_dataset_cell *cells, size_t num_cells)
         else if (cell->kind == WEIR_CELL_NOTHING)
             table_nothing(to->t);
         else if (cell->kind == WEIR_CELL_TEXT)
-            table_words(to->t, cell->text);
+            put_words(to->t, cell->text);
         else if (to->columns[i].kind == TABLE_TRUTH)
             table_truth(to->t, cell->integer);
         else if (to->columns[i].kind == TABLE_COUNT)

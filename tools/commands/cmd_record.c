@@ -38,6 +38,8 @@ const tool_command tool_record = {
         "the exit status is 1.\n\n"
         "In a folder, these extensions are taken as videos, in upper or lower case (--glob selects other "
         "names): " WEIR_VIDEO_EXTENSIONS ".\n\n"
+        "Passwords, signatures and tokens in URLs are neither recorded nor shown: http://***@host/a.mp4?token=***. "
+        "While it runs, other users may see the command line; URLs in a file (--list) are not in it.\n\n"
         "With --images, still images are decoded; with --audio, the sound of each file. With --tar, the inputs are "
         "tar archives and --glob names the files in them. The pattern *.@(mkv|webm) matches both extensions.\n\n"
         "All frames are decoded, unless one of --at, --frames, --every, --rate, --count, --random and --keyframes "

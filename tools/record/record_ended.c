@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <weir/escape.h>
+
 #include "array.h"
 #include "each_record.h"
 
@@ -110,10 +112,72 @@ int record_ended_read_all(record_ended *ended, const char *path, weir_error *err
     return status;
 }
 
-bool record_ended_has(const record_ended *ended, const char *label)
+/* The label that the list source gives to a path; NULL = out of memory. */
+static char *label_of_path(const char *path)
 {
-    return ended->num_labels > 0 &&
-           bsearch(&label, ended->labels, ended->num_labels, sizeof *ended->labels, compare_labels);
+    char *label = strdup(path);
+    if (label && strstr(label, "://"))
+        weir_text_redact(label);
+    return label;
+}
+
+typedef struct labelled_path {
+    char *label;
+    const char *path;
+} labelled_path;
+
+static int compare_labelled(const void *a, const void *b)
+{
+    return strcmp(((const labelled_path *)a)->label, ((const labelled_path *)b)->label);
+}
+
+/* The first of the equal labels is kept. */
+static void keep_doubtful(record_ended *ended, labelled_path *all, size_t count)
+{
+    for (size_t first = 0, end; first < count; first = end) {
+        bool is_doubtful = false;
+        for (end = first + 1; end < count && strcmp(all[first].label, all[end].label) == 0; end++)
+            is_doubtful |= strcmp(all[first].path, all[end].path) != 0;
+        if (is_doubtful) {
+            ended->doubtful[ended->num_doubtful++] = all[first].label;
+            all[first].label = NULL;
+        }
+    }
+}
+
+bool record_ended_compare_inputs(record_ended *ended, const char *const *paths, size_t num_paths)
+{
+    labelled_path *all = ended->num_labels ? calloc(num_paths + 1, sizeof *all) : NULL;
+    size_t count = 0;
+    bool is_whole = all || !ended->num_labels;
+    for (size_t i = 0; all && is_whole && i < num_paths; i++) {
+        all[count] = (labelled_path){ label_of_path(paths[i]), paths[i] };
+        is_whole = all[count].label;
+        count += is_whole;
+    }
+    ended->doubtful = all && is_whole ? calloc(count + 1, sizeof *ended->doubtful) : NULL;
+    if (ended->doubtful) {
+        qsort(all, count, sizeof *all, compare_labelled);
+        keep_doubtful(ended, all, count);
+    }
+    for (size_t i = 0; i < count; i++)
+        free(all[i].label);
+    free(all);
+    return is_whole && (ended->doubtful || !ended->num_labels);
+}
+
+static bool is_among(const char *label, char *const *labels, size_t count)
+{
+    return count > 0 && bsearch(&label, labels, count, sizeof *labels, compare_labels);
+}
+
+bool record_ended_has(const record_ended *ended, const char *path)
+{
+    char *label = ended->num_labels > 0 ? label_of_path(path) : NULL;
+    bool is_found = label && is_among(label, ended->labels, ended->num_labels) &&
+                    !is_among(label, ended->doubtful, ended->num_doubtful);
+    free(label);
+    return is_found;
 }
 
 void record_ended_free(record_ended *ended)
@@ -121,5 +185,8 @@ void record_ended_free(record_ended *ended)
     for (size_t i = 0; i < ended->num_labels; i++)
         free(ended->labels[i]);
     free(ended->labels);
+    for (size_t i = 0; i < ended->num_doubtful; i++)
+        free(ended->doubtful[i]);
+    free(ended->doubtful);
     *ended = (record_ended){ 0 };
 }

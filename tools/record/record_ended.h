@@ -10,8 +10,10 @@
 
 /* All-zero is empty. */
 typedef struct record_ended {
-    char **labels; /* sorted */
+    char **labels; /* sorted; those of URLs are without their secrets */
     size_t num_labels;
+    char **doubtful; /* sorted labels that several different URLs of the inputs have: none of these is left out */
+    size_t num_doubtful;
     uint64_t num_records;
     uint64_t num_unnamed;   /* tasks in the laps of which there is no record: not every file was recorded */
     uint64_t num_tasks;     /* in the laps */
@@ -25,7 +27,10 @@ int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filte
 /* The same of all runs of the database at `path` and of those of ranks beside it. WEIR_ENOTFOUND if there is none. */
 int record_ended_read_all(record_ended *ended, const char *path, weir_error *error);
 
-bool record_ended_has(const record_ended *ended, const char *label);
+/* Finds out which paths only differ in what labels hide. False = out of memory. */
+bool record_ended_compare_inputs(record_ended *ended, const char *const *paths, size_t num_paths);
+
+bool record_ended_has(const record_ended *ended, const char *path);
 void record_ended_free(record_ended *ended);
 
 /* "run.db" is "run.rank3.db" for rank 3, or "run.rank*.db" for "*". The caller frees it; NULL = out of memory. */

@@ -181,6 +181,8 @@ static int select_share(const record_settings *settings, record_inputs *inputs)
         return record_refuse(settings, "out of memory");
     memcpy(inputs->all_paths, inputs->paths, inputs->num_paths * sizeof *inputs->paths);
     inputs->num_paths = 0;
+    if (!record_ended_compare_inputs(&inputs->share.ended, inputs->all_paths, inputs->num_all_paths))
+        return record_refuse(settings, "out of memory");
     for (size_t i = 0; i < inputs->num_all_paths; i++)
         if (is_in_share(&inputs->share, inputs->all_paths[i], i))
             inputs->paths[inputs->num_paths++] = inputs->all_paths[i];

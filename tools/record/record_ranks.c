@@ -247,9 +247,12 @@ static void take_unfinished(void *self, const char *path)
     unfinished *files = self;
     if (record_ended_has(files->before, path) || files->count++ >= MAX_LISTED || !files->prints)
         return;
+    char *shown = strdup(path);
+    weir_text_redact(shown);
     fputs("  ", stderr);
-    weir_text_escape_to(stderr, path);
+    weir_text_escape_to(stderr, shown);
     fputc('\n', stderr);
+    free(shown);
 }
 
 /* What rank 0 tells about a rank that has no complete run; NULL = nothing. */

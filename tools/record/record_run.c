@@ -33,6 +33,7 @@ int record_refuse(const record_settings *settings, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    weir_text_redact(text);
     fprintf(stderr, "%s: ", settings->program);
     weir_text_escape_to(stderr, text); /* it may name files */
     fputc('\n', stderr);
@@ -367,7 +368,10 @@ static int read_ended(const record_settings *settings, record_share *share)
 static void print_file(void *self, const char *path)
 {
     (void)self;
-    puts(path);
+    char *shown = strdup(path);
+    weir_text_redact(shown);
+    puts(shown ? shown : "");
+    free(shown);
 }
 
 static int open_inputs(const record_settings *settings, const record_ranks *ranks, record_inputs *inputs)
