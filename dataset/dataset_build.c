@@ -436,7 +436,10 @@ static int start(build *self, weir_pipeline **pipeline)
         .counts = &self->listed,
     };
     weir_list_config list = { .paths = options->paths, .num_paths = options->num_paths };
-    weir_probe_config probe = { .check = options->check, .no_packets = options->no_packets };
+    weir_probe_config probe = { .check = options->check,
+                                .no_packets = options->no_packets,
+                                .allow = options->allow,
+                                .ca_file = options->ca_file };
     weir_builder *builder = weir_builder_new();
     weir_stage_options listing = { .threads = 1, .queue_items = 64 };
     if (options->root)

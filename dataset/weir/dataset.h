@@ -45,8 +45,8 @@ typedef struct weir_dataset_progress {
 
 /* Setting all fields except root or paths to 0 is equivalent to defaults. Borrowed during the call. */
 typedef struct weir_dataset_build_options {
-    const char *root;         /* a folder; paths are kept relative to it (NULL = paths) */
-    const char *glob;         /* a pattern for the file names below root, as in file_names.h (NULL = WEIR_VIDEO_FILES) */
+    const char *root; /* a folder; paths are kept relative to it (NULL = paths) */
+    const char *glob; /* a pattern for the file names below root, as in file_names.h (NULL = WEIR_VIDEO_FILES) */
     const char *const *paths; /* files or URLs (NULL = root) */
     /* of each path; an element may be NULL (NULL = as for root: the folder that a file is in) */
     const char *const *labels;
@@ -63,7 +63,9 @@ typedef struct weir_dataset_build_options {
        Of members with the same name the last one in the archive is the clip, as when tar unpacks it. Links and sparse
        files are left out (default: the files are the clips) */
     bool tar;
-    uint64_t reserved[7]; /* 0 */
+    uint32_t allow;       /* only WEIR_ALLOW_INSECURE of weir/bytes.h: servers without a trusted certificate */
+    const char *ca_file;  /* as in weir_video_config */
+    uint64_t reserved[6]; /* 0 */
 } weir_dataset_build_options;
 
 WEIR_API int weir_dataset_build_sized(const char *path, const weir_dataset_build_options *options,

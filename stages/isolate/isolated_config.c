@@ -8,7 +8,16 @@
 
 const weir_op *const weir_isolated_own_ops[] = { &weir_video_decode, &weir_image_decode, &weir_audio_decode, NULL };
 
-/* What the config of the video stage points to; the others have no pointers. */
+/* What the configs point to: each to ca_file, that of the video stage to more. */
+
+static const char **ca_file_of(const weir_op *op, void *config)
+{
+    if (op == &weir_video_decode)
+        return &((weir_video_config *)config)->ca_file;
+    if (op == &weir_image_decode)
+        return &((weir_image_config *)config)->ca_file;
+    return op == &weir_audio_decode ? &((weir_audio_config *)config)->ca_file : NULL;
+}
 
 static void put_list(isolated_message *message, const int64_t *values, size_t num_values)
 {
@@ -46,6 +55,9 @@ void weir_isolated_put_config(isolated_message *message, const weir_op *op, cons
 {
     weir_isolated_put(message, &op->config_size, sizeof op->config_size);
     weir_isolated_put(message, config, op->config_size);
+    const char **ca_file = ca_file_of(op, (void *)(uintptr_t)config);
+    if (ca_file)
+        weir_isolated_put_text(message, *ca_file);
     if (op == &weir_video_decode)
         put_video_pointers(message, config);
 }
@@ -59,7 +71,11 @@ void *weir_isolated_get_config(isolated_message *message, const weir_op *op)
         message->is_bad = true;
         return NULL;
     }
-    if (weir_isolated_get(message, config, config_size) && op == &weir_video_decode)
+    const char **ca_file = ca_file_of(op, config);
+    bool is_whole = weir_isolated_get(message, config, config_size);
+    if (is_whole && ca_file)
+        *ca_file = weir_isolated_get_text(message);
+    if (is_whole && op == &weir_video_decode)
         get_video_pointers(message, config);
     if (!message->is_bad)
         return config;

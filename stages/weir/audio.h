@@ -41,7 +41,8 @@ typedef struct weir_audio_config {
     uint64_t max_all_decoder_bytes;
 
     uint64_t max_bytes;   /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
-    uint64_t reserved[8]; /* 0 */
+    const char *ca_file;  /* as in weir_video_config */
+    uint64_t reserved[7]; /* 0 */
 } weir_audio_config;
 
 /* Decoded samples. One owner at a time; everything in it is freed by weir_audio_free(). */

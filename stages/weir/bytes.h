@@ -29,6 +29,9 @@ enum {
        read from local files only, and name no other lists. Pipes are refused; but there is no timeout for a pipe that
        a DASH manifest or a nested protocol ("concat:") refers to. */
     WEIR_ALLOW_REFERENCES = 2,
+    /* Servers (https, tls) whose certificate is not trusted, or is of another host. Otherwise it is checked, also after
+       redirections and for what a playlist refers to, and protocols that cannot be checked are refused. */
+    WEIR_ALLOW_INSECURE = 4,
 };
 
 /* A file's bytes. One owner at a time; weir_bytes_free() frees it and the files in `next`. */

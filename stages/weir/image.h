@@ -37,13 +37,14 @@ typedef struct weir_image_config {
     bool no_autorotate;      /* by default the camera's orientation (EXIF) is applied */
     uint64_t max_pixels;     /* of the picture in the file (0 = 2^26) */
     uint64_t max_file_bytes; /* of a path or URL, which is read into memory (0 = 256 MiB) */
-    uint32_t allow;          /* only WEIR_ALLOW_PIPES has an effect: a picture never refers to other files */
+    uint32_t allow;          /* WEIR_ALLOW_REFERENCES has no effect: a picture never refers to other files */
     uint64_t max_decoder_bytes;
     uint64_t max_all_decoder_bytes;
     int32_t io_thread;
     int64_t io_timeout_ns;
-    uint8_t lowres;       /* JPEG, for example */
-    uint64_t reserved[7]; /* 0 */
+    uint8_t lowres; /* JPEG, for example */
+    const char *ca_file;
+    uint64_t reserved[6]; /* 0 */
 } weir_image_config;
 
 extern WEIR_API const weir_op weir_image_decode;

@@ -40,7 +40,9 @@ typedef struct weir_probe_config {
     uint64_t max_pixels;
     uint64_t max_decoder_bytes;
     uint64_t max_all_decoder_bytes;
-    uint64_t reserved[6]; /* 0 */
+    uint32_t allow; /* only WEIR_ALLOW_INSECURE */
+    const char *ca_file;
+    uint64_t reserved[4]; /* 0 */
 } weir_probe_config;
 
 /* One owner at a time; freed with all it holds by weir_probe_result_free(). */

@@ -158,10 +158,12 @@ typedef struct weir_video_config {
                          supports: JPEG, MPEG-1, -2 and -4 do, H.264, HEVC, VP9 and AV1 do not and are decoded whole.
                          The source's size is then that of the smaller picture, and width 0 and height 0 mean it */
     /* The sound, too, from the same read of the file, which is then read into memory as a whole, up to max_pipe_bytes.
-       Copied; its allow, io_thread and io_timeout_ns are not used. Not with weir_isolated. (NULL = no sound) */
+       Copied; its allow, io_thread, io_timeout_ns and ca_file are not used. Not with weir_isolated. (NULL = no sound) */
     const weir_audio_config *audio;
-    size_t audio_size;     /* sizeof(weir_audio_config), if audio is given */
-    uint64_t reserved[13]; /* 0 */
+    size_t audio_size; /* sizeof(weir_audio_config), if audio is given */
+    /* A file of certificates (PEM) that are trusted for https instead of the system's. Copied (NULL = the system's). */
+    const char *ca_file;
+    uint64_t reserved[12]; /* 0 */
 } weir_video_config;
 
 /* A frame's pts if its time is unknown. */

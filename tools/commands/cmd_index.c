@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <weir/bytes.h>
 #include <weir/clock.h>
 #include <weir/dataset.h>
 #include <weir/escape.h>
@@ -17,7 +18,8 @@
 static struct settings {
     const char *db_path, *glob, *path_column, *label_column, *where;
     int check, list;
-    bool no_packets, tar;
+    bool no_packets, tar, insecure;
+    const char *ca_file;
     int64_t concurrency;
 } settings = { .path_column = "path", .label_column = "label" };
 
@@ -41,6 +43,10 @@ static const option_row rows[] = {
       .help = "omit the tables of packets: the index is smaller, but finding a frame requires reading the file" },
     { ROW("concurrency", concurrency, option_count), .argument = "N",
       .help = "files processed concurrently (default: the CPUs this process may use)" },
+    { ROW("ca-file", ca_file, option_file), .argument = "FILE",
+      .help = "trust the certificates in FILE (PEM) for https, instead of the system's" },
+    { ROW("insecure", insecure, option_flag), .excludes = "ca-file",
+      .help = "do not check the certificates of https servers" },
     { ROW("path-column", path_column, option_text), .argument = "NAME",
       .help = "column (CSV) or key (JSON) of the path in a list (default \"path\")" },
     { ROW("label-column", label_column, option_text), .argument = "NAME",
@@ -111,6 +117,8 @@ static int build(const tool_call *call, const char *db_path, weir_dataset_build_
     options->no_packets = settings.no_packets;
     options->glob = settings.glob;
     options->tar = settings.tar;
+    options->allow = settings.insecure ? WEIR_ALLOW_INSECURE : 0;
+    options->ca_file = settings.ca_file;
     options->concurrency = (uint32_t)settings.concurrency;
     options->progress = show_progress;
     options->self = &m;

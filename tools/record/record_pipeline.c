@@ -65,7 +65,9 @@ static record_decode describe_decode(const record_settings *settings)
             .max_pixels = video.max_pixels,
             .max_file_bytes = video.max_bytes,
             .max_decoder_bytes = video.max_decoder_bytes,
+            .allow = video.allow,
             .io_timeout_ns = video.io_timeout_ns,
+            .ca_file = video.ca_file,
             .lowres = video.lowres,
         };
         return (record_decode){ &weir_image_decode, { .image = image }, sizeof image };
@@ -80,6 +82,7 @@ static record_decode describe_decode(const record_settings *settings)
             .stream = video.stream,
             .allow = video.allow,
             .io_timeout_ns = video.io_timeout_ns,
+            .ca_file = video.ca_file,
         };
         return (record_decode){ &weir_audio_decode, { .audio = audio }, sizeof audio };
     }

@@ -82,6 +82,10 @@ const option_row video_rows[] = {
       .help = "also open files that name others: playlists (HLS, DASH, ffconcat), patterns, any protocol" },
     { ROW("io-timeout", io_timeout_ns, option_duration), .argument = "SPAN",
       .help = "fail if a URL sends no data for SPAN (default 30s)" },
+    { ROW("ca-file", ca_file, option_file), .argument = "FILE",
+      .help = "trust the certificates in FILE (PEM) for https, instead of the system's" },
+    { ROW("insecure", insecure, option_flag), .excludes = "ca-file",
+      .help = "do not check the certificates of https servers" },
     { 0 },
 };
 
@@ -115,7 +119,9 @@ bool video_configure(const video_settings *settings, weir_video_config *config, 
         .max_duration_ns = settings->max_duration_ns,
         .max_decoder_bytes = settings->max_decoder_bytes,
         .stream = settings->stream,
-        .allow = settings->references ? WEIR_ALLOW_REFERENCES : 0,
+        .allow =
+            (settings->references ? WEIR_ALLOW_REFERENCES : 0U) | (settings->insecure ? WEIR_ALLOW_INSECURE : 0U),
+        .ca_file = settings->ca_file,
         .io_timeout_ns = settings->io_timeout_ns,
         .loop_filter = (weir_loop_filter)settings->loop_filter,
         .fast_decode = settings->fast_decode,

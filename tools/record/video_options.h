@@ -25,6 +25,8 @@ typedef struct video_settings {
     uint64_t max_decoder_bytes;
     uint32_t stream;
     bool references;
+    bool insecure;
+    const char *ca_file; /* NULL = the system's */
     int64_t io_timeout_ns;
     int loop_filter; /* weir_loop_filter */
     bool fast_decode;

@@ -19,6 +19,12 @@ typedef struct audio_worker {
     weir_task *task; /* the running one */
 } audio_worker;
 
+static void audio_config_free(void *config)
+{
+    weir_audio_config *audio = config;
+    weir_input_config_free(&audio->ca_file);
+}
+
 static int audio_config_init(void *config, weir_error *error)
 {
     enum { MAX_RATE_HZ = 1 << 22 };
@@ -29,7 +35,7 @@ static int audio_config_init(void *config, weir_error *error)
     if (audio->channels > WEIR_RESAMPLER_MAX_CHANNELS)
         return weir_error_set(error, WEIR_EINVAL, 0, "%" PRIu32 " channels are too many: at most %d", audio->channels,
                               WEIR_RESAMPLER_MAX_CHANNELS);
-    int rc = weir_input_check_allow(audio->allow, error);
+    int rc = weir_input_config_init(audio->allow, &audio->ca_file, error);
     if (rc != WEIR_OK)
         return rc;
     if (audio->max_decoder_bytes == 0)
@@ -64,6 +70,7 @@ static int audio_worker_init(void *self, const void *config, weir_task *task)
         .memory = { .max_bytes = audio->max_decoder_bytes, .max_all_bytes = audio->max_all_decoder_bytes },
         .input = { .timeout_ns = audio->io_timeout_ns,
                    .allow = audio->allow,
+                   .ca_file = audio->ca_file,
                    .max_pipe_bytes = UINT64_C(4) << 30,
                    .host.io_thread = audio->io_thread },
     };
@@ -185,6 +192,7 @@ const weir_op weir_audio_decode = {
     .makes = WEIR_TYPE_AUDIO,
     .config_size = sizeof(weir_audio_config),
     .config_init = audio_config_init,
+    .config_free = audio_config_free,
     .worker_size = sizeof(audio_worker),
     .worker_init = audio_worker_init,
     .run = audio_run,

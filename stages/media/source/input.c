@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <libavutil/avstring.h>
 #include <libavutil/bprint.h>
@@ -57,11 +58,25 @@ const char *weir_input_choose(weir_input *input, const weir_item *item)
     return input->bytes->name ? input->bytes->name : "(memory)";
 }
 
-int weir_input_check_allow(unsigned allow, weir_error *error)
+int weir_input_config_init(unsigned allow, const char **ca_file, weir_error *error)
 {
-    if (allow & ~(unsigned)(WEIR_ALLOW_PIPES | WEIR_ALLOW_REFERENCES))
+    if (allow & ~(unsigned)(WEIR_ALLOW_PIPES | WEIR_ALLOW_REFERENCES | WEIR_ALLOW_INSECURE))
         return weir_error_set(error, WEIR_EINVAL, 0, "allow %#x has unknown flags; use WEIR_ALLOW_…", allow);
-    return WEIR_OK;
+    if (!*ca_file)
+        return WEIR_OK;
+    if (allow & WEIR_ALLOW_INSECURE)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "ca_file (--ca-file): not with WEIR_ALLOW_INSECURE (--insecure)");
+    if (access(*ca_file, R_OK) != 0)
+        return weir_error_set(error, WEIR_EINVAL, -errno, "ca_file (--ca-file): %s: %s", *ca_file, strerror(errno));
+    *ca_file = strdup(*ca_file);
+    return *ca_file ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+void weir_input_config_free(const char **ca_file)
+{
+    free((void *)(uintptr_t)*ca_file);
+    *ca_file = NULL;
 }
 
 void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes)
@@ -298,6 +313,78 @@ static int watch_url(void *self)
     return input->is_silent;
 }
 
+/* ---- certificates --------------------------------------------------------------------------------------------- */
+
+/* Where systems keep the certificates that they trust. */
+static const char *const system_stores[] = {
+    "/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Arch */
+    "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora */
+    "/etc/ssl/ca-bundle.pem",             /* openSUSE */
+    "/etc/ssl/cert.pem",                  /* Alpine */
+};
+
+static const char *find_system_store(void)
+{
+    for (size_t i = 0; i < FF_ARRAY_ELEMS(system_stores); i++)
+        if (access(system_stores[i], R_OK) == 0)
+            return system_stores[i];
+    return NULL;
+}
+
+/* FFmpeg's OpenSSL code does not compare the name in a certificate with the host's. */
+static bool checks_names(void)
+{
+    return !strstr(avformat_configuration(), "--enable-openssl");
+}
+
+/* Each TLS library of FFmpeg takes these options, but only GnuTLS looks for the system's certificates itself. */
+static int set_certificates(const weir_input *input, AVDictionary **options)
+{
+    bool is_checked = !(input->allow & WEIR_ALLOW_INSECURE);
+    const char *store = input->ca_file ? input->ca_file : find_system_store();
+    int rc = av_dict_set_int(options, "tls_verify", is_checked, 0);
+    if (rc >= 0 && is_checked && store)
+        rc = av_dict_set(options, "ca_file", store, 0);
+    if (rc >= 0 && is_checked && !checks_names())
+        rc = av_dict_set(options, "protocol_blacklist", "https,tls", 0); /* also for redirections */
+    return rc;
+}
+
+/* The first protocols do not pass the options on to the protocol below. */
+static int check_is_checkable(const weir_input *input, const char *url, weir_error *error)
+{
+    char protocol[32];
+    get_protocol(url, protocol, sizeof protocol);
+    bool is_blind = strncmp(protocol, "hls", 3) == 0 || av_match_name(protocol, "rtsps,rtmps,rtmpts,gophers");
+    bool has_no_names = av_match_name(protocol, "https,tls") && !checks_names();
+    if ((input->allow & WEIR_ALLOW_INSECURE) || !(is_blind || has_no_names))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EACCESS, 0,
+                          "protocol %s: %s does not check the host's certificate; use --insecure "
+                          "(WEIR_ALLOW_INSECURE) to read it nevertheless",
+                          protocol, is_blind ? "FFmpeg" : "this FFmpeg (with OpenSSL)");
+}
+
+/* WEIR_OK: that was not the reason. */
+static int find_distrust(const char *url, weir_error *error)
+{
+    const char *reason = weir_ffmpeg_log_reason(), *host = strstr(url, "://");
+    if (!strstr(reason, "ertificate"))
+        return WEIR_OK;
+    host = host ? host + strlen("://") : url;
+    size_t length = strcspn(host, "/?#");
+    const char *user_end = memrchr(host, '@', length);
+    const char *start = user_end ? user_end + 1 : host;
+    return weir_error_set(error, WEIR_EACCESS, AVERROR(EIO),
+                          "the certificate of %.*s, or of a host that it refers to, is not trusted: %s; %s--ca-file "
+                          "(ca_file) or --insecure (WEIR_ALLOW_INSECURE)",
+                          (int)(host + length - start), start, reason,
+                          find_system_store() ? ""
+                                              : "this system has no certificates (install ca-certificates), so ");
+}
+
+/* ---- opening URLs --------------------------------------------------------------------------------------------- */
+
 /* FFmpeg's option for the timeout of one read or write, which its protocols pass on to each other. */
 static int set_timeout(const weir_input *input, AVDictionary **options)
 {
@@ -307,13 +394,14 @@ static int set_timeout(const weir_input *input, AVDictionary **options)
     return av_dict_set_int(options, "rw_timeout", FFMAX(input->timeout_ns / NS_PER_US, 1), 0);
 }
 
-static int fail_url(const weir_input *input, int averror, weir_error *error)
+static int fail_url(const weir_input *input, const char *url, int averror, weir_error *error)
 {
     if (averror == AVERROR(ETIMEDOUT) || input->is_silent)
         return weir_error_set(error, WEIR_ETIMEDOUT, AVERROR(ETIMEDOUT),
                               "no data for %.3g s; if it needs longer, raise io_timeout_ns",
                               (double)input->timeout_ns / 1e9);
-    return fail_open(averror, error);
+    int rc = find_distrust(url, error);
+    return rc == WEIR_OK ? fail_open(averror, error) : rc;
 }
 
 static int open_url(weir_input *input, const char *path, AVIOInterruptCB interrupt, weir_error *error)
@@ -323,9 +411,14 @@ static int open_url(weir_input *input, const char *path, AVIOInterruptCB interru
     get_protocol(path, protocol, sizeof protocol);
     if (!av_match_name(protocol, network_protocols))
         return fail_protocol(input, path, protocol, error);
+    int status = check_is_checkable(input, path, error);
+    if (status != WEIR_OK)
+        return status;
     input->interrupt = interrupt;
     input->asked_ns = weir_clock_ns();
     int rc = set_timeout(input, &options);
+    if (rc >= 0)
+        rc = set_certificates(input, &options);
     if (rc >= 0)
         rc = av_dict_set(&options, "protocol_whitelist", network_protocols, 0); /* also for redirections */
     if (rc >= 0)
@@ -333,7 +426,7 @@ static int open_url(weir_input *input, const char *path, AVIOInterruptCB interru
                         &(AVIOInterruptCB){ .callback = watch_url, .opaque = input }, &options);
     av_dict_free(&options);
     input->is_url = rc >= 0;
-    return rc < 0 ? fail_url(input, rc, error) : WEIR_OK;
+    return rc < 0 ? fail_url(input, path, rc, error) : WEIR_OK;
 }
 
 int weir_input_error(const weir_input *input, int averror)
@@ -465,7 +558,7 @@ static int fail_format(const weir_input *input, const char *path, int averror, w
         return weir_error_set(error, WEIR_EDATA, averror,
                               "cannot open: unknown format; for a tar archive use weir_tar_read, or --tar of weir "
                               "record and weir index");
-    return input->is_url ? fail_url(input, averror, error) : fail_open(averror, error);
+    return input->is_url ? fail_url(input, path, averror, error) : fail_open(averror, error);
 }
 
 static int choose_format(const weir_input *input, AVFormatContext *format, const char *path, const char *hint,
@@ -539,6 +632,24 @@ static int set_url(weir_input *input, const char *path, bool is_local, weir_erro
     return WEIR_OK;
 }
 
+/* FFmpeg's readers of playlists do not pass all options of the list's URL on. */
+static int open_other_url(weir_input *input, AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
+                          AVDictionary **options)
+{
+    weir_error error = { 0 };
+    AVDictionary *own = NULL;
+    AVDictionary **all = options ? options : &own;
+    if (check_is_checkable(input, url, &error) != WEIR_OK) {
+        av_log(format, AV_LOG_ERROR, "%s\n", error.message);
+        return AVERROR(EACCES);
+    }
+    int rc = set_certificates(input, all);
+    if (rc >= 0)
+        rc = input->open_by_ffmpeg(format, avio, url, flags, all);
+    av_dict_free(&own);
+    return rc;
+}
+
 /* Uses the descriptor that was checked: the name may refer to a pipe by now. */
 static int try_other_file(weir_input *input, AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
                           AVDictionary **options)
@@ -560,7 +671,7 @@ static int try_other_file(weir_input *input, AVFormatContext *format, AVIOContex
         return AVERROR(EPERM);
     bool is_file = strcmp(protocol, "file") == 0;
     if (protocol[0] && !is_file)
-        return input->open_by_ffmpeg(format, avio, url, flags, options);
+        return open_other_url(input, format, avio, url, flags, options);
 
     int rc = weir_local_file_open(&file, NULL, is_file ? url + strlen("file:") : url, -1, false, *interrupt, &error);
     if (rc == WEIR_OK) {
@@ -638,7 +749,9 @@ static int open_freely(weir_input *input, const char *path, AVFormatContext **fo
     weir_local_file_close(&input->file);
     if (rc < 0 && rc != WEIR_ENOTFOUND) /* a pattern is not a name */
         return weir_error_set(error, rc, failure.library_code, "%s", failure.message);
-    rc = set_url(input, path, is_local, error);
+    rc = is_local ? WEIR_OK : check_is_checkable(input, path, error);
+    if (rc == WEIR_OK)
+        rc = set_url(input, path, is_local, error);
     if (rc != WEIR_OK)
         return rc;
     input->open_by_ffmpeg = (*format)->io_open;
@@ -656,7 +769,7 @@ static int open_freely(weir_input *input, const char *path, AVFormatContext **fo
     if (rc == WEIR_OK && averror == AVERROR(EINVAL) && strstr(weir_ffmpeg_log_reason(), "not on whitelist"))
         return weir_error_set(error, WEIR_EUNSUPPORTED, averror,
                               "a list in FFmpeg's concat format is read from a local file only, without other lists");
-    return rc == WEIR_OK && averror < 0 ? fail_url(input, averror, error) : rc;
+    return rc == WEIR_OK && averror < 0 ? fail_url(input, path, averror, error) : rc;
 }
 
 /* ---- both ----------------------------------------------------------------------------------------------------- */
@@ -698,15 +811,16 @@ static int grow(weir_bytes **bytes, size_t used_bytes, size_t size_bytes, weir_e
     return WEIR_OK;
 }
 
-static int fail_read(const weir_input *input, int averror, weir_error *error)
+static int fail_read(const weir_input *input, const char *path, int averror, weir_error *error)
 {
     if (averror == AVERROR(ETIMEDOUT))
-        return fail_url(input, averror, error);
+        return fail_url(input, path, averror, error);
     return weir_ffmpeg_error(error, averror, "cannot read");
 }
 
 /* The server's size may be wrong or missing; one extra byte detects the end. */
-static int read_all(const weir_input *input, uint64_t max_bytes, weir_bytes **bytes, weir_error *error)
+static int read_all(const weir_input *input, const char *path, uint64_t max_bytes, weir_bytes **bytes,
+                    weir_error *error)
 {
     enum { UNKNOWN_BYTES = 1 << 20 };
     AVIOContext *avio = input->avio;
@@ -727,14 +841,14 @@ static int read_all(const weir_input *input, uint64_t max_bytes, weir_bytes **by
         if (got == 0 || got == AVERROR_EOF)
             break;
         if (got < 0)
-            return fail_read(input, got, error);
+            return fail_read(input, path, got, error);
         used_bytes += (size_t)got;
         if (used_bytes > max_bytes)
             return fail_too_large(max_bytes, error);
     }
     (*bytes)->size_bytes = used_bytes;
     int failure = weir_input_error(input, avio->error);
-    return failure < 0 && failure != AVERROR_EOF ? fail_read(input, failure, error) : WEIR_OK;
+    return failure < 0 && failure != AVERROR_EOF ? fail_read(input, path, failure, error) : WEIR_OK;
 }
 
 int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
@@ -743,7 +857,7 @@ int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVI
     *bytes = NULL;
     int rc = open_bytes(input, path, interrupt, error);
     if (rc == WEIR_OK)
-        rc = read_all(input, max_bytes, bytes, error);
+        rc = read_all(input, path, max_bytes, bytes, error);
     weir_input_close(input);
     if (rc != WEIR_OK) {
         weir_bytes_free(*bytes);

@@ -34,6 +34,7 @@ typedef struct weir_input {
     const weir_entry *member; /* of an archive, which the path names; NULL = none */
     int64_t timeout_ns; /* longest time without data from a URL; headers and redirections are not data; ≤ 0 = none */
     unsigned allow;     /* WEIR_ALLOW_… */
+    const char *ca_file;     /* NULL = the system's certificates; of the config */
     bool is_read_again;      /* it may be opened again: the data of a pipe is kept */
     uint64_t max_pipe_bytes; /* limit of that (0 = WEIR_INPUT_PIPE_BYTES) */
     weir_local_host host;    /* with its io_thread set */
@@ -65,8 +66,10 @@ typedef struct weir_input {
    valid as long as the data. */
 const char *weir_input_choose(weir_input *input, const weir_item *item);
 
-/* Are the flags of WEIR_ALLOW_…? */
-int weir_input_check_allow(unsigned allow, weir_error *error);
+/* Checks these fields of a config (flags of WEIR_ALLOW_…, a file that can be read), and copies *ca_file, which the caller
+   frees with weir_input_config_free(). */
+int weir_input_config_init(unsigned allow, const char **ca_file, weir_error *error);
+void weir_input_config_free(const char **ca_file);
 
 /* Moves the other files of the item's sample to *sidecars, and adds their size to *memory_bytes. */
 void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);

@@ -39,10 +39,17 @@ static weir_video_config video_config_of(const weir_image_config *image)
         .max_decoder_bytes = image->max_decoder_bytes,
         .max_all_decoder_bytes = image->max_all_decoder_bytes,
         .allow = image->allow,
+        .ca_file = image->ca_file,
         .io_thread = image->io_thread,
         .io_timeout_ns = image->io_timeout_ns,
         .lowres = image->lowres,
     };
+}
+
+static void image_config_free(void *config)
+{
+    weir_image_config *image = config;
+    weir_input_config_free(&image->ca_file);
 }
 
 static int image_config_init(void *config, weir_error *error)
@@ -56,6 +63,7 @@ static int image_config_init(void *config, weir_error *error)
     image->max_decoder_bytes = video.max_decoder_bytes;
     image->max_all_decoder_bytes = video.max_all_decoder_bytes;
     image->io_timeout_ns = video.io_timeout_ns;
+    image->ca_file = video.ca_file;
     if (image->max_file_bytes == 0)
         image->max_file_bytes = UINT64_C(256) << 20;
     return WEIR_OK;
@@ -196,6 +204,7 @@ const weir_op weir_image_decode = {
     .makes = WEIR_TYPE_FRAMES,
     .config_size = sizeof(weir_image_config),
     .config_init = image_config_init,
+    .config_free = image_config_free,
     .worker_size = sizeof(image_worker),
     .worker_init = image_worker_init,
     .run = image_run,

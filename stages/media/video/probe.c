@@ -34,6 +34,12 @@ void weir_probe_result_release(void *data, void *self)
     weir_probe_result_free(data);
 }
 
+static void probe_config_free(void *config)
+{
+    weir_probe_config *probe = config;
+    weir_input_config_free(&probe->ca_file);
+}
+
 static int probe_config_init(void *config, weir_error *error)
 {
     weir_probe_config *probe = config;
@@ -46,7 +52,7 @@ static int probe_config_init(void *config, weir_error *error)
     if (probe->max_all_decoder_bytes == 0)
         probe->max_all_decoder_bytes = weir_frame_memory_default_all();
     weir_ffmpeg_log_install();
-    return WEIR_OK;
+    return weir_input_config_init(probe->allow, &probe->ca_file, error);
 }
 
 static bool task_should_stop(void *self)
@@ -64,7 +70,7 @@ static int probe_worker_init(void *self, const void *config, weir_task *task)
         .self = worker,
         .max_pixels = probe->max_pixels > INT32_MAX ? INT32_MAX : (int64_t)probe->max_pixels,
         .memory = { .max_bytes = probe->max_decoder_bytes, .max_all_bytes = probe->max_all_decoder_bytes },
-        .input.timeout_ns = probe->io_timeout_ns,
+        .input = { .timeout_ns = probe->io_timeout_ns, .allow = probe->allow, .ca_file = probe->ca_file },
     };
     if (weir_decoder_init(&worker->decoder) == WEIR_OK)
         return WEIR_OK;
@@ -211,6 +217,7 @@ const weir_op weir_probe = {
     .makes = WEIR_TYPE_PROBE,
     .config_size = sizeof(weir_probe_config),
     .config_init = probe_config_init,
+    .config_free = probe_config_free,
     .worker_size = sizeof(probe_worker),
     .worker_init = probe_worker_init,
     .run = probe_run,

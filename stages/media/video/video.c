@@ -86,6 +86,7 @@ weir_decoder weir_video_decoder(const weir_video_config *video, bool (*should_st
         .lowres = video->lowres,
         .input = { .timeout_ns = video->io_timeout_ns,
                    .allow = video->allow,
+                   .ca_file = video->ca_file,
                    .is_read_again = !weir_sampling_is_plain(&video->sampling),
                    .max_pipe_bytes = video->max_pipe_bytes,
                    .host.io_thread = video->io_thread },

@@ -46,7 +46,7 @@ static int input_init(weir_video_config *video, weir_error *error)
 {
     if (video->io_timeout_ns == 0)
         video->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
-    return weir_input_check_allow(video->allow, error);
+    return weir_input_config_init(video->allow, &video->ca_file, error);
 }
 
 static int sampling_init(weir_video_config *video, weir_error *error)
@@ -90,6 +90,7 @@ static int audio_init(weir_video_config *video, weir_error *error)
     if (!own)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     int rc = weir__struct_copy(own, sizeof *own, video->audio, video->audio_size, "weir_audio_config", error);
+    own->ca_file = NULL;
     if (rc == WEIR_OK)
         rc = weir_audio_decode.config_init(own, error);
     if (rc == WEIR_OK)
@@ -104,10 +105,13 @@ int weir_video_config_check(weir_video_config *video, weir_error *error)
     int rc = pixels_init(video, error);
     if (rc == WEIR_OK)
         rc = input_init(video, error);
-    if (rc == WEIR_OK)
-        rc = sampling_init(video, error);
     if (rc != WEIR_OK)
         return rc;
+    rc = sampling_init(video, error);
+    if (rc != WEIR_OK) {
+        weir_input_config_free(&video->ca_file);
+        return rc;
+    }
     weir_ffmpeg_log_install();
     rc = filter_init(video, error);
     if (rc == WEIR_OK) {
@@ -115,8 +119,10 @@ int weir_video_config_check(weir_video_config *video, weir_error *error)
         if (rc != WEIR_OK)
             weir_frame_filter_config_free(video);
     }
-    if (rc != WEIR_OK)
+    if (rc != WEIR_OK) {
         weir_sampling_free(&video->sampling);
+        weir_input_config_free(&video->ca_file);
+    }
     return rc;
 }
 
@@ -124,5 +130,6 @@ void weir_video_config_free(weir_video_config *video)
 {
     weir_sampling_free(&video->sampling);
     weir_frame_filter_config_free(video);
+    weir_input_config_free(&video->ca_file);
     free((void *)(uintptr_t)video->audio);
 }
