@@ -7,7 +7,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <weir/weir.h>
 
@@ -16,14 +15,16 @@ typedef struct lap_printer {
     uint64_t num_tasks; /* since the start */
 } lap_printer;
 
-static void print_stage(void *self, const weir_stage_lap *lap)
+static void print_lap(void *self, const weir_subject_lap *lap)
 {
     lap_printer *printer = self;
-    if (strcmp(lap->kind, "stage") == 0)
-        printer->num_tasks += lap->metrics.num_tasks;
+    const weir_task_metrics *task = &lap->metrics.task;
+    if (lap->subject != WEIR_SUBJECT_STAGE)
+        return;
+    printer->num_tasks += task->num_tasks;
     double elapsed_ns = (double)lap->lap->elapsed_ns;
-    printf("%s: %" PRIu64 " tasks in %.1f s, %.1f slots busy on average\n", lap->name, lap->metrics.num_tasks,
-           elapsed_ns / (double)WEIR_SECOND, (double)lap->metrics.busy_ns / elapsed_ns);
+    printf("%s: %" PRIu64 " tasks in %.1f s, %.1f slots busy on average\n", lap->name, task->num_tasks,
+           elapsed_ns / (double)WEIR_SECOND, (double)task->busy_ns / elapsed_ns);
 }
 
 static void print_failure(void *self, const weir_failure *failure)
@@ -52,7 +53,7 @@ int main(int argc, char **argv)
     lap_printer printer = { 0 };
     weir_observer observer = {
         .self = &printer,
-        .stage_lap = print_stage,
+        .lap = print_lap,
         .failure = print_failure,
         .run_end = print_end,
     };

@@ -224,12 +224,11 @@ LIST(COUNTER_MEASURES, counter)
 
 #define SUBJECT(s) \
     { \
-        s##_rows, NUM(s##_rows), weir_##s##_metric_table \
+        s##_rows, NUM(s##_rows) \
     }
 static const struct {
     const weir_measure *rows;
     size_t num_rows;
-    const weir_metric_table *(*metrics)(void);
 } subjects[WEIR_NUM_SUBJECTS] = {
     [WEIR_SUBJECT_STAGE] = SUBJECT(task),      [WEIR_SUBJECT_FLOW] = SUBJECT(task),
     [WEIR_SUBJECT_QUEUE] = SUBJECT(queue),     [WEIR_SUBJECT_POOL] = SUBJECT(pool),
@@ -324,11 +323,6 @@ double weir_measure_of(weir_subject subject, const char *name, const weir_metric
 }
 
 /* -- stored metrics */
-
-const weir_metric_table *weir_subject_metrics(weir_subject subject)
-{
-    return subjects[subject < WEIR_NUM_SUBJECTS ? subject : WEIR_SUBJECT_STAGE].metrics();
-}
 
 /* Converts a field to its unit: durations are nanoseconds in the struct and seconds elsewhere. */
 static double scale_of(const weir_metric *metric)

@@ -42,26 +42,28 @@ static void record_stage(weir_observer observer, const invented_lap *lap)
     int64_t elapsed_ns = ns(elapsed_of(lap));
     weir_histogram *times = calloc(1, sizeof *times);
     assert_non_null(times);
-    weir_stage_lap stage = {
+    weir_subject_lap stage = {
+        .subject = WEIR_SUBJECT_STAGE,
+        .kind = "stage",
         .name = "0:1:decode[10]",
         .lap = &(weir_lap){ .end_unix_ns = ns(lap->at), .elapsed_ns = elapsed_ns, .position = place_of(lap) },
-        .metrics = { .num_tasks = lap->num_tasks,
-                     .num_failures = lap->num_failures,
-                     .failed_ns = (int64_t)lap->num_failures * ns(0.01),
-                     .busy_ns = 6 * elapsed_ns,
-                     .wait_in_ns = 2 * elapsed_ns,
-                     .wait_thread_ns = elapsed_ns,
-                     .wait_out_ns = elapsed_ns,
-                     .cpu_ns = 5 * elapsed_ns,
-                     .run_times = times }
+        .metrics.task = { .num_tasks = lap->num_tasks,
+                          .num_failures = lap->num_failures,
+                          .failed_ns = (int64_t)lap->num_failures * ns(0.01),
+                          .busy_ns = 6 * elapsed_ns,
+                          .wait_in_ns = 2 * elapsed_ns,
+                          .wait_thread_ns = elapsed_ns,
+                          .wait_out_ns = elapsed_ns,
+                          .cpu_ns = 5 * elapsed_ns,
+                          .run_times = times }
     };
     for (uint64_t i = 0; i < lap->num_tasks - lap->num_failures; i++) {
         int64_t time_ns = ns(lap->times ? lap->times[i] : 0.1);
         weir_histogram_record(times, time_ns);
-        stage.metrics.success_ns += time_ns;
-        stage.metrics.max_ns = time_ns > stage.metrics.max_ns ? time_ns : stage.metrics.max_ns;
+        stage.metrics.task.success_ns += time_ns;
+        stage.metrics.task.max_ns = time_ns > stage.metrics.task.max_ns ? time_ns : stage.metrics.task.max_ns;
     }
-    observer.stage_lap(observer.self, &stage);
+    observer.lap(observer.self, &stage);
     free(times);
 }
 
@@ -74,23 +76,25 @@ static void record_queue(weir_observer observer, const invented_lap *lap, const 
         weir_histogram_record(&times[0], ns(0.002));
         weir_histogram_record(&times[1], ns(0.03));
     }
-    weir_queue_lap queue = {
+    weir_subject_lap queue = {
+        .subject = WEIR_SUBJECT_QUEUE,
+        .kind = "queue",
         .name = name,
         .capacity = 2,
         .lap = &(weir_lap){ .end_unix_ns = ns(lap->at), .elapsed_ns = elapsed_ns, .position = place_of(lap) },
-        .metrics = { .num_put = lap->num_tasks,
-                     .num_items = lap->num_tasks,
-                     .put_ns = (int64_t)lap->num_tasks * ns(0.002),
-                     .get_ns = (int64_t)lap->num_tasks * ns(0.03),
-                     .occupied_ns = elapsed_ns / 4,
-                     .depth_ns = 1.5 * (double)elapsed_ns,
-                     .bytes_ns = 2e6 * (double)elapsed_ns,
-                     .max_depth = 2,
-                     .max_bytes = 3000000,
-                     .put_times = &times[0],
-                     .get_times = &times[1] }
+        .metrics.queue = { .num_put = lap->num_tasks,
+                           .num_items = lap->num_tasks,
+                           .put_ns = (int64_t)lap->num_tasks * ns(0.002),
+                           .get_ns = (int64_t)lap->num_tasks * ns(0.03),
+                           .occupied_ns = elapsed_ns / 4,
+                           .depth_ns = 1.5 * (double)elapsed_ns,
+                           .bytes_ns = 2e6 * (double)elapsed_ns,
+                           .max_depth = 2,
+                           .max_bytes = 3000000,
+                           .put_times = &times[0],
+                           .get_times = &times[1] }
     };
-    observer.queue_lap(observer.self, &queue);
+    observer.lap(observer.self, &queue);
     free(times);
 }
 

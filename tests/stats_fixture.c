@@ -177,21 +177,23 @@ static void observe_stage_lap(weir_observer observer, int64_t end_unix_ns, uint6
     weir_histogram *times = memset(&all_times, 0, sizeof all_times);
     for (uint64_t i = 0; i < num_successes; i++)
         weir_histogram_record(times, 100 * WEIR_MILLISECOND);
-    weir_stage_lap lap = { .name = "0:1:decode[10]",
-                           .lap = &(weir_lap){ .end_unix_ns = end_unix_ns, .elapsed_ns = 2 * WEIR_SECOND },
-                           .metrics = { .num_tasks = num_tasks,
-                                        .num_failures = num_failures,
-                                        .success_ns = (int64_t)num_successes * 100 * WEIR_MILLISECOND,
-                                        .failed_ns = (int64_t)num_failures * 10 * WEIR_MILLISECOND,
-                                        .min_ns = num_successes ? 90 * WEIR_MILLISECOND : INT64_MAX,
-                                        .max_ns = num_successes ? 100 * WEIR_MILLISECOND : 0,
-                                        .busy_ns = 10 * WEIR_SECOND,
-                                        .wait_in_ns = 5 * WEIR_SECOND,
-                                        .wait_thread_ns = 3 * WEIR_SECOND,
-                                        .wait_out_ns = 2 * WEIR_SECOND,
-                                        .cpu_ns = 8 * WEIR_SECOND,
-                                        .run_times = times } };
-    observer.stage_lap(observer.self, &lap);
+    weir_subject_lap lap = { .subject = WEIR_SUBJECT_STAGE,
+                             .kind = "stage",
+                             .name = "0:1:decode[10]",
+                             .lap = &(weir_lap){ .end_unix_ns = end_unix_ns, .elapsed_ns = 2 * WEIR_SECOND },
+                             .metrics.task = { .num_tasks = num_tasks,
+                                               .num_failures = num_failures,
+                                               .success_ns = (int64_t)num_successes * 100 * WEIR_MILLISECOND,
+                                               .failed_ns = (int64_t)num_failures * 10 * WEIR_MILLISECOND,
+                                               .min_ns = num_successes ? 90 * WEIR_MILLISECOND : INT64_MAX,
+                                               .max_ns = num_successes ? 100 * WEIR_MILLISECOND : 0,
+                                               .busy_ns = 10 * WEIR_SECOND,
+                                               .wait_in_ns = 5 * WEIR_SECOND,
+                                               .wait_thread_ns = 3 * WEIR_SECOND,
+                                               .wait_out_ns = 2 * WEIR_SECOND,
+                                               .cpu_ns = 8 * WEIR_SECOND,
+                                               .run_times = times } };
+    observer.lap(observer.self, &lap);
 }
 
 static void observe_queue_lap(weir_observer observer, const char *name, int64_t end_unix_ns, uint64_t num_items)
@@ -202,23 +204,25 @@ static void observe_queue_lap(weir_observer observer, const char *name, int64_t 
         weir_histogram_record(&times[0], 4 * WEIR_MILLISECOND);
         weir_histogram_record(&times[1], 20 * WEIR_MILLISECOND);
     }
-    weir_queue_lap lap = { .name = name,
-                           .capacity = 2,
-                           .lap = &(weir_lap){ .end_unix_ns = end_unix_ns, .elapsed_ns = 2 * WEIR_SECOND },
-                           .metrics = { .num_put = num_items + 1,
-                                        .num_items = num_items,
-                                        .put_ns = (int64_t)(num_items + 1) * 4 * WEIR_MILLISECOND,
-                                        .get_ns = (int64_t)num_items * 20 * WEIR_MILLISECOND,
-                                        .occupied_ns = WEIR_SECOND,
-                                        .depth_ns = 3.0 * (double)WEIR_SECOND,
-                                        .bytes_ns = 3.0e6 * (double)WEIR_SECOND,
-                                        .max_put_ns = num_items ? 4 * WEIR_MILLISECOND : 0,
-                                        .max_get_ns = num_items ? 20 * WEIR_MILLISECOND : 0,
-                                        .max_depth = 2,
-                                        .max_bytes = 2000000,
-                                        .put_times = &times[0],
-                                        .get_times = &times[1] } };
-    observer.queue_lap(observer.self, &lap);
+    weir_subject_lap lap = { .subject = WEIR_SUBJECT_QUEUE,
+                             .kind = "queue",
+                             .name = name,
+                             .capacity = 2,
+                             .lap = &(weir_lap){ .end_unix_ns = end_unix_ns, .elapsed_ns = 2 * WEIR_SECOND },
+                             .metrics.queue = { .num_put = num_items + 1,
+                                                .num_items = num_items,
+                                                .put_ns = (int64_t)(num_items + 1) * 4 * WEIR_MILLISECOND,
+                                                .get_ns = (int64_t)num_items * 20 * WEIR_MILLISECOND,
+                                                .occupied_ns = WEIR_SECOND,
+                                                .depth_ns = 3.0 * (double)WEIR_SECOND,
+                                                .bytes_ns = 3.0e6 * (double)WEIR_SECOND,
+                                                .max_put_ns = num_items ? 4 * WEIR_MILLISECOND : 0,
+                                                .max_get_ns = num_items ? 20 * WEIR_MILLISECOND : 0,
+                                                .max_depth = 2,
+                                                .max_bytes = 2000000,
+                                                .put_times = &times[0],
+                                                .get_times = &times[1] } };
+    observer.lap(observer.self, &lap);
 }
 
 void observe_lap(weir_observer observer, int lap, uint64_t num_tasks)

@@ -569,41 +569,45 @@ static void end_lap_call(test_recorder *recorder, const char *name)
 
 #define KEEP(field, from) snprintf((field), sizeof(field), "%s", (from))
 
-static void on_stage_lap(void *self, const weir_stage_lap *lap)
+static void keep_stage(test_recorder *recorder, const weir_subject_lap *lap, uint64_t number)
 {
-    test_recorder *recorder = self;
-    enter(recorder);
-    uint64_t number = begin_lap_call(recorder, lap->name);
-    pthread_mutex_lock(&recorder->lock);
     stage_record *record = APPEND(recorder->stages, recorder->num_stage_records);
     record->lap = *lap;
     record->lap.lap = keep_lap(recorder, lap->lap);
     record->lap.name = NULL;
     KEEP(record->name, lap->name);
-    record->lap.metrics.run_times = NULL;
+    record->lap.metrics.task.run_times = NULL;
     record->lap_number = number;
-    record->histogram_count = lap->metrics.run_times->count;
-    snprintf(record->phase, sizeof record->phase, "%s", lap->lap->position.phase);
-    pthread_mutex_unlock(&recorder->lock);
-    end_lap_call(recorder, lap->name);
+    record->histogram_count = lap->metrics.task.run_times->count;
+    KEEP(record->phase, lap->lap->position.phase);
 }
 
-static void on_queue_lap(void *self, const weir_queue_lap *lap)
+static void keep_queue(test_recorder *recorder, const weir_subject_lap *lap, uint64_t number)
 {
-    test_recorder *recorder = self;
-    enter(recorder);
-    uint64_t number = begin_lap_call(recorder, lap->name);
-    pthread_mutex_lock(&recorder->lock);
     queue_record *record = APPEND(recorder->queues, recorder->num_queue_records);
     record->lap = *lap;
     record->lap.lap = keep_lap(recorder, lap->lap);
     record->lap.name = NULL;
     KEEP(record->name, lap->name);
-    record->lap.metrics.put_times = record->lap.metrics.get_times = NULL;
+    record->lap.metrics.queue.put_times = record->lap.metrics.queue.get_times = NULL;
     record->lap_number = number;
-    record->put_count = lap->metrics.put_times->count;
-    snprintf(record->phase, sizeof record->phase, "%s", lap->lap->position.phase);
-    record->get_count = lap->metrics.get_times->count;
+    record->put_count = lap->metrics.queue.put_times->count;
+    record->get_count = lap->metrics.queue.get_times->count;
+    KEEP(record->phase, lap->lap->position.phase);
+}
+
+static void on_subject_lap(void *self, const weir_subject_lap *lap)
+{
+    test_recorder *recorder = self;
+    if (lap->subject > WEIR_SUBJECT_QUEUE)
+        return;
+    enter(recorder);
+    uint64_t number = begin_lap_call(recorder, lap->name);
+    pthread_mutex_lock(&recorder->lock);
+    if (lap->subject == WEIR_SUBJECT_QUEUE)
+        keep_queue(recorder, lap, number);
+    else
+        keep_stage(recorder, lap, number);
     pthread_mutex_unlock(&recorder->lock);
     end_lap_call(recorder, lap->name);
 }
@@ -666,8 +670,7 @@ void recorder_init(test_recorder *recorder)
     recorder->observer = (weir_observer){
         .self = recorder,
         .run_start = on_start,
-        .stage_lap = on_stage_lap,
-        .queue_lap = on_queue_lap,
+        .lap = on_subject_lap,
         .failure = on_failure,
         .event = on_event,
         .run_end = on_end,
@@ -690,36 +693,36 @@ void recorder_free(test_recorder *recorder)
     free(recorder->events);
 }
 
-weir_stage_lap recorder_stage_total(test_recorder *recorder, const char *name)
+weir_subject_lap recorder_stage_total(test_recorder *recorder, const char *name)
 {
     weir_lap *sum = keep_lap(recorder, NULL);
-    weir_stage_lap total = { .lap = sum };
-    weir_metrics_clear(weir_task_metric_table(), &total.metrics);
+    weir_subject_lap total = { .lap = sum };
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &total.metrics.task);
     for (uint64_t i = 0; i < recorder->num_stage_records; i++) {
-        const weir_stage_lap *lap = &recorder->stages[i].lap;
+        const weir_subject_lap *lap = &recorder->stages[i].lap;
         if (strcmp(recorder->stages[i].name, name) != 0)
             continue;
         total.name = name;
         sum->elapsed_ns += lap->lap->elapsed_ns;
-        weir_metrics_add(weir_task_metric_table(), &total.metrics, &lap->metrics);
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_STAGE), &total.metrics.task, &lap->metrics.task);
     }
     assert_non_null(total.name);
     return total;
 }
 
-weir_queue_lap recorder_queue_total(test_recorder *recorder, const char *name)
+weir_subject_lap recorder_queue_total(test_recorder *recorder, const char *name)
 {
     weir_lap *sum = keep_lap(recorder, NULL);
-    weir_queue_lap total = { .lap = sum };
-    weir_metrics_clear(weir_queue_metric_table(), &total.metrics);
+    weir_subject_lap total = { .lap = sum };
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &total.metrics.queue);
     for (uint64_t i = 0; i < recorder->num_queue_records; i++) {
-        const weir_queue_lap *lap = &recorder->queues[i].lap;
+        const weir_subject_lap *lap = &recorder->queues[i].lap;
         if (strcmp(recorder->queues[i].name, name) != 0)
             continue;
         total.name = name;
         total.capacity = lap->capacity;
         sum->elapsed_ns += lap->lap->elapsed_ns;
-        weir_metrics_add(weir_queue_metric_table(), &total.metrics, &lap->metrics);
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &total.metrics.queue, &lap->metrics.queue);
     }
     assert_non_null(total.name);
     return total;

@@ -226,7 +226,7 @@ typedef struct kept_lap {
 } kept_lap;
 
 typedef struct stage_record {
-    weir_stage_lap lap; /* name and run_times are NULL */
+    weir_subject_lap lap; /* name and run_times are NULL */
     char name[128];
     uint64_t lap_number;
     uint64_t histogram_count;
@@ -234,7 +234,7 @@ typedef struct stage_record {
 } stage_record;
 
 typedef struct queue_record {
-    weir_queue_lap lap; /* name, put_times and get_times are NULL */
+    weir_subject_lap lap; /* name, put_times and get_times are NULL */
     char name[128];
     uint64_t lap_number;
     uint64_t put_count, get_count;
@@ -284,8 +284,8 @@ void recorder_init(test_recorder *recorder);
 void recorder_free(test_recorder *recorder);
 
 /* After weir_pipeline_free(): the sums of all laps of a stage or queue, by its full name. */
-weir_stage_lap recorder_stage_total(test_recorder *recorder, const char *name);
-weir_queue_lap recorder_queue_total(test_recorder *recorder, const char *name);
+weir_subject_lap recorder_stage_total(test_recorder *recorder, const char *name);
+weir_subject_lap recorder_queue_total(test_recorder *recorder, const char *name);
 
 /* The number of failures that were not reported, according to the events "dropped". */
 uint64_t recorder_dropped_failures(test_recorder *recorder);

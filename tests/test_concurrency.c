@@ -108,11 +108,11 @@ static void the_figures_fit_across_a_change_and_an_event_tells_it(void **state)
     assert_true(recorder_events_named(&recorder, "concurrency") > 30);
     assert_string_equal(recorder.events[0].detail, "2 -> 1");
     assert_string_equal(recorder.events[0].category, "0:1:work[2]");
-    assert_int_equal(recorder_stage_total(&recorder, "0:1:work[2]").metrics.num_tasks, 200);
+    assert_int_equal(recorder_stage_total(&recorder, "0:1:work[2]").metrics.task.num_tasks, 200);
     for (uint64_t i = 0; i < recorder.num_stage_records; i++) {
-        const weir_stage_lap *lap = &recorder.stages[i].lap;
-        int64_t slots_ns =
-            lap->metrics.busy_ns + lap->metrics.wait_in_ns + lap->metrics.wait_thread_ns + lap->metrics.wait_out_ns;
+        const weir_subject_lap *lap = &recorder.stages[i].lap;
+        int64_t slots_ns = lap->metrics.task.busy_ns + lap->metrics.task.wait_in_ns +
+                           lap->metrics.task.wait_thread_ns + lap->metrics.task.wait_out_ns;
         assert_true(slots_ns <= 5 * lap->lap->elapsed_ns);
     }
     recorder_free(&recorder);

@@ -250,7 +250,10 @@ static void spans_of_lambdas_are_told(void **)
     std::atomic<int> spans{ 0 };
     {
         weir::observer functions;
-        functions.span_lap = [&](const weir_span_lap &lap) { spans += static_cast<int>(lap.metrics.num_spans); };
+        functions.lap = [&](const weir_subject_lap &lap) {
+            if (lap.subject == WEIR_SUBJECT_SPAN)
+                spans += static_cast<int>(lap.metrics.span.num_spans);
+        };
         weir_span_name *name = weir_span_name_get("cpp", "lambda");
         weir::builder b;
         b.source("numbers", numbers(5))

@@ -665,7 +665,7 @@ static void the_observer_is_told_each_failure_once(void **state)
         assert_int_equal(record->failure.library_code, -1000 - (int)seq);
         assert_true(record->failure.unix_ns >= recorder.run.start_unix_ns && record->failure.run_ns >= 0);
     }
-    assert_int_equal(recorder_stage_total(&recorder, "0:1:failing[4]").metrics.num_failures, COUNT);
+    assert_int_equal(recorder_stage_total(&recorder, "0:1:failing[4]").metrics.task.num_failures, COUNT);
     recorder_free(&recorder);
 }
 

@@ -309,8 +309,8 @@ static void run_line(void)
         drain_and_check(pipeline);
         assert_true(recorder.ended);
         uint64_t told = recorder.num_failures + recorder_dropped_failures(&recorder);
-        assert_int_equal(told, recorder_stage_total(&recorder, "0:1:anything[3]").metrics.num_failures +
-                                   recorder_stage_total(&recorder, "0:2:pass").metrics.num_failures);
+        assert_int_equal(told, recorder_stage_total(&recorder, "0:1:anything[3]").metrics.task.num_failures +
+                                   recorder_stage_total(&recorder, "0:2:pass").metrics.task.num_failures);
     }
     pending_end(&pending);
     recorder_free(&recorder);

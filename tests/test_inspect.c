@@ -145,7 +145,7 @@ static void laps_say_in_which_phase_and_at_which_steps_they_were(void **state)
         assert_string_equal(record->phase, expected[i].phase);
         assert_int_equal(record->lap.lap->position.first_step, expected[i].first_step);
         assert_int_equal(record->lap.lap->position.last_step, expected[i].last_step);
-        assert_int_equal(record->lap.metrics.num_tasks, expected[i].num_tasks);
+        assert_int_equal(record->lap.metrics.task.num_tasks, expected[i].num_tasks);
     }
     assert_int_equal(recorder_events_named(&recorder, "phase"), 1);
     recorder_free(&recorder);

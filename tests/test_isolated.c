@@ -395,15 +395,15 @@ typedef struct used_cpu {
     int64_t task_ns, process_ns, pool_ns;
 } used_cpu;
 
-static void add_stage(void *self, const weir_stage_lap *lap)
+static void add_lap(void *self, const weir_subject_lap *lap)
 {
-    ((used_cpu *)self)->task_ns += lap->metrics.cpu_ns;
-}
-
-static void add_process(void *self, const weir_process_lap *lap)
-{
-    ((used_cpu *)self)->process_ns += lap->metrics.cpu_ns;
-    ((used_cpu *)self)->pool_ns += lap->metrics.pool_cpu_ns;
+    used_cpu *used = self;
+    if (lap->subject == WEIR_SUBJECT_STAGE || lap->subject == WEIR_SUBJECT_FLOW)
+        used->task_ns += lap->metrics.task.cpu_ns;
+    if (lap->subject == WEIR_SUBJECT_PROCESS) {
+        used->process_ns += lap->metrics.process.cpu_ns;
+        used->pool_ns += lap->metrics.process.pool_cpu_ns;
+    }
 }
 
 static void the_cpu_time_of_children_counts(void **state)
@@ -412,7 +412,7 @@ static void the_cpu_time_of_children_counts(void **state)
     enum { LEAST_NS = BURNT_MS * WEIR_MILLISECOND * 9 / 10 };
     weir_item item;
     used_cpu used = { 0 };
-    weir_observer observer = { .self = &used, .stage_lap = add_stage, .process_lap = add_process };
+    weir_observer observer = { .self = &used, .lap = add_lap };
     weir_isolated_config config = { .op = &stand_in, .worker = self_path };
     weir_pipeline *pipeline = build_isolated(&config, (const char *[]){ "burn" }, 1, 0, &observer);
     while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK)

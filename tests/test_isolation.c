@@ -22,12 +22,12 @@ typedef struct held_observer {
     int64_t elapsed_ns;
 } held_observer;
 
-static void hold_stage_lap(void *self, const weir_stage_lap *lap)
+static void hold_lap(void *self, const weir_subject_lap *lap)
 {
     held_observer *held = self;
     gate_pass(&held->gate);
-    if (strcmp(lap->kind, "stage") == 0)
-        held->num_tasks += lap->metrics.num_tasks;
+    if (lap->subject == WEIR_SUBJECT_STAGE)
+        held->num_tasks += lap->metrics.task.num_tasks;
 }
 
 static void count_lap(void *self, const weir_lap *lap)
@@ -56,7 +56,7 @@ static void count_event(void *self, const weir_event *event)
 static weir_observer held_observer_init(held_observer *held)
 {
     *held = (held_observer){ .gate = GATE, .laps = COUNTER };
-    return (weir_observer){ .self = held, .stage_lap = hold_stage_lap, .lap_end = count_lap, .event = count_event };
+    return (weir_observer){ .self = held, .lap = hold_lap, .lap_end = count_lap, .event = count_event };
 }
 
 /* A lap waits at the gate of the observer. Items are still delivered, and afterwards each task is in exactly one

@@ -15,21 +15,27 @@ typedef struct told {
     int num_process, num_machine, num_laps;
 } told;
 
-static void on_process(void *self, const weir_process_lap *lap)
+static void add_process(told *all, const weir_subject_lap *lap)
 {
-    told *all = self;
     REQUIRE(strcmp(lap->name, "0:process") == 0 && all->num_process == all->num_laps);
-    weir_metrics_add(weir_process_metric_table(), &all->process, &lap->metrics);
-    all->num_cpus = lap->num_cpus;
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &all->process, &lap->metrics.process);
+    all->num_cpus = (uint32_t)lap->capacity;
     all->num_process++;
 }
 
-static void on_machine(void *self, const weir_machine_lap *lap)
+static void add_machine(told *all, const weir_subject_lap *lap)
 {
-    told *all = self;
     REQUIRE(strcmp(lap->name, "0:machine") == 0 && all->num_machine == all->num_laps);
-    weir_metrics_add(weir_machine_metric_table(), &all->machine, &lap->metrics);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &all->machine, &lap->metrics.machine);
     all->num_machine++;
+}
+
+static void on_lap(void *self, const weir_subject_lap *lap)
+{
+    if (lap->subject == WEIR_SUBJECT_PROCESS)
+        add_process(self, lap);
+    else if (lap->subject == WEIR_SUBJECT_MACHINE)
+        add_machine(self, lap);
 }
 
 static void on_lap_end(void *self, const weir_lap *lap)
@@ -60,9 +66,7 @@ static void every_lap_tells_what_the_process_and_the_machine_did(void **state)
     static const weir_op fill = { .name = "fill", .run = fill_memory };
     test_ledger ledger = LEDGER;
     told all = { .num_laps = 0 };
-    weir_observer observer = {
-        .self = &all, .process_lap = on_process, .machine_lap = on_machine, .lap_end = on_lap_end
-    };
+    weir_observer observer = { .self = &all, .lap = on_lap, .lap_end = on_lap_end };
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 8 });
     weir_builder_pipe(builder, &fill, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);

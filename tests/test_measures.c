@@ -39,30 +39,40 @@ static const weir_lap second_lap = {
 
 static void observe(weir_observer observer, const weir_lap *lap, int64_t scale)
 {
-    weir_stage_lap stage = { .lap = lap, .name = "0:1:decode", .kind = "stage" };
-    weir_stage_lap source = { .lap = lap, .name = "0:0:src", .kind = "source" };
-    weir_queue_lap queue = { .lap = lap, .name = "0:1:decode_queue", .capacity = 4 };
-    weir_pool_lap pool = { .lap = lap, .name = "0:pool", .num_threads = 2 };
-    fill(WEIR_SUBJECT_STAGE, &stage.metrics, scale);
-    fill(WEIR_SUBJECT_FLOW, &source.metrics, scale);
-    fill(WEIR_SUBJECT_QUEUE, &queue.metrics, scale);
-    fill(WEIR_SUBJECT_POOL, &pool.metrics, scale);
-    weir_process_lap process = { .lap = lap, .name = "0:process", .num_cpus = 2 };
-    weir_machine_lap machine = { .lap = lap, .name = "0:machine" };
-    fill(WEIR_SUBJECT_PROCESS, &process.metrics, scale);
-    fill(WEIR_SUBJECT_MACHINE, &machine.metrics, scale);
-    weir_span_lap span = { .lap = lap, .name = "train/forward", .kind = "frame" };
-    weir_counter_lap counter = { .lap = lap, .name = "train/loss" };
-    fill(WEIR_SUBJECT_SPAN, &span.metrics, scale);
-    fill(WEIR_SUBJECT_COUNTER, &counter.metrics, scale);
-    observer.stage_lap(observer.self, &source);
-    observer.stage_lap(observer.self, &stage);
-    observer.queue_lap(observer.self, &queue);
-    observer.pool_lap(observer.self, &pool);
-    observer.process_lap(observer.self, &process);
-    observer.machine_lap(observer.self, &machine);
-    observer.span_lap(observer.self, &span);
-    observer.counter_lap(observer.self, &counter);
+    weir_subject_lap stage = { .subject = WEIR_SUBJECT_STAGE, .lap = lap, .name = "0:1:decode", .kind = "stage" };
+    weir_subject_lap source = { .subject = WEIR_SUBJECT_FLOW, .lap = lap, .name = "0:0:src", .kind = "source" };
+    weir_subject_lap queue = {
+        .subject = WEIR_SUBJECT_QUEUE, .kind = "queue", .lap = lap, .name = "0:1:decode_queue", .capacity = 4
+    };
+    weir_subject_lap pool = {
+        .subject = WEIR_SUBJECT_POOL, .kind = "pool", .lap = lap, .name = "0:pool", .capacity = 2
+    };
+    fill(WEIR_SUBJECT_STAGE, &stage.metrics.task, scale);
+    fill(WEIR_SUBJECT_FLOW, &source.metrics.task, scale);
+    fill(WEIR_SUBJECT_QUEUE, &queue.metrics.queue, scale);
+    fill(WEIR_SUBJECT_POOL, &pool.metrics.pool, scale);
+    weir_subject_lap process = {
+        .subject = WEIR_SUBJECT_PROCESS, .kind = "process", .lap = lap, .name = "0:process", .capacity = 2
+    };
+    weir_subject_lap machine = {
+        .subject = WEIR_SUBJECT_MACHINE, .kind = "machine", .lap = lap, .name = "0:machine"
+    };
+    fill(WEIR_SUBJECT_PROCESS, &process.metrics.process, scale);
+    fill(WEIR_SUBJECT_MACHINE, &machine.metrics.machine, scale);
+    weir_subject_lap span = { .subject = WEIR_SUBJECT_SPAN, .lap = lap, .name = "train/forward", .kind = "frame" };
+    weir_subject_lap counter = {
+        .subject = WEIR_SUBJECT_COUNTER, .kind = "counter", .lap = lap, .name = "train/loss"
+    };
+    fill(WEIR_SUBJECT_SPAN, &span.metrics.span, scale);
+    fill(WEIR_SUBJECT_COUNTER, &counter.metrics.counter, scale);
+    observer.lap(observer.self, &source);
+    observer.lap(observer.self, &stage);
+    observer.lap(observer.self, &queue);
+    observer.lap(observer.self, &pool);
+    observer.lap(observer.self, &process);
+    observer.lap(observer.self, &machine);
+    observer.lap(observer.self, &span);
+    observer.lap(observer.self, &counter);
 }
 
 static const char *record(void)
@@ -158,14 +168,20 @@ static void what_the_system_does_not_tell_is_null(void **state)
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
     weir_observer observer = weir_sqlite_observer(writer);
-    weir_process_lap process = { .lap = &first_lap,
+    weir_subject_lap process = { .subject = WEIR_SUBJECT_PROCESS,
+                                 .kind = "process",
+                                 .lap = &first_lap,
                                  .name = "0:process",
-                                 .metrics = { .cpu_ns = 5, .read_bytes = -1 } };
-    weir_machine_lap machine = { .lap = &first_lap, .name = "0:machine", .metrics = { .stolen_ns = -1 } };
-    process.metrics.resident_bytes = -1; /* a largest value, not a sum */
+                                 .metrics.process = { .cpu_ns = 5, .read_bytes = -1 } };
+    weir_subject_lap machine = { .subject = WEIR_SUBJECT_MACHINE,
+                                 .kind = "machine",
+                                 .lap = &first_lap,
+                                 .name = "0:machine",
+                                 .metrics.machine = { .stolen_ns = -1 } };
+    process.metrics.process.resident_bytes = -1; /* a largest value, not a sum */
     for (int i = 0; i < 2; i++) {
-        observer.process_lap(observer.self, &process);
-        observer.machine_lap(observer.self, &machine);
+        observer.lap(observer.self, &process);
+        observer.lap(observer.self, &machine);
     }
     recording_end(writer, 1020);
     assert_int_equal(query_int(path, "SELECT count(*) FROM process_stats WHERE read_bytes IS NULL AND "

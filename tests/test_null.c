@@ -86,10 +86,10 @@ static void the_engine_refuses_null(void **state)
 
     weir_task_metrics metrics;
     weir_metrics_clear(NULL, &metrics);
-    weir_metrics_clear(weir_task_metric_table(), NULL);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), NULL);
     weir_metrics_add(NULL, &metrics, &metrics);
-    weir_metrics_add(weir_task_metric_table(), NULL, &metrics);
-    weir_metrics_add(weir_task_metric_table(), &metrics, NULL);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_STAGE), NULL, &metrics);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_STAGE), &metrics, NULL);
 
     weir_builder_source(NULL, NULL, NULL, 0, NULL);
     weir_builder_pipe(NULL, NULL, NULL, 0, NULL);
@@ -449,13 +449,6 @@ static const char *const without_pointers[] = {
     "weir_schema_version",
     "weir_status_name",
     "weir_status_text",
-    "weir_counter_metric_table",
-    "weir_machine_metric_table",
-    "weir_pool_metric_table",
-    "weir_process_metric_table",
-    "weir_queue_metric_table",
-    "weir_span_metric_table",
-    "weir_task_metric_table",
     "weir_subject_metrics",
     "weir_run_state_name",
     "weir_verdict_word",

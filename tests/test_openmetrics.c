@@ -133,11 +133,13 @@ static void buckets_are_cumulative(void **state)
     };
     for (size_t i = 0; i < sizeof durations_ns / sizeof durations_ns[0]; i++)
         weir_histogram_record(times, durations_ns[i]);
-    weir_stage_lap lap = { .name = "0:1:decode[10]",
-                           .lap = &(weir_lap){ .elapsed_ns = WEIR_SECOND },
-                           .metrics = { .num_tasks = 8, .run_times = times } };
+    weir_subject_lap lap = { .subject = WEIR_SUBJECT_STAGE,
+                             .kind = "stage",
+                             .name = "0:1:decode[10]",
+                             .lap = &(weir_lap){ .elapsed_ns = WEIR_SECOND },
+                             .metrics.task = { .num_tasks = 8, .run_times = times } };
     observe_start(observer);
-    observer.stage_lap(observer.self, &lap);
+    observer.lap(observer.self, &lap);
     observe_end(observer, WEIR_OK);
     free(times);
 

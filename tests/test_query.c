@@ -455,12 +455,18 @@ static const char *record_steps_with_phases(void)
                                             .last_step = (i + 1) / 2 });
         weir_lap lap = { .end_unix_ns = NS(1010 + 10 * i), .elapsed_ns = NS(10), .num_joined = 1 };
         lap.position = (weir_lap_position){ phases[i], has_step ? (i + 1) / 2 : 0, has_step ? (i + 1) / 2 : -1 };
-        weir_span_lap span = {
-            &lap, "train/io/read", "span", { .num_spans = (uint64_t)i + 1, .total_ns = NS(i + 1) }
-        };
-        observer.span_lap(observer.self, &span);
-        weir_counter_lap counter = { &lap, "train/loss", { .num_updates = 1, .last = i, .min = i, .max = i } };
-        observer.counter_lap(observer.self, &counter);
+        weir_subject_lap span = { .lap = &lap,
+                                  .subject = WEIR_SUBJECT_SPAN,
+                                  .name = "train/io/read",
+                                  .kind = "span",
+                                  .metrics.span = { .num_spans = (uint64_t)i + 1, .total_ns = NS(i + 1) } };
+        observer.lap(observer.self, &span);
+        weir_subject_lap counter = { .lap = &lap,
+                                     .subject = WEIR_SUBJECT_COUNTER,
+                                     .name = "train/loss",
+                                     .kind = "counter",
+                                     .metrics.counter = { .num_updates = 1, .last = i, .min = i, .max = i } };
+        observer.lap(observer.self, &counter);
         record_failure(writer, 1005 + 10 * i, "file", 1);
     }
     recording_end(writer, 1080);

@@ -441,7 +441,7 @@ static void trace_begin(model *m, weir_pipeline_options *options)
 
 static void check_stage(model *m, const trace_totals *totals, const stage_record *record)
 {
-    const weir_task_metrics *lap = &record->lap.metrics;
+    const weir_task_metrics *lap = &record->lap.metrics.task;
     const trace_total *traced = trace_totals_of(totals, record->name);
     bool times = traced->busy_ns == lap->busy_ns && traced->wait_in_ns == lap->wait_in_ns &&
                  traced->wait_thread_ns == lap->wait_thread_ns && traced->wait_turn_ns == lap->wait_turn_ns &&
@@ -465,7 +465,7 @@ static void check_stage(model *m, const trace_totals *totals, const stage_record
 
 static void check_queue(model *m, const trace_totals *totals, const queue_record *record)
 {
-    const weir_queue_metrics *lap = &record->lap.metrics;
+    const weir_queue_metrics *lap = &record->lap.metrics.queue;
     const trace_total *traced = trace_totals_of(totals, record->name);
     check(m, traced->occupied_ns == lap->occupied_ns, "the trace tells another occupancy than the lap");
     check(m, traced->depth_ns >= lap->depth_ns * (1 - 1e-9) && traced->depth_ns <= lap->depth_ns * (1 + 1e-9),
@@ -633,14 +633,17 @@ static void check_laps(model *m)
     uint64_t made = 0;
     for (uint64_t i = 0; i < m->recorder.num_queue_records; i++) {
         const queue_record *record = &m->recorder.queues[i];
-        check(m, record->lap.metrics.max_depth <= record->lap.capacity, "a queue was above its capacity");
+        check(m, record->lap.metrics.queue.max_depth <= (int64_t)record->lap.capacity,
+              "a queue was above its capacity");
         check(m,
-              record->put_count == record->lap.metrics.num_put && record->get_count == record->lap.metrics.num_items,
+              record->put_count == record->lap.metrics.queue.num_put &&
+                  record->get_count == record->lap.metrics.queue.num_items,
               "a queue's histograms do not tell its items");
     }
     for (uint64_t i = 0; i < m->recorder.num_stage_records; i++) {
         const stage_record *record = &m->recorder.stages[i];
-        check(m, record->histogram_count == record->lap.metrics.num_tasks - record->lap.metrics.num_failures,
+        check(m,
+              record->histogram_count == record->lap.metrics.task.num_tasks - record->lap.metrics.task.num_failures,
               "a stage's histogram does not tell its successes");
         if (strcmp(record->lap.kind, "source") == 0)
             made += record->histogram_count;

@@ -34,26 +34,29 @@ static told_name *told_entry(told_names *told, const char *name)
     told_name *entry = &told->all[told->count++];
     *entry = (told_name){ .num_laps = 0 };
     snprintf(entry->name, sizeof entry->name, "%s", name);
-    weir_metrics_clear(weir_span_metric_table(), &entry->span);
-    weir_metrics_clear(weir_counter_metric_table(), &entry->counter);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_SPAN), &entry->span);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_COUNTER), &entry->counter);
     return entry;
 }
 
-static void on_span_lap(void *self, const weir_span_lap *lap)
+static void add_span(told_name *entry, const weir_subject_lap *lap)
 {
-    told_name *entry = told_entry(self, lap->name);
     snprintf(entry->kind, sizeof entry->kind, "%s", lap->kind);
-    REQUIRE(lap->lap->elapsed_ns >= 0 && lap->metrics.times);
-    REQUIRE(lap->metrics.num_spans > 0 && lap->metrics.times->count == lap->metrics.num_spans);
-    weir_metrics_add(weir_span_metric_table(), &entry->span, &lap->metrics);
-    entry->num_times += lap->metrics.times->count;
+    REQUIRE(lap->lap->elapsed_ns >= 0 && lap->metrics.span.times);
+    REQUIRE(lap->metrics.span.num_spans > 0 && lap->metrics.span.times->count == lap->metrics.span.num_spans);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_SPAN), &entry->span, &lap->metrics.span);
+    entry->num_times += lap->metrics.span.times->count;
     entry->num_laps++;
 }
 
-static void on_counter_lap(void *self, const weir_counter_lap *lap)
+static void on_lap(void *self, const weir_subject_lap *lap)
 {
+    if (lap->subject == WEIR_SUBJECT_SPAN)
+        add_span(told_entry(self, lap->name), lap);
+    if (lap->subject != WEIR_SUBJECT_COUNTER)
+        return;
     told_name *entry = told_entry(self, lap->name);
-    weir_metrics_add(weir_counter_metric_table(), &entry->counter, &lap->metrics);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_COUNTER), &entry->counter, &lap->metrics.counter);
     entry->num_laps++;
 }
 
@@ -66,7 +69,7 @@ static void on_event(void *self, const weir_event *event)
 static weir_observer observe(told_names *told)
 {
     *told = (told_names){ .count = 0 };
-    return (weir_observer){ .self = told, .span_lap = on_span_lap, .counter_lap = on_counter_lap, .event = on_event };
+    return (weir_observer){ .self = told, .lap = on_lap, .event = on_event };
 }
 
 /* ---- the dump --------------------------------------------------------------------------------------------------- */

@@ -1820,11 +1820,11 @@ static void a_stage_without_tasks_reports_zeros(void **state)
         build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
     expect_nothing(pipeline, WEIR_EOF);
     finish(pipeline);
-    weir_stage_lap total = recorder_stage_total(&recorder, "0:1:pass");
-    assert_int_equal(total.metrics.num_tasks, 0);
-    assert_int_equal(total.metrics.num_failures, 0);
-    assert_int_equal(total.metrics.success_ns, 0);
-    assert_int_equal(total.metrics.max_ns, 0);
+    weir_subject_lap total = recorder_stage_total(&recorder, "0:1:pass");
+    assert_int_equal(total.metrics.task.num_tasks, 0);
+    assert_int_equal(total.metrics.task.num_failures, 0);
+    assert_int_equal(total.metrics.task.success_ns, 0);
+    assert_int_equal(total.metrics.task.max_ns, 0);
     for (uint64_t i = 0; i < recorder.num_stage_records; i++)
         assert_int_equal(recorder.stages[i].histogram_count, 0);
     recorder_free(&recorder);
@@ -1841,7 +1841,7 @@ static uint64_t add_up_records(test_recorder *recorder, uint64_t first, uint64_t
         const stage_record *record = &recorder->stages[i];
         if (strcmp(record->name, "0:1:decide") != 0)
             continue;
-        *tasks += record->lap.metrics.num_tasks;
+        *tasks += record->lap.metrics.task.num_tasks;
         *times += record->histogram_count;
     }
     pthread_mutex_unlock(&recorder->lock);

@@ -227,10 +227,14 @@ static void a_lap_of_nothing_has_zeros(void **state)
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
-    observer.stage_lap(observer.self,
-                       &(weir_stage_lap){ .name = "0:1:decode", .lap = &(weir_lap){ .elapsed_ns = 0 } });
-    observer.queue_lap(observer.self,
-                       &(weir_queue_lap){ .name = "0:1:decode_queue", .lap = &(weir_lap){ .elapsed_ns = 0 } });
+    observer.lap(observer.self, &(weir_subject_lap){ .subject = WEIR_SUBJECT_STAGE,
+                                                     .kind = "stage",
+                                                     .name = "0:1:decode",
+                                                     .lap = &(weir_lap){ .elapsed_ns = 0 } });
+    observer.lap(observer.self, &(weir_subject_lap){ .subject = WEIR_SUBJECT_QUEUE,
+                                                     .kind = "queue",
+                                                     .name = "0:1:decode_queue",
+                                                     .lap = &(weir_lap){ .elapsed_ns = 0 } });
     close_writer(writer);
     assert_close(query_real(path, "SELECT ave_time + p90_time + p99_time FROM task_stats"), 0, 0);
     assert_close(query_real(path, "SELECT ave_put_time + ave_get_time + occupancy_rate FROM queue_stats"), 0, 0);
@@ -310,9 +314,11 @@ static void a_row_that_the_database_refuses_is_given_up_alone(void **state)
                   "BEGIN SELECT raise(ABORT, 'refused'); END");
     observe_start(observer);
     observe_lap(observer, 0, 4);
-    observer.queue_lap(observer.self, &(weir_queue_lap){ .name = "0:0:src_queue",
-                                                         .lap = &(weir_lap){ .elapsed_ns = 1 },
-                                                         .metrics = { .num_put = 77 } });
+    observer.lap(observer.self, &(weir_subject_lap){ .subject = WEIR_SUBJECT_QUEUE,
+                                                     .kind = "queue",
+                                                     .name = "0:0:src_queue",
+                                                     .lap = &(weir_lap){ .elapsed_ns = 1 },
+                                                     .metrics.queue = { .num_put = 77 } });
     observe_lap(observer, 1, 4);
     weir_error error = { 0 };
     assert_int_not_equal(weir_sqlite_close(writer, &error), WEIR_OK);

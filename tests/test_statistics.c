@@ -42,7 +42,7 @@ static lap_span watch_laps(weir_pipeline *pipeline, test_recorder *recorder)
 }
 
 /* Copies of the laps of a stage or queue in the span. */
-static void stage_laps(test_recorder *recorder, lap_span span, const char *name, weir_stage_lap laps[LAPS])
+static void stage_laps(test_recorder *recorder, lap_span span, const char *name, weir_subject_lap laps[LAPS])
 {
     size_t found = 0;
     pthread_mutex_lock(&recorder->lock);
@@ -55,7 +55,7 @@ static void stage_laps(test_recorder *recorder, lap_span span, const char *name,
     assert_int_equal(found, LAPS);
 }
 
-static void queue_laps(test_recorder *recorder, lap_span span, const char *name, weir_queue_lap laps[LAPS])
+static void queue_laps(test_recorder *recorder, lap_span span, const char *name, weir_subject_lap laps[LAPS])
 {
     size_t found = 0;
     pthread_mutex_lock(&recorder->lock);
@@ -70,10 +70,10 @@ static void queue_laps(test_recorder *recorder, lap_span span, const char *name,
 
 /* ---- every slot's time is in one state ------------------------------------------------------------------------ */
 
-static int64_t slot_time(const weir_stage_lap *lap)
+static int64_t slot_time(const weir_subject_lap *lap)
 {
-    return lap->metrics.busy_ns + lap->metrics.wait_in_ns + lap->metrics.wait_thread_ns + lap->metrics.wait_turn_ns +
-           lap->metrics.wait_out_ns;
+    return lap->metrics.task.busy_ns + lap->metrics.task.wait_in_ns + lap->metrics.task.wait_thread_ns +
+           lap->metrics.task.wait_turn_ns + lap->metrics.task.wait_out_ns;
 }
 
 static uint32_t slots_of(const test_recorder *recorder, const char *stage)
@@ -106,27 +106,27 @@ static void assert_laps_are_sound(test_recorder *recorder)
 {
     for (uint64_t i = 0; i < recorder->num_stage_records; i++) {
         const stage_record *record = &recorder->stages[i];
-        const weir_stage_lap *lap = &record->lap;
+        const weir_subject_lap *lap = &record->lap;
         assert_true(lap->lap->elapsed_ns >= 0);
         assert_int_equal(slot_time(lap), slots_of(recorder, record->name) * lap->lap->elapsed_ns);
-        assert_true(lap->metrics.cpu_ns >= 0 && lap->metrics.cpu_ns <= lap->metrics.busy_ns);
-        assert_int_equal(record->histogram_count, lap->metrics.num_tasks - lap->metrics.num_failures);
-        assert_true(lap->metrics.num_skipped <= lap->metrics.num_tasks - lap->metrics.num_failures);
-        assert_true((int64_t)record->histogram_count * lap->metrics.max_ns >= lap->metrics.success_ns);
+        assert_true(lap->metrics.task.cpu_ns >= 0 && lap->metrics.task.cpu_ns <= lap->metrics.task.busy_ns);
+        assert_int_equal(record->histogram_count, lap->metrics.task.num_tasks - lap->metrics.task.num_failures);
+        assert_true(lap->metrics.task.num_skipped <= lap->metrics.task.num_tasks - lap->metrics.task.num_failures);
+        assert_true((int64_t)record->histogram_count * lap->metrics.task.max_ns >= lap->metrics.task.success_ns);
     }
     assert_laps_join(recorder);
     for (uint64_t i = 0; i < recorder->num_queue_records; i++) {
         const queue_record *record = &recorder->queues[i];
-        const weir_queue_lap *lap = &record->lap;
-        assert_int_equal(record->put_count, lap->metrics.num_put);
-        assert_int_equal(record->get_count, lap->metrics.num_items);
-        assert_true(lap->metrics.occupied_ns >= 0 && lap->metrics.occupied_ns <= lap->lap->elapsed_ns);
-        assert_true(lap->metrics.max_depth <= lap->capacity);
-        assert_true(lap->metrics.depth_ns >= (double)lap->metrics.occupied_ns);
-        assert_true(lap->metrics.depth_ns <=
-                    (double)lap->metrics.occupied_ns * (double)lap->metrics.max_depth * (1 + 1e-9));
-        assert_true(lap->metrics.bytes_ns <=
-                    (double)lap->metrics.occupied_ns * (double)lap->metrics.max_bytes * (1 + 1e-9));
+        const weir_subject_lap *lap = &record->lap;
+        assert_int_equal(record->put_count, lap->metrics.queue.num_put);
+        assert_int_equal(record->get_count, lap->metrics.queue.num_items);
+        assert_true(lap->metrics.queue.occupied_ns >= 0 && lap->metrics.queue.occupied_ns <= lap->lap->elapsed_ns);
+        assert_true(lap->metrics.queue.max_depth <= (int64_t)lap->capacity);
+        assert_true(lap->metrics.queue.depth_ns >= (double)lap->metrics.queue.occupied_ns);
+        assert_true(lap->metrics.queue.depth_ns <=
+                    (double)lap->metrics.queue.occupied_ns * (double)lap->metrics.queue.max_depth * (1 + 1e-9));
+        assert_true(lap->metrics.queue.bytes_ns <=
+                    (double)lap->metrics.queue.occupied_ns * (double)lap->metrics.queue.max_bytes * (1 + 1e-9));
     }
 }
 
@@ -145,8 +145,8 @@ static void before_the_first_item_comes_out_the_sink_is_empty(void **state)
     (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
-    weir_queue_lap queue[LAPS];
-    weir_stage_lap stage[LAPS];
+    weir_subject_lap queue[LAPS];
+    weir_subject_lap stage[LAPS];
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_builder *builder = builder_with(&numbers);
@@ -160,16 +160,17 @@ static void before_the_first_item_comes_out_the_sink_is_empty(void **state)
 
     stage_laps(&recorder, held, "0:1:gated[3]", stage);
     for (int i = 0; i < LAPS; i++) {
-        assert_int_equal(stage[i].metrics.busy_ns, 3 * stage[i].lap->elapsed_ns); /* long tasks show while they run */
-        assert_int_equal(stage[i].metrics.num_tasks, 0);
+        assert_int_equal(stage[i].metrics.task.busy_ns,
+                         3 * stage[i].lap->elapsed_ns); /* long tasks show while they run */
+        assert_int_equal(stage[i].metrics.task.num_tasks, 0);
     }
     queue_laps(&recorder, held, "0:0:src_queue", queue);
     for (int i = 0; i < LAPS; i++)
-        assert_int_equal(queue[i].metrics.occupied_ns, queue[i].lap->elapsed_ns);
+        assert_int_equal(queue[i].metrics.queue.occupied_ns, queue[i].lap->elapsed_ns);
     pthread_mutex_lock(&recorder.lock);
     for (uint64_t i = 0; i < recorder.num_queue_records; i++)
         if (recorder.queues[i].lap_number < all.end && strcmp(recorder.queues[i].name, "0:2:sink_queue") == 0)
-            assert_int_equal(recorder.queues[i].lap.metrics.occupied_ns, 0);
+            assert_int_equal(recorder.queues[i].lap.metrics.queue.occupied_ns, 0);
     pthread_mutex_unlock(&recorder.lock);
 
     gate_open(&gate);
@@ -182,7 +183,7 @@ static void slots_that_wait_for_input_show_it(void **state)
     (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
-    weir_stage_lap stage[LAPS];
+    weir_subject_lap stage[LAPS];
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
@@ -192,7 +193,7 @@ static void slots_that_wait_for_input_show_it(void **state)
     gate_await_waiting(&gate, 1);
     stage_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:pass[4]", stage);
     for (int i = 0; i < LAPS; i++)
-        assert_int_equal(stage[i].metrics.wait_in_ns, 4 * stage[i].lap->elapsed_ns);
+        assert_int_equal(stage[i].metrics.task.wait_in_ns, 4 * stage[i].lap->elapsed_ns);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 5);
     free_recorded(pipeline, &recorder);
@@ -204,7 +205,7 @@ static void slots_that_wait_for_a_thread_show_it(void **state)
     (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
-    weir_stage_lap stage[LAPS];
+    weir_subject_lap stage[LAPS];
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_builder *builder = weir_builder_new();
@@ -218,7 +219,7 @@ static void slots_that_wait_for_a_thread_show_it(void **state)
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_thread, 4);
     stage_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:pass[4]", stage);
     for (int i = 0; i < LAPS; i++)
-        assert_int_equal(stage[i].metrics.wait_thread_ns, 4 * stage[i].lap->elapsed_ns);
+        assert_int_equal(stage[i].metrics.task.wait_thread_ns, 4 * stage[i].lap->elapsed_ns);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 20);
     free_recorded(pipeline, &recorder);
@@ -228,7 +229,7 @@ static void slots_that_wait_for_room_show_it(void **state)
 {
     (void)state;
     test_recorder recorder;
-    weir_stage_lap stage[LAPS];
+    weir_subject_lap stage[LAPS];
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_builder *builder = builder_with(&numbers);
@@ -238,7 +239,7 @@ static void slots_that_wait_for_room_show_it(void **state)
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_out, 4);
     stage_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:pass[4]", stage);
     for (int i = 0; i < LAPS; i++)
-        assert_int_equal(stage[i].metrics.wait_out_ns, 4 * stage[i].lap->elapsed_ns);
+        assert_int_equal(stage[i].metrics.task.wait_out_ns, 4 * stage[i].lap->elapsed_ns);
     assert_int_equal(drain_all(pipeline), 20);
     free_recorded(pipeline, &recorder);
 }
@@ -248,7 +249,7 @@ static void pending_tasks_are_busy(void **state)
     (void)state;
     test_pending pending = PENDING;
     test_recorder recorder;
-    weir_stage_lap stage[LAPS];
+    weir_subject_lap stage[LAPS];
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 8 };
     weir_builder *builder = builder_with(&numbers);
@@ -260,16 +261,17 @@ static void pending_tasks_are_busy(void **state)
     stage_laps(&recorder, span, "0:1:pending[8]", stage);
     int64_t watched_ns = 0;
     for (int i = 0; i < LAPS; i++) {
-        assert_int_equal(stage[i].metrics.busy_ns, 8 * stage[i].lap->elapsed_ns);
-        assert_true(stage[i].metrics.cpu_ns < stage[i].lap->elapsed_ns); /* of what the threads did just before */
+        assert_int_equal(stage[i].metrics.task.busy_ns, 8 * stage[i].lap->elapsed_ns);
+        assert_true(stage[i].metrics.task.cpu_ns <
+                    stage[i].lap->elapsed_ns); /* of what the threads did just before */
         watched_ns += stage[i].lap->elapsed_ns;
     }
     pending_start(&pending);
     assert_int_equal(drain_all(pipeline), 8);
     pending_end(&pending);
     weir_pipeline_free(pipeline);
-    weir_stage_lap total = recorder_stage_total(&recorder, "0:1:pending[8]");
-    assert_true(total.metrics.success_ns >= 8 * watched_ns && total.metrics.max_ns >= watched_ns);
+    weir_subject_lap total = recorder_stage_total(&recorder, "0:1:pending[8]");
+    assert_true(total.metrics.task.success_ns >= 8 * watched_ns && total.metrics.task.max_ns >= watched_ns);
     assert_laps_are_sound(&recorder);
     recorder_free(&recorder);
     ledger_close(&ledger);
@@ -294,21 +296,21 @@ static const weir_op anything_op = { .name = "anything", .worker_size = sizeof(u
 
 static void assert_stage_adds_up(test_recorder *recorder, const char *stage, const weir_account *account)
 {
-    weir_stage_lap total = recorder_stage_total(recorder, stage);
-    assert_int_equal(total.metrics.num_failures, account->failed);
-    assert_int_equal(total.metrics.num_skipped, account->skipped);
+    weir_subject_lap total = recorder_stage_total(recorder, stage);
+    assert_int_equal(total.metrics.task.num_failures, account->failed);
+    assert_int_equal(total.metrics.task.num_skipped, account->skipped);
     assert_int_equal(slot_time(&total), slots_of(recorder, stage) * total.lap->elapsed_ns);
-    assert_true(total.metrics.busy_ns >= total.metrics.success_ns + total.metrics.failed_ns);
+    assert_true(total.metrics.task.busy_ns >= total.metrics.task.success_ns + total.metrics.task.failed_ns);
     char queue[128];
     snprintf(queue, sizeof queue, "%s_queue", stage);
-    assert_int_equal(recorder_queue_total(recorder, queue).metrics.num_put, account->handed_on);
+    assert_int_equal(recorder_queue_total(recorder, queue).metrics.queue.num_put, account->handed_on);
 }
 
 static void assert_queue_adds_up(test_recorder *recorder, const char *queue, uint64_t put, uint64_t taken)
 {
-    weir_queue_lap total = recorder_queue_total(recorder, queue);
-    assert_int_equal(total.metrics.num_put, put);
-    assert_int_equal(total.metrics.num_items, taken);
+    weir_subject_lap total = recorder_queue_total(recorder, queue);
+    assert_int_equal(total.metrics.queue.num_put, put);
+    assert_int_equal(total.metrics.queue.num_items, taken);
 }
 
 /* Ends the run in one of several ways, and compares the sums of the laps with the accounts. */
@@ -387,8 +389,8 @@ static void the_last_lap_is_recorded_after_a_failure(void **state)
     assert_int_equal(status, WEIR_EFAILED);
     weir_pipeline_free(pipeline);
     assert_int_equal(counter_value(&recorder.laps), 1);
-    assert_int_equal(recorder_stage_total(&recorder, "0:1:pass").metrics.num_tasks, 20);
-    assert_int_equal(recorder_queue_total(&recorder, "0:2:sink_queue").metrics.num_items, 20);
+    assert_int_equal(recorder_stage_total(&recorder, "0:1:pass").metrics.task.num_tasks, 20);
+    assert_int_equal(recorder_queue_total(&recorder, "0:2:sink_queue").metrics.queue.num_items, 20);
     recorder_free(&recorder);
     ledger_close(&ledger);
 }
@@ -459,12 +461,13 @@ static void failed_tasks_have_their_time_apart(void **state)
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     assert_int_equal(drain_all(pipeline), 5);
     weir_pipeline_free(pipeline);
-    weir_stage_lap total = recorder_stage_total(&recorder, "0:1:spinning");
-    assert_true(total.metrics.failed_ns >= 5 * 5 * WEIR_MILLISECOND);
-    assert_true(total.metrics.success_ns >= 5 * WEIR_MILLISECOND);
-    assert_true(total.metrics.max_ns >= WEIR_MILLISECOND && total.metrics.max_ns <= total.metrics.success_ns);
-    assert_int_equal(total.metrics.num_tasks, 10);
-    assert_int_equal(total.metrics.num_failures, 5);
+    weir_subject_lap total = recorder_stage_total(&recorder, "0:1:spinning");
+    assert_true(total.metrics.task.failed_ns >= 5 * 5 * WEIR_MILLISECOND);
+    assert_true(total.metrics.task.success_ns >= 5 * WEIR_MILLISECOND);
+    assert_true(total.metrics.task.max_ns >= WEIR_MILLISECOND &&
+                total.metrics.task.max_ns <= total.metrics.task.success_ns);
+    assert_int_equal(total.metrics.task.num_tasks, 10);
+    assert_int_equal(total.metrics.task.num_failures, 5);
     assert_laps_are_sound(&recorder);
     recorder_free(&recorder);
     ledger_close(&ledger);
@@ -498,7 +501,7 @@ static const weir_op cpu_op = { .name = "cpu", .run = use_cpu };
 static void assert_cpu_time(test_recorder *recorder, const char *stage, cpu_config *config)
 {
     int64_t own_ns = counter_value(&config->own_cpu_ns);
-    int64_t told_ns = recorder_stage_total(recorder, stage).metrics.cpu_ns;
+    int64_t told_ns = recorder_stage_total(recorder, stage).metrics.task.cpu_ns;
     int64_t borne_ns = own_ns / 10 + 10 * WEIR_MILLISECOND;
     if (llabs(told_ns - own_ns) > borne_ns)
         fail_msg("%s: %lld ns instead of %lld", stage, (long long)told_ns, (long long)own_ns);
@@ -551,7 +554,7 @@ static void a_task_shows_its_time_and_cpu_time_before_it_ends(void **state)
     static const weir_op op = { .name = "endless", .run = spin_until_told };
     atomic_int phase = 0;
     test_recorder recorder;
-    weir_stage_lap stage[LAPS];
+    weir_subject_lap stage[LAPS];
     int64_t cpu_ns = 0;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
@@ -564,9 +567,9 @@ static void a_task_shows_its_time_and_cpu_time_before_it_ends(void **state)
     while (cpu_ns == 0) { /* the thread may have to wait for a CPU for some laps */
         stage_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:endless", stage);
         for (int i = 0; i < LAPS; i++) {
-            assert_int_equal(stage[i].metrics.busy_ns, stage[i].lap->elapsed_ns);
-            assert_int_equal(stage[i].metrics.num_tasks, 0);
-            cpu_ns += stage[i].metrics.cpu_ns;
+            assert_int_equal(stage[i].metrics.task.busy_ns, stage[i].lap->elapsed_ns);
+            assert_int_equal(stage[i].metrics.task.num_tasks, 0);
+            cpu_ns += stage[i].metrics.task.cpu_ns;
         }
     }
     atomic_store(&phase, 2);
@@ -582,7 +585,7 @@ static void level_and_bytes_of_a_full_queue(void **state)
     enum { CAPACITY = 3, BYTES = 1000 };
     test_gate gate = GATE;
     test_recorder recorder;
-    weir_queue_lap queue[LAPS];
+    weir_subject_lap queue[LAPS];
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20, .size_bytes = BYTES };
     weir_builder *builder = weir_builder_new();
@@ -594,13 +597,13 @@ static void level_and_bytes_of_a_full_queue(void **state)
     queue_laps(&recorder, watch_laps(pipeline, &recorder), "0:0:src_queue", queue);
     for (int i = 0; i < LAPS; i++) {
         double elapsed_ns = (double)queue[i].lap->elapsed_ns;
-        assert_int_equal(queue[i].metrics.occupied_ns, queue[i].lap->elapsed_ns);
-        assert_true(queue[i].metrics.depth_ns == CAPACITY * elapsed_ns);
-        assert_true(queue[i].metrics.bytes_ns == CAPACITY * BYTES * elapsed_ns);
-        assert_int_equal(queue[i].metrics.max_depth, CAPACITY);
-        assert_int_equal(queue[i].metrics.max_bytes, CAPACITY * BYTES);
+        assert_int_equal(queue[i].metrics.queue.occupied_ns, queue[i].lap->elapsed_ns);
+        assert_true(queue[i].metrics.queue.depth_ns == CAPACITY * elapsed_ns);
+        assert_true(queue[i].metrics.queue.bytes_ns == CAPACITY * BYTES * elapsed_ns);
+        assert_int_equal(queue[i].metrics.queue.max_depth, CAPACITY);
+        assert_int_equal(queue[i].metrics.queue.max_bytes, CAPACITY * BYTES);
         assert_int_equal(queue[i].capacity, CAPACITY);
-        assert_int_equal(queue[i].metrics.num_put + queue[i].metrics.num_items, 0);
+        assert_int_equal(queue[i].metrics.queue.num_put + queue[i].metrics.queue.num_items, 0);
     }
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 20);
@@ -612,7 +615,7 @@ static void an_empty_queue_shows_nothing(void **state)
     (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
-    weir_queue_lap queue[LAPS];
+    weir_subject_lap queue[LAPS];
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5, .gate = &gate, .size_bytes = 10 };
     weir_builder *builder = builder_with(&numbers);
@@ -624,9 +627,9 @@ static void an_empty_queue_shows_nothing(void **state)
     gate_await_waiting(&gate, 1);
     queue_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:sink_queue", queue);
     for (int i = 0; i < LAPS; i++)
-        assert_true(queue[i].metrics.occupied_ns == 0 && queue[i].metrics.depth_ns == 0 &&
-                    queue[i].metrics.bytes_ns == 0 && queue[i].metrics.max_depth == 0 &&
-                    queue[i].metrics.max_bytes == 0);
+        assert_true(queue[i].metrics.queue.occupied_ns == 0 && queue[i].metrics.queue.depth_ns == 0 &&
+                    queue[i].metrics.queue.bytes_ns == 0 && queue[i].metrics.queue.max_depth == 0 &&
+                    queue[i].metrics.queue.max_bytes == 0);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 3);
     free_recorded(pipeline, &recorder);
@@ -652,10 +655,10 @@ static void the_time_an_item_waits_for_room_is_its_put_time(void **state)
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 3);
     weir_pipeline_free(pipeline);
-    weir_queue_lap total = recorder_queue_total(&recorder, "0:0:src_queue");
-    assert_int_equal(total.metrics.num_put, 3);
-    assert_true(total.metrics.put_ns >= waited_ns &&
-                total.metrics.put_ns <= total.lap->elapsed_ns); /* the other two had not to wait */
+    weir_subject_lap total = recorder_queue_total(&recorder, "0:0:src_queue");
+    assert_int_equal(total.metrics.queue.num_put, 3);
+    assert_true(total.metrics.queue.put_ns >= waited_ns &&
+                total.metrics.queue.put_ns <= total.lap->elapsed_ns); /* the other two had not to wait */
     assert_laps_are_sound(&recorder);
     recorder_free(&recorder);
     ledger_close(&ledger);
@@ -689,7 +692,7 @@ static void the_time_a_result_waits_for_its_turn_is_no_put_time(void **state)
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 4);
     weir_pipeline_free(pipeline);
-    assert_int_equal(recorder_queue_total(&recorder, "0:1:turns[4]_queue").metrics.put_ns, 0);
+    assert_int_equal(recorder_queue_total(&recorder, "0:1:turns[4]_queue").metrics.queue.put_ns, 0);
     recorder_free(&recorder);
     ledger_close(&ledger);
 }
@@ -733,12 +736,12 @@ static void the_time_a_taker_waits_is_the_get_time(void **state)
     thread_join(thread);
     assert_int_equal(drain_all(pipeline), 0);
     weir_pipeline_free(pipeline);
-    weir_queue_lap of_stage = recorder_queue_total(&recorder, "0:0:src_queue");
-    weir_queue_lap of_sink = recorder_queue_total(&recorder, "0:2:sink_queue");
-    assert_int_equal(of_stage.metrics.num_items, 1);
-    assert_int_equal(of_sink.metrics.num_items, 1);
-    assert_true(of_stage.metrics.get_ns >= late.waited_ns);
-    assert_true(of_sink.metrics.get_ns > 0 && of_sink.metrics.get_ns <= most_ns);
+    weir_subject_lap of_stage = recorder_queue_total(&recorder, "0:0:src_queue");
+    weir_subject_lap of_sink = recorder_queue_total(&recorder, "0:2:sink_queue");
+    assert_int_equal(of_stage.metrics.queue.num_items, 1);
+    assert_int_equal(of_sink.metrics.queue.num_items, 1);
+    assert_true(of_stage.metrics.queue.get_ns >= late.waited_ns);
+    assert_true(of_sink.metrics.queue.get_ns > 0 && of_sink.metrics.queue.get_ns <= most_ns);
     assert_laps_are_sound(&recorder);
     recorder_free(&recorder);
     ledger_close(&ledger);
@@ -758,9 +761,9 @@ static void who_does_not_wait_has_a_get_time_of_zero(void **state)
         sched_yield();
     assert_int_equal(drain_all(pipeline), 3);
     weir_pipeline_free(pipeline);
-    weir_queue_lap total = recorder_queue_total(&recorder, "0:1:sink_queue");
-    assert_int_equal(total.metrics.num_items, 3);
-    assert_int_equal(total.metrics.get_ns, 0);
+    weir_subject_lap total = recorder_queue_total(&recorder, "0:1:sink_queue");
+    assert_int_equal(total.metrics.queue.num_items, 3);
+    assert_int_equal(total.metrics.queue.get_ns, 0);
     recorder_free(&recorder);
     ledger_close(&ledger);
 }
@@ -793,7 +796,7 @@ static void several_observers_are_told_the_same(void **state)
     assert_int_equal(first.num_stage_records, second.num_stage_records);
     assert_int_equal(first.num_queue_records, second.num_queue_records);
     for (uint64_t i = 0; i < first.num_stage_records; i++) {
-        assert_int_equal(first.stages[i].lap.metrics.num_tasks, second.stages[i].lap.metrics.num_tasks);
+        assert_int_equal(first.stages[i].lap.metrics.task.num_tasks, second.stages[i].lap.metrics.task.num_tasks);
         assert_int_equal(first.stages[i].histogram_count, second.stages[i].histogram_count);
     }
     assert_laps_are_sound(&second);
@@ -895,7 +898,7 @@ static void count_run_end(void *self, const weir_run_end *end)
     counter_add(self, 1);
 }
 
-static void never_a_lap(void *self, const weir_queue_lap *lap)
+static void never_a_lap(void *self, const weir_subject_lap *lap)
 {
     (void)self;
     (void)lap;
@@ -950,10 +953,10 @@ static void what_runs_before_the_operation_is_no_task_time(void **state)
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     assert_int_equal(drain_all(pipeline), COUNT);
     weir_pipeline_free(pipeline);
-    weir_stage_lap total = recorder_stage_total(&recorder, "0:1:pass");
-    assert_int_equal(total.metrics.num_tasks, COUNT);
-    assert_true(total.metrics.busy_ns >= times.begin_ns);
-    assert_true(total.metrics.success_ns <= times.after_ns + WEIR_MILLISECOND); /* steps have their own clock */
+    weir_subject_lap total = recorder_stage_total(&recorder, "0:1:pass");
+    assert_int_equal(total.metrics.task.num_tasks, COUNT);
+    assert_true(total.metrics.task.busy_ns >= times.begin_ns);
+    assert_true(total.metrics.task.success_ns <= times.after_ns + WEIR_MILLISECOND); /* steps have their own clock */
     recorder_free(&recorder);
     ledger_close(&ledger);
 }
@@ -973,12 +976,12 @@ static void sources_and_sinks_have_laps_like_stages(void **state)
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     assert_int_equal(drain_all(pipeline), COUNT);
     weir_pipeline_free(pipeline);
-    weir_stage_lap source = recorder_stage_total(&recorder, "0:0:src");
-    weir_stage_lap sink = recorder_stage_total(&recorder, "0:2:sink");
-    assert_int_equal(source.metrics.num_tasks, COUNT); /* the end of the stream is not an item */
-    assert_true(source.metrics.busy_ns > 0);
-    assert_int_equal(sink.metrics.num_tasks, 0);
-    assert_int_equal(sink.metrics.busy_ns, 0);
+    weir_subject_lap source = recorder_stage_total(&recorder, "0:0:src");
+    weir_subject_lap sink = recorder_stage_total(&recorder, "0:2:sink");
+    assert_int_equal(source.metrics.task.num_tasks, COUNT); /* the end of the stream is not an item */
+    assert_true(source.metrics.task.busy_ns > 0);
+    assert_int_equal(sink.metrics.task.num_tasks, 0);
+    assert_int_equal(sink.metrics.task.busy_ns, 0);
     assert_int_equal(slot_time(&sink), slot_time(&source)); /* one slot each */
     recorder_free(&recorder);
     ledger_close(&ledger);
@@ -1013,7 +1016,7 @@ static void a_consumer_that_polls_has_waited_since_it_first_asked(void **state)
     assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_OK);
     weir_item_release(&item);
     weir_pipeline_free(pipeline);
-    int64_t get_ns = recorder_queue_total(&recorder, "0:1:sink_queue").metrics.get_ns;
+    int64_t get_ns = recorder_queue_total(&recorder, "0:1:sink_queue").metrics.queue.get_ns;
     assert_true(get_ns >= opened_ns - first_ns);
     assert_true(get_ns <= there_ns - asked_ns);
     recorder_free(&recorder);
@@ -1074,7 +1077,7 @@ static void without_statistics_there_are_no_laps_but_accounts(void **state)
 {
     (void)state;
     test_counter ends = COUNTER;
-    const weir_observer observer = { .self = &ends, .queue_lap = never_a_lap, .run_end = count_run_end };
+    const weir_observer observer = { .self = &ends, .lap = never_a_lap, .run_end = count_run_end };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 300 };
     weir_builder *builder = builder_with(&numbers);

@@ -513,7 +513,7 @@ static void event_here(void *self, const weir_event *event)
     here(IN_EVENT);
 }
 
-static void lap_here(void *self, const weir_stage_lap *lap)
+static void lap_here(void *self, const weir_subject_lap *lap)
 {
     (void)self;
     (void)lap;
@@ -534,7 +534,7 @@ static void stop_in(stop_place place)
     static const weir_op stage_op = { .name = "here", .worker_init = worker_here, .run = run_here };
     static const weir_task_hook task_hook = { .begin = begin_here, .end = end_here };
     static const weir_stage_hook stage_hook = { .start = stage_start_here, .end = stage_end_here };
-    const weir_observer observer = { .failure = failure_here, .event = event_here, .stage_lap = lap_here };
+    const weir_observer observer = { .failure = failure_here, .event = event_here, .lap = lap_here };
     chosen = place;
     tell_stopper(NULL);
     weir_builder *builder = weir_builder_new();

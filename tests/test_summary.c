@@ -138,16 +138,18 @@ static void observe_tasks(weir_observer observer, uint64_t num_successes, int64_
     assert_non_null(times);
     for (uint64_t i = 0; i < num_successes; i++)
         weir_histogram_record(times, time_ns);
-    weir_stage_lap lap = { .name = "0:1:work",
-                           .lap = &(weir_lap){ .elapsed_ns = WEIR_SECOND },
-                           .metrics = { .num_tasks = num_successes + num_failures,
-                                        .num_failures = num_failures,
-                                        .success_ns = (int64_t)num_successes * time_ns,
-                                        .failed_ns = (int64_t)num_failures * WEIR_SECOND,
-                                        .min_ns = time_ns,
-                                        .max_ns = time_ns,
-                                        .run_times = times } };
-    observer.stage_lap(observer.self, &lap);
+    weir_subject_lap lap = { .subject = WEIR_SUBJECT_STAGE,
+                             .kind = "stage",
+                             .name = "0:1:work",
+                             .lap = &(weir_lap){ .elapsed_ns = WEIR_SECOND },
+                             .metrics.task = { .num_tasks = num_successes + num_failures,
+                                               .num_failures = num_failures,
+                                               .success_ns = (int64_t)num_successes * time_ns,
+                                               .failed_ns = (int64_t)num_failures * WEIR_SECOND,
+                                               .min_ns = time_ns,
+                                               .max_ns = time_ns,
+                                               .run_times = times } };
+    observer.lap(observer.self, &lap);
     free(times);
 }
 
@@ -159,23 +161,27 @@ static void means_are_weighted_by_what_they_are_means_of(void **state)
     weir_observer observer = weir_sqlite_observer(writer);
     observe_tasks(observer, 1, WEIR_SECOND, 99);    /* 100 tasks, one of which succeeded */
     observe_tasks(observer, 3, 2 * WEIR_SECOND, 0); /* mean of successes: 7/4 s; of laps: 1.5; by tasks: 1.03 */
-    observer.queue_lap(observer.self, &(weir_queue_lap){ .name = "q",
-                                                         .capacity = 4,
-                                                         .lap = &(weir_lap){ .elapsed_ns = 9 * WEIR_SECOND },
-                                                         .metrics = { .occupied_ns = 9 * WEIR_SECOND,
-                                                                      .num_put = 1,
-                                                                      .put_ns = WEIR_SECOND,
-                                                                      .num_items = 3,
-                                                                      .get_ns = 3 * WEIR_SECOND,
-                                                                      .depth_ns = 9.0 * (double)WEIR_SECOND,
-                                                                      .max_depth = 1 } });
-    observer.queue_lap(
+    observer.lap(observer.self, &(weir_subject_lap){ .subject = WEIR_SUBJECT_QUEUE,
+                                                     .kind = "queue",
+                                                     .name = "q",
+                                                     .capacity = 4,
+                                                     .lap = &(weir_lap){ .elapsed_ns = 9 * WEIR_SECOND },
+                                                     .metrics.queue = { .occupied_ns = 9 * WEIR_SECOND,
+                                                                        .num_put = 1,
+                                                                        .put_ns = WEIR_SECOND,
+                                                                        .num_items = 3,
+                                                                        .get_ns = 3 * WEIR_SECOND,
+                                                                        .depth_ns = 9.0 * (double)WEIR_SECOND,
+                                                                        .max_depth = 1 } });
+    observer.lap(
         observer.self,
-        &(weir_queue_lap){
+        &(weir_subject_lap){
+            .subject = WEIR_SUBJECT_QUEUE,
+            .kind = "queue",
             .name = "q",
             .capacity = 4,
             .lap = &(weir_lap){ .elapsed_ns = WEIR_SECOND },
-            .metrics = {
+            .metrics.queue = {
                 .occupied_ns = 0, .num_put = 3, .put_ns = 0, .num_items = 1, .get_ns = 0, .max_depth = 1 } });
     close_writer(writer);
 
@@ -324,11 +330,15 @@ static void stages_come_in_the_order_of_the_pipeline(void **state)
     weir_observer observer = weir_sqlite_observer(writer);
     observer.run_start(observer.self, &(weir_run_info){ .stages = stages, .num_stages = 12 });
     for (int i = 11; i >= 0; i--) { /* reported in the wrong order */
-        observer.queue_lap(observer.self,
-                           &(weir_queue_lap){ .name = queue_names[i], .lap = &(weir_lap){ .elapsed_ns = 0 } });
+        observer.lap(observer.self, &(weir_subject_lap){ .subject = WEIR_SUBJECT_QUEUE,
+                                                         .kind = "queue",
+                                                         .name = queue_names[i],
+                                                         .lap = &(weir_lap){ .elapsed_ns = 0 } });
         if (i > 0 && i < 11)
-            observer.stage_lap(observer.self,
-                               &(weir_stage_lap){ .name = names[i], .lap = &(weir_lap){ .elapsed_ns = 0 } });
+            observer.lap(observer.self, &(weir_subject_lap){ .subject = WEIR_SUBJECT_STAGE,
+                                                             .kind = "stage",
+                                                             .name = names[i],
+                                                             .lap = &(weir_lap){ .elapsed_ns = 0 } });
     }
     close_writer(writer);
 

@@ -278,13 +278,15 @@ static void histogram_counts_and_bounds_every_time(void **state)
     weir_histogram_record(times, 0);
     weir_histogram_record(times, 100 * WEIR_MILLISECOND);
     weir_histogram_record(times, WEIR_SECOND);
-    weir_stage_lap lap = { .name = "stage",
-                           .lap = &(weir_lap){ .elapsed_ns = WEIR_SECOND },
-                           .metrics = { .num_tasks = 4,
-                                        .success_ns = 1100 * WEIR_MILLISECOND,
-                                        .max_ns = WEIR_SECOND,
-                                        .run_times = times } };
-    observer.stage_lap(observer.self, &lap);
+    weir_subject_lap lap = { .subject = WEIR_SUBJECT_STAGE,
+                             .kind = "stage",
+                             .name = "stage",
+                             .lap = &(weir_lap){ .elapsed_ns = WEIR_SECOND },
+                             .metrics.task = { .num_tasks = 4,
+                                               .success_ns = 1100 * WEIR_MILLISECOND,
+                                               .max_ns = WEIR_SECOND,
+                                               .run_times = times } };
+    observer.lap(observer.self, &lap);
     close_log(log);
     free(times);
 
@@ -317,12 +319,15 @@ static void steps_of_the_consumer_are_told(void **state)
     assert_non_null(times);
     for (int i = 0; i < 2; i++) {
         observe_start(observers[i]);
-        weir_queue_lap lap = { .name = "0:2:sink_queue",
-                               .lap = &(weir_lap){ .elapsed_ns = WEIR_SECOND,
-                                                   .end_unix_ns = 1001 * WEIR_SECOND,
-                                                   .position = { .phase = "loop", .first_step = 5, .last_step = 9 } },
-                               .metrics = { .put_times = times, .get_times = times } };
-        observers[i].queue_lap(observers[i].self, &lap);
+        weir_subject_lap lap = { .subject = WEIR_SUBJECT_QUEUE,
+                                 .kind = "queue",
+                                 .name = "0:2:sink_queue",
+                                 .lap =
+                                     &(weir_lap){ .elapsed_ns = WEIR_SECOND,
+                                                  .end_unix_ns = 1001 * WEIR_SECOND,
+                                                  .position = { .phase = "loop", .first_step = 5, .last_step = 9 } },
+                                 .metrics.queue = { .put_times = times, .get_times = times } };
+        observers[i].lap(observers[i].self, &lap);
         if (observers[i].lap_end)
             observers[i].lap_end(observers[i].self, lap.lap);
     }

@@ -210,8 +210,10 @@ static void run_lap(simulated *own)
                      .num_joined = 1,
                      .position = { "loop", 0, -1 } };
     weir_pool_metrics pool = { 0 }, own_pool = { 0 };
-    weir_process_lap process = { .lap = &lap, .name = "0:process" };
-    weir_metrics_clear(weir_process_metric_table(), &process.metrics);
+    weir_subject_lap process = {
+        .subject = WEIR_SUBJECT_PROCESS, .kind = "process", .lap = &lap, .name = "0:process"
+    };
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &process.metrics.process);
     double burst = own->bursts ? own->bursts[own->lap % own->num_bursts] : 1;
     bool is_held = own->lap >= own->held_from && own->lap < own->held_to;
     uint64_t num_items = is_held ? 0 : (uint64_t)llround(p->throughput * burst);
@@ -221,37 +223,45 @@ static void run_lap(simulated *own)
     for (size_t i = 0; i + 1 < p->num_nodes; i++) {
         const weir_predicted_node *node = &p->nodes[i];
         double slots = i == 0 ? 1 : own->slots[i - 1];
-        weir_stage_lap stage = { .lap = &lap, .name = names[i], .kind = node->kind };
-        weir_metrics_clear(weir_task_metric_table(), &stage.metrics);
-        stage.metrics.num_tasks = num_items;
-        stage.metrics.busy_ns = ns(node->busy_share * slots);
-        stage.metrics.wait_in_ns = i == 0 ? 0 : ns(node->wait_in_share * slots);
-        stage.metrics.wait_thread_ns = ns(node->wait_thread_share * slots);
-        stage.metrics.wait_turn_ns = ns(node->wait_turn_share * slots);
-        stage.metrics.wait_out_ns = ns(node->wait_out_share * slots);
-        stage.metrics.cpu_ns = ns(node->cpus);
+        weir_subject_lap stage = { .subject =
+                                       strcmp(node->kind, "stage") == 0 ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW,
+                                   .lap = &lap,
+                                   .name = names[i],
+                                   .kind = node->kind };
+        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &stage.metrics.task);
+        stage.metrics.task.num_tasks = num_items;
+        stage.metrics.task.busy_ns = ns(node->busy_share * slots);
+        stage.metrics.task.wait_in_ns = i == 0 ? 0 : ns(node->wait_in_share * slots);
+        stage.metrics.task.wait_thread_ns = ns(node->wait_thread_share * slots);
+        stage.metrics.task.wait_turn_ns = ns(node->wait_turn_share * slots);
+        stage.metrics.task.wait_out_ns = ns(node->wait_out_share * slots);
+        stage.metrics.task.cpu_ns = ns(node->cpus);
         if (own->claimed_cpus > 0 && i > 0)
-            stage.metrics.cpu_ns = ns(fmin(node->busy_share * slots, own->claimed_cpus));
+            stage.metrics.task.cpu_ns = ns(fmin(node->busy_share * slots, own->claimed_cpus));
         weir_pool_metrics *of = i == 0 ? &own_pool : &pool;
-        of->busy_ns += stage.metrics.busy_ns;
-        of->cpu_ns += own->in_children ? 0 : stage.metrics.cpu_ns;
-        process.metrics.pool_cpu_ns += stage.metrics.cpu_ns;
+        of->busy_ns += stage.metrics.task.busy_ns;
+        of->cpu_ns += own->in_children ? 0 : stage.metrics.task.cpu_ns;
+        process.metrics.process.pool_cpu_ns += stage.metrics.task.cpu_ns;
         of->run_delay_ns += ns(node->cpu_wait_share * node->busy_share * slots);
-        EACH(stage_lap, &stage);
+        EACH(lap, &stage);
     }
     for (size_t i = 0; i < p->num_nodes; i++) {
         bool is_sink = i + 1 == p->num_nodes;
-        weir_queue_lap queue = { .lap = &lap, .name = is_sink ? "0:9:sink_queue" : queues[i], .capacity = 2 };
-        weir_metrics_clear(weir_queue_metric_table(), &queue.metrics);
-        queue.metrics.num_put = queue.metrics.num_items = num_items;
+        weir_subject_lap queue = { .subject = WEIR_SUBJECT_QUEUE,
+                                   .kind = "queue",
+                                   .lap = &lap,
+                                   .name = is_sink ? "0:9:sink_queue" : queues[i],
+                                   .capacity = 2 };
+        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &queue.metrics.queue);
+        queue.metrics.queue.num_put = queue.metrics.queue.num_items = num_items;
         if (is_sink)
-            queue.metrics.get_ns = ns(fmax(1 - p->throughput * own->chain.sink_s, 0));
-        EACH(queue_lap, &queue);
+            queue.metrics.queue.get_ns = ns(fmax(1 - p->throughput * own->chain.sink_s, 0));
+        EACH(lap, &queue);
     }
-    EACH(pool_lap, (&(weir_pool_lap){ &lap, "0:pool", own->threads, pool }));
-    EACH(pool_lap, (&(weir_pool_lap){ &lap, "0:0:src_pool", 1, own_pool }));
-    process.metrics.resident_bytes = own->slot_bytes > 0 ? (int64_t)memory_of(own) : -1;
-    EACH(process_lap, &process);
+    EACH(lap, (&(weir_subject_lap){ &lap, WEIR_SUBJECT_POOL, "0:pool", "pool", own->threads, { .pool = pool } }));
+    EACH(lap, (&(weir_subject_lap){ &lap, WEIR_SUBJECT_POOL, "0:0:src_pool", "pool", 1, { .pool = own_pool } }));
+    process.metrics.process.resident_bytes = own->slot_bytes > 0 ? (int64_t)memory_of(own) : -1;
+    EACH(lap, &process);
     EACH(lap_end, &lap);
 }
 
@@ -647,10 +657,12 @@ static void a_decision_on_a_stage_with_a_long_name_is_cut_off(void **state)
     for (size_t i = 0; i < 3; i++)
         infos[i].output_order = infos[i].merge_order = "";
     observer.run_start(observer.self, &(weir_run_info){ .threads = 1, .stages = infos, .num_stages = 3 });
-    weir_process_lap process = { .lap = &lap, .name = "0:process" };
-    weir_metrics_clear(weir_process_metric_table(), &process.metrics);
-    process.metrics.resident_bytes = 1000;
-    observer.process_lap(observer.self, &process);
+    weir_subject_lap process = {
+        .subject = WEIR_SUBJECT_PROCESS, .kind = "process", .lap = &lap, .name = "0:process"
+    };
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &process.metrics.process);
+    process.metrics.process.resident_bytes = 1000;
+    observer.lap(observer.self, &process);
     observer.lap_end(observer.self, &lap);
     assert_in_range(length, 100, strlen(name));
     weir_tuner_free(tuner);

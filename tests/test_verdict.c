@@ -574,36 +574,39 @@ static void record_node(weir_observer observer, const weir_lap *lap, const node_
     bool works = strcmp(n->kind, "merge") != 0 && strcmp(n->kind, "sink") != 0;
     double slots = or_default(n->slots, 1), rest = 1 - n->busy - n->thread - n->turn - n->out;
     uint64_t num_tasks = (uint64_t)(or_default(n->rate, 100) * LAP_S);
-    weir_stage_lap stage = { .lap = lap, .name = n->name, .kind = n->kind };
+    weir_subject_lap stage = { .subject = strcmp(n->kind, "stage") == 0 ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW,
+                               .lap = lap,
+                               .name = n->name,
+                               .kind = n->kind };
     weir_histogram_clear(&times);
-    weir_metrics_clear(weir_task_metric_table(), &stage.metrics);
-    stage.metrics.run_times = &times;
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &stage.metrics.task);
+    stage.metrics.task.run_times = &times;
     if (!counts) {
-        stage.metrics.wait_in_ns = share_ns(slots);
+        stage.metrics.task.wait_in_ns = share_ns(slots);
     } else {
-        stage.metrics.busy_ns = share_ns(slots * n->busy);
-        stage.metrics.wait_thread_ns = share_ns(slots * n->thread);
-        stage.metrics.wait_turn_ns = share_ns(slots * n->turn);
-        stage.metrics.wait_out_ns = share_ns(slots * n->out);
+        stage.metrics.task.busy_ns = share_ns(slots * n->busy);
+        stage.metrics.task.wait_thread_ns = share_ns(slots * n->thread);
+        stage.metrics.task.wait_turn_ns = share_ns(slots * n->turn);
+        stage.metrics.task.wait_out_ns = share_ns(slots * n->out);
         if (strcmp(n->kind, "source") == 0)
-            stage.metrics.wait_out_ns += share_ns(rest); /* a source has no input to wait for */
+            stage.metrics.task.wait_out_ns += share_ns(rest); /* a source has no input to wait for */
         else
-            stage.metrics.wait_in_ns = share_ns(slots * rest);
+            stage.metrics.task.wait_in_ns = share_ns(slots * rest);
     }
     if (counts && works) {
-        stage.metrics.num_tasks = num_tasks;
-        stage.metrics.success_ns = stage.metrics.busy_ns;
-        stage.metrics.cpu_ns = share_ns(slots * n->busy * n->cpu);
-        stage.metrics.min_ns = NS(or_default(n->shortest, 0.95) * slots * n->busy * LAP_S / (double)num_tasks);
-        fill_times(&times, n, num_tasks, &stage.metrics.max_ns);
+        stage.metrics.task.num_tasks = num_tasks;
+        stage.metrics.task.success_ns = stage.metrics.task.busy_ns;
+        stage.metrics.task.cpu_ns = share_ns(slots * n->busy * n->cpu);
+        stage.metrics.task.min_ns = NS(or_default(n->shortest, 0.95) * slots * n->busy * LAP_S / (double)num_tasks);
+        fill_times(&times, n, num_tasks, &stage.metrics.task.max_ns);
     }
     if (!counts && n->at_start > 0) {
-        stage.metrics.num_tasks = 1;
-        stage.metrics.success_ns = stage.metrics.min_ns = stage.metrics.max_ns =
+        stage.metrics.task.num_tasks = 1;
+        stage.metrics.task.success_ns = stage.metrics.task.min_ns = stage.metrics.task.max_ns =
             NS(n->at_start * slots * n->busy * LAP_S / (double)num_tasks);
-        weir_histogram_record(&times, stage.metrics.min_ns);
+        weir_histogram_record(&times, stage.metrics.task.min_ns);
     }
-    observer.stage_lap(observer.self, &stage);
+    observer.lap(observer.self, &stage);
 }
 
 static void record_one_queue(weir_observer observer, const weir_lap *lap, const pipeline_case *c, const node_case *n,
@@ -612,22 +615,24 @@ static void record_one_queue(weir_observer observer, const weir_lap *lap, const 
     static weir_histogram none, waits;
     bool is_sink = strcmp(n->kind, "sink") == 0;
     uint32_t capacity = n->capacity ? n->capacity : 2;
-    weir_queue_lap queue = { .lap = lap, .name = name, .capacity = capacity };
-    weir_metrics_clear(weir_queue_metric_table(), &queue.metrics);
-    queue.metrics.put_times = queue.metrics.get_times = &none;
-    queue.metrics.num_put = queue.metrics.num_items = counts ? 100 * LAP_S : is_sink;
-    queue.metrics.get_ns = is_sink ? share_ns(or_default(c->consumer_waits, 1 - n->occupied)) : 0;
+    weir_subject_lap queue = {
+        .subject = WEIR_SUBJECT_QUEUE, .kind = "queue", .lap = lap, .name = name, .capacity = capacity
+    };
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &queue.metrics.queue);
+    queue.metrics.queue.put_times = queue.metrics.queue.get_times = &none;
+    queue.metrics.queue.num_put = queue.metrics.queue.num_items = counts ? 100 * LAP_S : is_sink;
+    queue.metrics.queue.get_ns = is_sink ? share_ns(or_default(c->consumer_waits, 1 - n->occupied)) : 0;
     weir_histogram_clear(&waits);
     for (int i = 0; is_sink && c->polls > 0 && i < 100 * LAP_S; i++)
         weir_histogram_record(&waits, i < c->polls * 100 * LAP_S ? NS(0.004) : 0);
     if (waits.count)
-        queue.metrics.get_times = &waits;
-    queue.metrics.occupied_ns = counts ? share_ns(n->occupied) : 0;
-    queue.metrics.depth_ns = n->occupied * LAP_S * 1e9 * (n->depth ? (double)n->depth : capacity);
-    queue.metrics.max_depth = n->depth ? n->depth : capacity;
-    queue.metrics.bytes_ns = n->occupied * LAP_S * 1e9 * n->queue_bytes;
-    queue.metrics.max_bytes = (int64_t)n->queue_bytes;
-    observer.queue_lap(observer.self, &queue);
+        queue.metrics.queue.get_times = &waits;
+    queue.metrics.queue.occupied_ns = counts ? share_ns(n->occupied) : 0;
+    queue.metrics.queue.depth_ns = n->occupied * LAP_S * 1e9 * (n->depth ? (double)n->depth : capacity);
+    queue.metrics.queue.max_depth = n->depth ? n->depth : capacity;
+    queue.metrics.queue.bytes_ns = n->occupied * LAP_S * 1e9 * n->queue_bytes;
+    queue.metrics.queue.max_bytes = (int64_t)n->queue_bytes;
+    observer.lap(observer.self, &queue);
 }
 
 static void record_queues(weir_observer observer, const weir_lap *lap, const pipeline_case *c, const node_case *n,
@@ -656,12 +661,14 @@ static double record_pool(weir_observer observer, const weir_lap *lap, const pip
     }
     if (own)
         snprintf(name, sizeof name, "%s_pool", own->name);
-    weir_pool_lap pool = { .lap = lap, .name = name, .num_threads = threads };
-    pool.metrics.busy_ns = share_ns(fmin(busy, threads));
-    pool.metrics.idle_ns = share_ns(threads) - pool.metrics.busy_ns;
-    pool.metrics.cpu_ns = share_ns(cpu);
-    pool.metrics.run_delay_ns = share_ns(delay);
-    observer.pool_lap(observer.self, &pool);
+    weir_subject_lap pool = {
+        .subject = WEIR_SUBJECT_POOL, .kind = "pool", .lap = lap, .name = name, .capacity = threads
+    };
+    pool.metrics.pool.busy_ns = share_ns(fmin(busy, threads));
+    pool.metrics.pool.idle_ns = share_ns(threads) - pool.metrics.pool.busy_ns;
+    pool.metrics.pool.cpu_ns = share_ns(cpu);
+    pool.metrics.pool.run_delay_ns = share_ns(delay);
+    observer.lap(observer.self, &pool);
     return cpu;
 }
 
@@ -669,23 +676,27 @@ static void record_machine(weir_observer observer, const weir_lap *lap, const pi
 {
     enum { CPUS = 4 };
     double process_cpus = pool_cpus + c->outside;
-    weir_process_lap process = { .lap = lap, .name = "0:process", .num_cpus = CPUS };
-    process.metrics.cpu_ns = share_ns(process_cpus);
-    process.metrics.pool_cpu_ns = share_ns(pool_cpus);
-    process.metrics.budget_ns = share_ns(CPUS);
-    process.metrics.num_major_faults = (int64_t)(c->faults * LAP_S);
-    process.metrics.read_bytes = (int64_t)(c->stored * LAP_S);
-    observer.process_lap(observer.self, &process);
-    weir_machine_lap machine = { .lap = lap, .name = "0:machine" };
-    machine.metrics.other_cpu_ns = share_ns(c->others);
-    machine.metrics.disk_idle_ns = share_ns(c->disk_idle);
-    machine.metrics.idle_ns = share_ns(fmax(0, CPUS - process_cpus - c->others - c->stolen - c->disk_idle));
-    machine.metrics.stolen_ns = share_ns(c->stolen);
-    machine.metrics.throttled_ns = share_ns(c->throttled);
-    machine.metrics.io_pressure_ns = c->io < 0 ? -1 : share_ns(c->io);
-    machine.metrics.memory_pressure_ns = share_ns(c->memory);
-    machine.metrics.received_bytes = (int64_t)(c->received * LAP_S);
-    observer.machine_lap(observer.self, &machine);
+    weir_subject_lap process = {
+        .subject = WEIR_SUBJECT_PROCESS, .kind = "process", .lap = lap, .name = "0:process", .capacity = CPUS
+    };
+    process.metrics.process.cpu_ns = share_ns(process_cpus);
+    process.metrics.process.pool_cpu_ns = share_ns(pool_cpus);
+    process.metrics.process.budget_ns = share_ns(CPUS);
+    process.metrics.process.num_major_faults = (int64_t)(c->faults * LAP_S);
+    process.metrics.process.read_bytes = (int64_t)(c->stored * LAP_S);
+    observer.lap(observer.self, &process);
+    weir_subject_lap machine = {
+        .subject = WEIR_SUBJECT_MACHINE, .kind = "machine", .lap = lap, .name = "0:machine"
+    };
+    machine.metrics.machine.other_cpu_ns = share_ns(c->others);
+    machine.metrics.machine.disk_idle_ns = share_ns(c->disk_idle);
+    machine.metrics.machine.idle_ns = share_ns(fmax(0, CPUS - process_cpus - c->others - c->stolen - c->disk_idle));
+    machine.metrics.machine.stolen_ns = share_ns(c->stolen);
+    machine.metrics.machine.throttled_ns = share_ns(c->throttled);
+    machine.metrics.machine.io_pressure_ns = c->io < 0 ? -1 : share_ns(c->io);
+    machine.metrics.machine.memory_pressure_ns = share_ns(c->memory);
+    machine.metrics.machine.received_bytes = (int64_t)(c->received * LAP_S);
+    observer.lap(observer.self, &machine);
 }
 
 static void record_case_lap(weir_observer observer, const pipeline_case *c, int number, const char *phase,

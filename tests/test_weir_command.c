@@ -1306,18 +1306,23 @@ static void plot_and_report_show_the_process_and_the_machine(void **state)
     weir_lap lap = {
         .end_unix_ns = 1010 * WEIR_SECOND, .elapsed_ns = 10 * WEIR_SECOND, .num_joined = 1, .position.phase = ""
     };
-    weir_process_lap process = {
+    weir_subject_lap process = {
+        .subject = WEIR_SUBJECT_PROCESS,
+        .kind = "process",
         .lap = &lap,
         .name = "0:process",
-        .num_cpus = 4,
-        .metrics = { .cpu_ns = 20 * WEIR_SECOND, .resident_bytes = 300000000, .read_bytes = 50000000 }
+        .capacity = 4,
+        .metrics.process = { .cpu_ns = 20 * WEIR_SECOND, .resident_bytes = 300000000, .read_bytes = 50000000 }
     };
-    weir_machine_lap machine = { .lap = &lap,
+    weir_subject_lap machine = { .subject = WEIR_SUBJECT_MACHINE,
+                                 .kind = "machine",
+                                 .lap = &lap,
                                  .name = "0:machine",
-                                 .metrics = { .other_cpu_ns = 15 * WEIR_SECOND, .io_pressure_ns = 5 * WEIR_SECOND } };
+                                 .metrics.machine = { .other_cpu_ns = 15 * WEIR_SECOND,
+                                                      .io_pressure_ns = 5 * WEIR_SECOND } };
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
-    observer.process_lap(observer.self, &process);
-    observer.machine_lap(observer.self, &machine);
+    observer.lap(observer.self, &process);
+    observer.lap(observer.self, &machine);
     recording_end(writer, 1010);
     expect("weir plot a.db -o pictures && ls pictures", DONE);
     assert_has(out, "process.png");

@@ -563,31 +563,33 @@ static void tell_lap(weir_observer observer, told_lap told)
     double tasks = told.tasks, time_s = told.time_s;
     static weir_histogram times;
     weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .position.phase = "" };
-    weir_stage_lap stage = { .lap = &lap, .name = "0:0:src", .kind = "source" };
-    weir_queue_lap queue = { .lap = &lap };
-    weir_pool_lap pool = { .lap = &lap, .name = "0:pool", .num_threads = 4 };
+    weir_subject_lap stage = { .subject = WEIR_SUBJECT_FLOW, .lap = &lap, .name = "0:0:src", .kind = "source" };
+    weir_subject_lap queue = { .lap = &lap };
+    weir_subject_lap pool = {
+        .subject = WEIR_SUBJECT_POOL, .kind = "pool", .lap = &lap, .name = "0:pool", .capacity = 4
+    };
     weir_histogram_clear(&times);
     weir_histogram_record(&times, (int64_t)(time_s * 1e9));
-    stage.metrics = (weir_task_metrics){ .num_tasks = (uint64_t)tasks, .wait_in_ns = told.source_ended_ns };
-    observer.stage_lap(observer.self, &stage);
+    stage.metrics.task = (weir_task_metrics){ .num_tasks = (uint64_t)tasks, .wait_in_ns = told.source_ended_ns };
+    observer.lap(observer.self, &stage);
     stage.name = "0:1:decode[4]";
     stage.kind = "stage";
-    stage.metrics = (weir_task_metrics){ .num_tasks = (uint64_t)tasks,
-                                         .busy_ns = (int64_t)(1e9 * tasks * time_s),
-                                         .cpu_ns = (int64_t)(1e9 * tasks * told.cpu_s),
-                                         .min_ns = (int64_t)(1e9 * time_s),
-                                         .run_times = &times };
-    observer.stage_lap(observer.self, &stage);
+    stage.metrics.task = (weir_task_metrics){ .num_tasks = (uint64_t)tasks,
+                                              .busy_ns = (int64_t)(1e9 * tasks * time_s),
+                                              .cpu_ns = (int64_t)(1e9 * tasks * told.cpu_s),
+                                              .min_ns = (int64_t)(1e9 * time_s),
+                                              .run_times = &times };
+    observer.lap(observer.self, &stage);
     for (size_t i = 0; i < LENGTH(made_up); i++) {
         queue.name = made_up[i].queue_name;
-        queue.metrics = (weir_queue_metrics){ .num_put = (uint64_t)tasks,
-                                              .num_items = (uint64_t)tasks,
-                                              .get_ns = WEIR_SECOND / 2 };
-        observer.queue_lap(observer.self, &queue);
+        queue.metrics.queue = (weir_queue_metrics){ .num_put = (uint64_t)tasks,
+                                                    .num_items = (uint64_t)tasks,
+                                                    .get_ns = WEIR_SECOND / 2 };
+        observer.lap(observer.self, &queue);
     }
-    pool.metrics = (weir_pool_metrics){ .busy_ns = (int64_t)(1e9 * tasks * time_s),
-                                        .run_delay_ns = (int64_t)(1e9 * tasks * told.cpu_wait_s) };
-    observer.pool_lap(observer.self, &pool);
+    pool.metrics.pool = (weir_pool_metrics){ .busy_ns = (int64_t)(1e9 * tasks * time_s),
+                                             .run_delay_ns = (int64_t)(1e9 * tasks * told.cpu_wait_s) };
+    observer.lap(observer.self, &pool);
     observer.lap_end(observer.self, &lap);
 }
 
@@ -668,21 +670,25 @@ static double throughput_with_long_tasks(int num_laps, int tasks_per_lap, bool i
     static weir_histogram times;
     for (int i = 0, number = 0; i < num_laps; i++) {
         weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .position.phase = "" };
-        weir_stage_lap stage = { .lap = &lap, .name = "0:1:decode[4]", .kind = "stage" };
-        weir_queue_lap queue = { .lap = &lap,
-                                 .name = "0:2:sink_queue",
-                                 .metrics = { .num_items = (uint64_t)tasks_per_lap } };
+        weir_subject_lap stage = {
+            .subject = WEIR_SUBJECT_STAGE, .lap = &lap, .name = "0:1:decode[4]", .kind = "stage"
+        };
+        weir_subject_lap queue = { .subject = WEIR_SUBJECT_QUEUE,
+                                   .kind = "queue",
+                                   .lap = &lap,
+                                   .name = "0:2:sink_queue",
+                                   .metrics.queue = { .num_items = (uint64_t)tasks_per_lap } };
         weir_histogram_clear(&times);
-        stage.metrics = (weir_task_metrics){ .num_tasks = (uint64_t)tasks_per_lap, .run_times = &times };
+        stage.metrics.task = (weir_task_metrics){ .num_tasks = (uint64_t)tasks_per_lap, .run_times = &times };
         for (int k = 0; k < tasks_per_lap; k++, number++) {
             bool is_long = is_even ? number % 20 == 7 : number % 300 < 15;
             int64_t length_ns = is_long ? 100 * WEIR_MILLISECOND : WEIR_MILLISECOND;
             weir_histogram_record(&times, length_ns);
-            stage.metrics.busy_ns += length_ns;
-            stage.metrics.success_ns += length_ns;
+            stage.metrics.task.busy_ns += length_ns;
+            stage.metrics.task.success_ns += length_ns;
         }
-        observer.stage_lap(observer.self, &stage);
-        observer.queue_lap(observer.self, &queue);
+        observer.lap(observer.self, &stage);
+        observer.lap(observer.self, &queue);
         observer.lap_end(observer.self, &lap);
     }
     set(model, "decode.concurrency", "1");
@@ -800,9 +806,11 @@ static void the_range_has_both_ways_to_share_cpus_with_others(void **state)
 
 static void tell_cpus(weir_observer observer, uint32_t num_cpus)
 {
-    weir_process_lap process = { .name = "0:process", .num_cpus = num_cpus };
-    weir_metrics_clear(weir_process_metric_table(), &process.metrics);
-    observer.process_lap(observer.self, &process);
+    weir_subject_lap process = {
+        .subject = WEIR_SUBJECT_PROCESS, .kind = "process", .name = "0:process", .capacity = num_cpus
+    };
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &process.metrics.process);
+    observer.lap(observer.self, &process);
 }
 
 /* Four tasks wait longer for two CPUs than if they shared them exactly equally, but nobody else can have used them. */
@@ -867,14 +875,16 @@ static void waits_for_a_thread_of_its_own_belong_to_each_task(void **state)
     weir_observer observer = weir_model_observer(model);
     observer.run_start(observer.self, &(weir_run_info){ .stages = infos, .num_stages = LENGTH(infos) });
     for (int k = 0; k < 10; k++) {
-        weir_stage_lap source = { .name = "0:0:src", .kind = "source" };
-        source.metrics = (weir_task_metrics){ .num_tasks = 83,
-                                              .busy_ns = 830 * WEIR_MILLISECOND,
-                                              .wait_thread_ns = 166 * WEIR_MILLISECOND };
-        weir_pool_lap pool = { .name = "0:0:src_pool", .num_threads = 1 };
-        pool.metrics = (weir_pool_metrics){ .busy_ns = 830 * WEIR_MILLISECOND };
-        observer.stage_lap(observer.self, &source);
-        observer.pool_lap(observer.self, &pool);
+        weir_subject_lap source = { .subject = WEIR_SUBJECT_FLOW, .name = "0:0:src", .kind = "source" };
+        source.metrics.task = (weir_task_metrics){ .num_tasks = 83,
+                                                   .busy_ns = 830 * WEIR_MILLISECOND,
+                                                   .wait_thread_ns = 166 * WEIR_MILLISECOND };
+        weir_subject_lap pool = {
+            .subject = WEIR_SUBJECT_POOL, .kind = "pool", .name = "0:0:src_pool", .capacity = 1
+        };
+        pool.metrics.pool = (weir_pool_metrics){ .busy_ns = 830 * WEIR_MILLISECOND };
+        observer.lap(observer.self, &source);
+        observer.lap(observer.self, &pool);
         tell_lap(observer, (told_lap){ .tasks = 0 });
     }
     assert_near(weir_model_node_at(model, 0)->time_s, 0.012, 0.01);

@@ -230,13 +230,7 @@ static void add_route(weir_builder *builder, const weir_run *run)
 }
 
 /* An observer of laps, so that laps are taken. */
-static void see_stage(void *self, const weir_stage_lap *lap)
-{
-    (void)self;
-    (void)lap;
-}
-
-static void see_queue(void *self, const weir_queue_lap *lap)
+static void see_lap(void *self, const weir_subject_lap *lap)
 {
     (void)self;
     (void)lap;
@@ -251,7 +245,7 @@ static void see_records(void *self, const weir_trace_batch *batch)
 static weir_pipeline *build(const weir_run *run)
 {
     const engine_job *job = run->job;
-    weir_observer observers[2] = { { .stage_lap = see_stage, .queue_lap = see_queue }, run->trace };
+    weir_observer observers[2] = { { .lap = see_lap }, run->trace };
     if (job->trace == ENGINE_TRACE_OFF || job->trace == ENGINE_TRACE_ON)
         observers[1].trace = see_records;
     weir_pipeline *pipeline = NULL;

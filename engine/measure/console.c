@@ -20,36 +20,42 @@ static double quantile_s(const weir_histogram *histogram, double quantile)
     return (double)weir_histogram_quantile_ns(histogram, quantile) / (double)WEIR_SECOND;
 }
 
-static void log_stage(void *self, const weir_stage_lap *lap)
+static void log_stage(const weir_subject_lap *lap)
 {
-    (void)self;
-    if (lap->metrics.num_tasks == 0 && strcmp(lap->kind, "stage") != 0)
+    const weir_task_metrics *task = &lap->metrics.task;
+    if (task->num_tasks == 0 && strcmp(lap->kind, "stage") != 0)
         return; /* merges and the sink have no tasks */
-    int64_t slots_ns =
-        lap->metrics.busy_ns + lap->metrics.wait_in_ns + lap->metrics.wait_thread_ns + lap->metrics.wait_out_ns;
+    int64_t slots_ns = task->busy_ns + task->wait_in_ns + task->wait_thread_ns + task->wait_out_ns;
     weir_log(WEIR_LOG_INFO,
              "%s: %llu tasks (%llu failed) in %.1f s, %.4f s each (p50 %.4f, p99 %.4f); slots busy %.0f %%, "
              "waiting for input %.0f %%, thread %.0f %%, room %.0f %%",
-             lap->name, (unsigned long long)lap->metrics.num_tasks, (unsigned long long)lap->metrics.num_failures,
+             lap->name, (unsigned long long)task->num_tasks, (unsigned long long)task->num_failures,
              (double)lap->lap->elapsed_ns / (double)WEIR_SECOND,
-             mean_s(lap->metrics.success_ns, lap->metrics.num_tasks - lap->metrics.num_failures),
-             quantile_s(lap->metrics.run_times, 0.5), quantile_s(lap->metrics.run_times, 0.99),
-             percent(lap->metrics.busy_ns, slots_ns), percent(lap->metrics.wait_in_ns, slots_ns),
-             percent(lap->metrics.wait_thread_ns, slots_ns), percent(lap->metrics.wait_out_ns, slots_ns));
+             mean_s(task->success_ns, task->num_tasks - task->num_failures), quantile_s(task->run_times, 0.5),
+             quantile_s(task->run_times, 0.99), percent(task->busy_ns, slots_ns), percent(task->wait_in_ns, slots_ns),
+             percent(task->wait_thread_ns, slots_ns), percent(task->wait_out_ns, slots_ns));
 }
 
-static void log_queue(void *self, const weir_queue_lap *lap)
+static void log_queue(const weir_subject_lap *lap)
 {
-    (void)self;
+    const weir_queue_metrics *queue = &lap->metrics.queue;
     double elapsed_s = (double)lap->lap->elapsed_ns / (double)WEIR_SECOND;
     weir_log(WEIR_LOG_INFO, "%s: %llu items, %.2f/s; waited %.4f s for room, %.4f s for items; occupied %.0f %%",
-             lap->name, (unsigned long long)lap->metrics.num_items,
-             elapsed_s > 0 ? (double)lap->metrics.num_items / elapsed_s : 0.0,
-             mean_s(lap->metrics.put_ns, lap->metrics.num_put), mean_s(lap->metrics.get_ns, lap->metrics.num_items),
-             percent(lap->metrics.occupied_ns, lap->lap->elapsed_ns));
+             lap->name, (unsigned long long)queue->num_items,
+             elapsed_s > 0 ? (double)queue->num_items / elapsed_s : 0.0, mean_s(queue->put_ns, queue->num_put),
+             mean_s(queue->get_ns, queue->num_items), percent(queue->occupied_ns, lap->lap->elapsed_ns));
+}
+
+static void log_lap(void *self, const weir_subject_lap *lap)
+{
+    (void)self;
+    if (lap->subject == WEIR_SUBJECT_STAGE || lap->subject == WEIR_SUBJECT_FLOW)
+        log_stage(lap);
+    else if (lap->subject == WEIR_SUBJECT_QUEUE)
+        log_queue(lap);
 }
 
 weir_observer weir_console_observer(void)
 {
-    return (weir_observer){ .stage_lap = log_stage, .queue_lap = log_queue };
+    return (weir_observer){ .lap = log_lap };
 }

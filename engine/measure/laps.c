@@ -186,7 +186,7 @@ static int64_t take_node_locked(weir_node *node, weir_task_metrics *taken, weir_
     taken->wait_turn_ns = node->core.time_ns[SLOT_TURN];
     taken->wait_out_ns = node->core.time_ns[SLOT_BLOCKED];
     memset(node->core.time_ns, 0, sizeof node->core.time_ns);
-    weir_metrics_clear(weir_task_metric_table(), &node->core.lap);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &node->core.lap);
     if (taken->cpu_ns > taken->busy_ns) { /* the previous reading was a little after the end of the previous lap */
         node->core.lap.cpu_ns = taken->cpu_ns - taken->busy_ns;
         taken->cpu_ns = taken->busy_ns;
@@ -200,7 +200,7 @@ static int64_t take_node_locked(weir_node *node, weir_task_metrics *taken, weir_
 static void take_queue_locked(weir__queue *queue, weir_queue_metrics *taken, weir_live_histogram times[2])
 {
     *taken = queue->lap;
-    weir_metrics_clear(weir_queue_metric_table(), &queue->lap);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &queue->lap);
     queue->lap.max_depth = queue->depth - queue->num_epoch_ends;
     queue->lap.max_bytes = (int64_t)queue->bytes;
     take_histogram_locked(&times[0], queue->put_times);
@@ -224,7 +224,7 @@ static int64_t take_all_locked(weir_pipeline *pipeline, weir_taken_lap *record, 
         weir_pool *pool = pipeline->pools[i];
         weir_pool_settle_locked(pool);
         record->pools[i] = pool->lap;
-        weir_metrics_clear(weir_pool_metric_table(), &pool->lap);
+        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_POOL), &pool->lap);
     }
     return outside_cpu_ns;
 }
@@ -289,7 +289,7 @@ static void add_thread(weir_pool_metrics *pool, const thread_reading *reading)
         .num_minor_faults = since(now->num_minor_faults, before->num_minor_faults),
         .num_major_faults = since(now->num_major_faults, before->num_major_faults),
     };
-    weir_metrics_add(weir_pool_metric_table(), pool, &thread);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_POOL), pool, &thread);
 }
 
 static void fill_pools(const weir_lap_taker *laps, weir_taken_lap *record)

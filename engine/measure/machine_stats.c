@@ -141,8 +141,8 @@ static void forget(const weir_metric_table *table, void *metrics)
 
 void weir_machine_read(const weir_machine_sources *sources, weir_machine_reading *reading)
 {
-    forget(weir_process_metric_table(), &reading->process);
-    forget(weir_machine_metric_table(), &reading->machine);
+    forget(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &reading->process);
+    forget(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &reading->machine);
     read_process(&reading->process);
     read_cpus(&reading->machine);
     read_throttling(sources->cpu_stat_path, &reading->machine);
@@ -169,8 +169,8 @@ static void subtract(const weir_metric_table *table, const void *now, const void
 void weir_machine_subtract(const weir_machine_reading *now, const weir_machine_reading *before,
                            weir_process_metrics *process, weir_machine_metrics *machine)
 {
-    subtract(weir_process_metric_table(), &now->process, &before->process, process);
-    subtract(weir_machine_metric_table(), &now->machine, &before->machine, machine);
+    subtract(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &now->process, &before->process, process);
+    subtract(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &now->machine, &before->machine, machine);
     if (machine->other_cpu_ns >= 0 && process->cpu_ns >= 0) /* two clocks: the difference may be negative */
         machine->other_cpu_ns = machine->other_cpu_ns > process->cpu_ns ? machine->other_cpu_ns - process->cpu_ns : 0;
     else

@@ -14,21 +14,29 @@
 #define SPAN_ROW(...)    ROW(weir_span_metrics, __VA_ARGS__)
 #define COUNTER_ROW(...) ROW(weir_counter_metrics, __VA_ARGS__)
 
-#define TABLE(function, type, METRICS, ROW) \
-    const weir_metric_table *function(void) \
-    { \
-        static const weir_metric rows[] = { METRICS(ROW) }; \
-        static const weir_metric_table table = { rows, sizeof(rows) / sizeof(rows)[0], sizeof(type) }; \
-        return &table; \
-    }
+static const weir_metric task_rows[] = { WEIR_TASK_METRICS(TASK_ROW) };
+static const weir_metric queue_rows[] = { WEIR_QUEUE_METRICS(QUEUE_ROW) };
+static const weir_metric pool_rows[] = { WEIR_POOL_METRICS(POOL_ROW) };
+static const weir_metric process_rows[] = { WEIR_PROCESS_METRICS(PROCESS_ROW) };
+static const weir_metric machine_rows[] = { WEIR_MACHINE_METRICS(MACHINE_ROW) };
+static const weir_metric span_rows[] = { WEIR_SPAN_METRICS(SPAN_ROW) };
+static const weir_metric counter_rows[] = { WEIR_COUNTER_METRICS(COUNTER_ROW) };
 
-TABLE(weir_task_metric_table, weir_task_metrics, WEIR_TASK_METRICS, TASK_ROW)
-TABLE(weir_queue_metric_table, weir_queue_metrics, WEIR_QUEUE_METRICS, QUEUE_ROW)
-TABLE(weir_pool_metric_table, weir_pool_metrics, WEIR_POOL_METRICS, POOL_ROW)
-TABLE(weir_process_metric_table, weir_process_metrics, WEIR_PROCESS_METRICS, PROCESS_ROW)
-TABLE(weir_machine_metric_table, weir_machine_metrics, WEIR_MACHINE_METRICS, MACHINE_ROW)
-TABLE(weir_span_metric_table, weir_span_metrics, WEIR_SPAN_METRICS, SPAN_ROW)
-TABLE(weir_counter_metric_table, weir_counter_metrics, WEIR_COUNTER_METRICS, COUNTER_ROW)
+#define TABLE(of) \
+    { \
+        of##_rows, sizeof of##_rows / sizeof of##_rows[0], sizeof(weir_##of##_metrics) \
+    }
+static const weir_metric_table tables[WEIR_NUM_SUBJECTS] = {
+    [WEIR_SUBJECT_STAGE] = TABLE(task),      [WEIR_SUBJECT_FLOW] = TABLE(task),
+    [WEIR_SUBJECT_QUEUE] = TABLE(queue),     [WEIR_SUBJECT_POOL] = TABLE(pool),
+    [WEIR_SUBJECT_PROCESS] = TABLE(process), [WEIR_SUBJECT_MACHINE] = TABLE(machine),
+    [WEIR_SUBJECT_SPAN] = TABLE(span),       [WEIR_SUBJECT_COUNTER] = TABLE(counter),
+};
+
+const weir_metric_table *weir_subject_metrics(weir_subject subject)
+{
+    return &tables[(unsigned)subject < WEIR_NUM_SUBJECTS ? subject : WEIR_SUBJECT_STAGE];
+}
 
 void weir_metrics_clear(const weir_metric_table *table, void *values)
 {

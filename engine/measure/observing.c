@@ -38,55 +38,78 @@ static const weir_histogram *load(delivery *lap, int which, size_t stored)
     return &lap->histograms[which];
 }
 
-static void deliver_stage(delivery *lap, uint32_t index)
+static void deliver(const delivery *to, weir_subject_lap lap)
 {
-    const weir_node *node = lap->pipeline->nodes[index];
-    weir_stage_lap stage = { &lap->record->lap, node->name, node->kind, lap->record->nodes[index] };
-    stage.metrics.run_times = load(lap, 0, index);
-    TELL(lap->pipeline, stage_lap, &stage);
+    lap.lap = &to->record->lap;
+    TELL(to->pipeline, lap, &lap);
 }
 
-static void deliver_queue(delivery *lap, const weir__queue *queue, uint32_t index)
+static void deliver_stage(delivery *to, uint32_t index)
 {
-    size_t stored = lap->pipeline->core.num_nodes + 2 * (size_t)index;
-    weir_queue_lap told_lap = { &lap->record->lap, queue->name, queue->capacity, lap->record->queues[index] };
-    told_lap.metrics.put_times = load(lap, 0, stored);
-    told_lap.metrics.get_times = load(lap, 1, stored + 1);
-    TELL(lap->pipeline, queue_lap, &told_lap);
+    const weir_node *node = to->pipeline->nodes[index];
+    bool is_stage = strcmp(node->kind, "stage") == 0;
+    weir_subject_lap lap = { .subject = is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW,
+                             .name = node->name,
+                             .kind = node->kind,
+                             .metrics.task = to->record->nodes[index] };
+    lap.metrics.task.run_times = load(to, 0, index);
+    deliver(to, lap);
 }
 
-static void deliver_pool(const delivery *lap, uint32_t index)
+static void deliver_queue(delivery *to, const weir__queue *queue, uint32_t index)
 {
-    const weir_pool *pool = lap->pipeline->pools[index];
-    weir_pool_lap told_lap = { &lap->record->lap, pool->name, pool->num_workers, lap->record->pools[index] };
-    TELL(lap->pipeline, pool_lap, &told_lap);
+    size_t stored = to->pipeline->core.num_nodes + 2 * (size_t)index;
+    weir_subject_lap lap = { .subject = WEIR_SUBJECT_QUEUE,
+                             .name = queue->name,
+                             .kind = "queue",
+                             .capacity = queue->capacity,
+                             .metrics.queue = to->record->queues[index] };
+    lap.metrics.queue.put_times = load(to, 0, stored);
+    lap.metrics.queue.get_times = load(to, 1, stored + 1);
+    deliver(to, lap);
 }
 
-static void deliver_machine(const delivery *lap)
+static void deliver_pool(const delivery *to, uint32_t index)
 {
-    const weir_pipeline *pipeline = lap->pipeline;
+    const weir_pool *pool = to->pipeline->pools[index];
+    deliver(to, (weir_subject_lap){ .subject = WEIR_SUBJECT_POOL,
+                                    .name = pool->name,
+                                    .kind = "pool",
+                                    .capacity = pool->num_workers,
+                                    .metrics.pool = to->record->pools[index] });
+}
+
+static void deliver_machine(const delivery *to)
+{
+    const weir_pipeline *pipeline = to->pipeline;
     char name[32];
     snprintf(name, sizeof name, "%u:process", pipeline->id);
-    weir_process_lap process = { &lap->record->lap, name, pipeline->num_cpus, lap->record->process };
-    TELL(pipeline, process_lap, &process);
+    deliver(to, (weir_subject_lap){ .subject = WEIR_SUBJECT_PROCESS,
+                                    .name = name,
+                                    .kind = "process",
+                                    .capacity = pipeline->num_cpus,
+                                    .metrics.process = to->record->process });
     snprintf(name, sizeof name, "%u:machine", pipeline->id);
-    weir_machine_lap machine = { &lap->record->lap, name, lap->record->machine };
-    TELL(pipeline, machine_lap, &machine);
+    deliver(to, (weir_subject_lap){ .subject = WEIR_SUBJECT_MACHINE,
+                                    .name = name,
+                                    .kind = "machine",
+                                    .metrics.machine = to->record->machine });
 }
 
-static void deliver_mark(delivery *lap, const weir_taken_mark *mark)
+static void deliver_mark(delivery *to, const weir_taken_mark *mark)
 {
-    const char *name = mark->name->text;
+    weir_subject_lap lap = { .subject = WEIR_SUBJECT_COUNTER, .name = mark->name->text, .kind = "counter" };
     if (mark->name->counter) {
-        weir_counter_lap told_lap = { &lap->record->lap, name, mark->counter };
-        TELL(lap->pipeline, counter_lap, &told_lap);
-        return;
+        lap.metrics.counter = mark->counter;
+    } else {
+        lap.subject = WEIR_SUBJECT_SPAN;
+        lap.kind = weir_span_kind_name(mark->name);
+        lap.metrics.span = mark->span;
+        weir_histogram_clear(&to->histograms[0]);
+        weir_histogram_add_encoded(&to->histograms[0], mark->times.bytes, mark->times.size_bytes);
+        lap.metrics.span.times = &to->histograms[0];
     }
-    weir_span_lap told_lap = { &lap->record->lap, name, weir_span_kind_name(mark->name), mark->span };
-    weir_histogram_clear(&lap->histograms[0]);
-    weir_histogram_add_encoded(&lap->histograms[0], mark->times.bytes, mark->times.size_bytes);
-    told_lap.metrics.times = &lap->histograms[0];
-    TELL(lap->pipeline, span_lap, &told_lap);
+    deliver(to, lap);
 }
 
 static void deliver_lap(delivery *lap, weir_taken_lap *record)
@@ -260,9 +283,8 @@ static int attach(weir_pipeline *pipeline, const weir_observer *observer, weir_e
     if (status != WEIR_OK)
         return weir_error_set(error, status < 0 ? status : WEIR_EINVAL, 0, "an observer could not be attached");
     pipeline->observers[pipeline->num_observers++] = *observer;
-    pipeline->wants_marks |= observer->span_lap || observer->counter_lap;
-    pipeline->wants_laps |= pipeline->wants_marks || observer->stage_lap || observer->queue_lap ||
-                            observer->pool_lap || observer->process_lap || observer->machine_lap || observer->lap_end;
+    pipeline->wants_marks |= observer->lap != NULL;
+    pipeline->wants_laps |= observer->lap || observer->lap_end;
     pipeline->wants_failures |= observer->failure != NULL;
     pipeline->wants_events |= observer->event != NULL;
     return WEIR_OK;

@@ -104,7 +104,7 @@ static void join_mark(weir_taken_lap *first, weir_taken_mark *mark, weir_histogr
         mark->times.bytes = to ? NULL : mark->times.bytes;
         return;
     }
-    weir_metrics_add(mark->name->counter ? weir_counter_metric_table() : weir_span_metric_table(), &to->span,
+    weir_metrics_add(weir_subject_metrics(mark->name->counter ? WEIR_SUBJECT_COUNTER : WEIR_SUBJECT_SPAN), &to->span,
                      &mark->span);
     if (!joined || !mark->times.bytes)
         return;
@@ -135,13 +135,13 @@ void weir_taken_lap_join(weir_taken_lap *first, weir_taken_lap *second)
 {
     const weir_pipeline *pipeline = first->pipeline;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
-        weir_metrics_add(weir_task_metric_table(), &first->nodes[i], &second->nodes[i]);
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_STAGE), &first->nodes[i], &second->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_queues; i++)
-        weir_metrics_add(weir_queue_metric_table(), &first->queues[i], &second->queues[i]);
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &first->queues[i], &second->queues[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        weir_metrics_add(weir_pool_metric_table(), &first->pools[i], &second->pools[i]);
-    weir_metrics_add(weir_process_metric_table(), &first->process, &second->process);
-    weir_metrics_add(weir_machine_metric_table(), &first->machine, &second->machine);
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_POOL), &first->pools[i], &second->pools[i]);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &first->process, &second->process);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &first->machine, &second->machine);
     join_histograms(first, second);
     join_marks(first, second);
     first->lap.end_unix_ns = second->lap.end_unix_ns;

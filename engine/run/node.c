@@ -197,7 +197,7 @@ static int queue_init(weir__queue *queue, uint32_t capacity, uint64_t capacity_b
 {
     queue->capacity = capacity;
     queue->capacity_bytes = capacity_bytes ? capacity_bytes : UINT64_MAX;
-    weir_metrics_clear(weir_queue_metric_table(), &queue->lap);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &queue->lap);
     queue->entries = calloc(capacity, sizeof *queue->entries);
     queue->put_times = calloc(1, sizeof *queue->put_times);
     queue->get_times = calloc(1, sizeof *queue->get_times);
@@ -323,7 +323,7 @@ int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options,
     node->core.epochs = options->epochs;
     node->concurrency = options->concurrency ? options->concurrency : 1;
     node->core.typical_ns = 10 * WEIR__SHORT_STEP_NS; /* assumed to be long until measured */
-    weir_metrics_clear(weir_task_metric_table(), &node->core.lap);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &node->core.lap);
     node->core.run_times = node->op ? calloc(1, sizeof *node->core.run_times) : NULL;
     node->makes_one_type = node->op && weir_types_is_one(node->op->makes);
     if (!node->short_name || (node->op && !node->core.run_times) || copy_hooks(node, options) != WEIR_OK ||

@@ -258,7 +258,7 @@ int weir_pool_new(weir_pipeline *pipeline, weir_node *owner, uint32_t num_worker
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a pool of threads");
     pool->pipeline = pipeline;
     pool->owner = owner;
-    weir_metrics_clear(weir_pool_metric_table(), &pool->lap);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_POOL), &pool->lap);
     int length =
         owner ? asprintf(&pool->name, "%s_pool", owner->name) : asprintf(&pool->name, "%u:pool", pipeline->id);
     if (length < 0)

@@ -46,13 +46,13 @@ static void settle_locked(counter_value *value)
 static void note(weir_counter_metrics *metrics, double value)
 {
     weir_counter_metrics one = { .last = value, .min = value, .max = value };
-    weir_metrics_add(weir_counter_metric_table(), metrics, &one);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_COUNTER), metrics, &one);
 }
 
 /* Begins anew with the current value. */
 static void restart_locked(counter_value *value, weir_counter_metrics *metrics)
 {
-    weir_metrics_clear(weir_counter_metric_table(), metrics);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_COUNTER), metrics);
     if (value->is_known)
         note(metrics, current(value));
 }
@@ -147,8 +147,8 @@ static weir_counter *counter_new(size_t num_values)
     }
     counter->num_values = num_values;
     for (size_t i = 0; i < num_values; i++) {
-        weir_metrics_clear(weir_counter_metric_table(), &counter->values[i].lap);
-        weir_metrics_clear(weir_counter_metric_table(), &counter->values[i].total);
+        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_COUNTER), &counter->values[i].lap);
+        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_COUNTER), &counter->values[i].total);
     }
     return counter;
 }

@@ -90,13 +90,13 @@ static span_sum *sum_of(weir_span_store *store, uint32_t id)
 {
     span_sum **sum = &store->sums[id];
     if (!*sum && (*sum = calloc(1, sizeof **sum)))
-        weir_metrics_clear(weir_span_metric_table(), &(*sum)->metrics);
+        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_SPAN), &(*sum)->metrics);
     return *sum;
 }
 
 static void add_metrics(span_sum *sum, const weir_span_metrics *metrics, const weir_live_histogram *times)
 {
-    weir_metrics_add(weir_span_metric_table(), &sum->metrics, metrics);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_SPAN), &sum->metrics, metrics);
     weir_live_histogram_add_to(&sum->times, times);
 }
 
@@ -197,7 +197,7 @@ void weir_span_totals_visit(void (*each)(void *self, const weir_span_name *name,
         sum->metrics.times = &sum->times;
         each(self, names[id], &sum->metrics);
         if (reset) {
-            weir_metrics_clear(weir_span_metric_table(), &sum->metrics);
+            weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_SPAN), &sum->metrics);
             weir_histogram_clear(&sum->times);
         }
     }
@@ -257,7 +257,7 @@ void weir_span_store_add(const weir_pipeline *pipeline, const weir_span_name *na
         weir_span_metrics one = { 1, span_ns, span_ns, span_ns, NULL };
         if (!sum)
             continue;
-        weir_metrics_add(weir_span_metric_table(), &sum->metrics, &one);
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_SPAN), &sum->metrics, &one);
         weir_histogram_record(&sum->times, span_ns);
     }
     weir_spans_unlock();
@@ -271,7 +271,7 @@ static bool take_span(span_sum *sum, const weir_span_name *name, weir_taken_lap 
         return false;
     }
     mark->span = sum->metrics;
-    weir_metrics_clear(weir_span_metric_table(), &sum->metrics);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_SPAN), &sum->metrics);
     weir_histogram_clear(&sum->times);
     return true;
 }

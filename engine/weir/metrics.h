@@ -194,14 +194,32 @@ typedef struct weir_metric_table {
     size_t struct_size; /* of the struct that the offsets refer to */
 } weir_metric_table;
 
-/* Static; any thread. */
-WEIR_API const weir_metric_table *weir_task_metric_table(void);
-WEIR_API const weir_metric_table *weir_queue_metric_table(void);
-WEIR_API const weir_metric_table *weir_pool_metric_table(void);
-WEIR_API const weir_metric_table *weir_process_metric_table(void);
-WEIR_API const weir_metric_table *weir_machine_metric_table(void);
-WEIR_API const weir_metric_table *weir_span_metric_table(void);
-WEIR_API const weir_metric_table *weir_counter_metric_table(void);
+/* What a lap describes. */
+typedef enum weir_subject {
+    WEIR_SUBJECT_STAGE, /* a stage, as in SPDL's task_stats */
+    WEIR_SUBJECT_FLOW,  /* a source, route, merge or sink; the same metrics as a stage */
+    WEIR_SUBJECT_QUEUE,
+    WEIR_SUBJECT_POOL,    /* the threads of a pool */
+    WEIR_SUBJECT_PROCESS, /* the process of the pipeline */
+    WEIR_SUBJECT_MACHINE, /* the machine, or what a container sees of it */
+    WEIR_SUBJECT_SPAN,    /* a span, frame or marker of user code */
+    WEIR_SUBJECT_COUNTER, /* a value of a counter of user code */
+    WEIR_NUM_SUBJECTS,
+} weir_subject;
+
+/* The metrics of any subject. */
+typedef union weir_metrics {
+    weir_task_metrics task; /* WEIR_SUBJECT_STAGE, WEIR_SUBJECT_FLOW */
+    weir_queue_metrics queue;
+    weir_pool_metrics pool;
+    weir_process_metrics process;
+    weir_machine_metrics machine;
+    weir_span_metrics span;
+    weir_counter_metrics counter;
+} weir_metrics;
+
+/* The table of a subject's metrics. Static; any thread. */
+WEIR_API const weir_metric_table *weir_subject_metrics(weir_subject subject);
 
 /* Resets the struct at `values`: no count, no sum, no other value, no histogram. Any thread. */
 WEIR_API void weir_metrics_clear(const weir_metric_table *table, void *values);

@@ -87,60 +87,18 @@ typedef struct weir_lap {
     weir_lap_position position;
 } weir_lap;
 
-/* One source, stage, route, merge or sink over one lap. */
-typedef struct weir_stage_lap {
+/* One subject over one lap. The member of `metrics` is that of the subject; weir_subject_metrics() describes it. */
+typedef struct weir_subject_lap {
     const weir_lap *lap;
-    const char *name;
-    const char *kind; /* as in weir_stage_info */
-    weir_task_metrics metrics;
-} weir_stage_lap;
-
-/* One queue over one lap. */
-typedef struct weir_queue_lap {
-    const weir_lap *lap;
-    const char *name;
-    uint32_t capacity; /* items */
-    weir_queue_metrics metrics;
-} weir_queue_lap;
-
-/* The threads of one pool over one lap: of the pipeline's pool ("0:pool"), or of a stage with private threads
-   ("0:1:decode[10]_pool"). */
-typedef struct weir_pool_lap {
-    const weir_lap *lap;
-    const char *name;
-    uint32_t num_threads;
-    weir_pool_metrics metrics;
-} weir_pool_lap;
-
-/* The process over one lap: "0:process". */
-typedef struct weir_process_lap {
-    const weir_lap *lap;
-    const char *name;
-    uint32_t num_cpus; /* the CPU budget */
-    weir_process_metrics metrics;
-} weir_process_lap;
-
-/* The machine over one lap: "0:machine". */
-typedef struct weir_machine_lap {
-    const weir_lap *lap;
-    const char *name;
-    weir_machine_metrics metrics;
-} weir_machine_lap;
-
-/* A span, frame or marker of user code over one lap (weir/span.h), if it was recorded in the lap. */
-typedef struct weir_span_lap {
-    const weir_lap *lap;
-    const char *name; /* "category/name" */
-    const char *kind; /* "span", "frame" or "marker" */
-    weir_span_metrics metrics;
-} weir_span_lap;
-
-/* One value of a counter over one lap. */
-typedef struct weir_counter_lap {
-    const weir_lap *lap;
-    const char *name; /* "category/name" or "category/name/value" */
-    weir_counter_metrics metrics;
-} weir_counter_lap;
+    weir_subject subject;
+    const char
+        *name; /* "0:1:decode[10]", "0:1:decode[10]_queue"; a pool: "0:pool", or "0:1:decode[10]_pool" of a stage
+                         with private threads; "0:process"; "0:machine"; a span: "category/name"; a counter:
+                         "category/name" or "category/name/value" */
+    const char *kind;  /* as in weir_stage_info; of a span: "span", "frame" or "marker"; else the subject: "queue" */
+    uint64_t capacity; /* of a queue: items; of a pool: threads; of a process: its CPU budget; else 0 */
+    weir_metrics metrics;
+} weir_subject_lap;
 
 /* A task that failed. */
 typedef struct weir_failure {
@@ -172,9 +130,10 @@ typedef struct weir_run_end {
 
 /*
  * All functions are optional. Order of calls: attach, run_start, then laps, failures and events as they occur; for
- * each lap one stage_lap for every node and one queue_lap for every queue, upstream first, one pool_lap for every
- * pool, one process_lap, one machine_lap, span_lap and counter_lap for what user code recorded, then lap_end; after the
- * last lap run_end, detach. Observers are called in the order in which they were given.
+ * each lap, lap() for every stage followed by its queues, upstream first, for every pool, for the process, the machine,
+ * and the spans and counters that user code recorded in it, then lap_end; after the last lap run_end, detach. Observers
+ * are called in the order in which they were given. Ignore subjects that you do not know: there may be more in a later
+ * version.
  */
 typedef struct weir_observer {
     void *self;
@@ -182,9 +141,7 @@ typedef struct weir_observer {
        with *error, for example if an observer serves one pipeline at a time and is in use. */
     int (*attach)(void *self, weir_error *error);
     void (*run_start)(void *self, const weir_run_info *info);
-    void (*stage_lap)(void *self, const weir_stage_lap *lap);
-    void (*queue_lap)(void *self, const weir_queue_lap *lap);
-    void (*pool_lap)(void *self, const weir_pool_lap *lap);
+    void (*lap)(void *self, const weir_subject_lap *lap);
     void (*lap_end)(void *self, const weir_lap *lap);
     void (*failure)(void *self, const weir_failure *failure);
     void (*event)(void *self, const weir_event *event);
@@ -192,10 +149,6 @@ typedef struct weir_observer {
     /* The last call, if attach returned WEIR_OK or is NULL, also if building failed afterwards: on the thread that
        builds or frees the pipeline. */
     void (*detach)(void *self);
-    void (*process_lap)(void *self, const weir_process_lap *lap);
-    void (*machine_lap)(void *self, const weir_machine_lap *lap);
-    void (*span_lap)(void *self, const weir_span_lap *lap);
-    void (*counter_lap)(void *self, const weir_counter_lap *lap);
     void (*trace)(void *self, const weir_trace_batch *batch); /* see <weir/trace.h> */
     void (*reserved[1])(void);                                /* NULL */
 } weir_observer;

@@ -285,13 +285,7 @@ class task
 /* Functions that observe a run; empty ones are not called. See weir_observer. */
 struct observer {
     std::function<void(const weir_run_info &)> run_start;
-    std::function<void(const weir_stage_lap &)> stage_lap;
-    std::function<void(const weir_queue_lap &)> queue_lap;
-    std::function<void(const weir_pool_lap &)> pool_lap;
-    std::function<void(const weir_process_lap &)> process_lap;
-    std::function<void(const weir_machine_lap &)> machine_lap;
-    std::function<void(const weir_span_lap &)> span_lap;
-    std::function<void(const weir_counter_lap &)> counter_lap;
+    std::function<void(const weir_subject_lap &)> lap;
     std::function<void(const weir_lap &)> lap_end;
     std::function<void(const weir_failure &)> failure;
     std::function<void(const weir_event &)> event;
@@ -447,13 +441,7 @@ inline weir_observer table_of(observer *kept) noexcept
     if (kept->function) \
         made.function = [](void *self, const type *told) { tell(static_cast<observer *>(self)->function, told); };
     WEIR_HPP_TELL(run_start, weir_run_info)
-    WEIR_HPP_TELL(stage_lap, weir_stage_lap)
-    WEIR_HPP_TELL(queue_lap, weir_queue_lap)
-    WEIR_HPP_TELL(pool_lap, weir_pool_lap)
-    WEIR_HPP_TELL(process_lap, weir_process_lap)
-    WEIR_HPP_TELL(machine_lap, weir_machine_lap)
-    WEIR_HPP_TELL(span_lap, weir_span_lap)
-    WEIR_HPP_TELL(counter_lap, weir_counter_lap)
+    WEIR_HPP_TELL(lap, weir_subject_lap)
     WEIR_HPP_TELL(lap_end, weir_lap)
     WEIR_HPP_TELL(failure, weir_failure)
     WEIR_HPP_TELL(event, weir_event)

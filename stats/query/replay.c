@@ -72,30 +72,13 @@ static int move_on(lap_cursor *cursor, int subject, weir_error *error)
 
 static void give(const weir_observer *observer, const weir_lap *lap, const weir_lap_record *record)
 {
-    switch (record->subject) {
-    case WEIR_SUBJECT_QUEUE:
-        if (observer->queue_lap)
-            observer->queue_lap(observer->self, &(weir_queue_lap){ lap, record->name, (uint32_t)record->capacity,
-                                                                   record->metrics.queue });
-        break;
-    case WEIR_SUBJECT_POOL:
-        if (observer->pool_lap)
-            observer->pool_lap(observer->self, &(weir_pool_lap){ lap, record->name, (uint32_t)record->capacity,
-                                                                 record->metrics.pool });
-        break;
-    case WEIR_SUBJECT_PROCESS:
-        if (observer->process_lap)
-            observer->process_lap(observer->self, &(weir_process_lap){ lap, record->name, (uint32_t)record->capacity,
-                                                                       record->metrics.process });
-        break;
-    case WEIR_SUBJECT_STAGE:
-    case WEIR_SUBJECT_FLOW:
-        if (observer->stage_lap)
-            observer->stage_lap(observer->self,
-                                &(weir_stage_lap){ lap, record->name, record->kind, record->metrics.task });
-        break;
-    default: break; /* nobody needs the others */
-    }
+    if (observer->lap)
+        observer->lap(observer->self, &(weir_subject_lap){ .lap = lap,
+                                                           .subject = record->subject,
+                                                           .name = record->name,
+                                                           .kind = record->kind,
+                                                           .capacity = (uint64_t)record->capacity,
+                                                           .metrics = record->metrics });
 }
 
 /* The earliest lap that has not been given yet. *found = false: there is none. */

@@ -34,51 +34,29 @@ static void keep_text(const char **text, char **room)
 
 /* -- laps */
 
-static weir_lap_record record_of(weir_subject subject, const weir_lap *lap, const char *name, const char *kind)
-{
-    bool has_phase = lap->position.phase; /* without a phase there are no steps */
-    return (weir_lap_record){
-        .subject = subject,
-        .end_unix_ns = lap->end_unix_ns,
-        .elapsed_ns = lap->elapsed_ns,
-        .suspended_ns = lap->suspended_ns,
-        .num_joined = lap->num_joined,
-        .name = name,
-        .kind = kind,
-        .position = { .phase = has_phase ? lap->position.phase : "",
-                      .first_step = has_phase ? lap->position.first_step : 0,
-                      .last_step = has_phase ? lap->position.last_step : -1 },
-    };
-}
-
 static void take(void *self, const weir_record *record)
 {
     ((weir_record_taker *)self)->take(self, record);
 }
 
-/* A function of an observer, for one kind of laps. */
-#define LAP_FUNCTION(type, member, which_subject, which_kind, which_capacity) \
-    static void on_##type(void *self, const weir_##type *lap) \
-    { \
-        weir_lap_record record = record_of(which_subject, lap->lap, lap->name, which_kind); \
-        record.capacity = which_capacity; \
-        record.metrics.member = lap->metrics; \
-        take(self, &(weir_record){ .kind = weir_record_kind_of(record.subject), .lap = record }); \
-    }
-
-static bool is_stage(const weir_stage_lap *lap)
+static void on_lap(void *self, const weir_subject_lap *lap)
 {
-    return !lap->kind || strcmp(lap->kind, "stage") == 0;
+    const weir_lap *of = lap->lap;
+    bool has_phase = of->position.phase; /* without a phase there are no steps */
+    take(self, &(weir_record){ .kind = weir_record_kind_of(lap->subject),
+                               .lap = { .subject = lap->subject,
+                                        .end_unix_ns = of->end_unix_ns,
+                                        .elapsed_ns = of->elapsed_ns,
+                                        .suspended_ns = of->suspended_ns,
+                                        .num_joined = of->num_joined,
+                                        .name = lap->name,
+                                        .kind = lap->kind,
+                                        .capacity = (int64_t)lap->capacity,
+                                        .position = { .phase = has_phase ? of->position.phase : "",
+                                                      .first_step = has_phase ? of->position.first_step : 0,
+                                                      .last_step = has_phase ? of->position.last_step : -1 },
+                                        .metrics = lap->metrics } });
 }
-
-LAP_FUNCTION(stage_lap, task, is_stage(lap) ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW,
-             is_stage(lap) ? "stage" : lap->kind, 0)
-LAP_FUNCTION(queue_lap, queue, WEIR_SUBJECT_QUEUE, "queue", lap->capacity)
-LAP_FUNCTION(pool_lap, pool, WEIR_SUBJECT_POOL, "pool", lap->num_threads)
-LAP_FUNCTION(process_lap, process, WEIR_SUBJECT_PROCESS, "process", lap->num_cpus)
-LAP_FUNCTION(machine_lap, machine, WEIR_SUBJECT_MACHINE, "machine", 0)
-LAP_FUNCTION(span_lap, span, WEIR_SUBJECT_SPAN, lap->kind, 0)
-LAP_FUNCTION(counter_lap, counter, WEIR_SUBJECT_COUNTER, "counter", 0)
 
 static void on_failure(void *self, const weir_failure *failure)
 {
@@ -106,13 +84,7 @@ weir_observer weir_record_observer(weir_record_taker *self)
 {
     return (weir_observer){
         .self = self,
-        .stage_lap = on_stage_lap,
-        .queue_lap = on_queue_lap,
-        .pool_lap = on_pool_lap,
-        .process_lap = on_process_lap,
-        .machine_lap = on_machine_lap,
-        .span_lap = on_span_lap,
-        .counter_lap = on_counter_lap,
+        .lap = on_lap,
         .failure = on_failure,
         .event = on_event,
     };

@@ -16,33 +16,6 @@
 extern "C" {
 #endif
 
-/* What a lap describes. */
-typedef enum weir_subject {
-    WEIR_SUBJECT_STAGE, /* a stage, as in SPDL's task_stats */
-    WEIR_SUBJECT_FLOW,  /* a source, route, merge or sink; the same metrics as a stage */
-    WEIR_SUBJECT_QUEUE,
-    WEIR_SUBJECT_POOL,    /* the threads of a pool */
-    WEIR_SUBJECT_PROCESS, /* the process of the pipeline */
-    WEIR_SUBJECT_MACHINE, /* the machine, or what a container sees of it */
-    WEIR_SUBJECT_SPAN,    /* a span, frame or marker of user code */
-    WEIR_SUBJECT_COUNTER, /* a value of a counter of user code */
-    WEIR_NUM_SUBJECTS,
-} weir_subject;
-
-/* The metrics of any subject. */
-typedef union weir_metrics {
-    weir_task_metrics task; /* WEIR_SUBJECT_STAGE, WEIR_SUBJECT_FLOW */
-    weir_queue_metrics queue;
-    weir_pool_metrics pool;
-    weir_process_metrics process;
-    weir_machine_metrics machine;
-    weir_span_metrics span;
-    weir_counter_metrics counter;
-} weir_metrics;
-
-/* The stored metrics of a subject. */
-WEIR_API const weir_metric_table *weir_subject_metrics(weir_subject subject);
-
 /*
  * The value of a stored metric, in its unit (durations in seconds). NAN if it is not known or does not exist, and for
  * histograms.

@@ -40,13 +40,13 @@ void weir_model_lap_clear(const weir_model *model, model_lap *lap)
     lap->num_laps = 0;
     lap->num_waits = 0;
     for (size_t i = 0; i < model->num_nodes; i++) {
-        weir_metrics_clear(weir_task_metric_table(), &lap->tasks[i]);
+        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &lap->tasks[i]);
         weir_histogram_clear(&lap->times[i]);
     }
     for (size_t i = 0; i < model->num_queues; i++)
-        weir_metrics_clear(weir_queue_metric_table(), &lap->queues[i]);
+        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &lap->queues[i]);
     for (size_t i = 0; i < model->num_pools; i++)
-        weir_metrics_clear(weir_pool_metric_table(), &lap->pools[i]);
+        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_POOL), &lap->pools[i]);
 }
 
 void weir_model_lap_add(const weir_model *model, model_lap *to, const model_lap *from)
@@ -57,13 +57,13 @@ void weir_model_lap_add(const weir_model *model, model_lap *to, const model_lap 
     to->num_laps += from->num_laps;
     to->num_waits += from->num_waits;
     for (size_t i = 0; i < model->num_nodes; i++) {
-        weir_metrics_add(weir_task_metric_table(), &to->tasks[i], &from->tasks[i]);
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_STAGE), &to->tasks[i], &from->tasks[i]);
         weir_histogram_add(&to->times[i], &from->times[i]);
     }
     for (size_t i = 0; i < model->num_queues; i++)
-        weir_metrics_add(weir_queue_metric_table(), &to->queues[i], &from->queues[i]);
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &to->queues[i], &from->queues[i]);
     for (size_t i = 0; i < model->num_pools; i++)
-        weir_metrics_add(weir_pool_metric_table(), &to->pools[i], &from->pools[i]);
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_POOL), &to->pools[i], &from->pools[i]);
 }
 
 model_lap *weir_model_sum(const weir_model *model, bool with_others)

@@ -234,44 +234,50 @@ static void on_run_start(void *self, const weir_run_info *info)
         weir_log(WEIR_LOG_WARNING, "no model of the pipeline: %s", why.message);
 }
 
-static void on_stage_lap(void *self, const weir_stage_lap *lap)
+static void take_stage(weir_model *model, const weir_subject_lap *lap)
 {
-    weir_model *model = self;
-    for (size_t i = 0; model->current && i < model->num_nodes; i++)
+    for (size_t i = 0; i < model->num_nodes; i++)
         if (strcmp(model->recorded.nodes[i].name, lap->name) == 0) {
-            weir_metrics_add(weir_task_metric_table(), &model->current->tasks[i], &lap->metrics);
-            if (lap->metrics.run_times)
-                weir_histogram_add(&model->current->times[i], lap->metrics.run_times);
+            weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_STAGE), &model->current->tasks[i], &lap->metrics);
+            if (lap->metrics.task.run_times)
+                weir_histogram_add(&model->current->times[i], lap->metrics.task.run_times);
         }
 }
 
-static void on_queue_lap(void *self, const weir_queue_lap *lap)
+static void take_queue(weir_model *model, const weir_subject_lap *lap)
 {
-    weir_model *model = self;
     size_t queue = find_queue(model, lap->name, strlen(lap->name));
-    if (!model->current || queue >= model->num_queues)
+    if (queue >= model->num_queues)
         return;
-    weir_metrics_add(weir_queue_metric_table(), &model->current->queues[queue], &lap->metrics);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &model->current->queues[queue], &lap->metrics);
     if (queue + 1 == model->num_queues)
-        model->current->num_waits += weir_model_count_waits(&lap->metrics);
+        model->current->num_waits += weir_model_count_waits(&lap->metrics.queue);
 }
 
-static void on_pool_lap(void *self, const weir_pool_lap *lap)
+static void take_pool(weir_model *model, const weir_subject_lap *lap)
 {
-    weir_model *model = self;
-    for (size_t i = 0; model->current && i < model->num_pools; i++)
+    for (size_t i = 0; i < model->num_pools; i++)
         if (strcmp(model->pools[i].name, lap->name) == 0) {
-            weir_metrics_add(weir_pool_metric_table(), &model->current->pools[i], &lap->metrics);
-            if (i == 0 && lap->num_threads > 0)
-                model->recorded.threads = (double)lap->num_threads;
+            weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_POOL), &model->current->pools[i], &lap->metrics);
+            if (i == 0 && lap->capacity > 0)
+                model->recorded.threads = (double)lap->capacity;
         }
 }
 
-static void on_process_lap(void *self, const weir_process_lap *lap)
+static void on_lap(void *self, const weir_subject_lap *lap)
 {
     weir_model *model = self;
-    if (lap->num_cpus > 0)
-        model->recorded.cpus = lap->num_cpus;
+    if (lap->subject == WEIR_SUBJECT_PROCESS && lap->capacity > 0)
+        model->recorded.cpus = (double)lap->capacity;
+    if (!model->current)
+        return;
+    switch (lap->subject) {
+    case WEIR_SUBJECT_STAGE:
+    case WEIR_SUBJECT_FLOW: take_stage(model, lap); break;
+    case WEIR_SUBJECT_QUEUE: take_queue(model, lap); break;
+    case WEIR_SUBJECT_POOL: take_pool(model, lap); break;
+    default: break;
+    }
 }
 
 static void on_lap_end(void *self, const weir_lap *ended)
@@ -295,13 +301,7 @@ weir_observer weir_model_observer(weir_model *model)
 {
     if (!model)
         return (weir_observer){ 0 };
-    return (weir_observer){ .self = model,
-                            .run_start = on_run_start,
-                            .stage_lap = on_stage_lap,
-                            .queue_lap = on_queue_lap,
-                            .pool_lap = on_pool_lap,
-                            .process_lap = on_process_lap,
-                            .lap_end = on_lap_end };
+    return (weir_observer){ .self = model, .run_start = on_run_start, .lap = on_lap, .lap_end = on_lap_end };
 }
 
 /* ---- databases ---------------------------------------------------------------------------------------------- */

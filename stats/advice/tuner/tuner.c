@@ -788,13 +788,11 @@ static void on_run_start(void *self, const weir_run_info *info)
     start_measuring(tuner);
 }
 
-static void on_stage_lap(void *self, const weir_stage_lap *lap)
+static void take_stage(weir_tuner *tuner, const weir_subject_lap *lap)
 {
-    weir_tuner *tuner = self;
-    const weir_task_metrics *m = &lap->metrics;
+    const weir_task_metrics *m = &lap->metrics.task;
     double wait_thread_s = (double)m->wait_thread_ns / 1e9;
     int64_t all_ns = m->busy_ns + m->wait_in_ns + m->wait_thread_ns + m->wait_turn_ns + m->wait_out_ns;
-    tuner->model.stage_lap(tuner->model.self, lap);
     for (size_t i = 0; i < num_nodes(tuner); i++)
         if (strcmp(weir_model_node_at(tuner->costs, i)->name, lap->name) == 0)
             tuner->shares[i].lap = all_ns > 0 ? (double)m->busy_ns / (double)all_ns : 0;
@@ -811,30 +809,26 @@ static void on_stage_lap(void *self, const weir_stage_lap *lap)
     }
 }
 
-static void on_queue_lap(void *self, const weir_queue_lap *lap)
+static void take_process(weir_tuner *tuner, const weir_process_metrics *m)
 {
-    weir_tuner *tuner = self;
-    tuner->model.queue_lap(tuner->model.self, lap);
-    if (strcmp(lap->name, tuner->sink_queue) == 0)
-        tuner->lap_items += lap->metrics.num_items;
-}
-
-static void on_pool_lap(void *self, const weir_pool_lap *lap)
-{
-    weir_tuner *tuner = self;
-    tuner->model.pool_lap(tuner->model.self, lap);
-}
-
-static void on_process_lap(void *self, const weir_process_lap *lap)
-{
-    weir_tuner *tuner = self;
-    tuner->model.process_lap(tuner->model.self, lap);
-    tuner->lap_cpu_s = lap->metrics.pool_cpu_ns > 0 ? (double)lap->metrics.pool_cpu_ns / 1e9 : 0;
-    tuner->lap_bytes = lap->metrics.resident_bytes > 0 ? (uint64_t)lap->metrics.resident_bytes : 0;
+    tuner->lap_cpu_s = m->pool_cpu_ns > 0 ? (double)m->pool_cpu_ns / 1e9 : 0;
+    tuner->lap_bytes = m->resident_bytes > 0 ? (uint64_t)m->resident_bytes : 0;
 #ifdef __GLIBC__
     if (tuner->options.memory_bytes && tuner->lap_bytes > tuner->options.memory_bytes && !tuner->is_replay)
         malloc_trim(0); /* otherwise the memory of removed slots is kept */
 #endif
+}
+
+static void on_lap(void *self, const weir_subject_lap *lap)
+{
+    weir_tuner *tuner = self;
+    tuner->model.lap(tuner->model.self, lap);
+    if (lap->subject == WEIR_SUBJECT_STAGE || lap->subject == WEIR_SUBJECT_FLOW)
+        take_stage(tuner, lap);
+    else if (lap->subject == WEIR_SUBJECT_QUEUE && strcmp(lap->name, tuner->sink_queue) == 0)
+        tuner->lap_items += lap->metrics.queue.num_items;
+    else if (lap->subject == WEIR_SUBJECT_PROCESS)
+        take_process(tuner, &lap->metrics.process);
 }
 
 static void on_lap_end(void *self, const weir_lap *lap)
@@ -857,13 +851,7 @@ weir_observer weir_tuner_observer(weir_tuner *tuner)
 {
     if (!tuner)
         return (weir_observer){ 0 };
-    return (weir_observer){ .self = tuner,
-                            .run_start = on_run_start,
-                            .stage_lap = on_stage_lap,
-                            .queue_lap = on_queue_lap,
-                            .pool_lap = on_pool_lap,
-                            .process_lap = on_process_lap,
-                            .lap_end = on_lap_end };
+    return (weir_observer){ .self = tuner, .run_start = on_run_start, .lap = on_lap, .lap_end = on_lap_end };
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------------------- */
