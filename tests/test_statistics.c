@@ -1096,6 +1096,70 @@ static void without_statistics_there_are_no_laps_but_accounts(void **state)
     ledger_close(&ledger);
 }
 
+/* ---- the largest values ------------------------------------------------------------------------------------------ */
+
+static int use_all_cpu_time(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    weir_task_add_cpu_time(task, INT64_MAX);
+    weir_task_add_cpu_time(task, INT64_MAX);
+    weir_item_move(out, in);
+    out->size_bytes = (size_t)1 << 63;
+    return WEIR_OK;
+}
+
+static void the_largest_values_do_not_overflow(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "large", .run = use_all_cpu_time };
+    enum { COUNT = 4 };
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = COUNT };
+    test_recorder recorder;
+    weir_item item;
+    recorder_init(&recorder);
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &op, NULL, 0, &(weir_stage_options){ .task_deadline_ns = INT64_MAX });
+    weir_builder_pipe(builder, &op, NULL, 0, &(weir_stage_options){ .name = "second" });
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = COUNT });
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .stats_interval_ns = INT64_MAX,
+                                                                       .stall_warning_ns = INT64_MAX,
+                                                                       .observers = &recorder.observer,
+                                                                       .num_observers = 1 });
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(weir_pipeline_next(pipeline, &item, INT64_MAX), WEIR_OK);
+        weir_item_release(&item);
+    }
+    assert_int_equal(weir_pipeline_next(pipeline, &item, INT64_MAX), WEIR_EOF);
+    weir_pipeline_free(pipeline);
+    assert_in_range(counter_value(&recorder.laps), 1, 2); /* the first, early one, and the last */
+    assert_int_equal(recorder_stage_total(&recorder, "0:1:large").metrics.task.cpu_ns, INT64_MAX);
+    assert_true(recorder_queue_total(&recorder, "0:3:sink_queue").metrics.queue.max_bytes > (int64_t)1 << 38);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static void the_most_threads_are_those_of_the_header(void **state)
+{
+    (void)state;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    weir_pipeline *pipeline;
+    weir_error error = { 0 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(
+        weir_builder_build(builder, &(weir_pipeline_options){ .threads = WEIR_MAX_THREADS + 1 }, &pipeline, &error),
+        WEIR_EINVAL);
+    builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    pipeline = build(builder, &(weir_pipeline_options){ .threads = 1 });
+    assert_int_equal(weir_pipeline_set_threads(pipeline, NULL, WEIR_MAX_THREADS + 1), WEIR_EINVAL);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1127,6 +1191,8 @@ int main(void)
         TEST(the_first_lap_of_a_long_interval_ends_early),
         TEST(deadlines_hold_without_statistics),
         TEST(without_statistics_there_are_no_laps_but_accounts),
+        TEST(the_largest_values_do_not_overflow),
+        TEST(the_most_threads_are_those_of_the_header),
     };
     return RUN_TESTS(tests);
 }

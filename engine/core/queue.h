@@ -47,6 +47,13 @@ static inline void queue_count_get(weir__queue *queue, int64_t waited_ns)
         live_histogram_record(queue->get_times, waited_ns);
 }
 
+/* What an item counts in the queue: no sum of a full queue is above INT64_MAX. */
+static inline uint64_t queue_bytes_of(const weir_item *item)
+{
+    const uint64_t most_bytes = INT64_MAX / WEIR_MAX_QUEUE_ITEMS;
+    return item->size_bytes < most_bytes ? item->size_bytes : most_bytes;
+}
+
 static inline void queue_push(weir__queue *queue, const weir_item *item, uint64_t arrival, int64_t now_ns)
 {
     weir__queue_settle(queue, now_ns);
@@ -56,7 +63,7 @@ static inline void queue_push(weir__queue *queue, const weir_item *item, uint64_
     entry->arrival = arrival;
     queue->depth++;
     queue->num_epoch_ends += weir__is_epoch_end(item);
-    queue->bytes += item->size_bytes;
+    queue->bytes += queue_bytes_of(item);
     if (weir__queue_num_items(queue) > queue->lap.max_depth)
         queue->lap.max_depth = weir__queue_num_items(queue);
     if ((int64_t)queue->bytes > queue->lap.max_bytes)
@@ -72,7 +79,7 @@ static inline void queue_pop(weir__queue *queue, weir_item *item, int64_t now_ns
     queue->head = queue->head + 1 < queue->capacity ? queue->head + 1 : 0;
     queue->depth--;
     queue->num_epoch_ends -= weir__is_epoch_end(item);
-    queue->bytes -= item->size_bytes;
+    queue->bytes -= queue_bytes_of(item);
     queue_record(queue, weir__is_epoch_end(item) ? WEIR_TRACE_LEVEL : WEIR_TRACE_GET, item, dropped);
 }
 

@@ -169,6 +169,15 @@ static void settle_locked(weir_pipeline *pipeline)
     }
 }
 
+/* A sum with a part that is not known (negative) is not known. */
+static void add_known(int64_t *sum_ns, int64_t part_ns)
+{
+    if (*sum_ns < 0 || part_ns < 0)
+        *sum_ns = -1;
+    else
+        *sum_ns = part_ns > INT64_MAX - *sum_ns ? INT64_MAX : *sum_ns + part_ns;
+}
+
 static void take_histogram_locked(weir_live_histogram *taken, weir_live_histogram *recorded)
 {
     *taken = *recorded;
@@ -191,7 +200,7 @@ static int64_t take_node_locked(weir_node *node, weir_task_metrics *taken, weir_
         node->core.lap.cpu_ns = taken->cpu_ns - taken->busy_ns;
         taken->cpu_ns = taken->busy_ns;
     }
-    taken->cpu_ns += outside_cpu_ns; /* several processes, or threads, may have used it in one task */
+    add_known(&taken->cpu_ns, outside_cpu_ns); /* several processes, or threads, may have used it in one task */
     if (node->core.run_times)
         take_histogram_locked(run_times, node->core.run_times);
     return outside_cpu_ns;
@@ -216,7 +225,7 @@ static int64_t take_all_locked(weir_pipeline *pipeline, weir_taken_lap *record, 
     weir_live_histogram *queue_times = times + pipeline->core.num_nodes;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
-        outside_cpu_ns += take_node_locked(node, &record->nodes[i], &times[i]);
+        add_known(&outside_cpu_ns, take_node_locked(node, &record->nodes[i], &times[i]));
         for (uint32_t j = 0; j < node->core.num_outs; j++, queue_times += 2)
             take_queue_locked(&node->core.outs[j], queue++, queue_times);
     }
@@ -270,12 +279,6 @@ static void read_threads(weir_lap_taker *laps)
 static int64_t since(int64_t now, int64_t before)
 {
     return now < 0 || before < 0 ? -1 : now - before;
-}
-
-/* The sum is not known if one value is not. */
-static void add_known(int64_t *sum, int64_t value)
-{
-    *sum = *sum < 0 || value < 0 ? -1 : *sum + value;
 }
 
 static void add_thread(weir_pool_metrics *pool, const thread_reading *reading)

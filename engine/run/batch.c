@@ -63,7 +63,8 @@ static int run_aggregate(void *state, weir_item *in, weir_item *out, weir_task *
     if (!worker->batch)
         return weir_task_fail(task, WEIR_ENOMEM, 0, "no memory for a batch of %zu items", config->num_items);
 
-    worker->size_bytes += in->size_bytes;
+    worker->size_bytes =
+        in->size_bytes > SIZE_MAX - worker->size_bytes ? SIZE_MAX : worker->size_bytes + in->size_bytes;
     weir_item_keep(&worker->batch->items[worker->batch->num_items++], in);
     if (worker->batch->num_items < config->num_items)
         return WEIR_KEPT;

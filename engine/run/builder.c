@@ -386,9 +386,9 @@ static int check_complete(weir_builder *builder, const weir_pipeline_options *op
                               innermost(builder)->node->short_name);
     if (!builder->has_sink)
         return weir_error_set(error, WEIR_EINVAL, 0, "the pipeline has no sink: call weir_builder_sink() last");
-    if (options->threads > POOL_MAX_THREADS)
+    if (options->threads > WEIR_MAX_THREADS)
         return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, the largest is %d", options->threads,
-                              POOL_MAX_THREADS);
+                              WEIR_MAX_THREADS);
     if (options->num_observers > 0 && !options->observers)
         return weir_error_set(error, WEIR_EINVAL, 0, "num_observers is %zu, but observers is NULL",
                               options->num_observers);

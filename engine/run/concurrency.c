@@ -105,7 +105,7 @@ int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32
         return WEIR_ENOTFOUND;
     if (stage && !node->threads)
         return WEIR_EUNSUPPORTED;
-    if (threads == 0 || threads > WEIR_MAX_SLOTS)
+    if (threads == 0 || threads > WEIR_MAX_THREADS)
         return WEIR_EINVAL;
     weir_pool *pool = stage ? node->pool : pipeline->pools[0];
     uint32_t before = threads;

@@ -66,9 +66,9 @@ static int check_numbers(const weir_stage_options *options, weir_error *error)
     if (options->queue_items > WEIR_MAX_QUEUE_ITEMS)
         return weir_error_set(error, WEIR_EINVAL, 0, "queue_items is %u, the largest is %d", options->queue_items,
                               WEIR_MAX_QUEUE_ITEMS);
-    if (options->threads > POOL_MAX_THREADS)
+    if (options->threads > WEIR_MAX_THREADS)
         return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, the largest is %d", options->threads,
-                              POOL_MAX_THREADS);
+                              WEIR_MAX_THREADS);
     if (options->task_deadline_ns < 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "task_deadline_ns is negative; use 0 for none");
     if (options->output_order != WEIR_ORDER_COMPLETION && options->output_order != WEIR_ORDER_INPUT)

@@ -6,8 +6,6 @@
 
 typedef enum node_kind { NODE_SOURCE, NODE_STAGE, NODE_ROUTE, NODE_MERGE, NODE_JOIN, NODE_SINK } node_kind;
 
-enum { POOL_MAX_THREADS = 1 << 14 };
-
 /* Describes a node, in addition to its options. */
 typedef struct weir_node_spec {
     node_kind kind;

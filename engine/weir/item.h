@@ -23,7 +23,7 @@ extern "C" {
  */
 typedef struct weir_item {
     void *data;
-    size_t size_bytes;                       /* counts against queue_bytes; 0 = not counted */
+    size_t size_bytes;                       /* counts against queue_bytes, up to 2^39; 0 = not counted */
     void (*release)(void *data, void *self); /* frees data; NULL = nothing to free; runs on any thread */
     void *release_self;                      /* passed to release */
     const char *type;                        /* type of data, see weir_op.makes: a static text, NULL = not declared */

@@ -83,8 +83,8 @@ typedef enum weir_merge_end {
     WEIR_MERGE_END_FIRST,
 } weir_merge_end;
 
-/* The largest values: slots of a stage and threads of a running pool; items of a queue. */
-enum { WEIR_MAX_SLOTS = 1 << 16, WEIR_MAX_QUEUE_ITEMS = 1 << 24 };
+/* The largest values: slots of a stage, threads of a pool, items of a queue. */
+enum { WEIR_MAX_SLOTS = 1 << 16, WEIR_MAX_THREADS = 1 << 14, WEIR_MAX_QUEUE_ITEMS = 1 << 24 };
 
 /* A zeroed struct selects the defaults. Everything it points to is copied, except what `self` of a hook points to. */
 typedef struct weir_stage_options {
@@ -380,7 +380,7 @@ WEIR_API int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *
  * Changes the number of threads of the pipeline's pool (stage NULL) or of a stage with private threads. New threads are
  * started at once; surplus ones sleep, as soon as their current step has ended, until they are needed again or the
  * pipeline is freed. An event "threads" records the change. Any thread. WEIR_OK; WEIR_ENOTFOUND; WEIR_EINVAL if threads
- * is 0 or above WEIR_MAX_SLOTS; WEIR_EUNSUPPORTED for a stage without private threads; WEIR_EBUSY while another call
+ * is 0 or above WEIR_MAX_THREADS; WEIR_EUNSUPPORTED for a stage without private threads; WEIR_EBUSY while another call
  * changes the same threads; WEIR_ESTOPPED; WEIR_ENOMEM or WEIR_ESYSTEM if not all could be started: those that could be
  * run.
  */

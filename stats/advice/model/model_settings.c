@@ -21,7 +21,7 @@ typedef struct setting_row {
 #define A_TIME  "a time, such as 5ms or 0.2s, or a multiple, such as 0.5x"
 
 static const setting_row of_pipeline[] = {
-    { "threads", MODEL_THREADS, 1, WEIR_MAX_SLOTS, A_COUNT },
+    { "threads", MODEL_THREADS, 1, WEIR_MAX_THREADS, A_COUNT },
     { "cpus", MODEL_CPUS, 0.01, WEIR_MAX_SLOTS, "a number above 0" },
     { "background", MODEL_BACKGROUND, 0, WEIR_MAX_SLOTS, "a number, 0 or more" },
     { NULL, 0, 0, 0, NULL },
@@ -29,7 +29,7 @@ static const setting_row of_pipeline[] = {
 
 static const setting_row of_stage[] = {
     { "concurrency", MODEL_CONCURRENCY, 1, WEIR_MAX_SLOTS, A_COUNT },
-    { "threads", MODEL_THREADS, 0, WEIR_MAX_SLOTS, "a whole number; 0 = it uses the pipeline's pool" },
+    { "threads", MODEL_THREADS, 0, WEIR_MAX_THREADS, "a whole number; 0 = it uses the pipeline's pool" },
     { "queue_items", MODEL_QUEUE_ITEMS, 1, WEIR_MAX_QUEUE_ITEMS, A_COUNT },
     { "queue_bytes", MODEL_QUEUE_BYTES, 0, 0x1p53, "a number of bytes; 0 = unlimited" },
     { "output_order", MODEL_OUTPUT_ORDER, 0, 1, "completion or input" },

@@ -878,7 +878,7 @@ int weir_tuner_new_sized(const weir_tuner_options *options, size_t options_size,
     set->machine_cpus = set->machine_cpus > 0 ? set->machine_cpus : weir_cpu_budget();
     set->cpus = set->cpus > 0 && set->cpus < set->machine_cpus ? set->cpus : set->machine_cpus;
     double most_threads = set->max_threads ? set->max_threads : fmax(8, ceil(4 * set->cpus));
-    set->max_threads = (uint32_t)fmin(most_threads, WEIR_MAX_SLOTS);
+    set->max_threads = (uint32_t)fmin(most_threads, WEIR_MAX_THREADS);
     set->max_slots = set->max_slots == 0 ? 64 : set->max_slots < WEIR_MAX_SLOTS ? set->max_slots : WEIR_MAX_SLOTS;
     set->min_gain = set->min_gain > 0 ? set->min_gain : 0.03;
     set->min_items = set->min_items ? set->min_items : 20;

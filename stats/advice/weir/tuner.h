@@ -69,7 +69,7 @@ typedef struct weir_tuner_options {
                               than the use of one thread cannot be kept */
     double machine_cpus;   /* of the machine, for a replay elsewhere (0 = weir_cpu_budget()) */
     uint64_t memory_bytes; /* resident memory that the process may use (0 = no limit) */
-    uint32_t max_threads;  /* of the pool (0 = the larger of 8 and 4 × cpus; at most WEIR_MAX_SLOTS) */
+    uint32_t max_threads;  /* of the pool (0 = the larger of 8 and 4 × cpus; at most WEIR_MAX_THREADS) */
     uint32_t max_slots;    /* of each stage (0 = 64; at most WEIR_MAX_SLOTS) */
     double min_gain;       /* a change must gain at least this share (0 = 0.03) */
     uint32_t min_items;    /* results for one measurement, which lasts up to three laps to get them; up to eight if
