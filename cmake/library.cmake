@@ -3,6 +3,7 @@
 # Hardening flags; which of them exist depends on the compiler and the processor.
 if(WEIR_HARDENING)
   include(CheckCCompilerFlag)
+  include(CheckLinkerFlag)
   include(CheckPIESupported)
   check_pie_supported(LANGUAGES C)
   set(WEIR_HARDENING_FLAGS "")
@@ -13,6 +14,8 @@ if(WEIR_HARDENING)
       list(APPEND WEIR_HARDENING_FLAGS ${flag})
     endif()
   endforeach()
+  check_linker_flag(C LINKER:-z,shstk WEIR_HAS_SHSTK)
+  check_linker_flag(C LINKER:-z,ibt WEIR_HAS_IBT)
 endif()
 
 function(weir_target_defaults target)
@@ -39,6 +42,15 @@ function(weir_target_defaults target)
     get_target_property(type ${target} TYPE)
     if(type STREQUAL EXECUTABLE)
       set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    endif()
+    # The linker marks a file for the processor's control-flow protection (IBT, SHSTK) if all of its objects are. On
+    # Debian 12 three of the C library's are not: Scrt1.o, crti.o and crtn.o. They are fit for the shadow stack. For IBT
+    # their functions _start and _init are not; _init does nothing in a library, so ours have none.
+    if(WEIR_HAS_fcf_protection_full AND WEIR_HAS_SHSTK)
+      target_link_options(${target} PRIVATE LINKER:-z,shstk)
+    endif()
+    if(WEIR_HAS_fcf_protection_full AND WEIR_HAS_IBT AND NOT type STREQUAL EXECUTABLE)
+      target_link_options(${target} PRIVATE LINKER:-z,ibt LINKER:-init=weir__none LINKER:-fini=weir__none)
     endif()
   endif()
   if(WEIR_SANITIZE)
