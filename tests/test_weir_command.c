@@ -1530,6 +1530,17 @@ static void readers_leave_no_files_beside_a_closed_database(void **state)
 }
 
 /* The planted files are no libraries: whoever finds one of them does not start. The second run looks there. */
+/* They are 150 and take longer to load than most commands to run. */
+static void commands_that_decode_nothing_load_no_ffmpeg(void **state)
+{
+    (void)state;
+    expect("LD_TRACE_LOADED_OBJECTS=1 weir summary", DONE);
+    assert_has(out, "libc.so");
+    assert_lacks(out, "libavcodec");
+    expect("weir frames --help", DONE); /* in the other program */
+    assert_has(out, "Usage: weir frames");
+}
+
 static void libraries_are_not_looked_for_in_the_current_folder(void **state)
 {
     (void)state;
@@ -1934,6 +1945,7 @@ int main(void)
         TEST(a_plot_that_cannot_be_written_is_a_failure_and_leaves_nothing),
         TEST(a_merge_that_cannot_be_written_leaves_no_empty_database),
         TEST(readers_leave_no_files_beside_a_closed_database),
+        TEST(commands_that_decode_nothing_load_no_ffmpeg),
         TEST(libraries_are_not_looked_for_in_the_current_folder),
         TEST(functions_in_the_schema_of_a_database_are_not_called),
         TEST(a_database_that_is_being_written_is_read),

@@ -1,7 +1,10 @@
 /* weir: records pipelines and shows what was recorded. Finds the subcommand, reads its options, runs it. */
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <weir/version.h>
 
@@ -19,6 +22,20 @@ static const tool_command *find_command(const char *name)
 
 /* For messages of no subcommand. */
 static const tool_call itself = { .command = &(const tool_command){ .name = "" } };
+
+#ifdef WEIR_MEDIA /* relative to the folder of this program */
+/* Becomes weir-media, which has all subcommands. Returns only if that fails. */
+static int become_media(char **argv)
+{
+    char path[PATH_MAX + sizeof WEIR_MEDIA];
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    snprintf(path + (length > 0 ? length : 0), sizeof WEIR_MEDIA, "%s", WEIR_MEDIA);
+    execv(path, argv);
+    return tool_refuse(&itself, "cannot run %s: %s", path, strerror(errno));
+}
+#endif
 
 static int unknown_command(const char *name)
 {
@@ -96,6 +113,10 @@ static int run_itself(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+#ifdef WEIR_MEDIA
+    if (argc < 2 || (strcmp(argv[1], "--version") != 0 && !find_command(argv[1])))
+        return become_media(argv);
+#endif
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
     if (argc < 2 || argv[1][0] == '-' || strcmp(argv[1], "help") == 0) {
         static const char *const known[] = { "--version", "--manual", "--completion", "--help", "-h", "help" };
