@@ -4,27 +4,59 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_TRIES = 100, SUFFIX_BYTES = 24 };
+enum { MAX_TRIES = 100, MAX_NAME = 200 };
 
-/* Creates a file next to `path`; writes its name to path_before. Returns the descriptor, or -1 with errno set. */
-static int create_beside(const char *path, char *path_before)
+/* "folder/.name.0123456789ab.tmp"; long names are cut. NULL with errno set. */
+static char *name_beside(const char *path)
 {
-    for (int try = 0; try < MAX_TRIES; try++) {
-        uint64_t number;
-        if (getrandom(&number, sizeof number, 0) != sizeof number)
-            return -1;
-        sprintf(path_before, "%s.%012llx.tmp", path, (unsigned long long)(number >> 16));
-        int fd = open(path_before, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST)
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *beside = NULL;
+    uint64_t number;
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
+        return NULL;
+    if (asprintf(&beside, "%.*s.%.*s.%012llx.tmp", (int)(name - path), path, MAX_NAME, name,
+                 (unsigned long long)(number >> 16)) >= 0)
+        return beside;
+    errno = ENOMEM;
+    return NULL;
+}
+
+int weir__create_beside(const char *path, char **path_before)
+{
+    int fd = -1;
+    *path_before = NULL;
+    for (int try = 0; try < MAX_TRIES && fd < 0 && (*path_before = name_beside(path)); try++) {
+        fd = open(*path_before, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (fd >= 0)
             return fd;
+        int failure = errno;
+        free(*path_before);
+        *path_before = NULL;
+        errno = failure;
+        if (failure != EEXIST)
+            break;
     }
     return -1;
+}
+
+bool weir__is_planted(const char *path)
+{
+    struct stat info, folder;
+    if (lstat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode) || info.st_uid == geteuid() ||
+        info.st_uid == 0)
+        return false;
+    const char *slash = strrchr(path, '/');
+    char *name = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    bool is_owners = name && stat(name, &folder) == 0 && folder.st_uid == info.st_uid;
+    free(name);
+    return !is_owners;
 }
 
 /* Pipes and devices cannot be replaced; they are opened directly. -2: it is neither. */
@@ -33,25 +65,26 @@ static int open_in_place(const char *path)
     struct stat info;
     if (stat(path, &info) != 0 || S_ISREG(info.st_mode))
         return -2;
-    return open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    if (!weir__is_planted(path))
+        return open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    errno = EPERM;
+    return -1;
 }
 
-static void forget(weir_replacement *replacement)
+static void forget(weir__replacement *replacement)
 {
     free(replacement->path);
     free(replacement->path_before);
-    *replacement = (weir_replacement){ 0 };
+    *replacement = (weir__replacement){ 0 };
 }
 
-int weir_replacement_open(weir_replacement *replacement, const char *path)
+int weir__replacement_open(weir__replacement *replacement, const char *path)
 {
-    *replacement = (weir_replacement){ .path = strdup(path) };
+    *replacement = (weir__replacement){ .path = strdup(path) };
     int failure = ENOMEM;
     int fd = replacement->path ? open_in_place(path) : -1;
-    if (fd == -2) {
-        replacement->path_before = malloc(strlen(path) + SUFFIX_BYTES);
-        fd = replacement->path_before ? create_beside(path, replacement->path_before) : -1;
-    }
+    if (fd == -2)
+        fd = weir__create_beside(path, &replacement->path_before);
     if (fd < 0)
         failure = replacement->path && errno ? errno : ENOMEM;
     else if (!(replacement->file = fdopen(fd, "w")))
@@ -80,7 +113,7 @@ static int find_failure(FILE *file)
     return EIO;
 }
 
-int weir_replacement_close(weir_replacement *replacement, bool keep)
+int weir__replacement_close(weir__replacement *replacement, bool keep)
 {
     int failure = fflush(replacement->file) != 0 ? errno
                   : ferror(replacement->file)    ? find_failure(replacement->file)

@@ -1,6 +1,9 @@
 /*
- * A file that is written under an unpredictable temporary name in the same folder, and renamed when it is complete.
+ * A file that is written under a hidden, unpredictable temporary name in the same folder, and renamed when it is complete.
  * Internal; compiled into each library and program that writes such files.
+ *
+ * A link at the path is replaced, and the file that it leads to stays as it is. Only a link to a pipe or a device is
+ * followed, unless somebody else has planted it: see weir__is_planted().
  */
 #ifndef WEIR_REPLACEMENT_H
 #define WEIR_REPLACEMENT_H
@@ -8,20 +11,31 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-typedef struct weir_replacement {
+typedef struct weir__replacement {
     FILE *file;        /* to write to */
     char *path;        /* the final path */
     char *path_before; /* the temporary path; NULL: path is a pipe or a device, which is written directly */
-} weir_replacement;
+} weir__replacement;
 
 /*
  * Creates the file, with the permissions of the umask. The same path may be open twice; the last one to be closed
  * stays. Returns 0, or an errno value with nothing to close: EISDIR for a folder.
  */
-int weir_replacement_open(weir_replacement *replacement, const char *path);
+int weir__replacement_open(weir__replacement *replacement, const char *path);
+
+/* Creates such a file for `path`, for reading and writing, and sets *path_before, to be freed. Returns the descriptor; or
+   -1 with errno set and *path_before NULL. */
+int weir__create_beside(const char *path, char **path_before);
+
+/*
+ * Whether the path is a link, a pipe or a device that belongs neither to this user, nor to root, nor to the owner of its
+ * folder: it is not used, as somebody may have put it there to get or to direct what is written. The kernel's
+ * fs.protected_symlinks has the same rule for folders like /tmp.
+ */
+bool weir__is_planted(const char *path);
 
 /* Renames the file to its path, or removes it (keep is false, or the disk is full). Closes in any case. 0 or an errno
    value. */
-int weir_replacement_close(weir_replacement *replacement, bool keep);
+int weir__replacement_close(weir__replacement *replacement, bool keep);
 
 #endif

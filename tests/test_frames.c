@@ -742,7 +742,8 @@ static size_t num_beside(const char *path)
 {
     char pattern[4200];
     glob_t found;
-    snprintf(pattern, sizeof pattern, "%s.*", path);
+    const char *name = strrchr(path, '/') + 1;
+    snprintf(pattern, sizeof pattern, "%.*s.%s.*.tmp", (int)(name - path), path, name);
     size_t num_found = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
     globfree(&found);
     return num_found;

@@ -196,7 +196,7 @@ static void readers_never_see_half_a_file(void **state)
     fclose(reader);
     close_metrics(file);
     char others[1024];
-    snprintf(others, sizeof others, "ls '%s'*.tmp >/dev/null 2>&1", path);
+    snprintf(others, sizeof others, "ls -A \"$(dirname '%s')\" | grep '[.]tmp$' >&2", path);
     assert_int_not_equal(system(others), 0);
 }
 

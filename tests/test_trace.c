@@ -497,6 +497,8 @@ static void spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program
     weir_span_begin(weir_span_name_get("mine", "never ends"));
     weir_frame_begin(weir_span_name_get("mine", "frame"), 12);
     assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+    while (access(path, F_OK) != 0)
+        sched_yield();
     do /* each request writes the file, also while it is read */
         weir_trace_request(file);
     while (count_in(path, "\"cat\":\"mine\",\"name\":\"never ends\"") == 0);
@@ -738,10 +740,30 @@ static void a_file_is_complete_from_the_beginning(void **state)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
     (void)state;
-    weir_trace_file *file = open_trace(path, NULL);
+    write_file(path, "an older trace");
+    weir_trace_file *file = open_trace(path, &(weir_trace_options){ .overwrite = true });
+    close_trace(file); /* nothing was run: the older one stays, and nothing else is left */
+    char *older = read_file(path), *script = NULL;
+    assert_string_equal(older, "an older trace");
+    assert_true(asprintf(&script, "ls -A '%s' | grep -v '^trace.json$' >&2", folder) > 0);
+    assert_int_not_equal(system(script), 0); /* NOLINT */
+    free(script);
+    free(older);
+    unlink(path);
+
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    file = open_trace(path, NULL);
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ 0 });
+    while (access(path, F_OK) != 0)
+        sched_yield();
     assert_well_formed(path);
-    close_trace(file);
-    assert_int_not_equal(access(path, F_OK), 0); /* nothing was run */
+    gate_open(&gate);
+    end_traced(pipeline, file);
+    ledger_close(&ledger);
     free(path);
     remove_folder(folder);
 }

@@ -18,7 +18,7 @@
 enum { HEADER_BYTES = 192, PREFIX_BYTES = 10 };
 
 struct weir_npy {
-    weir_replacement output;
+    weir__replacement output;
     weir_tensor shape; /* of the first frames, with the total number in shape[0]; num_dims 0 = no frames yet */
     char path[];
 };
@@ -61,7 +61,7 @@ int weir_npy_open(weir_npy **to, const char *path, weir_error *error)
     weir_npy *npy = npy_new(path);
     if (!npy)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    int failure = weir_replacement_open(&npy->output, path);
+    int failure = weir__replacement_open(&npy->output, path);
     if (failure) {
         free(npy);
         return fail_write(failure, path, error);
@@ -152,7 +152,7 @@ int weir_npy_close(weir_npy *npy, weir_error *error)
         rc = fail_write(errno, npy->path, error);
     if (rc == WEIR_OK)
         rc = write_header(npy, error);
-    int failure = weir_replacement_close(&npy->output, rc == WEIR_OK);
+    int failure = weir__replacement_close(&npy->output, rc == WEIR_OK);
     if (rc == WEIR_OK && failure)
         rc = fail_write(failure, npy->path, error);
     free(npy);
@@ -163,7 +163,7 @@ void weir_npy_abort(weir_npy *npy)
 {
     if (!npy)
         return;
-    (void)weir_replacement_close(&npy->output, false);
+    (void)weir__replacement_close(&npy->output, false);
     free(npy);
 }
 

@@ -92,11 +92,11 @@ static int write_all(const named_tensor *tensors, size_t num_tensors, const weir
 {
     size_t length;
     uint8_t prefix[LENGTH_BYTES];
-    weir_replacement output;
+    weir__replacement output;
     char *header = make_header(tensors, num_tensors, batch, &length);
     if (!header)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    int failure = weir_replacement_open(&output, path);
+    int failure = weir__replacement_open(&output, path);
     if (failure) {
         free(header);
         return fail_write(failure, path, error);
@@ -109,7 +109,7 @@ static int write_all(const named_tensor *tensors, size_t num_tensors, const weir
     for (size_t i = 0; is_written && i < num_tensors; i++)
         is_written = tensors[i].num_bytes == 0 || fwrite(tensors[i].data, tensors[i].num_bytes, 1, output.file) == 1;
     int written = is_written ? 0 : errno;
-    failure = weir_replacement_close(&output, is_written);
+    failure = weir__replacement_close(&output, is_written);
     free(header);
     return written || failure ? fail_write(written ? written : failure, path, error) : WEIR_OK;
 }

@@ -40,12 +40,12 @@ static int write_file(const weir_openmetrics_file *file)
 {
     static const weir_totals nothing;
     static const weir_exposition empty = { .totals = &nothing };
-    weir_replacement out;
-    int failure = weir_replacement_open(&out, file->live.path);
+    weir__replacement out;
+    int failure = weir__replacement_open(&out, file->live.path);
     if (failure)
         return failure;
     weir_exposition_write(out.file, file->has_run ? &file->all : &empty);
-    return weir_replacement_close(&out, true);
+    return weir__replacement_close(&out, true);
 }
 
 static int replace(weir_openmetrics_file *file)

@@ -216,11 +216,13 @@ static int merge_into(merge *all, const char *out_path)
     weir_trace_puts(&head, WEIR_TRACE_CLOCK);
     weir_trace_put_int(&head, all->base_unix_ns);
     weir_trace_puts(&head, "}},\n");
-    int failure = head.no_memory ? ENOMEM : weir_trace_output_open(out_path, &head, 0, &all->output);
+    int failure = head.no_memory ? ENOMEM : weir_trace_output_open(out_path, &head, 0, false, &all->output);
     if (failure)
         status = fail(all->error, failure, "cannot write trace", out_path);
     for (size_t i = 0; i < all->num_inputs && status == WEIR_OK; i++)
         status = copy_events(all, &all->inputs[i], out_path);
+    if (status != WEIR_OK)
+        weir_trace_output_abandon(all->output);
     failure = weir_trace_output_close(all->output);
     weir_trace_text_free(&head);
     return status != WEIR_OK || !failure ? status : fail(all->error, failure, "cannot write trace", out_path);

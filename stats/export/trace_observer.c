@@ -125,7 +125,7 @@ static void open_file(weir_trace_file *file)
     if (failure == 0)
         failure = weir_path_make_parents(path);
     if (failure == 0)
-        failure = weir_trace_output_open(path, &file->head, file->has_triggers ? 0 : file->options.max_bytes,
+        failure = weir_trace_output_open(path, &file->head, file->has_triggers ? 0 : file->options.max_bytes, true,
                                          &file->output);
     note_failure(file, failure, path ? path : file->pattern);
     free(path);
@@ -155,16 +155,21 @@ static void announce(weir_trace_file *file, const char *path)
     }
 }
 
-static void flush(weir_trace_file *file)
+static void write_body(weir_trace_file *file)
 {
-    file->flushed_ns = weir_clock_ns();
     if (!file->output)
         return;
     file->open.length = 0;
-    weir_trace_events_open(&file->events, &file->open, file->flushed_ns);
+    weir_trace_events_open(&file->events, &file->open, weir_clock_ns());
     note_failure(file, weir_trace_output_write(file->output, &file->body, &file->open),
                  weir_trace_output_path(file->output));
     file->body.length = 0;
+}
+
+static void flush(weir_trace_file *file)
+{
+    file->flushed_ns = weir_clock_ns();
+    write_body(file);
 }
 
 static void close_file(weir_trace_file *file)
@@ -317,6 +322,7 @@ static void on_run_start(void *self, const weir_run_info *info)
     }
     file->body.length = 0;
     weir_trace_put(&file->body, file->head.data + start, file->head.length - start);
+    write_body(file); /* the file is there from here on */
 }
 
 static void on_trace(void *self, const weir_trace_batch *batch)
@@ -501,7 +507,7 @@ static int open_first(weir_trace_file *file, weir_error *error)
     else if (failure == 0)
         failure = weir_path_make_parents(path);
     if (failure == 0 && status == WEIR_OK && !later)
-        failure = weir_trace_output_open(path, &file->head, file->options.max_bytes, &file->output);
+        failure = weir_trace_output_open(path, &file->head, file->options.max_bytes, true, &file->output);
     if (failure)
         status = fail(error, failure, path ? path : file->pattern);
     free(path);
@@ -535,9 +541,7 @@ int weir_trace_close(weir_trace_file *file, weir_error *error)
 {
     if (!file)
         return WEIR_OK;
-    if (file->num_runs == 0 && file->output)
-        unlink(weir_trace_output_path(file->output)); /* nothing was run */
-    else
+    if (file->num_runs > 0) /* otherwise it has no events, and leaves no file */
         close_file(file);
     weir_trace_output_close(file->output);
     int status = file->failure.status;

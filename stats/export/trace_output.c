@@ -5,14 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef WEIR_HAVE_ZLIB
 #include <zlib.h>
 #endif
 
+#include "replacement.h"
+
 struct weir_trace_output {
-    char *path, *old_path, *new_path;
+    char *path, *old_path;
+    char *new_path; /* of a file that does not have its name yet; NULL = none */
+    bool is_live, has_events;
     const weir_trace_text *head;
     uint64_t max_bytes;
     bool compressed;
@@ -104,7 +109,8 @@ static int put_packed(weir_trace_output *output, size_t kept)
     return failure;
 }
 
-static int begin_file(weir_trace_output *output, const char *path)
+/* Creates a file beside the path. */
+static int begin_file(weir_trace_output *output)
 {
     static const weir_trace_text bracket = { .data = "[\n", .length = 2 };
     /* The Perfetto UI recognises a compressed file by the first bytes of its first member: "[{". */
@@ -116,7 +122,7 @@ static int begin_file(weir_trace_output *output, const char *path)
         others.data += first.length;
         others.length -= first.length;
     }
-    output->file = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
+    output->file = weir__create_beside(output->path, &output->new_path);
     output->size = 0;
     if (output->file < 0)
         return errno;
@@ -140,20 +146,38 @@ static int write_end(weir_trace_output *output, const weir_trace_text *events, c
     return failure;
 }
 
+/* The new file gets its name. */
+static int place_file(weir_trace_output *output)
+{
+    if (rename(output->new_path, output->path) != 0)
+        return errno;
+    free(output->new_path);
+    output->new_path = NULL;
+    return 0;
+}
+
+static void remove_new_file(weir_trace_output *output)
+{
+    if (output->new_path)
+        unlink(output->new_path);
+    free(output->new_path);
+    output->new_path = NULL;
+}
+
 /* The file becomes the older one. At each moment there is a file at the path, if the file system has hard links. */
 static int turn_over(weir_trace_output *output)
 {
     close(output->file);
     output->old_size = output->size;
-    int failure = begin_file(output, output->new_path);
+    int failure = begin_file(output);
     if (failure) {
-        unlink(output->new_path);
+        remove_new_file(output);
         return failure;
     }
     unlink(output->old_path);
     if (link(output->path, output->old_path) != 0 && rename(output->path, output->old_path) != 0)
         return errno;
-    return rename(output->new_path, output->path) != 0 ? errno : 0;
+    return place_file(output);
 }
 
 int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *events, const weir_trace_text *open)
@@ -163,6 +187,11 @@ int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *ev
         output->failure = turn_over(output);
     if (output->failure == 0 && (output->failure = write_end(output, events, open)) != 0)
         write_end(output, &nothing, &nothing); /* in the room of what was not written; if this fails, it is cut off */
+    output->has_events = true;
+    if (output->new_path && output->is_live) {
+        int failure = place_file(output);
+        output->failure = output->failure ? output->failure : failure;
+    }
     return output->failure;
 }
 
@@ -190,9 +219,13 @@ static int join(weir_trace_output *output)
 
 /* ---- opening and closing ------------------------------------------------------------------------------------- */
 
-int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64_t max_bytes,
+int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64_t max_bytes, bool is_live,
                            weir_trace_output **opened)
 {
+    struct stat info;
+    *opened = NULL;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
     weir_trace_output *output = *opened = calloc(1, sizeof *output);
     if (!output)
         return ENOMEM;
@@ -200,14 +233,12 @@ int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64
     output->file = -1;
     output->head = head;
     output->max_bytes = max_bytes;
+    output->is_live = is_live;
     output->compressed = length > 3 && strcmp(path + length - 3, ".gz") == 0;
     output->path = strdup(path);
     if (asprintf(&output->old_path, "%s.old", path) < 0)
         output->old_path = NULL;
-    if (asprintf(&output->new_path, "%s.new", path) < 0)
-        output->new_path = NULL;
-    output->failure =
-        output->path && output->old_path && output->new_path ? begin_file(output, output->path) : ENOMEM;
+    output->failure = output->path && output->old_path ? begin_file(output) : ENOMEM;
     int failure = output->failure ? output->failure : write_end(output, &nothing, &nothing);
     if (failure == 0)
         return 0;
@@ -221,19 +252,27 @@ const char *weir_trace_output_path(const weir_trace_output *output)
     return output->path;
 }
 
+void weir_trace_output_abandon(weir_trace_output *output)
+{
+    if (output)
+        output->has_events = false;
+}
+
 int weir_trace_output_close(weir_trace_output *output)
 {
     if (!output)
         return 0;
     if (output->failure == 0 && output->old_size)
         output->failure = join(output);
+    if (output->new_path && output->has_events && output->failure == 0)
+        output->failure = place_file(output);
+    remove_new_file(output);
     int failure = output->failure;
     if (output->file >= 0)
         close(output->file);
     weir_trace_text_free(&output->packed);
     free(output->path);
     free(output->old_path);
-    free(output->new_path);
     free(output);
     return failure;
 }

@@ -3,6 +3,9 @@
  * bracket) is written anew each time. With ".gz" at the end of its name it is compressed; each write then is a member of
  * its own, so that a file that was cut off can be read up to there.
  *
+ * It is created beside its path, and gets its name with the first events (a live trace can then be read) or when it is
+ * closed (a merge is there whole or not at all). Until then an older file stays.
+ *
  * With a limit it holds the last events only: when the file has half of that size, it becomes PATH.old, and a new one
  * begins; closing joins the two.
  */
@@ -18,8 +21,9 @@
 typedef struct weir_trace_output weir_trace_output;
 
 /* head: names of tracks and the like, with which the file begins; it must outlive the output. max_bytes: 0 = no limit.
-   An existing file is replaced. Returns 0 or an errno value: ENOTSUP = compressed, but zlib is missing. */
-int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64_t max_bytes,
+   is_live: it gets its name with the first events. An existing file is replaced, a link, too. Returns 0 or an errno
+   value: ENOTSUP = compressed, but zlib is missing; EINVAL = not a regular file. */
+int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64_t max_bytes, bool is_live,
                            weir_trace_output **output);
 
 /* Appends events, each with ",\n" at its end; `open` is the end of the file until the next write. 0 or an errno value;
@@ -28,7 +32,11 @@ int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *ev
 
 const char *weir_trace_output_path(const weir_trace_output *output);
 
-/* 0, or the errno value of the first failure. NULL is fine. */
+/* What has no name yet is removed by closing. */
+void weir_trace_output_abandon(weir_trace_output *output);
+
+/* 0, or the errno value of the first failure. A file that has no name yet gets it, unless something failed or no events
+   were written; then it is removed. NULL is fine. */
 int weir_trace_output_close(weir_trace_output *output);
 
 #endif

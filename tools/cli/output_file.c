@@ -4,12 +4,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int output_open(const tool_call *call, const char *path, output *out)
+int output_allow(const tool_call *call, const char *path, output_kind kind, bool force, int first_input)
+{
+    char problem[OUTPUT_PROBLEM_BYTES];
+    const output_rules rules = { kind, force, (const char *const *)call->words + first_input,
+                                 (size_t)(call->num_words - first_input) };
+    bool is_allowed = !path || strcmp(path, "-") == 0 || output_check(path, &rules, problem);
+    return is_allowed ? TOOL_DONE : tool_refuse(call, "%s", problem);
+}
+
+int output_open(const tool_call *call, const char *path, output_kind kind, bool force, output *out)
 {
     *out = (output){ .file = stdout };
     if (!path || strcmp(path, "-") == 0)
         return TOOL_DONE;
-    int failure = weir_replacement_open(&out->replacement, path);
+    if (output_allow(call, path, kind, force, 0) != TOOL_DONE)
+        return TOOL_REFUSED;
+    int failure = weir__replacement_open(&out->replacement, path);
     if (failure)
         return tool_refuse(call, "cannot write %s: %s", path, strerror(failure));
     out->file = out->replacement.file;
@@ -21,7 +32,7 @@ int output_close(const tool_call *call, output *out, bool keep)
 {
     if (!out->path)
         return keep ? tool_finish(call) : TOOL_DONE;
-    int failure = weir_replacement_close(&out->replacement, keep);
+    int failure = weir__replacement_close(&out->replacement, keep);
     if (failure && keep)
         tool_refuse(call, "cannot write %s: %s", out->path, strerror(failure));
     return failure && keep ? TOOL_FAILED : TOOL_DONE;

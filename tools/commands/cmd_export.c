@@ -13,11 +13,12 @@
 typedef enum export_format { OPENMETRICS, TENSORBOARD, CSV, JSON } export_format;
 
 static const char *const format_names[] = { "openmetrics", "tensorboard", "csv", "json", NULL };
+static const output_kind file_kinds[] = { [OPENMETRICS] = OUTPUT_METRICS, [CSV] = OUTPUT_CSV, [JSON] = OUTPUT_JSON };
 
 static struct settings {
     int format; /* -1 = not given */
     int table;  /* -1 = all */
-    bool laps;
+    bool laps, force;
     const char *output;
 } settings = { .format = -1, .table = -1 };
 
@@ -33,6 +34,7 @@ static const option_row rows[] = {
               "machine, spans, counters, events, failures, items, contents" },
     { ROW("laps", laps, option_flag),
       .help = "openmetrics: the sums after each lap, with timestamps, instead of the final sums only" },
+    { ROW("force", force, option_flag), .help = OUTPUT_FORCE_HELP },
     { 0 },
 };
 
@@ -86,7 +88,7 @@ static int write_file(const struct job *job, const char *path,
 {
     output out;
     weir_error error = { 0 };
-    int exit_status = output_open(job->call, path, &out);
+    int exit_status = output_open(job->call, path, file_kinds[settings.format], settings.force, &out);
     if (exit_status != TOOL_DONE)
         return exit_status;
     int status = write(job, out.file, &error);
@@ -97,16 +99,16 @@ static int write_file(const struct job *job, const char *path,
 static int write_csv_folder(const struct job *job)
 {
     int exit_status = output_make_folder(job->call, settings.output);
-    for (int i = 0; record_table_names[i] && exit_status == TOOL_DONE; i++) {
-        size_t size = strlen(settings.output) + strlen(record_table_names[i]) + 8;
-        char *path = malloc(size);
-        if (!path)
-            return tool_refuse(job->call, "out of memory"), TOOL_FAILED;
-        snprintf(path, size, "%s/%s.csv", settings.output, record_table_names[i]);
-        settings.table = i;
-        exit_status = write_file(job, path, write_csv);
-        free(path);
-    }
+    for (int pass = 0; pass < 2; pass++) /* all are checked before the first one is written */
+        for (int i = 0; record_table_names[i] && exit_status == TOOL_DONE; i++) {
+            char *path;
+            if (asprintf(&path, "%s/%s.csv", settings.output, record_table_names[i]) < 0)
+                return tool_refuse(job->call, "out of memory"), TOOL_FAILED;
+            settings.table = i;
+            exit_status = pass == 0 ? output_allow(job->call, path, OUTPUT_CSV, settings.force, 0)
+                                    : write_file(job, path, write_csv);
+            free(path);
+        }
     return exit_status;
 }
 

@@ -13,6 +13,7 @@
 #include "command_table.h"
 #include "format.h"
 #include "frame_output.h"
+#include "output_check.h"
 #include "video_options.h"
 
 /* Frames per chunk. Few, so that large pictures need little memory too. Larger chunks would only save scaling a
@@ -27,6 +28,7 @@ static struct settings {
     int format; /* of the output: a frame_format, or FORMAT_BY_NAME */
     bool info;
     bool list;
+    bool force;
 } settings = { .format = FORMAT_BY_NAME };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
@@ -37,6 +39,7 @@ static const option_row rows[] = {
               "video; - is stdout. An older file with that name is replaced" },
     { ROW("format", format, option_choice), .argument = "NAME", .choices = format_names, .needs = "output",
       .help = "format of the output, whatever its name: npy, png or raw (the default for stdout)" },
+    { ROW("force", force, option_flag), .needs = "output", .help = OUTPUT_FORCE_HELP },
     { ROW("info", info, option_flag),
       .help = "print a description of the file, its damage and the decoding times (default without -o)" },
     { ROW("list", list, option_flag), .help = "with --info: also print the time of each frame" },
@@ -286,9 +289,12 @@ static int work(const weir_video_config *video, report *r, weir_error *error)
 {
     weir_pipeline *pipeline = NULL;
     frame_output *output = NULL;
-    int rc = build(r->path, video, &pipeline, error);
-    if (rc == WEIR_OK && settings.output)
-        rc = frame_output_open(settings.output, (frame_format)settings.format, &output, error);
+    const output_rules rules = { .force = settings.force, .inputs = &r->path, .num_inputs = 1 };
+    int rc = WEIR_OK;
+    if (settings.output)
+        rc = frame_output_open(settings.output, (frame_format)settings.format, &rules, &output, error);
+    if (rc == WEIR_OK)
+        rc = build(r->path, video, &pipeline, error);
     if (rc == WEIR_OK)
         rc = take_frames(pipeline, output, r, error);
     weir_pipeline_free(pipeline);

@@ -13,6 +13,7 @@
 #include <weir/escape.h>
 
 #include "command_table.h"
+#include "output_file.h"
 #include "path_list.h"
 
 static struct settings {
@@ -113,6 +114,8 @@ static int build(const tool_call *call, const char *db_path, weir_dataset_build_
     meter m = { .is_shown = isatty(STDERR_FILENO), .start_ns = weir_clock_ns() };
     weir_dataset_progress progress;
     weir_error error = { 0 };
+    if (output_allow(call, db_path, OUTPUT_DATABASE, false, 0) != TOOL_DONE)
+        return TOOL_REFUSED;
     options->check = (weir_probe_check)settings.check;
     options->no_packets = settings.no_packets;
     options->glob = settings.glob;

@@ -4,6 +4,7 @@
 #include <weir/maintain.h>
 
 #include "command_table.h"
+#include "output_file.h"
 
 static const table_column columns[] = {
     { "database", "database", TABLE_WORDS },     { "added", "added", TABLE_COUNT },
@@ -11,10 +12,10 @@ static const table_column columns[] = {
     { "skipped", "never started", TABLE_COUNT },
 };
 
-/* Opens every input before anything is written, so that a wrong name changes nothing. */
+/* Opens every input before anything is written, so that a wrong name changes nothing. None of them is the output. */
 static int check_inputs(const tool_call *call)
 {
-    int exit_status = TOOL_DONE;
+    int exit_status = output_allow(call, call->words[0], OUTPUT_DATABASE, false, 1);
     for (int i = 1; i < call->num_words && exit_status == TOOL_DONE; i++) {
         weir_reader *reader = NULL;
         exit_status = tool_open(call, call->words[i], &reader, NULL);

@@ -37,7 +37,7 @@ static const option_kind option_size = { .parse = parse_size,
 
 static struct settings {
     const char *output;
-    bool terminal, counts;
+    bool terminal, counts, force;
     int axis;
     int64_t dpi;
     figure_size size;
@@ -61,15 +61,27 @@ static const option_row rows[] = {
     { ROW("dpi", dpi, option_count), .argument = "N", .help = "pixels per inch, for .png (default 110)" },
     { ROW("figsize", size, option_size), .argument = "WxH",
       .help = "size in inches (default 12x10 for each figure)" },
+    { ROW("force", force, option_flag), .excludes = "terminal", .help = OUTPUT_FORCE_HELP },
     { 0 },
 };
 
 /* To a file that is there whole or not at all; path NULL = stdout. */
+static bool ends_in(const char *text, const char *suffix)
+{
+    size_t length = strlen(text), tail = strlen(suffix);
+    return length > tail && strcmp(text + length - tail, suffix) == 0;
+}
+
+static output_kind kind_of(const char *path)
+{
+    return path && ends_in(path, ".svg") ? OUTPUT_SVG : path && ends_in(path, ".pdf") ? OUTPUT_PDF : OUTPUT_PNG;
+}
+
 static int draw(const tool_call *call, const char *path, const drawing_plan *drawing, const series_set *set)
 {
     char problem[200];
     output out;
-    int exit_status = output_open(call, path, &out);
+    int exit_status = output_open(call, path, kind_of(path), settings.force, &out);
     if (exit_status != TOOL_DONE)
         return exit_status;
     bool is_drawn = gnuplot_run(drawing, set, out.file, problem, sizeof problem);
@@ -80,12 +92,6 @@ static int draw(const tool_call *call, const char *path, const drawing_plan *dra
 }
 
 /* ---- what to draw ------------------------------------------------------------------------------------------- */
-
-static bool ends_in(const char *text, const char *suffix)
-{
-    size_t length = strlen(text), tail = strlen(suffix);
-    return length > tail && strcmp(text + length - tail, suffix) == 0;
-}
 
 static bool is_stdout(const char *path)
 {
@@ -129,14 +135,17 @@ static int draw_file(const tool_call *call, const char *path, drawing_plan *draw
 static int draw_in_folder(const tool_call *call, drawing_plan *drawing, const series_set *set)
 {
     int exit_status = output_make_folder(call, settings.output);
-    for (series_kind kind = 0; kind < NUM_SERIES_KINDS && exit_status == TOOL_DONE; kind++) {
+    for (int i = 0; i < 2 * NUM_SERIES_KINDS && exit_status == TOOL_DONE; i++) {
+        series_kind kind = (series_kind)(i % NUM_SERIES_KINDS);
         if (set->lists[kind].count == 0)
             continue;
         char path[4096];
         snprintf(path, sizeof path, "%s/%s.png", settings.output, series_kind_name(kind));
         memset(drawing->shown, 0, sizeof drawing->shown);
         drawing->shown[kind] = true;
-        exit_status = draw_file(call, path, drawing, set);
+        /* all are checked before the first one is drawn */
+        exit_status = i < NUM_SERIES_KINDS ? output_allow(call, path, OUTPUT_PNG, settings.force, 0)
+                                           : draw_file(call, path, drawing, set);
     }
     return exit_status;
 }
@@ -157,9 +166,8 @@ static int draw_set(const tool_call *call, const char *title, const series_set *
         drawing.shown[kind] = set->lists[kind].count > 0;
     if (settings.terminal)
         return draw_in_terminal(call, &drawing, set);
-    drawing.medium = ends_in(settings.output, ".svg")   ? DRAWING_SVG
-                     : ends_in(settings.output, ".pdf") ? DRAWING_PDF
-                                                        : DRAWING_PNG;
+    output_kind kind = kind_of(settings.output);
+    drawing.medium = kind == OUTPUT_SVG ? DRAWING_SVG : kind == OUTPUT_PDF ? DRAWING_PDF : DRAWING_PNG;
     if (!is_picture(settings.output))
         return draw_in_folder(call, &drawing, set);
     return draw_file(call, settings.output, &drawing, set);
@@ -217,7 +225,11 @@ static int run(tool_call *call)
                            settings.output, settings.output);
     if (settings.output && is_stdout(settings.output) && isatty(STDOUT_FILENO))
         return tool_refuse(call, "--output -: stdout is a terminal; write to a pipe or a file, or use --terminal");
-    int exit_status = tool_open(call, call->words[0], &reader, &filter);
+    int exit_status = settings.output && is_picture(settings.output)
+                          ? output_allow(call, settings.output, kind_of(settings.output), settings.force, 0)
+                          : TOOL_DONE;
+    if (exit_status == TOOL_DONE)
+        exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
 

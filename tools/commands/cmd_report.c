@@ -18,6 +18,7 @@
 static struct settings {
     const char *output;
     int64_t top;
+    bool force;
 } settings = { .top = 20 };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
@@ -26,6 +27,7 @@ static const option_row rows[] = {
     { ROW("output", output, option_file), .letter = 'o', .argument = "FILE",
       .help = "the file to write, - is stdout (default: DB's name with .html, in this folder)" },
     { ROW("top", top, option_count), .argument = "N", .help = "at most N slowest items and N failures (default 20)" },
+    { ROW("force", force, option_flag), .help = OUTPUT_FORCE_HELP },
     { 0 },
 };
 
@@ -297,7 +299,7 @@ static int run(tool_call *call)
         return exit_status;
     if (!settings.output)
         settings.output = output_default_path(call->words[0], ".html", path, sizeof path);
-    exit_status = output_open(call, settings.output, &out);
+    exit_status = output_open(call, settings.output, OUTPUT_PAGE, settings.force, &out);
     if (exit_status == TOOL_DONE) {
         int status = write_page(out.file, reader, &filter, &error);
         if (status == WEIR_OK && table_lacks_rows())

@@ -13,6 +13,7 @@
 
 #include "array.h"
 #include "command_table.h"
+#include "output_file.h"
 #include "trace_reader.h"
 #include "trace_text.h"
 
@@ -20,7 +21,7 @@ enum { NAME = 192, MAX_TOP = 1000 };
 
 static struct settings {
     int64_t top, items;
-    bool json;
+    bool json, force;
     const char *output;
 } settings = { .top = 10, .items = 3 };
 
@@ -33,6 +34,7 @@ static const option_row rows[] = {
       .help = "print where the time of the N slowest items went (default 3)" },
     { ROW("output", output, option_file), .letter = 'o', .argument = "FILE", .excludes = "top items json",
       .help = "merge the traces into this file instead; with .gz at the end, compressed" },
+    { ROW("force", force, option_flag), .needs = "output", .help = OUTPUT_FORCE_HELP },
     { ROW("json", json, option_flag), .help = "print JSON" },
     { 0 },
 };
@@ -661,6 +663,8 @@ static int show(const tool_call *call)
 static int merge(const tool_call *call)
 {
     weir_error error = { 0 };
+    if (output_allow(call, settings.output, OUTPUT_TRACE, settings.force, 0) != TOOL_DONE)
+        return TOOL_REFUSED;
     int status = weir_trace_merge(settings.output, (const char *const *)call->words, (size_t)call->num_words, &error);
     if (status == WEIR_OK)
         return TOOL_DONE;

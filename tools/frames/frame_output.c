@@ -17,11 +17,12 @@
 struct frame_output {
     frame_format format;
     const char *path;
+    output_rules rules;
     bool is_stdout;
     uint64_t num_frames; /* that were added */
     weir_npy *npy;
-    char *npy_path;        /* path of the npy file; for stdout, in a temporary folder */
-    weir_replacement file; /* raw, and the picture that is being written; file.file NULL = none */
+    char *npy_path;         /* path of the npy file; for stdout, in a temporary folder */
+    weir__replacement file; /* raw, and the picture that is being written; file.file NULL = none */
 };
 
 /* -- incomplete files */
@@ -82,11 +83,18 @@ static int fail(const frame_output *output, const char *path, int code, weir_err
                           strerror(code ? code : EIO));
 }
 
+static int check_path(const frame_output *output, const char *path, weir_error *error)
+{
+    char problem[OUTPUT_PROBLEM_BYTES];
+    bool is_allowed = output->is_stdout || output_check(path, &output->rules, problem);
+    return is_allowed ? WEIR_OK : weir_error_set(error, WEIR_EINVAL, 0, "%s", problem);
+}
+
 static int open_file(frame_output *output, const char *path, weir_error *error)
 {
     sigset_t mask;
     hold_signals(&mask);
-    int code = weir_replacement_open(&output->file, path);
+    int code = weir__replacement_open(&output->file, path);
     int rc = release_signals(&mask, code ? NULL : output->file.path_before, error);
     return code ? fail(output, path, code, error) : rc;
 }
@@ -94,7 +102,7 @@ static int open_file(frame_output *output, const char *path, weir_error *error)
 /* Gives the file its name, or removes it. */
 static int close_file(frame_output *output, const char *path, bool keep, weir_error *error)
 {
-    int code = weir_replacement_close(&output->file, keep);
+    int code = weir__replacement_close(&output->file, keep);
     forget_part();
     return code ? fail(output, path, code, error) : WEIR_OK;
 }
@@ -153,6 +161,8 @@ static int add_picture(frame_output *output, const weir_frames *frames, uint32_t
                             "%.200s: one picture, but there are more frames: put %%04d into the name, or choose one "
                             "frame with --at or --frames",
                             output->path);
+    if (rc == WEIR_OK)
+        rc = check_path(output, path, error);
     if (rc == WEIR_OK)
         rc = open_file(output, path, error);
     if (rc == WEIR_OK)
@@ -250,16 +260,32 @@ static void free_output(frame_output *output)
     free(output);
 }
 
-int frame_output_open(const char *path, frame_format format, frame_output **output, weir_error *error)
+/* Of pictures, the first one. */
+static int check_first_path(const frame_output *output, weir_error *error)
 {
+    bool has_number;
+    char *path =
+        output->format == FRAME_FORMAT_PNG ? picture_path(output->path, 0, &has_number) : strdup(output->path);
+    int rc = path ? check_path(output, path, error) : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    free(path);
+    return rc;
+}
+
+int frame_output_open(const char *path, frame_format format, const output_rules *rules, frame_output **output,
+                      weir_error *error)
+{
+    static const output_kind kinds[] = {
+        [FRAME_FORMAT_NPY] = OUTPUT_NPY, [FRAME_FORMAT_RAW] = OUTPUT_RAW, [FRAME_FORMAT_PNG] = OUTPUT_PNG
+    };
     *output = calloc(1, sizeof **output);
     if (!*output)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    **output = (frame_output){ .format = format, .path = path, .is_stdout = strcmp(path, "-") == 0 };
-    int rc = WEIR_OK;
-    if (format == FRAME_FORMAT_NPY)
+    **output = (frame_output){ .format = format, .path = path, .rules = *rules, .is_stdout = strcmp(path, "-") == 0 };
+    (*output)->rules.kind = kinds[format];
+    int rc = check_first_path(*output, error);
+    if (rc == WEIR_OK && format == FRAME_FORMAT_NPY)
         rc = open_npy(*output, error);
-    else if (format == FRAME_FORMAT_RAW && !(*output)->is_stdout)
+    else if (rc == WEIR_OK && format == FRAME_FORMAT_RAW && !(*output)->is_stdout)
         rc = open_file(*output, path, error);
     if (rc != WEIR_OK) {
         frame_output_abort(*output);

@@ -8,6 +8,8 @@
 #include <weir/status.h>
 #include <weir/video.h>
 
+#include "output_check.h"
+
 typedef enum frame_format {
     FRAME_FORMAT_NPY = 0,
     FRAME_FORMAT_RAW, /* the frames one after the other, nothing else */
@@ -20,8 +22,10 @@ typedef struct frame_output frame_output;
 frame_format frame_format_of(const char *path);
 
 /* path "-": stdout. For PNG the first %d or %04d in the path becomes the frame's number; without one, only one frame
-   is allowed. WEIR_OK, or the failure with *error filled and *output NULL. One output at a time. */
-int frame_output_open(const char *path, frame_format format, frame_output **output, weir_error *error);
+   is allowed. The rules are those for the path, except the kind, and are used until it is closed. WEIR_OK, or the
+   failure with *error filled and *output NULL. One output at a time. */
+int frame_output_open(const char *path, frame_format format, const output_rules *rules, frame_output **output,
+                      weir_error *error);
 
 /* Writes the frames. WEIR_OK, or the failure with *error filled; then call only frame_output_abort(). */
 int frame_output_add(frame_output *output, const weir_frames *frames, weir_error *error);

@@ -115,6 +115,9 @@ const option_row record_rows[] = {
       .help = "keep about the last BYTES of the trace, such as 64M (default 256M)" },
     { ROW("trace-last", trace_last_ns, option_duration), .argument = "DURATION", .needs = "trace",
       .help = "write the trace only when a file stalls or fails, or on SIGUSR2: what happened in the last DURATION" },
+    { ROW("force", force, option_flag),
+      .help =
+          "--openmetrics and --trace: replace a file of another kind, too; but never one that is decoded or read" },
     { ROW("quiet", quiet, option_flag), .letter = 'q',
       .help = "print errors only: no progress, no summary (weir summary prints it later)" },
     { ROW("verbose", verbose, option_flag), .letter = 'v', .excludes = "quiet",

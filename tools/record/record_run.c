@@ -19,6 +19,7 @@
 #include <weir/summary.h>
 #include <weir/verdict.h>
 
+#include "record_outputs.h"
 #include "record_pipeline.h"
 #include "record_progress.h"
 #include "record_ranks.h"
@@ -393,6 +394,9 @@ static int run(const record_settings *settings, const record_ranks *ranks, recor
         return RECORD_DONE;
     }
 
+    exit_status = record_outputs_check(settings, inputs);
+    if (exit_status != RECORD_DONE)
+        return exit_status;
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
     signal(SIGPIPE, SIG_IGN); /* a run does not end because nobody reads its log */
     /* Before any thread is started: all threads inherit the blocked signals. */

@@ -61,6 +61,7 @@ typedef struct record_settings {
     const char *trace_path;
     uint64_t trace_bytes;
     int64_t trace_last_ns; /* only when something happens, this much of the past */
+    bool force;            /* an output may replace a file of another kind */
     bool quiet;
     bool verbose;
 } record_settings;

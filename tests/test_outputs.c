@@ -1,0 +1,253 @@
+/* No output of a command destroys one of its inputs, or a file of another kind; and none is left half-made. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/program.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof *(array))
+
+enum { DONE = 0, REFUSED = 2 };
+
+static char *folder;
+
+/* Runs a line of shell in the folder `work`, where `weir` is the command; prints what was not expected. */
+static bool runs(const char *line, int expected)
+{
+    char script[4096];
+    struct program program;
+    snprintf(script, sizeof script, "cd %s/work && weir() { \"$WEIR_TOOL\" \"$@\"; } && %s", folder, line);
+    program_run(&program, folder, (char *const[]){ "/bin/sh", "-c", script, NULL });
+    bool is_right = program.status == expected;
+    if (!is_right)
+        fprintf(stderr, "%s: %d, not %d: %s%s\n", line, program.status, expected, program.out, program.err);
+    program_free(&program);
+    return is_right;
+}
+
+/* Every file that the cases use, made once. */
+static const char files[] =
+    "mkdir -p clips in.csv.d && ffmpeg -v error -f lavfi -i testsrc2=s=64x48:d=1:r=5 -c:v mpeg4 v.mp4 && "
+    "cp v.mp4 clips/a.mp4 && cp v.mp4 clips/b.mp4 && "
+    "weir record clips --epochs 100 --db-path k.db --trace t.json --openmetrics m.prom -q && cp t.json u.json && "
+    "weir record clips --epochs 50 --db-path j.db -q && weir index clips -o x.weir && weir frames v.mp4 --frames 0 "
+    "-o p.png && "
+    "printf 'path,label\\nv.mp4,one\\n' >list.csv && printf 'v.mp4\\n' >list.txt && tar cf s.tar clips && "
+    "tar czf z.tar.gz clips && printf 'some notes\\n' >notes && "
+    "ln k.db hard && ln -s k.db soft && ln k.db k.png && ln -s v.mp4 soft.raw && ln v.mp4 hard.npy && "
+    "ln clips/a.mp4 clip.hard && ln -s clips/a.mp4 clip.soft && mkdir d && ln k.db d/tasks.csv && "
+    "ln k.db d/queues.png && ln -s u.json soft.json && cp k.db f-0000.png";
+
+static int set_up(void **state)
+{
+    (void)state;
+    folder = make_folder();
+    char *work = path_in(folder, "work");
+    char line[4200];
+    snprintf(line, sizeof line, "mkdir '%s'", work);
+    free(work);
+    if (system(line) != 0) /* NOLINT */
+        return -1;
+    return runs(files, DONE) && runs("cp -a . ../before", DONE) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    remove_folder(folder);
+    return 0;
+}
+
+/* Whether the line is refused and leaves everything as it was. */
+static bool leaves_all(const char *line)
+{
+    bool is_right = runs(line, REFUSED);
+    if (!runs("diff -r --no-dereference ../before . >&2", DONE)) {
+        fprintf(stderr, "^ %s\n", line);
+        is_right = false;
+    }
+    if (!is_right) /* in place, so that links stay links to the same files */
+        runs("cd .. && rm -rf work && cp -a before work", DONE);
+    return is_right;
+}
+
+static void all_leave_all(const char *const *lines, size_t num_lines)
+{
+    size_t num_wrong = 0;
+    for (size_t i = 0; i < num_lines; i++)
+        num_wrong += !leaves_all(lines[i]);
+    if (num_wrong)
+        fail_msg("%zu of %zu were not refused, or have changed a file", num_wrong, num_lines);
+}
+
+static void an_output_is_never_an_input(void **state)
+{
+    static const char *const lines[] = {
+        "weir report k.db -o k.db",
+        "weir report k.db -o hard",
+        "weir report k.db -o soft",
+        "weir report soft -o k.db",
+        "weir report k.db -o k.db-wal",
+        "weir report k.db -o ./k.db-shm",
+        "weir report k.db -o clips/../k.db-journal",
+        "weir report k.db -o k.db --force",
+        "weir export k.db -f openmetrics -o k.db",
+        "weir export k.db -f json -o k.db-wal",
+        "weir export k.db -f csv --table tasks -o soft",
+        "weir export k.db -f csv -o d --force",
+        "weir plot k.db -o k.png",
+        "weir plot k.db -o d --force",
+        "weir trace t.json u.json -o t.json",
+        "weir trace t.json u.json -o soft.json",
+        "weir trace t.json u.json -o ./u.json --force",
+        "weir frames v.mp4 -o v.mp4",
+        "weir frames v.mp4 --format raw -o ./v.mp4 --force",
+        "weir frames v.mp4 -o soft.raw",
+        "weir frames v.mp4 -o hard.npy --force",
+        "weir frames hard.npy -o v.mp4",
+        "weir merge k.db k.db",
+        "weir merge hard k.db",
+        "weir merge j.db k.db j.db",
+        "weir merge k.db-wal k.db",
+        "weir index list.csv -o list.csv",
+        "weir index s.tar --tar -o s.tar",
+        "weir index v.mp4 -o hard.npy",
+        "weir index clips -o clips/a.mp4",
+        "weir record clips --trace clips/a.mp4",
+        "weir record clips --trace clips/a.mp4 --force",
+        "weir record clips --trace clip.hard --force",
+        "weir record clips --trace clip.soft --force",
+        "weir record clips --openmetrics clips/b.mp4 --force",
+        "weir record clips/a.mp4 --openmetrics clip.hard --force",
+        "weir record clips --tensorboard clips/a.mp4 --force",
+        "weir record clips --db-path clips/a.mp4",
+        "weir record --list list.txt --trace list.txt --force",
+        "weir record --list list.txt --openmetrics list.txt",
+        "weir record --list list.txt --openmetrics v.mp4 --force",
+        "weir record --list list.txt --db-path list.txt",
+        "weir record clips --resume k.db --db-path new.db --trace k.db --force",
+        "weir record clips --resume k.db --db-path new.db --openmetrics k.db-wal",
+        "weir record clips --db-path new.db --trace new.db",
+        "weir record clips --db-path new.db --trace new.db-wal",
+        "weir record clips --db-path k.db --openmetrics soft --force",
+        "weir record clips --db-path new.db --openmetrics both --trace both",
+    };
+    (void)state;
+    all_leave_all(lines, LENGTH(lines));
+}
+
+static void a_file_of_another_kind_is_not_replaced(void **state)
+{
+    static const char *const lines[] = {
+        "weir report k.db -o v.mp4",
+        "weir report k.db -o j.db",
+        "weir report k.db -o p.png",
+        "weir report k.db -o notes",
+        "weir export k.db -f openmetrics -o x.weir",
+        "weir export k.db -f openmetrics -o t.json",
+        "weir export k.db -f json -o v.mp4",
+        "weir export k.db -f csv --table tasks -o p.png",
+        "weir export k.db -f csv --table tasks -o notes",
+        "weir export j.db -f csv -o d",
+        "weir export k.db -f tensorboard -o v.mp4",
+        "weir plot j.db -o k.png",
+        "weir plot j.db -o d",
+        "weir trace t.json -o k.db",
+        "weir trace t.json -o v.mp4",
+        "weir trace t.json -o z.tar.gz",
+        "weir frames clips/a.mp4 -o v.mp4",
+        "weir frames v.mp4 -o j.db",
+        "weir frames v.mp4 --format raw -o j.db",
+        "weir frames v.mp4 --format raw -o notes",
+        "weir frames v.mp4 --frames 1 -o k.png",
+        "weir frames v.mp4 --frames 0,1 -o f-%04d.png",
+        "weir merge v.mp4 k.db",
+        "weir merge x.weir k.db; test $? = 1 && exit 2",
+        "weir merge notes k.db",
+        "weir index clips -o k.db",
+        "weir index clips -o v.mp4",
+        "weir index clips -o list.txt",
+        "weir record clips --db-path new.db --trace k.db",
+        "weir record clips --db-path new.db --trace x.weir",
+        "weir record clips --db-path new.db --trace v.mp4",
+        "weir record clips --db-path new.db --trace z.tar.gz",
+        "weir record clips --db-path new.db --openmetrics k.db",
+        "weir record clips --db-path new.db --openmetrics x.weir",
+        "weir record clips --db-path new.db --openmetrics v.mp4",
+        "weir record clips --db-path new.db --tensorboard k.db",
+        "weir record clips --db-path x.weir",
+        "weir record clips --db-path v.mp4",
+        "weir record clips --db-path list.csv",
+    };
+    (void)state;
+    all_leave_all(lines, LENGTH(lines));
+}
+
+static void a_file_of_its_own_kind_an_empty_one_and_a_forced_one_are_replaced(void **state)
+{
+    static const char *const lines[] = {
+        "weir report k.db -o r && weir report k.db -o r && : >r && weir report k.db -o r && weir report k.db --force "
+        "-o notes",
+        "weir export k.db -f openmetrics -o m.prom && weir export k.db -f openmetrics --laps -o m.prom",
+        "weir export k.db -f json -o e && weir export k.db -f json -o e",
+        "weir export k.db -f csv -o tables && weir export k.db -f csv -o tables",
+        "weir export k.db -f csv --table tasks -o - >/dev/null",
+        "weir trace t.json u.json -o w.json && weir trace t.json u.json -o w.json && weir trace t.json -o v.mp4 "
+        "--force",
+        "weir record clips -q --db-path k.db --trace t.json --openmetrics m.prom --tensorboard tb",
+        "weir record clips -q --db-path k.db --trace t.json --openmetrics m.prom --tensorboard tb",
+        "weir record clips -q --db-path k.db --trace z.tar.gz --openmetrics list.txt --force",
+        "weir record clips -q --db-path j.db --resume j.db",
+        "weir frames clips/a.mp4 -o o.npy && weir frames clips/a.mp4 -o o.npy && weir frames clips/a.mp4 --force -o "
+        "hard.npy",
+        "weir frames clips/a.mp4 -o o.raw && weir frames clips/a.mp4 -o o.raw",
+        "weir frames clips/a.mp4 -o o-%d.png && weir frames clips/a.mp4 -o o-%d.png && weir frames clips/a.mp4 "
+        "--force -o f-%04d.png",
+        "weir frames clips/a.mp4 --width 64 --height 48 -o /dev/null --format raw",
+        "weir merge all.db k.db j.db && weir merge all.db k.db j.db",
+        "weir index clips -o x.weir && weir index clips -o x.weir && : >y.weir && weir index clips -o y.weir",
+    };
+    (void)state;
+    for (size_t i = 0; i < LENGTH(lines); i++)
+        if (!runs(lines[i], DONE))
+            fail_msg("%s", lines[i]);
+    assert_true(runs("cd .. && rm -rf work && cp -a before work", DONE));
+}
+
+/* Only root can make files of others. */
+static void what_others_have_planted_is_not_followed(void **state)
+{
+    static const char planted[] =
+        "mkdir open && chmod 1777 open && mkfifo open/pipe && weir report k.db -o page && ln -s ../page open/page && "
+        "cp page page.before && chown -h nobody open/pipe open/page";
+    (void)state;
+    if (geteuid() != 0) {
+        fprintf(stderr, "skipped: what_others_have_planted_is_not_followed: needs root\n");
+        skip();
+    }
+    assert_true(runs(planted, DONE));
+    assert_true(runs("timeout 20 \"$WEIR_TOOL\" report k.db -o open/pipe", REFUSED));
+    assert_true(runs("weir report j.db -o open/page && test ! -L open/page && cmp page page.before", DONE));
+    assert_true(runs("mkfifo own && (cat own >copy & weir report j.db -o own && wait) && test -s copy", DONE));
+    assert_true(runs("weir report k.db -o /dev/stdout | grep -q html", DONE));
+    assert_true(runs("cd .. && rm -rf work && cp -a before work", DONE));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_output_is_never_an_input),
+        cmocka_unit_test(a_file_of_another_kind_is_not_replaced),
+        cmocka_unit_test(a_file_of_its_own_kind_an_empty_one_and_a_forced_one_are_replaced),
+        cmocka_unit_test(what_others_have_planted_is_not_followed),
+    };
+    cmocka_set_test_filter(getenv("WEIR_TEST"));
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
