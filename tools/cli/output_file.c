@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "output_part.h"
+
 int output_allow(const tool_call *call, const char *path, output_kind kind, bool force, int first_input)
 {
     char problem[OUTPUT_PROBLEM_BYTES];
@@ -20,7 +22,10 @@ int output_open(const tool_call *call, const char *path, output_kind kind, bool 
         return TOOL_DONE;
     if (output_allow(call, path, kind, force, 0) != TOOL_DONE)
         return TOOL_REFUSED;
+    sigset_t before;
+    output_part_begin(&before);
     int failure = weir__replacement_open(&out->replacement, path);
+    output_part_end(&before, failure ? NULL : out->replacement.path_before);
     if (failure)
         return tool_refuse(call, "cannot write %s: %s", path, strerror(failure));
     out->file = out->replacement.file;
@@ -33,6 +38,7 @@ int output_close(const tool_call *call, output *out, bool keep)
     if (!out->path)
         return keep ? tool_finish(call) : TOOL_DONE;
     int failure = weir__replacement_close(&out->replacement, keep);
+    output_part_forget();
     if (failure && keep)
         tool_refuse(call, "cannot write %s: %s", out->path, strerror(failure));
     return failure && keep ? TOOL_FAILED : TOOL_DONE;

@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +9,7 @@
 
 #include <weir/npy.h>
 
+#include "output_part.h"
 #include "png_picture.h"
 #include "replacement.h"
 
@@ -25,54 +24,6 @@ struct frame_output {
     weir__replacement file; /* raw, and the picture that is being written; file.file NULL = none */
 };
 
-/* -- incomplete files */
-
-/* Also read by the signal handler. NULL = nothing to remove. */
-static char *volatile part_path, *volatile part_folder;
-
-/* Removes an incomplete array when the program is interrupted. */
-static void remove_part_on_signal(int number)
-{
-    if (part_path)
-        unlink(part_path);
-    if (part_folder)
-        rmdir(part_folder);
-    raise(number); /* the default action is restored (SA_RESETHAND) and runs when this handler returns */
-}
-
-static void forget_part(void)
-{
-    char *path = part_path;
-    part_path = NULL;
-    free(path);
-}
-
-/* Signals are blocked until the path to remove is set. */
-static void hold_signals(sigset_t *before)
-{
-    sigset_t held;
-    sigemptyset(&held);
-    sigaddset(&held, SIGINT);
-    sigaddset(&held, SIGTERM);
-    sigaddset(&held, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &held, before);
-}
-
-/* path NULL: nothing to remove. */
-static int release_signals(const sigset_t *mask, const char *path, weir_error *error)
-{
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-    forget_part();
-    part_path = path ? strdup(path) : NULL;
-    struct sigaction before, ours = { .sa_handler = remove_part_on_signal, .sa_flags = (int)SA_RESETHAND };
-    sigemptyset(&ours.sa_mask);
-    for (size_t i = 0; part_path && i < sizeof signals / sizeof signals[0]; i++)
-        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-            sigaction(signals[i], &ours, NULL);
-    pthread_sigmask(SIG_SETMASK, mask, NULL);
-    return path && !part_path ? weir_error_set(error, WEIR_ENOMEM, 0, "out of memory") : WEIR_OK;
-}
-
 static int fail(const frame_output *output, const char *path, int code, weir_error *error)
 {
     int status = code == ENOENT                    ? WEIR_ENOTFOUND
@@ -81,6 +32,11 @@ static int fail(const frame_output *output, const char *path, int code, weir_err
                                                    : WEIR_EIO;
     return weir_error_set(error, status, code, "cannot write %s: %s", output->is_stdout ? "to stdout" : path,
                           strerror(code ? code : EIO));
+}
+
+static int lack_memory(weir_error *error)
+{
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
 static int check_path(const frame_output *output, const char *path, weir_error *error)
@@ -93,17 +49,17 @@ static int check_path(const frame_output *output, const char *path, weir_error *
 static int open_file(frame_output *output, const char *path, weir_error *error)
 {
     sigset_t mask;
-    hold_signals(&mask);
+    output_part_begin(&mask);
     int code = weir__replacement_open(&output->file, path);
-    int rc = release_signals(&mask, code ? NULL : output->file.path_before, error);
-    return code ? fail(output, path, code, error) : rc;
+    bool is_kept = output_part_end(&mask, code ? NULL : output->file.path_before);
+    return code ? fail(output, path, code, error) : is_kept ? WEIR_OK : lack_memory(error);
 }
 
 /* Gives the file its name, or removes it. */
 static int close_file(frame_output *output, const char *path, bool keep, weir_error *error)
 {
     int code = weir__replacement_close(&output->file, keep);
-    forget_part();
+    output_part_forget();
     return code ? fail(output, path, code, error) : WEIR_OK;
 }
 
@@ -191,9 +147,9 @@ static char *temporary_path(void)
     char *path = NULL;
     if (asprintf(&path, "%s/weir-frames-XXXXXX", folder && *folder ? folder : "/tmp") < 0)
         return NULL;
-    part_folder = mkdtemp(path);
-    if (!part_folder || asprintf(&path, "%s/frames.npy", part_folder) < 0) {
-        if (!part_folder)
+    output_part_folder = mkdtemp(path);
+    if (!output_part_folder || asprintf(&path, "%s/frames.npy", output_part_folder) < 0) {
+        if (!output_part_folder)
             free(path);
         return NULL;
     }
@@ -204,14 +160,14 @@ static char *temporary_path(void)
 static int open_npy(frame_output *output, weir_error *error)
 {
     sigset_t mask;
-    hold_signals(&mask);
+    output_part_begin(&mask);
     errno = ENOMEM;
     output->npy_path = output->is_stdout ? temporary_path() : strdup(output->path);
     int code = errno;
     int rc = output->npy_path ? weir_npy_open(&output->npy, output->npy_path, error)
                               : weir_error_set(error, WEIR_EIO, code, "no temporary folder: %s", strerror(code));
-    int held = release_signals(&mask, rc == WEIR_OK ? weir_npy_part(output->npy) : NULL, error);
-    return rc == WEIR_OK ? held : rc;
+    bool is_kept = output_part_end(&mask, rc == WEIR_OK ? weir_npy_part(output->npy) : NULL);
+    return rc == WEIR_OK && !is_kept ? lack_memory(error) : rc;
 }
 
 static int copy_to_stdout(const frame_output *output, weir_error *error)
@@ -250,9 +206,9 @@ frame_format frame_format_of(const char *path)
 
 static void free_output(frame_output *output)
 {
-    char *folder = part_folder;
-    forget_part();
-    part_folder = NULL;
+    char *folder = output_part_folder;
+    output_part_forget();
+    output_part_folder = NULL;
     if (folder)
         rmdir(folder);
     free(folder);
@@ -266,7 +222,7 @@ static int check_first_path(const frame_output *output, weir_error *error)
     bool has_number;
     char *path =
         output->format == FRAME_FORMAT_PNG ? picture_path(output->path, 0, &has_number) : strdup(output->path);
-    int rc = path ? check_path(output, path, error) : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    int rc = path ? check_path(output, path, error) : lack_memory(error);
     free(path);
     return rc;
 }
