@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +61,62 @@ bool weir__is_planted(const char *path)
     free(name);
     return !is_owners;
 }
+
+/* ---- databases --------------------------------------------------------------------------------------------------- */
+
+static const int held[] = { SIGINT, SIGTERM, SIGHUP };
+enum { NUM_HELD = sizeof held / sizeof held[0] };
+
+bool weir__signal_waits(void)
+{
+    sigset_t pending;
+    struct sigaction action;
+    bool waits = false;
+    for (size_t i = 0; i < NUM_HELD && sigpending(&pending) == 0; i++)
+        waits |= sigismember(&pending, held[i]) == 1 && sigaction(held[i], NULL, &action) == 0 &&
+                 action.sa_handler != SIG_IGN; /* such a one is pending while it is blocked */
+    return waits;
+}
+
+/* Renames, but does not replace. Some file systems have only one of the two ways. */
+static int rename_new(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return errno;
+    return link(from, to) == 0 ? 0 : errno;
+}
+
+static void remove_all(const char *path)
+{
+    static const char *const endings[] = { "", "-wal", "-shm", "-journal" };
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        char name[PATH_MAX];
+        snprintf(name, sizeof name, "%s%s", path, endings[i]);
+        unlink(name);
+    }
+}
+
+int weir__make_beside(const char *path, int (*make)(void *self, const char *path_before), void *self)
+{
+    sigset_t signals, before;
+    sigemptyset(&signals);
+    for (size_t i = 0; i < NUM_HELD; i++)
+        sigaddset(&signals, held[i]);
+    pthread_sigmask(SIG_BLOCK, &signals, &before);
+    char *path_before = name_beside(path);
+    int result = path_before ? make(self, path_before) : ENOMEM;
+    if (result == 0)
+        result = rename_new(path_before, path);
+    if (path_before)
+        remove_all(path_before);
+    free(path_before);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 /* Pipes and devices cannot be replaced; they are opened directly. -2: it is neither. */
 static int open_in_place(const char *path)

@@ -34,6 +34,17 @@ int weir__create_beside(const char *path, char **path_before);
  */
 bool weir__is_planted(const char *path);
 
+/*
+ * For a database, which its library has to create by name: calls make(self, path_before), and gives what it has made the
+ * name `path`. If make() fails, nothing is left, nor of the files beside a database (-wal, -shm, -journal). SIGINT, SIGTERM
+ * and SIGHUP wait until it is done, if they come to this thread. Returns 0, what make() returns, or an errno value:
+ * EEXIST if somebody else has made a file there in the meantime, which stays.
+ */
+int weir__make_beside(const char *path, int (*make)(void *self, const char *path_before), void *self);
+
+/* Whether one of these signals waits: a long make() ends then. */
+bool weir__signal_waits(void);
+
 /* Renames the file to its path, or removes it (keep is false, or the disk is full). Closes in any case. 0 or an errno
    value. */
 int weir__replacement_close(weir__replacement *replacement, bool keep);

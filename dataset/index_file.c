@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "replacement.h"
+
 /* "weix" */
 #define APPLICATION "2003134840"
 enum { VERSION = 2, BUSY_MS = 10000 };
@@ -113,9 +115,10 @@ static int check(sqlite3 *db, const char *path, int64_t *found, weir_error *erro
     return WEIR_OK;
 }
 
-static int open_file(const char *path, int flags, sqlite3 **db, weir_error *error)
+/* `path` is for messages. */
+static int open_file(const char *file, int flags, sqlite3 **db, const char *path, weir_error *error)
 {
-    int code = sqlite3_open_v2(path, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    int code = sqlite3_open_v2(file, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
     if (code == SQLITE_OK) {
         sqlite3_busy_timeout(*db, BUSY_MS);
         return WEIR_OK;
@@ -133,17 +136,52 @@ static int give_up(sqlite3 **db, int rc)
     return rc;
 }
 
-int weir_index_open_writer(const char *path, sqlite3 **db, weir_error *error)
+/* Creates or upgrades the schema, if needed. */
+static int prepare(sqlite3 *db, const char *path, weir_error *error)
 {
     int64_t version = 0;
-    int rc = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, db, error);
-    if (rc != WEIR_OK)
-        return rc;
-    rc = check(*db, path, &version, error);
+    int rc = check(db, path, &version, error);
     if (rc == WEIR_OK)
-        rc = weir_index_run(*db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", path, error);
+        rc = weir_index_run(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", path, error);
     if (rc == WEIR_OK && version < VERSION)
-        rc = weir_index_run(*db, version == 0 ? schema : upgrade, path, error);
+        rc = weir_index_run(db, version == 0 ? schema : upgrade, path, error);
+    return rc;
+}
+
+typedef struct new_index {
+    const char *path; /* that it gets */
+    weir_error *error;
+} new_index;
+
+static int make_new(void *self, const char *path_before)
+{
+    const new_index *wanted = self;
+    sqlite3 *db = NULL;
+    int rc = open_file(path_before, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &db, wanted->path, wanted->error);
+    if (rc == WEIR_OK)
+        rc = prepare(db, wanted->path, wanted->error);
+    if (rc == WEIR_OK) /* closing would not tell that it fails */
+        rc = weir_index_run(db, "PRAGMA wal_checkpoint(TRUNCATE)", wanted->path, wanted->error);
+    sqlite3_close(db);
+    return rc;
+}
+
+int weir_index_open_writer(const char *path, sqlite3 **db, weir_error *error)
+{
+    int result = 0;
+    *db = NULL;
+    if (weir__is_planted(path))
+        return weir_error_set(error, WEIR_EACCESS, 0, "cannot open the index %s: it belongs to another user", path);
+    if (access(path, F_OK) != 0)
+        result = weir__make_beside(path, make_new, &(new_index){ path, error });
+    if (result < 0)
+        return result;
+    if (result > 0 && result != EEXIST) /* or somebody else was faster */
+        return weir_error_set(error, result == ENOMEM ? WEIR_ENOMEM : WEIR_EACCESS, -result,
+                              "cannot open the index %s: %s", path, strerror(result));
+    int rc = open_file(path, SQLITE_OPEN_READWRITE, db, path, error);
+    if (rc == WEIR_OK)
+        rc = prepare(*db, path, error);
     return rc == WEIR_OK ? rc : give_up(db, rc);
 }
 
@@ -153,7 +191,7 @@ int weir_index_open_reader(const char *path, sqlite3 **db, weir_error *error)
     *db = NULL;
     if (access(path, F_OK) != 0)
         return weir_error_set(error, WEIR_ENOTFOUND, -errno, "cannot open the index %s: %s", path, strerror(errno));
-    int rc = open_file(path, SQLITE_OPEN_READONLY, db, error);
+    int rc = open_file(path, SQLITE_OPEN_READONLY, db, path, error);
     if (rc == WEIR_OK)
         rc = check(*db, path, &version, error);
     if (rc == WEIR_OK && version < VERSION)

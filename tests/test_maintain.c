@@ -2,6 +2,8 @@
 #include "recording.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +102,33 @@ static void merged_twice_nothing_counts_twice(void **state)
     assert_merged(merge(to, from), 1, 0, 1, 0);
     assert_merged(merge(from, to), 0, 0, 2, 0); /* and back */
     assert_int_equal(query_int(to, "SELECT sum(num_tasks) FROM task_stats"), 24);
+}
+
+/* The signal waits from the beginning; the merge finds it while it copies. */
+static void an_interrupt_ends_a_merge_into_a_new_database_and_leaves_nothing(void **state)
+{
+    (void)state;
+    char to[300], from[300];
+    sigset_t interrupt, before;
+    weir_merged merged;
+    weir_error error = { 0 };
+    snprintf(to, sizeof to, "%s", in_folder("new.db"));
+    snprintf(from, sizeof from, "%s", in_folder("long.db"));
+    weir_sqlite_writer *writer = recording_begin(from, "node", 0, 1000);
+    for (int i = 0; i < 400; i++)
+        record_lap(writer, &(invented_lap){ .at = 1010 + i, .num_tasks = 4 });
+    recording_end(writer, 2000);
+
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+    raise(SIGINT);
+    assert_int_equal(weir_database_merge(to, from, &merged, &error), WEIR_ESTOPPED);
+    assert_int_equal(sigwaitinfo(&interrupt, NULL), SIGINT);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    assert_int_not_equal(access(to, F_OK), 0);
+    assert_int_equal(merged.added, 0);
+    assert_merged(merge(to, from), 1, 0, 0, 0);
 }
 
 static void a_run_that_went_on_is_replaced(void **state)
@@ -519,18 +548,31 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(a_database_of_spdl_is_not_merged),         TEST(a_merged_run_has_all_that_was_recorded_of_it),
-        TEST(runs_of_several_databases_come_into_one),  TEST(merged_twice_nothing_counts_twice),
-        TEST(a_run_that_went_on_is_replaced),           TEST(the_last_run_is_the_one_that_started_last),
-        TEST(what_never_started_is_left_out),           TEST(an_older_schema_is_merged_into_ours),
-        TEST(a_database_is_not_merged_into_itself),     TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
-        TEST(what_a_run_has_written_has_no_fault),      TEST(each_fault_is_found),
-        TEST(timestamps_may_be_a_little_late),          TEST(a_clock_that_was_set_is_no_fault),
-        TEST(a_clock_that_was_set_back_again_is_told),  TEST(short_laps_told_twice_are_found),
-        TEST(many_faults_of_a_kind_are_counted),        TEST(a_run_that_has_not_ended_is_a_note),
-        TEST(a_change_of_concurrency_is_no_fault),      TEST(a_damaged_file_is_reported),
-        TEST(migrating_loses_nothing_and_is_done_once), TEST(a_migrated_schema_has_all_of_a_new_database),
-        TEST(a_run_is_recorded_into_an_older_database), TEST(what_is_not_there_is_not_made_by_migrating),
+        TEST(a_database_of_spdl_is_not_merged),
+        TEST(a_merged_run_has_all_that_was_recorded_of_it),
+        TEST(runs_of_several_databases_come_into_one),
+        TEST(merged_twice_nothing_counts_twice),
+        TEST(an_interrupt_ends_a_merge_into_a_new_database_and_leaves_nothing),
+        TEST(a_run_that_went_on_is_replaced),
+        TEST(the_last_run_is_the_one_that_started_last),
+        TEST(what_never_started_is_left_out),
+        TEST(an_older_schema_is_merged_into_ours),
+        TEST(a_database_is_not_merged_into_itself),
+        TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
+        TEST(what_a_run_has_written_has_no_fault),
+        TEST(each_fault_is_found),
+        TEST(timestamps_may_be_a_little_late),
+        TEST(a_clock_that_was_set_is_no_fault),
+        TEST(a_clock_that_was_set_back_again_is_told),
+        TEST(short_laps_told_twice_are_found),
+        TEST(many_faults_of_a_kind_are_counted),
+        TEST(a_run_that_has_not_ended_is_a_note),
+        TEST(a_change_of_concurrency_is_no_fault),
+        TEST(a_damaged_file_is_reported),
+        TEST(migrating_loses_nothing_and_is_done_once),
+        TEST(a_migrated_schema_has_all_of_a_new_database),
+        TEST(a_run_is_recorded_into_an_older_database),
+        TEST(what_is_not_there_is_not_made_by_migrating),
     };
     weir_log_set_level(WEIR_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,15 +1,20 @@
 /* No output of a command destroys one of its inputs, or a file of another kind; and none is left half-made. */
+#include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "common/replacement.h"
 #include "tests/program.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
@@ -240,6 +245,154 @@ static void what_others_have_planted_is_not_followed(void **state)
     assert_true(runs("cd .. && rm -rf work && cp -a before work", DONE));
 }
 
+/* ---- databases ----------------------------------------------------------------------------------------------------- */
+
+/* Makes a.db, $1 being a prefix that limits what can be written. Nothing is left, or a whole database; of a merge, with
+   its runs. */
+static const char makers[] =
+    "whole() { test -z \"$(ls -A)\" || { test \"$(ls -A | grep -v '^a[.]db\\(-wal\\|-shm\\)*$')\" = '' && \"$@\"; } "
+    "|| "
+    "{ ls -lA >&2; false; }; }; "
+    "fresh() { rm -rf $in; mkdir -p $in; cd $in; }; "
+    "each() { "
+    "fresh; (eval \"$1\"; weir record $work/clips --db-path a.db -q); whole weir check a.db && "
+    "{ fresh; (eval \"$1\"; weir merge a.db $work/k.db); whole weir query a.db --by run; } && "
+    "{ fresh; (eval \"$1\"; weir index $work/clips -o a.db); (weir index a.db 2>&1 | grep 'is empty') && return 1; "
+    "whole test -s a.db; }; }; "
+    "work=$PWD; in=$PWD/../made; ";
+
+static void a_database_is_not_left_half_made_where_there_is_no_room(void **state)
+{
+    char line[4000];
+    (void)state;
+    for (int blocks = 1; blocks <= 1024; blocks += blocks < 16 ? 7 : blocks / 2) { /* of 512 bytes */
+        snprintf(line, sizeof line, "%s each 'ulimit -f %d'", makers, blocks);
+        if (!runs(line, DONE))
+            fail_msg("with %d blocks, something half-made is left", blocks);
+    }
+}
+
+static void a_database_is_not_left_half_made_on_a_full_disk(void **state)
+{
+    char line[4000];
+    (void)state;
+    if (!runs("mkdir ../small && mount -t tmpfs -o size=64k none ../small && umount ../small", DONE)) {
+        fprintf(stderr, "skipped: a_database_is_not_left_half_made_on_a_full_disk: tmpfs cannot be mounted\n");
+        skip();
+    }
+    for (int pages = 2; pages <= 256; pages += pages < 16 ? 7 : pages / 2) {
+        snprintf(line, sizeof line,
+                 "%s in=$PWD/../small; trap 'cd /; umount $in' EXIT; mount -t tmpfs -o size=%dk none $in; "
+                 "fresh() { cd $in && rm -rf a.db* .??*; }; each :",
+                 makers, 4 * pages);
+        if (!runs(line, DONE))
+            fail_msg("with %d pages, something half-made is left", pages);
+    }
+}
+
+static int interrupt_this(void *self, const char *path_before)
+{
+    (void)self;
+    write_file(path_before, "half of a datab");
+    raise(SIGINT);
+    return weir__signal_waits() ? 0 : -1;
+}
+
+static int fail_half_way(void *self, const char *path_before)
+{
+    (void)self;
+    char *log = NULL;
+    write_file(path_before, "half of a datab");
+    assert_true(asprintf(&log, "%s-wal", path_before) > 0);
+    write_file(log, "and its log");
+    free(log);
+    return -7;
+}
+
+static int lose_the_race(void *path, const char *path_before)
+{
+    write_file(path_before, "mine");
+    write_file(path, "theirs");
+    return 0;
+}
+
+/* The signal comes when the file is complete. */
+static void an_interrupt_while_a_database_is_made_leaves_nothing_half_made(void **state)
+{
+    char *own = make_folder(), *path = path_in(own, "a.db");
+    int status;
+    (void)state;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(weir__make_beside(path, interrupt_this, NULL) + 100);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    char *text = read_file(path);
+    assert_string_equal(text, "half of a datab"); /* what the function has made */
+    free(text);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(weir__make_beside(path, fail_half_way, NULL), -7);
+    assert_int_equal(rmdir(own), 0); /* nothing is in it */
+    assert_int_equal(mkdir(own, 0777), 0);
+
+    assert_int_equal(weir__make_beside(path, lose_the_race, path), EEXIST);
+    text = read_file(path);
+    assert_string_equal(text, "theirs");
+    free(text);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(own), 0);
+    free(path);
+    free(own);
+}
+
+/* They are ended as soon as there is a file. (The shell lets programs in the background ignore SIGINT.) */
+static void a_program_that_is_ended_early_leaves_nothing_half_made(void **state)
+{
+    char line[4000];
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        snprintf(line, sizeof line,
+                 "%s ended() { fresh; \"$WEIR_TOOL\" \"$@\" >/dev/null & while test -z \"$(ls -A)\"; do :; done; "
+                 "kill -TERM $!; wait $!; true; }; "
+                 "ended record $work/clips --epochs 1000 --db-path a.db -q && whole weir check a.db && "
+                 "ended merge a.db $work/k.db && whole weir check a.db && "
+                 "ended report $work/k.db -o a.db && whole grep -q '</html>' a.db && "
+                 "ended index $work/clips -o a.db && whole test $(wc -c <a.db) -gt 4096",
+                 makers);
+        assert_true(runs(line, DONE));
+    }
+}
+
+static void two_that_create_the_same_database_both_work(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        assert_true(runs("rm -f two.db* && (weir record clips -q --db-path two.db & "
+                         "weir record clips -q --db-path two.db & wait %1 && wait %2)",
+                         DONE));
+        assert_true(runs("test $(weir query two.db --by run --csv | wc -l) = 3 && weir check two.db", DONE));
+        assert_true(
+            runs("rm -f two.db* && (weir merge two.db k.db & weir merge two.db j.db & wait %1 && wait %2)", DONE));
+        assert_true(runs("test $(weir query two.db --by run --csv | wc -l) = 3 && rm two.db", DONE));
+    }
+}
+
+static void a_link_to_nothing_or_of_another_user_is_no_database(void **state)
+{
+    static const char *const lines[] = { "weir record clips -q --db-path gone/link", "weir merge gone/link k.db",
+                                         "weir index clips -o gone/link" };
+    (void)state;
+    assert_true(runs("mkdir gone && ln -s nothing gone/link", DONE));
+    for (size_t i = 0; i < LENGTH(lines); i++)
+        assert_true(runs(lines[i], REFUSED) && runs("test ! -e gone/nothing", DONE));
+    if (geteuid() == 0) {
+        assert_true(runs("chmod 1777 gone && cp k.db gone/nothing && chown -h nobody gone/link", DONE));
+        for (size_t i = 0; i < LENGTH(lines); i++)
+            assert_true(runs(lines[i], REFUSED) && runs("cmp gone/nothing k.db", DONE));
+    }
+    assert_true(runs("rm -r gone", DONE));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +400,12 @@ int main(void)
         cmocka_unit_test(a_file_of_another_kind_is_not_replaced),
         cmocka_unit_test(a_file_of_its_own_kind_an_empty_one_and_a_forced_one_are_replaced),
         cmocka_unit_test(what_others_have_planted_is_not_followed),
+        cmocka_unit_test(a_database_is_not_left_half_made_where_there_is_no_room),
+        cmocka_unit_test(a_database_is_not_left_half_made_on_a_full_disk),
+        cmocka_unit_test(an_interrupt_while_a_database_is_made_leaves_nothing_half_made),
+        cmocka_unit_test(a_program_that_is_ended_early_leaves_nothing_half_made),
+        cmocka_unit_test(two_that_create_the_same_database_both_work),
+        cmocka_unit_test(a_link_to_nothing_or_of_another_user_is_no_database),
     };
     cmocka_set_test_filter(getenv("WEIR_TEST"));
     return cmocka_run_group_tests(tests, set_up, tear_down);

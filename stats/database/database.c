@@ -1,5 +1,6 @@
 #include "database.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "database_path.h"
 #include "lap_tables.h"
 #include "record_tables.h"
+#include "replacement.h"
 #include "schema.h"
 
 enum {
@@ -31,6 +33,7 @@ int weir_database_status(int code)
     case SQLITE_READONLY:
     case SQLITE_AUTH: return WEIR_EACCESS;
     case SQLITE_NOMEM: return WEIR_ENOMEM;
+    case SQLITE_INTERRUPT: return WEIR_ESTOPPED;
     case SQLITE_CANTOPEN:
     case SQLITE_FULL:
     case SQLITE_IOERR: return WEIR_EIO;
@@ -85,10 +88,10 @@ static int open_connection(const char *name, int flags, sqlite3 **db, const char
     return WEIR_OK;
 }
 
-/* Opens `path` as a file, even if it is a special name for SQLite, such as ":memory:" or "file:…". */
-static int open_file(const char *path, int flags, sqlite3 **db, weir_error *error)
+/* Opens `file`, even if it is a special name for SQLite, such as ":memory:" or "file:…". `path` is for messages. */
+static int open_file(const char *file, int flags, sqlite3 **db, const char *path, weir_error *error)
 {
-    char *name = sqlite3_mprintf("%s%s", *path == '/' ? "" : "./", path);
+    char *name = sqlite3_mprintf("%s%s", *file == '/' ? "" : "./", file);
     if (!name)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     int status = open_connection(name, flags, db, path, error);
@@ -299,38 +302,79 @@ static int prepare_writer_until(sqlite3 *db, const char *path, int64_t deadline_
     }
 }
 
-/* What SQLite has created before it failed (the disk is full, the name is too long for -wal). */
-static void remove_created(const char *path, int status)
+/* -- creation */
+
+typedef struct new_database {
+    const char *path; /* that it gets */
+    int64_t deadline_ns;
+    int (*fill)(void *self, sqlite3 *db);
+    void *self;
+    weir_error *error;
+} new_database;
+
+static int stop_for_signal(void *self)
 {
-    struct stat info;
-    bool is_somebody_elses = status == WEIR_EBUSY;
-    if (!is_somebody_elses && stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0)
-        unlink(path);
+    (void)self;
+    return weir__signal_waits();
+}
+
+static int make_new(void *self, const char *path_before)
+{
+    const new_database *wanted = self;
+    sqlite3 *db = NULL;
+    int status = open_file(path_before, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &db, wanted->path, wanted->error);
+    if (status == WEIR_OK)
+        status = prepare_writer_until(db, wanted->path, wanted->deadline_ns, wanted->error);
+    if (status == WEIR_OK && wanted->fill) {
+        sqlite3_progress_handler(db, 10000, stop_for_signal, NULL);
+        status = wanted->fill(wanted->self, db);
+        sqlite3_progress_handler(db, 0, NULL, NULL);
+    }
+    if (status == WEIR_OK) { /* closing would not tell that it fails */
+        int code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        if (code != SQLITE_OK)
+            status = weir_database_error(wanted->error, db, code, "cannot write to", wanted->path);
+    }
+    weir_database_close(db);
+    return status;
+}
+
+int weir__database_make(const char *path, int64_t deadline_ns, int (*fill)(void *self, sqlite3 *db), void *self,
+                        bool *was_made, weir_error *error)
+{
+    new_database wanted = { path, deadline_ns, fill, self, error };
+    int result = weir__make_beside(path, make_new, &wanted);
+    *was_made = result == 0;
+    if (result <= 0 || result == EEXIST)
+        return result < 0 ? result : WEIR_OK;
+    return weir_error_set(error, result == ENOMEM ? WEIR_ENOMEM : WEIR_EIO, -result,
+                          "cannot write to database %s: %s", weir_path_for_message(path).text, strerror(result));
 }
 
 int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error)
 {
+    bool was_made;
     *db = NULL;
-    bool is_new = path && access(path, F_OK) != 0;
     int status = weir_path_prepare_writing(path, error);
+    if (status == WEIR_OK && access(path, F_OK) != 0)
+        status = weir__database_make(path, deadline_ns, NULL, NULL, &was_made, error);
     if (status == WEIR_OK)
-        status = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, db, error);
+        status = open_file(path, SQLITE_OPEN_READWRITE, db, path, error);
     if (status != WEIR_OK)
         goto fail;
 
     sqlite3_busy_timeout(*db, BUSY_TIMEOUT_MS);
     status = prepare_writer_until(*db, path, deadline_ns, error);
-    if (status != WEIR_OK)
-        goto fail;
-    return WEIR_OK;
+    if (status == WEIR_OK)
+        return WEIR_OK;
 
 fail:
     weir_database_close(*db);
     *db = NULL;
-    if (is_new)
-        remove_created(path, status);
     return status;
 }
+
+/* -- reading */
 
 /*
  * A database in WAL mode needs more files in its folder, which cannot be created in a read-only folder. If there is
@@ -383,7 +427,7 @@ int weir_database_open_reader(const char *path, sqlite3 **db, int *schema, weir_
     identity found = { 0 };
     int status = weir_path_prepare_reading(path, error);
     if (status == WEIR_OK)
-        status = open_file(path, SQLITE_OPEN_READONLY, db, error);
+        status = open_file(path, SQLITE_OPEN_READONLY, db, path, error);
     if (status == WEIR_OK)
         status = identify_for_reading(path, db, &found, error);
     if (status == WEIR_OK && is_empty(&found))

@@ -2,6 +2,7 @@
 #ifndef WEIR_DATABASE_H
 #define WEIR_DATABASE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <sqlite3.h>
@@ -19,6 +20,14 @@ const char *weir_database_hint(int code);
  * (may be NULL). Returns the status.
  */
 int weir_database_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path);
+
+/*
+ * Creates a database that others see only when it is whole: with its schema and, unless fill is NULL, with what fill()
+ * writes; a signal ends that. The folders must be there. Nothing is left if it fails. *was_made false after WEIR_OK:
+ * somebody else was faster, and that database is there.
+ */
+int weir__database_make(const char *path, int64_t deadline_ns, int (*fill)(void *self, sqlite3 *db), void *self,
+                        bool *was_made, weir_error *error);
 
 /*
  * Opens for writing, creates missing folders, file and schema, upgrades an older schema, and switches to WAL. Waits

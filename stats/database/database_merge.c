@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <weir/clock.h>
 
@@ -310,12 +311,47 @@ static int merge_in_transaction(merging *m)
     return status;
 }
 
+static int fill_new(void *self, sqlite3 *db)
+{
+    merging *m = self;
+    m->to = db;
+    int status = merge_in_transaction(m);
+    m->to = NULL;
+    return status;
+}
+
+/* A new database is there with the runs, or not at all. *was_made false: it is there already. */
+static int merge_into_new(merging *m, bool *was_made)
+{
+    *was_made = false;
+    int status = weir_path_prepare_writing(m->to_path, m->error);
+    if (status == WEIR_OK && access(m->to_path, F_OK) != 0)
+        status = weir__database_make(m->to_path, weir_clock_ns() + LOCK_LIMIT, fill_new, m, was_made, m->error);
+    if (status == WEIR_OK && !*was_made) {
+        m->num_tables = 0;
+        *m->merged = (weir_merged){ .added = 0 };
+    }
+    return status;
+}
+
+static int merge_into_old(merging *m)
+{
+    int status = weir_database_open_writer(m->to_path, weir_clock_ns() + LOCK_LIMIT, &m->to, m->error);
+    if (status == WEIR_OK) {
+        sqlite3_busy_timeout(m->to, (int)(LOCK_LIMIT / WEIR_MILLISECOND));
+        status = merge_in_transaction(m);
+    }
+    weir_database_close(m->to);
+    return status;
+}
+
 int weir_database_merge(const char *to, const char *from, weir_merged *merged, weir_error *error)
 {
     if (!to || !from || !merged)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     merging m = { .to_path = to, .merged = merged, .error = error };
     *merged = (weir_merged){ .added = 0 };
+    bool was_made = false;
     int status = check_paths(to, from, error);
     if (status == WEIR_OK)
         status = weir_reader_open(from, &m.from, error);
@@ -325,12 +361,9 @@ int weir_database_merge(const char *to, const char *from, weir_merged *merged, w
     if (status == WEIR_OK)
         status = weir_reader_hold(m.from, error);
     if (status == WEIR_OK)
-        status = weir_database_open_writer(to, weir_clock_ns() + LOCK_LIMIT, &m.to, error);
-    if (status == WEIR_OK)
-        sqlite3_busy_timeout(m.to, (int)(LOCK_LIMIT / WEIR_MILLISECOND));
-    if (status == WEIR_OK)
-        status = merge_in_transaction(&m);
-    weir_database_close(m.to);
+        status = merge_into_new(&m, &was_made);
+    if (status == WEIR_OK && !was_made)
+        status = merge_into_old(&m);
     weir_reader_close(m.from);
     if (status != WEIR_OK)
         *merged = (weir_merged){ .added = 0 };

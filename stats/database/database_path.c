@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 
 #include <weir/escape.h>
 #include <weir/log.h>
+
+#include "replacement.h"
 
 weir_path_text weir_path_for_message(const char *path)
 {
@@ -104,13 +107,32 @@ static int prepare_folders(const char *path)
     return failure;
 }
 
+/* Files beside it have longer names. */
+static bool has_too_long_name(const char *path)
+{
+    struct stat info;
+    char *longer = NULL;
+    bool is_too_long =
+        asprintf(&longer, "%s-journal", path) >= 0 && lstat(longer, &info) != 0 && errno == ENAMETOOLONG;
+    free(longer);
+    return is_too_long;
+}
+
 int weir_path_prepare_writing(const char *path, weir_error *error)
 {
     int status = check_kind(path, error);
     if (status != WEIR_OK)
         return status;
 
+    struct stat info;
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && (weir__is_planted(path) || stat(path, &info) != 0))
+        return weir_error_set(error, WEIR_EACCESS, 0,
+                              "cannot open database %s: it is a link %s; give the path of a file",
+                              weir_path_for_message(path).text,
+                              weir__is_planted(path) ? "of another user" : "to a file that is not there");
     int failure = prepare_folders(path);
+    if (!failure && has_too_long_name(path))
+        failure = ENAMETOOLONG;
     if (failure)
         return fail_with(failure, "cannot write to the folder of", path, error);
     if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) != 0 && errno != ENOENT)
