@@ -377,6 +377,24 @@ static void two_that_create_the_same_database_both_work(void **state)
     }
 }
 
+/* The other database has a run of the same number, whose summary would be that of another run. */
+static void a_database_that_goes_away_during_a_run_is_told_and_has_no_summary(void **state)
+{
+    static const char *const ways[] = { "rm lost.db*", "rm lost.db* && cp j.db lost.db" };
+    char line[2000];
+    (void)state;
+    for (size_t i = 0; i < LENGTH(ways); i++) {
+        snprintf(line, sizeof line,
+                 "{ \"$WEIR_TOOL\" record clips --epochs 1000000 --log-interval 0.1 --db-path lost.db >out 2>err & "
+                 "until weir query lost.db --by run >/dev/null 2>&1; do :; done; %s; kill -TERM $!; wait $!; "
+                 "test $? = 1 && test ! -s out && ! grep writable err && "
+                 "grep 'was deleted or replaced while it was open: .* entries could not be written' err >&2; "
+                 "is_told=$?; rm -f lost.db* out err; exit $is_told; }",
+                 ways[i]);
+        assert_true(runs(line, DONE));
+    }
+}
+
 static void a_link_to_nothing_or_of_another_user_is_no_database(void **state)
 {
     static const char *const lines[] = { "weir record clips -q --db-path gone/link", "weir merge gone/link k.db",
@@ -405,6 +423,7 @@ int main(void)
         cmocka_unit_test(an_interrupt_while_a_database_is_made_leaves_nothing_half_made),
         cmocka_unit_test(a_program_that_is_ended_early_leaves_nothing_half_made),
         cmocka_unit_test(two_that_create_the_same_database_both_work),
+        cmocka_unit_test(a_database_that_goes_away_during_a_run_is_told_and_has_no_summary),
         cmocka_unit_test(a_link_to_nothing_or_of_another_user_is_no_database),
     };
     cmocka_set_test_filter(getenv("WEIR_TEST"));

@@ -840,22 +840,44 @@ static void closing_gives_up_after_the_limit(void **state)
     assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats"), 0);
 }
 
-static void a_database_that_was_removed_is_reported(void **state)
+/* Deletes it, or puts an empty one in its place: while there are entries to write, or after the last one. */
+static void lose_database(bool is_replaced, bool is_at_end)
 {
-    (void)state;
-    const char *path = in_folder("a.db");
+    const char *path = in_folder("a.db"), *other = in_folder("b.db");
     /* no use in waiting: the test would take longer than it may */
     weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .retry_limit_ns = 3600 * WEIR_SECOND });
     weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
+    if (is_at_end)
+        observe_lap(observer, 0, 4);
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
-    assert_int_equal(unlink(path), 0);
-    observe_lap(observer, 0, 4);
+    if (is_replaced) {
+        weir_sqlite_close(open_writer(other, NULL), NULL);
+        assert_int_equal(rename(other, path), 0);
+    } else {
+        assert_int_equal(unlink(path), 0);
+    }
+    if (!is_at_end)
+        observe_lap(observer, 0, 4);
     weir_log_set_function(count_error_lines, NULL);
     weir_error error = { 0 };
-    assert_int_equal(weir_sqlite_close(writer, &error), WEIR_EACCESS);
+    assert_int_equal(weir_sqlite_close(writer, &error), WEIR_ENOTFOUND);
     weir_log_set_function(NULL, NULL);
-    assert_non_null(strstr(error.message, "4 of 5 entries"));
+    assert_non_null(strstr(error.message, is_at_end ? "0 of 5 entries" : "4 of 5 entries"));
+    assert_non_null(strstr(error.message, "it was deleted or replaced while it was open"));
+    assert_non_null(strstr(error.message, "the others are in the file that was there before"));
+    assert_null(strstr(error.message, "writable"));
+    assert_null(strstr(error.message, "readonly"));
+    unlink(path);
+    unlink(in_folder("a.db-wal"));
+    unlink(in_folder("a.db-shm"));
+}
+
+static void a_database_that_was_removed_is_reported(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        lose_database(i & 1, i & 2);
 }
 
 /* SQLite makes the file, and then fails to make the one that ends in -wal. */

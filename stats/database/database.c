@@ -25,6 +25,8 @@ enum {
 
 int weir_database_status(int code)
 {
+    if (code == SQLITE_READONLY_DBMOVED)
+        return WEIR_ENOTFOUND;
     switch (code & 0xff) {
     case SQLITE_OK: return WEIR_OK;
     case SQLITE_BUSY:
@@ -43,8 +45,18 @@ int weir_database_status(int code)
     }
 }
 
+const char *weir__database_text(sqlite3 *db, int code)
+{
+    if (code == SQLITE_READONLY_DBMOVED)
+        return "it was deleted or replaced while it was open";
+    /* The connection has more detail ("no such table: run") than the code, but only for its last call. */
+    return db && sqlite3_extended_errcode(db) == code ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+}
+
 const char *weir_database_hint(int code)
 {
+    if (code == SQLITE_READONLY_DBMOVED)
+        return "; do not touch it while a run writes to it";
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return "; another program holds it: end that one, or give another path";
@@ -65,11 +77,9 @@ int weir_database_error(weir_error *error, sqlite3 *db, int code, const char *wh
     int primary = code & 0xff;
     const char *system_text =
         system_code && (primary == SQLITE_CANTOPEN || primary == SQLITE_IOERR) ? strerror(system_code) : "";
-    /* The connection has more detail ("no such table: run") than the code, but only for its last call. */
-    const char *text = db && sqlite3_extended_errcode(db) == code ? sqlite3_errmsg(db) : sqlite3_errstr(code);
     return weir_error_set(error, weir_database_status(code), code, "%s database %s: %s%s%s%s", what,
-                          weir_path_for_message(path).text, text, *system_text ? ": " : "", system_text,
-                          weir_database_hint(code));
+                          weir_path_for_message(path).text, weir__database_text(db, code), *system_text ? ": " : "",
+                          system_text, weir_database_hint(code));
 }
 
 /* `name` is for SQLite, `path` for messages. */

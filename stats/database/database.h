@@ -12,6 +12,9 @@
 /* Converts a SQLITE_ code to a status. */
 int weir_database_status(int code);
 
+/* What has happened, in words. db may be NULL. Valid until the next call for db. */
+const char *weir__database_text(sqlite3 *db, int code);
+
 /* What the user can do about it, as the end of a sentence: "; free some room…", or "". */
 const char *weir_database_hint(int code);
 

@@ -10,6 +10,7 @@
 #include "item_sampler.h"
 #include "process_info.h"
 #include "struct_copy.h"
+#include "transaction.h"
 #include "writer.h"
 
 static const int64_t longest_wait_ns = 365 * 24 * 3600 * WEIR_SECOND;
@@ -248,8 +249,21 @@ int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error)
                           weir_database_hint(found.code));
 }
 
+/* What was written before is gone from the path, too. */
+static int report_missing_file(const weir_sqlite_writer *writer, weir_error *error)
+{
+    const int code = SQLITE_READONLY_DBMOVED;
+    return weir_error_set(error, weir_database_status(code), code,
+                          "database %s: %s: %" PRId64 " of %" PRIu64
+                          " entries could not be written, and the others are in the file that was there before%s",
+                          writer->path_text.text, weir__database_text(writer->db, code), writer->num_lost,
+                          writer->num_seen, weir_database_hint(code));
+}
+
 static int report_losses(const weir_sqlite_writer *writer, weir_error *error)
 {
+    if (writer->num_seen > 0 && weir__transaction_check_file(writer->db) != SQLITE_OK)
+        return report_missing_file(writer, error);
     if (writer->num_lost == 0)
         return WEIR_OK;
     const weir_problem *reason = &writer->loss_reason;

@@ -52,8 +52,7 @@ static void settle_runs(weir_run *runs, bool committed)
     }
 }
 
-/* Rows written to a file that was removed or replaced would be lost. */
-static int check_file(sqlite3 *db)
+int weir__transaction_check_file(sqlite3 *db)
 {
     int moved = 0;
     int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
@@ -62,7 +61,7 @@ static int check_file(sqlite3 *db)
 
 int weir_transaction_write(weir_insert *rows, weir_record_entry *entries, weir_run *runs)
 {
-    int code = check_file(rows->db);
+    int code = weir__transaction_check_file(rows->db);
     if (code == SQLITE_OK)
         code = weir_insert_run(rows, WEIR_INSERT_BEGIN);
     if (code != SQLITE_OK)

@@ -5,6 +5,9 @@
 #include "insert.h"
 #include "record.h"
 
+/* SQLITE_READONLY_DBMOVED if the file is not at its path any more: what is written would be lost. Otherwise SQLITE_OK. */
+int weir__transaction_check_file(sqlite3 *db);
+
 /*
  * Writes all entries of the list, and the numbers of lost entries of `runs` (also a list), in one transaction: all or
  * nothing. Entries that the database will never accept are marked as refused and skipped. SQLITE_OK, or the code of

@@ -130,8 +130,7 @@ static void tell_outage(weir_sqlite_writer *writer, const weir_problem *problem)
 static weir_problem problem_of(sqlite3 *db, int code)
 {
     weir_problem result = { .code = code };
-    bool known = sqlite3_extended_errcode(db) == code;
-    snprintf(result.text, sizeof result.text, "%s", known ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+    snprintf(result.text, sizeof result.text, "%s", weir__database_text(db, code));
     return result;
 }
 

@@ -85,6 +85,7 @@ int record_observers_close(const record_settings *settings, record_observers *ob
     weir_tuner_free(observers->tuner);
     weir_trace_close(observers->trace, &errors[3]);
     int exit_status = RECORD_DONE;
+    observers->has_lost_database = errors[0].status == WEIR_ENOTFOUND;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         if (errors[i].status == WEIR_OK)
             continue;

@@ -18,6 +18,7 @@ typedef struct record_tuned {
 
 typedef struct record_observers {
     weir_sqlite_writer *database;
+    bool has_lost_database; /* after closing: another file, or none, is at its path */
     weir_openmetrics_file *openmetrics;
     weir_tensorboard_log *tensorboard;
     weir_tuner *tuner; /* NULL = not wanted */

@@ -318,7 +318,8 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
         exit_status = was_run ? RECORD_FAILED : exit_status;
     if (was_run && ranks->world.size > 1)
         return record_ranks_end(settings, ranks, inputs, exit_status, outcome.num_files, outcome.num_failures);
-    bool has_summary = was_run && !settings->quiet && report(settings, run_id) == RECORD_DONE;
+    bool has_summary =
+        was_run && !settings->quiet && !observers.has_lost_database && report(settings, run_id) == RECORD_DONE;
     if (was_run && settings->quiet)
         record_tell_failures(settings, outcome.num_failures, outcome.num_files, settings->db_path);
     else if (was_run && !has_summary)
