@@ -78,7 +78,8 @@ typedef struct weir_merged {
  * run is identified by its node, rank, process, start and command. A run that is already there is left as it is, or
  * replaced if the copy is newer (it had not ended when it was copied before), so that nothing counts twice. Runs get
  * new numbers. A writer may be using `from`: what it has written so far is copied. WEIR_EINVAL if both are the same
- * file.
+ * file. If `to` is created, SIGINT, SIGTERM and SIGHUP of this thread wait meanwhile; one that waits ends the merge:
+ * WEIR_ESTOPPED.
  */
 WEIR_API int weir_database_merge(const char *to, const char *from, weir_merged *merged, weir_error *error);
 

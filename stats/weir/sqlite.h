@@ -15,8 +15,8 @@
  * After a crash, everything up to the last flush is kept.
  *
  * If the database is locked, full or failing, writes are retried while the buffer has room. Entries that are dropped
- * in the end are counted, logged, reported by weir_sqlite_close(), and stored in the column `entries_lost` of `run`
- * as soon as anything can be written.
+ * in the end are counted, logged, reported by weir_sqlite_close() (WEIR_ENOTFOUND: the file was deleted or replaced
+ * while it was open), and stored in the column `entries_lost` of `run` as soon as anything can be written.
  */
 #ifndef WEIR_SQLITE_H
 #define WEIR_SQLITE_H

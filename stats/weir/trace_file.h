@@ -68,11 +68,12 @@ WEIR_API int weir_trace_open_sized(const char *path, const weir_trace_options *o
                                    weir_trace_file **file, weir_error *error);
 
 /*
- * Creates the file, and its folders. {run}, {node}, {rank}, {step} (the last one marked) and {epoch} in the path are
- * replaced. If a file would overwrite an earlier file of this object, a number is added: "trace.2.json". A name that
- * ends with ".gz" selects compression. On failure *file is NULL, and *error (may be NULL) holds one line that names the
- * path and the problem: WEIR_EINVAL, WEIR_EIO, WEIR_ENOMEM, WEIR_EUNSUPPORTED (compressed, in a build without zlib).
- * options may be NULL.
+ * Creates the file under a hidden name, and its folders. It gets its name when the run starts; until then an older file
+ * stays. A link is replaced, not followed. {run}, {node}, {rank}, {step} (the last one marked) and {epoch} in the path
+ * are replaced. If a file would overwrite an earlier file of this object, a number is added: "trace.2.json". A name
+ * that ends with ".gz" selects compression. On failure *file is NULL, and *error (may be NULL) holds one line that
+ * names the path and the problem: WEIR_EINVAL, WEIR_EIO, WEIR_ENOMEM, WEIR_EUNSUPPORTED (compressed, in a build without
+ * zlib). options may be NULL.
  */
 static inline int weir_trace_open(const char *path, const weir_trace_options *options, weir_trace_file **file,
                                   weir_error *error)

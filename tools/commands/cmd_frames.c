@@ -36,7 +36,7 @@ static struct settings {
 static const option_row rows[] = {
     { ROW("output", output, option_file), .letter = 'o', .argument = "OUT",
       .help = "write the frames: OUT.npy as a NumPy array, OUT.png or OUT-%04d.png as pictures, OUT.raw as raw "
-              "video; - is stdout. An older file with that name is replaced" },
+              "video; - is stdout. An older file of that kind is replaced" },
     { ROW("format", format, option_choice), .argument = "NAME", .choices = format_names, .needs = "output",
       .help = "format of the output, whatever its name: npy, png or raw (the default for stdout)" },
     { ROW("force", force, option_flag), .needs = "output", .help = OUTPUT_FORCE_HELP },

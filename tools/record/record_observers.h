@@ -8,6 +8,7 @@
 #include <weir/trace_file.h>
 #include <weir/tuner.h>
 
+#include "record_outputs.h"
 #include "record_settings.h"
 
 /* What the tuner has decided so far. */

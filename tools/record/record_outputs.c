@@ -1,13 +1,10 @@
 #include "record_outputs.h"
 
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "output_check.h"
-#include "record_run.h"
 
 #ifndef FNM_EXTMATCH /* only GNU has "*.@(jpg|png)" */
 #define FNM_EXTMATCH 0
@@ -48,43 +45,47 @@ static bool is_clip(const record_settings *settings, const record_inputs *inputs
     return search.is_found;
 }
 
-enum { MAX_OTHERS = 4 };
+enum { MAX_OUTPUTS = 4, MAX_OTHERS = 5 };
 
-/* The path of an output (NULL = none), and the files that it must not be. */
-static int check_output(const record_settings *settings, const record_inputs *inputs, const char *option,
-                        const char *path, output_kind kind, const char *const others[MAX_OTHERS])
+/* An output (path NULL = none), checked against the files that it must not be. */
+static bool check_output(const record_settings *settings, const record_inputs *inputs, const char *path,
+                         output_kind kind, const char *const others[], char *problem)
 {
-    char problem[OUTPUT_PROBLEM_BYTES];
     const char *given[MAX_OTHERS];
     output_rules rules = { .kind = kind, .force = settings->force && kind != OUTPUT_DATABASE, .inputs = given };
     for (size_t i = 0; i < MAX_OTHERS; i++)
-        if (others[i] && strcmp(others[i], "-") != 0)
+        if (others[i] && others[i] != path && strcmp(others[i], "-") != 0)
             given[rules.num_inputs++] = others[i];
-    if (path && !output_check(path, &rules, problem))
-        return record_refuse(settings, "%s: %s", option, problem);
-    if (path && kind != OUTPUT_DATABASE && is_clip(settings, inputs, path))
-        return record_refuse(settings, "%s: %s is one of the files to decode: give another path", option, path);
-    return RECORD_DONE;
+    if (!path)
+        return true;
+    if (!output_check(path, &rules, problem))
+        return false;
+    if (kind == OUTPUT_DATABASE || !is_clip(settings, inputs, path))
+        return true;
+    snprintf(problem, OUTPUT_PROBLEM_BYTES, "%.300s is one of the files to decode: give another path", path);
+    return false;
 }
 
-int record_outputs_check(const record_settings *settings, const record_inputs *inputs)
+const char *record_outputs_check(const record_settings *settings, const record_inputs *inputs,
+                                 char problem[OUTPUT_PROBLEM_BYTES])
 {
-    const char *db = settings->db_path, *list = settings->list_path, *resume = settings->resume_path;
-    const char *metrics = settings->openmetrics_path, *trace = settings->trace_path;
-    char *old = NULL;
-    if (trace && asprintf(&old, "%s.old", trace) < 0) /* see --trace-size */
-        return record_refuse(settings, "out of memory");
-    int exit_status =
-        check_output(settings, inputs, "--db-path", db, OUTPUT_DATABASE, (const char *[MAX_OTHERS]){ list });
-    if (exit_status == RECORD_DONE)
-        exit_status = check_output(settings, inputs, "--openmetrics", metrics, OUTPUT_METRICS,
-                                   (const char *[MAX_OTHERS]){ db, list, resume, trace });
-    if (exit_status == RECORD_DONE)
-        exit_status = check_output(settings, inputs, "--trace", trace, OUTPUT_TRACE,
-                                   (const char *[MAX_OTHERS]){ db, list, resume, metrics });
-    if (exit_status == RECORD_DONE)
-        exit_status = check_output(settings, inputs, "--trace", old, OUTPUT_TRACE,
-                                   (const char *[MAX_OTHERS]){ db, list, resume, metrics });
-    free(old);
-    return exit_status;
+    const char *trace = settings->trace_path;
+    char old[PATH_MAX] = ""; /* see --trace-size */
+    snprintf(old, sizeof old, "%s.old", trace ? trace : "");
+    const struct {
+        const char *option, *path;
+        output_kind kind;
+    } outputs[MAX_OUTPUTS] = { { "--db-path", settings->db_path, OUTPUT_DATABASE },
+                               { "--openmetrics", settings->openmetrics_path, OUTPUT_METRICS },
+                               { "--trace", trace, OUTPUT_TRACE },
+                               { "--trace", trace ? old : NULL, OUTPUT_TRACE } };
+    for (size_t i = 0; i < MAX_OUTPUTS; i++) {
+        bool is_database = outputs[i].kind == OUTPUT_DATABASE; /* it may be that of --resume */
+        const char *const others[MAX_OTHERS] = { settings->list_path, is_database ? NULL : settings->db_path,
+                                                 is_database ? NULL : settings->resume_path,
+                                                 settings->openmetrics_path, trace };
+        if (!check_output(settings, inputs, outputs[i].path, outputs[i].kind, others, problem))
+            return outputs[i].option;
+    }
+    return NULL;
 }

@@ -2,11 +2,13 @@
 #ifndef RECORD_OUTPUTS_H
 #define RECORD_OUTPUTS_H
 
+#include "output_check.h"
 #include "record_inputs.h"
 #include "record_settings.h"
 
-/* Checks every output before anything is opened. The files that are decoded are inputs, too. RECORD_DONE, or
-   RECORD_REFUSED after a line on stderr. */
-int record_outputs_check(const record_settings *settings, const record_inputs *inputs);
+/* Checks every output before anything is opened. The files that are decoded are inputs, too. NULL; or the option that is
+   refused, with *problem set. */
+const char *record_outputs_check(const record_settings *settings, const record_inputs *inputs,
+                                 char problem[OUTPUT_PROBLEM_BYTES]);
 
 #endif

@@ -19,7 +19,6 @@
 #include <weir/summary.h>
 #include <weir/verdict.h>
 
-#include "record_outputs.h"
 #include "record_pipeline.h"
 #include "record_progress.h"
 #include "record_ranks.h"
@@ -395,9 +394,10 @@ static int run(const record_settings *settings, const record_ranks *ranks, recor
         return RECORD_DONE;
     }
 
-    exit_status = record_outputs_check(settings, inputs);
-    if (exit_status != RECORD_DONE)
-        return exit_status;
+    char problem[OUTPUT_PROBLEM_BYTES];
+    const char *refused = record_outputs_check(settings, inputs, problem);
+    if (refused)
+        return record_refuse(settings, "%s: %s", refused, problem);
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
     signal(SIGPIPE, SIG_IGN); /* a run does not end because nobody reads its log */
     /* Before any thread is started: all threads inherit the blocked signals. */
