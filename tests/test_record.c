@@ -432,6 +432,10 @@ static void the_end_names_the_next_commands(void **state)
     assert_string_equal(program.out, "");
     assert_ptr_equal(strstr(program.err, "weir record: 1 of 3 files failed; weir failures "), program.err);
     program_free(&program);
+    clips_write_text(clips_path("broken.tar"), "no archive");
+    record(&program, "@broken.tar --tar --quiet");
+    assert_non_null(strstr(program.err, "1 of 1 files failed"));
+    program_free(&program);
     record(&program, "@videos --quiet --glob [ab].mp4");
     assert_string_equal(program.out, "");
     assert_string_equal(program.err, "");

@@ -200,6 +200,13 @@ static void no_secret_is_stored_or_shown(void **state)
     expect(0, "grep -q '2 files: 2 read' index.err && grep -q '\"codec\": \"mpeg4\"' clips.json");
 }
 
+static void a_refused_redirection_is_told(void **state)
+{
+    (void)state;
+    expect(2, "weir frames $at/to-file/clip.mp4 >redirected.out 2>redirected.err");
+    expect(0, "grep -q 'it is redirected to a URL that is not of http or https' redirected.err");
+}
+
 /* A later run has other signatures; but URLs that differ only in what is hidden may be different files. */
 static void a_resumed_run_finds_signed_urls(void **state)
 {
@@ -225,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_the_secrets_of_a_url_are_hidden),
         cmocka_unit_test(no_secret_is_stored_or_shown),
+        cmocka_unit_test(a_refused_redirection_is_told),
         cmocka_unit_test(a_resumed_run_finds_signed_urls),
     };
     cmocka_set_test_filter(getenv("WEIR_TEST"));

@@ -143,6 +143,9 @@ static void bad_input_gets_one_line(void **state)
     put_file("empty.txt", "\n");
     assert_int_equal(system("printf 'a\\nb\\0c\\n' >nul.txt; cp nul.txt nul.csv; : >none.txt"), 0); /* NOLINT */
     assert_refused(RUN("nowhere"), 2, "nowhere does not exist");
+    put_file("no-index.weir", "text");
+    assert_refused(RUN("no-index.weir"), 2, "no-index.weir: not an index, or a damaged one; delete it");
+    assert_refused(RUN("clips", "-o", "/dev/null"), 2, "/dev/null: not a regular file, so it cannot be the index");
     assert_refused(RUN("clips", "-o", "/nowhere/at/all.weir"), 2, "/nowhere/at/all.weir: No such file or directory");
     assert_refused(RUN("clips", "--list", "classes"), 2, "clips is not one");
     assert_refused(RUN("clips", "clips"), 2, "one folder at a time");
@@ -154,7 +157,8 @@ static void bad_input_gets_one_line(void **state)
     assert_refused(RUN("nul.txt"), 2, "nul.txt: line 2: it has a NUL byte");
     assert_refused(RUN("nul.csv"), 2, "nul.csv: line 2: it has a NUL byte");
     assert_refused(RUN("clips", "--check", "some"), 2, "--check");
-    assert_refused(RUN("clips", "--glob", "*.avi", "-o", "none.weir"), 2, "no file in clips or its subfolders matches *.avi");
+    assert_refused(RUN("clips", "--glob", "*.avi", "-o", "none.weir"), 2,
+                   "no file in clips or its subfolders matches *.avi");
     assert_int_not_equal(access("none.weir", F_OK), 0);
     assert_done(RUN("clips", "-o", "asked.weir"), "", "");
     assert_refused(RUN("asked.weir", "--where", "nosuch = 1"), 2, "no such column: nosuch");

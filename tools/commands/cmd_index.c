@@ -254,6 +254,12 @@ static bool is_list(const char *path)
     return false;
 }
 
+static bool has_ending(const char *path, const char *ending)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && strcmp(dot, ending) == 0;
+}
+
 /* "clips.weir" for "/data/clips/" and "lists/clips.csv". */
 static void name_index(const char *word, char name[256])
 {
@@ -305,10 +311,14 @@ static int run(tool_call *call)
         return tool_refuse(call, "--list and --where need an index, and %s is not one", first);
     if (!is_there && !strstr(first, "://"))
         return tool_refuse(call, "%s does not exist", first);
+    if (is_there && !is_folder && has_ending(first, ".weir"))
+        return tool_refuse(call, "%s: not an index, or a damaged one; delete it and give the folder or list", first);
     if (is_folder && call->num_words > 1)
         return tool_refuse(call, "one folder at a time: %s and %s", first, call->words[1]);
     name_index(first, name);
     const char *db_path = settings.db_path ? settings.db_path : name;
+    if (stat(db_path, &file) == 0 && !S_ISREG(file.st_mode))
+        return tool_refuse(call, "%s: not a regular file, so it cannot be the index (see --db-path)", db_path);
     if (!is_folder)
         return build_from_paths(call, db_path);
     weir_dataset_build_options options = { .root = first };

@@ -211,8 +211,9 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
         exit_status = tell_failure(settings, pipeline, status);
     weir_account account = { 0 };
     weir_pipeline_account(pipeline, "decode", &account);
-    outcome->num_files = account.taken;
+    outcome->num_files = account.taken - account.failed;
     weir_pipeline_account(pipeline, NULL, &account);
+    outcome->num_files += account.failed; /* with archives that could not be read */
     outcome->num_failures = account.failed;
     outcome->is_useless = account.failed > 0 && account.handed_on == 0 && account.skipped == 0;
     weir_pipeline_free(pipeline);

@@ -400,6 +400,9 @@ static int fail_url(const weir_input *input, const char *url, int averror, weir_
         return weir_error_set(error, WEIR_ETIMEDOUT, AVERROR(ETIMEDOUT),
                               "no data for %.3g s; if it needs longer, raise io_timeout_ns",
                               (double)input->timeout_ns / 1e9);
+    if (averror == AVERROR(EINVAL) && strncmp(url, "http", 4) == 0 && !weir_ffmpeg_log_reason()[0])
+        return weir_error_set(error, WEIR_EUNSUPPORTED, averror,
+                              "cannot open: it is redirected to a URL that is not of http or https, or is not valid");
     int rc = find_distrust(url, error);
     return rc == WEIR_OK ? fail_open(averror, error) : rc;
 }
