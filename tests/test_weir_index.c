@@ -167,6 +167,15 @@ static void bad_input_gets_one_line(void **state)
 
 /* ---- the reader of lists: whatever the bytes are, it ends, and says what is wrong --------------------------------- */
 
+/* FFmpeg's prefix is not part of a name, so such a file can be opened, but its size and time cannot be read. */
+static void a_file_whose_size_is_not_known_is_broken(void **state)
+{
+    (void)state;
+    put_file("prefixed.txt", "file:clips/run/a.mp4\n");
+    assert_done(RUN("prefixed.txt", "-o", "prefixed.weir"), "", "1 broken among those read");
+    assert_done(RUN("prefixed.weir", "--list", "broken"), "its size and time are not known: No such file", "");
+}
+
 static void lists_of_any_bytes_are_read_or_refused(void **state)
 {
     (void)state;
@@ -203,6 +212,7 @@ int main(void)
         cmocka_unit_test(members_of_archives_are_indexed),
         cmocka_unit_test(bad_input_gets_one_line),
         cmocka_unit_test(a_folder_of_other_videos_becomes_an_index_too),
+        cmocka_unit_test(a_file_whose_size_is_not_known_is_broken),
         cmocka_unit_test(lists_of_any_bytes_are_read_or_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -50,7 +50,7 @@ typedef struct weir_probe_result {
     weir_error error;    /* why the file cannot be used; status 0 = it can, and the following fields are set */
     uint64_t num_errors; /* packets that could not be read or decoded, in a usable file */
 
-    int64_t size_bytes; /* of the file when it was probed; -1 = unknown (a URL) */
+    int64_t size_bytes; /* of the file when it was probed; -1 = a URL */
     int64_t mtime_ns;   /* since 1970 */
     char codec[32];     /* FFmpeg's name of it */
     uint32_t width;     /* as coded */

@@ -1,9 +1,11 @@
 /* The probe stage: makes an index of a file's packets, and a table of the index. A worker belongs to one slot. */
 #include <weir/probe.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include <weir/clock.h>
@@ -84,8 +86,8 @@ static void probe_worker_free(void *self)
     weir_decoder_free(&worker->decoder);
 }
 
-/* Before the file is opened: if it changes meanwhile, the next build detects that. */
-static void note_file(const char *path, const weir_bytes *bytes, const weir_entry *member, weir_probe_result *result)
+/* Before the file is opened: if it changes meanwhile, the next build detects that. 0, or why it cannot be known. */
+static int note_file(const char *path, const weir_bytes *bytes, const weir_entry *member, weir_probe_result *result)
 {
     struct stat file;
     result->size_bytes = -1;
@@ -99,7 +101,10 @@ static void note_file(const char *path, const weir_bytes *bytes, const weir_entr
     } else if (stat(path, &file) == 0) {
         result->size_bytes = file.st_size;
         result->mtime_ns = file.st_mtim.tv_sec * WEIR_SECOND + file.st_mtim.tv_nsec;
+    } else {
+        return errno;
     }
+    return 0;
 }
 
 static int64_t duration_of(const weir_decoder *decoder, const weir_index *index)
@@ -172,8 +177,10 @@ static int probe_file(probe_worker *worker, const char *path, weir_probe_result 
     const weir_probe_config *config = weir_task_config(worker->task);
     weir_decoder *decoder = &worker->decoder;
     weir_error *error = &result->error;
-    note_file(path, decoder->input.bytes, decoder->input.member, result);
+    int unknown = note_file(path, decoder->input.bytes, decoder->input.member, result);
     int rc = weir_decoder_open(decoder, path, error);
+    if (rc == WEIR_OK && unknown && !decoder->input.is_url)
+        rc = weir_error_set(error, WEIR_EIO, -unknown, "its size and time are not known: %s", strerror(unknown));
     if (rc == WEIR_OK)
         rc = read_packets(decoder, !config->no_packets, result, error);
     result->num_errors = decoder->num_errors;
