@@ -564,7 +564,7 @@ static void tell_lap(weir_observer observer, told_lap told)
     static weir_histogram times;
     weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .position.phase = "" };
     weir_subject_lap stage = { .subject = WEIR_SUBJECT_FLOW, .lap = &lap, .name = "0:0:src", .kind = "source" };
-    weir_subject_lap queue = { .lap = &lap };
+    weir_subject_lap queue = { .subject = WEIR_SUBJECT_QUEUE, .kind = "queue", .lap = &lap };
     weir_subject_lap pool = {
         .subject = WEIR_SUBJECT_POOL, .kind = "pool", .lap = &lap, .name = "0:pool", .capacity = 4
     };
