@@ -379,6 +379,52 @@ static void a_join_restores_the_order_of_the_route(void **state)
     }
 }
 
+/* Items 0 and 1 go to the inner route; once item 2 is here, item 1 has passed it. */
+static int outer_branch(void *self, const weir_item *item)
+{
+    if (item_value(item) == 2)
+        gate_open(self);
+    return item_value(item) < 2 ? 0 : 1;
+}
+
+static int inner_branch(void *self, const weir_item *item)
+{
+    (void)self;
+    return item_value(item) == 0 ? 0 : 1;
+}
+
+static int skip_at_gate(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    gate_pass(*(test_gate *const *)weir_task_config(task));
+    return WEIR_SKIP;
+}
+
+static void an_inner_join_continues_after_a_skip_if_the_outer_one_restores_the_order(void **state)
+{
+    (void)state;
+    static const weir_op skip_op = { .name = "skip", .config_size = sizeof(test_gate *), .run = skip_at_gate };
+    enum { COUNT = 50 };
+    test_gate gate = GATE, *config = &gate;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = COUNT });
+    weir_builder_route(builder, &(weir_route_config){ .pick = outer_branch, .self = &gate, .num_branches = 2 }, NULL);
+    weir_builder_branch(builder);
+    weir_builder_route(builder, &(weir_route_config){ .pick = inner_branch, .num_branches = 2 }, NULL);
+    weir_builder_branch(builder);
+    weir_builder_pipe(builder, &skip_op, &config, sizeof config, NULL);
+    weir_builder_branch(builder);
+    weir_builder_join(builder, NULL);
+    weir_builder_branch(builder);
+    weir_builder_join(builder, &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
+    expect_rising(pipeline, COUNT - 1);
+    finish(pipeline, &ledger);
+}
+
 static void a_branch_that_does_not_exist_fails_the_item_and_is_named(void **state)
 {
     (void)state;
@@ -1225,6 +1271,7 @@ int main(void)
         TEST(route_sends_each_item_through_the_branch_that_was_picked),
         TEST(routes_may_be_nested),
         TEST(a_join_restores_the_order_of_the_route),
+        TEST(an_inner_join_continues_after_a_skip_if_the_outer_one_restores_the_order),
         TEST(a_branch_that_does_not_exist_fails_the_item_and_is_named),
         TEST(a_failure_in_one_branch_ends_the_pipeline_and_not_the_other_items),
         TEST(mistakes_in_the_graph_are_told_by_name),

@@ -159,7 +159,7 @@ struct weir__slot {
     uint64_t order_number; /* of the input */
     uint64_t trace_item;   /* the input, or the item to be made, as in weir_trace_record */
     uint64_t num_kept;     /* inputs its worker has kept for a later result */
-    weir_item kept;        /* seq, source and epoch of the last of them; results of a flush get them */
+    weir_item last_in;     /* seq, source and epoch of its last input; results of a flush get them */
 
     /* what kind of step weir__crew_pick() has begun */
     bool starts_task; /* the first step of its task */

@@ -9,10 +9,15 @@ void weir__epoch_end_release(void *data, void *self)
     (void)self;
 }
 
-/* The join restores the order in which items entered its route: all nodes between the two keep their order, and the
-   outermost such route numbers the items. */
+/* The join restores the order in which items entered its route: all nodes between the two keep their order, joins
+   included, and the outermost such route numbers the items. */
 static void keep_order(weir__graph *graph, weir__node *join)
 {
+    for (uint32_t i = join->route->index + 1; i < join->index; i++)
+        if (graph->nodes[i]->route && graph->nodes[i]->order != WEIR_ORDER_INPUT) {
+            graph->nodes[i]->order = WEIR_ORDER_INPUT;
+            keep_order(graph, graph->nodes[i]);
+        }
     join->route->order = WEIR_ORDER_INPUT;
     join->route->numbers_inputs = true;
     for (uint32_t i = join->route->index + 1; i < join->index; i++) {

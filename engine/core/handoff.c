@@ -333,18 +333,18 @@ static bool start_flush(weir__node *node)
         return false;
     for (uint32_t i = 0; i < node->num_made; i++) {
         weir__slot *slot = node->slots[i];
-        if (slot->needs_flush && (!first || slot->kept.seq < first->kept.seq))
+        if (slot->needs_flush && (!first || slot->last_in.seq < first->last_in.seq))
             first = slot;
     }
     if (!first)
         return false;
     unlink_idle(node, first);
     first->flushing = true;
-    first->in.source = first->kept.source;
-    first->in.epoch = first->kept.epoch;
-    first->in.seq = first->kept.seq;
-    first->in.order_number = first->kept.order_number;
-    first->trace_item = weir_trace_item(first->kept.source, first->kept.epoch, first->kept.seq);
+    first->in.source = first->last_in.source;
+    first->in.epoch = first->last_in.epoch;
+    first->in.seq = first->last_in.seq;
+    first->in.order_number = first->last_in.order_number;
+    first->trace_item = weir_trace_item(first->last_in.source, first->last_in.epoch, first->last_in.seq);
     reset_task(first);
     weir__slot_make_ready(first);
     return true;

@@ -21,10 +21,15 @@ static void count_success(weir__slot *slot)
 /* The task of the slot, or its flush, is over: it has no input any more. */
 static void task_over(weir__slot *slot)
 {
-    if (slot->flushing)
+    if (slot->flushing) {
         slot->needs_flush = false;
-    else if (slot->node->has_flush && slot->worker_live)
+    } else if (slot->node->has_flush && slot->worker_live) {
         slot->needs_flush = true;
+        slot->last_in = (weir_item){ .source = slot->in.source,
+                                     .epoch = slot->in.epoch,
+                                     .seq = slot->in.seq,
+                                     .order_number = slot->in.order_number };
+    }
     slot->has_in = slot->more = slot->flushing = false;
 }
 
@@ -161,10 +166,6 @@ static void kept_input(weir__slot *slot)
     } else {
         slot->node->account.merged++;
         slot->num_kept++;
-        slot->kept = (weir_item){ .source = slot->in.source,
-                                  .epoch = slot->in.epoch,
-                                  .seq = slot->in.seq,
-                                  .order_number = slot->in.order_number };
     }
     end_task(slot);
 }

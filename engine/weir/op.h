@@ -68,7 +68,8 @@ typedef struct weir_op {
     /*
      * Called at the end of an epoch and at the end of the input, for each worker that has had a task since the last
      * flush: outputs what the worker has kept. WEIR_OK or WEIR_MORE (out is set; MORE: call again), WEIR_SKIP (no
-     * result; it has released what it had kept) or negative. The results get the seq of the last kept input. Workers
+     * result; it has released what it had kept) or negative. The results get the seq and epoch of the last input of the
+     * worker. Workers
      * are flushed one after the other, in the order of that seq, before the end of the epoch is passed on. Not called
      * on stop and failure; task hooks do not run around it.
      */
