@@ -1,0 +1,118 @@
+/*
+ * Runs the scheduler core alone: builds a small graph, lets events happen in an order that `choices` decide, and checks
+ * what must hold after each one (the invariants of core.h) and at the end:
+ *
+ *   - something can always happen until the run is over;
+ *   - each item that was made is delivered, skipped, failed, dropped or merged exactly once, and the accounts agree;
+ *   - no item crosses the end of an epoch; order is kept where it is promised.
+ */
+#ifndef TEST_CORE_DRIVER_H
+#define TEST_CORE_DRIVER_H
+
+#include "choices.h"
+#include "core.h"
+
+enum { MAX_NODES = 16, MAX_ENDS = 3, MAX_DRIVER_SLOTS = 4, MAX_ROOM = 4, MAX_DRIVER_ITEMS = 4096 };
+
+typedef struct driver_slot {
+    weir__slot core; /* first */
+    int completion;  /* of a pending task */
+} driver_slot;
+
+typedef struct driver_node {
+    weir__node core; /* first */
+    uint32_t items;  /* of a source: in each epoch */
+    bool multiplies, pends, skips, fails, passes_over, hooks_fail;
+    uint64_t steps; /* that ended */
+    driver_slot lifecycle, all_slots[MAX_DRIVER_SLOTS];
+    weir__slot *slots[MAX_DRIVER_SLOTS];
+    weir__queue outs[MAX_ENDS], *ins[MAX_ENDS];
+    int64_t credits[2 * MAX_ENDS];
+    uint32_t weights[MAX_ENDS];
+    weir__queued_item entries[MAX_ENDS][MAX_ROOM];
+} driver_node;
+
+typedef struct driver_crew {
+    weir__crew core; /* first */
+    uint32_t threads, free_threads;
+    uint64_t ready_ranks[1];
+    weir__node_list ranks[MAX_NODES];
+} driver_crew;
+
+enum { STATE_SET_ROOM = 1 << 20 };
+
+typedef struct state_set {
+    uint64_t hashes[STATE_SET_ROOM]; /* 0 = free */
+    uint32_t count;
+} state_set;
+
+typedef struct core_driver {
+    weir__graph graph; /* first */
+    choices *choices;
+    driver_node nodes[MAX_NODES];
+    weir__node *node_list[MAX_NODES];
+    driver_crew crews[2];
+
+    /* what will happen */
+    uint32_t stop_at, change_at, overdue_at; /* the number of an event; 0 = never */
+    bool keeps_order;
+    uint32_t max_events;
+    uint32_t odd_left, stops_left, changes_left; /* may still happen at any moment: an odd end of a task of node 1, a
+                                                    stop, a change of the slots of node 1 to one */
+
+    /* With CHOOSE_ALL: the states that were reached, by their hashes. A run that reaches one of them ends, as all that can
+       follow is or will be tried from there. NULL = none are remembered */
+    struct state_set *reached;
+
+    /* what has happened */
+    uint32_t num_events;
+    uint64_t num_made, num_delivered, num_epochs;
+    uint64_t last_seq[MAX_NODES]; /* of each source, of what was delivered in this epoch */
+    bool seen[MAX_DRIVER_ITEMS];
+    const char *broken; /* what does not hold; NULL = all does */
+} core_driver;
+
+/* -- building: in the order of the nodes, upstream first -- */
+
+void driver_init(core_driver *driver, choices *list, uint32_t threads);
+
+/* Its inputs are added by driver_connect(). */
+driver_node *driver_add_node(core_driver *driver, bool has_tasks, uint32_t num_slots, uint32_t num_outs,
+                             uint32_t room);
+void driver_connect(driver_node *from, uint32_t out, driver_node *to);
+
+/* The last node is the sink. */
+void driver_start(core_driver *driver);
+
+/* -- running -- */
+
+/* A thread of the crew takes a slot. NULL = none is free, or nothing is ready. */
+driver_slot *driver_pick(core_driver *driver, driver_crew *crew);
+/* The step ends; what it makes, and its other fields, are set here. */
+void driver_end_step(core_driver *driver, driver_slot *slot, int status);
+/* The consumer takes an item; the sink queue has one. */
+void driver_take(core_driver *driver);
+
+/* Lets things happen until the run is over. NULL, or what does not hold. */
+const char *driver_run(core_driver *driver);
+
+/* A graph at random; with everything that may happen to it. */
+void driver_build_random(core_driver *driver, choices *list);
+/* What happens in a small graph besides tasks that make their results. */
+typedef enum small_twist {
+    SMALL_PLAIN,
+    SMALL_IN_ORDER, /* the stage keeps the order of its inputs */
+    SMALL_STATUS,   /* in order; one of the tasks, any, ends in another way, any */
+    SMALL_KEPT,     /* the same without order; it may also keep its input, and one failure is tolerated */
+    SMALL_STOP,     /* at any moment */
+    SMALL_SLOTS,    /* at any moment the stage has one slot less */
+    SMALL_TWISTS,
+} small_twist;
+
+/* A source, a stage of two slots and a sink, with queues of one item, two threads and four items. */
+void driver_build_small(core_driver *driver, choices *list, small_twist twist);
+
+/* The graph as text, for reports. */
+void driver_print(const core_driver *driver);
+
+#endif
