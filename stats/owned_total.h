@@ -26,7 +26,7 @@ static inline void weir_total_forget(weir_total *total)
     weir_total_forget_histograms(total);
 }
 
-/* Replaces the texts and histograms of a total by copies; NULL counts as an empty histogram. False = out of memory;
+/* Replaces the texts and histograms of a total by copies; a histogram that is not known stays NULL. False = out of memory;
    call weir_total_forget() even then. */
 static inline bool weir_total_keep(weir_total *total)
 {
@@ -38,11 +38,11 @@ static inline bool weir_total_keep(weir_total *total)
         is_complete &= (*texts[i] = strdup(*texts[i])) != NULL;
     for (size_t i = 0; i < count; i++) {
         const weir_histogram **at = weir_metric_histogram_at(histograms[i].metric, &total->metrics);
-        weir_histogram *copy = calloc(1, sizeof *copy);
-        if (copy && *at)
+        weir_histogram *copy = *at ? malloc(sizeof *copy) : NULL;
+        is_complete &= copy || !*at;
+        if (copy)
             *copy = **at;
         *at = copy;
-        is_complete &= copy != NULL;
     }
     return is_complete;
 }

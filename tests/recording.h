@@ -41,7 +41,4 @@ double total_value(const weir_total *total, const char *measure);
 /* Converts seconds to nanoseconds. */
 #define NS(seconds) ((int64_t)((seconds)*1e9 + 0.5))
 
-/* Makes a database of schema 1 with one run, two laps of one stage and one queue, and a failure. */
-void make_schema_1(const char *path);
-
 #endif

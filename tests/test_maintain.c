@@ -217,18 +217,6 @@ static void what_never_started_is_left_out(void **state)
     assert_int_equal(query_int(in_folder("job.db"), "SELECT num_tasks FROM profile_stats"), 9);
 }
 
-static void an_older_schema_is_merged_into_ours(void **state)
-{
-    (void)state;
-    char to[300];
-    snprintf(to, sizeof to, "%s", in_folder("job.db"));
-    make_schema_1(in_folder("old.db"));
-    assert_merged(merge(to, in_folder("old.db")), 1, 0, 0, 0);
-    assert_merged(merge(to, in_folder("old.db")), 0, 0, 1, 0);
-    assert_int_equal(query_int(to, "SELECT count(*) FROM task_stats WHERE phase = '' AND first_step IS NULL"), 2);
-    assert_int_equal(query_int(in_folder("old.db"), "PRAGMA user_version"), 1);
-}
-
 static void a_database_is_not_merged_into_itself(void **state)
 {
     (void)state;
@@ -476,74 +464,6 @@ static void a_damaged_file_is_reported(void **state)
     weir_reader_close(reader);
 }
 
-/* -- schemas */
-
-static void migrating_loses_nothing_and_is_done_once(void **state)
-{
-    (void)state;
-    const char *path = in_folder("old.db");
-    int from = 0;
-    make_schema_1(path);
-    findings before = check(path);
-    assert_int_equal(before.num_faults, 0);
-    assert_non_null(strstr(before.texts, "schema 1, older than"));
-    assert_int_equal(weir_database_migrate(path, &from, NULL), WEIR_OK);
-    assert_int_equal(from, 1);
-    assert_int_equal(query_int(path, "PRAGMA user_version"), weir_schema_version());
-    assert_int_equal(query_int(path, "SELECT sum(num_tasks) FROM task_stats"), 5);
-    assert_string_equal(check(path).texts, "");
-    assert_int_equal(weir_database_migrate(path, &from, NULL), WEIR_OK);
-    assert_int_equal(from, weir_schema_version());
-}
-
-/* The columns are the same, in the same order, whichever way a database got them. */
-/* But for the order of its columns, and those that are derived now. */
-static void a_migrated_schema_has_all_of_a_new_database(void **state)
-{
-    (void)state;
-    static const char lacking[] =
-        "ATTACH '%s' AS new; SELECT group_concat(t.name || '.' || c.name) FROM "
-        "new.sqlite_schema t, pragma_table_info(t.name, 'new') c WHERE t.type = 'table' AND "
-        "c.name NOT IN (SELECT name FROM pragma_table_info(t.name, 'main'))";
-    int from;
-    char sql[1000];
-    sqlite3_stmt *row;
-    make_schema_1(in_folder("old.db"));
-    assert_int_equal(weir_database_migrate(in_folder("old.db"), &from, NULL), WEIR_OK);
-    close_writer(open_writer(in_folder("new.db"), NULL));
-    sqlite3 *db = connect_to(in_folder("old.db"));
-    snprintf(sql, sizeof sql, lacking, in_folder("new.db"));
-    const char *tail = sql;
-    for (int code = SQLITE_DONE; *tail && code == SQLITE_DONE;) {
-        assert_int_equal(sqlite3_prepare_v2(db, tail, -1, &row, &tail), SQLITE_OK);
-        code = sqlite3_step(row);
-        if (code == SQLITE_ROW && sqlite3_column_type(row, 0) != SQLITE_NULL)
-            fail_msg("the migrated database lacks %s", (const char *)sqlite3_column_text(row, 0));
-        sqlite3_finalize(row);
-    }
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
-static void a_run_is_recorded_into_an_older_database(void **state)
-{
-    (void)state;
-    const char *path = in_folder("old.db");
-    make_schema_1(path);
-    record_rank(path, 0);
-    assert_int_equal(query_int(path, "PRAGMA user_version"), weir_schema_version());
-    assert_int_equal(query_int(path, "SELECT count(*) FROM run"), 2);
-    assert_int_equal(query_int(path, "SELECT sum(num_tasks) FROM task_stats"), 17);
-    assert_int_equal(check(path).num_faults, 0);
-}
-
-static void what_is_not_there_is_not_made_by_migrating(void **state)
-{
-    (void)state;
-    int from;
-    assert_int_equal(weir_database_migrate(in_folder("none.db"), &from, NULL), WEIR_ENOTFOUND);
-    assert_int_not_equal(access(in_folder("none.db"), F_OK), 0);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -556,7 +476,6 @@ int main(void)
         TEST(a_run_that_went_on_is_replaced),
         TEST(the_last_run_is_the_one_that_started_last),
         TEST(what_never_started_is_left_out),
-        TEST(an_older_schema_is_merged_into_ours),
         TEST(a_database_is_not_merged_into_itself),
         TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
         TEST(what_a_run_has_written_has_no_fault),
@@ -569,10 +488,6 @@ int main(void)
         TEST(a_run_that_has_not_ended_is_a_note),
         TEST(a_change_of_concurrency_is_no_fault),
         TEST(a_damaged_file_is_reported),
-        TEST(migrating_loses_nothing_and_is_done_once),
-        TEST(a_migrated_schema_has_all_of_a_new_database),
-        TEST(a_run_is_recorded_into_an_older_database),
-        TEST(what_is_not_there_is_not_made_by_migrating),
     };
     weir_log_set_level(WEIR_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

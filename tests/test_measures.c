@@ -225,28 +225,6 @@ static void a_metric_that_a_database_lacks_is_unknown_until_a_writer_adds_it(voi
                      2);
 }
 
-static void sums_of_older_schemas_are_made_from_their_means(void **state)
-{
-    (void)state;
-    make_schema_1(in_folder("old.db"));
-    for (int round = 0; round < 2; round++) {
-        weir_reader *reader = open_reader(in_folder("old.db"));
-        weir_totals totals;
-        int from;
-        assert_int_equal(weir_totals_read(reader, NULL, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
-                         WEIR_OK);
-        const weir_total *stage = &totals.of[WEIR_SUBJECT_STAGE].all[0];
-        const weir_total *queue = &totals.of[WEIR_SUBJECT_QUEUE].all[0];
-        assert_near("ave_time", total_value(stage, "ave_time"), 6.4e-8);
-        assert_near("busy_share", total_value(stage, "busy_share"), 0.6);
-        assert_near("occupancy_rate", total_value(queue, "occupancy_rate"), 0.5);
-        assert_near("ave_depth", total_value(queue, "ave_depth"), 1);
-        weir_totals_free(&totals);
-        weir_reader_close(reader);
-        assert_int_equal(weir_database_migrate(in_folder("old.db"), &from, NULL), WEIR_OK);
-    }
-}
-
 /* -- runs */
 
 static void a_run_is_running_killed_or_ended(void **state)
@@ -303,7 +281,6 @@ int main(void)
         TEST(what_spdl_would_not_have_stays_out_of_its_tables),
         TEST(what_the_system_does_not_tell_is_null),
         TEST(a_metric_that_a_database_lacks_is_unknown_until_a_writer_adds_it),
-        TEST(sums_of_older_schemas_are_made_from_their_means),
         TEST(a_run_is_running_killed_or_ended),
         TEST(the_sinks_queue_is_found_by_the_sink),
     };

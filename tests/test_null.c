@@ -274,7 +274,6 @@ static void the_statistics_refuse_null(void **state)
     weir_run_record run;
     weir_merged merged;
     weir_task_hook hook;
-    int from;
     REFUSED(weir_sqlite_open(NULL, NULL, &writer, NULL));
     REFUSED(weir_sqlite_open("a", NULL, NULL, NULL));
     REFUSED(weir_sqlite_item_hook(NULL, NULL, &hook, NULL));
@@ -310,7 +309,6 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_reader_hold(NULL, NULL));
     REFUSED(weir_reader_set_window(NULL, NULL, NULL));
     weir_reader_release(NULL);
-    REFUSED(weir_reader_schema(NULL));
     REFUSED(weir_reader_find_run(NULL, 1, &run, NULL));
     REFUSED(weir_reader_find_rank(NULL, 0, 1, "", 0, &run, NULL));
     REFUSED(weir_query_begin(NULL, WEIR_RECORD_TASK, NULL, &query, NULL));
@@ -356,8 +354,6 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_database_check(NULL, true, no_function, NULL, NULL));
     REFUSED(weir_database_merge(NULL, "a", &merged, NULL));
     REFUSED(weir_database_merge("a", "b", NULL, NULL));
-    REFUSED(weir_database_migrate(NULL, &from, NULL));
-    REFUSED(weir_database_migrate("a", NULL, NULL));
     weir_tuner *tuner;
     weir_tuner_free(NULL);
     assert_null(weir_tuner_observer(NULL).lap_end);

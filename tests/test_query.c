@@ -1095,21 +1095,6 @@ static void a_log_that_cannot_be_read_is_told(void **state)
     weir_reader_close(reader);
 }
 
-static void an_older_schema_is_read_as_it_is(void **state)
-{
-    (void)state;
-    const char *path = in_folder("old.db");
-    make_schema_1(path);
-    assert_times(WEIR_RECORD_TASK, NULL, "1010 1020 ");
-    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "loop" }, "");
-    weir_filter filter = steps(0, 100);
-    assert_times(WEIR_RECORD_TASK, &filter, "");
-    assert_times(WEIR_RECORD_FAILURE, &(weir_filter){ .name = "work" }, "1005 ");
-    assert_times(WEIR_RECORD_PHASE, NULL, "1000 ");
-    assert_string_equal(groups_by(path, NULL, WEIR_BY_PHASE), "0|||0|2 ");
-    assert_int_equal(query_int(path, "PRAGMA user_version"), 1);
-}
-
 static void what_is_no_database_of_ours_is_refused_by_name(void **state)
 {
     (void)state;
@@ -1122,12 +1107,15 @@ static void what_is_no_database_of_ours_is_refused_by_name(void **state)
     execute(in_folder("other"), "CREATE TABLE t (x)");
     close_writer(open_writer(in_folder("newer"), NULL));
     execute(in_folder("newer"), "PRAGMA user_version = 77");
+    close_writer(open_writer(in_folder("older"), NULL));
+    execute(in_folder("older"), "PRAGMA user_version = 4");
     static const struct {
         const char *name, *said;
         int status;
     } cases[] = {
         { "text", "not a database", WEIR_EDATA },     { "empty", "is empty", WEIR_EDATA },
         { "other", "another program", WEIR_EDATA },   { "newer", "use a newer weir", WEIR_EUNSUPPORTED },
+        { "older", "record again in another file", WEIR_EUNSUPPORTED },
         { "nothing", "there is no", WEIR_ENOTFOUND }, { ".", "a folder", WEIR_EINVAL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -1302,7 +1290,6 @@ int main(void)
         TEST(several_queries_of_one_reader_go_on_side_by_side),
         TEST(a_folder_that_cannot_be_written_to_is_read),
         TEST(a_log_that_cannot_be_read_is_told),
-        TEST(an_older_schema_is_read_as_it_is),
         TEST(what_is_no_database_of_ours_is_refused_by_name),
         TEST(sums_of_the_largest_numbers_do_not_overflow),
         TEST(there_may_be_any_number_of_windows),

@@ -24,7 +24,7 @@ static const weir_sql_selection sums = {
     .table = "queue_stats",
     .columns = "t.id, t.num_items, t.phase",
     .name_column = "t.name",
-    .unordered = true,
+    .end = "",
 };
 static const weir_sql_selection failures = {
     .kind = WEIR_ROWS_POINTS, .table = "task_failures", .columns = "t.id, t.label", .name_column = "t.name"

@@ -198,7 +198,7 @@ static bool is_spdl(const identity *found)
     return found->application == 0 && found->version == 0 && found->num_spdl == 3;
 }
 
-/* Checks that it is a weir database with a schema that this version can read; older ones are fine. */
+/* Checks that it is a weir database with the schema of this version. */
 static int check_identity(const identity *found, const char *path, weir_error *error)
 {
     const weir_path_text text = weir_path_for_message(path);
@@ -210,28 +210,18 @@ static int check_identity(const identity *found, const char *path, weir_error *e
                               "database %s has schema %d, and this weir knows up to %d; use a newer weir, or give "
                               "another path",
                               text.text, found->version, WEIR_SCHEMA_VERSION);
-    if (found->version < WEIR_SCHEMA_OLDEST)
-        return weir_error_set(error, WEIR_EDATA, 0,
-                              "database %s has schema %d, which does not exist; give another path", text.text,
-                              found->version);
+    if (found->version < WEIR_SCHEMA_VERSION)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "database %s has schema %d of an earlier weir, and this one reads %d; use the weir that "
+                              "recorded it, or record again in another file",
+                              text.text, found->version, WEIR_SCHEMA_VERSION);
     return WEIR_OK;
 }
 
-/* Upgrades the schema step by step, from none or from an older one. */
-static int upgrade(sqlite3 *db, const identity *found)
+/* Makes what is missing: everything, or what was added since. */
+static int complete(sqlite3 *db, const identity *found)
 {
-    int code = SQLITE_OK;
-    if (is_empty(found))
-        code = sqlite3_exec(db, weir_schema_create, NULL, NULL, NULL);
-    else
-        for (int version = found->version; version < WEIR_SCHEMA_VERSION && code == SQLITE_OK; version++)
-            code = sqlite3_exec(db, weir_schema_upgrades[version], NULL, NULL, NULL);
-    for (const weir_late_column *late = weir_schema_late_columns; late->table && code == SQLITE_OK; late++) {
-        bool has_it = true;
-        code = weir_table_has_column(db, late->table, late->column, &has_it);
-        if (code == SQLITE_OK && !has_it)
-            code = sqlite3_exec(db, late->add, NULL, NULL, NULL);
-    }
+    int code = is_empty(found) ? sqlite3_exec(db, weir_schema_create, NULL, NULL, NULL) : SQLITE_OK;
     if (code == SQLITE_OK)
         code = weir_record_tables_complete(db);
     return code == SQLITE_OK ? weir_lap_tables_complete(db) : code;
@@ -246,7 +236,7 @@ static int make_schema(sqlite3 *db)
     identity found = { 0 };
     code = identify_within(db, &found);
     if (code == SQLITE_OK)
-        code = upgrade(db, &found);
+        code = complete(db, &found);
     if (code == SQLITE_OK)
         code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     if (code != SQLITE_OK && !sqlite3_get_autocommit(db))
@@ -254,15 +244,12 @@ static int make_schema(sqlite3 *db)
     return code;
 }
 
-/* Columns are added without a new version of the schema until that version is released. */
+/* Columns are added without a new version of the schema. */
 static int check_complete(sqlite3 *db, bool *is_complete)
 {
     int code = weir_lap_tables_are_complete(db, is_complete);
     if (code == SQLITE_OK && *is_complete)
         code = weir_record_tables_are_complete(db, is_complete);
-    for (const weir_late_column *late = weir_schema_late_columns; late->table && *is_complete && code == SQLITE_OK;
-         late++)
-        code = weir_table_has_column(db, late->table, late->column, is_complete);
     return code;
 }
 
@@ -278,7 +265,7 @@ static int adopt(sqlite3 *db, const identity *found)
     return code;
 }
 
-/* One attempt to create or upgrade the schema. *code is SQLite's, or SQLITE_OK if the status is enough. */
+/* One attempt to create or complete the schema. *code is SQLite's, or SQLITE_OK if the status is enough. */
 static int prepare_writer(sqlite3 *db, const char *path, int *code, weir_error *error)
 {
     identity found = { 0 };

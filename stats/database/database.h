@@ -33,15 +33,15 @@ int weir__database_make(const char *path, int64_t deadline_ns, int (*fill)(void 
                         bool *was_made, weir_error *error);
 
 /*
- * Opens for writing, creates missing folders, file and schema, upgrades an older schema, and switches to WAL. Waits
+ * Opens for writing, creates missing folders, file, tables and columns, and switches to WAL. Waits
  * for locks until deadline_ns (weir_clock_ns()). Changes nothing if it is not a weir database. One thread at a time
  * may use the connection.
  */
 int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error);
 
 /*
- * Opens for reading; the file must exist and be weir's or SPDL's. *schema is its version, at least
- * WEIR_SCHEMA_OLDEST. Works in read-only folders.
+ * Opens for reading; the file must exist and be weir's or SPDL's. *schema is WEIR_SCHEMA_VERSION or
+ * WEIR_SCHEMA_SPDL. Works in read-only folders.
  */
 int weir_database_open_reader(const char *path, sqlite3 **db, int *schema, weir_error *error);
 

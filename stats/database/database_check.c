@@ -119,71 +119,48 @@ static void fault(checking *c, run_check check, const char *format, ...)
 
 /* -- the file */
 
-/* Columns of schema 1: later schemas always have the columns that they add. */
-static const char *const wanted_columns[][2] = {
-    { "run", "run_id node_id rank pid started ended status threads command version entries_lost" },
-    { "stage", "run_id name kind concurrency queue_items queue_bytes output_order" },
-    { "task_stats", "id timestamp name num_tasks num_failures run_id elapsed" },
-    { "queue_stats", "id timestamp name elapsed num_items run_id num_put capacity" },
-    { "event_stats", "id timestamp event_name run_id category detail" },
-    { "task_failures", "id timestamp run_id name seq label status library_code message elapsed" },
-};
-
-static const char item_columns[] =
-    "id timestamp run_id name seq label elapsed codec width height num_frames size_bytes "
-    "open_time demux_time decode_time scale_time chosen"; /* of schema 3 */
-
-/* Counts the columns of a list that a table lacks, and reports each. */
-static int check_columns(checking *c, const char *table, const char *columns, int64_t *num_lacking)
+/* Counts the columns that a table lacks, and reports each. */
+static int check_columns(checking *c, const char *table, const char *const columns[], int64_t *num_lacking)
 {
-    int code = SQLITE_OK;
-    for (const char *next; *columns && code == SQLITE_OK; columns = next) {
-        char column[64];
-        bool has_it = true;
-        int length = (int)strcspn(columns, " ");
-        next = columns + length + (columns[length] == ' ');
-        snprintf(column, sizeof column, "%.*s", length, columns);
-        code = weir_table_has_column(c->reader->db, table, column, &has_it);
-        if (!has_it) {
+    int code;
+    char *there = weir_table_columns(c->reader->db, table, &code);
+    for (size_t i = 0; columns[i] && code == SQLITE_OK; i++)
+        if (!there || !weir_has_word(there, columns[i])) {
             ++*num_lacking;
-            report(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %s", table, column);
+            report(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %s", table, columns[i]);
         }
-    }
+    sqlite3_free(there);
     return code == SQLITE_OK ? WEIR_OK : weir_reader_error(c->reader, code, c->error);
 }
 
-/* From the current schema on: all columns except those of new metrics. */
-static int check_lap_tables(checking *c, int64_t *num_lacking)
-{
-    int status = WEIR_OK;
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++) {
-        const char *columns[WEIR_MAX_LAP_COLUMNS];
-        weir_lap_table_columns(subject, columns);
-        for (size_t i = 0; columns[i] && status == WEIR_OK; i++)
-            if (!weir_measure_find(subject, columns[i]))
-                status = check_columns(c, weir_lap_tables[subject].name, columns[i], num_lacking);
-    }
-    return status;
-}
-
+/* All columns except those of metrics, which may have been added since. */
 static int check_schema(checking *c, int64_t *num_lacking)
 {
+    static const weir_record_kind kinds[] = { WEIR_RECORD_RUN, WEIR_RECORD_STAGE, WEIR_RECORD_EVENT,
+                                              WEIR_RECORD_FAILURE, WEIR_RECORD_ITEM };
+    const char *columns[WEIR_MAX_LAP_COLUMNS];
     int status = WEIR_OK;
     *num_lacking = 0;
-    for (size_t i = 0; i < sizeof wanted_columns / sizeof wanted_columns[0] && status == WEIR_OK; i++)
-        status = check_columns(c, wanted_columns[i][0], wanted_columns[i][1], num_lacking);
-    if (c->reader->schema >= WEIR_SCHEMA_VERSION && status == WEIR_OK)
-        status = check_lap_tables(c, num_lacking);
-    if (c->reader->schema >= 3 && status == WEIR_OK)
-        status = check_columns(c, "item_stats", item_columns, num_lacking);
-    if (status != WEIR_OK || *num_lacking)
-        return status;
-    if (c->reader->schema < WEIR_SCHEMA_VERSION)
-        report(c, WEIR_FINDING_NOTE, "schema", 0, "schema %d, older than %d: weir check --migrate upgrades it",
-               c->reader->schema, WEIR_SCHEMA_VERSION);
-    else
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && status == WEIR_OK; k++) {
+        const weir_record_table *table = weir_record_table_of(kinds[k]);
+        size_t count = 0;
+        for (size_t i = 0; i < table->num_columns; i++)
+            if (!table->columns[i].expression)
+                columns[count++] = table->columns[i].name;
+        columns[count] = NULL;
+        status = check_columns(c, table->name, columns, num_lacking);
+    }
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++) {
+        size_t count = 0, all = weir_lap_table_columns(subject, columns);
+        for (size_t i = 0; i < all; i++)
+            if (!weir_measure_find(subject, columns[i]))
+                columns[count++] = columns[i];
+        columns[count] = NULL;
+        status = check_columns(c, weir_lap_tables[subject].name, columns, num_lacking);
+    }
+    if (status == WEIR_OK && *num_lacking == 0)
         report(c, WEIR_FINDING_OK, "schema", 0, "schema %d, all tables and columns", c->reader->schema);
-    return WEIR_OK;
+    return status;
 }
 
 /* Calls `each` for every row of a query. */

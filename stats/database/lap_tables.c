@@ -1,5 +1,6 @@
 #include "lap_tables.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "record_tables.h"
@@ -37,23 +38,7 @@ const weir_lap_table weir_lap_tables[WEIR_NUM_SUBJECTS] = {
 static const char *const common[] = { "run_id",    "elapsed",        "phase",     "first_step",
                                       "last_step", "suspended_time", "num_joined" };
 
-/*
- * How older schemas, and SPDL, store what is now a sum; `needs` are the columns that the expression uses. In these
- * schemas the time of waiting for a turn is part of waiting for room.
- */
-static const struct {
-    const char *metric, *expression, *needs;
-} older[] = {
-    { "success_time", "t.ave_time * (t.num_tasks - t.num_failures)", "ave_time num_tasks num_failures" },
-    { "put_time", "t.ave_put_time * t.num_put", "ave_put_time num_put" },
-    { "get_time", "t.ave_get_time * t.num_items", "ave_get_time num_items" },
-    { "occupied_time", "t.occupancy_rate * t.elapsed", "occupancy_rate elapsed" },
-    { "depth_time", "t.ave_depth * t.elapsed", "ave_depth elapsed" },
-    { "bytes_time", "t.ave_bytes * t.elapsed", "ave_bytes elapsed" },
-    { "wait_turn_time", "0.0", "wait_out_time" },
-};
-
-enum { NUM_COMMON = sizeof common / sizeof common[0], NUM_OLDER = sizeof older / sizeof older[0] };
+enum { NUM_COMMON = sizeof common / sizeof common[0] };
 
 /* -- lists of columns */
 
@@ -170,54 +155,61 @@ int weir_lap_tables_are_complete(sqlite3 *db, bool *are_complete)
 
 /* -- reading them */
 
-static const char *older_expression(const char *there, const char *metric)
+/* A column as it is, and how the values of several laps are combined. */
+typedef enum column_sum {
+    SUM_ALL, /* not known if one is not */
+    SUM_LEAST,
+    SUM_MOST,
+    SUM_LAST,
+    SUM_HISTOGRAM,
+} column_sum;
+
+static const char *const sums[] = {
+    [SUM_ALL] = ", weir_sum(%s)",
+    [SUM_LEAST] = ", min(%s)",
+    [SUM_MOST] = ", max(%s)",
+    [SUM_LAST] = ", weir_last(%s, t.timestamp)",
+    [SUM_HISTOGRAM] = ", weir_merge_histogram(%s)",
+};
+
+static const column_sum sum_of[] = {
+    [WEIR_METRIC_COUNT] = SUM_ALL,    [WEIR_METRIC_SUM] = SUM_ALL, [WEIR_METRIC_LEVEL] = SUM_ALL,
+    [WEIR_METRIC_MIN] = SUM_LEAST,      [WEIR_METRIC_MAX] = SUM_MOST,  [WEIR_METRIC_HISTOGRAM] = SUM_HISTOGRAM,
+    [WEIR_METRIC_LAST] = SUM_LAST,      [WEIR_METRIC_LOWEST] = SUM_LEAST, [WEIR_METRIC_HIGHEST] = SUM_MOST,
+};
+
+static void put_expression(sqlite3_str *sql, const char *there, const char *column, bool is_sum, column_sum how)
 {
-    for (size_t i = 0; i < NUM_OLDER; i++) {
-        if (strcmp(older[i].metric, metric) != 0)
-            continue;
-        for (const char *word = older[i].needs; *word; word += strspn(word, " ")) {
-            char column[40] = "";
-            size_t length = strcspn(word, " ");
-            memcpy(column, word, length);
-            if (!weir_has_word(there, column))
-                return NULL;
-            word += length;
-        }
-        return older[i].expression;
-    }
-    return NULL;
+    char name[64] = "NULL"; /* a metric that the database does not have */
+    if (weir_has_word(there, column))
+        snprintf(name, sizeof name, "t.%s", column);
+    sqlite3_str_appendf(sql, is_sum ? sums[how] : ", %s", name);
 }
 
-static void put_expression(sqlite3_str *sql, const char *there, const char *column)
+char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_lap_keys *keys, int *code)
 {
-    const char *expression = older_expression(there, column);
-    bool has_it = weir_has_word(there, column);
-    if (has_it && expression)
-        sqlite3_str_appendf(sql, ", coalesce(t.%s, %s)", column, expression);
-    else if (has_it)
-        sqlite3_str_appendf(sql, ", t.%s", column);
-    else
-        sqlite3_str_appendf(sql, ", %s", expression ? expression : strcmp(column, "phase") == 0 ? "''" : "NULL");
-}
-
-char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, int *code)
-{
-    static const char *const fixed[] = { "phase", "first_step", "last_step", "suspended_time", "num_joined" };
     const weir_lap_table *table = &weir_lap_tables[subject];
     const weir_metric_table *metrics = weir_subject_metrics(subject);
     char *there = weir_table_columns(db, table->name, code);
     if (!there)
         return NULL;
     sqlite3_str *sql = sqlite3_str_new(db);
-    sqlite3_str_appendall(sql, "t.id, t.run_id, t.timestamp, t.elapsed, t.name");
-    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
-        put_expression(sql, there, fixed[i]);
-    if (table->own)
-        put_expression(sql, there, table->own);
+    if (keys)
+        sqlite3_str_appendf(sql, "min(t.id), %s AS key_run, max(t.timestamp), sum(t.elapsed), %s AS key_name, %s AS key_phase", keys->run, keys->name,
+                            keys->phase);
     else
-        sqlite3_str_appendall(sql, ", NULL");
+        sqlite3_str_appendall(sql, "t.id, t.run_id, t.timestamp, t.elapsed, t.name, " WEIR_PHASE_OF_LAP);
+    put_expression(sql, there, "first_step", keys, SUM_LEAST);
+    put_expression(sql, there, "last_step", keys, SUM_MOST);
+    put_expression(sql, there, "suspended_time", keys, SUM_ALL);
+    if (keys)
+        sqlite3_str_appendall(sql, ", count(*)");
+    else
+        put_expression(sql, there, "num_joined", false, SUM_ALL);
+    bool is_key = table->own && strcmp(table->own, "kind") == 0;
+    put_expression(sql, there, table->own ? table->own : "no_own", keys && !is_key, SUM_LAST);
     for (size_t i = 0; i < metrics->num_metrics; i++)
-        put_expression(sql, there, metrics->metrics[i].name);
+        put_expression(sql, there, metrics->metrics[i].name, keys, sum_of[metrics->metrics[i].kind]);
     sqlite3_free(there);
     char *text = sqlite3_str_finish(sql);
     *code = text ? SQLITE_OK : SQLITE_NOMEM;

@@ -43,11 +43,22 @@ int weir_lap_tables_complete(sqlite3 *db);
 /* Whether it would have nothing to do. Returns a SQLITE_ code. */
 int weir_lap_tables_are_complete(sqlite3 *db, bool *are_complete);
 
+/* The phase of a lap of table t: laps that ended before the first mark of their run belong to its startup. */
+#define WEIR_PHASE_OF_LAP \
+    "CASE WHEN t.phase = '' AND t.run_id IN (SELECT r.run_id FROM run r WHERE (SELECT q.phase FROM queue_stats q" \
+    " WHERE q.run_id = r.run_id ORDER BY q.id DESC LIMIT 1) <> '') THEN 'startup' ELSE t.phase END"
+
+/* What laps are grouped by, as SQL; a constant = not by that. */
+typedef struct weir_lap_keys {
+    const char *run, *name, *phase;
+} weir_lap_keys;
+
 /*
- * The expressions that read a lap, for a table named t; free with sqlite3_free(). NULL = the database has no such
- * table, or out of memory (*code says which).
+ * The expressions that read a lap of a table named t, or, with keys, the sum of a group of laps: the kinds of the
+ * metrics (weir/metrics.h) say how. Sums have the number of laps as WEIR_LAP_JOINED. Free with sqlite3_free(). NULL = the
+ * database has no such table, or out of memory (*code says which).
  */
-char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, int *code);
+char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_lap_keys *keys, int *code);
 
 /* The columns that a table of this subject must have, in the order of the table; NULL ends the list. */
 enum { WEIR_MAX_LAP_COLUMNS = 64 };

@@ -95,6 +95,17 @@ static const weir_column nodes[] = {
       "CASE WHEN count(t.ended) = count(*) THEN max(t.ended) END" },
 };
 
+/* In the order of the statement in phase_spans.c. */
+static const weir_column phases[] = {
+    { "run_id", WEIR_FIELD_INT64, FIELD(phase.run_id), NULL },
+    { "phase", WEIR_FIELD_TEXT, FIELD(phase.position.phase), NULL },
+    { "first_step", WEIR_FIELD_INT64, FIELD(phase.position.first_step), NULL },
+    { "last_step", WEIR_FIELD_INT64, FIELD(phase.position.last_step), NULL },
+    { "start", WEIR_FIELD_TIME, FIELD(phase.start_unix_ns), NULL },
+    { "end", WEIR_FIELD_TIME, FIELD(phase.end_unix_ns), NULL },
+    { "num_laps", WEIR_FIELD_INT64, FIELD(phase.num_laps), NULL },
+};
+
 /* In the order of the statement in query.c. */
 static const weir_column contents[] = {
     { "table", WEIR_FIELD_TEXT, FIELD(content.table), NULL },
@@ -109,7 +120,7 @@ static const weir_record_table tables[WEIR_RECORD_CONTENT + 1] = {
     [WEIR_RECORD_EVENT] = TABLE("event_stats", events), [WEIR_RECORD_FAILURE] = TABLE("task_failures", failures),
     [WEIR_RECORD_ITEM] = TABLE("item_stats", items),    [WEIR_RECORD_RUN] = TABLE("run", runs),
     [WEIR_RECORD_STAGE] = TABLE("stage", stages),       [WEIR_RECORD_NODE] = TABLE("run", nodes),
-    [WEIR_RECORD_CONTENT] = TABLE("", contents),
+    [WEIR_RECORD_PHASE] = TABLE("", phases),            [WEIR_RECORD_CONTENT] = TABLE("", contents),
 };
 
 const weir_record_table *weir_record_table_of(weir_record_kind kind)

@@ -1,24 +1,12 @@
 /*
  * The tables, except those of laps (lap_tables.c) and of other records (record_tables.c). Tables with SPDL's names
  * start with SPDL's columns, with the same meaning, type and order, so that SPDL's scripts can read the file; other
- * columns follow. Times and timestamps are in seconds. If you change a line here, raise WEIR_SCHEMA_VERSION and say in
- * weir_schema_upgrades how older databases get there.
- *
- *   5  process_stats, machine_stats, span_stats, counter_stats (lap_tables.c); threads, inputs and merge_order of stage;
- *      profile_stats; world and job of run; num_missing and num_errors of item_stats
- *   4  sums of laps, flow_stats, pool_stats (lap_tables.c); machine of run
- *   3  item_stats
- *   2  phase, first_step and last_step in task_stats and queue_stats
- *   1  the first
+ * columns follow. Times and timestamps are in seconds. If you change a line here, raise WEIR_SCHEMA_VERSION. New columns
+ * of the other tables are added when a database is opened for writing.
  */
 #include "schema.h"
 
-#include <stddef.h>
-
-#define MACHINE "machine TEXT NOT NULL DEFAULT ''" /* system, CPUs, memory */
-
-#define WORLD "world INTEGER NOT NULL DEFAULT 1" /* the number of ranks */
-#define JOB   "job TEXT NOT NULL DEFAULT ''"     /* the same for all ranks that were started together */
+#include <weir/maintain.h>
 
 #define RUN \
     "CREATE TABLE run (" \
@@ -33,7 +21,9 @@
     " command TEXT NOT NULL," \
     " version TEXT NOT NULL," \
     " entries_lost INTEGER NOT NULL DEFAULT 0," \
-    " " MACHINE ", " WORLD ", " JOB ");"
+    " machine TEXT NOT NULL DEFAULT ''," /* system, CPUs, memory */ \
+    " world INTEGER NOT NULL DEFAULT 1,"  /* the number of ranks */ \
+    " job TEXT NOT NULL DEFAULT '');"     /* the same for all ranks that were started together */
 
 /* One stage alone with one number of slots; see weir/profile.h. */
 #define PROFILE_STATS \
@@ -58,18 +48,7 @@ _Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 5
 
 const char weir_schema_create[] = RUN PROFILE_STATS IDENTITY;
 
-#define ADD(table, column) "ALTER TABLE " table " ADD COLUMN " column
-
-const weir_late_column weir_schema_late_columns[] = {
-    { "run", "machine", ADD("run", MACHINE) },
-    { "run", "world", ADD("run", WORLD) },
-    { "run", "job", ADD("run", JOB) },
-    { NULL, NULL, NULL },
-};
-
-const char *const weir_schema_upgrades[WEIR_SCHEMA_VERSION] = {
-    [1] = "PRAGMA user_version = 2;", /* new columns are added afterwards, see database.c */
-    [2] = "PRAGMA user_version = 3;",
-    [3] = "PRAGMA user_version = 4;",
-    [4] = PROFILE_STATS "PRAGMA user_version = 5;",
-};
+int weir_schema_version(void)
+{
+    return WEIR_SCHEMA_VERSION;
+}

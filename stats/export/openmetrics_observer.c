@@ -83,7 +83,7 @@ static void free_totals(weir_totals *totals)
             weir_total_forget(&totals->of[subject].all[i]);
         free(totals->of[subject].all);
     }
-    *totals = (weir_totals){ .texts = NULL };
+    *totals = (weir_totals){ 0 };
 }
 
 static void add_lap(weir_openmetrics_file *file, const weir_lap_record *lap)

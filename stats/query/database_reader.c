@@ -9,12 +9,11 @@
 
 #include "database.h"
 #include "database_path.h"
-#include "name_match.h"
 #include "record.h"
 #include "record_tables.h"
 #include "schema.h"
 #include "spdl_views.h"
-#include "sql_select.h"
+#include "sql_functions.h"
 
 int weir_reader_error(const weir_reader *reader, int code, weir_error *error)
 {
@@ -59,9 +58,7 @@ int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
     if (status != WEIR_OK)
         goto fail;
     reader->is_spdl = reader->schema == WEIR_SCHEMA_SPDL;
-    int code = weir_names_register(reader->db);
-    if (code == SQLITE_OK)
-        code = weir_select_register(reader->db);
+    int code = weir__functions_register(reader->db);
     if (code == SQLITE_OK && reader->is_spdl)
         code = weir_spdl_make_views(reader->db);
     if (code != SQLITE_OK) {

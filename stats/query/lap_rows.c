@@ -3,26 +3,33 @@
 #include <math.h>
 #include <string.h>
 
-int weir_lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter, bool unordered,
+#include "sql_functions.h"
+
+int weir_lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter, const weir_lap_group *group,
                     sqlite3_stmt **statement, weir_error *error)
 {
     const weir_lap_table *table = &weir_lap_tables[subject];
     int code;
     *statement = NULL;
-    char *columns = weir_lap_table_expressions(reader->db, subject, &code);
+    char *columns = weir_lap_table_expressions(reader->db, subject, group ? &group->keys : NULL, &code);
     if (code != SQLITE_OK)
         return weir_reader_error(reader, code, error);
     if (!columns)
         return WEIR_OK;
+    char *all = group ? sqlite3_mprintf("%s, %s", columns, group->columns) : NULL;
     weir_sql_selection selection = {
         .kind = WEIR_ROWS_LAPS,
         .table = table->name,
-        .columns = columns,
+        .columns = all ? all : columns,
+        .condition = group ? group->condition : NULL,
         .name_column = "t.name",
         .length = table->longest && strstr(columns, table->longest) ? table->longest : NULL,
-        .unordered = unordered,
+        .begin = group ? group->begin : NULL,
+        .end = group ? group->end : NULL,
     };
-    int status = weir_select(reader, &selection, filter, statement, error);
+    int status = group && !all ? weir_reader_out_of_memory(error)
+                               : weir_select(reader, &selection, filter, statement, error);
+    sqlite3_free(all);
     sqlite3_free(columns);
     return status;
 }
@@ -82,63 +89,6 @@ void weir_lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap
         read_metric(&metrics->metrics[i], row, WEIR_LAP_METRICS + (int)i, &lap->metrics);
 }
 
-int weir_lap_find_phase(weir_marks *marks, weir_lap_record *lap, weir_error *error)
-{
-    bool is_marked = false;
-    int status = *lap->position.phase ? WEIR_OK : weir_marks_of(marks, lap->run_id, &is_marked, error);
-    if (is_marked)
-        lap->position.phase = "startup";
-    return status;
-}
-
-/* -- histograms */
-
-/* Reads one varint at *at and advances; false if there is none. */
-static bool read_varint(const uint8_t *bytes, size_t size_bytes, size_t *at, uint64_t *value)
-{
-    *value = 0;
-    for (unsigned shift = 0; *at < size_bytes && shift < 49; shift += 7) {
-        uint8_t byte = bytes[(*at)++];
-        *value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return true;
-    }
-    return false;
-}
-
-/*
- * weir_histogram_add_encoded() in one pass instead of two, because most of the time is spent here. If the bytes are
- * invalid, a part may have been added; this does not matter, because the result is then discarded.
- */
-static bool add_stored(weir_histogram *to, const uint8_t *bytes, size_t size_bytes)
-{
-    uint64_t index = 0, first = WEIR_HISTOGRAM_BUCKETS, step, count, total = 0;
-    if (size_bytes == 0 || bytes[0] != 1)
-        return false;
-    for (size_t at = 1; at < size_bytes;) {
-        if (at + 1 < size_bytes && !((bytes[at] | bytes[at + 1]) & 0x80)) { /* nearly all */
-            step = bytes[at];
-            count = bytes[at + 1];
-            at += 2;
-        } else if (!read_varint(bytes, size_bytes, &at, &step) || !read_varint(bytes, size_bytes, &at, &count))
-            return false;
-        index += step;
-        if (index >= WEIR_HISTOGRAM_BUCKETS || count == 0)
-            return false;
-        uint64_t room = WEIR_HISTOGRAM_MAX_COUNT - to->buckets[index];
-        uint64_t added = count < room ? count : room;
-        to->buckets[index] += added;
-        total += added;
-        first = first < index ? first : index;
-    }
-    if (first < WEIR_HISTOGRAM_BUCKETS) {
-        to->first = to->count && to->first < first ? to->first : (uint32_t)first;
-        to->last = to->count && to->last > index ? to->last : (uint32_t)index;
-    }
-    to->count += total;
-    return true;
-}
-
 const char *weir_lap_add_histograms(weir_subject subject, sqlite3_stmt *row, weir_histogram *const times[],
                                     bool has[WEIR_MAX_HISTOGRAMS])
 {
@@ -152,7 +102,7 @@ const char *weir_lap_add_histograms(weir_subject subject, sqlite3_stmt *row, wei
         has[which] = sqlite3_column_type(row, column) != SQLITE_NULL;
         const void *bytes = sqlite3_column_blob(row, column);
         size_t size = (size_t)sqlite3_column_bytes(row, column);
-        if (has[which] && !add_stored(times[which], bytes, bytes ? size : 0) && !damaged)
+        if (has[which] && !weir__histogram_add_stored(times[which], bytes, bytes ? size : 0) && !damaged)
             damaged = metrics->metrics[i].name;
         which++;
     }

@@ -5,16 +5,21 @@
 #include "lap_tables.h"
 #include "sql_select.h"
 
-/* Prepares to read laps; *statement is NULL if the database has no such table. Only the columns of
-   weir_lap_table_expressions() may be used. */
-int weir_lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter, bool unordered,
+/* How laps are added up. */
+typedef struct weir_lap_group {
+    weir_lap_keys keys;
+    const char *columns;   /* more of them, behind those of a lap */
+    const char *begin;     /* what stands before SELECT; NULL = nothing */
+    const char *condition; /* "AND …", or "" */
+    const char *end;       /* "GROUP BY … ORDER BY …" */
+} weir_lap_group;
+
+/* Prepares to read laps, or, with a group, sums of laps; *statement is NULL if the database has no such table. */
+int weir_lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter, const weir_lap_group *group,
                     sqlite3_stmt **statement, weir_error *error);
 
 /* Fills a record from a row; its texts belong to the row, its histograms are NULL. */
 void weir_lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap);
-
-/* Whether it has no phase although its run has: it ended before the first mark. */
-int weir_lap_find_phase(weir_marks *marks, weir_lap_record *lap, weir_error *error);
 
 /* Adds the stored histograms of a row to those at `times`; a NULL column is skipped, and *has says which were read.
    Returns the name of a column with an invalid histogram, or NULL. */

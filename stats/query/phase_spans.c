@@ -1,171 +1,63 @@
 #include "phase_spans.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "lap_tables.h"
+#include "record_tables.h"
+
+/* The laps of one queue of each run: all queues have the same laps. */
+#define LAPS_BEGIN "WITH lap AS ("
+#define LAPS_COLUMNS \
+    "t.run_id, t.id, t.timestamp, t.elapsed, t.first_step, t.last_step, " WEIR_PHASE_OF_LAP " AS phase"
+#define LAPS_OF_ONE_QUEUE \
+    "AND (t.run_id, t.name) IN (SELECT r.run_id, (SELECT q.name FROM queue_stats q WHERE q.run_id = r.run_id" \
+    " ORDER BY q.id LIMIT 1) FROM run r)"
 
 /*
- * Tolerance for the gap between consecutive laps: the wall clock is read shortly after a lap ended, or later on a
- * busy machine. A missing lap shows as a gap of its whole length.
+ * A span begins with another phase, or behind a gap. Consecutive laps may have a small gap: the wall clock is read
+ * shortly after a lap ended, or later on a busy machine. A missing lap shows as a gap of its whole length.
  */
-#define LEAST_GAP_S 1e-3
-#define MOST_GAP_S  0.25
+#define BEGINS \
+    "lag(phase) OVER before IS NOT phase OR timestamp - elapsed - lag(timestamp) OVER before >=" \
+    " min(max(0.001, 0.5 * max(elapsed, lag(elapsed) OVER before)), 0.25)"
 
-static const weir_sql_selection runs_selection = { .kind = WEIR_ROWS_RUNS, .table = "run", .columns = "t.run_id" };
-static const weir_sql_selection laps_selection = {
-    .kind = WEIR_ROWS_LAPS,
-    .table = "queue_stats",
-    .columns = "t.timestamp, t.elapsed, t.name, t.phase, t.first_step, t.last_step",
-};
+#define SPANS(begins) \
+    "), begun AS (SELECT *, " begins " AS begins FROM lap WINDOW before AS (PARTITION BY run_id ORDER BY id))," \
+    " numbered AS (SELECT *, sum(begins) OVER (PARTITION BY run_id ORDER BY id) AS number FROM begun)," \
+    " span AS (SELECT run_id, phase, coalesce(min(first_step), 0) AS first_step, coalesce(max(last_step), -1) AS" \
+    " last_step, min(timestamp - elapsed) AS start, max(timestamp) AS end, count(*) AS num_laps, number" \
+    " FROM numbered GROUP BY run_id, number)"
+#define ALL_SPANS " SELECT * FROM span ORDER BY run_id, number LIMIT CASE :limit WHEN 0 THEN -1 ELSE :limit END"
 
-int weir_phase_spans_begin(weir_phase_spans *spans, weir_reader *reader, const weir_filter *filter, weir_error *error)
+/* A phase that goes on after a gap keeps its transition. */
+const char weir__with_transitions[] =
+    LAPS_BEGIN "SELECT " LAPS_COLUMNS " FROM queue_stats t WHERE t.run_id IN (SELECT r.run_id FROM run r WHERE :run = 0"
+               " OR r.run_id = :run) " LAPS_OF_ONE_QUEUE SPANS("lag(phase) OVER before IS NOT phase")
+    ", transition AS MATERIALIZED (SELECT run_id, end, coalesce(lag(phase) OVER before, 'start') || ' > ' || phase AS"
+    " text FROM span WINDOW before AS (PARTITION BY run_id ORDER BY number)) ";
+
+int weir__phases_select(weir_reader *reader, const weir_filter *filter, bool each_lap, sqlite3_stmt **statement,
+                        weir_error *error)
 {
-    *spans = (weir_phase_spans){ .reader = reader, .filter = *filter, .marks = { .reader = reader } };
-    spans->filter.name = NULL;
-    spans->filter.descending = spans->filter.longest_first = false;
-    spans->filter.limit = spans->filter.after_id = 0;
-    return weir_select(reader, &runs_selection, &spans->filter, &spans->runs, error);
-}
-
-void weir_phase_spans_end(weir_phase_spans *spans)
-{
-    sqlite3_finalize(spans->runs);
-    sqlite3_finalize(spans->laps);
-    weir_marks_free(&spans->marks);
-    free(spans->name);
-    free(spans->phase);
-    free(spans->next_phase);
-    *spans = (weir_phase_spans){ .reader = NULL };
-}
-
-/* WEIR_OK, or WEIR_EOF after the last run. */
-static int next_run(weir_phase_spans *spans, weir_error *error)
-{
-    int code = spans->runs ? sqlite3_step(spans->runs) : SQLITE_DONE;
-    if (code == SQLITE_DONE) {
-        sqlite3_finalize(spans->runs); /* another step would restart it */
-        spans->runs = NULL;
-        return WEIR_EOF;
-    }
-    if (code != SQLITE_ROW)
-        return weir_reader_error(spans->reader, code, error);
-    free(spans->name);
-    spans->name = NULL;
-    weir_filter filter = spans->filter;
-    filter.run_id = spans->run_id = sqlite3_column_int64(spans->runs, 0);
-    filter.node_id = NULL;
-    filter.by_rank = false;
-    int status = weir_marks_of(&spans->marks, filter.run_id, &spans->is_marked, error);
-    if (status == WEIR_OK)
-        status = weir_select(spans->reader, &laps_selection, &filter, &spans->laps, error);
-    return status;
-}
-
-/* The phase of a lap as queries see it. */
-static const char *phase_of(const weir_phase_spans *spans, sqlite3_stmt *lap)
-{
-    const char *phase = weir_column_text(lap, 3);
-    return !*phase && spans->is_marked ? "startup" : phase;
-}
-
-static void extend(weir_phase_spans *spans, sqlite3_stmt *lap)
-{
-    weir_phase_record *span = &spans->pending;
-    spans->last_elapsed = sqlite3_column_double(lap, 1);
-    spans->end = sqlite3_column_double(lap, 0);
-    span->num_laps++;
-    span->end_unix_ns = weir_column_ns(lap, 0);
-    if (sqlite3_column_type(lap, 4) == SQLITE_NULL)
-        return;
-    if (span->position.last_step < span->position.first_step)
-        span->position.first_step = sqlite3_column_int64(lap, 4);
-    span->position.last_step = sqlite3_column_int64(lap, 5);
-}
-
-/* Starts the pending span with the lap. */
-static int begin_span(weir_phase_spans *spans, sqlite3_stmt *lap, weir_error *error)
-{
-    char *phase = strdup(phase_of(spans, lap));
-    if (!phase)
-        return weir_reader_out_of_memory(error);
-    free(spans->next_phase);
-    spans->next_phase = phase;
-    spans->pending = (weir_phase_record){
-        .run_id = spans->run_id,
-        .position = { .phase = phase, .last_step = -1 },
-        .start_unix_ns = weir_column_ns(lap, 0) - weir_column_ns(lap, 1),
+    weir_filter laps = *filter;
+    laps.name = NULL;
+    laps.after_id = 0;
+    const weir_sql_selection selection = {
+        .kind = WEIR_ROWS_LAPS,
+        .table = "queue_stats",
+        .begin = LAPS_BEGIN,
+        .columns = LAPS_COLUMNS,
+        .condition = LAPS_OF_ONE_QUEUE,
+        .end = each_lap ? SPANS("1") ALL_SPANS : SPANS(BEGINS) ALL_SPANS,
     };
-    extend(spans, lap);
+    return weir_select(reader, &selection, &laps, statement, error);
+}
+
+int weir__phases_next(weir_reader *reader, sqlite3_stmt *statement, weir_phase_record *span, weir_error *error)
+{
+    weir_record record = { .kind = WEIR_RECORD_PHASE };
+    int code = sqlite3_step(statement);
+    if (code != SQLITE_ROW)
+        return code == SQLITE_DONE ? WEIR_EOF : weir_reader_error(reader, code, error);
+    weir_record_read(statement, WEIR_RECORD_PHASE, &record);
+    *span = record.phase;
     return WEIR_OK;
-}
-
-static bool continues(const weir_phase_spans *spans, sqlite3_stmt *lap)
-{
-    const weir_phase_record *pending = &spans->pending;
-    double elapsed = sqlite3_column_double(lap, 1), start = sqlite3_column_double(lap, 0) - elapsed;
-    double gap = fmin(fmax(LEAST_GAP_S, 0.5 * fmax(elapsed, spans->last_elapsed)), MOST_GAP_S);
-    return !spans->each_lap && strcmp(pending->position.phase, phase_of(spans, lap)) == 0 && start - spans->end < gap;
-}
-
-/* Returns the pending span. */
-static void give(weir_phase_spans *spans, weir_phase_record *span)
-{
-    free(spans->phase);
-    spans->phase = spans->next_phase;
-    spans->next_phase = NULL;
-    *span = spans->pending;
-    spans->pending.num_laps = 0;
-}
-
-/* Adds one lap. True if *span was set. */
-static bool take_lap(weir_phase_spans *spans, sqlite3_stmt *lap, weir_phase_record *span, int *status,
-                     weir_error *error)
-{
-    const char *name = weir_column_text(lap, 2);
-    if (!spans->name && !(spans->name = strdup(name))) {
-        *status = weir_reader_out_of_memory(error);
-        return false;
-    }
-    if (strcmp(spans->name, name) != 0)
-        return false;
-    if (spans->pending.num_laps && continues(spans, lap)) {
-        extend(spans, lap);
-        return false;
-    }
-    bool given = spans->pending.num_laps > 0;
-    if (given)
-        give(spans, span);
-    *status = begin_span(spans, lap, error);
-    return given;
-}
-
-/* Ends a run's laps. True if *span was set. */
-static bool end_run(weir_phase_spans *spans, weir_phase_record *span)
-{
-    sqlite3_finalize(spans->laps);
-    spans->laps = NULL;
-    bool given = spans->pending.num_laps > 0;
-    if (given)
-        give(spans, span);
-    return given;
-}
-
-int weir_phase_spans_next(weir_phase_spans *spans, weir_phase_record *span, weir_error *error)
-{
-    int status = WEIR_OK;
-    bool given = false;
-    while (status == WEIR_OK && !given) {
-        if (!spans->laps) {
-            status = next_run(spans, error);
-            continue;
-        }
-        int code = sqlite3_step(spans->laps);
-        if (code == SQLITE_ROW)
-            given = take_lap(spans, spans->laps, span, &status, error);
-        else if (code == SQLITE_DONE)
-            given = end_run(spans, span);
-        else
-            status = weir_reader_error(spans->reader, code, error);
-    }
-    return status;
 }

@@ -4,29 +4,18 @@
 
 #include "sql_select.h"
 
-typedef struct weir_phase_spans {
-    weir_reader *reader;
-    weir_filter filter; /* of the laps; the caller's strings */
-    sqlite3_stmt *runs; /* NULL = no more */
-    int64_t run_id;
-    sqlite3_stmt *laps;        /* of the run; NULL = start the next run */
-    char *name;                /* of the queue whose laps are used: all queues have the same laps */
-    bool is_marked;            /* the run */
-    bool each_lap;             /* a span for each lap; set after weir_phase_spans_begin() */
-    weir_phase_record pending; /* num_laps 0 = none; its phase is next_phase */
-    double last_elapsed, end;  /* of the last lap, in seconds */
-    char *next_phase;
-    char *phase; /* of the last result of weir_phase_spans_next() */
-    weir_marks marks;
-} weir_phase_spans;
+/*
+ * Prepares to read them, by run and time, as rows of WEIR_RECORD_PHASE; with each_lap, one span for each lap. The filter
+ * is of the laps; its name and order are ignored.
+ */
+int weir__phases_select(weir_reader *reader, const weir_filter *filter, bool each_lap, sqlite3_stmt **statement,
+                        weir_error *error);
 
-/* Spans are in the order of time; the filter's name and limit are ignored. Call weir_phase_spans_end() after any
-   result. */
-int weir_phase_spans_begin(weir_phase_spans *spans, weir_reader *reader, const weir_filter *filter,
-                           weir_error *error);
+/* The next span: WEIR_OK, WEIR_EOF or a failure. Its phase belongs to the row. */
+int weir__phases_next(weir_reader *reader, sqlite3_stmt *statement, weir_phase_record *span, weir_error *error);
 
-/* WEIR_OK, WEIR_EOF or a failure. The span's phase is valid until the next call. */
-int weir_phase_spans_next(weir_phase_spans *spans, weir_phase_record *span, weir_error *error);
-void weir_phase_spans_end(weir_phase_spans *spans);
+/* "WITH … ", which defines transition(run_id, end, text): for each span of a phase, its end and "eval > train"; the first
+   one of a run is "start > …". */
+extern const char weir__with_transitions[];
 
 #endif

@@ -14,16 +14,11 @@
 struct weir_query {
     weir_reader *reader;
     weir_record record;
-    sqlite3_stmt *statement; /* NULL = at the end, or phases */
-    weir_marks marks;
+    sqlite3_stmt *statement; /* NULL = at the end */
 
     /* laps */
     weir_histogram times[WEIR_MAX_HISTOGRAMS]; /* of the record */
     bool tolerates_damage;
-
-    /* WEIR_RECORD_PHASE */
-    weir_phase_spans phases;
-    int64_t num_left; /* up to the filter's limit */
 };
 
 /* -- laps */
@@ -59,7 +54,7 @@ static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
     for (size_t i = 0; i < count; i++)
         *weir_metric_histogram_at(histograms[i].metric, &lap->metrics) =
             has[i] && !(damaged && strcmp(damaged, histograms[i].metric->name) == 0) ? times[i] : NULL;
-    return weir_lap_find_phase(&query->marks, lap, error);
+    return WEIR_OK;
 }
 
 /* -- single rows */
@@ -149,14 +144,12 @@ static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *
 static int begin(weir_query *query, const weir_filter *filter, weir_error *error)
 {
     if (is_lap(query->record.kind))
-        return weir_lap_select(query->reader, subject_of(query->record.kind), filter, false, &query->statement,
-                               error);
+        return weir_lap_select(query->reader, subject_of(query->record.kind), filter, NULL, &query->statement, error);
     if (query->record.kind == WEIR_RECORD_CONTENT)
         return begin_contents(query, filter, error);
     if (query->record.kind != WEIR_RECORD_PHASE)
         return begin_rows(query, filter, error);
-    query->num_left = filter->limit > 0 ? filter->limit : INT64_MAX;
-    return weir_phase_spans_begin(&query->phases, query->reader, filter, error);
+    return weir__phases_select(query->reader, filter, false, &query->statement, error);
 }
 
 int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, weir_query **begun,
@@ -171,7 +164,7 @@ int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filt
     weir_query *query = calloc(1, sizeof *query);
     if (!query)
         return weir_reader_out_of_memory(error);
-    query->reader = query->marks.reader = reader;
+    query->reader = reader;
     query->record.kind = kind;
     int status = weir_reader_resolve_run(reader, &resolved.run_id, error);
     if (status == WEIR_OK)
@@ -181,14 +174,6 @@ int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filt
     else
         weir_query_end(query);
     return status;
-}
-
-static int next_phase(weir_query *query, weir_error *error)
-{
-    if (query->num_left == 0)
-        return WEIR_EOF;
-    query->num_left--;
-    return weir_phase_spans_next(&query->phases, &query->record.phase, error);
 }
 
 static int next_row(weir_query *query, weir_error *error)
@@ -211,7 +196,7 @@ int weir_query_next(weir_query *query, const weir_record **record, weir_error *e
 {
     if (!query || !record)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    int status = query->record.kind == WEIR_RECORD_PHASE ? next_phase(query, error) : next_row(query, error);
+    int status = next_row(query, error);
     *record = status == WEIR_OK ? &query->record : NULL;
     return status;
 }
@@ -221,7 +206,5 @@ void weir_query_end(weir_query *query)
     if (!query)
         return;
     sqlite3_finalize(query->statement);
-    weir_marks_free(&query->marks);
-    weir_phase_spans_end(&query->phases);
     free(query);
 }

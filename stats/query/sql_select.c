@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "array.h"
+#include "lap_tables.h"
 #include "phase_spans.h"
-#include "schema.h"
 #include "struct_copy.h"
 
 /*
@@ -44,18 +44,6 @@ typedef struct selecting {
     spans *windows; /* between two phases; NULL = any */
     weir_error *error;
 } selecting;
-
-/* -- the source of rows */
-
-static void put_source(sqlite3_str *sql, const weir_reader *reader, const char *table)
-{
-    bool has_position = strcmp(table, "task_stats") == 0 || strcmp(table, "queue_stats") == 0;
-    if (reader->schema < WEIR_SCHEMA_WITH_POSITIONS && has_position)
-        sqlite3_str_appendf(sql, " FROM (SELECT *, '' AS phase, NULL AS first_step, NULL AS last_step FROM %s) t",
-                            table);
-    else
-        sqlite3_str_appendf(sql, " FROM %s t", table);
-}
 
 /* Whether rows are found with the index by time. */
 static bool by_time(const selecting *s)
@@ -108,15 +96,9 @@ static void put_position(selecting *s)
     const weir_filter *filter = s->filter;
     if (filter->by_step)
         sqlite3_str_appendall(s->sql, " AND t.last_step >= :first_step AND t.first_step <= :last_step");
-    if (!filter->phase)
-        return;
-    if (strcmp(filter->phase, "startup") == 0)
-        /* Laps that ended before the first mark also belong to startup, if a mark followed. */
-        sqlite3_str_appendall(s->sql,
-                              " AND (t.phase = :phase OR (t.phase = '' AND EXISTS (SELECT 1 FROM queue_stats q"
-                              " WHERE q.run_id = t.run_id AND q.id = (SELECT max(l.id) FROM queue_stats l"
-                              " WHERE l.run_id = t.run_id) AND q.phase <> '')))");
-    else
+    if (filter->phase && strcmp(filter->phase, "startup") == 0)
+        sqlite3_str_appendall(s->sql, " AND :phase = " WEIR_PHASE_OF_LAP);
+    else if (filter->phase)
         sqlite3_str_appendall(s->sql, " AND t.phase = :phase");
 }
 
@@ -155,6 +137,7 @@ static void put_conditions(selecting *s)
         put_spans(s, ":windows");
     if ((is_point || is_lap) && filter->after_id > 0)
         sqlite3_str_appendall(s->sql, " AND t.id > :after");
+    sqlite3_str_appendf(s->sql, " %s", s->selection->condition ? s->selection->condition : "");
 }
 
 static void put_order(selecting *s)
@@ -179,10 +162,13 @@ static void put_order(selecting *s)
 
 static void put_statement(selecting *s)
 {
-    sqlite3_str_appendf(s->sql, "SELECT %s", s->selection->columns);
-    put_source(s->sql, s->reader, s->selection->table);
+    const weir_sql_selection *selection = s->selection;
+    sqlite3_str_appendf(s->sql, "%sSELECT %s FROM %s t", selection->begin ? selection->begin : "", selection->columns,
+                        selection->table);
     put_conditions(s);
-    if (!s->selection->unordered)
+    if (selection->end)
+        sqlite3_str_appendall(s->sql, selection->end);
+    else
         put_order(s);
 }
 
@@ -307,14 +293,14 @@ static int find_phases(selecting *s)
     filter.by_step = s->filter->by_step;
     filter.first_step = s->filter->first_step;
     filter.last_step = s->filter->last_step;
-    weir_phase_spans found;
+    sqlite3_stmt *found = NULL;
     weir_phase_record one;
     if (!(s->phases = calloc(1, sizeof *s->phases)))
         return weir_reader_out_of_memory(s->error);
-    int status = weir_phase_spans_begin(&found, s->reader, &filter, s->error);
-    while (status == WEIR_OK && (status = weir_phase_spans_next(&found, &one, s->error)) == WEIR_OK)
+    int status = weir__phases_select(s->reader, &filter, false, &found, s->error);
+    while (status == WEIR_OK && (status = weir__phases_next(s->reader, found, &one, s->error)) == WEIR_OK)
         status = add_span(s, s->phases, &(span){ one.run_id, seconds(one.start_unix_ns), seconds(one.end_unix_ns) });
-    weir_phase_spans_end(&found);
+    sqlite3_finalize(found);
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
@@ -382,15 +368,14 @@ static int find_windows(selecting *s)
 {
     const weir_window want = s->reader->window;
     weir_filter filter = runs_of(s->filter);
-    weir_phase_spans found;
+    sqlite3_stmt *found = NULL;
     weir_phase_record one;
     int64_t run_id = 0, step = INT64_MIN;
     if (!(s->windows = calloc(1, sizeof *s->windows)))
         return weir_reader_out_of_memory(s->error);
     s->reader->window = (weir_window){ .every = false }; /* this pass sees everything */
-    int status = weir_phase_spans_begin(&found, s->reader, &filter, s->error);
-    found.each_lap = want.by_step || want.part;
-    while (status == WEIR_OK && (status = weir_phase_spans_next(&found, &one, s->error)) == WEIR_OK) {
+    int status = weir__phases_select(s->reader, &filter, want.by_step || want.part, &found, s->error);
+    while (status == WEIR_OK && (status = weir__phases_next(s->reader, found, &one, s->error)) == WEIR_OK) {
         if (one.run_id != run_id)
             step = INT64_MIN;
         if (one.position.last_step >= one.position.first_step)
@@ -398,7 +383,7 @@ static int find_windows(selecting *s)
         run_id = one.run_id;
         status = want.part ? add_to_part(s, &want, &one) : add_to_windows(s, &want, &one, step);
     }
-    weir_phase_spans_end(&found);
+    sqlite3_finalize(found);
     s->reader->window = want;
     /* The time of a row at the start or end of a lap may differ from it in the last digit. */
     for (size_t i = 0; i < s->windows->count && s->selection->kind == WEIR_ROWS_LAPS; i++) {
@@ -462,35 +447,4 @@ int weir_select(weir_reader *reader, const weir_sql_selection *selection, const 
     free_spans(s.phases);
     free_spans(s.windows);
     return status;
-}
-
-/* -- marks */
-
-int weir_marks_of(weir_marks *marks, int64_t run_id, bool *is_marked, weir_error *error)
-{
-    static const char sql[] =
-        "SELECT 1 FROM queue_stats WHERE id = (SELECT max(id) FROM queue_stats WHERE run_id = ?) "
-        "AND phase <> ''";
-    int code = SQLITE_DONE;
-    *is_marked = marks->run_id == run_id && marks->is_marked;
-    if (marks->run_id == run_id || marks->reader->schema < WEIR_SCHEMA_WITH_POSITIONS)
-        return WEIR_OK;
-    if (!marks->statement)
-        code = sqlite3_prepare_v2(marks->reader->db, sql, -1, &marks->statement, NULL);
-    if (marks->statement)
-        code = sqlite3_bind_int64(marks->statement, 1, run_id);
-    if (code == SQLITE_OK)
-        code = sqlite3_step(marks->statement);
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
-        return weir_reader_error(marks->reader, code, error);
-    sqlite3_reset(marks->statement);
-    marks->run_id = run_id;
-    *is_marked = marks->is_marked = code == SQLITE_ROW;
-    return WEIR_OK;
-}
-
-void weir_marks_free(weir_marks *marks)
-{
-    sqlite3_finalize(marks->statement);
-    marks->statement = NULL;
 }

@@ -20,9 +20,11 @@ typedef struct weir_sql_selection {
     weir_row_kind kind;
     const char *table;       /* "task_stats" */
     const char *columns;     /* "t.id, t.name, …" */
+    const char *condition;   /* one more: "AND …"; NULL = none */
     const char *name_column; /* that weir_filter.name is about; NULL = none */
     const char *length;      /* sort key of longest_first; NULL = none */
-    bool unordered;          /* ignore the filter's order and limit */
+    const char *begin;       /* what stands before SELECT; NULL = nothing */
+    const char *end;         /* what stands behind the conditions: "GROUP BY …"; NULL = the filter's order and limit */
 } weir_sql_selection;
 
 /*
@@ -34,16 +36,5 @@ int weir_select(weir_reader *reader, const weir_sql_selection *selection, const 
 
 /* Adds the function that such statements use to a connection. Returns a SQLITE_ code. */
 int weir_select_register(sqlite3 *db);
-
-/* Whether a run has any mark of step or phase: distinguishes startup from a run without marks. */
-typedef struct weir_marks {
-    weir_reader *reader;
-    sqlite3_stmt *statement;
-    int64_t run_id; /* that is known; 0 = none */
-    bool is_marked;
-} weir_marks;
-
-int weir_marks_of(weir_marks *marks, int64_t run_id, bool *is_marked, weir_error *error);
-void weir_marks_free(weir_marks *marks);
 
 #endif

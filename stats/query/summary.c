@@ -309,7 +309,7 @@ static int note_damage(weir_reader *reader, const weir_filter *filter, run_notes
         .columns = "total(t.num_missing > 0 OR t.num_errors > 0), total(max(t.num_missing, 0)), "
                    "total(max(t.num_errors, 0))",
         .name_column = "t.name",
-        .unordered = true,
+        .end = "",
     };
     weir_filter items = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     sqlite3_stmt *row = NULL;

@@ -1,240 +1,253 @@
 /*
- * Sums over groups of laps, in one pass over each table. The table of metrics says how each metric is added. Groups
- * are found by a hash of small numbers: names, nodes and phases are numbered texts.
+ * Sums over groups of laps. SQLite groups, adds up and orders; lap_tables.c says how each metric is added.
  */
 #include <weir/query.h>
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "array.h"
-#include "database_path.h"
 #include "database_reader.h"
+#include "each_record.h"
 #include "lap_rows.h"
 #include "owned_total.h"
 #include "phase_spans.h"
-#include "string_table.h"
 
 enum { MAX_GROUPS = 100000 };
 
 #define DEFAULT_BIN_NS INT64_C(60000000000)
-/* A lap that ends with its bin belongs to it, even if its timestamp is larger in the last digit. */
-#define TOUCHING_NS 1000
 
-/* The identity of a group; zeroed before it is filled, so that it can be compared as bytes. */
-typedef struct group_id {
-    int64_t run_id, bin_step, bin;
-    int32_t name, node, phase; /* numbers of texts */
-    int32_t kind;              /* of the subject: sources and sinks are not added together */
-} group_id;
+/* -- the statement */
 
-typedef struct group {
-    UT_hash_handle hh;
-    group_id id;
-    weir_total total;
-} group;
+#define NODE_OF_LAP "coalesce((SELECT r.node_id FROM run r WHERE r.run_id = t.run_id), '')"
+#define JOB_PHASE_OF_LAP \
+    "CASE WHEN " WEIR_PHASE_OF_LAP " IN ('', 'startup', 'finish') THEN " WEIR_PHASE_OF_LAP " ELSE 'loop' END"
+/* The first one that ends with the lap or later. */
+#define TRANSITION_OF_LAP \
+    "coalesce((SELECT x.text FROM transition x WHERE x.run_id = t.run_id AND x.end >= t.timestamp - 1e-6" \
+    " ORDER BY x.end LIMIT 1), '')"
 
-/* The state of a pass over a table. */
-typedef struct pass {
+/* A lap that ends with its bin belongs to it, even if its timestamp is larger in the last digit: 1 us does not count. */
+#define END_NS "(CAST(round(t.timestamp * 1e9) AS INTEGER) - 1000)"
+
+/* The start of the bin of width %lld that a whole number belongs to. */
+#define BIN_OF(number) number " - (" number " %% %lld + %lld) %% %lld"
+
+/* Behind the columns of a lap, in this order. */
+#define MORE_COLUMNS "min(t.timestamp - t.elapsed) AS start, %s AS key_node, %s AS key_step, %s AS key_time"
+enum { MORE_START, MORE_NODE, MORE_STEP, MORE_TIME };
+
+/* The state of reading the sums of one subject. */
+typedef struct summing {
     weir_reader *reader;
     const weir_filter *filter; /* resolved */
     weir_grouping grouping;    /* without zeros */
     weir_subject subject;
-    group *groups; /* of the subject */
-    weir_string_table *texts;
-    weir_marks marks;
-    struct transition {
-        int64_t run_id, end_unix_ns;
-        int32_t text;
-    } * transitions;                    /* by run and time; NULL = not needed yet */
-    size_t num_transitions, transition; /* the last one that was found */
-    sqlite3_stmt *node_of_run;          /* NULL = not needed yet */
-    int64_t node_run_id;                /* the run whose node is known; 0 = none */
-    int32_t node;
+    weir_histogram times[WEIR_MAX_HISTOGRAMS]; /* of the total that is being read */
     weir_error *error;
-} pass;
+} summing;
 
-static bool is_by(const pass *p, weir_group_by what)
+static bool is_by(const summing *s, unsigned what)
 {
-    return p->grouping.by & what;
+    return s->grouping.by & what;
 }
 
-/* -- the group of a lap */
-
-static int number_of(pass *p, const char *text, int32_t *number)
+static bool has_kinds(weir_subject subject)
 {
-    *number = weir_string_table_number(p->texts, text);
-    return *number >= 0 ? WEIR_OK : weir_reader_out_of_memory(p->error);
+    return subject == WEIR_SUBJECT_FLOW || subject == WEIR_SUBJECT_SPAN;
 }
 
-static int find_node(pass *p, int64_t run_id, int32_t *node)
+/*
+ * The keys in the order of the result. Phases are in the order in which they began; names in that of the pipeline
+ * ("0:10:decode" behind "0:2:…"), or, without numbers, as they come.
+ */
+static char *end_of_sums(const summing *s)
 {
-    int code = SQLITE_OK, status = WEIR_OK;
-    if (p->node_run_id != run_id) {
-        if (!p->node_of_run)
-            code = sqlite3_prepare_v2(p->reader->db, "SELECT node_id FROM run WHERE run_id = ?", -1, &p->node_of_run,
-                                      NULL);
-        if (code == SQLITE_OK)
-            code = sqlite3_bind_int64(p->node_of_run, 1, run_id);
-        if (code == SQLITE_OK)
-            code = sqlite3_step(p->node_of_run);
-        if (code != SQLITE_ROW && code != SQLITE_DONE)
-            return weir_reader_error(p->reader, code, p->error);
-        status = number_of(p, code == SQLITE_ROW ? weir_column_text(p->node_of_run, 0) : "", &p->node);
-        sqlite3_reset(p->node_of_run);
-        p->node_run_id = run_id;
-    }
-    *node = p->node;
-    return status;
-}
-
-static const char *job_phase_of(const char *phase)
-{
-    return !*phase || strcmp(phase, "startup") == 0 || strcmp(phase, "finish") == 0 ? phase : "loop";
-}
-
-static int find_phase(pass *p, weir_lap_record *lap, int32_t *number)
-{
-    int status = weir_lap_find_phase(&p->marks, lap, p->error);
-    if (status != WEIR_OK)
-        return status;
-    return number_of(p, is_by(p, WEIR_BY_PHASE) ? lap->position.phase : job_phase_of(lap->position.phase), number);
-}
-
-/* "eval > train"; a phase that goes on after a gap keeps its own. */
-static int add_transition(pass *p, char *before, size_t size, const weir_phase_record *one)
-{
-    struct transition *grown = weir_array_grow(p->transitions, p->num_transitions, sizeof *grown), *last;
-    char text[160];
-    if (!grown)
-        return weir_reader_out_of_memory(p->error);
-    p->transitions = grown;
-    last = p->num_transitions ? &grown[p->num_transitions - 1] : NULL;
-    if (!last || last->run_id != one->run_id)
-        snprintf(before, size, "start");
-    struct transition next = { .run_id = one->run_id, .end_unix_ns = one->end_unix_ns };
-    int status = WEIR_OK;
-    if (last && last->run_id == one->run_id && strcmp(before, one->position.phase) == 0) {
-        next.text = last->text;
-    } else {
-        snprintf(text, sizeof text, "%s > %s", before, one->position.phase);
-        status = number_of(p, text, &next.text);
-    }
-    snprintf(before, size, "%s", one->position.phase);
-    grown[p->num_transitions++] = next;
-    return status;
-}
-
-static int read_transitions(pass *p)
-{
-    char before[80] = "";
-    weir_filter runs = { .run_id = p->filter->run_id };
-    weir_window window = p->reader->window;
-    weir_phase_spans spans;
-    weir_phase_record one;
-    p->reader->window = (weir_window){ .every = false };
-    int status = weir_phase_spans_begin(&spans, p->reader, &runs, p->error);
-    while (status == WEIR_OK && (status = weir_phase_spans_next(&spans, &one, p->error)) == WEIR_OK)
-        status = add_transition(p, before, sizeof before, &one);
-    weir_phase_spans_end(&spans);
-    p->reader->window = window;
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
-/* Laps come nearly in the order of time, so the search goes on where the last one ended. */
-static int find_transition(pass *p, const weir_lap_record *lap, int32_t *number)
-{
-    int status = p->transitions ? WEIR_OK : read_transitions(p);
-    for (size_t i = 0; status == WEIR_OK && i < p->num_transitions; i++) {
-        size_t at = (p->transition + i) % p->num_transitions;
-        const struct transition *one = &p->transitions[at], *before = at ? one - 1 : NULL;
-        bool is_first = !before || before->run_id != one->run_id;
-        if (one->run_id != lap->run_id || lap->end_unix_ns > one->end_unix_ns + TOUCHING_NS ||
-            (!is_first && lap->end_unix_ns <= before->end_unix_ns + TOUCHING_NS))
-            continue;
-        p->transition = at;
-        *number = one->text;
-        return WEIR_OK;
-    }
-    return status == WEIR_OK ? number_of(p, "", number) : status;
-}
-
-static int64_t floor_to(int64_t value, int64_t bin)
-{
-    int64_t rest = value % bin;
-    return value - (rest < 0 ? rest + bin : rest);
-}
-
-static int identify(pass *p, weir_lap_record *lap, group_id *id)
-{
-    int status = number_of(p, lap->kind, &id->kind);
-    if (is_by(p, WEIR_BY_RUN))
-        id->run_id = lap->run_id;
-    if (is_by(p, WEIR_BY_STEP))
-        id->bin_step = floor_to(lap->position.first_step, p->grouping.bin_steps);
-    if (is_by(p, WEIR_BY_TIME))
-        id->bin = floor_to(lap->end_unix_ns - TOUCHING_NS, p->grouping.bin_ns);
-    if (status == WEIR_OK && is_by(p, WEIR_BY_NAME))
-        status = number_of(p, lap->name, &id->name);
-    if (status == WEIR_OK && is_by(p, WEIR_BY_NODE))
-        status = find_node(p, lap->run_id, &id->node);
-    if (status == WEIR_OK && (is_by(p, WEIR_BY_PHASE) || is_by(p, WEIR_BY_JOB_PHASE)))
-        status = find_phase(p, lap, &id->phase);
-    if (status == WEIR_OK && is_by(p, WEIR_BY_TRANSITION))
-        status = find_transition(p, lap, &id->phase);
-    return status;
-}
-
-/* Sets the keys of a new group; its range grows with each lap. */
-static group *new_group(const pass *p, const group_id *id)
-{
-    group *g = calloc(1, sizeof *g);
-    if (!g)
-        return NULL;
-    g->id = *id;
-    g->total.subject = p->subject;
-    g->total.kind = weir_string_table_at(p->texts, id->kind);
-    g->total.key = (weir_group_key){
-        .name = is_by(p, WEIR_BY_NAME) ? weir_string_table_at(p->texts, id->name) : "",
-        .node_id = is_by(p, WEIR_BY_NODE) ? weir_string_table_at(p->texts, id->node) : "",
-        .phase = p->grouping.by & (WEIR_BY_PHASE | WEIR_BY_JOB_PHASE | WEIR_BY_TRANSITION)
-                     ? weir_string_table_at(p->texts, id->phase)
-                     : "",
-        .run_id = id->run_id,
-        .bin_step = id->bin_step,
-        .bin_unix_ns = id->bin,
-        .last_step = -1,
+    const bool by_phase = is_by(s, WEIR_BY_PHASE | WEIR_BY_JOB_PHASE | WEIR_BY_TRANSITION);
+    const struct {
+        bool is_key;
+        const char *key, *order;
+    } keys[] = {
+        { is_by(s, WEIR_BY_RUN), "key_run", "key_run" },
+        { is_by(s, WEIR_BY_NODE), "key_node", "key_node" },
+        { is_by(s, WEIR_BY_TIME), "key_time", "key_time" },
+        { is_by(s, WEIR_BY_STEP), "key_step", "key_step" },
+        { by_phase, "key_phase", "min(min(t.id)) OVER (PARTITION BY key_phase)" },
+        { is_by(s, WEIR_BY_NAME), "key_name",
+          "CAST(key_name AS INTEGER), CAST(substr(key_name, instr(key_name, ':') + 1) AS INTEGER), "
+          "min(min(t.id)) OVER (PARTITION BY key_name)" },
+        { has_kinds(s->subject), "t.kind", "t.kind" },
     };
-    weir_metrics_clear(weir_subject_metrics(p->subject), &g->total.metrics);
-    return g;
+    sqlite3_str *sql = sqlite3_str_new(s->reader->db);
+    sqlite3_str_appendall(sql, " GROUP BY NULL"); /* without a key: one group, or none without laps */
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        sqlite3_str_appendf(sql, keys[i].is_key ? ", %s" : "", keys[i].key);
+    sqlite3_str_appendall(sql, " ORDER BY NULL");
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        sqlite3_str_appendf(sql, keys[i].is_key ? ", %s" : "", keys[i].order);
+    return sqlite3_str_finish(sql);
 }
 
-/* Finds or adds the group with this id. */
-static int find_group(pass *p, const group_id *id, group **found)
+static char *more_columns(const summing *s)
 {
-    HASH_FIND(hh, p->groups, id, sizeof *id, *found);
-    if (*found)
-        return WEIR_OK;
-    if (HASH_COUNT(p->groups) >= MAX_GROUPS)
-        return weir_error_set(p->error, WEIR_ELIMIT, 0,
-                              "more than %d groups; use fewer keys, wider bins, or a filter", MAX_GROUPS);
-    *found = new_group(p, id);
-    if (*found) {
-        HASH_ADD(hh, p->groups, id, sizeof *id, *found);
-        if ((*found)->hh.tbl)
-            return WEIR_OK;
-        free(*found);
-    }
-    return weir_reader_out_of_memory(p->error);
+    const long long steps = s->grouping.bin_steps, time = s->grouping.bin_ns;
+    char *step_bin = sqlite3_mprintf(BIN_OF("t.first_step"), steps, steps, steps);
+    char *time_bin = sqlite3_mprintf(BIN_OF(END_NS), time, time, time);
+    char *more = step_bin && time_bin
+                     ? sqlite3_mprintf(MORE_COLUMNS, is_by(s, WEIR_BY_NODE) ? NODE_OF_LAP : "''",
+                                       is_by(s, WEIR_BY_STEP) ? step_bin : "0", is_by(s, WEIR_BY_TIME) ? time_bin : "0")
+                     : NULL;
+    sqlite3_free(step_bin);
+    sqlite3_free(time_bin);
+    return more;
 }
 
-/* -- laps */
+static int select_sums(const summing *s, sqlite3_stmt **rows)
+{
+    char *more = more_columns(s), *end = end_of_sums(s);
+    const weir_lap_group group = {
+        .keys = { .run = is_by(s, WEIR_BY_RUN) ? "t.run_id" : "0",
+                  .name = is_by(s, WEIR_BY_NAME) ? "t.name" : "''",
+                  .phase = is_by(s, WEIR_BY_TRANSITION)  ? TRANSITION_OF_LAP
+                           : is_by(s, WEIR_BY_JOB_PHASE) ? JOB_PHASE_OF_LAP
+                           : is_by(s, WEIR_BY_PHASE)     ? WEIR_PHASE_OF_LAP
+                                                         : "''" },
+        .columns = more,
+        .begin = is_by(s, WEIR_BY_TRANSITION) ? weir__with_transitions : NULL,
+        .condition = is_by(s, WEIR_BY_STEP) ? "AND t.last_step >= t.first_step" : "",
+        .end = end,
+    };
+    int status = WEIR_OK;
+    *rows = NULL;
+    if (more && end)
+        status = weir_lap_select(s->reader, s->subject, s->filter, &group, rows, s->error);
+    else
+        status = weir_reader_out_of_memory(s->error);
+    sqlite3_free(more);
+    sqlite3_free(end);
+    return status;
+}
+
+/* -- its rows */
+
+static int read_histograms(summing *s, sqlite3_stmt *row, weir_metrics *metrics)
+{
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    weir_histogram *times[WEIR_MAX_HISTOGRAMS];
+    bool has[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(s->subject, histograms);
+    for (size_t i = 0; i < count; i++)
+        weir_histogram_clear(times[i] = &s->times[i]);
+    if (weir_lap_add_histograms(s->subject, row, times, has)) /* we have merged it: only without memory */
+        return weir_reader_out_of_memory(s->error);
+    for (size_t i = 0; i < count; i++)
+        *weir_metric_histogram_at(histograms[i].metric, metrics) = has[i] ? times[i] : NULL;
+    return WEIR_OK;
+}
+
+/* The total owns what it points to, even on failure. */
+static int read_total(summing *s, sqlite3_stmt *row, weir_total *total)
+{
+    const int more = WEIR_LAP_METRICS + (int)weir_subject_metrics(s->subject)->num_metrics;
+    weir_lap_record lap;
+    weir_lap_read(s->subject, row, &lap);
+    int status = read_histograms(s, row, &lap.metrics);
+    *total = weir_total_of_lap(&lap);
+    total->key.num_laps = lap.num_joined;
+    total->key.start_unix_ns = weir_column_ns(row, more + MORE_START);
+    total->key.node_id = weir_column_text(row, more + MORE_NODE);
+    total->key.bin_step = sqlite3_column_int64(row, more + MORE_STEP);
+    total->key.bin_unix_ns = sqlite3_column_int64(row, more + MORE_TIME);
+    return weir_total_keep(total) ? status : weir_reader_out_of_memory(s->error);
+}
+
+static int add_total(summing *s, sqlite3_stmt *row, weir_total_list *list)
+{
+    if (list->count >= MAX_GROUPS)
+        return weir_error_set(s->error, WEIR_ELIMIT, 0,
+                              "more than %d groups; use fewer keys, wider bins, or a filter", MAX_GROUPS);
+    weir_total *all = weir_array_grow(list->all, list->count, sizeof *all);
+    if (!all)
+        return weir_reader_out_of_memory(s->error);
+    list->all = all;
+    return read_total(s, row, &all[list->count++]);
+}
+
+static int ignore_record(void *self, const weir_record *record, weir_error *error)
+{
+    (void)self;
+    (void)record;
+    (void)error;
+    return WEIR_OK;
+}
+
+/* A damaged histogram: reading the laps one by one finds the row. */
+static int read_failed(const summing *s, int code)
+{
+    int status = WEIR_OK;
+    if ((code & 0xff) == SQLITE_CORRUPT)
+        status = weir_each_record(s->reader, weir_record_kind_of(s->subject), s->filter, ignore_record, NULL, s->error);
+    return status == WEIR_OK ? weir_reader_error(s->reader, code, s->error) : status;
+}
+
+static int read_totals(summing *s, weir_total_list *list)
+{
+    sqlite3_stmt *rows;
+    int code = SQLITE_DONE, status = select_sums(s, &rows);
+    while (rows && status == WEIR_OK && (code = sqlite3_step(rows)) == SQLITE_ROW)
+        status = add_total(s, rows, list);
+    if (status == WEIR_OK && code != SQLITE_DONE)
+        status = read_failed(s, code);
+    sqlite3_finalize(rows);
+    return status;
+}
+
+int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_grouping *grouping,
+                     weir_totals *totals, weir_error *error)
+{
+    if (!reader || !totals)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
+    summing *s = calloc(1, sizeof *s);
+    *totals = (weir_totals){ 0 };
+    if (!s)
+        return weir_reader_out_of_memory(error);
+    s->reader = reader;
+    s->filter = &resolved;
+    s->grouping = grouping ? *grouping : (weir_grouping){ .by = 0 };
+    s->grouping.bin_steps = s->grouping.bin_steps > 0 ? s->grouping.bin_steps : 1;
+    s->grouping.bin_ns = s->grouping.bin_ns > 0 ? s->grouping.bin_ns : DEFAULT_BIN_NS;
+    s->error = error;
+
+    /* So that everything is read from one snapshot, even if a writer is active. */
+    int status = weir_reader_hold(reader, error);
+    if (status == WEIR_OK) {
+        status = weir_reader_resolve_run(reader, &resolved.run_id, error);
+        for (s->subject = 0; s->subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; s->subject++)
+            if (!s->grouping.subjects || s->grouping.subjects & 1u << s->subject)
+                status = read_totals(s, &totals->of[s->subject]);
+        weir_reader_release(reader);
+    }
+    free(s);
+    if (status != WEIR_OK)
+        weir_totals_free(totals);
+    return status;
+}
+
+void weir_totals_free(weir_totals *totals)
+{
+    if (!totals)
+        return;
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
+        for (size_t i = 0; i < totals->of[subject].count; i++)
+            weir_total_forget(&totals->of[subject].all[i]);
+        free(totals->of[subject].all);
+    }
+    *totals = (weir_totals){ 0 };
+}
+
+/* -- totals in C, of laps that are not in a database, or not only */
 
 weir_total weir_total_of_lap(const weir_lap_record *lap)
 {
@@ -323,188 +336,4 @@ void weir_total_add(weir_total *to, const weir_total *from)
         if (*sum && times)
             weir_histogram_add((weir_histogram *)(uintptr_t)*sum, times); /* owned by the total */
     }
-}
-
-static int make_histograms(pass *p, weir_total *total, weir_histogram *times[WEIR_MAX_HISTOGRAMS])
-{
-    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir_subject_histograms(total->subject, histograms);
-    for (size_t i = 0; i < count; i++) {
-        const weir_histogram **at = weir_metric_histogram_at(histograms[i].metric, &total->metrics);
-        if (!*at)
-            *at = calloc(1, sizeof **at);
-        if (!*at)
-            return weir_reader_out_of_memory(p->error);
-        times[i] = (weir_histogram *)(uintptr_t)*at; /* owned by the total */
-    }
-    return WEIR_OK;
-}
-
-static int add_lap(pass *p, sqlite3_stmt *row, const weir_lap_record *lap, weir_total *total)
-{
-    weir_histogram *times[WEIR_MAX_HISTOGRAMS];
-    bool has[WEIR_MAX_HISTOGRAMS];
-    weir_total one = weir_total_of_lap(lap);
-    add_sums(total, &one);
-    int status = make_histograms(p, total, times);
-    if (status != WEIR_OK)
-        return status;
-    const char *damaged = weir_lap_add_histograms(p->subject, row, times, has);
-    if (!damaged)
-        return WEIR_OK;
-    return weir_error_set(p->error, WEIR_EDATA, 0, "database %s is damaged: row %lld of %s has no valid %s",
-                          weir_path_for_message(p->reader->path).text, (long long)lap->id,
-                          weir_lap_tables[p->subject].name, damaged);
-}
-
-/* -- the pass */
-
-static int add_row(pass *p, sqlite3_stmt *row)
-{
-    group_id id;
-    group *g;
-    weir_lap_record lap;
-    memset(&id, 0, sizeof id);
-    weir_lap_read(p->subject, row, &lap);
-    if (is_by(p, WEIR_BY_STEP) && lap.position.last_step < lap.position.first_step)
-        return WEIR_OK;
-    int status = identify(p, &lap, &id);
-    if (status == WEIR_OK)
-        status = find_group(p, &id, &g);
-    return status == WEIR_OK ? add_lap(p, row, &lap, &g->total) : status;
-}
-
-static int add_rows(pass *p)
-{
-    sqlite3_stmt *rows;
-    int code = SQLITE_DONE;
-    int status = weir_lap_select(p->reader, p->subject, p->filter, true, &rows, p->error);
-    while (rows && status == WEIR_OK && (code = sqlite3_step(rows)) == SQLITE_ROW)
-        status = add_row(p, rows);
-    if (status == WEIR_OK && code != SQLITE_DONE)
-        status = weir_reader_error(p->reader, code, p->error);
-    sqlite3_finalize(rows);
-    return status;
-}
-
-/* -- order */
-
-static int order_of(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-/* "0:10:decode" sorts after "0:2:…"; names without numbers keep their order. */
-static int order_of_names(const group *a, const group *b)
-{
-    const char *p = a->total.key.name, *q = b->total.key.name;
-    for (int i = 0; i < 2; i++) {
-        char *p_end, *q_end;
-        int64_t m = strtoll(p, &p_end, 10), n = strtoll(q, &q_end, 10);
-        if (p_end == p || q_end == q || *p_end != ':' || *q_end != ':')
-            break;
-        if (m != n)
-            return order_of(m, n);
-        p = p_end + 1;
-        q = q_end + 1;
-    }
-    return order_of(a->id.name, b->id.name);
-}
-
-static int compare_groups(group *a, group *b)
-{
-    int order = order_of(a->id.run_id, b->id.run_id);
-    if (order == 0)
-        order = strcmp(a->total.key.node_id, b->total.key.node_id);
-    if (order == 0)
-        order = order_of(a->id.bin, b->id.bin);
-    if (order == 0)
-        order = order_of(a->id.bin_step, b->id.bin_step);
-    if (order == 0)
-        order = order_of(a->id.phase, b->id.phase); /* the order in which they began */
-    return order ? order : order_of_names(a, b);
-}
-
-/* Moves the groups of the subject to the list. */
-static int take_groups(pass *p, weir_total_list *list)
-{
-    size_t count = HASH_COUNT(p->groups);
-    list->all = count ? calloc(count, sizeof *list->all) : NULL;
-    if (count && !list->all)
-        return weir_reader_out_of_memory(p->error);
-    HASH_SORT(p->groups, compare_groups);
-    for (group *g = p->groups, *next; g; g = next) {
-        next = g->hh.next;
-        list->all[list->count++] = g->total;
-    }
-    return WEIR_OK;
-}
-
-/* Also frees the histograms of totals that were not moved to a list. */
-static void free_groups(pass *p, bool were_taken)
-{
-    group *g, *next;
-    HASH_ITER(hh, p->groups, g, next)
-    {
-        HASH_DEL(p->groups, g);
-        if (!were_taken)
-            weir_total_forget_histograms(&g->total);
-        free(g);
-    }
-}
-
-/* -- all of it */
-
-static int add_subject(pass *p, weir_subject subject, weir_total_list *list)
-{
-    p->subject = subject;
-    int status = add_rows(p);
-    if (status == WEIR_OK)
-        status = take_groups(p, list);
-    free_groups(p, status == WEIR_OK);
-    return status;
-}
-
-int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_grouping *grouping,
-                     weir_totals *totals, weir_error *error)
-{
-    if (!reader || !totals)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
-    pass p = { .reader = reader, .filter = &resolved, .marks = { .reader = reader }, .error = error };
-    if (grouping)
-        p.grouping = *grouping;
-    p.grouping.bin_steps = p.grouping.bin_steps > 0 ? p.grouping.bin_steps : 1;
-    p.grouping.bin_ns = p.grouping.bin_ns > 0 ? p.grouping.bin_ns : DEFAULT_BIN_NS;
-    *totals = (weir_totals){ .texts = p.texts = weir_string_table_new() };
-    if (!p.texts)
-        return weir_reader_out_of_memory(error);
-
-    /* So that everything is read from one snapshot, even if a writer is active. */
-    int status = weir_reader_hold(reader, error);
-    if (status == WEIR_OK) {
-        status = weir_reader_resolve_run(reader, &resolved.run_id, error);
-        for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
-            status = add_subject(&p, subject, &totals->of[subject]);
-        sqlite3_finalize(p.node_of_run);
-        free(p.transitions);
-        weir_marks_free(&p.marks);
-        weir_reader_release(reader);
-    }
-    if (status != WEIR_OK)
-        weir_totals_free(totals);
-    return status;
-}
-
-void weir_totals_free(weir_totals *totals)
-{
-    if (!totals)
-        return;
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
-        for (size_t i = 0; i < totals->of[subject].count; i++)
-            weir_total_forget_histograms(&totals->of[subject].all[i]);
-        free(totals->of[subject].all);
-    }
-    weir_string_table_free(totals->texts);
-    *totals = (weir_totals){ .texts = NULL };
 }

@@ -1,5 +1,5 @@
 /*
- * Maintaining databases: checking one, upgrading one to the schema of this library, and merging the runs of several.
+ * Maintaining databases: checking one, and merging the runs of several.
  * Statuses are those of weir/query.h.
  */
 #ifndef WEIR_MAINTAIN_H
@@ -20,7 +20,7 @@ extern "C" {
 
 typedef enum weir_finding_level {
     WEIR_FINDING_OK,    /* the check passed */
-    WEIR_FINDING_NOTE,  /* information: the run has not ended, an older schema */
+    WEIR_FINDING_NOTE,  /* information: the run has not ended */
     WEIR_FINDING_FAULT, /* the check failed: do not trust the metrics without looking into it */
 } weir_finding_level;
 
@@ -50,18 +50,8 @@ WEIR_API int weir_database_check(weir_reader *reader, bool quick, weir_finding_f
 
 /* -- schemas -- */
 
-/* The schema that this library writes. */
+/* The schema that this library reads and writes. */
 WEIR_API int weir_schema_version(void);
-
-/* The schema of an open database, which may be older. */
-WEIR_API int weir_reader_schema(const weir_reader *reader);
-
-/*
- * Upgrades a database to the schema of this library. Nothing is lost, and runs that are being recorded continue. The
- * database must exist and have been made by weir. *from is its previous schema. WEIR_OK also if there was nothing to
- * do.
- */
-WEIR_API int weir_database_migrate(const char *path, int *from, weir_error *error);
 
 /* -- merging -- */
 

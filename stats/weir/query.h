@@ -41,8 +41,8 @@ extern "C" {
 typedef struct weir_reader weir_reader;
 
 /*
- * Opens; on failure *reader is NULL. Databases of older schemas are read as they are, and so are SPDL's own
- * databases: values that these lack are not known, see weir_reader_lacks().
+ * Opens; on failure *reader is NULL. SPDL's own databases are read, too: values that these lack are not known, see
+ * weir_reader_lacks().
  */
 WEIR_API int weir_reader_open(const char *path, weir_reader **reader, weir_error *error);
 
@@ -327,6 +327,7 @@ typedef enum weir_group_by {
 /* A zeroed struct aggregates everything into one group. */
 typedef struct weir_grouping {
     uint32_t by;       /* weir_group_by, or-ed */
+    uint32_t subjects; /* the subjects to read: 1 << weir_subject, or-ed (0 = all) */
     int64_t bin_steps; /* (0 = 1) */
     int64_t bin_ns;    /* (0 = a minute); bins start at multiples of it, in Unix time */
 } weir_grouping;
@@ -363,7 +364,6 @@ typedef struct weir_total_list {
 /* Sorted by run, node, time, step and phase, then in the order of the pipeline. */
 typedef struct weir_totals {
     weir_total_list of[WEIR_NUM_SUBJECTS];
-    struct weir_string_table *texts; /* owns the keys' texts; private */
 } weir_totals;
 
 /*

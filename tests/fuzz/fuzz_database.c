@@ -192,7 +192,7 @@ static const char *const filtered[] = {
 
 static const char *const unfiltered[] = {
     "check recorded.db --verbose", "check recorded.db --quick --json",
-    "check recorded.db --migrate", "merge merged.db recorded.db",
+    "check recorded.db", "merge merged.db recorded.db",
     "fleet recorded.db",           "fleet recorded.db --json",
 };
 

@@ -7,7 +7,6 @@
 #include "command_table.h"
 
 static struct settings {
-    bool migrate;
     bool quick;
     bool verbose;
 } settings;
@@ -15,7 +14,6 @@ static struct settings {
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { ROW("migrate", migrate, option_flag), .help = "first upgrade a database with an older schema, in place" },
     { ROW("quick", quick, option_flag),
       .help = "do not compare indexes with their tables; much faster on large files" },
     { ROW("verbose", verbose, option_flag), .letter = 'v', .help = "also list the checks that passed for each run" },
@@ -51,20 +49,6 @@ static void take(void *self, const weir_finding *finding)
     table_words(found->t, finding->text);
 }
 
-static int migrate(const tool_call *call, const char *path)
-{
-    int from;
-    weir_error error = { 0 };
-    int status = weir_database_migrate(path, &from, &error);
-    if (status == WEIR_ENOTFOUND)
-        return tool_refuse(call, "%s", error.message);
-    if (status != WEIR_OK)
-        return tool_fail_early(call, &error);
-    if (from != weir_schema_version())
-        fprintf(stderr, "weir check: schema %d is now %d\n", from, weir_schema_version());
-    return TOOL_DONE;
-}
-
 static int check(const tool_call *call, weir_reader *reader)
 {
     weir_error error = { 0 };
@@ -86,10 +70,7 @@ static int check(const tool_call *call, weir_reader *reader)
 static int run(tool_call *call)
 {
     weir_reader *reader;
-    const char *path = call->words[0];
-    int exit_status = settings.migrate ? migrate(call, path) : TOOL_DONE;
-    if (exit_status == TOOL_DONE)
-        exit_status = tool_open(call, path, &reader, NULL);
+    int exit_status = tool_open(call, call->words[0], &reader, NULL);
     if (exit_status != TOOL_DONE)
         return exit_status;
     exit_status = check(call, reader);
@@ -107,12 +88,10 @@ const tool_command tool_check = {
             "times with slots × time, each lap with the previous one, failed tasks with their records, items put "
             "into a queue with items taken out. Entries that the writer had to drop are a fault, because the metrics "
             "lack them; a run that has not ended is a note.\n\n"
-            "Nothing is repaired. --migrate upgrades a database with an older schema without loss of data; without "
-            "it, older databases are read as they are. SQLite's own tools can recover data from a damaged file: "
+            "Nothing is repaired. SQLite's own tools can recover data from a damaged file: "
             "sqlite3 DB .recover.\n\n"
             "Exit status 1 means that there are faults.",
-    .examples = "weir check pipeline_stats.db\n"
-                "weir check old.db --migrate\n",
+    .examples = "weir check pipeline_stats.db\n",
     .shared = TOOL_FORMAT,
     .options = rows,
     .settings = &settings,

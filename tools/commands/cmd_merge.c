@@ -63,7 +63,7 @@ const tool_command tool_merge = {
         "left as it is, or replaced if it has new records. So the same command can be repeated, even while the runs "
         "are going on, and nothing counts twice.\n\n"
         "Runs get new numbers. Each database is copied as a whole or not at all; if one fails, the databases before "
-        "it stay copied. If the first database has an older schema, it is upgraded, as by weir check --migrate.",
+        "it stay copied.",
     .examples = "weir merge job.db rank0.db rank1.db rank2.db\n"
                 "weir query job.db --by run,node\n"
                 "weir summary job.db --run all\n",

@@ -282,6 +282,7 @@ static int query_groups(const tool_call *call, weir_reader *reader, const weir_f
 {
     weir_totals totals;
     weir_grouping grouping = { .by = grouping_of(by),
+                               .subjects = 1u << subject,
                                .bin_ns = (int64_t)(settings.bin_s * 1e9),
                                .bin_steps = settings.bin_steps };
     int status = weir_totals_read(reader, filter, &grouping, &totals, error);

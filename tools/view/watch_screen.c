@@ -347,7 +347,7 @@ int frame_write_json(FILE *out, weir_reader *reader, const weir_filter *filter, 
                      weir_error *error)
 {
     frame f = { .now_unix_ns = now_unix_ns };
-    weir_totals last_lap = { .texts = NULL };
+    weir_totals last_lap = { 0 };
     int status = read_frame(reader, filter, &f, error);
     weir_filter latest = { .run_id = f.run.run_id, .start_unix_ns = f.last_lap_unix_ns - WEIR_MICROSECOND * 2 };
     if (status == WEIR_OK && f.last_lap_unix_ns)

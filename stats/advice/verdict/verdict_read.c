@@ -348,7 +348,7 @@ static int look_for_change(reading *r, const weir_totals *whole, full_verdict *m
 
 static int judge(reading *r, full_verdict **made, weir_error *error)
 {
-    weir_totals whole = { .texts = NULL };
+    weir_totals whole = { 0 };
     int status = WEIR_OK;
     if (r->num_cut)
         status = weir_totals_read(r->reader, &r->filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &whole, error);

@@ -1,0 +1,207 @@
+#include "sql_functions.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <weir/clock.h>
+#include <weir/export.h>
+
+#include "name_match.h"
+#include "sql_select.h"
+
+/* -- histograms */
+
+/* Reads one varint at *at and advances; false if there is none. */
+static bool read_varint(const uint8_t *bytes, size_t size_bytes, size_t *at, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned shift = 0; *at < size_bytes && shift < 49; shift += 7) {
+        uint8_t byte = bytes[(*at)++];
+        *value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return true;
+    }
+    return false;
+}
+
+/* weir_histogram_add_encoded() in one pass instead of two, because most of the time of sums is spent here. */
+bool weir__histogram_add_stored(weir_histogram *to, const void *stored, size_t size_bytes)
+{
+    const uint8_t *bytes = stored;
+    uint64_t index = 0, first = WEIR_HISTOGRAM_BUCKETS, step, count, total = 0;
+    if (size_bytes == 0 || bytes[0] != 1)
+        return false;
+    for (size_t at = 1; at < size_bytes;) {
+        if (at + 1 < size_bytes && !((bytes[at] | bytes[at + 1]) & 0x80)) { /* nearly all */
+            step = bytes[at];
+            count = bytes[at + 1];
+            at += 2;
+        } else if (!read_varint(bytes, size_bytes, &at, &step) || !read_varint(bytes, size_bytes, &at, &count))
+            return false;
+        index += step;
+        if (index >= WEIR_HISTOGRAM_BUCKETS || count == 0)
+            return false;
+        uint64_t room = WEIR_HISTOGRAM_MAX_COUNT - to->buckets[index];
+        uint64_t added = count < room ? count : room;
+        to->buckets[index] += added;
+        total += added;
+        first = first < index ? first : index;
+    }
+    if (first < WEIR_HISTOGRAM_BUCKETS) {
+        to->first = to->count && to->first < first ? to->first : (uint32_t)first;
+        to->last = to->count && to->last > index ? to->last : (uint32_t)index;
+    }
+    to->count += total;
+    return true;
+}
+
+static bool add_value(sqlite3_context *context, weir_histogram *to, sqlite3_value *value)
+{
+    const void *bytes = sqlite3_value_blob(value);
+    if (weir__histogram_add_stored(to, bytes, bytes ? (size_t)sqlite3_value_bytes(value) : 0))
+        return true;
+    sqlite3_result_error(context, "a histogram is damaged", -1);
+    sqlite3_result_error_code(context, SQLITE_CORRUPT);
+    return false;
+}
+
+typedef struct merged_histogram {
+    weir_histogram times; /* SQLite zeroes it */
+    bool has_any, is_damaged;
+} merged_histogram;
+
+static void merge_step(sqlite3_context *context, int num_values, sqlite3_value **values)
+{
+    (void)num_values;
+    if (sqlite3_value_type(values[0]) == SQLITE_NULL)
+        return;
+    merged_histogram *merged = sqlite3_aggregate_context(context, sizeof *merged);
+    if (!merged) {
+        sqlite3_result_error_nomem(context);
+        return;
+    }
+    merged->has_any = true;
+    merged->is_damaged |= !add_value(context, &merged->times, values[0]);
+}
+
+static void merge_final(sqlite3_context *context)
+{
+    const merged_histogram *merged = sqlite3_aggregate_context(context, 0);
+    if (!merged || !merged->has_any || merged->is_damaged)
+        return; /* NULL, or the error of the step */
+    size_t size_bytes = weir_histogram_encode(&merged->times, NULL, 0);
+    void *bytes = sqlite3_malloc64(size_bytes);
+    if (!bytes) {
+        sqlite3_result_error_nomem(context);
+        return;
+    }
+    weir_histogram_encode(&merged->times, bytes, size_bytes);
+    sqlite3_result_blob64(context, bytes, size_bytes, sqlite3_free);
+}
+
+static void quantile_function(sqlite3_context *context, int num_values, sqlite3_value **values)
+{
+    (void)num_values;
+    if (sqlite3_value_type(values[0]) == SQLITE_NULL)
+        return;
+    weir_histogram *times = calloc(1, sizeof *times);
+    if (!times)
+        sqlite3_result_error_nomem(context);
+    else if (add_value(context, times, values[0]) && times->count)
+        sqlite3_result_double(context, (double)weir_histogram_quantile_ns(times, sqlite3_value_double(values[1])) /
+                                           (double)WEIR_SECOND);
+    free(times);
+}
+
+/* -- sums */
+
+typedef struct known_sum {
+    int64_t whole;
+    double real;
+    bool is_real, is_unknown;
+} known_sum;
+
+static void sum_step(sqlite3_context *context, int num_values, sqlite3_value **values)
+{
+    (void)num_values;
+    known_sum *sum = sqlite3_aggregate_context(context, sizeof *sum);
+    if (!sum)
+        return;
+    int64_t whole = sqlite3_value_int64(values[0]);
+    int type = sqlite3_value_type(values[0]);
+    sum->is_unknown |= type == SQLITE_NULL;
+    sum->is_real |= type == SQLITE_FLOAT;
+    if (type == SQLITE_FLOAT)
+        sum->real += sqlite3_value_double(values[0]);
+    else if (__builtin_add_overflow(sum->whole, whole, &sum->whole))
+        sum->whole = whole > 0 ? INT64_MAX : INT64_MIN;
+}
+
+static void sum_final(sqlite3_context *context)
+{
+    const known_sum *sum = sqlite3_aggregate_context(context, 0);
+    if (sum && sum->is_real && !sum->is_unknown)
+        sqlite3_result_double(context, sum->real + (double)sum->whole);
+    else if (sum && !sum->is_unknown)
+        sqlite3_result_int64(context, sum->whole);
+}
+
+/* -- the last value */
+
+typedef struct last_value {
+    sqlite3_value *value; /* NULL = none yet */
+    double time;
+} last_value;
+
+static void last_step(sqlite3_context *context, int num_values, sqlite3_value **values)
+{
+    (void)num_values;
+    last_value *last = sqlite3_aggregate_context(context, sizeof *last);
+    double time = sqlite3_value_double(values[1]);
+    if (!last || sqlite3_value_type(values[0]) == SQLITE_NULL || (last->value && time < last->time))
+        return;
+    sqlite3_value_free(last->value);
+    last->value = sqlite3_value_dup(values[0]);
+    last->time = time;
+    if (!last->value)
+        sqlite3_result_error_nomem(context);
+}
+
+static void last_final(sqlite3_context *context)
+{
+    last_value *last = sqlite3_aggregate_context(context, 0);
+    if (last && last->value)
+        sqlite3_result_value(context, last->value);
+    if (last)
+        sqlite3_value_free(last->value);
+}
+
+/* -- all of them */
+
+int weir__functions_register(sqlite3 *db)
+{
+    const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
+    int code = weir_names_register(db);
+    if (code == SQLITE_OK)
+        code = weir_select_register(db);
+    if (code == SQLITE_OK)
+        code = sqlite3_create_function_v2(db, "weir_merge_histogram", 1, flags, NULL, NULL, merge_step, merge_final,
+                                          NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_create_function_v2(db, "weir_sum", 1, flags, NULL, NULL, sum_step, sum_final, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_create_function_v2(db, "weir_last", 2, flags, NULL, NULL, last_step, last_final, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_create_function_v2(db, "weir_quantile", 2, flags, NULL, quantile_function, NULL, NULL, NULL);
+    return code;
+}
+
+/* What .load and load_extension() call; the name is the library's. */
+WEIR_API int sqlite3_weirstats_init(sqlite3 *db, char **message, const void *routines);
+
+int sqlite3_weirstats_init(sqlite3 *db, char **message, const void *routines)
+{
+    (void)message;
+    (void)routines; /* the library uses the same SQLite as the program that loads it */
+    return weir__functions_register(db);
+}

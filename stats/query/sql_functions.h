@@ -1,0 +1,30 @@
+/*
+ * The SQL functions of weir, which every connection to a database has:
+ *
+ *     weir_merge_histogram(blob)       aggregate: the histogram of all rows; NULL = none of them has one
+ *     weir_quantile(blob, q)           the quantile (0 to 1) of a histogram, in seconds; NULL = no values
+ *     weir_sum(value)                  aggregate: the sum, which does not overflow; NULL = a value is NULL: not known
+ *     weir_last(value, time)           aggregate: the value that is not NULL and has the latest time
+ *     weir_name(pattern, name)         whether a stage's, queue's or span's name matches; see weir_filter
+ *     weir_glob(pattern, text)         whether a text equals the pattern or matches it as a glob
+ *     weir_within(spans, run, ...)     internal, see sql_select.c
+ *
+ * Other programs that use SQLite get them from the library: sqlite3 -cmd '.load libweir-stats'
+ */
+#ifndef WEIR_SQL_FUNCTIONS_H
+#define WEIR_SQL_FUNCTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <sqlite3.h>
+
+#include <weir/histogram.h>
+
+/* Adds them to a connection. Returns a SQLITE_ code. */
+int weir__functions_register(sqlite3 *db);
+
+/* Adds a stored histogram. If the bytes are invalid, false: a part may have been added. */
+bool weir__histogram_add_stored(weir_histogram *to, const void *bytes, size_t size_bytes);
+
+#endif
