@@ -351,6 +351,8 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_summary_write_totals(stdout, NULL, NULL, &totals, NULL, NULL));
     REFUSED(weir_summary_print_failures(NULL, "a", 0, 1, NULL));
     REFUSED(weir_summary_write_failures(stdout, NULL, NULL, 1, NULL));
+    REFUSED(weir_reader_keep_sql(NULL));
+    assert_null(weir_reader_sql(NULL));
     REFUSED(weir_database_check(NULL, true, no_function, NULL, NULL));
     REFUSED(weir_database_merge(NULL, "a", &merged, NULL));
     REFUSED(weir_database_merge("a", "b", NULL, NULL));

@@ -1095,6 +1095,52 @@ static void a_log_that_cannot_be_read_is_told(void **state)
     weir_reader_close(reader);
 }
 
+/* -- the statement behind an answer */
+
+int sqlite3_weirstats_init(sqlite3 *db, char **message, const void *routines); /* as .load calls it */
+
+/* The value of a column of the first row; -1 = no such column. */
+static double first_value(const char *path, const char *sql, const char *column)
+{
+    sqlite3 *db = connect_to(path);
+    sqlite3_stmt *row;
+    double value = -1;
+    assert_int_equal(sqlite3_weirstats_init(db, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    for (int i = 0; i < sqlite3_column_count(row); i++)
+        if (strcmp(sqlite3_column_name(row, i), column) == 0)
+            value = sqlite3_column_double(row, i);
+    sqlite3_finalize(row);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return value;
+}
+
+static void the_statement_behind_an_answer_runs_in_other_programs(void **state)
+{
+    (void)state;
+    const char *path = record_four_laps();
+    weir_reader *reader = open_reader(path);
+    weir_grouping grouping = { .by = WEIR_BY_NAME | WEIR_BY_TRANSITION, .subjects = 1u << WEIR_SUBJECT_STAGE };
+    weir_totals totals;
+    weir_query *query;
+    char sql[8000];
+    assert_null(weir_reader_sql(reader)); /* not asked for */
+    assert_int_equal(weir_reader_keep_sql(reader), WEIR_OK);
+    assert_int_equal(weir_totals_read(reader, &(weir_filter){ .name = "decode" }, &grouping, &totals, NULL), WEIR_OK);
+    const weir_total *stage = &totals.of[WEIR_SUBJECT_STAGE].all[0];
+    assert_true(first_value(path, weir_reader_sql(reader), "num_tasks") == total_value(stage, "num_tasks"));
+    snprintf(sql, sizeof sql, "SELECT weir_quantile(histogram, 0.9) AS p90 FROM (%s)", weir_reader_sql(reader));
+    assert_true(fabs(first_value(path, sql, "p90") - total_value(stage, "p90_time")) < 0.01);
+    weir_totals_free(&totals);
+    /* without a text of its own */
+    assert_int_equal(weir_query_begin(reader, WEIR_RECORD_FAILURE, &(weir_filter){ .phase = "train" }, &query, NULL),
+                     WEIR_OK);
+    assert_null(weir_reader_sql(reader));
+    weir_query_end(query);
+    weir_reader_close(reader);
+}
+
 static void what_is_no_database_of_ours_is_refused_by_name(void **state)
 {
     (void)state;
@@ -1113,10 +1159,13 @@ static void what_is_no_database_of_ours_is_refused_by_name(void **state)
         const char *name, *said;
         int status;
     } cases[] = {
-        { "text", "not a database", WEIR_EDATA },     { "empty", "is empty", WEIR_EDATA },
-        { "other", "another program", WEIR_EDATA },   { "newer", "use a newer weir", WEIR_EUNSUPPORTED },
+        { "text", "not a database", WEIR_EDATA },
+        { "empty", "is empty", WEIR_EDATA },
+        { "other", "another program", WEIR_EDATA },
+        { "newer", "use a newer weir", WEIR_EUNSUPPORTED },
         { "older", "record again in another file", WEIR_EUNSUPPORTED },
-        { "nothing", "there is no", WEIR_ENOTFOUND }, { ".", "a folder", WEIR_EINVAL },
+        { "nothing", "there is no", WEIR_ENOTFOUND },
+        { ".", "a folder", WEIR_EINVAL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         weir_error error = { 0 };
@@ -1290,6 +1339,7 @@ int main(void)
         TEST(several_queries_of_one_reader_go_on_side_by_side),
         TEST(a_folder_that_cannot_be_written_to_is_read),
         TEST(a_log_that_cannot_be_read_is_told),
+        TEST(the_statement_behind_an_answer_runs_in_other_programs),
         TEST(what_is_no_database_of_ours_is_refused_by_name),
         TEST(sums_of_the_largest_numbers_do_not_overflow),
         TEST(there_may_be_any_number_of_windows),

@@ -211,10 +211,11 @@ static int check_identity(const identity *found, const char *path, weir_error *e
                               "another path",
                               text.text, found->version, WEIR_SCHEMA_VERSION);
     if (found->version < WEIR_SCHEMA_VERSION)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "database %s has schema %d of an earlier weir, and this one reads %d; use the weir that "
-                              "recorded it, or record again in another file",
-                              text.text, found->version, WEIR_SCHEMA_VERSION);
+        return weir_error_set(
+            error, WEIR_EUNSUPPORTED, 0,
+            "database %s has schema %d of an earlier weir, and this one reads %d; use the weir that "
+            "recorded it, or record again in another file",
+            text.text, found->version, WEIR_SCHEMA_VERSION);
     return WEIR_OK;
 }
 

@@ -165,17 +165,17 @@ typedef enum column_sum {
 } column_sum;
 
 static const char *const sums[] = {
-    [SUM_ALL] = ", weir_sum(%s)",
-    [SUM_LEAST] = ", min(%s)",
-    [SUM_MOST] = ", max(%s)",
-    [SUM_LAST] = ", weir_last(%s, t.timestamp)",
-    [SUM_HISTOGRAM] = ", weir_merge_histogram(%s)",
+    [SUM_ALL] = ", weir_sum(%s) AS %s",
+    [SUM_LEAST] = ", min(%s) AS %s",
+    [SUM_MOST] = ", max(%s) AS %s",
+    [SUM_LAST] = ", weir_last(%s, t.timestamp) AS %s",
+    [SUM_HISTOGRAM] = ", weir_merge_histogram(%s) AS %s",
 };
 
 static const column_sum sum_of[] = {
-    [WEIR_METRIC_COUNT] = SUM_ALL,    [WEIR_METRIC_SUM] = SUM_ALL, [WEIR_METRIC_LEVEL] = SUM_ALL,
-    [WEIR_METRIC_MIN] = SUM_LEAST,      [WEIR_METRIC_MAX] = SUM_MOST,  [WEIR_METRIC_HISTOGRAM] = SUM_HISTOGRAM,
-    [WEIR_METRIC_LAST] = SUM_LAST,      [WEIR_METRIC_LOWEST] = SUM_LEAST, [WEIR_METRIC_HIGHEST] = SUM_MOST,
+    [WEIR_METRIC_COUNT] = SUM_ALL, [WEIR_METRIC_SUM] = SUM_ALL,      [WEIR_METRIC_LEVEL] = SUM_ALL,
+    [WEIR_METRIC_MIN] = SUM_LEAST, [WEIR_METRIC_MAX] = SUM_MOST,     [WEIR_METRIC_HISTOGRAM] = SUM_HISTOGRAM,
+    [WEIR_METRIC_LAST] = SUM_LAST, [WEIR_METRIC_LOWEST] = SUM_LEAST, [WEIR_METRIC_HIGHEST] = SUM_MOST,
 };
 
 static void put_expression(sqlite3_str *sql, const char *there, const char *column, bool is_sum, column_sum how)
@@ -183,7 +183,7 @@ static void put_expression(sqlite3_str *sql, const char *there, const char *colu
     char name[64] = "NULL"; /* a metric that the database does not have */
     if (weir_has_word(there, column))
         snprintf(name, sizeof name, "t.%s", column);
-    sqlite3_str_appendf(sql, is_sum ? sums[how] : ", %s", name);
+    sqlite3_str_appendf(sql, is_sum ? sums[how] : ", %s AS %s", name, column);
 }
 
 char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_lap_keys *keys, int *code)
@@ -195,19 +195,21 @@ char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_l
         return NULL;
     sqlite3_str *sql = sqlite3_str_new(db);
     if (keys)
-        sqlite3_str_appendf(sql, "min(t.id), %s AS key_run, max(t.timestamp), sum(t.elapsed), %s AS key_name, %s AS key_phase", keys->run, keys->name,
-                            keys->phase);
+        sqlite3_str_appendf(sql,
+                            "min(t.id) AS id, %s AS key_run, max(t.timestamp) AS timestamp, sum(t.elapsed) AS "
+                            "elapsed, %s AS key_name, %s AS key_phase",
+                            keys->run, keys->name, keys->phase);
     else
-        sqlite3_str_appendall(sql, "t.id, t.run_id, t.timestamp, t.elapsed, t.name, " WEIR_PHASE_OF_LAP);
+        sqlite3_str_appendall(sql, "t.id, t.run_id, t.timestamp, t.elapsed, t.name, " WEIR_PHASE_OF_LAP " AS phase");
     put_expression(sql, there, "first_step", keys, SUM_LEAST);
     put_expression(sql, there, "last_step", keys, SUM_MOST);
     put_expression(sql, there, "suspended_time", keys, SUM_ALL);
     if (keys)
-        sqlite3_str_appendall(sql, ", count(*)");
+        sqlite3_str_appendall(sql, ", count(*) AS num_laps");
     else
         put_expression(sql, there, "num_joined", false, SUM_ALL);
     bool is_key = table->own && strcmp(table->own, "kind") == 0;
-    put_expression(sql, there, table->own ? table->own : "no_own", keys && !is_key, SUM_LAST);
+    put_expression(sql, there, table->own ? table->own : "own", keys && !is_key, SUM_LAST);
     for (size_t i = 0; i < metrics->num_metrics; i++)
         put_expression(sql, there, metrics->metrics[i].name, keys, sum_of[metrics->metrics[i].kind]);
     sqlite3_free(there);

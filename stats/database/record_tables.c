@@ -117,10 +117,14 @@ static const weir_column contents[] = {
 };
 
 static const weir_record_table tables[WEIR_RECORD_CONTENT + 1] = {
-    [WEIR_RECORD_EVENT] = TABLE("event_stats", events), [WEIR_RECORD_FAILURE] = TABLE("task_failures", failures),
-    [WEIR_RECORD_ITEM] = TABLE("item_stats", items),    [WEIR_RECORD_RUN] = TABLE("run", runs),
-    [WEIR_RECORD_STAGE] = TABLE("stage", stages),       [WEIR_RECORD_NODE] = TABLE("run", nodes),
-    [WEIR_RECORD_PHASE] = TABLE("", phases),            [WEIR_RECORD_CONTENT] = TABLE("", contents),
+    [WEIR_RECORD_EVENT] = TABLE("event_stats", events),
+    [WEIR_RECORD_FAILURE] = TABLE("task_failures", failures),
+    [WEIR_RECORD_ITEM] = TABLE("item_stats", items),
+    [WEIR_RECORD_RUN] = TABLE("run", runs),
+    [WEIR_RECORD_STAGE] = TABLE("stage", stages),
+    [WEIR_RECORD_NODE] = TABLE("run", nodes),
+    [WEIR_RECORD_PHASE] = TABLE("", phases),
+    [WEIR_RECORD_CONTENT] = TABLE("", contents),
 };
 
 const weir_record_table *weir_record_table_of(weir_record_kind kind)

@@ -22,8 +22,8 @@
     " version TEXT NOT NULL," \
     " entries_lost INTEGER NOT NULL DEFAULT 0," \
     " machine TEXT NOT NULL DEFAULT ''," /* system, CPUs, memory */ \
-    " world INTEGER NOT NULL DEFAULT 1,"  /* the number of ranks */ \
-    " job TEXT NOT NULL DEFAULT '');"     /* the same for all ranks that were started together */
+    " world INTEGER NOT NULL DEFAULT 1," /* the number of ranks */ \
+    " job TEXT NOT NULL DEFAULT '');"    /* the same for all ranks that were started together */
 
 /* One stage alone with one number of slots; see weir/profile.h. */
 #define PROFILE_STATS \

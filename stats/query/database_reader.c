@@ -80,6 +80,7 @@ void weir_reader_close(weir_reader *reader)
     weir_database_close(reader->db); /* ends a hold */
     free(reader->path);
     free(reader->run);
+    sqlite3_free(reader->sql);
     free(reader);
 }
 
@@ -111,6 +112,29 @@ void weir_reader_release(weir_reader *reader)
         return;
     if (--reader->num_held == 0 && !sqlite3_get_autocommit(reader->db))
         sqlite3_exec(reader->db, "COMMIT", NULL, NULL, NULL); /* nothing was written */
+}
+
+/* -- the statement */
+
+int weir_reader_keep_sql(weir_reader *reader)
+{
+    if (!reader)
+        return WEIR_EINVAL;
+    reader->keeps_sql = true;
+    return WEIR_OK;
+}
+
+void weir_reader_note_sql(weir_reader *reader, sqlite3_stmt *statement)
+{
+    if (!reader->keeps_sql)
+        return;
+    sqlite3_free(reader->sql);
+    reader->sql = statement ? sqlite3_expanded_sql(statement) : NULL;
+}
+
+const char *weir_reader_sql(const weir_reader *reader)
+{
+    return reader ? reader->sql : NULL;
 }
 
 /* -- runs */

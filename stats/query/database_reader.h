@@ -16,12 +16,17 @@ struct weir_reader {
     int num_held; /* holds that have not been released */
     weir_window window;
     bool is_spdl; /* a database recorded by SPDL, which is read through views */
+    bool keeps_sql;
+    char *sql; /* of the last selection, if it is kept; of SQLite */
 
     struct weir_record_entry *run; /* the last result of weir_reader_find_run() or weir_reader_find_rank() */
 };
 
 /* Reports that reading failed with a SQLITE_ code; returns the status. */
 int weir_reader_error(const weir_reader *reader, int code, weir_error *error);
+
+/* Keeps the text of a statement, if that was asked for; NULL = it has none. */
+void weir_reader_note_sql(weir_reader *reader, sqlite3_stmt *statement);
 
 /* Reports WEIR_ENOMEM. */
 int weir_reader_out_of_memory(weir_error *error);

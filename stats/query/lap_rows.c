@@ -27,8 +27,8 @@ int weir_lap_select(weir_reader *reader, weir_subject subject, const weir_filter
         .begin = group ? group->begin : NULL,
         .end = group ? group->end : NULL,
     };
-    int status = group && !all ? weir_reader_out_of_memory(error)
-                               : weir_select(reader, &selection, filter, statement, error);
+    int status =
+        group && !all ? weir_reader_out_of_memory(error) : weir_select(reader, &selection, filter, statement, error);
     sqlite3_free(all);
     sqlite3_free(columns);
     return status;

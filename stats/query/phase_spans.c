@@ -28,11 +28,13 @@
 #define ALL_SPANS " SELECT * FROM span ORDER BY run_id, number LIMIT CASE :limit WHEN 0 THEN -1 ELSE :limit END"
 
 /* A phase that goes on after a gap keeps its transition. */
-const char weir__with_transitions[] =
-    LAPS_BEGIN "SELECT " LAPS_COLUMNS " FROM queue_stats t WHERE t.run_id IN (SELECT r.run_id FROM run r WHERE :run = 0"
-               " OR r.run_id = :run) " LAPS_OF_ONE_QUEUE SPANS("lag(phase) OVER before IS NOT phase")
-    ", transition AS MATERIALIZED (SELECT run_id, end, coalesce(lag(phase) OVER before, 'start') || ' > ' || phase AS"
-    " text FROM span WINDOW before AS (PARTITION BY run_id ORDER BY number)) ";
+const char weir__with_transitions[] = LAPS_BEGIN
+    "SELECT " LAPS_COLUMNS " FROM queue_stats t WHERE t.run_id IN (SELECT r.run_id FROM run r WHERE :run = 0"
+    " OR r.run_id = :run) " LAPS_OF_ONE_QUEUE SPANS(
+        "lag(phase) OVER before IS NOT phase") ", transition AS MATERIALIZED (SELECT run_id, end, "
+                                               "coalesce(lag(phase) OVER before, 'start') || ' > ' || phase AS"
+                                               " text FROM span WINDOW before AS (PARTITION BY run_id ORDER BY "
+                                               "number)) ";
 
 int weir__phases_select(weir_reader *reader, const weir_filter *filter, bool each_lap, sqlite3_stmt **statement,
                         weir_error *error)

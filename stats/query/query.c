@@ -105,6 +105,7 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
         sqlite3_bind_int64(query->statement, 1, filter->run_id);
         sqlite3_bind_text(query->statement, 2, filter->name, -1, SQLITE_TRANSIENT);
     }
+    weir_reader_note_sql(reader, query->statement);
     sqlite3_free(text);
     return code == SQLITE_OK ? WEIR_OK : weir_reader_error(reader, code, error);
 }

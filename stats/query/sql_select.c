@@ -420,6 +420,7 @@ static int prepare(selecting *s, sqlite3_stmt **statement)
         code = text ? sqlite3_prepare_v2(s->reader->db, text, -1, statement, NULL) : SQLITE_NOMEM;
     if (code == SQLITE_OK)
         code = bind_values(*statement, s->selection, s->filter);
+    weir_reader_note_sql(s->reader, s->phases || s->windows ? NULL : *statement); /* pointers have no text */
     if (code == SQLITE_OK)
         code = bind_spans(*statement, ":phases", &s->phases);
     if (code == SQLITE_OK)

@@ -24,7 +24,7 @@ typedef struct weir_sql_selection {
     const char *name_column; /* that weir_filter.name is about; NULL = none */
     const char *length;      /* sort key of longest_first; NULL = none */
     const char *begin;       /* what stands before SELECT; NULL = nothing */
-    const char *end;         /* what stands behind the conditions: "GROUP BY …"; NULL = the filter's order and limit */
+    const char *end; /* what stands behind the conditions: "GROUP BY …"; NULL = the filter's order and limit */
 } weir_sql_selection;
 
 /*

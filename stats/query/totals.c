@@ -94,10 +94,10 @@ static char *more_columns(const summing *s)
     const long long steps = s->grouping.bin_steps, time = s->grouping.bin_ns;
     char *step_bin = sqlite3_mprintf(BIN_OF("t.first_step"), steps, steps, steps);
     char *time_bin = sqlite3_mprintf(BIN_OF(END_NS), time, time, time);
-    char *more = step_bin && time_bin
-                     ? sqlite3_mprintf(MORE_COLUMNS, is_by(s, WEIR_BY_NODE) ? NODE_OF_LAP : "''",
-                                       is_by(s, WEIR_BY_STEP) ? step_bin : "0", is_by(s, WEIR_BY_TIME) ? time_bin : "0")
-                     : NULL;
+    char *more = step_bin && time_bin ? sqlite3_mprintf(MORE_COLUMNS, is_by(s, WEIR_BY_NODE) ? NODE_OF_LAP : "''",
+                                                        is_by(s, WEIR_BY_STEP) ? step_bin : "0",
+                                                        is_by(s, WEIR_BY_TIME) ? time_bin : "0")
+                                      : NULL;
     sqlite3_free(step_bin);
     sqlite3_free(time_bin);
     return more;
@@ -187,7 +187,8 @@ static int read_failed(const summing *s, int code)
 {
     int status = WEIR_OK;
     if ((code & 0xff) == SQLITE_CORRUPT)
-        status = weir_each_record(s->reader, weir_record_kind_of(s->subject), s->filter, ignore_record, NULL, s->error);
+        status =
+            weir_each_record(s->reader, weir_record_kind_of(s->subject), s->filter, ignore_record, NULL, s->error);
     return status == WEIR_OK ? weir_reader_error(s->reader, code, s->error) : status;
 }
 

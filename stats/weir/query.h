@@ -62,6 +62,16 @@ WEIR_API const char *weir_reader_lacks(const weir_reader *reader);
 WEIR_API int weir_reader_hold(weir_reader *reader, weir_error *error);
 WEIR_API void weir_reader_release(weir_reader *reader);
 
+/*
+ * From now on, the reader keeps the text of the SQL statement behind each query and each subject of a sum, with its
+ * values. docs/sql.md says what other programs need to run it.
+ */
+WEIR_API int weir_reader_keep_sql(weir_reader *reader);
+
+/* That of the last one, valid until the next; NULL = none, or a filter by spans of time (from_phase, until_phase,
+   weir_window; phase and steps of failures, items and events) has no SQL text. */
+WEIR_API const char *weir_reader_sql(const weir_reader *reader);
+
 /* -- which records -- */
 
 #define WEIR_ALL_RUNS INT64_C(0)

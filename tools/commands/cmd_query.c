@@ -62,6 +62,7 @@ static struct settings {
     int64_t top; /* 0 = all */
     double bin_s;
     int64_t bin_steps;
+    bool sql;
     int list; /* which of record_table_names, -1 = none */
 } settings = { .list = -1 };
 
@@ -105,6 +106,10 @@ static const option_row rows[] = {
               "none: in the order of the keys)" },
     { ROW("reverse", reverse, option_flag), .help = "smallest first; without --sort, last first" },
     { ROW("top", top, option_count), .argument = "N", .help = "only the first N rows" },
+    { ROW("sql", sql, option_flag), .excludes = "json csv sort",
+      .help =
+          "print the SQL statement that reads these sums, laps or records, instead of its answer; docs/sql.md says "
+          "how to run it elsewhere" },
     { ROW("list", list, option_choice), .argument = "WHAT", .choices = record_table_names,
       .excludes = "by sort queues",
       .help = "instead, list the records themselves: runs, nodes, stages, phases, tasks, flow, queues, pools, "
@@ -357,6 +362,34 @@ static int query_laps(const tool_call *call, weir_reader *reader, const weir_fil
     return status;
 }
 
+/* -- the statement */
+
+static int put_sql(weir_reader *reader, const weir_filter *filter, weir_subject subject, weir_error *error)
+{
+    weir_totals totals = { 0 };
+    weir_query *query = NULL;
+    weir_grouping grouping = { .by = grouping_of(settings.by),
+                               .subjects = 1u << subject,
+                               .bin_ns = (int64_t)(settings.bin_s * 1e9),
+                               .bin_steps = settings.bin_steps };
+    int status = weir_reader_keep_sql(reader);
+    if (status == WEIR_OK && settings.list < 0 && !(settings.by & BY_LAP))
+        status = weir_totals_read(reader, filter, &grouping, &totals, error);
+    else if (status == WEIR_OK)
+        status = weir_query_begin(reader,
+                                  settings.list < 0 ? weir_record_kind_of(subject) : record_table_kind(settings.list),
+                                  filter, &query, error);
+    if (status == WEIR_OK && weir_reader_sql(reader))
+        printf("%s;\n", weir_reader_sql(reader));
+    else if (status == WEIR_OK)
+        status =
+            weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                           "--sql: this selection has no single statement; leave out the filters by phase and step");
+    weir_query_end(query);
+    weir_totals_free(&totals);
+    return status;
+}
+
 /* -- the subcommand */
 
 static int check_settings(const tool_call *call)
@@ -415,6 +448,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         settings.by & (BY_RUN | BY_NODE) || settings.list == RECORD_TABLE_RUNS || settings.list == RECORD_TABLE_NODES;
     if (tells_runs && !call->shared.run_given)
         filter->run_id = WEIR_ALL_RUNS;
+    if (settings.sql)
+        return put_sql(reader, filter, subject, error);
     if (settings.list >= 0)
         status = query_records(call, reader, filter, &count, error);
     else if (settings.by & BY_LAP)
@@ -459,7 +494,9 @@ const tool_command tool_query = {
                 "# one line per rank of a job\n"
                 "weir query job.db --by run,node --name decode --sort avg\n"
                 "weir query pipeline_stats.db --by lap --name decode --steps 1000:2000 --csv\n"
-                "weir query pipeline_stats.db --list nodes\n",
+                "weir query pipeline_stats.db --list nodes\n"
+                "# take a statement further\n"
+                "weir query run.db --by stage,phase --sql | sqlite3 -cmd '.load libweir-stats' run.db\n",
     .shared = TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
     .options = rows,

@@ -239,6 +239,11 @@ _Static_assert(sizeof kind_tables / sizeof kind_tables[0] + 1 ==
                    sizeof record_table_names / sizeof record_table_names[0],
                "one table per name");
 
+weir_record_kind record_table_kind(int which)
+{
+    return kind_tables[which].kind;
+}
+
 int record_table_find(const char *name)
 {
     int index = 0;

@@ -13,6 +13,9 @@ extern const char *const record_table_names[];
 enum { RECORD_TABLE_RUNS, RECORD_TABLE_NODES };
 
 /* The index of a name among them. */
+/* The kind of record of such a list. */
+weir_record_kind record_table_kind(int which);
+
 int record_table_find(const char *name);
 
 /*
