@@ -16,7 +16,8 @@ void choices_begin_replay(choices *list, const uint32_t *values, uint32_t count)
     list->mode = CHOOSE_REPLAY;
     list->at = 0;
     list->count = count;
-    memmove(list->values, values, count * sizeof *values);
+    if (count)
+        memmove(list->values, values, count * sizeof *values);
 }
 
 void choices_begin_all(choices *list)

@@ -682,7 +682,7 @@ static open_end add_route(core_driver *driver, open_end end, uint32_t depth)
 
 static bool has_room(const core_driver *driver, uint32_t wanted)
 {
-    return driver->graph.num_nodes + wanted < MAX_NODES;
+    return driver->graph.num_nodes + wanted < 16;
 }
 
 static open_end add_stages(core_driver *driver, open_end end, uint32_t depth)

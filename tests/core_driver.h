@@ -12,7 +12,7 @@
 #include "choices.h"
 #include "core.h"
 
-enum { MAX_NODES = 16, MAX_ENDS = 3, MAX_DRIVER_SLOTS = 4, MAX_ROOM = 4, MAX_DRIVER_ITEMS = 4096 };
+enum { MAX_NODES = 20, MAX_ENDS = 3, MAX_DRIVER_SLOTS = 4, MAX_ROOM = 4, MAX_DRIVER_ITEMS = 4096 };
 
 typedef struct driver_slot {
     weir__slot core; /* first */

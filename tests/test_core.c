@@ -123,9 +123,111 @@ static void all_schedules_of_a_small_graph_keep_the_invariants(void **state)
         run_all_schedules(twist);
 }
 
+/* ---- a fair crew ---------------------------------------------------------------------------------------------- */
+
+enum { CHAINS = 3, CHAIN_ITEMS = 3000 };
+
+typedef struct chain_shape {
+    weir_merge_order order;
+    uint32_t weights[CHAINS];
+    bool has_routes; /* between source and merge */
+    uint32_t slots[CHAINS];
+} chain_shape;
+
+/* source -> stage -> merge, or source -> route -> two stages -> join -> merge */
+static driver_node *add_chain(uint32_t slots, bool has_route)
+{
+    driver_node *source = driver_add_node(&driver, true, 1, 1, 2);
+    source->items = UINT32_MAX;
+    driver_node *stage = driver_add_node(&driver, true, slots, has_route ? 2 : 1, 2);
+    driver_connect(source, 0, stage);
+    if (!has_route)
+        return stage;
+    driver_node *join = NULL, *branches[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        branches[i] = driver_add_node(&driver, true, 1, 1, 2);
+        driver_connect(stage, i, branches[i]);
+    }
+    join = driver_add_node(&driver, false, 1, 1, 2);
+    for (uint32_t i = 0; i < 2; i++)
+        driver_connect(branches[i], 0, join);
+    join->core.route = &stage->core;
+    return join;
+}
+
+static void build_chains(const chain_shape *shape, uint32_t threads)
+{
+    driver_node *ends[CHAINS];
+    driver_init(&driver, &list, threads);
+    for (uint32_t i = 0; i < CHAINS; i++)
+        ends[i] = add_chain(shape->slots[i], shape->has_routes);
+    driver_node *merge = driver_add_node(&driver, false, 1, 1, 2);
+    driver_node *sink = driver_add_node(&driver, false, 1, 1, 3);
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        driver_connect(ends[i], 0, merge);
+        merge->weights[i] = shape->weights[i] ? shape->weights[i] : 1;
+    }
+    merge->core.merge_order = shape->order;
+    if (shape->order == WEIR_MERGE_WEIGHTED)
+        merge->core.weights = merge->weights;
+    driver_connect(merge, 0, sink);
+    driver_start(&driver);
+}
+
+/* All threads run steps of one length, one after the other; the consumer takes whatever comes. */
+static void count_items_of_chains(uint64_t counts[CHAINS])
+{
+    driver_slot *running[4] = { 0 };
+    memset(counts, 0, CHAINS * sizeof *counts);
+    for (uint64_t taken = 0, next = 0; taken < CHAIN_ITEMS; next++) {
+        driver_slot **thread = &running[next % driver.crews[0].threads];
+        if (*thread) {
+            uint64_t branch = (*thread)->core.in.seq % (*thread)->core.node->num_outs;
+            (*thread)->core.out_index = (uint32_t)branch;
+            driver_end_step(&driver, *thread, WEIR_OK);
+        }
+        *thread = driver_pick(&driver, &driver.crews[0]);
+        for (; driver.graph.sink->depth && taken < CHAIN_ITEMS; taken++) {
+            counts[driver.graph.sink->entries[driver.graph.sink->head].item.source]++;
+            driver_take(&driver);
+        }
+    }
+}
+
+static void equal_chains_that_share_a_crew_advance_equally(void **state)
+{
+    (void)state;
+    static const chain_shape shapes[] = {
+        { WEIR_MERGE_ARRIVAL, { 0 }, false, { 4, 4, 4 } },
+        { WEIR_MERGE_ARRIVAL, { 0 }, true, { 4, 4, 4 } },
+        { WEIR_MERGE_ARRIVAL, { 0 }, false, { 1, 2, 4 } },
+        { WEIR_MERGE_ROUND_ROBIN, { 0 }, false, { 4, 4, 4 } },
+        { WEIR_MERGE_WEIGHTED, { 1, 2, 3 }, false, { 4, 4, 4 } },
+        { WEIR_MERGE_WEIGHTED, { 3, 1, 2 }, true, { 4, 4, 4 } },
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (uint32_t threads = 1; threads <= 4; threads++) {
+            uint64_t counts[CHAINS], all_weights = 0;
+            choices_begin_replay(&list, NULL, 0);
+            build_chains(&shapes[i], threads);
+            count_items_of_chains(counts);
+            for (int j = 0; j < CHAINS; j++)
+                all_weights += shapes[i].weights[j] ? shapes[i].weights[j] : 1;
+            for (int j = 0; j < CHAINS; j++) {
+                uint64_t weight = shapes[i].weights[j] ? shapes[i].weights[j] : 1;
+                uint64_t fair = CHAIN_ITEMS * weight / all_weights;
+                if (counts[j] < fair * 9 / 10 || counts[j] > fair * 11 / 10)
+                    fail_msg("shape %zu, %u threads: %llu, %llu and %llu items", i, threads,
+                             (unsigned long long)counts[0], (unsigned long long)counts[1],
+                             (unsigned long long)counts[2]);
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_chains_that_share_a_crew_advance_equally),
         cmocka_unit_test(all_schedules_of_a_small_graph_keep_the_invariants),
         cmocka_unit_test(random_schedules_keep_the_invariants),
     };

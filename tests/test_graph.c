@@ -654,6 +654,49 @@ static void random_draws_follow_the_weights(void **state)
     finish(pipeline, &ledger);
 }
 
+/* Computes for some tens of microseconds, then passes its input on. */
+static int compute(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)task;
+    uint64_t value = item_value(in);
+    for (int i = 0; i < 30000; i++)
+        value = value * 6364136223846793005u + 1;
+    if (value == 0) /* so that it is computed */
+        return WEIR_SKIP;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+/* test_core counts exactly, without threads. Here threads are of different speed, so the bounds are wide. */
+static void endless_chains_that_share_the_pool_all_advance(void **state)
+{
+    (void)state;
+    static const weir_op compute_op = { .name = "compute", .run = compute };
+    enum { CHAINS = 3, COUNT = 3000 };
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX };
+    uint64_t counts[CHAINS] = { 0 };
+    weir_builder *builder = weir_builder_new();
+    for (int i = 0; i < CHAINS; i++) {
+        weir_builder_source(builder, &numbers_op, &numbers, 0, NULL);
+        weir_builder_pipe(builder, &compute_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
+    }
+    weir_builder_merge(builder, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
+    for (int i = 0; i < COUNT; i++) {
+        weir_item item;
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        counts[item.source]++;
+        weir_item_release(&item);
+    }
+    for (int i = 0; i < CHAINS; i++)
+        assert_in_range(counts[i], COUNT / CHAINS * 3 / 4, COUNT / CHAINS * 5 / 4);
+    weir_pipeline_stop(pipeline);
+    finish(pipeline, &ledger);
+}
+
 static void a_merge_may_end_with_its_first_input(void **state)
 {
     (void)state;
@@ -1279,6 +1322,7 @@ int main(void)
         TEST(round_robin_skips_no_other_input_when_one_ends),
         TEST(a_random_merge_depends_on_its_seed_alone),
         TEST(random_draws_follow_the_weights),
+        TEST(endless_chains_that_share_the_pool_all_advance),
         TEST(a_merge_may_end_with_its_first_input),
         TEST(sources_that_do_not_end_are_ended_by_the_first),
         TEST(a_merge_may_end_while_results_are_put_in_a_row),

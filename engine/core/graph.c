@@ -40,15 +40,28 @@ static void prepare_node(weir__node *node, int64_t now_ns)
     }
 }
 
+/* Nodes on the longest way to the sink: less than the number of nodes, and less downstream than upstream. */
+static uint32_t distance_to_sink(const weir__node *node)
+{
+    uint32_t distance = 0;
+    for (uint32_t i = 0; i < node->num_outs; i++) {
+        const weir__node *next = node->outs[i].consumer;
+        if (next && next->rank + 1 > distance)
+            distance = next->rank + 1;
+    }
+    return distance;
+}
+
 void weir__graph_prepare(weir__graph *graph, int64_t now_ns)
 {
     graph->now_ns = now_ns;
     graph->live_nodes = graph->num_nodes;
     graph->to_cancel_end = &graph->to_cancel;
+    for (uint32_t i = graph->num_nodes; i-- > 0;)
+        graph->nodes[i]->rank = distance_to_sink(graph->nodes[i]);
     for (uint32_t i = 0; i < graph->num_nodes; i++) {
         weir__node *node = graph->nodes[i];
         graph->live_sources += node->num_ins == 0;
-        node->rank = graph->num_nodes - 1 - node->index;
         if (node->route && node->order == WEIR_ORDER_INPUT)
             keep_order(graph, node); /* inner joins come first, and have not been told to keep an outer order */
         prepare_node(node, now_ns);
