@@ -160,9 +160,9 @@ static void a_config_without_its_size_is_refused(void **state)
     assert_non_null(strstr(error.message, "pass 0"));
 }
 
-/* What the program lays out in arrays, statically or on its stack, cannot grow: their reserved fields shrink instead. These
+/* Elements of arrays, extern tables and structs that are passed by value or inside others have no size of their own. These
    are the sizes since version 0.2.0, on machines with 64 bits. */
-static void structs_that_travel_by_value_keep_their_size(void **state)
+static void structs_without_a_size_of_their_own_keep_their_size(void **state)
 {
     (void)state;
     if (sizeof(void *) != 8)
@@ -171,12 +171,67 @@ static void structs_that_travel_by_value_keep_their_size(void **state)
     assert_int_equal(sizeof(weir_op), 144);
     assert_int_equal(sizeof(weir_task_hook), 64);
     assert_int_equal(sizeof(weir_stage_hook), 56);
-    assert_int_equal(sizeof(weir_max_failures), 32);
-    assert_int_equal(sizeof(weir_aggregate_config), 48);
-    assert_int_equal(sizeof(weir_batch), 56);
-    assert_int_equal(sizeof(weir_account), 128);
-    assert_int_equal(sizeof(weir_error), 1728);
+    assert_int_equal(sizeof(weir_observer), 112);
+    assert_int_equal(sizeof(weir_max_failures), 24);
+    assert_int_equal(sizeof(weir_batch), 24);
+    assert_int_equal(sizeof(weir_error), 1672);
     assert_int_equal(sizeof(weir_stage_info), 112);
+    assert_int_equal(sizeof(weir_queue_info), 48);
+}
+
+static void test_newer_function(void)
+{
+}
+
+/* A program with a newer header has a name for a member that is reserved here. */
+static void what_a_newer_program_sets_in_a_table_or_hook_is_refused(void **state)
+{
+    (void)state;
+    static const char set = 1;
+    weir_op op = pass_op;
+    weir_task_hook task_hook = { .reserved[3] = &set };
+    weir_stage_hook stage_hook = { .reserved[0] = &set };
+    weir_observer observer = { .reserved[3] = test_newer_function };
+    const weir_stage_options options[] = { { .name = "op" },
+                                           { .name = "task", .task_hooks = &task_hook, .num_task_hooks = 1 },
+                                           { .name = "stage", .stage_hooks = &stage_hook, .num_stage_hooks = 1 },
+                                           { .name = "observer" } };
+    static const char *const names[] = { "weir_op", "weir_task_hook", "weir_stage_hook", "weir_observer" };
+    for (int i = 0; i < 4; i++) {
+        static const test_numbers numbers = { .count = 1 };
+        weir_pipeline *pipeline;
+        weir_error error = { 0 };
+        weir_builder *builder = builder_with(&numbers);
+        op.reserved[2] = i == 0 ? &set : NULL;
+        weir_builder_pipe(builder, &op, NULL, 0, &options[i]);
+        weir_builder_sink(builder, NULL);
+        weir_pipeline_options all = { .observers = &observer, .num_observers = i == 3 };
+        assert_int_equal(weir_builder_build(builder, &all, &pipeline, &error), WEIR_EUNSUPPORTED);
+        assert_non_null(strstr(error.message, names[i]));
+    }
+}
+
+/* What the library fills in a struct of an older program ends where that one ends; a newer one gets zeros. */
+static void an_account_of_another_size_is_filled_as_far_as_it_goes(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_error error = { 0 };
+    struct {
+        weir_account known;
+        uint64_t unknown;
+    } account;
+    memset(&account, 0xa5, sizeof account);
+    weir_pipeline *pipeline = build_with(NULL, 0, &error, &ledger);
+    assert_int_equal(drain_all(pipeline), 3);
+    assert_int_equal(weir_pipeline_account_sized(pipeline, NULL, &account.known, 8), WEIR_OK);
+    assert_int_equal(account.known.taken, 3);
+    assert_int_equal(account.known.created, UINT64_C(0xa5a5a5a5a5a5a5a5));
+    assert_int_equal(weir_pipeline_account_sized(pipeline, NULL, &account.known, sizeof account), WEIR_OK);
+    assert_int_equal(account.known.handed_on, 3);
+    assert_int_equal(account.unknown, 0);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
 }
 
 int main(void)
@@ -189,7 +244,9 @@ int main(void)
         TEST(an_older_programs_config_is_not_read_beyond_its_end),
         TEST(a_newer_programs_config_is_refused_if_it_sets_more),
         TEST(a_config_without_its_size_is_refused),
-        TEST(structs_that_travel_by_value_keep_their_size),
+        TEST(structs_without_a_size_of_their_own_keep_their_size),
+        TEST(what_a_newer_program_sets_in_a_table_or_hook_is_refused),
+        TEST(an_account_of_another_size_is_filled_as_far_as_it_goes),
     };
     return RUN_TESTS(tests);
 }

@@ -13,6 +13,8 @@
 #include <weir/engine.h>
 #include <weir/sampler.h>
 
+#include "permutation.h"
+
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
 static weir_sampler *make(weir_sampler_config config)
@@ -73,13 +75,13 @@ static void every_place_has_its_own_number_and_the_way_back(void **state)
 {
     (void)state;
     for (uint64_t count = 1; count < 300; count++) {
-        weir_permutation p = weir_permutation_make(count, count * 7);
+        weir__permutation p = weir__permutation_make(count, count * 7);
         bool seen[300] = { false };
         for (uint64_t i = 0; i < count; i++) {
-            uint64_t number = weir_permutation_at(&p, i);
+            uint64_t number = weir__permutation_at(&p, i);
             assert_true(number < count && !seen[number]);
             seen[number] = true;
-            assert_int_equal(weir_permutation_find(&p, number), i);
+            assert_int_equal(weir__permutation_find(&p, number), i);
         }
     }
 }
@@ -89,12 +91,12 @@ static void numbers_beyond_32_bits_are_permuted_too(void **state)
     (void)state;
     const uint64_t counts[] = { 1000000000, (UINT64_C(1) << 40) + 3, UINT64_C(1) << 62 };
     for (size_t c = 0; c < LENGTH(counts); c++) {
-        weir_permutation p = weir_permutation_make(counts[c], 1);
+        weir__permutation p = weir__permutation_make(counts[c], 1);
         for (uint64_t i = 0; i < 10000; i++) {
             uint64_t place = counts[c] / 10000 * i;
-            uint64_t number = weir_permutation_at(&p, place);
+            uint64_t number = weir__permutation_at(&p, place);
             assert_true(number < counts[c]);
-            assert_int_equal(weir_permutation_find(&p, number), place);
+            assert_int_equal(weir__permutation_find(&p, number), place);
         }
     }
 }
@@ -106,10 +108,10 @@ static void no_permutation_is_more_frequent_than_others(void **state)
     enum { COUNT = 5, NUM_KEYS = 1 << 18, NUM_CODES = 3125, NUM_ORDERS = 120 };
     static uint32_t frequency[NUM_CODES];
     for (uint64_t key = 0; key < NUM_KEYS; key++) {
-        weir_permutation p = weir_permutation_make(COUNT, key);
+        weir__permutation p = weir__permutation_make(COUNT, key);
         uint64_t code = 0;
         for (uint64_t i = 0; i < COUNT; i++)
-            code = code * COUNT + weir_permutation_at(&p, i);
+            code = code * COUNT + weir__permutation_at(&p, i);
         frequency[code]++;
     }
     double expected = (double)NUM_KEYS / NUM_ORDERS;
@@ -133,9 +135,9 @@ static void neighbours_are_spread(void **state)
     const uint64_t count = 1000003;
     for (uint64_t key = 0; key < 8; key++) {
         uint32_t frequency[CLASSES] = { 0 };
-        weir_permutation p = weir_permutation_make(count, key);
+        weir__permutation p = weir__permutation_make(count, key);
         for (uint64_t i = 0; i + 1 < count; i++) {
-            uint64_t distance = (weir_permutation_at(&p, i + 1) + count - weir_permutation_at(&p, i)) % count;
+            uint64_t distance = (weir__permutation_at(&p, i + 1) + count - weir__permutation_at(&p, i)) % count;
             frequency[distance * CLASSES / count]++;
         }
         double expected = (double)count / CLASSES;

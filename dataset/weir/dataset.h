@@ -40,7 +40,6 @@ typedef struct weir_dataset_progress {
     uint64_t num_broken;             /* of those read, unusable */
     uint64_t num_removed;            /* files that no longer exist, removed from the index */
     uint64_t num_unreadable_folders; /* above 0: nothing was removed, as the listing is incomplete */
-    uint64_t reserved[8];
 } weir_dataset_progress;
 
 /* Setting all fields except root or paths to 0 is equivalent to defaults. Borrowed during the call. */
@@ -63,9 +62,8 @@ typedef struct weir_dataset_build_options {
        Of members with the same name the last one in the archive is the clip, as when tar unpacks it. Links and sparse
        files are left out (default: the files are the clips) */
     bool tar;
-    uint32_t allow;       /* only WEIR_ALLOW_INSECURE of weir/bytes.h: servers without a trusted certificate */
-    const char *ca_file;  /* as in weir_video_config */
-    uint64_t reserved[6]; /* 0 */
+    uint32_t allow;      /* only WEIR_ALLOW_INSECURE of weir/bytes.h: servers without a trusted certificate */
+    const char *ca_file; /* as in weir_video_config */
 } weir_dataset_build_options;
 
 WEIR_API int weir_dataset_build_sized(const char *path, const weir_dataset_build_options *options,
@@ -98,9 +96,8 @@ typedef struct weir_dataset_options {
     /* only these labels; class i is the i-th of them (NULL = all labels, in byte order) */
     const char *const *classes;
     size_t num_classes;
-    const char *root;     /* the folder of the clips (NULL = where it was when the index was built) */
-    bool ignore_mtime;    /* for a copy without modification times: compare only sizes to detect changed files */
-    uint64_t reserved[8]; /* 0 */
+    const char *root;  /* the folder of the clips (NULL = where it was when the index was built) */
+    bool ignore_mtime; /* for a copy without modification times: compare only sizes to detect changed files */
 } weir_dataset_options;
 
 WEIR_API int weir_dataset_open_sized(const char *path, const weir_dataset_options *options, size_t options_size,

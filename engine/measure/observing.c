@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/version.h>
+
 #include "failure_log.h"
 #include "outbox.h"
 #include "taken_lap.h"
@@ -279,6 +281,12 @@ static void observer_main(void *argument)
 
 static int attach(weir_pipeline *pipeline, const weir_observer *observer, weir_error *error)
 {
+    for (size_t i = 0; i < sizeof observer->reserved / sizeof observer->reserved[0]; i++)
+        if (observer->reserved[i])
+            return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                                  "weir_observer: the program sets a function that weir %s does not know: update the "
+                                  "library",
+                                  weir_version());
     int status = observer->attach ? observer->attach(observer->self, error) : WEIR_OK;
     if (status != WEIR_OK)
         return weir_error_set(error, status < 0 ? status : WEIR_EINVAL, 0, "an observer could not be attached");

@@ -4,10 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/version.h>
+
 #include "label.h"
 #include "struct_copy.h"
 #include "types.h"
 #include "wake.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
 enum { DEFAULT_QUEUE_ITEMS = 2, DEFAULT_SINK_ITEMS = 3 };
 
@@ -51,11 +55,26 @@ int weir_node_check_max_failures(const weir_max_failures *max, weir_error *error
     return mistake ? weir_error_set(error, WEIR_EINVAL, 0, "max_failures %s", mistake) : WEIR_OK;
 }
 
+/* Tables and hooks stand in arrays or are extern, so their size cannot tell their version: what this version does not know
+   is in their reserved members. */
+static int refuse_reserved(const void *const *reserved, size_t count, const char *name, weir_error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (reserved[i])
+            return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                                  "%s: the program sets a member that weir %s does not know: update the library",
+                                  name, WEIR_VERSION);
+    return WEIR_OK;
+}
+
 int weir_node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error)
 {
     if (num_hooks > 0 && !hooks)
         return weir_error_set(error, WEIR_EINVAL, 0, "num_task_hooks is %zu, but task_hooks is NULL", num_hooks);
-    return WEIR_OK;
+    int status = WEIR_OK;
+    for (size_t i = 0; i < num_hooks && status == WEIR_OK; i++)
+        status = refuse_reserved(hooks[i].reserved, LENGTH(hooks[i].reserved), "weir_task_hook", error);
+    return status;
 }
 
 static int check_numbers(const weir_stage_options *options, weir_error *error)
@@ -117,7 +136,13 @@ static int check_options(node_kind kind, const weir_op *op, const char *name, co
     if (options->num_stage_hooks > 0 && !options->stage_hooks)
         return weir_error_set(error, WEIR_EINVAL, 0, "num_stage_hooks is %zu, but stage_hooks is NULL",
                               options->num_stage_hooks);
-    int status = check_numbers(options, error);
+    int status = op ? refuse_reserved(op->reserved, LENGTH(op->reserved), "weir_op", error) : WEIR_OK;
+    for (size_t i = 0; i < options->num_stage_hooks && status == WEIR_OK; i++) {
+        const weir_stage_hook *hook = &options->stage_hooks[i];
+        status = refuse_reserved(hook->reserved, LENGTH(hook->reserved), "weir_stage_hook", error);
+    }
+    if (status == WEIR_OK)
+        status = check_numbers(options, error);
     if (status == WEIR_OK)
         status = check_kind(kind, options, error);
     if (status == WEIR_OK)

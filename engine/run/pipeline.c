@@ -16,6 +16,7 @@
 #include "pool.h"
 #include "service.h"
 #include "signals.h"
+#include "struct_copy.h"
 #include "trace_ring.h"
 #include "tracker.h"
 
@@ -308,23 +309,22 @@ static void add_up_locked(const weir_pipeline *pipeline, weir_account *account)
     }
 }
 
-int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_account *account)
+int weir_pipeline_account_sized(weir_pipeline *pipeline, const char *stage, weir_account *account,
+                                size_t account_size)
 {
     if (!pipeline || !account)
         return WEIR_EINVAL;
     weir_node *node = stage ? weir_pipeline_find(pipeline, stage) : NULL;
-    *account = (weir_account){ 0 };
-    if (stage && !node)
-        return WEIR_ENOTFOUND;
-
+    weir_account own = { 0 };
     weir_engine_lock(pipeline);
     if (node)
-        *account = node->core.account;
-    else
-        add_up_locked(pipeline, account);
+        own = node->core.account;
+    else if (!stage)
+        add_up_locked(pipeline, &own);
     weir_engine_unlock(pipeline);
-    account->in_flight = account->taken + account->created - gone(account);
-    return WEIR_OK;
+    own.in_flight = own.taken + own.created - gone(&own);
+    weir__struct_fill(account, account_size, &own, sizeof own);
+    return stage && !node ? WEIR_ENOTFOUND : WEIR_OK;
 }
 
 int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail)

@@ -272,7 +272,7 @@ static void finish(weir_span_token *token, int64_t end)
         record(thread, cell, span_ns);
         span_leave(thread, active);
     }
-    if (is_recorded && (span_is_traced() || token->reserved[1])) /* or it is still in the list of open ones */
+    if (is_recorded && (span_is_traced() || token->place[1])) /* or it is still in the list of open ones */
         weir_span_trace_finish(thread, token, weir_span_clock_ns(token->start),
                                weir_span_clock_ns(token->start + span_ns));
     token->name = NULL;

@@ -248,7 +248,7 @@ void weir_span_trace_start(const span_thread *thread, weir_span_token *token, bo
         const span_target *target = &thread->targets[atomic_load(&thread->active) & SPAN_TARGET];
         loose[at % MAX_LOOSE] = (loose_span){
             .name = token->name,
-            .serial = token->reserved[1] = ++last_serial,
+            .serial = token->place[1] = ++last_serial,
             .start = token->start,
             .is_frame = is_frame,
             .number = (uint32_t)number,
@@ -256,7 +256,7 @@ void weir_span_trace_start(const span_thread *thread, weir_span_token *token, bo
             .target = *target,
             .tid = (uint32_t)thread->tid,
         };
-        token->reserved[0] = at % MAX_LOOSE;
+        token->place[0] = at % MAX_LOOSE;
         num_loose++;
     }
     pthread_mutex_unlock(&loose_lock);
@@ -264,9 +264,9 @@ void weir_span_trace_start(const span_thread *thread, weir_span_token *token, bo
 
 void weir_span_trace_finish(span_thread *thread, const weir_span_token *token, int64_t begin_ns, int64_t end_ns)
 {
-    loose_span *span = &loose[token->reserved[0] % MAX_LOOSE];
+    loose_span *span = &loose[token->place[0] % MAX_LOOSE];
     pthread_mutex_lock(&loose_lock);
-    bool found = span->name && token->reserved[1] && span->serial == token->reserved[1];
+    bool found = span->name && token->place[1] && span->serial == token->place[1];
     if (found && span->target.pipeline) {
         weir_trace_record record = loose_record(span, begin_ns, end_ns);
         weir_trace_add_user(span->target.pipeline, &record);

@@ -19,9 +19,8 @@ extern "C" {
    behind. */
 typedef struct weir_batch {
     size_t num_items;
-    weir_item *items;     /* with their own seq and label */
-    size_t num_taken;     /* number of items that weir_disaggregate has passed on */
-    uint64_t reserved[4]; /* 0 */
+    weir_item *items; /* with their own seq and label */
+    size_t num_taken; /* number of items that weir_disaggregate has passed on */
 } weir_batch;
 
 /* The type of items whose data is a weir_batch. */
@@ -37,7 +36,6 @@ typedef struct weir_aggregate_config {
     size_t num_items; /* items per batch; at least 1 */
     bool drop_last;   /* an incomplete batch at the end, or at the end of an epoch, is released instead of handed on;
                          its items count as skipped */
-    uint64_t reserved[4]; /* 0 */
 } weir_aggregate_config;
 
 /*

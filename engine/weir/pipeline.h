@@ -54,7 +54,6 @@ typedef struct weir_max_failures {
     weir_failures_kind kind;
     int64_t count;     /* COUNT: this many are tolerated, one more fails the pipeline; -1 = any number */
     uint32_t num, den; /* RATE: more than num in den tasks fail the pipeline, checked after 100 tasks */
-    uint64_t reserved; /* 0 */
 } weir_max_failures;
 
 /* The order of a stage's results. */
@@ -163,7 +162,6 @@ typedef struct weir_pipeline_options {
        in a database costs about 0.3 ms of CPU time outside the pool, and 2 kB. Steps that are shorter than the time to
        take a lap share one (0 = steps do not end laps). */
     uint32_t steps_per_lap;
-    uint32_t reserved; /* not read: older programs may have anything here */
     /* With checkpoints: a failed item is not done, so a pipeline that is resumed from a checkpoint of this one processes
        it again, even if the checkpoint was made epochs later (default: it is done). Each failed item takes 56 bytes, and
        at most 16 million may fail; each item since the first failed one takes 1 bit. */
@@ -367,11 +365,16 @@ typedef struct weir_account {
     uint64_t dropped;   /* discarded at stop or failure */
     uint64_t merged;    /* became part of another item (WEIR_KEPT) */
     uint64_t in_flight; /* in slots and, for the pipeline, in queues */
-    uint64_t reserved[8];
 } weir_account;
 
+WEIR_API int weir_pipeline_account_sized(weir_pipeline *pipeline, const char *stage, weir_account *account,
+                                         size_t account_size);
+
 /* stage: as for weir_pipeline_stage_error(), NULL = the whole pipeline. WEIR_OK or WEIR_ENOTFOUND. Any thread. */
-WEIR_API int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_account *account);
+static inline int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_account *account)
+{
+    return weir_pipeline_account_sized(pipeline, stage, account, sizeof *account);
+}
 
 /*
  * Changes the number of slots of a stage while it runs. No item is lost: surplus slots end when their task has ended.
@@ -403,7 +406,7 @@ typedef struct weir_stage_snapshot {
     uint32_t running, pending, waiting_in, waiting_thread, waiting_turn, waiting_out;
     uint64_t num_tasks, num_failures; /* since the start; num_tasks includes the failures */
     bool ended;
-    uint64_t reserved[8];
+    uint64_t reserved[8]; /* 0: more may follow in this array */
 } weir_stage_snapshot;
 
 typedef struct weir_queue_snapshot {
@@ -412,7 +415,7 @@ typedef struct weir_queue_snapshot {
     uint64_t bytes;
     uint32_t waiting_to_put;     /* results waiting for room */
     uint64_t num_put, num_items; /* put and taken since the start */
-    uint64_t reserved[8];
+    uint64_t reserved[8];        /* 0: more may follow in this array */
 } weir_queue_snapshot;
 
 typedef struct weir_task_snapshot {
@@ -420,7 +423,7 @@ typedef struct weir_task_snapshot {
     const char *label; /* "" = none */
     int64_t age_ns;    /* run time so far */
     bool pending;
-    uint64_t reserved[8];
+    uint64_t reserved[8]; /* 0: more may follow in this array */
 } weir_task_snapshot;
 
 typedef struct weir_snapshot {

@@ -56,7 +56,7 @@ WEIR_API void weir_span_end(void);
 typedef struct weir_span_token {
     weir_span_name *name;
     int64_t start;
-    uint64_t reserved[2];
+    uint64_t place[2]; /* internal */
 } weir_span_token;
 
 /* Starts a span on this thread, and finishes it on any thread. Finishing it twice, or NULL, has no effect. */

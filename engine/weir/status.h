@@ -58,7 +58,6 @@ typedef struct weir_error {
     char stage[128];   /* the stage's name in the statistics; "" = none */
     char label[1024];  /* the item's label, its last part if it is too long; "" = none */
     char message[512]; /* what happened and what to do, one line, no newline */
-    char reserved[56];
 } weir_error;
 
 /*

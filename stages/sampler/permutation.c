@@ -7,7 +7,7 @@
  * degree of freedom over 2^18 keys (ideal: 1): for 5 elements 193 after 6 rounds, 4.4 after 12, 1.02 after 22; for
  * pairs of 100 elements 10 after 4 rounds, 1.1 after 6, 1.00 after 8. A round takes 3 ns.
  */
-#include <weir/sampler.h>
+#include "permutation.h"
 
 #include "random.h"
 
@@ -36,17 +36,17 @@ static uint64_t square_root_up(uint64_t count)
     return root + 1;
 }
 
-weir_permutation weir_permutation_make(uint64_t count, uint64_t key)
+weir__permutation weir__permutation_make(uint64_t count, uint64_t key)
 {
-    weir_permutation made = { .count = count, .num_rows = square_root_up(count) };
+    weir__permutation made = { .count = count, .num_rows = square_root_up(count) };
     made.num_columns = (count + made.num_rows - 1) / made.num_rows;
-    made.num_rounds = count < large_count ? WEIR_PERMUTATION_MAX_ROUNDS : 8;
+    made.num_rounds = count < large_count ? WEIR__PERMUTATION_MAX_ROUNDS : 8;
     for (int i = 0; i < made.num_rounds; i++)
         made.keys[i] = weir_random_next(&key);
     return made;
 }
 
-uint64_t weir_permutation_at(const weir_permutation *p, uint64_t place)
+uint64_t weir__permutation_at(const weir__permutation *p, uint64_t place)
 {
     if (!p || place >= p->count)
         return 0;
@@ -62,7 +62,7 @@ uint64_t weir_permutation_at(const weir_permutation *p, uint64_t place)
     return place;
 }
 
-uint64_t weir_permutation_find(const weir_permutation *p, uint64_t number)
+uint64_t weir__permutation_find(const weir__permutation *p, uint64_t number)
 {
     if (!p || number >= p->count)
         return 0;

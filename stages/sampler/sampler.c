@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "permutation.h"
 #include "random.h"
 #include "sampler_resume.h"
 
@@ -51,7 +52,7 @@ struct weir_sampler {
     const weir_dealing *dealing; /* NULL = it was not resumed */
 
     /* the last permutation: neighbouring positions share it */
-    weir_permutation permutation;
+    weir__permutation permutation;
     uint64_t permutation_key;
 };
 
@@ -62,10 +63,10 @@ static uint64_t seed_for(const weir_sampler *sampler, int purpose, uint64_t numb
     return weir_random_seed(weir_random_seed(sampler->seed, (uint64_t)purpose), number);
 }
 
-static const weir_permutation *permutation_of(weir_sampler *sampler, uint64_t count, uint64_t key)
+static const weir__permutation *permutation_of(weir_sampler *sampler, uint64_t count, uint64_t key)
 {
     if (sampler->permutation.count != count || sampler->permutation_key != key) {
-        sampler->permutation = weir_permutation_make(count, key);
+        sampler->permutation = weir__permutation_make(count, key);
         sampler->permutation_key = key;
     }
     return &sampler->permutation;
@@ -91,16 +92,16 @@ static uint64_t draw_balanced(weir_sampler *sampler, uint64_t position)
 {
     uint32_t num_classes = sampler->config.num_classes;
     uint64_t turn = position / num_classes;
-    weir_permutation turns = weir_permutation_make(num_classes, seed_for(sampler, FOR_CLASSES, turn));
-    uint64_t chosen = weir_permutation_at(&turns, position % num_classes);
+    weir__permutation turns = weir__permutation_make(num_classes, seed_for(sampler, FOR_CLASSES, turn));
+    uint64_t chosen = weir__permutation_at(&turns, position % num_classes);
     const class_list *list = &sampler->classes[chosen];
     uint64_t state = weir_random_seed(seed_for(sampler, FOR_ORDER, chosen), turn / list->length);
     if (sampler->config.replacement) {
         state = seed_for(sampler, FOR_DRAWS, position);
         return sampler->members[list->start + weir_random_below(&state, list->length)];
     }
-    weir_permutation items = weir_permutation_make(list->length, state);
-    return sampler->members[list->start + weir_permutation_at(&items, turn % list->length)];
+    weir__permutation items = weir__permutation_make(list->length, state);
+    return sampler->members[list->start + weir__permutation_at(&items, turn % list->length)];
 }
 
 static uint64_t draw_window(weir_sampler *sampler, uint64_t pass, uint64_t place)
@@ -109,16 +110,16 @@ static uint64_t draw_window(weir_sampler *sampler, uint64_t pass, uint64_t place
     uint64_t length = sampler->config.window_items;
     uint64_t num_windows = (num_items + length - 1) / length;
     uint64_t lacking = num_windows * length - num_items; /* the last window may be shorter */
-    weir_permutation windows = weir_permutation_make(num_windows, seed_for(sampler, FOR_WINDOWS, pass));
-    uint64_t short_end = (weir_permutation_find(&windows, num_windows - 1) + 1) * length - lacking;
+    weir__permutation windows = weir__permutation_make(num_windows, seed_for(sampler, FOR_WINDOWS, pass));
+    uint64_t short_end = (weir__permutation_find(&windows, num_windows - 1) + 1) * length - lacking;
     if (place >= short_end)
         place += lacking;
-    uint64_t window = weir_permutation_at(&windows, place / length);
+    uint64_t window = weir__permutation_at(&windows, place / length);
     if (window == num_windows - 1)
         length -= lacking;
     uint64_t key = weir_random_seed(seed_for(sampler, FOR_ORDER, pass), window);
     uint64_t within = place % sampler->config.window_items;
-    return window * sampler->config.window_items + weir_permutation_at(permutation_of(sampler, length, key), within);
+    return window * sampler->config.window_items + weir__permutation_at(permutation_of(sampler, length, key), within);
 }
 
 static uint64_t draw(weir_sampler *sampler, uint64_t position)
@@ -137,8 +138,8 @@ static uint64_t draw(weir_sampler *sampler, uint64_t position)
     switch (config->order) {
     case WEIR_SAMPLER_WINDOWS: return draw_window(sampler, pass, place);
     case WEIR_SAMPLER_SHUFFLED:
-        return weir_permutation_at(permutation_of(sampler, config->num_items, seed_for(sampler, FOR_ORDER, pass)),
-                                   place);
+        return weir__permutation_at(permutation_of(sampler, config->num_items, seed_for(sampler, FOR_ORDER, pass)),
+                                    place);
     case WEIR_SAMPLER_LISTED: break;
     }
     return place;

@@ -40,9 +40,8 @@ typedef struct weir_audio_config {
     uint64_t max_decoder_bytes;
     uint64_t max_all_decoder_bytes;
 
-    uint64_t max_bytes;   /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
-    const char *ca_file;  /* as in weir_video_config */
-    uint64_t reserved[7]; /* 0 */
+    uint64_t max_bytes;  /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
+    const char *ca_file; /* as in weir_video_config */
 } weir_audio_config;
 
 /* Decoded samples. One owner at a time; everything in it is freed by weir_audio_free(). */

@@ -30,7 +30,6 @@ typedef struct weir_cache_config {
     uint64_t replay_after; /* items passed on before the replay (0 = as soon as no more will be kept) */
     uint64_t num_replays; /* items replayed, after which all further input is passed on (0 = replay until the pipeline
                               is stopped) */
-    uint64_t reserved[4]; /* 0 */
 } weir_cache_config;
 
 extern WEIR_API const weir_op weir_cache;

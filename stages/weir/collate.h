@@ -82,8 +82,7 @@ typedef struct weir_collate_config {
         void (*release)(void *self, void *data, size_t num_bytes);
     } memory;
 
-    void *made;            /* private to the stage; NULL */
-    uint64_t reserved[16]; /* 0 */
+    void *made; /* private to the stage; NULL */
 } weir_collate_config;
 
 /* A batch. Made by the stage only; one owner at a time; freed with all it holds by weir_collated_free(). */
@@ -103,7 +102,6 @@ typedef struct weir_collated {
     uint64_t epoch;   /* of the last item */
 
     struct weir_block *block; /* private to the stage */
-    uint64_t reserved[8];     /* 0 */
 } weir_collated;
 
 /* The type of items whose data is a weir_collated. */

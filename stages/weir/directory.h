@@ -37,7 +37,6 @@ typedef struct weir_directory_counts {
     uint64_t files;              /* that match and are accepted */
     uint64_t folders;            /* listed, the root included */
     uint64_t unreadable_folders; /* not read completely: above 0 the listing is incomplete */
-    uint64_t reserved[8];
 } weir_directory_counts;
 
 /* Setting all fields except root to 0 is equivalent to defaults. Strings are copied. */
@@ -56,7 +55,6 @@ typedef struct weir_directory_config {
        source's thread, or by weir_directory_count(); must not block. The path is valid during the call. */
     bool (*accept)(void *self, const char *path, uint64_t number);
     void *accept_self;
-    uint64_t reserved[6]; /* 0 */
 } weir_directory_config;
 
 /*
@@ -72,6 +70,9 @@ static inline void weir_source_directory(weir_builder *builder, const weir_direc
     weir_builder_source(builder, &weir_directory_source, config, sizeof *config, options);
 }
 
+WEIR_API int weir_directory_count_sized(const weir_directory_config *config, size_t config_size, uint64_t at_most,
+                                        uint64_t *count, weir_error *error);
+
 /*
  * Counts the files that the source would find, up to at_most (1 = is there any?; UINT64_MAX = all). config->counts is
  * not changed; unreadable folders are skipped without a message, as the source will report them. Any thread. *count
@@ -79,8 +80,11 @@ static inline void weir_source_directory(weir_builder *builder, const weir_direc
  * WEIR_OK; or, with *error (may be NULL) filled, what weir_directory_source refuses, or WEIR_EACCESS or WEIR_EIO if
  * there is no file, but a folder that could not be read.
  */
-WEIR_API int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count,
-                                  weir_error *error);
+static inline int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count,
+                                       weir_error *error)
+{
+    return weir_directory_count_sized(config, sizeof *config, at_most, count, error);
+}
 
 /*
  * Fills *error for a folder in which nothing matches: what was looked for, and what is there instead, by extension; for

@@ -35,7 +35,6 @@ typedef struct weir_entry {
        `offset` on. */
     uint64_t archive_length;
     int64_t offset;
-    uint64_t reserved[6]; /* 0 */
 } weir_entry;
 
 /* The type of items whose data is a weir_entry. */

@@ -49,7 +49,6 @@ typedef struct weir_headspace_part {
     uint64_t num_steps;
     double mean_s;           /* length of a step; 0 = none yet */
     double standard_error_s; /* of the mean */
-    uint64_t reserved[2];
 } weir_headspace_part;
 
 typedef struct weir_headspace_result {
@@ -59,7 +58,6 @@ typedef struct weir_headspace_result {
     double cost;                  /* share of a step that loading costs: 1 - replayed / loader */
     double cost_low, cost_high;   /* 95 % confidence, if the lengths of the steps do not depend on each other */
     uint64_t num_needed;          /* results that the pipeline must make, at least, for a complete measurement */
-    uint64_t reserved[7];
 } weir_headspace_result;
 
 /* For the inline function below. */
@@ -81,8 +79,14 @@ static inline int weir_headspace_new(const weir_headspace_options *options, weir
 WEIR_API int weir_headspace_next(weir_headspace *headspace, weir_pipeline *pipeline, weir_item *item,
                                  int64_t timeout_ns);
 
+WEIR_API int weir_headspace_report_sized(const weir_headspace *headspace, weir_headspace_result *result,
+                                         size_t result_size);
+
 /* What is known so far. WEIR_OK or WEIR_EINVAL. */
-WEIR_API int weir_headspace_report(const weir_headspace *headspace, weir_headspace_result *result);
+static inline int weir_headspace_report(const weir_headspace *headspace, weir_headspace_result *result)
+{
+    return weir_headspace_report_sized(headspace, result, sizeof *result);
+}
 
 /* Writes one line: "loading costs you 13.0 % of each step (12.1 to 13.9 %): …", or what is still missing. */
 WEIR_API void weir_headspace_describe(const weir_headspace_result *result, char *text, size_t size);

@@ -44,7 +44,6 @@ typedef struct weir_image_config {
     int64_t io_timeout_ns;
     uint8_t lowres; /* JPEG, for example */
     const char *ca_file;
-    uint64_t reserved[6]; /* 0 */
 } weir_image_config;
 
 extern WEIR_API const weir_op weir_image_decode;

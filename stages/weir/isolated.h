@@ -53,7 +53,6 @@ typedef struct weir_isolated_config {
     /* address space of a child, beyond that of the program itself (RLIMIT_AS; 0 = no limit). Beyond it, allocations
        fail in the child, which usually fails with WEIR_ENOMEM */
     uint64_t max_memory_bytes;
-    uint64_t reserved[8]; /* 0 */
 } weir_isolated_config;
 
 extern WEIR_API const weir_op weir_isolated;

@@ -22,7 +22,6 @@ extern "C" {
 typedef struct weir_list_config {
     const char *const *paths; /* must not contain NULL */
     size_t num_paths;         /* (0 = the pipeline ends at once) */
-    uint64_t reserved[4];     /* 0 */
 } weir_list_config;
 
 extern WEIR_API const weir_op weir_list_source;

@@ -42,7 +42,6 @@ typedef struct weir_probe_config {
     uint64_t max_all_decoder_bytes;
     uint32_t allow; /* only WEIR_ALLOW_INSECURE */
     const char *ca_file;
-    uint64_t reserved[4]; /* 0 */
 } weir_probe_config;
 
 /* One owner at a time; freed with all it holds by weir_probe_result_free(). */
@@ -63,7 +62,6 @@ typedef struct weir_probe_result {
     size_t packets_bytes;
     uint64_t archive_length; /* as in weir_entry, if the input is one */
     int64_t offset;
-    uint64_t reserved[6]; /* 0 */
 } weir_probe_result;
 
 /* The type of items whose data is a weir_probe_result. */

@@ -28,25 +28,6 @@
 extern "C" {
 #endif
 
-/* A permutation of 0 … count - 1, determined by a key: a Feistel network. Nothing is stored per element. Passed by
-   value; the fields are private. */
-enum { WEIR_PERMUTATION_MAX_ROUNDS = 24 };
-typedef struct weir_permutation {
-    uint64_t count;
-    uint64_t num_rows, num_columns;
-    uint64_t keys[WEIR_PERMUTATION_MAX_ROUNDS];
-    int num_rounds;
-} weir_permutation;
-
-/* count: up to 2^62. Any thread; so are the next two. */
-WEIR_API weir_permutation weir_permutation_make(uint64_t count, uint64_t key);
-
-/* The number at that place; 0 for places ≥ count. */
-WEIR_API uint64_t weir_permutation_at(const weir_permutation *permutation, uint64_t place);
-
-/* The place of that number; 0 for numbers ≥ count. */
-WEIR_API uint64_t weir_permutation_find(const weir_permutation *permutation, uint64_t number);
-
 typedef enum weir_sampler_order {
     WEIR_SAMPLER_LISTED = 0, /* 0, 1, 2, … */
     WEIR_SAMPLER_SHUFFLED,   /* a different permutation in each epoch */
@@ -87,7 +68,6 @@ typedef struct weir_sampler_config {
     const double *costs; /* the expected cost of each item, in any unit, at least 0. Each rank still gets one of every
                             `world.size` consecutive positions, but chosen so that the costs so far are balanced.
                             16 bytes per item. Not with WINDOWS (NULL = round robin) */
-    uint64_t reserved[8]; /* 0 */
 } weir_sampler_config;
 
 /* One thread at a time for each sampler. */
@@ -136,7 +116,6 @@ typedef struct weir_sampler_source_config {
     void *made;              /* private to the source; NULL */
     uint64_t dataset;        /* identifies the items in checkpoints, such as weir_dataset_fingerprint(): a pipeline is
                                 not resumed with other items. Paths are always compared (0 = not compared) */
-    uint64_t reserved[15];   /* 0 */
 } weir_sampler_source_config;
 
 /*

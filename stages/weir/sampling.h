@@ -62,7 +62,6 @@ typedef struct weir_sampling {
     size_t num_indices;
     const int64_t *times_ns;
     size_t num_times;
-    uint64_t reserved[8]; /* 0 */
 } weir_sampling;
 
 /* Is the result always in presentation order, for every length of the video? It is not if a list decreases, or mixes

@@ -25,7 +25,6 @@ extern "C" {
 typedef struct weir_shuffle_config {
     size_t num_items; /* size of the buffer; at least 1, which keeps the order */
     uint64_t seed;
-    uint64_t reserved[4]; /* 0 */
 } weir_shuffle_config;
 
 extern WEIR_API const weir_op weir_shuffle;

@@ -41,8 +41,7 @@ typedef struct weir_tar_config {
        matches, followed by the sample's other files (weir_bytes.next); samples without a match are skipped. Names that
        begin with a dot belong to no sample */
     bool samples;
-    uint64_t max_bytes;   /* of one item; names count, too, if it has several files (0 = 1 GiB) */
-    uint64_t reserved[8]; /* 0 */
+    uint64_t max_bytes; /* of one item; names count, too, if it has several files (0 = 1 GiB) */
 } weir_tar_config;
 
 /* The stage. Where weir was built without libarchive, weir_pipe_tar() refuses it with WEIR_EUNSUPPORTED. */

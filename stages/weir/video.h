@@ -163,7 +163,6 @@ typedef struct weir_video_config {
     size_t audio_size; /* sizeof(weir_audio_config), if audio is given */
     /* A file of certificates (PEM) that are trusted for https instead of the system's. Copied (NULL = the system's). */
     const char *ca_file;
-    uint64_t reserved[12]; /* 0 */
 } weir_video_config;
 
 /* A frame's pts if its time is unknown. */

@@ -60,7 +60,6 @@ typedef struct weir_merged {
     int64_t replaced; /* runs that had fewer records before */
     int64_t present;  /* runs that were already there, with the same records or more */
     int64_t skipped;  /* runs that never started */
-    uint64_t reserved[4];
 } weir_merged;
 
 /*

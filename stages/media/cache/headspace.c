@@ -126,14 +126,16 @@ int weir_headspace_next(weir_headspace *headspace, weir_pipeline *pipeline, weir
     return status;
 }
 
-int weir_headspace_report(const weir_headspace *headspace, weir_headspace_result *result)
+int weir_headspace_report_sized(const weir_headspace *headspace, weir_headspace_result *result, size_t result_size)
 {
     if (!headspace || !result)
         return WEIR_EINVAL;
-    *result = weir_step_times_compare(&headspace->times[PART_LOADER], &headspace->times[PART_REPLAYED]);
-    result->is_complete = headspace->part == PART_DONE;
+    weir_headspace_result own =
+        weir_step_times_compare(&headspace->times[PART_LOADER], &headspace->times[PART_REPLAYED]);
+    own.is_complete = headspace->part == PART_DONE;
     /* Steps are between results, and the pipeline must not have ended when the first result is replayed. */
-    result->num_needed = (uint64_t)headspace->options.warmup_steps + headspace->options.num_steps + 2;
+    own.num_needed = (uint64_t)headspace->options.warmup_steps + headspace->options.num_steps + 2;
+    weir__struct_fill(result, result_size, &own, sizeof own);
     return WEIR_OK;
 }
 

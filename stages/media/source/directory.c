@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "directory_walk.h"
+#include "struct_copy.h"
 
 typedef struct directory_worker {
     weir_walk *walk;
@@ -141,12 +142,17 @@ static void keep_first(void *self, const char *path, int errno_code)
     snprintf(unread->path, sizeof unread->path, "%s", path);
 }
 
-int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count, weir_error *error)
+int weir_directory_count_sized(const weir_directory_config *given, size_t config_size, uint64_t at_most,
+                               uint64_t *count, weir_error *error)
 {
-    if (!config || !count)
+    weir_directory_config own;
+    const weir_directory_config *config = &own;
+    if (!given || !count)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *count = 0;
-    int rc = weir_walk_check(config, error);
+    int rc = weir__struct_copy(&own, sizeof own, given, config_size, "weir_directory_config", error);
+    if (rc == WEIR_OK)
+        rc = weir_walk_check(config, error);
     if (rc != WEIR_OK)
         return rc;
     unread_folder unread = { 0 };
