@@ -43,6 +43,8 @@ static void learn_track(trace_totals *totals, const char *event, int64_t id)
     weir_trace_value_string(name, text, TOTALS_NAME);
     if (strstr(text, " #"))
         *strstr(text, " #") = '\0';
+    if (strstr(text, " waits"))
+        *strstr(text, " waits") = '\0';
 }
 
 static const char *track_name(const trace_totals *totals, int64_t id)
@@ -65,10 +67,9 @@ static void add_outcome(trace_total *total, weir_trace_value args)
     total->num_skipped += skipped && !flush;
 }
 
-static void add_span(trace_totals *totals, const char *event, int64_t track, int64_t duration_ns)
+/* The time of a category; NULL = it is none of a slot's. */
+static int64_t *sum_of(trace_total *total, weir_trace_value category)
 {
-    weir_trace_value category = weir_trace_member(event, "cat"), args = weir_trace_member(event, "args");
-    trace_total *total = total_named(totals, track_name(totals, track));
     const struct {
         const char *category;
         int64_t *sum_ns;
@@ -79,10 +80,37 @@ static void add_span(trace_totals *totals, const char *event, int64_t track, int
                  { "wait_out", &total->wait_out_ns } };
     for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++)
         if (weir_trace_value_is(category, sums[i].category))
-            *sums[i].sum_ns += duration_ns;
-    add_outcome(total, args);
-    totals->num_open += weir_trace_member(args.text, "open").text != NULL;
-    totals->num_labels += weir_trace_member(args.text, "label").text != NULL;
+            return sums[i].sum_ns;
+    return NULL;
+}
+
+static void begin_span(trace_totals *totals, const char *event, int64_t track, int64_t at_ns)
+{
+    if (totals->num_open == TOTALS_MAX_OPEN)
+        abort();
+    trace_total *total = total_named(totals, track_name(totals, track));
+    int64_t *sum_ns = sum_of(total, weir_trace_member(event, "cat"));
+    totals->open[totals->num_open++] = (trace_open){ track, at_ns, 0, total, sum_ns };
+}
+
+/* Adds the time that is not in inner spans. An end without a beginning is ignored, as viewers do. */
+static void end_span(trace_totals *totals, const char *event, int64_t track, int64_t at_ns)
+{
+    size_t place = totals->num_open;
+    while (place > 0 && totals->open[place - 1].track != track)
+        place--;
+    if (place-- == 0)
+        return;
+    trace_open span = totals->open[place];
+    totals->num_open--;
+    memmove(&totals->open[place], &totals->open[place + 1], (totals->num_open - place) * sizeof span);
+    if (span.sum_ns)
+        *span.sum_ns += at_ns - span.begin_ns - span.inner_ns;
+    add_outcome(span.total, weir_trace_member(event, "args"));
+    while (place > 0 && totals->open[place - 1].track != track)
+        place--;
+    if (place > 0)
+        totals->open[place - 1].inner_ns += at_ns - span.begin_ns;
 }
 
 static void settle_level(trace_total *total, int64_t now_ns)
@@ -112,19 +140,20 @@ static void add_event(trace_totals *totals, const char *event)
 {
     char phase[8];
     int64_t at_ns = weir_trace_value_ns(weir_trace_member(event, "ts"));
-    int64_t duration_ns = weir_trace_value_ns(weir_trace_member(event, "dur"));
     int64_t track = weir_trace_value_int(weir_trace_member(event, "tid"));
     weir_trace_value_string(weir_trace_member(event, "ph"), phase, sizeof phase);
     totals->num_events++;
     totals->num_lost += weir_trace_value_is(weir_trace_member(event, "cat"), "lost");
-    if (*phase != 'M' && at_ns + duration_ns > totals->end_ns)
-        totals->end_ns = at_ns + duration_ns;
+    if (*phase != 'M' && at_ns > totals->end_ns)
+        totals->end_ns = at_ns;
+    totals->num_labels += weir_trace_member(weir_trace_member(event, "args").text, "label").text != NULL;
     switch (*phase) {
     case 'M':
         if (weir_trace_value_is(weir_trace_member(event, "name"), "thread_name"))
             learn_track(totals, event, track);
         break;
-    case 'X': add_span(totals, event, track, duration_ns); break;
+    case 'B': begin_span(totals, event, track, at_ns); break;
+    case 'E': end_span(totals, event, track, at_ns); break;
     case 'C': add_level(totals, event, at_ns); break;
     case 's': totals->num_flow_begins++; break;
     case 'f': totals->num_flow_ends++; break;
@@ -265,12 +294,9 @@ static bool check_event(checker *c, const char *event)
     weir_trace_value phase = weir_trace_member(event, "ph"), at = weir_trace_member(event, "ts");
     if (!phase.text || phase.length != 3 || !strchr(phases, phase.text[1]))
         return wrong(c, "an event without a known phase");
-    if (!weir_trace_member(event, "name").text || !weir_trace_member(event, "pid").text ||
-        !weir_trace_member(event, "tid").text || !at.text)
+    bool named = phase.text[1] == 'E' || weir_trace_member(event, "name").text;
+    if (!named || !weir_trace_member(event, "pid").text || !weir_trace_member(event, "tid").text || !at.text)
         return wrong(c, "an event without name, pid, tid or ts");
-    weir_trace_value duration = weir_trace_member(event, "dur");
-    if (phase.text[1] == 'X' && (!duration.text || *duration.text == '-'))
-        return wrong(c, "a span without a duration");
     if (strchr("stfben", phase.text[1]) && !weir_trace_member(event, "id").text)
         return wrong(c, "an arrow or an asynchronous span without an id");
     return true;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TOTALS_MAX_TRACKS = 1024, TOTALS_NAME = 160 };
+enum { TOTALS_MAX_TRACKS = 1024, TOTALS_NAME = 160, TOTALS_MAX_OPEN = 4096 };
 
 /* A stage, all its slots together; or a queue. Times in ns. */
 typedef struct trace_total {
@@ -17,6 +17,13 @@ typedef struct trace_total {
     double depth_ns;
 } trace_total;
 
+/* A span that has begun and not ended. */
+typedef struct trace_open {
+    int64_t track, begin_ns, inner_ns;
+    trace_total *total;
+    int64_t *sum_ns;
+} trace_open;
+
 typedef struct trace_totals {
     struct {
         int64_t id;
@@ -25,8 +32,10 @@ typedef struct trace_totals {
     size_t num_tracks;
     trace_total totals[TOTALS_MAX_TRACKS];
     size_t num_totals;
+    trace_open open[TOTALS_MAX_OPEN];
+    size_t num_open;
     int64_t end_ns; /* of the last event */
-    uint64_t num_events, num_open, num_flow_begins, num_flow_ends, num_labels, num_lost;
+    uint64_t num_events, num_flow_begins, num_flow_ends, num_labels, num_lost;
     bool is_cut;
 } trace_totals;
 

@@ -211,7 +211,9 @@ struct weir_pipeline {
 
     /* guarded by the lock of span_collect.c */
     weir_pipeline *next_traced;
-    bool traces_users; /* records of user code are added to `trace` */
+    bool traces_users;    /* records of user code are added to `trace`, except in a pause */
+    uint32_t recording;   /* number of the current recording of user code; 0 = none */
+    int64_t recording_ns; /* it began */
 
     /* immutable after init */
     uint32_t id;

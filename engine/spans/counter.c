@@ -86,9 +86,9 @@ static void update(weir_counter *counter, size_t which, bool adds, bool is_real,
     if (thread) {
         int64_t bits;
         memcpy(&bits, &now, sizeof bits);
-        unsigned active = span_enter(thread);
-        weir_span_trace(thread, active, counter->names[which], WEIR_TRACE_COUNTER, weir_clock_ns(), bits, 0);
-        span_leave(thread, active);
+        span_lock(thread);
+        weir__span_trace_locked(thread, counter->names[which], WEIR_TRACE_COUNTER, weir_clock_ns(), bits, 0);
+        span_unlock(thread);
     }
 }
 

@@ -1,6 +1,5 @@
-/* Spans, frames and markers as they are recorded: on the thread, without a lock. See spans.h. */
+/* Spans, frames and markers as they are recorded: on the thread, with its own lock. See spans.h. */
 #include "spans.h"
-#include "trace_ring.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -51,7 +50,7 @@ void weir_span_pause(void)
         atomic_store(&pauses_before, atomic_load(&pauses));
         atomic_store(&pauses, weir_span_now_ns() - INT64_MAX);
     }
-    weir_span_retarget_locked();
+    weir__span_retarget_locked();
     weir_spans_unlock();
 }
 
@@ -61,7 +60,7 @@ void weir_span_resume(void)
     int64_t stopped_ns = weir_span_now_ns(), now_ns = step_clock_ns(&own_clock);
     if (weir_span_is_paused())
         atomic_store(&pauses, now_ns > stopped_ns ? now_ns - stopped_ns : 0);
-    weir_span_retarget_locked();
+    weir__span_retarget_locked();
     weir_spans_unlock();
 }
 
@@ -111,33 +110,22 @@ span_thread *weir_span_thread_of_child(void)
     return this_thread;
 }
 
-static span_cell *add_cell(span_thread *thread, const weir_span_name *name)
+/* Without memory, the span is not counted. */
+static inline void record_locked(span_thread *thread, const weir_span_name *name, int64_t span_ns)
 {
-    span_cell *cell = calloc(1, sizeof *cell);
-    if (cell)
-        cell->halves[0].min_ns = cell->halves[1].min_ns = INT64_MAX;
-    atomic_store_explicit(&thread->cells[name->id], cell, memory_order_release);
-    return cell;
-}
-
-/* NULL = out of memory. */
-static inline span_cell *get_cell(span_thread *thread, const weir_span_name *name)
-{
-    span_cell *cell = atomic_load_explicit(&thread->cells[name->id], memory_order_relaxed);
-    return cell ? cell : add_cell(thread, name);
-}
-
-/* After span_enter(). */
-static inline void record(span_thread *thread, span_cell *cell, int64_t span_ns)
-{
-    span_half *half = &cell->halves[atomic_load(&thread->generation)];
-    half->count++;
-    half->total_ns += span_ns;
-    if (span_ns < half->min_ns)
-        half->min_ns = span_ns;
-    if (span_ns > half->max_ns)
-        half->max_ns = span_ns;
-    live_histogram_record(&half->times, span_ns);
+    span_cell *cell = thread->cells[name->id];
+    if (!cell) {
+        if (!(cell = thread->cells[name->id] = calloc(1, sizeof *cell)))
+            return;
+        cell->min_ns = INT64_MAX;
+    }
+    cell->count++;
+    cell->total_ns += span_ns;
+    if (span_ns < cell->min_ns)
+        cell->min_ns = span_ns;
+    if (span_ns > cell->max_ns)
+        cell->max_ns = span_ns;
+    live_histogram_record(&cell->times, span_ns);
 }
 
 /* ---- prefixes ----------------------------------------------------------------------------------------------- */
@@ -205,41 +193,39 @@ void weir_span_begin(weir_span_name *name)
         num_unrecorded++;
         return;
     }
-    uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
+    name = name ? resolve(thread, name) : NULL;
+    span_lock(thread);
+    uint32_t depth = thread->depth++;
     if (depth < SPAN_MAX_DEPTH) {
-        atomic_store_explicit(&thread->open[depth].name, name ? resolve(thread, name) : NULL, memory_order_relaxed);
-        atomic_store_explicit(&thread->open[depth].start, start_now(), memory_order_relaxed);
+        int64_t start = start_now();
+        thread->open[depth].name = name;
+        thread->open[depth].start = start;
+        if (thread->target && name && start != SPAN_NOT_RECORDED)
+            weir__span_trace_locked(thread, name, WEIR_TRACE_SPAN_BEGIN, weir_span_clock_ns(start), depth, 0);
     }
-    atomic_store_explicit(&thread->depth, depth + 1, memory_order_release);
+    span_unlock(thread);
 }
 
 void weir_span_end(void)
 {
     span_thread *thread = this_thread;
-    weir_span_name *name = NULL;
-    int64_t start = SPAN_NOT_RECORDED;
     if (num_unrecorded) {
         num_unrecorded--;
         return;
     }
-    uint32_t depth = thread ? atomic_load_explicit(&thread->depth, memory_order_relaxed) : 0;
-    if (depth-- == 0)
+    if (!thread || thread->depth == 0)
         return;
-    if (depth < SPAN_MAX_DEPTH) {
-        name = atomic_load_explicit(&thread->open[depth].name, memory_order_relaxed);
-        start = atomic_load_explicit(&thread->open[depth].start, memory_order_relaxed);
-    }
-    span_cell *cell = name && start != SPAN_NOT_RECORDED ? get_cell(thread, name) : NULL;
-    unsigned active = span_enter(thread);
-    atomic_store_explicit(&thread->depth, depth, memory_order_relaxed);
-    if (cell) {
+    span_lock(thread);
+    uint32_t depth = --thread->depth;
+    const weir_span_name *name = depth < SPAN_MAX_DEPTH ? thread->open[depth].name : NULL;
+    int64_t start = name ? thread->open[depth].start : SPAN_NOT_RECORDED;
+    if (start != SPAN_NOT_RECORDED) {
         int64_t span_ns = weir_span_since_ns(start);
-        record(thread, cell, span_ns);
-        if (span_is_traced())
-            weir_span_trace(thread, active, name, WEIR_TRACE_SPAN, weir_span_clock_ns(start + span_ns),
-                            weir_span_clock_ns(start), 0);
+        record_locked(thread, name, span_ns);
+        if (thread->target)
+            weir__span_trace_locked(thread, name, WEIR_TRACE_SPAN_END, weir_span_clock_ns(start + span_ns), depth, 0);
     }
-    span_leave(thread, active);
+    span_unlock(thread);
 }
 
 /* ---- spans that may end on another thread, frames -------------------------------------------------------------- */
@@ -252,7 +238,7 @@ static weir_span_token start_token(weir_span_name *name, bool is_frame, int64_t 
         return token;
     token.name = is_frame ? name : resolve(thread, name);
     if (span_is_traced() && token.start != SPAN_NOT_RECORDED)
-        weir_span_trace_start(thread, &token, is_frame, number);
+        weir__span_trace_start(thread, &token, is_frame, number);
     return token;
 }
 
@@ -261,27 +247,25 @@ weir_span_token weir_span_start(weir_span_name *name)
     return start_token(name, false, 0);
 }
 
-static void finish(weir_span_token *token, int64_t end)
+static void finish_token(weir_span_token *token, bool is_frame, int64_t end)
 {
     bool is_recorded = token->name && token->start != SPAN_NOT_RECORDED;
     span_thread *thread = is_recorded ? get_thread() : NULL;
-    span_cell *cell = thread ? get_cell(thread, token->name) : NULL;
-    int64_t span_ns = is_recorded && end > token->start ? end - token->start : 0;
-    if (cell) {
-        unsigned active = span_enter(thread);
-        record(thread, cell, span_ns);
-        span_leave(thread, active);
+    if (thread) {
+        int64_t span_ns = end > token->start ? end - token->start : 0;
+        span_lock(thread);
+        record_locked(thread, token->name, span_ns);
+        span_unlock(thread);
+        if (span_is_traced())
+            weir__span_trace_finish(thread, token, is_frame, weir_span_clock_ns(token->start + span_ns));
     }
-    if (is_recorded && (span_is_traced() || token->place[1])) /* or it is still in the list of open ones */
-        weir_span_trace_finish(thread, token, weir_span_clock_ns(token->start),
-                               weir_span_clock_ns(token->start + span_ns));
     token->name = NULL;
 }
 
 void weir_span_finish(weir_span_token *token)
 {
     if (token)
-        finish(token, weir_span_now_ns());
+        finish_token(token, false, weir_span_now_ns());
 }
 
 static void change_frame(weir_span_name *name, bool begins, int64_t number)
@@ -290,9 +274,9 @@ static void change_frame(weir_span_name *name, bool begins, int64_t number)
         return;
     atomic_store_explicit(&name->kind, SPAN_KIND_FRAME, memory_order_relaxed);
     weir_span_token next = begins ? start_token(name, true, number) : (weir_span_token){ .name = NULL };
-    weir_span_token before = weir_span_swap_frame(name, next);
+    weir_span_token before = weir__span_swap_frame(name, next);
     /* it ends where the next one begins, so that they do not overlap */
-    finish(&before, next.name && next.start != SPAN_NOT_RECORDED ? next.start : weir_span_now_ns());
+    finish_token(&before, true, next.name && next.start != SPAN_NOT_RECORDED ? next.start : weir_span_now_ns());
 }
 
 void weir_frame_begin(weir_span_name *name, int64_t number)
@@ -311,13 +295,10 @@ void weir_marker(weir_span_name *name, weir_marker_scope scope)
     if (!thread || weir_span_is_paused())
         return;
     name = resolve(thread, name);
-    span_cell *cell = get_cell(thread, name);
-    if (!cell)
-        return;
     atomic_store_explicit(&name->kind, SPAN_KIND_MARKER, memory_order_relaxed);
-    unsigned active = span_enter(thread);
-    record(thread, cell, 0);
-    if (span_is_traced())
-        weir_span_trace(thread, active, name, WEIR_TRACE_MARKER, weir_clock_ns(), 0, (int8_t)scope);
-    span_leave(thread, active);
+    span_lock(thread);
+    record_locked(thread, name, 0);
+    if (thread->target)
+        weir__span_trace_locked(thread, name, WEIR_TRACE_MARKER, weir_clock_ns(), 0, (int8_t)scope);
+    span_unlock(thread);
 }

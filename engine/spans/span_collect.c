@@ -1,6 +1,5 @@
 /* From the threads to the sums of the process and to the laps of the pipelines. See spans.h. */
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "outbox.h"
@@ -33,12 +32,10 @@ static void free_store(weir_span_store *store)
 static void before_fork(void)
 {
     pthread_mutex_lock(&registry);
-    weir_span_trace_before_fork();
 }
 
 static void unlock_after_fork(void)
 {
-    weir_span_trace_after_fork();
     pthread_mutex_unlock(&registry);
 }
 
@@ -61,7 +58,7 @@ static void begin_child(void)
         free_store(store);
     }
     stores = NULL;
-    weir_span_trace_reset_child(own);
+    weir__span_trace_reset_child(own);
     weir_counters_reset_child();
     unlock_after_fork();
 }
@@ -115,36 +112,28 @@ static weir_span_store *find_store(const weir_pipeline *pipeline)
     return store && store->pipeline == pipeline ? store : NULL;
 }
 
-/* Without memory, what the half holds stays there. */
-static void collect_half(weir_span_store *store, span_half *half, uint32_t id)
+/* Without memory, what the cell holds stays there. */
+static void collect_cell(weir_span_store *store, span_cell *cell, uint32_t id)
 {
-    if (!half->count || !sum_of(&process, id) || (store && !sum_of(store, id)))
+    if (!cell->count || !sum_of(&process, id) || (store && !sum_of(store, id)))
         return;
-    weir_span_metrics metrics = { half->count, half->total_ns, half->min_ns, half->max_ns, NULL };
-    add_metrics(process.sums[id], &metrics, &half->times);
+    weir_span_metrics metrics = { cell->count, cell->total_ns, cell->min_ns, cell->max_ns, NULL };
+    add_metrics(process.sums[id], &metrics, &cell->times);
     if (store)
-        add_metrics(store->sums[id], &metrics, &half->times);
-    *half = (span_half){ .min_ns = INT64_MAX };
-}
-
-void weir_span_await_record(const span_thread *thread)
-{
-    unsigned active = atomic_load(&thread->active);
-    while (active & SPAN_ENTERED && atomic_load(&thread->active) == active)
-        sched_yield();
+        add_metrics(store->sums[id], &metrics, &cell->times);
+    *cell = (span_cell){ .min_ns = INT64_MAX };
 }
 
 static void collect_thread(span_thread *thread)
 {
     uint32_t count;
-    unsigned half = atomic_load(&thread->generation);
+    weir_span_store *store = store_of(thread->pipeline);
     weir_span_names(&count);
-    atomic_store(&thread->generation, half ^ 1);
-    weir_span_await_record(thread);
     for (uint32_t id = 0; id < count; id++) {
-        span_cell *cell = atomic_load_explicit(&thread->cells[id], memory_order_acquire);
-        if (cell)
-            collect_half(store_of(thread->pipeline), &cell->halves[half], id);
+        span_lock(thread);
+        if (thread->cells[id])
+            collect_cell(store, thread->cells[id], id);
+        span_unlock(thread);
     }
 }
 
@@ -162,7 +151,7 @@ void weir_span_thread_add(span_thread *thread)
     if (weir_span_threads)
         weir_span_threads->link = &thread->next;
     weir_span_threads = thread;
-    weir_span_retarget_locked();
+    weir__span_retarget_locked();
     weir_spans_unlock();
 }
 
@@ -170,7 +159,7 @@ void weir_span_thread_remove(span_thread *thread)
 {
     weir_spans_lock();
     collect_thread(thread);
-    weir_span_trace_end_thread_locked(thread);
+    weir__span_trace_end_thread_locked(thread);
     *thread->link = thread->next;
     if (thread->next)
         thread->next->link = thread->link;

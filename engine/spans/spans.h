@@ -1,20 +1,19 @@
 /*
- * How spans and counters get into laps. Each thread adds its spans to cells of its own, one for each name, without a
- * lock; span_collect.c moves them to the process's sums and to those of the pipelines.
+ * How spans and counters get into laps and traces. Each thread adds its spans to cells of its own, one for each name,
+ * with a lock of its own, which is free except while its figures are collected or a recording is switched.
+ * span_collect.c moves the cells to the process's sums and to those of the pipelines; span_trace.c says where records
+ * for traces go.
  *
- * Each cell has two halves, of which the thread uses the one that `generation` names. A collector changes the
- * generation and waits until the thread has left the record that it may be in (SPAN_ENTERED in `active`: some
- * nanoseconds); so the thread never waits. Both are sequentially consistent: either the collector sees that the thread
- * is active, or the thread sees the new generation. span_trace.c describes how spans get into traces.
- *
- * Locks: the registry's lock, then the lock of a counter, of span_trace.c or of a pipeline. None of the first three is
- * taken with the lock of a pipeline held. fork() takes the registry's lock and that of span_trace.c, so that a child can
- * record, too. It begins without the other threads and without pipelines.
+ * Locks: the registry's lock, then that of a thread or of a counter. None of them is taken with the lock of a pipeline
+ * held, and no other lock is taken with that of a thread or of a counter held. fork() takes the registry's lock, so that
+ * a child can record, too. It begins without the other threads and without pipelines.
  */
 #ifndef WEIR_SPANS_H
 #define WEIR_SPANS_H
 
 #include <weir/span.h>
+
+#include <sched.h>
 
 #include "run_state.h"
 
@@ -31,49 +30,34 @@ struct weir_span_name {
     uint32_t value;               /* which of its values */
 
     atomic_int kind;
-    weir_span_token frame; /* the open one; guarded by the lock of span_trace.c */
+    weir_span_token frame; /* the open one; guarded by the registry's lock */
 };
 
-typedef struct span_half {
+typedef struct span_cell {
     uint64_t count;
     int64_t total_ns, min_ns, max_ns;
     weir_live_histogram times;
-} span_half;
-
-typedef struct span_cell {
-    span_half halves[2];
 } span_cell;
-
-/* Where records of user code go. */
-typedef struct span_target {
-    weir_pipeline *pipeline; /* NULL = they are not recorded */
-    int64_t since_ns;        /* recording began */
-} span_target;
 
 /* The start of a span that is not recorded. */
 #define SPAN_NOT_RECORDED INT64_MIN
-
-/* Bits of `active`; the others count. */
-enum { SPAN_TARGET = 1, SPAN_ENTERED = 2 };
 
 typedef struct span_thread {
     /* immutable after init */
     weir_pipeline *pipeline; /* whose thread it is; NULL = none */
     int tid;                 /* in the kernel */
 
-    /* written by the thread, read by others */
-    atomic_uint active; /* SPAN_ENTERED: it is ending a span, or adding to a cell or to a trace */
-    _Atomic(span_cell *) cells[WEIR_SPAN_MAX_NAMES];
-    _Atomic int64_t told_ns; /* its latest record in a trace */
-    atomic_uint depth;
-    struct {
-        _Atomic(weir_span_name *) name;
-        _Atomic int64_t start;
-    } open[SPAN_MAX_DEPTH];
+    atomic_bool locked; /* span_lock() */
 
-    /* written by others, read by the thread */
-    atomic_uint generation;
-    span_target targets[2]; /* see span_trace.c */
+    /* guarded by span_lock(); this thread alone changes depth and open, so it reads them without */
+    span_cell *cells[WEIR_SPAN_MAX_NAMES];
+    weir_pipeline *target; /* its trace gets the records of this thread; NULL = they are not recorded */
+    int64_t told_ns;       /* the latest record */
+    uint32_t depth;
+    struct {
+        weir_span_name *name;
+        int64_t start;
+    } open[SPAN_MAX_DEPTH];
 
     /* guarded by the registry's lock */
     struct span_thread *next, **link;
@@ -119,15 +103,17 @@ span_thread *weir_span_this_thread(void);
 /* In a new child process, with the registry's lock: this thread, the only one left; NULL = it has recorded nothing. */
 span_thread *weir_span_thread_of_child(void);
 
-/* Between these calls, the thread has one target, and a collector or a switch of recording waits for it. */
-static inline unsigned span_enter(span_thread *thread)
+/* The lock of a thread is held for some ns, or by a collector for one name's figures at a time (some µs). Locking and
+   unlocking takes 6 ns, a pthread mutex 13, and a span does it twice. */
+static inline void span_lock(span_thread *thread)
 {
-    return atomic_fetch_add(&thread->active, SPAN_ENTERED);
+    while (atomic_exchange_explicit(&thread->locked, true, memory_order_acquire))
+        sched_yield();
 }
 
-static inline void span_leave(span_thread *thread, unsigned active)
+static inline void span_unlock(span_thread *thread)
 {
-    atomic_store_explicit(&thread->active, active + 2 * SPAN_ENTERED, memory_order_release);
+    atomic_store_explicit(&thread->locked, false, memory_order_release);
 }
 
 /* span_trace.c */
@@ -140,36 +126,32 @@ static inline bool span_is_traced(void)
     return atomic_load_explicit(&weir_span_traced, memory_order_relaxed);
 }
 
-/* Adds a record to the trace of this thread's pipeline, or else of the oldest one. `active`: of span_enter(). */
-void weir_span_trace(span_thread *thread, unsigned active, const weir_span_name *name, weir_trace_kind kind,
-                     int64_t time_ns, int64_t value, int8_t detail);
+/* Adds a record to the trace of the thread's target, if it has one. With the thread's lock. `value` and `detail`: see
+   weir/trace.h. */
+void weir__span_trace_locked(span_thread *thread, const weir_span_name *name, weir_trace_kind kind, int64_t time_ns,
+                             int64_t value, int8_t detail);
 
-/* The thread starts or finishes a span that another thread may finish. To finish: NULL = out of memory. */
-void weir_span_trace_start(const span_thread *thread, weir_span_token *token, bool is_frame, int64_t number);
-void weir_span_trace_finish(span_thread *thread, const weir_span_token *token, int64_t begin_ns, int64_t end_ns);
+/* A span that another thread may finish, or a frame, starts or has finished. */
+void weir__span_trace_start(span_thread *thread, weir_span_token *token, bool is_frame, int64_t number);
+void weir__span_trace_finish(const span_thread *thread, const weir_span_token *token, bool is_frame, int64_t end_ns);
 
 /* Makes this the open frame of its name; returns the one before. */
-weir_span_token weir_span_swap_frame(weir_span_name *name, weir_span_token next);
+weir_span_token weir__span_swap_frame(weir_span_name *name, weir_span_token next);
 
 /* With the registry's lock: records go elsewhere after weir_span_is_paused() has changed or a thread was added, and
    nowhere after the thread has ended. */
-void weir_span_retarget_locked(void);
-void weir_span_trace_end_thread_locked(span_thread *thread);
+void weir__span_retarget_locked(void);
+void weir__span_trace_end_thread_locked(span_thread *thread);
 
 /* The same, after recording of the pipeline has been switched. */
-void weir_span_trace_switch_locked(weir_pipeline *pipeline, bool on);
+void weir__span_trace_switch_locked(weir_pipeline *pipeline, bool on);
 
-/* Around fork(), with the registry's lock. The child has no traced pipelines, and one thread or none. */
-void weir_span_trace_before_fork(void);
-void weir_span_trace_after_fork(void);
-void weir_span_trace_reset_child(span_thread *thread);
+/* In a new child process, which has no traced pipelines, and one thread or (NULL) none. With the registry's lock. */
+void weir__span_trace_reset_child(span_thread *thread);
 
 /* Threads may add records to the pipeline's trace, or no longer do when it returns. */
-void weir_span_trace_open(weir_pipeline *pipeline);
-void weir_span_trace_close(weir_pipeline *pipeline);
-
-/* The open spans of the pipeline's trace, as WEIR_TRACE_OPEN, as far as there is room. Returns how many there are. */
-size_t weir_span_trace_list(const weir_pipeline *pipeline, weir_trace_record *records, size_t room);
+void weir__span_trace_open(weir_pipeline *pipeline);
+void weir__span_trace_close(weir_pipeline *pipeline);
 
 /* span_names.c. All names so far; *count may grow. */
 weir_span_name *const *weir_span_names(uint32_t *count);
@@ -182,8 +164,7 @@ void weir_span_names_unlock(void); /* the registry; and logs the first name that
 /* span_collect.c */
 void weir_spans_lock(void);
 void weir_spans_unlock(void);
-extern span_thread *weir_span_threads;                  /* guarded by the registry's lock */
-void weir_span_await_record(const span_thread *thread); /* until it has left the record that it may be in */
+extern span_thread *weir_span_threads; /* guarded by the registry's lock */
 void weir_span_thread_add(span_thread *thread);
 void weir_span_thread_remove(span_thread *thread); /* and frees it */
 

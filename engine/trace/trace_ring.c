@@ -221,7 +221,7 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
         return WEIR_EUNSUPPORTED;
     weir_spans_lock();
     if (!on) /* records of user code are inside of the recording */
-        weir_span_trace_switch_locked(pipeline, false);
+        weir__span_trace_switch_locked(pipeline, false);
     engine_lock_at(pipeline, weir_clock_ns());
     if (on && !weir_trace_is_on(pipeline) && !pipeline->core.over)
         begin_locked(pipeline);
@@ -230,7 +230,7 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
     bool is_on = weir_trace_is_on(pipeline);
     weir_engine_unlock(pipeline);
     if (is_on)
-        weir_span_trace_switch_locked(pipeline, true);
+        weir__span_trace_switch_locked(pipeline, true);
     weir_spans_unlock();
     if (on)
         weir_outbox_wake(&pipeline->outbox);
@@ -293,6 +293,7 @@ static size_t resolve_texts(weir_trace_rings *rings, size_t num_records)
 
 static void tell(weir_pipeline *pipeline, const weir_trace_batch *batch)
 {
+    pipeline->trace->told_ns = weir_clock_ns();
     for (size_t i = 0; i < pipeline->num_observers; i++)
         if (pipeline->observers[i].trace)
             pipeline->observers[i].trace(pipeline->observers[i].self, batch);
@@ -316,24 +317,6 @@ static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_
         if (num_records == 0)
             return;
     }
-}
-
-/* The spans of user code that are open now: once a second, and of use only to those who write files. */
-static void deliver_open(weir_pipeline *pipeline)
-{
-    weir_trace_rings *rings = pipeline->trace;
-    size_t count;
-    rings->listed_ns = weir_clock_ns();
-    while ((count = 1 + weir_span_trace_list(pipeline, rings->batch + 1, rings->batch_room - 1)) >
-           rings->batch_room) {
-        weir_trace_record *grown = realloc(rings->batch, 2 * count * sizeof *grown);
-        if (!grown)
-            return; /* they are in the next list */
-        rings->batch = grown;
-        rings->batch_room = 2 * count;
-    }
-    rings->batch[0] = (weir_trace_record){ .time_ns = rings->listed_ns, .kind = WEIR_TRACE_OPEN };
-    tell(pipeline, &(weir_trace_batch){ rings->batch, count, 0 });
 }
 
 /* The first records (states, labels, levels) must fit. */
@@ -405,8 +388,9 @@ void weir_trace_deliver(weir_pipeline *pipeline)
         deliver_ring(pipeline, &rings->users, atomic_load(&rings->users.tail));
         deliver_ring(pipeline, &rings->engine, tail);
     } while (begin_again(pipeline));
-    if (weir_trace_is_on(pipeline) && weir_clock_ns() - rings->listed_ns >= WEIR_SECOND)
-        deliver_open(pipeline);
+    if (weir_trace_is_on(pipeline) && weir_clock_ns() - rings->told_ns >= WEIR_SECOND)
+        tell(pipeline,
+             &(weir_trace_batch){ rings->batch, 0, 0 }); /* so that files are written although nothing happens */
 }
 
 /* ---- beginning and end --------------------------------------------------------------------------------------- */
@@ -438,13 +422,12 @@ int weir_trace_init(weir_pipeline *pipeline, uint32_t wanted_records)
     while (num_records < MAX_RECORDS && (num_records < least || num_records < wanted_records))
         num_records *= 2;
     rings->patience_ns = WEIR_MILLISECOND;
-    rings->batch_room = TRACE_BATCH;
     rings->batch = calloc(TRACE_BATCH, sizeof *rings->batch);
     rings->spent = calloc(TRACE_BATCH, sizeof *rings->spent);
     if (!rings->batch || !rings->spent || ring_init(&rings->engine, num_records) != WEIR_OK ||
         ring_init(&rings->users, num_records) != WEIR_OK)
         return WEIR_ENOMEM;
-    weir_span_trace_open(pipeline);
+    weir__span_trace_open(pipeline);
     return WEIR_OK;
 }
 
@@ -454,7 +437,7 @@ void weir_trace_begin(weir_pipeline *pipeline)
         return;
     begin_locked(pipeline);
     weir_spans_lock();
-    weir_span_trace_switch_locked(pipeline, true);
+    weir__span_trace_switch_locked(pipeline, true);
     weir_spans_unlock();
 }
 
@@ -463,7 +446,7 @@ void weir_trace_destroy(weir_pipeline *pipeline)
     weir_trace_rings *rings = pipeline->trace;
     if (!rings)
         return;
-    weir_span_trace_close(pipeline);
+    weir__span_trace_close(pipeline);
     size_t num_records;
     while (rings->engine.records && rings->users.records &&
            (num_records = take_batch(rings, &rings->engine, rings->engine.tail)) > 0)

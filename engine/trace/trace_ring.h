@@ -31,11 +31,10 @@ typedef struct weir_trace_rings {
     weir_trace_ring engine; /* written with pipeline->lock */
     weir_trace_ring users;
     bool lost;                 /* guarded by pipeline->lock: `engine` was full; nothing is added until it is empty */
-    int64_t listed_ns;         /* observer thread: when the open spans were last listed */
+    int64_t told_ns;           /* observer thread: when a batch was last passed */
     uint64_t num_lost;         /* observer thread: records, in all */
     int64_t patience_ns;       /* observer thread: time until it must read the ring again */
     weir_trace_record *batch;  /* observer thread: the records for the observers */
-    size_t batch_room;         /* at least TRACE_BATCH */
     struct weir_label **spent; /* observer thread: references of the batch, released after it */
 } weir_trace_rings;
 

@@ -14,8 +14,9 @@
  *
  * Each span is in exactly one lap: the lap in which it ended. Spans and counters of a pipeline's thread are reported to
  * the observers of that pipeline; those of other threads to the observers of the oldest running pipeline. Without a
- * pipeline, only weir_span_dump() shows them. A begin/end pair costs about 30 ns (`weir-bench size`), and no thread
- * waits for another one. Each thread uses 11 to 22 kB for each name that it has recorded.
+ * pipeline, only weir_span_dump() shows them. A begin/end pair costs about 50 ns (`weir-bench size`). A thread waits
+ * for others only while the figures of one of its names are collected, once in a lap. Each thread uses 11 kB for each
+ * name that it has recorded.
  */
 #ifndef WEIR_SPAN_H
 #define WEIR_SPAN_H
@@ -37,7 +38,8 @@ extern "C" {
 typedef struct weir_span_name weir_span_name;
 
 /*
- * The name, created by the first call. The category groups names, like MXNet's Domain. Takes a lock: call it once and
+ * The name, created by the first call. The category groups names, like MXNet's Domain; in traces, commas separate several
+ * categories ("train,gpu"). Takes a lock: call it once and
  * keep the result. NULL = out of memory, or a text is NULL, empty, or longer than 200 bytes. Any thread.
  */
 WEIR_API weir_span_name *weir_span_name_get(const char *category, const char *name);

@@ -54,14 +54,14 @@ typedef enum weir_trace_kind {
      * number: the thread's id in the kernel
      */
     WEIR_TRACE_NAME = 32, /* not used in records: the first of these kinds */
-    WEIR_TRACE_SPAN = 33, /* a span has ended, or recording has. value: when the span began, or recording did, if that
-                             is later; detail: 1 = may overlap others of its thread */
-    WEIR_TRACE_FRAME = 34,   /* a frame has ended; as above. number: the last 32 bits of its number, not the thread */
-    WEIR_TRACE_COUNTER = 35, /* a value of a counter was set. value: the bits of the double */
-    WEIR_TRACE_MARKER = 36,  /* detail: weir_marker_scope */
-    /* A list of the spans that are open, about once a second while recording is on: one with item 0, then one for each
-       span. value: as above; detail: 2 = a frame, with its number. Their other records follow when they end. */
-    WEIR_TRACE_OPEN = 37,
+    /* A span or frame begins or ends. detail: 0 = it is inside the open spans of its thread, and value is the number of
+       spans around it; an end also ends the spans inside. 1 = it may overlap others, and value is its id. 2 = a frame:
+       likewise, and number is the last 32 bits of the frame's, not the thread */
+    WEIR_TRACE_SPAN_BEGIN = 33,
+    WEIR_TRACE_SPAN_END = 34,
+    WEIR_TRACE_COUNTER = 35,   /* a value of a counter was set. value: the bits of the double */
+    WEIR_TRACE_MARKER = 36,    /* detail: weir_marker_scope */
+    WEIR_TRACE_SPANS_OFF = 37, /* recording of user code ends or pauses: open spans that may overlap end with it */
 } weir_trace_kind;
 
 /* The state of a slot. In parentheses: the metric that contains its time. */

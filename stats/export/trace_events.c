@@ -11,23 +11,20 @@
 
 enum { NUM_LABELS = 1 << 14 };
 
-/* Colours: the older viewer has names for some; the Perfetto UI derives them from the names of spans, so that each state
-   has one of its own, and "! failed" is red. */
 typedef struct state_kind {
     const char *name;     /* of its spans; NULL = the stage's */
     const char *category; /* the metric that the time counts in */
-    const char *colour;   /* NULL = by name */
-    bool has_item;
+    bool has_item, is_wait;
 } state_kind;
 
 static const state_kind states[WEIR_TRACE_STATES] = {
-    [WEIR_TRACE_WAITING_IN] = { "waits for input", "wait_in", "thread_state_sleeping", false },
-    [WEIR_TRACE_WAITING_THREAD] = { "waits for a thread", "wait_thread", "thread_state_runnable", true },
-    [WEIR_TRACE_RUNNING] = { NULL, "busy", NULL, true },
-    [WEIR_TRACE_PENDING] = { "pending", "busy", "thread_state_running", true },
-    [WEIR_TRACE_WAITING_TURN] = { "waits for its turn", "wait_turn", "thread_state_unknown", true },
-    [WEIR_TRACE_WAITING_OUT] = { "waits for room", "wait_out", "thread_state_iowait", true },
-    [WEIR_TRACE_RETIRED] = { "retired", "retired", "grey", false },
+    [WEIR_TRACE_WAITING_IN] = { "waits for input", "wait_in", false, true },
+    [WEIR_TRACE_WAITING_THREAD] = { "waits for a thread", "wait_thread", true, true },
+    [WEIR_TRACE_RUNNING] = { NULL, "busy", true, false },
+    [WEIR_TRACE_PENDING] = { "pending", "busy", true, false },
+    [WEIR_TRACE_WAITING_TURN] = { "waits for its turn", "wait_turn", true, true },
+    [WEIR_TRACE_WAITING_OUT] = { "waits for room", "wait_out", true, true },
+    [WEIR_TRACE_RETIRED] = { "retired", "retired", false, true },
 };
 
 /* ---- events -------------------------------------------------------------------------------------------------- */
@@ -51,9 +48,11 @@ void weir_trace_event_begin(weir_trace_events *events, char phase, int64_t track
     put_key_int(out, ",\"tid\":", track);
     PUT_LITERAL(out, ",\"ts\":");
     weir_trace_put_us(out, at_ns - events->base_ns);
-    PUT_LITERAL(out, ",\"cat\":\"");
-    weir_trace_puts(out, category);
-    PUT_LITERAL(out, "\",\"name\":");
+    if (!name)
+        return;
+    PUT_LITERAL(out, ",\"cat\":");
+    weir_trace_put_json(out, category);
+    PUT_LITERAL(out, ",\"name\":");
     weir_trace_put_json(out, name);
 }
 
@@ -98,36 +97,21 @@ void weir_trace_name_track(weir_trace_events *events, int64_t track, const char 
     head->no_memory = body->no_memory = false;
 }
 
-void weir_trace_span_begin(weir_trace_events *events, int64_t track, int64_t begin_ns, int64_t end_ns,
-                           const char *name, const char *category)
-{
-    weir_trace_event_begin(events, 'X', track, begin_ns, name, category);
-    PUT_LITERAL(events->out, ",\"dur\":");
-    weir_trace_put_us(events->out, end_ns - begin_ns);
-}
-
 static void put_text(weir_trace_events *events, const char *key, const char *text)
 {
     weir_trace_puts(events->out, key);
     weir_trace_put_json(events->out, text);
 }
 
-/* What a person looks for: a line through all tracks of the process, and a mark in the first track, since the Perfetto
-   UI draws no lines. */
+/* What a person looks for: a mark in the first track. */
 static void put_instant(weir_trace_events *events, int64_t at_ns, const char *name, const char *category,
                         const char *detail)
 {
-    const char *colour = strcmp(category, "failure") == 0 || strcmp(category, "lost") == 0 ? "terrible"
-                         : strcmp(category, "stall") == 0                                  ? "bad"
-                                                                                           : "generic_work";
-    for (int i = 0; i < 2; i++) {
-        weir_trace_event_begin(events, 'i', TRACE_TRACK_RUN, at_ns, name, i ? "mark" : category);
-        weir_trace_puts(events->out, i ? ",\"s\":\"t\"" : ",\"s\":\"p\"");
-        put_text(events, ",\"cname\":", colour);
-        put_text(events, ",\"args\":{\"detail\":", detail);
-        PUT_LITERAL(events->out, "}");
-        weir_trace_event_end(events);
-    }
+    weir_trace_event_begin(events, 'i', TRACE_TRACK_RUN, at_ns, name, category);
+    PUT_LITERAL(events->out, ",\"s\":\"t\"");
+    put_text(events, ",\"args\":{\"detail\":", detail);
+    PUT_LITERAL(events->out, "}");
+    weir_trace_event_end(events);
 }
 
 /* Viewers show a value that is no number as 0, or reject the file. */
@@ -232,18 +216,28 @@ static weir_trace_slot *find_slot(weir_trace_events *events, const weir_trace_re
     return &node->slots[number];
 }
 
-static void name_slot(weir_trace_events *events, uint16_t node, weir_trace_slot *slot)
+static void name_slot(const weir_trace_slot *slot, weir_trace_events *events, uint16_t node, bool waits)
 {
     char name[256];
-    const char *stage = events->stage_names[node];
+    const char *stage = events->stage_names[node], *suffix = waits ? " waits" : "";
+    int64_t track = weir_trace_track_of(node, slot->number) + (waits ? TRACE_TRACK_WAITS : 0);
     if (slot->number & WEIR_TRACE_LIFECYCLE)
         snprintf(name, sizeof name, "%s hooks", stage);
     else if (strchr(stage, '[') || (slot->number & WEIR_TRACE_SLOT) > 0)
-        snprintf(name, sizeof name, "%s #%u", stage, (unsigned)(slot->number & WEIR_TRACE_SLOT));
+        snprintf(name, sizeof name, "%s #%u%s", stage, (unsigned)(slot->number & WEIR_TRACE_SLOT), suffix);
     else
-        snprintf(name, sizeof name, "%s", stage);
-    weir_trace_name_track(events, weir_trace_track_of(node, slot->number), name);
-    slot->named = true;
+        snprintf(name, sizeof name, "%s%s", stage, suffix);
+    weir_trace_name_track(events, track, name);
+}
+
+/* Of the slot's tasks, or of its waits; hooks have one for both. */
+static int64_t track_of_state(weir_trace_events *events, uint16_t node, weir_trace_slot *slot)
+{
+    bool waits = states[slot->state].is_wait && !(slot->number & WEIR_TRACE_LIFECYCLE);
+    if (!slot->named[waits])
+        name_slot(slot, events, node, waits);
+    slot->named[waits] = true;
+    return weir_trace_track_of(node, slot->number) + (waits ? TRACE_TRACK_WAITS : 0);
 }
 
 static const char *outcome_name(const weir_trace_slot *slot)
@@ -261,20 +255,6 @@ static const char *outcome_name(const weir_trace_slot *slot)
     }
 }
 
-static void put_task(weir_trace_events *events, const weir_trace_slot *slot)
-{
-    weir_trace_text *out = events->out;
-    if (slot->state == WEIR_TRACE_RUNNING && slot->has_outcome) {
-        PUT_LITERAL(out, ",\"outcome\":\"");
-        weir_trace_puts(out, outcome_name(slot));
-        PUT_LITERAL(out, "\"");
-        if (slot->result_bytes)
-            put_key_int(out, ",\"bytes\":", slot->result_bytes);
-    }
-    if (slot->number & WEIR_TRACE_FLUSH)
-        PUT_LITERAL(out, ",\"flush\":true");
-}
-
 static bool tells_item(const weir_trace_events *events, uint16_t node, const weir_trace_slot *slot)
 {
     if (!states[slot->state].has_item || slot->number & WEIR_TRACE_LIFECYCLE)
@@ -282,28 +262,72 @@ static bool tells_item(const weir_trace_events *events, uint16_t node, const wei
     return !events->is_source[node] || slot->has_outcome || slot->state == WEIR_TRACE_WAITING_OUT;
 }
 
-static void put_span(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t begin_ns,
-                     int64_t end_ns, bool open)
+static bool has_failed(const weir_trace_slot *slot)
 {
-    const state_kind *state = &states[slot->state];
-    bool failed = slot->state == WEIR_TRACE_RUNNING && slot->has_outcome && slot->outcome < 0;
-    bool idle = events->is_source[node] && slot->state == WEIR_TRACE_WAITING_IN; /* it has not begun, or has ended */
-    const char *colour = failed ? "terrible" : state->colour;
-    const char *name = failed ? "! failed" : idle ? "idle" : state->name ? state->name : events->short_names[node];
-    if (!slot->named)
-        name_slot(events, node, slot);
-    weir_trace_span_begin(events, weir_trace_track_of(node, slot->number), begin_ns, end_ns, name,
-                          slot->number & WEIR_TRACE_LIFECYCLE ? "hooks" : state->category);
-    if (colour)
-        put_text(events, ",\"cname\":", colour);
-    PUT_LITERAL(events->out, ",\"args\":{");
-    if (tells_item(events, node, slot)) {
+    return slot->state == WEIR_TRACE_RUNNING && slot->has_outcome && slot->outcome < 0;
+}
+
+static const char *name_of_state(const weir_trace_events *events, uint16_t node, const weir_trace_slot *slot)
+{
+    if (has_failed(slot))
+        return "! failed";
+    if (events->is_source[node] && slot->state == WEIR_TRACE_WAITING_IN) /* it has not begun, or has ended */
+        return "idle";
+    return states[slot->state].name ? states[slot->state].name : events->short_names[node];
+}
+
+static void begin_state(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t begin_ns)
+{
+    weir_trace_event_begin(events, 'B', track_of_state(events, node, slot), begin_ns,
+                           name_of_state(events, node, slot),
+                           slot->number & WEIR_TRACE_LIFECYCLE ? "hooks" : states[slot->state].category);
+    slot->item_written = tells_item(events, node, slot);
+    if (slot->item_written) {
+        PUT_LITERAL(events->out, ",\"args\":{");
         put_item(events, slot->item);
-        put_task(events, slot);
-        weir_trace_puts(events->out, open ? "," : "");
+        PUT_LITERAL(events->out, "}");
     }
-    weir_trace_puts(events->out, open ? "\"open\":true" : "");
-    PUT_LITERAL(events->out, "}");
+    weir_trace_event_end(events);
+    slot->written = true;
+}
+
+static void put_outcome(weir_trace_events *events, uint16_t node, const weir_trace_slot *slot)
+{
+    weir_trace_text *out = events->out;
+    PUT_LITERAL(out, ",\"args\":{");
+    if (!slot->item_written && tells_item(events, node, slot)) {
+        put_item(events, slot->item);
+        PUT_LITERAL(out, ",");
+    }
+    PUT_LITERAL(out, "\"outcome\":\"");
+    weir_trace_puts(out, outcome_name(slot));
+    PUT_LITERAL(out, "\"");
+    if (slot->result_bytes)
+        put_key_int(out, ",\"bytes\":", slot->result_bytes);
+    if (slot->number & WEIR_TRACE_FLUSH)
+        PUT_LITERAL(out, ",\"flush\":true");
+    PUT_LITERAL(out, "}");
+}
+
+static void put_end(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t end_ns)
+{
+    weir_trace_event_begin(events, 'E', track_of_state(events, node, slot), end_ns, NULL, NULL);
+    if (slot->state == WEIR_TRACE_RUNNING && slot->has_outcome)
+        put_outcome(events, node, slot);
+    weir_trace_event_end(events);
+    slot->written = false;
+}
+
+/* A part of the state that has been written. */
+static void put_part(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t begin_ns,
+                     int64_t end_ns, const char *name, const char *category)
+{
+    int64_t track = track_of_state(events, node, slot);
+    if (slot->number & WEIR_TRACE_LIFECYCLE)
+        return;
+    weir_trace_event_begin(events, 'B', track, begin_ns, name, category);
+    weir_trace_event_end(events);
+    weir_trace_event_begin(events, 'E', track, end_ns, NULL, NULL);
     weir_trace_event_end(events);
 }
 
@@ -321,26 +345,69 @@ static void put_flow_of_task(weir_trace_events *events, uint16_t node, const wei
                  weir_trace_track_of(node, slot->number), begin_ns, slot->item);
 }
 
-/* The state of the slot ends. began_ns: when a running slot really began, if it is later than it was taken. */
-static void end_state(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t began_ns,
-                      int64_t end_ns, bool open)
+static bool is_shown(const weir_trace_slot *slot)
 {
-    if (!slot->known || slot->state == WEIR_TRACE_RETIRED ||
-        (slot->number & WEIR_TRACE_LIFECYCLE && slot->state == WEIR_TRACE_WAITING_IN))
+    return slot->known && slot->state != WEIR_TRACE_RETIRED &&
+           !(slot->number & WEIR_TRACE_LIFECYCLE && slot->state == WEIR_TRACE_WAITING_IN);
+}
+
+/* The wait before the task, up to begin_ns. */
+static void put_wait_for_thread(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t begin_ns)
+{
+    weir_trace_slot ready = *slot;
+    ready.state = WEIR_TRACE_WAITING_THREAD;
+    ready.has_outcome = false;
+    if (begin_ns <= slot->ready_ns)
         return;
-    int64_t begin_ns = slot->since_ns;
-    if (slot->state == WEIR_TRACE_RUNNING) {
-        weir_trace_slot ready = *slot;
-        begin_ns = began_ns > end_ns ? end_ns : began_ns > begin_ns ? began_ns : begin_ns;
-        ready.state = WEIR_TRACE_WAITING_THREAD;
-        ready.has_outcome = false;
-        if (begin_ns > slot->ready_ns)
-            put_span(events, node, &ready, slot->ready_ns, begin_ns, false);
+    begin_state(events, node, &ready, slot->ready_ns);
+    put_end(events, node, &ready, begin_ns);
+    slot->named[1] = ready.named[1];
+}
+
+/* began_ns: when the task really began, if that is later than a thread took it. */
+static void end_task(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t began_ns,
+                     int64_t end_ns)
+{
+    int64_t since_ns = slot->since_ns;
+    int64_t begin_ns = began_ns > end_ns ? end_ns : began_ns > since_ns ? began_ns : since_ns;
+    if (!slot->written) {
+        put_wait_for_thread(events, node, slot, begin_ns);
+        if (end_ns <= begin_ns && !slot->has_outcome)
+            return;
+        begin_state(events, node, slot, begin_ns);
+    } else {
+        if (begin_ns > since_ns)
+            put_part(events, node, slot, since_ns, begin_ns, states[WEIR_TRACE_WAITING_THREAD].name, "wait_thread");
+        if (has_failed(slot))
+            put_part(events, node, slot, begin_ns, end_ns, "! failed", "busy");
     }
-    if (end_ns > begin_ns || (slot->state == WEIR_TRACE_RUNNING && slot->has_outcome))
-        put_span(events, node, slot, begin_ns, end_ns, open);
-    if (slot->state == WEIR_TRACE_RUNNING && !open)
-        put_flow_of_task(events, node, slot, begin_ns);
+    put_flow_of_task(events, node, slot, begin_ns);
+    put_end(events, node, slot, end_ns);
+}
+
+static void end_state(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t began_ns,
+                      int64_t end_ns)
+{
+    end_ns = end_ns > slot->since_ns ? end_ns : slot->since_ns; /* after a cut, it may be earlier */
+    if (!is_shown(slot))
+        return;
+    if (slot->state == WEIR_TRACE_RUNNING) {
+        end_task(events, node, slot, began_ns, end_ns);
+        return;
+    }
+    if (!slot->written && end_ns > slot->since_ns)
+        begin_state(events, node, slot, slot->since_ns);
+    if (slot->written)
+        put_end(events, node, slot, end_ns);
+}
+
+static void write_open_state(weir_trace_events *events, uint16_t node, weir_trace_slot *slot)
+{
+    if (!is_shown(slot) || slot->written || slot->has_outcome) /* its end follows */
+        return;
+    if (slot->state == WEIR_TRACE_RUNNING)
+        put_wait_for_thread(events, node, slot, slot->since_ns);
+    begin_state(events, node, slot, slot->since_ns);
 }
 
 static void change_held(weir_trace_events *events, uint32_t node, int64_t change, int64_t at_ns)
@@ -372,16 +439,16 @@ static void on_state(weir_trace_events *events, const weir_trace_record *record)
     if (!slot || record->detail < 0 || record->detail >= WEIR_TRACE_STATES)
         return;
     bool taken = slot->known && slot->state == WEIR_TRACE_WAITING_THREAD && record->detail == WEIR_TRACE_RUNNING;
-    int64_t ready_ns = taken ? slot->since_ns : record->time_ns;
-    if (!taken) /* otherwise it is told with the span that follows */
-        end_state(events, record->node, slot, record->value, record->time_ns, false);
+    int64_t ready_ns = taken && !slot->written ? slot->since_ns : record->time_ns;
+    if (!taken || slot->written) /* otherwise it is written with the task that follows */
+        end_state(events, record->node, slot, record->value, record->time_ns);
     bool holds = record->detail == WEIR_TRACE_WAITING_OUT || record->detail == WEIR_TRACE_WAITING_TURN;
     if (!holds)
         change_held(events, record->node, -slot->held_bytes, record->time_ns);
     *slot = (weir_trace_slot){
         .held_bytes = holds ? slot->held_bytes : 0,
         .known = true,
-        .named = slot->named,
+        .named = { slot->named[0], slot->named[1] },
         .state = record->detail,
         .since_ns = record->time_ns,
         .ready_ns = ready_ns,
@@ -405,21 +472,39 @@ static void on_task(weir_trace_events *events, const weir_trace_record *record)
     slot->held_bytes = holds ? record->value : 0;
 }
 
-static void end_all(weir_trace_events *events, int64_t now_ns, bool open)
+typedef void slot_function(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t at_ns);
+
+static void each_slot(weir_trace_events *events, slot_function *call, int64_t at_ns)
 {
     for (uint32_t i = 0; i < events->num_nodes; i++) {
         weir_trace_node *node = &events->nodes[i];
         for (uint32_t j = 0; j < node->num_slots; j++)
-            end_state(events, (uint16_t)i, &node->slots[j], 0, now_ns, open);
-        end_state(events, (uint16_t)i, &node->lifecycle, 0, now_ns, open);
-        for (uint32_t j = 0; j < node->num_slots && !open; j++) {
-            node->slots[j].known = false;
-            change_held(events, i, -node->slots[j].held_bytes, now_ns);
-            node->slots[j].held_bytes = 0;
-        }
-        if (!open)
-            node->lifecycle.known = false;
+            call(events, (uint16_t)i, &node->slots[j], at_ns);
+        call(events, (uint16_t)i, &node->lifecycle, at_ns);
     }
+}
+
+static void end_slot(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t at_ns)
+{
+    end_state(events, node, slot, 0, at_ns);
+    change_held(events, node, -slot->held_bytes, at_ns);
+    slot->held_bytes = 0;
+    slot->known = false;
+}
+
+static void cut_slot(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t at_ns)
+{
+    if (!slot->known)
+        return;
+    end_state(events, node, slot, 0, at_ns);
+    slot->has_outcome = false;
+    slot->since_ns = slot->ready_ns = at_ns > slot->since_ns ? at_ns : slot->since_ns;
+}
+
+static void write_open_slot(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t at_ns)
+{
+    (void)at_ns;
+    write_open_state(events, node, slot);
 }
 
 /* ---- the others ---------------------------------------------------------------------------------------------- */
@@ -442,16 +527,6 @@ static void end_levels(weir_trace_events *events, int64_t now_ns)
     put_held(events);
 }
 
-static void on_on(weir_trace_events *events, const weir_trace_record *record)
-{
-    end_all(events, events->last_ns, false);
-    end_levels(events, events->last_ns);
-    if (record->value == 0)
-        return;
-    weir_trace_events_lost(events, events->last_ns, "records are lost from here", (uint64_t)record->value);
-    put_instant(events, record->time_ns, "the record goes on", "event", "");
-}
-
 static void on_level(weir_trace_events *events, const weir_trace_record *record)
 {
     put_level(events, &events->queues[record->node], record->time_ns, record->number, record->value);
@@ -464,46 +539,76 @@ static void on_deliver(weir_trace_events *events, const weir_trace_record *recor
         weir_trace_name_track(events, track, "consumer");
     events->consumer_named = true;
     events->epoch = weir_trace_epoch(record->item);
-    weir_trace_span_begin(events, track, record->time_ns - record->value, record->time_ns, "next", "consumer");
+    weir_trace_event_begin(events, 'B', track, record->time_ns - record->value, "next", "consumer");
     PUT_LITERAL(events->out, ",\"args\":{");
     put_item(events, record->item);
     PUT_LITERAL(events->out, "}");
     weir_trace_event_end(events);
     put_flow(events, 'f', track, record->time_ns, record->item);
+    weir_trace_event_begin(events, 'E', track, record->time_ns, NULL, NULL);
+    weir_trace_event_end(events);
 }
 
-/* The open step or phase, up to now. */
-static void put_mark(weir_trace_events *events, struct trace_mark *mark, int64_t end_ns)
+/* begin_ns of what goes on while recording is off. */
+#define NOT_RECORDED INT64_MAX
+
+static void write_mark(weir_trace_events *events, struct trace_mark *mark)
 {
     bool steps = mark == &events->marks[0];
     int64_t track = steps ? TRACE_TRACK_STEPS : TRACE_TRACK_PHASES;
-    if (!mark->name[0])
+    if (!mark->name[0] || mark->begin_ns == NOT_RECORDED || mark->written)
         return;
     if (!mark->named)
         weir_trace_name_track(events, track, steps ? "steps" : "phases");
-    mark->named = true;
-    weir_trace_span_begin(events, track, mark->begin_ns, end_ns, mark->name, steps ? "step" : "phase");
+    mark->named = mark->written = true;
+    weir_trace_event_begin(events, 'B', track, mark->begin_ns, mark->name, steps ? "step" : "phase");
     weir_trace_event_end(events);
+}
+
+/* The open step or phase ends. */
+static void end_mark(weir_trace_events *events, struct trace_mark *mark, int64_t end_ns)
+{
+    write_mark(events, mark);
+    if (!mark->written)
+        return;
+    end_ns = end_ns > mark->begin_ns ? end_ns : mark->begin_ns;
+    weir_trace_event_begin(events, 'E', mark == &events->marks[0] ? TRACE_TRACK_STEPS : TRACE_TRACK_PHASES, end_ns,
+                           NULL, NULL);
+    weir_trace_event_end(events);
+    mark->written = false;
+    mark->begin_ns = end_ns;
 }
 
 static void begin_mark(weir_trace_events *events, struct trace_mark *mark, int64_t begin_ns, const char *format, ...)
 {
     va_list arguments;
-    put_mark(events, mark, begin_ns);
+    end_mark(events, mark, begin_ns);
     mark->begin_ns = begin_ns;
     va_start(arguments, format);
     vsnprintf(mark->name, sizeof mark->name, format, arguments);
     va_end(arguments);
 }
 
+static void on_on(weir_trace_events *events, const weir_trace_record *record)
+{
+    each_slot(events, end_slot, events->last_ns);
+    end_levels(events, events->last_ns);
+    for (int i = 0; i < 2; i++)
+        if (events->marks[i].begin_ns == NOT_RECORDED)
+            events->marks[i].begin_ns = record->time_ns;
+    if (record->value == 0)
+        return;
+    weir_trace_events_lost(events, events->last_ns, "records are lost from here", (uint64_t)record->value);
+    put_instant(events, record->time_ns, "the record goes on", "event", "");
+}
+
 static void on_off(weir_trace_events *events, const weir_trace_record *record)
 {
-    end_all(events, record->time_ns, false);
+    each_slot(events, end_slot, record->time_ns);
     end_levels(events, record->time_ns);
-    events->num_open = 0;
     for (int i = 0; i < 2; i++) {
-        put_mark(events, &events->marks[i], record->time_ns);
-        events->marks[i].begin_ns = record->time_ns;
+        end_mark(events, &events->marks[i], record->time_ns);
+        events->marks[i].begin_ns = NOT_RECORDED;
     }
 }
 
@@ -532,7 +637,7 @@ void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *r
         begin_mark(events, &events->marks[1], record->time_ns, "%s", (const char *)(intptr_t)record->value);
         break;
     default:
-        if (record->kind > WEIR_TRACE_NAME && record->kind <= WEIR_TRACE_OPEN)
+        if (record->kind > WEIR_TRACE_NAME && record->kind <= WEIR_TRACE_SPANS_OFF)
             weir_trace_user_add(events, record);
     }
     if (record->kind < WEIR_TRACE_NAME)
@@ -560,16 +665,21 @@ void weir_trace_events_event(weir_trace_events *events, const weir_event *event)
                 stalls ? "stall" : "event", event->detail);
 }
 
-void weir_trace_events_open(weir_trace_events *events, weir_trace_text *out, int64_t now_ns)
+void weir_trace_events_write_open(weir_trace_events *events)
 {
-    weir_trace_text *usual = events->out;
-    events->out = out;
-    now_ns = now_ns > events->last_ns ? now_ns : events->last_ns;
-    end_all(events, now_ns, true);
+    if (events->muted)
+        return;
+    each_slot(events, write_open_slot, 0);
     for (int i = 0; i < 2; i++)
-        put_mark(events, &events->marks[i], now_ns);
-    weir_trace_user_open(events, now_ns);
-    events->out = usual;
+        write_mark(events, &events->marks[i]);
+}
+
+void weir_trace_events_cut(weir_trace_events *events, int64_t at_ns)
+{
+    each_slot(events, cut_slot, at_ns);
+    for (int i = 0; i < 2; i++)
+        end_mark(events, &events->marks[i], at_ns);
+    weir_trace_user_cut(events, at_ns);
 }
 
 /* ---- the run ------------------------------------------------------------------------------------------------- */
@@ -641,8 +751,7 @@ void weir_trace_events_free(weir_trace_events *events)
     free(events->labels);
     free(events->user_threads);
     free(events->open);
-    *events = (weir_trace_events){ .out = events->out,
-                                   .body = events->body,
-                                   .head = events->head,
-                                   .no_flows = events->no_flows };
+    *events = (weir_trace_events){
+        .out = events->out, .body = events->body, .head = events->head, .no_flows = events->no_flows
+    };
 }

@@ -173,9 +173,8 @@ static bool is_wanted(const char *event)
 
 static int write_out(merge *all)
 {
-    static const weir_trace_text none = { .data = "" };
     bool no_memory = all->out.no_memory;
-    int failure = weir_trace_output_write(all->output, &all->out, &none);
+    int failure = weir_trace_output_write(all->output, &all->out);
     all->out.length = 0;
     return no_memory ? ENOMEM : failure;
 }

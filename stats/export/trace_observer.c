@@ -24,6 +24,7 @@
 #include "trace_events.h"
 #include "trace_output.h"
 #include "trace_path.h"
+#include "trace_user.h"
 
 enum { FLUSH_BYTES = 1 << 18, MAX_KEPT_BYTES = 64 << 20, RUN_PIDS = 10000000 };
 
@@ -42,7 +43,7 @@ struct weir_trace_file {
     atomic_bool requested;
 
     weir_trace_events events;
-    weir_trace_text body, head, open;
+    weir_trace_text body, head;
     weir_trace_output *output; /* NULL = no file is open */
     bool has_triggers;
     kept_events *first_kept, **end_kept;
@@ -52,8 +53,8 @@ struct weir_trace_file {
     uint64_t num_steps; /* marked so far */
     uint64_t num_lost;  /* of earlier runs */
 
-    char **paths; /* of the files that are complete, oldest first */
-    size_t num_paths;
+    char **paths; /* of all files that were completed, oldest first: no later file gets their names */
+    size_t num_paths, num_removed;
 
     weir_error failure; /* the first one */
 };
@@ -89,7 +90,10 @@ static int make_path(const weir_trace_file *file, char **path)
         .run = file->run,
         .node = file->node_id,
         .rank = file->options.rank,
+        .world_size = file->options.world_size,
+        .local_rank = file->options.local_rank,
         .step = file->events.step,
+        .batch = (int64_t)file->num_steps,
         .epoch = (int64_t)file->events.epoch,
     };
     return weir_trace_path(file->pattern, &names, path);
@@ -132,12 +136,6 @@ static void open_file(weir_trace_file *file)
     file->body.length = 0; /* the head has the names */
 }
 
-static void forget_oldest(weir_trace_file *file)
-{
-    free(file->paths[0]);
-    memmove(file->paths, file->paths + 1, --file->num_paths * sizeof *file->paths);
-}
-
 /* The file is complete: tells it, and removes the oldest one. */
 static void announce(weir_trace_file *file, const char *path)
 {
@@ -149,34 +147,41 @@ static void announce(weir_trace_file *file, const char *path)
     }
     if (file->options.finished)
         file->options.finished(file->options.finished_self, path);
-    if (file->options.keep && file->num_paths > file->options.keep) {
-        unlink(file->paths[0]);
-        forget_oldest(file);
-    }
+    if (file->options.keep && file->num_paths - file->num_removed > file->options.keep)
+        unlink(file->paths[file->num_removed++]);
 }
 
 static void write_body(weir_trace_file *file)
 {
     if (!file->output)
         return;
-    file->open.length = 0;
-    weir_trace_events_open(&file->events, &file->open, weir_clock_ns());
-    note_failure(file, weir_trace_output_write(file->output, &file->body, &file->open),
-                 weir_trace_output_path(file->output));
+    note_failure(file, weir_trace_output_write(file->output, &file->body), weir_trace_output_path(file->output));
     file->body.length = 0;
 }
 
-static void flush(weir_trace_file *file)
+/* all: also the beginnings of what is open. */
+static void flush(weir_trace_file *file, bool all)
 {
     file->flushed_ns = weir_clock_ns();
+    if (!file->output)
+        return;
+    if (weir_trace_output_is_full(file->output, file->body.length)) {
+        weir_trace_events_cut(&file->events, file->events.last_ns);
+        write_body(file);
+        note_failure(file, weir_trace_output_turn_over(file->output), weir_trace_output_path(file->output));
+        weir_trace_user_resume(&file->events);
+    }
+    if (all)
+        weir_trace_events_write_open(&file->events);
     write_body(file);
 }
 
-static void close_file(weir_trace_file *file)
+static void close_file(weir_trace_file *file, int64_t at_ns)
 {
     if (!file->output)
         return;
-    flush(file);
+    weir_trace_events_cut(&file->events, at_ns);
+    write_body(file);
     char *path = strdup(weir_trace_output_path(file->output));
     int failure = weir_trace_output_close(file->output);
     file->output = NULL;
@@ -199,13 +204,15 @@ static void free_first_kept(weir_trace_file *file)
     free(first);
 }
 
-/* Moves the events to those in memory, and forgets the oldest. */
+/* Moves the events to those in memory, and forgets the oldest. Spans of user code end and begin again between two parts,
+   so that each of them is complete. */
 static void keep_events(weir_trace_file *file, int64_t now_ns)
 {
     kept_events *kept = calloc(1, sizeof *kept);
     file->flushed_ns = now_ns;
     if (!kept)
         return; /* with the next ones */
+    weir_trace_user_cut(&file->events, file->events.last_ns);
     kept->text = file->body;
     kept->end_ns = now_ns;
     file->body = (weir_trace_text){ 0 };
@@ -221,7 +228,6 @@ static void keep_events(weir_trace_file *file, int64_t now_ns)
 /* Writes a file of what is in memory. */
 static void dump(weir_trace_file *file)
 {
-    static const weir_trace_text none = { .data = "" };
     int64_t now_ns = weir_clock_ns();
     if (file->dumped_ns && now_ns - file->dumped_ns < file->options.last_ns)
         return;
@@ -229,9 +235,9 @@ static void dump(weir_trace_file *file)
     keep_events(file, now_ns);
     open_file(file);
     for (const kept_events *kept = file->first_kept; file->output && kept; kept = kept->next)
-        note_failure(file, weir_trace_output_write(file->output, &kept->text, &none),
-                     weir_trace_output_path(file->output));
-    close_file(file);
+        note_failure(file, weir_trace_output_write(file->output, &kept->text), weir_trace_output_path(file->output));
+    close_file(file, now_ns);
+    weir_trace_user_resume(&file->events);
 }
 
 static void trigger(weir_trace_file *file, bool wanted)
@@ -256,22 +262,28 @@ static void on_step(weir_trace_file *file, const weir_trace_record *record)
 {
     const weir_trace_schedule *schedule = &file->options.schedule;
     uint64_t idle = schedule->wait + schedule->warmup;
-    bool active = is_active(schedule, ++file->num_steps);
+    bool active = is_active(schedule, file->num_steps);
     bool begins = active && (file->num_steps - 1 - schedule->skip_first) % (idle + schedule->active) == idle;
     if (begins || !active)
-        close_file(file);
+        close_file(file, record->time_ns);
     file->events.muted = !active;
     weir_trace_events_add(&file->events, record); /* the file's name has its number */
-    if (begins)
-        open_file(file);
+    if (!begins)
+        return;
+    file->events.muted = true; /* what was open before is cut off here */
+    weir_trace_events_cut(&file->events, record->time_ns);
+    file->events.muted = false;
+    open_file(file);
+    weir_trace_user_resume(&file->events);
 }
 
 /* ---- the observer -------------------------------------------------------------------------------------------- */
 
 static void put_head(weir_trace_file *file)
 {
-    char name[64];
-    snprintf(name, sizeof name, "weir rank %02" PRId32, file->options.rank);
+    char name[64] = "weir";
+    if (file->options.rank || file->options.world_size > 1)
+        snprintf(name, sizeof name, "weir rank %02" PRId32, file->options.rank);
     weir_trace_put_metadata(&file->head, file->events.pid, 0, "process_name", "name", name, 0);
     weir_trace_put_metadata(&file->head, file->events.pid, 0, "process_sort_index", "sort_index", NULL,
                             file->options.rank);
@@ -332,24 +344,27 @@ static void on_trace(void *self, const weir_trace_batch *batch)
     if (batch->num_dropped)
         weir_trace_events_lost(&file->events, weir_clock_ns(), "records of user code are lost before here",
                                batch->num_dropped);
-    for (size_t i = 0; i < batch->num_records && file->events.num_nodes; i++) {
+    for (size_t i = 0; i < batch->num_records && file->events.nodes; i++) {
         const weir_trace_record *record = &batch->records[i];
+        file->num_steps += record->kind == WEIR_TRACE_STEP;
         if (scheduled && record->kind == WEIR_TRACE_STEP)
             on_step(file, record);
         else
             weir_trace_events_add(&file->events, record);
         if (file->output && file->body.length > FLUSH_BYTES)
-            flush(file);
+            flush(file, false);
     }
     int64_t now_ns = weir_clock_ns();
     bool requested =
         atomic_load_explicit(&file->requested, memory_order_relaxed) && atomic_exchange(&file->requested, false);
     bool due = now_ns - file->flushed_ns >= file->options.flush_interval_ns || file->body.length > FLUSH_BYTES ||
                (requested && !file->has_triggers);
-    if (due && file->has_triggers)
+    if (due && file->has_triggers) {
         keep_events(file, now_ns);
-    else if (due)
-        flush(file);
+        weir_trace_user_resume(&file->events);
+    } else if (due) {
+        flush(file, true);
+    }
     trigger(file, requested && file->options.on_request);
 }
 
@@ -374,9 +389,9 @@ static void on_run_end(void *self, const weir_run_end *end)
     weir_trace_file *file = self;
     (void)end;
     if (file->options.schedule.active)
-        close_file(file);
+        close_file(file, weir_clock_ns());
     else
-        flush(file);
+        flush(file, false);
     end_events(file);
 }
 
@@ -414,10 +429,9 @@ static void free_file(weir_trace_file *file)
     while (file->first_kept)
         free_first_kept(file);
     while (file->num_paths)
-        forget_oldest(file);
+        free(file->paths[--file->num_paths]);
     weir_trace_text_free(&file->body);
     weir_trace_text_free(&file->head);
-    weir_trace_text_free(&file->open);
     free(file->paths);
     free(file->pattern);
     free(file->run);
@@ -498,7 +512,8 @@ static int open_first(weir_trace_file *file, weir_error *error)
     int failure = make_path(file, &path), status = WEIR_OK;
     if (failure == EINVAL)
         return weir_error_set(error, WEIR_EINVAL, 0,
-                              "%s: unknown word in braces; known are {run}, {node}, {rank}, {step} and {epoch}",
+                              "%s: unknown word in braces; known are {run}, {node}, {rank}, {local_rank}, "
+                              "{world_size}, {step}, {batch} and {epoch}",
                               weir_path_for_message(file->pattern).text);
     bool later = file->has_triggers || file->options.schedule.active;
     if (failure == 0 && !later && is_taken(file, path))
@@ -542,7 +557,7 @@ int weir_trace_close(weir_trace_file *file, weir_error *error)
     if (!file)
         return WEIR_OK;
     if (file->num_runs > 0) /* otherwise it has no events, and leaves no file */
-        close_file(file);
+        close_file(file, weir_clock_ns());
     weir_trace_output_close(file->output);
     int status = file->failure.status;
     if (status != WEIR_OK)

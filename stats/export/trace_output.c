@@ -20,63 +20,53 @@ struct weir_trace_output {
     bool is_live, has_events;
     const weir_trace_text *head;
     uint64_t max_bytes;
-    bool compressed;
-    int file;               /* -1 = none */
-    int64_t size;           /* of the file without its end */
-    int64_t begin;          /* where the events begin */
-    int64_t old_size;       /* of the older file, in the same way; 0 = there is none */
+    int file; /* -1 = none */
+    int64_t size;
+    int64_t begin;          /* where the events after the head begin */
+    int64_t old_size;       /* of the older file; 0 = there is none */
     weir_trace_text packed; /* of one write */
     int failure;
+    bool compressed, stream_made;
+#ifdef WEIR_HAVE_ZLIB
+    z_stream stream;
+#endif
 };
 
-/* The last event: without a comma, and true of every file. */
-static const char end_text[] = "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_end\",\"args\":{}}\n]\n";
-
-static const weir_trace_text nothing = { .data = "" };
-
-/* ---- compression --------------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------------------------- */
 
 #ifdef WEIR_HAVE_ZLIB
-/* Appends a gzip member with these texts. */
-static int pack(weir_trace_output *output, const weir_trace_text *first, const weir_trace_text *second)
+/* Appends the text to what will be written. ends: of the gzip member; the next text begins another one. */
+static int pack(weir_trace_output *output, const char *data, size_t length, bool ends)
 {
-    z_stream stream = { 0 };
-    weir_trace_text *packed = &output->packed;
+    z_stream *stream = &output->stream;
     unsigned char block[16384];
-    int code = deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY);
-    for (int i = 0; i < 2 && code == Z_OK; i++) {
-        const weir_trace_text *text = i ? second : first;
-        stream.next_in = (unsigned char *)text->data;
-        stream.avail_in = (uInt)text->length;
-        do {
-            stream.next_out = block;
-            stream.avail_out = sizeof block;
-            code = deflate(&stream, i ? Z_FINISH : Z_NO_FLUSH);
-            weir_trace_put(packed, (const char *)block, sizeof block - stream.avail_out);
-        } while (code == Z_OK && stream.avail_out == 0);
-    }
-    deflateEnd(&stream);
-    return code == Z_STREAM_END ? 0 : ENOMEM;
-}
-#else
-static int pack(weir_trace_output *output, const weir_trace_text *first, const weir_trace_text *second)
-{
-    (void)output, (void)first, (void)second;
-    return ENOTSUP;
+    int code = Z_OK;
+    if (!output->stream_made &&
+        deflateInit2(stream, Z_BEST_SPEED, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        return ENOMEM;
+    output->stream_made = true;
+    stream->next_in = (unsigned char *)(uintptr_t)data;
+    stream->avail_in = (uInt)length;
+    do {
+        stream->next_out = block;
+        stream->avail_out = sizeof block;
+        code = deflate(stream, ends ? Z_FINISH : Z_SYNC_FLUSH);
+        weir_trace_put(&output->packed, (const char *)block, sizeof block - stream->avail_out);
+    } while (code == Z_OK && stream->avail_out == 0);
+    return ends && deflateReset(stream) != Z_OK ? EIO : 0;
 }
 #endif
 
-/* Appends the two texts to what will be written. */
-static int add(weir_trace_output *output, const weir_trace_text *first, const weir_trace_text *second)
+static int add_text(weir_trace_output *output, const char *data, size_t length, bool ends)
 {
-    if (output->compressed && first->length + second->length > 0)
-        return pack(output, first, second);
-    weir_trace_put(&output->packed, first->data, first->length);
-    weir_trace_put(&output->packed, second->data, second->length);
-    return 0;
+#ifdef WEIR_HAVE_ZLIB
+    if (output->compressed)
+        return pack(output, data, length, ends);
+#endif
+    (void)ends;
+    weir_trace_put(&output->packed, data, length);
+    return output->compressed ? ENOTSUP : 0;
 }
-
-/* ---- writing ------------------------------------------------------------------------------------------------- */
 
 static int write_all(int file, const char *data, size_t length, int64_t at)
 {
@@ -93,56 +83,34 @@ static int write_all(int file, const char *data, size_t length, int64_t at)
     return 0;
 }
 
-/* Writes at the end of the events; the first `kept` bytes stay there. A file never has anything behind its bracket. */
-static int put_packed(weir_trace_output *output, size_t kept)
+/* Appends what has been added; after a failure, the file is as before. */
+static int write_packed(weir_trace_output *output)
 {
     weir_trace_text *packed = &output->packed;
-    int failure = packed->no_memory ? ENOMEM : 0;
-    if (failure == 0 && ftruncate(output->file, output->size) != 0)
+    int failure = packed->no_memory ? ENOMEM : write_all(output->file, packed->data, packed->length, output->size);
+    if (failure == 0)
+        output->size += (int64_t)packed->length;
+    else if (ftruncate(output->file, output->size) != 0)
         failure = errno;
-    if (failure == 0)
-        failure = write_all(output->file, packed->data, packed->length, output->size);
-    if (failure == 0)
-        output->size += (int64_t)kept;
     packed->length = 0;
     packed->no_memory = false;
     return failure;
 }
 
-/* Creates a file beside the path. */
+/* The bracket and the head. They are a gzip member of their own: the Perfetto UI recognises a compressed file by the
+   first bytes of its first member, "[{", and joining two files leaves it out of the second one. */
 static int begin_file(weir_trace_output *output)
 {
-    static const weir_trace_text bracket = { .data = "[\n", .length = 2 };
-    /* The Perfetto UI recognises a compressed file by the first bytes of its first member: "[{". */
-    const char *line_end = output->head->length ? memchr(output->head->data, '\n', output->head->length) : NULL;
-    weir_trace_text first = { .data = output->head->data };
-    weir_trace_text others = { .data = output->head->data, .length = output->head->length };
-    if (line_end) {
-        first.length = (size_t)(line_end - first.data) + 1;
-        others.data += first.length;
-        others.length -= first.length;
-    }
     output->file = weir__create_beside(output->path, &output->new_path);
     output->size = 0;
     if (output->file < 0)
         return errno;
-    int failure = add(output, &bracket, &first);
-    output->begin = (int64_t)output->packed.length;
+    int failure = add_text(output, "[\n", 2, false);
     if (failure == 0)
-        failure = add(output, &others, &nothing);
-    return failure ? failure : put_packed(output, output->packed.length);
-}
-
-static int write_end(weir_trace_output *output, const weir_trace_text *events, const weir_trace_text *open)
-{
-    weir_trace_text end = { .data = (char *)(uintptr_t)end_text, .length = sizeof end_text - 1 };
-    int failure = add(output, events, &nothing);
-    size_t kept = output->packed.length;
+        failure = add_text(output, output->head->data, output->head->length - 2, true);
     if (failure == 0)
-        failure = add(output, open, &end);
-    if (failure == 0)
-        return put_packed(output, kept);
-    output->packed.length = 0;
+        failure = write_packed(output);
+    output->begin = output->size;
     return failure;
 }
 
@@ -164,29 +132,15 @@ static void remove_new_file(weir_trace_output *output)
     output->new_path = NULL;
 }
 
-/* The file becomes the older one. At each moment there is a file at the path, if the file system has hard links. */
-static int turn_over(weir_trace_output *output)
+int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *events)
 {
-    close(output->file);
-    output->old_size = output->size;
-    int failure = begin_file(output);
-    if (failure) {
-        remove_new_file(output);
-        return failure;
-    }
-    unlink(output->old_path);
-    if (link(output->path, output->old_path) != 0 && rename(output->path, output->old_path) != 0)
-        return errno;
-    return place_file(output);
-}
-
-int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *events, const weir_trace_text *open)
-{
-    if (output->failure == 0 && output->max_bytes && output->size > output->begin &&
-        (uint64_t)output->size + events->length / (output->compressed ? 8 : 1) > output->max_bytes / 2)
-        output->failure = turn_over(output);
-    if (output->failure == 0 && (output->failure = write_end(output, events, open)) != 0)
-        write_end(output, &nothing, &nothing); /* in the room of what was not written; if this fails, it is cut off */
+    if (output->failure || events->length == 0)
+        return output->failure;
+    output->failure = add_text(output, ",\n", 2, false);
+    if (output->failure == 0)
+        output->failure = add_text(output, events->data, events->length - 2, false);
+    if (output->failure == 0)
+        output->failure = write_packed(output);
     output->has_events = true;
     if (output->new_path && output->is_live) {
         int failure = place_file(output);
@@ -195,13 +149,45 @@ int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *ev
     return output->failure;
 }
 
+/* ---- the limit ----------------------------------------------------------------------------------------------- */
+
+bool weir_trace_output_is_full(const weir_trace_output *output, size_t length)
+{
+    return output->max_bytes && output->size > output->begin &&
+           (uint64_t)output->size + length / (output->compressed ? 8 : 1) > output->max_bytes / 2;
+}
+
+/* At each moment there is a file at the path, if the file system has hard links. */
+static int begin_next(weir_trace_output *output)
+{
+    int failure = add_text(output, "", 0, true);
+    if (failure == 0)
+        failure = write_packed(output);
+    close(output->file);
+    output->file = -1;
+    output->old_size = output->size;
+    if (failure == 0 && (failure = begin_file(output)) != 0)
+        remove_new_file(output);
+    if (failure)
+        return failure;
+    unlink(output->old_path);
+    if (link(output->path, output->old_path) != 0 && rename(output->path, output->old_path) != 0)
+        return errno;
+    return place_file(output);
+}
+
+int weir_trace_output_turn_over(weir_trace_output *output)
+{
+    return output->failure = output->failure ? output->failure : begin_next(output);
+}
+
 /* Appends the newer file to the older one, which then takes its place. */
-static int join(weir_trace_output *output)
+static int join_files(weir_trace_output *output)
 {
     enum { BLOCK = 1 << 16 };
     char *block = malloc(BLOCK);
     int older = open(output->old_path, O_RDWR | O_CLOEXEC);
-    int failure = !block ? ENOMEM : older < 0 || ftruncate(older, output->old_size) != 0 ? errno : 0;
+    int failure = !block ? ENOMEM : older < 0 ? errno : 0;
     int64_t from = output->begin, to = output->old_size;
     ssize_t length;
     while (failure == 0 && (length = pread(output->file, block, BLOCK, from)) != 0) {
@@ -219,6 +205,21 @@ static int join(weir_trace_output *output)
 
 /* ---- opening and closing ------------------------------------------------------------------------------------- */
 
+static void free_output(weir_trace_output *output)
+{
+    if (output->file >= 0)
+        close(output->file);
+#ifdef WEIR_HAVE_ZLIB
+    if (output->stream_made)
+        deflateEnd(&output->stream);
+#endif
+    weir_trace_text_free(&output->packed);
+    free(output->path);
+    free(output->old_path);
+    remove_new_file(output);
+    free(output);
+}
+
 int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64_t max_bytes, bool is_live,
                            weir_trace_output **opened)
 {
@@ -226,7 +227,7 @@ int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64
     *opened = NULL;
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
         return S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
-    weir_trace_output *output = *opened = calloc(1, sizeof *output);
+    weir_trace_output *output = calloc(1, sizeof *output);
     if (!output)
         return ENOMEM;
     size_t length = strlen(path);
@@ -238,12 +239,12 @@ int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64
     output->path = strdup(path);
     if (asprintf(&output->old_path, "%s.old", path) < 0)
         output->old_path = NULL;
-    output->failure = output->path && output->old_path ? begin_file(output) : ENOMEM;
-    int failure = output->failure ? output->failure : write_end(output, &nothing, &nothing);
-    if (failure == 0)
-        return 0;
-    weir_trace_output_close(output);
-    *opened = NULL;
+    bool has_names = output->path && output->old_path && !head->no_memory;
+    int failure = has_names ? begin_file(output) : ENOMEM;
+    if (failure)
+        free_output(output);
+    else
+        *opened = output;
     return failure;
 }
 
@@ -262,17 +263,15 @@ int weir_trace_output_close(weir_trace_output *output)
 {
     if (!output)
         return 0;
+    if (output->failure == 0)
+        output->failure = add_text(output, "\n]\n", 3, true);
+    if (output->failure == 0)
+        output->failure = write_packed(output);
     if (output->failure == 0 && output->old_size)
-        output->failure = join(output);
+        output->failure = join_files(output);
     if (output->new_path && output->has_events && output->failure == 0)
         output->failure = place_file(output);
-    remove_new_file(output);
     int failure = output->failure;
-    if (output->file >= 0)
-        close(output->file);
-    weir_trace_text_free(&output->packed);
-    free(output->path);
-    free(output->old_path);
-    free(output);
+    free_output(output);
     return failure;
 }

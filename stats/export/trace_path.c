@@ -20,7 +20,10 @@ static bool put_word(weir_trace_text *text, const char *word, size_t length, con
     } words[] = { { "run", names->run, 0 },
                   { "node", names->node, 0 },
                   { "rank", NULL, names->rank },
+                  { "local_rank", NULL, names->local_rank },
+                  { "world_size", NULL, names->world_size },
                   { "step", NULL, names->step },
+                  { "batch", NULL, names->batch },
                   { "epoch", NULL, names->epoch } };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strlen(words[i].word) != length || strncmp(words[i].word, word, length) != 0)

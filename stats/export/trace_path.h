@@ -7,10 +7,10 @@
 
 #include "trace_text.h"
 
-/* What replaces {run}, {node}, {rank}, {step} and {epoch}. */
+/* What replaces {run}, {node}, {rank} and the like. */
 typedef struct weir_trace_names {
     const char *run, *node;
-    int64_t rank, step, epoch;
+    int64_t rank, local_rank, world_size, step, batch, epoch;
 } weir_trace_names;
 
 /* Sets *path, which the caller frees. 0; ENOMEM; EINVAL: the pattern has another word in braces. */

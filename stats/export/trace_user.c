@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <weir/escape.h>
 #include <weir/span.h>
 
 #include "array.h"
@@ -47,76 +46,100 @@ static int64_t track_of(weir_trace_events *events, uint32_t tid)
     return USER_TRACKS + (int64_t)tid;
 }
 
-/* Spans that need not be nested are asynchronous events, with an id each. number: of a frame. */
-static void put_overlapping(weir_trace_events *events, int64_t track, int64_t begin_ns, int64_t end_ns,
-                            const char *name, const char *category, const uint32_t *number)
-{
-    for (int i = 0; i < 2; i++) {
-        weir_trace_event_begin(events, i == 0 ? 'b' : 'e', track, i == 0 ? begin_ns : end_ns, name, category);
-        weir_trace_puts(events->out, ",\"id\":");
-        weir_trace_put_int(events->out, (int64_t)events->num_overlaps);
-        if (number) {
-            weir_trace_puts(events->out, ",\"args\":{\"number\":");
-            weir_trace_put_int(events->out, *number);
-            weir_trace_puts(events->out, "}");
-        }
-        weir_trace_event_end(events);
-    }
-    events->num_overlaps++;
-}
+/* -- spans. A thread's are nested: detail is 0, and value is the number of spans around it. */
 
-static void put_marker(weir_trace_events *events, int64_t track, const weir_trace_record *record, const char *name,
-                       const char *category)
+static void put_event(weir_trace_events *events, char phase, const weir_trace_record *record, int64_t at_ns)
 {
-    static const char *const scopes[] = { ",\"s\":\"g\"", ",\"s\":\"p\"", ",\"s\":\"t\"",
-                                          ",\"s\":\"t\",\"args\":{\"scope\":\"task\"}" };
-    weir_trace_event_begin(events, 'i', track, record->time_ns, name, category);
-    weir_trace_puts(events->out, scopes[record->detail & 3]);
+    const char *text = (const char *)(uintptr_t)record->item;
+    char category[256];
+    bool is_frame = record->detail == 2;
+    int64_t track = track_of(events, is_frame ? 0 : record->number);
+    snprintf(category, sizeof category, "%.*s", (int)record->node, text);
+    weir_trace_event_begin(events, phase, track, at_ns, phase == 'E' ? NULL : text + record->node + 1, category);
+    if (record->detail) {
+        weir_trace_puts(events->out, ",\"id\":");
+        weir_trace_put_int(events->out, record->value);
+    }
+    if (is_frame && phase == 'b') {
+        weir_trace_puts(events->out, ",\"args\":{\"number\":");
+        weir_trace_put_int(events->out, record->number);
+        weir_trace_puts(events->out, "}");
+    }
     weir_trace_event_end(events);
 }
 
-static void put_record(weir_trace_events *events, const weir_trace_record *record, int64_t end_ns)
+static void write_begin(weir_trace_events *events, struct trace_user_span *span)
 {
-    const char *text = (const char *)(uintptr_t)record->item, *name = text + record->node + 1;
-    bool open = record->kind == WEIR_TRACE_OPEN;
-    bool frame = record->kind == WEIR_TRACE_FRAME || (open && record->detail == 2);
-    int64_t track = track_of(events, frame ? 0 : record->number);
-    char category[256];
-    weir_text_escape(text, category, sizeof category);
-    category[strcspn(category, "/\"\\")] = '\0'; /* it is written as it is */
-    if (record->kind == WEIR_TRACE_MARKER) {
-        put_marker(events, track, record, name, category);
-    } else if (record->detail) {
-        put_overlapping(events, track, record->value, end_ns, name, category, frame ? &record->number : NULL);
-    } else {
-        weir_trace_span_begin(events, track, record->value, end_ns, name, category);
-        weir_trace_puts(events->out, open ? ",\"args\":{\"open\":true}" : "");
-        weir_trace_event_end(events);
+    put_event(events, span->record.detail ? 'b' : 'B', &span->record, span->record.time_ns);
+    span->written = !events->muted;
+}
+
+static void write_end(weir_trace_events *events, struct trace_user_span *span, int64_t at_ns)
+{
+    span->record.time_ns = at_ns > span->record.time_ns ? at_ns : span->record.time_ns;
+    if (span->written)
+        put_event(events, span->record.detail ? 'e' : 'E', &span->record, span->record.time_ns);
+    span->written = false;
+}
+
+/* Ends the spans that `record` ends: of a thread with those inside, which remain if their ends were lost. */
+static void end_spans(weir_trace_events *events, const weir_trace_record *record)
+{
+    bool all = record->kind == WEIR_TRACE_SPANS_OFF;
+    for (size_t i = events->num_open; i-- > 0;) {
+        struct trace_user_span *span = &events->open[i];
+        bool nested = !span->record.detail;
+        bool ends = all ? !nested
+                    : record->detail
+                        ? !nested && span->record.value == record->value
+                        : nested && span->record.number == record->number && span->record.value >= record->value;
+        if (!ends)
+            continue;
+        write_end(events, span, record->time_ns);
+        memmove(span, span + 1, (--events->num_open - i) * sizeof *span);
+        if (record->detail || (nested && !all && span->record.value == record->value))
+            return;
     }
 }
 
-static void note_open(weir_trace_events *events, const weir_trace_record *record)
+static void begin_span(weir_trace_events *events, const weir_trace_record *record)
 {
-    if (!record->item) {
-        events->num_open = 0;
-        return;
-    }
-    weir_trace_record *grown = weir_array_grow(events->open, events->num_open, sizeof *grown);
+    if (!record->detail)
+        end_spans(events, record);
+    struct trace_user_span *grown = weir_array_grow(events->open, events->num_open, sizeof *grown);
+    events->num_lost += !grown;
     if (!grown)
         return;
     events->open = grown;
-    events->open[events->num_open++] = *record;
+    events->open[events->num_open] = (struct trace_user_span){ .record = *record };
+    write_begin(events, &events->open[events->num_open++]);
 }
 
-static void forget_open(weir_trace_events *events, const weir_trace_record *record)
+void weir_trace_user_cut(weir_trace_events *events, int64_t at_ns)
 {
-    for (size_t i = 0; i < events->num_open; i++) {
-        const weir_trace_record *open = &events->open[i];
-        if (open->item == record->item && open->number == record->number && open->value == record->value) {
-            events->open[i] = events->open[--events->num_open];
-            return;
-        }
-    }
+    for (size_t i = events->num_open; i-- > 0;)
+        write_end(events, &events->open[i], at_ns);
+}
+
+void weir_trace_user_resume(weir_trace_events *events)
+{
+    for (size_t i = 0; i < events->num_open; i++)
+        write_begin(events, &events->open[i]);
+}
+
+/* -- the others */
+
+static void put_marker(weir_trace_events *events, const weir_trace_record *record)
+{
+    static const char *const scopes[] = { ",\"s\":\"g\"", ",\"s\":\"p\"", ",\"s\":\"t\"",
+                                          ",\"s\":\"t\",\"args\":{\"scope\":\"task\"}" };
+    const char *text = (const char *)(uintptr_t)record->item;
+    char category[256];
+    snprintf(category, sizeof category, "%.*s", (int)record->node, text);
+    weir_trace_event_begin(events, 'i', track_of(events, record->number), record->time_ns, text + record->node + 1,
+                           category);
+    weir_trace_puts(events->out, scopes[record->detail & 3]);
+    weir_trace_event_end(events);
 }
 
 void weir_trace_user_add(weir_trace_events *events, const weir_trace_record *record)
@@ -127,13 +150,8 @@ void weir_trace_user_add(weir_trace_events *events, const weir_trace_record *rec
         memcpy(&value, &record->value, sizeof value);
         weir_trace_counter(events, record->time_ns, (const char *)(uintptr_t)record->item, "value", value);
         break;
-    case WEIR_TRACE_OPEN: note_open(events, record); break;
-    default: forget_open(events, record); put_record(events, record, record->time_ns);
+    case WEIR_TRACE_MARKER: put_marker(events, record); break;
+    case WEIR_TRACE_SPAN_BEGIN: begin_span(events, record); break;
+    default: end_spans(events, record);
     }
-}
-
-void weir_trace_user_open(weir_trace_events *events, int64_t now_ns)
-{
-    for (size_t i = 0; i < events->num_open; i++)
-        put_record(events, &events->open[i], now_ns);
 }

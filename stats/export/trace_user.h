@@ -7,7 +7,8 @@
 /* A record of user code. Threads of user code get tracks after those of the pipeline. */
 void weir_trace_user_add(weir_trace_events *events, const weir_trace_record *record);
 
-/* Adds the spans that are open, up to now_ns. */
-void weir_trace_user_open(weir_trace_events *events, int64_t now_ns);
+/* Ends the events of the spans that are open; begins them again from there on. */
+void weir_trace_user_cut(weir_trace_events *events, int64_t at_ns);
+void weir_trace_user_resume(weir_trace_events *events);
 
 #endif

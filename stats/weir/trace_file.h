@@ -9,8 +9,8 @@
  *     weir_pipeline_free(p);
  *     weir_trace_close(file, &error);
  *
- * A file is written about once a second and is complete each time. So the file of a killed program can be opened, and
- * shows what happened up to the last second.
+ * A file is written about once a second, and only grows. So the file of a killed program can be opened: it shows what
+ * happened, and what was open, up to the last second. Only its closing bracket is missing, which viewers do not need.
  */
 #ifndef WEIR_TRACE_FILE_H
 #define WEIR_TRACE_FILE_H
@@ -42,10 +42,13 @@ typedef struct weir_trace_options {
     const char *run;     /* {run} in paths (NULL = the time of opening: "20260131-235959") */
     const char *node_id; /* {node} in paths (NULL = the host's name) */
     int32_t rank;        /* {rank} in paths */
+    int32_t local_rank;  /* {local_rank}: among the processes of the machine */
+    uint32_t world_size; /* {world_size}: processes of the job (0, 1 = no job) */
     bool overwrite;      /* existing files are replaced (default: opening fails with WEIR_EINVAL) */
     bool no_flows;       /* no arrows that follow items: smaller files */
     uint64_t max_bytes;  /* approximate size of a file, which keeps the last events (0 = no limit) */
-    uint32_t keep;       /* files to keep; older files of this object are removed (0 = keep all) */
+    /* files to keep; older files of this object are removed, and their names are not used again (0 = keep all) */
+    uint32_t keep;
     weir_trace_schedule schedule;
     /*
      * Triggers. If one of these is set, events are kept in memory (max_bytes, 0 = 64 MiB). When a trigger occurs, a
@@ -69,11 +72,11 @@ WEIR_API int weir_trace_open_sized(const char *path, const weir_trace_options *o
 
 /*
  * Creates the file under a hidden name, and its folders. It gets its name when the run starts; until then an older file
- * stays. A link is replaced, not followed. {run}, {node}, {rank}, {step} (the last one marked) and {epoch} in the path
- * are replaced. If a file would overwrite an earlier file of this object, a number is added: "trace.2.json". A name
- * that ends with ".gz" selects compression. On failure *file is NULL, and *error (may be NULL) holds one line that
- * names the path and the problem: WEIR_EINVAL, WEIR_EIO, WEIR_ENOMEM, WEIR_EUNSUPPORTED (compressed, in a build without
- * zlib). options may be NULL.
+ * stays. A link is replaced, not followed. In the path, {run}, {node}, {rank}, {local_rank}, {world_size}, {step} (the
+ * last one marked), {batch} (how many steps were marked) and {epoch} are replaced. If a file would overwrite an earlier
+ * file of this object, a number is added: "trace.2.json". A name that ends with ".gz" selects compression. On failure
+ * *file is NULL, and *error (may be NULL) holds one line that names the path and the problem: WEIR_EINVAL, WEIR_EIO,
+ * WEIR_ENOMEM, WEIR_EUNSUPPORTED (compressed, in a build without zlib). options may be NULL.
  */
 static inline int weir_trace_open(const char *path, const weir_trace_options *options, weir_trace_file **file,
                                   weir_error *error)

@@ -54,6 +54,7 @@ int record_observers_open(const record_settings *settings, record_observers *obs
     bool triggers = settings->trace_last_ns > 0;
     weir_trace_options trace = {
         .rank = (int32_t)settings->rank,
+        .world_size = (uint32_t)settings->world,
         .overwrite = true,
         .max_bytes = settings->trace_bytes,
         .on_stall = triggers,
