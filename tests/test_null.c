@@ -293,6 +293,10 @@ static void the_statistics_refuse_null(void **state)
     assert_int_not_equal(weir_trace_open(NULL, NULL, &trace, NULL), WEIR_OK);
     assert_int_not_equal(weir_trace_open("a", NULL, NULL, NULL), WEIR_OK);
     assert_int_equal(weir_trace_close(NULL, NULL), WEIR_OK);
+    weir_trace_times times;
+    REFUSED(weir_trace_times_read(NULL, NULL, WEIR_TRACE_BY_NAME, &times, NULL));
+    REFUSED(weir_trace_times_read("a", NULL, WEIR_TRACE_BY_NAME, NULL, NULL));
+    weir_trace_times_free(NULL);
     assert_null(weir_trace_observer(NULL).self);
     weir_trace_request(NULL);
     assert_int_not_equal(weir_trace_merge(NULL, &(const char *){ "a" }, 1, NULL), WEIR_OK);

@@ -864,7 +864,7 @@ static void weir_trace_reads_hostile_numbers(void **state)
     (void)state;
     FILE *out = fopen(path, "w");
     assert_non_null(out);
-    fputs("[", out);
+    fputs("[{\"ph\":\"X\",\"name\":\"n\",\"pid\":1,\"tid\":0,\"ts\":1,\"dur\":1},", out);
     for (size_t i = 0; i < LENGTH(values) * LENGTH(values); i++) {
         const char *one = values[i % LENGTH(values)], *other = values[i / LENGTH(values)];
         fprintf(out,
@@ -1105,88 +1105,119 @@ static void ranks_are_merged_by_their_clocks(void **state)
 
 /* ---- weir trace ---------------------------------------------------------------------------------------------- */
 
-static void weir_trace_shows_shares_spans_and_the_path_of_slow_items(void **state)
+/* Runs weir trace with these words; frees the output of the run before. */
+static struct program shown;
+
+static void show_trace(const char *path, int status, const char *words)
+{
+    char line[512], *argv[16] = { (char *)(uintptr_t)program_path("WEIR_TOOL"), (char *)(uintptr_t) "trace",
+                                  (char *)(uintptr_t)path };
+    size_t count = 3;
+    snprintf(line, sizeof line, "%s", words);
+    for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
+        argv[count++] = word;
+    program_free(&shown);
+    program_run(&shown, "/", argv);
+    if (shown.status != status)
+        fail_msg("%d: %s", shown.status, shown.err);
+}
+
+static void assert_shown(const char *part)
+{
+    if (!strstr(shown.out, part))
+        fail_msg("%s is missing in:\n%s", part, shown.out);
+}
+
+static void weir_trace_tells_total_and_self_time(void **state)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
     (void)state;
-    write_trace(path, NULL, (run_spec){ .count = 20 });
-    struct program program;
-    char *const argv[] = { (char *)(uintptr_t)program_path("WEIR_TOOL"), "trace", path, NULL };
-    program_run(&program, folder, argv);
-    assert_int_equal(program.status, 0);
-    static const char *const parts[] = { "0:1:pass[3] #0", "Longest spans", "Slowest items", "item-", "consumer" };
-    for (size_t i = 0; i < LENGTH(parts); i++)
-        if (!strstr(program.out, parts[i]))
-            fail_msg("%s is missing in:\n%s", parts[i], program.out);
-    program_free(&program);
-
-    char *const json[] = { argv[0], "trace", path, "--json", NULL };
-    program_run(&program, folder, json);
-    assert_int_equal(program.status, 0);
-    assert_memory_equal(program.out, "{\"file\": ", 9);
-    const char *mistake = trace_format_mistake(program.out, strlen(program.out));
-    assert_string_equal(mistake, "it is not an array"); /* but JSON */
-    assert_null(strstr(program.out, "\"process_name\": \"\""));
-    program_free(&program);
-
-    /* The names of processes are shown where there are several. */
-    char *merged = path_in(folder, "merged.json");
-    assert_int_equal(weir_trace_merge(merged, (const char *[]){ path, path }, 2, NULL), WEIR_OK);
-    char *const both[] = { argv[0], "trace", merged, NULL };
-    program_run(&program, folder, both);
-    assert_non_null(strstr(program.out, "\nprocess  track "));
-    assert_non_null(strstr(program.out, "\nweir     0:0:src "));
-    program_free(&program);
-    free(merged);
-
-    /* Nested spans count once; asynchronous ones are among the longest; without an item, the cell is empty. */
-    write_file(path, "[{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2,\"name\":\"inner\",\"cat\":\"my\"},"
-                     "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":4,\"name\":\"outer\",\"cat\":\"my\"},"
-                     "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":2,\"dur\":1,\"name\":\"late\",\"cat\":\"my\"},"
-                     "{\"ph\":\"b\",\"pid\":1,\"tid\":2,\"ts\":1,\"name\":\"passed on\",\"cat\":\"my\",\"id\":7},"
-                     "{\"ph\":\"e\",\"pid\":1,\"tid\":2,\"ts\":9,\"name\":\"passed on\",\"cat\":\"my\",\"id\":7}]");
-    program_run(&program, folder, json);
-    assert_int_equal(program.status, 0);
-    assert_non_null(strstr(program.out, "\"busy_share\": 1,"));
-    assert_non_null(
-        strstr(program.out, "\"name\": \"passed on\", \"at\": 0.000001, \"time\": 0.000008, \"seq\": null"));
-    program_free(&program);
-
-    /* Begin and end in any order, as other programs write them. */
-    write_file(path, "[{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":0,\"name\":\"outer\"},"
-                     "{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":1,\"name\":\"inner\"},"
-                     "{\"ph\":\"b\",\"pid\":1,\"tid\":1,\"ts\":1,\"name\":\"one\",\"cat\":\"my\",\"id\":7},"
-                     "{\"ph\":\"b\",\"pid\":1,\"tid\":1,\"ts\":2,\"name\":\"other\",\"cat\":\"my\",\"id\":8},"
-                     "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":3},{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":4},"
-                     "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":5},{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":9},"
-                     "{\"ph\":\"e\",\"pid\":1,\"tid\":1,\"ts\":7,\"cat\":\"my\",\"id\":7},"
-                     "{\"ph\":\"e\",\"pid\":1,\"tid\":1,\"ts\":9,\"cat\":\"my\",\"id\":8}]");
-    program_run(&program, folder, json);
-    assert_int_equal(program.status, 0);
-    static const char *const begun[] = { "\"spans\": 2, \"busy_time\": 0.000004,",
-                                         "\"name\": \"inner\", \"at\": 0.000001, \"time\": 0.000002,",
-                                         "\"name\": \"one\", \"at\": 0.000001, \"time\": 0.000006,",
-                                         "\"name\": \"other\", \"at\": 0.000002, \"time\": 0.000007," };
-    for (size_t i = 0; i < LENGTH(begun); i++)
-        if (!strstr(program.out, begun[i]))
-            fail_msg("%s is missing in:\n%s", begun[i], program.out);
-    program_free(&program);
-
-    write_file(path, "[{\"ph\":\"b\",\"pid\":1,\"tid\":1,\"ts\":1,\"name\":\"alone\",\"cat\":\"my\",\"id\":7},"
-                     "{\"ph\":\"e\",\"pid\":1,\"tid\":1,\"ts\":3,\"name\":\"alone\",\"cat\":\"my\",\"id\":7}]");
-    program_run(&program, folder, argv);
-    assert_int_equal(program.status, 0);
-    assert_non_null(strstr(program.out, "alone"));
-    assert_null(strstr(program.out, "no spans"));
-    program_free(&program);
-
+    write_file(path,
+               "[{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"one\"}},"
+               "{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"main\"}},"
+               "{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":0,\"name\":\"outer\"},"
+               "{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":1000,\"name\":\"inner\"},"
+               "{\"ph\":\"B\",\"pid\":1,\"tid\":2,\"ts\":1500,\"name\":\"inner\"},"
+               "{\"ph\":\"b\",\"pid\":1,\"tid\":1,\"ts\":2000,\"name\":\"passed\",\"cat\":\"my\",\"id\":7},"
+               "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":3000},"
+               "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":5000},"
+               "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":5500},"                                 /* nothing is open */
+               "{\"ph\":\"X\",\"pid\":2,\"tid\":1,\"ts\":3000,\"dur\":1000,\"name\":\"inner\"}," /* order of other */
+               "{\"ph\":\"X\",\"pid\":2,\"tid\":1,\"ts\":2000,\"dur\":4000,\"name\":\"outer\"}," /* programs */
+               "{\"ph\":\"e\",\"pid\":1,\"tid\":1,\"ts\":9000,\"name\":\"passed\",\"cat\":\"my\",\"id\":7},"
+               "{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":10000,\"name\":\"! failed\",\"cat\":\"failure\"},\n");
+    show_trace(path, 0, "--json");
+    assert_shown("\"elapsed\": 0.010000000, \"events\": 11, \"complete\": false, \"gaps\": 0, \"failures\": 1,");
+    assert_shown(
+        "\"name\": \"inner\", \"count\": 3, \"total_time\": 0.0115, \"self_time\": 0.0115, \"share\": 1.15}");
+    assert_shown("\"name\": \"outer\", \"count\": 2, \"total_time\": 0.009, \"self_time\": 0.006, \"share\": 0.6}");
+    assert_shown("\"name\": \"passed\", \"count\": 1, \"total_time\": 0.007, \"self_time\": 0.007, \"share\": 0.7}");
+    show_trace(path, 0, "--by track --csv");
+    assert_shown("\none,main,outer,1,0.005,0.003,0.3");
+    assert_shown("\none,2,inner,1,0.0085,0.0085,0.85"); /* open to the end */
+    show_trace(path, 0, "--by rank --csv --since 2ms --until 4ms");
+    assert_shown("\none,,inner,2,0.003,0.003,1.5");
+    assert_shown("\none,,outer,1,0.002,0.001,0.5");
+    assert_shown("\n2,,outer,1,0.002,0.001,0.5");
+    show_trace(path, 0, "--top 1");
+    assert_shown("\ninner ");
+    assert_null(strstr(shown.out, "outer"));
+    show_trace(path, 2, "--since 5ms --until 4ms");
     write_file(path, "{}");
-    program_run(&program, folder, argv);
-    assert_int_equal(program.status, 2);
-    assert_non_null(strstr(program.err, "not a trace in Chrome's format"));
-    program_free(&program);
+    show_trace(path, 2, "");
+    assert_non_null(strstr(shown.err, "it is not a trace in Chrome's format"));
     free(path);
     remove_folder(folder);
+}
+
+/* The same figures as those of weir_span_dump(), to the nanosecond. */
+static void spans_in_a_trace_add_up_to_what_was_measured(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json.gz");
+    weir_trace_file *file;
+    weir_trace_times times;
+    (void)state;
+    if (weir_trace_open(path, NULL, &file, NULL) == WEIR_EUNSUPPORTED)
+        skip();
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ 0 });
+    for (int i = 0; i < 500; i++) {
+        weir_span_begin(weir_span_name_get("sums", "outer"));
+        weir_span_begin(weir_span_name_get("sums", "inner"));
+        weir_span_end();
+        weir_span_end();
+    }
+    gate_open(&gate);
+    end_traced(pipeline, file);
+    assert_int_equal(weir_trace_times_read(path, NULL, WEIR_TRACE_BY_NAME, &times, NULL), WEIR_OK);
+    char *dump = NULL;
+    size_t size, num_found = 0;
+    FILE *out = open_memstream(&dump, &size);
+    assert_int_equal(weir_span_dump(out, &(weir_span_dump_options){ .json = true }), WEIR_OK);
+    fclose(out);
+    for (size_t i = 0; i < times.num_times; i++) {
+        char wanted[160];
+        const weir_trace_time *one = &times.times[i];
+        if (strcmp(one->name, "outer") != 0 && strcmp(one->name, "inner") != 0)
+            continue;
+        snprintf(wanted, sizeof wanted,
+                 "{\"name\": \"sums/%s\", \"kind\": \"span\", \"count\": 500, \"total\": %.9g,", one->name,
+                 (double)one->total_ns / 1e9);
+        if (!strstr(dump, wanted))
+            fail_msg("%s is missing in:\n%s", wanted, dump);
+        num_found++;
+        assert_true(strcmp(one->name, "outer") == 0 ? one->self_ns < one->total_ns : one->self_ns == one->total_ns);
+    }
+    assert_int_equal(num_found, 2);
+    weir_trace_times_free(&times);
+    free(dump);
+    free(path);
+    remove_folder(folder);
+    ledger_close(&ledger);
 }
 
 int main(void)
@@ -1219,7 +1250,8 @@ int main(void)
         TEST(a_stall_and_a_request_trigger_files),
         TEST(mistakes_are_refused_with_one_line),
         TEST(ranks_are_merged_by_their_clocks),
-        TEST(weir_trace_shows_shares_spans_and_the_path_of_slow_items),
+        TEST(weir_trace_tells_total_and_self_time),
+        TEST(spans_in_a_trace_add_up_to_what_was_measured),
     };
     return RUN_TESTS(tests);
 }

@@ -9,8 +9,8 @@
 #define HASH_NONFATAL_OOM 1 /* otherwise it ends the process */
 #include <uthash.h>
 
-#include "database_path.h"
 #include "trace_output.h"
+#include "trace_path.h"
 #include "trace_reader.h"
 
 enum { WRITE_BYTES = 1 << 18, UNIX_TIMES_US = 1000000000 };
@@ -40,19 +40,6 @@ typedef struct merge {
     weir_error *error;
 } merge;
 
-static int fail(weir_error *error, int failure, const char *what, const char *path)
-{
-    int status = failure == ENOMEM    ? WEIR_ENOMEM
-                 : failure == ENOENT  ? WEIR_ENOTFOUND
-                 : failure == EBADMSG ? WEIR_EDATA
-                 : failure == ENOTSUP ? WEIR_EUNSUPPORTED
-                                      : WEIR_EIO;
-    return weir_error_set(error, status, -failure, "%s %s: %s", what, weir_path_for_message(path).text,
-                          failure == EBADMSG   ? "it is not a trace in Chrome's format"
-                          : failure == ENOTSUP ? "this build of weir has no zlib; use a name without .gz"
-                                               : strerror(failure));
-}
-
 /* ---- clocks -------------------------------------------------------------------------------------------------- */
 
 static bool is_metadata(const char *event)
@@ -69,7 +56,7 @@ static int look_at(input *in, weir_error *error)
     bool has_time = false;
     int failure = weir_trace_reader_open(in->path, &reader);
     if (failure)
-        return fail(error, failure, "cannot read", in->path);
+        return weir__trace_fail(error, failure, "cannot read", in->path);
     for (int i = 0; i < MAX_EVENTS && !in->has_clock && (event = weir_trace_reader_next(reader)); i++) {
         int64_t at_ns = weir_trace_value_ns(weir_trace_member(event, "ts"));
         if (weir_trace_value_is(weir_trace_member(event, "name"), "weir_trace")) {
@@ -84,7 +71,7 @@ static int look_at(input *in, weir_error *error)
     failure = weir_trace_reader_failure(reader);
     weir_trace_reader_close(reader);
     if (failure)
-        return fail(error, failure, "cannot read", in->path);
+        return weir__trace_fail(error, failure, "cannot read", in->path);
     if (!in->has_clock && in->first_ns / 1000 / 1000 > UNIX_TIMES_US) { /* microseconds since 1970 */
         in->has_clock = true;
         in->unix_ns = 0;
@@ -185,7 +172,7 @@ static int copy_events(merge *all, input *in, const char *out_path)
     const char *event;
     int failure = weir_trace_reader_open(in->path, &reader), written = 0;
     if (failure)
-        return fail(all->error, failure, "cannot read", in->path);
+        return weir__trace_fail(all->error, failure, "cannot read", in->path);
     while (written == 0 && (event = weir_trace_reader_next(reader))) {
         if (is_wanted(event))
             put_event(all, in, event);
@@ -195,10 +182,10 @@ static int copy_events(merge *all, input *in, const char *out_path)
     failure = weir_trace_reader_failure(reader);
     weir_trace_reader_close(reader);
     if (failure)
-        return fail(all->error, failure, "cannot read", in->path);
+        return weir__trace_fail(all->error, failure, "cannot read", in->path);
     if (written == 0)
         written = write_out(all);
-    return written ? fail(all->error, written, "cannot write trace", out_path) : WEIR_OK;
+    return written ? weir__trace_fail(all->error, written, "cannot write trace", out_path) : WEIR_OK;
 }
 
 /* ---- the merge ----------------------------------------------------------------------------------------------- */
@@ -217,14 +204,15 @@ static int merge_into(merge *all, const char *out_path)
     weir_trace_puts(&head, "}},\n");
     int failure = head.no_memory ? ENOMEM : weir_trace_output_open(out_path, &head, 0, false, &all->output);
     if (failure)
-        status = fail(all->error, failure, "cannot write trace", out_path);
+        status = weir__trace_fail(all->error, failure, "cannot write trace", out_path);
     for (size_t i = 0; i < all->num_inputs && status == WEIR_OK; i++)
         status = copy_events(all, &all->inputs[i], out_path);
     if (status != WEIR_OK)
         weir_trace_output_abandon(all->output);
     failure = weir_trace_output_close(all->output);
     weir_trace_text_free(&head);
-    return status != WEIR_OK || !failure ? status : fail(all->error, failure, "cannot write trace", out_path);
+    return status != WEIR_OK || !failure ? status
+                                         : weir__trace_fail(all->error, failure, "cannot write trace", out_path);
 }
 
 int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins, weir_error *error)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "database_path.h"
+
 /* A name cannot lead to another folder. */
 static void put_name(weir_trace_text *text, const char *name)
 {
@@ -63,4 +65,17 @@ char *weir_trace_numbered(const char *path, unsigned number)
     size_t stem = strlen(path) - strlen(slash ? slash : path);
     stem += strcspn(path + stem + (slash != NULL), ".") + (slash != NULL);
     return asprintf(&numbered, "%.*s.%u%s", (int)stem, path, number, path + stem) < 0 ? NULL : numbered;
+}
+
+int weir__trace_fail(weir_error *error, int failure, const char *what, const char *path)
+{
+    int status = failure == ENOMEM    ? WEIR_ENOMEM
+                 : failure == ENOENT  ? WEIR_ENOTFOUND
+                 : failure == EBADMSG ? WEIR_EDATA
+                 : failure == ENOTSUP ? WEIR_EUNSUPPORTED
+                                      : WEIR_EIO;
+    return weir_error_set(error, status, -failure, "%s %s: %s", what, weir_path_for_message(path).text,
+                          failure == EBADMSG   ? "it is not a trace in Chrome's format"
+                          : failure == ENOTSUP ? "this build of weir has no zlib; use a name without .gz"
+                                               : strerror(failure));
 }

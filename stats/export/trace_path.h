@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <weir/status.h>
+
 #include "trace_text.h"
 
 /* What replaces {run}, {node}, {rank} and the like. */
@@ -18,5 +20,9 @@ int weir_trace_path(const char *pattern, const weir_trace_names *names, char **p
 
 /* "trace.json.gz" → "trace.2.json.gz": freed by the caller; NULL = out of memory. */
 char *weir_trace_numbered(const char *path, unsigned number);
+
+/* Sets *error: "cannot read PATH: …" for an errno value; EBADMSG = not a trace, ENOTSUP = zlib is missing. Returns the
+   status. */
+int weir__trace_fail(weir_error *error, int failure, const char *what, const char *path);
 
 #endif

@@ -109,6 +109,45 @@ WEIR_API int weir_trace_close(weir_trace_file *file, weir_error *error);
  */
 WEIR_API int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins, weir_error *error);
 
+/* -- where the time went -- */
+
+/* A part of a trace, in time from its first event. All-zero: the whole trace. */
+typedef struct weir_trace_part {
+    int64_t since_ns, until_ns; /* until_ns 0 = to its end */
+} weir_trace_part;
+
+typedef enum weir_trace_by {
+    WEIR_TRACE_BY_NAME = 0,
+    WEIR_TRACE_BY_TRACK,   /* name, track and process */
+    WEIR_TRACE_BY_PROCESS, /* name and process: a rank */
+} weir_trace_by;
+
+/* All spans of one name, from begin to end; only the time within the part. */
+typedef struct weir_trace_time {
+    char *process, *track, *name; /* "" = of all */
+    uint64_t count;
+    int64_t total_ns;
+    int64_t self_ns; /* without the spans inside */
+} weir_trace_time;
+
+typedef struct weir_trace_times {
+    int64_t length_ns;                                       /* of the part */
+    uint64_t num_events, num_failures, num_stalls, num_gaps; /* gaps: records were lost */
+    bool is_complete;                                        /* the array has its end */
+    weir_trace_time *times;                                  /* the largest self time first */
+    size_t num_times;
+} weir_trace_times;
+
+/*
+ * Adds up the spans of a trace of weir or of another program, compressed or not. Open spans count to the end. Part NULL
+ * = the whole trace. Free *times afterwards, which is zeroed on failure. WEIR_OK, WEIR_EINVAL, WEIR_ENOTFOUND, WEIR_EIO,
+ * WEIR_EDATA (it is not a trace), WEIR_ENOMEM; *error (may be NULL) names the file. Large traces are sorted in a
+ * temporary file. Any thread.
+ */
+WEIR_API int weir_trace_times_read(const char *path, const weir_trace_part *part, weir_trace_by by,
+                                   weir_trace_times *times, weir_error *error);
+WEIR_API void weir_trace_times_free(weir_trace_times *times); /* NULL is fine */
+
 #ifdef __cplusplus
 }
 #endif
