@@ -568,6 +568,32 @@ static void contents_are_listed_by_table_and_name(void **state)
     assert_times(WEIR_RECORD_CONTENT, &(weir_filter){ .name = "loss" }, "8 ");
 }
 
+static void contents_name_files_that_exist(void **state)
+{
+    static const char *const names[] = { "t-0[a].json", "t-1\\\"[a].json" };
+    char path[300], statement[1200];
+    (void)state;
+    snprintf(path, sizeof path, "%s", record_steps_with_phases());
+    for (size_t i = 0; i < 2; i++)
+        fclose(fopen(in_folder(names[i]), "w"));
+    snprintf(statement, sizeof statement,
+             "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail)"
+             " SELECT started, 'trace_file', run_id, 'pipeline', f.value FROM run, json_each('[\"%s\", \"%s\"]') f",
+             in_folder("t-{rank}[a].json"), in_folder("gone.json"));
+    execute(path, statement);
+    const weir_record *record;
+    weir_reader *reader = open_reader(path);
+    weir_query *query = begin_query(reader, WEIR_RECORD_CONTENT, &(weir_filter){ .name = "trace" });
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+        assert_string_equal(record->content.table, "trace");
+        assert_string_equal(record->content.path, in_folder(names[i]));
+    }
+    assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
+    weir_query_end(query);
+    weir_reader_close(reader);
+}
+
 static void stretches_of_a_phase_are_one_record_each(void **state)
 {
     (void)state;
@@ -1319,6 +1345,7 @@ int main(void)
         TEST(positions_are_steps_and_phases_within_them),
         TEST(parts_are_before_the_first_step_and_after_the_last),
         TEST(contents_are_listed_by_table_and_name),
+        TEST(contents_name_files_that_exist),
         TEST(groups_are_by_transition_between_phases),
         TEST(stretches_of_a_phase_are_one_record_each),
         TEST(laps_that_are_told_a_little_late_part_no_phase),

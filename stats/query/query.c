@@ -69,13 +69,13 @@ static void read_row(weir_query *query, sqlite3_stmt *row)
 
 /* -- the contents */
 
-/* The tables with a name and a time, by whatever columns they have; and the files that events name. */
+/* The tables with a name and a time, by whatever columns they have; and the files that events name and that exist. */
 static int begin_contents(weir_query *query, const weir_filter *filter, weir_error *error)
 {
     static const char files[] =
-        " UNION ALL SELECT 'trace', '', count(*), min(r.started), max(coalesce(r.ended, t.timestamp)), t.detail"
-        " FROM event_stats t JOIN run r USING (run_id) WHERE t.event_name = 'trace_file' AND"
-        " (?1 = 0 OR run_id = ?1) AND (?2 IS NULL OR weir_name(?2, 'trace')) GROUP BY t.detail";
+        " UNION ALL SELECT 'trace', '', count(*), min(r.started), max(coalesce(r.ended, t.timestamp)), f.value"
+        " FROM event_stats t JOIN run r USING (run_id), json_each(weir_existing_files(t.detail)) f WHERE t.event_name = 'trace_file' AND"
+        " (?1 = 0 OR run_id = ?1) AND (?2 IS NULL OR weir_name(?2, 'trace')) GROUP BY f.value";
     const char *tables[WEIR_NUM_SUBJECTS + 3] = { "event_stats", "task_failures", "item_stats" };
     weir_reader *reader = query->reader;
     sqlite3_str *sql = sqlite3_str_new(reader->db);

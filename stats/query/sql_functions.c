@@ -6,6 +6,7 @@
 #include <weir/clock.h>
 #include <weir/export.h>
 
+#include "existing_files.h"
 #include "name_match.h"
 #include "sql_select.h"
 
@@ -184,6 +185,8 @@ int weir__functions_register(sqlite3 *db)
     int code = weir_names_register(db);
     if (code == SQLITE_OK)
         code = weir_select_register(db);
+    if (code == SQLITE_OK)
+        code = weir__existing_files_register(db);
     if (code == SQLITE_OK)
         code = sqlite3_create_function_v2(db, "weir_merge_histogram", 1, flags, NULL, NULL, merge_step, merge_final,
                                           NULL);

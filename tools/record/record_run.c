@@ -185,6 +185,17 @@ static void end_unless_repeated(int signal_number)
     raise(signal_number);
 }
 
+/* For weir query --list contents, which may run in another folder. */
+static void report_trace(weir_pipeline *pipeline, const char *path)
+{
+    char *folder = *path == '/' ? NULL : getcwd(NULL, 0), *whole = NULL;
+    if (folder && asprintf(&whole, "%s/%s", folder, path) < 0)
+        whole = NULL;
+    weir_pipeline_event(pipeline, "trace_file", "pipeline", whole ? whole : path);
+    free(whole);
+    free(folder);
+}
+
 static int run_pipeline(const record_settings *settings, const record_inputs *inputs,
                         const record_observers *observers, int signal_fd, record_outcome *outcome)
 {
@@ -195,8 +206,8 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
 
     uint32_t epochs = record_pipeline_epochs(settings);
     record_progress_start(settings->tar || epochs == WEIR_ENDLESS ? NULL : inputs, epochs);
-    if (settings->trace_path) /* for weir query --list contents */
-        weir_pipeline_event(pipeline, "trace_file", "pipeline", settings->trace_path);
+    if (settings->trace_path)
+        report_trace(pipeline, settings->trace_path);
     struct sigaction action = { .sa_handler = end_unless_repeated, .sa_flags = SA_RESTART };
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

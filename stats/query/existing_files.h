@@ -1,0 +1,11 @@
+/* Which of the files that a run has named exist, as an SQL function. */
+#ifndef WEIR_EXISTING_FILES_H
+#define WEIR_EXISTING_FILES_H
+
+#include <sqlite3.h>
+
+/* Adds weir_existing_files(path) to a connection: a JSON array of the paths of the files, in which words in braces stand
+   for any text. Returns a SQLITE_ code. */
+int weir__existing_files_register(sqlite3 *db);
+
+#endif
