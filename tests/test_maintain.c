@@ -171,12 +171,10 @@ static void the_last_run_is_the_one_that_started_last(void **state)
     weir_reader_close(reader);
 }
 
-static void a_database_of_spdl_is_not_merged(void **state)
+static void what_spdl_does_not_store_is_not_known(void **state)
 {
     (void)state;
     char path[300];
-    weir_merged merged;
-    weir_error error = { 0 };
     weir_reader *reader;
     weir_totals totals;
     snprintf(path, sizeof path, "%s", in_folder("spdl.db"));
@@ -188,10 +186,6 @@ static void a_database_of_spdl_is_not_merged(void **state)
             "REAL, p99_get_time REAL, occupancy_rate REAL); "
             "CREATE TABLE event_stats (id INTEGER PRIMARY KEY, timestamp REAL, event_name TEXT); "
             "INSERT INTO queue_stats VALUES (1, 1010, 'q', 10, 4, 0.1, 0.2, 0, 0, 0, 0, 0.5)");
-    assert_int_equal(weir_database_merge(in_folder("job.db"), path, &merged, &error), WEIR_EUNSUPPORTED);
-    assert_non_null(strstr(error.message, "recorded by SPDL"));
-    assert_int_not_equal(access(in_folder("job.db"), F_OK), 0);
-    /* and what it does not store is not known, instead of 0 */
     assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
     assert_int_equal(weir_totals_read(reader, NULL, NULL, &totals, NULL), WEIR_OK);
     assert_true(isnan(total_value(&totals.of[WEIR_SUBJECT_QUEUE].all[0], "ave_depth")));
@@ -468,7 +462,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(a_database_of_spdl_is_not_merged),
+        TEST(what_spdl_does_not_store_is_not_known),
         TEST(a_merged_run_has_all_that_was_recorded_of_it),
         TEST(runs_of_several_databases_come_into_one),
         TEST(merged_twice_nothing_counts_twice),

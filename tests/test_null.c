@@ -317,6 +317,7 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_totals_read(NULL, NULL, NULL, &totals, NULL));
     weir_totals_free(NULL);
     weir_total total = weir_total_of_lap(NULL);
+    assert_true(isnan(weir_total_value(NULL, NULL)));
     weir_total_add(&total, NULL);
     assert_null(weir_reader_lacks(NULL));
     assert_int_equal(weir_run_state_of(NULL), WEIR_RUN_OPEN);

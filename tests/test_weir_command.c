@@ -903,7 +903,7 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
 static void what_is_damaged_is_told_with_what_helps(void **state)
 {
     (void)state;
-    execute(in_folder("lacking.db"), "PRAGMA application_id = 2003134834; PRAGMA user_version = 3;"
+    execute(in_folder("lacking.db"), "PRAGMA application_id = 2003134834; PRAGMA user_version = 5;"
                                      "CREATE TABLE run (run_id)");
     expect("weir summary lacking.db", FAILED);
     assert_has(err, "no such column");
@@ -1737,6 +1737,79 @@ static void make_spdl(const char *path)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
+static void databases_of_spdl_have_their_percentiles_in_every_lap(void **state)
+{
+    (void)state;
+    make_spdl(in_folder("spdl.db"));
+    expect("weir query spdl.db --by lap --json", DONE);
+    assert_json("$[0].p90_time", "0.5");
+    assert_json("$[5].p99_time", "0.6");
+    assert_json("$[0].p50_time", "null");
+    expect("weir query spdl.db --by lap,queue --csv", DONE);
+    expect("weir query spdl.db --list queues --json", DONE);
+    assert_json("$[2].p99_get_time", "0.04");
+    expect("weir query spdl.db --json", DONE);
+    assert_json("$[0].p90_time", "null"); /* six laps have no common one */
+}
+
+static void what_spdl_did_not_record_is_not_shown_as_zero(void **state)
+{
+    (void)state;
+    make_spdl(in_folder("spdl.db"));
+    expect("weir export spdl.db --format openmetrics", DONE);
+    assert_has(out, "le=\"+Inf\"} 576");
+    assert_null(
+        strstr(out, "_bucket{node=\"\",rank=\"0\",run=\"1\",stage=\"0:1:decode[10]\",kind=\"stage\",le=\"0."));
+    expect("weir watch spdl.db --once", DONE);
+    assert_has(out, "    -     -      -     -"); /* shares of slots */
+    assert_null(strstr(out, "0.0/0"));
+    expect("weir query spdl.db --by queue --json", DONE);
+    assert_json("$[0].capacity", "null");
+    expect("weir fleet spdl.db --json", DONE);
+    assert_json("$[0].num_items", "576");
+    assert_json("$[0].state", "ended");
+}
+
+static void runs_of_spdl_are_merged_with_runs_of_weir(void **state)
+{
+    (void)state;
+    make_spdl(in_folder("spdl.db"));
+    expect("weir merge both.db job.db spdl.db --json", DONE);
+    assert_json("$[1].added", "1");
+    expect("weir merge both.db spdl.db --json", DONE);
+    assert_json("$[0].present", "1");
+    expect("weir query both.db --by run --run all --name decode --json", DONE);
+    assert_has(out, "\"num_tasks\": 600");
+    assert_has(out, "\"ave_time\": 0.4,");
+    expect("weir check both.db", DONE);
+}
+
+/* As SPDL's SQLiteStatsWriter does it: its own CREATE TABLE IF NOT EXISTS, and INSERTs of its own columns. */
+static void a_writer_of_spdl_can_use_our_database(void **state)
+{
+    (void)state;
+    expect("weir merge ours.db job.db", DONE);
+    execute(in_folder("ours.db"),
+            "INSERT INTO queue_stats (timestamp, name, elapsed, num_items, ave_put_time, ave_get_time, p90_put_time,"
+            " p99_put_time, p90_get_time, p99_get_time, occupancy_rate) VALUES"
+            " (1060, '0:0:src_queue', 60, 96, 0.01, 0.02, 0.02, 0.03, 0.03, 0.04, 0.75),"
+            " (1120, '0:0:src_queue', 60, 96, 0.01, 0.02, 0.02, 0.03, 0.03, 0.04, 0.25);"
+            "INSERT INTO task_stats (timestamp, name, num_tasks, num_failures, ave_time, p90_time, p99_time) VALUES"
+            " (1060, '0:1:decode[10]', 100, 4, 0.4, 0.5, 0.6), (1120, '0:1:decode[10]', 100, 4, 0.2, 0.5, 0.6);"
+            "INSERT INTO event_stats (timestamp, event_name) VALUES (1061, 'checkpoint');");
+    expect("weir query ours.db --list runs --run all --csv", DONE);
+    assert_has(out, "SPDL");
+    expect("weir query ours.db --run 3 --json", DONE);
+    assert_json("$[0].num_tasks", "200");
+    assert_has(out, "\"ave_time\": 0.3,");
+    expect("weir query ours.db --run 3 --by queue --json", DONE);
+    assert_json("$[0].occupancy_rate", "0.5");
+    assert_json("$[0].elapsed", "120");
+    expect("weir query ours.db --run 3 --list events --json", DONE);
+    assert_json("$[0].name", "checkpoint");
+    expect("weir check ours.db", DONE);
+}
+
 static void databases_of_spdl_are_read_and_said_to_lack_something(void **state)
 {
     (void)state;
@@ -1910,6 +1983,10 @@ int main(void)
         TEST(colours_are_for_terminals_that_want_them),
         TEST(tables_fit_the_terminal),
         TEST(databases_of_spdl_are_read_and_said_to_lack_something),
+        TEST(databases_of_spdl_have_their_percentiles_in_every_lap),
+        TEST(what_spdl_did_not_record_is_not_shown_as_zero),
+        TEST(runs_of_spdl_are_merged_with_runs_of_weir),
+        TEST(a_writer_of_spdl_can_use_our_database),
         TEST(where_nothing_fulfils_the_conditions_it_is_said),
         TEST(what_is_damaged_is_told_with_what_helps),
         TEST(a_run_without_steps_is_said_to_have_none),

@@ -225,7 +225,9 @@ static int complete(sqlite3 *db, const identity *found)
     int code = is_empty(found) ? sqlite3_exec(db, weir_schema_create, NULL, NULL, NULL) : SQLITE_OK;
     if (code == SQLITE_OK)
         code = weir_record_tables_complete(db);
-    return code == SQLITE_OK ? weir_lap_tables_complete(db) : code;
+    if (code == SQLITE_OK)
+        code = weir_lap_tables_complete(db);
+    return code == SQLITE_OK && is_empty(found) ? sqlite3_exec(db, weir_schema_foreign, NULL, NULL, NULL) : code;
 }
 
 /* Another process may be doing the same: the second one finds it done. */

@@ -97,7 +97,8 @@ static int prepare_copy(merging *m, const char *table, const char *columns, char
 
 static int prepare_table(merging *m, table_copy *table, const char *columns)
 {
-    char *select = sqlite3_mprintf("SELECT %s FROM \"%w\" WHERE run_id = ? ORDER BY rowid", columns, table->name);
+    char *select = sqlite3_mprintf("SELECT %s FROM \"%w\" WHERE run_id = ? ORDER BY %s", columns, table->name,
+                                   m->from->is_spdl ? "1" : "rowid"); /* the first column is the timestamp */
     int status = prepare_copy(m, table->name, columns, select, &table->rows, 0, &table->insert);
     if (status != WEIR_OK)
         return status;
@@ -109,8 +110,9 @@ static int prepare_table(merging *m, table_copy *table, const char *columns)
 /* Every table with a run_id that both have, except `run`. */
 static int find_tables(merging *m)
 {
-    static const char sql[] = "SELECT s.name FROM sqlite_schema s, pragma_table_info(s.name) c "
-                              "WHERE s.type = 'table' AND c.name = 'run_id' AND s.name <> 'run' ORDER BY s.rowid";
+    static const char sql[] = "SELECT s.name FROM (SELECT name, type FROM main.sqlite_schema"
+                              " UNION SELECT name, type FROM temp.sqlite_schema) s, pragma_table_info(s.name) c "
+                              "WHERE s.type = 'table' AND c.name = 'run_id' AND s.name <> 'run'";
     sqlite3_stmt *found = NULL;
     int code = sqlite3_prepare_v2(m->from->db, sql, -1, &found, NULL);
     int status = code == SQLITE_OK ? WEIR_OK : read_failed(m, code);
@@ -355,9 +357,6 @@ int weir_database_merge(const char *to, const char *from, weir_merged *merged, w
     int status = check_paths(to, from, error);
     if (status == WEIR_OK)
         status = weir_reader_open(from, &m.from, error);
-    if (status == WEIR_OK && m.from->is_spdl)
-        status = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "database %s was recorded by SPDL and cannot be merged",
-                                weir_path_for_message(from).text);
     if (status == WEIR_OK)
         status = weir_reader_hold(m.from, error);
     if (status == WEIR_OK)

@@ -54,8 +54,10 @@ static const char *type_of(weir_subject subject, const char *column, bool is_spd
         return "TEXT NOT NULL DEFAULT ''";
     if (strcmp(column, "kind") == 0)
         return "TEXT NOT NULL DEFAULT ''";
-    if (strcmp(column, "timestamp") == 0 || strcmp(column, "elapsed") == 0)
+    if (strcmp(column, "timestamp") == 0 || (strcmp(column, "elapsed") == 0 && is_spdl))
         return "REAL NOT NULL";
+    if (strcmp(column, "elapsed") == 0)
+        return "REAL NOT NULL DEFAULT 0";
     if (strcmp(column, "suspended_time") == 0)
         return "REAL";
     if (!measure)
@@ -186,6 +188,22 @@ static void put_expression(sqlite3_str *sql, const char *there, const char *colu
     sqlite3_str_appendf(sql, is_sum ? sums[how] : ", %s AS %s", name, column);
 }
 
+static void put_percentiles(sqlite3_str *sql, const char *there, weir_subject subject, bool is_sum)
+{
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(subject, histograms);
+    for (size_t i = 0; i < 2 * WEIR_MAX_HISTOGRAMS; i++) {
+        char column[64] = "";
+        if (i / 2 < count)
+            snprintf(column, sizeof column, "%s_%s", i % 2 ? "p99" : "p90", histograms[i / 2].name);
+        if (!*column || !weir_has_word(there, column))
+            sqlite3_str_appendall(sql, ", NULL");
+        else
+            sqlite3_str_appendf(sql, is_sum ? ", CASE count(*) WHEN 1 THEN min(t.%s) END AS %s" : ", t.%s AS %s",
+                                column, column);
+    }
+}
+
 char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_lap_keys *keys, int *code)
 {
     const weir_lap_table *table = &weir_lap_tables[subject];
@@ -210,6 +228,7 @@ char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_l
         put_expression(sql, there, "num_joined", false, SUM_ALL);
     bool is_key = table->own && strcmp(table->own, "kind") == 0;
     put_expression(sql, there, table->own ? table->own : "own", keys && !is_key, SUM_LAST);
+    put_percentiles(sql, there, subject, keys);
     for (size_t i = 0; i < metrics->num_metrics; i++)
         put_expression(sql, there, metrics->metrics[i].name, keys, sum_of[metrics->metrics[i].kind]);
     sqlite3_free(there);

@@ -33,7 +33,9 @@ enum {
     WEIR_LAP_LAST_STEP,
     WEIR_LAP_SUSPENDED,
     WEIR_LAP_JOINED,
-    WEIR_LAP_OWN, /* kind, capacity or number of threads */
+    WEIR_LAP_OWN,         /* kind, capacity or number of threads */
+    WEIR_LAP_PERCENTILES, /* of a single lap: p90 and p99 of each histogram, as SPDL stores them */
+    WEIR_LAP_LAST_PERCENTILE = WEIR_LAP_PERCENTILES + 2 * WEIR_MAX_HISTOGRAMS - 1,
     WEIR_LAP_METRICS,
 };
 

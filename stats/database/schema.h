@@ -11,10 +11,13 @@ enum {
     WEIR_SCHEMA_APPLICATION = 0x77656972, /* "weir" */
 };
 
-/* How other tables refer to a run. */
-#define WEIR_RUN_REFERENCE "INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE"
+/* How other tables refer to a run. 0: a row of a writer of SPDL, for which a trigger finds the run. */
+#define WEIR_RUN_REFERENCE "INTEGER NOT NULL DEFAULT 0 REFERENCES run(run_id) ON DELETE CASCADE"
 
 /* Creates the tables that no list of columns describes in an empty database; runs within a transaction. */
 extern const char weir_schema_create[];
+
+/* Triggers that give such a row a run and our columns. All its rows are one run, with the version "SPDL". */
+extern const char weir_schema_foreign[];
 
 #endif

@@ -251,10 +251,11 @@ static void put_lap(weir_event_file *file, const weir_lap_record *lap)
     size_t count, num_histograms = weir_subject_histograms(lap->subject, histograms);
     const weir_measure *measures = weir_subject_measures(lap->subject, &count);
     weir_metrics metrics = lap->metrics;
+    const weir_total total = weir_total_of_lap(lap);
     summary s;
     begin_summary(&s, file, lap->name);
     for (size_t i = 0; i < count; i++) {
-        double value = weir_measure_value(&measures[i], &lap->metrics, lap->elapsed_ns);
+        double value = weir_total_value(&total, &measures[i]);
         if (isfinite(value))
             add_scalar(&s, measures[i].name, value);
     }

@@ -215,17 +215,27 @@ static void put_metric(FILE *out, const family *f, const subject *of, const weir
         put_sample(out, f->name, "", of, NULL, NULL, value);
 }
 
-static const weir_histogram *times_of(const family *f, const weir_total *total)
+/* How many times the sum is of. */
+static uint64_t count_of(const family *f, const weir_total *total)
 {
-    static const weir_histogram no_times;
-    weir_metrics metrics = total->metrics;
-    const weir_histogram *times = *weir_metric_histogram_at(f->histogram.metric, &metrics);
-    return times ? times : &no_times;
+    const weir_metrics *m = &total->metrics;
+    if (total->subject == WEIR_SUBJECT_QUEUE)
+        return strcmp(f->histogram.name, "put_time") == 0 ? m->queue.num_put : m->queue.num_items;
+    return total->subject == WEIR_SUBJECT_SPAN ? m->span.num_spans : m->task.num_tasks - m->task.num_failures;
 }
 
 static void put_times(FILE *out, const family *f, const subject *of, const weir_total *total)
 {
-    put_histogram(out, f->name, of, times_of(f, total), value_of(total, f->histogram.sum));
+    weir_metrics metrics = total->metrics;
+    const weir_histogram *times = *weir_metric_histogram_at(f->histogram.metric, &metrics);
+    double sum = value_of(total, f->histogram.sum), count = (double)count_of(f, total);
+    if (times) {
+        put_histogram(out, f->name, of, times, sum);
+        return;
+    }
+    put_sample(out, f->name, "_bucket", of, "le", "+Inf", count); /* SPDL's: which bucket is not known */
+    put_sample(out, f->name, "_sum", of, NULL, NULL, isnan(sum) ? 0 : sum);
+    put_sample(out, f->name, "_count", of, NULL, NULL, count);
 }
 
 static void put_percentiles(FILE *out, const family *f, const subject *of, const weir_total *total)

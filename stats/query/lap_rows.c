@@ -85,6 +85,12 @@ void weir_lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap
     lap->position.phase = weir_column_text(row, WEIR_LAP_PHASE);
     lap->position.first_step = has_steps ? sqlite3_column_int64(row, WEIR_LAP_FIRST_STEP) : 0;
     lap->position.last_step = has_steps ? sqlite3_column_int64(row, WEIR_LAP_LAST_STEP) : -1;
+    for (int i = 0; i < WEIR_MAX_HISTOGRAMS; i++) {
+        int column = WEIR_LAP_PERCENTILES + 2 * i;
+        lap->percentiles[i].are_known = sqlite3_column_type(row, column) != SQLITE_NULL;
+        lap->percentiles[i].p90 = sqlite3_column_double(row, column);
+        lap->percentiles[i].p99 = sqlite3_column_double(row, column + 1);
+    }
     for (size_t i = 0; i < metrics->num_metrics; i++)
         read_metric(&metrics->metrics[i], row, WEIR_LAP_METRICS + (int)i, &lap->metrics);
 }

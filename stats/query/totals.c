@@ -250,11 +250,27 @@ void weir_totals_free(weir_totals *totals)
 
 /* -- totals in C, of laps that are not in a database, or not only */
 
+double weir_total_value(const weir_total *total, const weir_measure *measure)
+{
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    double value = total ? weir_measure_value(measure, &total->metrics, total->elapsed_ns) : NAN;
+    if (!total || !measure || !isnan(value) || *measure->name != 'p')
+        return value;
+    size_t count = weir_subject_histograms(total->subject, histograms);
+    for (size_t i = 0; i < count; i++) {
+        bool is_p90 = strncmp(measure->name, "p90_", 4) == 0, is_p99 = strncmp(measure->name, "p99_", 4) == 0;
+        if ((is_p90 || is_p99) && total->percentiles[i].are_known &&
+            strcmp(measure->name + 4, histograms[i].name) == 0)
+            return is_p90 ? total->percentiles[i].p90 : total->percentiles[i].p99;
+    }
+    return value;
+}
+
 weir_total weir_total_of_lap(const weir_lap_record *lap)
 {
     if (!lap)
         return (weir_total){ .kind = "" };
-    return (weir_total){
+    weir_total total = {
         .key = { .name = lap->name,
                  .node_id = "",
                  .phase = lap->position.phase,
@@ -271,6 +287,8 @@ weir_total weir_total_of_lap(const weir_lap_record *lap)
         .capacity = lap->capacity,
         .metrics = lap->metrics,
     };
+    memcpy(total.percentiles, lap->percentiles, sizeof total.percentiles);
+    return total;
 }
 
 /* Extends the range that a group covers. */

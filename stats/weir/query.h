@@ -180,6 +180,12 @@ typedef struct weir_record_position {
     int64_t first_step, last_step; /* last < first = none */
 } weir_record_position;
 
+/* Percentiles in seconds that were recorded without a histogram, by SPDL. They cannot be added up. */
+typedef struct weir_percentiles {
+    bool are_known;
+    double p90, p99;
+} weir_percentiles;
+
 typedef struct weir_lap_record {
     weir_subject subject;
     int64_t id, run_id;
@@ -192,6 +198,7 @@ typedef struct weir_lap_record {
     weir_record_position position;
     int64_t capacity; /* of queues: items; of pools: threads; of processes: the CPU budget; else 0 */
     weir_metrics metrics;
+    weir_percentiles percentiles[WEIR_MAX_HISTOGRAMS]; /* in the order of weir_subject_histograms() */
 } weir_lap_record;
 
 typedef struct weir_event_record {
@@ -364,6 +371,7 @@ typedef struct weir_total {
     int64_t suspended_ns; /* part of it in which the process did not run; -1 = not known */
     int64_t capacity;     /* of the last lap */
     weir_metrics metrics; /* histograms NULL = not known */
+    weir_percentiles percentiles[WEIR_MAX_HISTOGRAMS]; /* of a single lap */
 } weir_total;
 
 typedef struct weir_total_list {
@@ -384,6 +392,10 @@ typedef struct weir_totals {
 WEIR_API int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_grouping *grouping,
                               weir_totals *totals, weir_error *error);
 WEIR_API void weir_totals_free(weir_totals *totals);
+
+/* The value of a measure, as weir_measure_value() has it; percentiles of laps without histograms as they were
+   recorded. */
+WEIR_API double weir_total_value(const weir_total *total, const weir_measure *measure);
 
 /* A lap as a total; its texts and histograms belong to the lap. */
 WEIR_API weir_total weir_total_of_lap(const weir_lap_record *lap);

@@ -106,7 +106,8 @@ static int add_run(void *self, const weir_record *record, weir_error *error)
     const fleet_reading *from = self;
     const weir_run_record *run = &record->run;
     rank_row *row = find_row(from->f, run->rank);
-    if (run->threads == 0 || (row && seconds(run->started_unix_ns) < row->started))
+    bool has_started = run->threads > 0 || strcmp(run->version, "SPDL") == 0;
+    if (!has_started || (row && seconds(run->started_unix_ns) < row->started))
         return WEIR_OK; /* one that never started, or an earlier run of the rank */
     if (!row && !(row = add_row(from->f, run->rank)))
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");

@@ -142,7 +142,7 @@ static double sort_value(const weir_total *total)
     const char *const *names = sort_measures[settings.sort];
     double largest = NAN;
     for (int i = 0; i < MAX_SORT_MEASURES && names[i]; i++)
-        largest = fmax(largest, weir_measure_of(total->subject, names[i], &total->metrics, total->elapsed_ns));
+        largest = fmax(largest, weir_total_value(total, weir_measure_find(total->subject, names[i])));
     return isnan(largest) ? 0 : largest; /* fmax() ignores unknown values (NAN) */
 }
 

@@ -131,30 +131,32 @@ static void put_keys(table *t, const metric_keys *keys, const weir_total *total,
     table_when(t, key->end_unix_ns);
     table_duration(t, total->elapsed_ns);
     table_duration(t, total->suspended_ns);
-    if (total->subject >= WEIR_SUBJECT_QUEUE && total->subject <= WEIR_SUBJECT_PROCESS)
+    if (total->subject >= WEIR_SUBJECT_QUEUE && total->subject <= WEIR_SUBJECT_PROCESS && total->capacity)
         table_count(t, total->capacity);
+    else if (total->subject >= WEIR_SUBJECT_QUEUE && total->subject <= WEIR_SUBJECT_PROCESS)
+        table_nothing(t);
 }
 
 /* Without tasks there is no longest time. */
-static double known_value(const weir_measure *measure, const weir_metrics *metrics, int64_t elapsed_ns)
+static double known_value(const weir_measure *measure, const weir_total *total)
 {
-    double value = weir_measure_value(measure, metrics, elapsed_ns);
+    double value = weir_total_value(total, measure);
     bool is_extreme = measure->metric && measure->metric->kind == WEIR_METRIC_MAX;
     return is_extreme && value == 0 && strcmp(measure->unit, "s") == 0 ? NAN : value;
 }
 
-void metric_put_measures(table *t, weir_subject subject, const weir_metrics *metrics, int64_t elapsed_ns)
+void metric_put_measures(table *t, const weir_total *total)
 {
     size_t num_measures;
-    const weir_measure *measures = weir_subject_measures(subject, &num_measures);
+    const weir_measure *measures = weir_subject_measures(total->subject, &num_measures);
     for (size_t i = 0; i < num_measures; i++)
-        table_number(t, known_value(&measures[i], metrics, elapsed_ns));
+        table_number(t, known_value(&measures[i], total));
 }
 
 void metric_put_row(table *t, const metric_keys *keys, const weir_total *total, double share)
 {
     put_keys(t, keys, total, share);
-    metric_put_measures(t, total->subject, &total->metrics, total->elapsed_ns);
+    metric_put_measures(t, total);
 }
 
 void metric_put_list(FILE *out, table_format format, weir_subject subject, const weir_total_list *list)
@@ -192,7 +194,7 @@ static void put_union_row(table *t, const table_column *columns, size_t count, c
         table_nothing(t);
     for (size_t i = 8; i < count; i++) {
         const weir_measure *measure = weir_measure_find(total->subject, columns[i].name);
-        table_number(t, measure ? known_value(measure, &total->metrics, total->elapsed_ns) : NAN);
+        table_number(t, measure ? known_value(measure, total) : NAN);
     }
 }
 

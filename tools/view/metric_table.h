@@ -25,7 +25,7 @@ table *metric_table_begin(FILE *out, table_format format, table_column columns[M
 void metric_put_row(table *t, const metric_keys *keys, const weir_total *total, double share);
 
 /* Only the cells of the measures. */
-void metric_put_measures(table *t, weir_subject subject, const weir_metrics *metrics, int64_t elapsed_ns);
+void metric_put_measures(table *t, const weir_total *total);
 
 /* All subjects in one table, for CSV: the first column is the subject; measures with the same name share a column. */
 void metric_put_all(FILE *out, const weir_totals *totals);

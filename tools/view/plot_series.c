@@ -102,10 +102,11 @@ static void fill_point(const series_set *set, series_kind kind, series_point *po
     bool only_rate = kind == SERIES_SPANS && strcmp(total->kind, "marker") == 0;
     for (int i = 0; i < SERIES_MAX_VALUES && kinds[kind].measures[i]; i++) {
         const char *counted = set->counts && i < 3 ? kinds[kind].counts[i] : NULL;
-        point->values[i] = only_rate && i > 0
-                               ? NAN
-                               : weir_measure_of(total->subject, counted ? counted : kinds[kind].measures[i],
-                                                 &total->metrics, total->elapsed_ns);
+        point->values[i] =
+            only_rate && i > 0
+                ? NAN
+                : weir_total_value(total,
+                                   weir_measure_find(total->subject, counted ? counted : kinds[kind].measures[i]));
     }
     if (kind == SERIES_STAGES && isnan(point->values[TASK_AVE]))
         point->values[TASK_MAX] = NAN;

@@ -113,7 +113,8 @@ static void put_lap(table *t, const weir_record *record)
         table_count(t, lap->capacity);
     else
         table_nothing(t);
-    metric_put_measures(t, lap->subject, &lap->metrics, lap->elapsed_ns);
+    weir_total total = weir_total_of_lap(lap);
+    metric_put_measures(t, &total);
 }
 
 static const table_column event_columns[] = {

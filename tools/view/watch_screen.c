@@ -162,9 +162,11 @@ static int name_width(const frame *f)
     return f->width < 100 ? 22 : 28;
 }
 
-static double percent(double share)
+/* "-" = not known. */
+static const char *percent_text(char text[WEIR_FORMAT_BYTES], double share)
 {
-    return isfinite(share) ? 100 * share : 0;
+    snprintf(text, WEIR_FORMAT_BYTES, isfinite(share) ? "%.0f%%" : "-", 100 * share);
+    return text;
 }
 
 /* ---- the lines ---------------------------------------------------------------------------------------------- */
@@ -227,9 +229,11 @@ static void put_stages(FILE *out, const frame *f)
                 time_text(average, p ? p->values[TASK_AVE] : NAN));
         if (!is_narrow(f))
             fprintf(out, " %7s", time_text(p99, p ? p->values[TASK_P99] : NAN));
-        fprintf(out, " %4.0f%% %4.0f%% %5.0f%% %4.0f%%", p ? percent(p->values[TASK_BUSY]) : 0,
-                p ? percent(p->values[TASK_WAIT_IN]) : 0, p ? percent(p->values[TASK_WAIT_THREAD]) : 0,
-                p ? percent(p->values[TASK_WAIT_OUT]) + percent(p->values[TASK_WAIT_TURN]) : 0);
+        char busy[WEIR_FORMAT_BYTES], in[WEIR_FORMAT_BYTES], thread[WEIR_FORMAT_BYTES], room[WEIR_FORMAT_BYTES];
+        fprintf(out, " %5s %5s %6s %5s", percent_text(busy, p ? p->values[TASK_BUSY] : NAN),
+                percent_text(in, p ? p->values[TASK_WAIT_IN] : NAN),
+                percent_text(thread, p ? p->values[TASK_WAIT_THREAD] : NAN),
+                percent_text(room, p ? p->values[TASK_WAIT_OUT] + p->values[TASK_WAIT_TURN] : NAN));
         end_line(out, f, name_width(f) + (is_narrow(f) ? 58 : 66), line, TASK_RATE);
     }
 }
@@ -244,10 +248,12 @@ static void put_queues(FILE *out, const frame *f)
         const weir_total *t = &queues->all[i];
         const series *line = find_line(&f->recent.lists[SERIES_QUEUES], t->key.name);
         const series_point *p = latest(line);
-        char put[WEIR_FORMAT_BYTES], get[WEIR_FORMAT_BYTES];
-        fprintf(out, "%-*.*s %8" PRIu64 " %8.1f %7.0f%% %4.1f/%-4" PRId64 " %7s %7s", name_width(f), name_width(f),
-                t->key.name, t->metrics.queue.num_items, p ? or_zero(p->values[QUEUE_RATE]) : 0,
-                p ? percent(p->values[QUEUE_OCCUPIED]) : 0, p ? or_zero(p->values[QUEUE_DEPTH]) : 0, t->capacity,
+        char put[WEIR_FORMAT_BYTES], get[WEIR_FORMAT_BYTES], occupied[WEIR_FORMAT_BYTES], level[40] = "-";
+        if (t->capacity)
+            snprintf(level, sizeof level, "%4.1f/%-4" PRId64, p ? or_zero(p->values[QUEUE_DEPTH]) : 0, t->capacity);
+        fprintf(out, "%-*.*s %8" PRIu64 " %8.1f %8s %9s %7s %7s", name_width(f), name_width(f), t->key.name,
+                t->metrics.queue.num_items, p ? or_zero(p->values[QUEUE_RATE]) : 0,
+                percent_text(occupied, p ? p->values[QUEUE_OCCUPIED] : NAN), level,
                 time_text(put, p ? p->values[QUEUE_PUT] : NAN), time_text(get, p ? p->values[QUEUE_GET] : NAN));
         end_line(out, f, name_width(f) + 53, line, (series_task_figure)QUEUE_RATE);
     }
@@ -440,7 +446,7 @@ static void put_row(FILE *out, const frame *f, const char *path)
             f->run.has_ended ? weir_run_state_name(f->state)
             : is_gone(f)     ? "killed"
                              : "running",
-            p.done, latest_value(f, QUEUE_RATE), percent(latest_value(f, QUEUE_OCCUPIED)), p.failures);
+            p.done, latest_value(f, QUEUE_RATE), 100 * or_zero(latest_value(f, QUEUE_OCCUPIED)), p.failures);
     if (!is_narrow(f)) {
         fputs("   ", out);
         put_span(out, seconds(until_unix_ns(f) - f->run.started_unix_ns));
