@@ -1,6 +1,5 @@
 /*
- * A plain program that uses the public structs of all three libraries. As a test it only has to pass; `.ci/run abi`
- * compiles it with the headers of the previous commit and runs it with the libraries of this one.
+ * A plain program that uses the public structs of the libraries, with memory behind them that the library must not touch.
  */
 #include <stdbool.h>
 #include <stdint.h>
