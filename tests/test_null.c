@@ -338,9 +338,11 @@ static void the_statistics_refuse_null(void **state)
     assert_null(weir_verdict_of_totals(NULL));
     weir_verdict_free(NULL);
     assert_string_equal(weir_verdict_certainty(NULL), "unsure");
-    weir_verdict_write(NULL, stdout);
-    weir_verdict_write(NULL, NULL);
+    weir_verdict_write(NULL, false, stdout);
+    weir_verdict_write(NULL, true, NULL);
     assert_null(weir_totals_sink_queue(NULL));
+    weir_verdict *live;
+    REFUSED(weir_explain_live(NULL, NULL, &live, NULL));
     REFUSED(weir_verdict_write_limit(NULL, NULL, NULL, NULL));
     REFUSED(weir_verdict_write_limit(stdout, NULL, NULL, NULL));
     REFUSED(weir_replay(NULL, NULL, NULL, NULL));

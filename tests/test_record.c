@@ -543,6 +543,18 @@ static void a_tuned_run_decodes_all_files(void **state)
     program_free(&program);
 }
 
+/* Two clips are repeated until the experiment is done; then the run ends with the epoch. */
+static void an_experiment_measures_what_limits_the_run(void **state)
+{
+    (void)state;
+    struct program program;
+    record(&program, "@videos --explain --concurrency 1 --threads 2 --width 16 --height 16");
+    assert_int_equal(program.exit_status, 0);
+    if (!strstr(program.out, "\n\nLimit: ") || !strstr(program.out, "Confidence: "))
+        fail_msg("%s", program.out);
+    program_free(&program);
+}
+
 static void mistakes_are_refused_in_one_line_before_any_work(void **state)
 {
     (void)state;
@@ -625,6 +637,7 @@ int main(void)
         TEST(the_end_names_the_next_commands),
         TEST(headspace_says_what_loading_costs_a_step),
         TEST(a_tuned_run_decodes_all_files),
+        TEST(an_experiment_measures_what_limits_the_run),
         TEST(mistakes_are_refused_in_one_line_before_any_work),
     };
     return cmocka_run_group_tests(tests, set_up, clips_tear_down);

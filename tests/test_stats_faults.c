@@ -47,7 +47,7 @@ static int explain(FILE *out, weir_error *error)
     weir_verdict *verdict = NULL;
     int status = weir_verdict_explain(reader, NULL, &verdict, error);
     if (status == WEIR_OK)
-        weir_verdict_write(verdict, out);
+        weir_verdict_write(verdict, true, out);
     weir_verdict_free(verdict);
     return status;
 }

@@ -11,5 +11,6 @@ int bench_engine(int argc, char **argv);
 int bench_size(int argc, char **argv);
 int bench_stop(int argc, char **argv);
 int bench_training(int argc, char **argv);
+int bench_verdict(int argc, char **argv);
 
 #endif

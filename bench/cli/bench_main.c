@@ -22,6 +22,9 @@ static const bench_command commands[] = {
     { "engine", bench_engine, "cost of passing an item on, compared with other libraries" },
     { "size", bench_size, "memory and descriptors of a pipeline, a stage and a slot without items" },
     { "stop", bench_stop, "time to stop 64 slots" },
+#ifdef WEIR_BENCH_ADVICE
+    { "verdict", bench_verdict, "how often weir explain is right about pipelines of known limits" },
+#endif
 #ifdef WEIR_BENCH_DATASET
     { "training", bench_training, "drawing items, converting to floats, opening clips with an index, batches" },
 #endif

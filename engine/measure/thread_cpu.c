@@ -107,6 +107,7 @@ void weir_thread_cpu_add_locked(weir_worker *worker)
     weir_pipeline *pipeline = worker->pool->pipeline;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         pipeline->nodes[i]->core.lap.cpu_ns += worker->shared_ns[i];
+        pipeline->nodes[i]->total_cpu_ns += worker->shared_ns[i];
         worker->shared_ns[i] = 0;
     }
     worker->has_shares = false;

@@ -88,7 +88,10 @@ static void look_at_stage_locked(const weir_node *node, weir_stage_snapshot *sta
         .num_tasks = node->op && node->core.num_ins ? node->core.total_tasks : 0,
         .num_failures = node->core.total_failures,
         .ended = node->core.state == NODE_DONE,
+        .threads = node->threads ? atomic_load(&node->pool->num_workers) : 0,
     };
+    if (__builtin_add_overflow(node->total_cpu_ns, atomic_load(&node->total_outside_cpu_ns), &stage->cpu_ns))
+        stage->cpu_ns = INT64_MAX;
     for (uint32_t i = 0; i < node->core.num_made; i++)
         switch (node->core.slots[i]->state) {
         case SLOT_IDLE: stage->waiting_in++; break;
@@ -189,6 +192,7 @@ int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **taken)
         .queues = snapshot->queues,
         .num_queues = pipeline->num_queues,
         .tasks = snapshot->tasks,
+        .threads = atomic_load(&pipeline->pools[0]->num_workers),
     };
 
     engine_lock_at(pipeline, weir_clock_ns());

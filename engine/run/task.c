@@ -43,16 +43,21 @@ int weir_task_set_label(weir_task *task, const char *text)
     return weir_label_set(&task->core.in, text) ? WEIR_OK : WEIR_ENOMEM;
 }
 
+static void add_saturated(_Atomic int64_t *sum_ns, int64_t ns)
+{
+    int64_t before_ns = atomic_load_explicit(sum_ns, memory_order_relaxed), after_ns;
+    do
+        after_ns = ns > INT64_MAX - before_ns ? INT64_MAX : before_ns + ns;
+    while (!atomic_compare_exchange_weak_explicit(sum_ns, &before_ns, after_ns, memory_order_relaxed,
+                                                  memory_order_relaxed));
+}
+
 void weir_task_add_cpu_time(weir_task *task, int64_t cpu_ns)
 {
     if (!task || cpu_ns <= 0)
         return;
-    _Atomic int64_t *sum_ns = &task->node->outside_cpu_ns;
-    int64_t before_ns = atomic_load_explicit(sum_ns, memory_order_relaxed), after_ns;
-    do
-        after_ns = cpu_ns > INT64_MAX - before_ns ? INT64_MAX : before_ns + cpu_ns;
-    while (!atomic_compare_exchange_weak_explicit(sum_ns, &before_ns, after_ns, memory_order_relaxed,
-                                                  memory_order_relaxed));
+    add_saturated(&task->node->outside_cpu_ns, cpu_ns);
+    add_saturated(&task->node->total_outside_cpu_ns, cpu_ns);
 }
 
 const char *weir_task_stage(const weir_task *task)

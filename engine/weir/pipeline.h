@@ -406,7 +406,9 @@ typedef struct weir_stage_snapshot {
     uint32_t running, pending, waiting_in, waiting_thread, waiting_turn, waiting_out;
     uint64_t num_tasks, num_failures; /* since the start; num_tasks includes the failures */
     bool ended;
-    uint64_t reserved[8]; /* 0: more may follow in this array */
+    uint32_t threads; /* private threads that may run now; 0 = it uses the pipeline's pool */
+    int64_t cpu_ns;   /* CPU time of its ended steps, since the start; other processes' included */
+    uint64_t reserved[6]; /* 0: more may follow in this array */
 } weir_stage_snapshot;
 
 typedef struct weir_queue_snapshot {
@@ -434,6 +436,7 @@ typedef struct weir_snapshot {
     size_t num_queues;
     const weir_task_snapshot *tasks; /* running or pending */
     size_t num_tasks;
+    uint32_t threads; /* of the pipeline's pool that may run now */
 } weir_snapshot;
 
 /* Takes a snapshot; free it with weir_snapshot_free(). Delays the pipeline by well below a millisecond. Any

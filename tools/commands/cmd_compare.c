@@ -209,8 +209,7 @@ static const comparison_pair *say_limits(FILE *out, const lap_comparison *c, con
 /* Whether the named stage itself, not something around it, decides what it delivers. */
 static bool is_in_stage(weir_verdict_kind kind)
 {
-    return kind == WEIR_VERDICT_SLOTS || (kind >= WEIR_VERDICT_CPUS && kind <= WEIR_VERDICT_MEMORY) ||
-           kind == WEIR_VERDICT_BRANCH || kind == WEIR_VERDICT_GIANTS;
+    return kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE || kind == WEIR_VERDICT_CPUS;
 }
 
 /* The slower run is slower because of its limit. */
@@ -237,19 +236,12 @@ static void say_why(FILE *out, const lap_comparison *c, const compared sides[2],
     }
 }
 
-enum { EXPERIMENT_BYTES = 600 };
-
-/* False = the two are no experiment that weir explain asked for. */
-static bool describe_experiment(const lap_comparison *c, const compared sides[2], char text[EXPERIMENT_BYTES])
-{
-    const weir_verdict *const verdicts[2] = { sides[0].verdict, sides[1].verdict };
-    return experiment_describe(c, verdicts, find_sink(c, sides), text, EXPERIMENT_BYTES);
-}
+enum { EXPERIMENT_BYTES = 2000 };
 
 static void say_experiment(FILE *out, const lap_comparison *c, const compared sides[2])
 {
     char text[EXPERIMENT_BYTES];
-    if (!describe_experiment(c, sides, text))
+    if (!experiment_describe(c, find_sink(c, sides), text, sizeof text))
         return;
     weir_text_escape_to(out, text);
     fputc('\n', out);
@@ -295,6 +287,7 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
 {
     bool as_text = tool_format(call) == TABLE_TEXT;
     size_t num_left_out = 0;
+    double most_chance = comparison_most_chance(c);
     table *t = table_begin(stdout, tool_format(call), TABLE_COLUMNS(metric_columns));
     for (size_t i = 0; i < c->num_pairs; i++) {
         const comparison_pair *pair = &c->pairs[i];
@@ -306,6 +299,8 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
             if (!comparison_has(measure) || (!pair->sides[0].name && !pair->sides[1].name))
                 continue;
             comparison_difference d = comparison_compare(pair, measure);
+            if (d.verdict >= VERDICT_DIFFERENT && d.chance > most_chance)
+                d.verdict = VERDICT_SAME;
             bool is_nothing = d.a == 0 && d.b == 0, differs = d.verdict != VERDICT_SAME && !is_nothing;
             if (isnan(d.a) && isnan(d.b))
                 continue;
@@ -387,7 +382,7 @@ static void put_json(const tool_call *call, const lap_comparison *c, const compa
     printf(", \"limit_moved\": %s", is_same_limit(c, sides) ? "false" : "true");
     char text[EXPERIMENT_BYTES];
     fputs(", \"experiment\": ", stdout);
-    json_string_or_null(stdout, describe_experiment(c, sides, text) ? text : NULL);
+    json_string_or_null(stdout, experiment_describe(c, find_sink(c, sides), text, sizeof text) ? text : NULL);
     fputs(", \"settings\": ", stdout);
     setting_changes_put_json(c);
     fputs(", \"metrics\": ", stdout);
@@ -492,13 +487,16 @@ const tool_command tool_compare = {
         "interval, computed from the variation between laps (a jackknife over up to 64 batches of laps, Student's t "
         "with Welch's degrees of freedom). It does not include the variation between runs, for example from other "
         "work on the machine: to include it, record several runs of each and use --run all. With fewer than four "
-        "laps there is no range. better, worse and different mean that the range does not contain 0.\n\n"
+        "laps there is no range. better, worse and different mean that the range does not contain 0, and that this "
+        "is no chance although many "
+        "metrics are compared (Holm's method, 5 % for all of them together).\n\n"
         "The limit of each run is that of weir explain, for the steady part of the run. The last table shows how "
         "much the number of slots, their busy share and the time per task of each stage have changed, and how much "
         "more or less it delivers because of all three (slots × busy share / time per task): a positive change of "
         "the time per task means longer tasks. Only the change at the limit affects the throughput.\n\n"
-        "If weir explain found two possible limits and asked for another recording, weir compare of the two says "
-        "what the difference shows, such as a lock, or something outside that serves several tasks at once.",
+        "If slots, threads or queues differ, the two recordings are an experiment: it says what each of these "
+        "settings "
+        "brings, and whether a stage waits for something that does not get faster.",
     .examples = "weir compare before.db after.db\n"
                 "weir compare runs.db runs.db --run 3 --run-b 4\n"
                 "weir compare before.db after.db --since +1m --name decode --json\n",

@@ -1,11 +1,25 @@
 /* weir explain: what limits a run, the evidence, and what would help. */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include <weir/verdict.h>
 
 #include "command_table.h"
 #include "prose.h"
+
+static struct {
+    bool all;
+} settings;
+
+static const option_row rows[] = {
+    { .name = "verbose",
+      .letter = 'v',
+      .kind = &option_flag,
+      .offset = offsetof(__typeof__(settings), all),
+      .help = "print all the evidence, what each prediction assumes, and the limit after each change" },
+    { 0 },
+};
 
 static void put_text(const char *key, const char *text)
 {
@@ -33,6 +47,8 @@ static void put_json_advice(const weir_verdict_advice *a)
     put_number("more_bytes", a->more_bytes);
     put_text("next_limit", a->next);
     put_text("assumes", a->assumes);
+    printf(", \"is_measured\": %s, \"changes_job\": %s", a->is_measured ? "true" : "false",
+           a->changes_job ? "true" : "false");
     putchar('}');
 }
 
@@ -93,7 +109,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     if (tool_format(call) == TABLE_JSON)
         put_json(verdict);
     else if (has_laps)
-        weir_verdict_write(verdict, text.file);
+        weir_verdict_write(verdict, settings.all, text.file);
     status = tool_close_prose(&text, WEIR_OK, error);
     weir_verdict_free(verdict);
     return status == WEIR_OK && !has_laps ? weir_error_set(error, WEIR_ENOTFOUND, 0, "%s", tool_no_records(call))
@@ -106,12 +122,14 @@ const tool_command tool_explain = {
     .min_words = 1,
     .summary = "say what limits a run, and what would help",
     .help =
-        "Says in one sentence what limits the run: the source, the slots of a stage, the threads, the CPUs (or who "
-        "takes them), a disk or the network, a lock, a codec's own threads, memory, the byte bound of a queue, the "
-        "output order, a branch, an input of a merge, bursts, giant items, or the consumer. Then the evidence, how "
-        "certain this is, and what would help, with the predicted gain, its range, its cost, and the next limit. "
-        "If the data cannot tell, it says which recording would, and weir compare evaluates the two. If the limit "
-        "changed during the run, both are named.\n\n"
+        "Says in one sentence what limits the run: the consumer, a source, the slots of a stage (that compute, or "
+        "that "
+        "wait for something outside weir), the threads, the CPUs, the output order, or a queue that is too small. "
+        "Then "
+        "the evidence, how certain this is, and what would help, with the predicted gain. A prediction was not "
+        "measured, "
+        "so its range includes no gain: weir record --explain measures it while a run goes on, and weir compare "
+        "evaluates two recordings with other settings. If the limit changed during the run, both are named.\n\n"
         "Only the steady part of a run counts: after the lap in which the first item was delivered, and before the "
         "lap in which the last source ended. The default is the last run; a phase, a range of time or steps, or "
         "ranks can be selected. docs/verdict.md explains the model and each verdict.",
@@ -120,6 +138,8 @@ const tool_command tool_explain = {
                 "weir explain job.db --run all --rank 3\n",
     .shared = TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
+    .options = rows,
+    .settings = &settings,
     .check = check_format,
     .answer = answer,
 };

@@ -232,7 +232,7 @@ static int put_verdict(FILE *out, weir_reader *reader, const weir_filter *filter
     put_heading(out, "What limits it");
     put_paragraph(out, "lead", verdict->sentence);
     if (memory)
-        weir_verdict_write(verdict, memory);
+        weir_verdict_write(verdict, true, memory);
     if (!memory || fclose(memory) != 0)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     else

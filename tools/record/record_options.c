@@ -77,6 +77,10 @@ const option_row record_rows[] = {
     { ROW("headspace", headspace_step_ns, option_duration), .argument = "SPAN", .excludes = "resume",
       .help = "measure what loading costs a training loop that takes SPAN for each result: first with this pipeline, "
               "then with results from memory; then stop" },
+    { ROW("explain", explain, option_flag), .excludes = "headspace resume tune",
+      .help =
+          "while it runs, change slots and threads for some seconds and back, measure what that brings, and say what "
+          "limits the run. Without --epochs, files are repeated until that is known" },
     { ROW("tune", tune, option_flag), .excludes = "headspace",
       .help =
           "change concurrency and threads while it runs, to decode as much as possible; events \"tuner\" say why" },

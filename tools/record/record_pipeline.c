@@ -16,8 +16,9 @@ int record_pipeline_check(const record_settings *settings)
 {
     char problem[OPTION_PROBLEM_BYTES];
     weir_video_config video;
-    if (settings->world > 1 && settings->headspace_step_ns)
-        return record_refuse(settings, "--headspace: not with several processes (--world 1 runs each of them alone)");
+    if (settings->world > 1 && (settings->headspace_step_ns || settings->explain))
+        return record_refuse(
+            settings, "--headspace and --explain: not with several processes (--world 1 runs each of them alone)");
     if (settings->resume_path && settings->epochs > 1)
         return record_refuse(settings, "--resume: not with --epochs");
     if (!video_configure(&settings->video, &video, problem))
@@ -93,7 +94,7 @@ static record_decode describe_decode(const record_settings *settings)
 
 uint32_t record_pipeline_epochs(const record_settings *settings)
 {
-    return settings->headspace_step_ns && !settings->epochs ? WEIR_ENDLESS : settings->epochs;
+    return (settings->headspace_step_ns || settings->explain) && !settings->epochs ? WEIR_ENDLESS : settings->epochs;
 }
 
 static void add_sources(const record_settings *settings, const record_inputs *inputs, weir_builder *builder)

@@ -19,6 +19,7 @@
 #include <weir/summary.h>
 #include <weir/verdict.h>
 
+#include "record_explain.h"
 #include "record_pipeline.h"
 #include "record_progress.h"
 #include "record_ranks.h"
@@ -59,6 +60,7 @@ typedef struct record_outcome {
     uint64_t num_files, num_failures;
     bool is_useless; /* nothing was delivered, because everything failed */
     weir_headspace_result headspace;
+    record_explain *explain; /* NULL = not wanted */
 } record_outcome;
 
 /* -- the run */
@@ -118,9 +120,10 @@ static int next_result(weir_headspace *headspace, weir_pipeline *pipeline, weir_
 }
 
 /* Takes all results; returns the last status of weir_pipeline_next(). Your program would use the results here. Without
-   --epochs the headspace is measured in as many as it takes, unless one of them has no result. */
+   --epochs the headspace is measured in as many as it takes, unless one of them has no result; with `explain` the run ends
+   with the epoch in which the experiment is done. */
 static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace, int64_t step_ns,
-                 weir_headspace *headspace)
+                 weir_headspace *headspace, record_explain *explain)
 {
     int results_fd;
     weir_item item;
@@ -137,7 +140,9 @@ static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace,
             use_result(pipeline, step_ns);
             weir_item_release(&item);
         }
-        if (headspace && !is_over && (is_complete(headspace) || (status == WEIR_EPOCH && !has_result))) {
+        bool is_explained = explain && status == WEIR_EPOCH && (!has_result || record_explain_is_done(explain));
+        bool is_measured = headspace && (is_complete(headspace) || (status == WEIR_EPOCH && !has_result));
+        if (!is_over && (is_explained || is_measured)) {
             is_over = true;
             weir_pipeline_stop(pipeline);
         }
@@ -163,13 +168,15 @@ static int tell_failure(const record_settings *settings, weir_pipeline *pipeline
 
 /* Drains the pipeline, with the measurement of the headspace if it is wanted. Returns as drain(). */
 static int use_pipeline(const record_settings *settings, weir_pipeline *pipeline, int signal_fd,
-                        weir_trace_file *trace, weir_headspace_result *headspace)
+                        weir_trace_file *trace, record_outcome *outcome)
 {
     weir_headspace *measuring = NULL;
     if (settings->headspace_step_ns && weir_headspace_new(NULL, &measuring, NULL) != WEIR_OK)
         weir_log(WEIR_LOG_ERROR, "out of memory: --headspace is not measured");
-    int status = drain(pipeline, signal_fd, trace, settings->headspace_step_ns, measuring);
-    weir_headspace_report(measuring, headspace);
+    outcome->explain = settings->explain ? record_explain_start(pipeline) : NULL;
+    int status = drain(pipeline, signal_fd, trace, settings->headspace_step_ns, measuring, outcome->explain);
+    record_explain_join(outcome->explain);
+    weir_headspace_report(measuring, &outcome->headspace);
     weir_headspace_free(measuring);
     return status;
 }
@@ -212,7 +219,7 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     weir_pipeline_stop_on_signals(pipeline);
-    int status = use_pipeline(settings, pipeline, signal_fd, observers->trace, &outcome->headspace);
+    int status = use_pipeline(settings, pipeline, signal_fd, observers->trace, outcome);
     int signal_number = weir_pipeline_stop_signal(pipeline);
     if (signal_number) {
         exit_status = RECORD_SIGNAL + signal_number;
@@ -342,6 +349,10 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
     if (was_run && settings->headspace_step_ns && !outcome.is_useless &&
         report_headspace(settings, &outcome.headspace) != RECORD_DONE && exit_status == RECORD_DONE)
         exit_status = RECORD_FAILED;
+    if (was_run && settings->explain && !outcome.is_useless &&
+        record_explain_report(settings, outcome.explain) != RECORD_DONE && exit_status == RECORD_DONE)
+        exit_status = RECORD_FAILED;
+    record_explain_free(outcome.explain);
     if (has_summary)
         print_hints(settings, &outcome);
     return exit_status;

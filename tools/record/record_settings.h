@@ -40,6 +40,7 @@ typedef struct record_settings {
     bool isolate; /* decode in child processes */
     uint64_t isolate_memory;
     weir_max_failures max_failures;
+    bool explain;              /* measure by experiment what limits the run */
     bool tune;                 /* change slots and threads while it runs */
     double cpu_share;          /* of the CPUs, for the tuner; 0 = all */
     uint64_t memory_bytes;     /* the same of memory; 0 = no limit */

@@ -4,120 +4,97 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "format.h"
+#define CLEAR_GAIN 1.05 /* throughput / throughput: at least this much is a gain */
+#define NO_GAIN    1.10 /* an interval that ends below this has none worth the slots */
 
-#define NO_GAIN 1.05 /* throughput / throughput: less is as much */
+/* From the side with less of a setting to the one with more. */
+typedef struct outcome {
+    double gain, low, high; /* of the throughput */
+    int more;               /* the side with more */
+} outcome;
 
-/* The recording with the ambiguous verdict (side), and the other one. */
-typedef struct experiment {
-    const lap_comparison *c;
-    const weir_verdict *verdict;
-    const comparison_pair *sink;
-    int side;
-    char *text;
-    size_t size;
-} experiment;
-
-static double slots_at(const comparison_pair *stage, int side)
+static double setting_at(const comparison_pair *pair, int side)
 {
-    const batch *all = &stage->sides[side].all;
-    return (double)weir_slots_ns(&all->metrics.task) / (double)all->elapsed_ns;
+    const batch *all = &pair->sides[side].all;
+    if (pair->subject == WEIR_SUBJECT_STAGE)
+        return round((double)weir_slots_ns(&all->metrics.task) / (double)all->elapsed_ns);
+    return (double)pair->sides[side].capacity;
 }
 
-static double rate_at(const experiment *e, int side)
+static bool is_setting(const comparison_pair *pair)
 {
-    return comparison_value(e->sink, side, "items_per_s");
+    bool is_known = pair->sides[0].name && pair->sides[1].name &&
+                    (pair->subject == WEIR_SUBJECT_STAGE || pair->subject == WEIR_SUBJECT_POOL ||
+                     pair->subject == WEIR_SUBJECT_QUEUE);
+    double a = is_known ? setting_at(pair, 0) : NAN, b = is_known ? setting_at(pair, 1) : NAN;
+    return a > 0 && b > 0 && a != b; /* not if one is NAN */
 }
 
-/* The stage of that name, if its number of slots differs. */
-static const comparison_pair *find_changed(const experiment *e, const char *name)
+static outcome outcome_of(const comparison_pair *pair, const comparison_difference *d)
 {
-    const comparison_pair *stage = comparison_find(e->c, e->side, name);
-    if (!stage || stage->subject != WEIR_SUBJECT_STAGE || !stage->sides[!e->side].name)
-        return NULL;
-    return fabs(log(slots_at(stage, 0) / slots_at(stage, 1))) > log(1.25) ? stage : NULL;
+    outcome o = { 1 + d->change, 1 + d->low, 1 + d->high, setting_at(pair, 1) > setting_at(pair, 0) };
+    return o.more ? o : (outcome){ 1 / o.gain, 1 / o.high, 1 / o.low, 0 };
 }
 
-/* Slots × n brings n times as many items if tasks do not wait for each other, and as many if they always do. */
-static bool tell_lock(const experiment *e)
+/* What the outcome says of a stage whose slots were busy; "" = nothing. */
+static const char *conclusion_of(const comparison_pair *pair, const outcome *o)
 {
-    const comparison_pair *stage = find_changed(e, e->verdict->name);
-    bool may_be_lock = e->verdict->kind == WEIR_VERDICT_LOCK || e->verdict->other_kind == WEIR_VERDICT_LOCK;
-    if (!may_be_lock || !stage)
-        return false;
-    int many = slots_at(stage, 1) > slots_at(stage, 0), few = !many;
-    double gain = rate_at(e, many) / rate_at(e, few), times = slots_at(stage, many) / slots_at(stage, few);
-    double share = log(gain) / log(times);
-    if (!(comparison_value(stage, few, "busy_share") >= 0.8) || !isfinite(share))
-        return false;
-    const char *shows =
-        share < 0.25   ? "wait for each other (a lock, or another serial part), so more slots do not help"
-        : share > 0.75 ? "do not wait for each other, but for something outside, so more slots help"
-                       : "wait for each other for a part of their time, so more slots help only a little";
-    snprintf(
-        e->text, e->size,
-        "The experiment shows that the tasks of %s %s: %.3g slots deliver %.2f times as many items per second as "
-        "%.3g.",
-        stage->key, shows, slots_at(stage, many), gain, slots_at(stage, few));
-    return true;
+    double times = setting_at(pair, o->more) / setting_at(pair, !o->more), share = log(o->gain) / log(times);
+    bool is_stage = pair->subject == WEIR_SUBJECT_STAGE;
+    double busy = is_stage ? comparison_value(pair, !o->more, "busy_share") : NAN;
+    if (isnan(o->low) || isnan(o->high))
+        return ": too few laps to say more";
+    if (o->high < NO_GAIN && is_stage && busy >= 0.8)
+        return ": the stage waits for something that does not get faster, so more slots do not help";
+    if (o->high < NO_GAIN)
+        return ": more of them does not help";
+    if (o->low >= CLEAR_GAIN && share > 0.75)
+        return ": more of them helps";
+    if (o->low >= CLEAR_GAIN)
+        return ": more of them helps, but less and less";
+    return ": no clear difference";
 }
 
-/* More slots for one of two stages in use: if that brings nothing, the other one limits. */
-static bool tell_two(const experiment *e)
+static size_t add_sentence(char *text, size_t size, const comparison_pair *pair, const outcome *o)
 {
-    const char *names[2] = { e->verdict->name, e->verdict->other_name };
-    if (!*names[1] || strcmp(names[0], names[1]) == 0)
-        return false;
-    for (int i = 0; i < 2; i++) {
-        const comparison_pair *stage = find_changed(e, names[i]);
-        if (!stage || find_changed(e, names[!i]))
-            continue;
-        int many = slots_at(stage, 1) > slots_at(stage, 0);
-        double gain = rate_at(e, many) / rate_at(e, !many);
-        snprintf(e->text, e->size,
-                 "The experiment shows that %s is the limit: with %.3g slots for %s instead of %.3g, %.2f times as "
-                 "many items per second are delivered.",
-                 names[gain >= NO_GAIN ? i : !i], slots_at(stage, many), stage->key, slots_at(stage, !many), gain);
-        return isfinite(gain);
-    }
-    return false;
+    static const char *const what[] = { [WEIR_SUBJECT_STAGE] = "slots of ",
+                                        [WEIR_SUBJECT_POOL] = "threads of ",
+                                        [WEIR_SUBJECT_QUEUE] = "items of room in " };
+    char task[120] = "";
+    comparison_difference time = { .change = NAN };
+    if (pair->subject == WEIR_SUBJECT_STAGE)
+        time = comparison_compare_named(pair, "ave_time");
+    double change = o->more ? time.change : 1 / (1 + time.change) - 1;
+    if (!isnan(change))
+        snprintf(task, sizeof task, "its tasks take %+.0f %% time, and ", 100 * change);
+    int length = snprintf(text, size, "With %.0f %s%s instead of %.0f, %s%+.0f %% items per second are delivered",
+                          setting_at(pair, o->more), what[pair->subject], pair->key, setting_at(pair, !o->more), task,
+                          100 * (o->gain - 1));
+    size_t used = (size_t)length < size ? (size_t)length : size - 1;
+    if (!isnan(o->low) && !isnan(o->high))
+        snprintf(text + used, size - used, " (95 %%: %+.0f to %+.0f %%)", 100 * (o->low - 1), 100 * (o->high - 1));
+    used = strlen(text);
+    snprintf(text + used, size - used, "%s. ", conclusion_of(pair, o));
+    return strlen(text);
 }
 
-/* Of the consumer, without the time in which it waits for an item. */
-static double consumer_s(const experiment *e, int side)
+bool experiment_describe(const lap_comparison *c, const comparison_pair *sink, char *text, size_t size)
 {
-    const batch *all = &e->sink->sides[side].all;
-    return 1e-9 * (double)(all->elapsed_ns - all->metrics.queue.get_ns) / (double)all->metrics.queue.num_items;
-}
-
-static bool tell_consumer(const experiment *e)
-{
-    char slow[WEIR_FORMAT_BYTES], fast[WEIR_FORMAT_BYTES];
-    double before_s = consumer_s(e, e->side), after_s = consumer_s(e, !e->side);
-    double gain = rate_at(e, !e->side) / rate_at(e, e->side);
-    bool is_asked = e->verdict->kind == WEIR_VERDICT_CONSUMER || e->verdict->kind == WEIR_VERDICT_NONE;
-    if (!is_asked || !(after_s < 0.7 * before_s) || !isfinite(gain))
-        return false;
-    weir_text_format_time(slow, before_s);
-    weir_text_format_time(fast, after_s);
-    snprintf(e->text, e->size,
-             "The experiment shows that the consumer is %s: when it takes %s per item instead of %s, %.2f times as "
-             "many items per second are delivered.",
-             gain >= NO_GAIN ? "the limit" : "not the limit", fast, slow, gain);
-    return true;
-}
-
-bool experiment_describe(const lap_comparison *c, const weir_verdict *const verdicts[2], const comparison_pair *sink,
-                         char *text, size_t size)
-{
+    size_t used = 0, count = 0;
+    *text = '\0';
     if (!sink || !sink->sides[0].name || !sink->sides[1].name)
         return false;
-    for (int side = 0; side < 2; side++) {
-        experiment e = { c, verdicts[side], sink, side, text, size };
-        if (verdicts[side]->other_kind == WEIR_VERDICT_UNKNOWN || verdicts[side]->changed_unix_ns)
+    comparison_difference d = comparison_compare_named(sink, "items_per_s");
+    for (size_t i = 0; i < c->num_pairs && !isnan(d.change); i++) {
+        if (!is_setting(&c->pairs[i]) || size - used < 300)
             continue;
-        if (tell_lock(&e) || tell_two(&e) || tell_consumer(&e))
-            return true;
+        outcome o = outcome_of(&c->pairs[i], &d);
+        used += add_sentence(text + used, size - used, &c->pairs[i], &o);
+        count++;
     }
-    return false;
+    if (count > 1)
+        snprintf(text + used, size - used, "These settings differ together: each alone may bring less.");
+    else if (used)
+        text[used - 1] = '\0'; /* the last space */
+    return count > 0;
 }

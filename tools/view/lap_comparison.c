@@ -391,13 +391,24 @@ static double t_of(double df)
            (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * df * df * df);
 }
 
-static double margin_of(const estimate *a, const estimate *b)
+/* Of Student's t with so many degrees of freedom, two-sided (Wallace's approximation, 1959). */
+static double chance_of(double t, double df)
 {
+    double z = sqrt(df * log1p(t * t / df)) * (8 * df + 1) / (8 * df + 3);
+    return erfc(z / sqrt(2));
+}
+
+/* *error: the standard error of the difference, *df: its degrees of freedom. */
+static double margin_of(const estimate *a, const estimate *b, double *error, double *freedom)
+{
+    *error = *freedom = NAN;
     double va = a->error * a->error, vb = b->error * b->error, v = va + vb;
     if (!isfinite(v) || v == 0)
         return v; /* unknown, or no uncertainty */
     double df = v * v / (va * va / (a->num_batches - 1) + vb * vb / (b->num_batches - 1));
-    return t_of(df) * sqrt(v);
+    *error = sqrt(v);
+    *freedom = df;
+    return t_of(df) * *error;
 }
 
 static comparison_verdict verdict_of(const weir_measure *measure, const comparison_difference *d)
@@ -419,16 +430,48 @@ comparison_difference comparison_compare(const comparison_pair *pair, const weir
                                 NAN,
                                 NAN,
                                 NAN,
+                                NAN,
                                 VERDICT_UNKNOWN };
     if (isnan(d.a) || isnan(d.b))
         return d;
     estimate a = estimate_of(pair, 0, measure, as_log), b = estimate_of(pair, 1, measure, as_log);
-    double change = b.value - a.value, margin = margin_of(&a, &b);
+    double error, freedom, change = b.value - a.value, margin = margin_of(&a, &b, &error, &freedom);
     d.change = as_log ? expm1(change) : change;
     d.low = as_log ? expm1(change - margin) : change - margin;
     d.high = as_log ? expm1(change + margin) : change + margin;
+    d.chance = isnan(error) ? (margin == 0 && change != 0 ? 0 : NAN) : chance_of(change / error, freedom);
     d.verdict = verdict_of(measure, &d);
     return d;
+}
+
+static int by_chance(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+double comparison_most_chance(const lap_comparison *c)
+{
+    double *chances = NULL, most = 0;
+    size_t num_chances = 0, count;
+    for (size_t i = 0; i < c->num_pairs; i++) {
+        const weir_measure *measures = weir_subject_measures(c->pairs[i].subject, &count);
+        for (size_t j = 0; j < count; j++) {
+            double chance =
+                comparison_has(&measures[j]) ? comparison_compare(&c->pairs[i], &measures[j]).chance : NAN;
+            double *grown = isnan(chance) ? NULL : weir_array_grow(chances, num_chances, sizeof *grown);
+            if (!grown)
+                continue;
+            chances = grown;
+            chances[num_chances++] = chance;
+        }
+    }
+    if (chances)
+        qsort(chances, num_chances, sizeof *chances, by_chance);
+    for (size_t i = 0; i < num_chances && chances[i] <= 0.05 / (double)(num_chances - i); i++)
+        most = chances[i];
+    free(chances);
+    return most;
 }
 
 comparison_difference comparison_compare_named(const comparison_pair *pair, const char *name)

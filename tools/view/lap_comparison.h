@@ -73,6 +73,7 @@ typedef enum comparison_verdict {
 typedef struct comparison_difference {
     double a, b;                /* NAN = no value */
     double change, low, high;   /* 95 % interval; NAN = not known */
+    double chance;              /* of such a difference, or a larger one, if nothing has changed; NAN = not known */
     comparison_verdict verdict; /* better or worse only if the measure has a preferred direction */
 } comparison_difference;
 
@@ -82,7 +83,13 @@ bool comparison_is_share(const weir_measure *measure);
 
 comparison_difference comparison_compare(const comparison_pair *pair, const weir_measure *measure);
 
-/* The same by name. */
+/*
+ * The largest chance of a difference that is clear although all measures of all pairs are looked at: by Holm's method
+ * (1979), at most 5 % of comparisons without any change have a difference with this chance or less. 0 = none is clear.
+ */
+double comparison_most_chance(const lap_comparison *c);
+
+/* The same as comparison_compare(), by name. */
 comparison_difference comparison_compare_named(const comparison_pair *pair, const char *measure);
 
 /* A measure of all laps of one side; NAN = no value. */

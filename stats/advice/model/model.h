@@ -63,8 +63,6 @@ struct weir_model {
     model_state recorded; /* with the figures of all laps; owns texts and arrays */
     model_state shown;    /* the same with the settings */
     size_t num_nodes;
-    double used_cpus;      /* CPU time per second in the laps that count */
-    double wanted_cpus;    /* the same with the time for which tasks waited for a CPU */
     bool knows_background; /* it is computed for the first prediction */
     model_setting *settings;
     size_t num_settings;
@@ -144,17 +142,5 @@ bool weir_model_is_even(const weir_model *model, size_t node);
 
 /* The middle of a bucket of a histogram, in seconds. */
 double weir_model_bucket_s(uint32_t bucket);
-
-/* Whether tasks are much longer than the shortest on average, and few of them are a little longer, as tasks of random
-   length would be. */
-bool weir_model_has_gap(const weir_histogram *times, double average_s, double shortest_s);
-
-/*
- * The other explanation of tasks that wait: for each other, at a lock or at something else that serves only some at a
- * time. Changes the nodes whose number of tasks at once is not the recorded one: they are not faster than recorded, and
- * fewer slots wait less. Returns whether one was changed; *is_clear: the recording shows that it is a lock.
- */
-bool weir_model_serialize(const weir_model *model, model_state *state, const model_lap *steady,
-                          const model_lap *whole, bool *is_clear);
 
 #endif

@@ -200,22 +200,6 @@ double weir_model_bucket_s(uint32_t bucket)
     return 0.5e-9 * ((double)low_ns + (double)high_ns);
 }
 
-bool weir_model_has_gap(const weir_histogram *times, double average_s, double shortest_s)
-{
-    double inside = 0;
-    for (uint32_t i = times->first; times->count && i <= times->last; i++) {
-        double length = weir_model_bucket_s(i) / shortest_s;
-        inside += length > 1.2 && length < 1.8 ? (double)times->buckets[i] : 0;
-    }
-    return shortest_s > 0 && average_s >= 1.4 * shortest_s && inside <= 0.1 * (double)times->count;
-}
-
-static double most_at_once(const model_state *state, size_t node)
-{
-    const weir_model_node *n = &state->nodes[node];
-    return fmin(n->concurrency, n->threads ? n->threads : state->threads);
-}
-
 /*
  * The lengths are in random order if tasks so far x mean differs from their time so far as a random walk does. The
  * statistic is that of Cramer and von Mises: the mean square of this difference over the laps, over the variance of the
@@ -247,54 +231,6 @@ bool weir_model_is_even(const weir_model *model, size_t node)
         differences += ended / tasks * difference * difference;
     }
     return differences < even * tasks * variance;
-}
-
-/*
- * The shortest task did not wait, the others did. docs/verdict.md has the same rules for the verdict: the shortest one was
- * only CPU time, and all together use one CPU, as behind a lock; or so many were served at once as tasks per second x
- * the shortest time. (Tasks of random length would often be a little longer than the shortest.) A whole number is no
- * chance, if most tasks had to wait.
- */
-static bool waits_for_others(const weir_model *model, size_t node, const model_lap *steady, double shortest_s,
-                             bool *is_clear)
-{
-    const weir_model_node *n = &model->recorded.nodes[node];
-    double elapsed_s = seconds(steady->elapsed_ns), slowdown = weir_model_slowdown(model, steady);
-    double at_once = seconds(steady->tasks[node].busy_ns) / elapsed_s;
-    double rate = (double)steady->tasks[node].num_tasks / elapsed_s, served = rate * shortest_s;
-    double cpus = rate * n->cpu_s * (isnan(slowdown) ? 1 : slowdown); /* that they use, or wait for */
-    bool is_alone = shortest_s <= 1.6 * n->cpu_s && cpus >= 0.5 && cpus <= 1.3;
-    const weir_histogram *times = &steady->times[node];
-    double lacks = ceil(served - 0.02) - served; /* the time from one task to the next */
-    bool is_whole = lacks <= 0.1 && 1e-9 * (double)weir_histogram_quantile_ns(times, 0.6) >= 1.2 * shortest_s;
-    *is_clear = (is_alone && cpus >= 0.7 && cpus <= 1.2) || is_whole;
-    if (strcmp(n->kind, "stage") != 0 || at_once < 1.5 || n->pending_s > 0 || n->time_s < 1.4 * shortest_s ||
-        n->time_s - n->cpu_s < 0.25 * n->time_s)
-        return false;
-    return is_alone || (served >= 0.7 && weir_model_has_gap(times, n->time_s, shortest_s));
-}
-
-bool weir_model_serialize(const weir_model *model, model_state *state, const model_lap *steady,
-                          const model_lap *whole, bool *is_clear)
-{
-    bool has_changed = false;
-    *is_clear = true;
-    for (size_t i = 0; i < model->num_nodes && steady->elapsed_ns > 0 && model->num_queues; i++) {
-        const weir_model_node *recorded = &model->recorded.nodes[i];
-        weir_model_node *node = &state->nodes[i];
-        double at_once = most_at_once(state, i), shortest_s = seconds(whole->tasks[i].min_ns);
-        bool node_is_clear;
-        if (whole->times[i].count == 0 || at_once == most_at_once(&model->recorded, i) ||
-            node->time_s != recorded->time_s || node->cpu_s != recorded->cpu_s ||
-            !waits_for_others(model, i, steady, shortest_s, &node_is_clear))
-            continue;
-        double rate = (double)steady->tasks[i].num_tasks / seconds(steady->elapsed_ns);
-        node->time_s = fmax(at_once / rate, shortest_s);
-        node->cpu_s = fmin(node->cpu_s, node->time_s);
-        has_changed = true;
-        *is_clear &= node_is_clear;
-    }
-    return has_changed;
 }
 
 /* Ratios of small numbers are rounded to whole ones: some items are still in slots when a lap ends. */

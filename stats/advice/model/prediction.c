@@ -185,8 +185,6 @@ static int find_background(weir_model *model, uint64_t seed, weir_error *error)
         }
     }
     if (status == WEIR_OK) {
-        model->used_cpus = used;
-        model->wanted_cpus = isnan(measured) ? 0 : measured * used;
         model->recorded.background = (low + high) / 2;
         model->knows_background = true;
         weir_model_show(model);
@@ -277,69 +275,26 @@ static int find_range(weir_model *model, const weir_predict_options *options, co
     return WEIR_OK;
 }
 
-static bool has_setting(const weir_model *model, model_key key)
+/* Whether tasks of some node can run in another number than recorded: other slots, threads or CPUs. */
+static bool runs_others_at_once(const weir_model *model)
 {
-    for (size_t i = 0; i < model->num_settings; i++)
-        if (model->settings[i].key == key)
-            return true;
-    return false;
-}
-
-/* The range contains the throughput under another hypothesis, too, with the same relative deviation. */
-static int widen(const weir_model *model, const model_state *state, uint64_t seed, double deviation,
-                 weir_prediction *p, weir_error *error)
-{
-    simulation s = { model, state, items_for(state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
-    double throughput;
-    int status = simulate_throughput(&s, &throughput, error);
-    if (status == WEIR_OK) {
-        p->low = fmin(p->low, throughput * (1 - deviation));
-        p->high = fmax(p->high, throughput * (1 + deviation));
-    }
-    return status;
+    bool differs = model->shown.threads != model->recorded.threads || model->shown.cpus != model->recorded.cpus;
+    for (size_t i = 0; i < model->num_nodes; i++)
+        differs |= model->shown.nodes[i].concurrency != model->recorded.nodes[i].concurrency ||
+                   model->shown.nodes[i].threads != model->recorded.nodes[i].threads;
+    return differs;
 }
 
 /*
- * The other hypothesis about programs that compete for the CPUs: the kernel divides the CPUs among groups of threads
- * (sessions, containers), and ours has the same part of them as when it was recorded, however many threads it has. That
- * is only possible if ours always had a thread that wanted a CPU.
+ * What tasks cost was measured with the recorded number of them at once. With another number, what they wait for (a disk, a
+ * lock, a server, shared caches and CPUs) may serve as many per second as before: the range contains "no difference".
  */
-static int widen_by_group(const weir_model *model, model_state state, uint64_t seed, double deviation,
-                          weir_prediction *p, weir_error *error)
+static void widen_to_baseline(const weir_model *model, weir_prediction *p)
 {
-    const double always = 0.8;
-    if (model->recorded.background < 0.05 || model->wanted_cpus < always ||
-        fabs(p->cpus / model->used_cpus - 1) < 0.02 || has_setting(model, MODEL_CPUS) ||
-        has_setting(model, MODEL_BACKGROUND))
-        return WEIR_OK;
-    state.background = 0;
-    state.cpus = model->used_cpus;
-    return widen(model, &state, seed, deviation, p, error);
-}
-
-/*
- * The CPU time of a task is only known for the recorded number of busy CPUs: these share caches, memory bandwidth, a
- * power budget, and as hyperthreads a core. The range contains the throughput for CPU times that grow with the number to
- * the power of 0.3: by 23 % if it doubles, as measured for decoding with one and two busy CPUs.
- */
-static int widen_by_busy_cpus(const weir_model *model, model_state state, uint64_t seed, double deviation,
-                              weir_prediction *p, weir_error *error)
-{
-    double ratio = fmax(p->cpus, 1) / fmax(model->used_cpus, 1), factor = pow(ratio, 0.3);
-    if (weir_model_num_laps(model) == 0 || fabs(ratio - 1) < 0.02)
-        return WEIR_OK;
-    weir_model_node *nodes = calloc(model->num_nodes, sizeof *nodes);
-    if (!nodes)
-        return weir_model_no_memory(error);
-    for (size_t i = 0; i < model->num_nodes; i++) {
-        nodes[i] = state.nodes[i];
-        nodes[i].cpu_s *= factor;
-        nodes[i].time_s += nodes[i].cpu_s - state.nodes[i].cpu_s;
-    }
-    state.nodes = nodes;
-    int status = widen(model, &state, seed, deviation, p, error);
-    free(nodes);
-    return status;
+    if (weir_model_num_laps(model) == 0 || !runs_others_at_once(model))
+        return;
+    p->low = fmin(p->low, fmin(p->baseline, p->measured)); /* fmin() and fmax() ignore an unknown one */
+    p->high = fmax(p->high, fmax(p->baseline, p->measured));
 }
 
 /* ---- the prediction ----------------------------------------------------------------------------------------- */
@@ -555,10 +510,10 @@ static const char *incomplete(const weir_model *model)
     return NULL;
 }
 
-/* Fills the prediction from one simulation of the state. */
-static int fill(weir_model *model, const model_state *state, const weir_predict_options *options,
-                prediction_parts *parts, weir_error *error)
+/* Fills the prediction from one simulation. */
+static int fill(weir_model *model, const weir_predict_options *options, prediction_parts *parts, weir_error *error)
 {
+    const model_state *state = &model->shown;
     weir_prediction *p = &parts->prediction;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
     p->num_items = options->num_items ? options->num_items : items_for(state, model->num_nodes, MAIN_STEPS);
@@ -579,35 +534,18 @@ static int fill(weir_model *model, const model_state *state, const weir_predict_
 
 static int predict(weir_model *model, const weir_predict_options *options, prediction_parts *parts, weir_error *error)
 {
-    model_lap *steady = weir_model_sum(model, false), *whole = weir_model_sum(model, true);
-    model_state serial = model->shown;
-    serial.nodes = calloc(model->num_nodes, sizeof *serial.nodes);
-    bool is_clear = false, is_serial = false;
-    int status = steady && whole && serial.nodes ? prepare(model, options->seed, options->num_items, error)
-                                                 : weir_model_no_memory(error);
-    if (status == WEIR_OK) {
-        weir_model_node *nodes = serial.nodes;
-        serial = model->shown;
-        serial.nodes = memcpy(nodes, model->shown.nodes, model->num_nodes * sizeof *nodes);
-        is_serial = weir_model_serialize(model, &serial, steady, whole, &is_clear);
-    }
-    const model_state *likely = is_serial && is_clear ? &serial : &model->shown;
+    weir_prediction *p = &parts->prediction;
+    int status = prepare(model, options->seed, options->num_items, error);
     if (status == WEIR_OK)
-        status = fill(model, likely, options, parts, error);
-    if (status == WEIR_OK && !options->no_range) {
-        weir_prediction *p = &parts->prediction;
+        status = fill(model, options, parts, error);
+    model_lap *whole = status == WEIR_OK && !options->no_range ? weir_model_sum(model, true) : NULL;
+    if (whole)
         status = find_range(model, options, whole, p, error);
-        double deviation = fmin(p->high / p->throughput - 1, 1);
-        if (status == WEIR_OK)
-            status = widen_by_group(model, *likely, options->seed, deviation, p, error);
-        if (status == WEIR_OK)
-            status = widen_by_busy_cpus(model, *likely, options->seed, deviation, p, error);
-        if (status == WEIR_OK && is_serial)
-            status = widen(model, is_clear ? &model->shown : &serial, options->seed, deviation, p, error);
-    }
-    free(steady);
+    else if (status == WEIR_OK && !options->no_range)
+        status = weir_model_no_memory(error);
+    if (status == WEIR_OK && !options->no_range)
+        widen_to_baseline(model, p);
     free(whole);
-    free(serial.nodes);
     return status;
 }
 

@@ -1,24 +1,61 @@
-/* Shared by the parts of the verdict: reading (verdict_read.c), rules (verdict.c), advice (verdict_advice.c). */
-#ifndef WEIR_STATS_VERDICT_H
-#define WEIR_STATS_VERDICT_H
+/*
+ * Shared by the parts of the verdict. What is known of a pipeline is a view: from totals (verdict_view.c) or from
+ * snapshots of a run in progress (live.c). The rules (verdict.c) judge a view; verdict_read.c cuts recordings into
+ * parts, verdict_advice.c predicts changes, experiment.c measures them.
+ */
+#ifndef WEIR_ADVICE_VERDICT_H
+#define WEIR_ADVICE_VERDICT_H
 
+#include <weir/pipeline.h>
 #include <weir/verdict.h>
 
 /* How a node is connected and built; texts are owned. */
 typedef struct verdict_wiring {
     char *name, *kind, *inputs; /* the queues that it takes from, separated by spaces; "" = not known */
-    bool selects_input;         /* a merge that waits for the input it has selected */
-    bool ordered;
-    int64_t queue_bytes; /* 0 = unlimited */
+    int64_t queue_bytes;        /* 0 = unlimited */
 } verdict_wiring;
 
-typedef struct verdict_facts {
-    const weir_totals *steady;     /* by name */
-    const weir_totals *whole;      /* the start-up and the tail included; may be steady */
-    const verdict_wiring *wirings; /* upstream first; NULL = not known */
-    size_t num_wirings;
-    bool marks_steps; /* the consumer is a training loop */
-} verdict_facts;
+/* A source, stage, route, merge or sink. NAN = not known. Texts belong to what the view was made from. */
+typedef struct node_view {
+    const char *name, *inputs;
+    bool is_source, is_merge, is_sink;
+    double slots, busy, in, thread, turn, out; /* shares of slot time */
+    double held;                               /* busy + thread: has an item and would work on it */
+    double cpu, delay;                         /* shares of busy time: on a CPU, waiting for one */
+    double tasks_per_s, time_s, shortest_s;
+    const weir_histogram *times;                     /* NULL = not known */
+    const char *pool;                                /* NULL = runs nothing, or not known */
+    double threads, pool_busy, pool_cpu, pool_delay; /* of its pool; the last two are shares of its busy time */
+} node_view;
+
+typedef struct queue_view {
+    const char *name;
+    int putter;                                      /* index of a node; -1 = not known */
+    double occupied, ave_depth, max_depth, capacity; /* share of the time; items */
+    double max_bytes, bound_bytes;                   /* 0 = unlimited */
+    double empty;                                    /* share of the time that takers wait for an item */
+} queue_view;
+
+typedef struct system_view {
+    double process, budget, outside, other, idle, stolen, all; /* CPUs; outside: not of the pools' threads */
+    double throttled, io_pressure, memory_pressure;            /* shares of the time */
+    double disk_idle;                                          /* CPUs */
+    double stored, received;                                   /* bytes per second */
+    double major_faults;                                       /* per second */
+} system_view;
+
+typedef struct verdict_view {
+    node_view *nodes; /* upstream first; owned */
+    size_t num_nodes;
+    queue_view *queues; /* owned */
+    size_t num_queues;
+    const queue_view *sink; /* NULL = not known */
+    double sink_waits;      /* share of the time that the consumer waits for an item */
+    double num_items, items_per_s;
+    bool trains; /* the consumer is a training loop */
+    bool polls;  /* the consumer does not wait for items */
+    system_view system;
+} verdict_view;
 
 enum { VERDICT_MAX_EVIDENCE = 16, VERDICT_MAX_ADVICE = 12, VERDICT_TEXT_BYTES = 400 };
 
@@ -32,15 +69,30 @@ typedef struct full_verdict {
     char lines[VERDICT_MAX_EVIDENCE][VERDICT_TEXT_BYTES];
     const char *evidence[VERDICT_MAX_EVIDENCE];
     weir_verdict_advice advice[VERDICT_MAX_ADVICE];
-    char advice_texts[VERDICT_MAX_ADVICE][5][VERDICT_TEXT_BYTES]; /* change, options, code, next, assumes */
+    char advice_texts[VERDICT_MAX_ADVICE][6][VERDICT_TEXT_BYTES]; /* change, options, code, next, assumes, stage */
 } full_verdict;
 
+/* wirings: upstream first; num_wirings 0 = not known. False = out of memory. Free it with verdict_view_free(). */
+bool weir_verdict_view_totals(verdict_view *view, const weir_totals *steady, const weir_totals *whole,
+                              const verdict_wiring *wirings, size_t num_wirings);
+void weir_verdict_view_free(verdict_view *view);
+
 /* NULL = out of memory. */
-full_verdict *weir_verdict_judge(const verdict_facts *facts);
+full_verdict *weir_verdict_judge(const verdict_view *view);
+void weir_verdict_add_evidence(full_verdict *verdict, const char *format, ...) WEIR_PRINTF(2, 3);
+void weir_verdict_settle(full_verdict *verdict, weir_verdict_kind kind, const char *name, const char *sentence,
+                         double confidence);
 
 /* Says that the limit was another one in a part of the run. `share`: of the time, before the change. */
 void weir_verdict_settle_change(full_verdict *verdict, const full_verdict *before, const full_verdict *after,
                                 double share);
+
+/* An advice without figures, whose texts are empty; NULL = there is no room for more. */
+weir_verdict_advice *weir_verdict_new_advice(full_verdict *verdict);
+/* Sets a text of an advice. */
+void weir_verdict_text(const char *field, const char *format, ...) WEIR_PRINTF(2, 3);
+/* "decode" of "0:1:decode[10]" */
+const char *weir_verdict_short_name(const char *name, char *text, size_t size);
 
 /* Adds advice: from the model if it can be made, otherwise without figures. */
 int weir_verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error);

@@ -152,8 +152,6 @@ static int add_wiring(reading *r, const weir_stage_record *stage, weir_error *er
         .name = strdup(stage->name),
         .kind = strdup(stage->kind),
         .inputs = strdup(stage->inputs),
-        .selects_input = strcmp(stage->merge_order, "arrival") != 0 && *stage->merge_order,
-        .ordered = strcmp(stage->output_order, "input") == 0,
         .queue_bytes = stage->queue_bytes,
     };
     return added->name && added->kind && added->inputs ? WEIR_OK : out_of_memory(error);
@@ -243,11 +241,12 @@ static int judge_range(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, c
     int status = weir_totals_read(r->reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &steady, error);
     if (status != WEIR_OK)
         return status;
-    *made = weir_verdict_judge(&(verdict_facts){ .steady = &steady,
-                                                 .whole = whole ? whole : &steady,
-                                                 .wirings = r->wirings,
-                                                 .num_wirings = r->num_wirings,
-                                                 .marks_steps = r->marks_steps });
+    verdict_view view;
+    if (weir_verdict_view_totals(&view, &steady, whole ? whole : &steady, r->wirings, r->num_wirings)) {
+        view.trains = r->marks_steps;
+        *made = weir_verdict_judge(&view);
+        weir_verdict_view_free(&view);
+    }
     weir_totals_free(&steady);
     return *made ? WEIR_OK : out_of_memory(error);
 }
@@ -258,20 +257,14 @@ static bool names_limit(const full_verdict *v, const full_verdict *of)
            (v->shown.other_kind == of->shown.kind && strcmp(v->other_name, of->name) == 0);
 }
 
-static bool is_of_slots(weir_verdict_kind kind)
-{
-    return kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_LOCK || kind == WEIR_VERDICT_GIANTS ||
-           kind == WEIR_VERDICT_BRANCH;
-}
-
 static bool is_same_limit(const full_verdict *a, const full_verdict *b)
 {
-    bool shares = a->shown.kind >= WEIR_VERDICT_THREADS && a->shown.kind <= WEIR_VERDICT_STOLEN;
-    if (shares && a->shown.kind == b->shown.kind)
-        return true; /* several nodes use the same threads or CPUs: which of them uses most may vary */
-    if (is_of_slots(a->shown.kind) && is_of_slots(b->shown.kind) && strcmp(a->name, b->name) == 0)
-        return true; /* the slots of this stage are busy, and the signs of why may vary */
-    return names_limit(a, b) || names_limit(b, a);
+    weir_verdict_kind k = a->shown.kind;
+    if (k == b->shown.kind && (k == WEIR_VERDICT_THREADS || k == WEIR_VERDICT_CPUS))
+        return true; /* several nodes use them: which of them uses most may vary */
+    bool are_slots = (k == WEIR_VERDICT_SLOTS || k == WEIR_VERDICT_OUTSIDE) &&
+                     (b->shown.kind == WEIR_VERDICT_SLOTS || b->shown.kind == WEIR_VERDICT_OUTSIDE);
+    return (are_slots && strcmp(a->name, b->name) == 0) || names_limit(a, b) || names_limit(b, a);
 }
 
 enum { MAX_SEGMENTS = 8, LEAST_LAPS = 4, LEAST_LAPS_OF_PART = 2 };

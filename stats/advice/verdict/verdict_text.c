@@ -1,6 +1,7 @@
 /* The verdict as text. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <weir/escape.h>
@@ -9,7 +10,7 @@
 #include "text_fill.h"
 #include "verdict.h"
 
-enum { WIDTH = 80 };
+enum { WIDTH = 80, MOST_LINES = 20, MOST_ADVICE = 3, MOST_OTHER_JOBS = 1 };
 
 /* Breaks lines at spaces; all but the first are indented as far as `before` is long. */
 static void put_filled(FILE *out, const char *before, const char *text)
@@ -21,51 +22,49 @@ static void put_filled(FILE *out, const char *before, const char *text)
     weir_text_fill(out, harmless, harmless + strlen(harmless), indent, indent, WIDTH);
 }
 
-/* Lines that are copied stay whole. */
-static void put_line(FILE *out, const char *before, const char *text)
+/* "measured: 2.00 times as many items per second (1.80 to 2.20)", "1.5 CPUs more" */
+static void put_gain(FILE *out, const weir_verdict_advice *a)
 {
-    fputs(before, out);
-    weir_text_escape_to(out, text);
-    fputc('\n', out);
-}
-
-/* "2.00 times as many items per second (1.80 to 2.20), 1.5 CPUs more, 30 MB of memory less" */
-static void put_prediction(FILE *out, const weir_verdict_advice *a)
-{
-    char text[VERDICT_TEXT_BYTES], cpus[80] = "", memory[80] = "", bytes[WEIR_FORMAT_BYTES];
+    char text[VERDICT_TEXT_BYTES], cpus[80] = "";
     if (!isnan(a->more_cpus) && fabs(a->more_cpus) >= 0.05)
         snprintf(cpus, sizeof cpus, ", %.1f CPUs %s", fabs(a->more_cpus), a->more_cpus > 0 ? "more" : "less");
-    if (!isnan(a->more_bytes) && fabs(a->more_bytes) >= 1e6) {
-        weir_text_format_bytes(bytes, fabs(a->more_bytes));
-        snprintf(memory, sizeof memory, ", %s of memory %s", bytes, a->more_bytes > 0 ? "more" : "less");
-    }
-    snprintf(text, sizeof text, "%.2f times as many items per second (%.2f to %.2f)%s%s", a->gain, a->low, a->high,
-             cpus, memory);
-    put_filled(out, "      predicted: ", text);
+    snprintf(text, sizeof text, "%.2f to %.2f times as many items per second%s", a->low, a->high, cpus);
+    put_filled(out, a->is_measured ? "      measured: " : "      predicted: ", text);
 }
 
-static void put_advice(FILE *out, const weir_verdict_advice *a)
+static void put_advice(FILE *out, const weir_verdict_advice *a, bool all)
 {
     put_filled(out, "  * ", a->change);
     if (!isnan(a->gain))
-        put_prediction(out, a);
-    else if (!isnan(a->high))
-        fprintf(out, "      at most %.2f times as many items per second\n", a->high);
-    if (*a->assumes)
+        put_gain(out, a);
+    if (*a->assumes && all)
         put_filled(out, "      assumes that ", a->assumes);
     if (*a->options)
-        put_line(out, "      command line: ", a->options);
-    if (*a->code)
-        put_line(out, "      C: ", a->code);
-    if (*a->next)
+        fprintf(out, "      command line: %s\n", a->options);
+    if (*a->code && (all || !*a->options))
+        fprintf(out, "      C: %s\n", a->code);
+    if (*a->next && all)
         put_filled(out, "      then the limit is: ", a->next);
 }
 
-void weir_verdict_write(const weir_verdict *v, FILE *out)
+static void put_list(FILE *out, const weir_verdict *v, bool changes_job, bool all)
+{
+    const char *heading = changes_job          ? "\nIf the job itself may change:\n"
+                          : v->changed_unix_ns ? "\nWhat would help while the first of the two is the limit:\n"
+                                               : "\nWhat would help:\n";
+    int most = changes_job ? MOST_OTHER_JOBS : MOST_ADVICE, count = 0;
+    for (size_t i = 0; i < v->num_advice; i++) {
+        if (v->advice[i].changes_job != changes_job || (!all && count == most))
+            continue;
+        if (count++ == 0)
+            fputs(heading, out);
+        put_advice(out, &v->advice[i], all);
+    }
+}
+
+static void put_all(FILE *out, const weir_verdict *v, size_t num_evidence, bool all)
 {
     char text[256];
-    if (!v || !out)
-        return;
     bool has_other = v->other_kind != WEIR_VERDICT_UNKNOWN;
     put_filled(out, "Limit: ", v->sentence);
     if (has_other)
@@ -75,24 +74,54 @@ void weir_verdict_write(const weir_verdict *v, FILE *out)
                 v->changed_unix_ns ? "; the limit changed during the run"
                 : has_other        ? "; the data cannot tell the two apart"
                                    : "");
-    if (!isnan(v->items_per_s)) {
+    if (v->num_laps && !isnan(v->items_per_s)) {
         snprintf(text, sizeof text, "%.2f items per second in the steady part (%" PRId64 " of %" PRId64 " laps)",
                  v->items_per_s, v->num_laps, v->num_laps + v->num_cut_laps);
         put_filled(out, "Throughput: ", text);
-    }
-    if (v->num_evidence)
+    } else if (!isnan(v->items_per_s))
+        fprintf(out, "Throughput: %.2f items per second\n", v->items_per_s);
+    if (num_evidence)
         fputs("\nEvidence:\n", out);
-    for (size_t i = 0; i < v->num_evidence; i++)
+    for (size_t i = 0; i < num_evidence; i++)
         put_filled(out, "  * ", v->evidence[i]);
+    put_list(out, v, false, all);
+    put_list(out, v, true, all);
     if (*v->missing) {
         fputc('\n', out);
         put_filled(out, "To find out: ", v->missing);
     }
-    if (v->num_advice)
-        fprintf(out, "\nWhat would help%s, most first:\n",
-                v->changed_unix_ns ? " while the first of the two is the limit" : "");
-    for (size_t i = 0; i < v->num_advice; i++)
-        put_advice(out, &v->advice[i]);
+}
+
+static int count_lines(const char *text)
+{
+    int count = 0;
+    for (; *text; text++)
+        count += *text == '\n';
+    return count;
+}
+
+/* As much of the evidence as fits. */
+void weir_verdict_write(const weir_verdict *v, bool all, FILE *out)
+{
+    if (!v || !out)
+        return;
+    for (size_t num_evidence = v->num_evidence;; num_evidence--) {
+        char *text = NULL;
+        size_t size;
+        FILE *memory = all ? NULL : open_memstream(&text, &size);
+        if (!memory) {
+            put_all(out, v, num_evidence, all);
+            return;
+        }
+        put_all(memory, v, num_evidence, all);
+        bool fits = fclose(memory) == 0 && text && count_lines(text) <= MOST_LINES;
+        if (fits || num_evidence == 0) {
+            fputs(text ? text : "", out);
+            free(text);
+            return;
+        }
+        free(text);
+    }
 }
 
 int weir_verdict_write_limit(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)

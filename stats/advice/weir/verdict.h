@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include <weir/export.h>
+#include <weir/pipeline.h>
 #include <weir/query.h>
 #include <weir/status.h>
 
@@ -22,43 +23,37 @@ extern "C" {
 #endif
 
 typedef enum weir_verdict_kind {
-    WEIR_VERDICT_UNKNOWN,     /* the data does not show the limit */
-    WEIR_VERDICT_NONE,        /* the pipeline waits for a training loop, as it should */
-    WEIR_VERDICT_CONSUMER,    /* the pipeline waits for the consumer */
-    WEIR_VERDICT_SOURCE,      /* a source makes items too slowly */
-    WEIR_VERDICT_SLOTS,       /* the slots of a stage are always busy */
-    WEIR_VERDICT_THREADS,     /* a pool has too few threads; `name` is the stage or source that takes most of them */
-    WEIR_VERDICT_CPUS,        /* the process uses all CPUs */
-    WEIR_VERDICT_OTHERS,      /* other programs use the CPUs */
-    WEIR_VERDICT_THROTTLED,   /* the CPU quota of the control group is used up */
-    WEIR_VERDICT_STOLEN,      /* other virtual machines use the CPUs */
-    WEIR_VERDICT_STORAGE,     /* tasks of a stage wait for a disk */
-    WEIR_VERDICT_NETWORK,     /* tasks of a stage wait for the network */
-    WEIR_VERDICT_LOCK,        /* tasks of a stage wait for each other */
-    WEIR_VERDICT_OWN_THREADS, /* a stage computes in separate threads, such as those of a codec */
-    WEIR_VERDICT_MEMORY,      /* the machine lacks memory */
-    WEIR_VERDICT_BYTES,       /* the byte bound of a queue */
-    WEIR_VERDICT_ORDER,       /* results wait for an earlier one (output in input order) */
-    WEIR_VERDICT_BRANCH,      /* one branch of a route */
-    WEIR_VERDICT_INPUT,       /* one input of a merge */
-    WEIR_VERDICT_BURSTS,      /* items come in bursts, and a queue is too small for them */
-    WEIR_VERDICT_GIANTS,      /* a few items take most of a stage's time */
-    WEIR_VERDICT_EPOCHS,      /* epochs are so short that slots often wait for the last items of one */
+    WEIR_VERDICT_UNKNOWN,  /* the data does not show the limit */
+    WEIR_VERDICT_NONE,     /* the pipeline waits for a training loop, as it should */
+    WEIR_VERDICT_CONSUMER, /* the pipeline waits for the consumer */
+    WEIR_VERDICT_SOURCE,   /* a source makes items too slowly */
+    WEIR_VERDICT_SLOTS,    /* the slots of a stage compute nearly all the time */
+    /* the slots of a stage are busy, but wait for something outside weir: a disk, a server, a lock, a limit on requests.
+       The figures of a recording do not tell whether more slots would get more of it: weir_explain_live() measures that */
+    WEIR_VERDICT_OUTSIDE,
+    WEIR_VERDICT_THREADS, /* a pool has too few threads; `name` is the stage or source that takes most of them */
+    WEIR_VERDICT_CPUS,    /* the CPUs, or the quota, are used up: by this process, its children, or by others */
+    WEIR_VERDICT_ORDER,   /* results wait for an earlier one: output in input order, or the end of an epoch */
+    WEIR_VERDICT_QUEUE,   /* a queue is too small, in items or bytes, for the bursts in which items come and go */
     WEIR_NUM_VERDICTS
 } weir_verdict_kind;
 
 /* A change that would help. */
 typedef struct weir_verdict_advice {
-    const char *change;  /* "decode with 4 slots instead of 2" */
-    const char *options; /* for a command line: "--concurrency 4"; "" = not an option of weir record */
-    const char *code;    /* C: ".concurrency = 4"; "" = no setting */
-    double gain;         /* predicted throughput / the present one; NAN = not predicted */
-    double low, high;    /* its range; without a gain, high is an upper bound, and NAN = not known */
-    double items_per_s;  /* predicted */
-    double more_cpus;    /* additional CPUs in use; NAN = not known */
-    double more_bytes;   /* the same for memory */
-    const char *next;    /* the next limit; "" = not known */
-    const char *assumes; /* what the prediction assumes; "" = nothing in particular */
+    const char *change;      /* "decode with 4 slots instead of 2" */
+    const char *options;     /* for a command line: "--concurrency 4"; "" = not an option of weir record */
+    const char *code;        /* C: ".concurrency = 4"; "" = no setting */
+    double gain;             /* predicted throughput / the present one; NAN = not predicted */
+    double low, high;        /* its range; without a gain, high is an upper bound, and NAN = not known */
+    double items_per_s;      /* predicted */
+    double more_cpus;        /* additional CPUs in use; NAN = not known */
+    double more_bytes;       /* the same for memory */
+    const char *next;        /* the next limit; "" = not known */
+    const char *assumes;     /* what the prediction assumes; "" = nothing in particular */
+    const char *stage;       /* whose slots or threads are changed; "" = none, or the threads of the pool */
+    uint32_t slots, threads; /* the changed settings; 0 = as they are */
+    bool is_measured;        /* in the run, not predicted: low and high are its 95 % interval */
+    bool changes_job;        /* the program would do something else: fewer frames, less accurate decoding */
     uint64_t reserved[3];
 } weir_verdict_advice;
 
@@ -105,6 +100,43 @@ WEIR_API int weir_verdict_explain(weir_reader *reader, const weir_filter *filter
  */
 WEIR_API weir_verdict *weir_verdict_of_totals(const weir_totals *totals);
 
+/* A zeroed struct selects the defaults. */
+typedef struct weir_live_options {
+    int64_t slice_ns;   /* how long one setting runs before the other one has its turn (0 = 0.3 s) */
+    int64_t setting_ns; /* at most this long for each of the two settings of a trial (0 = 3 s) */
+    double precision;   /* a trial ends when the 95 % interval of its gain is this narrow to either side (0 = 0.04) */
+    /* A trial ends, and its setting is undone, when the memory of the process has grown by more than this (0 = a quarter
+       of what is free) */
+    uint64_t memory_bytes;
+    bool no_speedups; /* do not measure what a faster source, stage or consumer would bring */
+    /* Called with a line for each trial, on the calling thread (NULL = no call). */
+    void (*progress)(void *self, const char *line);
+    void *progress_self;
+    uint64_t reserved[4];
+} weir_live_options;
+
+/* For the inline function below. */
+WEIR_API int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_options *options, size_t options_size,
+                                     weir_verdict **verdict, weir_error *error);
+
+/*
+ * What limits a pipeline that is running, by experiment. The use of slots, threads and CPUs, sampled for a second, names
+ * the candidate. Then one setting after the other is changed and changed back, in alternation with the present one (A B B
+ * A ...), and the items that the consumer takes are counted: twice the slots of the candidate, with as many more threads;
+ * one thread more, and one less. At the end all settings are as before. Advice with is_measured has the results. For
+ * a clear result the pipeline must not be at its start or end. The call takes a few seconds; while it lasts, up to half of
+ * the time runs with other settings, whose slots need their memory.
+ *
+ * options may be NULL. Call it on a thread of your own, not on the consumer's: the consumer must go on. One call at a time
+ * for a pipeline, and no tuner. WEIR_OK: *verdict is set; free it with weir_verdict_free(). WEIR_EINVAL; WEIR_ENOMEM;
+ * WEIR_EUNSUPPORTED if the consumer takes no item while it looks; WEIR_EOF if the run ends before anything is known.
+ */
+static inline int weir_explain_live(weir_pipeline *pipeline, const weir_live_options *options, weir_verdict **verdict,
+                                    weir_error *error)
+{
+    return weir_explain_live_sized(pipeline, options, sizeof *options, verdict, error);
+}
+
 /* NULL is fine. */
 WEIR_API void weir_verdict_free(weir_verdict *verdict);
 
@@ -114,8 +146,9 @@ WEIR_API const char *weir_verdict_word(weir_verdict_kind kind);
 /* "clear", "likely" or "unsure". */
 WEIR_API const char *weir_verdict_certainty(const weir_verdict *verdict);
 
-/* The sentence, the evidence and the advice, as text of several lines. */
-WEIR_API void weir_verdict_write(const weir_verdict *verdict, FILE *out);
+/* The sentence, the evidence and the advice, as text of at most 20 lines of up to 80 characters, or of any number if
+   `all`. */
+WEIR_API void weir_verdict_write(const weir_verdict *verdict, bool all, FILE *out);
 
 /* One line of the summary: "Limit: …", or nothing if nothing was delivered. See weir/summary.h. */
 WEIR_API int weir_verdict_write_limit(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);

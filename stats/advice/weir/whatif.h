@@ -173,9 +173,9 @@ typedef struct weir_predicted_pool {
 /* Texts belong to the prediction. */
 typedef struct weir_prediction {
     double throughput; /* items per second that the consumer gets, in the steady state */
-    /* 95 % of runs as long as the recorded one, by resampling its laps; extended by the error of the model at the
-       recorded settings, by other explanations of tasks that wait (locks; groups of threads that share CPUs), and by the
-       CPU time that tasks may need with another number of busy CPUs */
+    /* 95 % of runs as long as the recorded one, by resampling its laps, extended by the error of the model at the
+       recorded settings; with other slots, threads or CPUs than recorded also by `baseline`, because what tasks wait for
+       may not serve more of them */
     double low, high;
     double baseline; /* the model's throughput at the recorded settings */
     double measured; /* the measured one; NAN = not known */

@@ -1,0 +1,346 @@
+/*
+ * weir_explain_live(): the rules name a candidate from a sample of the run, trials measure what more of it brings, and the
+ * verdict says what was measured.
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/clock.h>
+
+#include "live.h"
+#include "struct_copy.h"
+
+#define SAMPLE_TIME_NS WEIR_SECOND
+
+/* Intervals of a trial that say: it brings at least this much; it brings less than this. */
+#define CLEAR_GAIN 1.05
+#define NO_GAIN    1.10
+
+typedef struct experiment {
+    weir_pipeline *pipeline;
+    weir_live_options options;
+    verdict_view view;
+    full_verdict *verdict;
+    int64_t start_ns;
+    double other_s; /* time with other settings */
+} experiment;
+
+static int find_node(const verdict_view *view, const char *name)
+{
+    for (size_t i = 0; i < view->num_nodes; i++)
+        if (strcmp(view->nodes[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* Until tasks that began before a change have ended, and the queues have filled or emptied. */
+static int64_t settle_time_ns(const experiment *e, int node)
+{
+    double time_s = node >= 0 && e->view.nodes[node].time_s > 0 ? e->view.nodes[node].time_s : 0;
+    double settle_s = fmax(0.03, 1.5 * time_s + 3 / fmax(e->view.items_per_s, 1));
+    return (int64_t)(1e9 * fmin(settle_s, 1e-9 * (double)e->options.setting_ns / 3));
+}
+
+/* A slice with fewer items than this says little: it is made longer. */
+static void set_slice(experiment *e)
+{
+    double wanted_s = 12 / fmax(e->view.items_per_s, 0.1);
+    int64_t slice_ns = (int64_t)(1e9 * fmin(wanted_s, 1e-9 * (double)e->options.setting_ns / 2));
+    if (slice_ns > e->options.slice_ns)
+        e->options.slice_ns = slice_ns;
+}
+
+static void report_progress(const experiment *e, const char *format, ...) WEIR_PRINTF(2, 3);
+
+static void report_progress(const experiment *e, const char *format, ...)
+{
+    char line[VERDICT_TEXT_BYTES];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(line, sizeof line, format, values);
+    va_end(values);
+    if (e->options.progress)
+        e->options.progress(e->options.progress_self, line);
+}
+
+/* "+98 % (+95 to +101 %)" */
+static void format_gain(char *text, size_t size, const live_trial *t)
+{
+    snprintf(text, size, "%+.0f %% (%+.0f to %+.0f %%)", 100 * (t->gain - 1), 100 * (t->low - 1),
+             100 * (t->high - 1));
+}
+
+/* "decode with 8 slots instead of 4, 12 threads instead of 8" */
+static void describe_change(char *text, size_t size, const live_setting *now, const live_setting *other)
+{
+    char name[VERDICT_TEXT_BYTES] = "", threads[60] = "";
+    if (other->threads && other->threads != now->threads)
+        snprintf(threads, sizeof threads, "%u thread%s instead of %u", other->threads, other->threads == 1 ? "" : "s",
+                 now->threads);
+    if (other->stage && other->slots != now->slots)
+        snprintf(text, size, "%s with %u slot%s instead of %u%s%s",
+                 weir_verdict_short_name(other->stage, name, sizeof name), other->slots, other->slots == 1 ? "" : "s",
+                 now->slots, *threads ? ", " : "", threads);
+    else
+        snprintf(text, size, "%s", threads);
+}
+
+static void keep_trial(experiment *e, const live_setting *now, const live_setting *other, const live_trial *t)
+{
+    weir_verdict_advice *advice = weir_verdict_new_advice(e->verdict);
+    char name[VERDICT_TEXT_BYTES] = "", text[VERDICT_TEXT_BYTES];
+    bool is_decode = other->stage && strcmp(weir_verdict_short_name(other->stage, name, sizeof name), "decode") == 0;
+    bool changes_slots = other->stage && other->slots != now->slots;
+    if (!advice)
+        return;
+    describe_change(text, sizeof text, now, other);
+    weir_verdict_text(advice->change, "%s", text);
+    weir_verdict_text(advice->stage, "%s", other->stage ? other->stage : "");
+    advice->slots = changes_slots ? other->slots : 0;
+    advice->threads = other->threads != now->threads ? other->threads : 0;
+    advice->is_measured = true;
+    advice->gain = t->gain;
+    advice->low = t->low;
+    advice->high = t->high;
+    advice->items_per_s = t->other_rate;
+    if (changes_slots && is_decode && !other->has_own)
+        weir_verdict_text(advice->options, "--concurrency %u --threads %u", other->slots, other->threads);
+    else if (!changes_slots && !other->has_own)
+        weir_verdict_text(advice->options, "--threads %u", other->threads);
+    if (changes_slots)
+        weir_verdict_text(advice->code, ".concurrency = %u in the options of %s, .threads = %u in those of the %s",
+                          other->slots, name, other->threads, other->has_own ? "same" : "pipeline");
+    else
+        weir_verdict_text(advice->code, ".threads = %u in the options of the %s", other->threads,
+                          other->has_own ? "stage" : "pipeline");
+}
+
+/* Measures another setting; NAN gains if the run ended, or the engine refused. */
+static live_trial run_trial(experiment *e, int node, const live_setting *now, const live_setting *other)
+{
+    live_trial t;
+    char gain[80], change[VERDICT_TEXT_BYTES];
+    int status = weir_live_try(e->pipeline, now, other, settle_time_ns(e, node), &e->options, &t);
+    e->other_s += t.elapsed_s / 2;
+    describe_change(change, sizeof change, now, other);
+    if (status != WEIR_OK || isnan(t.gain)) {
+        report_progress(e, "%s: not measured: %s", change,
+                        t.needs_memory      ? "it needs too much memory"
+                        : status != WEIR_OK ? weir_status_text(status)
+                                            : "the run is at its end");
+        weir_verdict_add_evidence(e->verdict, "%s was not measured: %s", change,
+                                  t.needs_memory      ? "it needs too much memory"
+                                  : status != WEIR_OK ? weir_status_text(status)
+                                                      : "the run came to its end");
+        t.gain = t.low = t.high = NAN;
+        return t;
+    }
+    format_gain(gain, sizeof gain, &t);
+    report_progress(e, "%s: %s", change, gain);
+    keep_trial(e, now, other, &t);
+    return t;
+}
+
+static live_trial try_slots(experiment *e, int node)
+{
+    live_setting now, other;
+    if (node < 0 || e->view.nodes[node].is_source || !weir_live_setting(e->pipeline, node, &now))
+        return (live_trial){ .gain = NAN, .low = NAN, .high = NAN };
+    other = now;
+    other.slots = 2 * now.slots;
+    other.threads = now.threads + now.slots;
+    return run_trial(e, node, &now, &other);
+}
+
+/* Of the pool that a node runs on. */
+static live_trial try_threads(experiment *e, int node, uint32_t (*change)(uint32_t threads))
+{
+    live_setting now, other;
+    bool goes_on = weir_live_setting(e->pipeline, node, &now);
+    if (!now.has_own)
+        now.stage = NULL;
+    now.slots = 0;
+    other = now;
+    other.threads = change(now.threads);
+    if (!goes_on || other.threads == now.threads)
+        return (live_trial){ .gain = NAN, .low = NAN, .high = NAN };
+    return run_trial(e, node, &now, &other);
+}
+
+static uint32_t twice(uint32_t threads)
+{
+    return 2 * threads;
+}
+
+static uint32_t one_less(uint32_t threads)
+{
+    return threads > 1 ? threads - 1 : threads;
+}
+
+/* -- what the trials say */
+
+static void conclude_slots(experiment *e, const node_view *n, const live_trial *t)
+{
+    full_verdict *v = e->verdict;
+    char gain[80], serves[80] = "";
+    bool waits = v->shown.kind == WEIR_VERDICT_OUTSIDE;
+    double slots = round(n->slots), computing = n->cpu + n->delay;
+    const char *verb = waits ? (slots > 1 ? "wait" : "waits") : slots > 1 ? "compute" : "computes";
+    format_gain(gain, sizeof gain, t);
+    if (t->high < NO_GAIN)
+        snprintf(serves, sizeof serves, " It serves %.3g items per second whatever you set.", t->rate);
+    weir_verdict_text(v->sentence, "The slots of %s: its %.0f slot%s %s %.0f %% of the time%s. Doubled: %s.%s",
+                      n->name, slots, slots > 1 ? "s" : "", verb, 100 * n->busy * (waits ? 1 - computing : computing),
+                      waits ? " for something outside weir" : "", gain, serves);
+    v->shown.confidence = t->low >= CLEAR_GAIN || t->high < NO_GAIN ? 0.95 : 0.7;
+}
+
+/* Two stages are in use nearly as much: the one whose slots bring more is the limit. */
+static void compare_candidates(experiment *e, int node, live_trial *first)
+{
+    full_verdict *v = e->verdict;
+    int other = v->shown.other_kind == WEIR_VERDICT_SLOTS || v->shown.other_kind == WEIR_VERDICT_OUTSIDE
+                    ? find_node(&e->view, v->other_name)
+                    : -1;
+    live_trial second = other >= 0 && !(first->low >= CLEAR_GAIN) ? try_slots(e, other) : (live_trial){ .low = NAN };
+    if (second.low >= CLEAR_GAIN) {
+        weir_verdict_kind kind = v->shown.other_kind;
+        weir_verdict_settle(v, kind, e->view.nodes[other].name, "%s", 0.95);
+        *first = second;
+        node = other;
+    }
+    v->shown.other_kind = WEIR_VERDICT_UNKNOWN;
+    *v->other_name = *v->other_sentence = '\0';
+    conclude_slots(e, &e->view.nodes[node], first);
+}
+
+static void examine_slots(experiment *e)
+{
+    int node = find_node(&e->view, e->verdict->name);
+    live_trial t = try_slots(e, node);
+    if (isnan(t.gain))
+        return;
+    compare_candidates(e, node, &t);
+    try_threads(e, node, one_less);
+}
+
+static void examine_threads(experiment *e)
+{
+    full_verdict *v = e->verdict;
+    int node = find_node(&e->view, v->name);
+    live_trial t = try_threads(e, node, twice);
+    if (isnan(t.gain))
+        return;
+    if (t.low >= CLEAR_GAIN) {
+        v->shown.confidence = 0.95;
+        return;
+    }
+    if (t.high >= NO_GAIN) {
+        v->shown.confidence = 0.7;
+        return;
+    }
+    /* What the tasks on the threads wait for, or the CPUs, are the limit. */
+    const node_view *n = node >= 0 ? &e->view.nodes[node] : NULL;
+    bool computes = n && n->cpu + n->delay >= 0.6;
+    if (n && !computes) {
+        weir_verdict_settle(v, n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_OUTSIDE, n->name,
+                            "What the tasks of %s wait for: more threads do not get more of it.", 0.8);
+        t = try_slots(e, node);
+        if (!isnan(t.gain))
+            conclude_slots(e, n, &t);
+    }
+    if (n && computes)
+        weir_verdict_settle(v, WEIR_VERDICT_CPUS, n->name,
+                            "The CPUs: more threads do not help, most of the CPU time is for %s.", 0.8);
+}
+
+/* Other programs may leave as many CPUs to twice the slots or threads as these ask for. */
+static void examine_cpus(experiment *e)
+{
+    full_verdict *v = e->verdict;
+    int node = find_node(&e->view, v->name);
+    const node_view *n = node >= 0 ? &e->view.nodes[node] : NULL;
+    bool is_starved = n && n->thread >= 0.2 * n->held;
+    live_trial t = !n ? (live_trial){ .gain = NAN } : is_starved ? try_threads(e, node, twice) : try_slots(e, node);
+    if (isnan(t.gain))
+        return;
+    if (t.low >= CLEAR_GAIN && is_starved)
+        weir_verdict_settle(v, WEIR_VERDICT_THREADS, n->name,
+                            "The threads: %s keeps them busy, and more of them get more CPU time.", 0.95);
+    else if (t.low >= CLEAR_GAIN) {
+        v->shown.kind = WEIR_VERDICT_SLOTS;
+        conclude_slots(e, n, &t);
+    } else
+        v->shown.confidence = t.high < NO_GAIN ? 0.95 : 0.7;
+}
+
+static void examine(experiment *e)
+{
+    report_progress(e, "candidate: %s", e->verdict->sentence);
+    switch (e->verdict->shown.kind) {
+    case WEIR_VERDICT_SLOTS:
+    case WEIR_VERDICT_OUTSIDE: examine_slots(e); break;
+    case WEIR_VERDICT_THREADS: examine_threads(e); break;
+    case WEIR_VERDICT_CPUS: examine_cpus(e); break;
+    case WEIR_VERDICT_QUEUE:
+        weir_verdict_add_evidence(e->verdict,
+                                  "a queue keeps its size while a pipeline runs: another run shows what a "
+                                  "longer one brings");
+        break;
+    default: break;
+    }
+}
+
+static void tell_cost(experiment *e)
+{
+    double elapsed_s = 1e-9 * (double)(weir_clock_ns() - e->start_ns);
+    if (e->other_s > 0)
+        weir_verdict_add_evidence(e->verdict, "measured in %.1f s, of which %.1f s ran with other settings",
+                                  elapsed_s, e->other_s);
+}
+
+static int look(experiment *e)
+{
+    int status = weir_live_view(e->pipeline, SAMPLE_TIME_NS, &e->view);
+    if (status != WEIR_OK)
+        return status;
+    e->verdict = weir_verdict_judge(&e->view);
+    if (!e->verdict)
+        return WEIR_ENOMEM;
+    return e->view.num_items > 0 ? WEIR_OK : WEIR_EUNSUPPORTED;
+}
+
+int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_options *options, size_t options_size,
+                            weir_verdict **verdict, weir_error *error)
+{
+    experiment e = { .pipeline = pipeline, .start_ns = weir_clock_ns() };
+    if (!pipeline || !verdict)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    *verdict = NULL;
+    int status = weir__struct_copy(&e.options, sizeof e.options, options, options_size, "weir_live_options", error);
+    if (status != WEIR_OK)
+        return status;
+    if (e.options.slice_ns < 0 || e.options.setting_ns < 0 || !(e.options.precision >= 0))
+        return weir_error_set(error, WEIR_EINVAL, 0, "weir_explain_live(): a time or the precision is negative");
+    e.options.slice_ns = e.options.slice_ns ? e.options.slice_ns : 3 * WEIR_SECOND / 10;
+    e.options.setting_ns = e.options.setting_ns ? e.options.setting_ns : 3 * WEIR_SECOND;
+    e.options.precision = e.options.precision > 0 ? e.options.precision : 0.04;
+    status = look(&e);
+    if (status == WEIR_OK) {
+        set_slice(&e);
+        examine(&e);
+        tell_cost(&e);
+        *verdict = &e.verdict->shown;
+        weir_verdict_view_free(&e.view);
+        return WEIR_OK;
+    }
+    free(e.verdict);
+    weir_verdict_view_free(&e.view);
+    return weir_error_set(error, status, 0, "weir_explain_live(): %s",
+                          status == WEIR_EOF            ? "the run came to its end before anything was measured"
+                          : status == WEIR_EUNSUPPORTED ? "the consumer took no item while it looked"
+                                                        : weir_status_text(status));
+}

@@ -1,0 +1,426 @@
+#include "live.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <weir/clock.h>
+
+#define SAMPLE_NS (5 * WEIR_MILLISECOND)
+
+enum { MOST_PAIRS = 64, LEAST_PAIRS = 3 };
+
+static void sleep_for(int64_t ns)
+{
+    struct timespec time = { .tv_sec = ns / WEIR_SECOND, .tv_nsec = ns % WEIR_SECOND };
+    while (nanosleep(&time, &time) != 0)
+        continue;
+}
+
+/* -- how it is used */
+
+/* CPU time in seconds, of which the second is the waiting for a CPU of this process's threads; NAN = not known. */
+typedef struct cpu_times {
+    double process, delay, busy, idle;
+} cpu_times;
+
+static double read_delay_s(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    double sum = 0;
+    char path[300];
+    for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
+        double run_ns, delay_ns;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", entry->d_name);
+        FILE *file = *entry->d_name == '.' ? NULL : fopen(path, "r");
+        if (file && fscanf(file, "%lf %lf", &run_ns, &delay_ns) == 2)
+            sum += 1e-9 * delay_ns;
+        if (file)
+            fclose(file);
+    }
+    if (tasks)
+        closedir(tasks);
+    return tasks ? sum : NAN;
+}
+
+static cpu_times read_cpu_times(void)
+{
+    struct rusage used;
+    double user, nice, system, idle, disk, irq, softirq, tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
+    cpu_times times = { .process = NAN, .delay = read_delay_s(), .busy = NAN, .idle = NAN };
+    if (getrusage(RUSAGE_SELF, &used) == 0)
+        times.process = (double)used.ru_utime.tv_sec + 1e-6 * (double)used.ru_utime.tv_usec +
+                        (double)used.ru_stime.tv_sec + 1e-6 * (double)used.ru_stime.tv_usec;
+    FILE *file = fopen("/proc/stat", "r");
+    if (file &&
+        fscanf(file, "cpu %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle, &disk, &irq, &softirq) == 7) {
+        times.busy = tick_s * (user + nice + system + irq + softirq);
+        times.idle = tick_s * (idle + disk);
+    }
+    if (file)
+        fclose(file);
+    return times;
+}
+
+static void add_sample(verdict_view *view, const weir_snapshot *s)
+{
+    for (size_t i = 0; i < view->num_nodes; i++) {
+        const weir_stage_snapshot *stage = &s->stages[i];
+        node_view *n = &view->nodes[i];
+        n->slots += stage->slots;
+        n->busy += stage->running + stage->pending;
+        n->in += stage->waiting_in;
+        n->thread += stage->waiting_thread;
+        n->turn += stage->waiting_turn;
+        n->out += stage->waiting_out;
+        n->pool_busy += stage->running; /* of this node only */
+        n->threads += stage->threads ? stage->threads : s->threads;
+    }
+    for (size_t i = 0; i < view->num_queues; i++) {
+        queue_view *q = &view->queues[i];
+        q->occupied += s->queues[i].depth > 0;
+        q->ave_depth += s->queues[i].depth;
+        q->max_depth = fmax(q->max_depth, s->queues[i].depth);
+        q->max_bytes = fmax(q->max_bytes, (double)s->queues[i].bytes);
+    }
+}
+
+/* Means of the sums of so many samples. */
+static void divide_samples(verdict_view *view, double count)
+{
+    for (size_t i = 0; i < view->num_nodes; i++) {
+        node_view *n = &view->nodes[i];
+        double slots = fmax(n->slots, 1);
+        n->busy /= slots;
+        n->in /= slots;
+        n->thread /= slots;
+        n->turn /= slots;
+        n->out /= slots;
+        n->slots /= count;
+        n->threads /= count;
+        n->pool_busy /= count;
+        n->held = n->busy + n->thread;
+    }
+    for (size_t i = 0; i < view->num_queues; i++) {
+        view->queues[i].occupied /= count;
+        view->queues[i].ave_depth /= count;
+    }
+}
+
+static const char shared_pool[] = "the pool";
+
+/* From the tasks that run of each node to the use of its pool. */
+static void view_pools(verdict_view *view, double delay_ratio)
+{
+    double running = 0, cpus = 0;
+    for (size_t i = 0; i < view->num_nodes; i++)
+        if (view->nodes[i].pool == shared_pool) {
+            running += view->nodes[i].pool_busy;
+            cpus += view->nodes[i].slots * view->nodes[i].busy * view->nodes[i].cpu;
+        }
+    for (size_t i = 0; i < view->num_nodes; i++) {
+        node_view *n = &view->nodes[i];
+        bool is_shared = n->pool == shared_pool;
+        double in_use = is_shared ? running : n->pool_busy, cpu = is_shared ? cpus : n->slots * n->busy * n->cpu;
+        n->pool_cpu = in_use > 0 ? fmin(1, cpu / in_use) : 0;
+        n->pool_busy = in_use / fmax(n->threads, 1);
+        n->pool_delay = fmin(n->pool_cpu * delay_ratio, 1 - n->pool_cpu);
+        n->delay = fmin(n->cpu * delay_ratio, 1 - n->cpu);
+    }
+}
+
+static void view_progress(verdict_view *view, const weir_snapshot *from, const weir_snapshot *to, double elapsed_s)
+{
+    for (size_t i = 0; i < view->num_nodes; i++) {
+        node_view *n = &view->nodes[i];
+        double in_use = n->slots * n->busy * elapsed_s;
+        n->tasks_per_s = (double)(to->stages[i].num_tasks - from->stages[i].num_tasks) / elapsed_s;
+        n->time_s = n->tasks_per_s > 0 ? n->slots * n->busy / n->tasks_per_s : NAN;
+        n->shortest_s = NAN;
+        n->cpu = in_use > 0 ? fmin(1, 1e-9 * (double)(to->stages[i].cpu_ns - from->stages[i].cpu_ns) / in_use) : 0;
+    }
+    const weir_queue_snapshot *before = &from->queues[view->num_queues - 1],
+                              *after = &to->queues[view->num_queues - 1];
+    view->num_items = (double)(after->num_items - before->num_items);
+    view->items_per_s = view->num_items / elapsed_s;
+}
+
+static void view_cpus(verdict_view *view, const cpu_times *from, const cpu_times *to, double elapsed_s)
+{
+    system_view *s = &view->system;
+    double used = (to->process - from->process) / elapsed_s, busy = (to->busy - from->busy) / elapsed_s;
+    double pools = 0;
+    for (size_t i = 0; i < view->num_nodes; i++)
+        pools += view->nodes[i].slots * view->nodes[i].busy * view->nodes[i].cpu;
+    *s = (system_view){ .process = fmax(used, pools), /* children's included */
+                        .budget = weir_cpu_budget(),
+                        .outside = used - pools,
+                        .idle = (to->idle - from->idle) / elapsed_s,
+                        .stolen = NAN,
+                        .throttled = NAN,
+                        .io_pressure = NAN,
+                        .memory_pressure = NAN,
+                        .disk_idle = NAN,
+                        .stored = NAN,
+                        .received = NAN,
+                        .major_faults = NAN };
+    s->other = fmax(0, busy - s->process);
+    s->all = s->process + s->other + s->idle;
+    double delay_ratio = (to->delay - from->delay) / fmax(to->process - from->process, 1e-6);
+    view_pools(view, isnan(delay_ratio) ? 0 : fmax(0, delay_ratio));
+}
+
+/* A queue follows the nodes in their order; of a route there are several. */
+static void name_parts(verdict_view *view, const weir_snapshot *s)
+{
+    int putter = -1;
+    for (size_t i = 0; i < view->num_nodes; i++) {
+        node_view *n = &view->nodes[i];
+        *n = (node_view){ .name = s->stages[i].name,
+                          .inputs = "",
+                          .is_source = strcmp(s->stages[i].kind, "source") == 0,
+                          .is_merge = strcmp(s->stages[i].kind, "merge") == 0,
+                          .is_sink = strcmp(s->stages[i].kind, "sink") == 0 };
+        if (!n->is_merge && !n->is_sink)
+            n->pool = s->stages[i].threads ? n->name : shared_pool;
+    }
+    for (size_t i = 0; i < view->num_queues; i++) {
+        const char *name = s->queues[i].name;
+        size_t length = putter >= 0 ? strlen(view->nodes[putter].name) : 0;
+        bool is_next = putter < 0 || strncmp(name, view->nodes[putter].name, length) != 0 ||
+                       (name[length] != '_' && name[length] != '.');
+        putter += is_next && putter + 1 < (int)view->num_nodes;
+        view->queues[i] = (queue_view){ .name = name, .putter = putter, .capacity = s->queues[i].capacity };
+    }
+    view->sink = &view->queues[view->num_queues - 1];
+}
+
+static void view_empty_queues(verdict_view *view)
+{
+    for (size_t i = 0; i < view->num_queues; i++) {
+        queue_view *q = &view->queues[i];
+        bool has_taker = q->putter >= 0 && q->putter + 1 < (int)view->num_nodes;
+        const node_view *taker = has_taker ? &view->nodes[q->putter + 1] : NULL;
+        if (taker && !taker->is_merge && !taker->is_sink && q != view->sink)
+            q->empty = taker->in;
+    }
+    view->queues[view->num_queues - 1].empty = view->sink_waits = 1 - view->sink->occupied;
+}
+
+static bool is_running(const weir_snapshot *s)
+{
+    bool has_source = false;
+    for (size_t i = 0; i < s->num_stages; i++)
+        has_source |= strcmp(s->stages[i].kind, "source") == 0 && !s->stages[i].ended;
+    return has_source && strcmp(s->state, "running") == 0;
+}
+
+int weir_live_view(weir_pipeline *pipeline, int64_t time_ns, verdict_view *view)
+{
+    weir_snapshot *from, *now = NULL;
+    cpu_times before = read_cpu_times();
+    int64_t start_ns = weir_clock_ns(), count = 0;
+    *view = (verdict_view){ .num_nodes = 0 };
+    int status = weir_pipeline_snapshot(pipeline, &from);
+    if (status != WEIR_OK)
+        return status;
+    view->nodes = calloc(from->num_stages, sizeof *view->nodes);
+    view->queues = calloc(from->num_queues, sizeof *view->queues);
+    status = view->nodes && view->queues ? WEIR_OK : WEIR_ENOMEM;
+    view->num_nodes = from->num_stages;
+    view->num_queues = from->num_queues;
+    if (status == WEIR_OK)
+        name_parts(view, from);
+    while (status == WEIR_OK && weir_clock_ns() - start_ns < time_ns) {
+        weir_snapshot_free(now);
+        now = NULL;
+        sleep_for(SAMPLE_NS);
+        status = weir_pipeline_snapshot(pipeline, &now);
+        if (status == WEIR_OK && !is_running(now))
+            status = WEIR_EOF;
+        if (status == WEIR_OK)
+            add_sample(view, now);
+        count++;
+    }
+    if (status == WEIR_OK) {
+        double elapsed_s = 1e-9 * (double)(weir_clock_ns() - start_ns);
+        cpu_times after = read_cpu_times();
+        divide_samples(view, (double)count);
+        view_progress(view, from, now, elapsed_s);
+        view_cpus(view, &before, &after, elapsed_s);
+        view_empty_queues(view);
+    } else
+        weir_verdict_view_free(view);
+    weir_snapshot_free(now);
+    weir_snapshot_free(from);
+    return status;
+}
+
+/* -- settings */
+
+bool weir_live_setting(weir_pipeline *pipeline, int node, live_setting *setting)
+{
+    weir_snapshot *s;
+    if (weir_pipeline_snapshot(pipeline, &s) != WEIR_OK)
+        return false;
+    bool has_own = node >= 0 && s->stages[node].threads > 0;
+    *setting = (live_setting){ .stage = node >= 0 ? s->stages[node].name : NULL,
+                               .has_own = has_own,
+                               .slots = node >= 0 ? s->stages[node].slots : 0,
+                               .threads = has_own ? s->stages[node].threads : s->threads };
+    bool goes_on = is_running(s);
+    weir_snapshot_free(s);
+    return goes_on;
+}
+
+int weir_live_apply(weir_pipeline *pipeline, const live_setting *setting)
+{
+    int status = WEIR_OK;
+    if (setting->threads)
+        status = weir_pipeline_set_threads(pipeline, setting->has_own ? setting->stage : NULL, setting->threads);
+    if (status == WEIR_OK && setting->stage && setting->slots)
+        status = weir_pipeline_set_concurrency(pipeline, setting->stage, setting->slots);
+    return status;
+}
+
+/* -- trials */
+
+double weir_mean_interval(const double *values, uint32_t count, double *half_width)
+{
+    /* Student's t for a two-sided 95 %, by degrees of freedom; then 2 + 2.4 / them, which is exact to 1 % from 10 on */
+    static const double t[] = { INFINITY, 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262 };
+    double mean = 0, squares = 0, freedom = count - 1.0;
+    for (uint32_t i = 0; i < count; i++)
+        mean += values[i] / count;
+    for (uint32_t i = 0; i < count; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    double factor = count - 1 < sizeof t / sizeof t[0] ? t[count - 1] : 1.96 + 2.4 / freedom;
+    *half_width = count > 1 ? factor * sqrt(squares / freedom / count) : INFINITY;
+    return mean;
+}
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long long size, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%llu %llu", &size, &resident) != 2)
+        resident = 0;
+    if (file)
+        fclose(file);
+    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A quarter of what programs can still get. */
+static uint64_t memory_limit(const weir_live_options *options)
+{
+    char line[128];
+    unsigned long long kb = 0;
+    FILE *file = options->memory_bytes ? NULL : fopen("/proc/meminfo", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return options->memory_bytes ? options->memory_bytes : kb ? (uint64_t)kb * 256 : UINT64_MAX;
+}
+
+/* Items that the consumer has taken. False = the run is at its end. */
+static bool count_items(weir_pipeline *pipeline, uint64_t *num_items)
+{
+    weir_snapshot *s;
+    if (weir_pipeline_snapshot(pipeline, &s) != WEIR_OK)
+        return false;
+    *num_items = s->queues[s->num_queues - 1].num_items;
+    bool goes_on = is_running(s);
+    weir_snapshot_free(s);
+    return goes_on;
+}
+
+/* Sleeps, but not much beyond the end of the run; then counts. False = the run is at its end. */
+static bool count_items_after(weir_pipeline *pipeline, int64_t ns, uint64_t *num_items)
+{
+    const int64_t step_ns = 100 * WEIR_MILLISECOND;
+    for (; ns > step_ns; ns -= step_ns) {
+        sleep_for(step_ns);
+        if (!count_items(pipeline, num_items))
+            return false;
+    }
+    sleep_for(ns);
+    return count_items(pipeline, num_items);
+}
+
+/* Items per second in one slice, after the change has settled. NAN = the run is at its end. */
+static double run_slice(weir_pipeline *pipeline, int64_t settle_ns, int64_t slice_ns)
+{
+    uint64_t before, after;
+    if (!count_items_after(pipeline, settle_ns, &before))
+        return NAN;
+    int64_t start_ns = weir_clock_ns();
+    if (!count_items_after(pipeline, slice_ns, &after))
+        return NAN;
+    return ((double)(after - before) + 0.5) / (1e-9 * (double)(weir_clock_ns() - start_ns)); /* never 0 */
+}
+
+typedef struct alternation {
+    weir_pipeline *pipeline;
+    const live_setting *settings[2]; /* now, other */
+    int present;                     /* which of them is set */
+    int64_t settle_ns, slice_ns;
+    double rates[2]; /* of the last pair */
+} alternation;
+
+/* `first` and then the other one. WEIR_OK; WEIR_EOF at the end of the run; or why the engine refused. */
+static int run_pair(alternation *a, int first)
+{
+    for (int i = 0; i < 2; i++) {
+        int which = i ? !first : first;
+        bool changes = which != a->present;
+        int status = changes ? weir_live_apply(a->pipeline, a->settings[which]) : WEIR_OK;
+        if (status != WEIR_OK)
+            return status;
+        a->present = which;
+        a->rates[which] = run_slice(a->pipeline, changes ? a->settle_ns : 0, a->slice_ns);
+        if (isnan(a->rates[which]))
+            return WEIR_EOF;
+    }
+    return WEIR_OK;
+}
+
+int weir_live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
+                  const weir_live_options *options, live_trial *trial)
+{
+    double ratios[MOST_PAIRS], half = INFINITY, mean = 0, sums[2] = { 0, 0 };
+    int64_t start_ns = weir_clock_ns(), most_ns = options->setting_ns;
+    uint64_t memory = resident_bytes(), limit = memory_limit(options);
+    alternation a = {
+        .pipeline = pipeline, .settings = { now, other }, .settle_ns = settle_ns, .slice_ns = options->slice_ns
+    };
+    int status = WEIR_OK;
+    *trial = (live_trial){ .gain = NAN, .low = NAN, .high = NAN, .rate = NAN, .other_rate = NAN };
+    while (status == WEIR_OK && trial->num_pairs < MOST_PAIRS && weir_clock_ns() - start_ns < 2 * most_ns &&
+           (trial->num_pairs < LEAST_PAIRS || half > options->precision)) {
+        status = run_pair(&a, trial->num_pairs % 2);
+        trial->needs_memory = resident_bytes() > memory + limit;
+        if (status != WEIR_OK || trial->needs_memory)
+            break;
+        ratios[trial->num_pairs++] = log(a.rates[1] / a.rates[0]);
+        sums[0] += a.rates[0];
+        sums[1] += a.rates[1];
+        mean = weir_mean_interval(ratios, trial->num_pairs, &half);
+    }
+    int restored = a.present ? weir_live_apply(pipeline, now) : WEIR_OK;
+    trial->elapsed_s = 1e-9 * (double)(weir_clock_ns() - start_ns);
+    if (trial->num_pairs >= 2) {
+        trial->gain = exp(mean);
+        trial->low = exp(mean - half);
+        trial->high = exp(mean + half);
+        trial->rate = sums[0] / trial->num_pairs;
+        trial->other_rate = sums[1] / trial->num_pairs;
+    }
+    return status == WEIR_EOF ? WEIR_OK : status != WEIR_OK ? status : restored == WEIR_ESTOPPED ? WEIR_OK : restored;
+}

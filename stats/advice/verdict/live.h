@@ -1,0 +1,45 @@
+/* A pipeline in progress, seen from outside: how its slots, threads and CPUs are used, and what another setting brings. */
+#ifndef WEIR_ADVICE_LIVE_H
+#define WEIR_ADVICE_LIVE_H
+
+#include "verdict.h"
+
+/* Samples the pipeline for so long. The texts of the view belong to the pipeline. WEIR_OK: free it with
+   weir_verdict_view_free(). WEIR_ENOMEM; WEIR_EOF if the run ended meanwhile. */
+int weir_live_view(weir_pipeline *pipeline, int64_t time_ns, verdict_view *view);
+
+/* The slots of one stage and the threads that it runs on. */
+typedef struct live_setting {
+    const char *stage;       /* NULL = no slots are changed */
+    bool has_own;            /* threads are the stage's private ones; else those of the pool */
+    uint32_t slots, threads; /* 0 = are not changed */
+} live_setting;
+
+/* WEIR_OK, or why the engine refused; then as much as possible is as it was before. */
+int weir_live_apply(weir_pipeline *pipeline, const live_setting *setting);
+
+/* The present setting of a stage (index of the view), or of the pool (node -1). False = the pipeline has ended. */
+bool weir_live_setting(weir_pipeline *pipeline, int node, live_setting *setting);
+
+/* What a trial found: throughput with the other setting / with the present one. */
+typedef struct live_trial {
+    double gain, low, high; /* 95 % interval; NAN = not known */
+    double rate;            /* items per second with the present setting */
+    double other_rate;
+    double elapsed_s;
+    uint32_t num_pairs;
+    bool needs_memory; /* ended because it needed too much */
+} live_trial;
+
+/*
+ * Runs the two settings in alternation, A B B A …, one slice each, and compares the items that the consumer takes in
+ * each pair of slices. settle_ns passes after each change before items count: tasks that began before it. In the end the
+ * present setting is back. WEIR_OK, also if the run ended (num_pairs then is small); or why the engine refused the change.
+ */
+int weir_live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
+                  const weir_live_options *options, live_trial *trial);
+
+/* The mean of `count` values and half the width of its 95 % interval by Student's t; INFINITY for one value. */
+double weir_mean_interval(const double *values, uint32_t count, double *half_width);
+
+#endif

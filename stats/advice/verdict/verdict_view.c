@@ -1,0 +1,264 @@
+/* The view of recorded totals. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+#include "verdict.h"
+
+static double value_of(const weir_total *total, const char *measure)
+{
+    return total ? weir_measure_of(total->subject, measure, &total->metrics, total->elapsed_ns) : NAN;
+}
+
+static double or_zero(double value)
+{
+    return isnan(value) ? 0 : value;
+}
+
+/* At most 1; NAN stays NAN. */
+static double share_of(const weir_total *total, const char *measure)
+{
+    double value = value_of(total, measure);
+    return value > 1 ? 1 : value;
+}
+
+static const weir_total *find_total(const weir_total_list *list, const char *name, const char *suffix)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < list->count; i++)
+        if (strncmp(list->all[i].key.name, name, length) == 0 && strcmp(list->all[i].key.name + length, suffix) == 0)
+            return &list->all[i];
+    return NULL;
+}
+
+const weir_total *weir_totals_sink_queue(const weir_totals *totals)
+{
+    if (!totals)
+        return NULL;
+    const weir_total_list *flow = &totals->of[WEIR_SUBJECT_FLOW], *queues = &totals->of[WEIR_SUBJECT_QUEUE];
+    for (size_t i = 0; i < flow->count; i++) {
+        const weir_total *queue =
+            strcmp(flow->all[i].kind, "sink") == 0 ? find_total(queues, flow->all[i].key.name, "_queue") : NULL;
+        if (queue)
+            return queue;
+    }
+    return queues->count ? &queues->all[queues->count - 1] : NULL; /* older databases have no sinks: the last queue */
+}
+
+/* The private pool of a node, or the pipeline's: the one whose name has a single number. */
+static const weir_total *pool_of(const weir_totals *totals, const char *name)
+{
+    const weir_total_list *pools = &totals->of[WEIR_SUBJECT_POOL];
+    const weir_total *own = find_total(pools, name, "_pool");
+    for (size_t i = 0; i < pools->count && !own; i++) {
+        const char *colon = strchr(pools->all[i].key.name, ':');
+        if (colon && strcmp(colon, ":pool") == 0)
+            own = &pools->all[i];
+    }
+    return own;
+}
+
+static long position_of(const char *name)
+{
+    const char *colon = strchr(name, ':');
+    return colon ? strtol(colon + 1, NULL, 10) : 0;
+}
+
+static int by_position(const void *left, const void *right)
+{
+    long a = position_of(((const node_view *)left)->name), b = position_of(((const node_view *)right)->name);
+    return (a > b) - (a < b);
+}
+
+static double seconds(int64_t ns)
+{
+    return 1e-9 * (double)ns;
+}
+
+/* The delay of a pool's threads, as shares of its busy time and of a task's. */
+static void view_pool(node_view *n, const weir_totals *totals, const weir_total *pool)
+{
+    double cpu_s = 0, busy_s = seconds(pool->metrics.pool.busy_ns);
+    for (int subject = WEIR_SUBJECT_STAGE; subject <= WEIR_SUBJECT_FLOW; subject++)
+        for (size_t i = 0; i < totals->of[subject].count; i++) {
+            const weir_total *other = &totals->of[subject].all[i];
+            if (pool_of(totals, other->key.name) == pool && or_zero((double)other->metrics.task.cpu_ns) > 0)
+                cpu_s += seconds(other->metrics.task.cpu_ns);
+        }
+    double delay_s = weir_model_delay(busy_s, cpu_s, pool->metrics.pool.run_delay_ns);
+    n->pool = pool->key.name;
+    n->threads = (double)pool->capacity;
+    n->pool_busy = value_of(pool, "busy_share");
+    n->pool_cpu = or_zero(value_of(pool, "cpu_share")) / fmax(n->pool_busy, 1e-9);
+    n->pool_delay = busy_s > 0 ? delay_s / busy_s : 0;
+    n->delay = cpu_s > 0 ? fmin(or_zero(n->cpu) * delay_s / cpu_s, 1 - or_zero(n->cpu)) : 0;
+}
+
+static void view_node(verdict_view *view, const weir_total *total, const weir_totals *steady,
+                      const weir_totals *whole)
+{
+    node_view *n = &view->nodes[view->num_nodes++];
+    const weir_total *of_all = find_total(&whole->of[total->subject], total->key.name, "");
+    *n = (node_view){
+        .name = total->key.name,
+        .inputs = "",
+        .is_source = strcmp(total->kind, "source") == 0,
+        .is_merge = strcmp(total->kind, "merge") == 0,
+        .is_sink = strcmp(total->kind, "sink") == 0,
+        .slots =
+            total->elapsed_ns > 0 ? (double)weir_slots_ns(&total->metrics.task) / (double)total->elapsed_ns : NAN,
+        .busy = value_of(total, "busy_share"),
+        .in = value_of(total, "wait_in_share"),
+        .thread = value_of(total, "wait_thread_share"),
+        .turn = value_of(total, "wait_turn_share"),
+        .out = value_of(total, "wait_out_share"),
+        .cpu = share_of(total, "cpu_share"),
+        .tasks_per_s = value_of(total, "tasks_per_s"),
+        .time_s = value_of(total, "ave_time"),
+        .shortest_s = value_of(of_all ? of_all : total, "min_time"),
+        .times = total->metrics.task.run_times,
+    };
+    n->held = n->busy + n->thread;
+    const weir_total *pool = n->is_merge || n->is_sink ? NULL : pool_of(steady, total->key.name);
+    if (pool)
+        view_pool(n, steady, pool);
+}
+
+static void view_system(system_view *s, const weir_totals *steady)
+{
+    const weir_total_list *processes = &steady->of[WEIR_SUBJECT_PROCESS],
+                          *machines = &steady->of[WEIR_SUBJECT_MACHINE];
+    const weir_total *process = processes->count ? &processes->all[0] : NULL;
+    const weir_total *machine = machines->count ? &machines->all[0] : NULL;
+    *s = (system_view){
+        .process = value_of(process, "cpus"),
+        .outside = value_of(process, "cpus") - value_of(process, "pool_cpus"),
+        .other = value_of(machine, "other_cpus"),
+        .idle = value_of(machine, "idle_cpus"),
+        .stolen = value_of(machine, "stolen_cpus"),
+        .throttled = share_of(machine, "throttled_share"), /* some kernels add up all CPUs */
+        .io_pressure = value_of(machine, "io_pressure"),
+        .memory_pressure = value_of(machine, "memory_pressure"),
+        .stored = value_of(process, "read_rate") + or_zero(value_of(process, "write_rate")),
+        .received = value_of(machine, "receive_rate"),
+        .major_faults = NAN,
+        .disk_idle = NAN,
+    };
+    s->budget = s->process / value_of(process, "cpu_share");
+    if (process && process->elapsed_ns > 0) {
+        s->major_faults = value_of(process, "num_major_faults") / seconds(process->elapsed_ns);
+        s->disk_idle = machine ? value_of(machine, "disk_idle_time") / seconds(process->elapsed_ns) : NAN;
+    }
+    s->all = s->process + s->other + s->idle + or_zero(s->disk_idle) + or_zero(s->stolen);
+}
+
+/* The node that puts into a queue: the one with the longest name that the queue's begins with. */
+static int find_putter(const verdict_view *view, const char *queue)
+{
+    int found = -1;
+    size_t longest = 0;
+    for (size_t i = 0; i < view->num_nodes; i++) {
+        size_t length = strlen(view->nodes[i].name);
+        bool is_its =
+            strncmp(queue, view->nodes[i].name, length) == 0 && (queue[length] == '_' || queue[length] == '.');
+        if (is_its && length > longest) {
+            found = (int)i;
+            longest = length;
+        }
+    }
+    return found;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += length)
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* Without wiring a node takes from the node before it. */
+static bool takes_from(const verdict_view *view, size_t node, const queue_view *queue)
+{
+    const node_view *n = &view->nodes[node];
+    return *n->inputs ? has_word(n->inputs, queue->name) : queue->putter + 1 == (int)node && !n->is_source;
+}
+
+static void view_queue(verdict_view *view, const weir_total *total, const weir_total *sink, int64_t bound_bytes)
+{
+    queue_view *q = &view->queues[view->num_queues++];
+    *q = (queue_view){
+        .name = total->key.name,
+        .putter = find_putter(view, total->key.name),
+        .occupied = or_zero(value_of(total, "occupancy_rate")),
+        .ave_depth = or_zero(value_of(total, "ave_depth")),
+        .max_depth = or_zero(value_of(total, "max_depth")),
+        .capacity = (double)total->capacity,
+        .max_bytes = or_zero(value_of(total, "max_bytes")),
+        .bound_bytes = (double)bound_bytes,
+    };
+    for (size_t i = 0; i < view->num_nodes; i++)
+        if (!view->nodes[i].is_merge && !view->nodes[i].is_sink && takes_from(view, i, q))
+            q->empty = fmax(q->empty, or_zero(view->nodes[i].in));
+    if (total != sink)
+        return;
+    const weir_queue_metrics *m = &total->metrics.queue;
+    q->empty = total->elapsed_ns > 0 ? fmin(1, (double)m->get_ns / (double)total->elapsed_ns) : 0;
+    view->sink = q;
+    view->sink_waits = q->empty;
+    view->num_items = (double)m->num_items;
+    view->items_per_s = value_of(total, "items_per_s");
+    view->polls = weir_model_polls(total->elapsed_ns, m, weir_model_count_waits(m));
+}
+
+static void view_queues(verdict_view *view, const weir_totals *steady, const verdict_wiring *wirings,
+                        size_t num_wirings)
+{
+    const weir_total *sink = weir_totals_sink_queue(steady);
+    const weir_total_list *queues = &steady->of[WEIR_SUBJECT_QUEUE];
+    for (size_t i = 0; i < queues->count; i++) {
+        int putter = find_putter(view, queues->all[i].key.name);
+        int64_t bound = 0;
+        for (size_t k = 0; k < num_wirings && putter >= 0; k++)
+            if (strcmp(wirings[k].name, view->nodes[putter].name) == 0)
+                bound = wirings[k].queue_bytes;
+        view_queue(view, &queues->all[i], sink, bound);
+    }
+}
+
+bool weir_verdict_view_totals(verdict_view *view, const weir_totals *steady, const weir_totals *whole,
+                              const verdict_wiring *wirings, size_t num_wirings)
+{
+    const weir_total_list *stages = &steady->of[WEIR_SUBJECT_STAGE], *flow = &steady->of[WEIR_SUBJECT_FLOW];
+    *view = (verdict_view){
+        .nodes = calloc(stages->count + flow->count + 1, sizeof *view->nodes),
+        .queues = calloc(steady->of[WEIR_SUBJECT_QUEUE].count + 1, sizeof *view->queues),
+        .items_per_s = NAN,
+    };
+    if (!view->nodes || !view->queues) {
+        weir_verdict_view_free(view);
+        return false;
+    }
+    for (size_t i = 0; i < flow->count; i++)
+        view_node(view, &flow->all[i], steady, whole);
+    for (size_t i = 0; i < stages->count; i++)
+        view_node(view, &stages->all[i], steady, whole);
+    qsort(view->nodes, view->num_nodes, sizeof *view->nodes, by_position);
+    for (size_t i = 0; i < view->num_nodes; i++)
+        for (size_t k = 0; k < num_wirings; k++)
+            if (strcmp(wirings[k].name, view->nodes[i].name) == 0)
+                view->nodes[i].inputs = wirings[k].inputs;
+    view_queues(view, steady, wirings, num_wirings);
+    view_system(&view->system, steady);
+    return true;
+}
+
+void weir_verdict_view_free(verdict_view *view)
+{
+    free(view->nodes);
+    free(view->queues);
+    view->nodes = NULL;
+    view->queues = NULL;
+}

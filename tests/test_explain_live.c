@@ -1,0 +1,161 @@
+/* The experiment on a running pipeline: tasks that wait by themselves, tasks that wait for one server. */
+#include "support.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include <weir/verdict.h>
+
+static pthread_mutex_t server = PTHREAD_MUTEX_INITIALIZER;
+
+static void take_3_ms(void)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = 3 * WEIR_MILLISECOND }, NULL);
+}
+
+static int make_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)task;
+    out->data = &server;
+    return WEIR_OK;
+}
+
+static int wait_alone(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)task;
+    take_3_ms();
+    weir_item_move(in, out);
+    return WEIR_OK;
+}
+
+static int wait_in_turn(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    pthread_mutex_lock(&server);
+    wait_alone(worker, in, out, task);
+    pthread_mutex_unlock(&server);
+    return WEIR_OK;
+}
+
+static void *take_all(void *pipeline)
+{
+    weir_item item;
+    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK)
+        weir_item_release(&item);
+    return NULL;
+}
+
+typedef struct running {
+    weir_pipeline *pipeline;
+    pthread_t consumer;
+} running;
+
+static running start(int (*run)(void *, weir_item *, weir_item *, weir_task *), uint32_t threads)
+{
+    static weir_op source = { .name = "src", .run = make_item };
+    static weir_op stage = { .name = "read" };
+    running own;
+    stage.run = run;
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &source, NULL, 0, NULL);
+    weir_builder_pipe(builder, &stage, NULL, 0, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(weir_builder_build(builder, &(weir_pipeline_options){ .threads = threads }, &own.pipeline, NULL),
+                     WEIR_OK);
+    assert_int_equal(pthread_create(&own.consumer, NULL, take_all, own.pipeline), 0);
+    return own;
+}
+
+static void stop(running *own)
+{
+    weir_pipeline_stop(own->pipeline);
+    pthread_join(own->consumer, NULL);
+    weir_pipeline_free(own->pipeline);
+}
+
+static void assert_settings(const running *own, uint32_t slots, uint32_t threads)
+{
+    weir_snapshot *snapshot;
+    assert_int_equal(weir_pipeline_snapshot(own->pipeline, &snapshot), WEIR_OK);
+    assert_int_equal(snapshot->threads, threads);
+    uint32_t retiring = snapshot->stages[1].slots; /* surplus slots end with their task */
+    assert_true(retiring >= slots);
+    weir_snapshot_free(snapshot);
+}
+
+static void count_line(void *count, const char *line)
+{
+    ++*(int *)count;
+    assert_non_null(strstr(line, "read"));
+}
+
+static weir_verdict *explain(const running *own, int *num_lines)
+{
+    weir_verdict *v = NULL;
+    weir_error error = { 0 };
+    weir_live_options options = { .slice_ns = WEIR_SECOND / 20, .setting_ns = WEIR_SECOND / 2 };
+    options.progress = count_line;
+    options.progress_self = num_lines;
+    if (weir_explain_live(own->pipeline, &options, &v, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(v->kind, WEIR_VERDICT_OUTSIDE);
+    assert_string_equal(v->name, "0:1:read[2]");
+    assert_true(v->num_advice >= 1 && v->advice[0].is_measured && v->advice[0].slots == 4);
+    assert_true(v->advice[0].low <= v->advice[0].gain && v->advice[0].gain <= v->advice[0].high);
+    return v;
+}
+
+static void twice_the_slots_bring_more_of_what_each_task_waits_for_alone(void **state)
+{
+    (void)state;
+    int num_lines = 0;
+    running own = start(wait_alone, 4);
+    weir_verdict *v = explain(&own, &num_lines);
+    assert_true(v->advice[0].gain > 1.3);
+    assert_null(strstr(v->sentence, "whatever you set"));
+    assert_settings(&own, 2, 4);
+    assert_true(num_lines >= 2);
+    weir_verdict_free(v);
+    stop(&own);
+}
+
+static void twice_the_slots_bring_nothing_of_what_serves_one_at_a_time(void **state)
+{
+    (void)state;
+    int num_lines = 0;
+    running own = start(wait_in_turn, 4);
+    weir_verdict *v = explain(&own, &num_lines);
+    assert_true(v->advice[0].low < 1.3);
+    assert_settings(&own, 2, 4);
+    weir_verdict_free(v);
+    stop(&own);
+}
+
+static void a_run_that_has_ended_is_not_explained(void **state)
+{
+    (void)state;
+    weir_verdict *v = NULL;
+    weir_error error = { 0 };
+    running own = start(wait_alone, 4);
+    weir_pipeline_stop(own.pipeline);
+    assert_int_equal(weir_explain_live(own.pipeline, NULL, &v, &error), WEIR_EOF);
+    assert_null(v);
+    assert_non_null(strstr(error.message, "came to its end"));
+    weir_live_options negative = { .slice_ns = -1 };
+    assert_int_equal(weir_explain_live(own.pipeline, &negative, &v, &error), WEIR_EINVAL);
+    stop(&own);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(twice_the_slots_bring_more_of_what_each_task_waits_for_alone),
+        cmocka_unit_test(twice_the_slots_bring_nothing_of_what_serves_one_at_a_time),
+        cmocka_unit_test(a_run_that_has_ended_is_not_explained),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,29 @@
+/* weir record --explain: an experiment while the run goes on, on a thread of its own. */
+#ifndef RECORD_EXPLAIN_H
+#define RECORD_EXPLAIN_H
+
+#include <stdbool.h>
+
+#include <weir/pipeline.h>
+#include <weir/verdict.h>
+
+#include "record_settings.h"
+
+typedef struct record_explain record_explain;
+
+/* Starts when the first results are there. NULL = no memory, or no thread: that was logged. */
+record_explain *record_explain_start(weir_pipeline *pipeline);
+
+/* Whether it has come to its end. NULL = yes. */
+bool record_explain_is_done(record_explain *explain);
+
+/* Before weir_pipeline_free(), after the last result: waits for the end, which comes soon once the run has ended. */
+void record_explain_join(record_explain *explain);
+
+/* Prints the verdict, or why there is none. An exit status of record_run.h. */
+int record_explain_report(const record_settings *settings, const record_explain *explain);
+
+/* NULL is fine. */
+void record_explain_free(record_explain *explain);
+
+#endif
