@@ -323,7 +323,7 @@ static void add_stages(weir_builder *builder, const pattern *chosen, const sourc
 }
 
 static int simulate(const pattern *chosen, double seconds, const char *db_path, weir_trace_file *trace,
-                    weir_tuner *tuner, weir_error *error)
+                    bool tunes, weir_error *error)
 {
     weir_sqlite_writer *writer;
     weir_pipeline *pipeline;
@@ -340,21 +340,20 @@ static int simulate(const pattern *chosen, double seconds, const char *db_path, 
     source_config source = { .work = chosen->source };
     source.end_ns = weir_clock_ns() + (int64_t)(seconds * (double)WEIR_SECOND);
     weir_builder *builder = weir_builder_new();
-    add_stages(builder, chosen, &source, &items, tuner != NULL);
-    weir_observer observers[3] = { weir_sqlite_observer(writer) };
+    add_stages(builder, chosen, &source, &items, tunes);
+    weir_observer observers[2] = { weir_sqlite_observer(writer) };
     size_t num_observers = 1;
     if (trace)
         observers[num_observers++] = weir_trace_observer(trace);
-    if (tuner)
-        observers[num_observers++] = weir_tuner_observer(tuner);
-    weir_pipeline_options options = { .threads = tuner ? 1 : chosen->threads,
+    weir_pipeline_options options = { .threads = tunes ? 1 : chosen->threads,
                                       .stats_interval_ns = WEIR_SECOND / 10,
                                       .observers = observers,
                                       .num_observers = num_observers };
+    weir_tuner *tuner = NULL;
     status = weir_builder_build(builder, &options, &pipeline, error);
+    if (status == WEIR_OK && tunes && (status = weir_tuner_start(pipeline, NULL, &tuner, error)) != WEIR_OK)
+        weir_pipeline_free(pipeline);
     if (status == WEIR_OK) {
-        if (tuner)
-            weir_tuner_attach(tuner, pipeline);
         weir_item item;
         for (int64_t step = 0; (status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK; step++) {
             if (chosen->trains)
@@ -362,6 +361,7 @@ static int simulate(const pattern *chosen, double seconds, const char *db_path, 
             do_work(&chosen->sink, item.seq);
             weir_item_release(&item);
         }
+        weir_tuner_free(tuner);
         weir_pipeline_free(pipeline);
     }
     int closed = weir_sqlite_close(writer, error);
@@ -454,15 +454,13 @@ int main(int argc, char **argv)
     uint32_t num_helpers = chosen->decode.num_helpers;
     if (!start_helpers(num_helpers))
         return refuse("", "cannot start a thread");
-    weir_tuner *tuner = NULL;
     weir_trace_file *trace = NULL;
     weir_trace_options tracing = { .run = chosen->name, .overwrite = true };
-    int status = settings.tune ? weir_tuner_new(NULL, &tuner, &error) : WEIR_OK;
-    if (status == WEIR_OK && settings.trace_path)
+    int status = WEIR_OK;
+    if (settings.trace_path)
         status = weir_trace_open(settings.trace_path, &tracing, &trace, &error);
     if (status == WEIR_OK)
-        status = simulate(chosen, settings.seconds, settings.db_path, trace, tuner, &error);
-    weir_tuner_free(tuner);
+        status = simulate(chosen, settings.seconds, settings.db_path, trace, settings.tune, &error);
     int closed = weir_trace_close(trace, status == WEIR_OK ? &error : NULL);
     status = status == WEIR_OK ? closed : status;
     stop_helpers(num_helpers);

@@ -15,7 +15,7 @@
 #include <weir/maintain.h>
 #include <weir/query.h>
 #include <weir/sqlite.h>
-#include <weir/tuner.h>
+#include <weir/replay.h>
 
 #include "changed_database.h"
 #include "run_weir.h"
@@ -202,7 +202,7 @@ static void read_by_library(void)
     weir_reader *reader;
     weir_error error = { 0 };
     if (weir_reader_open(path, &reader, &error) == WEIR_OK) {
-        int status = weir_tuner_replay(reader, WEIR_LAST_RUN, NULL, &error);
+        int status = weir_replay(reader, NULL, &(weir_observer){ .self = NULL }, &error);
         require(status >= 0 || error.message[0]);
         weir_reader_close(reader);
     } else

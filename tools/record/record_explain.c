@@ -2,14 +2,10 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include <weir/log.h>
-
-#include "prose.h"
-#include "record_run.h"
 
 struct record_explain {
     weir_pipeline *pipeline;
@@ -82,20 +78,10 @@ void record_explain_join(record_explain *explain)
         explain->is_joined = true;
 }
 
-int record_explain_report(const record_settings *settings, const record_explain *explain)
+const weir_verdict *record_explain_verdict(const record_explain *explain, const char **reason)
 {
-    weir_error error = { 0 };
-    prose text;
-    if (!explain || !explain->verdict) {
-        record_refuse(settings, "--explain: %s", explain ? explain->error.message : "out of memory");
-        return RECORD_FAILED;
-    }
-    prose_open(&text);
-    if (!settings->quiet)
-        fputc('\n', text.file);
-    weir_verdict_write(explain->verdict, settings->verbose, text.file);
-    int status = record_close_summary(&text, WEIR_OK, &error);
-    return record_end_summary(settings, status, &error);
+    *reason = explain ? explain->error.message : "out of memory";
+    return explain ? explain->verdict : NULL;
 }
 
 void record_explain_free(record_explain *explain)

@@ -7,8 +7,6 @@
 #include <weir/pipeline.h>
 #include <weir/verdict.h>
 
-#include "record_settings.h"
-
 typedef struct record_explain record_explain;
 
 /* Starts when the first results are there. NULL = no memory, or no thread: that was logged. */
@@ -20,8 +18,8 @@ bool record_explain_is_done(record_explain *explain);
 /* Before weir_pipeline_free(), after the last result: waits for the end, which comes soon once the run has ended. */
 void record_explain_join(record_explain *explain);
 
-/* Prints the verdict, or why there is none. An exit status of record_run.h. */
-int record_explain_report(const record_settings *settings, const record_explain *explain);
+/* After the join: NULL = there is none, *reason says why. */
+const weir_verdict *record_explain_verdict(const record_explain *explain, const char **reason);
 
 /* NULL is fine. */
 void record_explain_free(record_explain *explain);

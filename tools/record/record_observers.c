@@ -15,23 +15,10 @@ static void collect(const record_settings *settings, record_observers *own)
         own->observers[own->num_observers++] = weir_openmetrics_observer(own->openmetrics);
     if (own->tensorboard)
         own->observers[own->num_observers++] = weir_tensorboard_observer(own->tensorboard);
-    if (own->tuner)
-        own->observers[own->num_observers++] = weir_tuner_observer(own->tuner);
     if (own->trace)
         own->observers[own->num_observers++] = weir_trace_observer(own->trace);
     if (settings->verbose)
         own->observers[own->num_observers++] = weir_console_observer();
-}
-
-static void log_decision(void *self, const weir_tuner_decision *decision)
-{
-    record_tuned *tuned = self;
-    weir_log(WEIR_LOG_INFO, "tuner: %s", decision->text);
-    tuned->last = decision->action;
-    if (decision->stage && strstr(decision->stage, ":decode"))
-        tuned->slots = decision->after;
-    else if (!decision->stage && decision->after > 0)
-        tuned->threads = decision->after;
 }
 
 /* The database is opened last: if it is refused, the others leave no files. */
@@ -45,12 +32,6 @@ int record_observers_open(const record_settings *settings, record_observers *obs
     if (settings->tensorboard_dir &&
         weir_tensorboard_open(settings->tensorboard_dir, NULL, &observers->tensorboard, &error) != WEIR_OK)
         return record_refuse(settings, "--tensorboard: %s", error.message);
-    weir_tuner_options tuning = { .cpus = settings->cpu_share * weir_cpu_budget(),
-                                  .memory_bytes = settings->memory_bytes,
-                                  .decided = log_decision,
-                                  .decided_self = &observers->tuned };
-    if (settings->tune && weir_tuner_new(&tuning, &observers->tuner, &error) != WEIR_OK)
-        return record_refuse(settings, "--tune: %s", error.message);
     bool triggers = settings->trace_last_ns > 0;
     weir_trace_options trace = {
         .rank = (int32_t)settings->rank,
@@ -83,7 +64,6 @@ int record_observers_close(const record_settings *settings, record_observers *ob
     weir_sqlite_close(observers->database, &errors[0]);
     weir_openmetrics_close(observers->openmetrics, &errors[1]);
     weir_tensorboard_close(observers->tensorboard, &errors[2]);
-    weir_tuner_free(observers->tuner);
     weir_trace_close(observers->trace, &errors[3]);
     int exit_status = RECORD_DONE;
     observers->has_lost_database = errors[0].status == WEIR_ENOTFOUND;

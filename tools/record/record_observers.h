@@ -6,26 +6,17 @@
 #include <weir/sqlite.h>
 #include <weir/tensorboard.h>
 #include <weir/trace_file.h>
-#include <weir/tuner.h>
 
 #include "record_outputs.h"
 #include "record_settings.h"
-
-/* What the tuner has decided so far. */
-typedef struct record_tuned {
-    uint32_t slots, threads; /* of decode, and of the pool; 0 = not changed */
-    weir_tuner_action last;  /* 0 = none yet */
-} record_tuned;
 
 typedef struct record_observers {
     weir_sqlite_writer *database;
     bool has_lost_database; /* after closing: another file, or none, is at its path */
     weir_openmetrics_file *openmetrics;
     weir_tensorboard_log *tensorboard;
-    weir_tuner *tuner; /* NULL = not wanted */
-    record_tuned tuned;
     weir_trace_file *trace;
-    weir_observer observers[6]; /* the console's is the sixth */
+    weir_observer observers[5]; /* the console's is the fifth */
     size_t num_observers;
     weir_task_hook items; /* records the cost of files in the database */
 } record_observers;

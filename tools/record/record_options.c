@@ -92,7 +92,7 @@ const option_row record_rows[] = {
     { ROW("db-path", db_path, option_file), .heading = "Recording", .argument = "FILE",
       .help = "database to record in, created if missing (default pipeline_stats.db)" },
     { ROW("log-interval", log_interval_ns, option_duration), .argument = "SECONDS",
-      .help = "length of one reporting interval (a lap) of the statistics (default 60; with --tune 5)" },
+      .help = "length of one reporting interval (a lap) of the statistics (default 60)" },
     { ROW("rank", rank, option_number), .argument = "N", .max = INT32_MAX,
       .help = "number of this process among several (default: as set by mpirun, srun or torchrun, or 0)" },
     { ROW("world", world, option_count), .argument = "N", .max = INT32_MAX,

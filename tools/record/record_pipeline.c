@@ -8,7 +8,6 @@
 
 enum { DEFAULT_SIDE = 128 }; /* pixels */
 
-static const int64_t TUNED_LAP_NS = 5 * WEIR_SECOND; /* each change takes two laps */
 
 /* -- checking the options */
 
@@ -137,7 +136,7 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
     };
     weir_pipeline_options options = {
         .threads = settings->threads,
-        .stats_interval_ns = !settings->log_interval_ns && settings->tune ? TUNED_LAP_NS : settings->log_interval_ns,
+        .stats_interval_ns = settings->log_interval_ns,
         .observers = observers->observers,
         .num_observers = observers->num_observers,
         .max_failures = settings->max_failures,
@@ -158,7 +157,5 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
     weir_error error = { 0 };
     if (weir_builder_build(builder, &options, pipeline, &error) != WEIR_OK)
         return record_refuse(settings, "%s%s%s", error.stage, error.stage[0] ? ": " : "", error.message);
-    if (observers->tuner)
-        weir_tuner_attach(observers->tuner, *pipeline);
     return RECORD_DONE;
 }

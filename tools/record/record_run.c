@@ -17,6 +17,7 @@
 #include <weir/headspace.h>
 #include <weir/log.h>
 #include <weir/summary.h>
+#include <weir/tuner.h>
 #include <weir/verdict.h>
 
 #include "record_explain.h"
@@ -55,12 +56,19 @@ void record_tell_failures(const record_settings *settings, uint64_t num_failures
                       (unsigned long long)num_failures, (unsigned long long)num_files, db_path);
 }
 
+/* What the tuner has decided so far. */
+typedef struct record_tuned {
+    uint32_t slots, threads; /* of decode, and of the pool; 0 = not changed */
+    weir_tuner_action last;  /* 0 = none yet */
+} record_tuned;
+
 /* What the database does not tell. */
 typedef struct record_outcome {
     uint64_t num_files, num_failures;
     bool is_useless; /* nothing was delivered, because everything failed */
     weir_headspace_result headspace;
     record_explain *explain; /* NULL = not wanted */
+    record_tuned tuned;
 } record_outcome;
 
 /* -- the run */
@@ -166,6 +174,33 @@ static int tell_failure(const record_settings *settings, weir_pipeline *pipeline
     return RECORD_FAILED;
 }
 
+static void log_decision(void *self, const weir_tuner_decision *decision)
+{
+    record_tuned *tuned = self;
+    weir_log(WEIR_LOG_INFO, "tuner: %s", decision->text);
+    tuned->last = decision->action;
+    if (!decision->before)
+        return;
+    if (decision->stage && strstr(decision->stage, ":decode") && decision->slots)
+        tuned->slots = decision->slots;
+    if (decision->threads)
+        tuned->threads = decision->threads;
+}
+
+/* NULL = not wanted, or not possible, which was logged. */
+static weir_tuner *start_tuner(const record_settings *settings, weir_pipeline *pipeline, record_tuned *tuned)
+{
+    weir_tuner *tuner = NULL;
+    weir_error error = { 0 };
+    weir_tuner_options tuning = { .cpus = settings->cpu_share * weir_cpu_budget(),
+                                  .memory_bytes = settings->memory_bytes,
+                                  .decided = log_decision,
+                                  .decided_self = tuned };
+    if (settings->tune && weir_tuner_start(pipeline, &tuning, &tuner, &error) != WEIR_OK)
+        weir_log(WEIR_LOG_ERROR, "--tune: %s", error.message);
+    return tuner;
+}
+
 /* Drains the pipeline, with the measurement of the headspace if it is wanted. Returns as drain(). */
 static int use_pipeline(const record_settings *settings, weir_pipeline *pipeline, int signal_fd,
                         weir_trace_file *trace, record_outcome *outcome)
@@ -174,7 +209,9 @@ static int use_pipeline(const record_settings *settings, weir_pipeline *pipeline
     if (settings->headspace_step_ns && weir_headspace_new(NULL, &measuring, NULL) != WEIR_OK)
         weir_log(WEIR_LOG_ERROR, "out of memory: --headspace is not measured");
     outcome->explain = settings->explain ? record_explain_start(pipeline) : NULL;
+    weir_tuner *tuner = start_tuner(settings, pipeline, &outcome->tuned);
     int status = drain(pipeline, signal_fd, trace, settings->headspace_step_ns, measuring, outcome->explain);
+    weir_tuner_free(tuner);
     record_explain_join(outcome->explain);
     weir_headspace_report(measuring, &outcome->headspace);
     weir_headspace_free(measuring);
@@ -286,16 +323,34 @@ static int report_headspace(const record_settings *settings, const weir_headspac
     return RECORD_FAILED;
 }
 
+static int report_explained(const record_settings *settings, const record_explain *explain)
+{
+    weir_error error = { 0 };
+    const char *reason;
+    const weir_verdict *verdict = record_explain_verdict(explain, &reason);
+    prose text;
+    if (!verdict) {
+        record_refuse(settings, "--explain: %s", reason);
+        return RECORD_FAILED;
+    }
+    prose_open(&text);
+    if (!settings->quiet)
+        fputc('\n', text.file);
+    weir_verdict_write(verdict, settings->verbose, text.file);
+    int status = record_close_summary(&text, WEIR_OK, &error);
+    return record_end_summary(settings, status, &error);
+}
+
 static void report_tuned(const record_settings *settings, const record_tuned *tuned)
 {
     uint32_t threads = settings->threads ? settings->threads : weir_cpu_budget();
     printf("%sTuner: ", settings->quiet ? "" : "\n");
     if (!tuned->slots && !tuned->threads)
-        printf("nothing was changed");
+        puts("nothing was changed");
     else
-        printf("the settings at the end were --concurrency %u --threads %u",
-               tuned->slots ? tuned->slots : settings->concurrency, tuned->threads ? tuned->threads : threads);
-    puts(tuned->last == WEIR_TUNER_CHANGED ? "; the run ended before the last change was measured" : "");
+        printf("the settings at the end were --concurrency %u --threads %u%s\n",
+               tuned->slots ? tuned->slots : settings->concurrency, tuned->threads ? tuned->threads : threads,
+               tuned->last == WEIR_TUNER_RESTED ? "" : "; the tuner was not done");
 }
 
 static void print_hint(const record_settings *settings, const char *subcommand, const char *more, const char *what)
@@ -345,12 +400,12 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
     if (was_run && outcome.is_useless && exit_status == RECORD_DONE)
         exit_status = record_tell_useless(settings, outcome.num_failures);
     if (was_run && settings->tune && !outcome.is_useless)
-        report_tuned(settings, &observers.tuned);
+        report_tuned(settings, &outcome.tuned);
     if (was_run && settings->headspace_step_ns && !outcome.is_useless &&
         report_headspace(settings, &outcome.headspace) != RECORD_DONE && exit_status == RECORD_DONE)
         exit_status = RECORD_FAILED;
     if (was_run && settings->explain && !outcome.is_useless &&
-        record_explain_report(settings, outcome.explain) != RECORD_DONE && exit_status == RECORD_DONE)
+        report_explained(settings, outcome.explain) != RECORD_DONE && exit_status == RECORD_DONE)
         exit_status = RECORD_FAILED;
     record_explain_free(outcome.explain);
     if (has_summary)

@@ -48,7 +48,7 @@ typedef struct record_settings {
 
     /* the statistics */
     const char *db_path;
-    int64_t log_interval_ns; /* 0 = 60 s; with the tuner 5 s */
+    int64_t log_interval_ns; /* 0 = 60 s */
     int64_t rank;            /* -1 = the launcher's, or 0 */
     int64_t world;           /* 0 = the launcher's; or 1 if a rank is given */
     const char *job;         /* of the launcher; NULL = none */

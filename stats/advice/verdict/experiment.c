@@ -37,7 +37,7 @@ static int find_node(const verdict_view *view, const char *name)
 }
 
 /* Until tasks that began before a change have ended, and the queues have filled or emptied. */
-static int64_t settle_time_ns(const experiment *e, int node)
+static int64_t settling_ns(const experiment *e, int node)
 {
     double time_s = node >= 0 && e->view.nodes[node].time_s > 0 ? e->view.nodes[node].time_s : 0;
     double settle_s = fmax(0.03, 1.5 * time_s + 3 / fmax(e->view.items_per_s, 1));
@@ -123,7 +123,7 @@ static live_trial run_trial(experiment *e, int node, const live_setting *now, co
 {
     live_trial t;
     char gain[80], change[VERDICT_TEXT_BYTES];
-    int status = weir_live_try(e->pipeline, now, other, settle_time_ns(e, node), &e->options, &t);
+    int status = weir_live_try(e->pipeline, now, other, settling_ns(e, node), &e->options, NULL, &t);
     e->other_s += t.elapsed_s / 2;
     describe_change(change, sizeof change, now, other);
     if (status != WEIR_OK || isnan(t.gain)) {
@@ -304,7 +304,7 @@ static void tell_cost(experiment *e)
 
 static int look(experiment *e)
 {
-    int status = weir_live_view(e->pipeline, SAMPLE_TIME_NS, &e->view);
+    int status = weir_live_view(e->pipeline, SAMPLE_TIME_NS, NULL, &e->view);
     if (status != WEIR_OK)
         return status;
     e->verdict = weir_verdict_judge(&e->view);

@@ -220,7 +220,12 @@ static bool is_running(const weir_snapshot *s)
     return has_source && strcmp(s->state, "running") == 0;
 }
 
-int weir_live_view(weir_pipeline *pipeline, int64_t time_ns, verdict_view *view)
+static bool must_stop(const atomic_bool *stops)
+{
+    return stops && atomic_load(stops);
+}
+
+int weir_live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *stops, verdict_view *view)
 {
     weir_snapshot *from, *now = NULL;
     cpu_times before = read_cpu_times();
@@ -241,7 +246,7 @@ int weir_live_view(weir_pipeline *pipeline, int64_t time_ns, verdict_view *view)
         now = NULL;
         sleep_for(SAMPLE_NS);
         status = weir_pipeline_snapshot(pipeline, &now);
-        if (status == WEIR_OK && !is_running(now))
+        if (status == WEIR_OK && (!is_running(now) || must_stop(stops)))
             status = WEIR_EOF;
         if (status == WEIR_OK)
             add_sample(view, now);
@@ -304,7 +309,7 @@ double weir_mean_interval(const double *values, uint32_t count, double *half_wid
     return mean;
 }
 
-static uint64_t resident_bytes(void)
+uint64_t weir_live_resident_bytes(void)
 {
     unsigned long long size, resident = 0;
     FILE *file = fopen("/proc/self/statm", "r");
@@ -342,12 +347,12 @@ static bool count_items(weir_pipeline *pipeline, uint64_t *num_items)
 }
 
 /* Sleeps, but not much beyond the end of the run; then counts. False = the run is at its end. */
-static bool count_items_after(weir_pipeline *pipeline, int64_t ns, uint64_t *num_items)
+static bool count_items_after(weir_pipeline *pipeline, int64_t ns, const atomic_bool *stops, uint64_t *num_items)
 {
     const int64_t step_ns = 100 * WEIR_MILLISECOND;
     for (; ns > step_ns; ns -= step_ns) {
         sleep_for(step_ns);
-        if (!count_items(pipeline, num_items))
+        if (!count_items(pipeline, num_items) || must_stop(stops))
             return false;
     }
     sleep_for(ns);
@@ -355,13 +360,13 @@ static bool count_items_after(weir_pipeline *pipeline, int64_t ns, uint64_t *num
 }
 
 /* Items per second in one slice, after the change has settled. NAN = the run is at its end. */
-static double run_slice(weir_pipeline *pipeline, int64_t settle_ns, int64_t slice_ns)
+static double run_slice(weir_pipeline *pipeline, int64_t settle_ns, int64_t slice_ns, const atomic_bool *stops)
 {
     uint64_t before, after;
-    if (!count_items_after(pipeline, settle_ns, &before))
+    if (!count_items_after(pipeline, settle_ns, stops, &before))
         return NAN;
     int64_t start_ns = weir_clock_ns();
-    if (!count_items_after(pipeline, slice_ns, &after))
+    if (!count_items_after(pipeline, slice_ns, stops, &after))
         return NAN;
     return ((double)(after - before) + 0.5) / (1e-9 * (double)(weir_clock_ns() - start_ns)); /* never 0 */
 }
@@ -371,6 +376,7 @@ typedef struct alternation {
     const live_setting *settings[2]; /* now, other */
     int present;                     /* which of them is set */
     int64_t settle_ns, slice_ns;
+    const atomic_bool *stops;
     double rates[2]; /* of the last pair */
 } alternation;
 
@@ -384,7 +390,7 @@ static int run_pair(alternation *a, int first)
         if (status != WEIR_OK)
             return status;
         a->present = which;
-        a->rates[which] = run_slice(a->pipeline, changes ? a->settle_ns : 0, a->slice_ns);
+        a->rates[which] = run_slice(a->pipeline, changes ? a->settle_ns : 0, a->slice_ns, a->stops);
         if (isnan(a->rates[which]))
             return WEIR_EOF;
     }
@@ -392,20 +398,22 @@ static int run_pair(alternation *a, int first)
 }
 
 int weir_live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
-                  const weir_live_options *options, live_trial *trial)
+                  const weir_live_options *options, const atomic_bool *stops, live_trial *trial)
 {
     double ratios[MOST_PAIRS], half = INFINITY, mean = 0, sums[2] = { 0, 0 };
     int64_t start_ns = weir_clock_ns(), most_ns = options->setting_ns;
-    uint64_t memory = resident_bytes(), limit = memory_limit(options);
-    alternation a = {
-        .pipeline = pipeline, .settings = { now, other }, .settle_ns = settle_ns, .slice_ns = options->slice_ns
-    };
+    uint64_t memory = weir_live_resident_bytes(), limit = memory_limit(options);
+    alternation a = { .pipeline = pipeline,
+                      .settings = { now, other },
+                      .settle_ns = settle_ns,
+                      .slice_ns = options->slice_ns,
+                      .stops = stops };
     int status = WEIR_OK;
     *trial = (live_trial){ .gain = NAN, .low = NAN, .high = NAN, .rate = NAN, .other_rate = NAN };
     while (status == WEIR_OK && trial->num_pairs < MOST_PAIRS && weir_clock_ns() - start_ns < 2 * most_ns &&
            (trial->num_pairs < LEAST_PAIRS || half > options->precision)) {
         status = run_pair(&a, trial->num_pairs % 2);
-        trial->needs_memory = resident_bytes() > memory + limit;
+        trial->needs_memory = weir_live_resident_bytes() > memory + limit;
         if (status != WEIR_OK || trial->needs_memory)
             break;
         ratios[trial->num_pairs++] = log(a.rates[1] / a.rates[0]);

@@ -2,11 +2,14 @@
 #ifndef WEIR_ADVICE_LIVE_H
 #define WEIR_ADVICE_LIVE_H
 
+#include <stdatomic.h>
+
 #include "verdict.h"
 
-/* Samples the pipeline for so long. The texts of the view belong to the pipeline. WEIR_OK: free it with
+/* Samples the pipeline for so long; `stops` (NULL = never) ends this and other calls early, as the end of the run does. The
+   texts of the view belong to the pipeline. WEIR_OK: free it with
    weir_verdict_view_free(). WEIR_ENOMEM; WEIR_EOF if the run ended meanwhile. */
-int weir_live_view(weir_pipeline *pipeline, int64_t time_ns, verdict_view *view);
+int weir_live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *stops, verdict_view *view);
 
 /* The slots of one stage and the threads that it runs on. */
 typedef struct live_setting {
@@ -37,7 +40,10 @@ typedef struct live_trial {
  * present setting is back. WEIR_OK, also if the run ended (num_pairs then is small); or why the engine refused the change.
  */
 int weir_live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
-                  const weir_live_options *options, live_trial *trial);
+                  const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
+
+/* Memory of the process; 0 = not known. */
+uint64_t weir_live_resident_bytes(void);
 
 /* The mean of `count` values and half the width of its 95 % interval by Student's t; INFINITY for one value. */
 double weir_mean_interval(const double *values, uint32_t count, double *half_width);
