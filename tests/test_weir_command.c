@@ -1744,6 +1744,11 @@ static void databases_of_spdl_have_their_percentiles_in_every_lap(void **state)
     assert_json("$[2].p99_get_time", "0.04");
     expect("weir query spdl.db --json", DONE);
     assert_json("$[0].p90_time", "null"); /* six laps have no common one */
+    expect("weir merge idle.db job.db", DONE);
+    execute(in_folder("idle.db"), "UPDATE task_stats SET num_tasks = 0, num_failures = 0, success_time = 0,"
+                                  " histogram = x'01', p90_time = 0");
+    expect("weir query idle.db --by lap --json", DONE);
+    assert_json("$[0].p90_time", "null"); /* of no tasks */
 }
 
 static void what_spdl_did_not_record_is_not_shown_as_zero(void **state)

@@ -209,3 +209,49 @@ void weir_query_end(weir_query *query)
     sqlite3_finalize(query->statement);
     free(query);
 }
+
+/* -- sums of records */
+
+const char *weir_row_text(const weir_row *row, int column)
+{
+    return row ? weir_column_text((sqlite3_stmt *)(uintptr_t)row, column) : "";
+}
+
+int64_t weir_row_int(const weir_row *row, int column)
+{
+    return row ? sqlite3_column_int64((sqlite3_stmt *)(uintptr_t)row, column) : 0;
+}
+
+/* SPDL's databases have no items. */
+static int select_rows(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, const char *columns,
+                       const char *end, sqlite3_stmt **rows, weir_error *error)
+{
+    weir_sql_selection selection = selections[kind];
+    bool has_it;
+    selection.table = weir_record_table_of(kind)->name;
+    selection.columns = columns;
+    selection.end = end;
+    *rows = NULL;
+    int code = weir_table_has_column(reader->db, selection.table, "run_id", &has_it);
+    if (code != SQLITE_OK)
+        return weir_reader_error(reader, code, error);
+    return has_it ? weir_select(reader, &selection, filter, rows, error) : WEIR_OK;
+}
+
+int weir_reader_select(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, const char *columns,
+                       const char *end, weir_row_function *each, void *self, weir_error *error)
+{
+    if (!reader || !columns || !end || !each || kind < WEIR_RECORD_EVENT || kind > WEIR_RECORD_STAGE)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL, or a kind of laps");
+    weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
+    sqlite3_stmt *rows = NULL;
+    int code = SQLITE_DONE, status = weir_reader_resolve_run(reader, &resolved.run_id, error);
+    if (status == WEIR_OK)
+        status = select_rows(reader, kind, &resolved, columns, end, &rows, error);
+    while (rows && status == WEIR_OK && (code = sqlite3_step(rows)) == SQLITE_ROW)
+        status = each(self, (const weir_row *)rows, error);
+    if (status == WEIR_OK && code != SQLITE_DONE)
+        status = weir_reader_error(reader, code, error);
+    sqlite3_finalize(rows);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}

@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <weir/clock.h>
 #include <weir/export.h>
@@ -177,25 +178,72 @@ static void last_final(sqlite3_context *context)
         sqlite3_value_free(last->value);
 }
 
+/* -- failures */
+
+/* weir_reason(message, label): the message with * for the label and # for each number, which differ from item to item. */
+static void reason_function(sqlite3_context *context, int num_values, sqlite3_value **values)
+{
+    (void)num_values;
+    const char *message = (const char *)sqlite3_value_text(values[0]);
+    const char *label = (const char *)sqlite3_value_text(values[1]);
+    size_t label_bytes = label ? strlen(label) : 0;
+    sqlite3_str *reason = sqlite3_str_new(NULL);
+    while (message && *message) {
+        size_t digits = strspn(message, "0123456789");
+        if (label_bytes && strncmp(message, label, label_bytes) == 0) {
+            sqlite3_str_appendchar(reason, 1, '*');
+            message += label_bytes;
+        } else if (digits) {
+            sqlite3_str_appendchar(reason, 1, '#');
+            message += digits;
+        } else
+            sqlite3_str_appendchar(reason, 1, *message++);
+    }
+    sqlite3_str_appendchar(reason, 1, '\0'); /* never empty, so that NULL is out of memory */
+    int length = sqlite3_str_length(reason) - 1;
+    char *text = sqlite3_str_finish(reason);
+    if (text)
+        sqlite3_result_text(context, text, length, sqlite3_free);
+    else
+        sqlite3_result_error_nomem(context);
+}
+
+/* weir_folder(path): "/data/clips" of "/data/clips/a.mp4"; "" of a name without a folder. */
+static void folder_function(sqlite3_context *context, int num_values, sqlite3_value **values)
+{
+    (void)num_values;
+    const char *path = (const char *)sqlite3_value_text(values[0]), *slash = path ? strrchr(path, '/') : NULL;
+    size_t length = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    sqlite3_result_text64(context, path ? path : "", length, SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
 /* -- all of them */
 
 int weir__functions_register(sqlite3 *db)
 {
-    const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
+    static const struct {
+        const char *name;
+        int num_values;
+        void (*function)(sqlite3_context *context, int num_values, sqlite3_value **values);
+        void (*step)(sqlite3_context *context, int num_values, sqlite3_value **values);
+        void (*final)(sqlite3_context *context);
+    } functions[] = {
+        { "weir_merge_histogram", 1, NULL, merge_step, merge_final },
+        { "weir_quantile", 2, quantile_function, NULL, NULL },
+        { "weir_sum", 1, NULL, sum_step, sum_final },
+        { "weir_last", 2, NULL, last_step, last_final },
+        { "weir_reason", 2, reason_function, NULL, NULL },
+        { "weir_folder", 1, folder_function, NULL, NULL },
+    };
     int code = weir_names_register(db);
     if (code == SQLITE_OK)
         code = weir_select_register(db);
     if (code == SQLITE_OK)
         code = weir__existing_files_register(db);
-    if (code == SQLITE_OK)
-        code = sqlite3_create_function_v2(db, "weir_merge_histogram", 1, flags, NULL, NULL, merge_step, merge_final,
-                                          NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_create_function_v2(db, "weir_sum", 1, flags, NULL, NULL, sum_step, sum_final, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_create_function_v2(db, "weir_last", 2, flags, NULL, NULL, last_step, last_final, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_create_function_v2(db, "weir_quantile", 2, flags, NULL, quantile_function, NULL, NULL, NULL);
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0] && code == SQLITE_OK; i++)
+        code = sqlite3_create_function_v2(db, functions[i].name, functions[i].num_values,
+                                          SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, functions[i].function,
+                                          functions[i].step, functions[i].final, NULL);
     return code;
 }
 

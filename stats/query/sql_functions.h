@@ -5,6 +5,8 @@
  *     weir_quantile(blob, q)           the quantile (0 to 1) of a histogram, in seconds; NULL = no values
  *     weir_sum(value)                  aggregate: the sum, which does not overflow; NULL = a value is NULL: not known
  *     weir_last(value, time)           aggregate: the value that is not NULL and has the latest time
+ *     weir_reason(message, label)      the message of a failure without its label and numbers
+ *     weir_folder(path)                the folder of a path
  *     weir_name(pattern, name)         whether a stage's, queue's or span's name matches; see weir_filter
  *     weir_glob(pattern, text)         whether a text equals the pattern or matches it as a glob
  *     weir_within(spans, run, ...)     internal, see sql_select.c

@@ -254,14 +254,16 @@ double weir_total_value(const weir_total *total, const weir_measure *measure)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     double value = total ? weir_measure_value(measure, &total->metrics, total->elapsed_ns) : NAN;
-    if (!total || !measure || !isnan(value) || *measure->name != 'p')
+    if (!total || !measure || !isnan(value))
         return value;
-    size_t count = weir_subject_histograms(total->subject, histograms);
+    bool is_p90 = strncmp(measure->name, "p90_", 4) == 0, is_p99 = strncmp(measure->name, "p99_", 4) == 0;
+    weir_metrics metrics = total->metrics;
+    size_t count = is_p90 || is_p99 ? weir_subject_histograms(total->subject, histograms) : 0;
     for (size_t i = 0; i < count; i++) {
-        bool is_p90 = strncmp(measure->name, "p90_", 4) == 0, is_p99 = strncmp(measure->name, "p99_", 4) == 0;
-        if ((is_p90 || is_p99) && total->percentiles[i].are_known &&
-            strcmp(measure->name + 4, histograms[i].name) == 0)
-            return is_p90 ? total->percentiles[i].p90 : total->percentiles[i].p99;
+        const weir_percentiles *recorded = &total->percentiles[i];
+        bool has_times = *weir_metric_histogram_at(histograms[i].metric, &metrics); /* then there were none */
+        if (!has_times && recorded->are_known && strcmp(measure->name + 4, histograms[i].name) == 0)
+            return is_p90 ? recorded->p90 : recorded->p99;
     }
     return value;
 }

@@ -316,6 +316,23 @@ WEIR_API int weir_query_next(weir_query *query, const weir_record **record, weir
 /* NULL is fine. */
 WEIR_API void weir_query_end(weir_query *query);
 
+/* A row of weir_reader_select(); its columns are numbered from 0. */
+typedef struct weir_row weir_row;
+WEIR_API const char *weir_row_text(const weir_row *row, int column); /* "" = NULL */
+WEIR_API int64_t weir_row_int(const weir_row *row, int column);      /* 0 = NULL */
+
+/* Gets a row, which is valid until it returns. WEIR_OK; WEIR_EOF ends early; or a failure, with *error filled. */
+typedef int weir_row_function(void *self, const weir_row *row, weir_error *error);
+
+/*
+ * Sums of single records: "SELECT columns FROM their table t WHERE the filter's conditions end". columns and end
+ * ("GROUP BY … ORDER BY …") are SQL, with weir's functions (docs/sql.md); the filter's order and limit are ignored. The kind
+ * is WEIR_RECORD_EVENT, _FAILURE, _ITEM, _RUN or _STAGE. WEIR_OK, or the first failure.
+ */
+WEIR_API int weir_reader_select(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
+                                const char *columns, const char *end, weir_row_function *each, void *self,
+                                weir_error *error);
+
 /* One run: WEIR_LAST_RUN or its number. Texts are valid until the next call for this reader. */
 WEIR_API int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *run, weir_error *error);
 

@@ -1,13 +1,9 @@
 /* weir failures: failures grouped by reason and folder, or a plain list for scripts. */
-#include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "command_table.h"
 #include "each_record.h"
-#include "format.h"
-#include "key_count.h"
 
 enum { TOP_AS_TEXT = 20 };
 
@@ -27,76 +23,6 @@ static const option_row rows[] = {
       .help = "at most N reasons and N folders, the most frequent ones (default: 20 as text, else all)" },
     { 0 },
 };
-
-/* -- grouping */
-
-typedef struct grouping {
-    key_count reasons, folders;
-    int64_t count;
-} grouping;
-
-/*
- * The common part of failures with one reason: status, code, and the message without the label and numbers, which
- * differ from item to item. The caller frees it; NULL = out of memory.
- */
-static char *reason_of(const weir_failure_record *failure)
-{
-    char *key = NULL;
-    size_t size, label_bytes = strlen(failure->label);
-    FILE *out = open_memstream(&key, &size);
-    if (!out)
-        return NULL;
-    fprintf(out, "%d %d ", failure->status, failure->library_code);
-    for (const char *c = failure->message; *c;) {
-        if (label_bytes && strncmp(c, failure->label, label_bytes) == 0) {
-            fputc('*', out);
-            c += label_bytes;
-        } else if (isdigit((unsigned char)*c)) {
-            fputc('#', out);
-            c += strspn(c, "0123456789");
-        } else
-            fputc(*c++, out);
-    }
-    if (fclose(out) == 0)
-        return key;
-    free(key);
-    return NULL;
-}
-
-/* "/data/clips" of "/data/clips/a.mp4"; "" for a label without a folder. Freed by the caller; NULL: no memory. */
-static char *folder_of(const char *label)
-{
-    const char *slash = strrchr(label, '/');
-    if (slash == label && slash)
-        return strdup("/");
-    return slash ? strndup(label, (size_t)(slash - label)) : strdup("");
-}
-
-/* Takes ownership of the key. */
-static bool add(key_count *counts, char *key, const weir_failure_record *failure)
-{
-    bool is_new;
-    key_count_entry *entry = key ? key_count_add(counts, key, &is_new) : NULL;
-    free(key);
-    if (!entry || !is_new)
-        return entry;
-    entry->status = failure->status;
-    entry->library_code = failure->library_code;
-    entry->example = strdup(failure->label);
-    entry->second = strdup(*failure->message ? failure->message : weir_status_text(failure->status));
-    return entry->example && entry->second;
-}
-
-static int group(void *self, const weir_record *record, weir_error *error)
-{
-    grouping *groups = self;
-    groups->count++;
-    const weir_failure_record *failure = &record->failure;
-    if (add(&groups->reasons, reason_of(failure), failure) &&
-        add(&groups->folders, folder_of(failure->label), failure))
-        return WEIR_OK;
-    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-}
 
 /* -- printing */
 
@@ -120,85 +46,119 @@ static bool has_column(int tables, size_t column)
                          : true;
 }
 
-static size_t num_shown(const key_count *t)
-{
-    return settings.top && (size_t)settings.top < t->count ? (size_t)settings.top : t->count;
-}
+enum { COUNT, WHOLE, NUM_GROUPS, FIRST, STATUS, CODE, MESSAGE, LABEL, KEY };
+
+#define GROUPS(key) \
+    "count(*), sum(count(*)) OVER (), count(*) OVER (), min(t.id), t.status, t.library_code, t.message, " \
+    "t.label, " key " AS key" /* SQLite takes status to key from the row with the smallest id */
+
+static const struct {
+    const char *columns, *end;
+} groupings[] = {
+    [OF_REASONS] = { GROUPS("weir_reason(t.message, t.label)"),
+                     " GROUP BY t.status, t.library_code, key"
+                     " ORDER BY count(*) DESC, t.status || ' ' || t.library_code || ' ' || key LIMIT " },
+    [OF_FOLDERS] = { GROUPS("weir_folder(t.label)"), " GROUP BY key ORDER BY count(*) DESC, key LIMIT " },
+};
+
+/* The groups while they are printed. */
+typedef struct printing {
+    const tool_call *call;
+    weir_reader *reader;
+    const weir_filter *filter;
+    table *t;
+    int tables, which; /* of the table; of the row */
+    int64_t whole, num_groups;
+} printing;
 
 /* One row of a table that holds `tables`. */
-static void put_row(table *t, int tables, int which, const key_count_entry *entry, int64_t whole)
+static int put_row(void *self, const weir_row *row, weir_error *error)
 {
-    bool is_reason = which == OF_REASONS, is_one = entry->second; /* not the others */
-    if (has_column(tables, 0))
-        table_words(t, is_reason ? "reason" : "folder");
-    table_count(t, entry->count);
-    table_number(t, (double)entry->count / (double)whole);
+    (void)error;
+    printing *p = self;
+    bool is_reason = p->which == OF_REASONS;
+    int status = (int)weir_row_int(row, STATUS);
+    const char *message = weir_row_text(row, MESSAGE);
+    p->whole = weir_row_int(row, WHOLE);
+    p->num_groups = weir_row_int(row, NUM_GROUPS);
+    if (has_column(p->tables, 0))
+        table_words(p->t, is_reason ? "reason" : "folder");
+    table_count(p->t, weir_row_int(row, COUNT));
+    table_number(p->t, (double)weir_row_int(row, COUNT) / (double)p->whole);
     for (size_t column = 3; column < 6; column++)
-        if (!has_column(tables, column))
+        if (!has_column(p->tables, column))
             continue;
-        else if (!is_reason || (column == 4 && !entry->library_code))
-            table_nothing(t);
+        else if (!is_reason || (column == 4 && !weir_row_int(row, CODE)))
+            table_nothing(p->t);
         else if (column == 4)
-            table_count(t, entry->library_code);
-        else if (column == 3)
-            table_words(t, is_one ? weir_status_name(entry->status) : "");
+            table_count(p->t, weir_row_int(row, CODE));
         else
-            table_words(t, is_one ? entry->second : KEY_COUNT_OTHERS);
-    if (has_column(tables, 6) && is_reason)
-        table_nothing(t);
-    else if (has_column(tables, 6))
-        table_words(t, entry->key);
-    table_words(t, entry->example ? entry->example : "");
+            table_words(p->t, column == 3 ? weir_status_name(status) : *message ? message : weir_status_text(status));
+    if (has_column(p->tables, 6) && is_reason)
+        table_nothing(p->t);
+    else if (has_column(p->tables, 6))
+        table_words(p->t, weir_row_text(row, KEY));
+    table_words(p->t, weir_row_text(row, LABEL));
+    return WEIR_OK;
 }
 
-static void put_tables(const tool_call *call, const grouping *groups, int tables)
+static int put_tables(printing *p, int tables, weir_error *error)
 {
     table_column columns[NUM_COLUMNS];
     size_t num_columns = 0;
+    int status = WEIR_OK;
     for (size_t i = 0; i < NUM_COLUMNS; i++)
         if (has_column(tables, i))
             columns[num_columns++] = all_columns[i];
-    table *t = table_begin(stdout, tool_format(call), columns, num_columns);
-    for (int which = OF_REASONS; which <= OF_FOLDERS; which++) {
-        const key_count *counts = which == OF_REASONS ? &groups->reasons : &groups->folders;
-        for (size_t i = 0; tables & which && i < num_shown(counts); i++)
-            put_row(t, tables, which, &counts->entries[i], groups->count);
+    p->tables = tables;
+    p->t = table_begin(stdout, tool_format(p->call), columns, num_columns);
+    for (p->which = OF_REASONS; p->which <= OF_FOLDERS && status == WEIR_OK; p->which++) {
+        char end[200];
+        snprintf(end, sizeof end, "%s%" PRId64, groupings[p->which].end, settings.top ? settings.top : -1);
+        if (tables & p->which)
+            status = weir_reader_select(p->reader, WEIR_RECORD_FAILURE, p->filter, groupings[p->which].columns, end,
+                                        put_row, p, error);
     }
-    table_end(t);
+    table_end(p->t);
+    return status;
 }
 
 /* Only text output leaves rows out by default; scripts get all. */
-static void say_rest(const key_count *t)
+static int put_text(printing *p, int tables, const char *title, weir_error *error)
 {
-    if (num_shown(t) < t->count)
-        printf("(and %zu more; --top N shows N of them)\n", t->count - num_shown(t));
+    puts(title);
+    int status = put_tables(p, tables, error);
+    if (status == WEIR_OK && settings.top && p->num_groups > settings.top)
+        printf("(and %" PRId64 " more; --top N shows N of them)\n", p->num_groups - settings.top);
+    return status;
 }
 
-static void put_groups(const tool_call *call, grouping *groups)
+static int put_groups(printing *p, int64_t count, weir_error *error)
 {
-    key_count_sort(&groups->reasons);
-    key_count_sort(&groups->folders);
-    if (tool_format(call) == TABLE_TEXT && settings.top == 0)
-        settings.top = TOP_AS_TEXT;
-    switch (tool_format(call)) {
-    case TABLE_JSON:
-        printf("{\"failures\": %" PRId64 ", \"reasons\": ", groups->count);
-        put_tables(call, groups, OF_REASONS);
+    int status;
+    if (tool_format(p->call) == TABLE_CSV)
+        return put_tables(p, OF_REASONS | OF_FOLDERS, error);
+    if (tool_format(p->call) == TABLE_JSON) {
+        printf("{\"failures\": %" PRId64 ", \"reasons\": ", count);
+        status = put_tables(p, OF_REASONS, error);
         fputs(", \"folders\": ", stdout);
-        put_tables(call, groups, OF_FOLDERS);
+        status = status == WEIR_OK ? put_tables(p, OF_FOLDERS, error) : status;
         puts("}");
-        break;
-    case TABLE_CSV: put_tables(call, groups, OF_REASONS | OF_FOLDERS); break;
-    default:
-        if (groups->count == 0)
-            break;
-        printf("%" PRId64 " %s\n\nBy reason:\n", groups->count, groups->count == 1 ? "failure" : "failures");
-        put_tables(call, groups, OF_REASONS);
-        say_rest(&groups->reasons);
-        puts("\nBy folder:");
-        put_tables(call, groups, OF_FOLDERS);
-        say_rest(&groups->folders);
+        return status;
     }
+    if (count == 0)
+        return WEIR_OK;
+    settings.top = settings.top ? settings.top : TOP_AS_TEXT;
+    printf("%" PRId64 " %s\n\n", count, count == 1 ? "failure" : "failures");
+    status = put_text(p, OF_REASONS, "By reason:", error);
+    return status == WEIR_OK ? put_text(p, OF_FOLDERS, "\nBy folder:", error) : status;
+}
+
+static int take_count(void *count, const weir_row *row, weir_error *error)
+{
+    (void)error;
+    *(int64_t *)count = weir_row_int(row, 0);
+    return WEIR_OK;
 }
 
 /* -- the list */
@@ -252,19 +212,14 @@ static int explain_none(const tool_call *call, weir_reader *reader, const weir_f
 
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
 {
-    grouping groups = { .count = 0 };
-    int status;
-    if (settings.list)
-        status = put_list(call, reader, filter, &groups.count, error);
-    else
-        status = weir_each_record(reader, WEIR_RECORD_FAILURE, filter, group, &groups, error);
+    printing p = { .call = call, .reader = reader, .filter = filter };
+    int64_t count = 0;
+    int status = settings.list ? put_list(call, reader, filter, &count, error)
+                               : weir_reader_select(reader, WEIR_RECORD_FAILURE, filter, "count(*)", "", take_count,
+                                                    &count, error);
     if (status == WEIR_OK && !settings.list)
-        put_groups(call, &groups);
-    if (status == WEIR_OK && groups.count == 0)
-        status = explain_none(call, reader, filter, error);
-    key_count_free(&groups.reasons);
-    key_count_free(&groups.folders);
-    return status;
+        status = put_groups(&p, count, error);
+    return status == WEIR_OK && count == 0 ? explain_none(call, reader, filter, error) : status;
 }
 
 const tool_command tool_failures = {
