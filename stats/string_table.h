@@ -1,4 +1,4 @@
-/* Texts, each stored once and identified by its number. One thread at a time. Also compiled into the weir command. */
+/* Texts, each stored once and identified by its number. One thread at a time. */
 #ifndef WEIR_STRING_TABLE_H
 #define WEIR_STRING_TABLE_H
 

@@ -11,7 +11,6 @@
 #include "array.h"
 #include "command_table.h"
 #include "each_record.h"
-#include "key_count.h"
 
 static struct settings {
     int64_t top;
@@ -162,69 +161,6 @@ static void put_row(table *t, const slow *row)
     table_words(t, row->label);
 }
 
-/* -- formats: codec and size, and how common these are among all recorded items */
-
-static int count_format(key_count *formats, const weir_item_record *item, weir_error *error)
-{
-    char format[160] = "";
-    bool is_new;
-    if (item->width > 0 && item->height > 0)
-        snprintf(format, sizeof format, "%.100s%s%" PRId64 "x%" PRId64, item->codec, *item->codec ? " " : "",
-                 item->width, item->height);
-    else
-        snprintf(format, sizeof format, "%.100s", item->codec);
-    if (key_count_add(formats, *format ? format : "unknown", &is_new))
-        return WEIR_OK;
-    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-}
-
-static int count_record(void *self, const weir_record *record, weir_error *error)
-{
-    return count_format(self, &record->item, error);
-}
-
-static int64_t count_of(const key_count *formats, const char *format)
-{
-    int64_t sum = 0;
-    for (size_t i = 0; i < formats->count; i++)
-        if (!format || strcmp(formats->entries[i].key, format) == 0)
-            sum += formats->entries[i].count;
-    return sum;
-}
-
-static void put_formats(key_count *shown, const key_count *all)
-{
-    static const table_column format_columns[] = {
-        { "format", "codec and size", TABLE_WORDS }, { "shown", "slowest", TABLE_COUNT },
-        { "shown_share", "share", TABLE_SHARE },     { "all", "all recorded", TABLE_COUNT },
-        { "all_share", "share", TABLE_SHARE },
-    };
-    double num_shown = (double)count_of(shown, NULL), num_all = (double)count_of(all, NULL);
-    key_count_sort(shown);
-    puts("\nFormats of these slowest items, and of all items that were recorded:");
-    table *t = table_begin(stdout, TABLE_TEXT, TABLE_COLUMNS(format_columns));
-    for (size_t i = 0; i < shown->count; i++) {
-        int64_t of_all = count_of(all, shown->entries[i].key);
-        table_words(t, shown->entries[i].key);
-        table_count(t, shown->entries[i].count);
-        table_number(t, (double)shown->entries[i].count / num_shown);
-        table_count(t, of_all);
-        table_number(t, (double)of_all / num_all);
-    }
-    table_end(t);
-}
-
-/* Only in text output: scripts can use the columns, and weir query --list items. */
-static int tell_formats(key_count *shown, weir_reader *reader, const weir_filter *filter, weir_error *error)
-{
-    key_count all = { .count = 0 };
-    int status = weir_each_record(reader, WEIR_RECORD_ITEM, filter, count_record, &all, error);
-    if (status == WEIR_OK && all.count > 1)
-        put_formats(shown, &all);
-    key_count_free(&all);
-    return status;
-}
-
 /* -- the first rows in sort order */
 
 typedef struct first_rows {
@@ -267,12 +203,101 @@ static int keep_all(weir_reader *reader, const weir_filter *filter, weir_record_
     return weir_each_record(reader, kind, &longest, keep, first, error);
 }
 
+/* -- formats: codec and size, and how common these are among all recorded items */
+
+/* As format_of(). */
+#define FORMAT_OF_ITEM \
+    "coalesce(nullif(CASE WHEN t.width > 0 AND t.height > 0 THEN trim(t.codec || ' ' || t.width || 'x' || t.height)" \
+    " ELSE t.codec END, ''), 'unknown')"
+
+static void format_of(const weir_item_record *item, char format[160])
+{
+    snprintf(format, 160, "%.100s", *item->codec ? item->codec : "");
+    if (item->width > 0 && item->height > 0)
+        snprintf(format, 160, "%.100s%s%" PRId64 "x%" PRId64, item->codec, *item->codec ? " " : "", item->width,
+                 item->height);
+    else if (!*format)
+        snprintf(format, 160, "unknown");
+}
+
+/* A format of the slowest items. */
+typedef struct slow_format {
+    char name[160];
+    int64_t num_shown, num_all;
+} slow_format;
+
+typedef struct format_list {
+    const first_rows *first;
+    slow_format *all;
+    size_t count;
+    int64_t num_formats, num_shown, num_all; /* of all items; sums */
+} format_list;
+
+static int add_format(void *self, const weir_row *row, weir_error *error)
+{
+    format_list *list = self;
+    slow_format format = { .num_all = weir_row_int(row, 1) };
+    char other[160];
+    (void)error;
+    snprintf(format.name, sizeof format.name, "%s", weir_row_text(row, 0));
+    for (size_t i = 0; i < list->first->count; i++) {
+        format_of(&list->first->all[i].item, other);
+        format.num_shown += strcmp(list->first->all[i].kind, "item") == 0 && strcmp(other, format.name) == 0;
+    }
+    list->num_formats++;
+    list->num_all += format.num_all;
+    list->num_shown += format.num_shown;
+    if (format.num_shown)
+        list->all[list->count++] = format; /* there is room for one of each row */
+    return WEIR_OK;
+}
+
+static int compare_formats(const void *left, const void *right)
+{
+    const slow_format *a = left, *b = right;
+    return a->num_shown != b->num_shown ? (a->num_shown < b->num_shown ? 1 : -1) : strcmp(a->name, b->name);
+}
+
+static void put_formats(const format_list *list)
+{
+    static const table_column format_columns[] = {
+        { "format", "codec and size", TABLE_WORDS }, { "shown", "slowest", TABLE_COUNT },
+        { "shown_share", "share", TABLE_SHARE },     { "all", "all recorded", TABLE_COUNT },
+        { "all_share", "share", TABLE_SHARE },
+    };
+    qsort(list->all, list->count, sizeof *list->all, compare_formats);
+    puts("\nFormats of these slowest items, and of all items that were recorded:");
+    table *t = table_begin(stdout, TABLE_TEXT, TABLE_COLUMNS(format_columns));
+    for (size_t i = 0; i < list->count; i++) {
+        table_words(t, list->all[i].name);
+        table_count(t, list->all[i].num_shown);
+        table_number(t, (double)list->all[i].num_shown / (double)list->num_shown);
+        table_count(t, list->all[i].num_all);
+        table_number(t, (double)list->all[i].num_all / (double)list->num_all);
+    }
+    table_end(t);
+}
+
+/* Only in text output: scripts can use the columns, and weir query --list items. */
+static int tell_formats(const first_rows *first, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    format_list list = { .first = first, .all = calloc(first->count, sizeof *list.all) };
+    if (!list.all)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    int status = weir_reader_select(reader, WEIR_RECORD_ITEM, filter, FORMAT_OF_ITEM " AS format, count(*)",
+                                    " GROUP BY format", add_format, &list, error);
+    if (status == WEIR_OK && list.num_formats > 1)
+        put_formats(&list);
+    free(list.all);
+    return status;
+}
+
 static int put_first(const tool_call *call, weir_reader *reader, const weir_filter *filter, first_rows *first,
                      weir_error *error)
 {
     int kind = settings.sort == SORT_TIME ? settings.kind : KIND_ITEMS, status = WEIR_OK;
     bool as_text = tool_format(call) == TABLE_TEXT;
-    key_count formats = { .count = 0 };
+    bool has_formats = false;
     if (kind == KIND_ALL || kind == KIND_ITEMS)
         status = keep_all(reader, filter, WEIR_RECORD_ITEM, first, error);
     bool has_items = first->count > 0;
@@ -283,18 +308,16 @@ static int put_first(const tool_call *call, weir_reader *reader, const weir_filt
     if (status != WEIR_OK)
         return status;
     table *t = table_begin(stdout, tool_format(call), TABLE_COLUMNS(columns));
-    for (size_t i = 0; i < first->count && status == WEIR_OK; i++) {
+    for (size_t i = 0; i < first->count; i++) {
         put_row(t, &first->all[i]);
-        if (strcmp(first->all[i].kind, "item") == 0 && settings.sort == SORT_TIME)
-            status = count_format(&formats, &first->all[i].item, error);
+        has_formats |= strcmp(first->all[i].kind, "item") == 0 && settings.sort == SORT_TIME;
     }
     table_end_alone(t);
-    if (status == WEIR_OK && formats.count && as_text)
-        status = tell_formats(&formats, reader, filter, error);
+    if (has_formats && as_text)
+        status = tell_formats(first, reader, filter, error);
     if (status == WEIR_OK && first->count && !has_items && kind == KIND_ALL && as_text)
         puts("\nOf tasks that succeeded only the longest of each lap is known:\n this run has not recorded its items "
              "(item_stats).");
-    key_count_free(&formats);
     return status;
 }
 
