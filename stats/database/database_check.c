@@ -12,14 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
 #include "database_path.h"
 #include "database_reader.h"
 #include "each_record.h"
 #include "lap_rows.h"
 #include "record_tables.h"
 #include "schema.h"
-#include "string_table.h"
 
 enum {
     MAX_REPORTED = 5, /* faults of one kind in one run that are reported one by one */
@@ -50,13 +51,14 @@ static const char *const check_names[NUM_CHECKS] = { "histograms", "laps", "slot
 
 /* A stage or a queue of the run, with the laps read so far. */
 typedef struct series {
-    int32_t name; /* number of the text; -1 = none */
+    UT_hash_handle hh;
     int64_t num_laps;
     int64_t end_unix_ns;     /* of the last lap */
     int64_t concurrency;     /* of a stage; 0 = not known */
     uint64_t num_failures;   /* counted by the laps */
     uint64_t num_records;    /* of failures */
     uint64_t num_put, taken; /* of a queue */
+    char name[];
 } series;
 
 typedef struct checking {
@@ -68,9 +70,7 @@ typedef struct checking {
 
     /* of the run that is being checked */
     weir_run_record run;
-    weir_string_table *names;
-    series *all; /* by the number of the name */
-    size_t num_series;
+    series *all; /* by name, in the order of the first record */
     bool concurrency_changed;
     bool clock_was_set;
     int64_t num_faults[NUM_CHECKS];
@@ -224,19 +224,31 @@ static int check_references(checking *c)
 
 static int find_series(checking *c, const char *name, series **found)
 {
-    *found = NULL;
-    int32_t number = weir_string_table_number(c->names, name);
-    if (number < 0)
+    size_t length = strlen(name);
+    HASH_FIND(hh, c->all, name, (unsigned)length, *found);
+    if (*found)
+        return WEIR_OK;
+    series *added = calloc(1, sizeof *added + length + 1);
+    if (!added)
         return weir_reader_out_of_memory(c->error);
-    if ((size_t)number >= c->num_series) { /* numbers are consecutive */
-        series *all = weir_array_grow(c->all, c->num_series, sizeof *all);
-        if (!all)
-            return weir_reader_out_of_memory(c->error);
-        c->all = all;
-        c->all[c->num_series++] = (series){ .name = number };
+    memcpy(added->name, name, length);
+    HASH_ADD(hh, c->all, name[0], (unsigned)length, added);
+    if (!added->hh.tbl) {
+        free(added);
+        return weir_reader_out_of_memory(c->error);
     }
-    *found = &c->all[number];
+    *found = added;
     return WEIR_OK;
+}
+
+static void free_series(checking *c)
+{
+    series *one, *next;
+    HASH_ITER(hh, c->all, one, next)
+    {
+        HASH_DEL(c->all, one);
+        free(one);
+    }
 }
 
 /* Runs `each` for every record of a kind of the run. */
@@ -285,8 +297,7 @@ static void check_lap_times(checking *c, series *s, const weir_lap_record *lap)
     s->end_unix_ns = lap->end_unix_ns;
     if (!is_first && !c->clock_was_set && (fabs(apart) > CLOCK_TOLERANCE + SHARE_TOLERANCE * elapsed || !is_behind))
         fault(c, CHECK_LAPS, "row %" PRId64 " of %s: %.3f s are %s between it and the lap of %s before it", lap->id,
-              weir_lap_tables[lap->subject].name, fabs(apart), apart > 0 ? "missing" : "recorded twice",
-              weir_string_table_at(c->names, s->name));
+              weir_lap_tables[lap->subject].name, fabs(apart), apart > 0 ? "missing" : "recorded twice", s->name);
 }
 
 /* Each time is known to the width of its bucket, and so is the mean; the last bucket has no upper edge. */
@@ -400,7 +411,7 @@ static int count_failures(checking *c, sqlite3_stmt *row, int64_t *count)
 
 static void check_sums(checking *c, const series *s)
 {
-    const char *name = weir_string_table_at(c->names, s->name);
+    const char *name = s->name;
     bool all_told = c->run.has_ended && c->run.entries_lost == 0;
     if (all_told && s->num_laps && s->num_failures != s->num_records && s->num_put == 0 && s->taken == 0)
         fault(c, CHECK_FAILURES, "%s: %" PRIu64 " tasks failed, and %" PRIu64 " failures are recorded", name,
@@ -425,8 +436,8 @@ static const char *const holds[NUM_CHECKS] = {
 static void tell_run(checking *c)
 {
     const weir_run_record *run = &c->run;
-    for (size_t i = 0; i < c->num_series; i++)
-        check_sums(c, &c->all[i]);
+    for (const series *one = c->all; one; one = one->hh.next)
+        check_sums(c, one);
     for (int i = 0; i < NUM_CHECKS; i++) {
         if (c->num_faults[i] > MAX_REPORTED)
             report(c, WEIR_FINDING_FAULT, check_names[i], run->run_id, "and %" PRId64 " more of this kind",
@@ -460,14 +471,10 @@ static int check_run(void *self, const weir_record *record, weir_error *error)
         report(c, WEIR_FINDING_NOTE, "run", c->run.run_id, "recorded by SPDL, which stores too little to check");
         return WEIR_OK;
     }
-    c->num_series = 0;
     c->concurrency_changed = c->clock_was_set = false;
     memset(c->num_faults, 0, sizeof c->num_faults);
-    c->names = weir_string_table_new();
-    int status = c->names ? WEIR_OK : weir_reader_out_of_memory(c->error);
     tell_end(c);
-    if (status == WEIR_OK)
-        status = for_each_record(c, WEIR_RECORD_STAGE, note_stage);
+    int status = for_each_record(c, WEIR_RECORD_STAGE, note_stage);
     if (status == WEIR_OK)
         status = for_each_record(c, WEIR_RECORD_EVENT, note_event);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
@@ -478,7 +485,7 @@ static int check_run(void *self, const weir_record *record, weir_error *error)
                               c->run.run_id, count_failures, NULL);
     if (status == WEIR_OK && c->run.threads)
         tell_run(c);
-    weir_string_table_free(c->names);
+    free_series(c);
     return status;
 }
 
@@ -506,6 +513,5 @@ int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *
     if (status == WEIR_OK && num_lacking == 0 && c.run.run_id == 0)
         report(&c, WEIR_FINDING_NOTE, "run", 0, "no runs");
     weir_reader_release(reader);
-    free(c.all);
     return status;
 }
