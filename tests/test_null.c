@@ -299,9 +299,9 @@ static void the_statistics_refuse_null(void **state)
     weir_trace_times_free(NULL);
     assert_null(weir_trace_observer(NULL).self);
     weir_trace_request(NULL);
-    assert_int_not_equal(weir_trace_merge(NULL, &(const char *){ "a" }, 1, NULL), WEIR_OK);
-    assert_int_not_equal(weir_trace_merge("a", NULL, 1, NULL), WEIR_OK);
-    assert_int_not_equal(weir_trace_merge("a", &(const char *){ NULL }, 1, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_merge(NULL, &(const char *){ "a" }, 1, NULL, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_merge("a", NULL, 1, NULL, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_merge("a", &(const char *){ NULL }, 1, NULL, NULL), WEIR_OK);
     REFUSED(weir_reader_open(NULL, &reader, NULL));
     REFUSED(weir_reader_open("a", NULL, NULL));
     weir_reader_close(NULL);

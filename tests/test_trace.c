@@ -1072,16 +1072,16 @@ static void ranks_are_merged_by_their_clocks(void **state)
     write_file(foreign, "{\"otherData\": {\"a\": [1, \"}\"]}, \"traceEvents\": [\n"
                         " {\"ph\": \"X\", \"ts\": 50.5, \"dur\": 2, \"name\": \"theirs\", \"pid\": 9, \"tid\": 9}\n"
                         "], \"x\": 1}");
-    if (weir_trace_merge(out, (const char *const *)paths, 5, &error) != WEIR_OK)
+    if (weir_trace_merge(out, (const char *const *)paths, 5, NULL, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     assert_well_formed(out);
     assert_int_equal(totals.num_flow_begins, 40);
     assert_int_equal(count_in(out, "\"process_name\""), 4);
     assert_int_equal(count_in(out, "\"name\":\"weir rank 03\""), 1);
-    assert_int_equal(count_in(out, "\"pid\":5,"), 0);
-    assert_int_equal(count_in(out, "\"ts\": 0.000, \"dur\": 2, \"name\": \"theirs\", \"pid\": 5"), 1);
+    assert_int_equal(count_in(out, "\"pid\":5,"), 1);
+    assert_int_equal(count_in(out, "\"ts\":0.000,\"dur\":2,\"name\":\"theirs\",\"pid\":5"), 1);
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(weir_trace_merge(paths[i], (const char *const *)paths, 5, &error), WEIR_EINVAL);
+        assert_int_equal(weir_trace_merge(paths[i], (const char *const *)paths, 5, NULL, &error), WEIR_EINVAL);
     }
     for (int i = 1; i < 4; i++)
         free(paths[i]);
@@ -1091,12 +1091,12 @@ static void ranks_are_merged_by_their_clocks(void **state)
                         "{\"ph\":\"X\",\"ts\":9223372036854775.807,\"pid\":1},{\"ph\":\"X\",\"ts\":1e300,\"pid\":1},"
                         "{\"ph\":\"X\",\"ts\":-9223372036854775.9,\"pid\":1},{\"ph\":\"X\",\"ts\":5,\"pid\":1}]");
     const char *const ins[] = { rank0, foreign };
-    assert_int_equal(weir_trace_merge(out, ins, 2, &error), WEIR_OK);
+    assert_int_equal(weir_trace_merge(out, ins, 2, NULL, &error), WEIR_OK);
     assert_int_equal(count_in(out, "\"ts\":5.000"), 1);
     free(rank0);
     write_file(foreign, "no trace");
     error = (weir_error){ 0 };
-    assert_int_equal(weir_trace_merge(out, (const char *const *)&foreign, 1, &error), WEIR_EDATA);
+    assert_int_equal(weir_trace_merge(out, (const char *const *)&foreign, 1, NULL, &error), WEIR_EDATA);
     assert_non_null(strstr(error.message, "foreign.json: it is not a trace"));
     free(foreign);
     free(out);
@@ -1126,6 +1126,42 @@ static void assert_shown(const char *part)
 {
     if (!strstr(shown.out, part))
         fail_msg("%s is missing in:\n%s", part, shown.out);
+}
+
+/* Spans that begin before the part or end after it are cut off; what is open at its begin comes first. */
+static void a_part_of_a_trace_is_cut_out(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "in.json"), *out = path_in(folder, "out.json");
+    (void)state;
+    write_file(path,
+               "[{\"ph\":\"M\",\"ts\":0,\"pid\":1,\"tid\":0,\"name\":\"weir_trace\",\"args\":{\"unix_ns\":1000}},"
+               "{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":0,\"name\":\"outer\"},"
+               "{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":1000,\"name\":\"gone\"},"
+               "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":1500},"
+               "{\"ph\":\"C\",\"pid\":1,\"tid\":0,\"ts\":1600,\"name\":\"before\",\"args\":{\"v\":1}},"
+               "{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":2500,\"name\":\"inner\"},"
+               "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":3000},"
+               "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1000,\"dur\":9000,\"name\":\"whole\"},"
+               "{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":5000,\"name\":\"gone\"},"
+               "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":6000},"
+               "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":9000},"
+               "{\"ph\":\"b\",\"pid\":1,\"tid\":3,\"ts\":1000,\"name\":\"endless\",\"cat\":\"c\",\"id\":1}]");
+    const weir_trace_part part = { .since_ns = 2 * WEIR_MILLISECOND, .until_ns = 4 * WEIR_MILLISECOND };
+    assert_int_equal(weir_trace_merge(out, (const char *[]){ path }, 1, &part, NULL), WEIR_OK);
+    char *text = read_file(out);
+    const char *events = strchr(strchr(text, '\n') + 1, '\n') + 1;
+    assert_string_equal(events,
+                        "{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":2000.000,\"name\":\"outer\"},\n"
+                        "{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":2500.000,\"name\":\"inner\"},\n"
+                        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":3000.000},\n"
+                        "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":2000.000,\"dur\":2000.000,\"name\":\"whole\"},\n"
+                        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":4000.000},\n"
+                        "{\"ph\":\"b\",\"pid\":1,\"tid\":3,\"ts\":2000.000,\"name\":\"endless\",\"cat\":\"c\","
+                        "\"id\":\"0xaf63ad4c86019caf\"}\n]\n");
+    free(text);
+    free(out);
+    free(path);
+    remove_folder(folder);
 }
 
 static void weir_trace_tells_total_and_self_time(void **state)
@@ -1250,6 +1286,7 @@ int main(void)
         TEST(a_stall_and_a_request_trigger_files),
         TEST(mistakes_are_refused_with_one_line),
         TEST(ranks_are_merged_by_their_clocks),
+        TEST(a_part_of_a_trace_is_cut_out),
         TEST(weir_trace_tells_total_and_self_time),
         TEST(spans_in_a_trace_add_up_to_what_was_measured),
     };

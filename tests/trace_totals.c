@@ -1,11 +1,123 @@
 #include "trace_totals.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <sqlite3.h>
 
 #include <weir/status.h>
 
 #include "trace_reader.h"
+
+/* ---- values -------------------------------------------------------------------------------------------------- */
+
+/* A value in the text of an event. */
+typedef struct json_value {
+    const char *text; /* NULL = there is none */
+    size_t length;
+} json_value;
+
+static bool is_space(int c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static const char *skip_space(const char *text)
+{
+    while (is_space((unsigned char)*text))
+        text++;
+    return text;
+}
+
+static const char *skip_string(const char *text)
+{
+    for (text++; *text && *text != '"'; text++)
+        text += *text == '\\' && text[1];
+    return *text ? text + 1 : text;
+}
+
+static const char *skip_value(const char *text)
+{
+    int depth = 0;
+    do {
+        if (*text == '"') {
+            text = skip_string(text);
+            continue;
+        }
+        depth += (*text == '{' || *text == '[') - (*text == '}' || *text == ']');
+        text++;
+    } while (*text && (depth > 0 || !strchr(",}]", *text)));
+    return text;
+}
+
+static json_value member_of(const char *object, const char *key)
+{
+    size_t length = strlen(key);
+    const char *text = object ? skip_space(object) : "";
+    text += *text == '{';
+    while (*(text = skip_space(text)) == '"') {
+        const char *name = text + 1;
+        text = skip_space(skip_string(text));
+        bool found = strncmp(name, key, length) == 0 && name[length] == '"';
+        text = skip_space(text + (*text == ':'));
+        const char *end = skip_value(text);
+        if (found)
+            return (json_value){ text, (size_t)(end - text) };
+        text = skip_space(end);
+        text += *text == ',';
+    }
+    return (json_value){ 0 };
+}
+
+static int64_t value_ns(json_value value)
+{
+    const int64_t limit = WEIR_TRACE_MAX_NS;
+    char *end;
+    if (!value.text)
+        return 0;
+    int64_t us = strtoll(value.text, &end, 10), ns = 0, unit = 100;
+    bool negative = *value.text == '-';
+    if (*end == '.')
+        for (end++; *end >= '0' && *end <= '9'; end++, unit /= 10)
+            ns += (*end - '0') * unit;
+    if (*end == 'e' || *end == 'E') {
+        double real_ns = strtod(value.text, NULL) * 1000;
+        return real_ns > -(double)limit && real_ns < (double)limit ? (int64_t)real_ns : 0;
+    }
+    return us < limit / 1000 && us > -limit / 1000 ? us * 1000 + (negative ? -ns : ns) : 0;
+}
+
+static int64_t value_int(json_value value)
+{
+    return value.text ? strtoll(value.text + (*value.text == '"'), NULL, 10) : 0;
+}
+
+static const char *value_string(json_value value, char *text, size_t size)
+{
+    size_t length = 0;
+    for (size_t i = 1; value.text && *value.text == '"' && i + 1 < value.length && length + 1 < size; i++) {
+        char c = value.text[i];
+        if (c == '\\' && ++i + 1 < value.length) {
+            const char *found = strchr("n\nt\tr\rb\bf\f", value.text[i]);
+            c = found ? found[1] : value.text[i];
+            if (c == 'u') { /* written for control characters only */
+                c = '?';
+                i += 4;
+            }
+        }
+        text[length++] = c;
+    }
+    text[length] = '\0';
+    return text;
+}
+
+static bool value_is(json_value value, const char *string)
+{
+    size_t length = strlen(string);
+    return value.text && value.length == length + 2 && value.text[0] == '"' &&
+           strncmp(value.text + 1, string, length) == 0;
+}
 
 /* ---- totals -------------------------------------------------------------------------------------------------- */
 
@@ -32,7 +144,7 @@ const trace_total *trace_totals_of(const trace_totals *totals, const char *name)
 
 static void learn_track(trace_totals *totals, const char *event, int64_t id)
 {
-    weir_trace_value name = weir_trace_member(weir_trace_member(event, "args").text, "name");
+    json_value name = member_of(member_of(event, "args").text, "name");
     for (size_t i = 0; i < totals->num_tracks; i++)
         if (totals->tracks[i].id == id)
             return;
@@ -40,7 +152,7 @@ static void learn_track(trace_totals *totals, const char *event, int64_t id)
         abort();
     totals->tracks[totals->num_tracks].id = id;
     char *text = totals->tracks[totals->num_tracks++].name;
-    weir_trace_value_string(name, text, TOTALS_NAME);
+    value_string(name, text, TOTALS_NAME);
     if (strstr(text, " #"))
         *strstr(text, " #") = '\0';
     if (strstr(text, " waits"))
@@ -55,11 +167,11 @@ static const char *track_name(const trace_totals *totals, int64_t id)
     return "";
 }
 
-static void add_outcome(trace_total *total, weir_trace_value args)
+static void add_outcome(trace_total *total, json_value args)
 {
     char outcome[64];
-    weir_trace_value_string(weir_trace_member(args.text, "outcome"), outcome, sizeof outcome);
-    bool flush = weir_trace_member(args.text, "flush").text;
+    value_string(member_of(args.text, "outcome"), outcome, sizeof outcome);
+    bool flush = member_of(args.text, "flush").text;
     bool failed = strncmp(outcome, "WEIR_E", 6) == 0, skipped = strcmp(outcome, "skipped") == 0;
     bool done = strcmp(outcome, "ok") == 0 || strcmp(outcome, "kept") == 0 || skipped;
     total->num_tasks += failed || (done && !flush);
@@ -68,7 +180,7 @@ static void add_outcome(trace_total *total, weir_trace_value args)
 }
 
 /* The time of a category; NULL = it is none of a slot's. */
-static int64_t *sum_of(trace_total *total, weir_trace_value category)
+static int64_t *sum_of(trace_total *total, json_value category)
 {
     const struct {
         const char *category;
@@ -79,7 +191,7 @@ static int64_t *sum_of(trace_total *total, weir_trace_value category)
                  { "wait_turn", &total->wait_turn_ns },
                  { "wait_out", &total->wait_out_ns } };
     for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++)
-        if (weir_trace_value_is(category, sums[i].category))
+        if (value_is(category, sums[i].category))
             return sums[i].sum_ns;
     return NULL;
 }
@@ -89,7 +201,7 @@ static void begin_span(trace_totals *totals, const char *event, int64_t track, i
     if (totals->num_open == TOTALS_MAX_OPEN)
         abort();
     trace_total *total = total_named(totals, track_name(totals, track));
-    int64_t *sum_ns = sum_of(total, weir_trace_member(event, "cat"));
+    int64_t *sum_ns = sum_of(total, member_of(event, "cat"));
     totals->open[totals->num_open++] = (trace_open){ track, at_ns, 0, total, sum_ns };
 }
 
@@ -106,7 +218,7 @@ static void end_span(trace_totals *totals, const char *event, int64_t track, int
     memmove(&totals->open[place], &totals->open[place + 1], (totals->num_open - place) * sizeof span);
     if (span.sum_ns)
         *span.sum_ns += at_ns - span.begin_ns - span.inner_ns;
-    add_outcome(span.total, weir_trace_member(event, "args"));
+    add_outcome(span.total, member_of(event, "args"));
     while (place > 0 && totals->open[place - 1].track != track)
         place--;
     if (place > 0)
@@ -125,13 +237,13 @@ static void settle_level(trace_total *total, int64_t now_ns)
 static void add_level(trace_totals *totals, const char *event, int64_t at_ns)
 {
     char name[TOTALS_NAME];
-    weir_trace_value items = weir_trace_member(weir_trace_member(event, "args").text, "items");
+    json_value items = member_of(member_of(event, "args").text, "items");
     if (!items.text)
         return;
-    weir_trace_value_string(weir_trace_member(event, "name"), name, sizeof name);
+    value_string(member_of(event, "name"), name, sizeof name);
     trace_total *total = total_named(totals, name);
     settle_level(total, at_ns);
-    total->level = weir_trace_value_int(items);
+    total->level = value_int(items);
     if (total->level > total->max_level)
         total->max_level = total->level;
 }
@@ -139,17 +251,17 @@ static void add_level(trace_totals *totals, const char *event, int64_t at_ns)
 static void add_event(trace_totals *totals, const char *event)
 {
     char phase[8];
-    int64_t at_ns = weir_trace_value_ns(weir_trace_member(event, "ts"));
-    int64_t track = weir_trace_value_int(weir_trace_member(event, "tid"));
-    weir_trace_value_string(weir_trace_member(event, "ph"), phase, sizeof phase);
+    int64_t at_ns = value_ns(member_of(event, "ts"));
+    int64_t track = value_int(member_of(event, "tid"));
+    value_string(member_of(event, "ph"), phase, sizeof phase);
     totals->num_events++;
-    totals->num_lost += weir_trace_value_is(weir_trace_member(event, "cat"), "lost");
+    totals->num_lost += value_is(member_of(event, "cat"), "lost");
     if (*phase != 'M' && at_ns > totals->end_ns)
         totals->end_ns = at_ns;
-    totals->num_labels += weir_trace_member(weir_trace_member(event, "args").text, "label").text != NULL;
+    totals->num_labels += member_of(member_of(event, "args").text, "label").text != NULL;
     switch (*phase) {
     case 'M':
-        if (weir_trace_value_is(weir_trace_member(event, "name"), "thread_name"))
+        if (value_is(member_of(event, "name"), "thread_name"))
             learn_track(totals, event, track);
         break;
     case 'B': begin_span(totals, event, track, at_ns); break;
@@ -179,157 +291,31 @@ bool trace_totals_read(const char *path, trace_totals *totals)
 
 /* ---- the format ---------------------------------------------------------------------------------------------- */
 
-typedef struct checker {
-    const char *at, *end;
-    const char *mistake;
-    bool is_array;
-    int depth;
-} checker;
-
-static int peek(const checker *c)
-{
-    return c->at < c->end ? (unsigned char)*c->at : -1;
-}
-
-static void skip_space(checker *c)
-{
-    while (c->at < c->end && *c->at && strchr(" \t\r\n", *c->at))
-        c->at++;
-}
-
-static bool wrong(checker *c, const char *mistake)
-{
-    if (!c->mistake)
-        c->mistake = mistake;
-    return false;
-}
-
-static bool check_string(checker *c)
-{
-    for (c->at++; c->at < c->end && *c->at != '"'; c->at++) {
-        if ((unsigned char)*c->at < ' ')
-            return wrong(c, "a control character in a string");
-        if ((unsigned char)*c->at >= 0xf8)
-            return wrong(c, "a byte that is not UTF-8");
-        if (*c->at != '\\')
-            continue;
-        c->at++;
-        if (peek(c) == 'u')
-            for (int i = 0; i < 4; i++)
-                if (++c->at >= c->end || !strchr("0123456789abcdefABCDEF", *c->at))
-                    return wrong(c, "a \\u without four digits");
-        if (peek(c) < 0 || !strchr("\"\\/bfnrtu0123456789abcdefABCDEF", *c->at))
-            return wrong(c, "an unknown escape");
-    }
-    return c->at++ < c->end || wrong(c, "a string without an end");
-}
-
-static bool check_digits(checker *c)
-{
-    const char *begin = c->at;
-    while (peek(c) >= '0' && peek(c) <= '9')
-        c->at++;
-    return c->at > begin || wrong(c, "a number without digits");
-}
-
-static bool check_number(checker *c)
-{
-    c->at += peek(c) == '-';
-    if (peek(c) == '0' && c->at + 1 < c->end && c->at[1] >= '0' && c->at[1] <= '9')
-        return wrong(c, "a number that begins with 0");
-    if (!check_digits(c))
-        return false;
-    if (peek(c) == '.' && (c->at++, !check_digits(c)))
-        return false;
-    if (peek(c) != 'e' && peek(c) != 'E')
-        return true;
-    c->at++;
-    c->at += peek(c) == '+' || peek(c) == '-';
-    return check_digits(c);
-}
-
-static bool check_value(checker *c);
-
-static bool check_members(checker *c, char end, bool has_keys)
-{
-    c->at++;
-    skip_space(c);
-    if (peek(c) == end)
-        return c->at++, true;
-    for (;;) {
-        skip_space(c);
-        if (has_keys) {
-            if (peek(c) != '"' || !check_string(c))
-                return wrong(c, "a member without a name");
-            skip_space(c);
-            if (peek(c) != ':')
-                return wrong(c, "a member without a colon");
-            c->at++;
-        }
-        if (!check_value(c))
-            return false;
-        skip_space(c);
-        if (peek(c) == end)
-            return c->at++, true;
-        if (peek(c) != ',')
-            return wrong(c, "a comma or an end is missing");
-        c->at++;
-    }
-}
-
-static bool check_word(checker *c)
-{
-    static const char *const words[] = { "true", "false", "null" };
-    for (size_t i = 0; i < 3; i++) {
-        size_t length = strlen(words[i]);
-        if ((size_t)(c->end - c->at) >= length && strncmp(c->at, words[i], length) == 0)
-            return c->at += length, true;
-    }
-    return wrong(c, "a value is missing");
-}
-
-static bool check_event(checker *c, const char *event)
-{
-    static const char phases[] = "MXCistfBEbenP";
-    weir_trace_value phase = weir_trace_member(event, "ph"), at = weir_trace_member(event, "ts");
-    if (!phase.text || phase.length != 3 || !strchr(phases, phase.text[1]))
-        return wrong(c, "an event without a known phase");
-    bool named = phase.text[1] == 'E' || weir_trace_member(event, "name").text;
-    if (!named || !weir_trace_member(event, "pid").text || !weir_trace_member(event, "tid").text || !at.text)
-        return wrong(c, "an event without name, pid, tid or ts");
-    if (strchr("stfben", phase.text[1]) && !weir_trace_member(event, "id").text)
-        return wrong(c, "an arrow or an asynchronous span without an id");
-    return true;
-}
-
-static bool check_value(checker *c)
-{
-    skip_space(c);
-    const char *begin = c->at;
-    bool right;
-    c->depth++;
-    switch (peek(c)) {
-    case '{': right = check_members(c, '}', true); break;
-    case '[': right = check_members(c, ']', false); break;
-    case '"': right = check_string(c); break;
-    case 't':
-    case 'f':
-    case 'n': right = check_word(c); break;
-    default: right = check_number(c);
-    }
-    if (right && c->depth == 2 && c->is_array)
-        right = *begin == '{' ? check_event(c, begin) : wrong(c, "an element that is not an event");
-    c->depth--;
-    return right;
-}
+/* SQLite checks the JSON; an event without a known phase, or without what its phase needs, is named. */
+static const char check_sql[] =
+    "SELECT CASE WHEN NOT json_valid(?1) THEN 'it is not JSON' WHEN json_type(?1) <> 'array' THEN 'it is not an "
+    "array'"
+    " ELSE (SELECT 'not an event: ' || value FROM json_each(?1) WHERE type <> 'object' OR"
+    "   coalesce(instr('MBEbeXCistfnP', value->>'ph'), 0) = 0 OR value->>'pid' IS NULL OR value->>'tid' IS NULL OR"
+    "   value->>'ts' IS NULL OR (value->>'name' IS NULL AND value->>'ph' <> 'E') OR"
+    "   (value->>'id' IS NULL AND instr('stfben', value->>'ph') > 0) LIMIT 1) END";
 
 const char *trace_format_mistake(const char *text, size_t length)
 {
-    checker c = { .at = text, .end = text + length, .is_array = length > 0 && *text == '[' };
-    if (check_value(&c) && !c.is_array)
-        return "it is not an array";
-    skip_space(&c);
-    if (!c.mistake && c.at != c.end)
-        return "there is something behind its end";
-    return c.mistake;
+    static char mistake[400];
+    sqlite3 *db;
+    sqlite3_stmt *row;
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] >= 0xf8)
+            return "a byte that is not UTF-8";
+    if (sqlite3_open(":memory:", &db) != SQLITE_OK || sqlite3_prepare_v2(db, check_sql, -1, &row, NULL) != SQLITE_OK)
+        abort();
+    sqlite3_bind_text(row, 1, text, (int)length, SQLITE_STATIC);
+    if (sqlite3_step(row) != SQLITE_ROW)
+        abort();
+    const char *found = (const char *)sqlite3_column_text(row, 0);
+    snprintf(mistake, sizeof mistake, "%s", found ? found : "");
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+    return *mistake ? mistake : NULL;
 }

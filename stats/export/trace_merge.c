@@ -1,4 +1,5 @@
-/* One trace from several, in constant memory: each event is read, changed and written. */
+/* One trace from several: each event is read, changed by SQLite's JSON functions and written. In memory are only the
+   numbers of processes and, for a part of the time, the spans that are open. */
 #include <weir/trace_file.h>
 
 #include <errno.h>
@@ -6,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1 /* otherwise it ends the process */
-#include <uthash.h>
+#include <sqlite3.h>
 
 #include "trace_output.h"
 #include "trace_path.h"
@@ -15,40 +15,132 @@
 
 enum { WRITE_BYTES = 1 << 18, UNIX_TIMES_US = 1000000000 };
 
-/* The number of a process in the result. */
-typedef struct process {
-    int64_t pid;
-    int64_t merged_pid;
-    UT_hash_handle hh;
-} process;
+static const char schema[] = "CREATE TABLE process(input, pid, UNIQUE(input, pid));"
+                             "CREATE TABLE span(seq INTEGER PRIMARY KEY, pid, key, at, event, state);";
+
+/* Members of an event; times in ns, those that no trace has are 0. key: what spans are nested in. */
+static const char fields_sql[] = "SELECT e->>'ph', e->>'pid', iif((e->>'ts') BETWEEN -2e15 AND 2e15, "
+                                 "CAST(round((e->>'ts') * 1000) AS INTEGER), 0),"
+                                 " e->>'name', e->>'$.args.unix_ns', e->'id',"
+                                 " iif(e->>'ph' IN ('b', 'e'), printf('%s %s', e->>'cat', e->>'id'), e->>'tid'),"
+                                 " iif((e->>'dur') BETWEEN 0 AND 2e15, CAST(round((e->>'dur') * 1000) AS INTEGER), 0)"
+                                 " FROM (SELECT iif(json_valid(?1), ?1, '{}') AS e)";
+enum { PHASE, PID, AT, NAME, UNIX_NS, ID, KEY, LENGTH };
+
+enum statement {
+    FIELDS,
+    REPLACE,
+    SET_LENGTH,
+    ADD_PROCESS,
+    FIND_PROCESS,
+    ADD_SPAN,
+    LAST_SPAN,
+    END_SPAN,
+    HIDDEN,
+    SHOW,
+    STATEMENTS
+};
+
+static const char *const statements[STATEMENTS] = {
+    [FIELDS] = fields_sql,
+    [REPLACE] = "SELECT json_replace(?1, '$.pid', ?2, '$.ts', json(?3), '$.id', ?4)",
+    [SET_LENGTH] = "SELECT json_replace(?1, '$.dur', json(?2))",
+    [ADD_PROCESS] = "INSERT OR IGNORE INTO process VALUES (?1, ?2)",
+    [FIND_PROCESS] = "SELECT rowid FROM process WHERE input = ?1 AND pid IS ?2",
+    [ADD_SPAN] = "INSERT INTO span VALUES (NULL, ?1, ?2, ?3, ?4, ?5)",
+    [LAST_SPAN] = "SELECT seq, state FROM span WHERE pid IS ?1 AND key IS ?2 ORDER BY seq DESC LIMIT 1",
+    [END_SPAN] = "DELETE FROM span WHERE seq = ?1",
+    [HIDDEN] = "SELECT event FROM span WHERE state = 0 AND (?3 OR (pid IS ?1 AND key IS ?2)) ORDER BY seq",
+    [SHOW] = "UPDATE span SET state = 1 WHERE state = 0 AND (?3 OR (pid IS ?1 AND key IS ?2))",
+};
+
+/* Of a span that is open: it began before the part that is wanted and is not written yet; it is written; it began after
+   that part. */
+enum span_state { BEFORE = 0, WRITTEN = 1, AFTER = 2 };
 
 typedef struct input {
     const char *path;
     bool has_clock;
     int64_t unix_ns; /* has_clock: at time 0 */
     int64_t first_ns;
-    process *processes;
 } input;
 
 typedef struct merge {
     input *inputs;
     size_t num_inputs;
     int64_t base_unix_ns; /* of the result's time 0 */
-    int64_t num_processes;
+    bool is_part;
+    int64_t since_ns, until_ns; /* in the result */
+    sqlite3 *db;
+    sqlite3_stmt *statements[STATEMENTS];
     weir_trace_text out;
     weir_trace_output *output;
     weir_error *error;
+    int failure; /* errno value */
 } merge;
+
+/* ---- SQLite -------------------------------------------------------------------------------------------------- */
+
+static void note_code(merge *all, int code)
+{
+    if (all->failure == 0 && code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE)
+        all->failure = code == SQLITE_NOMEM ? ENOMEM : EIO;
+}
+
+static int open_database(merge *all)
+{
+    note_code(all, sqlite3_open(":memory:", &all->db));
+    note_code(all, sqlite3_exec(all->db, schema, NULL, NULL, NULL));
+    for (int i = 0; i < STATEMENTS && all->failure == 0; i++)
+        note_code(all, sqlite3_prepare_v2(all->db, statements[i], -1, &all->statements[i], NULL));
+    return all->failure;
+}
+
+static void close_database(merge *all)
+{
+    for (int i = 0; i < STATEMENTS; i++)
+        sqlite3_finalize(all->statements[i]);
+    sqlite3_close(all->db);
+}
+
+static sqlite3_stmt *begin_statement(merge *all, enum statement which)
+{
+    sqlite3_reset(all->statements[which]);
+    sqlite3_clear_bindings(all->statements[which]);
+    return all->statements[which];
+}
+
+static bool step_row(merge *all, sqlite3_stmt *statement)
+{
+    int code = all->failure ? SQLITE_DONE : sqlite3_step(statement);
+    note_code(all, code);
+    return code == SQLITE_ROW;
+}
+
+static sqlite3_stmt *read_fields(merge *all, const char *event)
+{
+    sqlite3_stmt *row = begin_statement(all, FIELDS);
+    sqlite3_bind_text(row, 1, event, -1, SQLITE_TRANSIENT);
+    step_row(all, row);
+    return row;
+}
+
+static char phase_of(sqlite3_stmt *row)
+{
+    const char *phase = (const char *)sqlite3_column_text(row, PHASE);
+    return phase ? phase[0] : '\0';
+}
+
+static bool has_name(sqlite3_stmt *row, const char *wanted)
+{
+    const char *name = (const char *)sqlite3_column_text(row, NAME);
+    return name && strcmp(name, wanted) == 0;
+}
 
 /* ---- clocks -------------------------------------------------------------------------------------------------- */
 
-static bool is_metadata(const char *event)
-{
-    return weir_trace_value_is(weir_trace_member(event, "ph"), "M");
-}
-
 /* Looks for the clock, which files of weir have among their first events, and for the first time. */
-static int look_at(input *in, weir_error *error)
+static int look_at(merge *all, input *in)
 {
     enum { MAX_EVENTS = 1000 };
     weir_trace_reader *reader;
@@ -56,22 +148,23 @@ static int look_at(input *in, weir_error *error)
     bool has_time = false;
     int failure = weir_trace_reader_open(in->path, &reader);
     if (failure)
-        return weir__trace_fail(error, failure, "cannot read", in->path);
+        return weir__trace_fail(all->error, failure, "cannot read", in->path);
     for (int i = 0; i < MAX_EVENTS && !in->has_clock && (event = weir_trace_reader_next(reader)); i++) {
-        int64_t at_ns = weir_trace_value_ns(weir_trace_member(event, "ts"));
-        if (weir_trace_value_is(weir_trace_member(event, "name"), "weir_trace")) {
-            in->unix_ns = weir_trace_value_int(weir_trace_member(weir_trace_member(event, "args").text, "unix_ns"));
+        sqlite3_stmt *row = read_fields(all, event);
+        int64_t at_ns = sqlite3_column_int64(row, AT);
+        if (has_name(row, "weir_trace")) {
+            in->unix_ns = sqlite3_column_int64(row, UNIX_NS);
             in->has_clock = in->unix_ns > 0 && in->unix_ns < WEIR_TRACE_MAX_NS;
             in->unix_ns = in->has_clock ? in->unix_ns : 0;
-        } else if (!is_metadata(event) && (!has_time || at_ns < in->first_ns)) {
+        } else if (phase_of(row) != 'M' && (!has_time || at_ns < in->first_ns)) {
             in->first_ns = at_ns;
             has_time = true;
         }
     }
-    failure = weir_trace_reader_failure(reader);
+    failure = all->failure ? all->failure : weir_trace_reader_failure(reader);
     weir_trace_reader_close(reader);
     if (failure)
-        return weir__trace_fail(error, failure, "cannot read", in->path);
+        return weir__trace_fail(all->error, failure, "cannot read", in->path);
     if (!in->has_clock && in->first_ns / 1000 / 1000 > UNIX_TIMES_US) { /* microseconds since 1970 */
         in->has_clock = true;
         in->unix_ns = 0;
@@ -93,89 +186,175 @@ static void choose_base(merge *all)
 
 /* ---- events -------------------------------------------------------------------------------------------------- */
 
-/* 0 is of nobody: it is written in every file. */
-static int64_t merged_pid(merge *all, input *in, int64_t pid)
+/* The number of a process in the result. */
+static int64_t merged_pid(merge *all, const input *in, sqlite3_value *pid)
 {
-    process *known;
-    HASH_FIND(hh, in->processes, &pid, sizeof pid, known);
-    if (known)
-        return known->merged_pid;
-    if ((known = calloc(1, sizeof *known))) {
-        known->pid = pid;
-        known->merged_pid = ++all->num_processes;
-        HASH_ADD(hh, in->processes, pid, sizeof pid, known);
-        if (known->hh.tbl)
-            return known->merged_pid;
-        free(known);
+    int64_t found = 0;
+    for (enum statement which = ADD_PROCESS; which <= FIND_PROCESS; which++) {
+        sqlite3_stmt *row = begin_statement(all, which);
+        sqlite3_bind_int64(row, 1, in - all->inputs);
+        sqlite3_bind_value(row, 2, pid);
+        if (step_row(all, row))
+            found = sqlite3_column_int64(row, 0);
     }
-    all->out.no_memory = true;
-    return 0;
+    return found;
 }
 
-/* Copies the members of the event; those that are positions among the inputs are changed. */
-static void put_event(merge *all, input *in, const char *event)
+static void bind_us(sqlite3_stmt *statement, int number, int64_t ns)
 {
-    weir_trace_text *out = &all->out;
-    weir_trace_value pid = weir_trace_member(event, "pid"), at = weir_trace_member(event, "ts");
-    weir_trace_value id = weir_trace_member(event, "id");
+    weir_trace_text text = { 0 };
+    weir_trace_put_us(&text, ns);
+    sqlite3_bind_text(statement, number, text.data, (int)text.length, SQLITE_TRANSIENT);
+    weir_trace_text_free(&text);
+}
+
+static void put_text(merge *all, const char *event)
+{
+    size_t start = all->out.length;
+    weir_trace_puts(&all->out, event);
+    weir_trace_puts(&all->out, ",\n");
+    if (!all->out.no_memory)
+        return;
+    all->out.length = start;
+    all->failure = ENOMEM;
+}
+
+/* Writes the event, with this time; arrows and asynchronous spans of two inputs do not belong together. Returns its text,
+   which is valid until the next call. */
+static const char *replace_members(merge *all, const input *in, const char *event, sqlite3_stmt *row, int64_t at_ns)
+{
+    const char *id = (const char *)sqlite3_column_text(row, ID);
+    sqlite3_stmt *replaced = begin_statement(all, REPLACE);
+    sqlite3_bind_text(replaced, 1, event, -1, SQLITE_TRANSIENT);
+    if (sqlite3_column_type(row, PID) != SQLITE_NULL)
+        sqlite3_bind_int64(replaced, 2, merged_pid(all, in, sqlite3_column_value(row, PID)));
+    bind_us(replaced, 3, at_ns);
+    if (id) {
+        char text[32];
+        uint64_t hash = weir_trace_hash(id, strlen(id), (uint64_t)(in - all->inputs) + 1);
+        snprintf(text, sizeof text, "0x%016llx", (unsigned long long)hash);
+        sqlite3_bind_text(replaced, 4, text, -1, SQLITE_TRANSIENT);
+    }
+    return step_row(all, replaced) ? (const char *)sqlite3_column_text(replaced, 0) : NULL;
+}
+
+static void put_event(merge *all, const input *in, const char *event, sqlite3_stmt *row, int64_t at_ns)
+{
+    const char *text = replace_members(all, in, event, row, at_ns);
+    if (text)
+        put_text(all, text);
+}
+
+/* ---- a part of the time -------------------------------------------------------------------------------------- */
+
+static sqlite3_stmt *begin_for_key(merge *all, enum statement which, sqlite3_stmt *row, bool all_keys)
+{
+    sqlite3_stmt *statement = begin_statement(all, which);
+    if (row)
+        sqlite3_bind_value(statement, 1, sqlite3_column_value(row, PID));
+    if (row)
+        sqlite3_bind_value(statement, 2, sqlite3_column_value(row, KEY));
+    if (which == HIDDEN || which == SHOW)
+        sqlite3_bind_int(statement, 3, all_keys);
+    return statement;
+}
+
+/* Writes the begins of the spans that began before the part: of this thread, or (NULL) of all. */
+static void show_spans(merge *all, sqlite3_stmt *row)
+{
+    sqlite3_stmt *hidden = begin_for_key(all, HIDDEN, row, !row);
+    while (step_row(all, hidden))
+        put_text(all, (const char *)sqlite3_column_text(hidden, 0));
+    step_row(all, begin_for_key(all, SHOW, row, !row));
+}
+
+static void begin_span(merge *all, const input *in, const char *event, sqlite3_stmt *row, int64_t at_ns)
+{
+    enum span_state state = at_ns < all->since_ns ? BEFORE : at_ns > all->until_ns ? AFTER : WRITTEN;
+    if (state == WRITTEN)
+        show_spans(all, row);
+    const char *text = replace_members(all, in, event, row, state == BEFORE ? all->since_ns : at_ns);
+    if (!text)
+        return;
+    if (state == WRITTEN)
+        put_text(all, text);
+    sqlite3_stmt *added = begin_for_key(all, ADD_SPAN, row, false);
+    sqlite3_bind_int64(added, 3, at_ns);
+    sqlite3_bind_text(added, 4, text, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int(added, 5, state);
+    step_row(all, added);
+}
+
+/* An end without a begin is left out. */
+static void end_span(merge *all, const input *in, const char *event, sqlite3_stmt *row, int64_t at_ns)
+{
+    sqlite3_stmt *last = begin_for_key(all, LAST_SPAN, row, false);
+    if (!step_row(all, last))
+        return;
+    int64_t seq = sqlite3_column_int64(last, 0);
+    bool is_shown = sqlite3_column_int(last, 1) != AFTER && at_ns > all->since_ns;
+    if (is_shown) {
+        show_spans(all, row);
+        put_event(all, in, event, row, at_ns < all->until_ns ? at_ns : all->until_ns);
+    }
+    sqlite3_stmt *ended = begin_statement(all, END_SPAN);
+    sqlite3_bind_int64(ended, 1, seq);
+    step_row(all, ended);
+}
+
+/* A span in one event. */
+static void put_whole_span(merge *all, const input *in, const char *event, sqlite3_stmt *row, int64_t at_ns)
+{
+    int64_t end_ns = at_ns + sqlite3_column_int64(row, LENGTH);
+    int64_t begin_ns = at_ns > all->since_ns ? at_ns : all->since_ns;
+    end_ns = end_ns < all->until_ns ? end_ns : all->until_ns;
+    if (end_ns < begin_ns)
+        return;
+    sqlite3_stmt *shorter = begin_statement(all, SET_LENGTH);
+    sqlite3_bind_text(shorter, 1, event, -1, SQLITE_TRANSIENT);
+    bind_us(shorter, 2, end_ns - begin_ns);
+    if (step_row(all, shorter))
+        put_event(all, in, (const char *)sqlite3_column_text(shorter, 0), row, begin_ns);
+}
+
+static void add_event(merge *all, const input *in, const char *event)
+{
+    sqlite3_stmt *row = read_fields(all, event);
+    char phase = phase_of(row);
     int64_t shift_ns = in->has_clock ? in->unix_ns - all->base_unix_ns : -in->first_ns;
-    const char *begin = event;
-    const struct {
-        weir_trace_value value;
-        int what;
-    } changes[] = { { pid, 0 }, { at, 1 }, { id, 2 } };
-    size_t start = out->length;
-    for (int num_left = 3; num_left > 0; num_left--) { /* in the order of the text */
-        int next = -1;
-        for (int i = 0; i < 3; i++)
-            if (changes[i].value.text >= begin && (next < 0 || changes[i].value.text < changes[next].value.text))
-                next = i;
-        if (next < 0)
-            break;
-        weir_trace_value value = changes[next].value;
-        weir_trace_put(out, begin, (size_t)(value.text - begin));
-        if (next == 0) {
-            weir_trace_put_int(out, merged_pid(all, in, weir_trace_value_int(value)));
-        } else if (next == 1) {
-            weir_trace_put_us(out, is_metadata(event) ? 0 : weir_trace_value_ns(value) + shift_ns);
-        } else { /* arrows and asynchronous spans of two inputs do not belong together */
-            char text[32];
-            uint64_t hash = weir_trace_hash(value.text, value.length, (uint64_t)(in - all->inputs) + 1);
-            snprintf(text, sizeof text, "\"0x%016llx\"", (unsigned long long)hash);
-            weir_trace_puts(out, text);
-        }
-        begin = value.text + value.length;
-    }
-    weir_trace_puts(out, begin);
-    weir_trace_puts(out, ",\n");
-    if (out->no_memory)
-        out->length = start;
+    int64_t at_ns = phase == 'M' ? 0 : sqlite3_column_int64(row, AT) + shift_ns;
+    if (!phase || has_name(row, "weir_trace"))
+        return;
+    if (phase == 'M' || !all->is_part)
+        put_event(all, in, event, row, at_ns);
+    else if (phase == 'B' || phase == 'b')
+        begin_span(all, in, event, row, at_ns);
+    else if (phase == 'E' || phase == 'e')
+        end_span(all, in, event, row, at_ns);
+    else if (phase == 'X')
+        put_whole_span(all, in, event, row, at_ns);
+    else if (at_ns >= all->since_ns && at_ns <= all->until_ns)
+        put_event(all, in, event, row, at_ns);
 }
 
-static bool is_wanted(const char *event)
-{
-    weir_trace_value name = weir_trace_member(event, "name");
-    return !weir_trace_value_is(name, "weir_trace") && !weir_trace_value_is(name, "weir_end");
-}
+/* ---- the merge ----------------------------------------------------------------------------------------------- */
 
 static int write_out(merge *all)
 {
-    bool no_memory = all->out.no_memory;
-    int failure = weir_trace_output_write(all->output, &all->out);
+    int failure = all->failure ? all->failure : weir_trace_output_write(all->output, &all->out);
     all->out.length = 0;
-    return no_memory ? ENOMEM : failure;
+    return failure;
 }
 
-static int copy_events(merge *all, input *in, const char *out_path)
+static int copy_events(merge *all, const input *in, const char *out_path)
 {
     weir_trace_reader *reader;
     const char *event;
     int failure = weir_trace_reader_open(in->path, &reader), written = 0;
     if (failure)
         return weir__trace_fail(all->error, failure, "cannot read", in->path);
-    while (written == 0 && (event = weir_trace_reader_next(reader))) {
-        if (is_wanted(event))
-            put_event(all, in, event);
+    while (written == 0 && all->failure == 0 && (event = weir_trace_reader_next(reader))) {
+        add_event(all, in, event);
         if (all->out.length > WRITE_BYTES)
             written = write_out(all);
     }
@@ -183,19 +362,19 @@ static int copy_events(merge *all, input *in, const char *out_path)
     weir_trace_reader_close(reader);
     if (failure)
         return weir__trace_fail(all->error, failure, "cannot read", in->path);
+    show_spans(all, NULL); /* which have no end */
+    note_code(all, sqlite3_exec(all->db, "DELETE FROM span", NULL, NULL, NULL));
     if (written == 0)
         written = write_out(all);
     return written ? weir__trace_fail(all->error, written, "cannot write trace", out_path) : WEIR_OK;
 }
-
-/* ---- the merge ----------------------------------------------------------------------------------------------- */
 
 static int merge_into(merge *all, const char *out_path)
 {
     weir_trace_text head = { 0 };
     int status = WEIR_OK;
     for (size_t i = 0; i < all->num_inputs && status == WEIR_OK; i++)
-        status = look_at(&all->inputs[i], all->error);
+        status = look_at(all, &all->inputs[i]);
     if (status != WEIR_OK)
         return status;
     choose_base(all);
@@ -215,27 +394,32 @@ static int merge_into(merge *all, const char *out_path)
                                          : weir__trace_fail(all->error, failure, "cannot write trace", out_path);
 }
 
-int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins, weir_error *error)
+int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins, const weir_trace_part *part,
+                     weir_error *error)
 {
     if (!out_path || !in_paths || num_ins == 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     for (size_t i = 0; i < num_ins; i++)
         if (!in_paths[i] || strcmp(in_paths[i], out_path) == 0)
             return weir_error_set(error, WEIR_EINVAL, 0, "the merged trace would replace one of its inputs");
-    merge all = { .num_inputs = num_ins, .error = error, .inputs = calloc(num_ins, sizeof *all.inputs) };
+    if (part && (part->since_ns < 0 || part->until_ns < 0))
+        return weir_error_set(error, WEIR_EINVAL, 0, "a time of the part is below 0");
+    merge all = {
+        .num_inputs = num_ins,
+        .error = error,
+        .inputs = calloc(num_ins, sizeof *all.inputs),
+        .is_part = part && (part->since_ns || part->until_ns),
+        .since_ns = part ? part->since_ns : 0,
+        .until_ns = part && part->until_ns ? part->until_ns : INT64_MAX,
+    };
     if (!all.inputs)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory to merge traces");
     for (size_t i = 0; i < num_ins; i++)
         all.inputs[i].path = in_paths[i];
-    int status = merge_into(&all, out_path);
-    for (size_t i = 0; i < num_ins; i++) {
-        process *next;
-        for (process *one = all.inputs[i].processes; one; one = next) {
-            next = one->hh.next;
-            HASH_DELETE(hh, all.inputs[i].processes, one);
-            free(one);
-        }
-    }
+    int failure = open_database(&all);
+    int status =
+        failure ? weir__trace_fail(error, failure, "cannot write trace", out_path) : merge_into(&all, out_path);
+    close_database(&all);
     weir_trace_text_free(&all.out);
     free(all.inputs);
     return status;

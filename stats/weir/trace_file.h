@@ -100,21 +100,24 @@ WEIR_API void weir_trace_request(weir_trace_file *file);
  */
 WEIR_API int weir_trace_close(weir_trace_file *file, weir_error *error);
 
+/* A part of a trace, in time from its beginning: time 0 for weir_trace_merge(), the first event for
+   weir_trace_times_read(). All-zero: the whole trace. */
+typedef struct weir_trace_part {
+    int64_t since_ns, until_ns; /* until_ns 0 = to its end */
+} weir_trace_part;
+
 /*
  * Writes one trace from several: of ranks, or of other programs (Chrome's format, as an array or an object with
  * "traceEvents"), compressed or not. Each input becomes a separate process with its tracks. Clocks are aligned by the
  * wall time that each file of weir contains. A file without it starts at the same time as the earliest file, unless its
- * times are Unix times. Memory use does not depend on the size of the files. WEIR_OK, WEIR_EIO, WEIR_EDATA (an input is
+ * times are Unix times. Only what lies in the part is written (NULL = everything), with spans cut off at its ends. Memory
+ * use does not depend on the size of the files. WEIR_OK, WEIR_EIO, WEIR_EDATA (an input is
  * not a trace) and others; *error (may be NULL) names the file. Any thread.
  */
-WEIR_API int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins, weir_error *error);
+WEIR_API int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins,
+                              const weir_trace_part *part, weir_error *error);
 
 /* -- where the time went -- */
-
-/* A part of a trace, in time from its first event. All-zero: the whole trace. */
-typedef struct weir_trace_part {
-    int64_t since_ns, until_ns; /* until_ns 0 = to its end */
-} weir_trace_part;
 
 typedef enum weir_trace_by {
     WEIR_TRACE_BY_NAME = 0,

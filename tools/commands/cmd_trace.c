@@ -32,8 +32,7 @@ static const option_row rows[] = {
       .help = "leave out what was after this time after the trace's start" },
     { ROW("top", top, option_count), .argument = "N", .max = MAX_TOP,
       .help = "print the N names with the largest self time (default 20)" },
-    { ROW("output", output, option_file), .letter = 'o', .argument = "FILE",
-      .excludes = "by since until top json csv",
+    { ROW("output", output, option_file), .letter = 'o', .argument = "FILE", .excludes = "by top json csv",
       .help = "merge the traces into this file instead; with .gz at the end, compressed" },
     { ROW("force", force, option_flag), .needs = "output", .help = OUTPUT_FORCE_HELP },
     { ROW("json", json, option_flag), .excludes = "csv", .help = "print JSON" },
@@ -97,8 +96,6 @@ static int show_times(const tool_call *call)
     const char *path = call->words[0];
     weir_trace_times times;
     weir_error error = { 0 };
-    if (settings.part.until_ns && settings.part.until_ns <= settings.part.since_ns)
-        return tool_refuse(call, "--until: it is not after --since");
     int status = weir_trace_times_read(path, &settings.part, (weir_trace_by)settings.by, &times, &error);
     if (status == WEIR_EDATA && tool_file_begins(path, "SQLite format 3"))
         return tool_refuse(call, "%s: a database, not a trace; weir summary and weir explain read databases", path);
@@ -126,7 +123,8 @@ static int merge_traces(const tool_call *call)
     weir_error error = { 0 };
     if (output_allow(call, settings.output, OUTPUT_TRACE, settings.force, 0) != TOOL_DONE)
         return TOOL_REFUSED;
-    int status = weir_trace_merge(settings.output, (const char *const *)call->words, (size_t)call->num_words, &error);
+    int status = weir_trace_merge(settings.output, (const char *const *)call->words, (size_t)call->num_words,
+                                  &settings.part, &error);
     if (status == WEIR_OK)
         return TOOL_DONE;
     tool_refuse(call, "%s", error.message);
@@ -135,6 +133,8 @@ static int merge_traces(const tool_call *call)
 
 static int run_trace(tool_call *call)
 {
+    if (settings.part.until_ns && settings.part.until_ns <= settings.part.since_ns)
+        return tool_refuse(call, "--until: it is not after --since");
     if (settings.output)
         return merge_traces(call);
     if (call->num_words > 1)
@@ -154,7 +154,8 @@ const tool_command tool_trace = {
         "(without the spans inside), and the share of the trace's length. Waits of slots are spans, too. Traces of "
         "other programs in Chrome's format can be read.\n\n"
         "With -o the traces are merged into one file, in constant memory: traces of ranks, and of other programs. "
-        "The clocks are aligned by the wall time that each trace of weir states.\n\n"
+        "The clocks are aligned by the wall time that each trace of weir states. --since and --until cut out a "
+        "part.\n\n"
         "To see a trace as a picture, open it in https://ui.perfetto.dev.",
     .examples = "weir record videos/ --trace trace.json.gz\n"
                 "weir trace trace.json.gz\n"
