@@ -159,10 +159,9 @@ static void write_body(weir_trace_file *file)
     file->body.length = 0;
 }
 
-/* all: also the beginnings of what is open. */
+/* all: also the begins of what is open, which happens in each flush_interval_ns. */
 static void flush(weir_trace_file *file, bool all)
 {
-    file->flushed_ns = weir_clock_ns();
     if (!file->output)
         return;
     if (weir_trace_output_is_full(file->output, file->body.length)) {
@@ -171,8 +170,10 @@ static void flush(weir_trace_file *file, bool all)
         note_failure(file, weir_trace_output_turn_over(file->output), weir_trace_output_path(file->output));
         weir_trace_user_resume(&file->events);
     }
-    if (all)
+    if (all) {
+        file->flushed_ns = weir_clock_ns();
         weir_trace_events_write_open(&file->events);
+    }
     write_body(file);
 }
 
@@ -357,13 +358,12 @@ static void on_trace(void *self, const weir_trace_batch *batch)
     int64_t now_ns = weir_clock_ns();
     bool requested =
         atomic_load_explicit(&file->requested, memory_order_relaxed) && atomic_exchange(&file->requested, false);
-    bool due = now_ns - file->flushed_ns >= file->options.flush_interval_ns || file->body.length > FLUSH_BYTES ||
-               (requested && !file->has_triggers);
-    if (due && file->has_triggers) {
+    bool timed = now_ns - file->flushed_ns >= file->options.flush_interval_ns || (requested && !file->has_triggers);
+    if (file->has_triggers && (timed || file->body.length > FLUSH_BYTES)) {
         keep_events(file, now_ns);
         weir_trace_user_resume(&file->events);
-    } else if (due) {
-        flush(file, true);
+    } else if (timed || file->body.length > FLUSH_BYTES) {
+        flush(file, timed);
     }
     trigger(file, requested && file->options.on_request);
 }

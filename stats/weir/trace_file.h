@@ -1,6 +1,6 @@
 /*
- * Trace files: what each slot, queue, item, span and counter did, and when, in Chrome's format, which the Perfetto UI,
- * chrome://tracing and speedscope can open. docs/trace-files.md describes the tracks and how to read them.
+ * Trace files: what each slot, queue, item, span and counter did, and when, in Chrome's format, which the Perfetto UI
+ * opens. docs/trace-files.md describes the tracks and how to read them.
  *
  *     weir_trace_open("trace.json.gz", NULL, &file, &error);
  *     weir_observer observer = weir_trace_observer(file);
