@@ -281,7 +281,7 @@ static void begin_span(merge *all, const input *in, const char *event, sqlite3_s
     sqlite3_stmt *added = begin_for_key(all, ADD_SPAN, row, false);
     sqlite3_bind_int64(added, 3, at_ns);
     sqlite3_bind_text(added, 4, text, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_int(added, 5, state);
+    sqlite3_bind_int(added, 5, (int)state);
     step_row(all, added);
 }
 
