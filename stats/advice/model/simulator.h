@@ -1,12 +1,13 @@
 /*
- * A discrete-event simulation of the engine. It has the rules of engine/core/handoff.c, slots.c, pool.c and merge.c, but
- * tasks only take time. Epochs, failures of the pipeline and hooks are not simulated.
+ * A discrete-event simulation of the engine: the scheduler core (engine/core) in virtual time, with tasks that only take
+ * time. Epochs, failures of the pipeline and hooks are not simulated.
  */
 #ifndef WEIR_SIMULATOR_H
 #define WEIR_SIMULATOR_H
 
 #include <weir/whatif.h>
 
+/* As slot_state of the core. */
 typedef enum sim_state { SIM_IDLE, SIM_READY, SIM_RUNNING, SIM_PENDING, SIM_TURN, SIM_BLOCKED, SIM_STATES } sim_state;
 
 /* What to simulate. The nodes are complete: every input is listed, no option is 0. */
