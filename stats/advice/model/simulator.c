@@ -57,7 +57,8 @@ typedef struct sim_run {
     sim_block *blocks;
     bool out_of_memory;
     sim_node *nodes;
-    sim_crew *crews; /* 0 is of the pipeline's pool, then one for each node */
+    sim_crew *crews; /* 0 is of the pipeline's pool, the others of nodes with private threads */
+    uint32_t num_crews;
     sim_slot consumer;
     double now, work;
     size_t num_on_cpu;
@@ -233,19 +234,20 @@ static void run_step(sim_run *run, sim_slot *slot)
    slots ready. */
 static void dispatch(sim_run *run)
 {
-    bool any;
+    bool again;
     do {
-        any = false;
-        for (size_t i = 0; i <= run->graph.num_nodes; i++) {
+        again = false;
+        start_consumer(run);
+        for (uint32_t i = 0; i < run->num_crews; i++) {
             sim_crew *crew = &run->crews[i];
             while (crew->core.num_ready && crew->free_threads) {
+                sim_slot *slot = (sim_slot *)weir__crew_pick(&crew->core);
                 crew->free_threads--;
-                run_step(run, (sim_slot *)weir__crew_pick(&crew->core));
-                any = true;
+                again |= slot->core.finishing;
+                run_step(run, slot);
             }
         }
-        start_consumer(run);
-    } while (any);
+    } while (again);
 }
 
 /* ---- time --------------------------------------------------------------------------------------------------- */
@@ -355,13 +357,15 @@ static void make_slots(sim_run *run, sim_node *node)
     }
 }
 
-static void make_crew(sim_run *run, sim_crew *crew, uint32_t threads)
+static weir__crew *make_crew(sim_run *run, uint32_t threads)
 {
+    sim_crew *crew = &run->crews[run->num_crews++];
     crew->free_threads = threads;
     crew->core.graph = &run->graph;
     crew->core.num_words = (run->graph.num_nodes + 63) / 64;
     crew->core.ready_ranks = allocate(run, crew->core.num_words, sizeof *crew->core.ready_ranks);
     crew->core.ranks = allocate(run, run->graph.num_nodes, sizeof *crew->core.ranks);
+    return &crew->core;
 }
 
 static void make_node(sim_run *run, uint32_t index)
@@ -372,7 +376,8 @@ static void make_node(sim_run *run, uint32_t index)
     node->core.graph = &run->graph;
     node->core.index = index;
     node->core.has_tasks = strcmp(model->kind, "merge") != 0 && strcmp(model->kind, "sink") != 0;
-    node->core.crew = node->core.has_tasks ? &run->crews[model->threads ? index + 1 : 0].core : NULL;
+    if (node->core.has_tasks)
+        node->core.crew = model->threads ? make_crew(run, model->threads) : &run->crews[0].core;
     node->core.order = model->output_order;
     node->core.merge_order = model->merge_order;
     node->core.merge_seed = run->spec->seed;
@@ -384,7 +389,6 @@ static void make_node(sim_run *run, uint32_t index)
         node->core.weights[i] = model->weights ? model->weights[i] : 1;
     make_queues(run, node);
     make_slots(run, node);
-    make_crew(run, &run->crews[index + 1], model->threads);
     node->is_even = run->spec->is_even && run->spec->is_even[index];
     node->deck_size = run->spec->num_lengths[index];
     node->deck = allocate(run, node->deck_size, sizeof *node->deck);
@@ -425,7 +429,7 @@ static bool make_graph(sim_run *run)
     run->consumer.is_consumer = true;
     if (run->out_of_memory)
         return false;
-    make_crew(run, &run->crews[0], run->spec->threads);
+    make_crew(run, run->spec->threads);
     for (uint32_t i = 0; i < num_nodes; i++)
         make_node(run, i);
     if (run->out_of_memory)
