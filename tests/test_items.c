@@ -131,29 +131,17 @@ static void without_a_cost_items_have_their_time(void **state)
                      query_int(path, "SELECT count(*) FROM item_stats"));
 }
 
-static void an_older_database_gets_the_table(void **state)
-{
-    (void)state;
-    const char *path = in_folder("old.db");
-    run(path, NULL);
-    execute(path, "DROP TABLE item_stats; DROP TABLE profile_stats; PRAGMA user_version = 2");
-    run(path, &(weir_sqlite_items){ .num_slowest = 3, .num_sampled = 1 });
-    assert_int_equal(query_int(path, "SELECT count(*) FROM item_stats WHERE chosen = 'slowest' AND run_id = 2"), 3);
-}
-
-/* Until a schema is released, columns are added without a new version. */
+/* Columns of records are added without a new version of the schema. */
 static void columns_that_a_database_lacks_are_added(void **state)
 {
     (void)state;
     const char *path = in_folder("lacks.db");
     run(path, NULL);
-    execute(path, "ALTER TABLE item_stats DROP COLUMN num_missing; ALTER TABLE item_stats DROP COLUMN num_errors; "
-                  "ALTER TABLE run DROP COLUMN job");
+    execute(path, "ALTER TABLE item_stats DROP COLUMN num_missing; ALTER TABLE item_stats DROP COLUMN num_errors");
     run(path, &(weir_sqlite_items){ .num_slowest = 3, .num_sampled = 1 });
     assert_int_equal(query_int(path, "SELECT count(*) FROM item_stats WHERE run_id = 2 AND num_missing = 0 AND "
                                      "num_errors = 0 AND chosen = 'slowest'"),
                      3);
-    assert_int_equal(query_int(path, "SELECT count(*) FROM run WHERE job = ''"), 2);
 }
 
 static void impossible_options_are_refused(void **state)
@@ -174,7 +162,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_item_is_recorded_if_asked_for, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(the_slowest_and_a_sample_are_recorded_always, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(without_a_cost_items_have_their_time, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(an_older_database_gets_the_table, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(columns_that_a_database_lacks_are_added, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(impossible_options_are_refused, make_folder, remove_folder),
     };

@@ -15,7 +15,6 @@
 #include "each_record.h"
 #include "format.h"
 #include "record_tables.h"
-#include "sql_select.h"
 
 enum { RULE_WIDTH = 80 };
 
@@ -252,11 +251,10 @@ static int note_run(void *self, const weir_record *record, weir_error *error)
     return WEIR_OK;
 }
 
-static int count_one(void *count, const weir_record *record, weir_error *error)
+static int take_count(void *count, const weir_row *row, weir_error *error)
 {
-    (void)record;
     (void)error;
-    ++*(int64_t *)count;
+    *(int64_t *)count = weir_row_int(row, 0);
     return WEIR_OK;
 }
 
@@ -273,65 +271,45 @@ static int add_clock_change(void *self, const weir_record *record, weir_error *e
     return WEIR_OK;
 }
 
-static int add_untraced(void *count, const weir_record *record, weir_error *error)
-{
-    (void)error;
-    add_count(count, record->event.detail ? strtoll(record->event.detail, NULL, 10) : 0);
-    return WEIR_OK;
-}
-
 static int note_events(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
     weir_filter events = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     events.name = "unreadable_folder";
-    int status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, count_one, &notes->num_unreadable, error);
+    int status = weir_reader_select(reader, WEIR_RECORD_EVENT, &events, "count(*)", "", take_count,
+                                    &notes->num_unreadable, error);
     events.name = "trace_records_lost";
     if (status == WEIR_OK)
-        status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, add_untraced, &notes->num_untraced, error);
+        status = weir_reader_select(reader, WEIR_RECORD_EVENT, &events, "weir_sum(CAST(t.detail AS INTEGER))", "",
+                                    take_count, &notes->num_untraced, error);
     events = (weir_filter){ .run_id = notes->last.run_id, .name = "clock_set" };
     if (status == WEIR_OK && notes->num_runs == 1)
         status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, add_clock_change, notes, error);
     return status;
 }
 
-static int64_t count_of(sqlite3_stmt *row, int column)
+static int take_damage(void *self, const weir_row *row, weir_error *error)
 {
-    double count = sqlite3_column_double(row, column);
-    return count < 9e18 ? (int64_t)count : INT64_MAX;
+    run_notes *notes = self;
+    (void)error;
+    notes->num_damaged = weir_row_int(row, 0);
+    notes->num_missing = weir_row_int(row, 1);
+    notes->num_errors = weir_row_int(row, 2);
+    return WEIR_OK;
 }
 
-/* SQLite adds up: there may be millions of items. */
+/* A database that was not written to since damage is counted lacks the columns. */
 static int note_damage(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
-    static const weir_sql_selection damage = {
-        .kind = WEIR_ROWS_POINTS,
-        .table = "item_stats",
-        .columns = "total(t.num_missing > 0 OR t.num_errors > 0), total(max(t.num_missing, 0)), "
-                   "total(max(t.num_errors, 0))",
-        .name_column = "t.name",
-        .end = "",
-    };
-    weir_filter items = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
-    sqlite3_stmt *row = NULL;
     bool is_known;
-    int code = weir_table_has_column(reader->db, damage.table, "num_missing", &is_known);
-    if (code == SQLITE_OK && !is_known)
+    int code = weir_table_has_column(reader->db, "item_stats", "num_missing", &is_known);
+    if (code != SQLITE_OK)
+        return weir_reader_error(reader, code, error);
+    if (!is_known)
         return WEIR_OK;
-    int status = code == SQLITE_OK ? weir_reader_resolve_run(reader, &items.run_id, error)
-                                   : weir_reader_error(reader, code, error);
-    if (status == WEIR_OK)
-        status = weir_select(reader, &damage, &items, &row, error);
-    if (status != WEIR_OK)
-        return status;
-    code = sqlite3_step(row);
-    if (code == SQLITE_ROW) {
-        notes->num_damaged = count_of(row, 0);
-        notes->num_missing = count_of(row, 1);
-        notes->num_errors = count_of(row, 2);
-    } else
-        status = weir_reader_error(reader, code, error);
-    sqlite3_finalize(row);
-    return status;
+    return weir_reader_select(reader, WEIR_RECORD_ITEM, filter,
+                              "weir_sum(t.num_missing > 0 OR t.num_errors > 0), weir_sum(max(t.num_missing, 0)), "
+                              "weir_sum(max(t.num_errors, 0))",
+                              "", take_damage, notes, error);
 }
 
 static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
@@ -624,28 +602,21 @@ int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_summ
 
 /* Failures */
 
-typedef struct failure_list {
-    FILE *out;
-    int64_t count, at_most;
-} failure_list;
-
 static int put_failure(void *self, const weir_record *record, weir_error *error)
 {
     (void)error;
-    failure_list *list = self;
+    FILE *out = self;
     const weir_failure_record *failure = &record->failure;
-    if (list->count++ >= list->at_most)
-        return WEIR_OK;
-    fputs("  ", list->out);
+    fputs("  ", out);
     if (*failure->label)
-        weir_text_escape_to(list->out, failure->label);
+        weir_text_escape_to(out, failure->label);
     else
-        fprintf(list->out, "item %" PRId64, failure->seq);
-    fputs(": ", list->out);
-    weir_text_escape_to(list->out, *failure->message ? failure->message : weir_status_text(failure->status));
-    fputs(" (", list->out);
-    weir_text_escape_to(list->out, failure->name);
-    fprintf(list->out, ", %s)\n", weir_status_name(failure->status));
+        fprintf(out, "item %" PRId64, failure->seq);
+    fputs(": ", out);
+    weir_text_escape_to(out, *failure->message ? failure->message : weir_status_text(failure->status));
+    fputs(" (", out);
+    weir_text_escape_to(out, failure->name);
+    fprintf(out, ", %s)\n", weir_status_name(failure->status));
     return WEIR_OK;
 }
 
@@ -655,16 +626,18 @@ static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filte
 {
     char of_run[32] = "";
     int64_t count = 0;
-    failure_list list = { .out = out, .at_most = at_most < INT64_MAX ? (int64_t)at_most : INT64_MAX };
-    int status = weir_each_record(reader, WEIR_RECORD_FAILURE, filter, count_one, &count, error);
+    weir_filter first = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
+    int status = weir_reader_select(reader, WEIR_RECORD_FAILURE, filter, "count(*)", "", take_count, &count, error);
     if (status != WEIR_OK || count == 0)
         return status;
     fprintf(out, "Failures: %" PRId64 "\n", count);
-    status = weir_each_record(reader, WEIR_RECORD_FAILURE, filter, put_failure, &list, error);
+    first.limit = at_most < INT64_MAX ? (int64_t)at_most : INT64_MAX;
+    if (at_most)
+        status = weir_each_record(reader, WEIR_RECORD_FAILURE, &first, put_failure, out, error);
     if (run_id)
         snprintf(of_run, sizeof of_run, ", run %" PRId64, run_id);
-    if (status == WEIR_OK && list.at_most < count)
-        fprintf(out, "  and %" PRId64 " more in the table task_failures%s\n", count - list.at_most, of_run);
+    if (status == WEIR_OK && first.limit < count)
+        fprintf(out, "  and %" PRId64 " more in the table task_failures%s\n", count - first.limit, of_run);
     return status;
 }
 
