@@ -19,22 +19,25 @@ static std::uint64_t largest_factor(std::uint64_t number)
 int main()
 {
     try {
+        weir::stage_options four;
+        four.concurrency = 4;
+        four.output_order = WEIR_ORDER_INPUT;
+
         weir::builder builder;
         builder.source("numbers", [n = std::uint64_t(0)]() mutable {
             if (n == 1000)
                 return weir::item();
             std::string label = "number " + std::to_string(n);
-            return weir::item::of(n++).label(label);
+            return weir::item::of(n++).labelled(label);
         });
         builder.pipe(
-            "factor", [](weir::item in) { return weir::item::of(largest_factor(in.get<std::uint64_t>())); },
-            weir::stage_options().concurrency(4).output_order(WEIR_ORDER_INPUT));
+            "factor", [](weir::item in) { return weir::item::of(largest_factor(in.get<std::uint64_t>())); }, four);
         builder.sink();
 
         weir::pipeline pipeline = builder.build();
-        pipeline.stop_on_signals();
+        weir_pipeline_stop_on_signals(pipeline.raw());
         for (weir::item &item : pipeline)
-            std::cout << item.label() << ": " << item.get<std::uint64_t>() << '\n';
+            std::cout << item.label << ": " << item.get<std::uint64_t>() << '\n';
         std::cout << pipeline.account("factor").failed << " failed\n";
     } catch (const weir::error &e) {
         std::cerr << "pipeline: " << e.what() << '\n';
