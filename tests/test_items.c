@@ -132,18 +132,6 @@ static void without_a_cost_items_have_their_time(void **state)
 }
 
 /* Columns of records are added without a new version of the schema. */
-static void columns_that_a_database_lacks_are_added(void **state)
-{
-    (void)state;
-    const char *path = in_folder("lacks.db");
-    run(path, NULL);
-    execute(path, "ALTER TABLE item_stats DROP COLUMN num_missing; ALTER TABLE item_stats DROP COLUMN num_errors");
-    run(path, &(weir_sqlite_items){ .num_slowest = 3, .num_sampled = 1 });
-    assert_int_equal(query_int(path, "SELECT count(*) FROM item_stats WHERE run_id = 2 AND num_missing = 0 AND "
-                                     "num_errors = 0 AND chosen = 'slowest'"),
-                     3);
-}
-
 static void impossible_options_are_refused(void **state)
 {
     (void)state;
@@ -162,7 +150,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_item_is_recorded_if_asked_for, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(the_slowest_and_a_sample_are_recorded_always, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(without_a_cost_items_have_their_time, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(columns_that_a_database_lacks_are_added, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(impossible_options_are_refused, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
