@@ -428,6 +428,20 @@ uint64_t drain_all(weir_pipeline *pipeline)
     return num_items;
 }
 
+void await_work_end(weir_pipeline *pipeline)
+{
+    weir_snapshot *snapshot;
+    bool has_ended = false;
+    while (!has_ended) {
+        assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+        has_ended = strcmp(snapshot->state, "ended") == 0 && account_of(pipeline, NULL).in_flight == 0;
+        for (uint32_t i = 0; i < snapshot->num_stages; i++)
+            has_ended = has_ended && account_of(pipeline, snapshot->stages[i].name).in_flight == 0;
+        weir_snapshot_free(snapshot);
+        sched_yield();
+    }
+}
+
 uint64_t next_value(weir_pipeline *pipeline)
 {
     weir_item item;

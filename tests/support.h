@@ -202,6 +202,9 @@ uint64_t drain(weir_pipeline *pipeline, int *status);
 /* The same when the end must be WEIR_EOF. */
 uint64_t drain_all(weir_pipeline *pipeline);
 
+/* Waits until no task is left, all results are delivered or dropped, and every item is accounted for. */
+void await_work_end(weir_pipeline *pipeline);
+
 /* The value of the next result, which must exist. */
 uint64_t next_value(weir_pipeline *pipeline);
 

@@ -158,7 +158,7 @@ static void stop_drops_what_an_aggregate_has_kept(void **state)
     while (account.merged < 3);
     weir_pipeline_stop(pipeline);
     gate_open(&gate);
-    counter_await(&recorder.ends, 1);
+    await_work_end(pipeline);
     account = account_of(pipeline, NULL);
     assert_int_equal(account.merged, 0);
     assert_int_equal(account.taken, account.dropped);

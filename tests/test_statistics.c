@@ -332,7 +332,8 @@ static void add_up(uint64_t count, uint64_t taken, bool stop, int64_t interval_n
         weir_item_release(&item);
     if (stop)
         weir_pipeline_stop(pipeline);
-    counter_await(&recorder.ends, stop || taken == UINT64_MAX);
+    if (stop || taken == UINT64_MAX)
+        await_work_end(pipeline);
     weir_account source = account_of(pipeline, "0:0:src"), first = account_of(pipeline, "anything");
     weir_account second = account_of(pipeline, "pass"), sink = account_of(pipeline, "sink");
     weir_account all = account_of(pipeline, NULL);

@@ -59,6 +59,7 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
         return WEIR_EINVAL;
     int64_t now = weir_span_now_ns();
     engine_lock_at(pipeline, weir_clock_ns());
+    pipeline->tail_marked |= pipeline->core.over;
     bool first = !pipeline->next_phase.steps_marked;
     if (first && !pipeline->phase.phase_named)
         memcpy(pipeline->phase.phase, "startup", sizeof "startup"); /* known only now: the first step was marked */
@@ -87,6 +88,7 @@ int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase)
         return WEIR_ENOMEM;
     int64_t now = weir_span_now_ns();
     engine_lock_at(pipeline, weir_clock_ns());
+    pipeline->tail_marked |= pipeline->core.over;
     change_phase_locked(pipeline, phase, named.label_owner);
     int64_t start = pipeline->step_start;
     pipeline->step_start = 0;
@@ -94,6 +96,17 @@ int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase)
     weir_item_release(&named);
     end_step(pipeline, start, now);
     return weir_pipeline_event(pipeline, "phase", "user", phase);
+}
+
+void weir_phase_end_run(weir_pipeline *pipeline)
+{
+    int64_t now = weir_span_now_ns();
+    engine_lock_at(pipeline, weir_clock_ns());
+    int64_t start = pipeline->step_start;
+    pipeline->step_start = 0;
+    pipeline->tail_marked |= start != 0;
+    weir_engine_unlock(pipeline);
+    end_step(pipeline, start, now);
 }
 
 void weir_phase_sources_ended_locked(weir_pipeline *pipeline)

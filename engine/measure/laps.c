@@ -39,6 +39,8 @@ typedef struct weir_lap_taker {
     int64_t start_ns;                 /* start of the current part */
     int64_t due_ns;                   /* end of the current lap; INT64_MAX = the end of the run */
     bool is_cut;                      /* the last part ended with a phase, or with a step that ends a lap */
+    bool in_tail;                     /* parts up to the end of the work have been taken */
+    uint64_t num_traced;              /* records of the engine up to the end of the part before */
     int64_t next_ns;                  /* the first multiple of the interval not yet reached */
     weir_taken_lap *parts;            /* parts of the current lap, joined; NULL = none yet */
     int64_t unix_offset_ns;           /* wall clock minus monotonic clock */
@@ -358,7 +360,18 @@ static void read_machine(weir_lap_taker *laps, weir_machine_reading *machine)
     } while (++num_read < ATTEMPTS && weir_clock_ns() - start_ns > WEIR_MILLISECOND);
 }
 
-static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times, bool last)
+/* Whether user code has reported anything in this part of the tail, or the trace shows anything. */
+static bool is_reported_locked(const weir_pipeline *pipeline, const weir_taken_lap *part)
+{
+    bool is_reported = pipeline->tail_marked || weir_trace_count_locked(pipeline) != pipeline->laps->num_traced ||
+                       (pipeline->trace && !pipeline->wants_marks); /* spans are not known */
+    for (size_t i = 0; i < part->num_marks && !is_reported; i++)
+        is_reported = !part->marks[i].name->counter || part->marks[i].counter.num_updates > 0;
+    return is_reported;
+}
+
+/* False = the last part of the tail, in which nothing was reported: it belongs to no lap. */
+static bool take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times, bool last)
 {
     weir_lap_taker *laps = pipeline->laps;
     weir_machine_reading machine;
@@ -366,16 +379,23 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     read_threads(laps);
     if (pipeline->wants_laps)
         read_machine(laps, &machine);
+    if (last)
+        weir_span_store_take(pipeline, record);
 
     engine_lock_at(pipeline, weir_clock_ns());
     int64_t end_ns = pipeline->core.now_ns;
     int64_t outside_cpu_ns = take_all_locked(pipeline, record, times);
     laps->is_cut = pipeline->cut_lap;
     weir_phase_lap_ended_locked(pipeline, &record->phase);
-    weir_trace_mark_locked(pipeline, WEIR_TRACE_LAP, 0);
-    if (last)
-        weir_trace_end_locked(pipeline); /* the record ends when the last lap does */
+    bool counts = !last || !laps->in_tail || is_reported_locked(pipeline, record);
+    if (counts)
+        weir_trace_mark_locked(pipeline, WEIR_TRACE_LAP, 0);
+    laps->num_traced = weir_trace_count_locked(pipeline);
+    if (last) /* the record ends when the last lap does */
+        weir_trace_end_locked(pipeline, counts ? end_ns : laps->start_ns);
     weir_engine_unlock(pipeline);
+    if (!counts)
+        return false;
     note_progress_until(laps, 0, end_ns);
 
     record->lap = (weir_lap){
@@ -393,7 +413,9 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     add_outside(record, outside_cpu_ns);
     for (size_t i = 0; i < taken_lap_num_stored(pipeline); i++)
         store(record, i, &times[i]);
-    weir_span_store_take(pipeline, record);
+    if (!last)
+        weir_span_store_take(pipeline, record);
+    return true;
 }
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
@@ -401,6 +423,8 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
 int64_t weir_laps_due_ns(const weir_pipeline *pipeline)
 {
     const weir_lap_taker *laps = pipeline->laps;
+    if (laps->in_tail)
+        return laps->parts ? laps->due_ns : INT64_MAX;
     int64_t part_ns = laps->start_ns + longest_part_ns;
     return laps->due_ns < part_ns ? laps->due_ns : part_ns;
 }
@@ -417,10 +441,12 @@ static void plan_next(weir_pipeline *pipeline, int64_t now_ns)
     laps->due_ns = laps->next_ns;
 }
 
-/* False = out of memory: it is joined to the next lap. */
+/* Passes laps->parts on. False = out of memory: they are joined to the next lap. */
 static bool hand_over(weir_pipeline *pipeline)
 {
     weir_lap_taker *laps = pipeline->laps;
+    if (!laps->parts)
+        return true; /* the tail has nothing */
     laps->parts->lap.number = laps->number++;
     laps->parts->lap.num_joined = 1;
     if (!pipeline->wants_laps)
@@ -439,8 +465,9 @@ static bool take(weir_pipeline *pipeline, bool last)
     weir_live_histogram *times = calloc(taken_lap_num_stored(pipeline), sizeof *times);
     bool taken = part && times;
     if (taken) {
-        take_part(pipeline, part, times, last);
-        if (laps->parts)
+        if (!take_part(pipeline, part, times, last))
+            weir_taken_lap_free(part);
+        else if (laps->parts)
             weir_taken_lap_join(laps->parts, part);
         else
             laps->parts = part;
@@ -456,12 +483,19 @@ void weir_laps_take(weir_pipeline *pipeline, bool now)
     int64_t now_ns = weir_clock_ns();
     if (!now && now_ns < weir_laps_due_ns(pipeline))
         return;
-    if (take(pipeline, false) && (pipeline->laps->is_cut || now_ns >= pipeline->laps->due_ns))
+    if (pipeline->laps->in_tail && !now)
+        hand_over(pipeline);
+    else if (take(pipeline, false) && (pipeline->laps->is_cut || now_ns >= pipeline->laps->due_ns))
         hand_over(pipeline);
     plan_next(pipeline, now_ns);
 }
 
-void weir_laps_take_last(weir_pipeline *pipeline)
+void weir_laps_begin_tail(weir_pipeline *pipeline)
+{
+    pipeline->laps->in_tail = take(pipeline, false); /* else the last lap has both, which loses nothing */
+}
+
+int64_t weir_laps_take_last(weir_pipeline *pipeline)
 {
     enum { ATTEMPTS = 10 };
     bool taken = false;
@@ -470,6 +504,7 @@ void weir_laps_take_last(weir_pipeline *pipeline)
     if (!taken)
         weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
     weir_span_store_close(pipeline);
+    return pipeline->laps->start_ns;
 }
 
 int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns)

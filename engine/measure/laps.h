@@ -1,4 +1,18 @@
-/* Takes laps. Service thread only. */
+/*
+ * Takes laps. Service thread only.
+ *
+ * The end of a run. The work has ended when no task is left and all results are delivered or the pipeline was stopped
+ * (core.over). The tail is the time from then until weir_pipeline_free() begins: the consumer may still report steps,
+ * phases, spans and counters. The lap in which the work ends is held back until the tail is over, and is then the last
+ * one:
+ *   nothing was reported in the tail   it ends with the work, so a pipeline that is kept for long has the same figures
+ *                                      (nor traced: a trace shows leftover items that are dropped, for example)
+ *   a phase begins in the tail         it ends there, like any lap, and the last lap is of the last phase
+ *   something else was reported        it contains the tail
+ *   the interval ends in the tail      it is passed on, so that live observers have it; if something is reported
+ *                                      afterwards, the tail from the end of the work on is a lap of its own
+ * A step that is open at the end of the work was reported in the tail: it ends there.
+ */
 #ifndef WEIR_LAPS_H
 #define WEIR_LAPS_H
 
@@ -10,14 +24,17 @@ struct weir_taken_lap;
 int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns);
 void weir_laps_destroy(weir_pipeline *pipeline);
 
-/* When to take the next lap, or the next part of a long lap. INT64_MAX = at the end of the run. */
+/* When to call weir_laps_take(). INT64_MAX = at the end of the run. */
 int64_t weir_laps_due_ns(const weir_pipeline *pipeline);
 
 /* Takes a lap if it is due, or if `now`, and passes it to the outbox. */
 void weir_laps_take(weir_pipeline *pipeline, bool now);
 
-/* Takes the last lap, at the end of the run. */
-void weir_laps_take_last(weir_pipeline *pipeline);
+/* The work has ended: the tail begins. */
+void weir_laps_begin_tail(weir_pipeline *pipeline);
+
+/* Takes the last lap: the tail is over. Returns when the run ended, by weir_clock_ns(). */
+int64_t weir_laps_take_last(weir_pipeline *pipeline);
 
 /* The longest time between two checks for a suspension of the process. */
 #define WEIR_HEARTBEAT_NS (250 * WEIR_MILLISECOND)

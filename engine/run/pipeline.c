@@ -231,6 +231,16 @@ static bool is_accounted_for(weir_pipeline *pipeline)
     return weir_pipeline_account(pipeline, NULL, &account) == WEIR_OK && account.in_flight == 0;
 }
 
+/* What was reported before is part of the run. */
+static void close_run(weir_pipeline *pipeline)
+{
+    weir_phase_end_run(pipeline);
+    engine_lock_at(pipeline, weir_clock_ns());
+    pipeline->closing = true;
+    pipeline->wake_service = true;
+    weir_engine_unlock(pipeline);
+}
+
 void weir_pipeline_free(weir_pipeline *pipeline)
 {
     if (!pipeline)
@@ -243,6 +253,7 @@ void weir_pipeline_free(weir_pipeline *pipeline)
         return;
     }
     weir_signals_forget(pipeline);
+    close_run(pipeline);
     weir_service_join(pipeline);
     weir_observing_join(pipeline);
     pipeline->observer_started = false;

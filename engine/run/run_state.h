@@ -251,6 +251,8 @@ struct weir_pipeline {
     int64_t step_start;                    /* of the current step, on the clock of spans; 0 = none */
     uint32_t steps_in_lap;                 /* with steps_per_lap: marked since a step ended a lap */
     bool cut_lap;                          /* the phase changes: the service thread must end the lap now */
+    bool tail_marked;                      /* the last lap has the tail; see laps.h */
+    bool closing;                          /* weir_pipeline_free() has begun: the run is over once the work is */
     bool wake_service;                     /* there is work for the service thread */
     struct stall_warning *stalls;          /* to be logged */
     uint32_t num_callers;                  /* caller threads started so far */
@@ -288,6 +290,7 @@ struct weir_pipeline {
     bool service_started;
     struct weir_lap_taker *laps;
     bool stop_reported, failure_reported;
+    bool work_ended;      /* what is to be done when the work has ended is done */
     uv_thread_t *callers; /* of MAX_CALLERS */
 
     /* owned by the observer thread */

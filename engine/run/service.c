@@ -11,7 +11,6 @@
 #include "lock.h"
 #include "outbox.h"
 #include "thread.h"
-#include "trace_ring.h"
 #include "watchdog.h"
 
 static void earlier(int64_t *due_ns, int64_t other_ns)
@@ -54,18 +53,22 @@ static void release_leftovers(weir_pipeline *pipeline)
     }
 }
 
-static void end_run(weir_pipeline *pipeline, bool cut_lap, bool stopped, bool failed)
+/* No task is left, and no result will be delivered. The consumer may still report. */
+static void end_work(weir_pipeline *pipeline, bool stopped, bool failed)
 {
-    report_stop_and_failure(pipeline, stopped, failed);
-    if (pipeline->core.measures && cut_lap)
-        weir_laps_take(pipeline, true); /* the last lap is of the phase that has just begun */
-    if (pipeline->core.measures)
-        weir_laps_take_last(pipeline);
-    weir_pipeline_trace(pipeline, false);
-    release_leftovers(pipeline); /* the last lap waits neither for release functions nor for the log */
-    weir_callers_join(pipeline);
     pipeline->end_status = failed ? WEIR_EFAILED : stopped ? WEIR_ESTOPPED : WEIR_OK;
-    pipeline->end_unix_ns = weir_laps_unix_at_ns(pipeline, weir_clock_ns());
+    if (pipeline->core.measures)
+        weir_laps_begin_tail(pipeline);
+    release_leftovers(pipeline); /* the lap waits neither for release functions nor for the log */
+    weir_callers_join(pipeline);
+    pipeline->work_ended = true;
+}
+
+static void end_run(weir_pipeline *pipeline)
+{
+    int64_t end_ns = pipeline->core.measures ? weir_laps_take_last(pipeline) : weir_clock_ns();
+    weir_pipeline_trace(pipeline, false);
+    pipeline->end_unix_ns = weir_laps_unix_at_ns(pipeline, end_ns);
     weir_outbox_close(&pipeline->outbox);
 }
 
@@ -75,20 +78,24 @@ static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
     if (atomic_exchange(&pipeline->stop_wanted, false))
         weir_pipeline_stop(pipeline);
     weir_engine_lock(pipeline);
-    bool over = pipeline->core.over, cut_lap = pipeline->cut_lap;
+    bool over = pipeline->core.over, cut_lap = pipeline->cut_lap, closing = pipeline->closing;
     bool stopped = pipeline->core.stopped, failed = pipeline->core.failed;
     weir_engine_unlock(pipeline);
-    if (over) {
-        end_run(pipeline, cut_lap, stopped, failed);
-        return false;
-    }
 
     *due_ns = weir_clock_ns() + WEIR_HEARTBEAT_NS;
     report_stop_and_failure(pipeline, stopped, failed);
-    if (pipeline->core.measures) {
-        weir_laps_take(pipeline, cut_lap);
-        earlier(due_ns, weir_laps_due_ns(pipeline));
+    if (pipeline->core.measures)
+        weir_laps_take(pipeline, cut_lap); /* if it cuts: the last lap is of the phase that has just begun */
+    if (over && !pipeline->work_ended)
+        end_work(pipeline, stopped, failed);
+    if (over && closing) {
+        end_run(pipeline);
+        return false;
     }
+    if (pipeline->core.measures)
+        earlier(due_ns, weir_laps_due_ns(pipeline));
+    if (over)
+        return true;
     earlier(due_ns, weir_watchdog_check(pipeline));
     weir_callers_serve(pipeline, due_ns);
     return true;

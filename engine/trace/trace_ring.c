@@ -206,9 +206,10 @@ static void begin_locked(weir_pipeline *pipeline)
     }
 }
 
-void weir_trace_end_locked(weir_pipeline *pipeline)
+void weir_trace_end_locked(weir_pipeline *pipeline, int64_t at_ns)
 {
-    weir_trace_mark_locked(pipeline, WEIR_TRACE_OFF, 0);
+    if (weir_trace_is_on(pipeline))
+        trace_add_locked(pipeline, &(weir_trace_record){ .time_ns = at_ns, .kind = WEIR_TRACE_OFF });
     atomic_store_explicit(&pipeline->traces, false, memory_order_relaxed);
     pipeline->core.recorder = NULL;
 }
@@ -223,10 +224,10 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
     if (!on) /* records of user code are inside of the recording */
         weir__span_trace_switch_locked(pipeline, false);
     engine_lock_at(pipeline, weir_clock_ns());
-    if (on && !weir_trace_is_on(pipeline) && !pipeline->core.over)
+    if (on && !weir_trace_is_on(pipeline) && !pipeline->closing)
         begin_locked(pipeline);
     else if (!on && weir_trace_is_on(pipeline))
-        weir_trace_end_locked(pipeline);
+        weir_trace_end_locked(pipeline, pipeline->core.now_ns);
     bool is_on = weir_trace_is_on(pipeline);
     weir_engine_unlock(pipeline);
     if (is_on)
@@ -372,7 +373,7 @@ static bool begin_again(weir_pipeline *pipeline)
     rings->lost = false;
     begin_locked(pipeline);
     if (!on)
-        weir_trace_end_locked(pipeline);
+        weir_trace_end_locked(pipeline, pipeline->core.now_ns);
     weir_engine_unlock(pipeline);
     return true;
 }

@@ -109,6 +109,13 @@ void weir_trace_destroy(weir_pipeline *pipeline);
 
 /* Begins to record, before the pipeline has threads. */
 void weir_trace_begin(weir_pipeline *pipeline);
-void weir_trace_end_locked(weir_pipeline *pipeline);
+/* How many records the engine has added. */
+static inline uint64_t weir_trace_count_locked(const weir_pipeline *pipeline)
+{
+    return pipeline->trace ? atomic_load_explicit(&pipeline->trace->engine.tail, memory_order_relaxed) : 0;
+}
+
+/* Recording ends; at_ns: not before the latest record of the engine. */
+void weir_trace_end_locked(weir_pipeline *pipeline, int64_t at_ns);
 
 #endif

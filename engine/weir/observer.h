@@ -71,8 +71,12 @@ typedef struct weir_lap_position {
     int64_t first_step, last_step; /* marked so far and not before this lap; last < first = none */
 } weir_lap_position;
 
-/* One reporting interval. If the interval is longer than a second, the first lap ends after one second; the last
-   lap ends with the run. */
+/*
+ * One reporting interval. If the interval is longer than a second, the first lap ends after one second. The last lap is
+ * passed on when weir_pipeline_free() has begun. It ends there if the consumer has reported anything (steps, phases,
+ * spans, counters) after the last item was delivered, else when the work had ended: a pipeline that is kept for long has
+ * the same figures. If the interval ends between the two, the lap that ends with the work is passed on then.
+ */
 typedef struct weir_lap {
     uint64_t number; /* from 0 */
     /* the end of the lap before, or the run's start, plus elapsed_ns, unless the clock was set or has drifted by more
@@ -124,16 +128,16 @@ typedef struct weir_event {
 
 /* How the run ended. */
 typedef struct weir_run_end {
-    int64_t end_unix_ns;
-    int status; /* WEIR_OK (all delivered), WEIR_ESTOPPED or WEIR_EFAILED */
+    int64_t end_unix_ns; /* the end of the last lap */
+    int status;          /* WEIR_OK (all delivered), WEIR_ESTOPPED or WEIR_EFAILED */
 } weir_run_end;
 
 /*
  * All functions are optional. Order of calls: attach, run_start, then laps, failures and events as they occur; for
  * each lap, lap() for every stage followed by its queues, upstream first, for every pool, for the process, the machine,
- * and the spans and counters that user code recorded in it, then lap_end; after the last lap run_end, detach. Observers
- * are called in the order in which they were given. Ignore subjects that you do not know: there may be more in a later
- * version.
+ * and the spans and counters that user code recorded in it, then lap_end; after the last lap run_end, detach: these
+ * while weir_pipeline_free() waits. Observers are called in the order in which they were given. Ignore subjects that
+ * you do not know: there may be more in a later version.
  */
 typedef struct weir_observer {
     void *self;

@@ -333,6 +333,8 @@ WEIR_API int weir_pipeline_poll_fd(weir_pipeline *pipeline, int *fd);
 
 /*
  * Stops the pipeline, joins all its threads, reports the last lap, releases all remaining items and frees everything.
+ * The run lasts until this call: what the consumer has reported before (events, steps, phases, spans, counters) is in the
+ * last lap, the trace and the recording, also what came after the last item, a stop or a failure.
  * No other call on this pipeline may be in progress. Do not call it on one of the pipeline's own threads (in a task,
  * hook or observer): there it logs an error, stops the pipeline and does not free it. NULL is accepted.
  */
@@ -447,7 +449,7 @@ WEIR_API void weir_snapshot_free(weir_snapshot *snapshot);
 /* Prints it as text: one line for each stage, queue and task. */
 WEIR_API void weir_snapshot_print(const weir_snapshot *snapshot, FILE *file);
 
-/* Reports an event to the observers, unless the run has ended. Strings are copied; category and detail may be NULL. Any
+/* Reports an event to the observers, unless weir_pipeline_free() has begun. Strings are copied; category and detail may be NULL. Any
    thread. WEIR_OK or WEIR_ENOMEM. */
 WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
 
