@@ -240,8 +240,14 @@ driver_slot *driver_pick(core_driver *driver, driver_crew *crew)
 void driver_end_step(core_driver *driver, driver_slot *slot, int status)
 {
     pass_time(driver);
-    slot->core.status = status;
     slot->core.end_ns = driver->graph.now_ns;
+    pass_time(driver); /* the thread that ran it had to wait */
+    driver_report_end(driver, slot, status);
+}
+
+void driver_report_end(core_driver *driver, driver_slot *slot, int status)
+{
+    slot->core.status = status;
     slot->core.step_run_ns = slot->core.end_ns - slot->core.begin_ns;
     if ((status == WEIR_OK || status == WEIR_MORE) && !slot->core.is_lifecycle && !slot->core.passed_over)
         make_result(driver, slot);

@@ -90,6 +90,8 @@ void driver_start(core_driver *driver);
 driver_slot *driver_pick(core_driver *driver, driver_crew *crew);
 /* The step ends; what it makes, and its other fields, are set here. */
 void driver_end_step(core_driver *driver, driver_slot *slot, int status);
+/* The same for a step that has ended at slot->core.end_ns, which is set before, as is the time of the graph. */
+void driver_report_end(core_driver *driver, driver_slot *slot, int status);
 /* The consumer takes an item; the sink queue has one. */
 void driver_take(core_driver *driver);
 

@@ -224,10 +224,53 @@ static void equal_chains_that_share_a_crew_advance_equally(void **state)
         }
 }
 
+/* ---- time --------------------------------------------------------------------------------------------------------- */
+
+static void end_step_later(driver_slot *slot, int64_t run_ns, int64_t later_ns)
+{
+    slot->core.end_ns = slot->core.begin_ns + run_ns;
+    weir__graph_move_time(&driver.graph, slot->core.end_ns + later_ns);
+    driver_report_end(&driver, slot, WEIR_OK);
+}
+
+/* A thread ends a step of 3 ns and then waits for a CPU, 50 ns: the slot was not busy then. */
+static void busy_time_ends_with_the_step(void **state)
+{
+    (void)state;
+    choices_begin_all(&list);
+    driver_build_small(&driver, &list, SMALL_PLAIN);
+    driver_node *source = &driver.nodes[0], *stage = &driver.nodes[1];
+    end_step_later(driver_pick(&driver, &driver.crews[0]), 3, 50); /* the source has the next item to make */
+    assert_int_equal(source->core.time_ns[SLOT_RUNNING], 3);
+    assert_int_equal(source->slots[0]->state, SLOT_READY);
+    assert_int_equal(source->slots[0]->since_ns, driver.graph.now_ns - 50);
+
+    end_step_later(driver_pick(&driver, &driver.crews[0]), 4, 50); /* the stage waits for its next input */
+    assert_int_equal(stage->core.time_ns[SLOT_RUNNING], 4);
+    assert_int_equal(stage->slots[1]->state, SLOT_IDLE);
+    assert_int_equal(stage->slots[1]->since_ns, driver.graph.now_ns - 50);
+}
+
+/* A lap has ended between the end of the step and its event, and counted the slot as busy up to there. */
+static void what_an_earlier_lap_counted_is_not_taken_back(void **state)
+{
+    (void)state;
+    choices_begin_all(&list);
+    driver_build_small(&driver, &list, SMALL_PLAIN);
+    driver_slot *slot = driver_pick(&driver, &driver.crews[0]);
+    int64_t lap_ns = slot->core.begin_ns + 20;
+    slot->core.since_ns = lap_ns;
+    end_step_later(slot, 3, 50);
+    assert_int_equal(driver.nodes[0].core.time_ns[SLOT_RUNNING], 0);
+    assert_int_equal(slot->core.since_ns, lap_ns);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_chains_that_share_a_crew_advance_equally),
+        cmocka_unit_test(busy_time_ends_with_the_step),
+        cmocka_unit_test(what_an_earlier_lap_counted_is_not_taken_back),
         cmocka_unit_test(all_schedules_of_a_small_graph_keep_the_invariants),
         cmocka_unit_test(random_schedules_keep_the_invariants),
     };

@@ -52,7 +52,9 @@
  *   5. A crew's counts are those of its ready slots, and a rank's bit is set if and only if it has ready nodes.
  *   6. No queue holds more than its capacity; in bytes, at most one item more.
  *
- * Time is graph->now_ns: the driver moves it, before an event, and it never runs backwards.
+ * Time is graph->now_ns: the driver moves it, before an event, and it never runs backwards. Only a step may have ended
+ * earlier than the event that says so (slot->end_ns): its slot is RUNNING until then, and from then on in the state that
+ * the event brings. So READY contains the time in which a thread that should run the next step had no CPU.
  */
 #ifndef WEIR_CORE_H
 #define WEIR_CORE_H
@@ -150,7 +152,7 @@ struct weir__slot {
     bool cancel_called; /* its cancel function was called, or is being called */
     bool cancelling;    /* its cancel function has not returned: the task cannot end before */
     slot_state state;
-    int64_t entered_ns;                   /* when it entered this state */
+    int64_t entered_ns;                   /* when it entered this state; after RUNNING, when the step ended */
     int64_t since_ns;                     /* the same, or the start of the lap */
     weir__slot *next;                     /* the next slot in its list */
     weir__slot *turn_before, *turn_after; /* with WEIR_ORDER_INPUT: in the order of its node's inputs */
@@ -173,7 +175,7 @@ struct weir__slot {
     uint32_t out_index;  /* index of the output queue for the result */
     uint32_t num_pieces; /* results made from this input so far */
     int64_t begin_ns;    /* when the step began: the slot is busy from then on */
-    int64_t end_ns;      /* when the step ended */
+    int64_t end_ns;      /* when the step ended: at or before graph->now_ns */
     int64_t step_run_ns; /* from the operation's first instruction to its return */
     weir_item in, out;
 };
@@ -283,7 +285,8 @@ typedef enum weir__failure {
 
 /* What a trace records. Called within events; must not change what it gets. */
 typedef struct weir__recorder {
-    void (*state)(const weir__slot *slot, slot_state state); /* the slot enters this state */
+    /* The slot enters this state. at_ns: now, or the end of its step */
+    void (*state)(const weir__slot *slot, slot_state state, int64_t at_ns);
     /* The level of the queue has changed. dropped: nobody took the item. */
     void (*level)(const weir__queue *queue, weir_trace_kind kind, const weir_item *item, bool dropped);
     void (*task)(const weir__slot *slot, bool dropped); /* a step has ended, but not with WEIR_PENDING */

@@ -20,24 +20,33 @@ weir__slot *weir__list_take_first(weir__slot_list *list)
 }
 
 /* A running slot is busy from the moment its thread began the step; until then it waited for the thread. */
-static void count_time(weir__slot *slot, int64_t now_ns)
+static void count_time(weir__slot *slot, int64_t until_ns)
 {
     int64_t *time_ns = slot->node->time_ns;
-    time_ns[slot->state] += now_ns - slot->since_ns;
+    time_ns[slot->state] += until_ns - slot->since_ns;
     if (slot->state == SLOT_RUNNING && slot->begin_ns > slot->since_ns) {
         time_ns[SLOT_RUNNING] -= slot->begin_ns - slot->since_ns;
         time_ns[SLOT_READY] += slot->begin_ns - slot->since_ns;
     }
 }
 
+/* When the slot enters its next state: now, but a step has ended before its thread, which may have had to wait for a CPU
+   or for the driver, could say so. What was counted in an earlier lap remains there. */
+static int64_t entry_ns(const weir__slot *slot)
+{
+    if (slot->state != SLOT_RUNNING)
+        return slot->node->graph->now_ns;
+    return slot->end_ns > slot->since_ns ? slot->end_ns : slot->since_ns;
+}
+
 void weir__slot_enter(weir__slot *slot, slot_state state)
 {
-    int64_t now_ns = slot->node->graph->now_ns;
+    int64_t at_ns = entry_ns(slot);
     if (!slot->is_lifecycle)
-        count_time(slot, now_ns);
+        count_time(slot, at_ns);
     if (__builtin_expect(slot->node->graph->recorder != NULL, false))
-        slot->node->graph->recorder->state(slot, state);
-    slot->since_ns = slot->entered_ns = now_ns;
+        slot->node->graph->recorder->state(slot, state, at_ns);
+    slot->since_ns = slot->entered_ns = at_ns;
     slot->state = state;
 }
 

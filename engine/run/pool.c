@@ -159,8 +159,8 @@ static void step_has_ended_locked(weir_worker *worker, weir_slot *slot)
     weir_pool *pool = worker->pool;
     int64_t since_ns = slot->core.begin_ns > worker->busy_since_ns ? slot->core.begin_ns : worker->busy_since_ns;
     worker->running = NULL;
-    if (pool->pipeline->core.now_ns > since_ns)
-        pool->lap.busy_ns += pool->pipeline->core.now_ns - since_ns;
+    if (slot->core.end_ns > since_ns)
+        pool->lap.busy_ns += slot->core.end_ns - since_ns;
     weir_thread_cpu_add_locked(worker);
     if (slot->core.end_ns - slot->core.begin_ns >= WEIR_CPU_WINDOW_NS && !slot->core.is_lifecycle)
         worker->long_node = slot->node;

@@ -103,13 +103,14 @@ static weir_pipeline *pipeline_of(const weir__node *node)
     return (weir_pipeline *)node->graph;
 }
 
-static void record_state(const weir__slot *core, slot_state state)
+static void record_state(const weir__slot *core, slot_state state, int64_t at_ns)
 {
     const weir_slot *slot = (const weir_slot *)core;
     weir_pipeline *pipeline = pipeline_of(core->node);
     bool began_later = core->state == SLOT_RUNNING && core->begin_ns > core->entered_ns;
+    int64_t on_ns = pipeline->trace->on_ns;
     trace_add_locked(pipeline, &(weir_trace_record){
-                                   .time_ns = pipeline->core.now_ns,
+                                   .time_ns = at_ns > on_ns ? at_ns : on_ns,
                                    .item = core->trace_item,
                                    .value = began_later ? core->begin_ns : 0,
                                    .number = slot->trace_number | (core->flushing ? WEIR_TRACE_FLUSH : 0),
@@ -194,6 +195,7 @@ static void begin_locked(weir_pipeline *pipeline)
     pipeline->core.recorder = &recorder;
     if (pipeline->trace->lost)
         return; /* the observer thread will begin again */
+    pipeline->trace->on_ns = pipeline->core.now_ns;
     uint64_t lost = atomic_exchange(&pipeline->trace->engine.num_lost, 0);
     weir_trace_mark_locked(pipeline, WEIR_TRACE_ON, (int64_t)lost);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {

@@ -36,7 +36,9 @@ extern "C" {
 
 /*
  * One stage, source, merge, route or sink. A slot is in exactly one state at a time, so that busy + wait_in +
- * wait_thread + wait_turn + wait_out = slots × elapsed. A span that is still open counts up to the end of the lap.
+ * wait_thread + wait_turn + wait_out = slots × elapsed. A span that is still open counts up to the end of the lap. A slot
+ * is busy up to the end of its step; if the thread then has to wait for a CPU before it can pass the result on, the slot
+ * is already in the state that follows, most often wait_thread.
  * Merges and the sink run no operation: they have no tasks and are never busy. The wait_in of a source is the
  * time after its end.
  */

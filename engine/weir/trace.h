@@ -8,8 +8,9 @@
  * waits for the observer thread. If the ring is full, records are lost until it has been emptied. Then recording begins
  * again, with a WEIR_TRACE_ON that contains the number of lost records.
  *
- * Order: records of the engine are in the order of the events. Records of user code (spans, counters, markers) are in
- * order for each thread, and come before all records of the engine with a later time.
+ * Order: records of the engine are in the order of the events, and so are their times, except that the STATE that follows
+ * RUNNING has the time at which the step ended, which may be earlier than the records before it. Records of user code
+ * (spans, counters, markers) are in order for each thread, and come before all records of the engine with a later time.
  */
 #ifndef WEIR_TRACE_H
 #define WEIR_TRACE_H

@@ -414,7 +414,7 @@ static void change_held(weir_trace_events *events, uint32_t node, int64_t change
 {
     events->nodes[node].held_bytes += change;
     if (change)
-        events->held_ns = at_ns;
+        events->held_ns = at_ns > events->last_ns ? at_ns : events->last_ns; /* the end of a step may be earlier */
 }
 
 /* Bytes in flight: results that the next stage has not taken. Written when time goes on: passing on a result is several
@@ -640,7 +640,7 @@ void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *r
         if (record->kind > WEIR_TRACE_NAME && record->kind <= WEIR_TRACE_SPANS_OFF)
             weir_trace_user_add(events, record);
     }
-    if (record->kind < WEIR_TRACE_NAME)
+    if (record->kind < WEIR_TRACE_NAME && record->time_ns > events->last_ns)
         events->last_ns = record->time_ns;
 }
 

@@ -67,7 +67,7 @@ typedef struct weir_trace_events {
         char *text;
     } * labels; /* of the items that had one most recently */
     bool consumer_named;
-    int64_t last_ns; /* of the last record */
+    int64_t last_ns; /* the latest time of a record */
     int64_t step;
     uint64_t epoch; /* of the last item that the consumer got */
     struct trace_mark {
