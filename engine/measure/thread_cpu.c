@@ -1,25 +1,21 @@
 /*
  * CPU time of the tasks.
  *
- * Reading a thread's CPU clock is a system call, more than ten times as expensive as the monotonic clock, so it is
- * not read around every task. The work of a thread is divided into windows, from one reading to the next. The CPU
- * time of a window, minus the time between tasks (in the engine), is divided among the tasks of the window in
- * proportion to their run times. A window never contains a sleep of the thread. A task of a stage whose steps usually
- * take WEIR_CPU_WINDOW_NS or more has a separate window, and a window of shorter tasks is not much longer than that.
- * So the cost is at most about 0.4 %. At the end of a lap, the service thread reads the CPU time of a long task that
+ * Reading a thread's CPU clock is a system call, more than ten times as expensive as the monotonic clock, so it is not
+ * read around every task. The work of a thread is divided into windows, from one reading to the next. The part of a
+ * window's CPU time that belongs to tasks (cpu_window.h) is divided among them in proportion to their run times. A window
+ * never contains a sleep of the thread. At the end of a lap, the service thread reads the CPU time of a long task that
  * is still running, or has ended and was the last.
  *
- * A thread that returns from a system call may first have to wait for a CPU. So the CPU clock is read after a hand-off and
- * before the next step begins: such a wait delays no result, and belongs to no task.
+ * A step of a stage whose steps usually take WEIR_LONG_STEP_NS or more is a window by itself, with a reading at its begin
+ * and at its end, because in proportion to the run time a task that sleeps would get the CPU time of others, and what a
+ * hand-off uses (to wake the consumer, or in a wait for the lock) may be more than what a task uses that sleeps. A window
+ * of shorter steps is at least WEIR_CPU_WINDOW_NS long, and is closed between a hand-off and the next step.
  */
 #include "thread_cpu.h"
 
 #include <pthread.h>
 #include <time.h>
-
-#include "spin_wait.h"
-
-#define LONGEST_HANDOFF_NS (LONGEST_SPIN_NS + 5 * WEIR_MICROSECOND)
 
 static int64_t read_own_ns(void)
 {
@@ -29,48 +25,54 @@ static int64_t read_own_ns(void)
     return (int64_t)time.tv_sec * WEIR_SECOND + time.tv_nsec;
 }
 
+/* The part of a reading that is in the window which it ends, and that in the window which it begins: what two readings
+   differ by that follow each other. The least of some. */
+static int64_t measure_reading_ns(void)
+{
+    int64_t least_ns = INT64_MAX;
+    for (int64_t i = 0, before_ns = read_own_ns(), now_ns; i < 8; i++, before_ns = now_ns) {
+        now_ns = read_own_ns();
+        if (now_ns - before_ns < least_ns)
+            least_ns = now_ns - before_ns;
+    }
+    return least_ns;
+}
+
 static void share_out(weir_worker *worker, int64_t used_ns)
 {
-    double share = (double)used_ns / (double)worker->window_run_ns;
+    double share = (double)used_ns / (double)worker->window.run_ns;
     for (uint32_t i = 0; i < worker->pool->pipeline->core.num_nodes; i++) {
         worker->shared_ns[i] += (int64_t)((double)worker->run_ns[i] * share);
         worker->run_ns[i] = 0;
     }
-    worker->window_run_ns = 0;
     worker->has_shares = true;
 }
 
-/* From the end of a step. In the rest of a longer hand-off the thread had no CPU, or waited for the lock. */
-static int64_t handoff_ns(const weir_worker *worker, int64_t until_ns)
+/* Reads the clock and divides the CPU time used; the next window begins. */
+static void close_window(weir_worker *worker, int64_t now_ns)
 {
-    int64_t passed_ns = until_ns - worker->window_end_ns;
-    if (passed_ns < 0) /* the clock was corrected */
-        return 0;
-    return passed_ns < LONGEST_HANDOFF_NS ? passed_ns : LONGEST_HANDOFF_NS;
-}
-
-/* Reads the clock and divides the CPU time used. */
-static void close_window(weir_worker *worker)
-{
-    int64_t now_ns = step_clock_ns(&worker->clock), cpu_ns = read_own_ns();
+    int64_t cpu_ns = read_own_ns();
     int64_t used_ns = cpu_ns - atomic_exchange_explicit(&worker->cpu_base_ns, cpu_ns, memory_order_relaxed);
-    used_ns -= worker->window_engine_ns + handoff_ns(worker, now_ns);
-    if (used_ns > worker->window_run_ns)
-        used_ns = worker->window_run_ns;
-    if (worker->window_run_ns > 0)
-        share_out(worker, used_ns > 0 ? used_ns : 0);
+    used_ns -= worker->reading_ns;
+    if (worker->window.run_ns > 0)
+        share_out(worker, weir__cpu_window_tasks_ns(&worker->window, now_ns, used_ns, &worker->handoff_ns));
+    weir__cpu_window_begin(&worker->window, now_ns);
 }
 
 bool weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
 {
     if (!slot->node->pipeline->core.measures || (worker->window_open && !worker->window_full && !slot->is_long_step))
         return false;
-    if (worker->window_open)
-        close_window(worker);
-    else
+    if (worker->window_open) {
+        int64_t now_ns = step_clock_ns(&worker->clock);
+        weir__cpu_window_add_handoff(&worker->window, now_ns);
+        close_window(worker, now_ns);
+    } else {
+        if (worker->reading_ns < 0)
+            worker->reading_ns = measure_reading_ns();
         atomic_store_explicit(&worker->cpu_base_ns, read_own_ns(), memory_order_relaxed);
-    worker->window_start_ns = worker->window_end_ns = step_clock_ns(&worker->clock);
-    worker->window_engine_ns = 0;
+    }
+    weir__cpu_window_begin(&worker->window, step_clock_ns(&worker->clock));
     worker->window_open = true;
     worker->window_full = false;
     return true;
@@ -80,22 +82,24 @@ void weir_thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot)
 {
     if (!worker->window_open)
         return;
-    int64_t ran_ns = slot->core.end_ns > slot->core.begin_ns ? slot->core.end_ns - slot->core.begin_ns : 0;
-    worker->window_engine_ns += handoff_ns(worker, slot->core.begin_ns);
-    worker->window_end_ns = slot->core.end_ns;
-    if (slot->core.is_lifecycle) {
-        worker->window_engine_ns += ran_ns;
-        return;
-    }
-    worker->run_ns[slot->node->core.index] += ran_ns;
-    worker->window_run_ns += ran_ns;
-    worker->window_full = slot->core.end_ns - worker->window_start_ns >= WEIR_CPU_WINDOW_NS;
+    int64_t begin_ns = slot->core.begin_ns, end_ns = slot->core.end_ns;
+    if (!slot->is_long_step) /* else the window began with the step */
+        weir__cpu_window_add_handoff(&worker->window, begin_ns);
+    weir__cpu_window_add_step(&worker->window, begin_ns, end_ns);
+    if (!slot->core.is_lifecycle && end_ns > begin_ns)
+        worker->run_ns[slot->node->core.index] += end_ns - begin_ns;
+    if (slot->is_long_step)
+        close_window(worker, end_ns);
+    worker->window_full = end_ns - worker->window.start_ns >= WEIR_CPU_WINDOW_NS;
 }
 
 void weir_thread_cpu_sleeps(weir_worker *worker)
 {
-    if (worker->window_open && worker->window_run_ns > 0)
-        close_window(worker);
+    if (worker->window_open && worker->window.run_ns > 0) {
+        int64_t now_ns = step_clock_ns(&worker->clock);
+        weir__cpu_window_add_handoff(&worker->window, now_ns);
+        close_window(worker, now_ns);
+    }
     worker->window_open = false;
 }
 

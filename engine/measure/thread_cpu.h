@@ -5,8 +5,9 @@
 #include "run_state.h"
 
 #define WEIR_CPU_WINDOW_NS (200 * WEIR_MICROSECOND)
+#define WEIR_LONG_STEP_NS  (100 * WEIR_MICROSECOND)
 
-/* Worker's thread, without the lock: before each step. True = it took a while, until worker->window_start_ns. */
+/* Worker's thread, without the lock: before each step. True = it took a while, until worker->window.start_ns. */
 bool weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot);
 
 /* Worker's thread, without the lock: after each step, whose begin_ns and end_ns are set. */

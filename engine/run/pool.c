@@ -133,7 +133,7 @@ static void step_starts_locked(weir_worker *worker, weir_slot *slot)
 {
     if (slot->core.starts_task)
         task_starts_locked(slot);
-    slot->is_long_step = slot->node->core.typical_ns >= WEIR_CPU_WINDOW_NS;
+    slot->is_long_step = slot->node->core.typical_ns >= WEIR_LONG_STEP_NS;
     worker->running = slot;
     slot->thread = worker;
     worker->busy_since_ns = worker->pool->pipeline->core.now_ns;
@@ -162,7 +162,7 @@ static void step_has_ended_locked(weir_worker *worker, weir_slot *slot)
     if (slot->core.end_ns > since_ns)
         pool->lap.busy_ns += slot->core.end_ns - since_ns;
     weir_thread_cpu_add_locked(worker);
-    if (slot->core.end_ns - slot->core.begin_ns >= WEIR_CPU_WINDOW_NS && !slot->core.is_lifecycle)
+    if (slot->core.end_ns - slot->core.begin_ns >= WEIR_CPU_WINDOW_NS && !slot->is_long_step && !slot->core.is_lifecycle)
         worker->long_node = slot->node;
     end_step_locked(worker, slot);
 }
@@ -178,7 +178,7 @@ static void release_spent_label(weir_worker *worker)
 static void begin_step(weir_worker *worker, weir_slot *slot)
 {
     int64_t now_ns =
-        weir_thread_cpu_step_begins(worker, slot) ? worker->window_start_ns : step_clock_ns(&worker->clock);
+        weir_thread_cpu_step_begins(worker, slot) ? worker->window.start_ns : step_clock_ns(&worker->clock);
     slot->core.begin_ns = now_ns > slot->core.entered_ns ? now_ns : slot->core.entered_ns;
 }
 
@@ -228,6 +228,7 @@ static weir_worker *make_worker(weir_pool *pool, uint32_t index)
         return NULL;
     worker->pool = pool;
     worker->index = index;
+    worker->reading_ns = -1;
     worker->run_ns = worker->cpu_ns;
     worker->shared_ns = worker->cpu_ns + num_nodes;
     return worker;

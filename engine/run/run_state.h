@@ -31,6 +31,7 @@
 #include <weir/engine.h>
 
 #include "core.h"
+#include "cpu_window.h"
 #include "step_clock.h"
 
 typedef struct weir_task weir_slot;
@@ -70,7 +71,7 @@ struct weir_task {
 
     /* owned by the thread that runs the step, from RUNNING to the end of the step */
     struct weir_worker *thread; /* this thread */
-    bool is_long_step;          /* the step is expected to take at least WEIR_CPU_WINDOW_NS */
+    bool is_long_step;          /* the step is expected to take at least WEIR_LONG_STEP_NS */
     bool op_start_known;        /* no hooks run between begin_ns and the operation */
     int64_t task_start_ns;      /* when the task's operation first ran */
     uint32_t hooks_begun;
@@ -132,12 +133,11 @@ typedef struct weir_worker {
 
     /* owned by the thread: its CPU time, and the tasks it belongs to (see thread_cpu.c) */
     bool window_open, window_full;
-    int64_t window_start_ns;
-    int64_t window_end_ns;    /* end of its last step so far */
-    int64_t window_engine_ns; /* CPU time that belongs to no task, at most */
-    int64_t window_run_ns;    /* sum of run_ns */
-    int64_t *run_ns;          /* for each node: run time in this window */
-    int64_t *shared_ns;       /* for each node: CPU time of earlier windows, not in its metrics yet */
+    weir__cpu_window window;
+    int64_t handoff_ns; /* what a hand-off usually takes, as windows show it; 0 = not known yet */
+    int64_t reading_ns; /* the least that a reading of the CPU clock takes; negative = not known yet */
+    int64_t *run_ns;    /* for each node: run time in this window */
+    int64_t *shared_ns; /* for each node: CPU time of earlier windows, not in its metrics yet */
     bool has_shares;
 
     /* written by the thread, read by the service thread at laps */

@@ -1,0 +1,103 @@
+/* Which part of a thread's CPU time belongs to its tasks: the arithmetic, with given times. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cpu_window.h"
+
+enum { US = 1000 };
+
+static weir__cpu_window window;
+static int64_t now_ns, handoff_ns;
+
+static int begin_thread(void **state)
+{
+    (void)state;
+    now_ns = handoff_ns = 0;
+    weir__cpu_window_begin(&window, now_ns);
+    return 0;
+}
+
+static void add_step(int64_t handoff, int64_t run)
+{
+    weir__cpu_window_add_handoff(&window, now_ns + handoff);
+    weir__cpu_window_add_step(&window, now_ns + handoff, now_ns + handoff + run);
+    now_ns += handoff + run;
+}
+
+static int64_t close_window(int64_t cpu_ns)
+{
+    int64_t tasks_ns = weir__cpu_window_tasks_ns(&window, now_ns, cpu_ns, &handoff_ns);
+    weir__cpu_window_begin(&window, now_ns);
+    return tasks_ns;
+}
+
+static void handoffs_of_a_thread_that_had_a_cpu_are_exact(void **state)
+{
+    (void)state;
+    add_step(1 * US, 10 * US);
+    add_step(7 * US, 10 * US); /* it spun for work */
+    assert_int_equal(close_window(28 * US), 20 * US);
+    add_step(20 * US, 10 * US);
+    assert_int_equal(close_window(30 * US), 10 * US);
+}
+
+/* Two of ten windows contain hand-offs in which the thread had no CPU for 5 ms. */
+static void a_wait_for_a_cpu_in_a_handoff_is_not_taken_from_tasks_that_sleep(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        int64_t lost_ns = i % 5 == 4 ? 5000 * US : 0;
+        add_step(1 * US, 70 * US); /* 8 us of CPU time each */
+        add_step(3 * US + lost_ns, 70 * US);
+        int64_t tasks_ns = close_window(4 * US + 16 * US);
+        assert_in_range(tasks_ns, 15 * US, 17 * US);
+    }
+}
+
+/* Tasks that compute lose their CPU in steps: hand-offs used what they took. */
+static void a_wait_for_a_cpu_in_a_step_is_not_given_to_the_task(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        add_step(2 * US, 100 * US + 4000 * US);
+        add_step(2 * US, 100 * US);
+        assert_in_range(close_window(204 * US), 199 * US, 201 * US);
+    }
+}
+
+static void a_step_that_is_a_window_needs_no_estimate(void **state)
+{
+    (void)state;
+    weir__cpu_window_add_step(&window, 0, 1000 * US);
+    now_ns = 1000 * US;
+    assert_int_equal(close_window(8 * US), 8 * US);
+    assert_int_equal(handoff_ns, 0);
+}
+
+static void tasks_use_no_more_than_they_ran_and_no_less_than_nothing(void **state)
+{
+    (void)state;
+    add_step(1 * US, 3 * US);
+    assert_int_equal(close_window(40 * US), 3 * US);
+    add_step(5 * US, 3 * US);
+    assert_int_equal(close_window(0), 0);
+    weir__cpu_window_add_handoff(&window, now_ns - 10); /* the clock was corrected */
+    assert_int_equal(window.handoffs_ns, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(handoffs_of_a_thread_that_had_a_cpu_are_exact, begin_thread),
+        cmocka_unit_test_setup(a_wait_for_a_cpu_in_a_handoff_is_not_taken_from_tasks_that_sleep, begin_thread),
+        cmocka_unit_test_setup(a_wait_for_a_cpu_in_a_step_is_not_given_to_the_task, begin_thread),
+        cmocka_unit_test_setup(a_step_that_is_a_window_needs_no_estimate, begin_thread),
+        cmocka_unit_test_setup(tasks_use_no_more_than_they_ran_and_no_less_than_nothing, begin_thread),
+    };
+    cmocka_set_test_filter(getenv("WEIR_TEST"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
