@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -97,7 +98,7 @@ static weir_verdict *explain(const running *own, int *num_lines)
 {
     weir_verdict *v = NULL;
     weir_error error = { 0 };
-    weir_live_options options = { .slice_ns = WEIR_SECOND / 20, .setting_ns = WEIR_SECOND / 2 };
+    weir_live_options options = { .slice_ns = WEIR_SECOND / 20, .setting_ns = WEIR_SECOND / 2, .no_speedups = true };
     options.progress = count_line;
     options.progress_self = num_lines;
     if (weir_explain_live(own->pipeline, &options, &v, &error) != WEIR_OK)
@@ -135,6 +136,40 @@ static void twice_the_slots_bring_nothing_of_what_serves_one_at_a_time(void **st
     stop(&own);
 }
 
+/* The stage is all that takes time: 20 % less of it are 25 % more items; a faster source brings nothing. */
+static void virtual_speedups_show_where_to_optimise(void **state)
+{
+    (void)state;
+    weir_verdict *v = NULL;
+    weir_error error = { 0 };
+    running own = start(wait_in_turn, 4);
+    weir_live_options options = { .slice_ns = WEIR_SECOND / 10, .setting_ns = WEIR_SECOND };
+    if (weir_explain_live(own.pipeline, &options, &v, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    double source = NAN, stage = NAN, consumer = NAN;
+    for (size_t i = 0; i < v->num_evidence; i++)
+        if (strstr(v->evidence[i], "if it were 20 % faster: "))
+            assert_int_equal(sscanf(v->evidence[i],
+                                    "if it were 20 %% faster: src %lf %% (%*[^)]), read %lf %% (%*[^)]), "
+                                    "your consumer %lf %%",
+                                    &source, &stage, &consumer),
+                             3);
+    assert_true(stage > 10 && stage > source + 5 && stage > consumer + 5);
+    weir_verdict_free(v);
+    stop(&own);
+}
+
+static void a_virtual_speedup_is_of_a_part_that_exists(void **state)
+{
+    (void)state;
+    running own = start(wait_alone, 4);
+    assert_int_equal(weir_pipeline_set_speedup(own.pipeline, "scale", 0.2), WEIR_ENOTFOUND);
+    assert_int_equal(weir_pipeline_set_speedup(own.pipeline, "read", 1), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_set_speedup(own.pipeline, "read", 0.5), WEIR_OK);
+    assert_int_equal(weir_pipeline_set_speedup(own.pipeline, NULL, 0), WEIR_OK);
+    stop(&own);
+}
+
 static void a_run_that_has_ended_is_not_explained(void **state)
 {
     (void)state;
@@ -155,6 +190,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(twice_the_slots_bring_more_of_what_each_task_waits_for_alone),
         cmocka_unit_test(twice_the_slots_bring_nothing_of_what_serves_one_at_a_time),
+        cmocka_unit_test(virtual_speedups_show_where_to_optimise),
+        cmocka_unit_test(a_virtual_speedup_is_of_a_part_that_exists),
         cmocka_unit_test(a_run_that_has_ended_is_not_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

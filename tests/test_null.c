@@ -54,6 +54,7 @@ static void the_engine_refuses_null(void **state)
     REFUSED(weir_pipeline_account(p, NULL, NULL));
     REFUSED(weir_pipeline_set_concurrency(NULL, "src", 1));
     REFUSED(weir_pipeline_set_concurrency(p, NULL, 1));
+    REFUSED(weir_pipeline_set_speedup(NULL, "a", 0.2));
     REFUSED(weir_pipeline_set_threads(NULL, NULL, 1));
     REFUSED(weir_pipeline_describe(NULL, &text));
     REFUSED(weir_pipeline_describe(p, NULL));

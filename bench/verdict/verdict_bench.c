@@ -210,7 +210,7 @@ static int explain_run(const scene_job *job, scene_result *result)
     if (!run)
         return -1;
     usleep(300000); /* the start-up */
-    if (weir_explain_live(scene_pipeline(run), NULL, &v, &error) == WEIR_OK) {
+    if (weir_explain_live(scene_pipeline(run), &(weir_live_options){ .no_speedups = true }, &v, &error) == WEIR_OK) {
         result->is_known = true;
         result->answer = judge(job->of, v, true);
         describe(v, result);
@@ -232,7 +232,8 @@ static int run_scene(const void *argument, void *result)
     int status = job->is_live ? explain_run(job, of) : explain_recording(job, of);
     scene_cpus after = scene_read_cpus();
     of->others_cpus = scene_others_cpus(&before, &after);
-    bool computes = strstr(of->verdict, "cpus") || strstr(of->verdict, "slots") || strstr(of->verdict, "threads");
+    bool computes = strncmp(of->verdict, "cpus", 4) == 0 || strncmp(of->verdict, "slots", 5) == 0 ||
+                    strncmp(of->verdict, "threads", 7) == 0;
     if (of->is_known && of->answer >= ANSWER_WRONG && computes && !job->of->load && of->others_cpus > 0.5)
         of->answer = ANSWER_LOADED;
     return status;

@@ -1,5 +1,6 @@
 /* weir_pipeline_next(): the consumer takes results. */
 #include "lock.h"
+#include "speedup.h"
 #include "spin_wait.h"
 #include "trace_ring.h"
 #include "tracker.h"
@@ -65,10 +66,36 @@ static int64_t waited_ns_locked(weir_pipeline *pipeline, int64_t start_ns, bool 
     return until_ns - since_ns;
 }
 
+/* Since when, and with which credit, this thread is away with an item; see speedup.h. */
+static _Thread_local struct {
+    const weir_pipeline *from;
+    int64_t since_ns, credit_ns;
+} away;
+
+static void consumer_leaves(const weir_pipeline *pipeline)
+{
+    away.from = NULL;
+    away.credit_ns = weir_speedup_credit(pipeline);
+    if (away.credit_ns < 0)
+        return;
+    away.from = pipeline;
+    away.since_ns = weir_clock_ns();
+}
+
+static void consumer_is_back(weir_pipeline *pipeline)
+{
+    if (away.from != pipeline)
+        return;
+    const weir_node *sink = pipeline->nodes[pipeline->core.num_nodes - 1];
+    weir_speedup_settle(pipeline, sink, away.credit_ns, weir_clock_ns() - away.since_ns, NULL);
+    away.from = NULL;
+}
+
 int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
 {
     if (!pipeline || !item || (timeout_ns < 0 && timeout_ns != WEIR_FOREVER))
         return WEIR_EINVAL;
+    consumer_is_back(pipeline);
     int64_t start_ns = weir_clock_ns();
     int64_t deadline_ns = timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? WEIR_FOREVER : start_ns + timeout_ns;
     bool waited = false;
@@ -96,6 +123,8 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
         waited = true;
     }
     weir_engine_unlock(pipeline);
+    if (status == WEIR_OK)
+        consumer_leaves(pipeline);
     if (pipeline->tracker && status == WEIR_OK)
         weir_tracker_delivered(pipeline->tracker, item);
     else if (pipeline->tracker && status == WEIR_EPOCH)

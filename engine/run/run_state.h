@@ -237,6 +237,11 @@ struct weir_pipeline {
     struct weir_trace_rings *trace; /* the raw record; NULL = no observer wants it */
     atomic_bool traces;             /* it is recorded; written with lock, also read without */
 
+    /* any thread; a virtual speedup, see speedup.h */
+    _Atomic(const weir_node *) sped_node; /* NULL = off; the sink: the consumer */
+    _Atomic double speedup;               /* share by which it is faster */
+    _Atomic int64_t held_ns;              /* by how much everything should have been held back so far */
+
     uv_mutex_t lock;
 
     /* guarded by lock */

@@ -10,6 +10,7 @@
 #include "label.h"
 #include "lock.h"
 #include "outbox.h"
+#include "speedup.h"
 #include "thread_cpu.h"
 #include "tracker.h"
 #include "types.h"
@@ -134,11 +135,16 @@ static int run_timed(weir_slot *slot)
 {
     const weir_node *node = slot->node;
     int64_t start_ns = slot->op_start_known ? slot->core.begin_ns : now_after(slot, slot->core.begin_ns);
+    int64_t credit_ns = weir_speedup_credit(node->pipeline);
     int status = slot->core.flushing
                      ? node->op->flush(slot->worker, &slot->core.out, slot)
                      : node->op->run(slot->worker, node->core.num_ins ? &slot->core.in : NULL, &slot->core.out, slot);
     slot->core.end_ns = now_after(slot, start_ns);
     slot->core.step_run_ns = slot->core.end_ns - start_ns;
+    if (credit_ns >= 0) {
+        weir_speedup_settle(node->pipeline, node, credit_ns, slot->core.step_run_ns, &slot->should_stop);
+        slot->core.end_ns = now_after(slot, slot->core.end_ns);
+    }
     if (slot->core.num_pieces == 0)
         slot->task_start_ns = start_ns;
     return status;

@@ -396,6 +396,15 @@ WEIR_API int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *
  */
 WEIR_API int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32_t threads);
 
+/*
+ * Measures what the run would gain if a source, a stage, or the consumer (the name of the sink) were faster by `share` (0.2 =
+ * tasks take 20 % less time): while one of its tasks runs for t, all other slots and the consumer are held back for share x
+ * t, as in the profiler Coz. So the run gets slower; items per second of (elapsed time - weir_snapshot.held_ns) are those of
+ * the faster run. stage NULL or share 0: ends it. Time for which tasks are pending does not count. Any thread. WEIR_OK;
+ * WEIR_ENOTFOUND; WEIR_EINVAL unless 0 <= share < 1; WEIR_EUNSUPPORTED for merges.
+ */
+WEIR_API int weir_pipeline_set_speedup(weir_pipeline *pipeline, const char *stage, double share);
+
 /* Describes the graph as text; the caller frees *description with free(). WEIR_OK or WEIR_ENOMEM. Any thread. */
 WEIR_API int weir_pipeline_describe(weir_pipeline *pipeline, char **description);
 
@@ -408,8 +417,8 @@ typedef struct weir_stage_snapshot {
     uint32_t running, pending, waiting_in, waiting_thread, waiting_turn, waiting_out;
     uint64_t num_tasks, num_failures; /* since the start; num_tasks includes the failures */
     bool ended;
-    uint32_t threads; /* private threads that may run now; 0 = it uses the pipeline's pool */
-    int64_t cpu_ns;   /* CPU time of its ended steps, since the start; other processes' included */
+    uint32_t threads;     /* private threads that may run now; 0 = it uses the pipeline's pool */
+    int64_t cpu_ns;       /* CPU time of its ended steps, since the start; other processes' included */
     uint64_t reserved[6]; /* 0: more may follow in this array */
 } weir_stage_snapshot;
 
@@ -439,6 +448,7 @@ typedef struct weir_snapshot {
     const weir_task_snapshot *tasks; /* running or pending */
     size_t num_tasks;
     uint32_t threads; /* of the pipeline's pool that may run now */
+    int64_t held_ns;  /* by weir_pipeline_set_speedup(), since the start */
 } weir_snapshot;
 
 /* Takes a snapshot; free it with weir_snapshot_free(). Delays the pipeline by well below a millisecond. Any

@@ -285,6 +285,8 @@ bool weir_live_setting(weir_pipeline *pipeline, int node, live_setting *setting)
 
 int weir_live_apply(weir_pipeline *pipeline, const live_setting *setting)
 {
+    if (setting->is_speedup)
+        return weir_pipeline_set_speedup(pipeline, setting->stage, setting->speedup);
     int status = WEIR_OK;
     if (setting->threads)
         status = weir_pipeline_set_threads(pipeline, setting->has_own ? setting->stage : NULL, setting->threads);
@@ -334,41 +336,46 @@ static uint64_t memory_limit(const weir_live_options *options)
     return options->memory_bytes ? options->memory_bytes : kb ? (uint64_t)kb * 256 : UINT64_MAX;
 }
 
-/* Items that the consumer has taken. False = the run is at its end. */
-static bool count_items(weir_pipeline *pipeline, uint64_t *num_items)
+/* Items that the consumer has taken, at which time; without the time by which a virtual speedup held back. */
+typedef struct item_count {
+    uint64_t num_items;
+    int64_t at_ns;
+} item_count;
+
+/* False = the run is at its end. */
+static bool count_items(weir_pipeline *pipeline, item_count *count)
 {
     weir_snapshot *s;
     if (weir_pipeline_snapshot(pipeline, &s) != WEIR_OK)
         return false;
-    *num_items = s->queues[s->num_queues - 1].num_items;
+    *count = (item_count){ s->queues[s->num_queues - 1].num_items, weir_clock_ns() - s->held_ns };
     bool goes_on = is_running(s);
     weir_snapshot_free(s);
     return goes_on;
 }
 
 /* Sleeps, but not much beyond the end of the run; then counts. False = the run is at its end. */
-static bool count_items_after(weir_pipeline *pipeline, int64_t ns, const atomic_bool *stops, uint64_t *num_items)
+static bool count_items_after(weir_pipeline *pipeline, int64_t ns, const atomic_bool *stops, item_count *count)
 {
     const int64_t step_ns = 100 * WEIR_MILLISECOND;
     for (; ns > step_ns; ns -= step_ns) {
         sleep_for(step_ns);
-        if (!count_items(pipeline, num_items) || must_stop(stops))
+        if (!count_items(pipeline, count) || must_stop(stops))
             return false;
     }
     sleep_for(ns);
-    return count_items(pipeline, num_items);
+    return count_items(pipeline, count);
 }
 
 /* Items per second in one slice, after the change has settled. NAN = the run is at its end. */
 static double run_slice(weir_pipeline *pipeline, int64_t settle_ns, int64_t slice_ns, const atomic_bool *stops)
 {
-    uint64_t before, after;
-    if (!count_items_after(pipeline, settle_ns, stops, &before))
+    item_count before, after;
+    if (!count_items_after(pipeline, settle_ns, stops, &before) ||
+        !count_items_after(pipeline, slice_ns, stops, &after))
         return NAN;
-    int64_t start_ns = weir_clock_ns();
-    if (!count_items_after(pipeline, slice_ns, stops, &after))
-        return NAN;
-    return ((double)(after - before) + 0.5) / (1e-9 * (double)(weir_clock_ns() - start_ns)); /* never 0 */
+    double elapsed_s = 1e-9 * (double)(after.at_ns - before.at_ns);
+    return ((double)(after.num_items - before.num_items) + 0.5) / fmax(elapsed_s, 1e-6); /* never 0 */
 }
 
 typedef struct alternation {

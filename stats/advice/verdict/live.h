@@ -16,6 +16,8 @@ typedef struct live_setting {
     const char *stage;       /* NULL = no slots are changed */
     bool has_own;            /* threads are the stage's private ones; else those of the pool */
     uint32_t slots, threads; /* 0 = are not changed */
+    bool is_speedup;         /* instead: the stage (or the sink: the consumer) is virtually faster by this share */
+    double speedup;
 } live_setting;
 
 /* WEIR_OK, or why the engine refused; then as much as possible is as it was before. */

@@ -1,0 +1,52 @@
+#include "speedup.h"
+
+#include "lock.h"
+#include "node.h"
+#include "pipeline_start.h"
+
+enum { HELD_SLICE_NS = 10 * 1000 * 1000 };
+
+static void raise_held(weir_pipeline *pipeline, int64_t credit_ns)
+{
+    int64_t held_ns = atomic_load(&pipeline->held_ns);
+    while (held_ns < credit_ns && !atomic_compare_exchange_weak(&pipeline->held_ns, &held_ns, credit_ns))
+        continue;
+}
+
+static void sleep_ns(int64_t ns)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = ns < HELD_SLICE_NS ? ns : HELD_SLICE_NS }, NULL);
+}
+
+void weir_speedup_settle(weir_pipeline *pipeline, const weir_node *node, int64_t credit_ns, int64_t run_ns,
+                         const atomic_bool *stops)
+{
+    const weir_node *sped = atomic_load(&pipeline->sped_node);
+    if (credit_ns < 0 || !sped)
+        return;
+    if (sped == node) {
+        credit_ns += (int64_t)((double)run_ns * atomic_load(&pipeline->speedup));
+        raise_held(pipeline, credit_ns);
+    }
+    int64_t start_ns = weir_clock_ns(), owed_ns = atomic_load(&pipeline->held_ns) - credit_ns;
+    while (owed_ns > 0 && !(stops && atomic_load(stops)) && atomic_load(&pipeline->sped_node)) {
+        sleep_ns(owed_ns);
+        owed_ns = atomic_load(&pipeline->held_ns) - credit_ns - (weir_clock_ns() - start_ns);
+    }
+}
+
+int weir_pipeline_set_speedup(weir_pipeline *pipeline, const char *stage, double share)
+{
+    if (!pipeline || !(share >= 0 && share < 1))
+        return WEIR_EINVAL;
+    weir_node *node = stage ? weir_pipeline_find(pipeline, stage) : NULL;
+    if (stage && !node)
+        return WEIR_ENOTFOUND;
+    bool is_consumer = node && node == pipeline->nodes[pipeline->core.num_nodes - 1];
+    if (node && !node->op && !is_consumer)
+        return WEIR_EUNSUPPORTED;
+    atomic_store(&pipeline->sped_node, NULL); /* no step may see the new stage with the old share */
+    atomic_store(&pipeline->speedup, share);
+    atomic_store(&pipeline->sped_node, share > 0 ? node : NULL);
+    return WEIR_OK;
+}
