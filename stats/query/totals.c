@@ -80,9 +80,14 @@ static char *end_of_sums(const summing *s)
         { has_kinds(s->subject), "t.kind", "t.kind" },
     };
     sqlite3_str *sql = sqlite3_str_new(s->reader->db);
-    sqlite3_str_appendall(sql, " GROUP BY NULL"); /* without a key: one group, or none without laps */
+    const char *between = " GROUP BY ";
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        sqlite3_str_appendf(sql, keys[i].is_key ? ", %s" : "", keys[i].key);
+        if (keys[i].is_key) {
+            sqlite3_str_appendf(sql, "%s%s", between, keys[i].key);
+            between = ", ";
+        }
+    if (*between != ',')
+        sqlite3_str_appendall(sql, " GROUP BY NULL"); /* one group, or none without laps */
     sqlite3_str_appendall(sql, " ORDER BY NULL");
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         sqlite3_str_appendf(sql, keys[i].is_key ? ", %s" : "", keys[i].order);
