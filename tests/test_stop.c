@@ -17,22 +17,23 @@ static weir_pipeline *build_watched(weir_builder *builder, test_recorder *record
                               .threads = threads, .observers = &recorder->observer, .num_observers = 1 });
 }
 
-static void assert_nothing_is_in_flight(weir_pipeline *pipeline, const test_recorder *recorder)
+static void assert_accounts_are_exact(weir_pipeline *pipeline)
 {
+    weir_snapshot *snapshot;
     weir_account account = account_of(pipeline, NULL);
     assert_account_is_exact(&account);
-    assert_int_equal(account.in_flight, 0);
-    for (uint32_t i = 0; i < recorder->num_stages; i++) {
-        account = account_of(pipeline, recorder->infos[i].name);
+    assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+    for (size_t i = 0; i < snapshot->num_stages; i++) {
+        account = account_of(pipeline, snapshot->stages[i].name);
         assert_account_is_exact(&account);
-        assert_int_equal(account.in_flight, 0);
     }
+    weir_snapshot_free(snapshot);
 }
 
 static void free_and_check(weir_pipeline *pipeline, test_recorder *recorder, int status)
 {
     await_work_end(pipeline);
-    assert_nothing_is_in_flight(pipeline, recorder);
+    assert_accounts_are_exact(pipeline);
     weir_pipeline_free(pipeline);
     assert_int_equal(recorder->end.status, status);
     assert_int_equal(recorder_events_named(recorder, "stop"), status == WEIR_ESTOPPED);
