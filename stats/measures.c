@@ -61,6 +61,14 @@
       "90 % waited no longer for an item") \
     X(s, p99_get_time, "get p99", "s", 0, quantile(m->get_times, 0.99, m->min_get_ns, m->max_get_ns), \
       "99 % waited no longer for an item") \
+    X(s, ave_latency, "latency", "s", 0, ratio(seconds(m->latency_ns), (double)m->num_items), \
+      "sink: latency_time / num_items") \
+    X(s, p50_latency, NULL, "s", 0, quantile(m->latencies, 0.50, m->min_latency_ns, m->max_latency_ns), \
+      "sink: median latency of an item") \
+    X(s, p90_latency, NULL, "s", 0, quantile(m->latencies, 0.90, m->min_latency_ns, m->max_latency_ns), \
+      "sink: latency of 90 % of the items, at most") \
+    X(s, p99_latency, "latency p99", "s", 0, quantile(m->latencies, 0.99, m->min_latency_ns, m->max_latency_ns), \
+      "sink: latency of 99 % of the items, at most") \
     X(s, occupancy_rate, "occupied", "share", 0, ratio(seconds(m->occupied_ns), seconds(ns)), \
       "share of the time in which the queue was not empty: occupied_time / elapsed") \
     X(s, ave_depth, "depth", "items", 0, level(m->depth_ns, ns), "mean number of items: depth_time / elapsed") \
@@ -355,9 +363,8 @@ double weir_metric_value(const weir_metric *metric, const weir_metrics *metrics)
 size_t weir_subject_histograms(weir_subject subject, weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS])
 {
     static const char *const names[][3] = {
-        { "histogram", "time", "success_time" },
-        { "put_histogram", "put_time", "put_time" },
-        { "get_histogram", "get_time", "get_time" },
+        { "histogram", "time", "success_time" },     { "put_histogram", "put_time", "put_time" },
+        { "get_histogram", "get_time", "get_time" }, { "latency_histogram", "latency", "latency_time" },
         { "span_histogram", "time", "total_time" },
     };
     const weir_metric_table *table = weir_subject_metrics(subject);

@@ -92,7 +92,10 @@ static void record_queue(weir_observer observer, const invented_lap *lap, const 
                            .max_depth = 2,
                            .max_bytes = 3000000,
                            .put_times = &times[0],
-                           .get_times = &times[1] }
+                           .get_times = &times[1],
+                           .latency_ns = -1,
+                           .min_latency_ns = -1,
+                           .max_latency_ns = -1 }
     };
     observer.lap(observer.self, &queue);
     free(times);

@@ -221,7 +221,10 @@ static void observe_queue_lap(weir_observer observer, const char *name, int64_t 
                                                 .max_depth = 2,
                                                 .max_bytes = 2000000,
                                                 .put_times = &times[0],
-                                                .get_times = &times[1] } };
+                                                .get_times = &times[1],
+                                                .latency_ns = -1,
+                                                .min_latency_ns = -1,
+                                                .max_latency_ns = -1 } };
     observer.lap(observer.self, &lap);
 }
 

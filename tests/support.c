@@ -604,6 +604,8 @@ static void keep_queue(test_recorder *recorder, const weir_subject_lap *lap, uin
     record->lap.name = NULL;
     KEEP(record->name, lap->name);
     record->lap.metrics.queue.put_times = record->lap.metrics.queue.get_times = NULL;
+    record->lap.metrics.queue.latencies = NULL;
+    record->latency_count = lap->metrics.queue.latencies ? lap->metrics.queue.latencies->count : 0;
     record->lap_number = number;
     record->put_count = lap->metrics.queue.put_times->count;
     record->get_count = lap->metrics.queue.get_times->count;

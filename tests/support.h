@@ -237,10 +237,10 @@ typedef struct stage_record {
 } stage_record;
 
 typedef struct queue_record {
-    weir_subject_lap lap; /* name, put_times and get_times are NULL */
+    weir_subject_lap lap; /* name and histograms are NULL */
     char name[128];
     uint64_t lap_number;
-    uint64_t put_count, get_count;
+    uint64_t put_count, get_count, latency_count;
     char phase[64];
 } queue_record;
 

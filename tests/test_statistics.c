@@ -1161,6 +1161,43 @@ static void the_most_threads_are_those_of_the_header(void **state)
     ledger_close(&ledger);
 }
 
+/* The batch of two is as old as its first item, which waited for the second. */
+static void the_latency_of_a_batch_is_that_of_its_oldest_item(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 3, .gate = &gate });
+    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 2 }, NULL);
+    weir_builder_sink(builder, NULL);
+    int64_t start_ns = weir_clock_ns();
+    weir_pipeline *pipeline = build_recorded(
+        builder, (weir_pipeline_options){ .threads = 1, .stats_interval_ns = WEIR_FOREVER }, &recorder);
+    gate_let(&gate, 1);
+    gate_await_waiting(&gate, 1); /* the first is made */
+    int64_t made_ns = weir_clock_ns();
+    while (weir_clock_ns() - made_ns < 5 * WEIR_MILLISECOND)
+        sched_yield();
+    gate_open(&gate);
+    int64_t opened_ns = weir_clock_ns();
+    assert_int_equal(drain_all(pipeline), 2);
+    int64_t end_ns = weir_clock_ns();
+    weir_pipeline_free(pipeline);
+    weir_subject_lap sink = recorder_queue_total(&recorder, "0:2:sink_queue");
+    assert_in_range(sink.metrics.queue.max_latency_ns, opened_ns - made_ns, end_ns - start_ns);
+    assert_in_range(sink.metrics.queue.min_latency_ns, 0, end_ns - opened_ns);
+    assert_int_equal(sink.metrics.queue.latency_ns,
+                     sink.metrics.queue.min_latency_ns + sink.metrics.queue.max_latency_ns);
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < recorder.num_queue_records; i++)
+        count += recorder.queues[i].latency_count;
+    assert_int_equal(count, 2); /* the sink's alone */
+    assert_true(recorder_queue_total(&recorder, "0:0:src_queue").metrics.queue.latency_ns < 0);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1192,6 +1229,7 @@ int main(void)
         TEST(the_first_lap_of_a_long_interval_ends_early),
         TEST(deadlines_hold_without_statistics),
         TEST(without_statistics_there_are_no_laps_but_accounts),
+        TEST(the_latency_of_a_batch_is_that_of_its_oldest_item),
         TEST(the_largest_values_do_not_overflow),
         TEST(the_most_threads_are_those_of_the_header),
     };

@@ -129,6 +129,7 @@ struct weir__queue {
     int64_t level_since_ns; /* depth and bytes are counted in the metrics up to this time */
     weir_queue_metrics lap;
     weir_live_histogram *put_times, *get_times; /* used if graph->measures */
+    weir_live_histogram *latencies;             /* of the sink, if graph->measures; NULL = not measured */
 };
 
 struct weir__slot {
@@ -161,7 +162,8 @@ struct weir__slot {
     uint64_t order_number; /* of the input */
     uint64_t trace_item;   /* the input, or the item to be made, as in weir_trace_record */
     uint64_t num_kept;     /* inputs its worker has kept for a later result */
-    weir_item last_in;     /* seq, source and epoch of its last input; results of a flush get them */
+    int64_t kept_ns;       /* made_ns of the oldest of them */
+    weir_item last_in;     /* seq, source, epoch and made_ns of its last input; results of a flush get them */
 
     /* what kind of step weir__crew_pick() has begun */
     bool starts_task; /* the first step of its task */

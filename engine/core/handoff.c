@@ -283,6 +283,7 @@ int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns)
         status = WEIR_EPOCH;
     } else {
         queue_count_get(queue, waited_ns);
+        queue_count_latency(queue, graph->now_ns - item->made_ns);
     }
     let_blocked_put(queue);
     if (queue->depth == 0 && !queue->closed && !graph->stopped)
@@ -344,6 +345,7 @@ static bool start_flush(weir__node *node)
     first->in.epoch = first->last_in.epoch;
     first->in.seq = first->last_in.seq;
     first->in.order_number = first->last_in.order_number;
+    first->in.made_ns = first->last_in.made_ns;
     first->trace_item = weir_trace_item(first->last_in.source, first->last_in.epoch, first->last_in.seq);
     reset_task(first);
     weir__slot_make_ready(first);

@@ -47,6 +47,21 @@ static inline void queue_count_get(weir__queue *queue, int64_t waited_ns)
         live_histogram_record(queue->get_times, waited_ns);
 }
 
+/* Source to sink. */
+static inline void queue_count_latency(weir__queue *queue, int64_t latency_ns)
+{
+    if (!queue->latencies)
+        return;
+    if (latency_ns < 0)
+        latency_ns = 0; /* the CPUs' clocks differ */
+    queue->lap.latency_ns += latency_ns;
+    if (latency_ns < queue->lap.min_latency_ns)
+        queue->lap.min_latency_ns = latency_ns;
+    if (latency_ns > queue->lap.max_latency_ns)
+        queue->lap.max_latency_ns = latency_ns;
+    live_histogram_record(queue->latencies, latency_ns);
+}
+
 /* What an item counts in the queue: no sum of a full queue is above INT64_MAX. */
 static inline uint64_t queue_bytes_of(const weir_item *item)
 {

@@ -28,7 +28,8 @@ static void task_over(weir__slot *slot)
         slot->last_in = (weir_item){ .source = slot->in.source,
                                      .epoch = slot->in.epoch,
                                      .seq = slot->in.seq,
-                                     .order_number = slot->in.order_number };
+                                     .order_number = slot->in.order_number,
+                                     .made_ns = slot->in.made_ns };
     }
     slot->has_in = slot->more = slot->flushing = false;
 }
@@ -106,6 +107,14 @@ static void drop_task(weir__slot *slot)
     end_task(slot);
 }
 
+/* When the oldest of the source's items that the result was made of came into being. */
+static int64_t find_made_ns(const weir__slot *slot)
+{
+    if (slot->node->num_ins == 0)
+        return slot->end_ns;
+    return slot->num_kept && slot->kept_ns < slot->in.made_ns ? slot->kept_ns : slot->in.made_ns;
+}
+
 static void made_result(weir__slot *slot)
 {
     weir__node *node = slot->node;
@@ -113,6 +122,7 @@ static void made_result(weir__slot *slot)
     if (node->graph->recorder)
         node->graph->recorder->result(slot);
     slot->has_out = true;
+    slot->out.made_ns = find_made_ns(slot);
     slot->num_kept = 0;
     if (node->num_ins == 0) {
         node->account.taken++;
@@ -165,7 +175,8 @@ static void kept_input(weir__slot *slot)
         slot->node->account.dropped++;
     } else {
         slot->node->account.merged++;
-        slot->num_kept++;
+        if (!slot->num_kept++ || slot->in.made_ns < slot->kept_ns)
+            slot->kept_ns = slot->in.made_ns;
     }
     end_task(slot);
 }

@@ -216,6 +216,8 @@ static void take_queue_locked(weir__queue *queue, weir_queue_metrics *taken, wei
     queue->lap.max_bytes = (int64_t)queue->bytes;
     take_histogram_locked(&times[0], queue->put_times);
     take_histogram_locked(&times[1], queue->get_times);
+    if (!queue->latencies)
+        taken->latency_ns = taken->min_latency_ns = taken->max_latency_ns = -1;
 }
 
 /* Returns the CPU time of the tasks in other processes. */
@@ -231,6 +233,7 @@ static int64_t take_all_locked(weir_pipeline *pipeline, weir_taken_lap *record, 
         for (uint32_t j = 0; j < node->core.num_outs; j++, queue_times += 2)
             take_queue_locked(&node->core.outs[j], queue++, queue_times);
     }
+    take_histogram_locked(queue_times, pipeline->core.sink->latencies);
     for (uint32_t i = 0; i < pipeline->num_pools; i++) {
         weir_pool *pool = pipeline->pools[i];
         weir_pool_settle_locked(pool);

@@ -30,7 +30,7 @@
 typedef struct delivery {
     const weir_pipeline *pipeline;
     const weir_taken_lap *record;
-    weir_histogram histograms[2];
+    weir_histogram histograms[3];
 } delivery;
 
 static const weir_histogram *load(delivery *lap, int which, size_t stored)
@@ -68,6 +68,8 @@ static void deliver_queue(delivery *to, const weir__queue *queue, uint32_t index
                              .metrics.queue = to->record->queues[index] };
     lap.metrics.queue.put_times = load(to, 0, stored);
     lap.metrics.queue.get_times = load(to, 1, stored + 1);
+    if (queue == to->pipeline->core.sink)
+        lap.metrics.queue.latencies = load(to, 2, taken_lap_latencies(to->pipeline));
     deliver(to, lap);
 }
 

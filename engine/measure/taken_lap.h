@@ -29,14 +29,19 @@ typedef struct weir_taken_lap {
     weir_pool_metrics *pools;   /* one for each pool */
     weir_process_metrics process;
     weir_machine_metrics machine;
-    weir_stored_histogram *stored; /* run times of each node, then put and get times of each queue */
+    weir_stored_histogram *stored; /* run times of each node, put and get times of each queue, latencies */
     weir_taken_mark *marks;
     size_t num_marks;
 } weir_taken_lap;
 
 static inline size_t taken_lap_num_stored(const weir_pipeline *pipeline)
 {
-    return pipeline->core.num_nodes + 2 * (size_t)pipeline->num_queues;
+    return pipeline->core.num_nodes + 2 * (size_t)pipeline->num_queues + 1;
+}
+
+static inline size_t taken_lap_latencies(const weir_pipeline *pipeline)
+{
+    return taken_lap_num_stored(pipeline) - 1;
 }
 
 /* All-zero metrics. NULL = out of memory. */

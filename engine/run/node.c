@@ -231,6 +231,7 @@ static int queue_init(weir__queue *queue, uint32_t capacity, uint64_t capacity_b
 
 static void queue_destroy(weir__queue *queue)
 {
+    free(queue->latencies);
     free(queue->get_times);
     free(queue->put_times);
     free(queue->entries);

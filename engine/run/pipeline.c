@@ -39,7 +39,9 @@ static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *opt
         if (status == WEIR_OK)
             status = weir_node_make_slots(node, error);
     }
-    pipeline->core.sink = &pipeline->nodes[pipeline->core.num_nodes - 1]->core.outs[0];
+    weir__queue *sink = pipeline->core.sink = &pipeline->nodes[pipeline->core.num_nodes - 1]->core.outs[0];
+    if (status == WEIR_OK && pipeline->core.measures && !(sink->latencies = calloc(1, sizeof *sink->latencies)))
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pipeline");
     return status;
 }
 

@@ -37,6 +37,7 @@ typedef struct weir_item {
     uint32_t marks;                 /* internal, for checkpoints: do not change; 0 in new items */
     uint64_t order_number;          /* internal: its position in the order that a join restores */
     struct weir_label *label_owner; /* internal: do not change */
+    int64_t made_ns; /* internal: when its source had made it; the oldest of those that it is made of */
 } weir_item;
 
 /* A release function that calls free(data). */

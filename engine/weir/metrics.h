@@ -59,7 +59,8 @@ extern "C" {
     X(cpu_ns, "cpu_time", SUM, "s", "CPU time that pool threads, or child processes, spent in the tasks") \
     X(run_times, "histogram", HISTOGRAM, "s", "run times of the successes")
 
-/* One queue. */
+/* One queue. Latencies are those of the sink's queue; of the others they are not known. An item that is made of several,
+   a batch for example, is as old as the oldest that came since the result before. */
 #define WEIR_QUEUE_METRICS(X) \
     X(num_put, "num_put", COUNT, "items", "items put in") \
     X(num_items, "num_items", COUNT, "items", "items taken out") \
@@ -76,7 +77,12 @@ extern "C" {
     X(max_depth, "max_depth", MAX, "items", "largest number of items") \
     X(max_bytes, "max_bytes", MAX, "bytes", "largest number of bytes") \
     X(put_times, "put_histogram", HISTOGRAM, "s", "waits for room") \
-    X(get_times, "get_histogram", HISTOGRAM, "s", "waits for items")
+    X(get_times, "get_histogram", HISTOGRAM, "s", "waits for items") \
+    X(latency_ns, "latency_time", SUM, "s", \
+      "sink: time of the items from their source, which had made them, to the consumer") \
+    X(min_latency_ns, "min_latency", MIN, "s", "sink: shortest latency of an item") \
+    X(max_latency_ns, "max_latency", MAX, "s", "sink: longest latency of an item") \
+    X(latencies, "latency_histogram", HISTOGRAM, "s", "sink: latencies of the items")
 
 /*
  * The threads of one pool. The engine measures the first two, the kernel counts the others for each thread; a value

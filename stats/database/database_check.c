@@ -323,6 +323,8 @@ static int64_t wanted_count(const weir_lap_record *lap, const weir_metric_histog
         return (int64_t)lap->metrics.span.num_spans;
     if (lap->subject != WEIR_SUBJECT_QUEUE)
         return (int64_t)(lap->metrics.task.num_tasks - lap->metrics.task.num_failures);
+    if (strcmp(histogram->name, "latency") == 0 && lap->metrics.queue.latency_ns < 0)
+        return 0;
     return (int64_t)(strcmp(histogram->name, "put_time") == 0 ? lap->metrics.queue.num_put
                                                               : lap->metrics.queue.num_items);
 }

@@ -25,12 +25,12 @@ WEIR_API double weir_metric_value(const weir_metric *metric, const weir_metrics 
 /* A histogram of metrics, and the metric that is the sum of its values. */
 typedef struct weir_metric_histogram {
     const weir_metric *metric;
-    const char *name; /* "time", "put_time", "get_time" */
+    const char *name; /* "time", "put_time", "get_time", "latency" */
     const char *sum;  /* the name of the metric that is its sum */
 } weir_metric_histogram;
 
 /* The histograms of a subject; returns how many there are. */
-enum { WEIR_MAX_HISTOGRAMS = 2 };
+enum { WEIR_MAX_HISTOGRAMS = 3 };
 WEIR_API size_t weir_subject_histograms(weir_subject subject, weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS]);
 
 /* The address of that histogram in the metrics. */
