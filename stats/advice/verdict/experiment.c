@@ -134,11 +134,11 @@ static live_trial run_trial(experiment *e, int node, const live_setting *now, co
         report_progress(e, "%s: not measured: %s", change,
                         t.needs_memory      ? "it needs too much memory"
                         : status != WEIR_OK ? weir_status_text(status)
-                                            : "the run is at its end");
+                                            : "too few items, or the end of the run");
         weir_verdict_add_evidence(e->verdict, "%s was not measured: %s", change,
                                   t.needs_memory      ? "it needs too much memory"
                                   : status != WEIR_OK ? weir_status_text(status)
-                                                      : "the run came to its end");
+                                                      : "too few items, or the end of the run");
         t.gain = t.low = t.high = NAN;
         return t;
     }

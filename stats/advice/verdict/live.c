@@ -12,6 +12,7 @@
 #include <weir/clock.h>
 
 #define SAMPLE_NS (5 * WEIR_MILLISECOND)
+#define WIDEST    0.7 /* half of an interval, in logarithms: from half to twice. A wider one says nothing */
 
 enum { MOST_PAIRS = 64, LEAST_PAIRS = 3 };
 
@@ -430,7 +431,7 @@ int weir_live_try(weir_pipeline *pipeline, const live_setting *now, const live_s
     }
     int restored = a.present ? weir_live_apply(pipeline, now) : WEIR_OK;
     trial->elapsed_s = 1e-9 * (double)(weir_clock_ns() - start_ns);
-    if (trial->num_pairs >= 2) {
+    if (trial->num_pairs >= LEAST_PAIRS && half < WIDEST) {
         trial->gain = exp(mean);
         trial->low = exp(mean - half);
         trial->high = exp(mean + half);

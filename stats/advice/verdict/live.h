@@ -28,7 +28,7 @@ bool weir_live_setting(weir_pipeline *pipeline, int node, live_setting *setting)
 
 /* What a trial found: throughput with the other setting / with the present one. */
 typedef struct live_trial {
-    double gain, low, high; /* 95 % interval; NAN = not known */
+    double gain, low, high; /* 95 % interval; NAN = not known: too few items, or the run ended */
     double rate;            /* items per second with the present setting */
     double other_rate;
     double elapsed_s;
