@@ -132,6 +132,56 @@ static void a_task_that_runs_very_long_is_named_while_it_runs(void **state)
     ledger_close(&ledger);
 }
 
+static _Atomic(weir_task *) kept_task;
+
+static int keep_task(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    atomic_store(&kept_task, task);
+    return WEIR_PENDING;
+}
+
+static void many_double_completions_do_not_flood_the_log(void **state)
+{
+    (void)state;
+    enum { CALLS = 1000, MOST_LINES = 100 };
+    test_ledger ledger = LEDGER;
+    static const weir_op pending = { .name = "pending", .run = keep_task };
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    weir_pipeline *pipeline = with_stage(&numbers, &pending, NULL, NULL, NULL);
+    while (!atomic_load(&kept_task))
+        sched_yield();
+    for (int i = 0; i < CALLS; i++)
+        weir_task_complete(atomic_load(&kept_task), WEIR_SKIP, NULL);
+    assert_true(logged_lines(WEIR_LOG_ERROR) > 0 && logged_lines(WEIR_LOG_ERROR) < MOST_LINES);
+    assert_int_equal(drain_all(pipeline), 0);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+/* Each of them is beyond the limit in several checks. */
+static void many_stalled_tasks_do_not_flood_the_log(void **state)
+{
+    (void)state;
+    enum { TASKS = 500, MOST_LINES = 100 };
+    test_ledger ledger = LEDGER;
+    static const weir_op pending = { .name = "pending", .run = never_complete, .cancel = complete_when_cancelled };
+    test_numbers numbers = { .ledger = &ledger, .count = TASKS };
+    weir_pipeline *pipeline = with_stage(&numbers, &pending, NULL, &(weir_stage_options){ .concurrency = TASKS },
+                                         &(weir_pipeline_options){ .stall_warning_ns = 1 });
+    char line[512] = "";
+    while (!strstr(line, "left out") && logged_lines(WEIR_LOG_WARNING) < MOST_LINES) {
+        sched_yield();
+        last_logged_line(WEIR_LOG_WARNING, line, sizeof line);
+    }
+    assert_true(logged_lines(WEIR_LOG_WARNING) < MOST_LINES);
+    weir_pipeline_stop(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
 static void *free_it(void *pipeline)
 {
     weir_pipeline_free(pipeline);
@@ -185,6 +235,8 @@ int main(void)
         TEST(a_task_that_becomes_pending_beyond_its_deadline_is_cancelled),
         TEST(a_task_within_its_deadline_does_not_fail),
         TEST(a_task_that_runs_very_long_is_named_while_it_runs),
+        TEST(many_stalled_tasks_do_not_flood_the_log),
+        TEST(many_double_completions_do_not_flood_the_log),
         TEST(a_task_that_does_not_heed_a_stop_is_named),
         TEST(a_task_that_is_stopped_before_it_begins_is_not_named),
     };

@@ -1,6 +1,6 @@
 /*
- * A reason is a stage, a status and a native code. The first MAX_WHOLE failures of each reason are logged at once;
- * after that at most one per second, with the number of failures left out since the last line.
+ * A reason is a stage, a status and a native code. The lines of each reason are limited (line_limit.h); a line has the
+ * number of failures left out since the one before.
  */
 #include "failure_log.h"
 
@@ -11,17 +11,17 @@
 
 #include <uv.h>
 
-#include <weir/clock.h>
 #include <weir/log.h>
 
-enum { MAX_WHOLE = 10, MAX_REASONS = 64 /* further reasons share the last entry */ };
+#include "line_limit.h"
+
+enum { MAX_REASONS = 64 /* further reasons share the last entry */ };
 
 typedef struct reason {
     uint32_t stage;
     int status, library_code;
     char stage_name[sizeof(((weir_error *)0)->stage)];
-    uint64_t num_logged, num_left_out; /* num_left_out: since the last line */
-    int64_t logged_ns;
+    weir__line_limit limit;
 } reason;
 
 struct weir_failure_log {
@@ -64,26 +64,11 @@ static reason *find_locked(weir_failure_log *log, uint32_t stage, const weir_err
     return added;
 }
 
-/* Whether to log this failure. *left_out: number of failures not logged since the last line. */
-static bool take_line_locked(reason *why, uint64_t *left_out)
-{
-    int64_t now_ns = weir_clock_ns();
-    if (why->num_logged >= MAX_WHOLE && now_ns - why->logged_ns < WEIR_SECOND) {
-        why->num_left_out++;
-        return false;
-    }
-    *left_out = why->num_left_out;
-    why->num_left_out = 0;
-    why->num_logged++;
-    why->logged_ns = now_ns;
-    return true;
-}
-
 void weir_failure_log_add(weir_failure_log *log, uint32_t stage, const weir_error *error)
 {
     uint64_t left_out = 0;
     uv_mutex_lock(&log->lock);
-    bool logged = take_line_locked(find_locked(log, stage, error), &left_out);
+    bool logged = weir__line_take(&find_locked(log, stage, error)->limit, weir_clock_ns(), &left_out);
     uv_mutex_unlock(&log->lock);
     if (!logged)
         return;
@@ -103,8 +88,8 @@ void weir_failure_log_finish(weir_failure_log *log)
     uv_mutex_unlock(&log->lock);
     for (uint32_t i = 0; i < num_reasons; i++) { /* no lock needed: no task runs any more */
         const reason *why = &log->reasons[i];
-        if (why->num_left_out > 0)
+        if (why->limit.num_left_out > 0)
             weir_log(WEIR_LOG_WARNING, "%s: %" PRIu64 " more failures (%s) were not logged individually",
-                     why->stage_name, why->num_left_out, weir_status_name(why->status));
+                     why->stage_name, why->limit.num_left_out, weir_status_name(why->status));
     }
 }

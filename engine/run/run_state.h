@@ -32,6 +32,7 @@
 
 #include "core.h"
 #include "cpu_window.h"
+#include "line_limit.h"
 #include "step_clock.h"
 
 typedef struct weir_task weir_slot;
@@ -260,6 +261,7 @@ struct weir_pipeline {
     bool closing;                          /* weir_pipeline_free() has begun: the run is over once the work is */
     bool wake_service;                     /* there is work for the service thread */
     struct stall_warning *stalls;          /* to be logged */
+    weir__line_limit completion_lines;     /* weir_task_complete() of tasks that are not pending */
     uint32_t num_callers;                  /* caller threads started so far */
     uint32_t num_callers_idle;
     bool callers_quit;
@@ -296,6 +298,7 @@ struct weir_pipeline {
     struct weir_lap_taker *laps;
     bool stop_reported, failure_reported;
     bool work_ended;      /* what is to be done when the work has ended is done */
+    weir__line_limit stall_lines;
     uv_thread_t *callers; /* of MAX_CALLERS */
 
     /* owned by the observer thread */

@@ -3,6 +3,7 @@
 #include "lock.h"
 #include "message_text.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -105,6 +106,8 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
     weir_pipeline *pipeline = task->node->pipeline;
     weir_item result = { 0 };
     char stage[128];
+    bool logged = false;
+    uint64_t left_out = 0;
     if (status == WEIR_OK && out) {
         result = *out;
         *out = (weir_item){ 0 };
@@ -120,11 +123,18 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
         atomic_store_explicit(&task->was_completed, true, memory_order_relaxed);
         weir__task_completed(&task->core);
     } else {
+        logged = weir__line_take(&pipeline->completion_lines, pipeline->core.now_ns, &left_out);
         snprintf(stage, sizeof stage, "%s", task->node->name);
     }
     weir_engine_unlock_last(pipeline);
     if (awaited)
         return;
     weir_item_release(&result);
-    weir_log(WEIR_LOG_ERROR, "%s: weir_task_complete() was called for a task that is no longer pending", stage);
+    if (logged && left_out > 0)
+        weir_log(WEIR_LOG_ERROR,
+                 "%s: weir_task_complete() was called for tasks that are no longer pending: %" PRIu64
+                 " more calls since the last line",
+                 stage, left_out);
+    else if (logged)
+        weir_log(WEIR_LOG_ERROR, "%s: weir_task_complete() was called for a task that is no longer pending", stage);
 }

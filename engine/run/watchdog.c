@@ -4,6 +4,7 @@
  */
 #include "watchdog.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -79,15 +80,22 @@ static void check_node_locked(watchdog_check *check, weir_node *node)
     }
 }
 
+/* As an event and in the log, both limited: thousands of tasks may stall together. */
 static void report_stall(weir_pipeline *pipeline, const stalled_task *stall)
 {
+    uint64_t left_out;
+    if (!weir__line_take(&pipeline->stall_lines, weir_clock_ns(), &left_out))
+        return;
     struct stall_warning *warning = malloc(sizeof *warning);
     if (!warning)
         return;
     const char *label = weir_label_text(stall->label);
-    snprintf(warning->text, sizeof warning->text, "%s%s%s: %.1f s and still running%s", stall->node->name,
+    char others[64] = "";
+    if (left_out > 0)
+        snprintf(others, sizeof others, "; %" PRIu64 " more such lines left out before", left_out);
+    snprintf(warning->text, sizeof warning->text, "%s%s%s: %.1f s and still running%s%s", stall->node->name,
              label[0] ? ": " : "", label, (double)stall->age_ns / (double)WEIR_SECOND,
-             stall->asked_to_stop ? ", although it was asked to stop" : "");
+             stall->asked_to_stop ? ", although it was asked to stop" : "", others);
     weir_outbox_add_event(pipeline, "stall", stall->node->name, warning->text);
     weir_callers_log(pipeline, warning);
 }
