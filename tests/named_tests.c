@@ -29,7 +29,8 @@ static bool is_registered(const char *path, const char *test)
     char *source = named_tests_read(path);
     char entry[160];
     bool found = false;
-    static const char *const macros[] = { "TEST(%s)", "cmocka_unit_test(%s)", "cmocka_unit_test_setup(%s," };
+    static const char *const macros[] = { "TEST(%s)", "cmocka_unit_test(%s)", "cmocka_unit_test_setup(%s,",
+                                          "cmocka_unit_test_setup_teardown(%s," };
     for (size_t i = 0; i < sizeof macros / sizeof macros[0]; i++) {
         snprintf(entry, sizeof entry, macros[i], test);
         found = found || strstr(source, entry);
