@@ -117,23 +117,43 @@ static bool step_row(merge *all, sqlite3_stmt *statement)
     return code == SQLITE_ROW;
 }
 
+/* Copies the text. Without memory the parameter is NULL, which a statement takes for a member that is not there. */
+static void bind_text(merge *all, sqlite3_stmt *statement, int number, const char *text)
+{
+    note_code(all, sqlite3_bind_text(statement, number, text, -1, SQLITE_TRANSIENT));
+}
+
+static void bind_value(merge *all, sqlite3_stmt *statement, int number, sqlite3_value *value)
+{
+    note_code(all, sqlite3_bind_value(statement, number, value));
+}
+
+/* NULL: it is not there, or there is no memory, which is noted. */
+static const char *column_text(merge *all, sqlite3_stmt *row, int column)
+{
+    bool is_there = sqlite3_column_type(row, column) != SQLITE_NULL;
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    note_code(all, is_there && !text ? SQLITE_NOMEM : SQLITE_OK);
+    return text;
+}
+
 static sqlite3_stmt *read_fields(merge *all, const char *event)
 {
     sqlite3_stmt *row = begin_statement(all, FIELDS);
-    sqlite3_bind_text(row, 1, event, -1, SQLITE_TRANSIENT);
+    bind_text(all, row, 1, event);
     step_row(all, row);
     return row;
 }
 
-static char phase_of(sqlite3_stmt *row)
+static char phase_of(merge *all, sqlite3_stmt *row)
 {
-    const char *phase = (const char *)sqlite3_column_text(row, PHASE);
+    const char *phase = column_text(all, row, PHASE);
     return phase ? phase[0] : '\0';
 }
 
-static bool has_name(sqlite3_stmt *row, const char *wanted)
+static bool has_name(merge *all, sqlite3_stmt *row, const char *wanted)
 {
-    const char *name = (const char *)sqlite3_column_text(row, NAME);
+    const char *name = column_text(all, row, NAME);
     return name && strcmp(name, wanted) == 0;
 }
 
@@ -152,11 +172,11 @@ static int look_at(merge *all, input *in)
     for (int i = 0; i < MAX_EVENTS && !in->has_clock && (event = weir_trace_reader_next(reader)); i++) {
         sqlite3_stmt *row = read_fields(all, event);
         int64_t at_ns = sqlite3_column_int64(row, AT);
-        if (has_name(row, "weir_trace")) {
+        if (has_name(all, row, "weir_trace")) {
             in->unix_ns = sqlite3_column_int64(row, UNIX_NS);
             in->has_clock = in->unix_ns > 0 && in->unix_ns < WEIR_TRACE_MAX_NS;
             in->unix_ns = in->has_clock ? in->unix_ns : 0;
-        } else if (phase_of(row) != 'M' && (!has_time || at_ns < in->first_ns)) {
+        } else if (phase_of(all, row) != 'M' && (!has_time || at_ns < in->first_ns)) {
             in->first_ns = at_ns;
             has_time = true;
         }
@@ -193,18 +213,20 @@ static int64_t merged_pid(merge *all, const input *in, sqlite3_value *pid)
     for (enum statement which = ADD_PROCESS; which <= FIND_PROCESS; which++) {
         sqlite3_stmt *row = begin_statement(all, which);
         sqlite3_bind_int64(row, 1, in - all->inputs);
-        sqlite3_bind_value(row, 2, pid);
+        bind_value(all, row, 2, pid);
         if (step_row(all, row))
             found = sqlite3_column_int64(row, 0);
     }
     return found;
 }
 
-static void bind_us(sqlite3_stmt *statement, int number, int64_t ns)
+static void bind_us(merge *all, sqlite3_stmt *statement, int number, int64_t ns)
 {
     weir_trace_text text = { 0 };
     weir_trace_put_us(&text, ns);
-    sqlite3_bind_text(statement, number, text.data, (int)text.length, SQLITE_TRANSIENT);
+    note_code(all, text.no_memory
+                       ? SQLITE_NOMEM
+                       : sqlite3_bind_text(statement, number, text.data, (int)text.length, SQLITE_TRANSIENT));
     weir_trace_text_free(&text);
 }
 
@@ -223,19 +245,19 @@ static void put_text(merge *all, const char *event)
    which is valid until the next call. */
 static const char *replace_members(merge *all, const input *in, const char *event, sqlite3_stmt *row, int64_t at_ns)
 {
-    const char *id = (const char *)sqlite3_column_text(row, ID);
+    const char *id = column_text(all, row, ID);
     sqlite3_stmt *replaced = begin_statement(all, REPLACE);
-    sqlite3_bind_text(replaced, 1, event, -1, SQLITE_TRANSIENT);
+    bind_text(all, replaced, 1, event);
     if (sqlite3_column_type(row, PID) != SQLITE_NULL)
         sqlite3_bind_int64(replaced, 2, merged_pid(all, in, sqlite3_column_value(row, PID)));
-    bind_us(replaced, 3, at_ns);
+    bind_us(all, replaced, 3, at_ns);
     if (id) {
         char text[32];
         uint64_t hash = weir_trace_hash(id, strlen(id), (uint64_t)(in - all->inputs) + 1);
         snprintf(text, sizeof text, "0x%016llx", (unsigned long long)hash);
-        sqlite3_bind_text(replaced, 4, text, -1, SQLITE_TRANSIENT);
+        bind_text(all, replaced, 4, text);
     }
-    return step_row(all, replaced) ? (const char *)sqlite3_column_text(replaced, 0) : NULL;
+    return step_row(all, replaced) ? column_text(all, replaced, 0) : NULL;
 }
 
 static void put_event(merge *all, const input *in, const char *event, sqlite3_stmt *row, int64_t at_ns)
@@ -251,9 +273,9 @@ static sqlite3_stmt *begin_for_key(merge *all, enum statement which, sqlite3_stm
 {
     sqlite3_stmt *statement = begin_statement(all, which);
     if (row)
-        sqlite3_bind_value(statement, 1, sqlite3_column_value(row, PID));
+        bind_value(all, statement, 1, sqlite3_column_value(row, PID));
     if (row)
-        sqlite3_bind_value(statement, 2, sqlite3_column_value(row, KEY));
+        bind_value(all, statement, 2, sqlite3_column_value(row, KEY));
     if (which == HIDDEN || which == SHOW)
         sqlite3_bind_int(statement, 3, all_keys);
     return statement;
@@ -263,8 +285,9 @@ static sqlite3_stmt *begin_for_key(merge *all, enum statement which, sqlite3_stm
 static void show_spans(merge *all, sqlite3_stmt *row)
 {
     sqlite3_stmt *hidden = begin_for_key(all, HIDDEN, row, !row);
-    while (step_row(all, hidden))
-        put_text(all, (const char *)sqlite3_column_text(hidden, 0));
+    const char *text;
+    while (step_row(all, hidden) && (text = column_text(all, hidden, 0)))
+        put_text(all, text);
     step_row(all, begin_for_key(all, SHOW, row, !row));
 }
 
@@ -280,7 +303,7 @@ static void begin_span(merge *all, const input *in, const char *event, sqlite3_s
         put_text(all, text);
     sqlite3_stmt *added = begin_for_key(all, ADD_SPAN, row, false);
     sqlite3_bind_int64(added, 3, at_ns);
-    sqlite3_bind_text(added, 4, text, -1, SQLITE_TRANSIENT);
+    bind_text(all, added, 4, text);
     sqlite3_bind_int(added, 5, (int)state);
     step_row(all, added);
 }
@@ -311,19 +334,20 @@ static void put_whole_span(merge *all, const input *in, const char *event, sqlit
     if (end_ns < begin_ns)
         return;
     sqlite3_stmt *shorter = begin_statement(all, SET_LENGTH);
-    sqlite3_bind_text(shorter, 1, event, -1, SQLITE_TRANSIENT);
-    bind_us(shorter, 2, end_ns - begin_ns);
-    if (step_row(all, shorter))
-        put_event(all, in, (const char *)sqlite3_column_text(shorter, 0), row, begin_ns);
+    bind_text(all, shorter, 1, event);
+    bind_us(all, shorter, 2, end_ns - begin_ns);
+    const char *text = step_row(all, shorter) ? column_text(all, shorter, 0) : NULL;
+    if (text)
+        put_event(all, in, text, row, begin_ns);
 }
 
 static void add_event(merge *all, const input *in, const char *event)
 {
     sqlite3_stmt *row = read_fields(all, event);
-    char phase = phase_of(row);
+    char phase = phase_of(all, row);
     int64_t shift_ns = in->has_clock ? in->unix_ns - all->base_unix_ns : -in->first_ns;
     int64_t at_ns = phase == 'M' ? 0 : sqlite3_column_int64(row, AT) + shift_ns;
-    if (!phase || has_name(row, "weir_trace"))
+    if (!phase || has_name(all, row, "weir_trace"))
         return;
     if (phase == 'M' || !all->is_part)
         put_event(all, in, event, row, at_ns);

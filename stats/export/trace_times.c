@@ -99,8 +99,8 @@ static void read_events(reading *r, weir_trace_reader *reader)
     if (prepare(r, add_event, &adds[0]) == SQLITE_OK)
         prepare(r, add_track, &adds[1]);
     while (r->code == SQLITE_OK && (event = weir_trace_reader_next(reader)))
-        for (int i = 0; i < 2; i++) {
-            sqlite3_bind_text(adds[i], 1, event, -1, SQLITE_STATIC);
+        for (int i = 0; i < 2 && r->code == SQLITE_OK; i++) {
+            r->code = sqlite3_bind_text(adds[i], 1, event, -1, SQLITE_STATIC);
             run_statement(r, adds[i]);
         }
     sqlite3_finalize(adds[0]);
@@ -167,10 +167,20 @@ static void begin_span(reading *r, open_span span)
     r->open[r->num_open++] = span;
 }
 
-static bool is_same(sqlite3_value *one, sqlite3_value *other)
+/* NULL: it is NULL, or there is no memory, which is noted. */
+static const char *text_of(reading *r, sqlite3_value *value)
 {
-    const char *text = one ? (const char *)sqlite3_value_text(one) : NULL;
-    const char *next = (const char *)sqlite3_value_text(other);
+    bool is_there = sqlite3_value_type(value) != SQLITE_NULL;
+    const char *text = (const char *)sqlite3_value_text(value);
+    if (is_there && !text)
+        r->code = SQLITE_NOMEM;
+    return text;
+}
+
+static bool is_same(reading *r, sqlite3_value *one, sqlite3_value *other)
+{
+    const char *text = one ? text_of(r, one) : NULL;
+    const char *next = text_of(r, other);
     return one && (text && next ? strcmp(text, next) == 0 : text == next);
 }
 
@@ -184,13 +194,15 @@ static void add_spans(reading *r)
         prepare(r, "INSERT INTO span VALUES(?1, ?2, ?3)", &r->add_span);
     while (step_row(r, row)) {
         int64_t at_ns = sqlite3_column_int64(row, 3);
-        char phase = ((const char *)sqlite3_column_text(row, 5))[0];
+        const char *phase_text = text_of(r, sqlite3_column_value(row, 5));
+        char phase = phase_text ? phase_text[0] : '\0';
         for (int i = 0; i < 2; i++) {
-            if (is_same(before[i], sqlite3_column_value(row, i + 1)))
+            if (is_same(r, before[i], sqlite3_column_value(row, i + 1)))
                 continue;
             end_spans(r, true, r->until_ns);
             sqlite3_value_free(before[i]);
-            before[i] = sqlite3_value_dup(sqlite3_column_value(row, i + 1));
+            if (!(before[i] = sqlite3_value_dup(sqlite3_column_value(row, i + 1))))
+                r->code = SQLITE_NOMEM;
         }
         end_spans(r, false, at_ns);
         if (phase == 'X')
@@ -212,7 +224,7 @@ static void add_spans(reading *r)
 
 static char *copy_text(reading *r, sqlite3_stmt *row, int column)
 {
-    const char *text = (const char *)sqlite3_column_text(row, column);
+    const char *text = text_of(r, sqlite3_column_value(row, column));
     char *copy = strdup(text ? text : "");
     if (!copy)
         r->code = SQLITE_NOMEM;
