@@ -322,8 +322,8 @@ static void add_stages(weir_builder *builder, const pattern *chosen, const sourc
     weir_builder_sink(builder, NULL);
 }
 
-static int simulate(const pattern *chosen, double seconds, const char *db_path, weir_trace_file *trace,
-                    bool tunes, weir_error *error)
+static int simulate(const pattern *chosen, double seconds, const char *db_path, weir_trace_file *trace, bool tunes,
+                    weir_error *error)
 {
     weir_sqlite_writer *writer;
     weir_pipeline *pipeline;

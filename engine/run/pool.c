@@ -162,7 +162,8 @@ static void step_has_ended_locked(weir_worker *worker, weir_slot *slot)
     if (slot->core.end_ns > since_ns)
         pool->lap.busy_ns += slot->core.end_ns - since_ns;
     weir_thread_cpu_add_locked(worker);
-    if (slot->core.end_ns - slot->core.begin_ns >= WEIR_CPU_WINDOW_NS && !slot->is_long_step && !slot->core.is_lifecycle)
+    if (slot->core.end_ns - slot->core.begin_ns >= WEIR_CPU_WINDOW_NS && !slot->is_long_step &&
+        !slot->core.is_lifecycle)
         worker->long_node = slot->node;
     end_step_locked(worker, slot);
 }

@@ -297,7 +297,7 @@ struct weir_pipeline {
     bool service_started;
     struct weir_lap_taker *laps;
     bool stop_reported, failure_reported;
-    bool work_ended;      /* what is to be done when the work has ended is done */
+    bool work_ended; /* what is to be done when the work has ended is done */
     weir__line_limit stall_lines;
     uv_thread_t *callers; /* of MAX_CALLERS */
 

@@ -60,23 +60,21 @@ const char weir_schema_create[] = RUN PROFILE_STATS IDENTITY;
     " UPDATE " table " SET " columns "run_id = " FOREIGN_RUN " WHERE id = NEW.id;"
 
 /* spdl_views.c derives the same columns of SPDL's own databases. */
-const char weir_schema_foreign[] = FOREIGN(
-    "event_stats", "NEW.timestamp",
-    "") " END;" FOREIGN("queue_stats", "NEW.timestamp - NEW.elapsed",
-                        "num_put = NEW.num_items, put_time = NEW.ave_put_time * NEW.num_items, capacity = 0, "
-                        "num_joined = 1,"
-                        " get_time = NEW.ave_get_time * NEW.num_items, occupied_time = NEW.occupancy_rate * "
-                        "NEW.elapsed, ") " END;" FOREIGN("task_stats", "NEW.timestamp",
-                                                         "success_time = NEW.ave_time * (NEW.num_tasks - "
-                                                         "NEW.num_failures), num_joined = 1,"
-                                                         " elapsed = coalesce(NEW.timestamp - (SELECT "
-                                                         "max(l.timestamp) FROM task_stats l WHERE l.name = NEW.name"
-                                                         " AND l.timestamp < NEW.timestamp AND l.run_id "
-                                                         "= " FOREIGN_RUN
-                                                         "), 0), ") " INSERT OR IGNORE INTO stage (run_id, name, "
-                                                                    "kind) SELECT run_id, NEW.name, 'stage' FROM "
-                                                                    "task_stats"
-                                                                    " WHERE id = NEW.id; END;";
+const char weir_schema_foreign[] = FOREIGN("event_stats", "NEW.timestamp", "") " END;" FOREIGN(
+    "queue_stats", "NEW.timestamp - NEW.elapsed",
+    "num_put = NEW.num_items, put_time = NEW.ave_put_time * NEW.num_items, capacity = 0, "
+    "num_joined = 1,"
+    " get_time = NEW.ave_get_time * NEW.num_items, occupied_time = NEW.occupancy_rate * "
+    "NEW.elapsed, ") " END;" FOREIGN("task_stats", "NEW.timestamp",
+                                     "success_time = NEW.ave_time * (NEW.num_tasks - "
+                                     "NEW.num_failures), num_joined = 1,"
+                                     " elapsed = coalesce(NEW.timestamp - (SELECT "
+                                     "max(l.timestamp) FROM task_stats l WHERE l.name = NEW.name"
+                                     " AND l.timestamp < NEW.timestamp AND l.run_id "
+                                     "= " FOREIGN_RUN "), 0), ") " INSERT OR IGNORE INTO stage (run_id, name, "
+                                                                 "kind) SELECT run_id, NEW.name, 'stage' FROM "
+                                                                 "task_stats"
+                                                                 " WHERE id = NEW.id; END;";
 
 int weir_schema_version(void)
 {

@@ -74,7 +74,8 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
 {
     static const char files[] =
         " UNION ALL SELECT 'trace', '', count(*), min(r.started), max(coalesce(r.ended, t.timestamp)), f.value"
-        " FROM event_stats t JOIN run r USING (run_id), json_each(weir_existing_files(t.detail)) f WHERE t.event_name = 'trace_file' AND"
+        " FROM event_stats t JOIN run r USING (run_id), json_each(weir_existing_files(t.detail)) f WHERE "
+        "t.event_name = 'trace_file' AND"
         " (?1 = 0 OR run_id = ?1) AND (?2 IS NULL OR weir_name(?2, 'trace')) GROUP BY f.value";
     const char *tables[WEIR_NUM_SUBJECTS + 3] = { "event_stats", "task_failures", "item_stats" };
     weir_reader *reader = query->reader;

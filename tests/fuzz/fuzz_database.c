@@ -14,8 +14,8 @@
 #include <weir/engine.h>
 #include <weir/maintain.h>
 #include <weir/query.h>
-#include <weir/sqlite.h>
 #include <weir/replay.h>
+#include <weir/sqlite.h>
 
 #include "changed_database.h"
 #include "run_weir.h"
@@ -192,7 +192,7 @@ static const char *const filtered[] = {
 
 static const char *const unfiltered[] = {
     "check recorded.db --verbose", "check recorded.db --quick --json",
-    "check recorded.db", "merge merged.db recorded.db",
+    "check recorded.db",           "merge merged.db recorded.db",
     "fleet recorded.db",           "fleet recorded.db --json",
 };
 

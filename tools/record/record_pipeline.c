@@ -8,7 +8,6 @@
 
 enum { DEFAULT_SIDE = 128 }; /* pixels */
 
-
 /* -- checking the options */
 
 int record_pipeline_check(const record_settings *settings)

@@ -18,7 +18,8 @@ enum {
 
 /* A paragraph for help texts. */
 #define RECORD_SIGNALS_HELP \
-    "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; another one after a second or more kills it. The exit " \
+    "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; another one after a second or " \
+    "more kills it. The exit " \
     "status is then 130 (143 for SIGTERM). SIGUSR1 prints the current state of every slot, queue and task to " \
     "stderr."
 
