@@ -1019,6 +1019,8 @@ static void watch_tells_a_killed_run_from_one_that_goes_on(void **state)
     assert_has(out, "running for ");
     expect("weir query a.db", NOTHING);
     assert_has(err, "no such records in this run");
+    expect("weir summary a.db", NOTHING);
+    assert_has(err, "run 1 has recorded no lap; its state is: running\n");
     /* a process that has ended */
     expect("sh -c 'echo $$'", DONE);
     char sql[100];
@@ -1026,6 +1028,8 @@ static void watch_tells_a_killed_run_from_one_that_goes_on(void **state)
     execute(in_folder("a.db"), sql);
     expect("weir watch a.db --once", DONE);
     assert_has(out, "killed: its process ");
+    expect("weir summary a.db", NOTHING);
+    assert_has(err, "run 1 has recorded no lap; its state is: killed\n");
     execute(in_folder("a.db"), "UPDATE run SET node_id = 'elsewhere'");
     expect("weir watch a.db --once", DONE);
     assert_has(out, "running for ");
@@ -1269,6 +1273,17 @@ static void warnings_of_gnuplot_are_shown_only_if_it_fails(void **state)
     assert_lacks(err, "iconv failed");
     expect("STATUS=1 PATH=$PWD/bin:$PATH weir plot a.db -o a.svg", FAILED);
     assert_has(err, "iconv failed");
+}
+
+static void a_run_of_a_millisecond_has_a_report(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1700000000);
+    record_lap(writer, &(invented_lap){ .at = 1700000000.001, .elapsed = 0.001, .num_tasks = 1 });
+    recording_end(writer, 1700000000.001);
+    expect("weir report a.db -o a.html", DONE);
+    expect("weir plot a.db -o a.svg", DONE);
 }
 
 static void a_plot_does_not_depend_on_the_locale(void **state)
@@ -2003,6 +2018,7 @@ int main(void)
         TEST(plot_draws_many_laps_as_fewer),
         TEST(warnings_of_gnuplot_are_shown_only_if_it_fails),
         TEST(a_plot_does_not_depend_on_the_locale),
+        TEST(a_run_of_a_millisecond_has_a_report),
         TEST(plot_draws_nothing_of_what_there_is_nothing_of),
         TEST(plot_shows_curves_that_lie_on_the_frame),
         TEST(plot_names_every_stage_however_many),

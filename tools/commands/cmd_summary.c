@@ -2,6 +2,8 @@
 #include <weir/summary.h>
 #include <weir/verdict.h>
 
+#include <inttypes.h>
+
 #include "command_table.h"
 #include "metric_table.h"
 #include "prose.h"
@@ -26,6 +28,18 @@ static int put_json(weir_reader *reader, const weir_filter *filter, const weir_t
     return status;
 }
 
+/* What is said of a run without laps, which a run that was killed early is. */
+static int refuse_empty(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    weir_run_record run;
+    if (filter->run_id == WEIR_ALL_RUNS || tool_has_filter(call) ||
+        weir_reader_find_run(reader, filter->run_id, &run, NULL) != WEIR_OK || run.has_ended)
+        return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s", tool_no_records(call));
+    const char *state = weir_run_state_name(weir_run_state_of(&run));
+    return weir_error_set(error, WEIR_ENOTFOUND, 0, "run %" PRId64 " has recorded no lap; its state is: %s",
+                          run.run_id, state);
+}
+
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
 {
     weir_totals totals;
@@ -44,8 +58,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         status = tool_close_prose(&text, status, error);
     }
     weir_totals_free(&totals);
-    return status == WEIR_OK && !found_any ? weir_error_set(error, WEIR_ENOTFOUND, 0, "%s", tool_no_records(call))
-                                           : status;
+    return status == WEIR_OK && !found_any ? refuse_empty(call, reader, filter, error) : status;
 }
 
 const tool_command tool_summary = {

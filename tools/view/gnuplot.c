@@ -895,8 +895,10 @@ static void put_terminal(const drawing *d, double shrunk)
 static void put_settings(const drawing *d)
 {
     double length = d->set->end > 0 ? d->set->end : 1;
+    if (d->plan->clock && length < 1) /* gnuplot refuses a range that is small beside the time since 1970 */
+        length = 1;
     fputs("set xtics nomirror\nset ytics nomirror\n", d->out);
-    fprintf(d->out, "set xrange [%.12g:%.12g]\n", at(d, 0), at(d, length));
+    fprintf(d->out, "set xrange [%.17g:%.17g]\n", at(d, 0), at(d, length));
     if (d->plan->clock)
         fprintf(d->out, "set xtics time\nset format x '%s' time\n", clock_format(d));
     if (d->plan->medium == DRAWING_TERMINAL) {
