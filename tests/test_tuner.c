@@ -116,7 +116,7 @@ static void slots_that_bring_more_are_kept_up_to_the_limit(void **state)
     end_run(&run);
 }
 
-/* Today's tuners end with 64 slots here, where one or two are enough. */
+/* More of them bring nothing, so half of them lose nothing. */
 static void slots_of_what_serves_one_at_a_time_are_taken_back(void **state)
 {
     (void)state;
