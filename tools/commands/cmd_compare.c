@@ -18,10 +18,10 @@
 #include <weir/verdict.h>
 
 #include "command_table.h"
-#include "experiment.h"
 #include "format.h"
 #include "lap_comparison.h"
 #include "metric_table.h"
+#include "pair_verdict.h"
 #include "prose.h"
 #include "setting_changes.h"
 
@@ -241,7 +241,7 @@ enum { EXPERIMENT_BYTES = 2000 };
 static void say_experiment(FILE *out, const lap_comparison *c, const compared sides[2])
 {
     char text[EXPERIMENT_BYTES];
-    if (!experiment_describe(c, find_sink(c, sides), text, sizeof text))
+    if (!pair_verdict_describe(c, find_sink(c, sides), text, sizeof text))
         return;
     weir_text_escape_to(out, text);
     fputc('\n', out);
@@ -382,7 +382,7 @@ static void put_json(const tool_call *call, const lap_comparison *c, const compa
     printf(", \"limit_moved\": %s", is_same_limit(c, sides) ? "false" : "true");
     char text[EXPERIMENT_BYTES];
     fputs(", \"experiment\": ", stdout);
-    json_string_or_null(stdout, experiment_describe(c, find_sink(c, sides), text, sizeof text) ? text : NULL);
+    json_string_or_null(stdout, pair_verdict_describe(c, find_sink(c, sides), text, sizeof text) ? text : NULL);
     fputs(", \"settings\": ", stdout);
     setting_changes_put_json(c);
     fputs(", \"metrics\": ", stdout);

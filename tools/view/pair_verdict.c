@@ -1,4 +1,4 @@
-#include "experiment.h"
+#include "pair_verdict.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static size_t add_sentence(char *text, size_t size, const comparison_pair *pair,
     return strlen(text);
 }
 
-bool experiment_describe(const lap_comparison *c, const comparison_pair *sink, char *text, size_t size)
+bool pair_verdict_describe(const lap_comparison *c, const comparison_pair *sink, char *text, size_t size)
 {
     size_t used = 0, count = 0;
     *text = '\0';
