@@ -124,6 +124,8 @@ static bool lower_values(shrinking *s)
 void choices_shrink(choices *list, bool (*fails)(void *self, const uint32_t *values, uint32_t count), void *self)
 {
     shrinking s = { list, 0, fails, self };
-    while (cut_list(&s) | lower_values(&s))
-        ;
+    for (bool is_shorter = true; is_shorter;) {
+        is_shorter = cut_list(&s);
+        is_shorter = lower_values(&s) || is_shorter;
+    }
 }

@@ -51,7 +51,7 @@ static const char *const answer_words[NUM_ANSWERS] = { "right", "unsure", "WRONG
 typedef struct scene_result {
     bool is_known; /* there is a verdict */
     answer answer;
-    char verdict[200];
+    char verdict[400];
     int num_predictions, num_contained, num_near; /* checked; the range contains it; within 15 % */
     char prediction[160];
     double others_cpus;

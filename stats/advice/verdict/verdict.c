@@ -291,8 +291,10 @@ void weir_verdict_add_evidence(full_verdict *v, const char *format, ...)
 static void say(char *text, const char *sentence, const char *name)
 {
     const char *at = strstr(sentence, "%s");
-    snprintf(text, VERDICT_TEXT_BYTES, "%.*s%s%s", (int)(at ? at - sentence : (long)strlen(sentence)), sentence,
-             at ? name : "", at ? at + 2 : "");
+    size_t before = at ? (size_t)(at - sentence) : strlen(sentence);
+    before = before < VERDICT_TEXT_BYTES ? before : VERDICT_TEXT_BYTES - 1;
+    memcpy(text, sentence, before);
+    snprintf(text + before, VERDICT_TEXT_BYTES - before, "%s%s", at ? name : "", at ? at + 2 : "");
 }
 
 void weir_verdict_settle(full_verdict *v, weir_verdict_kind kind, const char *name, const char *sentence,
