@@ -1179,8 +1179,8 @@ static void the_latency_of_a_batch_is_that_of_its_oldest_item(void **state)
     int64_t made_ns = weir_clock_ns();
     while (weir_clock_ns() - made_ns < 5 * WEIR_MILLISECOND)
         sched_yield();
-    gate_open(&gate);
     int64_t opened_ns = weir_clock_ns();
+    gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 2);
     int64_t end_ns = weir_clock_ns();
     weir_pipeline_free(pipeline);
