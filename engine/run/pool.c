@@ -124,7 +124,7 @@ static void task_starts_locked(weir_slot *slot)
 {
     slot->label = weir_label_hold(slot->core.in.label_owner);
     slot->warn_after_ns = slot->node->pipeline->stall_warning_ns;
-    atomic_store_explicit(&slot->was_completed, false, memory_order_relaxed);
+    atomic_store_explicit(&slot->was_completed, false, memory_order_release);
     atomic_store_explicit(&slot->should_stop, false, memory_order_relaxed);
     atomic_store_explicit(&slot->is_overdue, false, memory_order_relaxed);
 }

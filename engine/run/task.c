@@ -112,7 +112,9 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
         result = *out;
         *out = (weir_item){ 0 };
     }
-    if (!weir_label_inherit(&result, &task->core.in))
+    /* A second call must not look at an input that is being released. */
+    bool is_second = atomic_load_explicit(&task->was_completed, memory_order_acquire);
+    if (!is_second && !weir_label_inherit(&result, &task->core.in))
         status = weir_task_fail(task, WEIR_ENOMEM, 0, "no memory for the item's label");
 
     engine_lock_at(pipeline, weir_clock_ns());
