@@ -247,6 +247,7 @@ int weir__functions_register(sqlite3 *db)
     return code;
 }
 
+#ifdef weir_stats_EXPORTS /* a shared library: defined by CMake */
 /* What .load and load_extension() call; the name is the library's. */
 WEIR_API int sqlite3_weirstats_init(sqlite3 *db, char **message, const void *routines);
 
@@ -256,3 +257,4 @@ int sqlite3_weirstats_init(sqlite3 *db, char **message, const void *routines)
     (void)routines; /* the library uses the same SQLite as the program that loads it */
     return weir__functions_register(db);
 }
+#endif
