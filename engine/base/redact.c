@@ -147,8 +147,8 @@ static size_t value_length(const char *value)
     return trim_end(value, length);
 }
 
-/* What is before the "@" behind "://"; 0 = nothing. A password that is not encoded may contain a slash; and the text may
-   have been cut before the "@". */
+/* The length of the user name and password at the start of the authority, without the "@"; 0 = none. A password that is
+   not encoded may contain a slash, and the text may have been cut before the "@". */
 static size_t userinfo_length(const char *authority)
 {
     size_t length = strcspn(authority, URL_ENDS "/?#");
