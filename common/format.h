@@ -8,13 +8,13 @@
 enum { WEIR_FORMAT_BYTES = 32 };
 
 /* How many decimals make three digits. */
-static inline int weir_format_decimals(double figure)
+static inline int weir__format_decimals(double figure)
 {
     return figure < 9.995 ? 2 : figure < 99.95 ? 1 : 0;
 }
 
 /* Three digits and a unit: "2.54 s", "41.7 ms", "820 ns"; "0 s". */
-static inline void weir_text_format_time(char figure[WEIR_FORMAT_BYTES], double seconds)
+static inline void weir__text_format_time(char figure[WEIR_FORMAT_BYTES], double seconds)
 {
     static const char *const units[] = { "s", "ms", "us", "ns" };
     size_t unit = 0;
@@ -22,12 +22,12 @@ static inline void weir_text_format_time(char figure[WEIR_FORMAT_BYTES], double 
         seconds *= 1000;
         unit++;
     }
-    snprintf(figure, WEIR_FORMAT_BYTES, "%.*f %s", unit == 3 || seconds == 0 ? 0 : weir_format_decimals(seconds),
+    snprintf(figure, WEIR_FORMAT_BYTES, "%.*f %s", unit == 3 || seconds == 0 ? 0 : weir__format_decimals(seconds),
              seconds, units[unit]);
 }
 
 /* "1.50 MB" */
-static inline void weir_text_format_bytes(char figure[WEIR_FORMAT_BYTES], double bytes)
+static inline void weir__text_format_bytes(char figure[WEIR_FORMAT_BYTES], double bytes)
 {
     static const char *const units[] = { "bytes", "kB", "MB", "GB", "TB" };
     size_t unit = 0;
@@ -35,7 +35,7 @@ static inline void weir_text_format_bytes(char figure[WEIR_FORMAT_BYTES], double
         bytes /= 1000;
         unit++;
     }
-    snprintf(figure, WEIR_FORMAT_BYTES, "%.*f %s", unit == 0 ? 0 : weir_format_decimals(bytes), bytes, units[unit]);
+    snprintf(figure, WEIR_FORMAT_BYTES, "%.*f %s", unit == 0 ? 0 : weir__format_decimals(bytes), bytes, units[unit]);
 }
 
 #endif

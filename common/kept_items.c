@@ -9,7 +9,7 @@ struct weir_kept_item {
     atomic_uint references; /* the set's and those of loans */
 };
 
-bool weir_kept_items_has_room(const weir_kept_items *kept)
+bool weir__kept_items_has_room(const weir_kept_items *kept)
 {
     return kept->num_items < kept->max_items && kept->num_bytes < kept->max_bytes;
 }
@@ -38,7 +38,7 @@ static void lend(struct weir_kept_item *own, weir_item *to)
     to->release_self = own;
 }
 
-bool weir_kept_items_add(weir_kept_items *kept, weir_item *item)
+bool weir__kept_items_add(weir_kept_items *kept, weir_item *item)
 {
     struct weir_kept_item **items = realloc(kept->items, (kept->num_items + 1) * sizeof(struct weir_kept_item *));
     if (!items)
@@ -55,7 +55,7 @@ bool weir_kept_items_add(weir_kept_items *kept, weir_item *item)
     return true;
 }
 
-void weir_kept_items_lend(weir_kept_items *kept, weir_item *item)
+void weir__kept_items_lend(weir_kept_items *kept, weir_item *item)
 {
     assert(kept->num_items > 0);
     size_t at = kept->next;
@@ -71,7 +71,7 @@ void weir_kept_items_lend(weir_kept_items *kept, weir_item *item)
     lend(kept->items[at], item);
 }
 
-void weir_kept_items_free(weir_kept_items *kept)
+void weir__kept_items_free(weir_kept_items *kept)
 {
     for (size_t i = 0; i < kept->num_items; i++)
         drop_reference(kept->items[i]);

@@ -24,16 +24,16 @@ typedef struct weir_kept_items {
 } weir_kept_items;
 
 /* Is there room for one more? */
-bool weir_kept_items_has_room(const weir_kept_items *kept);
+bool weir__kept_items_has_room(const weir_kept_items *kept);
 
 /* Moves the data of the item into the set and makes *item a loan of it; label and origin are copied. False = out of
    memory: nothing has changed. */
-bool weir_kept_items_add(weir_kept_items *kept, weir_item *item);
+bool weir__kept_items_add(weir_kept_items *kept, weir_item *item);
 
 /* Sets *item to a loan of the next item that is not lent; if all are, of the next one, which then has several
    holders. The label is valid while the loan is. The set must not be empty. */
-void weir_kept_items_lend(weir_kept_items *kept, weir_item *item);
+void weir__kept_items_lend(weir_kept_items *kept, weir_item *item);
 
-void weir_kept_items_free(weir_kept_items *kept);
+void weir__kept_items_free(weir_kept_items *kept);
 
 #endif

@@ -27,7 +27,7 @@ static size_t count_edits(const char *a, const char *b)
     return row[length];
 }
 
-const char *weir_most_similar(const char *text, const char *const *words, size_t count)
+const char *weir__most_similar(const char *text, const char *const *words, size_t count)
 {
     const char *best = NULL;
     size_t length = strlen(text);

@@ -8,6 +8,6 @@
 enum { MAX_SIMILAR_BYTES = 32 };
 
 /* The most similar of `count` words (NULL entries are skipped), for "did you mean"; NULL = none is similar. */
-const char *weir_most_similar(const char *text, const char *const *words, size_t count);
+const char *weir__most_similar(const char *text, const char *const *words, size_t count);
 
 #endif

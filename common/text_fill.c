@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-size_t weir_text_columns(const char *text, size_t length)
+size_t weir__text_columns(const char *text, size_t length)
 {
     size_t columns = 0;
     for (size_t i = 0; i < length; i++)
@@ -19,11 +19,11 @@ static size_t word_length(const char *text, const char *end)
     return length < (size_t)(end - text) ? length : (size_t)(end - text);
 }
 
-void weir_text_fill(FILE *out, const char *text, const char *end, size_t indent, size_t at, size_t width)
+void weir__text_fill(FILE *out, const char *text, const char *end, size_t indent, size_t at, size_t width)
 {
     bool first = true;
     while (text < end) {
-        size_t length = word_length(text, end), columns = weir_text_columns(text, length);
+        size_t length = word_length(text, end), columns = weir__text_columns(text, length);
         if (!first && at + 1 + columns > width) {
             fprintf(out, "\n%*s", (int)indent, "");
             at = indent;

@@ -6,12 +6,12 @@
 #include <stdio.h>
 
 /* Terminal columns of `length` bytes of UTF-8: all but continuation bytes. */
-size_t weir_text_columns(const char *text, size_t length);
+size_t weir__text_columns(const char *text, size_t length);
 
 /*
  * Writes the words up to `end`; a number and its "%" stay together. The first line starts at column `at`, all others are
  * indented. Ends with a newline. The text must be harmless (weir/escape.h).
  */
-void weir_text_fill(FILE *out, const char *text, const char *end, size_t indent, size_t at, size_t width);
+void weir__text_fill(FILE *out, const char *text, const char *end, size_t indent, size_t at, size_t width);
 
 #endif

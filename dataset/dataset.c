@@ -42,7 +42,7 @@ struct weir_dataset {
 
 static int fail(const weir_dataset *dataset, int code, weir_error *error)
 {
-    return weir_index_error(error, dataset->db, code, "read the index", dataset->path);
+    return weir__index_error(error, dataset->db, code, "read the index", dataset->path);
 }
 
 static int fail_memory(weir_error *error)
@@ -130,8 +130,8 @@ static int read_rows(weir_dataset *dataset, const char *condition, weir_error *e
 /* Reads the build's metadata, and applies the conditions. */
 static int read_facts(weir_dataset *dataset, const char *condition, bool is_chosen, weir_error *error)
 {
-    char *count = weir_index_get(dataset->db, "num_clips");
-    char *fingerprint = weir_index_get(dataset->db, "fingerprint");
+    char *count = weir__index_get(dataset->db, "num_clips");
+    char *fingerprint = weir__index_get(dataset->db, "fingerprint");
     dataset->count = count && !is_chosen ? strtoull(count, NULL, 10) : 0;
     dataset->fingerprint = fingerprint ? strtoull(fingerprint, NULL, 16) : 0;
     for (const char *c = condition; is_chosen && *c; c++)
@@ -166,7 +166,7 @@ static int read_labels(weir_dataset *dataset, const char *condition, bool is_cho
         rc = code == SQLITE_OK ? WEIR_OK : fail(dataset, code, error);
     }
     while (rc == WEIR_OK && (code = sqlite3_step(labels)) == SQLITE_ROW)
-        rc = add_class(dataset, weir_index_text(labels, 0), error);
+        rc = add_class(dataset, weir__index_text(labels, 0), error);
     if (rc == WEIR_OK && code != SQLITE_DONE)
         rc = fail(dataset, code, error);
     sqlite3_finalize(labels);
@@ -203,7 +203,7 @@ static int order_classes(weir_dataset *dataset, const weir_dataset_options *opti
 
 static int find_root(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
 {
-    char *built = weir_index_get(dataset->db, "root");
+    char *built = weir__index_get(dataset->db, "root");
     const char *root = options->root ? options->root : built ? built : "";
     int rc = WEIR_OK;
     if (*root && access(root, F_OK) != 0)
@@ -220,7 +220,7 @@ static int find_root(weir_dataset *dataset, const weir_dataset_options *options,
 
 static int check_complete(const weir_dataset *dataset, weir_error *error)
 {
-    char *complete = weir_index_get(dataset->db, "complete");
+    char *complete = weir__index_get(dataset->db, "complete");
     bool is_complete = complete && strcmp(complete, "1") == 0;
     free(complete);
     return is_complete ? WEIR_OK
@@ -235,7 +235,7 @@ static int set_up(weir_dataset *dataset, const weir_dataset_options *options, we
     char *condition = make_condition(options);
     int rc = condition ? WEIR_OK : fail_memory(error);
     if (rc == WEIR_OK)
-        rc = weir_index_open_reader(dataset->path, &dataset->db, error);
+        rc = weir__index_open_reader(dataset->path, &dataset->db, error);
     if (rc == WEIR_OK)
         rc = check_complete(dataset, error);
     if (rc == WEIR_OK)
@@ -339,7 +339,7 @@ static char *join(const char *root, const char *path)
 static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *error)
 {
     sqlite3_stmt *row = dataset->find;
-    entry->path = join(dataset->root, weir_index_text(row, 0));
+    entry->path = join(dataset->root, weir__index_text(row, 0));
     entry->size_bytes = sqlite3_column_int64(row, 1);
     entry->mtime_ns = dataset->ignores_mtime ? 0 : sqlite3_column_int64(row, 2);
     int64_t archive_length = sqlite3_column_int64(row, 5);

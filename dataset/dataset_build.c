@@ -172,7 +172,7 @@ static int next_member(members *self, const weir_item *archive, bool is_first, w
 {
     weir_error error = { 0 };
     int rc;
-    while ((rc = weir_tar_members_next(&self->tar, &error)) == WEIR_OK) {
+    while ((rc = weir__tar_members_next(&self->tar, &error)) == WEIR_OK) {
         if (weir_task_should_stop(task))
             return WEIR_EOF;
         if (weir_file_name_matches(self->tar.name, self->glob))
@@ -210,8 +210,8 @@ static int run_members(void *worker, weir_item *in, weir_item *out, weir_task *t
     int rc = WEIR_OK;
     if (weir_task_num_pieces(task) == 0) {
         weir_error error = { 0 };
-        weir_tar_members_close(&self->tar);
-        rc = weir_tar_members_open(&self->tar, path, &error);
+        weir__tar_members_close(&self->tar);
+        rc = weir__tar_members_open(&self->tar, path, &error);
         if (rc != WEIR_OK)
             note_broken(self, in, &error);
         if (rc != WEIR_OK || next_member(self, in, true, task) != WEIR_OK)
@@ -231,7 +231,7 @@ static const weir_op members_op = {
 
 static int fail(build *self, int code, const char *what)
 {
-    return weir_index_error(self->error, self->db, code, what, self->path);
+    return weir__index_error(self->error, self->db, code, what, self->path);
 }
 
 static int begin(build *self)
@@ -240,7 +240,7 @@ static int begin(build *self)
         return WEIR_OK;
     self->is_in_transaction = true;
     self->next_write_ns = weir_clock_ns() + WRITE_INTERVAL_NS;
-    return weir_index_run(self->db, "BEGIN IMMEDIATE", self->path, self->error);
+    return weir__index_run(self->db, "BEGIN IMMEDIATE", self->path, self->error);
 }
 
 static int commit(build *self)
@@ -248,7 +248,7 @@ static int commit(build *self)
     if (!self->is_in_transaction)
         return WEIR_OK;
     self->is_in_transaction = false;
-    return weir_index_run(self->db, "COMMIT", self->path, self->error);
+    return weir__index_run(self->db, "COMMIT", self->path, self->error);
 }
 
 /* Writes the label to `label`: that of the list, or the name of the file's folder; "" = none. */
@@ -376,7 +376,7 @@ static int note_facts(build *self)
     if (code != SQLITE_OK)
         return fail(self, code, "read");
     while ((code = sqlite3_step(all)) == SQLITE_ROW) {
-        for (const char *c = weir_index_text(all, 0); *c; c++)
+        for (const char *c = weir__index_text(all, 0); *c; c++)
             sum = (sum ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
         sum = (sum ^ (uint64_t)sqlite3_column_int64(all, 1)) * UINT64_C(0x100000001b3);
         num_clips++;
@@ -385,9 +385,9 @@ static int note_facts(build *self)
     if (code != SQLITE_DONE)
         return fail(self, code, "read");
     snprintf(text, sizeof text, "%016" PRIx64, sum);
-    int rc = weir_index_set(self->db, "fingerprint", text, self->path, self->error);
+    int rc = weir__index_set(self->db, "fingerprint", text, self->path, self->error);
     snprintf(text, sizeof text, "%" PRIu64, num_clips);
-    return rc == WEIR_OK ? weir_index_set(self->db, "num_clips", text, self->path, self->error) : rc;
+    return rc == WEIR_OK ? weir__index_set(self->db, "num_clips", text, self->path, self->error) : rc;
 }
 
 static int finish(build *self, bool was_complete)
@@ -397,11 +397,11 @@ static int finish(build *self, bool was_complete)
     if (rc == WEIR_OK && lists_all)
         rc = remove_gone(self);
     if (rc == WEIR_OK && (self->has_changed || !was_complete))
-        rc = weir_index_run(self->db, number_clips, self->path, self->error);
+        rc = weir__index_run(self->db, number_clips, self->path, self->error);
     if (rc == WEIR_OK && (self->has_changed || !was_complete))
         rc = note_facts(self);
     if (rc == WEIR_OK)
-        rc = weir_index_set(self->db, "complete", "1", self->path, self->error);
+        rc = weir__index_set(self->db, "complete", "1", self->path, self->error);
     return rc == WEIR_OK ? commit(self) : rc;
 }
 
@@ -576,7 +576,7 @@ static int prepare(build *self)
         code = sqlite3_prepare_v2(self->db, "DELETE FROM packets WHERE clip_id = ?", -1, &self->drop_packets, NULL);
     if (code != SQLITE_OK)
         return fail(self, code, "write to");
-    int rc = weir_index_open_reader(self->path, &self->look.db, self->error);
+    int rc = weir__index_open_reader(self->path, &self->look.db, self->error);
     if (rc != WEIR_OK)
         return rc;
     code = sqlite3_prepare_v2(self->look.db,
@@ -591,8 +591,8 @@ static int note_source(build *self)
     char options[32];
     snprintf(options, sizeof options, "check %d, packets %d%s", (int)self->options->check, !self->options->no_packets,
              self->options->tar ? ", tar" : "");
-    char *root_before = weir_index_get(self->db, "root");
-    char *options_before = weir_index_get(self->db, "options");
+    char *root_before = weir__index_get(self->db, "root");
+    char *options_before = weir__index_get(self->db, "options");
     int rc = WEIR_OK;
     self->look.takes_all = !options_before || strcmp(options_before, options) != 0;
     if (root_before && strcmp(root_before, self->root) != 0)
@@ -600,9 +600,9 @@ static int note_source(build *self)
                             "%s is the index of %s%s: choose another file, or remove it first", self->path,
                             *root_before ? "the folder " : "a list", root_before);
     if (rc == WEIR_OK)
-        rc = weir_index_set(self->db, "root", self->root, self->path, self->error);
+        rc = weir__index_set(self->db, "root", self->root, self->path, self->error);
     if (rc == WEIR_OK)
-        rc = weir_index_set(self->db, "options", options, self->path, self->error);
+        rc = weir__index_set(self->db, "options", options, self->path, self->error);
     free(root_before);
     free(options_before);
     return rc;
@@ -645,7 +645,7 @@ static void end(build *self)
     sqlite3_finalize(self->look.find);
     sqlite3_close(self->look.db);
     sqlite3_close(self->db);
-    weir_tar_members_close(&self->members.tar);
+    weir__tar_members_close(&self->members.tar);
     for (size_t i = 0; i < self->members.num_broken; i++)
         free(self->members.broken[i].path);
     free(self->members.broken);
@@ -676,16 +676,16 @@ int weir_dataset_build_sized(const char *path, const weir_dataset_build_options 
     if (rc == WEIR_OK)
         rc = count_files(&self);
     if (rc == WEIR_OK)
-        rc = weir_index_open_writer(path, &self.db, error);
+        rc = weir__index_open_writer(path, &self.db, error);
     bool was_complete = false;
     if (rc == WEIR_OK) {
-        char *complete = weir_index_get(self.db, "complete");
+        char *complete = weir__index_get(self.db, "complete");
         was_complete = complete && strcmp(complete, "1") == 0;
         free(complete);
         rc = note_source(&self);
     }
     if (rc == WEIR_OK)
-        rc = weir_index_set(self.db, "complete", "0", path, error);
+        rc = weir__index_set(self.db, "complete", "0", path, error);
     if (rc == WEIR_OK)
         rc = prepare(&self);
     if (rc == WEIR_OK)

@@ -45,7 +45,7 @@ static weir_dataset_cell read_cell(sqlite3_stmt *statement, int column)
     cell.integer = sqlite3_column_int64(statement, column);
     cell.real = sqlite3_column_double(statement, column);
     if (cell.kind == WEIR_CELL_TEXT)
-        cell.text = weir_index_text(statement, column);
+        cell.text = weir__index_text(statement, column);
     return cell;
 }
 
@@ -61,7 +61,7 @@ static int prepare(sqlite3 *db, const char *path, weir_dataset_question question
         rc = weir_error_set(error, WEIR_EINVAL, code, "the condition is not valid for %s: %s", path,
                             code == SQLITE_OK ? "it must be a single expression" : sqlite3_errmsg(db));
     else if (code != SQLITE_OK)
-        rc = weir_index_error(error, db, code, "read the index", path);
+        rc = weir__index_error(error, db, code, "read the index", path);
     sqlite3_free(condition);
     sqlite3_free(sql);
     return rc;
@@ -76,7 +76,7 @@ int weir_dataset_ask(const char *path, weir_dataset_question question, const cha
     weir_dataset_cell cells[MAX_CELLS];
     if (!path || !row || (unsigned)question > WEIR_DATASET_CLIPS)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument is NULL or not one of the enumeration");
-    int rc = weir_index_open_reader(path, &db, error);
+    int rc = weir__index_open_reader(path, &db, error);
     if (rc != WEIR_OK)
         return rc;
     rc = prepare(db, path, question, where, &statement, error);
@@ -85,7 +85,7 @@ int weir_dataset_ask(const char *path, weir_dataset_question question, const cha
         if (code == SQLITE_DONE)
             break;
         if (code != SQLITE_ROW) {
-            rc = weir_index_error(error, db, code, "read the index", path);
+            rc = weir__index_error(error, db, code, "read the index", path);
             break;
         }
         int num_cells = sqlite3_column_count(statement);

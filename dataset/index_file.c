@@ -65,7 +65,7 @@ static int status_of(int code)
     }
 }
 
-int weir_index_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path)
+int weir__index_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path)
 {
     int system_code = db && (code & 0xff) == SQLITE_CANTOPEN ? sqlite3_system_errno(db) : 0; /* says more */
     return weir_error_set(error, status_of(code), code, "cannot %s %s: %s", what, path,
@@ -74,10 +74,10 @@ int weir_index_error(weir_error *error, sqlite3 *db, int code, const char *what,
                                       : sqlite3_errstr(code));
 }
 
-int weir_index_run(sqlite3 *db, const char *sql, const char *path, weir_error *error)
+int weir__index_run(sqlite3 *db, const char *sql, const char *path, weir_error *error)
 {
     int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
-    return code == SQLITE_OK ? WEIR_OK : weir_index_error(error, db, code, "write to", path);
+    return code == SQLITE_OK ? WEIR_OK : weir__index_error(error, db, code, "write to", path);
 }
 
 static int read_number(sqlite3 *db, const char *sql, int64_t *number)
@@ -100,7 +100,7 @@ static int check(sqlite3 *db, const char *path, int64_t *found, weir_error *erro
     if (code == SQLITE_OK)
         code = read_number(db, "SELECT count(*) FROM sqlite_master", &num_tables);
     if (code != SQLITE_OK)
-        return weir_index_error(error, db, code, "read the index", path);
+        return weir__index_error(error, db, code, "read the index", path);
     *found = version;
     if (application == 0 && num_tables == 0)
         return *found = 0, WEIR_OK;
@@ -123,7 +123,7 @@ static int open_file(const char *file, int flags, sqlite3 **db, const char *path
         sqlite3_busy_timeout(*db, BUSY_MS);
         return WEIR_OK;
     }
-    int rc = weir_index_error(error, *db, code, "open the index", path);
+    int rc = weir__index_error(error, *db, code, "open the index", path);
     sqlite3_close(*db);
     *db = NULL;
     return rc;
@@ -142,9 +142,9 @@ static int prepare(sqlite3 *db, const char *path, weir_error *error)
     int64_t version = 0;
     int rc = check(db, path, &version, error);
     if (rc == WEIR_OK)
-        rc = weir_index_run(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", path, error);
+        rc = weir__index_run(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", path, error);
     if (rc == WEIR_OK && version < VERSION)
-        rc = weir_index_run(db, version == 0 ? schema : upgrade, path, error);
+        rc = weir__index_run(db, version == 0 ? schema : upgrade, path, error);
     return rc;
 }
 
@@ -161,12 +161,12 @@ static int make_new(void *self, const char *path_before)
     if (rc == WEIR_OK)
         rc = prepare(db, wanted->path, wanted->error);
     if (rc == WEIR_OK) /* closing would not tell that it fails */
-        rc = weir_index_run(db, "PRAGMA wal_checkpoint(TRUNCATE)", wanted->path, wanted->error);
+        rc = weir__index_run(db, "PRAGMA wal_checkpoint(TRUNCATE)", wanted->path, wanted->error);
     sqlite3_close(db);
     return rc;
 }
 
-int weir_index_open_writer(const char *path, sqlite3 **db, weir_error *error)
+int weir__index_open_writer(const char *path, sqlite3 **db, weir_error *error)
 {
     int result = 0;
     *db = NULL;
@@ -185,7 +185,7 @@ int weir_index_open_writer(const char *path, sqlite3 **db, weir_error *error)
     return rc == WEIR_OK ? rc : give_up(db, rc);
 }
 
-int weir_index_open_reader(const char *path, sqlite3 **db, weir_error *error)
+int weir__index_open_reader(const char *path, sqlite3 **db, weir_error *error)
 {
     int64_t version = 0;
     *db = NULL;
@@ -202,13 +202,13 @@ int weir_index_open_reader(const char *path, sqlite3 **db, weir_error *error)
     return rc == WEIR_OK ? rc : give_up(db, rc);
 }
 
-const char *weir_index_text(sqlite3_stmt *row, int column)
+const char *weir__index_text(sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
     return text ? text : "";
 }
 
-char *weir_index_get(sqlite3 *db, const char *key)
+char *weir__index_get(sqlite3 *db, const char *key)
 {
     sqlite3_stmt *statement;
     char *value = NULL;
@@ -216,12 +216,12 @@ char *weir_index_get(sqlite3 *db, const char *key)
         return NULL;
     sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
     if (sqlite3_step(statement) == SQLITE_ROW)
-        value = strdup(weir_index_text(statement, 0));
+        value = strdup(weir__index_text(statement, 0));
     sqlite3_finalize(statement);
     return value;
 }
 
-int weir_index_set(sqlite3 *db, const char *key, const char *value, const char *path, weir_error *error)
+int weir__index_set(sqlite3 *db, const char *key, const char *value, const char *path, weir_error *error)
 {
     sqlite3_stmt *statement;
     int code = sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO dataset VALUES (?, ?)", -1, &statement, NULL);
@@ -231,5 +231,5 @@ int weir_index_set(sqlite3 *db, const char *key, const char *value, const char *
         code = sqlite3_step(statement);
         sqlite3_finalize(statement);
     }
-    return code == SQLITE_DONE ? WEIR_OK : weir_index_error(error, db, code, "write to", path);
+    return code == SQLITE_DONE ? WEIR_OK : weir__index_error(error, db, code, "write to", path);
 }

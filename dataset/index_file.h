@@ -10,22 +10,22 @@
 #include <weir/status.h>
 
 /* Fills *error; returns the status. db may be NULL. */
-int weir_index_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path);
+int weir__index_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path);
 
 /* For writing; creates a missing file. A file of another program is not changed. On failure *db is NULL. */
-int weir_index_open_writer(const char *path, sqlite3 **db, weir_error *error);
+int weir__index_open_writer(const char *path, sqlite3 **db, weir_error *error);
 
 /* For reading: it must exist and be an index. */
-int weir_index_open_reader(const char *path, sqlite3 **db, weir_error *error);
+int weir__index_open_reader(const char *path, sqlite3 **db, weir_error *error);
 
 /* Runs statements without results. */
-int weir_index_run(sqlite3 *db, const char *sql, const char *path, weir_error *error);
+int weir__index_run(sqlite3 *db, const char *sql, const char *path, weir_error *error);
 
 /* A text of the current row; "" = NULL, as in an index that another program has changed, or out of memory. */
-const char *weir_index_text(sqlite3_stmt *row, int column);
+const char *weir__index_text(sqlite3_stmt *row, int column);
 
 /* The value of that key, which the caller frees; NULL = none, or out of memory. */
-char *weir_index_get(sqlite3 *db, const char *key);
-int weir_index_set(sqlite3 *db, const char *key, const char *value, const char *path, weir_error *error);
+char *weir__index_get(sqlite3 *db, const char *key);
+int weir__index_set(sqlite3 *db, const char *key, const char *value, const char *path, weir_error *error);
 
 #endif

@@ -22,7 +22,7 @@ enum {
     PREFIX = 155
 };
 
-int weir_tar_members_open(weir_tar_members *tar, const char *path, weir_error *error)
+int weir__tar_members_open(weir_tar_members *tar, const char *path, weir_error *error)
 {
     struct stat file;
     *tar = (weir_tar_members){ .file = fopen(path, "rbe") };
@@ -35,7 +35,7 @@ int weir_tar_members_open(weir_tar_members *tar, const char *path, weir_error *e
     return weir_error_set(error, status, -errno, "cannot open: %s", strerror(errno));
 }
 
-void weir_tar_members_close(weir_tar_members *tar)
+void weir__tar_members_close(weir_tar_members *tar)
 {
     if (tar->file)
         fclose(tar->file);
@@ -209,7 +209,7 @@ static int next_of_any_type(weir_tar_members *tar, extension *given, char *type,
     return tar->name ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-int weir_tar_members_next(weir_tar_members *tar, weir_error *error)
+int weir__tar_members_next(weir_tar_members *tar, weir_error *error)
 {
     for (;;) {
         extension given = { .size = -1 };

@@ -21,13 +21,13 @@ typedef struct weir_tar_members {
     int64_t offset;
 } weir_tar_members;
 
-/* WEIR_OK, or the failure with *error filled. Afterwards weir_tar_members_close(), whatever the result. */
-int weir_tar_members_open(weir_tar_members *tar, const char *path, weir_error *error);
+/* WEIR_OK, or the failure with *error filled. Afterwards weir__tar_members_close(), whatever the result. */
+int weir__tar_members_open(weir_tar_members *tar, const char *path, weir_error *error);
 
 /* WEIR_OK: name, size and offset are those of the next file. WEIR_EOF; or WEIR_EDATA (not a plain tar archive, or
    damaged), WEIR_EIO or WEIR_ENOMEM with *error filled. */
-int weir_tar_members_next(weir_tar_members *tar, weir_error *error);
+int weir__tar_members_next(weir_tar_members *tar, weir_error *error);
 
-void weir_tar_members_close(weir_tar_members *tar);
+void weir__tar_members_close(weir_tar_members *tar);
 
 #endif

@@ -13,8 +13,8 @@
 typedef int weir_record_function(void *self, const weir_record *record, weir_error *error);
 
 /* Calls `each` for the records of a kind that match the filter (may be NULL). WEIR_OK, or the first failure. */
-static inline int weir_each_record(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
-                                   weir_record_function *each, void *self, weir_error *error)
+static inline int weir__each_record(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
+                                    weir_record_function *each, void *self, weir_error *error)
 {
     weir_query *query;
     const weir_record *record;
@@ -25,7 +25,7 @@ static inline int weir_each_record(weir_reader *reader, weir_record_kind kind, c
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-static inline int weir_note_record(void *self, const weir_record *record, weir_error *error)
+static inline int weir__note_record(void *self, const weir_record *record, weir_error *error)
 {
     (void)record;
     (void)error;
@@ -34,15 +34,15 @@ static inline int weir_note_record(void *self, const weir_record *record, weir_e
 }
 
 /* Whether any record matches. */
-static inline int weir_has_records(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, bool *found,
-                                   weir_error *error)
+static inline int weir__has_records(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
+                                    bool *found, weir_error *error)
 {
     *found = false;
-    return weir_each_record(reader, kind, filter, weir_note_record, found, error);
+    return weir__each_record(reader, kind, filter, weir__note_record, found, error);
 }
 
 /* Whether everything has been written: WEIR_OK, or WEIR_EIO with "WHAT: reason". */
-static inline int weir_check_written(FILE *out, const char *what, weir_error *error)
+static inline int weir__check_written(FILE *out, const char *what, weir_error *error)
 {
     errno = 0;
     if (fflush(out) == 0 && !ferror(out))

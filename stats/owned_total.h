@@ -9,7 +9,7 @@
 
 #include <weir/query.h>
 
-static inline void weir_total_forget_histograms(weir_total *total)
+static inline void weir__total_forget_histograms(weir_total *total)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir_subject_histograms(total->subject, histograms);
@@ -18,17 +18,17 @@ static inline void weir_total_forget_histograms(weir_total *total)
 }
 
 /* Frees the texts and histograms of a total. */
-static inline void weir_total_forget(weir_total *total)
+static inline void weir__total_forget(weir_total *total)
 {
     const char *const texts[] = { total->key.name, total->key.node_id, total->key.phase, total->kind };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         free((void *)(uintptr_t)texts[i]);
-    weir_total_forget_histograms(total);
+    weir__total_forget_histograms(total);
 }
 
 /* Replaces the texts and histograms of a total by copies; a histogram that is not known stays NULL. False = out of memory;
-   call weir_total_forget() even then. */
-static inline bool weir_total_keep(weir_total *total)
+   call weir__total_forget() even then. */
+static inline bool weir__total_keep(weir_total *total)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir_subject_histograms(total->subject, histograms);

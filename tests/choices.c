@@ -49,7 +49,7 @@ uint32_t choose(choices *list, uint32_t bound)
     if (bound < 2 || list->at == MAX_CHOICES)
         return 0;
     if (list->mode == CHOOSE_RANDOM)
-        value = (uint32_t)((weir_random_next(&list->random) >> 32) * bound >> 32);
+        value = (uint32_t)((weir__random_next(&list->random) >> 32) * bound >> 32);
     else if (list->mode == CHOOSE_REPLAY)
         value = replayed(list, bound);
     else if (list->at < list->count)

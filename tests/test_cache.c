@@ -256,10 +256,10 @@ static void the_cost_is_the_share_of_a_step_that_replaying_saves(void **state)
     (void)state;
     weir_step_times loader = { 0 }, replayed = { 0 };
     for (int i = 0; i < 50; i++) {
-        weir_step_times_add(&loader, i % 2 ? 0.099 : 0.101);
-        weir_step_times_add(&replayed, 0.087);
+        weir__step_times_add(&loader, i % 2 ? 0.099 : 0.101);
+        weir__step_times_add(&replayed, 0.087);
     }
-    weir_headspace_result result = weir_step_times_compare(&loader, &replayed);
+    weir_headspace_result result = weir__step_times_compare(&loader, &replayed);
     assert_true(fabs(result.cost - 0.13) < 1e-9);
     assert_true(fabs(result.loader.standard_error_s - 0.001 * sqrt(50.0 / 49 / 50)) < 1e-9);
     assert_true(result.cost_low < 0.13 && result.cost_high > 0.13 && result.cost_high - result.cost_low < 0.01);
@@ -269,7 +269,7 @@ static void the_cost_is_the_share_of_a_step_that_replaying_saves(void **state)
     result.is_complete = true;
     weir_headspace_describe(&result, text, sizeof text);
     assert_non_null(strstr(text, "loading costs you 13.0 % of each step"));
-    result = weir_step_times_compare(&loader, &loader);
+    result = weir__step_times_compare(&loader, &loader);
     result.is_complete = true;
     weir_headspace_describe(&result, text, sizeof text);
     assert_non_null(strstr(text, "nothing that can be measured"));

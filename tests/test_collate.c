@@ -287,12 +287,12 @@ static void vectors_and_plain_loops_give_the_same_bits(void **state)
         for (size_t s = 0; s < LENGTH(spans); s++)
             for (size_t length = 0; length <= MOST; length++) {
                 const double std[] = { spans[s], spans[s] * 1.1, spans[s] * 0.9 };
-                weir_conversion conversion = weir_conversion_make((weir_dtype)dtype, mean, std, -1);
+                weir_conversion conversion = weir__conversion_make((weir_dtype)dtype, mean, std, -1);
                 uint8_t got[4 * MOST + 4], expected[4 * MOST + 4];
                 memset(got, 0xee, sizeof got);
                 memset(expected, 0xee, sizeof expected);
-                weir_convert(&conversion, got, from, length);
-                weir_convert_plain(&conversion, expected, from, length);
+                weir__convert(&conversion, got, from, length);
+                weir__convert_plain(&conversion, expected, from, length);
                 assert_memory_equal(got, expected, sizeof got);
             }
 }

@@ -48,7 +48,7 @@ static uint32_t budget_of(const char *groups, const group_file *files)
         write_file(files[i].path, files[i].text);
     char groups_file[128];
     snprintf(groups_file, sizeof groups_file, "%s/groups", folder);
-    uint32_t budget = weir_cpu_budget_of_groups(CPUS, groups_file, folder);
+    uint32_t budget = weir__cpu_budget_of_groups(CPUS, groups_file, folder);
     remove_files();
     return budget;
 }
@@ -118,7 +118,7 @@ static void the_quota_of_groups_limits_the_budget(void **state)
 static void without_groups_the_budget_is_the_cpus(void **state)
 {
     (void)state;
-    assert_int_equal(weir_cpu_budget_of_groups(CPUS, "/nonexistent/groups", "/nonexistent"), CPUS);
+    assert_int_equal(weir__cpu_budget_of_groups(CPUS, "/nonexistent/groups", "/nonexistent"), CPUS);
 }
 
 static void the_budget_of_this_process_obeys_its_affinity_mask(void **state)

@@ -113,26 +113,26 @@ static void throttling_is_counted_by_the_group_with_the_lowest_quota(void **stat
     assert_int_equal(system(command), 0);
     snprintf(groups, sizeof groups, "%s/groups", folder);
     write_file(folder, "groups", "0::/a/b\n");
-    weir_cpu_stat_path(path, sizeof path, groups, folder);
+    weir__cpu_stat_path(path, sizeof path, groups, folder);
     assert_string_equal(path, ""); /* no group has a quota file */
 
     write_file(folder, "a/b/cpu.max", "max 100000\n");
-    weir_cpu_stat_path(path, sizeof path, groups, folder);
+    weir__cpu_stat_path(path, sizeof path, groups, folder);
     snprintf(wanted, sizeof wanted, "%s/a/b/cpu.stat", folder);
     assert_string_equal(path, wanted); /* its own, if none has a quota */
 
     write_file(folder, "a/cpu.max", "150000 100000\n");
-    weir_cpu_stat_path(path, sizeof path, groups, folder);
+    weir__cpu_stat_path(path, sizeof path, groups, folder);
     snprintf(wanted, sizeof wanted, "%s/a/cpu.stat", folder);
     assert_string_equal(path, wanted);
 
     write_file(folder, "groups", "3:cpu:/docker/0123\n"); /* version 1, inside a container */
     write_file(folder, "cpu/cpu.cfs_quota_us", "200000\n");
     write_file(folder, "cpu/cpu.cfs_period_us", "100000\n");
-    weir_cpu_stat_path(path, sizeof path, groups, folder);
+    weir__cpu_stat_path(path, sizeof path, groups, folder);
     snprintf(wanted, sizeof wanted, "%s/cpu/cpu.stat", folder);
     assert_string_equal(path, wanted);
-    weir_cpu_stat_path(path, 8, groups, folder);
+    weir__cpu_stat_path(path, 8, groups, folder);
     assert_string_equal(path, ""); /* it would be truncated */
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);

@@ -1297,11 +1297,11 @@ static void there_may_be_any_number_of_windows(void **state)
                    2 * NUM_STEPS - 1);
     assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
     assert_int_equal(weir_reader_set_window(reader, &(weir_window){ .every = true }, NULL), WEIR_OK);
-    assert_int_equal(weir_each_record(reader, WEIR_RECORD_QUEUE, &filter, count_record, &num_laps, NULL), WEIR_OK);
+    assert_int_equal(weir__each_record(reader, WEIR_RECORD_QUEUE, &filter, count_record, &num_laps, NULL), WEIR_OK);
     assert_int_equal(num_laps, NUM_STEPS);
     assert_int_equal(weir_reader_set_window(reader, NULL, NULL), WEIR_OK);
     filter = (weir_filter){ .phase = "forward" };
-    assert_int_equal(weir_each_record(reader, WEIR_RECORD_FAILURE, &filter, count_record, &num_failures, NULL),
+    assert_int_equal(weir__each_record(reader, WEIR_RECORD_FAILURE, &filter, count_record, &num_failures, NULL),
                      WEIR_OK);
     assert_int_equal(num_failures, NUM_STEPS);
     weir_reader_close(reader);

@@ -37,7 +37,7 @@ static void read_plan(weir_reader *reader, const weir_sql_selection *selection, 
     char sql[4096];
     sqlite3_stmt *statement, *step;
     weir_error error = { 0 };
-    if (weir_select(reader, selection, filter, &statement, &error) != WEIR_OK)
+    if (weir__select(reader, selection, filter, &statement, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN %s", sqlite3_sql(statement));
     assert_int_equal(sqlite3_prepare_v2(reader->db, sql, -1, &step, NULL), SQLITE_OK);

@@ -70,7 +70,7 @@ static uint64_t hash_frame(const AVFrame *frame)
 static void put_in_order(film *taken, const weir_frame_reader *reader)
 {
     size_t *order;
-    assert_int_equal(weir_frame_reader_order(reader, taken->num_shots, &order), WEIR_OK);
+    assert_int_equal(weir__frame_reader_order(reader, taken->num_shots, &order), WEIR_OK);
     if (!order)
         return;
     shot *shots = calloc(taken->num_shots, sizeof *shots);
@@ -109,11 +109,11 @@ static int try_read(const char *path, const setting *how, film *taken, weir_erro
         .far_bytes = how->far_bytes,
     };
     *taken = (film){ 0 };
-    assert_int_equal(weir_sampling_init(&sampling, NULL), WEIR_OK);
-    assert_int_equal(weir_decoder_init(&decoder), WEIR_OK);
-    int rc = weir_frame_reader_open(&reader, path, how->seq, error);
-    while (rc == WEIR_OK && (rc = weir_frame_reader_next(&reader, error)) == WEIR_OK) {
-        shot one = { .hash = hash_frame(decoder.frame), .pts = weir_frame_reader_pts(&reader) };
+    assert_int_equal(weir__sampling_init(&sampling, NULL), WEIR_OK);
+    assert_int_equal(weir__decoder_init(&decoder), WEIR_OK);
+    int rc = weir__frame_reader_open(&reader, path, how->seq, error);
+    while (rc == WEIR_OK && (rc = weir__frame_reader_next(&reader, error)) == WEIR_OK) {
+        shot one = { .hash = hash_frame(decoder.frame), .pts = weir__frame_reader_pts(&reader) };
         for (unsigned i = 0; i < reader.num_repeats; i++)
             taken->shots[taken->num_shots++] = one;
     }
@@ -124,9 +124,9 @@ static int try_read(const char *path, const setting *how, film *taken, weir_erro
     taken->num_missing = reader.num_missing;
     if (rc == WEIR_EOF)
         put_in_order(taken, &reader);
-    weir_frame_reader_close(&reader);
-    weir_decoder_free(&decoder);
-    weir_sampling_free(&sampling);
+    weir__frame_reader_close(&reader);
+    weir__decoder_free(&decoder);
+    weir__sampling_free(&sampling);
     return rc == WEIR_EOF ? WEIR_OK : rc;
 }
 

@@ -101,7 +101,7 @@ static void a_pipeline_that_reports_nothing_more_ends_with_its_work(void **state
         &(weir_pipeline_options){ .observers = &observer, .num_observers = 1, .stats_interval_ns = WEIR_FOREVER });
     drain_all(pipeline);
     await_work_end(pipeline);
-    /* Wall times of one run may be off by a millisecond against each other: see weir_laps_unix_at_ns(). */
+    /* Wall times of one run may be off by a millisecond against each other: see weir__laps_unix_at_ns(). */
     int64_t ended_unix_ns = weir_clock_unix_ns(), kept_ns = weir_clock_ns() + 20 * WEIR_MILLISECOND;
     while (weir_clock_ns() < kept_ns)
         sched_yield();

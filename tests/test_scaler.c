@@ -184,24 +184,24 @@ static uint8_t *scale(const AVFrame *in, const weir_video_config *config, weir_s
 {
     weir_error error = { 0 };
     weir_scaler scaler = { 0 };
-    size_t size_bytes = weir_scaler_picture_bytes(config->pixel, config->width, config->height);
+    size_t size_bytes = weir__scaler_picture_bytes(config->pixel, config->width, config->height);
     uint8_t *out = malloc(size_bytes + WEIR_SCALER_SLACK_BYTES);
     assert_non_null(out);
     memset(out, 0x55, size_bytes + WEIR_SCALER_SLACK_BYTES);
-    weir_scaler_set(&scaler, config, (int)config->width, (int)config->height);
-    if (weir_scaler_run(&scaler, in, out, &error) != WEIR_OK)
+    weir__scaler_set(&scaler, config, (int)config->width, (int)config->height);
+    if (weir__scaler_run(&scaler, in, out, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     weir_frames frames;
-    weir_scaler_describe(&scaler, &frames);
+    weir__scaler_describe(&scaler, &frames);
     if (used)
         *used = frames.scaler;
-    weir_scaler_reset(&scaler);
+    weir__scaler_reset(&scaler);
     return out;
 }
 
 static bool is_built(weir_scaler_kind kind)
 {
-    return weir_scaler_check(&(weir_video_config){ .scaler = kind }, NULL) == WEIR_OK;
+    return weir__scaler_check(&(weir_video_config){ .scaler = kind }, NULL) == WEIR_OK;
 }
 
 typedef struct source {
@@ -292,7 +292,7 @@ static void zimg_is_sound_in_any_size(void **state)
             uint8_t *made = scale(in, &config, NULL);
             config.scaler = WEIR_SCALER_FAST;
             uint8_t *wanted = scale(in, &config, NULL);
-            double decibel = psnr(made, wanted, weir_scaler_picture_bytes(config.pixel, config.width, 32));
+            double decibel = psnr(made, wanted, weir__scaler_picture_bytes(config.pixel, config.width, 32));
             if (decibel < 45)
                 fail_msg("%d to %d, pixel %d: %.1f dB", in->width, width, pixel, decibel);
             free(made);
@@ -321,7 +321,7 @@ static void exact_has_the_same_picture(void **state)
 static void assert_crops(weir_scaler_kind kind, weir_pixel pixel, double least_decibel)
 {
     AVFrame *in = make_picture(AV_PIX_FMT_YUV420P, 340, 256);
-    weir_fit fit = weir_scaler_fit(WEIR_RESIZE_CROP, 340, 256, 96, 96);
+    weir_fit fit = weir__scaler_fit(WEIR_RESIZE_CROP, 340, 256, 96, 96);
     weir_video_config whole_config = { .width = (uint32_t)fit.width,
                                        .height = (uint32_t)fit.height,
                                        .resize = WEIR_RESIZE_STRETCH,
@@ -364,7 +364,7 @@ static void assert_bordered(weir_scaler_kind kind, weir_pixel pixel, int format,
     enum { SIDE = 50 };
     AVFrame *in = make_picture(format, 340, 200);
     weir_video_config config = { .width = SIDE, .height = SIDE, .pixel = pixel, .scaler = kind };
-    weir_fit fit = weir_scaler_fit(WEIR_RESIZE_PAD, 340, 200, SIDE, SIDE);
+    weir_fit fit = weir__scaler_fit(WEIR_RESIZE_PAD, 340, 200, SIDE, SIDE);
     uint8_t *made = scale(in, &config, NULL);
     size_t row_bytes = pixel == WEIR_PIXEL_RGB24 ? SIDE * 3 : SIDE;
     for (size_t i = 0; i < (size_t)fit.y / 2 * 2 * row_bytes; i++)
@@ -396,7 +396,7 @@ static void assert_luma_as_swscale(const source *from, weir_scaler_kind kind, we
 {
     AVFrame *in = make_source(from);
     weir_video_config config = { .width = 100, .height = 76, .resize = WEIR_RESIZE_STRETCH, .pixel = pixel };
-    size_t size_bytes = weir_scaler_picture_bytes(config.pixel, config.width, config.height);
+    size_t size_bytes = weir__scaler_picture_bytes(config.pixel, config.width, config.height);
     config.scaler = kind;
     uint8_t *made = scale(in, &config, NULL);
     config.scaler = WEIR_SCALER_EXACT;
@@ -542,11 +542,11 @@ static void assert_same_sums(const weir_kernels *kernels, int width)
             samples[t][x] = (uint16_t)(rand() % 3 ? rand() : -(rand() % 2));
     }
     weir_row_sum sum = { rows, weights, random_from(0, ROWS), ROWS };
-    weir_kernels_c.sum_rows_8(wanted, &sum, width);
+    weir__kernels_c.sum_rows_8(wanted, &sum, width);
     kernels->sum_rows_8(made, &sum, width);
     assert_memory_equal(made, wanted, (size_t)width * sizeof *made);
     for (int depth = 9; depth <= 16; depth++) {
-        weir_kernels_c.sum_rows_16(wanted, &sum, width, depth);
+        weir__kernels_c.sum_rows_16(wanted, &sum, width, depth);
         kernels->sum_rows_16(made, &sum, width, depth);
         assert_memory_equal(made, wanted, (size_t)width * sizeof *made);
     }
@@ -565,7 +565,7 @@ static void assert_same_columns(const weir_kernels *kernels, int width, int num_
         weights[i] = (int16_t)random_from(-1000, 2000);
     for (int x = 0; x < width; x++)
         starts[x] = random_from(0, MAX_WIDTH - 1);
-    weir_kernels_c.sum_columns(wanted, in, starts, weights, num_taps, width);
+    weir__kernels_c.sum_columns(wanted, in, starts, weights, num_taps, width);
     kernels->sum_columns(made, in, starts, weights, num_taps, width);
     assert_memory_equal(made, wanted, (size_t)width * sizeof *made);
 }
@@ -591,10 +591,10 @@ static void assert_same_colours(const weir_kernels *kernels, int width)
         for (int x = 0; x < width; x++)
             samples[i][x] = (int16_t)random_from(-9000, 24000);
     }
-    weir_kernels_c.mix((uint8_t *[3]){ wanted[0], wanted[1], wanted[2] }, yuv, &matrix, width);
+    weir__kernels_c.mix((uint8_t *[3]){ wanted[0], wanted[1], wanted[2] }, yuv, &matrix, width);
     kernels->mix((uint8_t *[3]){ made[0], made[1], made[2] }, yuv, &matrix, width);
     assert_memory_equal(made, wanted, sizeof made);
-    weir_kernels_c.round(wanted[0], yuv[0], matrix.luma_offset, matrix.luma, width);
+    weir__kernels_c.round(wanted[0], yuv[0], matrix.luma_offset, matrix.luma, width);
     kernels->round(made[0], yuv[0], matrix.luma_offset, matrix.luma, width);
     assert_memory_equal(made, wanted, sizeof made);
 }
@@ -602,9 +602,9 @@ static void assert_same_colours(const weir_kernels *kernels, int width)
 static void kernels_give_the_same_on_every_cpu(void **state)
 {
     (void)state;
-    const weir_kernels *kernels = weir_kernels_best();
+    const weir_kernels *kernels = weir__kernels_best();
     srand(1);
-    if (kernels == &weir_kernels_c)
+    if (kernels == &weir__kernels_c)
         skip();
     for (int width = 1; width <= MAX_WIDTH; width++) {
         assert_same_sums(kernels, width);
@@ -625,9 +625,9 @@ static void rows_are_joined_and_split(void **state)
         planes[i / MAX_WIDTH][i % MAX_WIDTH] = (uint8_t)(i * 37);
     for (int width = 0; width <= MAX_WIDTH; width++) {
         packed[3 * width] = 0x55;
-        weir_rows_join(planes[0], planes[1], planes[2], packed, width);
+        weir__rows_join(planes[0], planes[1], planes[2], packed, width);
         assert_int_equal(packed[3 * width], 0x55);
-        weir_rows_split(packed, back[0], back[1], back[2], width);
+        weir__rows_split(packed, back[0], back[1], back[2], width);
         for (int i = 0; i < 3; i++)
             assert_memory_equal(back[i], planes[i], (size_t)width);
     }

@@ -278,12 +278,12 @@ bool trace_totals_read(const char *path, trace_totals *totals)
     weir_trace_reader *reader;
     const char *event;
     memset(totals, 0, sizeof *totals);
-    if (weir_trace_reader_open(path, &reader) != 0)
+    if (weir__trace_reader_open(path, &reader) != 0)
         return false;
-    while ((event = weir_trace_reader_next(reader)))
+    while ((event = weir__trace_reader_next(reader)))
         add_event(totals, event);
-    totals->is_cut = weir_trace_reader_is_cut(reader);
-    weir_trace_reader_close(reader);
+    totals->is_cut = weir__trace_reader_is_cut(reader);
+    weir__trace_reader_close(reader);
     for (size_t i = 0; i < totals->num_totals; i++)
         settle_level(&totals->totals[i], totals->end_ns);
     return true;

@@ -55,7 +55,7 @@ int main(int argc, char **argv)
     const char *names[sizeof commands / sizeof commands[0]];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         names[i] = commands[i].name;
-    const char *similar = weir_most_similar(argv[1], names, sizeof names / sizeof names[0]);
+    const char *similar = weir__most_similar(argv[1], names, sizeof names / sizeof names[0]);
     fprintf(stderr, "weir-bench: %s: no such subcommand%s%s%s (see weir-bench --help)\n", argv[1],
             similar ? "; did you mean " : "", similar ? similar : "", similar ? "?" : "");
     return 2;

@@ -122,7 +122,7 @@ static engine_cell add_cell(engine_plan *plan, const line_plan *line, uint32_t q
 static void add_line(engine_plan *plan, const line_plan *wanted, uint32_t threads)
 {
     const bench_list *queues = &plan->settings->queues;
-    engine_line *grown = weir_array_grow(plan->lines, plan->num_lines, sizeof *grown);
+    engine_line *grown = weir__array_grow(plan->lines, plan->num_lines, sizeof *grown);
     plan->no_memory |= !grown;
     if (!grown)
         return;

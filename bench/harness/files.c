@@ -13,7 +13,7 @@
 
 int bench_files_add(bench_files *files, const char *path)
 {
-    char **grown = weir_array_grow(files->paths, files->num_paths, sizeof *grown);
+    char **grown = weir__array_grow(files->paths, files->num_paths, sizeof *grown);
     if (grown)
         files->paths = grown;
     if (grown && (grown[files->num_paths] = strdup(path))) {

@@ -29,7 +29,7 @@ size_t rounds_add(engine_rounds *rounds, const engine_case *wanted)
         if (is_same(&rounds->cases[i], wanted))
             return i;
     }
-    engine_case *grown = weir_array_grow(rounds->cases, rounds->num_cases, sizeof *grown);
+    engine_case *grown = weir__array_grow(rounds->cases, rounds->num_cases, sizeof *grown);
     if (!grown)
         return NO_CASE;
     rounds->cases = grown;

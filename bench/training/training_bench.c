@@ -96,10 +96,10 @@ static bool measure_conversions(void)
     memset(to, 0, num_values * 4);
     printf("Converting a batch of %d x %d x %d x %d x 3 bytes, written bytes:\n", BATCH, NUM_FRAMES, SIZE, SIZE);
     for (int dtype = WEIR_DTYPE_FLOAT16; dtype <= WEIR_DTYPE_FLOAT32; dtype++) {
-        weir_conversion conversion = weir_conversion_make((weir_dtype)dtype, mean, std, -1);
+        weir_conversion conversion = weir__conversion_make((weir_dtype)dtype, mean, std, -1);
         for (int round = 0; round < ROUNDS; round++) {
             double start = bench_seconds(CLOCK_MONOTONIC);
-            weir_convert(&conversion, to, from, num_values);
+            weir__convert(&conversion, to, from, num_values);
             speeds[round] = (double)(num_values * weir_dtype_bytes((weir_dtype)dtype)) / elapsed_since(start) / 1e9;
         }
         print_spread(names[dtype], speeds, "GB/s");

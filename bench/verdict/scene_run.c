@@ -51,8 +51,8 @@ static stand_in stand_ins[6]; /* a scene is the only one of its process */
 
 static double random_share(uint64_t seed, uint64_t number)
 {
-    uint64_t random = weir_random_seed(seed, number);
-    return (double)(weir_random_next(&random) >> 11) / 9007199254740992.0;
+    uint64_t random = weir__random_seed(seed, number);
+    return (double)(weir__random_next(&random) >> 11) / 9007199254740992.0;
 }
 
 static void sleep_until(int64_t until_ns)
@@ -79,7 +79,7 @@ static void compute_ms(const scene_run *run, double ms)
 static double service_ms(server_group *group)
 {
     const scene_resource *of = group->of;
-    double share = (double)(weir_random_next(&group->random) >> 11) / 9007199254740992.0, ms = of->service_ms;
+    double share = (double)(weir__random_next(&group->random) >> 11) / 9007199254740992.0, ms = of->service_ms;
     if (of->exponential)
         ms *= -log1p(-share);
     else
@@ -340,7 +340,7 @@ static void start_resources(scene_run *run)
 {
     for (int i = 0; i < 2; i++) {
         run->resources[i].of = &run->of->resources[i];
-        run->resources[i].random = weir_random_seed(7, (uint64_t)i);
+        run->resources[i].random = weir__random_seed(7, (uint64_t)i);
         pthread_mutex_init(&run->resources[i].lock, NULL);
         pthread_mutex_init(&run->resources[i].held, NULL);
     }

@@ -25,20 +25,20 @@ static struct weir_label *label_new(const char *text)
     return label;
 }
 
-void weir_label_release(struct weir_label *label)
+void weir__label_release(struct weir_label *label)
 {
     if (label && atomic_fetch_sub_explicit(&label->references, 1, memory_order_acq_rel) == 1)
         free(label);
 }
 
-struct weir_label *weir_label_hold(struct weir_label *label)
+struct weir_label *weir__label_hold(struct weir_label *label)
 {
     if (label)
         atomic_fetch_add_explicit(&label->references, 1, memory_order_relaxed);
     return label;
 }
 
-const char *weir_label_text(const struct weir_label *label)
+const char *weir__label_text(const struct weir_label *label)
 {
     return label ? label->text : "";
 }
@@ -60,7 +60,7 @@ void weir_item_release(weir_item *item)
 static void move(weir_item *out, weir_item *in, bool is_kept)
 {
     if (in->marks)
-        weir_marks_move(out, in, is_kept);
+        weir__marks_move(out, in, is_kept);
     out->data = in->data;
     out->size_bytes = in->size_bytes;
     out->release = in->release;
@@ -83,8 +83,8 @@ static void inherit_origin(weir_item *to, const weir_item *in)
     to->epoch = in->epoch;
     to->source = in->source;
     to->order_number = in->order_number;
-    to->label_owner = weir_label_hold(in->label_owner);
-    to->label = weir_label_text(to->label_owner);
+    to->label_owner = weir__label_hold(in->label_owner);
+    to->label = weir__label_text(to->label_owner);
 }
 
 void weir_item_keep(weir_item *to, weir_item *in)
@@ -95,24 +95,24 @@ void weir_item_keep(weir_item *to, weir_item *in)
     inherit_origin(to, in);
 }
 
-bool weir_label_inherit(weir_item *out, const weir_item *in)
+bool weir__label_inherit(weir_item *out, const weir_item *in)
 {
     const char *own = out->label && out->label[0] && out->label != in->label ? out->label : NULL;
     inherit_origin(out, in);
     if (!own)
         return true;
-    weir_label_release(out->label_owner);
+    weir__label_release(out->label_owner);
     out->label_owner = label_new(own);
-    out->label = weir_label_text(out->label_owner);
+    out->label = weir__label_text(out->label_owner);
     return out->label_owner != NULL;
 }
 
-bool weir_label_set(weir_item *item, const char *text)
+bool weir__label_set(weir_item *item, const char *text)
 {
     struct weir_label *label = label_new(text);
     if (!label)
         return false;
-    weir_label_release(item->label_owner);
+    weir__label_release(item->label_owner);
     item->label_owner = label;
     item->label = label->text;
     return true;

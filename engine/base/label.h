@@ -7,21 +7,21 @@
 #include <weir/item.h>
 
 /* Adds or removes a reference. NULL is accepted. */
-struct weir_label *weir_label_hold(struct weir_label *label);
-void weir_label_release(struct weir_label *label);
+struct weir_label *weir__label_hold(struct weir_label *label);
+void weir__label_release(struct weir_label *label);
 
-const char *weir_label_text(const struct weir_label *label); /* "" for NULL */
+const char *weir__label_text(const struct weir_label *label); /* "" for NULL */
 
 /* `out` was made from `in`: gives it the same number and, unless it already has a label, the same label. False =
    out of memory; `out` then has no label. */
-bool weir_label_inherit(weir_item *out, const weir_item *in);
+bool weir__label_inherit(weir_item *out, const weir_item *in);
 
 /* Sets the label of the item to a copy of the text. False = out of memory; the item is unchanged. */
-bool weir_label_set(weir_item *item, const char *text);
+bool weir__label_set(weir_item *item, const char *text);
 
 /* For an item with marks (see tracker.h): weir_item_release(), weir_item_move(), weir_item_keep(). */
-void weir_marks_released(weir_item *item);
-void weir_marks_move(weir_item *to, weir_item *from, bool is_kept);
+void weir__marks_released(weir_item *item);
+void weir__marks_move(weir_item *to, weir_item *from, bool is_kept);
 
 /* The item's data and label have another owner now. It keeps its number, as gcc clears a whole item with `rep stos`,
    which is slow for 96 bytes. */
@@ -43,9 +43,9 @@ static inline void item_drop(weir_item *item)
     if (item->release && item->data)
         item->release(item->data, item->release_self);
     if (item->label_owner)
-        weir_label_release(item->label_owner);
+        weir__label_release(item->label_owner);
     if (item->marks)
-        weir_marks_released(item);
+        weir__marks_released(item);
     item_forget(item);
 }
 

@@ -32,6 +32,6 @@ static inline void live_histogram_record(weir_live_histogram *histogram, int64_t
 }
 
 /* Adds the recorded counts to `to`. */
-void weir_live_histogram_add_to(weir_histogram *to, const weir_live_histogram *from);
+void weir__live_histogram_add_to(weir_histogram *to, const weir_live_histogram *from);
 
 #endif

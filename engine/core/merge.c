@@ -160,7 +160,7 @@ static uint32_t next_at_random(weir__node *node)
             all_weights += (uint64_t)node->credits[i];
         if (all_weights == 0)
             return node->num_ins;
-        uint64_t value = weir_random_below(&node->merge_random, all_weights);
+        uint64_t value = weir__random_below(&node->merge_random, all_weights);
         for (; value >= (uint64_t)node->credits[due]; due++)
             value -= (uint64_t)node->credits[due];
         if (!is_skipped(node, due))
@@ -241,7 +241,7 @@ void weir__merge_new_epoch(weir__node *node)
     memset(node->credits, 0, 2 * node->num_ins * sizeof *node->credits);
     if (node->merge_order != WEIR_MERGE_RANDOM)
         return;
-    node->merge_random = weir_random_seed(node->merge_seed, node->merge_epoch++);
+    node->merge_random = weir__random_seed(node->merge_seed, node->merge_epoch++);
     for (uint32_t i = 0; i < node->num_ins; i++)
         node->credits[i] = node->weights ? node->weights[i] : 1;
 }

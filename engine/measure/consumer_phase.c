@@ -13,7 +13,7 @@ static void no_steps(weir_consumer_phase *phase)
     phase->last_step = -1;
 }
 
-void weir_phase_init(weir_consumer_phase *phase)
+void weir__phase_init(weir_consumer_phase *phase)
 {
     *phase = (weir_consumer_phase){ 0 };
     no_steps(phase);
@@ -30,7 +30,7 @@ static void change_phase_locked(weir_pipeline *pipeline, const char *phase, stru
     next->phase_named = named;
     pipeline->cut_lap = true;
     pipeline->wake_service = true;
-    weir_trace_phase_locked(pipeline, label, phase);
+    weir__trace_phase_locked(pipeline, label, phase);
 }
 
 static void note_step(weir_consumer_phase *phase, int64_t step)
@@ -44,20 +44,20 @@ static void note_step(weir_consumer_phase *phase, int64_t step)
 /* The step that a mark ends becomes a span. */
 static void end_step(const weir_pipeline *pipeline, int64_t start, int64_t end)
 {
-    if (!start || weir_span_is_paused())
+    if (!start || weir__span_is_paused())
         return;
     weir_span_name *name = weir_span_name_get("weir", "step");
     if (!name)
         return;
     atomic_store_explicit(&name->kind, SPAN_KIND_FRAME, memory_order_relaxed);
-    weir_span_store_add(pipeline, name, end > start ? end - start : 0);
+    weir__span_store_add(pipeline, name, end > start ? end - start : 0);
 }
 
 int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
 {
     if (!pipeline)
         return WEIR_EINVAL;
-    int64_t now = weir_span_now_ns();
+    int64_t now = weir__span_now_ns();
     engine_lock_at(pipeline, weir_clock_ns());
     pipeline->tail_marked |= pipeline->core.over;
     bool first = !pipeline->next_phase.steps_marked;
@@ -73,8 +73,8 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
     note_step(pipeline->cut_lap ? &pipeline->next_phase : &pipeline->phase, step);
     int64_t start = pipeline->step_start;
     pipeline->step_start = now;
-    weir_trace_mark_locked(pipeline, WEIR_TRACE_STEP, step);
-    weir_engine_unlock(pipeline);
+    weir__trace_mark_locked(pipeline, WEIR_TRACE_STEP, step);
+    weir__engine_unlock(pipeline);
     end_step(pipeline, start, now);
     return WEIR_OK;
 }
@@ -84,38 +84,38 @@ int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase)
     if (!pipeline || !phase || !phase[0] || strlen(phase) >= MAX_PHASE)
         return WEIR_EINVAL;
     weir_item named = { 0 };
-    if (!weir_label_set(&named, phase))
+    if (!weir__label_set(&named, phase))
         return WEIR_ENOMEM;
-    int64_t now = weir_span_now_ns();
+    int64_t now = weir__span_now_ns();
     engine_lock_at(pipeline, weir_clock_ns());
     pipeline->tail_marked |= pipeline->core.over;
     change_phase_locked(pipeline, phase, named.label_owner);
     int64_t start = pipeline->step_start;
     pipeline->step_start = 0;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     weir_item_release(&named);
     end_step(pipeline, start, now);
     return weir_pipeline_event(pipeline, "phase", "user", phase);
 }
 
-void weir_phase_end_run(weir_pipeline *pipeline)
+void weir__phase_end_run(weir_pipeline *pipeline)
 {
-    int64_t now = weir_span_now_ns();
+    int64_t now = weir__span_now_ns();
     engine_lock_at(pipeline, weir_clock_ns());
     int64_t start = pipeline->step_start;
     pipeline->step_start = 0;
     pipeline->tail_marked |= start != 0;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     end_step(pipeline, start, now);
 }
 
-void weir_phase_sources_ended_locked(weir_pipeline *pipeline)
+void weir__phase_sources_ended_locked(weir_pipeline *pipeline)
 {
     if (pipeline->next_phase.steps_marked && !pipeline->next_phase.phase_named)
         change_phase_locked(pipeline, "finish", NULL);
 }
 
-void weir_phase_lap_ended_locked(weir_pipeline *pipeline, weir_consumer_phase *ended)
+void weir__phase_lap_ended_locked(weir_pipeline *pipeline, weir_consumer_phase *ended)
 {
     *ended = pipeline->phase;
     if (pipeline->cut_lap)

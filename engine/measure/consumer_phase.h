@@ -4,15 +4,15 @@
 
 #include "run_state.h"
 
-void weir_phase_init(weir_consumer_phase *phase);
+void weir__phase_init(weir_consumer_phase *phase);
 
 /* The sources have ended. */
-void weir_phase_sources_ended_locked(weir_pipeline *pipeline);
+void weir__phase_sources_ended_locked(weir_pipeline *pipeline);
 
 /* The consumer's last step ends: weir_pipeline_free() has begun. */
-void weir_phase_end_run(weir_pipeline *pipeline);
+void weir__phase_end_run(weir_pipeline *pipeline);
 
 /* Called when the lap ends: *ended becomes the phase it belongs to. */
-void weir_phase_lap_ended_locked(weir_pipeline *pipeline, weir_consumer_phase *ended);
+void weir__phase_lap_ended_locked(weir_pipeline *pipeline, weir_consumer_phase *ended);
 
 #endif

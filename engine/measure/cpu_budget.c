@@ -136,14 +136,14 @@ static void walk_groups(budget_walk *walk, const char *groups_file, const char *
     fclose(file);
 }
 
-uint32_t weir_cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const char *root)
+uint32_t weir__cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const char *root)
 {
     budget_walk walk = { .cpus = cpus };
     walk_groups(&walk, groups_file, root);
     return walk.cpus;
 }
 
-void weir_cpu_stat_path(char *path, size_t size, const char *groups_file, const char *root)
+void weir__cpu_stat_path(char *path, size_t size, const char *groups_file, const char *root)
 {
     budget_walk walk = { .cpus = UINT32_MAX };
     walk_groups(&walk, groups_file, root);
@@ -154,5 +154,5 @@ void weir_cpu_stat_path(char *path, size_t size, const char *groups_file, const 
 
 uint32_t weir_cpu_budget(void)
 {
-    return weir_cpu_budget_of_groups(affinity_cpus(), "/proc/self/cgroup", "/sys/fs/cgroup");
+    return weir__cpu_budget_of_groups(affinity_cpus(), "/proc/self/cgroup", "/sys/fs/cgroup");
 }

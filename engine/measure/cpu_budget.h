@@ -6,9 +6,9 @@
 
 /* `cpus`, or less if the quota of a control group is lower. groups_file has the format of /proc/self/cgroup, root
    the layout of /sys/fs/cgroup. */
-uint32_t weir_cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const char *root);
+uint32_t weir__cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const char *root);
 
 /* The file that counts how often the quota stopped the process: of the group with the lowest quota. "" = none. */
-void weir_cpu_stat_path(char *path, size_t size, const char *groups_file, const char *root);
+void weir__cpu_stat_path(char *path, size_t size, const char *groups_file, const char *root);
 
 #endif

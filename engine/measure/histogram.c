@@ -65,7 +65,7 @@ void weir_histogram_record(weir_histogram *histogram, int64_t duration_ns)
     add_to_bucket(histogram, histogram_bucket_of(duration_ns), 1);
 }
 
-void weir_live_histogram_add_to(weir_histogram *to, const weir_live_histogram *from)
+void weir__live_histogram_add_to(weir_histogram *to, const weir_live_histogram *from)
 {
     for (uint32_t i = 0; i < WEIR_HISTOGRAM_BUCKETS; i++)
         if (from->buckets[i])

@@ -11,7 +11,7 @@
 
 enum { MAX_TEXT = 4096 };
 
-size_t weir_read_start(const char *path, char *text, size_t size)
+size_t weir__read_start(const char *path, char *text, size_t size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t length = file < 0 ? 0 : read(file, text, size - 1);
@@ -25,17 +25,17 @@ static bool read_file(int tid, const char *name, char text[MAX_TEXT])
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/%s", tid, name);
-    return weir_read_start(path, text, MAX_TEXT) > 0;
+    return weir__read_start(path, text, MAX_TEXT) > 0;
 }
 
-int64_t weir_number_after(const char *text, const char *name)
+int64_t weir__number_after(const char *text, const char *name)
 {
     long long number;
     const char *found = strstr(text, name);
     return found && sscanf(found + strlen(name), "%lld", &number) == 1 ? number : -1;
 }
 
-void weir_kernel_stats_of_thread(int tid, weir_thread_kernel_stats *stats)
+void weir__kernel_stats_of_thread(int tid, weir_thread_kernel_stats *stats)
 {
     char text[MAX_TEXT];
     long long first, second;
@@ -47,8 +47,8 @@ void weir_kernel_stats_of_thread(int tid, weir_thread_kernel_stats *stats)
         stats->run_delay_ns = second;
     }
     if (read_file(tid, "status", text)) {
-        stats->num_voluntary = weir_number_after(text, "\nvoluntary_ctxt_switches:");
-        stats->num_involuntary = weir_number_after(text, "\nnonvoluntary_ctxt_switches:");
+        stats->num_voluntary = weir__number_after(text, "\nvoluntary_ctxt_switches:");
+        stats->num_involuntary = weir__number_after(text, "\nnonvoluntary_ctxt_switches:");
     }
     /* "tid (name) state ppid pgrp session tty tpgid flags minflt cminflt majflt …", the 42nd is delayacct_blkio_ticks;
        the name may contain any character */

@@ -13,13 +13,13 @@ typedef struct weir_thread_kernel_stats {
 } weir_thread_kernel_stats;
 
 /* tid: the kernel's number of a thread of this process; 0 = the calling thread. */
-void weir_kernel_stats_of_thread(int tid, weir_thread_kernel_stats *stats);
+void weir__kernel_stats_of_thread(int tid, weir_thread_kernel_stats *stats);
 
 /* Reads the beginning of a file, at most size - 1 bytes, and ends it with a NUL. Returns its length; 0 = it cannot be read,
    or is empty. */
-size_t weir_read_start(const char *path, char *text, size_t size);
+size_t weir__read_start(const char *path, char *text, size_t size);
 
 /* The number after the first `name` in a text; -1 = there is none. */
-int64_t weir_number_after(const char *text, const char *name);
+int64_t weir__number_after(const char *text, const char *name);
 
 #endif

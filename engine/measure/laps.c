@@ -85,7 +85,7 @@ static void note_clock_change(weir_pipeline *pipeline, int64_t change_ns)
  * kept until it changes because the clock was set or has drifted. A wait between the two readings only makes the
  * measurement less precise.
  */
-int64_t weir_laps_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns)
+int64_t weir__laps_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns)
 {
     static const int64_t tolerance_ns = WEIR_MILLISECOND;
     weir_lap_taker *laps = pipeline->laps;
@@ -121,7 +121,7 @@ static void note_progress_until(weir_lap_taker *laps, int64_t due_ns, int64_t no
     if (now_ns - laps->service_read_ns < WEIR_HEARTBEAT_NS) /* so not late either; a reading takes 20 us */
         return;
     weir_thread_kernel_stats now;
-    weir_kernel_stats_of_thread(0, &now);
+    weir__kernel_stats_of_thread(0, &now);
     int64_t known_ns = explained_ns(&now, &laps->service);
     if (late_ns >= WEIR_HEARTBEAT_NS && known_ns < late_ns / 2)
         laps->suspended_ns += late_ns - known_ns;
@@ -129,12 +129,12 @@ static void note_progress_until(weir_lap_taker *laps, int64_t due_ns, int64_t no
     laps->service_read_ns = now_ns;
 }
 
-void weir_laps_note_start(weir_pipeline *pipeline)
+void weir__laps_note_start(weir_pipeline *pipeline)
 {
     pipeline->laps->noted_ns = weir_clock_ns();
 }
 
-void weir_laps_note_progress(weir_pipeline *pipeline, int64_t due_ns)
+void weir__laps_note_progress(weir_pipeline *pipeline, int64_t due_ns)
 {
     weir_lap_taker *laps = pipeline->laps;
     int64_t asleep_ns = machine_asleep_ns();
@@ -163,7 +163,7 @@ static void settle_locked(weir_pipeline *pipeline)
     const weir_lap_taker *laps = pipeline->laps;
     for (uint32_t i = 0; i < laps->num_readings; i++) {
         weir_worker *worker = laps->readings[i].worker;
-        weir_thread_cpu_settle_locked(worker, laps->readings[i].cpu_ns);
+        weir__thread_cpu_settle_locked(worker, laps->readings[i].cpu_ns);
         if (!worker->running)
             continue;
         worker->pool->lap.busy_ns += now_ns - worker->busy_since_ns;
@@ -236,7 +236,7 @@ static int64_t take_all_locked(weir_pipeline *pipeline, weir_taken_lap *record, 
     take_histogram_locked(queue_times, pipeline->core.sink->latencies);
     for (uint32_t i = 0; i < pipeline->num_pools; i++) {
         weir_pool *pool = pipeline->pools[i];
-        weir_pool_settle_locked(pool);
+        weir__pool_settle_locked(pool);
         record->pools[i] = pool->lap;
         weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_POOL), &pool->lap);
     }
@@ -248,10 +248,10 @@ static void find_new_threads(weir_pipeline *pipeline)
 {
     weir_lap_taker *laps = pipeline->laps;
     uint32_t num_threads = 0;
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         num_threads += pipeline->pools[i]->num_made;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     if (num_threads <= laps->num_readings)
         return;
     thread_reading *readings = calloc(num_threads, sizeof *readings), *before = laps->readings;
@@ -261,12 +261,12 @@ static void find_new_threads(weir_pipeline *pipeline)
         memcpy(readings, before, laps->num_readings * sizeof *readings);
     laps->readings = readings;
     free(before);
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         for (uint32_t *known = &laps->num_known[i];
              *known < pipeline->pools[i]->num_made && laps->num_readings < num_threads; ++*known)
             readings[laps->num_readings++] = (thread_reading){ pipeline->pools[i]->workers[*known], .pool = i };
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
 }
 
 static void read_threads(weir_lap_taker *laps)
@@ -274,10 +274,10 @@ static void read_threads(weir_lap_taker *laps)
     for (uint32_t i = 0; i < laps->num_readings; i++) {
         thread_reading *reading = &laps->readings[i];
         int tid = atomic_load(&reading->worker->tid);
-        reading->cpu_ns = weir_thread_cpu_read_ns(reading->worker);
+        reading->cpu_ns = weir__thread_cpu_read_ns(reading->worker);
         reading->before = reading->now;
         if (tid)
-            weir_kernel_stats_of_thread(tid, &reading->now);
+            weir__kernel_stats_of_thread(tid, &reading->now);
     }
 }
 
@@ -326,7 +326,7 @@ static void fill_pools(const weir_lap_taker *laps, weir_taken_lap *record)
 static void fill_machine(const weir_pipeline *pipeline, const weir_machine_reading *now, weir_taken_lap *record)
 {
     weir_lap_taker *laps = pipeline->laps;
-    weir_machine_subtract(now, &laps->machine, &record->process, &record->machine);
+    weir__machine_subtract(now, &laps->machine, &record->process, &record->machine);
     record->process.budget_ns = pipeline->num_cpus * record->lap.elapsed_ns;
     laps->machine = *now;
 }
@@ -346,7 +346,7 @@ static void store(weir_taken_lap *lap, size_t index, const weir_live_histogram *
 {
     enum { ATTEMPTS = 10 };
     for (int i = 0; i < ATTEMPTS; i++)
-        if (weir_taken_lap_store(lap, index, recorded))
+        if (weir__taken_lap_store(lap, index, recorded))
             return;
     weir_log(WEIR_LOG_ERROR, "out of memory: the percentiles of a lap are lost");
 }
@@ -359,14 +359,14 @@ static void read_machine(weir_lap_taker *laps, weir_machine_reading *machine)
     int num_read = 0;
     do {
         start_ns = weir_clock_ns();
-        weir_machine_read(&laps->machine_sources, machine);
+        weir__machine_read(&laps->machine_sources, machine);
     } while (++num_read < ATTEMPTS && weir_clock_ns() - start_ns > WEIR_MILLISECOND);
 }
 
 /* Whether user code has reported anything in this part of the tail, or the trace shows anything. */
 static bool is_reported_locked(const weir_pipeline *pipeline, const weir_taken_lap *part)
 {
-    bool is_reported = pipeline->tail_marked || weir_trace_count_locked(pipeline) != pipeline->laps->num_traced ||
+    bool is_reported = pipeline->tail_marked || weir__trace_count_locked(pipeline) != pipeline->laps->num_traced ||
                        (pipeline->trace && !pipeline->wants_marks); /* spans are not known */
     for (size_t i = 0; i < part->num_marks && !is_reported; i++)
         is_reported = !part->marks[i].name->counter || part->marks[i].counter.num_updates > 0;
@@ -383,26 +383,26 @@ static bool take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     if (pipeline->wants_laps)
         read_machine(laps, &machine);
     if (last)
-        weir_span_store_take(pipeline, record);
+        weir__span_store_take(pipeline, record);
 
     engine_lock_at(pipeline, weir_clock_ns());
     int64_t end_ns = pipeline->core.now_ns;
     int64_t outside_cpu_ns = take_all_locked(pipeline, record, times);
     laps->is_cut = pipeline->cut_lap;
-    weir_phase_lap_ended_locked(pipeline, &record->phase);
+    weir__phase_lap_ended_locked(pipeline, &record->phase);
     bool counts = !last || !laps->in_tail || is_reported_locked(pipeline, record);
     if (counts)
-        weir_trace_mark_locked(pipeline, WEIR_TRACE_LAP, 0);
-    laps->num_traced = weir_trace_count_locked(pipeline);
+        weir__trace_mark_locked(pipeline, WEIR_TRACE_LAP, 0);
+    laps->num_traced = weir__trace_count_locked(pipeline);
     if (last) /* the record ends when the last lap does */
-        weir_trace_end_locked(pipeline, counts ? end_ns : laps->start_ns);
-    weir_engine_unlock(pipeline);
+        weir__trace_end_locked(pipeline, counts ? end_ns : laps->start_ns);
+    weir__engine_unlock(pipeline);
     if (!counts)
         return false;
     note_progress_until(laps, 0, end_ns);
 
     record->lap = (weir_lap){
-        .end_unix_ns = weir_laps_unix_at_ns(pipeline, end_ns),
+        .end_unix_ns = weir__laps_unix_at_ns(pipeline, end_ns),
         .elapsed_ns = end_ns - laps->start_ns,
         .suspended_ns = laps->suspended_ns,
         .num_joined = 1,
@@ -417,13 +417,13 @@ static bool take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     for (size_t i = 0; i < taken_lap_num_stored(pipeline); i++)
         store(record, i, &times[i]);
     if (!last)
-        weir_span_store_take(pipeline, record);
+        weir__span_store_take(pipeline, record);
     return true;
 }
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
 
-int64_t weir_laps_due_ns(const weir_pipeline *pipeline)
+int64_t weir__laps_due_ns(const weir_pipeline *pipeline)
 {
     const weir_lap_taker *laps = pipeline->laps;
     if (laps->in_tail)
@@ -453,8 +453,8 @@ static bool hand_over(weir_pipeline *pipeline)
     laps->parts->lap.number = laps->number++;
     laps->parts->lap.num_joined = 1;
     if (!pipeline->wants_laps)
-        weir_taken_lap_free(laps->parts);
-    else if (!weir_outbox_add_lap(pipeline, laps->parts))
+        weir__taken_lap_free(laps->parts);
+    else if (!weir__outbox_add_lap(pipeline, laps->parts))
         return false;
     laps->parts = NULL;
     return true;
@@ -464,27 +464,27 @@ static bool hand_over(weir_pipeline *pipeline)
 static bool take(weir_pipeline *pipeline, bool last)
 {
     weir_lap_taker *laps = pipeline->laps;
-    weir_taken_lap *part = weir_taken_lap_new(pipeline);
+    weir_taken_lap *part = weir__taken_lap_new(pipeline);
     weir_live_histogram *times = calloc(taken_lap_num_stored(pipeline), sizeof *times);
     bool taken = part && times;
     if (taken) {
         if (!take_part(pipeline, part, times, last))
-            weir_taken_lap_free(part);
+            weir__taken_lap_free(part);
         else if (laps->parts)
-            weir_taken_lap_join(laps->parts, part);
+            weir__taken_lap_join(laps->parts, part);
         else
             laps->parts = part;
     } else {
-        weir_taken_lap_free(part);
+        weir__taken_lap_free(part);
     }
     free(times);
     return taken;
 }
 
-void weir_laps_take(weir_pipeline *pipeline, bool now)
+void weir__laps_take(weir_pipeline *pipeline, bool now)
 {
     int64_t now_ns = weir_clock_ns();
-    if (!now && now_ns < weir_laps_due_ns(pipeline))
+    if (!now && now_ns < weir__laps_due_ns(pipeline))
         return;
     if (pipeline->laps->in_tail && !now)
         hand_over(pipeline);
@@ -493,12 +493,12 @@ void weir_laps_take(weir_pipeline *pipeline, bool now)
     plan_next(pipeline, now_ns);
 }
 
-void weir_laps_begin_tail(weir_pipeline *pipeline)
+void weir__laps_begin_tail(weir_pipeline *pipeline)
 {
     pipeline->laps->in_tail = take(pipeline, false); /* else the last lap has both, which loses nothing */
 }
 
-int64_t weir_laps_take_last(weir_pipeline *pipeline)
+int64_t weir__laps_take_last(weir_pipeline *pipeline)
 {
     enum { ATTEMPTS = 10 };
     bool taken = false;
@@ -506,11 +506,11 @@ int64_t weir_laps_take_last(weir_pipeline *pipeline)
         taken = take(pipeline, true) && hand_over(pipeline);
     if (!taken)
         weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
-    weir_span_store_close(pipeline);
+    weir__span_store_close(pipeline);
     return pipeline->laps->start_ns;
 }
 
-int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns)
+int weir__laps_init(weir_pipeline *pipeline, int64_t start_ns)
 {
     weir_lap_taker *laps = pipeline->laps = calloc(1, sizeof *laps);
     if (!laps)
@@ -524,8 +524,8 @@ int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns)
     if (!laps->readings)
         return WEIR_ENOMEM;
     if (pipeline->wants_laps) {
-        weir_machine_sources_init(&laps->machine_sources);
-        weir_machine_read(&laps->machine_sources, &laps->machine);
+        weir__machine_sources_init(&laps->machine_sources);
+        weir__machine_read(&laps->machine_sources, &laps->machine);
     }
 
     int64_t interval_ns = pipeline->stats_interval_ns;
@@ -534,15 +534,15 @@ int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns)
     laps->next_ns = laps->due_ns = interval_ns == WEIR_FOREVER ? INT64_MAX : start_ns + interval_ns;
     if (interval_ns > early_lap_ns)
         laps->due_ns = start_ns + early_lap_ns;
-    return pipeline->wants_marks && pipeline->core.measures ? weir_span_store_open(pipeline) : WEIR_OK;
+    return pipeline->wants_marks && pipeline->core.measures ? weir__span_store_open(pipeline) : WEIR_OK;
 }
 
-void weir_laps_destroy(weir_pipeline *pipeline)
+void weir__laps_destroy(weir_pipeline *pipeline)
 {
     if (!pipeline->laps)
         return;
-    weir_span_store_close(pipeline);
-    weir_taken_lap_free(pipeline->laps->parts);
+    weir__span_store_close(pipeline);
+    weir__taken_lap_free(pipeline->laps->parts);
     free(pipeline->laps->readings);
     free(pipeline->laps->num_known);
     free(pipeline->laps);

@@ -17,21 +17,21 @@ enum { MAX_TEXT = 8192 };
 /* False = it cannot be read, or is longer than the buffer. */
 static bool read_text(const char *path, char text[MAX_TEXT])
 {
-    size_t length = weir_read_start(path, text, MAX_TEXT);
+    size_t length = weir__read_start(path, text, MAX_TEXT);
     return length > 0 && length < MAX_TEXT - 1;
 }
 
 /* The number after a name, times `unit`; -1 = no such name. */
 static int64_t figure(const char *text, const char *name, int64_t unit)
 {
-    int64_t number = weir_number_after(text, name);
+    int64_t number = weir__number_after(text, name);
     return number < 0 ? -1 : number * unit;
 }
 
-void weir_machine_sources_init(weir_machine_sources *sources)
+void weir__machine_sources_init(weir_machine_sources *sources)
 {
     char text[MAX_TEXT];
-    weir_cpu_stat_path(sources->cpu_stat_path, sizeof sources->cpu_stat_path, "/proc/self/cgroup", "/sys/fs/cgroup");
+    weir__cpu_stat_path(sources->cpu_stat_path, sizeof sources->cpu_stat_path, "/proc/self/cgroup", "/sys/fs/cgroup");
     /* Kernels without this switch always count. */
     sources->counts_read_delay = !read_text("/proc/sys/kernel/task_delayacct", text) || text[0] != '0';
 }
@@ -80,7 +80,7 @@ static void read_cpus(weir_machine_metrics *machine)
 {
     char text[512]; /* more is not needed: the first line is the sum of all CPUs */
     long long t[8];
-    weir_read_start("/proc/stat", text, sizeof text);
+    weir__read_start("/proc/stat", text, sizeof text);
     if (sscanf(text, "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
                &t[7]) != 8)
         return;
@@ -139,7 +139,7 @@ static void forget(const weir_metric_table *table, void *metrics)
         *(int64_t *)(void *)((char *)metrics + table->metrics[i].offset) = -1;
 }
 
-void weir_machine_read(const weir_machine_sources *sources, weir_machine_reading *reading)
+void weir__machine_read(const weir_machine_sources *sources, weir_machine_reading *reading)
 {
     forget(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &reading->process);
     forget(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &reading->machine);
@@ -166,8 +166,8 @@ static void subtract(const weir_metric_table *table, const void *now, const void
     }
 }
 
-void weir_machine_subtract(const weir_machine_reading *now, const weir_machine_reading *before,
-                           weir_process_metrics *process, weir_machine_metrics *machine)
+void weir__machine_subtract(const weir_machine_reading *now, const weir_machine_reading *before,
+                            weir_process_metrics *process, weir_machine_metrics *machine)
 {
     subtract(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &now->process, &before->process, process);
     subtract(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &now->machine, &before->machine, machine);

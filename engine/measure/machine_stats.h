@@ -22,13 +22,13 @@ typedef struct weir_machine_reading {
     weir_machine_metrics machine; /* other_cpu_ns: of all processes, this one included */
 } weir_machine_reading;
 
-void weir_machine_sources_init(weir_machine_sources *sources);
+void weir__machine_sources_init(weir_machine_sources *sources);
 
 /* Any thread. Takes about 70 µs on a machine with two CPUs. */
-void weir_machine_read(const weir_machine_sources *sources, weir_machine_reading *reading);
+void weir__machine_read(const weir_machine_sources *sources, weir_machine_reading *reading);
 
 /* What was counted between two readings. */
-void weir_machine_subtract(const weir_machine_reading *now, const weir_machine_reading *before,
-                           weir_process_metrics *process, weir_machine_metrics *machine);
+void weir__machine_subtract(const weir_machine_reading *now, const weir_machine_reading *before,
+                            weir_process_metrics *process, weir_machine_metrics *machine);
 
 #endif

@@ -36,7 +36,7 @@ typedef struct delivery {
 static const weir_histogram *load(delivery *lap, int which, size_t stored)
 {
     weir_histogram_clear(&lap->histograms[which]);
-    weir_taken_lap_load(lap->record, stored, &lap->histograms[which]);
+    weir__taken_lap_load(lap->record, stored, &lap->histograms[which]);
     return &lap->histograms[which];
 }
 
@@ -107,7 +107,7 @@ static void deliver_mark(delivery *to, const weir_taken_mark *mark)
         lap.metrics.counter = mark->counter;
     } else {
         lap.subject = WEIR_SUBJECT_SPAN;
-        lap.kind = weir_span_kind_name(mark->name);
+        lap.kind = weir__span_kind_name(mark->name);
         lap.metrics.span = mark->span;
         weir_histogram_clear(&to->histograms[0]);
         weir_histogram_add_encoded(&to->histograms[0], mark->times.bytes, mark->times.size_bytes);
@@ -208,7 +208,7 @@ static void deliver_dropped(weir_pipeline *pipeline)
 {
     uint64_t failures, events;
     char detail[96];
-    weir_outbox_take_dropped(&pipeline->outbox, &failures, &events);
+    weir__outbox_take_dropped(&pipeline->outbox, &failures, &events);
     if (failures == 0 && events == 0)
         return;
     snprintf(detail, sizeof detail, "%" PRIu64 " failures and %" PRIu64 " events", failures, events);
@@ -246,9 +246,9 @@ static void tell(delivery *lap, const weir_message *message)
 
 static _Thread_local bool takes_messages;
 
-bool weir_observing_is_here(const weir_pipeline *pipeline)
+bool weir__observing_is_here(const weir_pipeline *pipeline)
 {
-    return takes_messages && weir_pipeline_of_thread == pipeline;
+    return takes_messages && weir__pipeline_of_thread == pipeline;
 }
 
 static void observer_main(void *argument)
@@ -256,24 +256,24 @@ static void observer_main(void *argument)
     weir_pipeline *pipeline = argument;
     weir_message *message;
     bool started = false;
-    weir_pipeline_of_thread = pipeline;
+    weir__pipeline_of_thread = pipeline;
     takes_messages = true;
     pipeline->delivery->pipeline = pipeline;
-    while (weir_outbox_take(&pipeline->outbox, weir_trace_patience_ns(pipeline), &message)) {
+    while (weir__outbox_take(&pipeline->outbox, weir__trace_patience_ns(pipeline), &message)) {
         if (started)
-            weir_trace_deliver(pipeline);
+            weir__trace_deliver(pipeline);
         if (!message)
             continue;
         started = true;
         tell(pipeline->delivery, message);
-        weir_message_free(message);
+        weir__message_free(message);
         deliver_dropped(pipeline);
     }
     takes_messages = false;
     if (!started)
         return; /* the start of the pipeline failed */
-    weir_trace_deliver(pipeline);
-    weir_failure_log_finish(pipeline->failure_log);
+    weir__trace_deliver(pipeline);
+    weir__failure_log_finish(pipeline->failure_log);
     deliver_dropped(pipeline);
     deliver_lost_records(pipeline);
     deliver_end(pipeline);
@@ -300,7 +300,7 @@ static int attach(weir_pipeline *pipeline, const weir_observer *observer, weir_e
     return WEIR_OK;
 }
 
-int weir_observing_init(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
+int weir__observing_init(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
 {
     int status = WEIR_OK;
     if (options->num_observers && !options->observers)
@@ -315,7 +315,7 @@ int weir_observing_init(weir_pipeline *pipeline, const weir_pipeline_options *op
     return status;
 }
 
-void weir_observing_destroy(weir_pipeline *pipeline)
+void weir__observing_destroy(weir_pipeline *pipeline)
 {
     while (pipeline->num_observers > 0) {
         const weir_observer *observer = &pipeline->observers[--pipeline->num_observers];
@@ -332,20 +332,20 @@ void weir_observing_destroy(weir_pipeline *pipeline)
     free(pipeline->queue_infos);
 }
 
-int weir_observing_start(weir_pipeline *pipeline, weir_error *error)
+int weir__observing_start(weir_pipeline *pipeline, weir_error *error)
 {
     pipeline->stage_infos = calloc(pipeline->core.num_nodes, sizeof *pipeline->stage_infos);
     pipeline->queue_infos = calloc(pipeline->num_queues, sizeof *pipeline->queue_infos);
     if (!pipeline->stage_infos || !pipeline->queue_infos)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
-    int code = weir_thread_start(&pipeline->observer_thread, "weir-observer", observer_main, pipeline);
+    int code = weir__thread_start(&pipeline->observer_thread, "weir-observer", observer_main, pipeline);
     if (code != 0)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the observer thread: %s", uv_strerror(code));
     pipeline->observer_started = true;
     return WEIR_OK;
 }
 
-void weir_observing_join(weir_pipeline *pipeline)
+void weir__observing_join(weir_pipeline *pipeline)
 {
     if (pipeline->observer_started)
         uv_thread_join(&pipeline->observer_thread);

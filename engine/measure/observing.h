@@ -4,17 +4,17 @@
 
 #include "run_state.h"
 
-/* Copies the observers and attaches them. They are detached by weir_observing_destroy(), also after a failure. */
-int weir_observing_init(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error);
-void weir_observing_destroy(weir_pipeline *pipeline);
+/* Copies the observers and attaches them. They are detached by weir__observing_destroy(), also after a failure. */
+int weir__observing_init(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error);
+void weir__observing_destroy(weir_pipeline *pipeline);
 
 /* Starts the thread. It calls no observer before the outbox has a message. */
-int weir_observing_start(weir_pipeline *pipeline, weir_error *error);
+int weir__observing_start(weir_pipeline *pipeline, weir_error *error);
 
 /* Whether an observer of this pipeline is called on this thread, and the messages of the outbox are still taken. */
-bool weir_observing_is_here(const weir_pipeline *pipeline);
+bool weir__observing_is_here(const weir_pipeline *pipeline);
 
 /* Returns when all messages of the outbox, which must be closed, were delivered. */
-void weir_observing_join(weir_pipeline *pipeline);
+void weir__observing_join(weir_pipeline *pipeline);
 
 #endif

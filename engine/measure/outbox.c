@@ -14,7 +14,7 @@ enum { MAX_LAPS = 64, MAX_BYTES = 16 << 20 };
 /* An observer may report an event for each event that it is told: without a limit, that would never end. */
 enum { MAX_LATE = 64 };
 
-int weir_outbox_init(weir_outbox *outbox)
+int weir__outbox_init(weir_outbox *outbox)
 {
     outbox->end = &outbox->first;
     outbox->start = calloc(1, sizeof *outbox->start);
@@ -29,13 +29,13 @@ int weir_outbox_init(weir_outbox *outbox)
     return code;
 }
 
-void weir_outbox_destroy(weir_outbox *outbox)
+void weir__outbox_destroy(weir_outbox *outbox)
 {
     free(outbox->start);
     while (outbox->first) {
         weir_message *message = outbox->first;
         outbox->first = message->next;
-        weir_message_free(message);
+        weir__message_free(message);
     }
     if (outbox->filled_made)
         uv_cond_destroy(&outbox->filled);
@@ -43,10 +43,10 @@ void weir_outbox_destroy(weir_outbox *outbox)
         uv_mutex_destroy(&outbox->lock);
 }
 
-void weir_message_free(weir_message *message)
+void weir__message_free(weir_message *message)
 {
     if (message->kind == MESSAGE_LAP)
-        weir_taken_lap_free(message->lap);
+        weir__taken_lap_free(message->lap);
     free(message);
 }
 
@@ -138,21 +138,21 @@ static void offer(weir_outbox *outbox, weir_message *message, bool is_of_observe
         free(message);
 }
 
-void weir_outbox_add_start(weir_outbox *outbox)
+void weir__outbox_add_start(weir_outbox *outbox)
 {
     weir_message *start = outbox->start;
     outbox->start = NULL;
     offer(outbox, start, false, &outbox->dropped_events);
 }
 
-void weir_outbox_add_failure(weir_pipeline *pipeline, const weir_slot *slot)
+void weir__outbox_add_failure(weir_pipeline *pipeline, const weir_slot *slot)
 {
     weir_outbox *outbox = &pipeline->outbox;
     if (pipeline->wants_failures)
         offer(outbox, failure_message(slot), false, &outbox->dropped_failures);
 }
 
-int weir_outbox_add_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail)
+int weir__outbox_add_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail)
 {
     weir_outbox *outbox = &pipeline->outbox;
     if (!pipeline->wants_events)
@@ -160,7 +160,7 @@ int weir_outbox_add_event(weir_pipeline *pipeline, const char *name, const char 
     weir_message *message = event_message(name, category ? category : "", detail ? detail : "");
     if (!message)
         return WEIR_ENOMEM;
-    offer(outbox, message, weir_observing_is_here(pipeline), &outbox->dropped_events);
+    offer(outbox, message, weir__observing_is_here(pipeline), &outbox->dropped_events);
     return WEIR_OK;
 }
 
@@ -182,7 +182,7 @@ static weir_message *take_newest_lap_locked(weir_outbox *outbox)
     return message;
 }
 
-bool weir_outbox_add_lap(weir_pipeline *pipeline, weir_taken_lap *lap)
+bool weir__outbox_add_lap(weir_pipeline *pipeline, weir_taken_lap *lap)
 {
     weir_outbox *outbox = &pipeline->outbox;
     uv_mutex_lock(&outbox->lock);
@@ -190,7 +190,7 @@ bool weir_outbox_add_lap(weir_pipeline *pipeline, weir_taken_lap *lap)
     uv_mutex_unlock(&outbox->lock);
 
     if (message) {
-        weir_taken_lap_join(message->lap, lap);
+        weir__taken_lap_join(message->lap, lap);
     } else {
         message = calloc(1, sizeof *message);
         if (!message)
@@ -205,7 +205,7 @@ bool weir_outbox_add_lap(weir_pipeline *pipeline, weir_taken_lap *lap)
     return true;
 }
 
-void weir_outbox_close(weir_outbox *outbox)
+void weir__outbox_close(weir_outbox *outbox)
 {
     uv_mutex_lock(&outbox->lock);
     outbox->closed = true;
@@ -215,7 +215,7 @@ void weir_outbox_close(weir_outbox *outbox)
 
 /* ---- taking ------------------------------------------------------------------------------------------------- */
 
-bool weir_outbox_take(weir_outbox *outbox, int64_t timeout_ns, weir_message **taken)
+bool weir__outbox_take(weir_outbox *outbox, int64_t timeout_ns, weir_message **taken)
 {
     uv_mutex_lock(&outbox->lock);
     bool timed_out = false;
@@ -239,7 +239,7 @@ bool weir_outbox_take(weir_outbox *outbox, int64_t timeout_ns, weir_message **ta
     return !ended;
 }
 
-void weir_outbox_wake(weir_outbox *outbox)
+void weir__outbox_wake(weir_outbox *outbox)
 {
     uv_mutex_lock(&outbox->lock);
     outbox->woken = true;
@@ -247,7 +247,7 @@ void weir_outbox_wake(weir_outbox *outbox)
     uv_cond_signal(&outbox->filled);
 }
 
-void weir_outbox_take_dropped(weir_outbox *outbox, uint64_t *failures, uint64_t *events)
+void weir__outbox_take_dropped(weir_outbox *outbox, uint64_t *failures, uint64_t *events)
 {
     uv_mutex_lock(&outbox->lock);
     *failures = outbox->dropped_failures;

@@ -22,32 +22,32 @@ struct weir_message {
     };
 };
 
-int weir_outbox_init(weir_outbox *outbox);
-void weir_outbox_destroy(weir_outbox *outbox);
+int weir__outbox_init(weir_outbox *outbox);
+void weir__outbox_destroy(weir_outbox *outbox);
 
 /* Adds the start of the run: once, before anything else. */
-void weir_outbox_add_start(weir_outbox *outbox);
+void weir__outbox_add_start(weir_outbox *outbox);
 
 /* Adds the failure of the slot's task, unless no observer wants failures. */
-void weir_outbox_add_failure(weir_pipeline *pipeline, const weir_slot *slot);
+void weir__outbox_add_failure(weir_pipeline *pipeline, const weir_slot *slot);
 
 /* WEIR_OK, also if no observer wants events or it was dropped; WEIR_ENOMEM. category and detail may be NULL. */
-int weir_outbox_add_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
+int weir__outbox_add_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
 
 /* Takes ownership of `lap`, and joins it to the newest lap if too many are waiting. False = out of memory: the
    caller keeps `lap`. */
-bool weir_outbox_add_lap(weir_pipeline *pipeline, struct weir_taken_lap *lap);
+bool weir__outbox_add_lap(weir_pipeline *pipeline, struct weir_taken_lap *lap);
 
 /* After this call, only events that observers report are added (at most 64), and all other messages are dropped. */
-void weir_outbox_close(weir_outbox *outbox);
+void weir__outbox_close(weir_outbox *outbox);
 
 /* Observer thread only. Waits for the oldest message and takes it, at most timeout_ns (WEIR_FOREVER) or until
-   weir_outbox_wake(): then *message is NULL. False = closed and empty. */
-bool weir_outbox_take(weir_outbox *outbox, int64_t timeout_ns, weir_message **message);
-void weir_outbox_wake(weir_outbox *outbox);
-void weir_message_free(weir_message *message);
+   weir__outbox_wake(): then *message is NULL. False = closed and empty. */
+bool weir__outbox_take(weir_outbox *outbox, int64_t timeout_ns, weir_message **message);
+void weir__outbox_wake(weir_outbox *outbox);
+void weir__message_free(weir_message *message);
 
 /* The number of messages dropped since the last call. */
-void weir_outbox_take_dropped(weir_outbox *outbox, uint64_t *failures, uint64_t *events);
+void weir__outbox_take_dropped(weir_outbox *outbox, uint64_t *failures, uint64_t *events);
 
 #endif

@@ -20,12 +20,12 @@ static void check_ticks(void)
 {
 #if defined(__x86_64__)
     char source[16];
-    weir_read_start("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source);
+    weir__read_start("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source);
     atomic_store_explicit(&usable, strcmp(source, "tsc\n") == 0, memory_order_relaxed);
 #endif
 }
 
-bool weir_ticks_are_usable(void)
+bool weir__ticks_are_usable(void)
 {
     uv_once(&once, check_ticks);
     return atomic_load_explicit(&usable, memory_order_relaxed);
@@ -45,13 +45,13 @@ static void set_rate(weir_step_clock *clock, int64_t now_ns, uint64_t ticks)
     clock->first_ns = is_steady ? clock->first_ns : 0;
 }
 
-int64_t weir_step_clock_correct(weir_step_clock *clock)
+int64_t weir__step_clock_correct(weir_step_clock *clock)
 {
     uint64_t before = tick_count();
     int64_t now_ns = weir_clock_ns();
     uint64_t ticks = tick_count();
     clock->valid_ticks = 0;
-    if (!weir_ticks_are_usable() || ticks - before > 1000) /* interrupted: the two readings differ */
+    if (!weir__ticks_are_usable() || ticks - before > 1000) /* interrupted: the two readings differ */
         return now_ns;
     if (!clock->first_ns) {
         clock->first_ns = now_ns;

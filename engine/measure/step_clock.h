@@ -35,17 +35,17 @@ static inline uint64_t tick_count(void)
 }
 
 /* Whether ticks are counted at a constant rate, the same on all CPUs. */
-bool weir_ticks_are_usable(void);
+bool weir__ticks_are_usable(void);
 
 /* Reads CLOCK_MONOTONIC. */
-int64_t weir_step_clock_correct(weir_step_clock *clock);
+int64_t weir__step_clock_correct(weir_step_clock *clock);
 
 static inline int64_t step_clock_ns(weir_step_clock *clock)
 {
     uint64_t passed = tick_count() - clock->base_ticks;
     if (__builtin_expect(passed < clock->valid_ticks, true))
         return clock->base_ns + (int64_t)(passed * clock->ns_per_tick >> 32);
-    return weir_step_clock_correct(clock);
+    return weir__step_clock_correct(clock);
 }
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-weir_taken_lap *weir_taken_lap_new(const weir_pipeline *pipeline)
+weir_taken_lap *weir__taken_lap_new(const weir_pipeline *pipeline)
 {
     weir_taken_lap *record = calloc(1, sizeof *record);
     if (!record)
@@ -14,11 +14,11 @@ weir_taken_lap *weir_taken_lap_new(const weir_pipeline *pipeline)
     record->stored = calloc(taken_lap_num_stored(pipeline), sizeof *record->stored);
     if (record->nodes && record->queues && record->pools && record->stored)
         return record;
-    weir_taken_lap_free(record);
+    weir__taken_lap_free(record);
     return NULL;
 }
 
-void weir_taken_lap_free(weir_taken_lap *record)
+void weir__taken_lap_free(weir_taken_lap *record)
 {
     if (!record)
         return;
@@ -34,7 +34,7 @@ void weir_taken_lap_free(weir_taken_lap *record)
     free(record);
 }
 
-bool weir_stored_histogram_set(weir_stored_histogram *stored, const weir_histogram *histogram)
+bool weir__stored_histogram_set(weir_stored_histogram *stored, const weir_histogram *histogram)
 {
     size_t size_bytes = weir_histogram_encode(histogram, NULL, 0);
     uint8_t *bytes = malloc(size_bytes);
@@ -46,18 +46,18 @@ bool weir_stored_histogram_set(weir_stored_histogram *stored, const weir_histogr
     return true;
 }
 
-bool weir_taken_lap_store(weir_taken_lap *record, size_t index, const weir_live_histogram *recorded)
+bool weir__taken_lap_store(weir_taken_lap *record, size_t index, const weir_live_histogram *recorded)
 {
     weir_histogram *histogram = calloc(1, sizeof *histogram);
     if (!histogram)
         return false;
-    weir_live_histogram_add_to(histogram, recorded);
-    bool stored = histogram->count == 0 || weir_stored_histogram_set(&record->stored[index], histogram);
+    weir__live_histogram_add_to(histogram, recorded);
+    bool stored = histogram->count == 0 || weir__stored_histogram_set(&record->stored[index], histogram);
     free(histogram);
     return stored;
 }
 
-void weir_taken_lap_load(const weir_taken_lap *record, size_t index, weir_histogram *to)
+void weir__taken_lap_load(const weir_taken_lap *record, size_t index, weir_histogram *to)
 {
     const weir_stored_histogram *stored = &record->stored[index];
     if (stored->bytes)
@@ -70,15 +70,15 @@ static void join_histograms(weir_taken_lap *first, const weir_taken_lap *second)
     for (size_t i = 0; joined && i < taken_lap_num_stored(first->pipeline); i++) {
         if (!second->stored[i].bytes)
             continue;
-        weir_taken_lap_load(first, i, joined);
-        weir_taken_lap_load(second, i, joined);
-        weir_stored_histogram_set(&first->stored[i], joined);
+        weir__taken_lap_load(first, i, joined);
+        weir__taken_lap_load(second, i, joined);
+        weir__stored_histogram_set(&first->stored[i], joined);
         weir_histogram_clear(joined);
     }
     free(joined);
 }
 
-weir_taken_mark *weir_taken_lap_add_mark(weir_taken_lap *record, const weir_span_name *name)
+weir_taken_mark *weir__taken_lap_add_mark(weir_taken_lap *record, const weir_span_name *name)
 {
     size_t count = record->num_marks;
     if ((count & (count - 1)) == 0) { /* a power of two is full */
@@ -98,7 +98,7 @@ static void join_mark(weir_taken_lap *first, weir_taken_mark *mark, weir_histogr
     while (to < end && to->name != mark->name)
         to++;
     if (to == end) {
-        to = weir_taken_lap_add_mark(first, mark->name);
+        to = weir__taken_lap_add_mark(first, mark->name);
         if (to)
             *to = *mark;
         mark->times.bytes = to ? NULL : mark->times.bytes;
@@ -111,7 +111,7 @@ static void join_mark(weir_taken_lap *first, weir_taken_mark *mark, weir_histogr
     weir_histogram_clear(joined);
     weir_histogram_add_encoded(joined, to->times.bytes, to->times.size_bytes);
     weir_histogram_add_encoded(joined, mark->times.bytes, mark->times.size_bytes);
-    weir_stored_histogram_set(&to->times, joined);
+    weir__stored_histogram_set(&to->times, joined);
 }
 
 static void join_marks(weir_taken_lap *first, weir_taken_lap *second)
@@ -131,7 +131,7 @@ static void join_steps(weir_lap_position *position, const weir_lap_position *nex
     position->last_step = next->last_step;
 }
 
-void weir_taken_lap_join(weir_taken_lap *first, weir_taken_lap *second)
+void weir__taken_lap_join(weir_taken_lap *first, weir_taken_lap *second)
 {
     const weir_pipeline *pipeline = first->pipeline;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
@@ -149,5 +149,5 @@ void weir_taken_lap_join(weir_taken_lap *first, weir_taken_lap *second)
     first->lap.suspended_ns += second->lap.suspended_ns;
     first->lap.num_joined += second->lap.num_joined;
     join_steps(&first->lap.position, &second->lap.position);
-    weir_taken_lap_free(second);
+    weir__taken_lap_free(second);
 }

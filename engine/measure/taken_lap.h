@@ -45,23 +45,23 @@ static inline size_t taken_lap_latencies(const weir_pipeline *pipeline)
 }
 
 /* All-zero metrics. NULL = out of memory. */
-weir_taken_lap *weir_taken_lap_new(const weir_pipeline *pipeline);
-void weir_taken_lap_free(weir_taken_lap *record);
+weir_taken_lap *weir__taken_lap_new(const weir_pipeline *pipeline);
+void weir__taken_lap_free(weir_taken_lap *record);
 
 /* Extends `first` to the end of `second`, and frees `second`. If out of memory, the percentiles are those of
    `first` alone; all sums are exact. */
-void weir_taken_lap_join(weir_taken_lap *first, weir_taken_lap *second);
+void weir__taken_lap_join(weir_taken_lap *first, weir_taken_lap *second);
 
 /* Encodes the recorded histogram. False = out of memory. */
-bool weir_taken_lap_store(weir_taken_lap *record, size_t index, const weir_live_histogram *recorded);
+bool weir__taken_lap_store(weir_taken_lap *record, size_t index, const weir_live_histogram *recorded);
 
 /* Encodes the histogram, and frees what was stored before. False = out of memory: it is unchanged. */
-bool weir_stored_histogram_set(weir_stored_histogram *stored, const weir_histogram *histogram);
+bool weir__stored_histogram_set(weir_stored_histogram *stored, const weir_histogram *histogram);
 
 /* Adds an all-zero mark. NULL = out of memory. Valid until the next call. */
-weir_taken_mark *weir_taken_lap_add_mark(weir_taken_lap *record, const weir_span_name *name);
+weir_taken_mark *weir__taken_lap_add_mark(weir_taken_lap *record, const weir_span_name *name);
 
 /* Adds an encoded histogram to `to`. */
-void weir_taken_lap_load(const weir_taken_lap *record, size_t index, weir_histogram *to);
+void weir__taken_lap_load(const weir_taken_lap *record, size_t index, weir_histogram *to);
 
 #endif

@@ -59,7 +59,7 @@ static void close_window(weir_worker *worker, int64_t now_ns)
     weir__cpu_window_begin(&worker->window, now_ns);
 }
 
-bool weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
+bool weir__thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
 {
     if (!slot->node->pipeline->core.measures || (worker->window_open && !worker->window_full && !slot->is_long_step))
         return false;
@@ -78,7 +78,7 @@ bool weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
     return true;
 }
 
-void weir_thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot)
+void weir__thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot)
 {
     if (!worker->window_open)
         return;
@@ -93,7 +93,7 @@ void weir_thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot)
     worker->window_full = end_ns - worker->window.start_ns >= WEIR_CPU_WINDOW_NS;
 }
 
-void weir_thread_cpu_sleeps(weir_worker *worker)
+void weir__thread_cpu_sleeps(weir_worker *worker)
 {
     if (worker->window_open && worker->window.run_ns > 0) {
         int64_t now_ns = step_clock_ns(&worker->clock);
@@ -103,7 +103,7 @@ void weir_thread_cpu_sleeps(weir_worker *worker)
     worker->window_open = false;
 }
 
-void weir_thread_cpu_add_locked(weir_worker *worker)
+void weir__thread_cpu_add_locked(weir_worker *worker)
 {
     worker->long_node = NULL;
     if (!worker->has_shares)
@@ -119,7 +119,7 @@ void weir_thread_cpu_add_locked(weir_worker *worker)
 
 /* ---- at laps, on the service thread -------------------------------------------------------------------------- */
 
-int64_t weir_thread_cpu_read_ns(const weir_worker *worker)
+int64_t weir__thread_cpu_read_ns(const weir_worker *worker)
 {
     clockid_t clock;
     struct timespec time;
@@ -128,7 +128,7 @@ int64_t weir_thread_cpu_read_ns(const weir_worker *worker)
     return (int64_t)time.tv_sec * WEIR_SECOND + time.tv_nsec;
 }
 
-void weir_thread_cpu_settle_locked(weir_worker *worker, int64_t cpu_ns)
+void weir__thread_cpu_settle_locked(weir_worker *worker, int64_t cpu_ns)
 {
     const weir_slot *slot = worker->running;
     bool is_long = slot && !slot->core.is_lifecycle &&

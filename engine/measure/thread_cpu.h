@@ -8,22 +8,22 @@
 #define WEIR_LONG_STEP_NS  (100 * WEIR_MICROSECOND)
 
 /* Worker's thread, without the lock: before each step. True = it took a while, until worker->window.start_ns. */
-bool weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot);
+bool weir__thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot);
 
 /* Worker's thread, without the lock: after each step, whose begin_ns and end_ns are set. */
-void weir_thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot);
+void weir__thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot);
 
 /* The thread is about to sleep: its CPU time until it has woken belongs to no task. */
-void weir_thread_cpu_sleeps(weir_worker *worker);
+void weir__thread_cpu_sleeps(weir_worker *worker);
 
 /* Worker's thread, with the lock: adds the divided time to the metrics of the nodes. */
-void weir_thread_cpu_add_locked(weir_worker *worker);
+void weir__thread_cpu_add_locked(weir_worker *worker);
 
 /* Service thread, without the lock: the CPU time of the worker's thread so far. -1 = not known. */
-int64_t weir_thread_cpu_read_ns(const weir_worker *worker);
+int64_t weir__thread_cpu_read_ns(const weir_worker *worker);
 
 /* Service thread, with the lock: adds the CPU time up to that reading to a task that has run for long, also if it has
    ended since the thread's last reading. */
-void weir_thread_cpu_settle_locked(weir_worker *worker, int64_t cpu_ns);
+void weir__thread_cpu_settle_locked(weir_worker *worker, int64_t cpu_ns);
 
 #endif

@@ -337,13 +337,13 @@ static void finish_item(weir_tracker *tracker, weir_item *item)
     uv_mutex_unlock(&tracker->lock);
 }
 
-void weir_tracker_delivered(weir_tracker *tracker, weir_item *item)
+void weir__tracker_delivered(weir_tracker *tracker, weir_item *item)
 {
     if (!tracker->acknowledged)
         finish_item(tracker, item);
 }
 
-void weir_tracker_epoch_delivered(weir_tracker *tracker)
+void weir__tracker_epoch_delivered(weir_tracker *tracker)
 {
     uv_mutex_lock(&tracker->lock);
     tracker->epochs_delivered++;
@@ -362,7 +362,7 @@ int weir_item_done(weir_pipeline *pipeline, weir_item *item)
 
 /* ---- moving ----------------------------------------------------------------------------------------------------- */
 
-void weir_marks_released(weir_item *item)
+void weir__marks_released(weir_item *item)
 {
     weir_slot *slot = step_slot;
     weir_tracker *tracker = slot ? slot->node->pipeline->tracker : NULL;
@@ -374,7 +374,7 @@ void weir_marks_released(weir_item *item)
         slot->released_marks = join(tracker, checked(tracker, item->marks), slot->released_marks);
 }
 
-void weir_marks_move(weir_item *to, weir_item *from, bool is_kept)
+void weir__marks_move(weir_item *to, weir_item *from, bool is_kept)
 {
     if (step_slot && from == &step_slot->core.in && !(is_kept && step_slot->node->op->flush))
         return;
@@ -457,7 +457,7 @@ static void seek(weir_tracker *tracker, weir_slot *slot)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------ */
 
-void weir_tracker_step_begins(weir_slot *slot)
+void weir__tracker_step_begins(weir_slot *slot)
 {
     step_slot = slot;
     if (slot->node->core.num_ins == 0) {
@@ -570,7 +570,7 @@ static int made_last(weir_tracker *tracker, weir_slot *slot)
     return slot->out_is_piece ? make_piece(tracker, slot) : WEIR_OK;
 }
 
-int weir_tracker_made(weir_slot *slot, int status)
+int weir__tracker_made(weir_slot *slot, int status)
 {
     weir_tracker *tracker = slot->node->pipeline->tracker;
     int result = slot->node->core.num_ins == 0 ? made_item(tracker, slot)
@@ -604,7 +604,7 @@ static void task_step_ends(weir_tracker *tracker, weir_slot *slot, int status)
         finish_list(tracker, own); /* the input of pieces waits for them */
 }
 
-void weir_tracker_step_ends(weir_slot *slot, int status)
+void weir__tracker_step_ends(weir_slot *slot, int status)
 {
     weir_tracker *tracker = slot->node->pipeline->tracker;
     if (slot->node->core.num_ins)
@@ -936,8 +936,8 @@ static int init(weir_tracker *tracker, const weir_pipeline *pipeline, weir_error
     return WEIR_OK;
 }
 
-int weir_tracker_new(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_tracker **to,
-                     weir_error *error)
+int weir__tracker_new(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_tracker **to,
+                      weir_error *error)
 {
     int status = check_options(options, error);
     if (status != WEIR_OK || !options->checkpoints)
@@ -951,7 +951,7 @@ int weir_tracker_new(weir_pipeline *pipeline, const weir_pipeline_options *optio
     return status == WEIR_OK && options->num_resume ? resume_from_texts(*to, options, error) : status;
 }
 
-void weir_tracker_free(weir_tracker *tracker)
+void weir__tracker_free(weir_tracker *tracker)
 {
     if (!tracker)
         return;

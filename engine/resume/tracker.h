@@ -38,21 +38,21 @@
 
 /* Call it when the nodes of the pipeline have been placed. Reads options->resume. *to stays NULL without checkpoints.
    WEIR_OK, or the failure with *error filled. */
-int weir_tracker_new(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_tracker **to,
-                     weir_error *error);
-void weir_tracker_free(weir_tracker *tracker); /* NULL is fine */
+int weir__tracker_new(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_tracker **to,
+                      weir_error *error);
+void weir__tracker_free(weir_tracker *tracker); /* NULL is fine */
 
 /* Around each step of a task, on its thread and without the lock of the pipeline; only with a tracker. The
    step ends after the input has been released. */
-void weir_tracker_step_begins(weir_slot *slot);
-void weir_tracker_step_ends(weir_slot *slot, int status);
+void weir__tracker_step_begins(weir_slot *slot);
+void weir__tracker_step_ends(weir_slot *slot, int status);
 
 /* Between them, if the operation returned WEIR_OK or WEIR_MORE (`status`). Returns `status`;
    or WEIR_SKIP or slot->passed_over if the result was done in an earlier run; or a failure. */
-int weir_tracker_made(weir_slot *slot, int status);
+int weir__tracker_made(weir_slot *slot, int status);
 
 /* weir_pipeline_next() returns this item, or the end of an epoch. */
-void weir_tracker_delivered(weir_tracker *tracker, weir_item *item);
-void weir_tracker_epoch_delivered(weir_tracker *tracker);
+void weir__tracker_delivered(weir_tracker *tracker, weir_item *item);
+void weir__tracker_epoch_delivered(weir_tracker *tracker);
 
 #endif

@@ -43,7 +43,7 @@ void weir_builder_free(weir_builder *builder)
     if (!builder)
         return;
     for (uint32_t i = 0; i < builder->num_nodes; i++)
-        weir_node_free(builder->nodes[i]);
+        weir__node_free(builder->nodes[i]);
     free(builder->nodes);
     free(builder->ends);
     free(builder->routes);
@@ -139,7 +139,7 @@ static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_st
     if (status == WEIR_OK) {
         builder->num_ends -= spec->num_ins;
         spec->ins = spec->num_ins ? &builder->ends[builder->num_ends] : NULL;
-        status = weir_node_new(spec, options, &node, error);
+        status = weir__node_new(spec, options, &node, error);
     }
     if (status == WEIR_OK && append_node(builder, node) != WEIR_OK)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "no memory for another stage");
@@ -148,9 +148,9 @@ static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_st
     else if (status == WEIR_OK)
         return node;
 
-    remember(builder, status, weir_node_name(spec, options));
+    remember(builder, status, weir__node_name(spec, options));
     if (builder->num_nodes == 0 || builder->nodes[builder->num_nodes - 1] != node)
-        weir_node_free(node);
+        weir__node_free(node);
     return NULL;
 }
 
@@ -396,8 +396,8 @@ static int check_complete(weir_builder *builder, const weir_pipeline_options *op
         return weir_error_set(error, WEIR_EINVAL, 0, "stats_interval_ns is negative and not WEIR_FOREVER");
     if (options->stall_warning_ns < 0 && options->stall_warning_ns != WEIR_FOREVER)
         return weir_error_set(error, WEIR_EINVAL, 0, "stall_warning_ns is negative and not WEIR_FOREVER");
-    int status = weir_node_check_task_hooks(options->task_hooks, options->num_task_hooks, error);
-    return status == WEIR_OK ? weir_node_check_max_failures(&options->max_failures, error) : status;
+    int status = weir__node_check_task_hooks(options->task_hooks, options->num_task_hooks, error);
+    return status == WEIR_OK ? weir__node_check_max_failures(&options->max_failures, error) : status;
 }
 
 int weir_builder_build_sized(weir_builder *builder, const weir_pipeline_options *options, size_t options_size,
@@ -416,7 +416,7 @@ int weir_builder_build_sized(weir_builder *builder, const weir_pipeline_options 
     bool is_copied = copy_struct(builder, &own, sizeof own, options, options_size, "weir_pipeline_options");
     int status = is_copied ? check_complete(builder, &own, mistake) : mistake->status;
     if (status == WEIR_OK) {
-        status = weir_pipeline_start(builder->nodes, builder->num_nodes, &own, made, mistake);
+        status = weir__pipeline_start(builder->nodes, builder->num_nodes, &own, made, mistake);
         builder->nodes = NULL; /* now owned by the pipeline, or freed */
         builder->num_nodes = 0;
     }

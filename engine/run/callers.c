@@ -27,7 +27,7 @@ static bool call_one_locked(weir_pipeline *pipeline)
     struct stall_warning *warning = slot ? NULL : take_warning_locked(pipeline);
     if (!slot && !warning)
         return false;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     if (slot)
         slot->node->op->cancel(slot->worker, slot);
     else
@@ -42,36 +42,36 @@ static bool call_one_locked(weir_pipeline *pipeline)
 static void caller_main(void *argument)
 {
     weir_pipeline *pipeline = argument;
-    weir_pipeline_of_thread = pipeline;
+    weir__pipeline_of_thread = pipeline;
     engine_lock_at(pipeline, weir_clock_ns());
     while (call_one_locked(pipeline) || !pipeline->callers_quit) {
         if (pipeline->core.to_cancel || pipeline->stalls || pipeline->callers_quit)
             continue;
         pipeline->num_callers_idle++;
-        weir_wake_all_locked(pipeline);
+        weir__wake_all_locked(pipeline);
         uv_cond_wait(&pipeline->caller_wake, &pipeline->lock);
         pipeline->num_callers_idle--;
     }
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
 }
 
 static bool add_caller(weir_pipeline *pipeline)
 {
     if (pipeline->num_callers == MAX_CALLERS ||
-        weir_thread_start(&pipeline->callers[pipeline->num_callers], "weir-caller", caller_main, pipeline) != 0)
+        weir__thread_start(&pipeline->callers[pipeline->num_callers], "weir-caller", caller_main, pipeline) != 0)
         return false;
     pipeline->num_callers++;
     return true;
 }
 
-void weir_callers_serve(weir_pipeline *pipeline, int64_t *due_ns)
+void weir__callers_serve(weir_pipeline *pipeline, int64_t *due_ns)
 {
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     bool wanted = pipeline->core.to_cancel || pipeline->stalls;
     bool idle = pipeline->num_callers_idle > 0;
     if (wanted && idle)
         uv_cond_signal(&pipeline->caller_wake);
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     if (!wanted)
         return;
 
@@ -82,33 +82,33 @@ void weir_callers_serve(weir_pipeline *pipeline, int64_t *due_ns)
         return;
     engine_lock_at(pipeline, weir_clock_ns()); /* no thread could be created: call it here, late */
     call_one_locked(pipeline);
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
 }
 
-void weir_callers_log(weir_pipeline *pipeline, struct stall_warning *warning)
+void weir__callers_log(weir_pipeline *pipeline, struct stall_warning *warning)
 {
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     struct stall_warning **end = &pipeline->stalls;
     while (*end)
         end = &(*end)->next;
     warning->next = NULL;
     *end = warning;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
 }
 
-void weir_callers_join(weir_pipeline *pipeline)
+void weir__callers_join(weir_pipeline *pipeline)
 {
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     pipeline->callers_quit = true;
     uv_cond_broadcast(&pipeline->caller_wake);
     while (pipeline->num_callers == 0 && call_one_locked(pipeline))
         ;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     for (; pipeline->num_callers > 0; pipeline->num_callers--)
         uv_thread_join(&pipeline->callers[pipeline->num_callers - 1]);
 }
 
-int weir_callers_init(weir_pipeline *pipeline, weir_error *error)
+int weir__callers_init(weir_pipeline *pipeline, weir_error *error)
 {
     pipeline->callers = calloc(MAX_CALLERS, sizeof *pipeline->callers);
     if (!pipeline->callers)
@@ -120,7 +120,7 @@ int weir_callers_init(weir_pipeline *pipeline, weir_error *error)
     return WEIR_OK;
 }
 
-void weir_callers_destroy(weir_pipeline *pipeline)
+void weir__callers_destroy(weir_pipeline *pipeline)
 {
     while (pipeline->stalls)
         free(take_warning_locked(pipeline));

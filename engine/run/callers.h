@@ -6,8 +6,8 @@
 
 enum { MAX_CALLERS = 16 };
 
-int weir_callers_init(weir_pipeline *pipeline, weir_error *error);
-void weir_callers_destroy(weir_pipeline *pipeline);
+int weir__callers_init(weir_pipeline *pipeline, weir_error *error);
+void weir__callers_destroy(weir_pipeline *pipeline);
 
 /* A log line about a task that has run very long. */
 struct stall_warning {
@@ -16,12 +16,12 @@ struct stall_warning {
 };
 
 /* Service thread only. Takes ownership of the warning. */
-void weir_callers_log(weir_pipeline *pipeline, struct stall_warning *warning);
+void weir__callers_log(weir_pipeline *pipeline, struct stall_warning *warning);
 
 /* Service thread only. Starts the pending calls on an idle caller or a new one. *due_ns: when to check again. */
-void weir_callers_serve(weir_pipeline *pipeline, int64_t *due_ns);
+void weir__callers_serve(weir_pipeline *pipeline, int64_t *due_ns);
 
 /* Service thread only, at the end of the run. Returns when all calls have returned. */
-void weir_callers_join(weir_pipeline *pipeline);
+void weir__callers_join(weir_pipeline *pipeline);
 
 #endif

@@ -18,7 +18,7 @@ typedef struct slot_addition {
 static void free_addition(slot_addition *addition)
 {
     for (uint32_t i = addition->num_before; addition->slots && i < addition->num_after; i++)
-        weir_slot_free((weir_slot *)addition->slots[i]);
+        weir__slot_free((weir_slot *)addition->slots[i]);
     free(addition->slots);
 }
 
@@ -28,7 +28,7 @@ static int make_addition(weir_node *node, slot_addition *addition)
     if (!addition->slots)
         return WEIR_ENOMEM;
     for (uint32_t i = addition->num_before; i < addition->num_after; i++)
-        if (!(addition->slots[i] = (weir__slot *)weir_slot_new(node, i)))
+        if (!(addition->slots[i] = (weir__slot *)weir__slot_new(node, i)))
             return WEIR_ENOMEM;
     return WEIR_OK;
 }
@@ -56,7 +56,7 @@ static bool try_set(weir_node *node, slot_addition *addition, uint32_t wanted, u
             install_locked(node, addition);
         weir__node_set_slots(&node->core, wanted);
     }
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     return fits;
 }
 
@@ -72,7 +72,7 @@ int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, ui
 {
     if (!pipeline || !stage)
         return WEIR_EINVAL;
-    weir_node *node = weir_pipeline_find(pipeline, stage);
+    weir_node *node = weir__pipeline_find(pipeline, stage);
     if (!node)
         return WEIR_ENOTFOUND;
     if (concurrency == 0 || concurrency > WEIR_MAX_SLOTS)
@@ -81,9 +81,9 @@ int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, ui
         return WEIR_EUNSUPPORTED;
 
     for (;;) {
-        weir_engine_lock(pipeline);
+        weir__engine_lock(pipeline);
         slot_addition addition = { .num_before = node->core.num_made };
-        weir_engine_unlock(pipeline);
+        weir__engine_unlock(pipeline);
         uint32_t before = 0;
         addition.num_after = concurrency > addition.num_before ? concurrency : addition.num_before;
         int status = concurrency > addition.num_before ? make_addition(node, &addition) : WEIR_OK;
@@ -100,7 +100,7 @@ int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32
 {
     if (!pipeline)
         return WEIR_EINVAL;
-    weir_node *node = stage ? weir_pipeline_find(pipeline, stage) : NULL;
+    weir_node *node = stage ? weir__pipeline_find(pipeline, stage) : NULL;
     if (stage && !node)
         return WEIR_ENOTFOUND;
     if (stage && !node->threads)
@@ -109,7 +109,7 @@ int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32
         return WEIR_EINVAL;
     weir_pool *pool = stage ? node->pool : pipeline->pools[0];
     uint32_t before = threads;
-    int status = weir_pool_resize(pool, threads, &before);
+    int status = weir__pool_resize(pool, threads, &before);
     uint32_t now = atomic_load(&pool->num_workers);
     if (before != now && status != WEIR_EBUSY && status != WEIR_ESTOPPED)
         report_change(pipeline, "threads", pool->name, before, now);

@@ -8,7 +8,7 @@
 
 static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
 {
-    weir_wake_all_locked(pipeline);
+    weir__wake_all_locked(pipeline);
     pipeline->consumers_waiting++;
     if (deadline_ns == WEIR_FOREVER)
         uv_cond_wait(&pipeline->consumable, &pipeline->lock);
@@ -34,14 +34,14 @@ static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
     if (deadline_ns != WEIR_FOREVER && deadline_ns - start_ns < spin_ns)
         spin_ns = deadline_ns - start_ns;
     if (may_spin_locked(pipeline, true)) {
-        weir_engine_unlock(pipeline);
-        if (weir_spin(&pipeline->is_consumable, spin_ns))
+        weir__engine_unlock(pipeline);
+        if (weir__spin(&pipeline->is_consumable, spin_ns))
             gather();
         engine_lock_at(pipeline, weir_clock_ns());
     }
     if (!pipeline->core.consumable)
         sleep_consumer_locked(pipeline, deadline_ns);
-    pipeline->consumer_spin_ns = weir_spin_adapt(pipeline->consumer_spin_ns, pipeline->core.now_ns - start_ns);
+    pipeline->consumer_spin_ns = weir__spin_adapt(pipeline->consumer_spin_ns, pipeline->core.now_ns - start_ns);
 }
 
 /* The result of weir_pipeline_next() if there is no item, or items are no longer delivered. */
@@ -75,7 +75,7 @@ static _Thread_local struct {
 static void consumer_leaves(const weir_pipeline *pipeline)
 {
     away.from = NULL;
-    away.credit_ns = weir_speedup_credit(pipeline);
+    away.credit_ns = weir__speedup_credit(pipeline);
     if (away.credit_ns < 0)
         return;
     away.from = pipeline;
@@ -87,7 +87,7 @@ static void consumer_is_back(weir_pipeline *pipeline)
     if (away.from != pipeline)
         return;
     const weir_node *sink = pipeline->nodes[pipeline->core.num_nodes - 1];
-    weir_speedup_settle(pipeline, sink, away.credit_ns, weir_clock_ns() - away.since_ns, NULL);
+    weir__speedup_settle(pipeline, sink, away.credit_ns, weir_clock_ns() - away.since_ns, NULL);
     away.from = NULL;
 }
 
@@ -107,7 +107,7 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
             int64_t waited_ns = waited_ns_locked(pipeline, start_ns, waited);
             status = weir__graph_deliver(&pipeline->core, item, waited_ns);
             if (status == WEIR_OK)
-                weir_trace_deliver_locked(pipeline, item, waited_ns);
+                weir__trace_deliver_locked(pipeline, item, waited_ns);
             break;
         }
         if (pipeline->core.stopped || pipeline->core.sink->closed) {
@@ -122,12 +122,12 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
         wait_consumable_locked(pipeline, deadline_ns);
         waited = true;
     }
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     if (status == WEIR_OK)
         consumer_leaves(pipeline);
     if (pipeline->tracker && status == WEIR_OK)
-        weir_tracker_delivered(pipeline->tracker, item);
+        weir__tracker_delivered(pipeline->tracker, item);
     else if (pipeline->tracker && status == WEIR_EPOCH)
-        weir_tracker_epoch_delivered(pipeline->tracker);
+        weir__tracker_epoch_delivered(pipeline->tracker);
     return status;
 }

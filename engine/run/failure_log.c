@@ -32,7 +32,7 @@ struct weir_failure_log {
     uint32_t num_reasons;
 };
 
-weir_failure_log *weir_failure_log_new(void)
+weir_failure_log *weir__failure_log_new(void)
 {
     weir_failure_log *log = calloc(1, sizeof *log);
     if (log && uv_mutex_init(&log->lock) == 0)
@@ -41,7 +41,7 @@ weir_failure_log *weir_failure_log_new(void)
     return NULL;
 }
 
-void weir_failure_log_free(weir_failure_log *log)
+void weir__failure_log_free(weir_failure_log *log)
 {
     if (!log)
         return;
@@ -64,7 +64,7 @@ static reason *find_locked(weir_failure_log *log, uint32_t stage, const weir_err
     return added;
 }
 
-void weir_failure_log_add(weir_failure_log *log, uint32_t stage, const weir_error *error)
+void weir__failure_log_add(weir_failure_log *log, uint32_t stage, const weir_error *error)
 {
     uint64_t left_out = 0;
     uv_mutex_lock(&log->lock);
@@ -81,7 +81,7 @@ void weir_failure_log_add(weir_failure_log *log, uint32_t stage, const weir_erro
         weir_log(WEIR_LOG_WARNING, "%s", line);
 }
 
-void weir_failure_log_finish(weir_failure_log *log)
+void weir__failure_log_finish(weir_failure_log *log)
 {
     uv_mutex_lock(&log->lock);
     uint32_t num_reasons = log->num_reasons;

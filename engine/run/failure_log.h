@@ -9,13 +9,13 @@
 typedef struct weir_failure_log weir_failure_log;
 
 /* NULL = out of memory. */
-weir_failure_log *weir_failure_log_new(void);
-void weir_failure_log_free(weir_failure_log *log);
+weir_failure_log *weir__failure_log_new(void);
+void weir__failure_log_free(weir_failure_log *log);
 
 /* Logs the failure, or counts it. `stage`: the index of its stage. */
-void weir_failure_log_add(weir_failure_log *log, uint32_t stage, const weir_error *error);
+void weir__failure_log_add(weir_failure_log *log, uint32_t stage, const weir_error *error);
 
 /* At the end of the run: logs the number of failures that were only counted. */
-void weir_failure_log_finish(weir_failure_log *log);
+void weir__failure_log_finish(weir_failure_log *log);
 
 #endif

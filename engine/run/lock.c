@@ -12,7 +12,7 @@
 
 enum { MAX_SPINS = 32, LONGEST_PAUSE = 32 /* times cpu_relax(): about a microsecond */ };
 
-void weir_engine_lock(weir_pipeline *pipeline)
+void weir__engine_lock(weir_pipeline *pipeline)
 {
     for (int look = 0, pause = 4; look < MAX_SPINS; look++) {
         if (uv_mutex_trylock(&pipeline->lock) == 0)
@@ -24,13 +24,13 @@ void weir_engine_lock(weir_pipeline *pipeline)
     uv_mutex_lock(&pipeline->lock);
 }
 
-void weir_engine_unlock(weir_pipeline *pipeline)
+void weir__engine_unlock(weir_pipeline *pipeline)
 {
     settle_news_locked(pipeline);
-    bool wake_consumer = weir_wake_consumer_wanted_locked(pipeline);
-    bool wake_first = weir_wake_worker_wanted_locked(pipeline->pools[0]);
+    bool wake_consumer = weir__wake_consumer_wanted_locked(pipeline);
+    bool wake_first = weir__wake_worker_wanted_locked(pipeline->pools[0]);
     for (uint32_t i = 1; i < pipeline->num_pools; i++)
-        if (weir_wake_worker_wanted_locked(pipeline->pools[i]))
+        if (weir__wake_worker_wanted_locked(pipeline->pools[i]))
             uv_cond_signal(&pipeline->pools[i]->work);
     bool wake_service = pipeline->wake_service;
     bool poll_dirty = pipeline->poll_dirty;
@@ -44,11 +44,11 @@ void weir_engine_unlock(weir_pipeline *pipeline)
     if (wake_service)
         sem_post(&pipeline->service_wake);
     if (poll_dirty)
-        weir_poll_fd_apply(pipeline);
+        weir__poll_fd_apply(pipeline);
 }
 
-void weir_engine_unlock_last(weir_pipeline *pipeline)
+void weir__engine_unlock_last(weir_pipeline *pipeline)
 {
-    weir_wake_all_locked(pipeline);
+    weir__wake_all_locked(pipeline);
     uv_mutex_unlock(&pipeline->lock);
 }

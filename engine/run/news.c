@@ -52,6 +52,6 @@ void weir__news_handle_locked(weir_pipeline *pipeline)
     if (news & WEIR__NEWS_FAILED)
         describe_failure_locked(pipeline);
     if (news & WEIR__NEWS_SOURCES_ENDED)
-        weir_phase_sources_ended_locked(pipeline);
+        weir__phase_sources_ended_locked(pipeline);
     pipeline->wake_service = true;
 }

@@ -49,7 +49,7 @@ static const char *max_failures_mistake(const weir_max_failures *max)
     }
 }
 
-int weir_node_check_max_failures(const weir_max_failures *max, weir_error *error)
+int weir__node_check_max_failures(const weir_max_failures *max, weir_error *error)
 {
     const char *mistake = max_failures_mistake(max);
     return mistake ? weir_error_set(error, WEIR_EINVAL, 0, "max_failures %s", mistake) : WEIR_OK;
@@ -67,7 +67,7 @@ static int refuse_reserved(const void *const *reserved, size_t count, const char
     return WEIR_OK;
 }
 
-int weir_node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error)
+int weir__node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error)
 {
     if (num_hooks > 0 && !hooks)
         return weir_error_set(error, WEIR_EINVAL, 0, "num_task_hooks is %zu, but task_hooks is NULL", num_hooks);
@@ -146,9 +146,9 @@ static int check_options(node_kind kind, const weir_op *op, const char *name, co
     if (status == WEIR_OK)
         status = check_kind(kind, options, error);
     if (status == WEIR_OK)
-        status = weir_node_check_task_hooks(options->task_hooks, options->num_task_hooks, error);
+        status = weir__node_check_task_hooks(options->task_hooks, options->num_task_hooks, error);
     if (status == WEIR_OK)
-        status = weir_node_check_max_failures(&options->max_failures, error);
+        status = weir__node_check_max_failures(&options->max_failures, error);
     return status;
 }
 
@@ -287,7 +287,7 @@ static int check_input(weir_node *node, const weir_node *before, weir_error *err
             "stage %s takes \"%s\", but the upstream stage %s does not declare what it makes: set `makes` "
             "in its weir_op",
             node->short_name, takes, before->short_name);
-    weir_type_match match = weir_types_match(takes, before->makes);
+    weir_type_match match = weir__types_match(takes, before->makes);
     node->checks_types = match != WEIR_TYPES_FIT;
     if (match != WEIR_TYPES_DIFFER)
         return WEIR_OK;
@@ -300,7 +300,7 @@ static int unite_inputs(weir_node *node)
 {
     for (uint32_t i = 0; i < node->core.num_ins; i++) {
         const char *before = producer_of(node, i)->makes;
-        char *all = before ? weir_types_unite(i ? node->makes : "", before) : NULL;
+        char *all = before ? weir__types_unite(i ? node->makes : "", before) : NULL;
         free(node->makes);
         node->makes = all;
         if (before && !all)
@@ -325,9 +325,9 @@ static int set_types(weir_node *node, node_kind kind, weir_error *error)
     return node->core.num_ins ? check_input(node, producer_of(node, 0), error) : WEIR_OK;
 }
 
-int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made, weir_error *error)
+int weir__node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made, weir_error *error)
 {
-    const char *name = weir_node_name(spec, options);
+    const char *name = weir__node_name(spec, options);
     *made = NULL;
     int status = check_options(spec->kind, spec->op, name, options, error);
     if (status != WEIR_OK)
@@ -351,7 +351,7 @@ int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options,
     node->core.typical_ns = 10 * WEIR__SHORT_STEP_NS; /* assumed to be long until measured */
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &node->core.lap);
     node->core.run_times = node->op ? calloc(1, sizeof *node->core.run_times) : NULL;
-    node->makes_one_type = node->op && weir_types_is_one(node->op->makes);
+    node->makes_one_type = node->op && weir__types_is_one(node->op->makes);
     if (!node->short_name || (node->op && !node->core.run_times) || copy_hooks(node, options) != WEIR_OK ||
         make_queues(node, spec, options) != WEIR_OK || join_inputs(node, spec) != WEIR_OK)
         return no_memory(node, error);
@@ -359,7 +359,7 @@ int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options,
     return status == WEIR_OK ? copy_config(node, spec, error) : status;
 }
 
-const char *weir_node_name(const weir_node_spec *spec, const weir_stage_options *options)
+const char *weir__node_name(const weir_node_spec *spec, const weir_stage_options *options)
 {
     if (options->name)
         return options->name;
@@ -394,8 +394,8 @@ static int make_names(weir_node *node, weir_error *error)
     return WEIR_OK;
 }
 
-int weir_node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const weir_pipeline_options *options,
-                    weir_error *error)
+int weir__node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const weir_pipeline_options *options,
+                     weir_error *error)
 {
     node->pipeline = pipeline;
     node->core.graph = &pipeline->core;
@@ -424,7 +424,7 @@ static void init_flags(weir_slot *slot)
     atomic_init(&slot->is_overdue, false);
 }
 
-weir_slot *weir_slot_new(weir_node *node, uint32_t number)
+weir_slot *weir__slot_new(weir_node *node, uint32_t number)
 {
     weir_slot *slot = calloc(1, sizeof *slot);
     if (!slot)
@@ -446,12 +446,12 @@ weir_slot *weir_slot_new(weir_node *node, uint32_t number)
     return slot;
 }
 
-void weir_slot_free(weir_slot *slot)
+void weir__slot_free(weir_slot *slot)
 {
     if (!slot)
         return;
     weir_item_release(&slot->pending_out); /* from a task that had already ended in another way */
-    weir_label_release(slot->label);
+    weir__label_release(slot->label);
     if (slot->core.worker_live && slot->node->op->worker_free)
         slot->node->op->worker_free(slot->worker);
     free(slot->worker);
@@ -459,7 +459,7 @@ void weir_slot_free(weir_slot *slot)
     free(slot);
 }
 
-int weir_node_make_slots(weir_node *node, weir_error *error)
+int weir__node_make_slots(weir_node *node, weir_error *error)
 {
     for (size_t i = 0; i < node->num_task_hooks; i++) {
         size_t *size = &node->task_hooks[i].state_size;
@@ -476,7 +476,7 @@ int weir_node_make_slots(weir_node *node, weir_error *error)
     if (!node->core.slots)
         return no_memory(node, error);
     for (; node->core.num_made < node->concurrency; node->core.num_made++) {
-        weir_slot *slot = weir_slot_new(node, node->core.num_made);
+        weir_slot *slot = weir__slot_new(node, node->core.num_made);
         if (!slot)
             return no_memory(node, error);
         node->core.slots[node->core.num_made] = &slot->core;
@@ -485,12 +485,12 @@ int weir_node_make_slots(weir_node *node, weir_error *error)
     return WEIR_OK;
 }
 
-void weir_node_free(weir_node *node)
+void weir__node_free(weir_node *node)
 {
     if (!node)
         return;
     for (uint32_t i = 0; i < node->core.num_made; i++)
-        weir_slot_free(weir__slot_at(node, i));
+        weir__slot_free(weir__slot_at(node, i));
     free(node->core.slots);
     if (node->config_live && node->op->config_free)
         node->op->config_free(node->config);

@@ -18,26 +18,27 @@ typedef struct weir_node_spec {
 } weir_node_spec;
 
 /* The name from the options, or else of the operation, or else of the kind. */
-const char *weir_node_name(const weir_node_spec *spec, const weir_stage_options *options);
+const char *weir__node_name(const weir_node_spec *spec, const weir_stage_options *options);
 
 /* Copies the options and the config, and checks them. *made must be freed also after a failure. */
-int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made, weir_error *error);
+int weir__node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made,
+                   weir_error *error);
 
-int weir_node_check_max_failures(const weir_max_failures *max, weir_error *error);
-int weir_node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error);
+int weir__node_check_max_failures(const weir_max_failures *max, weir_error *error);
+int weir__node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error);
 
 /* Sets the index of the node, its name in the statistics, and what it inherits from the pipeline options. */
-int weir_node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const weir_pipeline_options *options,
-                    weir_error *error);
+int weir__node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const weir_pipeline_options *options,
+                     weir_error *error);
 
 /* Creates the slots. */
-int weir_node_make_slots(weir_node *node, weir_error *error);
+int weir__node_make_slots(weir_node *node, weir_error *error);
 
 /* number: among the slots of the node. NULL = out of memory. */
-weir_slot *weir_slot_new(weir_node *node, uint32_t number);
-void weir_slot_free(weir_slot *slot);
+weir_slot *weir__slot_new(weir_node *node, uint32_t number);
+void weir__slot_free(weir_slot *slot);
 
 /* Also frees the workers. No thread may be running. NULL is accepted. */
-void weir_node_free(weir_node *node);
+void weir__node_free(weir_node *node);
 
 #endif

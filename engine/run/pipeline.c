@@ -35,9 +35,9 @@ static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *opt
         node->core.source_index = pipeline->num_sources;
         pipeline->num_sources += node->core.num_ins == 0;
         pipeline->core.nodes[i] = &node->core;
-        status = weir_node_place(node, pipeline, i, options, error);
+        status = weir__node_place(node, pipeline, i, options, error);
         if (status == WEIR_OK)
-            status = weir_node_make_slots(node, error);
+            status = weir__node_make_slots(node, error);
     }
     weir__queue *sink = pipeline->core.sink = &pipeline->nodes[pipeline->core.num_nodes - 1]->core.outs[0];
     if (status == WEIR_OK && pipeline->core.measures && !(sink->latencies = calloc(1, sizeof *sink->latencies)))
@@ -48,11 +48,11 @@ static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *opt
 static int add_pool(weir_pipeline *pipeline, weir_node *owner, uint32_t threads, weir_error *error)
 {
     weir_pool *pool;
-    int status = weir_pool_new(pipeline, owner, threads, &pool, error);
+    int status = weir__pool_new(pipeline, owner, threads, &pool, error);
     if (status == WEIR_OK)
         pipeline->pools[pipeline->num_pools++] = pool;
     else
-        weir_pool_free(pool);
+        weir__pool_free(pool);
     return status;
 }
 
@@ -81,9 +81,9 @@ static int make_lock(weir_pipeline *pipeline, weir_error *error)
         pipeline->consumable_made = code == 0;
     }
     if (code == 0)
-        code = weir_poll_fd_init(pipeline);
+        code = weir__poll_fd_init(pipeline);
     if (code == 0)
-        code = weir_outbox_init(&pipeline->outbox);
+        code = weir__outbox_init(&pipeline->outbox);
     if (code != 0)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a lock: %s", uv_strerror(code));
     return WEIR_OK;
@@ -93,11 +93,11 @@ static int start_threads(weir_pipeline *pipeline, weir_error *error)
 {
     int status = WEIR_OK;
     for (uint32_t i = 0; i < pipeline->num_pools && status == WEIR_OK; i++)
-        status = weir_pool_start(pipeline->pools[i], error);
+        status = weir__pool_start(pipeline->pools[i], error);
     if (status == WEIR_OK)
-        status = weir_observing_start(pipeline, error);
+        status = weir__observing_start(pipeline, error);
     if (status == WEIR_OK)
-        status = weir_service_start(pipeline, error);
+        status = weir__service_start(pipeline, error);
     return status;
 }
 
@@ -105,22 +105,22 @@ static int start_threads(weir_pipeline *pipeline, weir_error *error)
 static void destroy(weir_pipeline *pipeline)
 {
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        weir_pool_join(pipeline->pools[i]);
+        weir__pool_join(pipeline->pools[i]);
     if (pipeline->observer_started)
-        weir_outbox_close(&pipeline->outbox);
-    weir_observing_join(pipeline);
-    weir_observing_destroy(pipeline);
-    weir_trace_destroy(pipeline);
-    weir_laps_destroy(pipeline);
-    weir_service_destroy(pipeline);
-    weir_outbox_destroy(&pipeline->outbox);
-    weir_failure_log_free(pipeline->failure_log);
-    weir_tracker_free(pipeline->tracker);
+        weir__outbox_close(&pipeline->outbox);
+    weir__observing_join(pipeline);
+    weir__observing_destroy(pipeline);
+    weir__trace_destroy(pipeline);
+    weir__laps_destroy(pipeline);
+    weir__service_destroy(pipeline);
+    weir__outbox_destroy(&pipeline->outbox);
+    weir__failure_log_free(pipeline->failure_log);
+    weir__tracker_free(pipeline->tracker);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
-        weir_node_free(pipeline->nodes[i]);
+        weir__node_free(pipeline->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        weir_pool_free(pipeline->pools[i]);
-    weir_poll_fd_destroy(pipeline);
+        weir__pool_free(pipeline->pools[i]);
+    weir__poll_fd_destroy(pipeline);
     if (pipeline->consumable_made)
         uv_cond_destroy(&pipeline->consumable);
     if (pipeline->lock_made)
@@ -136,7 +136,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     weir_pipeline *pipeline = calloc(1, sizeof *pipeline);
     if (!pipeline) {
         for (uint32_t i = 0; i < num_nodes; i++)
-            weir_node_free(nodes[i]);
+            weir__node_free(nodes[i]);
         free(nodes);
         return NULL;
     }
@@ -150,8 +150,8 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->num_cpus = weir_cpu_budget();
     pipeline->core.measures = !options->no_statistics;
     pipeline->stall_warning_ns = options->stall_warning_ns ? options->stall_warning_ns : 30 * WEIR_SECOND;
-    weir_phase_init(&pipeline->phase);
-    weir_phase_init(&pipeline->next_phase);
+    weir__phase_init(&pipeline->phase);
+    weir__phase_init(&pipeline->next_phase);
     atomic_init(&pipeline->is_consumable, 0);
     atomic_init(&pipeline->traces, false);
     atomic_init(&pipeline->stop_wanted, false);
@@ -164,19 +164,19 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
 static int begin_time(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
 {
     int64_t start_ns = pipeline->start_ns = weir_clock_ns();
-    pipeline->failure_log = weir_failure_log_new();
-    if (!pipeline->failure_log || weir_laps_init(pipeline, start_ns) != WEIR_OK ||
-        weir_trace_init(pipeline, options->trace_records) != WEIR_OK)
+    pipeline->failure_log = weir__failure_log_new();
+    if (!pipeline->failure_log || weir__laps_init(pipeline, start_ns) != WEIR_OK ||
+        weir__trace_init(pipeline, options->trace_records) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the statistics");
-    pipeline->start_unix_ns = weir_laps_unix_at_ns(pipeline, start_ns);
+    pipeline->start_unix_ns = weir__laps_unix_at_ns(pipeline, start_ns);
     weir__graph_prepare(&pipeline->core, start_ns);
     if (!options->trace_off)
-        weir_trace_begin(pipeline);
+        weir__trace_begin(pipeline);
     return WEIR_OK;
 }
 
-int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_options *options,
-                        weir_pipeline **made, weir_error *error)
+int weir__pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_options *options,
+                         weir_pipeline **made, weir_error *error)
 {
     weir_pipeline *pipeline = pipeline_new(nodes, num_nodes, options);
     if (!pipeline)
@@ -184,15 +184,15 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
 
     int status = make_lock(pipeline, error);
     if (status == WEIR_OK)
-        status = weir_observing_init(pipeline, options, error);
+        status = weir__observing_init(pipeline, options, error);
     if (status == WEIR_OK)
         status = place_nodes(pipeline, options, error);
     if (status == WEIR_OK)
-        status = weir_tracker_new(pipeline, options, &pipeline->tracker, error);
+        status = weir__tracker_new(pipeline, options, &pipeline->tracker, error);
     if (status == WEIR_OK)
         status = make_pools(pipeline, options->threads, error);
     if (status == WEIR_OK)
-        status = weir_service_init(pipeline, error);
+        status = weir__service_init(pipeline, error);
     if (status == WEIR_OK)
         status = begin_time(pipeline, options, error);
     if (status == WEIR_OK)
@@ -202,12 +202,12 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
         return status;
     }
 
-    weir_outbox_add_start(&pipeline->outbox);
+    weir__outbox_add_start(&pipeline->outbox);
     *made = pipeline; /* before tasks start: they may use it */
     engine_lock_at(pipeline, weir_clock_ns());
     weir__graph_start(&pipeline->core);
     pipeline->wake_service = true;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     return WEIR_OK;
 }
 
@@ -217,11 +217,11 @@ int weir_pipeline_stop(weir_pipeline *pipeline)
         return WEIR_EINVAL;
     engine_lock_at(pipeline, weir_clock_ns());
     weir__graph_stop(&pipeline->core);
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     return WEIR_OK;
 }
 
-_Thread_local const weir_pipeline *weir_pipeline_of_thread;
+_Thread_local const weir_pipeline *weir__pipeline_of_thread;
 
 /* Asserts that no item was lost. */
 static bool is_accounted_for(weir_pipeline *pipeline)
@@ -236,11 +236,11 @@ static bool is_accounted_for(weir_pipeline *pipeline)
 /* What was reported before is part of the run. */
 static void close_run(weir_pipeline *pipeline)
 {
-    weir_phase_end_run(pipeline);
+    weir__phase_end_run(pipeline);
     engine_lock_at(pipeline, weir_clock_ns());
     pipeline->closing = true;
     pipeline->wake_service = true;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
 }
 
 void weir_pipeline_free(weir_pipeline *pipeline)
@@ -248,16 +248,16 @@ void weir_pipeline_free(weir_pipeline *pipeline)
     if (!pipeline)
         return;
     weir_pipeline_stop(pipeline);
-    if (weir_pipeline_of_thread == pipeline) {
+    if (weir__pipeline_of_thread == pipeline) {
         weir_log(WEIR_LOG_ERROR,
                  "weir_pipeline_free() was called on one of the pipeline's own threads, which it would have to "
                  "join: the pipeline is stopped, but not freed");
         return;
     }
-    weir_signals_forget(pipeline);
+    weir__signals_forget(pipeline);
     close_run(pipeline);
-    weir_service_join(pipeline);
-    weir_observing_join(pipeline);
+    weir__service_join(pipeline);
+    weir__observing_join(pipeline);
     pipeline->observer_started = false;
     assert(is_accounted_for(pipeline));
     (void)is_accounted_for;
@@ -270,13 +270,13 @@ int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error)
 {
     if (!pipeline || !error)
         return WEIR_EINVAL;
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     *error = pipeline->error;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     return error->status;
 }
 
-weir_node *weir_pipeline_find(const weir_pipeline *pipeline, const char *stage)
+weir_node *weir__pipeline_find(const weir_pipeline *pipeline, const char *stage)
 {
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         if (strcmp(pipeline->nodes[i]->name, stage) == 0)
@@ -291,13 +291,13 @@ int weir_pipeline_stage_error(weir_pipeline *pipeline, const char *stage, weir_e
 {
     if (!pipeline || !stage || !error)
         return WEIR_EINVAL;
-    weir_node *node = weir_pipeline_find(pipeline, stage);
+    weir_node *node = weir__pipeline_find(pipeline, stage);
     *error = (weir_error){ 0 };
     if (!node)
         return weir_error_set(error, WEIR_ENOTFOUND, 0, "the pipeline has no stage \"%s\"", stage);
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     *error = node->first_error;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     return error->status;
 }
 
@@ -327,14 +327,14 @@ int weir_pipeline_account_sized(weir_pipeline *pipeline, const char *stage, weir
 {
     if (!pipeline || !account)
         return WEIR_EINVAL;
-    weir_node *node = stage ? weir_pipeline_find(pipeline, stage) : NULL;
+    weir_node *node = stage ? weir__pipeline_find(pipeline, stage) : NULL;
     weir_account own = { 0 };
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     if (node)
         own = node->core.account;
     else if (!stage)
         add_up_locked(pipeline, &own);
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     own.in_flight = own.taken + own.created - gone(&own);
     weir__struct_fill(account, account_size, &own, sizeof own);
     return stage && !node ? WEIR_ENOTFOUND : WEIR_OK;
@@ -344,5 +344,5 @@ int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *c
 {
     if (!pipeline || !name)
         return WEIR_EINVAL;
-    return weir_outbox_add_event(pipeline, name, category, detail);
+    return weir__outbox_add_event(pipeline, name, category, detail);
 }

@@ -5,10 +5,10 @@
 #include "run_state.h"
 
 /* Takes ownership of the array of nodes, also on failure; then *made is NULL. */
-int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_options *options,
-                        weir_pipeline **made, weir_error *error);
+int weir__pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_options *options,
+                         weir_pipeline **made, weir_error *error);
 
 /* Finds a node by its name in the statistics or in its options. NULL = not found. */
-weir_node *weir_pipeline_find(const weir_pipeline *pipeline, const char *stage);
+weir_node *weir__pipeline_find(const weir_pipeline *pipeline, const char *stage);
 
 #endif

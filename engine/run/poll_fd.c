@@ -12,7 +12,7 @@
 
 #include "lock.h"
 
-int weir_poll_fd_init(weir_pipeline *pipeline)
+int weir__poll_fd_init(weir_pipeline *pipeline)
 {
     pipeline->poll_fd = -1;
     int code = uv_mutex_init(&pipeline->poll_lock);
@@ -20,7 +20,7 @@ int weir_poll_fd_init(weir_pipeline *pipeline)
     return code;
 }
 
-void weir_poll_fd_destroy(weir_pipeline *pipeline)
+void weir__poll_fd_destroy(weir_pipeline *pipeline)
 {
     if (!pipeline->poll_lock_made)
         return;
@@ -29,7 +29,7 @@ void weir_poll_fd_destroy(weir_pipeline *pipeline)
     uv_mutex_destroy(&pipeline->poll_lock);
 }
 
-void weir_poll_fd_apply(weir_pipeline *pipeline)
+void weir__poll_fd_apply(weir_pipeline *pipeline)
 {
     uv_mutex_lock(&pipeline->poll_lock);
     bool wanted = atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed);
@@ -56,8 +56,8 @@ int weir_pipeline_poll_fd(weir_pipeline *pipeline, int *fd)
     if (*fd < 0)
         return WEIR_ESYSTEM;
 
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     pipeline->polls = pipeline->poll_dirty = true;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     return WEIR_OK;
 }

@@ -5,10 +5,10 @@
 #include "run_state.h"
 
 /* Returns a libuv status. */
-int weir_poll_fd_init(weir_pipeline *pipeline);
-void weir_poll_fd_destroy(weir_pipeline *pipeline);
+int weir__poll_fd_init(weir_pipeline *pipeline);
+void weir__poll_fd_destroy(weir_pipeline *pipeline);
 
 /* Updates the descriptor, after poll_dirty was set. */
-void weir_poll_fd_apply(weir_pipeline *pipeline);
+void weir__poll_fd_apply(weir_pipeline *pipeline);
 
 #endif

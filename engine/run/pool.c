@@ -30,8 +30,8 @@ static void spin_for_work_locked(weir_pool *pool)
     int64_t spin_ns = pool->spin_ns;
     pool->spinning = true;
     atomic_store_explicit(&pool->invites, has_work_locked(pool), memory_order_relaxed);
-    weir_engine_unlock(pool->pipeline);
-    weir_spin(&pool->invites, spin_ns);
+    weir__engine_unlock(pool->pipeline);
+    weir__spin(&pool->invites, spin_ns);
     engine_lock_at(pool->pipeline, weir_clock_ns());
     pool->spinning = false;
 }
@@ -66,10 +66,10 @@ static void sleep_once_locked(weir_pool *pool)
 /* Before the thread sleeps: its CPU time is added up, with the lock released meanwhile. */
 static void settle_cpu_locked(weir_worker *worker)
 {
-    weir_engine_unlock(worker->pool->pipeline);
-    weir_thread_cpu_sleeps(worker);
-    weir_engine_lock(worker->pool->pipeline);
-    weir_thread_cpu_add_locked(worker);
+    weir__engine_unlock(worker->pool->pipeline);
+    weir__thread_cpu_sleeps(worker);
+    weir__engine_lock(worker->pool->pipeline);
+    weir__thread_cpu_add_locked(worker);
 }
 
 static void sleep_for_work_locked(weir_worker *worker)
@@ -80,7 +80,7 @@ static void sleep_for_work_locked(weir_worker *worker)
     if (has_work_locked(pool) || is_surplus_locked(worker))
         return;
 
-    weir_wake_all_locked(pipeline);
+    weir__wake_all_locked(pipeline);
     pool->sleeping++;
     pipeline->num_awake--;
     do
@@ -102,7 +102,7 @@ static void wait_for_work_locked(weir_worker *worker)
         spin_for_work_locked(pool);
     if (!has_work_locked(pool))
         sleep_for_work_locked(worker);
-    pool->spin_ns = weir_spin_adapt(pool->spin_ns, pool->pipeline->core.now_ns - start_ns);
+    pool->spin_ns = weir__spin_adapt(pool->spin_ns, pool->pipeline->core.now_ns - start_ns);
 }
 
 /* Waits while the thread is surplus. It may have been woken for work, which another thread must take then. */
@@ -111,7 +111,7 @@ static void park_locked(weir_worker *worker)
     weir_pool *pool = worker->pool;
     weir_pipeline *pipeline = pool->pipeline;
     settle_cpu_locked(worker);
-    weir_wake_all_locked(pipeline);
+    weir__wake_all_locked(pipeline);
     pipeline->num_awake--;
     while (is_surplus_locked(worker) && !pool->quit)
         uv_cond_wait(&pool->parked, &pipeline->lock);
@@ -122,7 +122,7 @@ static void park_locked(weir_worker *worker)
 /* A cancelled task may still have the label and the flags of the one before. */
 static void task_starts_locked(weir_slot *slot)
 {
-    slot->label = weir_label_hold(slot->core.in.label_owner);
+    slot->label = weir__label_hold(slot->core.in.label_owner);
     slot->warn_after_ns = slot->node->pipeline->stall_warning_ns;
     atomic_store_explicit(&slot->was_completed, false, memory_order_release);
     atomic_store_explicit(&slot->should_stop, false, memory_order_relaxed);
@@ -161,7 +161,7 @@ static void step_has_ended_locked(weir_worker *worker, weir_slot *slot)
     worker->running = NULL;
     if (slot->core.end_ns > since_ns)
         pool->lap.busy_ns += slot->core.end_ns - since_ns;
-    weir_thread_cpu_add_locked(worker);
+    weir__thread_cpu_add_locked(worker);
     if (slot->core.end_ns - slot->core.begin_ns >= WEIR_CPU_WINDOW_NS && !slot->is_long_step &&
         !slot->core.is_lifecycle)
         worker->long_node = slot->node;
@@ -171,7 +171,7 @@ static void step_has_ended_locked(weir_worker *worker, weir_slot *slot)
 /* Without the lock: this may free the label. */
 static void release_spent_label(weir_worker *worker)
 {
-    weir_label_release(worker->spent_label);
+    weir__label_release(worker->spent_label);
     worker->spent_label = NULL;
 }
 
@@ -179,7 +179,7 @@ static void release_spent_label(weir_worker *worker)
 static void begin_step(weir_worker *worker, weir_slot *slot)
 {
     int64_t now_ns =
-        weir_thread_cpu_step_begins(worker, slot) ? worker->window.start_ns : step_clock_ns(&worker->clock);
+        weir__thread_cpu_step_begins(worker, slot) ? worker->window.start_ns : step_clock_ns(&worker->clock);
     slot->core.begin_ns = now_ns > slot->core.entered_ns ? now_ns : slot->core.entered_ns;
 }
 
@@ -195,10 +195,10 @@ static void run_worker(weir_worker *worker)
         weir_slot *slot = (weir_slot *)weir__crew_pick(&pool->core);
         if (slot) {
             step_starts_locked(worker, slot);
-            weir_engine_unlock(pipeline);
+            weir__engine_unlock(pipeline);
             release_spent_label(worker);
             begin_step(worker, slot);
-            weir_run_step(worker, slot);
+            weir__run_step(worker, slot);
             engine_lock_at(pipeline, slot->core.end_ns);
             step_has_ended_locked(worker, slot);
         } else if (pool->quit) {
@@ -208,14 +208,14 @@ static void run_worker(weir_worker *worker)
         }
     }
     pipeline->num_awake--;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     release_spent_label(worker);
 }
 
 static void worker_main(void *argument)
 {
     weir_worker *worker = argument;
-    weir_pipeline_of_thread = worker->pool->pipeline;
+    weir__pipeline_of_thread = worker->pool->pipeline;
     atomic_store(&worker->tid, (int)syscall(SYS_gettid));
     run_worker(worker);
 }
@@ -252,8 +252,8 @@ static int make_workers(weir_pool *pool, uint32_t num_workers)
     return WEIR_OK;
 }
 
-int weir_pool_new(weir_pipeline *pipeline, weir_node *owner, uint32_t num_workers, weir_pool **made,
-                  weir_error *error)
+int weir__pool_new(weir_pipeline *pipeline, weir_node *owner, uint32_t num_workers, weir_pool **made,
+                   weir_error *error)
 {
     weir_pool *pool = *made = calloc(1, sizeof *pool);
     if (!pool)
@@ -282,12 +282,12 @@ static int start_worker(weir_worker *worker)
     char name[32]; /* truncated */
     const weir_node *owner = worker->pool->owner;
     snprintf(name, sizeof name, "%.9s/%u", owner ? owner->short_name : "weir", worker->index);
-    int code = weir_thread_start(&worker->thread, name, worker_main, worker);
+    int code = weir__thread_start(&worker->thread, name, worker_main, worker);
     worker->started = code == 0;
     return code;
 }
 
-int weir_pool_start(weir_pool *pool, weir_error *error)
+int weir__pool_start(weir_pool *pool, weir_error *error)
 {
     for (uint32_t i = 0; i < pool->num_made; i++) {
         int code = start_worker(pool->workers[i]);
@@ -300,7 +300,7 @@ int weir_pool_start(weir_pool *pool, weir_error *error)
 
 /* ---- changing their number ---------------------------------------------------------------------------------- */
 
-void weir_pool_settle_locked(weir_pool *pool)
+void weir__pool_settle_locked(weir_pool *pool)
 {
     int64_t now_ns = pool->pipeline->core.now_ns;
     pool->lap.idle_ns += atomic_load(&pool->num_workers) * (now_ns - pool->threads_since_ns);
@@ -323,55 +323,55 @@ static int add_worker(weir_pool *pool)
     }
     memcpy(workers, before, index * sizeof(weir_worker *));
     workers[index] = worker;
-    weir_engine_lock(pool->pipeline);
+    weir__engine_lock(pool->pipeline);
     pool->workers = workers;
     pool->num_made++;
-    weir_engine_unlock(pool->pipeline);
+    weir__engine_unlock(pool->pipeline);
     free(before);
     return WEIR_OK;
 }
 
-int weir_pool_resize(weir_pool *pool, uint32_t num_workers, uint32_t *before)
+int weir__pool_resize(weir_pool *pool, uint32_t num_workers, uint32_t *before)
 {
     weir_pipeline *pipeline = pool->pipeline;
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     int status = pool->quit ? WEIR_ESTOPPED : pool->resizing ? WEIR_EBUSY : WEIR_OK;
     pool->resizing = pool->resizing || status == WEIR_OK;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     if (status != WEIR_OK)
         return status;
 
     while (pool->num_made < num_workers && status == WEIR_OK) /* nobody else changes it */
         status = add_worker(pool);
     engine_lock_at(pipeline, weir_clock_ns());
-    weir_pool_settle_locked(pool);
+    weir__pool_settle_locked(pool);
     *before = atomic_load(&pool->num_workers);
     atomic_store(&pool->num_workers, num_workers < pool->num_made ? num_workers : pool->num_made);
     pool->resizing = false;
     uv_cond_broadcast(&pool->parked);
     uv_cond_broadcast(&pool->work);
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     return status;
 }
 
-void weir_pool_join(weir_pool *pool)
+void weir__pool_join(weir_pool *pool)
 {
     if (!pool->work_made)
         return; /* no thread was started */
-    weir_engine_lock(pool->pipeline);
+    weir__engine_lock(pool->pipeline);
     pool->quit = true;
     uv_cond_broadcast(&pool->work);
     if (pool->parked_made)
         uv_cond_broadcast(&pool->parked);
     while (pool->resizing)
         uv_cond_wait(&pool->parked, &pool->pipeline->lock);
-    weir_engine_unlock_last(pool->pipeline);
+    weir__engine_unlock_last(pool->pipeline);
     for (uint32_t i = 0; i < pool->num_made; i++)
         if (pool->workers[i]->started)
             uv_thread_join(&pool->workers[i]->thread);
 }
 
-void weir_pool_free(weir_pool *pool)
+void weir__pool_free(weir_pool *pool)
 {
     if (!pool)
         return;

@@ -174,7 +174,7 @@ struct weir_pool {
     bool quit;
     weir_worker **workers; /* each exists until the pool is freed */
     uint32_t num_made;     /* in `workers` */
-    bool resizing;         /* weir_pool_resize() runs */
+    bool resizing;         /* weir__pool_resize() runs */
     int64_t threads_since_ns;
     weir_pool_metrics lap; /* since the last lap; idle_ns is the time of all threads up to threads_since_ns */
     uv_cond_t work;        /* there is work for one more thread, quit, or it is surplus; with lock */
@@ -312,6 +312,6 @@ struct weir_pipeline {
 };
 
 /* The pipeline whose pool, service, observer or caller thread this is. NULL = none. */
-extern _Thread_local const weir_pipeline *weir_pipeline_of_thread;
+extern _Thread_local const weir_pipeline *weir__pipeline_of_thread;
 
 #endif

@@ -33,9 +33,9 @@ static void wait_until(weir_pipeline *pipeline, int64_t due_ns)
 static void report_stop_and_failure(weir_pipeline *pipeline, bool stopped, bool failed)
 {
     if (failed && !pipeline->failure_reported)
-        weir_outbox_add_event(pipeline, "failed", "pipeline", pipeline->error.message); /* set before `failed` */
+        weir__outbox_add_event(pipeline, "failed", "pipeline", pipeline->error.message); /* set before `failed` */
     if (stopped && !pipeline->stop_reported)
-        weir_outbox_add_event(pipeline, "stop", "pipeline", NULL);
+        weir__outbox_add_event(pipeline, "stop", "pipeline", NULL);
     pipeline->failure_reported |= failed;
     pipeline->stop_reported |= stopped;
 }
@@ -46,7 +46,7 @@ static void release_leftovers(weir_pipeline *pipeline)
     for (;;) {
         engine_lock_at(pipeline, weir_clock_ns());
         bool taken = weir__leftover_take(&pipeline->core, &item);
-        weir_engine_unlock(pipeline);
+        weir__engine_unlock(pipeline);
         if (!taken)
             return;
         weir_item_release(&item);
@@ -58,18 +58,18 @@ static void end_work(weir_pipeline *pipeline, bool stopped, bool failed)
 {
     pipeline->end_status = failed ? WEIR_EFAILED : stopped ? WEIR_ESTOPPED : WEIR_OK;
     if (pipeline->core.measures)
-        weir_laps_begin_tail(pipeline);
+        weir__laps_begin_tail(pipeline);
     release_leftovers(pipeline); /* the lap waits neither for release functions nor for the log */
-    weir_callers_join(pipeline);
+    weir__callers_join(pipeline);
     pipeline->work_ended = true;
 }
 
 static void end_run(weir_pipeline *pipeline)
 {
-    int64_t end_ns = pipeline->core.measures ? weir_laps_take_last(pipeline) : weir_clock_ns();
+    int64_t end_ns = pipeline->core.measures ? weir__laps_take_last(pipeline) : weir_clock_ns();
     weir_pipeline_trace(pipeline, false);
-    pipeline->end_unix_ns = weir_laps_unix_at_ns(pipeline, end_ns);
-    weir_outbox_close(&pipeline->outbox);
+    pipeline->end_unix_ns = weir__laps_unix_at_ns(pipeline, end_ns);
+    weir__outbox_close(&pipeline->outbox);
 }
 
 /* Checks everything once; *due_ns is when the next check is due. False = the run is over. */
@@ -77,15 +77,15 @@ static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
 {
     if (atomic_exchange(&pipeline->stop_wanted, false))
         weir_pipeline_stop(pipeline);
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     bool over = pipeline->core.over, cut_lap = pipeline->cut_lap, closing = pipeline->closing;
     bool stopped = pipeline->core.stopped, failed = pipeline->core.failed;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
 
     *due_ns = weir_clock_ns() + WEIR_HEARTBEAT_NS;
     report_stop_and_failure(pipeline, stopped, failed);
     if (pipeline->core.measures)
-        weir_laps_take(pipeline, cut_lap); /* if it cuts: the last lap is of the phase that has just begun */
+        weir__laps_take(pipeline, cut_lap); /* if it cuts: the last lap is of the phase that has just begun */
     if (over && !pipeline->work_ended)
         end_work(pipeline, stopped, failed);
     if (over && closing) {
@@ -93,11 +93,11 @@ static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
         return false;
     }
     if (pipeline->core.measures)
-        earlier(due_ns, weir_laps_due_ns(pipeline));
+        earlier(due_ns, weir__laps_due_ns(pipeline));
     if (over)
         return true;
-    earlier(due_ns, weir_watchdog_check(pipeline));
-    weir_callers_serve(pipeline, due_ns);
+    earlier(due_ns, weir__watchdog_check(pipeline));
+    weir__callers_serve(pipeline, due_ns);
     return true;
 }
 
@@ -105,48 +105,48 @@ static void service_main(void *argument)
 {
     weir_pipeline *pipeline = argument;
     int64_t due_ns;
-    weir_pipeline_of_thread = pipeline;
+    weir__pipeline_of_thread = pipeline;
     while (sem_wait(&pipeline->service_wake) != 0)
         ; /* wait until the pipeline starts; before, there is nothing to report */
-    weir_laps_note_progress(pipeline, 0);
+    weir__laps_note_progress(pipeline, 0);
     while (serve(pipeline, &due_ns)) {
-        weir_laps_note_progress(pipeline, 0);
+        weir__laps_note_progress(pipeline, 0);
         wait_until(pipeline, due_ns);
-        weir_laps_note_progress(pipeline, due_ns);
+        weir__laps_note_progress(pipeline, due_ns);
     }
 }
 
-void weir_service_wake_from_signal(weir_pipeline *pipeline)
+void weir__service_wake_from_signal(weir_pipeline *pipeline)
 {
     sem_post(&pipeline->service_wake);
 }
 
-int weir_service_init(weir_pipeline *pipeline, weir_error *error)
+int weir__service_init(weir_pipeline *pipeline, weir_error *error)
 {
     if (sem_init(&pipeline->service_wake, 0, 0) != 0)
         return weir_error_set(error, WEIR_ESYSTEM, -errno, "cannot create a semaphore: %s", uv_strerror(-errno));
     pipeline->service_wake_made = true;
-    return weir_callers_init(pipeline, error);
+    return weir__callers_init(pipeline, error);
 }
 
-void weir_service_destroy(weir_pipeline *pipeline)
+void weir__service_destroy(weir_pipeline *pipeline)
 {
-    weir_callers_destroy(pipeline);
+    weir__callers_destroy(pipeline);
     if (pipeline->service_wake_made)
         sem_destroy(&pipeline->service_wake);
 }
 
-int weir_service_start(weir_pipeline *pipeline, weir_error *error)
+int weir__service_start(weir_pipeline *pipeline, weir_error *error)
 {
-    weir_laps_note_start(pipeline);
-    int code = weir_thread_start(&pipeline->service_thread, "weir-service", service_main, pipeline);
+    weir__laps_note_start(pipeline);
+    int code = weir__thread_start(&pipeline->service_thread, "weir-service", service_main, pipeline);
     if (code != 0)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the service thread: %s", uv_strerror(code));
     pipeline->service_started = true;
     return WEIR_OK;
 }
 
-void weir_service_join(weir_pipeline *pipeline)
+void weir__service_join(weir_pipeline *pipeline)
 {
     if (pipeline->service_started)
         uv_thread_join(&pipeline->service_thread);

@@ -4,15 +4,15 @@
 
 #include "run_state.h"
 
-int weir_service_init(weir_pipeline *pipeline, weir_error *error);
-void weir_service_destroy(weir_pipeline *pipeline);
+int weir__service_init(weir_pipeline *pipeline, weir_error *error);
+void weir__service_destroy(weir_pipeline *pipeline);
 
-int weir_service_start(weir_pipeline *pipeline, weir_error *error);
+int weir__service_start(weir_pipeline *pipeline, weir_error *error);
 
 /* Returns when the run is over and its last lap is in the outbox. */
-void weir_service_join(weir_pipeline *pipeline);
+void weir__service_join(weir_pipeline *pipeline);
 
 /* Makes the thread check stop_wanted. Async-signal-safe. */
-void weir_service_wake_from_signal(weir_pipeline *pipeline);
+void weir__service_wake_from_signal(weir_pipeline *pipeline);
 
 #endif

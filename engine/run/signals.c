@@ -33,7 +33,7 @@ int weir_pipeline_stop_from_signal(weir_pipeline *pipeline)
         return WEIR_EINVAL;
     int error = errno;
     atomic_store(&pipeline->stop_wanted, true);
-    weir_service_wake_from_signal(pipeline);
+    weir__service_wake_from_signal(pipeline);
     errno = error;
     return WEIR_OK;
 }
@@ -93,7 +93,7 @@ int weir_pipeline_stop_signal(weir_pipeline *pipeline)
     return pipeline ? atomic_load(&pipeline->stop_signal) : WEIR_EINVAL;
 }
 
-void weir_signals_forget(weir_pipeline *pipeline)
+void weir__signals_forget(weir_pipeline *pipeline)
 {
     pthread_mutex_lock(&lock);
     _Atomic(weir_pipeline *) *link = &first;

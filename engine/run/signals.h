@@ -5,6 +5,6 @@
 #include "run_state.h"
 
 /* After this no handler uses the pipeline. */
-void weir_signals_forget(weir_pipeline *pipeline);
+void weir__signals_forget(weir_pipeline *pipeline);
 
 #endif

@@ -111,11 +111,11 @@ static void look_at_tasks_locked(const weir_node *node, full_snapshot *snapshot)
         if ((slot->core.state != SLOT_RUNNING && slot->core.state != SLOT_PENDING) ||
             snapshot->shown.num_tasks == snapshot->room_for_tasks)
             continue;
-        struct weir_label *label = weir_label_hold(slot->label);
+        struct weir_label *label = weir__label_hold(slot->label);
         snapshot->labels[snapshot->shown.num_tasks] = label;
         snapshot->tasks[snapshot->shown.num_tasks++] = (weir_task_snapshot){
             .stage = node->name,
-            .label = weir_label_text(label),
+            .label = weir__label_text(label),
             .age_ns = slot->core.run_ns + node->pipeline->core.now_ns - slot->core.entered_ns,
             .pending = slot->core.state == SLOT_PENDING,
         };
@@ -162,10 +162,10 @@ static void look_locked(weir_pipeline *pipeline, full_snapshot *snapshot)
 static size_t count_slots(weir_pipeline *pipeline)
 {
     size_t slots = 0;
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         slots += pipeline->nodes[i]->core.num_made;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     return slots;
 }
 
@@ -198,7 +198,7 @@ int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **taken)
 
     engine_lock_at(pipeline, weir_clock_ns());
     look_locked(pipeline, snapshot);
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     *taken = &snapshot->shown;
     return WEIR_OK;
 }
@@ -209,7 +209,7 @@ void weir_snapshot_free(weir_snapshot *shown)
         return;
     full_snapshot *snapshot = (full_snapshot *)shown; /* shown is its first member */
     for (size_t i = 0; i < shown->num_tasks; i++)
-        weir_label_release(snapshot->labels[i]);
+        weir__label_release(snapshot->labels[i]);
     free(snapshot->labels);
     free(snapshot->tasks);
     free(snapshot->queues);

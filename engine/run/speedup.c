@@ -18,8 +18,8 @@ static void sleep_ns(int64_t ns)
     nanosleep(&(struct timespec){ .tv_nsec = ns < HELD_SLICE_NS ? ns : HELD_SLICE_NS }, NULL);
 }
 
-void weir_speedup_settle(weir_pipeline *pipeline, const weir_node *node, int64_t credit_ns, int64_t run_ns,
-                         const atomic_bool *stops)
+void weir__speedup_settle(weir_pipeline *pipeline, const weir_node *node, int64_t credit_ns, int64_t run_ns,
+                          const atomic_bool *stops)
 {
     const weir_node *sped = atomic_load(&pipeline->sped_node);
     if (credit_ns < 0 || !sped)
@@ -39,7 +39,7 @@ int weir_pipeline_set_speedup(weir_pipeline *pipeline, const char *stage, double
 {
     if (!pipeline || !(share >= 0 && share < 1))
         return WEIR_EINVAL;
-    weir_node *node = stage ? weir_pipeline_find(pipeline, stage) : NULL;
+    weir_node *node = stage ? weir__pipeline_find(pipeline, stage) : NULL;
     if (stage && !node)
         return WEIR_ENOTFOUND;
     bool is_consumer = node && node == pipeline->nodes[pipeline->core.num_nodes - 1];

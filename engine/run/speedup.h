@@ -20,7 +20,7 @@
 #include "run_state.h"
 
 /* At the beginning of a step or an absence: its credit; -1 = off. */
-static inline int64_t weir_speedup_credit(const weir_pipeline *pipeline)
+static inline int64_t weir__speedup_credit(const weir_pipeline *pipeline)
 {
     bool is_off = !atomic_load_explicit(&pipeline->sped_node, memory_order_relaxed);
     return is_off ? -1 : atomic_load_explicit(&pipeline->held_ns, memory_order_relaxed);
@@ -28,7 +28,7 @@ static inline int64_t weir_speedup_credit(const weir_pipeline *pipeline)
 
 /* At its end, without the lock: `node` has run for run_ns (the sink: the consumer was away). Sleeps what is owed, unless
    *stops (NULL = never). */
-void weir_speedup_settle(weir_pipeline *pipeline, const weir_node *node, int64_t credit_ns, int64_t run_ns,
-                         const atomic_bool *stops);
+void weir__speedup_settle(weir_pipeline *pipeline, const weir_node *node, int64_t credit_ns, int64_t run_ns,
+                          const atomic_bool *stops);
 
 #endif

@@ -4,7 +4,7 @@
 
 enum { SPINS_PER_YIELD = 64 /* about a microsecond */ };
 
-bool weir_spin(atomic_uint *wanted, int64_t spin_ns)
+bool weir__spin(atomic_uint *wanted, int64_t spin_ns)
 {
     int64_t end_ns = weir_clock_ns() + spin_ns;
     do {
@@ -18,7 +18,7 @@ bool weir_spin(atomic_uint *wanted, int64_t spin_ns)
     return false;
 }
 
-int64_t weir_spin_adapt(int64_t spin_ns, int64_t waited_ns)
+int64_t weir__spin_adapt(int64_t spin_ns, int64_t waited_ns)
 {
     static const int64_t shortest_ns = 500;
     static const int64_t worth_ns = 50 * WEIR_MICROSECOND; /* most of such a wait was the wake-up */

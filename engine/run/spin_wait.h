@@ -19,9 +19,9 @@
 #define LONGEST_SPIN_NS (20 * WEIR_MICROSECOND)
 
 /* Checks *wanted for up to spin_ns. True = it is not 0. */
-bool weir_spin(atomic_uint *wanted, int64_t spin_ns);
+bool weir__spin(atomic_uint *wanted, int64_t spin_ns);
 
 /* How long to spin the next time, after a wait of waited_ns in total, including the sleep. */
-int64_t weir_spin_adapt(int64_t spin_ns, int64_t waited_ns);
+int64_t weir__spin_adapt(int64_t spin_ns, int64_t waited_ns);
 
 #endif

@@ -41,7 +41,7 @@ int weir_task_set_label(weir_task *task, const char *text)
 {
     if (!task || !text)
         return WEIR_EINVAL;
-    return weir_label_set(&task->core.in, text) ? WEIR_OK : WEIR_ENOMEM;
+    return weir__label_set(&task->core.in, text) ? WEIR_OK : WEIR_ENOMEM;
 }
 
 static void add_saturated(_Atomic int64_t *sum_ns, int64_t ns)
@@ -114,7 +114,7 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
     }
     /* A second call must not look at an input that is being released. */
     bool is_second = atomic_load_explicit(&task->was_completed, memory_order_acquire);
-    if (!is_second && !weir_label_inherit(&result, &task->core.in))
+    if (!is_second && !weir__label_inherit(&result, &task->core.in))
         status = weir_task_fail(task, WEIR_ENOMEM, 0, "no memory for the item's label");
 
     engine_lock_at(pipeline, weir_clock_ns());
@@ -128,7 +128,7 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
         logged = weir__line_take(&pipeline->completion_lines, pipeline->core.now_ns, &left_out);
         snprintf(stage, sizeof stage, "%s", task->node->name);
     }
-    weir_engine_unlock_last(pipeline);
+    weir__engine_unlock_last(pipeline);
     if (awaited)
         return;
     weir_item_release(&result);

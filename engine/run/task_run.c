@@ -89,7 +89,7 @@ static int check_type(weir_slot *slot)
     const weir_node *node = slot->node;
     if (!node->op->takes || slot->core.flushing)
         return WEIR_OK;
-    if (node->checks_types && !weir_types_hold(node->op->takes, slot->core.in.type))
+    if (node->checks_types && !weir__types_hold(node->op->takes, slot->core.in.type))
         return weir_task_fail(slot, WEIR_EINVAL, 0, "takes \"%s\", but this item is \"%s\"", node->op->takes,
                               slot->core.in.type ? slot->core.in.type : "not declared");
     if (!slot->core.in.data)
@@ -135,14 +135,14 @@ static int run_timed(weir_slot *slot)
 {
     const weir_node *node = slot->node;
     int64_t start_ns = slot->op_start_known ? slot->core.begin_ns : now_after(slot, slot->core.begin_ns);
-    int64_t credit_ns = weir_speedup_credit(node->pipeline);
+    int64_t credit_ns = weir__speedup_credit(node->pipeline);
     int status = slot->core.flushing
                      ? node->op->flush(slot->worker, &slot->core.out, slot)
                      : node->op->run(slot->worker, node->core.num_ins ? &slot->core.in : NULL, &slot->core.out, slot);
     slot->core.end_ns = now_after(slot, start_ns);
     slot->core.step_run_ns = slot->core.end_ns - start_ns;
     if (credit_ns >= 0) {
-        weir_speedup_settle(node->pipeline, node, credit_ns, slot->core.step_run_ns, &slot->should_stop);
+        weir__speedup_settle(node->pipeline, node, credit_ns, slot->core.step_run_ns, &slot->should_stop);
         slot->core.end_ns = now_after(slot, slot->core.end_ns);
     }
     if (slot->core.num_pieces == 0)
@@ -162,10 +162,10 @@ static int take_completion(weir_slot *slot)
 static int completed_twice(weir_slot *slot, int status)
 {
     weir_pipeline *pipeline = slot->node->pipeline;
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     weir_item brought = slot->pending_out;
     slot->pending_out = (weir_item){ 0 };
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     weir_item_release(&brought);
     return weir_task_fail(slot, WEIR_EINVAL, 0,
                           "the operation called weir_task_complete(), but returned %s instead of WEIR_PENDING",
@@ -220,9 +220,9 @@ static void report_failure(weir_slot *slot, int status)
 
     if (status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed))
         return; /* it was asked to stop */
-    weir_failure_log_add(node->pipeline->failure_log, node->core.index, error);
+    weir__failure_log_add(node->pipeline->failure_log, node->core.index, error);
     if (node->core.num_ins)
-        weir_outbox_add_failure(node->pipeline, slot);
+        weir__outbox_add_failure(node->pipeline, slot);
 }
 
 /* What the operation, or a hook, says of the task. */
@@ -236,10 +236,10 @@ static int run_to_result(weir_slot *slot)
     if (slot->core.out.data && slot->node->makes_one_type)
         slot->core.out.type = slot->node->op->makes;
     if ((status == WEIR_OK || status == WEIR_MORE) && !slot->core.finishing &&
-        !weir_label_inherit(&slot->core.out, &slot->core.in))
+        !weir__label_inherit(&slot->core.out, &slot->core.in))
         status = fail_by_default(slot, WEIR_ENOMEM, "no memory for the item's label");
     if ((status == WEIR_OK || status == WEIR_MORE) && slot->node->pipeline->tracker)
-        status = weir_tracker_made(slot, status);
+        status = weir__tracker_made(slot, status);
     if (status == WEIR_EOF && slot->node->core.epochs) {
         restart_source(slot);
         status = WEIR_EPOCH;
@@ -251,7 +251,7 @@ static void run_task_step(weir_slot *slot)
 {
     bool is_tracked = slot->node->pipeline->tracker;
     if (is_tracked)
-        weir_tracker_step_begins(slot);
+        weir__tracker_step_begins(slot);
     int status = run_to_result(slot);
     int64_t op_end_ns = slot->core.end_ns;
     bool ended = status != WEIR_MORE && status != WEIR_PENDING;
@@ -265,7 +265,7 @@ static void run_task_step(weir_slot *slot)
     if (ended)
         item_drop(&slot->core.in); /* the task of a source keeps the number of the next item */
     if (is_tracked)
-        weir_tracker_step_ends(slot, status);
+        weir__tracker_step_ends(slot, status);
     if (calls || op_end_ns == slot->core.begin_ns)
         slot->core.end_ns = now_after(slot, slot->core.end_ns);
     slot->core.status = status;
@@ -328,7 +328,7 @@ static void run_lifecycle(weir_slot *slot)
     weir_log(WEIR_LOG_ERROR, "%s", line);
 }
 
-void weir_run_step(weir_worker *worker, weir_slot *slot)
+void weir__run_step(weir_worker *worker, weir_slot *slot)
 {
     slot->core.end_ns = slot->core.begin_ns;
     slot->core.step_run_ns = 0;
@@ -340,5 +340,5 @@ void weir_run_step(weir_worker *worker, weir_slot *slot)
         run_task_step(slot);
     if (slot->core.is_lifecycle || slot->core.abandoned)
         slot->core.end_ns = now_after(slot, slot->core.end_ns);
-    weir_thread_cpu_step_ended(worker, slot);
+    weir__thread_cpu_step_ended(worker, slot);
 }

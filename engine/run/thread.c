@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-int weir_thread_start(uv_thread_t *thread, const char *name, uv_thread_cb run, void *argument)
+int weir__thread_start(uv_thread_t *thread, const char *name, uv_thread_cb run, void *argument)
 {
     sigset_t all, before;
     sigfillset(&all);

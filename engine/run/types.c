@@ -25,17 +25,17 @@ static bool holds(const char *list, const char *wanted, size_t wanted_length)
     return false;
 }
 
-bool weir_types_hold(const char *types, const char *type)
+bool weir__types_hold(const char *types, const char *type)
 {
     return type && holds(types, type, strlen(type));
 }
 
-bool weir_types_is_one(const char *types)
+bool weir__types_is_one(const char *types)
 {
     return types && types[0] && strcmp(types, WEIR_TYPE_ANY) != 0 && !strchr(types, ' ');
 }
 
-weir_type_match weir_types_match(const char *takes, const char *makes)
+weir_type_match weir__types_match(const char *takes, const char *makes)
 {
     bool some = false, all = true;
     const char *word;
@@ -49,7 +49,7 @@ weir_type_match weir_types_match(const char *takes, const char *makes)
     return !some ? WEIR_TYPES_DIFFER : all ? WEIR_TYPES_FIT : WEIR_TYPES_MAY_FIT;
 }
 
-char *weir_types_unite(const char *one, const char *other)
+char *weir__types_unite(const char *one, const char *other)
 {
     char *all = malloc(strlen(one) + strlen(other) + 2);
     if (!all)

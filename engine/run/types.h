@@ -11,14 +11,14 @@ typedef enum weir_type_match {
 } weir_type_match;
 
 /* Whether `type` (may be NULL) is one of them. */
-bool weir_types_hold(const char *types, const char *type);
+bool weir__types_hold(const char *types, const char *type);
 
 /* Whether they name exactly one type. NULL does not. */
-bool weir_types_is_one(const char *types);
+bool weir__types_is_one(const char *types);
 
-weir_type_match weir_types_match(const char *takes, const char *makes);
+weir_type_match weir__types_match(const char *takes, const char *makes);
 
 /* The union of both; the caller frees it. NULL = out of memory. */
-char *weir_types_unite(const char *one, const char *other);
+char *weir__types_unite(const char *one, const char *other);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "news.h"
 
-bool weir_wake_worker_wanted_locked(weir_pool *pool)
+bool weir__wake_worker_wanted_locked(weir_pool *pool)
 {
     bool invites = pool_invites_locked(pool);
     if (pool->spinning)
@@ -33,13 +33,13 @@ bool weir_wake_worker_wanted_locked(weir_pool *pool)
     return true;
 }
 
-void weir_wake_all_locked(weir_pipeline *pipeline)
+void weir__wake_all_locked(weir_pipeline *pipeline)
 {
     settle_news_locked(pipeline);
-    if (weir_wake_consumer_wanted_locked(pipeline))
+    if (weir__wake_consumer_wanted_locked(pipeline))
         uv_cond_signal(&pipeline->consumable);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        if (weir_wake_worker_wanted_locked(pipeline->pools[i]))
+        if (weir__wake_worker_wanted_locked(pipeline->pools[i]))
             uv_cond_signal(&pipeline->pools[i]->work);
     if (pipeline->wake_service || pipeline->poll_dirty) /* it makes the system call, which is not allowed here */
         sem_post(&pipeline->service_wake);

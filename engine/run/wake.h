@@ -14,10 +14,10 @@ static inline bool pool_invites_locked(const weir_pool *pool)
 }
 
 /* True = the caller must signal one sleeping thread of the pool, which then counts as waking. */
-bool weir_wake_worker_wanted_locked(weir_pool *pool);
+bool weir__wake_worker_wanted_locked(weir_pool *pool);
 
 /* The same for a sleeping consumer. */
-static inline bool weir_wake_consumer_wanted_locked(weir_pipeline *pipeline)
+static inline bool weir__wake_consumer_wanted_locked(weir_pipeline *pipeline)
 {
     if (pipeline->consumers_waiting <= pipeline->consumers_waking || !pipeline->core.consumable)
         return false;
@@ -26,8 +26,8 @@ static inline bool weir_wake_consumer_wanted_locked(weir_pipeline *pipeline)
 }
 
 /* Signals all threads affected by the changes: before the lock is released in another way than by
-   weir_engine_unlock(). */
-void weir_wake_all_locked(weir_pipeline *pipeline);
+   weir__engine_unlock(). */
+void weir__wake_all_locked(weir_pipeline *pipeline);
 
 /* Whether there is a CPU for a thread that only spins. The CPU of the calling thread counts as taken; `consumer`:
    so does the consumer's. */

@@ -55,7 +55,7 @@ static void check_stall(watchdog_check *check, weir_slot *slot, int64_t age_ns)
     if (age_ns >= slot->warn_after_ns && check->num_stalls < MAX_STALLS) {
         check->stalls[check->num_stalls++] = (stalled_task){
             .node = slot->node,
-            .label = weir_label_hold(slot->label),
+            .label = weir__label_hold(slot->label),
             .age_ns = age_ns,
             .asked_to_stop = weir_task_should_stop(slot),
         };
@@ -89,18 +89,18 @@ static void report_stall(weir_pipeline *pipeline, const stalled_task *stall)
     struct stall_warning *warning = malloc(sizeof *warning);
     if (!warning)
         return;
-    const char *label = weir_label_text(stall->label);
+    const char *label = weir__label_text(stall->label);
     char others[64] = "";
     if (left_out > 0)
         snprintf(others, sizeof others, "; %" PRIu64 " more such lines left out before", left_out);
     snprintf(warning->text, sizeof warning->text, "%s%s%s: %.1f s and still running%s%s", stall->node->name,
              label[0] ? ": " : "", label, (double)stall->age_ns / (double)WEIR_SECOND,
              stall->asked_to_stop ? ", although it was asked to stop" : "", others);
-    weir_outbox_add_event(pipeline, "stall", stall->node->name, warning->text);
-    weir_callers_log(pipeline, warning);
+    weir__outbox_add_event(pipeline, "stall", stall->node->name, warning->text);
+    weir__callers_log(pipeline, warning);
 }
 
-int64_t weir_watchdog_check(weir_pipeline *pipeline)
+int64_t weir__watchdog_check(weir_pipeline *pipeline)
 {
     watchdog_check check = { .next_ns = INT64_MAX };
     if (pipeline->stall_warning_ns != WEIR_FOREVER)
@@ -110,11 +110,11 @@ int64_t weir_watchdog_check(weir_pipeline *pipeline)
     int64_t now_ns = pipeline->core.now_ns;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         check_node_locked(&check, pipeline->nodes[i]);
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
 
     for (size_t i = 0; i < check.num_stalls; i++) {
         report_stall(pipeline, &check.stalls[i]);
-        weir_label_release(check.stalls[i].label);
+        weir__label_release(check.stalls[i].label);
     }
     return check.next_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + check.next_ns;
 }

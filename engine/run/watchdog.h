@@ -5,6 +5,6 @@
 #include "run_state.h"
 
 /* Service thread only. Checks the running tasks. Returns when to check again. */
-int64_t weir_watchdog_check(weir_pipeline *pipeline);
+int64_t weir__watchdog_check(weir_pipeline *pipeline);
 
 #endif

@@ -33,14 +33,14 @@ static double current(const counter_value *value)
 
 static void settle_locked(counter_value *value)
 {
-    int64_t span_ns = weir_span_since_ns(value->since);
+    int64_t span_ns = weir__span_since_ns(value->since);
     if (value->is_known) {
         value->lap.known_ns += span_ns;
         value->lap.value_ns += current(value) * (double)span_ns;
         value->total.known_ns += span_ns;
         value->total.value_ns += current(value) * (double)span_ns;
     }
-    value->since = value->is_known ? value->since + span_ns : weir_span_now_ns();
+    value->since = value->is_known ? value->since + span_ns : weir__span_now_ns();
 }
 
 static void note(weir_counter_metrics *metrics, double value)
@@ -60,7 +60,7 @@ static void restart_locked(counter_value *value, weir_counter_metrics *metrics)
 /* Sets, or adds to, the value. */
 static void update(weir_counter *counter, size_t which, bool adds, bool is_real, int64_t whole, double real)
 {
-    if (!counter || which >= counter->num_values || weir_span_is_paused())
+    if (!counter || which >= counter->num_values || weir__span_is_paused())
         return;
     counter_value *value = &counter->values[which];
     uv_mutex_lock(&counter->lock);
@@ -82,7 +82,7 @@ static void update(weir_counter *counter, size_t which, bool adds, bool is_real,
     note(&value->total, current(value));
     double now = current(value);
     uv_mutex_unlock(&counter->lock);
-    span_thread *thread = span_is_traced() && counter->names[which] ? weir_span_this_thread() : NULL;
+    span_thread *thread = span_is_traced() && counter->names[which] ? weir__span_this_thread() : NULL;
     if (thread) {
         int64_t bits;
         memcpy(&bits, &now, sizeof bits);
@@ -112,7 +112,7 @@ void weir_counter_add_int(weir_counter *counter, size_t which, int64_t change)
     update(counter, which, true, false, change, 0);
 }
 
-bool weir_counter_take(const weir_span_name *name, bool of_lap, bool restart, weir_counter_metrics *metrics)
+bool weir__counter_take(const weir_span_name *name, bool of_lap, bool restart, weir_counter_metrics *metrics)
 {
     counter_value *value = &name->counter->values[name->value];
     uv_mutex_lock(&name->counter->lock);
@@ -127,10 +127,10 @@ bool weir_counter_take(const weir_span_name *name, bool of_lap, bool restart, we
 }
 
 /* A value that one of those threads was setting may be set in part. */
-void weir_counters_reset_child(void)
+void weir__counters_reset_child(void)
 {
     uint32_t count;
-    weir_span_name *const *names = weir_span_names(&count);
+    weir_span_name *const *names = weir__span_names(&count);
     for (uint32_t id = 0; id < count; id++)
         if (names[id]->counter && names[id]->value == 0)
             uv_mutex_init(&names[id]->counter->lock);
@@ -176,7 +176,7 @@ static weir_counter *get_locked(const char *category, const char *name, const ch
     weir_counter *counter = counter_new(num_values ? num_values : 1);
     if (!counter)
         return NULL;
-    weir_span_name *first = weir_span_name_of_value_locked(category, name, num_values ? values[0] : "", counter, 0);
+    weir_span_name *first = weir__span_name_of_value_locked(category, name, num_values ? values[0] : "", counter, 0);
     weir_counter *found = first ? first->counter : NULL;
     if (found != counter) {
         free_counter(counter);
@@ -184,7 +184,7 @@ static weir_counter *get_locked(const char *category, const char *name, const ch
     }
     counter->names[0] = first;
     for (size_t i = 1; i < num_values; i++) {
-        weir_span_name *next = weir_span_name_of_value_locked(category, name, values[i], counter, (uint32_t)i);
+        weir_span_name *next = weir__span_name_of_value_locked(category, name, values[i], counter, (uint32_t)i);
         counter->names[i] = next && next->counter == counter ? next : NULL;
     }
     return counter;
@@ -197,8 +197,8 @@ weir_counter *weir_counter_get(const char *category, const char *name, const cha
     for (size_t i = 0; i < num_values; i++)
         if (!values[i] || !*values[i])
             return NULL;
-    weir_spans_lock();
+    weir__spans_lock();
     weir_counter *counter = get_locked(category, name, values, num_values);
-    weir_span_names_unlock();
+    weir__span_names_unlock();
     return counter;
 }

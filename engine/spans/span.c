@@ -20,24 +20,24 @@ static _Thread_local weir_step_clock own_clock;
 static _Atomic int64_t pauses;
 static _Atomic int64_t pauses_before; /* while recording is paused: without this pause */
 
-int64_t weir_span_now_ns(void)
+int64_t weir__span_now_ns(void)
 {
     int64_t state = atomic_load_explicit(&pauses, memory_order_relaxed);
     return state < 0 ? state + INT64_MAX : step_clock_ns(&own_clock) - state;
 }
 
-int64_t weir_span_since_ns(int64_t start_ns)
+int64_t weir__span_since_ns(int64_t start_ns)
 {
-    int64_t now_ns = weir_span_now_ns();
+    int64_t now_ns = weir__span_now_ns();
     return now_ns > start_ns ? now_ns - start_ns : 0;
 }
 
-bool weir_span_is_paused(void)
+bool weir__span_is_paused(void)
 {
     return atomic_load_explicit(&pauses, memory_order_relaxed) < 0;
 }
 
-int64_t weir_span_clock_ns(int64_t span_ns)
+int64_t weir__span_clock_ns(int64_t span_ns)
 {
     int64_t state = atomic_load(&pauses);
     return span_ns + (state < 0 ? atomic_load(&pauses_before) : state);
@@ -45,23 +45,23 @@ int64_t weir_span_clock_ns(int64_t span_ns)
 
 void weir_span_pause(void)
 {
-    weir_spans_lock();
-    if (!weir_span_is_paused()) {
+    weir__spans_lock();
+    if (!weir__span_is_paused()) {
         atomic_store(&pauses_before, atomic_load(&pauses));
-        atomic_store(&pauses, weir_span_now_ns() - INT64_MAX);
+        atomic_store(&pauses, weir__span_now_ns() - INT64_MAX);
     }
     weir__span_retarget_locked();
-    weir_spans_unlock();
+    weir__spans_unlock();
 }
 
 void weir_span_resume(void)
 {
-    weir_spans_lock();
-    int64_t stopped_ns = weir_span_now_ns(), now_ns = step_clock_ns(&own_clock);
-    if (weir_span_is_paused())
+    weir__spans_lock();
+    int64_t stopped_ns = weir__span_now_ns(), now_ns = step_clock_ns(&own_clock);
+    if (weir__span_is_paused())
         atomic_store(&pauses, now_ns > stopped_ns ? now_ns - stopped_ns : 0);
     weir__span_retarget_locked();
-    weir_spans_unlock();
+    weir__spans_unlock();
 }
 
 /* ---- threads ------------------------------------------------------------------------------------------------ */
@@ -69,7 +69,7 @@ void weir_span_resume(void)
 static void end_thread(void *thread)
 {
     this_thread = NULL;
-    weir_span_thread_remove(thread);
+    weir__span_thread_remove(thread);
 }
 
 static void make_key(void)
@@ -87,9 +87,9 @@ static span_thread *add_thread(void)
         free(thread);
         return NULL;
     }
-    thread->pipeline = (weir_pipeline *)(uintptr_t)weir_pipeline_of_thread;
+    thread->pipeline = (weir_pipeline *)(uintptr_t)weir__pipeline_of_thread;
     thread->tid = (int)syscall(SYS_gettid);
-    weir_span_thread_add(thread);
+    weir__span_thread_add(thread);
     return this_thread = thread;
 }
 
@@ -98,12 +98,12 @@ static inline span_thread *get_thread(void)
     return this_thread ? this_thread : add_thread();
 }
 
-span_thread *weir_span_this_thread(void)
+span_thread *weir__span_this_thread(void)
 {
     return get_thread();
 }
 
-span_thread *weir_span_thread_of_child(void)
+span_thread *weir__span_thread_of_child(void)
 {
     if (this_thread)
         this_thread->tid = (int)syscall(SYS_gettid);
@@ -136,7 +136,7 @@ static weir_span_name *prefixed(span_thread *thread, weir_span_name *name)
     size_t slot = (name->id + 31 * thread->level_id) % SPAN_CACHED_NAMES;
     if (thread->cache[slot].level_id == thread->level_id && thread->cache[slot].name == name)
         return thread->cache[slot].prefixed;
-    weir_span_name *found = weir_span_name_with_prefix(name, &thread->prefixes[(levels - 1) * SPAN_PREFIX_BYTES]);
+    weir_span_name *found = weir__span_name_with_prefix(name, &thread->prefixes[(levels - 1) * SPAN_PREFIX_BYTES]);
     thread->cache[slot].level_id = thread->level_id;
     thread->cache[slot].name = name;
     return thread->cache[slot].prefixed = found ? found : name;
@@ -183,7 +183,7 @@ void weir_span_prefix_pop(void)
 
 static inline int64_t start_now(void)
 {
-    return weir_span_is_paused() ? SPAN_NOT_RECORDED : weir_span_now_ns();
+    return weir__span_is_paused() ? SPAN_NOT_RECORDED : weir__span_now_ns();
 }
 
 void weir_span_begin(weir_span_name *name)
@@ -201,7 +201,7 @@ void weir_span_begin(weir_span_name *name)
         thread->open[depth].name = name;
         thread->open[depth].start = start;
         if (thread->target && name && start != SPAN_NOT_RECORDED)
-            weir__span_trace_locked(thread, name, WEIR_TRACE_SPAN_BEGIN, weir_span_clock_ns(start), depth, 0);
+            weir__span_trace_locked(thread, name, WEIR_TRACE_SPAN_BEGIN, weir__span_clock_ns(start), depth, 0);
     }
     span_unlock(thread);
 }
@@ -220,10 +220,11 @@ void weir_span_end(void)
     const weir_span_name *name = depth < SPAN_MAX_DEPTH ? thread->open[depth].name : NULL;
     int64_t start = name ? thread->open[depth].start : SPAN_NOT_RECORDED;
     if (start != SPAN_NOT_RECORDED) {
-        int64_t span_ns = weir_span_since_ns(start);
+        int64_t span_ns = weir__span_since_ns(start);
         record_locked(thread, name, span_ns);
         if (thread->target)
-            weir__span_trace_locked(thread, name, WEIR_TRACE_SPAN_END, weir_span_clock_ns(start + span_ns), depth, 0);
+            weir__span_trace_locked(thread, name, WEIR_TRACE_SPAN_END, weir__span_clock_ns(start + span_ns), depth,
+                                    0);
     }
     span_unlock(thread);
 }
@@ -257,7 +258,7 @@ static void finish_token(weir_span_token *token, bool is_frame, int64_t end)
         record_locked(thread, token->name, span_ns);
         span_unlock(thread);
         if (span_is_traced())
-            weir__span_trace_finish(thread, token, is_frame, weir_span_clock_ns(token->start + span_ns));
+            weir__span_trace_finish(thread, token, is_frame, weir__span_clock_ns(token->start + span_ns));
     }
     token->name = NULL;
 }
@@ -265,7 +266,7 @@ static void finish_token(weir_span_token *token, bool is_frame, int64_t end)
 void weir_span_finish(weir_span_token *token)
 {
     if (token)
-        finish_token(token, false, weir_span_now_ns());
+        finish_token(token, false, weir__span_now_ns());
 }
 
 static void change_frame(weir_span_name *name, bool begins, int64_t number)
@@ -276,7 +277,7 @@ static void change_frame(weir_span_name *name, bool begins, int64_t number)
     weir_span_token next = begins ? start_token(name, true, number) : (weir_span_token){ .name = NULL };
     weir_span_token before = weir__span_swap_frame(name, next);
     /* it ends where the next one begins, so that they do not overlap */
-    finish_token(&before, true, next.name && next.start != SPAN_NOT_RECORDED ? next.start : weir_span_now_ns());
+    finish_token(&before, true, next.name && next.start != SPAN_NOT_RECORDED ? next.start : weir__span_now_ns());
 }
 
 void weir_frame_begin(weir_span_name *name, int64_t number)
@@ -292,7 +293,7 @@ void weir_frame_end(weir_span_name *name)
 void weir_marker(weir_span_name *name, weir_marker_scope scope)
 {
     span_thread *thread = name ? get_thread() : NULL;
-    if (!thread || weir_span_is_paused())
+    if (!thread || weir__span_is_paused())
         return;
     name = resolve(thread, name);
     atomic_store_explicit(&name->kind, SPAN_KIND_MARKER, memory_order_relaxed);

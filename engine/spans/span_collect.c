@@ -9,7 +9,7 @@
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 
 /* guarded by registry */
-span_thread *weir_span_threads;
+span_thread *weir__span_threads;
 static weir_span_store *stores; /* of running pipelines, oldest first */
 static weir_span_store process; /* the sums for weir_span_dump() */
 
@@ -42,16 +42,16 @@ static void unlock_after_fork(void)
 /* The other threads and the pipelines are only in the parent. */
 static void begin_child(void)
 {
-    span_thread *own = weir_span_thread_of_child();
-    for (span_thread *thread = weir_span_threads, *next; thread; thread = next) {
+    span_thread *own = weir__span_thread_of_child();
+    for (span_thread *thread = weir__span_threads, *next; thread; thread = next) {
         next = thread->next;
         if (thread != own)
             free_thread(thread);
     }
-    weir_span_threads = own;
+    weir__span_threads = own;
     if (own) {
         own->next = NULL;
-        own->link = &weir_span_threads;
+        own->link = &weir__span_threads;
     }
     for (weir_span_store *store = stores, *next; store; store = next) {
         next = store->next;
@@ -59,7 +59,7 @@ static void begin_child(void)
     }
     stores = NULL;
     weir__span_trace_reset_child(own);
-    weir_counters_reset_child();
+    weir__counters_reset_child();
     unlock_after_fork();
 }
 
@@ -68,14 +68,14 @@ static void watch_forks(void)
     pthread_atfork(before_fork, unlock_after_fork, begin_child);
 }
 
-void weir_spans_lock(void)
+void weir__spans_lock(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
     pthread_mutex_lock(&registry);
 }
 
-void weir_spans_unlock(void)
+void weir__spans_unlock(void)
 {
     pthread_mutex_unlock(&registry);
 }
@@ -94,7 +94,7 @@ static span_sum *sum_of(weir_span_store *store, uint32_t id)
 static void add_metrics(span_sum *sum, const weir_span_metrics *metrics, const weir_live_histogram *times)
 {
     weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_SPAN), &sum->metrics, metrics);
-    weir_live_histogram_add_to(&sum->times, times);
+    weir__live_histogram_add_to(&sum->times, times);
 }
 
 /* The store of a thread: of its pipeline, or of the oldest one. NULL = none runs. */
@@ -128,7 +128,7 @@ static void collect_thread(span_thread *thread)
 {
     uint32_t count;
     weir_span_store *store = store_of(thread->pipeline);
-    weir_span_names(&count);
+    weir__span_names(&count);
     for (uint32_t id = 0; id < count; id++) {
         span_lock(thread);
         if (thread->cells[id])
@@ -139,47 +139,47 @@ static void collect_thread(span_thread *thread)
 
 static void collect_all(void)
 {
-    for (span_thread *thread = weir_span_threads; thread; thread = thread->next)
+    for (span_thread *thread = weir__span_threads; thread; thread = thread->next)
         collect_thread(thread);
 }
 
-void weir_span_thread_add(span_thread *thread)
+void weir__span_thread_add(span_thread *thread)
 {
-    weir_spans_lock();
-    thread->next = weir_span_threads;
-    thread->link = &weir_span_threads;
-    if (weir_span_threads)
-        weir_span_threads->link = &thread->next;
-    weir_span_threads = thread;
+    weir__spans_lock();
+    thread->next = weir__span_threads;
+    thread->link = &weir__span_threads;
+    if (weir__span_threads)
+        weir__span_threads->link = &thread->next;
+    weir__span_threads = thread;
     weir__span_retarget_locked();
-    weir_spans_unlock();
+    weir__spans_unlock();
 }
 
-void weir_span_thread_remove(span_thread *thread)
+void weir__span_thread_remove(span_thread *thread)
 {
-    weir_spans_lock();
+    weir__spans_lock();
     collect_thread(thread);
     weir__span_trace_end_thread_locked(thread);
     *thread->link = thread->next;
     if (thread->next)
         thread->next->link = thread->link;
-    weir_spans_unlock();
+    weir__spans_unlock();
     free_thread(thread);
 }
 
 /* ---- the process -------------------------------------------------------------------------------------------- */
 
-void weir_span_totals_visit(void (*each)(void *self, const weir_span_name *name, const void *metrics), void *self,
-                            bool reset)
+void weir__span_totals_visit(void (*each)(void *self, const weir_span_name *name, const void *metrics), void *self,
+                             bool reset)
 {
     uint32_t count;
-    weir_spans_lock();
+    weir__spans_lock();
     collect_all();
-    weir_span_name *const *names = weir_span_names(&count);
+    weir_span_name *const *names = weir__span_names(&count);
     for (uint32_t id = 0; id < count; id++) {
         span_sum *sum = process.sums[id];
         weir_counter_metrics counter;
-        if (names[id]->counter && weir_counter_take(names[id], false, reset, &counter))
+        if (names[id]->counter && weir__counter_take(names[id], false, reset, &counter))
             each(self, names[id], &counter);
         if (!sum || !sum->metrics.num_spans)
             continue;
@@ -190,7 +190,7 @@ void weir_span_totals_visit(void (*each)(void *self, const weir_span_name *name,
             weir_histogram_clear(&sum->times);
         }
     }
-    weir_spans_unlock();
+    weir__spans_unlock();
 }
 
 /* ---- pipelines ---------------------------------------------------------------------------------------------- */
@@ -200,46 +200,46 @@ static void restart_counters(void)
 {
     uint32_t count;
     weir_counter_metrics before;
-    weir_span_name *const *names = weir_span_names(&count);
+    weir_span_name *const *names = weir__span_names(&count);
     for (uint32_t id = 0; id < count; id++)
         if (names[id]->counter)
-            weir_counter_take(names[id], true, true, &before);
+            weir__counter_take(names[id], true, true, &before);
 }
 
-int weir_span_store_open(weir_pipeline *pipeline)
+int weir__span_store_open(weir_pipeline *pipeline)
 {
     weir_span_store *store = calloc(1, sizeof *store), **end = &stores;
     if (!store)
         return WEIR_ENOMEM;
     store->pipeline = pipeline;
     store->refused_told = weir_span_names_refused();
-    weir_spans_lock();
+    weir__spans_lock();
     collect_all();
     if (!stores)
         restart_counters();
     while (*end)
         end = &(*end)->next;
     *end = store;
-    weir_spans_unlock();
+    weir__spans_unlock();
     return WEIR_OK;
 }
 
-void weir_span_store_close(weir_pipeline *pipeline)
+void weir__span_store_close(weir_pipeline *pipeline)
 {
     weir_span_store *found = NULL;
-    weir_spans_lock();
+    weir__spans_lock();
     weir_span_store **link = &stores;
     while (*link && (*link)->pipeline != pipeline)
         link = &(*link)->next;
     if ((found = *link))
         *link = found->next;
-    weir_spans_unlock();
+    weir__spans_unlock();
     free_store(found);
 }
 
-void weir_span_store_add(const weir_pipeline *pipeline, const weir_span_name *name, int64_t span_ns)
+void weir__span_store_add(const weir_pipeline *pipeline, const weir_span_name *name, int64_t span_ns)
 {
-    weir_spans_lock();
+    weir__spans_lock();
     weir_span_store *to[] = { &process, find_store(pipeline) };
     for (int i = 0; i < 2; i++) {
         span_sum *sum = to[i] ? sum_of(to[i], name->id) : NULL;
@@ -249,13 +249,13 @@ void weir_span_store_add(const weir_pipeline *pipeline, const weir_span_name *na
         weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_SPAN), &sum->metrics, &one);
         weir_histogram_record(&sum->times, span_ns);
     }
-    weir_spans_unlock();
+    weir__spans_unlock();
 }
 
 static bool take_span(span_sum *sum, const weir_span_name *name, weir_taken_lap *lap)
 {
-    weir_taken_mark *mark = weir_taken_lap_add_mark(lap, name);
-    if (!mark || !weir_stored_histogram_set(&mark->times, &sum->times)) {
+    weir_taken_mark *mark = weir__taken_lap_add_mark(lap, name);
+    if (!mark || !weir__stored_histogram_set(&mark->times, &sum->times)) {
         lap->num_marks -= mark != NULL;
         return false;
     }
@@ -267,8 +267,8 @@ static bool take_span(span_sum *sum, const weir_span_name *name, weir_taken_lap 
 
 static bool take_counter(const weir_span_name *name, weir_taken_lap *lap)
 {
-    weir_taken_mark *mark = weir_taken_lap_add_mark(lap, name);
-    if (mark && !weir_counter_take(name, true, true, &mark->counter))
+    weir_taken_mark *mark = weir__taken_lap_add_mark(lap, name);
+    if (mark && !weir__counter_take(name, true, true, &mark->counter))
         lap->num_marks--;
     return mark;
 }
@@ -277,7 +277,7 @@ static bool take_sums(weir_span_store *store, weir_taken_lap *lap)
 {
     uint32_t count;
     bool is_complete = true;
-    weir_span_name *const *names = weir_span_names(&count);
+    weir_span_name *const *names = weir__span_names(&count);
     for (uint32_t id = 0; id < count && is_complete; id++) {
         if (names[id]->counter && store == stores)
             is_complete = take_counter(names[id], lap);
@@ -287,11 +287,11 @@ static bool take_sums(weir_span_store *store, weir_taken_lap *lap)
     return is_complete;
 }
 
-bool weir_span_store_take(weir_pipeline *pipeline, weir_taken_lap *lap)
+bool weir__span_store_take(weir_pipeline *pipeline, weir_taken_lap *lap)
 {
     bool is_complete = true;
     uint64_t refused = 0;
-    weir_spans_lock();
+    weir__spans_lock();
     weir_span_store *store = find_store(pipeline);
     if (store) {
         collect_all();
@@ -299,11 +299,11 @@ bool weir_span_store_take(weir_pipeline *pipeline, weir_taken_lap *lap)
         refused = weir_span_names_refused() - store->refused_told;
         store->refused_told += refused;
     }
-    weir_spans_unlock();
+    weir__spans_unlock();
     if (refused) {
         char detail[40];
         snprintf(detail, sizeof detail, "%llu", (unsigned long long)refused);
-        weir_outbox_add_event(pipeline, "span_names_refused", "pipeline", detail);
+        weir__outbox_add_event(pipeline, "span_names_refused", "pipeline", detail);
     }
     return is_complete;
 }

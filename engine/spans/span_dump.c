@@ -122,7 +122,7 @@ static void put_json(FILE *out, const dump *all)
         const dump_row *row = &all->rows[i];
         fprintf(out, "%s\n  {\"name\": ", i ? "," : "");
         put_json_text(out, row->name->text);
-        fprintf(out, ", \"kind\": \"%s\", \"count\": %" PRIu64, weir_span_kind_name(row->name), row->count);
+        fprintf(out, ", \"kind\": \"%s\", \"count\": %" PRIu64, weir__span_kind_name(row->name), row->count);
         put_number(out, ", \"total\": ", row->total);
         put_number(out, ", \"average\": ", row->average);
         put_number(out, ", \"min\": ", row->min);
@@ -141,7 +141,7 @@ static void put_line(FILE *out, const dump_row *row)
     char name[MAX_SHOWN];
     double scale = row->name->counter ? 1 : 1e3;
     weir_text_escape(row->name->text, name, sizeof name);
-    fprintf(out, "%-40s %-8s%10" PRIu64 " %12.6g %12.6g %12.6g %12.6g\n", name, weir_span_kind_name(row->name),
+    fprintf(out, "%-40s %-8s%10" PRIu64 " %12.6g %12.6g %12.6g %12.6g\n", name, weir__span_kind_name(row->name),
             row->count, row->total * scale, row->average * scale, row->min * scale, row->max * scale);
 }
 
@@ -165,7 +165,7 @@ int weir_span_dump_sized(FILE *out, const weir_span_dump_options *given, size_t 
     dump *all = status == WEIR_OK ? calloc(1, sizeof *all) : NULL;
     if (status != WEIR_OK || !all)
         return status != WEIR_OK ? status : WEIR_ENOMEM;
-    weir_span_totals_visit(add_row, all, options.reset);
+    weir__span_totals_visit(add_row, all, options.reset);
     sort_rows(all, &options);
     (options.json ? put_json : put_table)(out, all);
     free(all);

@@ -11,7 +11,7 @@ static atomic_uint num_names;
 static _Atomic uint64_t num_refused;
 static bool must_log; /* guarded by the registry's lock */
 
-weir_span_name *const *weir_span_names(uint32_t *count)
+weir_span_name *const *weir__span_names(uint32_t *count)
 {
     *count = atomic_load(&num_names);
     return names;
@@ -22,7 +22,7 @@ uint64_t weir_span_names_refused(void)
     return atomic_load(&num_refused);
 }
 
-const char *weir_span_kind_name(const weir_span_name *name)
+const char *weir__span_kind_name(const weir_span_name *name)
 {
     static const char *const kinds[] = { "span", "frame", "marker", "counter" };
     return kinds[atomic_load_explicit(&name->kind, memory_order_relaxed)];
@@ -72,11 +72,11 @@ static weir_span_name *get_locked(char *text, size_t category_bytes, struct weir
     return name;
 }
 
-void weir_span_names_unlock(void)
+void weir__span_names_unlock(void)
 {
     bool logs = must_log;
     must_log = false;
-    weir_spans_unlock();
+    weir__spans_unlock();
     if (logs)
         weir_log(
             WEIR_LOG_WARNING,
@@ -88,9 +88,9 @@ void weir_span_names_unlock(void)
 /* Of a span, a frame or a marker. */
 static weir_span_name *get_span(char *text, size_t category_bytes)
 {
-    weir_spans_lock();
+    weir__spans_lock();
     weir_span_name *found = get_locked(text, category_bytes, NULL, 0);
-    weir_span_names_unlock();
+    weir__span_names_unlock();
     return found && !found->counter ? found : NULL;
 }
 
@@ -116,14 +116,14 @@ weir_span_name *weir_span_name_get(const char *category, const char *name)
     return get_span(join(category, strlen(category), name, ""), strlen(category));
 }
 
-weir_span_name *weir_span_name_with_prefix(const weir_span_name *name, const char *prefix)
+weir_span_name *weir__span_name_with_prefix(const weir_span_name *name, const char *prefix)
 {
     return get_span(join(name->text, name->category_bytes, prefix, name->text + name->category_bytes + 1),
                     name->category_bytes);
 }
 
-weir_span_name *weir_span_name_of_value_locked(const char *category, const char *name, const char *value,
-                                               struct weir_counter *counter, uint32_t which)
+weir_span_name *weir__span_name_of_value_locked(const char *category, const char *name, const char *value,
+                                                struct weir_counter *counter, uint32_t which)
 {
     if (!is_valid(category) || !is_valid(name) || strlen(value) > MAX_TEXT_BYTES)
         return NULL;

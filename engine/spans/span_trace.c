@@ -12,7 +12,7 @@
 
 #include "trace_ring.h"
 
-_Atomic(weir_pipeline *) weir_span_traced; /* oldest first; changed with the registry's lock */
+_Atomic(weir_pipeline *) weir__span_traced; /* oldest first; changed with the registry's lock */
 
 static uint32_t last_recording; /* guarded by the registry's lock */
 static _Atomic int64_t last_id; /* of a span that may end on another thread */
@@ -22,15 +22,15 @@ static _Atomic int64_t last_id; /* of a span that may end on another thread */
 static void add_record(weir_pipeline *pipeline, const weir_span_name *name, weir_trace_kind kind, int64_t time_ns,
                        int64_t value, uint32_t number, int8_t detail)
 {
-    weir_trace_add_user(pipeline, &(weir_trace_record){
-                                      .time_ns = time_ns,
-                                      .item = (uintptr_t)(name ? name->text : NULL),
-                                      .value = value,
-                                      .number = number,
-                                      .node = (uint16_t)(name ? name->category_bytes : 0),
-                                      .detail = detail,
-                                      .kind = (uint8_t)kind,
-                                  });
+    weir__trace_add_user(pipeline, &(weir_trace_record){
+                                       .time_ns = time_ns,
+                                       .item = (uintptr_t)(name ? name->text : NULL),
+                                       .value = value,
+                                       .number = number,
+                                       .node = (uint16_t)(name ? name->category_bytes : 0),
+                                       .detail = detail,
+                                       .kind = (uint8_t)kind,
+                                   });
 }
 
 void weir__span_trace_locked(span_thread *thread, const weir_span_name *name, weir_trace_kind kind, int64_t time_ns,
@@ -46,13 +46,13 @@ void weir__span_trace_locked(span_thread *thread, const weir_span_name *name, we
 
 static bool is_recorded(const weir_pipeline *pipeline)
 {
-    return pipeline->traces_users && !weir_span_is_paused();
+    return pipeline->traces_users && !weir__span_is_paused();
 }
 
 /* Where records of the threads of this pipeline go; of none (NULL): to the oldest one that records. */
 static weir_pipeline *target_of(const weir_pipeline *own)
 {
-    weir_pipeline *traced = atomic_load(&weir_span_traced);
+    weir_pipeline *traced = atomic_load(&weir__span_traced);
     while (traced && (own ? traced != own : !is_recorded(traced)))
         traced = traced->next_traced;
     return traced && is_recorded(traced) ? traced : NULL;
@@ -74,13 +74,13 @@ static void retarget_thread(span_thread *thread, weir_pipeline *wanted)
 
 void weir__span_retarget_locked(void)
 {
-    weir_pipeline *traced = atomic_load(&weir_span_traced);
+    weir_pipeline *traced = atomic_load(&weir__span_traced);
     for (weir_pipeline *one = traced; one; one = one->next_traced)
         if (is_recorded(one) && !one->recording) {
             one->recording = ++last_recording;
             one->recording_ns = weir_clock_ns();
         }
-    for (span_thread *thread = weir_span_threads; thread; thread = thread->next)
+    for (span_thread *thread = weir__span_threads; thread; thread = thread->next)
         retarget_thread(thread, target_of(thread->pipeline));
     for (weir_pipeline *one = traced; one; one = one->next_traced)
         if (!is_recorded(one) && one->recording) {
@@ -102,31 +102,31 @@ void weir__span_trace_switch_locked(weir_pipeline *pipeline, bool on)
 
 void weir__span_trace_open(weir_pipeline *pipeline)
 {
-    weir_spans_lock();
-    weir_pipeline *first = atomic_load(&weir_span_traced), **end = &first;
+    weir__spans_lock();
+    weir_pipeline *first = atomic_load(&weir__span_traced), **end = &first;
     while (*end)
         end = &(*end)->next_traced;
     *end = pipeline;
-    atomic_store(&weir_span_traced, first);
-    weir_spans_unlock();
+    atomic_store(&weir__span_traced, first);
+    weir__spans_unlock();
 }
 
 void weir__span_trace_close(weir_pipeline *pipeline)
 {
-    weir_spans_lock();
-    weir_pipeline *first = atomic_load(&weir_span_traced), **link = &first;
+    weir__spans_lock();
+    weir_pipeline *first = atomic_load(&weir__span_traced), **link = &first;
     while (*link && *link != pipeline)
         link = &(*link)->next_traced;
     if (*link)
         *link = pipeline->next_traced;
-    atomic_store(&weir_span_traced, first);
+    atomic_store(&weir__span_traced, first);
     weir__span_retarget_locked();
-    weir_spans_unlock();
+    weir__spans_unlock();
 }
 
 void weir__span_trace_reset_child(span_thread *thread)
 {
-    atomic_store(&weir_span_traced, NULL);
+    atomic_store(&weir__span_traced, NULL);
     if (thread)
         thread->target = NULL;
 }
@@ -143,7 +143,7 @@ void weir__span_trace_start(span_thread *thread, weir_span_token *token, bool is
         int64_t id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
         token->place[0] |= (uint64_t)thread->target->recording << 32;
         token->place[1] = (uint64_t)id;
-        add_record(thread->target, token->name, WEIR_TRACE_SPAN_BEGIN, weir_span_clock_ns(token->start), id,
+        add_record(thread->target, token->name, WEIR_TRACE_SPAN_BEGIN, weir__span_clock_ns(token->start), id,
                    is_frame ? (uint32_t)number : (uint32_t)thread->tid, is_frame ? FRAME : OVERLAPS);
     }
     span_unlock(thread);
@@ -154,13 +154,13 @@ void weir__span_trace_finish(const span_thread *thread, const weir_span_token *t
     uint32_t number = is_frame ? (uint32_t)token->place[0] : (uint32_t)thread->tid;
     uint64_t recording = token->place[0] >> 32;
     int8_t detail = is_frame ? FRAME : OVERLAPS;
-    weir_spans_lock();
-    weir_pipeline *traced = atomic_load(&weir_span_traced);
+    weir__spans_lock();
+    weir_pipeline *traced = atomic_load(&weir__span_traced);
     while (traced && (!recording || traced->recording != recording))
         traced = traced->next_traced;
     int64_t id = (int64_t)token->place[1];
     if (!traced && (traced = target_of(thread->pipeline))) { /* it started before this recording did */
-        int64_t begin_ns = weir_span_clock_ns(token->start);
+        int64_t begin_ns = weir__span_clock_ns(token->start);
         begin_ns = begin_ns > traced->recording_ns ? begin_ns : traced->recording_ns;
         id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
         add_record(traced, token->name, WEIR_TRACE_SPAN_BEGIN, begin_ns < end_ns ? begin_ns : end_ns, id, number,
@@ -168,14 +168,14 @@ void weir__span_trace_finish(const span_thread *thread, const weir_span_token *t
     }
     if (traced)
         add_record(traced, token->name, WEIR_TRACE_SPAN_END, end_ns, id, number, detail);
-    weir_spans_unlock();
+    weir__spans_unlock();
 }
 
 weir_span_token weir__span_swap_frame(weir_span_name *name, weir_span_token next)
 {
-    weir_spans_lock();
+    weir__spans_lock();
     weir_span_token before = name->frame;
     name->frame = next;
-    weir_spans_unlock();
+    weir__spans_unlock();
     return before;
 }

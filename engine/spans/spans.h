@@ -92,16 +92,16 @@ struct weir_taken_lap;
 /* span.c */
 
 /* The clock of spans: it stands still while recording is paused. */
-int64_t weir_span_now_ns(void);
-int64_t weir_span_since_ns(int64_t start_ns); /* at least 0: the clocks of two threads differ by some ns */
-int64_t weir_span_clock_ns(int64_t span_ns);  /* as weir_clock_ns(); exact for times since the last pause */
-bool weir_span_is_paused(void);
+int64_t weir__span_now_ns(void);
+int64_t weir__span_since_ns(int64_t start_ns); /* at least 0: the clocks of two threads differ by some ns */
+int64_t weir__span_clock_ns(int64_t span_ns);  /* as weir_clock_ns(); exact for times since the last pause */
+bool weir__span_is_paused(void);
 
 /* This thread; NULL = out of memory. */
-span_thread *weir_span_this_thread(void);
+span_thread *weir__span_this_thread(void);
 
 /* In a new child process, with the registry's lock: this thread, the only one left; NULL = it has recorded nothing. */
-span_thread *weir_span_thread_of_child(void);
+span_thread *weir__span_thread_of_child(void);
 
 /* The lock of a thread is held for some ns, or by a collector for one name's figures at a time (some µs). Locking and
    unlocking takes 6 ns, a pthread mutex 13, and a span does it twice. */
@@ -119,11 +119,11 @@ static inline void span_unlock(span_thread *thread)
 /* span_trace.c */
 
 /* Whether some pipeline may be recording a trace. One relaxed load. */
-extern _Atomic(weir_pipeline *) weir_span_traced;
+extern _Atomic(weir_pipeline *) weir__span_traced;
 
 static inline bool span_is_traced(void)
 {
-    return atomic_load_explicit(&weir_span_traced, memory_order_relaxed);
+    return atomic_load_explicit(&weir__span_traced, memory_order_relaxed);
 }
 
 /* Adds a record to the trace of the thread's target, if it has one. With the thread's lock. `value` and `detail`: see
@@ -138,7 +138,7 @@ void weir__span_trace_finish(const span_thread *thread, const weir_span_token *t
 /* Makes this the open frame of its name; returns the one before. */
 weir_span_token weir__span_swap_frame(weir_span_name *name, weir_span_token next);
 
-/* With the registry's lock: records go elsewhere after weir_span_is_paused() has changed or a thread was added, and
+/* With the registry's lock: records go elsewhere after weir__span_is_paused() has changed or a thread was added, and
    nowhere after the thread has ended. */
 void weir__span_retarget_locked(void);
 void weir__span_trace_end_thread_locked(span_thread *thread);
@@ -154,39 +154,39 @@ void weir__span_trace_open(weir_pipeline *pipeline);
 void weir__span_trace_close(weir_pipeline *pipeline);
 
 /* span_names.c. All names so far; *count may grow. */
-weir_span_name *const *weir_span_names(uint32_t *count);
-const char *weir_span_kind_name(const weir_span_name *name);
-weir_span_name *weir_span_name_with_prefix(const weir_span_name *name, const char *prefix);
-weir_span_name *weir_span_name_of_value_locked(const char *category, const char *name, const char *value,
-                                               struct weir_counter *counter, uint32_t which);
-void weir_span_names_unlock(void); /* the registry; and logs the first name that was refused */
+weir_span_name *const *weir__span_names(uint32_t *count);
+const char *weir__span_kind_name(const weir_span_name *name);
+weir_span_name *weir__span_name_with_prefix(const weir_span_name *name, const char *prefix);
+weir_span_name *weir__span_name_of_value_locked(const char *category, const char *name, const char *value,
+                                                struct weir_counter *counter, uint32_t which);
+void weir__span_names_unlock(void); /* the registry; and logs the first name that was refused */
 
 /* span_collect.c */
-void weir_spans_lock(void);
-void weir_spans_unlock(void);
-extern span_thread *weir_span_threads; /* guarded by the registry's lock */
-void weir_span_thread_add(span_thread *thread);
-void weir_span_thread_remove(span_thread *thread); /* and frees it */
+void weir__spans_lock(void);
+void weir__spans_unlock(void);
+extern span_thread *weir__span_threads; /* guarded by the registry's lock */
+void weir__span_thread_add(span_thread *thread);
+void weir__span_thread_remove(span_thread *thread); /* and frees it */
 
 /* Starts to collect for the pipeline's laps, if an observer wants them. WEIR_OK or WEIR_ENOMEM. */
-int weir_span_store_open(weir_pipeline *pipeline);
-void weir_span_store_close(weir_pipeline *pipeline);
+int weir__span_store_open(weir_pipeline *pipeline);
+void weir__span_store_close(weir_pipeline *pipeline);
 
 /* Adds a span to the sums of the process and of the pipeline, whose thread it is not. */
-void weir_span_store_add(const weir_pipeline *pipeline, const weir_span_name *name, int64_t span_ns);
+void weir__span_store_add(const weir_pipeline *pipeline, const weir_span_name *name, int64_t span_ns);
 
 /* Moves the sums since the last lap to the lap. False = out of memory: they are in the next one. */
-bool weir_span_store_take(weir_pipeline *pipeline, struct weir_taken_lap *lap);
+bool weir__span_store_take(weir_pipeline *pipeline, struct weir_taken_lap *lap);
 
 /* Collects, then calls `each` for the sums of the process; metrics is a weir_span_metrics or a weir_counter_metrics. */
-void weir_span_totals_visit(void (*each)(void *self, const weir_span_name *name, const void *metrics), void *self,
-                            bool reset);
+void weir__span_totals_visit(void (*each)(void *self, const weir_span_name *name, const void *metrics), void *self,
+                             bool reset);
 
 /* counter.c. In a new child process, with the registry's lock: threads that are only in the parent hold no counter. */
-void weir_counters_reset_child(void);
+void weir__counters_reset_child(void);
 
 /* Copies what a value has measured since the last lap (`of_lap`) or reset, and begins anew. False = it was
    never set. */
-bool weir_counter_take(const weir_span_name *name, bool of_lap, bool restart, weir_counter_metrics *metrics);
+bool weir__counter_take(const weir_span_name *name, bool of_lap, bool restart, weir_counter_metrics *metrics);
 
 #endif

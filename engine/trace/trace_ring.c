@@ -11,7 +11,7 @@ enum { DEFAULT_RECORDS = 1 << 16, MAX_RECORDS = 1 << 28, MAX_NODES = 1 << 16 };
 
 /* ---- adding -------------------------------------------------------------------------------------------------- */
 
-bool weir_trace_make_room_locked(weir_pipeline *pipeline)
+bool weir__trace_make_room_locked(weir_pipeline *pipeline)
 {
     weir_trace_rings *rings = pipeline->trace;
     weir_trace_ring *ring = &rings->engine;
@@ -25,7 +25,7 @@ bool weir_trace_make_room_locked(weir_pipeline *pipeline)
     return true;
 }
 
-void weir_trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record)
+void weir__trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record)
 {
     weir_trace_ring *ring = &pipeline->trace->users;
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
@@ -52,9 +52,9 @@ static void add_label_locked(weir_pipeline *pipeline, weir_trace_kind kind, uint
         .value = (intptr_t)label,
         .kind = (uint8_t)kind,
     };
-    weir_label_hold(label); /* first: the observer thread may release it as soon as the record is there */
+    weir__label_hold(label); /* first: the observer thread may release it as soon as the record is there */
     if (label && !trace_add_locked(pipeline, &record))
-        weir_label_release(label);
+        weir__label_release(label);
 }
 
 static void add_label_of_item_locked(weir_pipeline *pipeline, const weir_item *item)
@@ -63,18 +63,18 @@ static void add_label_of_item_locked(weir_pipeline *pipeline, const weir_item *i
                      item->label_owner);
 }
 
-void weir_trace_mark_locked(weir_pipeline *pipeline, weir_trace_kind kind, int64_t value)
+void weir__trace_mark_locked(weir_pipeline *pipeline, weir_trace_kind kind, int64_t value)
 {
-    if (weir_trace_is_on(pipeline))
+    if (weir__trace_is_on(pipeline))
         trace_add_locked(pipeline, &(weir_trace_record){
                                        .time_ns = pipeline->core.now_ns, .value = value, .kind = (uint8_t)kind });
 }
 
 enum { FIXED_TEXT = 1 };
 
-void weir_trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, const char *fixed)
+void weir__trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, const char *fixed)
 {
-    if (!weir_trace_is_on(pipeline))
+    if (!weir__trace_is_on(pipeline))
         return;
     if (label)
         add_label_locked(pipeline, WEIR_TRACE_PHASE, 0, label);
@@ -85,9 +85,9 @@ void weir_trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, 
                                                          .kind = WEIR_TRACE_PHASE });
 }
 
-void weir_trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t waited_ns)
+void weir__trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t waited_ns)
 {
-    if (weir_trace_is_on(pipeline))
+    if (weir__trace_is_on(pipeline))
         trace_add_locked(pipeline, &(weir_trace_record){
                                        .time_ns = pipeline->core.now_ns,
                                        .item = weir_trace_item(item->source, item->epoch, item->seq),
@@ -197,7 +197,7 @@ static void begin_locked(weir_pipeline *pipeline)
         return; /* the observer thread will begin again */
     pipeline->trace->on_ns = pipeline->core.now_ns;
     uint64_t lost = atomic_exchange(&pipeline->trace->engine.num_lost, 0);
-    weir_trace_mark_locked(pipeline, WEIR_TRACE_ON, (int64_t)lost);
+    weir__trace_mark_locked(pipeline, WEIR_TRACE_ON, (int64_t)lost);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
         for (uint32_t j = 0; j < node->core.num_made; j++)
@@ -208,9 +208,9 @@ static void begin_locked(weir_pipeline *pipeline)
     }
 }
 
-void weir_trace_end_locked(weir_pipeline *pipeline, int64_t at_ns)
+void weir__trace_end_locked(weir_pipeline *pipeline, int64_t at_ns)
 {
-    if (weir_trace_is_on(pipeline))
+    if (weir__trace_is_on(pipeline))
         trace_add_locked(pipeline, &(weir_trace_record){ .time_ns = at_ns, .kind = WEIR_TRACE_OFF });
     atomic_store_explicit(&pipeline->traces, false, memory_order_relaxed);
     pipeline->core.recorder = NULL;
@@ -222,21 +222,21 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
         return WEIR_EINVAL;
     if (!pipeline->trace)
         return WEIR_EUNSUPPORTED;
-    weir_spans_lock();
+    weir__spans_lock();
     if (!on) /* records of user code are inside of the recording */
         weir__span_trace_switch_locked(pipeline, false);
     engine_lock_at(pipeline, weir_clock_ns());
-    if (on && !weir_trace_is_on(pipeline) && !pipeline->closing)
+    if (on && !weir__trace_is_on(pipeline) && !pipeline->closing)
         begin_locked(pipeline);
-    else if (!on && weir_trace_is_on(pipeline))
-        weir_trace_end_locked(pipeline, pipeline->core.now_ns);
-    bool is_on = weir_trace_is_on(pipeline);
-    weir_engine_unlock(pipeline);
+    else if (!on && weir__trace_is_on(pipeline))
+        weir__trace_end_locked(pipeline, pipeline->core.now_ns);
+    bool is_on = weir__trace_is_on(pipeline);
+    weir__engine_unlock(pipeline);
     if (is_on)
         weir__span_trace_switch_locked(pipeline, true);
-    weir_spans_unlock();
+    weir__spans_unlock();
     if (on)
-        weir_outbox_wake(&pipeline->outbox);
+        weir__outbox_wake(&pipeline->outbox);
     return WEIR_OK;
 }
 
@@ -245,9 +245,9 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
 #define LONGEST_PATIENCE_NS  (10 * WEIR_MILLISECOND)
 #define SHORTEST_PATIENCE_NS (100 * WEIR_MICROSECOND)
 
-int64_t weir_trace_patience_ns(weir_pipeline *pipeline)
+int64_t weir__trace_patience_ns(weir_pipeline *pipeline)
 {
-    return pipeline->trace && weir_trace_is_on(pipeline) ? pipeline->trace->patience_ns : WEIR_FOREVER;
+    return pipeline->trace && weir__trace_is_on(pipeline) ? pipeline->trace->patience_ns : WEIR_FOREVER;
 }
 
 /* The fuller the ring was, the sooner the observer thread reads it again. */
@@ -289,7 +289,7 @@ static size_t resolve_texts(weir_trace_rings *rings, size_t num_records)
         if ((record->kind != WEIR_TRACE_LABEL && record->kind != WEIR_TRACE_PHASE) || record->detail == FIXED_TEXT)
             continue;
         rings->spent[num_spent] = (struct weir_label *)(intptr_t)record->value;
-        record->value = (intptr_t)weir_label_text(rings->spent[num_spent++]);
+        record->value = (intptr_t)weir__label_text(rings->spent[num_spent++]);
     }
     return num_spent;
 }
@@ -316,7 +316,7 @@ static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_
             tell(pipeline, &batch);
         num_dropped = 0;
         while (num_spent > 0)
-            weir_label_release(rings->spent[--num_spent]);
+            weir__label_release(rings->spent[--num_spent]);
         if (num_records == 0)
             return;
     }
@@ -340,9 +340,9 @@ static bool make_large_enough(weir_pipeline *pipeline)
 {
     weir_trace_ring *ring = &pipeline->trace->engine;
     uint64_t num_records = ring->mask + 1;
-    weir_engine_lock(pipeline);
+    weir__engine_lock(pipeline);
     uint64_t least = least_records(pipeline);
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     if (least <= num_records)
         return true;
     while (num_records < least)
@@ -350,10 +350,10 @@ static bool make_large_enough(weir_pipeline *pipeline)
     weir_trace_record *records = calloc(num_records, sizeof *records), *before = ring->records;
     if (!records)
         return false;
-    weir_engine_lock(pipeline); /* while records are lost, the ring stays empty */
+    weir__engine_lock(pipeline); /* while records are lost, the ring stays empty */
     ring->records = records;
     ring->mask = num_records - 1;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     free(before);
     return true;
 }
@@ -365,22 +365,22 @@ static bool begin_again(weir_pipeline *pipeline)
     weir_trace_rings *rings = pipeline->trace;
     engine_lock_at(pipeline, weir_clock_ns());
     bool lost = rings->lost, is_empty = rings->engine.head == rings->engine.tail;
-    weir_engine_unlock(pipeline);
+    weir__engine_unlock(pipeline);
     if (!lost || !is_empty)
         return lost;
     if (!make_large_enough(pipeline))
         return false;
     engine_lock_at(pipeline, weir_clock_ns());
-    bool on = weir_trace_is_on(pipeline);
+    bool on = weir__trace_is_on(pipeline);
     rings->lost = false;
     begin_locked(pipeline);
     if (!on)
-        weir_trace_end_locked(pipeline, pipeline->core.now_ns);
-    weir_engine_unlock(pipeline);
+        weir__trace_end_locked(pipeline, pipeline->core.now_ns);
+    weir__engine_unlock(pipeline);
     return true;
 }
 
-void weir_trace_deliver(weir_pipeline *pipeline)
+void weir__trace_deliver(weir_pipeline *pipeline)
 {
     weir_trace_rings *rings = pipeline->trace;
     if (!rings)
@@ -391,7 +391,7 @@ void weir_trace_deliver(weir_pipeline *pipeline)
         deliver_ring(pipeline, &rings->users, atomic_load(&rings->users.tail));
         deliver_ring(pipeline, &rings->engine, tail);
     } while (begin_again(pipeline));
-    if (weir_trace_is_on(pipeline) && weir_clock_ns() - rings->told_ns >= WEIR_SECOND)
+    if (weir__trace_is_on(pipeline) && weir_clock_ns() - rings->told_ns >= WEIR_SECOND)
         tell(pipeline,
              &(weir_trace_batch){ rings->batch, 0, 0 }); /* so that files are written although nothing happens */
 }
@@ -409,7 +409,7 @@ static int ring_init(weir_trace_ring *ring, uint64_t num_records)
     return ring->records ? WEIR_OK : WEIR_ENOMEM;
 }
 
-int weir_trace_init(weir_pipeline *pipeline, uint32_t wanted_records)
+int weir__trace_init(weir_pipeline *pipeline, uint32_t wanted_records)
 {
     bool wanted = false;
     for (size_t i = 0; i < pipeline->num_observers; i++)
@@ -434,17 +434,17 @@ int weir_trace_init(weir_pipeline *pipeline, uint32_t wanted_records)
     return WEIR_OK;
 }
 
-void weir_trace_begin(weir_pipeline *pipeline)
+void weir__trace_begin(weir_pipeline *pipeline)
 {
     if (!pipeline->trace)
         return;
     begin_locked(pipeline);
-    weir_spans_lock();
+    weir__spans_lock();
     weir__span_trace_switch_locked(pipeline, true);
-    weir_spans_unlock();
+    weir__spans_unlock();
 }
 
-void weir_trace_destroy(weir_pipeline *pipeline)
+void weir__trace_destroy(weir_pipeline *pipeline)
 {
     weir_trace_rings *rings = pipeline->trace;
     if (!rings)
@@ -454,7 +454,7 @@ void weir_trace_destroy(weir_pipeline *pipeline)
     while (rings->engine.records && rings->users.records &&
            (num_records = take_batch(rings, &rings->engine, rings->engine.tail)) > 0)
         for (size_t num_spent = resolve_texts(rings, num_records); num_spent > 0;)
-            weir_label_release(rings->spent[--num_spent]);
+            weir__label_release(rings->spent[--num_spent]);
     free(rings->engine.records);
     free(rings->users.records);
     free(rings->batch);

@@ -54,14 +54,14 @@ static inline void trace_fill(weir_trace_record *place, const weir_trace_record 
 }
 
 /* False = the ring is full. With the lock of the pipeline. */
-bool weir_trace_make_room_locked(weir_pipeline *pipeline);
+bool weir__trace_make_room_locked(weir_pipeline *pipeline);
 
 /* Adds a record of the engine; call it if pipeline->traces. False = it is lost. */
 static inline bool trace_add_locked(weir_pipeline *pipeline, const weir_trace_record *record)
 {
     weir_trace_ring *ring = &pipeline->trace->engine;
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    if (tail >= atomic_load_explicit(&ring->limit, memory_order_relaxed) && !weir_trace_make_room_locked(pipeline))
+    if (tail >= atomic_load_explicit(&ring->limit, memory_order_relaxed) && !weir__trace_make_room_locked(pipeline))
         return false;
     __builtin_prefetch(&ring->records[(tail + TRACE_AHEAD) & ring->mask], true); /* the reader's CPU has it */
     trace_fill(&ring->records[tail & ring->mask], record);
@@ -74,10 +74,10 @@ static inline bool trace_add_locked(weir_pipeline *pipeline, const weir_trace_re
  * without the lock; never waits. If the ring is full, the record is lost and counted. `record->kind` is
  * WEIR_TRACE_NAME or above; a pointer in it must stay valid until the pipeline has been freed.
  */
-void weir_trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record);
+void weir__trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record);
 
 /* One relaxed load. */
-static inline bool weir_trace_is_on(weir_pipeline *pipeline)
+static inline bool weir__trace_is_on(weir_pipeline *pipeline)
 {
     return atomic_load_explicit(&pipeline->traces, memory_order_relaxed);
 }
@@ -85,38 +85,38 @@ static inline bool weir_trace_is_on(weir_pipeline *pipeline)
 /* ---- what the engine records; all need the lock -------------------------------------------------------------- */
 
 /* WEIR_TRACE_STEP, WEIR_TRACE_LAP: only a value. */
-void weir_trace_mark_locked(weir_pipeline *pipeline, weir_trace_kind kind, int64_t value);
+void weir__trace_mark_locked(weir_pipeline *pipeline, weir_trace_kind kind, int64_t value);
 
 /* A phase begins. label: its name; NULL = `fixed`, a static text. */
-void weir_trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, const char *fixed);
+void weir__trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, const char *fixed);
 
 /* The consumer got an item that it had waited for. */
-void weir_trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t waited_ns);
+void weir__trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t waited_ns);
 
 /* ---- the observer thread ------------------------------------------------------------------------------------- */
 
-/* How long the observer thread may sleep without a call of weir_trace_deliver(). */
-int64_t weir_trace_patience_ns(weir_pipeline *pipeline);
+/* How long the observer thread may sleep without a call of weir__trace_deliver(). */
+int64_t weir__trace_patience_ns(weir_pipeline *pipeline);
 
 /* Passes all records to the observers. Without the lock. */
-void weir_trace_deliver(weir_pipeline *pipeline);
+void weir__trace_deliver(weir_pipeline *pipeline);
 
 /* ---- beginning and end --------------------------------------------------------------------------------------- */
 
 /* Creates pipeline->trace if an observer has the function `trace`; num_records: 0 = the default. WEIR_OK or
    WEIR_ENOMEM. */
-int weir_trace_init(weir_pipeline *pipeline, uint32_t num_records);
-void weir_trace_destroy(weir_pipeline *pipeline);
+int weir__trace_init(weir_pipeline *pipeline, uint32_t num_records);
+void weir__trace_destroy(weir_pipeline *pipeline);
 
 /* Begins to record, before the pipeline has threads. */
-void weir_trace_begin(weir_pipeline *pipeline);
+void weir__trace_begin(weir_pipeline *pipeline);
 /* How many records the engine has added. */
-static inline uint64_t weir_trace_count_locked(const weir_pipeline *pipeline)
+static inline uint64_t weir__trace_count_locked(const weir_pipeline *pipeline)
 {
     return pipeline->trace ? atomic_load_explicit(&pipeline->trace->engine.tail, memory_order_relaxed) : 0;
 }
 
 /* Recording ends; at_ns: not before the latest record of the engine. */
-void weir_trace_end_locked(weir_pipeline *pipeline, int64_t at_ns);
+void weir__trace_end_locked(weir_pipeline *pipeline, int64_t at_ns);
 
 #endif

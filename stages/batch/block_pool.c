@@ -31,7 +31,7 @@ static void block_free(weir_block *block)
     free(block);
 }
 
-weir_block_pool *weir_block_pool_new(const weir_collate_config *config)
+weir_block_pool *weir__block_pool_new(const weir_collate_config *config)
 {
     weir_block_pool *pool = calloc(1, sizeof *pool);
     if (!pool)
@@ -50,7 +50,7 @@ static void let_go(weir_block_pool *pool)
     free(pool);
 }
 
-void weir_block_pool_free(weir_block_pool *pool)
+void weir__block_pool_free(weir_block_pool *pool)
 {
     if (pool)
         let_go(pool);
@@ -68,7 +68,7 @@ static weir_block *block_new(weir_block_pool *pool, size_t num_bytes)
     return NULL;
 }
 
-weir_block *weir_block_get(weir_block_pool *pool, size_t num_bytes)
+weir_block *weir__block_get(weir_block_pool *pool, size_t num_bytes)
 {
     weir_block *block = NULL;
     for (int i = 0; i < MAX_FREE && !block; i++) {
@@ -85,7 +85,7 @@ weir_block *weir_block_get(weir_block_pool *pool, size_t num_bytes)
     return block;
 }
 
-void weir_block_put(weir_block *block)
+void weir__block_put(weir_block *block)
 {
     if (!block)
         return;

@@ -18,15 +18,15 @@ typedef struct weir_block {
 } weir_block;
 
 /* memory: as in weir_collate_config, copied. NULL = out of memory. */
-weir_block_pool *weir_block_pool_new(const weir_collate_config *memory);
+weir_block_pool *weir__block_pool_new(const weir_collate_config *memory);
 
 /* Blocks in use stay valid. NULL is fine. */
-void weir_block_pool_free(weir_block_pool *pool);
+void weir__block_pool_free(weir_block_pool *pool);
 
 /* NULL = out of memory. The contents are undefined. */
-weir_block *weir_block_get(weir_block_pool *pool, size_t num_bytes);
+weir_block *weir__block_get(weir_block_pool *pool, size_t num_bytes);
 
 /* NULL is fine. */
-void weir_block_put(weir_block *block);
+void weir__block_put(weir_block *block);
 
 #endif

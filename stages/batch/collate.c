@@ -65,7 +65,7 @@ typedef struct shared_batch {
     atomic_uint num_owners;
 } shared_batch;
 
-void weir_collated_hold(weir_collated *batch)
+void weir__collated_hold(weir_collated *batch)
 {
     atomic_fetch_add_explicit(&((shared_batch *)batch)->num_owners, 1, memory_order_relaxed);
 }
@@ -74,7 +74,7 @@ void weir_collated_free(weir_collated *batch)
 {
     if (!batch || atomic_fetch_sub_explicit(&((shared_batch *)batch)->num_owners, 1, memory_order_acq_rel) != 1)
         return;
-    weir_block_put(batch->block);
+    weir__block_put(batch->block);
     for (size_t i = 0; batch->names && i < batch->num_items; i++)
         free(batch->names[i]);
     free(batch->names);
@@ -116,7 +116,7 @@ static weir_collated *batch_new(const collate_job *job)
     batch->sizes = calloc(num_clips, 3 * sizeof *batch->sizes);
     batch->mask = calloc(num_clips, job->num_frames);
     batch->names = calloc(num_clips, sizeof *batch->names);
-    batch->block = weir_block_get(job->config->made, batch->data_bytes);
+    batch->block = weir__block_get(job->config->made, batch->data_bytes);
     if (!batch->labels || !batch->ids || !batch->sizes || !batch->mask || !batch->names || !batch->block) {
         weir_collated_free(batch);
         return NULL;
@@ -161,8 +161,8 @@ static void resize(collate_worker *worker, const weir_taps *across, const weir_t
     size_t row_stride = (size_t)across->num_outputs * row_channels;
     size_t plane_bytes = row_stride * down->num_outputs;
     for (uint32_t p = 0; p < (planar ? channels : 1); p++)
-        weir_window_resize(across, down, from->data + p * from->plane_stride, from->row_stride, from->width,
-                           row_channels, worker->resized + p * plane_bytes, worker->row);
+        weir__window_resize(across, down, from->data + p * from->plane_stride, from->row_stride, from->width,
+                            row_channels, worker->resized + p * plane_bytes, worker->row);
     *from = (picture){ .data = worker->resized,
                        .row_stride = row_stride,
                        .plane_stride = planar ? plane_bytes : 0,
@@ -203,9 +203,9 @@ static void write_straight(const collate_job *job, size_t clip, uint32_t frame, 
     for (uint32_t p = 0; p < (planar ? job->channels : 1); p++) {
         const weir_conversion *conversion = &job->conversions[planar || job->channels == 1 ? p : 3];
         for (uint32_t y = 0; y < (is_dense ? 1 : from->height); y++)
-            weir_convert(conversion, address(job, clip, frame, p, y),
-                         from->data + p * from->plane_stride + y * from->row_stride,
-                         is_dense ? row_values * from->height : row_values);
+            weir__convert(conversion, address(job, clip, frame, p, y),
+                          from->data + p * from->plane_stride + y * from->row_stride,
+                          is_dense ? row_values * from->height : row_values);
     }
 }
 
@@ -217,9 +217,9 @@ static void fetch_row(const collate_job *job, const picture *from, uint32_t y, b
     const uint8_t *data = from->data + y * from->row_stride;
     bool planar = from->plane_stride > 0;
     if (planar && !to_planar)
-        weir_rows_join(data, data + from->plane_stride, data + 2 * from->plane_stride, row, (int)width);
+        weir__rows_join(data, data + from->plane_stride, data + 2 * from->plane_stride, row, (int)width);
     else if (!planar && to_planar)
-        weir_rows_split(data, row, row + width, row + 2 * width, (int)width);
+        weir__rows_split(data, row, row + width, row + 2 * width, (int)width);
     else
         for (uint32_t p = 0; p < (planar ? job->channels : 1); p++)
             memcpy(row + p * width, data + p * from->plane_stride, width * (planar ? 1 : job->channels));
@@ -234,9 +234,9 @@ static void write_rows(const collate_job *job, size_t clip, uint32_t frame, cons
     for (uint32_t y = 0; y < from->height; y++) {
         fetch_row(job, from, y, to_planar, is_flipped);
         for (uint32_t p = 0; p < (to_planar ? job->channels : 1); p++)
-            weir_convert(&job->conversions[to_planar || job->channels == 1 ? p : 3], address(job, clip, frame, p, y),
-                         job->worker->row + (size_t)p * from->width,
-                         (size_t)from->width * (to_planar ? 1 : job->channels));
+            weir__convert(&job->conversions[to_planar || job->channels == 1 ? p : 3], address(job, clip, frame, p, y),
+                          job->worker->row + (size_t)p * from->width,
+                          (size_t)from->width * (to_planar ? 1 : job->channels));
     }
 }
 
@@ -251,9 +251,9 @@ static void write_padding(const collate_job *job, size_t clip, uint32_t frame, u
             uint32_t start = y < height ? width : 0;
             size_t num_values = (size_t)(job->width - start) * row_channels;
             if (num_values)
-                weir_convert(&job->conversions[to_planar || job->channels == 1 ? p : 3],
-                             address(job, clip, frame, p, y) + (size_t)start * row_channels * job->value_bytes,
-                             job->worker->row, num_values);
+                weir__convert(&job->conversions[to_planar || job->channels == 1 ? p : 3],
+                              address(job, clip, frame, p, y) + (size_t)start * row_channels * job->value_bytes,
+                              job->worker->row, num_values);
         }
 }
 
@@ -265,9 +265,9 @@ static int write_clip(const collate_job *job, size_t at)
     bool is_resized = job->config->crop == WEIR_CROP_RESIZED;
     int rc = WEIR_OK;
     if (is_resized)
-        rc = weir_taps_make(&across, clip->window.width, job->config->crop_width);
+        rc = weir__taps_make(&across, clip->window.width, job->config->crop_width);
     if (is_resized && rc == WEIR_OK)
-        rc = weir_taps_make(&down, clip->window.height, job->config->crop_height);
+        rc = weir__taps_make(&down, clip->window.height, job->config->crop_height);
     bool to_planar = job->batch->layout != WEIR_COLLATE_NHWC && job->channels > 1;
     bool is_straight = !clip->window.is_flipped && (job->channels == 1 || is_planar(frames) == to_planar);
     for (uint32_t frame = 0; rc == WEIR_OK && frame < job->num_frames; frame++) {
@@ -285,8 +285,8 @@ static int write_clip(const collate_job *job, size_t at)
         if (from.width < job->width || from.height < job->height)
             write_padding(job, at, frame, from.width, from.height);
     }
-    weir_taps_free(&across);
-    weir_taps_free(&down);
+    weir__taps_free(&across);
+    weir__taps_free(&down);
     return rc;
 }
 
@@ -349,7 +349,7 @@ static int hand_on(collate_worker *worker, weir_item *out, weir_task *task)
     job.value_bytes = weir_dtype_bytes(job.config->dtype);
     for (int c = 0; c < 4; c++)
         job.conversions[c] =
-            weir_conversion_make(job.config->dtype, job.config->mean, job.config->std, c < 3 ? c : -1);
+            weir__conversion_make(job.config->dtype, job.config->mean, job.config->std, c < 3 ? c : -1);
     job.batch = make_room(worker, &job) == WEIR_OK ? batch_new(&job) : NULL;
     int rc = job.batch ? WEIR_OK : WEIR_ENOMEM;
     for (size_t i = 0; rc == WEIR_OK && i < worker->num_clips; i++) {
@@ -384,17 +384,17 @@ static int collate_config_init(void *self, weir_error *error)
         return weir_error_set(error, WEIR_EINVAL, 0, "dtype or layout is not a value of its enum");
     if (!config->memory.allocate != !config->memory.release)
         return weir_error_set(error, WEIR_EINVAL, 0, "set both memory.allocate and memory.release, or neither");
-    int rc = weir_window_check(config, error);
+    int rc = weir__window_check(config, error);
     if (rc != WEIR_OK)
         return rc;
-    config->made = weir_block_pool_new(config);
+    config->made = weir__block_pool_new(config);
     return config->made ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
 static void collate_config_free(void *self)
 {
     weir_collate_config *config = self;
-    weir_block_pool_free(config->made);
+    weir__block_pool_free(config->made);
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -447,7 +447,7 @@ static int collate_run(void *self, weir_item *in, weir_item *out, weir_task *tas
     int rc = check_clip(worker, frames, task);
     if (rc != WEIR_OK)
         return rc;
-    rc = weir_window_draw(config, frames->width, frames->height, epoch, clip.id, &clip.window, &error);
+    rc = weir__window_draw(config, frames->width, frames->height, epoch, clip.id, &clip.window, &error);
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, 0, "%s", error.message);
 

@@ -12,7 +12,7 @@
 #include <immintrin.h>
 #endif
 
-weir_conversion weir_conversion_make(weir_dtype dtype, const double mean[3], const double std[3], int channel)
+weir_conversion weir__conversion_make(weir_dtype dtype, const double mean[3], const double std[3], int channel)
 {
     weir_conversion conversion = { .dtype = dtype };
     for (int i = 0; i < WEIR_CONVERT_PERIOD; i++) {
@@ -67,7 +67,7 @@ static void convert_from(const weir_conversion *conversion, void *to, const uint
     }
 }
 
-void weir_convert_plain(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values)
+void weir__convert_plain(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values)
 {
     if (conversion->dtype == WEIR_DTYPE_UINT8)
         memcpy(to, from, num_values);
@@ -124,10 +124,10 @@ static AVX2 size_t convert_vectors(const weir_conversion *conversion, void *to, 
     return end;
 }
 
-void weir_convert(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values)
+void weir__convert(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values)
 {
     if (conversion->dtype == WEIR_DTYPE_UINT8 || !__builtin_cpu_supports("avx2")) { /* every CPU with AVX2 has F16C */
-        weir_convert_plain(conversion, to, from, num_values);
+        weir__convert_plain(conversion, to, from, num_values);
         return;
     }
     size_t done = convert_vectors(conversion, to, from, num_values);
@@ -136,9 +136,9 @@ void weir_convert(const weir_conversion *conversion, void *to, const uint8_t *fr
 
 #else
 
-void weir_convert(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values)
+void weir__convert(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values)
 {
-    weir_convert_plain(conversion, to, from, num_values);
+    weir__convert_plain(conversion, to, from, num_values);
 }
 
 #endif

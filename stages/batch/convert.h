@@ -18,12 +18,12 @@ typedef struct weir_conversion {
 } weir_conversion;
 
 /* For values of one channel, or (channel -1) of three interleaved channels. */
-weir_conversion weir_conversion_make(weir_dtype dtype, const double mean[3], const double std[3], int channel);
+weir_conversion weir__conversion_make(weir_dtype dtype, const double mean[3], const double std[3], int channel);
 
 /* The same values on every CPU, with vectors or without. */
-void weir_convert(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values);
+void weir__convert(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values);
 
 /* Without vectors: the reference for tests. */
-void weir_convert_plain(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values);
+void weir__convert_plain(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values);
 
 #endif

@@ -40,7 +40,7 @@ static DLManagedTensor *make_tensor(const weir_tensor *tensor, void *owner, void
         return NULL;
     for (int i = 0; i < tensor->num_dims; i++) {
         own->shape[i] = tensor->shape[i];
-        own->strides[i] = (int64_t)(weir_tensor_bytes(tensor, i + 1) / tensor->num_bytes);
+        own->strides[i] = (int64_t)(weir__tensor_bytes(tensor, i + 1) / tensor->num_bytes);
     }
     own->managed = (DLManagedTensor){
         .dl_tensor = {
@@ -66,7 +66,7 @@ int weir_frames_to_dlpack(weir_frames *frames, DLManagedTensor **to, weir_error 
 {
     if (!frames || !to)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_tensor tensor = weir_frames_tensor(frames);
+    weir_tensor tensor = weir__frames_tensor(frames);
     *to = make_tensor(&tensor, frames, delete_frames);
     return *to ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
@@ -75,7 +75,7 @@ int weir_collated_to_dlpack(weir_collated *batch, weir_collated_part part, DLMan
 {
     if (!batch || !to || (unsigned)part > WEIR_COLLATED_MASK)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument is NULL or not one of the enumeration");
-    weir_tensor frames = weir_collated_tensor(batch);
+    weir_tensor frames = weir__collated_tensor(batch);
     int64_t num_items = frames.shape[0];
     int64_t num_frames = frames.shape[batch->layout == WEIR_COLLATE_TIME_SECOND ? 2 : 1];
     const weir_tensor tensors[] = {
@@ -88,7 +88,7 @@ int weir_collated_to_dlpack(weir_collated *batch, weir_collated_part part, DLMan
     *to = make_tensor(&tensors[part], batch, delete_collated);
     if (!*to)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    weir_collated_hold(batch);
+    weir__collated_hold(batch);
     return WEIR_OK;
 }
 

@@ -130,14 +130,14 @@ static int npy_add(weir_npy *npy, const weir_tensor *tensor, weir_error *error)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "these frames differ in size or pixel format from the others in %s", npy->path);
     npy->shape.shape[0] += tensor->shape[0];
-    return write_all(npy, tensor->data, weir_tensor_bytes(tensor, 0), error);
+    return write_all(npy, tensor->data, weir__tensor_bytes(tensor, 0), error);
 }
 
 int weir_npy_add_frames(weir_npy *npy, const weir_frames *frames, weir_error *error)
 {
     if (!npy || !frames)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_tensor tensor = weir_frames_tensor(frames);
+    weir_tensor tensor = weir__frames_tensor(frames);
     return npy_add(npy, &tensor, error);
 }
 
@@ -184,7 +184,7 @@ int weir_frames_write_npy(const weir_frames *frames, const char *path, weir_erro
 {
     if (!frames || !path)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_tensor tensor = weir_frames_tensor(frames);
+    weir_tensor tensor = weir__frames_tensor(frames);
     return write_tensor(&tensor, path, error);
 }
 
@@ -195,7 +195,7 @@ int weir_collated_write_npy(const weir_collated *batch, const char *path, weir_e
     if (batch->dtype == WEIR_DTYPE_BFLOAT16)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "cannot write %s: NumPy has no bfloat16; use .safetensors",
                               path);
-    weir_tensor tensor = weir_collated_tensor(batch);
+    weir_tensor tensor = weir__collated_tensor(batch);
     return write_tensor(&tensor, path, error);
 }
 
@@ -203,6 +203,6 @@ int weir_audio_write_npy(const weir_audio *audio, const char *path, weir_error *
 {
     if (!audio || !path)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_tensor tensor = weir_audio_tensor(audio);
+    weir_tensor tensor = weir__audio_tensor(audio);
     return write_tensor(&tensor, path, error);
 }

@@ -136,9 +136,9 @@ int weir_frames_write_safetensors(const weir_frames *frames, const char *path, w
 {
     if (!frames || !path)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_tensor tensor = weir_frames_tensor(frames);
+    weir_tensor tensor = weir__frames_tensor(frames);
     named_tensor tensors[] = {
-        { "frames", "U8", tensor.data, weir_tensor_bytes(&tensor, 0), tensor.num_dims, { 0 } },
+        { "frames", "U8", tensor.data, weir__tensor_bytes(&tensor, 0), tensor.num_dims, { 0 } },
         { "pts", "I64", frames->pts, frames->num_frames * sizeof *frames->pts, 1, { frames->num_frames } },
     };
     memcpy(tensors[0].shape, tensor.shape, sizeof tensor.shape);

@@ -20,7 +20,7 @@ typedef atomic_uint shared_flag;
 static bool is_enabled;
 static weir_shared_data *blocks[WEIR_SHARED_BLOCKS];
 
-void weir_shared_data_enable(void)
+void weir__shared_data_enable(void)
 {
     is_enabled = true;
 }
@@ -64,7 +64,7 @@ static weir_shared_data *create(size_t size_bytes)
 }
 
 /* A sender that made the file smaller later would turn every access to it into a SIGBUS. */
-weir_shared_data *weir_shared_data_receive(int fd, size_t room_bytes)
+weir_shared_data *weir__shared_data_receive(int fd, size_t room_bytes)
 {
     struct stat info;
     if (is_too_large(room_bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0 || fstat(fd, &info) != 0 ||
@@ -149,7 +149,7 @@ static void keep(weir_shared_data *shared)
     }
 }
 
-weir_shared_data *weir_shared_data_new(size_t size_bytes)
+weir_shared_data *weir__shared_data_new(size_t size_bytes)
 {
     weir_shared_data *shared = is_enabled ? reuse(size_bytes) : NULL;
     if (shared)
@@ -160,25 +160,25 @@ weir_shared_data *weir_shared_data_new(size_t size_bytes)
     return shared;
 }
 
-void *weir_shared_data_resize(void *data, weir_shared_data **shared, size_t size_bytes)
+void *weir__shared_data_resize(void *data, weir_shared_data **shared, size_t size_bytes)
 {
     if (*shared)
         return resize(*shared, size_bytes);
     if (data || !is_enabled)
         return realloc(data, size_bytes);
-    *shared = weir_shared_data_new(size_bytes);
+    *shared = weir__shared_data_new(size_bytes);
     return *shared ? (*shared)->data : NULL;
 }
 
 /* -- the end */
 
-weir_shared_data *weir_shared_data_hold(weir_shared_data *shared)
+weir_shared_data *weir__shared_data_hold(weir_shared_data *shared)
 {
     atomic_fetch_add_explicit(&shared->references, 1, memory_order_relaxed);
     return shared;
 }
 
-void weir_shared_data_drop(weir_shared_data *shared)
+void weir__shared_data_drop(weir_shared_data *shared)
 {
     if (!shared || atomic_fetch_sub_explicit(&shared->references, 1, memory_order_acq_rel) != 1)
         return;
@@ -188,7 +188,7 @@ void weir_shared_data_drop(weir_shared_data *shared)
     free(shared);
 }
 
-void weir_shared_data_release(void *pointer)
+void weir__shared_data_release(void *pointer)
 {
     weir_shared_data *shared = pointer;
     if (!shared)
@@ -197,12 +197,12 @@ void weir_shared_data_release(void *pointer)
         atomic_store_explicit(flag_of(shared), 0, memory_order_release);
     shared->is_sent = false;
     if (!shared->is_kept)
-        weir_shared_data_drop(shared);
+        weir__shared_data_drop(shared);
 }
 
-void weir_shared_data_free(void *data, weir_shared_data *shared)
+void weir__shared_data_free(void *data, weir_shared_data *shared)
 {
     if (!shared)
         free(data);
-    weir_shared_data_release(shared);
+    weir__shared_data_release(shared);
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-weir_tensor weir_frames_tensor(const weir_frames *frames)
+weir_tensor weir__frames_tensor(const weir_frames *frames)
 {
     weir_tensor tensor = { .data = frames->data, .kind = 'u', .num_bytes = 1, .num_dims = 4 };
     int64_t num_frames = frames->num_frames;
@@ -23,7 +23,7 @@ weir_tensor weir_frames_tensor(const weir_frames *frames)
     return tensor;
 }
 
-weir_tensor weir_audio_tensor(const weir_audio *audio)
+weir_tensor weir__audio_tensor(const weir_audio *audio)
 {
     int64_t num_samples = (int64_t)audio->num_samples;
     int64_t channels = audio->channels;
@@ -36,7 +36,7 @@ weir_tensor weir_audio_tensor(const weir_audio *audio)
     };
 }
 
-weir_tensor weir_collated_tensor(const weir_collated *batch)
+weir_tensor weir__collated_tensor(const weir_collated *batch)
 {
     static const char kinds[] = { 'u', 'f', 'b', 'f' };
     weir_tensor tensor = {
@@ -49,7 +49,7 @@ weir_tensor weir_collated_tensor(const weir_collated *batch)
     return tensor;
 }
 
-size_t weir_tensor_bytes(const weir_tensor *tensor, int dim)
+size_t weir__tensor_bytes(const weir_tensor *tensor, int dim)
 {
     size_t num_bytes = tensor->num_bytes;
     for (; dim < tensor->num_dims; dim++)

@@ -22,18 +22,18 @@ typedef struct weir_tensor {
 
 /* RGB and gray: [frames][height][width][channels] or [frames][channels][height][width], as its layout says. YUV, whose
    planes differ in size: [frames][bytes]. Borrows the data. */
-weir_tensor weir_frames_tensor(const weir_frames *frames);
+weir_tensor weir__frames_tensor(const weir_frames *frames);
 
 /* [samples][channels] or, if planar, [channels][samples]. Borrows the data. */
-weir_tensor weir_audio_tensor(const weir_audio *audio);
+weir_tensor weir__audio_tensor(const weir_audio *audio);
 
 /* A batch, in its shape; bfloat16, which NumPy does not support, has the kind 'b'. Borrows the data. */
-weir_tensor weir_collated_tensor(const weir_collated *batch);
+weir_tensor weir__collated_tensor(const weir_collated *batch);
 
 /* Adds an owner, who must also call weir_collated_free(). */
-void weir_collated_hold(weir_collated *batch);
+void weir__collated_hold(weir_collated *batch);
 
 /* The size of the dimensions from dim on: dim 0 is everything, dim 1 one frame. */
-size_t weir_tensor_bytes(const weir_tensor *tensor, int dim);
+size_t weir__tensor_bytes(const weir_tensor *tensor, int dim);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { WEIGHT_BITS = 14 };
 
-int weir_window_check(weir_collate_config *config, weir_error *error)
+int weir__window_check(weir_collate_config *config, weir_error *error)
 {
     config->min_area = config->min_area > 0 ? config->min_area : 0.08;
     config->max_area = config->max_area > 0 ? config->max_area : 1;
@@ -29,13 +29,13 @@ int weir_window_check(weir_collate_config *config, weir_error *error)
 
 static double draw_between(uint64_t *state, double low, double high)
 {
-    return low + (high - low) * ((double)(weir_random_next(state) >> 11) / 9007199254740992.0);
+    return low + (high - low) * ((double)(weir__random_next(state) >> 11) / 9007199254740992.0);
 }
 
 /* A random aspect (width / height), symmetric around 1. */
 static double draw_aspect(const weir_collate_config *config, uint64_t *state)
 {
-    bool is_wide = weir_random_next(state) >> 63;
+    bool is_wide = weir__random_next(state) >> 63;
     if (is_wide)
         return draw_between(state, config->min_aspect, config->max_aspect);
     return 1 / draw_between(state, 1 / config->max_aspect, 1 / config->min_aspect);
@@ -43,8 +43,8 @@ static double draw_aspect(const weir_collate_config *config, uint64_t *state)
 
 static void set_position(weir_window *window, uint32_t width, uint32_t height, uint64_t *state)
 {
-    window->x = (uint32_t)weir_random_below(state, width - window->width + 1);
-    window->y = (uint32_t)weir_random_below(state, height - window->height + 1);
+    window->x = (uint32_t)weir__random_below(state, width - window->width + 1);
+    window->y = (uint32_t)weir__random_below(state, height - window->height + 1);
 }
 
 /* The largest centred window with the crop's aspect, if no random window fits. */
@@ -79,10 +79,10 @@ static void draw_resized(const weir_collate_config *config, uint32_t width, uint
     cover(config, width, height, window);
 }
 
-int weir_window_draw(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t epoch, uint64_t id,
-                     weir_window *window, weir_error *error)
+int weir__window_draw(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t epoch, uint64_t id,
+                      weir_window *window, weir_error *error)
 {
-    uint64_t state = weir_random_seed(weir_random_seed(config->seed, epoch), id);
+    uint64_t state = weir__random_seed(weir__random_seed(config->seed, epoch), id);
     *window = (weir_window){ .width = width, .height = height };
     window->is_flipped = draw_between(&state, 0, 1) < config->flip;
     if (config->crop_width == 0)
@@ -107,7 +107,7 @@ int weir_window_draw(const weir_collate_config *config, uint32_t width, uint32_t
 
 /* ---- resizing --------------------------------------------------------------------------------------------------- */
 
-void weir_taps_free(weir_taps *taps)
+void weir__taps_free(weir_taps *taps)
 {
     free(taps->starts);
     free(taps->weights);
@@ -137,7 +137,7 @@ static void fill_taps(const weir_taps *taps, uint32_t output, double centre, dou
     weights[largest] = (int16_t)(weights[largest] + rest);
 }
 
-int weir_taps_make(weir_taps *taps, uint32_t length, uint32_t num_outputs)
+int weir__taps_make(weir_taps *taps, uint32_t length, uint32_t num_outputs)
 {
     double scale = (double)length / num_outputs;
     double reach = scale > 1 ? scale : 1;
@@ -162,8 +162,8 @@ static uint8_t rounded(int32_t sum)
     return (uint8_t)((sum + (1 << (WEIGHT_BITS - 1))) >> WEIGHT_BITS);
 }
 
-void weir_window_resize(const weir_taps *across, const weir_taps *down, const uint8_t *from, size_t from_stride,
-                        uint32_t from_width, unsigned channels, uint8_t *to, uint8_t *temp)
+void weir__window_resize(const weir_taps *across, const weir_taps *down, const uint8_t *from, size_t from_stride,
+                         uint32_t from_width, unsigned channels, uint8_t *to, uint8_t *temp)
 {
     size_t row_values = (size_t)from_width * channels;
     for (uint32_t y = 0; y < down->num_outputs; y++) {

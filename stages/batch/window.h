@@ -13,12 +13,12 @@ typedef struct weir_window {
 } weir_window;
 
 /* Checks the options and fills in defaults. WEIR_OK, or WEIR_EINVAL with *error filled. */
-int weir_window_check(weir_collate_config *config, weir_error *error);
+int weir__window_check(weir_collate_config *config, weir_error *error);
 
 /* For a clip with pictures of that size. WEIR_OK, or WEIR_EINVAL with *error filled: they are smaller than the crop.
    Any thread. */
-int weir_window_draw(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t epoch, uint64_t id,
-                     weir_window *window, weir_error *error);
+int weir__window_draw(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t epoch, uint64_t id,
+                      weir_window *window, weir_error *error);
 
 /* One direction of a resize: for each output pixel, consecutive input pixels with weights. */
 typedef struct weir_taps {
@@ -29,12 +29,12 @@ typedef struct weir_taps {
 } weir_taps;
 
 /* A triangle filter over `length` pixels, widened for smaller outputs. WEIR_OK or WEIR_ENOMEM; afterwards
-   weir_taps_free(). */
-int weir_taps_make(weir_taps *taps, uint32_t length, uint32_t num_outputs);
-void weir_taps_free(weir_taps *taps);
+   weir__taps_free(). */
+int weir__taps_make(weir_taps *taps, uint32_t length, uint32_t num_outputs);
+void weir__taps_free(weir_taps *taps);
 
 /* Resizes a window of pixels with `channels` values each. temp has room for a row of the window's width. */
-void weir_window_resize(const weir_taps *across, const weir_taps *down, const uint8_t *from, size_t from_stride,
-                        uint32_t from_width, unsigned channels, uint8_t *to, uint8_t *temp);
+void weir__window_resize(const weir_taps *across, const weir_taps *down, const uint8_t *from, size_t from_stride,
+                         uint32_t from_width, unsigned channels, uint8_t *to, uint8_t *temp);
 
 #endif

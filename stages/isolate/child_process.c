@@ -29,7 +29,7 @@ static int set_signals(posix_spawnattr_t *attributes)
     return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-int weir_isolated_process_start(isolated_process *process, const char *program)
+int weir__isolated_process_start(isolated_process *process, const char *program)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -61,7 +61,7 @@ no_actions:
     return rc;
 }
 
-int64_t weir_isolated_process_cpu_ns(isolated_process *process)
+int64_t weir__isolated_process_cpu_ns(isolated_process *process)
 {
     clockid_t clock;
     struct timespec time;
@@ -111,7 +111,7 @@ static int kill_and_wait(isolated_process *process)
     return ended > 0 ? status : -1;
 }
 
-void weir_isolated_process_end(isolated_process *process)
+void weir__isolated_process_end(isolated_process *process)
 {
     if (process->pid)
         kill_and_wait(process);
@@ -135,7 +135,7 @@ static const char *name_of_signal(int number, char text[32])
 }
 
 /* It has closed its socket, so it is at its end already: our SIGKILL does not change how it ended. */
-int weir_isolated_process_tell_end(isolated_process *process, const char *program, char *text, size_t text_bytes)
+int weir__isolated_process_tell_end(isolated_process *process, const char *program, char *text, size_t text_bytes)
 {
     char number[32];
     int status = kill_and_wait(process);

@@ -15,16 +15,16 @@ typedef struct isolated_process {
 } isolated_process;
 
 /* Starts the program, which gets the other end of the socket as ISOLATED_FD. 0, or an errno value. */
-int weir_isolated_process_start(isolated_process *process, const char *program);
+int weir__isolated_process_start(isolated_process *process, const char *program);
 
 /* Its CPU time since the last call. */
-int64_t weir_isolated_process_cpu_ns(isolated_process *process);
+int64_t weir__isolated_process_cpu_ns(isolated_process *process);
 
 /* Kills it and waits for its end. A process that the kernel does not end at once (it hangs in a file system) is left
    to a thread. Does nothing if it is not started. */
-void weir_isolated_process_end(isolated_process *process);
+void weir__isolated_process_end(isolated_process *process);
 
 /* The same for one that has ended by itself; describes how. Returns the status of the failure. */
-int weir_isolated_process_tell_end(isolated_process *process, const char *program, char *text, size_t text_bytes);
+int weir__isolated_process_tell_end(isolated_process *process, const char *program, char *text, size_t text_bytes);
 
 #endif

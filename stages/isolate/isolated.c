@@ -112,7 +112,7 @@ static int copy_config(const weir_isolated_config *given, void **own, weir_error
 
 static void setup_free(isolated_setup *setup)
 {
-    weir_isolated_message_free(&setup->message);
+    weir__isolated_message_free(&setup->message);
     free(setup->worker);
     free(setup);
 }
@@ -136,9 +136,9 @@ static int isolated_config_init(void *self, weir_error *error)
     setup->message.head.kind = ISOLATED_CONFIG;
     setup->message.head.status = (int)weir_log_get_level();
     setup->message.head.max_memory_bytes = config->max_memory_bytes;
-    weir_isolated_put_text(&setup->message, WEIR_VERSION);
-    weir_isolated_put_text(&setup->message, config->op->name);
-    weir_isolated_put_config(&setup->message, config->op, own);
+    weir__isolated_put_text(&setup->message, WEIR_VERSION);
+    weir__isolated_put_text(&setup->message, config->op->name);
+    weir__isolated_put_config(&setup->message, config->op, own);
     free(own);
     if (!setup->worker || setup->message.is_bad)
         rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
@@ -164,14 +164,14 @@ static void isolated_config_free(void *self)
 static void drop_blocks(isolated_worker *worker)
 {
     for (int i = 0; i < WEIR_SHARED_BLOCKS; i++) {
-        weir_shared_data_drop(worker->blocks[i]);
+        weir__shared_data_drop(worker->blocks[i]);
         worker->blocks[i] = NULL;
     }
 }
 
 static void end_child(isolated_worker *worker)
 {
-    weir_isolated_process_end(&worker->process);
+    weir__isolated_process_end(&worker->process);
     drop_blocks(worker);
 }
 
@@ -180,7 +180,7 @@ static int fail_lost(isolated_worker *worker, weir_task *task, int failure)
     const weir_isolated_config *config = weir_task_config(task);
     char text[256];
     if (failure == EPIPE || failure == ECONNRESET) {
-        int status = weir_isolated_process_tell_end(&worker->process, config->worker, text, sizeof text);
+        int status = weir__isolated_process_tell_end(&worker->process, config->worker, text, sizeof text);
         drop_blocks(worker);
         return weir_task_fail(task, status, 0, "%s", text);
     }
@@ -191,7 +191,7 @@ static int fail_lost(isolated_worker *worker, weir_task *task, int failure)
 
 static void pass_on_log(isolated_message *message)
 {
-    const char *text = weir_isolated_get_text(message);
+    const char *text = weir__isolated_get_text(message);
     if (text)
         weir_log((weir_log_level)message->head.status, "%s", text);
 }
@@ -203,26 +203,26 @@ static int await_message(isolated_worker *worker, weir_task *task, isolated_mess
         struct pollfd readable = { .fd = worker->process.fd, .events = POLLIN };
         *message = (isolated_message){ 0 };
         int num_ready = poll(&readable, 1, ASK_INTERVAL_MS);
-        weir_task_add_cpu_time(task, weir_isolated_process_cpu_ns(&worker->process));
+        weir_task_add_cpu_time(task, weir__isolated_process_cpu_ns(&worker->process));
         if (weir_task_should_stop(task)) {
             end_child(worker);
             return weir_task_fail(task, WEIR_ESTOPPED, 0, "stopped: the process that decodes was killed");
         }
         if (num_ready <= 0)
             continue;
-        if (!weir_isolated_receive(worker->process.fd, worker->blocks, message))
+        if (!weir__isolated_receive(worker->process.fd, worker->blocks, message))
             return fail_lost(worker, task, errno);
         if (message->head.kind != ISOLATED_LOG)
             return WEIR_OK;
         pass_on_log(message);
-        weir_isolated_message_free(message);
+        weir__isolated_message_free(message);
     }
 }
 
 /* A failure that the child has reported. */
 static int pass_on_failure(isolated_message *message, weir_task *task)
 {
-    const char *text = weir_isolated_get_text(message);
+    const char *text = weir__isolated_get_text(message);
     int status = message->head.status < 0 ? message->head.status : WEIR_ESYSTEM;
     return weir_task_fail(task, status, message->head.library_code, "%s", text ? text : "failed");
 }
@@ -232,17 +232,17 @@ static int start_child(isolated_worker *worker, weir_task *task)
     const weir_isolated_config *config = weir_task_config(task);
     const isolated_setup *setup = config->config;
     isolated_message answer = { 0 };
-    int failure = weir_isolated_process_start(&worker->process, config->worker);
+    int failure = weir__isolated_process_start(&worker->process, config->worker);
     if (failure)
         return weir_task_fail(task, WEIR_ESYSTEM, -failure, "cannot start %s: %s", config->worker, strerror(failure));
     worker->is_midway = false;
-    int rc = weir_isolated_send(worker->process.fd, &setup->message) ? await_message(worker, task, &answer)
-                                                                     : fail_lost(worker, task, errno);
+    int rc = weir__isolated_send(worker->process.fd, &setup->message) ? await_message(worker, task, &answer)
+                                                                      : fail_lost(worker, task, errno);
     if (rc == WEIR_OK && answer.head.kind != ISOLATED_READY) {
         rc = pass_on_failure(&answer, task);
         end_child(worker);
     }
-    weir_isolated_message_free(&answer);
+    weir__isolated_message_free(&answer);
     return rc;
 }
 
@@ -258,20 +258,20 @@ static int begin_item(isolated_worker *worker, const weir_item *in, weir_task *t
     int rc = WEIR_OK;
     if (worker->is_midway)
         end_child(worker);
-    weir_isolated_put_text(&request, weir_task_label(task));
+    weir__isolated_put_text(&request, weir_task_label(task));
     bool is_sent = false;
-    if (!weir_isolated_put_item(&request, in))
+    if (!weir__isolated_put_item(&request, in))
         rc = weir_task_fail(task, WEIR_ENOMEM, -errno, "cannot pass the item to a process: %s", strerror(errno));
     if (rc == WEIR_OK && worker->process.pid) {
-        is_sent = weir_isolated_send(worker->process.fd, &request);
+        is_sent = weir__isolated_send(worker->process.fd, &request);
         if (!is_sent)
             end_child(worker);
     }
     if (rc == WEIR_OK && !is_sent)
         rc = start_child(worker, task);
-    if (rc == WEIR_OK && !is_sent && !weir_isolated_send(worker->process.fd, &request))
+    if (rc == WEIR_OK && !is_sent && !weir__isolated_send(worker->process.fd, &request))
         rc = fail_lost(worker, task, errno);
-    weir_isolated_message_free(&request);
+    weir__isolated_message_free(&request);
     return rc;
 }
 
@@ -281,14 +281,14 @@ static void join_input(weir_item *in, weir_item *out)
     if (strcmp(out->type, WEIR_TYPE_FRAMES) == 0) {
         weir_frames *frames = out->data;
         if (frames->is_last_piece) {
-            weir_input_take_sidecars(in, &frames->sidecars, &frames->memory_bytes);
-            weir_input_take_entry(in, &frames->entry, &frames->memory_bytes);
+            weir__input_take_sidecars(in, &frames->sidecars, &frames->memory_bytes);
+            weir__input_take_entry(in, &frames->entry, &frames->memory_bytes);
         }
         out->size_bytes = frames->memory_bytes;
     } else if (strcmp(out->type, WEIR_TYPE_AUDIO) == 0) {
         weir_audio *audio = out->data;
-        weir_input_take_sidecars(in, &audio->sidecars, &audio->memory_bytes);
-        weir_input_take_entry(in, &audio->entry, &audio->memory_bytes);
+        weir__input_take_sidecars(in, &audio->sidecars, &audio->memory_bytes);
+        weir__input_take_entry(in, &audio->entry, &audio->memory_bytes);
         out->size_bytes = audio->memory_bytes;
     }
 }
@@ -311,7 +311,7 @@ static int take_result(isolated_worker *worker, isolated_message *answer, weir_i
 {
     const weir_isolated_config *config = weir_task_config(task);
     bool is_more = answer->head.status == WEIR_MORE;
-    if (!weir_isolated_get_item(answer, out))
+    if (!weir__isolated_get_item(answer, out))
         return fail_lost(worker, task, errno);
     if (!is_declared(config->op->makes, out->type) || !is_declared(weir_isolated.makes, out->type)) {
         end_child(worker);
@@ -328,7 +328,7 @@ static int take_result(isolated_worker *worker, isolated_message *answer, weir_i
 static int continue_item(isolated_worker *worker, weir_task *task)
 {
     bool is_sent =
-        weir_isolated_send(worker->process.fd, &(isolated_message){ .head = { .kind = ISOLATED_CONTINUE } });
+        weir__isolated_send(worker->process.fd, &(isolated_message){ .head = { .kind = ISOLATED_CONTINUE } });
     return is_sent ? WEIR_OK : fail_lost(worker, task, errno);
 }
 
@@ -348,7 +348,7 @@ static int isolated_run(void *self, weir_item *in, weir_item *out, weir_task *ta
         default: rc = fail_lost(worker, task, EPROTO); break;
         }
     }
-    weir_isolated_message_free(&answer);
+    weir__isolated_message_free(&answer);
     return rc;
 }
 

@@ -6,7 +6,7 @@
 #include <weir/image.h>
 #include <weir/video.h>
 
-const weir_op *const weir_isolated_own_ops[] = { &weir_video_decode, &weir_image_decode, &weir_audio_decode, NULL };
+const weir_op *const weir__isolated_own_ops[] = { &weir_video_decode, &weir_image_decode, &weir_audio_decode, NULL };
 
 /* What the configs point to: each to ca_file, that of the video stage to more. */
 
@@ -21,7 +21,7 @@ static const char **ca_file_of(const weir_op *op, void *config)
 
 static void put_list(isolated_message *message, const int64_t *values, size_t num_values)
 {
-    weir_isolated_put(message, values, values ? num_values * sizeof *values : 0);
+    weir__isolated_put(message, values, values ? num_values * sizeof *values : 0);
 }
 
 static const int64_t *get_list(isolated_message *message, bool has_values, size_t num_values)
@@ -32,13 +32,13 @@ static const int64_t *get_list(isolated_message *message, bool has_values, size_
     if (!values)
         message->is_bad = true;
     else
-        weir_isolated_get(message, values, num_values * sizeof *values);
+        weir__isolated_get(message, values, num_values * sizeof *values);
     return values;
 }
 
 static void put_video_pointers(isolated_message *message, const weir_video_config *video)
 {
-    weir_isolated_put_text(message, video->filter);
+    weir__isolated_put_text(message, video->filter);
     put_list(message, video->sampling.indices, video->sampling.num_indices);
     put_list(message, video->sampling.times_ns, video->sampling.num_times);
 }
@@ -46,35 +46,35 @@ static void put_video_pointers(isolated_message *message, const weir_video_confi
 static void get_video_pointers(isolated_message *message, weir_video_config *video)
 {
     weir_sampling *sampling = &video->sampling;
-    video->filter = weir_isolated_get_text(message);
+    video->filter = weir__isolated_get_text(message);
     sampling->indices = get_list(message, sampling->indices, sampling->num_indices);
     sampling->times_ns = get_list(message, sampling->times_ns, sampling->num_times);
 }
 
-void weir_isolated_put_config(isolated_message *message, const weir_op *op, const void *config)
+void weir__isolated_put_config(isolated_message *message, const weir_op *op, const void *config)
 {
-    weir_isolated_put(message, &op->config_size, sizeof op->config_size);
-    weir_isolated_put(message, config, op->config_size);
+    weir__isolated_put(message, &op->config_size, sizeof op->config_size);
+    weir__isolated_put(message, config, op->config_size);
     const char **ca_file = ca_file_of(op, (void *)(uintptr_t)config);
     if (ca_file)
-        weir_isolated_put_text(message, *ca_file);
+        weir__isolated_put_text(message, *ca_file);
     if (op == &weir_video_decode)
         put_video_pointers(message, config);
 }
 
-void *weir_isolated_get_config(isolated_message *message, const weir_op *op)
+void *weir__isolated_get_config(isolated_message *message, const weir_op *op)
 {
     size_t config_size;
-    weir_isolated_get(message, &config_size, sizeof config_size);
+    weir__isolated_get(message, &config_size, sizeof config_size);
     void *config = config_size == op->config_size ? calloc(1, config_size + 1) : NULL;
     if (!config) {
         message->is_bad = true;
         return NULL;
     }
     const char **ca_file = ca_file_of(op, config);
-    bool is_whole = weir_isolated_get(message, config, config_size);
+    bool is_whole = weir__isolated_get(message, config, config_size);
     if (is_whole && ca_file)
-        *ca_file = weir_isolated_get_text(message);
+        *ca_file = weir__isolated_get_text(message);
     if (is_whole && op == &weir_video_decode)
         get_video_pointers(message, config);
     if (!message->is_bad)

@@ -7,12 +7,12 @@
 #include "message.h"
 
 /* The decode stages of weir, which every worker program knows; NULL at the end. */
-extern const weir_op *const weir_isolated_own_ops[];
+extern const weir_op *const weir__isolated_own_ops[];
 
 /* Puts the config, op->config_size bytes, as it was given by the user. */
-void weir_isolated_put_config(isolated_message *message, const weir_op *op, const void *config);
+void weir__isolated_put_config(isolated_message *message, const weir_op *op, const void *config);
 
 /* The config that was put, never freed; NULL, with is_bad set, if it is not one of op. */
-void *weir_isolated_get_config(isolated_message *message, const weir_op *op);
+void *weir__isolated_get_config(isolated_message *message, const weir_op *op);
 
 #endif

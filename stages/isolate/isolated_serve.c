@@ -46,7 +46,7 @@ static _Thread_local bool is_in_task; /* the operation logs, and not the engine 
 /* False, with errno set: there is no memory, or no descriptor, for it. */
 static bool try_answer(const isolated_message *message)
 {
-    bool is_sent = weir_isolated_send(ISOLATED_FD, message);
+    bool is_sent = weir__isolated_send(ISOLATED_FD, message);
     if (!is_sent && (errno == EPIPE || errno == ECONNRESET))
         _exit(0); /* the parent has ended */
     return is_sent;
@@ -61,11 +61,11 @@ static void answer(const isolated_message *message)
 static void answer_text(isolated_kind kind, int status, int library_code, const char *text)
 {
     isolated_message message = { .head = { .kind = kind, .status = status, .library_code = library_code } };
-    weir_isolated_put_text(&message, text);
+    weir__isolated_put_text(&message, text);
     if (message.is_bad) /* no memory for it */
         message = (isolated_message){ .head = message.head };
     answer(&message);
-    weir_isolated_message_free(&message);
+    weir__isolated_message_free(&message);
 }
 
 /* Failures are logged by the parent, as those of its own tasks. */
@@ -95,19 +95,20 @@ static int receive_run(void *worker, weir_item *in, weir_item *out, weir_task *t
     isolated_message request;
     for (;;) {
         await_request();
-        if (!weir_isolated_receive(ISOLATED_FD, NULL, &request))
+        if (!weir__isolated_receive(ISOLATED_FD, NULL, &request))
             _exit(errno == EPIPE ? 0 : 1);
         if (request.head.kind == ISOLATED_CONTINUE) {
             sem_post(&is_continued);
-            weir_isolated_message_free(&request);
+            weir__isolated_message_free(&request);
             continue;
         }
-        const char *label = weir_isolated_get_text(&request);
-        bool is_whole = label && weir_task_set_label(task, label) == WEIR_OK && weir_isolated_get_item(&request, out);
+        const char *label = weir__isolated_get_text(&request);
+        bool is_whole =
+            label && weir_task_set_label(task, label) == WEIR_OK && weir__isolated_get_item(&request, out);
         seq = request.head.seq;
         epoch = request.head.epoch;
         source = request.head.source;
-        weir_isolated_message_free(&request);
+        weir__isolated_message_free(&request);
         if (is_whole)
             return WEIR_OK;
         answer_text(ISOLATED_FAILURE, WEIR_ENOMEM, 0, "out of memory in the process that decodes");
@@ -125,9 +126,9 @@ static int send_result(weir_item *result, int status, weir_task *task)
     isolated_message message = { .head = { .kind = ISOLATED_RESULT, .status = status } };
     if (!result->type && inner->makes && !strchr(inner->makes, ' '))
         result->type = inner->makes;
-    bool is_sent = weir_isolated_put_item(&message, result) && try_answer(&message);
+    bool is_sent = weir__isolated_put_item(&message, result) && try_answer(&message);
     int failure = errno;
-    weir_isolated_message_free(&message);
+    weir__isolated_message_free(&message);
     if (is_sent)
         return status;
     return weir_task_fail(task,
@@ -237,7 +238,7 @@ static void prepare_process(void)
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
         signal(ignored[i], SIG_IGN);
     sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL); /* weir_isolated_process_start() has blocked all */
+    sigprocmask(SIG_SETMASK, &none, NULL); /* weir__isolated_process_start() has blocked all */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 #ifdef SYS_close_range
     (void)syscall(SYS_close_range, ISOLATED_FD + 1, ~0U, 0); /* those that the program did not mark close-on-exec */
@@ -253,7 +254,7 @@ static void prepare_process(void)
         fputs("500", badness);
         fclose(badness);
     }
-    weir_shared_data_enable();
+    weir__shared_data_enable();
 }
 
 /* Beyond what the process has now. */
@@ -281,25 +282,25 @@ static const weir_op *find_op(const char *name, const weir_op *const *ops, size_
     for (size_t i = 0; name && i < num_ops; i++)
         if (strcmp(ops[i]->name, name) == 0)
             return ops[i];
-    for (size_t i = 0; name && weir_isolated_own_ops[i]; i++)
-        if (strcmp(weir_isolated_own_ops[i]->name, name) == 0)
-            return weir_isolated_own_ops[i];
+    for (size_t i = 0; name && weir__isolated_own_ops[i]; i++)
+        if (strcmp(weir__isolated_own_ops[i]->name, name) == 0)
+            return weir__isolated_own_ops[i];
     return NULL;
 }
 
 static int configure(isolated_message *message, const weir_op *const *ops, size_t num_ops, weir_pipeline **pipeline,
                      weir_error *error)
 {
-    const char *version = weir_isolated_get_text(message);
+    const char *version = weir__isolated_get_text(message);
     if (message->head.kind != ISOLATED_CONFIG || !version || strcmp(version, WEIR_VERSION) != 0)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "the program has weir %s, but its worker program %s",
                               version ? version : "?", WEIR_VERSION);
-    const char *name = weir_isolated_get_text(message);
+    const char *name = weir__isolated_get_text(message);
     inner = find_op(name, ops, num_ops);
     if (!inner)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "the worker program has no operation \"%s\"",
                               name ? name : "?");
-    void *config = weir_isolated_get_config(message, inner);
+    void *config = weir__isolated_get_config(message, inner);
     if (!config)
         return weir_error_set(error, WEIR_EINVAL, 0, "the worker program has another config of \"%s\"", name);
     weir_log_set_function(send_log, NULL);
@@ -320,10 +321,10 @@ int weir_isolated_serve(int argc, char *const argv[], const weir_op *const *ops,
         return WEIR_EINVAL;
     prepare_process();
     sem_init(&is_continued, 0, 0);
-    if (!weir_isolated_receive(ISOLATED_FD, NULL, &message))
+    if (!weir__isolated_receive(ISOLATED_FD, NULL, &message))
         _exit(1);
     int rc = configure(&message, ops, num_ops, &pipeline, &error);
-    weir_isolated_message_free(&message);
+    weir__isolated_message_free(&message);
     answer_text(rc == WEIR_OK ? ISOLATED_READY : ISOLATED_FAILURE, error.status, error.library_code, error.message);
     while (rc == WEIR_OK && (rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK)
         weir_item_release(&item);

@@ -16,7 +16,7 @@ static const uint32_t no_text = UINT32_MAX;
 
 /* -- the body */
 
-void weir_isolated_put(isolated_message *message, const void *part, size_t size_bytes)
+void weir__isolated_put(isolated_message *message, const void *part, size_t size_bytes)
 {
     size_t used = (size_t)message->head.body_bytes;
     if (message->is_bad || size_bytes > max_body_bytes - used) {
@@ -38,15 +38,15 @@ void weir_isolated_put(isolated_message *message, const void *part, size_t size_
     message->head.body_bytes = used + size_bytes;
 }
 
-void weir_isolated_put_text(isolated_message *message, const char *text)
+void weir__isolated_put_text(isolated_message *message, const char *text)
 {
     size_t length = text ? strlen(text) + 1 : 0;
     uint32_t prefix = text ? (uint32_t)length : no_text;
-    weir_isolated_put(message, &prefix, sizeof prefix);
-    weir_isolated_put(message, text, length < max_body_bytes ? length : max_body_bytes);
+    weir__isolated_put(message, &prefix, sizeof prefix);
+    weir__isolated_put(message, text, length < max_body_bytes ? length : max_body_bytes);
 }
 
-bool weir_isolated_get(isolated_message *message, void *part, size_t size_bytes)
+bool weir__isolated_get(isolated_message *message, void *part, size_t size_bytes)
 {
     if (message->is_bad || size_bytes > message->head.body_bytes - message->position) {
         memset(part, 0, size_bytes);
@@ -59,10 +59,10 @@ bool weir_isolated_get(isolated_message *message, void *part, size_t size_bytes)
     return true;
 }
 
-const char *weir_isolated_get_text(isolated_message *message)
+const char *weir__isolated_get_text(isolated_message *message)
 {
     uint32_t length;
-    if (!weir_isolated_get(message, &length, sizeof length) || length == no_text)
+    if (!weir__isolated_get(message, &length, sizeof length) || length == no_text)
         return NULL;
     const char *text = message->body + message->position;
     if (length == 0 || length > message->head.body_bytes - message->position || text[length - 1] != '\0') {
@@ -75,7 +75,7 @@ const char *weir_isolated_get_text(isolated_message *message)
 
 /* -- sending */
 
-bool weir_isolated_send(int fd, const isolated_message *message)
+bool weir__isolated_send(int fd, const isolated_message *message)
 {
     union {
         struct cmsghdr header;
@@ -93,7 +93,7 @@ bool weir_isolated_send(int fd, const isolated_message *message)
     if (message->is_bad)
         return false;
     if (!is_inline) {
-        body = weir_shared_data_new(body_bytes);
+        body = weir__shared_data_new(body_bytes);
         if (!body)
             return false;
         memcpy(body->data, message->body, body_bytes);
@@ -121,7 +121,7 @@ bool weir_isolated_send(int fd, const isolated_message *message)
         sent = sendmsg(fd, &packet, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     int failure = errno;
-    weir_shared_data_release(body);
+    weir__shared_data_release(body);
     if (sent >= 0 && data) {
         data->is_sent = true;
         data->is_known = data->number >= 0;
@@ -149,12 +149,12 @@ static bool take_body(isolated_message *message, const char *inline_body, size_t
     weir_shared_data *shared = NULL;
     if (body_bytes > max_body_bytes || (fd < 0 && body_bytes != inline_bytes))
         return false;
-    if (fd >= 0 && !(shared = weir_shared_data_receive(fd, body_bytes)))
+    if (fd >= 0 && !(shared = weir__shared_data_receive(fd, body_bytes)))
         return false;
     message->body = malloc(body_bytes + 1);
     if (message->body)
         memcpy(message->body, shared ? shared->data : inline_body, body_bytes);
-    weir_shared_data_release(shared);
+    weir__shared_data_release(shared);
     return message->body != NULL;
 }
 
@@ -163,24 +163,24 @@ static bool take_data(isolated_message *message, weir_shared_data **blocks, int 
 {
     const isolated_head *head = &message->head;
     bool is_reused = blocks && head->data_number >= 0 && head->data_number < WEIR_SHARED_BLOCKS;
-    weir_shared_data *data = fd >= 0     ? weir_shared_data_receive(fd, (size_t)head->data_room)
+    weir_shared_data *data = fd >= 0     ? weir__shared_data_receive(fd, (size_t)head->data_room)
                              : is_reused ? blocks[head->data_number]
                                          : NULL;
     if (!data || head->data_bytes > data->room_bytes) {
         if (fd >= 0)
-            weir_shared_data_drop(data);
+            weir__shared_data_drop(data);
         return false;
     }
     if (fd >= 0 && is_reused) {
-        weir_shared_data_drop(blocks[head->data_number]);
+        weir__shared_data_drop(blocks[head->data_number]);
         blocks[head->data_number] = data;
     }
     data->size_bytes = (size_t)head->data_bytes;
-    message->data = is_reused ? weir_shared_data_hold(data) : data;
+    message->data = is_reused ? weir__shared_data_hold(data) : data;
     return true;
 }
 
-bool weir_isolated_receive(int fd, weir_shared_data **blocks, isolated_message *message)
+bool weir__isolated_receive(int fd, weir_shared_data **blocks, isolated_message *message)
 {
     union {
         struct cmsghdr header;
@@ -220,10 +220,10 @@ bool weir_isolated_receive(int fd, weir_shared_data **blocks, isolated_message *
     return is_good;
 }
 
-void weir_isolated_message_free(isolated_message *message)
+void weir__isolated_message_free(isolated_message *message)
 {
     free(message->body);
     if (!message->data_is_borrowed)
-        weir_shared_data_release(message->data);
+        weir__shared_data_release(message->data);
     *message = (isolated_message){ 0 };
 }

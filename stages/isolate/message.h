@@ -58,28 +58,28 @@ typedef struct isolated_message {
 } isolated_message;
 
 /* Appends a part; failures set is_bad. A text may be NULL. */
-void weir_isolated_put(isolated_message *message, const void *part, size_t size_bytes);
-void weir_isolated_put_text(isolated_message *message, const char *text);
+void weir__isolated_put(isolated_message *message, const void *part, size_t size_bytes);
+void weir__isolated_put_text(isolated_message *message, const char *text);
 
 /* Copies the next part to *part. False, with is_bad set and *part zeroed, if the body ends before. */
-bool weir_isolated_get(isolated_message *message, void *part, size_t size_bytes);
+bool weir__isolated_get(isolated_message *message, void *part, size_t size_bytes);
 /* The next text, in the body; NULL = it was NULL, or with is_bad set. */
-const char *weir_isolated_get_text(isolated_message *message);
+const char *weir__isolated_get_text(isolated_message *message);
 
 /* Puts an item, or takes the next one, which the caller releases. False, with errno set: no memory, the type of the
    item cannot be sent (ENOTSUP), or the message makes no sense (EPROTO). */
-bool weir_isolated_put_item(isolated_message *message, const weir_item *item);
-bool weir_isolated_get_item(isolated_message *message, weir_item *item);
+bool weir__isolated_put_item(isolated_message *message, const weir_item *item);
+bool weir__isolated_get_item(isolated_message *message, weir_item *item);
 
 /* Sends it; the receiver then releases the data. False, with errno set: EPIPE or ECONNRESET if the other side is gone,
    ENOMEM also if is_bad. */
-bool weir_isolated_send(int fd, const isolated_message *message);
+bool weir__isolated_send(int fd, const isolated_message *message);
 
 /* Waits for a message and receives it; free it in any case. False, with errno set: EPIPE if the other side is gone,
    EPROTO if the message makes no sense. `blocks` are those that this sender has sent, WEIR_SHARED_BLOCKS of them (NULL =
    it reuses none); the caller drops them. */
-bool weir_isolated_receive(int fd, weir_shared_data **blocks, isolated_message *message);
+bool weir__isolated_receive(int fd, weir_shared_data **blocks, isolated_message *message);
 
-void weir_isolated_message_free(isolated_message *message);
+void weir__isolated_message_free(isolated_message *message);
 
 #endif

@@ -23,7 +23,7 @@ typedef struct item_kind {
 /* Samples that are not in shared memory yet, as operations of users may make them, are copied. */
 static bool put_data(isolated_message *message, const void *data, size_t size_bytes, weir_shared_data *shared)
 {
-    message->data = shared ? shared : size_bytes ? weir_shared_data_new(size_bytes) : NULL;
+    message->data = shared ? shared : size_bytes ? weir__shared_data_new(size_bytes) : NULL;
     message->data_is_borrowed = message->data == shared;
     if (message->data && !message->data_is_borrowed)
         memcpy(message->data->data, data, size_bytes);
@@ -52,13 +52,13 @@ static bool is_flag(const bool *flag)
 
 static bool put_text(isolated_message *message, const void *data)
 {
-    weir_isolated_put_text(message, data);
+    weir__isolated_put_text(message, data);
     return true;
 }
 
 static bool get_text(isolated_message *message, weir_item *item)
 {
-    const char *text = weir_isolated_get_text(message);
+    const char *text = weir__isolated_get_text(message);
     item->data = text ? strdup(text) : NULL;
     item->release = weir_release_free;
     return item->data;
@@ -69,16 +69,16 @@ static bool get_text(isolated_message *message, weir_item *item)
 static bool put_bytes(isolated_message *message, const void *data)
 {
     const weir_bytes *bytes = data;
-    weir_isolated_put_text(message, bytes->name);
+    weir__isolated_put_text(message, bytes->name);
     return put_data(message, bytes->data, bytes->size_bytes, NULL);
 }
 
 static bool get_bytes(isolated_message *message, weir_item *item)
 {
-    const char *name = weir_isolated_get_text(message);
+    const char *name = weir__isolated_get_text(message);
     weir_shared_data *shared = message->data;
     weir_bytes *bytes = weir_bytes_wrap(shared ? shared->data : "", shared ? shared->size_bytes : 0, name,
-                                        shared ? weir_shared_data_release : NULL, shared);
+                                        shared ? weir__shared_data_release : NULL, shared);
     if (bytes)
         take_data(message);
     item->data = bytes;
@@ -92,9 +92,9 @@ static bool get_bytes(isolated_message *message, weir_item *item)
 static bool put_entry(isolated_message *message, const void *data)
 {
     const weir_entry *entry = data;
-    weir_isolated_put(message, entry, sizeof *entry);
-    weir_isolated_put_text(message, entry->path);
-    weir_isolated_put(message, entry->packets, entry->packets_bytes);
+    weir__isolated_put(message, entry, sizeof *entry);
+    weir__isolated_put_text(message, entry->path);
+    weir__isolated_put(message, entry->packets, entry->packets_bytes);
     return true;
 }
 
@@ -103,9 +103,9 @@ static bool get_entry(isolated_message *message, weir_item *item)
     weir_entry *entry = weir_entry_new();
     item->data = entry;
     item->release = weir_entry_release;
-    if (!entry || !weir_isolated_get(message, entry, sizeof *entry))
+    if (!entry || !weir__isolated_get(message, entry, sizeof *entry))
         return false;
-    const char *path = weir_isolated_get_text(message);
+    const char *path = weir__isolated_get_text(message);
     bool has_packets = entry->packets;
     entry->path = path ? strdup(path) : NULL;
     entry->packets = NULL;
@@ -115,7 +115,7 @@ static bool get_entry(isolated_message *message, weir_item *item)
         return true;
     size_t left = (size_t)message->head.body_bytes - message->position;
     entry->packets = entry->packets_bytes <= left ? malloc(entry->packets_bytes + 1) : NULL;
-    return entry->packets && weir_isolated_get(message, entry->packets, entry->packets_bytes);
+    return entry->packets && weir__isolated_get(message, entry->packets, entry->packets_bytes);
 }
 
 /* -- frames */
@@ -123,8 +123,8 @@ static bool get_entry(isolated_message *message, weir_item *item)
 static bool put_frames(isolated_message *message, const void *data)
 {
     const weir_frames *frames = data;
-    weir_isolated_put(message, frames, sizeof *frames);
-    weir_isolated_put(message, frames->pts, frames->num_frames * sizeof *frames->pts);
+    weir__isolated_put(message, frames, sizeof *frames);
+    weir__isolated_put(message, frames->pts, frames->num_frames * sizeof *frames->pts);
     return put_data(message, frames->data, frames->num_frames * frames->frame_bytes, frames->shared);
 }
 
@@ -136,7 +136,7 @@ static bool frames_make_sense(const isolated_message *message, const weir_frames
         frames->height > INT32_MAX)
         return false;
     uint32_t channels = frames->pixel == WEIR_PIXEL_RGB24 ? 3 : frames->pixel == WEIR_PIXEL_GRAY8 ? 1 : 0;
-    uint64_t frame_bytes = weir_scaler_picture_bytes(frames->pixel, frames->width, frames->height);
+    uint64_t frame_bytes = weir__scaler_picture_bytes(frames->pixel, frames->width, frames->height);
     return frames->channels == channels && frames->frame_bytes == frame_bytes && message->data &&
            frames->num_frames <= message->data->size_bytes / frame_bytes;
 }
@@ -148,7 +148,7 @@ static bool get_frames(isolated_message *message, weir_item *item)
     item->release = weir_frames_release;
     if (!frames)
         return false;
-    bool is_whole = weir_isolated_get(message, frames, sizeof *frames);
+    bool is_whole = weir__isolated_get(message, frames, sizeof *frames);
     frames->data = NULL;
     frames->pts = NULL;
     frames->entry = NULL;
@@ -161,7 +161,7 @@ static bool get_frames(isolated_message *message, weir_item *item)
     frames->cost.codec[sizeof frames->cost.codec - 1] = '\0';
     size_t pts_bytes = frames->num_frames * sizeof *frames->pts;
     frames->pts = malloc(pts_bytes + 1);
-    if (!frames->pts || !weir_isolated_get(message, frames->pts, pts_bytes))
+    if (!frames->pts || !weir__isolated_get(message, frames->pts, pts_bytes))
         return false;
     frames->shared = take_data(message);
     frames->data = frames->shared ? frames->shared->data : NULL;
@@ -175,7 +175,7 @@ static bool get_frames(isolated_message *message, weir_item *item)
 static bool put_audio(isolated_message *message, const void *data)
 {
     const weir_audio *audio = data;
-    weir_isolated_put(message, audio, sizeof *audio);
+    weir__isolated_put(message, audio, sizeof *audio);
     return put_data(message, audio->data, audio->num_samples * audio->channels * sizeof *audio->data, audio->shared);
 }
 
@@ -186,7 +186,7 @@ static bool get_audio(isolated_message *message, weir_item *item)
     item->release = weir_audio_release;
     if (!audio)
         return false;
-    bool is_whole = weir_isolated_get(message, audio, sizeof *audio);
+    bool is_whole = weir__isolated_get(message, audio, sizeof *audio);
     audio->data = NULL;
     audio->entry = NULL;
     audio->sidecars = NULL;
@@ -212,13 +212,13 @@ static const item_kind kinds[] = {
     { WEIR_TYPE_AUDIO, put_audio, get_audio },
 };
 
-bool weir_isolated_put_item(isolated_message *message, const weir_item *item)
+bool weir__isolated_put_item(isolated_message *message, const weir_item *item)
 {
     errno = ENOTSUP;
     for (uint32_t i = 0; item->type && item->data && i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(item->type, kinds[i].type) != 0)
             continue;
-        weir_isolated_put(message, &i, sizeof i);
+        weir__isolated_put(message, &i, sizeof i);
         bool is_put = kinds[i].put(message, item->data) && !message->is_bad;
         errno = ENOMEM;
         return is_put;
@@ -226,11 +226,11 @@ bool weir_isolated_put_item(isolated_message *message, const weir_item *item)
     return false;
 }
 
-bool weir_isolated_get_item(isolated_message *message, weir_item *item)
+bool weir__isolated_get_item(isolated_message *message, weir_item *item)
 {
     uint32_t i;
     *item = (weir_item){ 0 };
-    bool is_whole = weir_isolated_get(message, &i, sizeof i) && i < sizeof kinds / sizeof kinds[0] &&
+    bool is_whole = weir__isolated_get(message, &i, sizeof i) && i < sizeof kinds / sizeof kinds[0] &&
                     kinds[i].get(message, item) && !message->is_bad;
     if (is_whole) {
         item->type = kinds[i].type;

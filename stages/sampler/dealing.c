@@ -11,18 +11,18 @@ static uint64_t place_of(const weir_dealing *dealing, uint64_t n)
     return n < dealing->num_rest ? dealing->rest[n] : dealing->from + (n - dealing->num_rest);
 }
 
-uint64_t weir_dealing_place(const weir_dealing *dealing, const weir_world *world, uint64_t position)
+uint64_t weir__dealing_place(const weir_dealing *dealing, const weir_world *world, uint64_t position)
 {
     return place_of(dealing, position * world->size + world->rank);
 }
 
-uint64_t weir_dealing_count(const weir_dealing *dealing, const weir_world *world)
+uint64_t weir__dealing_count(const weir_dealing *dealing, const weir_world *world)
 {
     uint64_t num_left = dealing->num_rest + (dealing->total - dealing->from);
     return num_left / world->size + (world->rank < num_left % world->size);
 }
 
-uint64_t weir_dealing_position(const weir_dealing *dealing, const weir_world *world, uint64_t place)
+uint64_t weir__dealing_position(const weir_dealing *dealing, const weir_world *world, uint64_t place)
 {
     uint64_t n = 0;
     for (uint64_t high = dealing->num_rest; n < high;) {
@@ -56,8 +56,8 @@ static int add_place(weir_dealing *to, uint64_t *capacity, uint64_t place)
     return WEIR_OK;
 }
 
-int weir_dealing_again(weir_dealing *dealing, const weir_dealing *old, const weir_world *ranks,
-                       const weir_checkpoint *const *checkpoints, size_t num_checkpoints, size_t source)
+int weir__dealing_again(weir_dealing *dealing, const weir_dealing *old, const weir_world *ranks,
+                        const weir_checkpoint *const *checkpoints, size_t num_checkpoints, size_t source)
 {
     uint64_t capacity = 0;
     int status = WEIR_OK;
@@ -65,17 +65,17 @@ int weir_dealing_again(weir_dealing *dealing, const weir_dealing *old, const wei
     dealing->rest = NULL;
     dealing->num_rest = 0;
     for (size_t i = 0; i < num_checkpoints; i++) {
-        uint64_t count = weir_dealing_count(old, &ranks[i]);
+        uint64_t count = weir__dealing_count(old, &ranks[i]);
         uint64_t end = weir_checkpoint_end(checkpoints[i], source, old->epoch);
         end = end < count ? end : count;
-        uint64_t from = end ? weir_dealing_place(old, &ranks[i], end - 1) + 1 : 0;
+        uint64_t from = end ? weir__dealing_place(old, &ranks[i], end - 1) + 1 : 0;
         dealing->from = from > dealing->from ? from : dealing->from;
     }
     for (size_t i = 0; i < num_checkpoints && status == WEIR_OK; i++) {
-        uint64_t count = weir_dealing_count(old, &ranks[i]);
+        uint64_t count = weir__dealing_count(old, &ranks[i]);
         for (uint64_t p = weir_checkpoint_low(checkpoints[i], source, old->epoch); p < count && status == WEIR_OK;
              p++) {
-            uint64_t place = weir_dealing_place(old, &ranks[i], p);
+            uint64_t place = weir__dealing_place(old, &ranks[i], p);
             if (place >= dealing->from)
                 break;
             if (!weir_checkpoint_is_done(checkpoints[i], source, old->epoch, p))
@@ -85,11 +85,11 @@ int weir_dealing_again(weir_dealing *dealing, const weir_dealing *old, const wei
     if (dealing->num_rest)
         qsort(dealing->rest, dealing->num_rest, sizeof *dealing->rest, compare_places);
     if (status != WEIR_OK)
-        weir_dealing_free(dealing);
+        weir__dealing_free(dealing);
     return status;
 }
 
-char *weir_dealing_text(const weir_dealing *dealing)
+char *weir__dealing_text(const weir_dealing *dealing)
 {
     char *text = NULL;
     size_t size;
@@ -111,7 +111,7 @@ char *weir_dealing_text(const weir_dealing *dealing)
     return NULL;
 }
 
-int weir_dealing_read(weir_dealing *dealing, const char *line)
+int weir__dealing_read(weir_dealing *dealing, const char *line)
 {
     uint64_t capacity = 0, place = 0;
     int length = 0, status = WEIR_OK;
@@ -130,11 +130,11 @@ int weir_dealing_read(weir_dealing *dealing, const char *line)
             status = add_place(dealing, &capacity, place++);
     }
     if (status != WEIR_OK)
-        weir_dealing_free(dealing);
+        weir__dealing_free(dealing);
     return status;
 }
 
-void weir_dealing_free(weir_dealing *dealing)
+void weir__dealing_free(weir_dealing *dealing)
 {
     free(dealing->rest);
     *dealing = (weir_dealing){ 0 };

@@ -27,19 +27,19 @@ typedef struct weir_dealing {
 
 /* The place of a position of this rank, the number of its positions, and the position of a place below `from`:
    UINT64_MAX if it is not this rank's. */
-uint64_t weir_dealing_place(const weir_dealing *dealing, const weir_world *world, uint64_t position);
-uint64_t weir_dealing_count(const weir_dealing *dealing, const weir_world *world);
-uint64_t weir_dealing_position(const weir_dealing *dealing, const weir_world *world, uint64_t place);
+uint64_t weir__dealing_place(const weir_dealing *dealing, const weir_world *world, uint64_t position);
+uint64_t weir__dealing_count(const weir_dealing *dealing, const weir_world *world);
+uint64_t weir__dealing_position(const weir_dealing *dealing, const weir_world *world, uint64_t place);
 
 /* Deals what was left of `old` by all its ranks; the dealing replaces *old. ranks: of each checkpoint. */
-int weir_dealing_again(weir_dealing *dealing, const weir_dealing *old, const weir_world *ranks,
-                       const weir_checkpoint *const *checkpoints, size_t num_checkpoints, size_t source);
+int weir__dealing_again(weir_dealing *dealing, const weir_dealing *old, const weir_world *ranks,
+                        const weir_checkpoint *const *checkpoints, size_t num_checkpoints, size_t source);
 
 /* As a line of text, to be freed, without a line end; NULL = out of memory. Reading returns WEIR_OK, WEIR_EDATA or
    WEIR_ENOMEM; total is not part of the text. */
-char *weir_dealing_text(const weir_dealing *dealing);
-int weir_dealing_read(weir_dealing *dealing, const char *line);
+char *weir__dealing_text(const weir_dealing *dealing);
+int weir__dealing_read(weir_dealing *dealing, const char *line);
 
-void weir_dealing_free(weir_dealing *dealing); /* what it points to */
+void weir__dealing_free(weir_dealing *dealing); /* what it points to */
 
 #endif

@@ -42,7 +42,7 @@ weir__permutation weir__permutation_make(uint64_t count, uint64_t key)
     made.num_columns = (count + made.num_rows - 1) / made.num_rows;
     made.num_rounds = count < large_count ? WEIR__PERMUTATION_MAX_ROUNDS : 8;
     for (int i = 0; i < made.num_rounds; i++)
-        made.keys[i] = weir_random_next(&key);
+        made.keys[i] = weir__random_next(&key);
     return made;
 }
 

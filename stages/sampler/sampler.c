@@ -60,7 +60,7 @@ struct weir_sampler {
 
 static uint64_t seed_for(const weir_sampler *sampler, int purpose, uint64_t number)
 {
-    return weir_random_seed(weir_random_seed(sampler->seed, (uint64_t)purpose), number);
+    return weir__random_seed(weir__random_seed(sampler->seed, (uint64_t)purpose), number);
 }
 
 static const weir__permutation *permutation_of(weir_sampler *sampler, uint64_t count, uint64_t key)
@@ -76,7 +76,7 @@ static uint64_t draw_weighted(const weir_sampler *sampler, uint64_t *state)
 {
     uint64_t low = 0;
     uint64_t high = sampler->config.num_items - 1;
-    uint64_t value = weir_random_below(state, sampler->sums[high]);
+    uint64_t value = weir__random_below(state, sampler->sums[high]);
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
         if (sampler->sums[middle] <= value)
@@ -95,10 +95,10 @@ static uint64_t draw_balanced(weir_sampler *sampler, uint64_t position)
     weir__permutation turns = weir__permutation_make(num_classes, seed_for(sampler, FOR_CLASSES, turn));
     uint64_t chosen = weir__permutation_at(&turns, position % num_classes);
     const class_list *list = &sampler->classes[chosen];
-    uint64_t state = weir_random_seed(seed_for(sampler, FOR_ORDER, chosen), turn / list->length);
+    uint64_t state = weir__random_seed(seed_for(sampler, FOR_ORDER, chosen), turn / list->length);
     if (sampler->config.replacement) {
         state = seed_for(sampler, FOR_DRAWS, position);
-        return sampler->members[list->start + weir_random_below(&state, list->length)];
+        return sampler->members[list->start + weir__random_below(&state, list->length)];
     }
     weir__permutation items = weir__permutation_make(list->length, state);
     return sampler->members[list->start + weir__permutation_at(&items, turn % list->length)];
@@ -117,7 +117,7 @@ static uint64_t draw_window(weir_sampler *sampler, uint64_t pass, uint64_t place
     uint64_t window = weir__permutation_at(&windows, place / length);
     if (window == num_windows - 1)
         length -= lacking;
-    uint64_t key = weir_random_seed(seed_for(sampler, FOR_ORDER, pass), window);
+    uint64_t key = weir__random_seed(seed_for(sampler, FOR_ORDER, pass), window);
     uint64_t within = place % sampler->config.window_items;
     return window * sampler->config.window_items + weir__permutation_at(permutation_of(sampler, length, key), within);
 }
@@ -131,7 +131,7 @@ static uint64_t draw(weir_sampler *sampler, uint64_t position)
     if (sampler->weights)
         return config->replacement ? draw_weighted(sampler, &state) : sampler->drawn[position];
     if (config->replacement)
-        return weir_random_below(&state, config->num_items);
+        return weir__random_below(&state, config->num_items);
 
     uint64_t pass = position / config->num_items;
     uint64_t place = position % config->num_items;
@@ -295,7 +295,7 @@ static uint64_t share(const weir_sampler *sampler, uint64_t position)
     const weir_dealing *dealing = sampler->dealing;
     if (!dealing)
         return share_of(sampler, &sampler->config.world, position);
-    uint64_t place = weir_dealing_place(dealing, &sampler->config.world, position);
+    uint64_t place = weir__dealing_place(dealing, &sampler->config.world, position);
     weir_world first = { .rank = (uint32_t)(place % dealing->num_ranks), .size = dealing->num_ranks };
     return share_of(sampler, &first, place / dealing->num_ranks);
 }
@@ -510,7 +510,7 @@ int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch)
         return WEIR_EINVAL;
     if (sampler->has_begun && sampler->epoch == epoch)
         return WEIR_OK;
-    sampler->seed = weir_random_seed(sampler->config.seed, epoch);
+    sampler->seed = weir__random_seed(sampler->config.seed, epoch);
     sampler->dealing = NULL;
     for (size_t i = 0; i < sampler->num_dealings; i++)
         if (sampler->dealings[i].epoch == epoch)
@@ -527,7 +527,7 @@ uint64_t weir_sampler_count(const weir_sampler *sampler)
 {
     if (!sampler)
         return 0;
-    return sampler->dealing ? weir_dealing_count(sampler->dealing, &sampler->config.world) : sampler->count;
+    return sampler->dealing ? weir__dealing_count(sampler->dealing, &sampler->config.world) : sampler->count;
 }
 
 uint64_t weir_sampler_at(weir_sampler *sampler, uint64_t position)
@@ -539,7 +539,7 @@ uint64_t weir_sampler_at(weir_sampler *sampler, uint64_t position)
 
 /* ---- resuming --------------------------------------------------------------------------------------------------- */
 
-char *weir_sampler_identity(const weir_sampler *sampler)
+char *weir__sampler_identity(const weir_sampler *sampler)
 {
     const weir_sampler_config *config = &sampler->config;
     char *line;
@@ -551,7 +551,7 @@ char *weir_sampler_identity(const weir_sampler *sampler)
     return length < 0 ? NULL : line;
 }
 
-uint64_t weir_sampler_total(const weir_sampler *sampler, uint32_t num_ranks)
+uint64_t weir__sampler_total(const weir_sampler *sampler, uint32_t num_ranks)
 {
     return sampler->config.share == WEIR_SHARE_EXACT ? sampler->num_samples
                                                      : num_rounds(sampler, num_ranks) * num_ranks;
@@ -560,16 +560,16 @@ uint64_t weir_sampler_total(const weir_sampler *sampler, uint32_t num_ranks)
 static void drop_dealings(weir_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->num_dealings; i++) {
-        weir_dealing_free(&sampler->dealings[i]);
-        weir_dealing_free(&sampler->old_dealings[i]);
+        weir__dealing_free(&sampler->dealings[i]);
+        weir__dealing_free(&sampler->old_dealings[i]);
     }
     free(sampler->dealings);
     free(sampler->old_dealings);
     free(sampler->old_ranks);
 }
 
-int weir_sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_dealing *old, size_t num_dealings,
-                      weir_world *old_ranks)
+int weir__sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_dealing *old, size_t num_dealings,
+                       weir_world *old_ranks)
 {
     uint64_t num_own = sampler->count;
     drop_dealings(sampler);
@@ -589,17 +589,18 @@ int weir_sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_dealin
     return sampler->own ? WEIR_OK : WEIR_ENOMEM;
 }
 
-uint64_t weir_sampler_renumber(const weir_sampler *sampler, size_t checkpoint, uint64_t epoch, uint64_t position)
+uint64_t weir__sampler_renumber(const weir_sampler *sampler, size_t checkpoint, uint64_t epoch, uint64_t position)
 {
     for (size_t i = 0; i < sampler->num_dealings; i++)
         if (sampler->dealings[i].epoch == epoch) {
-            uint64_t place = weir_dealing_place(&sampler->old_dealings[i], &sampler->old_ranks[checkpoint], position);
-            return weir_dealing_position(&sampler->dealings[i], &sampler->config.world, place);
+            uint64_t place =
+                weir__dealing_place(&sampler->old_dealings[i], &sampler->old_ranks[checkpoint], position);
+            return weir__dealing_position(&sampler->dealings[i], &sampler->config.world, place);
         }
     return UINT64_MAX;
 }
 
-const weir_dealing *weir_sampler_dealings(const weir_sampler *sampler, size_t *num_dealings)
+const weir_dealing *weir__sampler_dealings(const weir_sampler *sampler, size_t *num_dealings)
 {
     *num_dealings = sampler->num_dealings;
     return sampler->dealings;

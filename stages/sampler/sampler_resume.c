@@ -25,17 +25,17 @@ typedef struct saved {
 
 static char *identity(const weir_sampler *sampler, uint64_t dataset)
 {
-    char *line = NULL, *options = weir_sampler_identity(sampler);
+    char *line = NULL, *options = weir__sampler_identity(sampler);
     if (options && asprintf(&line, "items dataset=%016" PRIx64 " %s", dataset, options) < 0)
         line = NULL;
     free(options);
     return line;
 }
 
-char *weir_sampler_save(const weir_sampler *sampler, uint64_t dataset, uint64_t epoch)
+char *weir__sampler_save(const weir_sampler *sampler, uint64_t dataset, uint64_t epoch)
 {
     size_t num_dealings;
-    const weir_dealing *dealings = weir_sampler_dealings(sampler, &num_dealings);
+    const weir_dealing *dealings = weir__sampler_dealings(sampler, &num_dealings);
     weir_world world = weir_sampler_world(sampler);
     char *text = identity(sampler, dataset), *longer = NULL;
     if (text && asprintf(&longer, "%s\nrank %" PRIu32 " of %" PRIu32 "\n", text, world.rank, world.size) < 0)
@@ -44,7 +44,7 @@ char *weir_sampler_save(const weir_sampler *sampler, uint64_t dataset, uint64_t 
     for (size_t i = 0; longer && i < num_dealings; i++) {
         if (dealings[i].epoch < epoch)
             continue;
-        char *line = weir_dealing_text(&dealings[i]);
+        char *line = weir__dealing_text(&dealings[i]);
         text = longer;
         if (!line || asprintf(&longer, "%s%s\n", text, line) < 0)
             longer = NULL;
@@ -161,12 +161,12 @@ static int read_dealing(const weir_sampler *sampler, const saved *all, size_t nu
     }
     if (length)
         sscanf(line, "dealt %*u %" SCNu32 " %" SCNu64, &to->num_ranks, &to->from);
-    uint64_t total = weir_sampler_total(sampler, to->num_ranks ? to->num_ranks : 1);
+    uint64_t total = weir__sampler_total(sampler, to->num_ranks ? to->num_ranks : 1);
     if (to->from > total) /* checked first: the list of the rest can be as long as that */
         return WEIR_EDATA;
     if (length) {
         char *copy = strndup(line, length);
-        status = copy ? weir_dealing_read(to, copy) : WEIR_ENOMEM;
+        status = copy ? weir__dealing_read(to, copy) : WEIR_ENOMEM;
         free(copy);
     }
     to->total = total;
@@ -183,14 +183,14 @@ static int make_dealings(const weir_sampler *sampler, const saved *all, bool dea
     for (uint64_t epoch = first; epoch < end && status == WEIR_OK; epoch++) {
         status = read_dealing(sampler, all, num_checkpoints, epoch, &old[*num]);
         if (status == WEIR_OK && deals) {
-            status = weir_dealing_again(&to[*num], &old[*num], ranks, checkpoints, num_checkpoints, source);
+            status = weir__dealing_again(&to[*num], &old[*num], ranks, checkpoints, num_checkpoints, source);
         } else {
             to[*num] = old[*num];
             old[*num] = (weir_dealing){ 0 };
         }
         bool has_begun = status == WEIR_OK && to[*num].from;
         if (!has_begun)
-            weir_dealing_free(&old[*num]);
+            weir__dealing_free(&old[*num]);
         *num += has_begun;
     }
     return status;
@@ -218,12 +218,12 @@ static int deal(weir_sampler *sampler, const saved *all, bool deals, const weir_
     int status = dealings && old ? make_dealings(sampler, all, deals, checkpoints, num_checkpoints, source, ranks,
                                                  first, end, dealings, old, &num)
                                  : WEIR_ENOMEM;
-    int dealt = weir_sampler_deal(sampler, dealings, old, num, ranks);
+    int dealt = weir__sampler_deal(sampler, dealings, old, num, ranks);
     return status == WEIR_OK ? dealt : status;
 }
 
-int weir_sampler_resume(weir_sampler *sampler, uint64_t dataset, const weir_checkpoint *const *checkpoints,
-                        size_t num, size_t source, weir_error *error)
+int weir__sampler_resume(weir_sampler *sampler, uint64_t dataset, const weir_checkpoint *const *checkpoints,
+                         size_t num, size_t source, weir_error *error)
 {
     weir_world world = weir_sampler_world(sampler);
     char *own = identity(sampler, dataset);

@@ -9,23 +9,23 @@
 /* -- in sampler.c -- */
 
 /* Everything that the items of an epoch depend on, as one line; to be freed. NULL = out of memory. */
-char *weir_sampler_identity(const weir_sampler *sampler);
+char *weir__sampler_identity(const weir_sampler *sampler);
 
 /* The number of items of an epoch on so many ranks together. */
-uint64_t weir_sampler_total(const weir_sampler *sampler, uint32_t num_ranks);
+uint64_t weir__sampler_total(const weir_sampler *sampler, uint32_t num_ranks);
 
 /* Replaces the shares of these epochs, as the old ranks had them, by others; takes ownership of the arrays, also on
    failure (WEIR_ENOMEM). The second function says where a position has gone, as weir_op.renumber. */
-int weir_sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_dealing *old, size_t num_dealings,
-                      weir_world *old_ranks);
-uint64_t weir_sampler_renumber(const weir_sampler *sampler, size_t checkpoint, uint64_t epoch, uint64_t position);
-const weir_dealing *weir_sampler_dealings(const weir_sampler *sampler, size_t *num_dealings);
+int weir__sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_dealing *old, size_t num_dealings,
+                       weir_world *old_ranks);
+uint64_t weir__sampler_renumber(const weir_sampler *sampler, size_t checkpoint, uint64_t epoch, uint64_t position);
+const weir_dealing *weir__sampler_dealings(const weir_sampler *sampler, size_t *num_dealings);
 
 /* -- in sampler_resume.c -- */
 
 /* As weir_op.save and .resume. dataset: identifies the items; 0 = unknown. */
-char *weir_sampler_save(const weir_sampler *sampler, uint64_t dataset, uint64_t epoch);
-int weir_sampler_resume(weir_sampler *sampler, uint64_t dataset, const weir_checkpoint *const *checkpoints,
-                        size_t num_checkpoints, size_t source, weir_error *error);
+char *weir__sampler_save(const weir_sampler *sampler, uint64_t dataset, uint64_t epoch);
+int weir__sampler_resume(weir_sampler *sampler, uint64_t dataset, const weir_checkpoint *const *checkpoints,
+                         size_t num_checkpoints, size_t source, weir_error *error);
 
 #endif

@@ -133,7 +133,7 @@ static int sampler_run(void *self, weir_item *in, weir_item *out, weir_task *tas
 static char *sampler_save(const void *config, uint64_t epoch)
 {
     const weir_sampler_source_config *source = config;
-    return weir_sampler_save(source->made, source->dataset, epoch);
+    return weir__sampler_save(source->made, source->dataset, epoch);
 }
 
 static int sampler_resume(void *config, const weir_checkpoint *const *checkpoints, size_t num_checkpoints,
@@ -143,13 +143,13 @@ static int sampler_resume(void *config, const weir_checkpoint *const *checkpoint
     if (own->first_epoch || own->first_position)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "the sampler has first_epoch or first_position, but is resumed from a checkpoint");
-    return weir_sampler_resume(own->made, own->dataset, checkpoints, num_checkpoints, source, error);
+    return weir__sampler_resume(own->made, own->dataset, checkpoints, num_checkpoints, source, error);
 }
 
 static uint64_t sampler_renumber(const void *config, size_t checkpoint, uint64_t epoch, uint64_t seq)
 {
     const weir_sampler_source_config *source = config;
-    return weir_sampler_renumber(source->made, checkpoint, epoch, seq);
+    return weir__sampler_renumber(source->made, checkpoint, epoch, seq);
 }
 
 const weir_op weir_sampler_source = {

@@ -43,13 +43,13 @@ static int run_shuffle(void *self, weir_item *in, weir_item *out, weir_task *tas
 {
     shuffle_worker *worker = self;
     const weir_shuffle_config *config = weir_task_config(task);
-    uint64_t state = weir_random_seed(weir_random_seed(config->seed, weir_task_epoch(task)), weir_task_seq(task));
+    uint64_t state = weir__random_seed(weir__random_seed(config->seed, weir_task_epoch(task)), weir_task_seq(task));
     worker->state = state;
     if (worker->num_items < config->num_items) {
         weir_item_keep(&worker->items[worker->num_items++], in);
         return WEIR_KEPT;
     }
-    size_t at = (size_t)weir_random_below(&state, worker->num_items);
+    size_t at = (size_t)weir__random_below(&state, worker->num_items);
     hand_on(worker, at, out);
     weir_item_keep(&worker->items[at], in);
     return WEIR_OK;
@@ -61,7 +61,7 @@ static int flush_shuffle(void *self, weir_item *out, weir_task *task)
     shuffle_worker *worker = self;
     if (worker->num_items == 0)
         return WEIR_SKIP;
-    size_t at = (size_t)weir_random_below(&worker->state, worker->num_items--);
+    size_t at = (size_t)weir__random_below(&worker->state, worker->num_items--);
     hand_on(worker, at, out);
     worker->items[at] = worker->items[worker->num_items];
     worker->items[worker->num_items] = (weir_item){ 0 };

@@ -23,7 +23,7 @@ enum {
     OPEN_RETRY_MS = 20,
 };
 
-int weir_database_status(int code)
+int weir__database_status(int code)
 {
     if (code == SQLITE_READONLY_DBMOVED)
         return WEIR_ENOTFOUND;
@@ -53,7 +53,7 @@ const char *weir__database_text(sqlite3 *db, int code)
     return db && sqlite3_extended_errcode(db) == code ? sqlite3_errmsg(db) : sqlite3_errstr(code);
 }
 
-const char *weir_database_hint(int code)
+const char *weir__database_hint(int code)
 {
     if (code == SQLITE_READONLY_DBMOVED)
         return "; do not touch it while a run writes to it";
@@ -71,15 +71,15 @@ const char *weir_database_hint(int code)
     }
 }
 
-int weir_database_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path)
+int weir__database_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path)
 {
     int system_code = db ? sqlite3_system_errno(db) : 0;
     int primary = code & 0xff;
     const char *system_text =
         system_code && (primary == SQLITE_CANTOPEN || primary == SQLITE_IOERR) ? strerror(system_code) : "";
-    return weir_error_set(error, weir_database_status(code), code, "%s database %s: %s%s%s%s", what,
-                          weir_path_for_message(path).text, weir__database_text(db, code), *system_text ? ": " : "",
-                          system_text, weir_database_hint(code));
+    return weir_error_set(error, weir__database_status(code), code, "%s database %s: %s%s%s%s", what,
+                          weir__path_for_message(path).text, weir__database_text(db, code), *system_text ? ": " : "",
+                          system_text, weir__database_hint(code));
 }
 
 /* `name` is for SQLite, `path` for messages. */
@@ -91,7 +91,7 @@ static int open_connection(const char *name, int flags, sqlite3 **db, const char
     /* NOMUTEX: each connection of ours belongs to one thread at a time. */
     int code = sqlite3_open_v2(name, db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (code != SQLITE_OK)
-        return weir_database_error(error, *db, code, "cannot open", path);
+        return weir__database_error(error, *db, code, "cannot open", path);
     /* The file may be hostile: its views, triggers and expressions must not do anything beyond it. */
     sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -128,7 +128,7 @@ static void remove_empty_log(const char *path)
     sqlite3_close(db);
 }
 
-void weir_database_close(sqlite3 *db)
+void weir__database_close(sqlite3 *db)
 {
     const char *name = db && sqlite3_db_readonly(db, "main") == 1 ? sqlite3_db_filename(db, "main") : NULL;
     char *path = name ? sqlite3_mprintf("%s", name) : NULL;
@@ -201,7 +201,7 @@ static bool is_spdl(const identity *found)
 /* Checks that it is a weir database with the schema of this version. */
 static int check_identity(const identity *found, const char *path, weir_error *error)
 {
-    const weir_path_text text = weir_path_for_message(path);
+    const weir_path_text text = weir__path_for_message(path);
     if (found->application != WEIR_SCHEMA_APPLICATION)
         return weir_error_set(error, WEIR_EDATA, 0, "database %s belongs to another program; give another path",
                               text.text);
@@ -222,12 +222,12 @@ static int check_identity(const identity *found, const char *path, weir_error *e
 /* Makes what is missing: everything, or what was added since. */
 static int complete(sqlite3 *db, const identity *found)
 {
-    int code = is_empty(found) ? sqlite3_exec(db, weir_schema_create, NULL, NULL, NULL) : SQLITE_OK;
+    int code = is_empty(found) ? sqlite3_exec(db, weir__schema_create, NULL, NULL, NULL) : SQLITE_OK;
     if (code == SQLITE_OK)
-        code = weir_record_tables_complete(db);
+        code = weir__record_tables_complete(db);
     if (code == SQLITE_OK)
-        code = weir_lap_tables_complete(db);
-    return code == SQLITE_OK && is_empty(found) ? sqlite3_exec(db, weir_schema_foreign, NULL, NULL, NULL) : code;
+        code = weir__lap_tables_complete(db);
+    return code == SQLITE_OK && is_empty(found) ? sqlite3_exec(db, weir__schema_foreign, NULL, NULL, NULL) : code;
 }
 
 /* Another process may be doing the same: the second one finds it done. */
@@ -250,9 +250,9 @@ static int make_schema(sqlite3 *db)
 /* Columns are added without a new version of the schema. */
 static int check_complete(sqlite3 *db, bool *is_complete)
 {
-    int code = weir_lap_tables_are_complete(db, is_complete);
+    int code = weir__lap_tables_are_complete(db, is_complete);
     if (code == SQLITE_OK && *is_complete)
-        code = weir_record_tables_are_complete(db, is_complete);
+        code = weir__record_tables_are_complete(db, is_complete);
     return code;
 }
 
@@ -286,7 +286,7 @@ static int prepare_writer(sqlite3 *db, const char *path, int *code, weir_error *
         *code = identify(db, &found);
     if (*code == SQLITE_OK)
         return check_identity(&found, path, error);
-    return weir_database_status(*code);
+    return weir__database_status(*code);
 }
 
 static int prepare_writer_until(sqlite3 *db, const char *path, int64_t deadline_ns, weir_error *error)
@@ -297,7 +297,7 @@ static int prepare_writer_until(sqlite3 *db, const char *path, int64_t deadline_
         if (code == SQLITE_OK)
             return status;
         if ((code & 0xff) != SQLITE_BUSY || weir_clock_ns() >= deadline_ns)
-            return weir_database_error(error, db, code, "cannot write to", path);
+            return weir__database_error(error, db, code, "cannot write to", path);
         uv_sleep(OPEN_RETRY_MS); /* a lock has no notification */
     }
 }
@@ -333,9 +333,9 @@ static int make_new(void *self, const char *path_before)
     if (status == WEIR_OK) { /* closing would not tell that it fails */
         int code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         if (code != SQLITE_OK)
-            status = weir_database_error(wanted->error, db, code, "cannot write to", wanted->path);
+            status = weir__database_error(wanted->error, db, code, "cannot write to", wanted->path);
     }
-    weir_database_close(db);
+    weir__database_close(db);
     return status;
 }
 
@@ -348,14 +348,14 @@ int weir__database_make(const char *path, int64_t deadline_ns, int (*fill)(void 
     if (result <= 0 || result == EEXIST)
         return result < 0 ? result : WEIR_OK;
     return weir_error_set(error, result == ENOMEM ? WEIR_ENOMEM : WEIR_EIO, -result,
-                          "cannot write to database %s: %s", weir_path_for_message(path).text, strerror(result));
+                          "cannot write to database %s: %s", weir__path_for_message(path).text, strerror(result));
 }
 
-int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error)
+int weir__database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error)
 {
     bool was_made;
     *db = NULL;
-    int status = weir_path_prepare_writing(path, error);
+    int status = weir__path_prepare_writing(path, error);
     if (status == WEIR_OK && access(path, F_OK) != 0)
         status = weir__database_make(path, deadline_ns, NULL, NULL, &was_made, error);
     if (status == WEIR_OK)
@@ -369,7 +369,7 @@ int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **d
         return WEIR_OK;
 
 fail:
-    weir_database_close(*db);
+    weir__database_close(*db);
     *db = NULL;
     return status;
 }
@@ -383,7 +383,7 @@ fail:
 static int reopen_immutable(const char *path, sqlite3 **db, weir_error *error)
 {
     char *log_path = sqlite3_mprintf("%s-wal", path);
-    char *name = weir_path_as_uri(path, "immutable=1");
+    char *name = weir__path_as_uri(path, "immutable=1");
     struct stat log;
     int status = WEIR_OK;
     if (!log_path || !name)
@@ -392,9 +392,9 @@ static int reopen_immutable(const char *path, sqlite3 **db, weir_error *error)
         status = weir_error_set(error, WEIR_EACCESS, 0,
                                 "cannot read database %s: its log (the file that ends in -wal) cannot be read in a "
                                 "folder that cannot be written to; copy both files to another folder",
-                                weir_path_for_message(path).text);
+                                weir__path_for_message(path).text);
     else {
-        weir_database_close(*db);
+        weir__database_close(*db);
         *db = NULL;
         status = open_connection(name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, db, path, error);
     }
@@ -418,14 +418,14 @@ static int identify_for_reading(const char *path, sqlite3 **db, identity *found,
             return status;
         code = identify(*db, found);
     }
-    return code == SQLITE_OK ? WEIR_OK : weir_database_error(error, *db, code, "cannot read", path);
+    return code == SQLITE_OK ? WEIR_OK : weir__database_error(error, *db, code, "cannot read", path);
 }
 
-int weir_database_open_reader(const char *path, sqlite3 **db, int *schema, weir_error *error)
+int weir__database_open_reader(const char *path, sqlite3 **db, int *schema, weir_error *error)
 {
     *db = NULL;
     identity found = { 0 };
-    int status = weir_path_prepare_reading(path, error);
+    int status = weir__path_prepare_reading(path, error);
     if (status == WEIR_OK)
         status = open_file(path, SQLITE_OPEN_READONLY, db, path, error);
     if (status == WEIR_OK)
@@ -433,14 +433,14 @@ int weir_database_open_reader(const char *path, sqlite3 **db, int *schema, weir_
     if (status == WEIR_OK && is_empty(&found))
         status =
             weir_error_set(error, WEIR_EDATA, 0, "database %s is empty; give the path of one that a run has written",
-                           weir_path_for_message(path).text);
+                           weir__path_for_message(path).text);
     if (status == WEIR_OK && !is_spdl(&found))
         status = check_identity(&found, path, error);
     *schema = is_spdl(&found) ? WEIR_SCHEMA_SPDL : found.version;
     if (status == WEIR_OK)
         return WEIR_OK;
 
-    weir_database_close(*db);
+    weir__database_close(*db);
     *db = NULL;
     return status;
 }

@@ -10,19 +10,19 @@
 #include <weir/status.h>
 
 /* Converts a SQLITE_ code to a status. */
-int weir_database_status(int code);
+int weir__database_status(int code);
 
 /* What has happened, in words. db may be NULL. Valid until the next call for db. */
 const char *weir__database_text(sqlite3 *db, int code);
 
 /* What the user can do about it, as the end of a sentence: "; free some room…", or "". */
-const char *weir_database_hint(int code);
+const char *weir__database_hint(int code);
 
 /*
  * Fills *error: `what` ("cannot write to") failed with `code` for the database at `path`, with the message of `db`
  * (may be NULL). Returns the status.
  */
-int weir_database_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path);
+int weir__database_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path);
 
 /*
  * Creates a database that others see only when it is whole: with its schema and, unless fill is NULL, with what fill()
@@ -37,15 +37,15 @@ int weir__database_make(const char *path, int64_t deadline_ns, int (*fill)(void 
  * for locks until deadline_ns (weir_clock_ns()). Changes nothing if it is not a weir database. One thread at a time
  * may use the connection.
  */
-int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error);
+int weir__database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error);
 
 /*
  * Opens for reading; the file must exist and be weir's or SPDL's. *schema is WEIR_SCHEMA_VERSION or
  * WEIR_SCHEMA_SPDL. Works in read-only folders.
  */
-int weir_database_open_reader(const char *path, sqlite3 **db, int *schema, weir_error *error);
+int weir__database_open_reader(const char *path, sqlite3 **db, int *schema, weir_error *error);
 
 /* Closes; NULL is fine. */
-void weir_database_close(sqlite3 *db);
+void weir__database_close(sqlite3 *db);
 
 #endif

@@ -123,14 +123,14 @@ static void fault(checking *c, run_check check, const char *format, ...)
 static int check_columns(checking *c, const char *table, const char *const columns[], int64_t *num_lacking)
 {
     int code;
-    char *there = weir_table_columns(c->reader->db, table, &code);
+    char *there = weir__table_columns(c->reader->db, table, &code);
     for (size_t i = 0; columns[i] && code == SQLITE_OK; i++)
-        if (!there || !weir_has_word(there, columns[i])) {
+        if (!there || !weir__has_word(there, columns[i])) {
             ++*num_lacking;
             report(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %s", table, columns[i]);
         }
     sqlite3_free(there);
-    return code == SQLITE_OK ? WEIR_OK : weir_reader_error(c->reader, code, c->error);
+    return code == SQLITE_OK ? WEIR_OK : weir__reader_error(c->reader, code, c->error);
 }
 
 /* All columns except those of metrics, which may have been added since. */
@@ -142,7 +142,7 @@ static int check_schema(checking *c, int64_t *num_lacking)
     int status = WEIR_OK;
     *num_lacking = 0;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && status == WEIR_OK; k++) {
-        const weir_record_table *table = weir_record_table_of(kinds[k]);
+        const weir_record_table *table = weir__record_table_of(kinds[k]);
         size_t count = 0;
         for (size_t i = 0; i < table->num_columns; i++)
             if (!table->columns[i].expression)
@@ -151,12 +151,12 @@ static int check_schema(checking *c, int64_t *num_lacking)
         status = check_columns(c, table->name, columns, num_lacking);
     }
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++) {
-        size_t count = 0, all = weir_lap_table_columns(subject, columns);
+        size_t count = 0, all = weir__lap_table_columns(subject, columns);
         for (size_t i = 0; i < all; i++)
             if (!weir_measure_find(subject, columns[i]))
                 columns[count++] = columns[i];
         columns[count] = NULL;
-        status = check_columns(c, weir_lap_tables[subject].name, columns, num_lacking);
+        status = check_columns(c, weir__lap_tables[subject].name, columns, num_lacking);
     }
     if (status == WEIR_OK && *num_lacking == 0)
         report(c, WEIR_FINDING_OK, "schema", 0, "schema %d, all tables and columns", c->reader->schema);
@@ -177,14 +177,14 @@ static int for_each_row(checking *c, const char *sql, int64_t run_id,
     sqlite3_finalize(row);
     if (status != WEIR_OK || code == SQLITE_DONE)
         return status;
-    return weir_reader_error(c->reader, code, c->error);
+    return weir__reader_error(c->reader, code, c->error);
 }
 
 static int integrity_line(checking *c, sqlite3_stmt *row, int64_t *num_faults)
 {
-    if (strcmp(weir_column_text(row, 0), "ok") != 0) {
+    if (strcmp(weir__column_text(row, 0), "ok") != 0) {
         ++*num_faults;
-        tell_text(c, WEIR_FINDING_FAULT, "integrity", 0, weir_column_text(row, 0));
+        tell_text(c, WEIR_FINDING_FAULT, "integrity", 0, weir__column_text(row, 0));
     }
     return WEIR_OK;
 }
@@ -204,7 +204,7 @@ static int reference_line(checking *c, sqlite3_stmt *row, int64_t *num_faults)
 {
     if (++*num_faults <= MAX_REPORTED)
         report(c, WEIR_FINDING_FAULT, "references", 0, "row %lld of %s belongs to a run that does not exist",
-               sqlite3_column_int64(row, 1), weir_column_text(row, 0));
+               sqlite3_column_int64(row, 1), weir__column_text(row, 0));
     return WEIR_OK;
 }
 
@@ -230,12 +230,12 @@ static int find_series(checking *c, const char *name, series **found)
         return WEIR_OK;
     series *added = calloc(1, sizeof *added + length + 1);
     if (!added)
-        return weir_reader_out_of_memory(c->error);
+        return weir__reader_out_of_memory(c->error);
     memcpy(added->name, name, length);
     HASH_ADD(hh, c->all, name[0], (unsigned)length, added);
     if (!added->hh.tbl) {
         free(added);
-        return weir_reader_out_of_memory(c->error);
+        return weir__reader_out_of_memory(c->error);
     }
     *found = added;
     return WEIR_OK;
@@ -258,7 +258,7 @@ static int for_each_record(checking *c, weir_record_kind kind, int (*each)(check
     const weir_record *record;
     int status = weir_query_begin(c->reader, kind, &(weir_filter){ .run_id = c->run.run_id }, &query, c->error);
     if (status == WEIR_OK)
-        weir_query_tolerate_damage(query);
+        weir__query_tolerate_damage(query);
     while (status == WEIR_OK && (status = weir_query_next(query, &record, c->error)) == WEIR_OK)
         status = each(c, record);
     weir_query_end(query);
@@ -297,7 +297,7 @@ static void check_lap_times(checking *c, series *s, const weir_lap_record *lap)
     s->end_unix_ns = lap->end_unix_ns;
     if (!is_first && !c->clock_was_set && (fabs(apart) > CLOCK_TOLERANCE + SHARE_TOLERANCE * elapsed || !is_behind))
         fault(c, CHECK_LAPS, "row %" PRId64 " of %s: %.3f s are %s between it and the lap of %s before it", lap->id,
-              weir_lap_tables[lap->subject].name, fabs(apart), apart > 0 ? "missing" : "recorded twice", s->name);
+              weir__lap_tables[lap->subject].name, fabs(apart), apart > 0 ? "missing" : "recorded twice", s->name);
 }
 
 /* Each time is known to the width of its bucket, and so is the mean; the last bucket has no upper edge. */
@@ -331,7 +331,7 @@ static int64_t wanted_count(const weir_lap_record *lap, const weir_metric_histog
 
 static void check_histograms(checking *c, weir_lap_record *lap)
 {
-    const char *table = weir_lap_tables[lap->subject].name;
+    const char *table = weir__lap_tables[lap->subject].name;
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir_subject_histograms(lap->subject, histograms);
     for (size_t i = 0; i < count; i++) {
@@ -361,7 +361,7 @@ static void check_slots(checking *c, const series *stage, const weir_lap_record 
         fault(c, CHECK_SLOTS,
               "row %" PRId64 " of %s: busy and waiting times add up to %.3f s, and %" PRId64
               " slots of %s have %.3f s",
-              lap->id, weir_lap_tables[lap->subject].name, recorded, stage->concurrency, lap->name, wanted);
+              lap->id, weir__lap_tables[lap->subject].name, recorded, stage->concurrency, lap->name, wanted);
 }
 
 static void check_queue(checking *c, series *queue, const weir_lap_record *lap)
@@ -405,7 +405,7 @@ static int count_failures(checking *c, sqlite3_stmt *row, int64_t *count)
 {
     (void)count;
     series *stage;
-    int status = find_series(c, weir_column_text(row, 0), &stage);
+    int status = find_series(c, weir__column_text(row, 0), &stage);
     if (status == WEIR_OK)
         stage->num_records = (uint64_t)sqlite3_column_int64(row, 1);
     return status;
@@ -501,7 +501,7 @@ int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *
     if (reader->is_spdl)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "database %s was recorded by SPDL, which stores too little to check",
-                              weir_path_for_message(reader->path).text);
+                              weir__path_for_message(reader->path).text);
     int status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
         return status;
@@ -511,7 +511,7 @@ int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *
     if (status == WEIR_OK && num_lacking == 0)
         status = check_references(&c);
     if (status == WEIR_OK && num_lacking == 0)
-        status = weir_each_record(reader, WEIR_RECORD_RUN, NULL, check_run, &c, error);
+        status = weir__each_record(reader, WEIR_RECORD_RUN, NULL, check_run, &c, error);
     if (status == WEIR_OK && num_lacking == 0 && c.run.run_id == 0)
         report(&c, WEIR_FINDING_NOTE, "run", 0, "no runs");
     weir_reader_release(reader);

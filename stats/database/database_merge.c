@@ -42,12 +42,12 @@ typedef struct merging {
 
 static int read_failed(merging *m, int code)
 {
-    return weir_reader_error(m->from, code, m->error);
+    return weir__reader_error(m->from, code, m->error);
 }
 
 static int write_failed(merging *m, int code)
 {
-    return weir_database_error(m->error, m->to, code, "cannot write to", m->to_path);
+    return weir__database_error(m->error, m->to, code, "cannot write to", m->to_path);
 }
 
 /* -- what is copied */
@@ -56,11 +56,11 @@ static int write_failed(merging *m, int code)
 static int common_columns(merging *m, const char *table, const char *without, char **columns)
 {
     int code;
-    char *rest, *from = weir_table_columns(m->from->db, table, &code);
-    char *to = code == SQLITE_OK ? weir_table_columns(m->to, table, &code) : NULL;
+    char *rest, *from = weir__table_columns(m->from->db, table, &code);
+    char *to = code == SQLITE_OK ? weir__table_columns(m->to, table, &code) : NULL;
     sqlite3_str *text = sqlite3_str_new(m->to);
     for (char *name = to ? strtok_r(to, " ", &rest) : NULL; name; name = strtok_r(NULL, " ", &rest))
-        if (strcmp(name, without) != 0 && from && weir_has_word(from, name))
+        if (strcmp(name, without) != 0 && from && weir__has_word(from, name))
             sqlite3_str_appendf(text, "%s\"%w\"", sqlite3_str_length(text) ? ", " : "", name);
     sqlite3_free(from);
     sqlite3_free(to);
@@ -118,11 +118,11 @@ static int find_tables(merging *m)
     int status = code == SQLITE_OK ? WEIR_OK : read_failed(m, code);
     while (status == WEIR_OK && (code = sqlite3_step(found)) == SQLITE_ROW && m->num_tables < MAX_TABLES) {
         char *columns;
-        status = common_columns(m, weir_column_text(found, 0), "id", &columns);
+        status = common_columns(m, weir__column_text(found, 0), "id", &columns);
         if (status == WEIR_OK && *columns) {
             table_copy *table = &m->tables[m->num_tables++];
-            table->name = strdup(weir_column_text(found, 0));
-            status = table->name ? prepare_table(m, table, columns) : weir_reader_out_of_memory(m->error);
+            table->name = strdup(weir__column_text(found, 0));
+            status = table->name ? prepare_table(m, table, columns) : weir__reader_out_of_memory(m->error);
         }
         sqlite3_free(columns);
     }
@@ -281,7 +281,7 @@ static int check_paths(const char *to, const char *from, weir_error *error)
     if (stat(to, &to_info) == 0 && stat(from, &from_info) == 0 && to_info.st_dev == from_info.st_dev &&
         to_info.st_ino == from_info.st_ino)
         return weir_error_set(error, WEIR_EINVAL, 0, "database %s cannot be merged into itself; give another path",
-                              weir_path_for_message(from).text);
+                              weir__path_for_message(from).text);
     return WEIR_OK;
 }
 
@@ -326,7 +326,7 @@ static int fill_new(void *self, sqlite3 *db)
 static int merge_into_new(merging *m, bool *was_made)
 {
     *was_made = false;
-    int status = weir_path_prepare_writing(m->to_path, m->error);
+    int status = weir__path_prepare_writing(m->to_path, m->error);
     if (status == WEIR_OK && access(m->to_path, F_OK) != 0)
         status = weir__database_make(m->to_path, weir_clock_ns() + LOCK_LIMIT, fill_new, m, was_made, m->error);
     if (status == WEIR_OK && !*was_made) {
@@ -338,12 +338,12 @@ static int merge_into_new(merging *m, bool *was_made)
 
 static int merge_into_old(merging *m)
 {
-    int status = weir_database_open_writer(m->to_path, weir_clock_ns() + LOCK_LIMIT, &m->to, m->error);
+    int status = weir__database_open_writer(m->to_path, weir_clock_ns() + LOCK_LIMIT, &m->to, m->error);
     if (status == WEIR_OK) {
         sqlite3_busy_timeout(m->to, (int)(LOCK_LIMIT / WEIR_MILLISECOND));
         status = merge_in_transaction(m);
     }
-    weir_database_close(m->to);
+    weir__database_close(m->to);
     return status;
 }
 

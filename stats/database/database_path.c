@@ -18,7 +18,7 @@
 
 #include "replacement.h"
 
-weir_path_text weir_path_for_message(const char *path)
+weir_path_text weir__path_for_message(const char *path)
 {
     weir_path_text result = { "" };
     const size_t room = sizeof result.text - 1;
@@ -47,7 +47,7 @@ static int status_of(int system_code)
 static int fail_with(int system_code, const char *what, const char *path, weir_error *error)
 {
     return weir_error_set(error, status_of(system_code), -system_code, "%s database %s: %s; give another path", what,
-                          weir_path_for_message(path).text, strerror(system_code));
+                          weir__path_for_message(path).text, strerror(system_code));
 }
 
 /* Refuses files on which SQLite would hang, or which it would overwrite. */
@@ -58,7 +58,7 @@ static int check_kind(const char *path, weir_error *error)
     struct stat info;
     if (stat(path, &info) != 0)
         return WEIR_OK;
-    const weir_path_text text = weir_path_for_message(path);
+    const weir_path_text text = weir__path_for_message(path);
     if (!S_ISREG(info.st_mode))
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot open database %s: it is %s; give the path of a file",
                               text.text, S_ISDIR(info.st_mode) ? "a folder" : "not a regular file");
@@ -82,7 +82,7 @@ static int make_folder(const char *folder)
     return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
 }
 
-int weir_path_make_parents(const char *path)
+int weir__path_make_parents(const char *path)
 {
     int failure = 0;
     char *copy = strdup(path);
@@ -100,7 +100,7 @@ static int prepare_folders(const char *path)
 {
     const char *last = strrchr(path, '/');
     char *folder = last ? strndup(path, (size_t)(last - path) + 1) : strdup("."); /* "a/b/" */
-    int failure = folder ? weir_path_make_parents(path) : ENOMEM;
+    int failure = folder ? weir__path_make_parents(path) : ENOMEM;
     if (!failure && faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
         failure = errno;
     free(folder);
@@ -118,7 +118,7 @@ static bool has_too_long_name(const char *path)
     return is_too_long;
 }
 
-int weir_path_prepare_writing(const char *path, weir_error *error)
+int weir__path_prepare_writing(const char *path, weir_error *error)
 {
     int status = check_kind(path, error);
     if (status != WEIR_OK)
@@ -128,7 +128,7 @@ int weir_path_prepare_writing(const char *path, weir_error *error)
     if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && (weir__is_planted(path) || stat(path, &info) != 0))
         return weir_error_set(error, WEIR_EACCESS, 0,
                               "cannot open database %s: it is a link %s; give the path of a file",
-                              weir_path_for_message(path).text,
+                              weir__path_for_message(path).text,
                               weir__is_planted(path) ? "of another user" : "to a file that is not there");
     int failure = prepare_folders(path);
     if (!failure && has_too_long_name(path))
@@ -140,7 +140,7 @@ int weir_path_prepare_writing(const char *path, weir_error *error)
     return WEIR_OK;
 }
 
-int weir_path_prepare_reading(const char *path, weir_error *error)
+int weir__path_prepare_reading(const char *path, weir_error *error)
 {
     int status = check_kind(path, error);
     if (status != WEIR_OK)
@@ -150,11 +150,11 @@ int weir_path_prepare_reading(const char *path, weir_error *error)
     if (errno == ENOENT || errno == ENOTDIR)
         return weir_error_set(error, WEIR_ENOTFOUND, -errno,
                               "there is no database %s; give the path of one that a run has written",
-                              weir_path_for_message(path).text);
+                              weir__path_for_message(path).text);
     return fail_with(errno, "cannot read", path, error);
 }
 
-char *weir_path_as_uri(const char *path, const char *query)
+char *weir__path_as_uri(const char *path, const char *query)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-";
     char *uri = NULL;

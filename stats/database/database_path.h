@@ -9,18 +9,18 @@ typedef struct weir_path_text {
     char text[320];
 } weir_path_text;
 
-weir_path_text weir_path_for_message(const char *path);
+weir_path_text weir__path_for_message(const char *path);
 
 /* Creates the folders before the last slash of the path if missing. Returns 0 or an errno. */
-int weir_path_make_parents(const char *path);
+int weir__path_make_parents(const char *path);
 
 /* Creates missing parent folders, and checks that a file can be written there. */
-int weir_path_prepare_writing(const char *path, weir_error *error);
+int weir__path_prepare_writing(const char *path, weir_error *error);
 
 /* Checks that there is a file that can be read. */
-int weir_path_prepare_reading(const char *path, weir_error *error);
+int weir__path_prepare_reading(const char *path, weir_error *error);
 
 /* The path as a URI for SQLite, "file:…?query", for any path; the caller frees it. NULL = out of memory. */
-char *weir_path_as_uri(const char *path, const char *query);
+char *weir__path_as_uri(const char *path, const char *query);
 
 #endif

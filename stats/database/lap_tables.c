@@ -23,7 +23,7 @@ static const char *const spdl_queue[] = { "id",
                                           NULL };
 static const char *const spdl_none[] = { "id", "timestamp", "name", NULL };
 
-const weir_lap_table weir_lap_tables[WEIR_NUM_SUBJECTS] = {
+const weir_lap_table weir__lap_tables[WEIR_NUM_SUBJECTS] = {
     [WEIR_SUBJECT_STAGE] = { "task_stats", spdl_task, NULL, "t.max_time" },
     [WEIR_SUBJECT_FLOW] = { "flow_stats", spdl_task, "kind", "t.max_time" },
     [WEIR_SUBJECT_QUEUE] = { "queue_stats", spdl_queue, "capacity", NULL },
@@ -76,9 +76,9 @@ static bool is_in(const char *const *list, const char *column)
     return *list;
 }
 
-size_t weir_lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX_LAP_COLUMNS])
+size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX_LAP_COLUMNS])
 {
-    const weir_lap_table *table = &weir_lap_tables[subject];
+    const weir_lap_table *table = &weir__lap_tables[subject];
     const weir_metric_table *metrics = weir_subject_metrics(subject);
     size_t count = 0;
     for (; table->spdl[count]; count++)
@@ -100,7 +100,7 @@ size_t weir_lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX
 /* By time and by name and time: SPDL's queries and the plots. By run: one pass over a run, in the order of rowid. */
 static int create(sqlite3 *db, weir_subject subject, const char *const columns[])
 {
-    const weir_lap_table *table = &weir_lap_tables[subject];
+    const weir_lap_table *table = &weir__lap_tables[subject];
     sqlite3_str *sql = sqlite3_str_new(db);
     sqlite3_str_appendf(sql, "CREATE TABLE %s (id INTEGER PRIMARY KEY", table->name);
     for (size_t i = 1; columns[i]; i++)
@@ -109,30 +109,30 @@ static int create(sqlite3 *db, weir_subject subject, const char *const columns[]
                         "); CREATE INDEX %s_by_time ON %s(timestamp); CREATE INDEX %s_by_name ON %s(name, timestamp);"
                         "CREATE INDEX %s_by_run ON %s(run_id);",
                         table->name, table->name, table->name, table->name, table->name, table->name);
-    return weir_run_built(db, sql);
+    return weir__run_built(db, sql);
 }
 
 static int add_columns(sqlite3 *db, weir_subject subject, const char *const columns[], const char *there)
 {
     int code = SQLITE_OK;
     for (size_t i = 1; columns[i] && code == SQLITE_OK; i++) {
-        if (weir_has_word(there, columns[i]))
+        if (weir__has_word(there, columns[i]))
             continue;
         sqlite3_str *sql = sqlite3_str_new(db);
-        sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s", weir_lap_tables[subject].name, columns[i],
+        sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s", weir__lap_tables[subject].name, columns[i],
                             type_of(subject, columns[i], false));
-        code = weir_run_built(db, sql);
+        code = weir__run_built(db, sql);
     }
     return code;
 }
 
-int weir_lap_tables_complete(sqlite3 *db)
+int weir__lap_tables_complete(sqlite3 *db)
 {
     int code = SQLITE_OK;
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && code == SQLITE_OK; subject++) {
         const char *columns[WEIR_MAX_LAP_COLUMNS];
-        weir_lap_table_columns(subject, columns);
-        char *there = weir_table_columns(db, weir_lap_tables[subject].name, &code);
+        weir__lap_table_columns(subject, columns);
+        char *there = weir__table_columns(db, weir__lap_tables[subject].name, &code);
         if (code == SQLITE_OK)
             code = there ? add_columns(db, subject, columns, there) : create(db, subject, columns);
         sqlite3_free(there);
@@ -140,16 +140,16 @@ int weir_lap_tables_complete(sqlite3 *db)
     return code;
 }
 
-int weir_lap_tables_are_complete(sqlite3 *db, bool *are_complete)
+int weir__lap_tables_are_complete(sqlite3 *db, bool *are_complete)
 {
     int code = SQLITE_OK;
     *are_complete = true;
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && *are_complete && code == SQLITE_OK; subject++) {
         const char *columns[WEIR_MAX_LAP_COLUMNS];
-        weir_lap_table_columns(subject, columns);
-        char *there = weir_table_columns(db, weir_lap_tables[subject].name, &code);
+        weir__lap_table_columns(subject, columns);
+        char *there = weir__table_columns(db, weir__lap_tables[subject].name, &code);
         for (size_t i = 0; columns[i] && *are_complete; i++)
-            *are_complete = there && weir_has_word(there, columns[i]);
+            *are_complete = there && weir__has_word(there, columns[i]);
         sqlite3_free(there);
     }
     return code;
@@ -183,7 +183,7 @@ static const column_sum sum_of[] = {
 static void put_expression(sqlite3_str *sql, const char *there, const char *column, bool is_sum, column_sum how)
 {
     char name[64] = "NULL"; /* a metric that the database does not have */
-    if (weir_has_word(there, column))
+    if (weir__has_word(there, column))
         snprintf(name, sizeof name, "t.%s", column);
     sqlite3_str_appendf(sql, is_sum ? sums[how] : ", %s AS %s", name, column);
 }
@@ -196,7 +196,7 @@ static void put_percentiles(sqlite3_str *sql, const char *there, weir_subject su
         char column[64] = "";
         if (i / 2 < count)
             snprintf(column, sizeof column, "%s_%s", i % 2 ? "p99" : "p90", histograms[i / 2].name);
-        if (!*column || !weir_has_word(there, column))
+        if (!*column || !weir__has_word(there, column))
             sqlite3_str_appendall(sql, ", NULL");
         else
             sqlite3_str_appendf(sql, is_sum ? ", CASE count(*) WHEN 1 THEN min(t.%s) END AS %s" : ", t.%s AS %s",
@@ -204,11 +204,11 @@ static void put_percentiles(sqlite3_str *sql, const char *there, weir_subject su
     }
 }
 
-char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_lap_keys *keys, int *code)
+char *weir__lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_lap_keys *keys, int *code)
 {
-    const weir_lap_table *table = &weir_lap_tables[subject];
+    const weir_lap_table *table = &weir__lap_tables[subject];
     const weir_metric_table *metrics = weir_subject_metrics(subject);
-    char *there = weir_table_columns(db, table->name, code);
+    char *there = weir__table_columns(db, table->name, code);
     if (!there)
         return NULL;
     sqlite3_str *sql = sqlite3_str_new(db);

@@ -19,7 +19,7 @@ typedef struct weir_lap_table {
     const char *longest;     /* the column of a lap's longest time; NULL = none */
 } weir_lap_table;
 
-extern const weir_lap_table weir_lap_tables[WEIR_NUM_SUBJECTS];
+extern const weir_lap_table weir__lap_tables[WEIR_NUM_SUBJECTS];
 
 /* The columns that every lap is read with, in this order; then each stored metric in the order of its table. */
 enum {
@@ -40,10 +40,10 @@ enum {
 };
 
 /* Creates missing tables, with their indexes, and adds missing columns. Returns a SQLITE_ code. */
-int weir_lap_tables_complete(sqlite3 *db);
+int weir__lap_tables_complete(sqlite3 *db);
 
 /* Whether it would have nothing to do. Returns a SQLITE_ code. */
-int weir_lap_tables_are_complete(sqlite3 *db, bool *are_complete);
+int weir__lap_tables_are_complete(sqlite3 *db, bool *are_complete);
 
 /* The phase of a lap of table t: laps that ended before the first mark of their run belong to its startup. */
 #define WEIR_PHASE_OF_LAP \
@@ -60,10 +60,10 @@ typedef struct weir_lap_keys {
  * metrics (weir/metrics.h) say how. Sums have the number of laps as WEIR_LAP_JOINED. Free with sqlite3_free(). NULL = the
  * database has no such table, or out of memory (*code says which).
  */
-char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_lap_keys *keys, int *code);
+char *weir__lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_lap_keys *keys, int *code);
 
 /* The columns that a table of this subject must have, in the order of the table; NULL ends the list. */
 enum { WEIR_MAX_LAP_COLUMNS = 64 };
-size_t weir_lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX_LAP_COLUMNS]);
+size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX_LAP_COLUMNS]);
 
 #endif

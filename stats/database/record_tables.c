@@ -127,14 +127,14 @@ static const weir_record_table tables[WEIR_RECORD_CONTENT + 1] = {
     [WEIR_RECORD_CONTENT] = TABLE("", contents),
 };
 
-const weir_record_table *weir_record_table_of(weir_record_kind kind)
+const weir_record_table *weir__record_table_of(weir_record_kind kind)
 {
     return &tables[kind];
 }
 
 /* -- columns that are there */
 
-bool weir_has_word(const char *list, const char *word)
+bool weir__has_word(const char *list, const char *word)
 {
     size_t length = strlen(word);
     for (const char *at = list; (at = strstr(at, word)); at += length)
@@ -143,7 +143,7 @@ bool weir_has_word(const char *list, const char *word)
     return false;
 }
 
-char *weir_table_columns(sqlite3 *db, const char *table, int *code)
+char *weir__table_columns(sqlite3 *db, const char *table, int *code)
 {
     sqlite3_stmt *row;
     sqlite3_str *text = sqlite3_str_new(db);
@@ -165,11 +165,11 @@ char *weir_table_columns(sqlite3 *db, const char *table, int *code)
     return NULL;
 }
 
-int weir_table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it)
+int weir__table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it)
 {
     int code;
-    char *there = weir_table_columns(db, table, &code);
-    *has_it = there && weir_has_word(there, column);
+    char *there = weir__table_columns(db, table, &code);
+    *has_it = there && weir__has_word(there, column);
     sqlite3_free(there);
     return code;
 }
@@ -182,7 +182,7 @@ static bool is_inserted(const weir_column *column)
     return !column->expression && strcmp(column->name, "id") != 0;
 }
 
-int weir_run_built(sqlite3 *db, sqlite3_str *sql)
+int weir__run_built(sqlite3 *db, sqlite3_str *sql)
 {
     char *text = sqlite3_str_finish(sql);
     int code = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
@@ -222,11 +222,11 @@ static void put_creation(sqlite3_str *sql, const weir_record_table *table)
 static int put_missing(sqlite3 *db, const weir_record_table *table, sqlite3_str *sql)
 {
     int code;
-    char *there = weir_table_columns(db, table->name, &code);
+    char *there = weir__table_columns(db, table->name, &code);
     if (!there && code == SQLITE_OK)
         put_creation(sql, table);
     for (size_t i = 0; there && i < table->num_columns; i++)
-        if (is_inserted(&table->columns[i]) && !weir_has_word(there, table->columns[i].name))
+        if (is_inserted(&table->columns[i]) && !weir__has_word(there, table->columns[i].name))
             sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s;", table->name, table->columns[i].name,
                                 type_of(&table->columns[i]));
     sqlite3_free(there);
@@ -243,16 +243,16 @@ static int put_all_missing(sqlite3 *db, sqlite3_str *sql)
     return code == SQLITE_OK ? sqlite3_str_errcode(sql) : code;
 }
 
-int weir_record_tables_complete(sqlite3 *db)
+int weir__record_tables_complete(sqlite3 *db)
 {
     sqlite3_str *sql = sqlite3_str_new(db);
     int code = put_all_missing(db, sql);
     sqlite3_str_appendall(sql, ";"); /* never empty */
-    int built = weir_run_built(db, sql);
+    int built = weir__run_built(db, sql);
     return code == SQLITE_OK ? built : code;
 }
 
-int weir_record_tables_are_complete(sqlite3 *db, bool *are_complete)
+int weir__record_tables_are_complete(sqlite3 *db, bool *are_complete)
 {
     sqlite3_str *sql = sqlite3_str_new(db);
     int code = put_all_missing(db, sql);
@@ -263,16 +263,16 @@ int weir_record_tables_are_complete(sqlite3 *db, bool *are_complete)
 
 /* -- reading */
 
-char *weir_record_expressions(sqlite3 *db, weir_record_kind kind, int *code)
+char *weir__record_expressions(sqlite3 *db, weir_record_kind kind, int *code)
 {
     const weir_record_table *table = &tables[kind];
-    char *there = weir_table_columns(db, table->name, code);
+    char *there = weir__table_columns(db, table->name, code);
     if (!there)
         return NULL;
     sqlite3_str *text = sqlite3_str_new(db);
     for (size_t i = 0; i < table->num_columns; i++) {
         const weir_column *column = &table->columns[i];
-        bool is_there = !column->expression && weir_has_word(there, column->name);
+        bool is_there = !column->expression && weir__has_word(there, column->name);
         sqlite3_str_appendf(text, "%s%s%s", i ? ", " : "", is_there ? "t." : "",
                             is_there             ? column->name
                             : column->expression ? column->expression
@@ -284,7 +284,7 @@ char *weir_record_expressions(sqlite3 *db, weir_record_kind kind, int *code)
     return expressions;
 }
 
-void weir_record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *record)
+void weir__record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *record)
 {
     const weir_record_table *table = &tables[kind];
     for (size_t i = 0; i < table->num_columns; i++) {
@@ -294,15 +294,15 @@ void weir_record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *rec
         switch (table->columns[i].kind) {
         case WEIR_FIELD_INT64: *(int64_t *)field = sqlite3_column_int64(row, column); break;
         case WEIR_FIELD_INT: *(int *)field = sqlite3_column_int(row, column); break;
-        case WEIR_FIELD_TEXT: *(const char **)field = weir_column_text(row, column); break;
-        case WEIR_FIELD_TIME: *(int64_t *)field = weir_column_ns(row, column); break;
+        case WEIR_FIELD_TEXT: *(const char **)field = weir__column_text(row, column); break;
+        case WEIR_FIELD_TIME: *(int64_t *)field = weir__column_ns(row, column); break;
         case WEIR_FIELD_KNOWN: *(bool *)field = sqlite3_column_type(row, column) != SQLITE_NULL; break;
         case WEIR_FIELD_KNOWN_INT:
             known = sqlite3_column_int64(row, column);
             *(int64_t *)field = known ? known : -1;
             break;
         case WEIR_FIELD_KNOWN_TIME:
-            known = weir_column_ns(row, column);
+            known = weir__column_ns(row, column);
             *(int64_t *)field = known > 0 ? known : -1;
             break;
         }
@@ -311,7 +311,7 @@ void weir_record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *rec
 
 /* -- inserting */
 
-char *weir_record_insertion(weir_record_kind kind)
+char *weir__record_insertion(weir_record_kind kind)
 {
     const weir_record_table *table = &tables[kind];
     sqlite3_str *names = sqlite3_str_new(NULL), *marks = sqlite3_str_new(NULL);
@@ -331,12 +331,12 @@ char *weir_record_insertion(weir_record_kind kind)
 static bool is_utf8(const char *text)
 {
     size_t length;
-    while (*text && (length = weir_utf8_length(text)))
+    while (*text && (length = weir__utf8_length(text)))
         text += length;
     return !*text;
 }
 
-int weir_bind_text(sqlite3_stmt *statement, int column, const char *text)
+int weir__bind_text(sqlite3_stmt *statement, int column, const char *text)
 {
     text = text ? text : "";
     return is_utf8(text) ? sqlite3_bind_text64(statement, column, text, strlen(text), SQLITE_STATIC, SQLITE_UTF8)
@@ -346,7 +346,7 @@ int weir_bind_text(sqlite3_stmt *statement, int column, const char *text)
 static int bind_field(sqlite3_stmt *insert, int at, weir_field_kind kind, const void *field)
 {
     switch (kind) {
-    case WEIR_FIELD_TEXT: return weir_bind_text(insert, at, *(const char *const *)field);
+    case WEIR_FIELD_TEXT: return weir__bind_text(insert, at, *(const char *const *)field);
     case WEIR_FIELD_INT: return sqlite3_bind_int(insert, at, *(const int *)field);
     case WEIR_FIELD_KNOWN_INT:
     case WEIR_FIELD_KNOWN_TIME:
@@ -361,7 +361,7 @@ static int bind_field(sqlite3_stmt *insert, int at, weir_field_kind kind, const 
                : sqlite3_bind_int64(insert, at, number);
 }
 
-int weir_record_bind(sqlite3_stmt *insert, weir_record_kind kind, const weir_record *record)
+int weir__record_bind(sqlite3_stmt *insert, weir_record_kind kind, const weir_record *record)
 {
     const weir_record_table *table = &tables[kind];
     int at = 0, code = SQLITE_OK;

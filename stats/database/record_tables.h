@@ -34,45 +34,45 @@ typedef struct weir_record_table {
 } weir_record_table;
 
 /* WEIR_RECORD_EVENT, _FAILURE, _ITEM, _RUN, _STAGE, _NODE or _CONTENT; others have no columns. */
-const weir_record_table *weir_record_table_of(weir_record_kind kind);
+const weir_record_table *weir__record_table_of(weir_record_kind kind);
 
 /* The list of expressions that read a record from its table, called t; free with sqlite3_free(). NULL = the database has
    no such table, or out of memory (*code says which). */
-char *weir_record_expressions(sqlite3 *db, weir_record_kind kind, int *code);
+char *weir__record_expressions(sqlite3 *db, weir_record_kind kind, int *code);
 
 /* Fills the record from a row of these expressions; texts belong to the row. */
-void weir_record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *record);
+void weir__record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *record);
 
 /* "INSERT INTO …" with a parameter for each column except id; free with sqlite3_free(). NULL = out of memory. */
-char *weir_record_insertion(weir_record_kind kind);
+char *weir__record_insertion(weir_record_kind kind);
 
 /* Binds the parameters. Returns a SQLITE_ code. */
-int weir_record_bind(sqlite3_stmt *insert, weir_record_kind kind, const weir_record *record);
+int weir__record_bind(sqlite3_stmt *insert, weir_record_kind kind, const weir_record *record);
 
 /* Creates missing tables of events, failures, items and stages, with their indexes, and adds missing columns. Returns a
    SQLITE_ code. */
-int weir_record_tables_complete(sqlite3 *db);
+int weir__record_tables_complete(sqlite3 *db);
 
 /* Whether they have all columns. Returns a SQLITE_ code. */
-int weir_record_tables_are_complete(sqlite3 *db, bool *are_complete);
+int weir__record_tables_are_complete(sqlite3 *db, bool *are_complete);
 
 /* Runs the statements, and frees them. Returns a SQLITE_ code. */
-int weir_run_built(sqlite3 *db, sqlite3_str *sql);
+int weir__run_built(sqlite3 *db, sqlite3_str *sql);
 
 /* -- values */
 
 /* Text, or, if it is not valid UTF-8 (file names can be any bytes), a blob of the same bytes: the name is kept exactly,
    and readers that must decode text (Python's sqlite3) can read the row. NULL is "". Returns a SQLITE_ code. */
-int weir_bind_text(sqlite3_stmt *statement, int column, const char *text);
+int weir__bind_text(sqlite3_stmt *statement, int column, const char *text);
 
 /* The columns that a database has of a table, separated by spaces; free with sqlite3_free(). NULL = no such table, or a
    failure (*code). */
-char *weir_table_columns(sqlite3 *db, const char *table, int *code);
+char *weir__table_columns(sqlite3 *db, const char *table, int *code);
 
 /* Whether such a list has the word. */
-bool weir_has_word(const char *list, const char *word);
+bool weir__has_word(const char *list, const char *word);
 
 /* Whether a table has a column. Returns a SQLITE_ code. */
-int weir_table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it);
+int weir__table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it);
 
 #endif

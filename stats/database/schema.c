@@ -46,7 +46,7 @@
 
 _Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 5, "IDENTITY says the same");
 
-const char weir_schema_create[] = RUN PROFILE_STATS IDENTITY;
+const char weir__schema_create[] = RUN PROFILE_STATS IDENTITY;
 
 #define FOREIGN_RUN "(SELECT run_id FROM run WHERE version = 'SPDL' AND pid = 0)"
 
@@ -60,7 +60,7 @@ const char weir_schema_create[] = RUN PROFILE_STATS IDENTITY;
     " UPDATE " table " SET " columns "run_id = " FOREIGN_RUN " WHERE id = NEW.id;"
 
 /* spdl_views.c derives the same columns of SPDL's own databases. */
-const char weir_schema_foreign[] = FOREIGN("event_stats", "NEW.timestamp", "") " END;" FOREIGN(
+const char weir__schema_foreign[] = FOREIGN("event_stats", "NEW.timestamp", "") " END;" FOREIGN(
     "queue_stats", "NEW.timestamp - NEW.elapsed",
     "num_put = NEW.num_items, put_time = NEW.ave_put_time * NEW.num_items, capacity = 0, "
     "num_joined = 1,"

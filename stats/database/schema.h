@@ -15,9 +15,9 @@ enum {
 #define WEIR_RUN_REFERENCE "INTEGER NOT NULL DEFAULT 0 REFERENCES run(run_id) ON DELETE CASCADE"
 
 /* Creates the tables that no list of columns describes in an empty database; runs within a transaction. */
-extern const char weir_schema_create[];
+extern const char weir__schema_create[];
 
 /* Triggers that give such a row a run and our columns. All its rows are one run, with the version "SPDL". */
-extern const char weir_schema_foreign[];
+extern const char weir__schema_foreign[];
 
 #endif

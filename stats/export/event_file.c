@@ -270,7 +270,7 @@ static void put_lap(weir_event_file *file, const weir_lap_record *lap)
     end_summary(&s);
 }
 
-void weir_event_file_scalar(weir_event_file *file, const char *tag, double value)
+void weir__event_file_scalar(weir_event_file *file, const char *tag, double value)
 {
     summary s;
     begin_summary(&s, file, NULL);
@@ -349,7 +349,7 @@ static void put_failure(weir_event_file *file, const weir_failure_record *failur
              failure->label[0] ? ": " : "", failure->message, failure->seq, weir_status_name(failure->status));
 }
 
-int64_t weir_event_file_time_of(const weir_record *record)
+int64_t weir__event_file_time_of(const weir_record *record)
 {
     switch (record->kind) {
     case WEIR_RECORD_RUN: return record->run.started_unix_ns;
@@ -359,9 +359,9 @@ int64_t weir_event_file_time_of(const weir_record *record)
     }
 }
 
-void weir_event_file_record(weir_event_file *file, const weir_record *record, int64_t step)
+void weir__event_file_record(weir_event_file *file, const weir_record *record, int64_t step)
 {
-    file->wall_time = (double)weir_event_file_time_of(record) / 1e9;
+    file->wall_time = (double)weir__event_file_time_of(record) / 1e9;
     file->step = step;
     switch (record->kind) {
     case WEIR_RECORD_RUN: put_run(file, &record->run); break;
@@ -373,7 +373,7 @@ void weir_event_file_record(weir_event_file *file, const weir_record *record, in
 
 /* -- the file */
 
-size_t weir_event_file_pending(const weir_event_file *file)
+size_t weir__event_file_pending(const weir_event_file *file)
 {
     return file->pending_bytes;
 }
@@ -394,7 +394,7 @@ static int write_pending(weir_event_file *file)
     return 0;
 }
 
-int weir_event_file_flush(weir_event_file *file)
+int weir__event_file_flush(weir_event_file *file)
 {
     int failure = write_pending(file);
     if (!failure)
@@ -409,11 +409,11 @@ int weir_event_file_flush(weir_event_file *file)
     return failure;
 }
 
-int weir_event_file_close(weir_event_file *file)
+int weir__event_file_close(weir_event_file *file)
 {
     if (!file)
         return 0;
-    int failure = weir_event_file_flush(file);
+    int failure = weir__event_file_flush(file);
     if (close(file->fd) != 0 && !failure)
         failure = errno;
     free(file->pending);
@@ -421,7 +421,7 @@ int weir_event_file_close(weir_event_file *file)
     return failure;
 }
 
-int weir_event_file_open(const char *path, int64_t unix_ns, weir_event_file **file)
+int weir__event_file_open(const char *path, int64_t unix_ns, weir_event_file **file)
 {
     *file = NULL;
     weir_event_file *opened = calloc(1, sizeof *opened);
@@ -441,9 +441,9 @@ int weir_event_file_open(const char *path, int64_t unix_ns, weir_event_file **fi
     event.what_case = WEIR__TENSORBOARD__EVENT__WHAT_FILE_VERSION;
     event.file_version = version;
     put_event(opened, &event);
-    int failure = weir_event_file_flush(opened);
+    int failure = weir__event_file_flush(opened);
     if (failure) {
-        weir_event_file_close(opened);
+        weir__event_file_close(opened);
         unlink(path);
         return failure;
     }

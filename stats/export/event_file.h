@@ -17,24 +17,24 @@ typedef struct weir_event_file weir_event_file;
 
 /* Creates the file at `path`, which must not exist, and writes its first record. Returns 0, or an errno with *file
    NULL. */
-int weir_event_file_open(const char *path, int64_t unix_ns, weir_event_file **file);
+int weir__event_file_open(const char *path, int64_t unix_ns, weir_event_file **file);
 
 /* A lap (all measures and histograms), a run (its description), an event or a failure, with its time. */
-void weir_event_file_record(weir_event_file *file, const weir_record *record, int64_t step);
+void weir__event_file_record(weir_event_file *file, const weir_record *record, int64_t step);
 
 /* The time that it is written with. */
-int64_t weir_event_file_time_of(const weir_record *record);
+int64_t weir__event_file_time_of(const weir_record *record);
 
 /* With the time and step of the last record. */
-void weir_event_file_scalar(weir_event_file *file, const char *tag, double value);
+void weir__event_file_scalar(weir_event_file *file, const char *tag, double value);
 
 /* The number of buffered bytes. */
-size_t weir_event_file_pending(const weir_event_file *file);
+size_t weir__event_file_pending(const weir_event_file *file);
 
 /* Writes the buffered records, or drops them. Returns 0 or an errno; ENOMEM if memory ran out and records were lost. */
-int weir_event_file_flush(weir_event_file *file);
+int weir__event_file_flush(weir_event_file *file);
 
 /* Writes the rest and frees. Returns 0 or an errno. NULL is fine. */
-int weir_event_file_close(weir_event_file *file);
+int weir__event_file_close(weir_event_file *file);
 
 #endif

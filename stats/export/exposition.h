@@ -29,8 +29,9 @@ enum { WEIR_MAX_KEY_SUMS = 500 };
 #define WEIR_OTHERS "(others)"
 
 /* Adds to the sum of these two. WEIR_OK or WEIR_ENOMEM. */
-int weir_key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category, double amount);
-void weir_key_sums_free(weir_key_sums *key_sums);
+int weir__key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category,
+                       double amount);
+void weir__key_sums_free(weir_key_sums *key_sums);
 
 /* Called with the sums of a stage or queue at a point in time. */
 typedef void weir_lap_visitor(void *self, int64_t unix_ns, const weir_total *total);
@@ -49,6 +50,6 @@ typedef struct weir_exposition {
 } weir_exposition;
 
 /* Writes all of it as OpenMetrics text. Write errors are in ferror(out). */
-void weir_exposition_write(FILE *out, const weir_exposition *exposition);
+void weir__exposition_write(FILE *out, const weir_exposition *exposition);
 
 #endif

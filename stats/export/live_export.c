@@ -47,7 +47,7 @@ static int on_attach(void *pointer, weir_error *error)
     weir_live_export *self = pointer;
     if (!atomic_flag_test_and_set(&self->is_attached))
         return WEIR_OK;
-    return weir_error_set(error, WEIR_EBUSY, 0, "%s %s", weir_path_for_message(self->path).text, self->in_use);
+    return weir_error_set(error, WEIR_EBUSY, 0, "%s %s", weir__path_for_message(self->path).text, self->in_use);
 }
 
 static void on_detach(void *self)
@@ -55,15 +55,15 @@ static void on_detach(void *self)
     atomic_flag_clear(&((weir_live_export *)self)->is_attached);
 }
 
-bool weir_live_export_init(weir_live_export *self, const char *path, const char *node_id, const char *command,
-                           int32_t rank)
+bool weir__live_export_init(weir_live_export *self, const char *path, const char *node_id, const char *command,
+                            int32_t rank)
 {
     self->path = strdup(path);
-    self->node_id = node_id ? strdup(node_id) : weir_host_name();
-    self->command = weir_command_line(command);
+    self->node_id = node_id ? strdup(node_id) : weir__host_name();
+    self->command = weir__command_line(command);
     self->run.rank = rank;
     atomic_flag_clear(&self->is_attached);
-    self->observer = weir_record_observer(&self->taker);
+    self->observer = weir__record_observer(&self->taker);
     self->observer.attach = on_attach;
     self->observer.detach = on_detach;
     self->observer.run_start = on_run_start;
@@ -72,7 +72,7 @@ bool weir_live_export_init(weir_live_export *self, const char *path, const char 
     return self->path && self->node_id && self->command;
 }
 
-void weir_live_export_free(weir_live_export *self)
+void weir__live_export_free(weir_live_export *self)
 {
     free(self->path);
     free(self->node_id);

@@ -15,7 +15,7 @@
 #include "record.h"
 
 typedef struct weir_live_export {
-    /* set by the export before weir_live_export_init() */
+    /* set by the export before weir__live_export_init() */
     weir_record_taker taker; /* gets laps, events and failures, and the run when it starts and ends */
     const char *in_use;      /* "already …", for the error if another pipeline uses it */
     void (*lap_end)(struct weir_live_export *self, const weir_lap *lap);
@@ -27,8 +27,8 @@ typedef struct weir_live_export {
 } weir_live_export;
 
 /* Copies the texts; node_id and command NULL = those of this process. False = out of memory; free it even then. */
-bool weir_live_export_init(weir_live_export *self, const char *path, const char *node_id, const char *command,
-                           int32_t rank);
-void weir_live_export_free(weir_live_export *self);
+bool weir__live_export_init(weir_live_export *self, const char *path, const char *node_id, const char *command,
+                            int32_t rank);
+void weir__live_export_free(weir_live_export *self);
 
 #endif

@@ -31,7 +31,7 @@ static weir_key_sum *find_key_sum(const weir_key_sums *key_sums, int64_t run_id,
 
 static weir_key_sum *add_key_sum(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category)
 {
-    weir_key_sum *rows = weir_array_grow(key_sums->rows, key_sums->count, sizeof *rows);
+    weir_key_sum *rows = weir__array_grow(key_sums->rows, key_sums->count, sizeof *rows);
     if (!rows)
         return NULL;
     key_sums->rows = rows;
@@ -46,7 +46,7 @@ static weir_key_sum *add_key_sum(weir_key_sums *key_sums, int64_t run_id, const 
     return row;
 }
 
-int weir_key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category, double amount)
+int weir__key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category, double amount)
 {
     weir_key_sum *row = find_key_sum(key_sums, run_id, name, category);
     if (!row && key_sums->count >= WEIR_MAX_KEY_SUMS) {
@@ -61,7 +61,7 @@ int weir_key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name,
     return WEIR_OK;
 }
 
-void weir_key_sums_free(weir_key_sums *key_sums)
+void weir__key_sums_free(weir_key_sums *key_sums)
 {
     for (size_t i = 0; i < key_sums->count; i++) {
         free(key_sums->rows[i].name);
@@ -88,7 +88,7 @@ static size_t plain_length(const char *text)
 {
     size_t length = 0;
     while (text[length] && text[length] != '\n' && text[length] != '"' && text[length] != '\\') {
-        size_t character = weir_utf8_length(text + length);
+        size_t character = weir__utf8_length(text + length);
         if (character == 0)
             break;
         length += character;
@@ -445,7 +445,7 @@ static void put_all(FILE *out, const weir_exposition *all)
     fputs("# EOF\n", out);
 }
 
-void weir_exposition_write(FILE *out, const weir_exposition *exposition)
+void weir__exposition_write(FILE *out, const weir_exposition *exposition)
 {
     /* The program may have set a locale that writes 0,5. */
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);

@@ -31,15 +31,15 @@ static void free_contents(struct contents *contents)
     }
     free(contents->runs);
     weir_totals_free(&contents->totals);
-    weir_key_sums_free(&contents->events);
-    weir_key_sums_free(&contents->phases);
+    weir__key_sums_free(&contents->events);
+    weir__key_sums_free(&contents->phases);
 }
 
 static int take_run(void *self, const weir_record *record, weir_error *error)
 {
     struct contents *contents = self;
-    weir_run_record *runs = weir_array_grow(contents->runs, contents->num_runs, sizeof *runs);
-    weir_record_entry *entry = weir_record_entry_of_record(record);
+    weir_run_record *runs = weir__array_grow(contents->runs, contents->num_runs, sizeof *runs);
+    weir_record_entry *entry = weir__record_entry_of_record(record);
     contents->runs = runs ? runs : contents->runs;
     if (!runs || !entry) {
         free(entry);
@@ -55,7 +55,7 @@ static int take_event(void *self, const weir_record *record, weir_error *error)
 {
     struct contents *contents = self;
     const weir_event_record *event = &record->event;
-    int status = weir_key_sums_add(&contents->events, event->run_id, event->name, event->category, 1);
+    int status = weir__key_sums_add(&contents->events, event->run_id, event->name, event->category, 1);
     return status == WEIR_OK ? status : out_of_memory(error);
 }
 
@@ -65,24 +65,24 @@ static int take_phase(void *self, const weir_record *record, weir_error *error)
     const weir_phase_record *phase = &record->phase;
     if (!phase->position.phase[0])
         return WEIR_OK;
-    int status = weir_key_sums_add(&contents->phases, phase->run_id, phase->position.phase, "",
-                                   (double)(phase->end_unix_ns - phase->start_unix_ns) / 1e9);
+    int status = weir__key_sums_add(&contents->phases, phase->run_id, phase->position.phase, "",
+                                    (double)(phase->end_unix_ns - phase->start_unix_ns) / 1e9);
     return status == WEIR_OK ? status : out_of_memory(error);
 }
 
 static int read_contents(weir_reader *reader, const weir_filter *filter, struct contents *contents, weir_error *error)
 {
     weir_grouping grouping = { .by = WEIR_BY_RUN | WEIR_BY_NAME };
-    int status = weir_each_record(reader, WEIR_RECORD_RUN, filter, take_run, contents, error);
+    int status = weir__each_record(reader, WEIR_RECORD_RUN, filter, take_run, contents, error);
     if (status == WEIR_OK && contents->num_runs == 0)
         status =
             weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));
     if (status == WEIR_OK)
         status = weir_totals_read(reader, filter, &grouping, &contents->totals, error);
     if (status == WEIR_OK)
-        status = weir_each_record(reader, WEIR_RECORD_EVENT, filter, take_event, contents, error);
+        status = weir__each_record(reader, WEIR_RECORD_EVENT, filter, take_event, contents, error);
     if (status == WEIR_OK)
-        status = weir_each_record(reader, WEIR_RECORD_PHASE, filter, take_phase, contents, error);
+        status = weir__each_record(reader, WEIR_RECORD_PHASE, filter, take_phase, contents, error);
     return status;
 }
 
@@ -132,8 +132,8 @@ static void walk(void *self, const weir_total *of, weir_lap_visitor *visit, void
         *weir_metric_histogram_at(histograms[i].metric, &walker->sum.metrics) = &walker->histograms[i];
     }
     if (walker->status == WEIR_OK)
-        walker->status = weir_each_record(walker->reader, weir_record_kind_of(of->subject), &filter, walk_lap, walker,
-                                          walker->error);
+        walker->status = weir__each_record(walker->reader, weir_record_kind_of(of->subject), &filter, walk_lap,
+                                           walker, walker->error);
 }
 
 /* -- both */
@@ -149,9 +149,9 @@ static int write_contents(struct contents *contents, struct walker *walker, FILE
         .walk = walker ? walk : NULL,
         .walker = walker,
     };
-    weir_exposition_write(out, &all);
+    weir__exposition_write(out, &all);
     return walker && walker->status != WEIR_OK ? walker->status
-                                               : weir_check_written(out, "cannot write the metrics", error);
+                                               : weir__check_written(out, "cannot write the metrics", error);
 }
 
 /* walker: NULL = sums only. */

@@ -44,7 +44,7 @@ static int write_file(const weir_openmetrics_file *file)
     int failure = weir__replacement_open(&out, file->live.path);
     if (failure)
         return failure;
-    weir_exposition_write(out.file, file->has_run ? &file->all : &empty);
+    weir__exposition_write(out.file, file->has_run ? &file->all : &empty);
     return weir__replacement_close(&out, true);
 }
 
@@ -59,7 +59,7 @@ static int replace(weir_openmetrics_file *file)
                  : failure == ENOENT || failure == ENOTDIR                 ? WEIR_ENOTFOUND
                                                                            : WEIR_EIO;
     weir_error_set(&file->failure, status, -failure, "cannot write the metrics to %s: %s%s",
-                   weir_path_for_message(file->live.path).text, strerror(failure),
+                   weir__path_for_message(file->live.path).text, strerror(failure),
                    status == WEIR_ENOTFOUND ? "; create the folder first" : "");
     if (!failed_before && file->has_run)
         weir_log(WEIR_LOG_ERROR, "%s", file->failure.message);
@@ -72,7 +72,7 @@ static void lack_memory(weir_openmetrics_file *file)
 {
     if (!file->is_short)
         weir_log(WEIR_LOG_ERROR, "out of memory: the metrics in %s are incomplete",
-                 weir_path_for_message(file->live.path).text);
+                 weir__path_for_message(file->live.path).text);
     file->is_short = true;
 }
 
@@ -80,7 +80,7 @@ static void free_totals(weir_totals *totals)
 {
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
         for (size_t i = 0; i < totals->of[subject].count; i++)
-            weir_total_forget(&totals->of[subject].all[i]);
+            weir__total_forget(&totals->of[subject].all[i]);
         free(totals->of[subject].all);
     }
     *totals = (weir_totals){ 0 };
@@ -95,14 +95,14 @@ static void add_lap(weir_openmetrics_file *file, const weir_lap_record *lap)
             weir_total_add(&list->all[i], &one);
             return;
         }
-    weir_total *all = weir_array_grow(list->all, list->count, sizeof *all);
+    weir_total *all = weir__array_grow(list->all, list->count, sizeof *all);
     if (all)
         list->all = all;
-    if (all && weir_total_keep(&one))
+    if (all && weir__total_keep(&one))
         all[list->count++] = one;
     else {
         if (all)
-            weir_total_forget(&one);
+            weir__total_forget(&one);
         lack_memory(file);
     }
 }
@@ -112,8 +112,8 @@ static void add_lap(weir_openmetrics_file *file, const weir_lap_record *lap)
 static void forget_run(weir_openmetrics_file *file)
 {
     free_totals(&file->totals);
-    weir_key_sums_free(&file->all.events);
-    weir_key_sums_free(&file->all.phases);
+    weir__key_sums_free(&file->all.events);
+    weir__key_sums_free(&file->all.phases);
     file->has_run = file->is_short = false;
 }
 
@@ -128,7 +128,7 @@ static void take(void *self, const weir_record *record)
         replace(file);
         break;
     case WEIR_RECORD_EVENT:
-        if (weir_key_sums_add(&file->all.events, 0, record->event.name, record->event.category, 1) != WEIR_OK)
+        if (weir__key_sums_add(&file->all.events, 0, record->event.name, record->event.category, 1) != WEIR_OK)
             lack_memory(file);
         break;
     default: add_lap(file, &record->lap);
@@ -139,7 +139,7 @@ static void end_lap(weir_live_export *live, const weir_lap *lap)
 {
     weir_openmetrics_file *file = (weir_openmetrics_file *)live;
     if (lap->position.phase && lap->position.phase[0] &&
-        weir_key_sums_add(&file->all.phases, 0, lap->position.phase, "", seconds(lap->elapsed_ns)) != WEIR_OK)
+        weir__key_sums_add(&file->all.phases, 0, lap->position.phase, "", seconds(lap->elapsed_ns)) != WEIR_OK)
         lack_memory(file);
     replace(file);
 }
@@ -154,7 +154,7 @@ weir_observer weir_openmetrics_observer(weir_openmetrics_file *file)
 static void free_file(weir_openmetrics_file *file)
 {
     forget_run(file);
-    weir_live_export_free(&file->live);
+    weir__live_export_free(&file->live);
     free(file);
 }
 
@@ -167,7 +167,7 @@ static weir_openmetrics_file *new_file(const char *path, const weir_openmetrics_
     file->live = (weir_live_export){ .in_use = "already has the metrics of another pipeline",
                                      .taker = { take },
                                      .lap_end = end_lap };
-    if (weir_live_export_init(&file->live, path, options->node_id, options->command, options->rank)) {
+    if (weir__live_export_init(&file->live, path, options->node_id, options->command, options->rank)) {
         file->live.observer.failure = NULL; /* the sums of laps have them */
         return file;
     }
@@ -190,7 +190,7 @@ int weir_openmetrics_open_sized(const char *path, const weir_openmetrics_options
     weir_openmetrics_file *opened = new_file(path, &options);
     if (!opened)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics of %s",
-                              weir_path_for_message(path).text);
+                              weir__path_for_message(path).text);
     status = replace(opened);
     if (status == WEIR_OK) {
         *file = opened;
@@ -210,7 +210,7 @@ int weir_openmetrics_close(weir_openmetrics_file *file, weir_error *error)
         weir_error_set(error, status, file->failure.library_code, "%s", file->failure.message);
     else if (file->is_short)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory: the metrics in %s are incomplete",
-                                weir_path_for_message(file->live.path).text);
+                                weir__path_for_message(file->live.path).text);
     free_file(file);
     return status;
 }

@@ -10,8 +10,8 @@
 
 #include "database_path.h"
 
-char *weir_tensorboard_path(const char *folder, int64_t started_unix_ns, const char *node_id, int64_t pid,
-                            unsigned number)
+char *weir__tensorboard_path(const char *folder, int64_t started_unix_ns, const char *node_id, int64_t pid,
+                             unsigned number)
 {
     char *path = NULL, node[128];
     size_t length = 0;
@@ -26,22 +26,22 @@ char *weir_tensorboard_path(const char *folder, int64_t started_unix_ns, const c
     return path;
 }
 
-int weir_tensorboard_make_folder(const char *folder)
+int weir__tensorboard_make_folder(const char *folder)
 {
     char *path = NULL;
     if (asprintf(&path, "%s/", folder) < 0)
         return ENOMEM;
-    int failure = weir_path_make_parents(path);
+    int failure = weir__path_make_parents(path);
     free(path);
     return failure;
 }
 
-int weir_tensorboard_error(weir_error *error, int failure, const char *folder)
+int weir__tensorboard_error(weir_error *error, int failure, const char *folder)
 {
     int status = failure == ENOMEM                                              ? WEIR_ENOMEM
                  : failure == EACCES || failure == EROFS || failure == EPERM    ? WEIR_EACCESS
                  : failure == ENOTDIR || failure == EEXIST || failure == ENOENT ? WEIR_EINVAL
                                                                                 : WEIR_EIO;
     return weir_error_set(error, status, -failure, "cannot write event files to %s: %s",
-                          weir_path_for_message(folder).text, strerror(failure));
+                          weir__path_for_message(folder).text, strerror(failure));
 }

@@ -10,16 +10,16 @@
  * "FOLDER/events.out.tfevents.<started>.<node>.<pid>.<number>.weir", freed by the caller; NULL = out of memory.
  * TensorBoard reads files with tfevents in their name, in the order of their names.
  */
-char *weir_tensorboard_path(const char *folder, int64_t started_unix_ns, const char *node_id, int64_t pid,
-                            unsigned number);
+char *weir__tensorboard_path(const char *folder, int64_t started_unix_ns, const char *node_id, int64_t pid,
+                             unsigned number);
 
 /* Creates a folder and its parents if missing. Returns 0 or an errno. */
-int weir_tensorboard_make_folder(const char *folder);
+int weir__tensorboard_make_folder(const char *folder);
 
 /* Reports that `folder` cannot be written, for an errno; returns the status. */
-int weir_tensorboard_error(weir_error *error, int failure, const char *folder);
+int weir__tensorboard_error(weir_error *error, int failure, const char *folder);
 
 /* Creates the folder and its parents. Returns 0 or an errno. */
-int weir_tensorboard_make_folder(const char *folder);
+int weir__tensorboard_make_folder(const char *folder);
 
 #endif

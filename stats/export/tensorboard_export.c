@@ -47,7 +47,7 @@ static int advance(stream *s, weir_error *error)
 {
     int status = weir_query_next(s->query, &s->record, error);
     if (status == WEIR_OK)
-        s->unix_ns = weir_event_file_time_of(s->record);
+        s->unix_ns = weir__event_file_time_of(s->record);
     else
         s->record = NULL;
     return status == WEIR_EOF ? WEIR_OK : status;
@@ -94,9 +94,9 @@ static void put_record(struct run_export *export, const weir_record *record)
     export->num_laps += begins;
     if (is_lap)
         export->lap_unix_ns = lap->end_unix_ns;
-    weir_event_file_record(export->file, record, export->num_laps - is_lap);
+    weir__event_file_record(export->file, record, export->num_laps - is_lap);
     if (begins && lap->position.last_step >= lap->position.first_step)
-        weir_event_file_scalar(export->file, "consumer/step", (double)lap->position.last_step);
+        weir__event_file_scalar(export->file, "consumer/step", (double)lap->position.last_step);
 }
 
 static int put_records(struct run_export *export, weir_error *error)
@@ -106,9 +106,9 @@ static int put_records(struct run_export *export, weir_error *error)
     for (stream *s; status == WEIR_OK && (s = earliest(export)) != NULL;) {
         put_record(export, s->record);
         status = advance(s, error);
-        int failure = weir_event_file_pending(export->file) > MANY_BYTES ? weir_event_file_flush(export->file) : 0;
+        int failure = weir__event_file_pending(export->file) > MANY_BYTES ? weir__event_file_flush(export->file) : 0;
         if (failure)
-            return weir_tensorboard_error(error, failure, export->folder);
+            return weir__tensorboard_error(error, failure, export->folder);
     }
     return status;
 }
@@ -127,16 +127,16 @@ static char *run_folder(const char *log_dir, const weir_run_record *run)
 static int write_file(struct run_export *export, const char *path, const char *path_before, weir_error *error)
 {
     unlink(path_before); /* left by a killed process with the same id */
-    int failure = weir_event_file_open(path_before, export->run->started_unix_ns, &export->file);
+    int failure = weir__event_file_open(path_before, export->run->started_unix_ns, &export->file);
     if (failure)
-        return weir_tensorboard_error(error, failure, export->folder);
-    weir_event_file_record(export->file, &(weir_record){ .kind = WEIR_RECORD_RUN, .run = *export->run }, 0);
+        return weir__tensorboard_error(error, failure, export->folder);
+    weir__event_file_record(export->file, &(weir_record){ .kind = WEIR_RECORD_RUN, .run = *export->run }, 0);
     int status = put_records(export, error);
-    failure = weir_event_file_close(export->file);
+    failure = weir__event_file_close(export->file);
     if (status == WEIR_OK && !failure && rename(path_before, path) != 0)
         failure = errno;
     if (status == WEIR_OK && failure)
-        status = weir_tensorboard_error(error, failure, export->folder);
+        status = weir__tensorboard_error(error, failure, export->folder);
     if (status != WEIR_OK)
         unlink(path_before);
     return status;
@@ -146,14 +146,14 @@ static int write_folder(struct run_export *export, const char *folder, weir_erro
 {
     const weir_run_record *run = export->run;
     export->folder = folder;
-    int failure = weir_tensorboard_make_folder(folder);
+    int failure = weir__tensorboard_make_folder(folder);
     if (failure)
-        return weir_tensorboard_error(error, failure, folder);
-    char *path = weir_tensorboard_path(folder, run->started_unix_ns, run->node_id, run->pid, 0), *path_before = NULL;
+        return weir__tensorboard_error(error, failure, folder);
+    char *path = weir__tensorboard_path(folder, run->started_unix_ns, run->node_id, run->pid, 0), *path_before = NULL;
     if (asprintf(&path_before, "%s/export.%ld.tmp", folder, (long)getpid()) < 0)
         path_before = NULL;
     int status = path && path_before ? write_file(export, path, path_before, error)
-                                     : weir_tensorboard_error(error, ENOMEM, folder);
+                                     : weir__tensorboard_error(error, ENOMEM, folder);
     free(path);
     free(path_before);
     return status;
@@ -186,7 +186,7 @@ static int export_run(void *self, const weir_record *record, weir_error *error)
 
     char *folder = run_folder(all->log_dir, &record->run);
     int status =
-        folder ? begin_streams(&export, &of_run, error) : weir_tensorboard_error(error, ENOMEM, all->log_dir);
+        folder ? begin_streams(&export, &of_run, error) : weir__tensorboard_error(error, ENOMEM, all->log_dir);
     if (status == WEIR_OK && (earliest(&export) || !is_narrow(all->filter)))
         status = write_folder(&export, folder, error);
     end_streams(&export);
@@ -205,7 +205,7 @@ int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, cons
     if (status != WEIR_OK)
         return status;
     struct log_export all = { .reader = reader, .filter = filter ? filter : &everything, .log_dir = log_dir };
-    status = weir_each_record(reader, WEIR_RECORD_RUN, all.filter, export_run, &all, error);
+    status = weir__each_record(reader, WEIR_RECORD_RUN, all.filter, export_run, &all, error);
     if (status == WEIR_OK && !all.has_runs)
         status =
             weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));

@@ -27,10 +27,10 @@ struct weir_tensorboard_log {
 
 static void flush(weir_tensorboard_log *log)
 {
-    int failure = weir_event_file_flush(log->file);
+    int failure = weir__event_file_flush(log->file);
     if (failure) {
         weir_error error = { 0 };
-        weir_tensorboard_error(&error, failure, log->live.path);
+        weir__tensorboard_error(&error, failure, log->live.path);
         if (!log->failed_last)
             weir_log(WEIR_LOG_ERROR, "%s", error.message);
         weir_error_set(&log->failure, error.status, error.library_code, "%s", error.message);
@@ -45,8 +45,8 @@ static void take(void *self, const weir_record *record)
     weir_tensorboard_log *log = self;
     bool is_run = record->kind == WEIR_RECORD_RUN;
     if (!is_run || !record->run.has_ended)
-        weir_event_file_record(log->file, record, log->lap);
-    if (is_run || (record->kind >= WEIR_RECORD_EVENT && weir_event_file_pending(log->file) > MANY_BYTES))
+        weir__event_file_record(log->file, record, log->lap);
+    if (is_run || (record->kind >= WEIR_RECORD_EVENT && weir__event_file_pending(log->file) > MANY_BYTES))
         flush(log);
 }
 
@@ -55,7 +55,7 @@ static void end_lap(weir_live_export *live, const weir_lap *lap)
     weir_tensorboard_log *log = (weir_tensorboard_log *)live;
     const weir_lap_position *position = &lap->position;
     if (position->last_step >= position->first_step && position->phase && position->phase[0])
-        weir_event_file_scalar(log->file, "consumer/step", (double)position->last_step);
+        weir__event_file_scalar(log->file, "consumer/step", (double)position->last_step);
     log->lap++;
     flush(log);
 }
@@ -69,7 +69,7 @@ weir_observer weir_tensorboard_observer(weir_tensorboard_log *log)
 
 static void free_log(weir_tensorboard_log *log)
 {
-    weir_live_export_free(&log->live);
+    weir__live_export_free(&log->live);
     free(log);
 }
 
@@ -81,7 +81,7 @@ static weir_tensorboard_log *new_log(const char *folder, const weir_tensorboard_
     log->live = (weir_live_export){ .in_use = "is already the log of another pipeline",
                                     .taker = { take },
                                     .lap_end = end_lap };
-    if (weir_live_export_init(&log->live, folder, options->node_id, options->command, options->rank))
+    if (weir__live_export_init(&log->live, folder, options->node_id, options->command, options->rank))
         return log;
     free_log(log);
     return NULL;
@@ -93,8 +93,8 @@ static int open_file(weir_tensorboard_log *log)
     int64_t now_unix_ns = weir_clock_unix_ns();
     int failure = EEXIST;
     for (unsigned number = 0; failure == EEXIST && number < 1000; number++) {
-        char *path = weir_tensorboard_path(log->live.path, now_unix_ns, log->live.node_id, getpid(), number);
-        failure = path ? weir_event_file_open(path, now_unix_ns, &log->file) : ENOMEM;
+        char *path = weir__tensorboard_path(log->live.path, now_unix_ns, log->live.node_id, getpid(), number);
+        failure = path ? weir__event_file_open(path, now_unix_ns, &log->file) : ENOMEM;
         free(path);
     }
     return failure;
@@ -114,13 +114,13 @@ int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_opti
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot write event files: their folder has no name");
     weir_tensorboard_log *opened = new_log(log_dir, &options);
     if (!opened)
-        return weir_tensorboard_error(error, ENOMEM, log_dir);
-    int failure = weir_tensorboard_make_folder(log_dir);
+        return weir__tensorboard_error(error, ENOMEM, log_dir);
+    int failure = weir__tensorboard_make_folder(log_dir);
     if (!failure)
         failure = open_file(opened);
     if (failure) {
         free_log(opened);
-        return weir_tensorboard_error(error, failure, log_dir);
+        return weir__tensorboard_error(error, failure, log_dir);
     }
     *log = opened;
     return WEIR_OK;
@@ -130,9 +130,9 @@ int weir_tensorboard_close(weir_tensorboard_log *log, weir_error *error)
 {
     if (!log)
         return WEIR_OK;
-    int failure = weir_event_file_close(log->file);
+    int failure = weir__event_file_close(log->file);
     if (failure)
-        weir_tensorboard_error(&log->failure, failure, log->live.path);
+        weir__tensorboard_error(&log->failure, failure, log->live.path);
     int status = log->failure.status;
     if (status != WEIR_OK)
         weir_error_set(error, status, log->failure.library_code, "%s; laps are missing there", log->failure.message);

@@ -29,34 +29,34 @@ static const state_kind states[WEIR_TRACE_STATES] = {
 
 /* ---- events -------------------------------------------------------------------------------------------------- */
 
-#define PUT_LITERAL(text, literal) weir_trace_put(text, literal, sizeof(literal) - 1)
+#define PUT_LITERAL(text, literal) weir__trace_put(text, literal, sizeof(literal) - 1)
 
 static void put_key_int(weir_trace_text *out, const char *key, int64_t value)
 {
-    weir_trace_puts(out, key);
-    weir_trace_put_int(out, value);
+    weir__trace_puts(out, key);
+    weir__trace_put_int(out, value);
 }
 
-void weir_trace_event_begin(weir_trace_events *events, char phase, int64_t track, int64_t at_ns, const char *name,
-                            const char *category)
+void weir__trace_event_begin(weir_trace_events *events, char phase, int64_t track, int64_t at_ns, const char *name,
+                             const char *category)
 {
     weir_trace_text *out = events->out;
     events->event_start = out->length;
     PUT_LITERAL(out, "{\"ph\":\"");
-    weir_trace_put(out, &phase, 1);
+    weir__trace_put(out, &phase, 1);
     put_key_int(out, "\",\"pid\":", events->pid);
     put_key_int(out, ",\"tid\":", track);
     PUT_LITERAL(out, ",\"ts\":");
-    weir_trace_put_us(out, at_ns - events->base_ns);
+    weir__trace_put_us(out, at_ns - events->base_ns);
     if (!name)
         return;
     PUT_LITERAL(out, ",\"cat\":");
-    weir_trace_put_json(out, category);
+    weir__trace_put_json(out, category);
     PUT_LITERAL(out, ",\"name\":");
-    weir_trace_put_json(out, name);
+    weir__trace_put_json(out, name);
 }
 
-void weir_trace_event_end(weir_trace_events *events)
+void weir__trace_event_end(weir_trace_events *events)
 {
     weir_trace_text *out = events->out;
     PUT_LITERAL(out, "},\n");
@@ -66,75 +66,75 @@ void weir_trace_event_end(weir_trace_events *events)
     out->no_memory = false;
 }
 
-void weir_trace_put_metadata(weir_trace_text *out, int64_t pid, int64_t track, const char *what, const char *key,
-                             const char *name, int64_t number)
+void weir__trace_put_metadata(weir_trace_text *out, int64_t pid, int64_t track, const char *what, const char *key,
+                              const char *name, int64_t number)
 {
     put_key_int(out, "{\"ph\":\"M\",\"pid\":", pid);
     put_key_int(out, ",\"tid\":", track);
     PUT_LITERAL(out, ",\"ts\":0,\"name\":\"");
-    weir_trace_puts(out, what);
+    weir__trace_puts(out, what);
     PUT_LITERAL(out, "\",\"args\":{\"");
-    weir_trace_puts(out, key);
+    weir__trace_puts(out, key);
     PUT_LITERAL(out, "\":");
     if (name)
-        weir_trace_put_json(out, name);
+        weir__trace_put_json(out, name);
     else
-        weir_trace_put_int(out, number);
+        weir__trace_put_int(out, number);
     PUT_LITERAL(out, "}},\n");
 }
 
-void weir_trace_name_track(weir_trace_events *events, int64_t track, const char *name)
+void weir__trace_name_track(weir_trace_events *events, int64_t track, const char *name)
 {
     weir_trace_text *head = events->head, *body = events->body;
     size_t start = head->length;
-    weir_trace_put_metadata(head, events->pid, track, "thread_name", "name", name, 0);
-    weir_trace_put_metadata(head, events->pid, track, "thread_sort_index", "sort_index", NULL, track);
+    weir__trace_put_metadata(head, events->pid, track, "thread_name", "name", name, 0);
+    weir__trace_put_metadata(head, events->pid, track, "thread_sort_index", "sort_index", NULL, track);
     if (head->no_memory)
         head->length = start;
     else
-        weir_trace_put(body, head->data + start, head->length - start);
+        weir__trace_put(body, head->data + start, head->length - start);
     events->num_lost += head->no_memory || body->no_memory;
     head->no_memory = body->no_memory = false;
 }
 
 static void put_text(weir_trace_events *events, const char *key, const char *text)
 {
-    weir_trace_puts(events->out, key);
-    weir_trace_put_json(events->out, text);
+    weir__trace_puts(events->out, key);
+    weir__trace_put_json(events->out, text);
 }
 
 /* What a person looks for: a mark in the first track. */
 static void put_instant(weir_trace_events *events, int64_t at_ns, const char *name, const char *category,
                         const char *detail)
 {
-    weir_trace_event_begin(events, 'i', TRACE_TRACK_RUN, at_ns, name, category);
+    weir__trace_event_begin(events, 'i', TRACE_TRACK_RUN, at_ns, name, category);
     PUT_LITERAL(events->out, ",\"s\":\"t\"");
     put_text(events, ",\"args\":{\"detail\":", detail);
     PUT_LITERAL(events->out, "}");
-    weir_trace_event_end(events);
+    weir__trace_event_end(events);
 }
 
 /* Viewers show a value that is no number as 0, or reject the file. */
-void weir_trace_counter(weir_trace_events *events, int64_t at_ns, const char *name, const char *value_name,
-                        double value)
+void weir__trace_counter(weir_trace_events *events, int64_t at_ns, const char *name, const char *value_name,
+                         double value)
 {
     if (!isfinite(value)) {
         put_instant(events, at_ns, name, "event", isnan(value) ? "not a number" : "infinite");
         return;
     }
-    weir_trace_event_begin(events, 'C', 0, at_ns, name, "counter");
+    weir__trace_event_begin(events, 'C', 0, at_ns, name, "counter");
     PUT_LITERAL(events->out, ",\"args\":{");
-    weir_trace_put_json(events->out, value_name);
+    weir__trace_put_json(events->out, value_name);
     PUT_LITERAL(events->out, ":");
     if (fabs(value) < 1e15 && value == (double)(int64_t)value)
-        weir_trace_put_int(events->out, (int64_t)value);
+        weir__trace_put_int(events->out, (int64_t)value);
     else
-        weir_trace_put_real(events->out, value);
+        weir__trace_put_real(events->out, value);
     PUT_LITERAL(events->out, "}");
-    weir_trace_event_end(events);
+    weir__trace_event_end(events);
 }
 
-void weir_trace_events_lost(weir_trace_events *events, int64_t at_ns, const char *where, uint64_t num_records)
+void weir__trace_events_lost(weir_trace_events *events, int64_t at_ns, const char *where, uint64_t num_records)
 {
     char detail[96];
     snprintf(detail, sizeof detail, "%" PRIu64 " records: they came faster than they were written", num_records);
@@ -183,17 +183,17 @@ static void put_flow(weir_trace_events *events, char phase, int64_t track, int64
     if (events->no_flows)
         return;
     uint64_t key[2] = { (uint64_t)events->pid, item };
-    snprintf(id, sizeof id, ",\"id\":\"0x%016llx\"", (unsigned long long)weir_trace_hash(key, sizeof key, 0));
-    weir_trace_event_begin(events, phase, track, at_ns, "item", "item");
-    weir_trace_puts(events->out, id);
+    snprintf(id, sizeof id, ",\"id\":\"0x%016llx\"", (unsigned long long)weir__trace_hash(key, sizeof key, 0));
+    weir__trace_event_begin(events, phase, track, at_ns, "item", "item");
+    weir__trace_puts(events->out, id);
     if (phase == 'f')
         PUT_LITERAL(events->out, ",\"bp\":\"e\"");
-    weir_trace_event_end(events);
+    weir__trace_event_end(events);
 }
 
 /* ---- slots --------------------------------------------------------------------------------------------------- */
 
-int64_t weir_trace_track_of(uint16_t node, uint32_t number)
+int64_t weir__trace_track_of(uint16_t node, uint32_t number)
 {
     int64_t place = number & WEIR_TRACE_LIFECYCLE ? WEIR_TRACE_SLOT + 2 : (number & WEIR_TRACE_SLOT) + 1;
     return ((int64_t)node + 1) * TRACE_TRACK_NODES + place;
@@ -220,14 +220,14 @@ static void name_slot(const weir_trace_slot *slot, weir_trace_events *events, ui
 {
     char name[256];
     const char *stage = events->stage_names[node], *suffix = waits ? " waits" : "";
-    int64_t track = weir_trace_track_of(node, slot->number) + (waits ? TRACE_TRACK_WAITS : 0);
+    int64_t track = weir__trace_track_of(node, slot->number) + (waits ? TRACE_TRACK_WAITS : 0);
     if (slot->number & WEIR_TRACE_LIFECYCLE)
         snprintf(name, sizeof name, "%s hooks", stage);
     else if (strchr(stage, '[') || (slot->number & WEIR_TRACE_SLOT) > 0)
         snprintf(name, sizeof name, "%s #%u%s", stage, (unsigned)(slot->number & WEIR_TRACE_SLOT), suffix);
     else
         snprintf(name, sizeof name, "%s%s", stage, suffix);
-    weir_trace_name_track(events, track, name);
+    weir__trace_name_track(events, track, name);
 }
 
 /* Of the slot's tasks, or of its waits; hooks have one for both. */
@@ -237,7 +237,7 @@ static int64_t track_of_state(weir_trace_events *events, uint16_t node, weir_tra
     if (!slot->named[waits])
         name_slot(slot, events, node, waits);
     slot->named[waits] = true;
-    return weir_trace_track_of(node, slot->number) + (waits ? TRACE_TRACK_WAITS : 0);
+    return weir__trace_track_of(node, slot->number) + (waits ? TRACE_TRACK_WAITS : 0);
 }
 
 static const char *outcome_name(const weir_trace_slot *slot)
@@ -278,16 +278,16 @@ static const char *name_of_state(const weir_trace_events *events, uint16_t node,
 
 static void begin_state(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t begin_ns)
 {
-    weir_trace_event_begin(events, 'B', track_of_state(events, node, slot), begin_ns,
-                           name_of_state(events, node, slot),
-                           slot->number & WEIR_TRACE_LIFECYCLE ? "hooks" : states[slot->state].category);
+    weir__trace_event_begin(events, 'B', track_of_state(events, node, slot), begin_ns,
+                            name_of_state(events, node, slot),
+                            slot->number & WEIR_TRACE_LIFECYCLE ? "hooks" : states[slot->state].category);
     slot->item_written = tells_item(events, node, slot);
     if (slot->item_written) {
         PUT_LITERAL(events->out, ",\"args\":{");
         put_item(events, slot->item);
         PUT_LITERAL(events->out, "}");
     }
-    weir_trace_event_end(events);
+    weir__trace_event_end(events);
     slot->written = true;
 }
 
@@ -300,7 +300,7 @@ static void put_outcome(weir_trace_events *events, uint16_t node, const weir_tra
         PUT_LITERAL(out, ",");
     }
     PUT_LITERAL(out, "\"outcome\":\"");
-    weir_trace_puts(out, outcome_name(slot));
+    weir__trace_puts(out, outcome_name(slot));
     PUT_LITERAL(out, "\"");
     if (slot->result_bytes)
         put_key_int(out, ",\"bytes\":", slot->result_bytes);
@@ -311,10 +311,10 @@ static void put_outcome(weir_trace_events *events, uint16_t node, const weir_tra
 
 static void put_end(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t end_ns)
 {
-    weir_trace_event_begin(events, 'E', track_of_state(events, node, slot), end_ns, NULL, NULL);
+    weir__trace_event_begin(events, 'E', track_of_state(events, node, slot), end_ns, NULL, NULL);
     if (slot->state == WEIR_TRACE_RUNNING && slot->has_outcome)
         put_outcome(events, node, slot);
-    weir_trace_event_end(events);
+    weir__trace_event_end(events);
     slot->written = false;
 }
 
@@ -325,10 +325,10 @@ static void put_part(weir_trace_events *events, uint16_t node, weir_trace_slot *
     int64_t track = track_of_state(events, node, slot);
     if (slot->number & WEIR_TRACE_LIFECYCLE)
         return;
-    weir_trace_event_begin(events, 'B', track, begin_ns, name, category);
-    weir_trace_event_end(events);
-    weir_trace_event_begin(events, 'E', track, end_ns, NULL, NULL);
-    weir_trace_event_end(events);
+    weir__trace_event_begin(events, 'B', track, begin_ns, name, category);
+    weir__trace_event_end(events);
+    weir__trace_event_begin(events, 'E', track, end_ns, NULL, NULL);
+    weir__trace_event_end(events);
 }
 
 static void put_flow_of_task(weir_trace_events *events, uint16_t node, const weir_trace_slot *slot, int64_t begin_ns)
@@ -342,7 +342,7 @@ static void put_flow_of_task(weir_trace_events *events, uint16_t node, const wei
                  !goes_on ? 'f'
                  : begins ? 's'
                           : 't',
-                 weir_trace_track_of(node, slot->number), begin_ns, slot->item);
+                 weir__trace_track_of(node, slot->number), begin_ns, slot->item);
 }
 
 static bool is_shown(const weir_trace_slot *slot)
@@ -427,7 +427,7 @@ static void put_held(weir_trace_events *events)
         if (node->held_bytes == node->told_bytes)
             continue;
         snprintf(name, sizeof name, "%s in flight", events->stage_names[i]);
-        weir_trace_counter(events, events->held_ns, name, "bytes", (double)node->held_bytes);
+        weir__trace_counter(events, events->held_ns, name, "bytes", (double)node->held_bytes);
         node->told_bytes = node->held_bytes;
     }
     events->held_ns = 0;
@@ -515,7 +515,7 @@ static void put_level(weir_trace_events *events, struct trace_queue *queue, int6
     change_held(events, queue->producer, num_bytes - queue->num_bytes, at_ns);
     queue->num_items = num_items;
     queue->num_bytes = num_bytes;
-    weir_trace_counter(events, at_ns, queue->name, "items", num_items);
+    weir__trace_counter(events, at_ns, queue->name, "items", num_items);
 }
 
 /* The levels are not known from now on. */
@@ -536,17 +536,17 @@ static void on_deliver(weir_trace_events *events, const weir_trace_record *recor
 {
     int64_t track = ((int64_t)events->num_nodes + 1) * TRACE_TRACK_NODES;
     if (!events->consumer_named)
-        weir_trace_name_track(events, track, "consumer");
+        weir__trace_name_track(events, track, "consumer");
     events->consumer_named = true;
     events->epoch = weir_trace_epoch(record->item);
-    weir_trace_event_begin(events, 'B', track, record->time_ns - record->value, "next", "consumer");
+    weir__trace_event_begin(events, 'B', track, record->time_ns - record->value, "next", "consumer");
     PUT_LITERAL(events->out, ",\"args\":{");
     put_item(events, record->item);
     PUT_LITERAL(events->out, "}");
-    weir_trace_event_end(events);
+    weir__trace_event_end(events);
     put_flow(events, 'f', track, record->time_ns, record->item);
-    weir_trace_event_begin(events, 'E', track, record->time_ns, NULL, NULL);
-    weir_trace_event_end(events);
+    weir__trace_event_begin(events, 'E', track, record->time_ns, NULL, NULL);
+    weir__trace_event_end(events);
 }
 
 /* begin_ns of what goes on while recording is off. */
@@ -559,10 +559,10 @@ static void write_mark(weir_trace_events *events, struct trace_mark *mark)
     if (!mark->name[0] || mark->begin_ns == NOT_RECORDED || mark->written)
         return;
     if (!mark->named)
-        weir_trace_name_track(events, track, steps ? "steps" : "phases");
+        weir__trace_name_track(events, track, steps ? "steps" : "phases");
     mark->named = mark->written = true;
-    weir_trace_event_begin(events, 'B', track, mark->begin_ns, mark->name, steps ? "step" : "phase");
-    weir_trace_event_end(events);
+    weir__trace_event_begin(events, 'B', track, mark->begin_ns, mark->name, steps ? "step" : "phase");
+    weir__trace_event_end(events);
 }
 
 /* The open step or phase ends. */
@@ -572,9 +572,9 @@ static void end_mark(weir_trace_events *events, struct trace_mark *mark, int64_t
     if (!mark->written)
         return;
     end_ns = end_ns > mark->begin_ns ? end_ns : mark->begin_ns;
-    weir_trace_event_begin(events, 'E', mark == &events->marks[0] ? TRACE_TRACK_STEPS : TRACE_TRACK_PHASES, end_ns,
-                           NULL, NULL);
-    weir_trace_event_end(events);
+    weir__trace_event_begin(events, 'E', mark == &events->marks[0] ? TRACE_TRACK_STEPS : TRACE_TRACK_PHASES, end_ns,
+                            NULL, NULL);
+    weir__trace_event_end(events);
     mark->written = false;
     mark->begin_ns = end_ns;
 }
@@ -598,7 +598,7 @@ static void on_on(weir_trace_events *events, const weir_trace_record *record)
             events->marks[i].begin_ns = record->time_ns;
     if (record->value == 0)
         return;
-    weir_trace_events_lost(events, events->last_ns, "records are lost from here", (uint64_t)record->value);
+    weir__trace_events_lost(events, events->last_ns, "records are lost from here", (uint64_t)record->value);
     put_instant(events, record->time_ns, "the record goes on", "event", "");
 }
 
@@ -612,7 +612,7 @@ static void on_off(weir_trace_events *events, const weir_trace_record *record)
     }
 }
 
-void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *record)
+void weir__trace_events_add(weir_trace_events *events, const weir_trace_record *record)
 {
     if (events->held_ns && record->kind < WEIR_TRACE_NAME && record->time_ns > events->held_ns)
         put_held(events);
@@ -638,7 +638,7 @@ void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *r
         break;
     default:
         if (record->kind > WEIR_TRACE_NAME && record->kind <= WEIR_TRACE_SPANS_OFF)
-            weir_trace_user_add(events, record);
+            weir__trace_user_add(events, record);
     }
     if (record->kind < WEIR_TRACE_NAME && record->time_ns > events->last_ns)
         events->last_ns = record->time_ns;
@@ -650,7 +650,7 @@ static int64_t from_unix(const weir_trace_events *events, int64_t unix_ns)
     return events->start_ns + unix_ns - events->start_unix_ns;
 }
 
-void weir_trace_events_failure(weir_trace_events *events, const weir_failure *failure)
+void weir__trace_events_failure(weir_trace_events *events, const weir_failure *failure)
 {
     char detail[1024];
     snprintf(detail, sizeof detail, "%.100s: %s%s%s (%s)", failure->name, failure->label,
@@ -658,14 +658,14 @@ void weir_trace_events_failure(weir_trace_events *events, const weir_failure *fa
     put_instant(events, from_unix(events, failure->unix_ns), "! failed", "failure", detail);
 }
 
-void weir_trace_events_event(weir_trace_events *events, const weir_event *event)
+void weir__trace_events_event(weir_trace_events *events, const weir_event *event)
 {
     bool stalls = strcmp(event->name, "stall") == 0;
     put_instant(events, from_unix(events, event->unix_ns), stalls ? "! stall" : event->name,
                 stalls ? "stall" : "event", event->detail);
 }
 
-void weir_trace_events_write_open(weir_trace_events *events)
+void weir__trace_events_write_open(weir_trace_events *events)
 {
     if (events->muted)
         return;
@@ -674,12 +674,12 @@ void weir_trace_events_write_open(weir_trace_events *events)
         write_mark(events, &events->marks[i]);
 }
 
-void weir_trace_events_cut(weir_trace_events *events, int64_t at_ns)
+void weir__trace_events_cut(weir_trace_events *events, int64_t at_ns)
 {
     each_slot(events, cut_slot, at_ns);
     for (int i = 0; i < 2; i++)
         end_mark(events, &events->marks[i], at_ns);
-    weir_trace_user_cut(events, at_ns);
+    weir__trace_user_cut(events, at_ns);
 }
 
 /* ---- the run ------------------------------------------------------------------------------------------------- */
@@ -715,7 +715,7 @@ static void free_texts(char **texts, uint32_t num_texts)
     free(texts);
 }
 
-int weir_trace_events_begin(weir_trace_events *events, const weir_run_info *info)
+int weir__trace_events_begin(weir_trace_events *events, const weir_run_info *info)
 {
     events->start_ns = events->last_ns = info->start_ns;
     events->start_unix_ns = info->start_unix_ns;
@@ -731,11 +731,11 @@ int weir_trace_events_begin(weir_trace_events *events, const weir_run_info *info
                events->labels;
     if (!all || copy_names(events, info) != 0)
         return ENOMEM;
-    weir_trace_name_track(events, TRACE_TRACK_RUN, "failures, stalls, events");
+    weir__trace_name_track(events, TRACE_TRACK_RUN, "failures, stalls, events");
     return 0;
 }
 
-void weir_trace_events_free(weir_trace_events *events)
+void weir__trace_events_free(weir_trace_events *events)
 {
     for (uint32_t i = 0; events->nodes && i < events->num_nodes; i++)
         free(events->nodes[i].slots);

@@ -2,7 +2,7 @@
  * Turns the raw record of a run into events of Chrome's trace format: two tracks for each slot (its tasks, and its
  * waits), one for the consumer, steps and phases, a counter for each queue. A span is a begin and an end event. The
  * begin of a span of user code is written at once. That of a slot's state, a step or a phase is written together with
- * its end, when its name and its exact time are known, or earlier by weir_trace_events_write_open(). One thread at a
+ * its end, when its name and its exact time are known, or earlier by weir__trace_events_write_open(). One thread at a
  * time. Times in the events are microseconds since base_ns.
  */
 #ifndef WEIR_TRACE_EVENTS_H
@@ -12,7 +12,7 @@
 
 #include "trace_text.h"
 
-/* Tracks besides the slots'; a slot's is weir_trace_track_of(). They are shown in this order. */
+/* Tracks besides the slots'; a slot's is weir__trace_track_of(). They are shown in this order. */
 enum {
     TRACE_TRACK_RUN = 1,
     TRACE_TRACK_STEPS,
@@ -87,41 +87,41 @@ typedef struct weir_trace_events {
 } weir_trace_events;
 
 /* For a run; `out`, `body`, `head`, `pid` and `base_ns` are set. 0, or ENOMEM: only free it. The names are copied. */
-int weir_trace_events_begin(weir_trace_events *events, const weir_run_info *info);
-void weir_trace_events_free(weir_trace_events *events);
+int weir__trace_events_begin(weir_trace_events *events, const weir_run_info *info);
+void weir__trace_events_free(weir_trace_events *events);
 
-void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *record);
-void weir_trace_events_failure(weir_trace_events *events, const weir_failure *failure);
-void weir_trace_events_event(weir_trace_events *events, const weir_event *event);
+void weir__trace_events_add(weir_trace_events *events, const weir_trace_record *record);
+void weir__trace_events_failure(weir_trace_events *events, const weir_failure *failure);
+void weir__trace_events_event(weir_trace_events *events, const weir_event *event);
 
 /* Marks and counts lost records. */
-void weir_trace_events_lost(weir_trace_events *events, int64_t at_ns, const char *where, uint64_t num_records);
+void weir__trace_events_lost(weir_trace_events *events, int64_t at_ns, const char *where, uint64_t num_records);
 
 /* Writes the begin of what is open, so that it is in the file of a program that is killed. */
-void weir_trace_events_write_open(weir_trace_events *events);
+void weir__trace_events_write_open(weir_trace_events *events);
 
 /* The end of a file, or of a part of it: whatever is open ends here, and begins again here. Spans of user code are
-   written again by weir_trace_user_resume(). */
-void weir_trace_events_cut(weir_trace_events *events, int64_t at_ns);
+   written again by weir__trace_user_resume(). */
+void weir__trace_events_cut(weir_trace_events *events, int64_t at_ns);
 
 /* The track of a slot; `number` as in weir_trace_record. */
-int64_t weir_trace_track_of(uint16_t node, uint32_t number);
+int64_t weir__trace_track_of(uint16_t node, uint32_t number);
 
 /* -- for other kinds of events: {"ph":…,"pid":…,"tid":…,"ts":…,"cat":…,"name":… are written by the first, a comma and
    the arguments by the caller, the end by the last. name: NULL = neither name nor category */
-void weir_trace_event_begin(weir_trace_events *events, char phase, int64_t track, int64_t at_ns, const char *name,
-                            const char *category);
-void weir_trace_event_end(weir_trace_events *events);
+void weir__trace_event_begin(weir_trace_events *events, char phase, int64_t track, int64_t at_ns, const char *name,
+                             const char *category);
+void weir__trace_event_end(weir_trace_events *events);
 
 /* Metadata of a process or track: a name, or (NULL) a number. */
-void weir_trace_put_metadata(weir_trace_text *out, int64_t pid, int64_t track, const char *what, const char *key,
-                             const char *name, int64_t number);
+void weir__trace_put_metadata(weir_trace_text *out, int64_t pid, int64_t track, const char *what, const char *key,
+                              const char *name, int64_t number);
 
 /* The name of a track, and its place among the others; once for each track. */
-void weir_trace_name_track(weir_trace_events *events, int64_t track, const char *name);
+void weir__trace_name_track(weir_trace_events *events, int64_t track, const char *name);
 
 /* One value of a counter. */
-void weir_trace_counter(weir_trace_events *events, int64_t at_ns, const char *name, const char *value_name,
-                        double value);
+void weir__trace_counter(weir_trace_events *events, int64_t at_ns, const char *name, const char *value_name,
+                         double value);
 
 #endif

@@ -166,10 +166,10 @@ static int look_at(merge *all, input *in)
     weir_trace_reader *reader;
     const char *event;
     bool has_time = false;
-    int failure = weir_trace_reader_open(in->path, &reader);
+    int failure = weir__trace_reader_open(in->path, &reader);
     if (failure)
         return weir__trace_fail(all->error, failure, "cannot read", in->path);
-    for (int i = 0; i < MAX_EVENTS && !in->has_clock && (event = weir_trace_reader_next(reader)); i++) {
+    for (int i = 0; i < MAX_EVENTS && !in->has_clock && (event = weir__trace_reader_next(reader)); i++) {
         sqlite3_stmt *row = read_fields(all, event);
         int64_t at_ns = sqlite3_column_int64(row, AT);
         if (has_name(all, row, "weir_trace")) {
@@ -181,8 +181,8 @@ static int look_at(merge *all, input *in)
             has_time = true;
         }
     }
-    failure = all->failure ? all->failure : weir_trace_reader_failure(reader);
-    weir_trace_reader_close(reader);
+    failure = all->failure ? all->failure : weir__trace_reader_failure(reader);
+    weir__trace_reader_close(reader);
     if (failure)
         return weir__trace_fail(all->error, failure, "cannot read", in->path);
     if (!in->has_clock && in->first_ns / 1000 / 1000 > UNIX_TIMES_US) { /* microseconds since 1970 */
@@ -223,18 +223,18 @@ static int64_t merged_pid(merge *all, const input *in, sqlite3_value *pid)
 static void bind_us(merge *all, sqlite3_stmt *statement, int number, int64_t ns)
 {
     weir_trace_text text = { 0 };
-    weir_trace_put_us(&text, ns);
+    weir__trace_put_us(&text, ns);
     note_code(all, text.no_memory
                        ? SQLITE_NOMEM
                        : sqlite3_bind_text(statement, number, text.data, (int)text.length, SQLITE_TRANSIENT));
-    weir_trace_text_free(&text);
+    weir__trace_text_free(&text);
 }
 
 static void put_text(merge *all, const char *event)
 {
     size_t start = all->out.length;
-    weir_trace_puts(&all->out, event);
-    weir_trace_puts(&all->out, ",\n");
+    weir__trace_puts(&all->out, event);
+    weir__trace_puts(&all->out, ",\n");
     if (!all->out.no_memory)
         return;
     all->out.length = start;
@@ -253,7 +253,7 @@ static const char *replace_members(merge *all, const input *in, const char *even
     bind_us(all, replaced, 3, at_ns);
     if (id) {
         char text[32];
-        uint64_t hash = weir_trace_hash(id, strlen(id), (uint64_t)(in - all->inputs) + 1);
+        uint64_t hash = weir__trace_hash(id, strlen(id), (uint64_t)(in - all->inputs) + 1);
         snprintf(text, sizeof text, "0x%016llx", (unsigned long long)hash);
         bind_text(all, replaced, 4, text);
     }
@@ -365,7 +365,7 @@ static void add_event(merge *all, const input *in, const char *event)
 
 static int write_out(merge *all)
 {
-    int failure = all->failure ? all->failure : weir_trace_output_write(all->output, &all->out);
+    int failure = all->failure ? all->failure : weir__trace_output_write(all->output, &all->out);
     all->out.length = 0;
     return failure;
 }
@@ -374,16 +374,16 @@ static int copy_events(merge *all, const input *in, const char *out_path)
 {
     weir_trace_reader *reader;
     const char *event;
-    int failure = weir_trace_reader_open(in->path, &reader), written = 0;
+    int failure = weir__trace_reader_open(in->path, &reader), written = 0;
     if (failure)
         return weir__trace_fail(all->error, failure, "cannot read", in->path);
-    while (written == 0 && all->failure == 0 && (event = weir_trace_reader_next(reader))) {
+    while (written == 0 && all->failure == 0 && (event = weir__trace_reader_next(reader))) {
         add_event(all, in, event);
         if (all->out.length > WRITE_BYTES)
             written = write_out(all);
     }
-    failure = weir_trace_reader_failure(reader);
-    weir_trace_reader_close(reader);
+    failure = weir__trace_reader_failure(reader);
+    weir__trace_reader_close(reader);
     if (failure)
         return weir__trace_fail(all->error, failure, "cannot read", in->path);
     show_spans(all, NULL); /* which have no end */
@@ -402,18 +402,18 @@ static int merge_into(merge *all, const char *out_path)
     if (status != WEIR_OK)
         return status;
     choose_base(all);
-    weir_trace_puts(&head, WEIR_TRACE_CLOCK);
-    weir_trace_put_int(&head, all->base_unix_ns);
-    weir_trace_puts(&head, "}},\n");
-    int failure = head.no_memory ? ENOMEM : weir_trace_output_open(out_path, &head, 0, false, &all->output);
+    weir__trace_puts(&head, WEIR_TRACE_CLOCK);
+    weir__trace_put_int(&head, all->base_unix_ns);
+    weir__trace_puts(&head, "}},\n");
+    int failure = head.no_memory ? ENOMEM : weir__trace_output_open(out_path, &head, 0, false, &all->output);
     if (failure)
         status = weir__trace_fail(all->error, failure, "cannot write trace", out_path);
     for (size_t i = 0; i < all->num_inputs && status == WEIR_OK; i++)
         status = copy_events(all, &all->inputs[i], out_path);
     if (status != WEIR_OK)
-        weir_trace_output_abandon(all->output);
-    failure = weir_trace_output_close(all->output);
-    weir_trace_text_free(&head);
+        weir__trace_output_abandon(all->output);
+    failure = weir__trace_output_close(all->output);
+    weir__trace_text_free(&head);
     return status != WEIR_OK || !failure ? status
                                          : weir__trace_fail(all->error, failure, "cannot write trace", out_path);
 }
@@ -444,7 +444,7 @@ int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t n
     int status =
         failure ? weir__trace_fail(error, failure, "cannot write trace", out_path) : merge_into(&all, out_path);
     close_database(&all);
-    weir_trace_text_free(&all.out);
+    weir__trace_text_free(&all.out);
     free(all.inputs);
     return status;
 }

@@ -66,12 +66,12 @@ static int fail(weir_error *error, int failure, const char *path)
     if (failure == ENOTSUP)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "cannot write trace %s: this build of weir has no zlib; use a name without .gz",
-                              weir_path_for_message(path).text);
+                              weir__path_for_message(path).text);
     int status = failure == ENOMEM                                                                   ? WEIR_ENOMEM
                  : failure == EACCES || failure == EROFS || failure == EPERM                         ? WEIR_EACCESS
                  : failure == ENOTDIR || failure == EISDIR || failure == ENOENT || failure == EINVAL ? WEIR_EINVAL
                                                                                                      : WEIR_EIO;
-    return weir_error_set(error, status, -failure, "cannot write trace %s: %s", weir_path_for_message(path).text,
+    return weir_error_set(error, status, -failure, "cannot write trace %s: %s", weir__path_for_message(path).text,
                           failure == EINVAL /* of ftruncate() */ ? "not a regular file; give the path of a file"
                                                                  : strerror(failure));
 }
@@ -96,7 +96,7 @@ static int make_path(const weir_trace_file *file, char **path)
         .batch = (int64_t)file->num_steps,
         .epoch = (int64_t)file->events.epoch,
     };
-    return weir_trace_path(file->pattern, &names, path);
+    return weir__trace_path(file->pattern, &names, path);
 }
 
 static bool is_taken(const weir_trace_file *file, const char *path)
@@ -115,7 +115,7 @@ static int make_free_path(const weir_trace_file *file, char **path)
     *path = failure ? NULL : strdup(wanted);
     for (unsigned number = 2; *path && is_taken(file, *path); number++) {
         free(*path);
-        *path = weir_trace_numbered(wanted, number);
+        *path = weir__trace_numbered(wanted, number);
     }
     if (failure == 0)
         free(wanted);
@@ -127,10 +127,10 @@ static void open_file(weir_trace_file *file)
     char *path;
     int failure = make_free_path(file, &path);
     if (failure == 0)
-        failure = weir_path_make_parents(path);
+        failure = weir__path_make_parents(path);
     if (failure == 0)
-        failure = weir_trace_output_open(path, &file->head, file->has_triggers ? 0 : file->options.max_bytes, true,
-                                         &file->output);
+        failure = weir__trace_output_open(path, &file->head, file->has_triggers ? 0 : file->options.max_bytes, true,
+                                          &file->output);
     note_failure(file, failure, path ? path : file->pattern);
     free(path);
     file->body.length = 0; /* the head has the names */
@@ -155,7 +155,7 @@ static void write_body(weir_trace_file *file)
 {
     if (!file->output)
         return;
-    note_failure(file, weir_trace_output_write(file->output, &file->body), weir_trace_output_path(file->output));
+    note_failure(file, weir__trace_output_write(file->output, &file->body), weir__trace_output_path(file->output));
     file->body.length = 0;
 }
 
@@ -164,15 +164,15 @@ static void flush(weir_trace_file *file, bool all)
 {
     if (!file->output)
         return;
-    if (weir_trace_output_is_full(file->output, file->body.length)) {
-        weir_trace_events_cut(&file->events, file->events.last_ns);
+    if (weir__trace_output_is_full(file->output, file->body.length)) {
+        weir__trace_events_cut(&file->events, file->events.last_ns);
         write_body(file);
-        note_failure(file, weir_trace_output_turn_over(file->output), weir_trace_output_path(file->output));
-        weir_trace_user_resume(&file->events);
+        note_failure(file, weir__trace_output_turn_over(file->output), weir__trace_output_path(file->output));
+        weir__trace_user_resume(&file->events);
     }
     if (all) {
         file->flushed_ns = weir_clock_ns();
-        weir_trace_events_write_open(&file->events);
+        weir__trace_events_write_open(&file->events);
     }
     write_body(file);
 }
@@ -181,10 +181,10 @@ static void close_file(weir_trace_file *file, int64_t at_ns)
 {
     if (!file->output)
         return;
-    weir_trace_events_cut(&file->events, at_ns);
+    weir__trace_events_cut(&file->events, at_ns);
     write_body(file);
-    char *path = strdup(weir_trace_output_path(file->output));
-    int failure = weir_trace_output_close(file->output);
+    char *path = strdup(weir__trace_output_path(file->output));
+    int failure = weir__trace_output_close(file->output);
     file->output = NULL;
     note_failure(file, failure, path ? path : file->pattern);
     if (failure == 0 && path)
@@ -201,7 +201,7 @@ static void free_first_kept(weir_trace_file *file)
     if (!file->first_kept)
         file->end_kept = &file->first_kept;
     file->kept_bytes -= first->text.room;
-    weir_trace_text_free(&first->text);
+    weir__trace_text_free(&first->text);
     free(first);
 }
 
@@ -213,7 +213,7 @@ static void keep_events(weir_trace_file *file, int64_t now_ns)
     file->flushed_ns = now_ns;
     if (!kept)
         return; /* with the next ones */
-    weir_trace_user_cut(&file->events, file->events.last_ns);
+    weir__trace_user_cut(&file->events, file->events.last_ns);
     kept->text = file->body;
     kept->end_ns = now_ns;
     file->body = (weir_trace_text){ 0 };
@@ -236,9 +236,10 @@ static void dump(weir_trace_file *file)
     keep_events(file, now_ns);
     open_file(file);
     for (const kept_events *kept = file->first_kept; file->output && kept; kept = kept->next)
-        note_failure(file, weir_trace_output_write(file->output, &kept->text), weir_trace_output_path(file->output));
+        note_failure(file, weir__trace_output_write(file->output, &kept->text),
+                     weir__trace_output_path(file->output));
     close_file(file, now_ns);
-    weir_trace_user_resume(&file->events);
+    weir__trace_user_resume(&file->events);
 }
 
 static void trigger(weir_trace_file *file, bool wanted)
@@ -268,14 +269,14 @@ static void on_step(weir_trace_file *file, const weir_trace_record *record)
     if (begins || !active)
         close_file(file, record->time_ns);
     file->events.muted = !active;
-    weir_trace_events_add(&file->events, record); /* the file's name has its number */
+    weir__trace_events_add(&file->events, record); /* the file's name has its number */
     if (!begins)
         return;
     file->events.muted = true; /* what was open before is cut off here */
-    weir_trace_events_cut(&file->events, record->time_ns);
+    weir__trace_events_cut(&file->events, record->time_ns);
     file->events.muted = false;
     open_file(file);
-    weir_trace_user_resume(&file->events);
+    weir__trace_user_resume(&file->events);
 }
 
 /* ---- the observer -------------------------------------------------------------------------------------------- */
@@ -285,26 +286,26 @@ static void put_head(weir_trace_file *file)
     char name[64] = "weir";
     if (file->options.rank || file->options.world_size > 1)
         snprintf(name, sizeof name, "weir rank %02" PRId32, file->options.rank);
-    weir_trace_put_metadata(&file->head, file->events.pid, 0, "process_name", "name", name, 0);
-    weir_trace_put_metadata(&file->head, file->events.pid, 0, "process_sort_index", "sort_index", NULL,
-                            file->options.rank);
+    weir__trace_put_metadata(&file->head, file->events.pid, 0, "process_name", "name", name, 0);
+    weir__trace_put_metadata(&file->head, file->events.pid, 0, "process_sort_index", "sort_index", NULL,
+                             file->options.rank);
 }
 
 /* What merging needs: the wall time at which the file's time is 0. */
 static void put_clock(weir_trace_file *file, int64_t base_unix_ns)
 {
     weir_trace_text *head = &file->head;
-    weir_trace_puts(head, WEIR_TRACE_CLOCK);
-    weir_trace_put_int(head, base_unix_ns);
-    weir_trace_puts(head, ",\"version\":");
-    weir_trace_put_json(head, weir_version());
-    weir_trace_puts(head, ",\"run\":");
-    weir_trace_put_json(head, file->run);
-    weir_trace_puts(head, ",\"node\":");
-    weir_trace_put_json(head, file->node_id);
-    weir_trace_puts(head, ",\"rank\":");
-    weir_trace_put_int(head, file->options.rank);
-    weir_trace_puts(head, "}},\n");
+    weir__trace_puts(head, WEIR_TRACE_CLOCK);
+    weir__trace_put_int(head, base_unix_ns);
+    weir__trace_puts(head, ",\"version\":");
+    weir__trace_put_json(head, weir_version());
+    weir__trace_puts(head, ",\"run\":");
+    weir__trace_put_json(head, file->run);
+    weir__trace_puts(head, ",\"node\":");
+    weir__trace_put_json(head, file->node_id);
+    weir__trace_puts(head, ",\"rank\":");
+    weir__trace_put_int(head, file->options.rank);
+    weir__trace_puts(head, "}},\n");
 }
 
 static void end_events(weir_trace_file *file)
@@ -312,7 +313,7 @@ static void end_events(weir_trace_file *file)
     int64_t base_ns = file->events.base_ns;
     file->num_lost += file->events.num_lost;
     bool muted = file->events.muted;
-    weir_trace_events_free(&file->events);
+    weir__trace_events_free(&file->events);
     file->events = (weir_trace_events){
         .out = &file->body,
         .body = &file->body,
@@ -329,12 +330,12 @@ static void on_run_start(void *self, const weir_run_info *info)
     file->events.pid = getpid() + RUN_PIDS * file->num_runs++;
     size_t start = file->head.length;
     put_head(file);
-    if (weir_trace_events_begin(&file->events, info) != 0) {
+    if (weir__trace_events_begin(&file->events, info) != 0) {
         note_failure(file, ENOMEM, file->pattern);
         end_events(file); /* nothing is traced */
     }
     file->body.length = 0;
-    weir_trace_put(&file->body, file->head.data + start, file->head.length - start);
+    weir__trace_put(&file->body, file->head.data + start, file->head.length - start);
     write_body(file); /* the file is there from here on */
 }
 
@@ -343,15 +344,15 @@ static void on_trace(void *self, const weir_trace_batch *batch)
     weir_trace_file *file = self;
     bool scheduled = file->options.schedule.active > 0;
     if (batch->num_dropped)
-        weir_trace_events_lost(&file->events, weir_clock_ns(), "records of user code are lost before here",
-                               batch->num_dropped);
+        weir__trace_events_lost(&file->events, weir_clock_ns(), "records of user code are lost before here",
+                                batch->num_dropped);
     for (size_t i = 0; i < batch->num_records && file->events.nodes; i++) {
         const weir_trace_record *record = &batch->records[i];
         file->num_steps += record->kind == WEIR_TRACE_STEP;
         if (scheduled && record->kind == WEIR_TRACE_STEP)
             on_step(file, record);
         else
-            weir_trace_events_add(&file->events, record);
+            weir__trace_events_add(&file->events, record);
         if (file->output && file->body.length > FLUSH_BYTES)
             flush(file, false);
     }
@@ -361,7 +362,7 @@ static void on_trace(void *self, const weir_trace_batch *batch)
     bool timed = now_ns - file->flushed_ns >= file->options.flush_interval_ns || (requested && !file->has_triggers);
     if (file->has_triggers && (timed || file->body.length > FLUSH_BYTES)) {
         keep_events(file, now_ns);
-        weir_trace_user_resume(&file->events);
+        weir__trace_user_resume(&file->events);
     } else if (timed || file->body.length > FLUSH_BYTES) {
         flush(file, timed);
     }
@@ -372,7 +373,7 @@ static void on_failure(void *self, const weir_failure *failure)
 {
     weir_trace_file *file = self;
     if (file->events.num_nodes)
-        weir_trace_events_failure(&file->events, failure);
+        weir__trace_events_failure(&file->events, failure);
     trigger(file, file->options.on_failure);
 }
 
@@ -380,7 +381,7 @@ static void on_event(void *self, const weir_event *event)
 {
     weir_trace_file *file = self;
     if (file->events.num_nodes)
-        weir_trace_events_event(&file->events, event);
+        weir__trace_events_event(&file->events, event);
     trigger(file, file->options.on_stall && strcmp(event->name, "stall") == 0);
 }
 
@@ -401,7 +402,7 @@ static int on_attach(void *self, weir_error *error)
     if (!atomic_flag_test_and_set(&file->is_attached))
         return WEIR_OK;
     return weir_error_set(error, WEIR_EBUSY, 0, "%s is already the trace of another pipeline",
-                          weir_path_for_message(file->pattern).text);
+                          weir__path_for_message(file->pattern).text);
 }
 
 static void on_detach(void *self)
@@ -425,13 +426,13 @@ void weir_trace_request(weir_trace_file *file)
 
 static void free_file(weir_trace_file *file)
 {
-    weir_trace_events_free(&file->events);
+    weir__trace_events_free(&file->events);
     while (file->first_kept)
         free_first_kept(file);
     while (file->num_paths)
         free(file->paths[--file->num_paths]);
-    weir_trace_text_free(&file->body);
-    weir_trace_text_free(&file->head);
+    weir__trace_text_free(&file->body);
+    weir__trace_text_free(&file->head);
     free(file->paths);
     free(file->pattern);
     free(file->run);
@@ -456,7 +457,7 @@ static weir_trace_file *new_file(const char *pattern, const weir_trace_options *
     file->options = *options;
     file->pattern = strdup(pattern);
     file->run = options->run ? strdup(options->run) : time_text();
-    file->node_id = options->node_id ? strdup(options->node_id) : weir_host_name();
+    file->node_id = options->node_id ? strdup(options->node_id) : weir__host_name();
     file->has_triggers = options->on_stall || options->on_failure || options->on_request;
     if (!file->options.last_ns)
         file->options.last_ns = 10 * WEIR_SECOND;
@@ -514,15 +515,15 @@ static int open_first(weir_trace_file *file, weir_error *error)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "%s: unknown word in braces; known are {run}, {node}, {rank}, {local_rank}, "
                               "{world_size}, {step}, {batch} and {epoch}",
-                              weir_path_for_message(file->pattern).text);
+                              weir__path_for_message(file->pattern).text);
     bool later = file->has_triggers || file->options.schedule.active;
     if (failure == 0 && !later && is_taken(file, path))
         status = weir_error_set(error, WEIR_EINVAL, 0, "%s exists; give another name, or allow to overwrite it",
-                                weir_path_for_message(path).text);
+                                weir__path_for_message(path).text);
     else if (failure == 0)
-        failure = weir_path_make_parents(path);
+        failure = weir__path_make_parents(path);
     if (failure == 0 && status == WEIR_OK && !later)
-        failure = weir_trace_output_open(path, &file->head, file->options.max_bytes, true, &file->output);
+        failure = weir__trace_output_open(path, &file->head, file->options.max_bytes, true, &file->output);
     if (failure)
         status = fail(error, failure, path ? path : file->pattern);
     free(path);
@@ -558,7 +559,7 @@ int weir_trace_close(weir_trace_file *file, weir_error *error)
         return WEIR_OK;
     if (file->num_runs > 0) /* otherwise it has no events, and leaves no file */
         close_file(file, weir_clock_ns());
-    weir_trace_output_close(file->output);
+    weir__trace_output_close(file->output);
     int status = file->failure.status;
     if (status != WEIR_OK)
         weir_error_set(error, status, file->failure.library_code, "%s; the trace is not complete",
@@ -566,7 +567,7 @@ int weir_trace_close(weir_trace_file *file, weir_error *error)
     else if (file->num_lost)
         status = weir_error_set(error, WEIR_ELIMIT, 0,
                                 "%s: %" PRIu64 " records were lost: they came faster than they were written",
-                                weir_path_for_message(file->pattern).text, file->num_lost);
+                                weir__path_for_message(file->pattern).text, file->num_lost);
     free_file(file);
     return status;
 }

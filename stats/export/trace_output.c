@@ -51,7 +51,7 @@ static int pack(weir_trace_output *output, const char *data, size_t length, bool
         stream->next_out = block;
         stream->avail_out = sizeof block;
         code = deflate(stream, ends ? Z_FINISH : Z_SYNC_FLUSH);
-        weir_trace_put(&output->packed, (const char *)block, sizeof block - stream->avail_out);
+        weir__trace_put(&output->packed, (const char *)block, sizeof block - stream->avail_out);
     } while (code == Z_OK && stream->avail_out == 0);
     return ends && deflateReset(stream) != Z_OK ? EIO : 0;
 }
@@ -64,7 +64,7 @@ static int add_text(weir_trace_output *output, const char *data, size_t length, 
         return pack(output, data, length, ends);
 #endif
     (void)ends;
-    weir_trace_put(&output->packed, data, length);
+    weir__trace_put(&output->packed, data, length);
     return output->compressed ? ENOTSUP : 0;
 }
 
@@ -132,7 +132,7 @@ static void remove_new_file(weir_trace_output *output)
     output->new_path = NULL;
 }
 
-int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *events)
+int weir__trace_output_write(weir_trace_output *output, const weir_trace_text *events)
 {
     if (output->failure || events->length == 0)
         return output->failure;
@@ -151,7 +151,7 @@ int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *ev
 
 /* ---- the limit ----------------------------------------------------------------------------------------------- */
 
-bool weir_trace_output_is_full(const weir_trace_output *output, size_t length)
+bool weir__trace_output_is_full(const weir_trace_output *output, size_t length)
 {
     return output->max_bytes && output->size > output->begin &&
            (uint64_t)output->size + length / (output->compressed ? 8 : 1) > output->max_bytes / 2;
@@ -176,7 +176,7 @@ static int begin_next(weir_trace_output *output)
     return place_file(output);
 }
 
-int weir_trace_output_turn_over(weir_trace_output *output)
+int weir__trace_output_turn_over(weir_trace_output *output)
 {
     return output->failure = output->failure ? output->failure : begin_next(output);
 }
@@ -213,15 +213,15 @@ static void free_output(weir_trace_output *output)
     if (output->stream_made)
         deflateEnd(&output->stream);
 #endif
-    weir_trace_text_free(&output->packed);
+    weir__trace_text_free(&output->packed);
     free(output->path);
     free(output->old_path);
     remove_new_file(output);
     free(output);
 }
 
-int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64_t max_bytes, bool is_live,
-                           weir_trace_output **opened)
+int weir__trace_output_open(const char *path, const weir_trace_text *head, uint64_t max_bytes, bool is_live,
+                            weir_trace_output **opened)
 {
     struct stat info;
     *opened = NULL;
@@ -248,18 +248,18 @@ int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64
     return failure;
 }
 
-const char *weir_trace_output_path(const weir_trace_output *output)
+const char *weir__trace_output_path(const weir_trace_output *output)
 {
     return output->path;
 }
 
-void weir_trace_output_abandon(weir_trace_output *output)
+void weir__trace_output_abandon(weir_trace_output *output)
 {
     if (output)
         output->has_events = false;
 }
 
-int weir_trace_output_close(weir_trace_output *output)
+int weir__trace_output_close(weir_trace_output *output)
 {
     if (!output)
         return 0;

@@ -23,25 +23,25 @@ typedef struct weir_trace_output weir_trace_output;
 /* head: events with which the file begins (names of tracks), not empty; it must outlive the output. max_bytes: 0 = no
    limit. is_live: it gets its name with the first events. An existing file is replaced, a link, too. Returns 0 or an
    errno value: ENOTSUP = compressed, but zlib is missing; EINVAL = not a regular file. */
-int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64_t max_bytes, bool is_live,
-                           weir_trace_output **output);
+int weir__trace_output_open(const char *path, const weir_trace_text *head, uint64_t max_bytes, bool is_live,
+                            weir_trace_output **output);
 
 /* Appends events, each with ",\n" at its end. 0 or an errno value; after a failure, which later calls return again, the
    file ends with the previous write. */
-int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *events);
+int weir__trace_output_write(weir_trace_output *output, const weir_trace_text *events);
 
 /* Whether the file has reached half of its limit when so much has been added; then a new one can begin. The second
    returns 0 or an errno value. */
-bool weir_trace_output_is_full(const weir_trace_output *output, size_t length);
-int weir_trace_output_turn_over(weir_trace_output *output);
+bool weir__trace_output_is_full(const weir_trace_output *output, size_t length);
+int weir__trace_output_turn_over(weir_trace_output *output);
 
-const char *weir_trace_output_path(const weir_trace_output *output);
+const char *weir__trace_output_path(const weir_trace_output *output);
 
 /* What has no name yet is removed by closing. */
-void weir_trace_output_abandon(weir_trace_output *output);
+void weir__trace_output_abandon(weir_trace_output *output);
 
 /* Writes the closing bracket. 0, or the errno value of the first failure. A file that has no name yet gets it, unless
    something failed or no events were written; then it is removed. NULL is fine. */
-int weir_trace_output_close(weir_trace_output *output);
+int weir__trace_output_close(weir_trace_output *output);
 
 #endif

@@ -11,7 +11,7 @@
 static void put_name(weir_trace_text *text, const char *name)
 {
     for (; *name; name++)
-        weir_trace_put(text, *name == '/' ? "_" : name, 1);
+        weir__trace_put(text, *name == '/' ? "_" : name, 1);
 }
 
 static bool put_word(weir_trace_text *text, const char *word, size_t length, const weir_trace_names *names)
@@ -33,32 +33,32 @@ static bool put_word(weir_trace_text *text, const char *word, size_t length, con
         if (words[i].name)
             put_name(text, words[i].name);
         else
-            weir_trace_put_int(text, words[i].number);
+            weir__trace_put_int(text, words[i].number);
         return true;
     }
     return false;
 }
 
-int weir_trace_path(const char *pattern, const weir_trace_names *names, char **path)
+int weir__trace_path(const char *pattern, const weir_trace_names *names, char **path)
 {
     weir_trace_text text = { 0 };
     const char *brace, *end;
     for (; (brace = strchr(pattern, '{')) && (end = strchr(brace, '}')); pattern = end + 1) {
-        weir_trace_put(&text, pattern, (size_t)(brace - pattern));
+        weir__trace_put(&text, pattern, (size_t)(brace - pattern));
         if (put_word(&text, brace + 1, (size_t)(end - brace - 1), names))
             continue;
-        weir_trace_text_free(&text);
+        weir__trace_text_free(&text);
         return EINVAL;
     }
-    weir_trace_put(&text, pattern, strlen(pattern) + 1);
+    weir__trace_put(&text, pattern, strlen(pattern) + 1);
     *path = text.data;
     if (!text.no_memory)
         return 0;
-    weir_trace_text_free(&text);
+    weir__trace_text_free(&text);
     return ENOMEM;
 }
 
-char *weir_trace_numbered(const char *path, unsigned number)
+char *weir__trace_numbered(const char *path, unsigned number)
 {
     char *numbered;
     const char *slash = strrchr(path, '/');
@@ -74,7 +74,7 @@ int weir__trace_fail(weir_error *error, int failure, const char *what, const cha
                  : failure == EBADMSG ? WEIR_EDATA
                  : failure == ENOTSUP ? WEIR_EUNSUPPORTED
                                       : WEIR_EIO;
-    return weir_error_set(error, status, -failure, "%s %s: %s", what, weir_path_for_message(path).text,
+    return weir_error_set(error, status, -failure, "%s %s: %s", what, weir__path_for_message(path).text,
                           failure == EBADMSG   ? "it is not a trace in Chrome's format"
                           : failure == ENOTSUP ? "this build of weir has no zlib; use a name without .gz"
                                                : strerror(failure));

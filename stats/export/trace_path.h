@@ -16,10 +16,10 @@ typedef struct weir_trace_names {
 } weir_trace_names;
 
 /* Sets *path, which the caller frees. 0; ENOMEM; EINVAL: the pattern has another word in braces. */
-int weir_trace_path(const char *pattern, const weir_trace_names *names, char **path);
+int weir__trace_path(const char *pattern, const weir_trace_names *names, char **path);
 
 /* "trace.json.gz" → "trace.2.json.gz": freed by the caller; NULL = out of memory. */
-char *weir_trace_numbered(const char *path, unsigned number);
+char *weir__trace_numbered(const char *path, unsigned number);
 
 /* Sets *error: "cannot read PATH: …" for an errno value; EBADMSG = not a trace, ENOTSUP = zlib is missing. Returns the
    status. */

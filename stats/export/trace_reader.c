@@ -76,17 +76,17 @@ static bool read_value(weir_trace_reader *reader, int c)
     reader->event.length = 0;
     for (; c != EOF && reader->event.length < MAX_EVENT; c = next_char(reader)) {
         char byte = (char)c;
-        weir_trace_put(&reader->event, &byte, 1);
+        weir__trace_put(&reader->event, &byte, 1);
         if (in_string && c == '\\') {
             byte = (char)next_char(reader);
-            weir_trace_put(&reader->event, &byte, 1);
+            weir__trace_put(&reader->event, &byte, 1);
         } else if (c == '"') {
             in_string = !in_string;
         } else if (!in_string) {
             depth += (c == '{' || c == '[') - (c == '}' || c == ']');
         }
         if (!in_string && depth == 0) {
-            weir_trace_put(&reader->event, "", 1);
+            weir__trace_put(&reader->event, "", 1);
             return !reader->event.no_memory;
         }
     }
@@ -119,7 +119,7 @@ static bool find_events(weir_trace_reader *reader)
     return false;
 }
 
-const char *weir_trace_reader_next(weir_trace_reader *reader)
+const char *weir__trace_reader_next(weir_trace_reader *reader)
 {
     if (reader->ended)
         return NULL;
@@ -133,17 +133,17 @@ const char *weir_trace_reader_next(weir_trace_reader *reader)
     return NULL;
 }
 
-bool weir_trace_reader_is_cut(const weir_trace_reader *reader)
+bool weir__trace_reader_is_cut(const weir_trace_reader *reader)
 {
     return reader->is_cut;
 }
 
-int weir_trace_reader_failure(const weir_trace_reader *reader)
+int weir__trace_reader_failure(const weir_trace_reader *reader)
 {
     return reader->event.no_memory ? ENOMEM : reader->failure;
 }
 
-int weir_trace_reader_open(const char *path, weir_trace_reader **opened)
+int weir__trace_reader_open(const char *path, weir_trace_reader **opened)
 {
     weir_trace_reader *reader = *opened = calloc(1, sizeof *reader);
     if (!reader)
@@ -155,17 +155,17 @@ int weir_trace_reader_open(const char *path, weir_trace_reader **opened)
         failure = errno == EISDIR ? EISDIR : EBADMSG;
     if (failure == 0)
         return 0;
-    weir_trace_reader_close(reader);
+    weir__trace_reader_close(reader);
     *opened = NULL;
     return failure;
 }
 
-void weir_trace_reader_close(weir_trace_reader *reader)
+void weir__trace_reader_close(weir_trace_reader *reader)
 {
     if (!reader)
         return;
     if (reader->file)
         gzclose(reader->file);
-    weir_trace_text_free(&reader->event);
+    weir__trace_text_free(&reader->event);
     free(reader);
 }

@@ -12,18 +12,18 @@
 typedef struct weir_trace_reader weir_trace_reader;
 
 /* 0 or an errno value; EBADMSG: it is not such a file. */
-int weir_trace_reader_open(const char *path, weir_trace_reader **reader);
+int weir__trace_reader_open(const char *path, weir_trace_reader **reader);
 
 /* The next event, a JSON object, as a text that is valid until the next call; NULL = no more. */
-const char *weir_trace_reader_next(weir_trace_reader *reader);
+const char *weir__trace_reader_next(weir_trace_reader *reader);
 
 /* After the last event: the file ended before its array did. */
-bool weir_trace_reader_is_cut(const weir_trace_reader *reader);
+bool weir__trace_reader_is_cut(const weir_trace_reader *reader);
 
 /* After the last event: 0, or the errno value of a failure to read, or of missing memory; then events are missing. */
-int weir_trace_reader_failure(const weir_trace_reader *reader);
+int weir__trace_reader_failure(const weir_trace_reader *reader);
 
-void weir_trace_reader_close(weir_trace_reader *reader); /* NULL is fine */
+void weir__trace_reader_close(weir_trace_reader *reader); /* NULL is fine */
 
 /* Times from here on are not taken from files: sums of a few smaller ones do not overflow, and Unix times are below it
    until 2043. */

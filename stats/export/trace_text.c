@@ -6,13 +6,13 @@
 
 #include "utf8.h"
 
-void weir_trace_text_free(weir_trace_text *text)
+void weir__trace_text_free(weir_trace_text *text)
 {
     free(text->data);
     *text = (weir_trace_text){ 0 };
 }
 
-void weir_trace_put(weir_trace_text *text, const char *data, size_t length)
+void weir__trace_put(weir_trace_text *text, const char *data, size_t length)
 {
     if (text->length + length > text->room) {
         size_t room = text->room ? 2 * text->room : 4096;
@@ -31,7 +31,7 @@ void weir_trace_put(weir_trace_text *text, const char *data, size_t length)
 }
 
 /* FNV-1a */
-uint64_t weir_trace_hash(const void *data, size_t length, uint64_t seed)
+uint64_t weir__trace_hash(const void *data, size_t length, uint64_t seed)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ seed;
     for (size_t i = 0; i < length; i++)
@@ -39,9 +39,9 @@ uint64_t weir_trace_hash(const void *data, size_t length, uint64_t seed)
     return hash;
 }
 
-void weir_trace_puts(weir_trace_text *text, const char *string)
+void weir__trace_puts(weir_trace_text *text, const char *string)
 {
-    weir_trace_put(text, string, strlen(string));
+    weir__trace_put(text, string, strlen(string));
 }
 
 /* printf would take most of the time of a trace. */
@@ -52,16 +52,16 @@ static char *format_int(char *end, uint64_t number, int least_digits)
     return end;
 }
 
-void weir_trace_put_int(weir_trace_text *text, int64_t number)
+void weir__trace_put_int(weir_trace_text *text, int64_t number)
 {
     char digits[24], *end = digits + sizeof digits;
     char *begin = format_int(end, number < 0 ? -(uint64_t)number : (uint64_t)number, 1);
     if (number < 0)
         *--begin = '-';
-    weir_trace_put(text, begin, (size_t)(end - begin));
+    weir__trace_put(text, begin, (size_t)(end - begin));
 }
 
-void weir_trace_put_us(weir_trace_text *text, int64_t ns)
+void weir__trace_put_us(weir_trace_text *text, int64_t ns)
 {
     char digits[32], *end = digits + sizeof digits;
     uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
@@ -70,40 +70,40 @@ void weir_trace_put_us(weir_trace_text *text, int64_t ns)
     begin = format_int(begin, size / 1000, 1);
     if (ns < 0)
         *--begin = '-';
-    weir_trace_put(text, begin, (size_t)(end - begin));
+    weir__trace_put(text, begin, (size_t)(end - begin));
 }
 
-void weir_trace_put_real(weir_trace_text *text, double number)
+void weir__trace_put_real(weir_trace_text *text, double number)
 {
     char digits[40];
     int length = snprintf(digits, sizeof digits, "%.17g", number);
     char *comma = strchr(digits, ','); /* in some locales */
     if (comma)
         *comma = '.';
-    weir_trace_put(text, digits, (size_t)length);
+    weir__trace_put(text, digits, (size_t)length);
 }
 
 /* Bytes that are not UTF-8 become U+FFFD: viewers reject a file that contains anything else. */
-void weir_trace_put_json(weir_trace_text *text, const char *string)
+void weir__trace_put_json(weir_trace_text *text, const char *string)
 {
     char escaped[8];
-    weir_trace_put(text, "\"", 1);
+    weir__trace_put(text, "\"", 1);
     while (*string) {
         size_t plain = 0, length;
         while (string[plain] && string[plain] != '"' && string[plain] != '\\' &&
-               (unsigned char)string[plain] >= ' ' && (length = weir_utf8_length(string + plain)) > 0)
+               (unsigned char)string[plain] >= ' ' && (length = weir__utf8_length(string + plain)) > 0)
             plain += length;
-        weir_trace_put(text, string, plain);
+        weir__trace_put(text, string, plain);
         string += plain;
         unsigned char byte = (unsigned char)*string;
         if (byte == 0)
             break;
         if (byte >= 0x80)
-            weir_trace_puts(text, "\\ufffd");
+            weir__trace_puts(text, "\\ufffd");
         else
-            weir_trace_put(text, escaped,
-                           (size_t)snprintf(escaped, sizeof escaped, byte < ' ' ? "\\u%04x" : "\\%c", byte));
+            weir__trace_put(text, escaped,
+                            (size_t)snprintf(escaped, sizeof escaped, byte < ' ' ? "\\u%04x" : "\\%c", byte));
         string++;
     }
-    weir_trace_put(text, "\"", 1);
+    weir__trace_put(text, "\"", 1);
 }

@@ -98,7 +98,7 @@ static void read_events(reading *r, weir_trace_reader *reader)
     const char *event;
     if (prepare(r, add_event, &adds[0]) == SQLITE_OK)
         prepare(r, add_track, &adds[1]);
-    while (r->code == SQLITE_OK && (event = weir_trace_reader_next(reader)))
+    while (r->code == SQLITE_OK && (event = weir__trace_reader_next(reader)))
         for (int i = 0; i < 2 && r->code == SQLITE_OK; i++) {
             r->code = sqlite3_bind_text(adds[i], 1, event, -1, SQLITE_STATIC);
             run_statement(r, adds[i]);
@@ -106,7 +106,7 @@ static void read_events(reading *r, weir_trace_reader *reader)
     sqlite3_finalize(adds[0]);
     if (adds[0])
         sqlite3_finalize(adds[1]);
-    r->times->is_complete = !weir_trace_reader_is_cut(reader);
+    r->times->is_complete = !weir__trace_reader_is_cut(reader);
 }
 
 static void read_facts(reading *r, const weir_trace_part *part)
@@ -158,7 +158,7 @@ static void end_spans(reading *r, bool all, int64_t at_ns)
 
 static void begin_span(reading *r, open_span span)
 {
-    open_span *grown = weir_array_grow(r->open, r->num_open, sizeof *grown);
+    open_span *grown = weir__array_grow(r->open, r->num_open, sizeof *grown);
     if (!grown) {
         r->code = SQLITE_NOMEM;
         return;
@@ -237,7 +237,7 @@ static void read_sums(reading *r, weir_trace_by by)
     weir_trace_times *times = r->times;
     prepare(r, sums[by], &row);
     while (step_row(r, row)) {
-        weir_trace_time *grown = weir_array_grow(times->times, times->num_times, sizeof *grown);
+        weir_trace_time *grown = weir__array_grow(times->times, times->num_times, sizeof *grown);
         if (!grown) {
             r->code = SQLITE_NOMEM;
             break;
@@ -291,17 +291,17 @@ int weir_trace_times_read(const char *path, const weir_trace_part *part, weir_tr
     if (!path || !times || by > WEIR_TRACE_BY_PROCESS || (part && (part->since_ns < 0 || part->until_ns < 0)))
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument is NULL or out of range");
     *times = (weir_trace_times){ 0 };
-    int failure = weir_trace_reader_open(path, &reader);
+    int failure = weir__trace_reader_open(path, &reader);
     if (failure)
         return weir__trace_fail(error, failure, "cannot read", path);
     int code = read_all(&r, reader, part ? part : &(weir_trace_part){ 0 }, by);
-    failure = code == SQLITE_NOMEM ? ENOMEM : weir_trace_reader_failure(reader);
-    weir_trace_reader_close(reader);
+    failure = code == SQLITE_NOMEM ? ENOMEM : weir__trace_reader_failure(reader);
+    weir__trace_reader_close(reader);
     if (failure == 0 && code == SQLITE_OK)
         return WEIR_OK;
     weir_trace_times_free(times);
     if (failure)
         return weir__trace_fail(error, failure, "cannot read", path);
-    return weir_error_set(error, WEIR_EIO, code, "cannot read trace %s: %s", weir_path_for_message(path).text,
+    return weir_error_set(error, WEIR_EIO, code, "cannot read trace %s: %s", weir__path_for_message(path).text,
                           sqlite3_errstr(code));
 }

@@ -16,7 +16,7 @@ static void name_thread(weir_trace_events *events, uint32_t tid)
 {
     char path[48], name[32] = "thread", track[80];
     if (tid == 0) {
-        weir_trace_name_track(events, USER_TRACKS, "frames");
+        weir__trace_name_track(events, USER_TRACKS, "frames");
         return;
     }
     snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
@@ -26,7 +26,7 @@ static void name_thread(weir_trace_events *events, uint32_t tid)
     if (file)
         fclose(file);
     snprintf(track, sizeof track, "%s %u (spans)", name, tid);
-    weir_trace_name_track(events, USER_TRACKS + (int64_t)tid, track);
+    weir__trace_name_track(events, USER_TRACKS + (int64_t)tid, track);
 }
 
 /* The track of a thread, or (0) of frames; named when it first appears. */
@@ -36,7 +36,7 @@ static int64_t track_of(weir_trace_events *events, uint32_t tid)
     while (at < events->num_user_threads && events->user_threads[at] != tid)
         at++;
     if (at == events->num_user_threads) {
-        uint32_t *grown = weir_array_grow(events->user_threads, at, sizeof *grown);
+        uint32_t *grown = weir__array_grow(events->user_threads, at, sizeof *grown);
         if (grown) {
             events->user_threads = grown;
             events->user_threads[events->num_user_threads++] = tid;
@@ -55,17 +55,17 @@ static void put_event(weir_trace_events *events, char phase, const weir_trace_re
     bool is_frame = record->detail == 2;
     int64_t track = track_of(events, is_frame ? 0 : record->number);
     snprintf(category, sizeof category, "%.*s", (int)record->node, text);
-    weir_trace_event_begin(events, phase, track, at_ns, phase == 'E' ? NULL : text + record->node + 1, category);
+    weir__trace_event_begin(events, phase, track, at_ns, phase == 'E' ? NULL : text + record->node + 1, category);
     if (record->detail) {
-        weir_trace_puts(events->out, ",\"id\":");
-        weir_trace_put_int(events->out, record->value);
+        weir__trace_puts(events->out, ",\"id\":");
+        weir__trace_put_int(events->out, record->value);
     }
     if (is_frame && phase == 'b') {
-        weir_trace_puts(events->out, ",\"args\":{\"number\":");
-        weir_trace_put_int(events->out, record->number);
-        weir_trace_puts(events->out, "}");
+        weir__trace_puts(events->out, ",\"args\":{\"number\":");
+        weir__trace_put_int(events->out, record->number);
+        weir__trace_puts(events->out, "}");
     }
-    weir_trace_event_end(events);
+    weir__trace_event_end(events);
 }
 
 static void write_begin(weir_trace_events *events, struct trace_user_span *span)
@@ -106,7 +106,7 @@ static void begin_span(weir_trace_events *events, const weir_trace_record *recor
 {
     if (!record->detail)
         end_spans(events, record);
-    struct trace_user_span *grown = weir_array_grow(events->open, events->num_open, sizeof *grown);
+    struct trace_user_span *grown = weir__array_grow(events->open, events->num_open, sizeof *grown);
     events->num_lost += !grown;
     if (!grown)
         return;
@@ -115,13 +115,13 @@ static void begin_span(weir_trace_events *events, const weir_trace_record *recor
     write_begin(events, &events->open[events->num_open++]);
 }
 
-void weir_trace_user_cut(weir_trace_events *events, int64_t at_ns)
+void weir__trace_user_cut(weir_trace_events *events, int64_t at_ns)
 {
     for (size_t i = events->num_open; i-- > 0;)
         write_end(events, &events->open[i], at_ns);
 }
 
-void weir_trace_user_resume(weir_trace_events *events)
+void weir__trace_user_resume(weir_trace_events *events)
 {
     for (size_t i = 0; i < events->num_open; i++)
         write_begin(events, &events->open[i]);
@@ -136,19 +136,19 @@ static void put_marker(weir_trace_events *events, const weir_trace_record *recor
     const char *text = (const char *)(uintptr_t)record->item;
     char category[256];
     snprintf(category, sizeof category, "%.*s", (int)record->node, text);
-    weir_trace_event_begin(events, 'i', track_of(events, record->number), record->time_ns, text + record->node + 1,
-                           category);
-    weir_trace_puts(events->out, scopes[record->detail & 3]);
-    weir_trace_event_end(events);
+    weir__trace_event_begin(events, 'i', track_of(events, record->number), record->time_ns, text + record->node + 1,
+                            category);
+    weir__trace_puts(events->out, scopes[record->detail & 3]);
+    weir__trace_event_end(events);
 }
 
-void weir_trace_user_add(weir_trace_events *events, const weir_trace_record *record)
+void weir__trace_user_add(weir_trace_events *events, const weir_trace_record *record)
 {
     double value;
     switch ((weir_trace_kind)record->kind) {
     case WEIR_TRACE_COUNTER:
         memcpy(&value, &record->value, sizeof value);
-        weir_trace_counter(events, record->time_ns, (const char *)(uintptr_t)record->item, "value", value);
+        weir__trace_counter(events, record->time_ns, (const char *)(uintptr_t)record->item, "value", value);
         break;
     case WEIR_TRACE_MARKER: put_marker(events, record); break;
     case WEIR_TRACE_SPAN_BEGIN: begin_span(events, record); break;

@@ -19,7 +19,7 @@ static bool second_fits(unsigned char first, unsigned char second)
     }
 }
 
-size_t weir_utf8_length(const char *text)
+size_t weir__utf8_length(const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;
     if (*c < 0x80)

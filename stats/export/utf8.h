@@ -5,6 +5,6 @@
 #include <stddef.h>
 
 /* The number of bytes of the character at `text`, which is NUL-terminated; 0 = not valid UTF-8. */
-size_t weir_utf8_length(const char *text);
+size_t weir__utf8_length(const char *text);
 
 #endif

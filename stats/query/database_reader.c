@@ -15,31 +15,31 @@
 #include "spdl_views.h"
 #include "sql_functions.h"
 
-int weir_reader_error(const weir_reader *reader, int code, weir_error *error)
+int weir__reader_error(const weir_reader *reader, int code, weir_error *error)
 {
-    return weir_database_error(error, reader->db, code, "cannot read", reader->path);
+    return weir__database_error(error, reader->db, code, "cannot read", reader->path);
 }
 
-int weir_reader_out_of_memory(weir_error *error)
+int weir__reader_out_of_memory(weir_error *error)
 {
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-const char *weir_column_text(sqlite3_stmt *row, int column)
+const char *weir__column_text(sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
     return text ? text : "";
 }
 
-int64_t weir_column_ns(sqlite3_stmt *row, int column)
+int64_t weir__column_ns(sqlite3_stmt *row, int column)
 {
     double ns = sqlite3_column_double(row, column) * 1e9;
     return fabs(ns) < 4e18 ? llround(ns) : 0; /* so that the difference of two does not overflow */
 }
 
-int64_t weir_column_known_ns(sqlite3_stmt *row, int column)
+int64_t weir__column_known_ns(sqlite3_stmt *row, int column)
 {
-    return sqlite3_column_type(row, column) == SQLITE_NULL ? -1 : weir_column_ns(row, column);
+    return sqlite3_column_type(row, column) == SQLITE_NULL ? -1 : weir__column_ns(row, column);
 }
 
 int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
@@ -54,15 +54,15 @@ int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
     reader->path = strdup(path ? path : "");
     if (!reader->path)
         goto fail;
-    status = weir_database_open_reader(path, &reader->db, &reader->schema, error);
+    status = weir__database_open_reader(path, &reader->db, &reader->schema, error);
     if (status != WEIR_OK)
         goto fail;
     reader->is_spdl = reader->schema == WEIR_SCHEMA_SPDL;
     int code = weir__functions_register(reader->db);
     if (code == SQLITE_OK && reader->is_spdl)
-        code = weir_spdl_make_views(reader->db);
+        code = weir__spdl_make_views(reader->db);
     if (code != SQLITE_OK) {
-        status = weir_reader_error(reader, code, error);
+        status = weir__reader_error(reader, code, error);
         goto fail;
     }
     *opened = reader;
@@ -70,14 +70,14 @@ int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
 
 fail:
     weir_reader_close(reader);
-    return status == WEIR_ENOMEM ? weir_reader_out_of_memory(error) : status;
+    return status == WEIR_ENOMEM ? weir__reader_out_of_memory(error) : status;
 }
 
 void weir_reader_close(weir_reader *reader)
 {
     if (!reader)
         return;
-    weir_database_close(reader->db); /* ends a hold */
+    weir__database_close(reader->db); /* ends a hold */
     free(reader->path);
     free(reader->run);
     sqlite3_free(reader->sql);
@@ -101,7 +101,7 @@ int weir_reader_hold(weir_reader *reader, weir_error *error)
     int code = sqlite3_exec(reader->db, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
     if (code == SQLITE_OK)
         return WEIR_OK;
-    int status = weir_reader_error(reader, code, error);
+    int status = weir__reader_error(reader, code, error);
     weir_reader_release(reader);
     return status;
 }
@@ -124,7 +124,7 @@ int weir_reader_keep_sql(weir_reader *reader)
     return WEIR_OK;
 }
 
-void weir_reader_note_sql(weir_reader *reader, sqlite3_stmt *statement)
+void weir__reader_note_sql(weir_reader *reader, sqlite3_stmt *statement)
 {
     if (!reader->keeps_sql)
         return;
@@ -149,7 +149,7 @@ const char *weir_reader_lacks(const weir_reader *reader)
 
 static int no_such_run(const weir_reader *reader, int64_t run_id, weir_error *error)
 {
-    const weir_path_text text = weir_path_for_message(reader->path);
+    const weir_path_text text = weir__path_for_message(reader->path);
     if (run_id == WEIR_LAST_RUN)
         return weir_error_set(error, WEIR_ENOTFOUND, 0, "database %s holds no run yet", text.text);
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "database %s holds no run %" PRId64, text.text, run_id);
@@ -158,11 +158,11 @@ static int no_such_run(const weir_reader *reader, int64_t run_id, weir_error *er
 static int keep_run(weir_reader *reader, sqlite3_stmt *row, weir_run_record *run, weir_error *error)
 {
     weir_record record = { .kind = WEIR_RECORD_RUN };
-    weir_record_read(row, WEIR_RECORD_RUN, &record);
+    weir__record_read(row, WEIR_RECORD_RUN, &record);
     free(reader->run);
-    reader->run = weir_record_entry_of_record(&record);
+    reader->run = weir__record_entry_of_record(&record);
     if (!reader->run)
-        return weir_reader_out_of_memory(error);
+        return weir__reader_out_of_memory(error);
     *run = reader->run->record.run;
     return WEIR_OK;
 }
@@ -172,7 +172,7 @@ static int select_run(weir_reader *reader, const char *condition, sqlite3_stmt *
 {
     int code;
     *row = NULL;
-    char *columns = weir_record_expressions(reader->db, WEIR_RECORD_RUN, &code);
+    char *columns = weir__record_expressions(reader->db, WEIR_RECORD_RUN, &code);
     char *sql = sqlite3_mprintf("SELECT %s FROM run t WHERE %s ORDER BY t.started DESC, t.run_id DESC LIMIT 1",
                                 columns ? columns : "no_such_column", condition);
     if (code == SQLITE_OK)
@@ -191,7 +191,7 @@ static int step_to_run(weir_reader *reader, sqlite3_stmt *row, int code, weir_ru
     if (code == SQLITE_ROW)
         status = keep_run(reader, row, run, error);
     else if (code != SQLITE_DONE)
-        status = weir_reader_error(reader, code, error);
+        status = weir__reader_error(reader, code, error);
     sqlite3_finalize(row);
     return status;
 }
@@ -215,7 +215,7 @@ int weir_reader_find_rank(weir_reader *reader, int32_t rank, uint32_t world, con
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     bool has_job = false;
     sqlite3_stmt *row = NULL;
-    int code = weir_table_has_column(reader->db, "run", "job", &has_job);
+    int code = weir__table_has_column(reader->db, "run", "job", &has_job);
     if (code == SQLITE_OK && has_job)
         code = select_run(reader, "t.rank = ?1 AND t.world = ?2 AND t.job = ?3 AND t.started >= ?4", &row);
     if (row) {
@@ -226,11 +226,11 @@ int weir_reader_find_rank(weir_reader *reader, int32_t rank, uint32_t world, con
     }
     int status = code != SQLITE_OK || has_job ? step_to_run(reader, row, code, run, error) : WEIR_ENOTFOUND;
     return status == WEIR_ENOTFOUND ? weir_error_set(error, status, 0, "database %s holds no run of rank %" PRId32,
-                                                     weir_path_for_message(reader->path).text, rank)
+                                                     weir__path_for_message(reader->path).text, rank)
                                     : status;
 }
 
-int weir_reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error)
+int weir__reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error)
 {
     if (*run_id == WEIR_ALL_RUNS)
         return WEIR_OK;

@@ -23,24 +23,24 @@ struct weir_reader {
 };
 
 /* Reports that reading failed with a SQLITE_ code; returns the status. */
-int weir_reader_error(const weir_reader *reader, int code, weir_error *error);
+int weir__reader_error(const weir_reader *reader, int code, weir_error *error);
 
 /* Keeps the text of a statement, if that was asked for; NULL = it has none. */
-void weir_reader_note_sql(weir_reader *reader, sqlite3_stmt *statement);
+void weir__reader_note_sql(weir_reader *reader, sqlite3_stmt *statement);
 
 /* Reports WEIR_ENOMEM. */
-int weir_reader_out_of_memory(weir_error *error);
+int weir__reader_out_of_memory(weir_error *error);
 
 /* A text column; "" if it is NULL. Blobs are text that is not valid UTF-8. */
-const char *weir_column_text(sqlite3_stmt *row, int column);
+const char *weir__column_text(sqlite3_stmt *row, int column);
 
 /* A column of seconds, in nanoseconds; 0 if it is NULL. */
-int64_t weir_column_ns(sqlite3_stmt *row, int column);
+int64_t weir__column_ns(sqlite3_stmt *row, int column);
 
 /* A column of nanoseconds that may be unknown: -1 if it is NULL. */
-int64_t weir_column_known_ns(sqlite3_stmt *row, int column);
+int64_t weir__column_known_ns(sqlite3_stmt *row, int column);
 
 /* Replaces WEIR_LAST_RUN by its number, and checks that another one exists. */
-int weir_reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error);
+int weir__reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error);
 
 #endif

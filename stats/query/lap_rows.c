@@ -5,15 +5,15 @@
 
 #include "sql_functions.h"
 
-int weir_lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter, const weir_lap_group *group,
-                    sqlite3_stmt **statement, weir_error *error)
+int weir__lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter,
+                     const weir_lap_group *group, sqlite3_stmt **statement, weir_error *error)
 {
-    const weir_lap_table *table = &weir_lap_tables[subject];
+    const weir_lap_table *table = &weir__lap_tables[subject];
     int code;
     *statement = NULL;
-    char *columns = weir_lap_table_expressions(reader->db, subject, group ? &group->keys : NULL, &code);
+    char *columns = weir__lap_table_expressions(reader->db, subject, group ? &group->keys : NULL, &code);
     if (code != SQLITE_OK)
-        return weir_reader_error(reader, code, error);
+        return weir__reader_error(reader, code, error);
     if (!columns)
         return WEIR_OK;
     char *all = group ? sqlite3_mprintf("%s, %s", columns, group->columns) : NULL;
@@ -27,8 +27,8 @@ int weir_lap_select(weir_reader *reader, weir_subject subject, const weir_filter
         .begin = group ? group->begin : NULL,
         .end = group ? group->end : NULL,
     };
-    int status =
-        group && !all ? weir_reader_out_of_memory(error) : weir_select(reader, &selection, filter, statement, error);
+    int status = group && !all ? weir__reader_out_of_memory(error)
+                               : weir__select(reader, &selection, filter, statement, error);
     sqlite3_free(all);
     sqlite3_free(columns);
     return status;
@@ -41,7 +41,7 @@ static void read_metric(const weir_metric *metric, sqlite3_stmt *row, int column
     size_t length = strlen(metric->unit);
     bool is_time = strcmp(metric->unit, "s") == 0, is_null = sqlite3_column_type(row, column) == SQLITE_NULL;
     bool is_level_of_time = length > 2 && strcmp(metric->unit + length - 2, " s") == 0;
-    int64_t whole = is_time ? weir_column_ns(row, column) : sqlite3_column_int64(row, column);
+    int64_t whole = is_time ? weir__column_ns(row, column) : sqlite3_column_int64(row, column);
     switch (metric->kind) {
     case WEIR_METRIC_COUNT: *(uint64_t *)(void *)at = (uint64_t)(whole > 0 ? whole : 0); break;
     case WEIR_METRIC_SUM: *(int64_t *)(void *)at = is_null ? -1 : whole; break;
@@ -68,21 +68,21 @@ static bool has_capacity(weir_subject subject)
 static const char *const kinds[WEIR_NUM_SUBJECTS] = { "stage",   NULL,      "queue", "pool",
                                                       "process", "machine", NULL,    "counter" };
 
-void weir_lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap)
+void weir__lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap)
 {
     const weir_metric_table *metrics = weir_subject_metrics(subject);
     bool has_steps = sqlite3_column_type(row, WEIR_LAP_FIRST_STEP) != SQLITE_NULL;
     lap->subject = subject;
     lap->id = sqlite3_column_int64(row, WEIR_LAP_ID);
     lap->run_id = sqlite3_column_int64(row, WEIR_LAP_RUN);
-    lap->end_unix_ns = weir_column_ns(row, WEIR_LAP_TIMESTAMP);
-    lap->elapsed_ns = weir_column_ns(row, WEIR_LAP_ELAPSED);
-    lap->suspended_ns = weir_column_known_ns(row, WEIR_LAP_SUSPENDED);
+    lap->end_unix_ns = weir__column_ns(row, WEIR_LAP_TIMESTAMP);
+    lap->elapsed_ns = weir__column_ns(row, WEIR_LAP_ELAPSED);
+    lap->suspended_ns = weir__column_known_ns(row, WEIR_LAP_SUSPENDED);
     lap->num_joined = sqlite3_column_int64(row, WEIR_LAP_JOINED);
-    lap->name = weir_column_text(row, WEIR_LAP_NAME);
-    lap->kind = kinds[subject] ? kinds[subject] : weir_column_text(row, WEIR_LAP_OWN);
+    lap->name = weir__column_text(row, WEIR_LAP_NAME);
+    lap->kind = kinds[subject] ? kinds[subject] : weir__column_text(row, WEIR_LAP_OWN);
     lap->capacity = has_capacity(subject) ? sqlite3_column_int64(row, WEIR_LAP_OWN) : 0;
-    lap->position.phase = weir_column_text(row, WEIR_LAP_PHASE);
+    lap->position.phase = weir__column_text(row, WEIR_LAP_PHASE);
     lap->position.first_step = has_steps ? sqlite3_column_int64(row, WEIR_LAP_FIRST_STEP) : 0;
     lap->position.last_step = has_steps ? sqlite3_column_int64(row, WEIR_LAP_LAST_STEP) : -1;
     for (int i = 0; i < WEIR_MAX_HISTOGRAMS; i++) {
@@ -95,8 +95,8 @@ void weir_lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap
         read_metric(&metrics->metrics[i], row, WEIR_LAP_METRICS + (int)i, &lap->metrics);
 }
 
-const char *weir_lap_add_histograms(weir_subject subject, sqlite3_stmt *row, weir_histogram *const times[],
-                                    bool has[WEIR_MAX_HISTOGRAMS])
+const char *weir__lap_add_histograms(weir_subject subject, sqlite3_stmt *row, weir_histogram *const times[],
+                                     bool has[WEIR_MAX_HISTOGRAMS])
 {
     const weir_metric_table *metrics = weir_subject_metrics(subject);
     const char *damaged = NULL;

@@ -1,4 +1,4 @@
-/* Converts a row of a lap table, with the columns of weir_lap_table_expressions(), to a record. */
+/* Converts a row of a lap table, with the columns of weir__lap_table_expressions(), to a record. */
 #ifndef WEIR_LAP_ROWS_H
 #define WEIR_LAP_ROWS_H
 
@@ -15,18 +15,18 @@ typedef struct weir_lap_group {
 } weir_lap_group;
 
 /* Prepares to read laps, or, with a group, sums of laps; *statement is NULL if the database has no such table. */
-int weir_lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter, const weir_lap_group *group,
-                    sqlite3_stmt **statement, weir_error *error);
+int weir__lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter,
+                     const weir_lap_group *group, sqlite3_stmt **statement, weir_error *error);
 
 /* Fills a record from a row; its texts belong to the row, its histograms are NULL. */
-void weir_lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap);
+void weir__lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap);
 
 /* Adds the stored histograms of a row to those at `times`; a NULL column is skipped, and *has says which were read.
    Returns the name of a column with an invalid histogram, or NULL. */
-const char *weir_lap_add_histograms(weir_subject subject, sqlite3_stmt *row, weir_histogram *const times[],
-                                    bool has[WEIR_MAX_HISTOGRAMS]);
+const char *weir__lap_add_histograms(weir_subject subject, sqlite3_stmt *row, weir_histogram *const times[],
+                                     bool has[WEIR_MAX_HISTOGRAMS]);
 
 /* Returns laps with damaged histograms without them, instead of ending the query with WEIR_EDATA. */
-void weir_query_tolerate_damage(weir_query *query);
+void weir__query_tolerate_damage(weir_query *query);
 
 #endif

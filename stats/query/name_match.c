@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool weir_glob_matches(const char *pattern, const char *text)
+bool weir__glob_matches(const char *pattern, const char *text)
 {
     return strcmp(pattern, text) == 0 || sqlite3_strglob(pattern, text) == 0;
 }
@@ -42,17 +42,17 @@ bool weir_name_matches(const char *pattern, const char *name)
         return false;
     char part[512];
     const char *rest = without_numbers(name), *slash = strrchr(name, '/'); /* of spans: "category/name" */
-    if (weir_glob_matches(pattern, name) || weir_glob_matches(pattern, rest) ||
-        (slash && weir_glob_matches(pattern, slash + 1)))
+    if (weir__glob_matches(pattern, name) || weir__glob_matches(pattern, rest) ||
+        (slash && weir__glob_matches(pattern, slash + 1)))
         return true;
     if (strlen(rest) >= sizeof part)
         return false;
     strcpy(part, rest);
     cut_queue(part);
-    if (weir_glob_matches(pattern, part))
+    if (weir__glob_matches(pattern, part))
         return true;
     cut_bracket(part);
-    return weir_glob_matches(pattern, part);
+    return weir__glob_matches(pattern, part);
 }
 
 /* -- in SQL: laps repeat a few names, so the result for a name is cached for the next rows */
@@ -121,10 +121,10 @@ static void glob_function(sqlite3_context *context, int num_values, sqlite3_valu
     const char *pattern = (const char *)sqlite3_value_text(values[0]);
     const char *text = (const char *)sqlite3_value_text(values[1]);
     if (pattern && text)
-        sqlite3_result_int(context, weir_glob_matches(pattern, text));
+        sqlite3_result_int(context, weir__glob_matches(pattern, text));
 }
 
-int weir_names_register(sqlite3 *db)
+int weir__names_register(sqlite3 *db)
 {
     const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
     int code = sqlite3_create_function_v2(db, "weir_name", 2, flags, NULL, name_function, NULL, NULL, NULL);

@@ -9,9 +9,9 @@
 #include <weir/query.h>
 
 /* Whether the text equals the pattern or matches it as a glob (* ? [a-z] [^a-z]). */
-bool weir_glob_matches(const char *pattern, const char *text);
+bool weir__glob_matches(const char *pattern, const char *text);
 
 /* Adds weir_name(pattern, name) and weir_glob(pattern, text) to a connection. Returns a SQLITE_ code. */
-int weir_names_register(sqlite3 *db);
+int weir__names_register(sqlite3 *db);
 
 #endif

@@ -50,7 +50,7 @@ int weir__phases_select(weir_reader *reader, const weir_filter *filter, bool eac
         .condition = LAPS_OF_ONE_QUEUE,
         .end = each_lap ? SPANS("1") ALL_SPANS : SPANS(BEGINS) ALL_SPANS,
     };
-    return weir_select(reader, &selection, &laps, statement, error);
+    return weir__select(reader, &selection, &laps, statement, error);
 }
 
 int weir__phases_next(weir_reader *reader, sqlite3_stmt *statement, weir_phase_record *span, weir_error *error)
@@ -58,8 +58,8 @@ int weir__phases_next(weir_reader *reader, sqlite3_stmt *statement, weir_phase_r
     weir_record record = { .kind = WEIR_RECORD_PHASE };
     int code = sqlite3_step(statement);
     if (code != SQLITE_ROW)
-        return code == SQLITE_DONE ? WEIR_EOF : weir_reader_error(reader, code, error);
-    weir_record_read(statement, WEIR_RECORD_PHASE, &record);
+        return code == SQLITE_DONE ? WEIR_EOF : weir__reader_error(reader, code, error);
+    weir__record_read(statement, WEIR_RECORD_PHASE, &record);
     *span = record.phase;
     return WEIR_OK;
 }

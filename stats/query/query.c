@@ -23,7 +23,7 @@ struct weir_query {
 
 /* -- laps */
 
-void weir_query_tolerate_damage(weir_query *query)
+void weir__query_tolerate_damage(weir_query *query)
 {
     query->tolerates_damage = true;
 }
@@ -41,16 +41,16 @@ static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
     weir_histogram *times[WEIR_MAX_HISTOGRAMS];
     bool has[WEIR_MAX_HISTOGRAMS];
     size_t count = weir_subject_histograms(subject, histograms);
-    weir_lap_read(subject, row, lap);
+    weir__lap_read(subject, row, lap);
     for (size_t i = 0; i < count; i++) {
         times[i] = &query->times[i];
         weir_histogram_clear(times[i]);
     }
-    const char *damaged = weir_lap_add_histograms(subject, row, times, has);
+    const char *damaged = weir__lap_add_histograms(subject, row, times, has);
     if (damaged && !query->tolerates_damage)
         return weir_error_set(error, WEIR_EDATA, 0, "database %s is damaged: row %lld of %s has no valid %s",
-                              weir_path_for_message(query->reader->path).text, (long long)lap->id,
-                              weir_lap_tables[subject].name, damaged);
+                              weir__path_for_message(query->reader->path).text, (long long)lap->id,
+                              weir__lap_tables[subject].name, damaged);
     for (size_t i = 0; i < count; i++)
         *weir_metric_histogram_at(histograms[i].metric, &lap->metrics) =
             has[i] && !(damaged && strcmp(damaged, histograms[i].metric->name) == 0) ? times[i] : NULL;
@@ -61,7 +61,7 @@ static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
 
 static void read_row(weir_query *query, sqlite3_stmt *row)
 {
-    weir_record_read(row, query->record.kind, &query->record);
+    weir__record_read(row, query->record.kind, &query->record);
     weir_content_record *content = &query->record.content;
     if (query->record.kind == WEIR_RECORD_CONTENT && !*content->path)
         content->path = query->reader->path;
@@ -82,13 +82,13 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
     sqlite3_str *sql = sqlite3_str_new(reader->db);
     int code = SQLITE_OK;
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
-        tables[subject + 3] = weir_lap_tables[subject].name;
+        tables[subject + 3] = weir__lap_tables[subject].name;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0] && code == SQLITE_OK; i++) {
         bool has_run = false, has_elapsed = false;
         const char *name = i == 0 ? "event_name" : "name";
-        code = weir_table_has_column(reader->db, tables[i], "run_id", &has_run);
+        code = weir__table_has_column(reader->db, tables[i], "run_id", &has_run);
         if (code == SQLITE_OK)
-            code = weir_table_has_column(reader->db, tables[i], "elapsed", &has_elapsed);
+            code = weir__table_has_column(reader->db, tables[i], "elapsed", &has_elapsed);
         if (has_run)
             sqlite3_str_appendf(
                 sql,
@@ -106,9 +106,9 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
         sqlite3_bind_int64(query->statement, 1, filter->run_id);
         sqlite3_bind_text(query->statement, 2, filter->name, -1, SQLITE_TRANSIENT);
     }
-    weir_reader_note_sql(reader, query->statement);
+    weir__reader_note_sql(reader, query->statement);
     sqlite3_free(text);
-    return code == SQLITE_OK ? WEIR_OK : weir_reader_error(reader, code, error);
+    return code == SQLITE_OK ? WEIR_OK : weir__reader_error(reader, code, error);
 }
 
 /* -- the kinds */
@@ -132,13 +132,13 @@ static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *
 {
     weir_sql_selection selection = selections[query->record.kind];
     int code, status = WEIR_OK;
-    char *columns = weir_record_expressions(query->reader->db, query->record.kind, &code);
-    selection.table = weir_record_table_of(query->record.kind)->name;
+    char *columns = weir__record_expressions(query->reader->db, query->record.kind, &code);
+    selection.table = weir__record_table_of(query->record.kind)->name;
     selection.columns = columns ? columns : "no_such_column"; /* an error */
     if (code != SQLITE_OK)
-        status = weir_reader_error(query->reader, code, error);
+        status = weir__reader_error(query->reader, code, error);
     else if (columns || query->record.kind != WEIR_RECORD_ITEM)
-        status = weir_select(query->reader, &selection, filter, &query->statement, error);
+        status = weir__select(query->reader, &selection, filter, &query->statement, error);
     sqlite3_free(columns);
     return status;
 }
@@ -146,7 +146,8 @@ static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *
 static int begin(weir_query *query, const weir_filter *filter, weir_error *error)
 {
     if (is_lap(query->record.kind))
-        return weir_lap_select(query->reader, subject_of(query->record.kind), filter, NULL, &query->statement, error);
+        return weir__lap_select(query->reader, subject_of(query->record.kind), filter, NULL, &query->statement,
+                                error);
     if (query->record.kind == WEIR_RECORD_CONTENT)
         return begin_contents(query, filter, error);
     if (query->record.kind != WEIR_RECORD_PHASE)
@@ -165,10 +166,10 @@ int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filt
         return weir_error_set(error, WEIR_EINVAL, 0, "no such kind of record: %d", (int)kind);
     weir_query *query = calloc(1, sizeof *query);
     if (!query)
-        return weir_reader_out_of_memory(error);
+        return weir__reader_out_of_memory(error);
     query->reader = reader;
     query->record.kind = kind;
-    int status = weir_reader_resolve_run(reader, &resolved.run_id, error);
+    int status = weir__reader_resolve_run(reader, &resolved.run_id, error);
     if (status == WEIR_OK)
         status = begin(query, &resolved, error);
     if (status == WEIR_OK)
@@ -188,7 +189,7 @@ static int next_row(weir_query *query, weir_error *error)
         return WEIR_OK;
     }
     if (code != SQLITE_DONE)
-        return weir_reader_error(query->reader, code, error);
+        return weir__reader_error(query->reader, code, error);
     sqlite3_finalize(query->statement); /* another step would restart it */
     query->statement = NULL;
     return WEIR_EOF;
@@ -215,7 +216,7 @@ void weir_query_end(weir_query *query)
 
 const char *weir_row_text(const weir_row *row, int column)
 {
-    return row ? weir_column_text((sqlite3_stmt *)(uintptr_t)row, column) : "";
+    return row ? weir__column_text((sqlite3_stmt *)(uintptr_t)row, column) : "";
 }
 
 int64_t weir_row_int(const weir_row *row, int column)
@@ -229,14 +230,14 @@ static int select_rows(weir_reader *reader, weir_record_kind kind, const weir_fi
 {
     weir_sql_selection selection = selections[kind];
     bool has_it;
-    selection.table = weir_record_table_of(kind)->name;
+    selection.table = weir__record_table_of(kind)->name;
     selection.columns = columns;
     selection.end = end;
     *rows = NULL;
-    int code = weir_table_has_column(reader->db, selection.table, "run_id", &has_it);
+    int code = weir__table_has_column(reader->db, selection.table, "run_id", &has_it);
     if (code != SQLITE_OK)
-        return weir_reader_error(reader, code, error);
-    return has_it ? weir_select(reader, &selection, filter, rows, error) : WEIR_OK;
+        return weir__reader_error(reader, code, error);
+    return has_it ? weir__select(reader, &selection, filter, rows, error) : WEIR_OK;
 }
 
 int weir_reader_select(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, const char *columns,
@@ -246,13 +247,13 @@ int weir_reader_select(weir_reader *reader, weir_record_kind kind, const weir_fi
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL, or a kind of laps");
     weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     sqlite3_stmt *rows = NULL;
-    int code = SQLITE_DONE, status = weir_reader_resolve_run(reader, &resolved.run_id, error);
+    int code = SQLITE_DONE, status = weir__reader_resolve_run(reader, &resolved.run_id, error);
     if (status == WEIR_OK)
         status = select_rows(reader, kind, &resolved, columns, end, &rows, error);
     while (rows && status == WEIR_OK && (code = sqlite3_step(rows)) == SQLITE_ROW)
         status = each(self, (const weir_row *)rows, error);
     if (status == WEIR_OK && code != SQLITE_DONE)
-        status = weir_reader_error(reader, code, error);
+        status = weir__reader_error(reader, code, error);
     sqlite3_finalize(rows);
     return status == WEIR_EOF ? WEIR_OK : status;
 }

@@ -29,12 +29,12 @@ static void free_run(replayed_run *run)
 static int add_stage(void *self, const weir_record *record, weir_error *error)
 {
     replayed_run *run = self;
-    weir_stage_info *infos = weir_array_grow(run->infos, run->num_stages, sizeof *infos);
-    weir_record_entry *entry = weir_record_entry_of_record(record);
+    weir_stage_info *infos = weir__array_grow(run->infos, run->num_stages, sizeof *infos);
+    weir_record_entry *entry = weir__record_entry_of_record(record);
     run->infos = infos ? infos : run->infos;
     if (!infos || !entry) {
         free(entry);
-        return weir_reader_out_of_memory(error);
+        return weir__reader_out_of_memory(error);
     }
     const weir_stage_record *stage = &entry->record.stage;
     entry->next = run->entries;
@@ -145,7 +145,7 @@ int weir_replay(weir_reader *reader, const weir_filter *filter, const weir_obser
     own.run_id = record.run_id;
     weir_run_info info = { .start_unix_ns = record.started_unix_ns, .threads = (uint32_t)record.threads };
     status =
-        weir_each_record(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = own.run_id }, add_stage, &run, error);
+        weir__each_record(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = own.run_id }, add_stage, &run, error);
     if (status == WEIR_OK && run.num_stages == 0)
         status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                                 "run %lld of %s does not say which stages it had; record it again",

@@ -37,7 +37,7 @@ static const char views[] =
     "INSERT INTO stage SELECT 1, name, 'stage', 0, 0, 0, '', 0, '', '' FROM main.task_stats GROUP BY name ORDER BY "
     "min(id);";
 
-int weir_spdl_make_views(sqlite3 *db)
+int weir__spdl_make_views(sqlite3 *db)
 {
     return sqlite3_exec(db, views, NULL, NULL, NULL);
 }

@@ -8,6 +8,6 @@
  * Creates temporary views, over the tables of the same names, that look like one run of weir: values that SPDL does
  * not store are NULL. Returns a SQLITE_ code.
  */
-int weir_spdl_make_views(sqlite3 *db);
+int weir__spdl_make_views(sqlite3 *db);
 
 #endif

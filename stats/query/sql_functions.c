@@ -235,9 +235,9 @@ int weir__functions_register(sqlite3 *db)
         { "weir_reason", 2, reason_function, NULL, NULL },
         { "weir_folder", 1, folder_function, NULL, NULL },
     };
-    int code = weir_names_register(db);
+    int code = weir__names_register(db);
     if (code == SQLITE_OK)
-        code = weir_select_register(db);
+        code = weir__select_register(db);
     if (code == SQLITE_OK)
         code = weir__existing_files_register(db);
     for (size_t i = 0; i < sizeof functions / sizeof functions[0] && code == SQLITE_OK; i++)

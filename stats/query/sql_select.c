@@ -207,7 +207,7 @@ static void within_function(sqlite3_context *context, int num_values, sqlite3_va
     sqlite3_result_int(context, low > 0 && in->all[low - 1].run_id == run_id && in->all[low - 1].end > start);
 }
 
-int weir_select_register(sqlite3 *db)
+int weir__select_register(sqlite3 *db)
 {
     return sqlite3_create_function_v2(db, "weir_within", -1, SQLITE_UTF8, NULL, within_function, NULL, NULL, NULL);
 }
@@ -269,9 +269,9 @@ static double seconds(int64_t unix_ns)
 
 static int add_span(selecting *s, spans *to, const span *one)
 {
-    span *grown = weir_array_grow(to->all, to->count, sizeof *grown);
+    span *grown = weir__array_grow(to->all, to->count, sizeof *grown);
     if (!grown)
-        return weir_reader_out_of_memory(s->error);
+        return weir__reader_out_of_memory(s->error);
     to->all = grown;
     to->all[to->count++] = *one;
     return WEIR_OK;
@@ -296,7 +296,7 @@ static int find_phases(selecting *s)
     sqlite3_stmt *found = NULL;
     weir_phase_record one;
     if (!(s->phases = calloc(1, sizeof *s->phases)))
-        return weir_reader_out_of_memory(s->error);
+        return weir__reader_out_of_memory(s->error);
     int status = weir__phases_select(s->reader, &filter, false, &found, s->error);
     while (status == WEIR_OK && (status = weir__phases_next(s->reader, found, &one, s->error)) == WEIR_OK)
         status = add_span(s, s->phases, &(span){ one.run_id, seconds(one.start_unix_ns), seconds(one.end_unix_ns) });
@@ -372,7 +372,7 @@ static int find_windows(selecting *s)
     weir_phase_record one;
     int64_t run_id = 0, step = INT64_MIN;
     if (!(s->windows = calloc(1, sizeof *s->windows)))
-        return weir_reader_out_of_memory(s->error);
+        return weir__reader_out_of_memory(s->error);
     s->reader->window = (weir_window){ .every = false }; /* this pass sees everything */
     int status = weir__phases_select(s->reader, &filter, want.by_step || want.part, &found, s->error);
     while (status == WEIR_OK && (status = weir__phases_next(s->reader, found, &one, s->error)) == WEIR_OK) {
@@ -420,7 +420,7 @@ static int prepare(selecting *s, sqlite3_stmt **statement)
         code = text ? sqlite3_prepare_v2(s->reader->db, text, -1, statement, NULL) : SQLITE_NOMEM;
     if (code == SQLITE_OK)
         code = bind_values(*statement, s->selection, s->filter);
-    weir_reader_note_sql(s->reader, s->phases || s->windows ? NULL : *statement); /* pointers have no text */
+    weir__reader_note_sql(s->reader, s->phases || s->windows ? NULL : *statement); /* pointers have no text */
     if (code == SQLITE_OK)
         code = bind_spans(*statement, ":phases", &s->phases);
     if (code == SQLITE_OK)
@@ -430,11 +430,11 @@ static int prepare(selecting *s, sqlite3_stmt **statement)
         return WEIR_OK;
     sqlite3_finalize(*statement);
     *statement = NULL;
-    return weir_reader_error(s->reader, code, s->error);
+    return weir__reader_error(s->reader, code, s->error);
 }
 
-int weir_select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
-                sqlite3_stmt **statement, weir_error *error)
+int weir__select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
+                 sqlite3_stmt **statement, weir_error *error)
 {
     selecting s = { .reader = reader, .selection = selection, .filter = filter, .error = error };
     int status = WEIR_OK;

@@ -31,10 +31,10 @@ typedef struct weir_sql_selection {
  * Prepares it, with everything bound. filter->run_id is resolved (WEIR_ALL_RUNS or a number). On failure *statement is
  * NULL.
  */
-int weir_select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
-                sqlite3_stmt **statement, weir_error *error);
+int weir__select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
+                 sqlite3_stmt **statement, weir_error *error);
 
 /* Adds the function that such statements use to a connection. Returns a SQLITE_ code. */
-int weir_select_register(sqlite3 *db);
+int weir__select_register(sqlite3 *db);
 
 #endif

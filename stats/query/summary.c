@@ -65,7 +65,7 @@ static void put_seconds(FILE *out, const char *what, double seconds)
 static void put_time(FILE *out, const char *before, double seconds)
 {
     char figure[WEIR_FORMAT_BYTES];
-    weir_text_format_time(figure, seconds);
+    weir__text_format_time(figure, seconds);
     fprintf(out, "%s%s", before, figure);
 }
 
@@ -166,8 +166,8 @@ static void put_level(FILE *out, const weir_total *total)
             m->max_depth, total->capacity);
     if (m->max_bytes) {
         char average[WEIR_FORMAT_BYTES], highest[WEIR_FORMAT_BYTES];
-        weir_text_format_bytes(average, value_of(total, "ave_bytes"));
-        weir_text_format_bytes(highest, (double)m->max_bytes);
+        weir__text_format_bytes(average, value_of(total, "ave_bytes"));
+        weir__text_format_bytes(highest, (double)m->max_bytes);
         fprintf(out, "; average %s, highest %s", average, highest);
     }
     fputc('\n', out);
@@ -283,7 +283,7 @@ static int note_events(weir_reader *reader, const weir_filter *filter, run_notes
                                     take_count, &notes->num_untraced, error);
     events = (weir_filter){ .run_id = notes->last.run_id, .name = "clock_set" };
     if (status == WEIR_OK && notes->num_runs == 1)
-        status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, add_clock_change, notes, error);
+        status = weir__each_record(reader, WEIR_RECORD_EVENT, &events, add_clock_change, notes, error);
     return status;
 }
 
@@ -301,9 +301,9 @@ static int take_damage(void *self, const weir_row *row, weir_error *error)
 static int note_damage(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
     bool is_known;
-    int code = weir_table_has_column(reader->db, "item_stats", "num_missing", &is_known);
+    int code = weir__table_has_column(reader->db, "item_stats", "num_missing", &is_known);
     if (code != SQLITE_OK)
-        return weir_reader_error(reader, code, error);
+        return weir__reader_error(reader, code, error);
     if (!is_known)
         return WEIR_OK;
     return weir_reader_select(reader, WEIR_RECORD_ITEM, filter,
@@ -315,7 +315,7 @@ static int note_damage(weir_reader *reader, const weir_filter *filter, run_notes
 static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
     *notes = (run_notes){ .num_runs = 0 };
-    int status = weir_each_record(reader, WEIR_RECORD_RUN, filter, note_run, notes, error);
+    int status = weir__each_record(reader, WEIR_RECORD_RUN, filter, note_run, notes, error);
     if (status == WEIR_OK)
         status = note_events(reader, filter, notes, error);
     return status == WEIR_OK ? note_damage(reader, filter, notes, error) : status;
@@ -347,7 +347,7 @@ static void put_known(FILE *out, const char **between, const weir_total *total, 
     fputs(*between, out);
     *between = ", ";
     if (strncmp(found->unit, "bytes", 5) == 0) {
-        weir_text_format_bytes(bytes, value);
+        weir__text_format_bytes(bytes, value);
         fprintf(out, "%s", bytes);
         fputs(format, out);
     } else
@@ -537,10 +537,10 @@ static int make_line(weir_reader *reader, const weir_filter *filter, weir_summar
     *text = NULL;
     FILE *memory = open_memstream(text, &size);
     if (!memory)
-        return weir_reader_out_of_memory(error);
+        return weir__reader_out_of_memory(error);
     int status = line ? line(memory, reader, filter, error) : WEIR_OK;
     if (fclose(memory) != 0 && status == WEIR_OK)
-        status = weir_reader_out_of_memory(error);
+        status = weir__reader_out_of_memory(error);
     return status;
 }
 
@@ -556,7 +556,7 @@ int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter 
         status = make_line(reader, filter, line, &text, error);
     if (status == WEIR_OK) {
         put_summary(out, reader, totals, &notes, text);
-        status = weir_check_written(out, "cannot print", error);
+        status = weir__check_written(out, "cannot print", error);
     }
     free(text);
     return status;
@@ -633,7 +633,7 @@ static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filte
     fprintf(out, "Failures: %" PRId64 "\n", count);
     first.limit = at_most < INT64_MAX ? (int64_t)at_most : INT64_MAX;
     if (at_most)
-        status = weir_each_record(reader, WEIR_RECORD_FAILURE, &first, put_failure, out, error);
+        status = weir__each_record(reader, WEIR_RECORD_FAILURE, &first, put_failure, out, error);
     if (run_id)
         snprintf(of_run, sizeof of_run, ", run %" PRId64, run_id);
     if (status == WEIR_OK && first.limit < count)
@@ -647,7 +647,7 @@ int weir_summary_write_failures(FILE *out, weir_reader *reader, const weir_filte
     if (!out || !reader)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int status = put_failures(out, reader, filter, 0, at_most, error);
-    return status == WEIR_OK ? weir_check_written(out, "cannot print", error) : status;
+    return status == WEIR_OK ? weir__check_written(out, "cannot print", error) : status;
 }
 
 int weir_summary_print_failures(FILE *out, const char *db_path, int64_t run_id, size_t at_most, weir_error *error)
@@ -666,5 +666,5 @@ int weir_summary_print_failures(FILE *out, const char *db_path, int64_t run_id, 
     if (status == WEIR_OK)
         status = put_failures(out, reader, &filter, run.run_id, at_most, error);
     weir_reader_close(reader);
-    return status == WEIR_OK ? weir_check_written(out, "cannot print", error) : status;
+    return status == WEIR_OK ? weir__check_written(out, "cannot print", error) : status;
 }

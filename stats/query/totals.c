@@ -126,9 +126,9 @@ static int select_sums(const summing *s, sqlite3_stmt **rows)
     int status = WEIR_OK;
     *rows = NULL;
     if (more && end)
-        status = weir_lap_select(s->reader, s->subject, s->filter, &group, rows, s->error);
+        status = weir__lap_select(s->reader, s->subject, s->filter, &group, rows, s->error);
     else
-        status = weir_reader_out_of_memory(s->error);
+        status = weir__reader_out_of_memory(s->error);
     sqlite3_free(more);
     sqlite3_free(end);
     return status;
@@ -144,8 +144,8 @@ static int read_histograms(summing *s, sqlite3_stmt *row, weir_metrics *metrics)
     size_t count = weir_subject_histograms(s->subject, histograms);
     for (size_t i = 0; i < count; i++)
         weir_histogram_clear(times[i] = &s->times[i]);
-    if (weir_lap_add_histograms(s->subject, row, times, has)) /* we have merged it: only without memory */
-        return weir_reader_out_of_memory(s->error);
+    if (weir__lap_add_histograms(s->subject, row, times, has)) /* we have merged it: only without memory */
+        return weir__reader_out_of_memory(s->error);
     for (size_t i = 0; i < count; i++)
         *weir_metric_histogram_at(histograms[i].metric, metrics) = has[i] ? times[i] : NULL;
     return WEIR_OK;
@@ -156,15 +156,15 @@ static int read_total(summing *s, sqlite3_stmt *row, weir_total *total)
 {
     const int more = WEIR_LAP_METRICS + (int)weir_subject_metrics(s->subject)->num_metrics;
     weir_lap_record lap;
-    weir_lap_read(s->subject, row, &lap);
+    weir__lap_read(s->subject, row, &lap);
     int status = read_histograms(s, row, &lap.metrics);
     *total = weir_total_of_lap(&lap);
     total->key.num_laps = lap.num_joined;
-    total->key.start_unix_ns = weir_column_ns(row, more + MORE_START);
-    total->key.node_id = weir_column_text(row, more + MORE_NODE);
+    total->key.start_unix_ns = weir__column_ns(row, more + MORE_START);
+    total->key.node_id = weir__column_text(row, more + MORE_NODE);
     total->key.bin_step = sqlite3_column_int64(row, more + MORE_STEP);
     total->key.bin_unix_ns = sqlite3_column_int64(row, more + MORE_TIME);
-    return weir_total_keep(total) ? status : weir_reader_out_of_memory(s->error);
+    return weir__total_keep(total) ? status : weir__reader_out_of_memory(s->error);
 }
 
 static int add_total(summing *s, sqlite3_stmt *row, weir_total_list *list)
@@ -172,9 +172,9 @@ static int add_total(summing *s, sqlite3_stmt *row, weir_total_list *list)
     if (list->count >= MAX_GROUPS)
         return weir_error_set(s->error, WEIR_ELIMIT, 0,
                               "more than %d groups; use fewer keys, wider bins, or a filter", MAX_GROUPS);
-    weir_total *all = weir_array_grow(list->all, list->count, sizeof *all);
+    weir_total *all = weir__array_grow(list->all, list->count, sizeof *all);
     if (!all)
-        return weir_reader_out_of_memory(s->error);
+        return weir__reader_out_of_memory(s->error);
     list->all = all;
     return read_total(s, row, &all[list->count++]);
 }
@@ -193,8 +193,8 @@ static int read_failed(const summing *s, int code)
     int status = WEIR_OK;
     if ((code & 0xff) == SQLITE_CORRUPT)
         status =
-            weir_each_record(s->reader, weir_record_kind_of(s->subject), s->filter, ignore_record, NULL, s->error);
-    return status == WEIR_OK ? weir_reader_error(s->reader, code, s->error) : status;
+            weir__each_record(s->reader, weir_record_kind_of(s->subject), s->filter, ignore_record, NULL, s->error);
+    return status == WEIR_OK ? weir__reader_error(s->reader, code, s->error) : status;
 }
 
 static int read_totals(summing *s, weir_total_list *list)
@@ -218,7 +218,7 @@ int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_
     summing *s = calloc(1, sizeof *s);
     *totals = (weir_totals){ 0 };
     if (!s)
-        return weir_reader_out_of_memory(error);
+        return weir__reader_out_of_memory(error);
     s->reader = reader;
     s->filter = &resolved;
     s->grouping = grouping ? *grouping : (weir_grouping){ .by = 0 };
@@ -229,7 +229,7 @@ int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_
     /* So that everything is read from one snapshot, even if a writer is active. */
     int status = weir_reader_hold(reader, error);
     if (status == WEIR_OK) {
-        status = weir_reader_resolve_run(reader, &resolved.run_id, error);
+        status = weir__reader_resolve_run(reader, &resolved.run_id, error);
         for (s->subject = 0; s->subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; s->subject++)
             if (!s->grouping.subjects || s->grouping.subjects & 1u << s->subject)
                 status = read_totals(s, &totals->of[s->subject]);
@@ -247,7 +247,7 @@ void weir_totals_free(weir_totals *totals)
         return;
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
         for (size_t i = 0; i < totals->of[subject].count; i++)
-            weir_total_forget(&totals->of[subject].all[i]);
+            weir__total_forget(&totals->of[subject].all[i]);
         free(totals->of[subject].all);
     }
     *totals = (weir_totals){ 0 };

@@ -67,7 +67,7 @@ static void bind_blob(binder *b, const void *bytes, size_t size_bytes)
 static void bind_text(binder *b, const char *text)
 {
     if (b->code == SQLITE_OK)
-        b->code = weir_bind_text(b->statement, ++b->column, text);
+        b->code = weir__bind_text(b->statement, ++b->column, text);
 }
 
 /* NULL: a range without any step in it */
@@ -91,13 +91,13 @@ static int execute(binder *b)
     return code;
 }
 
-int weir_insert_run(weir_insert *rows, int statement)
+int weir__insert_run(weir_insert *rows, int statement)
 {
     binder b = bind_to(rows, statement);
     return execute(&b);
 }
 
-int weir_insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix_ns)
+int weir__insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix_ns)
 {
     if (run->run_id)
         return SQLITE_OK;
@@ -117,14 +117,14 @@ int weir_insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix_
     return code;
 }
 
-int weir_insert_remove_run(weir_insert *rows, const weir_run *run)
+int weir__insert_remove_run(weir_insert *rows, const weir_run *run)
 {
     binder b = bind_to(rows, WEIR_INSERT_REMOVE_RUN);
     bind_int(&b, run->run_id);
     return execute(&b);
 }
 
-int weir_insert_set_lost(weir_insert *rows, const weir_run *run)
+int weir__insert_set_lost(weir_insert *rows, const weir_run *run)
 {
     binder b = bind_to(rows, WEIR_INSERT_LOST);
     bind_int(&b, run->lost_to_write);
@@ -135,7 +135,7 @@ int weir_insert_set_lost(weir_insert *rows, const weir_run *run)
 static int insert_record(weir_insert *rows, const weir_record *record)
 {
     binder b = { .statement = rows->records[record->kind] };
-    b.code = weir_record_bind(b.statement, record->kind, record);
+    b.code = weir__record_bind(b.statement, record->kind, record);
     return execute(&b);
 }
 
@@ -244,9 +244,9 @@ static int prepare_laps(weir_insert *rows, weir_subject subject)
     int code = sqlite3_prepare_v2(rows->db, "SELECT name, \"notnull\" FROM pragma_table_info(?)", -1, &column, NULL);
     if (code != SQLITE_OK)
         return code;
-    sqlite3_bind_text(column, 1, weir_lap_tables[subject].name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(column, 1, weir__lap_tables[subject].name, -1, SQLITE_STATIC);
     sqlite3_str *sql = sqlite3_str_new(rows->db);
-    sqlite3_str_appendf(sql, "INSERT INTO %s (", weir_lap_tables[subject].name);
+    sqlite3_str_appendf(sql, "INSERT INTO %s (", weir__lap_tables[subject].name);
     while ((code = sqlite3_step(column)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(column, 0);
         if (name && plan_column(insert, subject, name, sqlite3_column_int(column, 1) == 0))
@@ -319,9 +319,9 @@ static int insert_copy(weir_insert *rows, int64_t run_id, const weir_record *fro
     return insert_record(rows, &record);
 }
 
-int weir_insert_insert(weir_insert *rows, const weir_record_entry *entry)
+int weir__insert_insert(weir_insert *rows, const weir_record_entry *entry)
 {
-    int code = weir_insert_ensure_run(rows, entry->run, entry->unix_ns);
+    int code = weir__insert_ensure_run(rows, entry->run, entry->unix_ns);
     if (code != SQLITE_OK)
         return code;
     int64_t run_id = entry->run->run_id;
@@ -334,7 +334,7 @@ int weir_insert_insert(weir_insert *rows, const weir_record_entry *entry)
     return SQLITE_MISUSE;
 }
 
-int weir_insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity *identity)
+int weir__insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity *identity)
 {
     rows->db = db;
     rows->identity = identity;
@@ -342,7 +342,7 @@ int weir_insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity 
     for (int i = 0; i < WEIR_INSERT_STATEMENTS && code == SQLITE_OK; i++)
         code = sqlite3_prepare_v3(db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT, &rows->statements[i], NULL);
     for (int i = 0; i < NUM_RECORD_KINDS && code == SQLITE_OK; i++) {
-        char *text = weir_record_insertion(record_kinds[i]);
+        char *text = weir__record_insertion(record_kinds[i]);
         code =
             text ? sqlite3_prepare_v3(db, text, -1, SQLITE_PREPARE_PERSISTENT, &rows->records[record_kinds[i]], NULL)
                  : SQLITE_NOMEM;
@@ -353,7 +353,7 @@ int weir_insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity 
     return code;
 }
 
-void weir_insert_finalize(weir_insert *rows)
+void weir__insert_finalize(weir_insert *rows)
 {
     for (int i = 0; i < WEIR_INSERT_STATEMENTS; i++)
         sqlite3_finalize(rows->statements[i]);

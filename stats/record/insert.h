@@ -72,23 +72,23 @@ typedef struct weir_insert {
 
 /* Every function returns a SQLITE_ code; SQLITE_OK is success. */
 
-/* Prepares all statements; call weir_insert_finalize() even on failure. */
-int weir_insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity *identity);
-void weir_insert_finalize(weir_insert *rows);
+/* Prepares all statements; call weir__insert_finalize() even on failure. */
+int weir__insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity *identity);
+void weir__insert_finalize(weir_insert *rows);
 
 /* Runs a statement that has no parameters. */
-int weir_insert_run(weir_insert *rows, int statement);
+int weir__insert_run(weir_insert *rows, int statement);
 
 /* Inserts a row for the run, unless it has one, and sets its run_id. */
-int weir_insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix_ns);
+int weir__insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix_ns);
 
 /* Removes the row of a run that never started. */
-int weir_insert_remove_run(weir_insert *rows, const weir_run *run);
+int weir__insert_remove_run(weir_insert *rows, const weir_run *run);
 
 /* Sets how many entries of the run were lost: lost_to_write. */
-int weir_insert_set_lost(weir_insert *rows, const weir_run *run);
+int weir__insert_set_lost(weir_insert *rows, const weir_run *run);
 
 /* Inserts one entry; inserts the run's row first if it has none. */
-int weir_insert_insert(weir_insert *rows, const weir_record_entry *entry);
+int weir__insert_insert(weir_insert *rows, const weir_record_entry *entry);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { DEFAULT_SLOWEST = 10, DEFAULT_SAMPLED = 10 };
 
-weir_item_sampler *weir_item_sampler_new(weir_sqlite_writer *writer, const weir_sqlite_items *options)
+weir_item_sampler *weir__item_sampler_new(weir_sqlite_writer *writer, const weir_sqlite_items *options)
 {
     weir_item_sampler *items = calloc(1, sizeof *items);
     if (!items)
@@ -37,7 +37,7 @@ static void free_entries(weir_record_entry **entries, uint32_t num_entries)
     free(entries);
 }
 
-void weir_item_sampler_free(weir_item_sampler *items)
+void weir__item_sampler_free(weir_item_sampler *items)
 {
     free_entries(items->slowest, items->num_slowest);
     free_entries(items->sample, items->num_sampled);
@@ -83,7 +83,7 @@ static uint32_t sample_place_locked(weir_item_sampler *items)
 static void put_locked(weir_record_entry **entries, uint32_t *num_entries, uint32_t max_entries, uint32_t place,
                        const weir_record *item)
 {
-    weir_record_entry *entry = place < max_entries ? weir_record_entry_of_record(item) : NULL;
+    weir_record_entry *entry = place < max_entries ? weir__record_entry_of_record(item) : NULL;
     if (!entry)
         return;
     if (place == *num_entries)
@@ -105,7 +105,7 @@ static void choose(weir_item_sampler *items, weir_record *record)
     uv_mutex_unlock(&items->lock);
 }
 
-int weir_item_sampler_end(void *self, void *state, weir_task *task, const weir_task_end *end)
+int weir__item_sampler_end(void *self, void *state, weir_task *task, const weir_task_end *end)
 {
     (void)state;
     weir_item_sampler *items = self;
@@ -136,7 +136,7 @@ int weir_item_sampler_end(void *self, void *state, weir_task *task, const weir_t
     if (is_damaged)
         record.item.chosen = "damaged";
     if (items->options.all || is_damaged)
-        weir_buffer_offer(items->writer, weir_record_entry_of_record(&record));
+        weir__buffer_offer(items->writer, weir__record_entry_of_record(&record));
     else
         choose(items, &record);
     return WEIR_OK;
@@ -168,7 +168,7 @@ static bool is_in(const weir_record_entry *list, const weir_record_entry *entry)
     return list != NULL;
 }
 
-void weir_item_sampler_flush(weir_item_sampler *items, const char *stage)
+void weir__item_sampler_flush(weir_item_sampler *items, const char *stage)
 {
     weir_record_entry *slowest = NULL;
     weir_record_entry *sample = NULL;
@@ -185,11 +185,11 @@ void weir_item_sampler_flush(weir_item_sampler *items, const char *stage)
         if (is_in(slowest, sample))
             free(sample);
         else
-            weir_buffer_offer(items->writer, sample);
+            weir__buffer_offer(items->writer, sample);
     }
     for (weir_record_entry *next; slowest; slowest = next) {
         next = slowest->next;
         slowest->next = NULL;
-        weir_buffer_offer(items->writer, slowest);
+        weir__buffer_offer(items->writer, slowest);
     }
 }

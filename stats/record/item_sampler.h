@@ -34,13 +34,13 @@ typedef struct weir_item_sampler {
 } weir_item_sampler;
 
 /* NULL = out of memory, or a lock cannot be created. */
-weir_item_sampler *weir_item_sampler_new(weir_sqlite_writer *writer, const weir_sqlite_items *options);
-void weir_item_sampler_free(weir_item_sampler *items);
+weir_item_sampler *weir__item_sampler_new(weir_sqlite_writer *writer, const weir_sqlite_items *options);
+void weir__item_sampler_free(weir_item_sampler *items);
 
 /* The end of a task hook; self is the weir_item_sampler. */
-int weir_item_sampler_end(void *self, void *state, weir_task *task, const weir_task_end *end);
+int weir__item_sampler_end(void *self, void *state, weir_task *task, const weir_task_end *end);
 
 /* Passes the selected items of that stage (NULL = all stages) to the writer's buffer. */
-void weir_item_sampler_flush(weir_item_sampler *items, const char *stage);
+void weir__item_sampler_flush(weir_item_sampler *items, const char *stage);
 
 #endif

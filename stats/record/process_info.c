@@ -8,7 +8,7 @@
 
 #include <weir/escape.h>
 
-char *weir_host_name(void)
+char *weir__host_name(void)
 {
     char name[UV_MAXHOSTNAMESIZE];
     size_t size = sizeof name;
@@ -46,7 +46,7 @@ static void put_arguments(FILE *out, FILE *in)
     free(argument);
 }
 
-char *weir_command_line(const char *given)
+char *weir__command_line(const char *given)
 {
     FILE *in = given ? NULL : fopen("/proc/self/cmdline", "re");
     if (!in) {
@@ -68,7 +68,7 @@ char *weir_command_line(const char *given)
     return text;
 }
 
-char *weir_machine_text(void)
+char *weir__machine_text(void)
 {
     uv_utsname_t system;
     uv_cpu_info_t *cpus = NULL;

@@ -3,13 +3,13 @@
 #define WEIR_PROCESS_H
 
 /* The host's name, "" if not known. Freed by the caller; NULL = out of memory. */
-char *weir_host_name(void);
+char *weir__host_name(void);
 
 /* The given command line (NULL = that of the process, quoted for a shell, "" if not known), without the secrets of URLs.
    Freed by the caller; NULL = out of memory. */
-char *weir_command_line(const char *given);
+char *weir__command_line(const char *given);
 
 /* System, CPUs and memory, in one line; "" if not known. Freed by the caller; NULL = out of memory. */
-char *weir_machine_text(void);
+char *weir__machine_text(void);
 
 #endif

@@ -80,7 +80,7 @@ static void on_event(void *self, const weir_event *event)
                                           .detail = event->detail } });
 }
 
-weir_observer weir_record_observer(weir_record_taker *self)
+weir_observer weir__record_observer(weir_record_taker *self)
 {
     return (weir_observer){
         .self = self,
@@ -99,7 +99,7 @@ static const weir_histogram *times_of(const weir_metric_histogram *histogram, co
     return times ? times : &no_times;
 }
 
-weir_record_entry *weir_record_entry_of_lap(const weir_lap_record *lap)
+weir_record_entry *weir__record_entry_of_lap(const weir_lap_record *lap)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir_subject_histograms(lap->subject, histograms);
@@ -134,7 +134,7 @@ static size_t stage_info_bytes(const weir_stage_info *stage)
            text_bytes(stage->output_order) + text_bytes(stage->inputs) + text_bytes(stage->merge_order);
 }
 
-weir_record_entry *weir_record_entry_of_run_start(const weir_run_info *info)
+weir_record_entry *weir__record_entry_of_run_start(const weir_run_info *info)
 {
     size_t extra_bytes = 0;
     for (uint32_t i = 0; i < info->num_stages; i++)
@@ -161,9 +161,9 @@ weir_record_entry *weir_record_entry_of_run_start(const weir_run_info *info)
     return entry;
 }
 
-weir_record_entry *weir_record_entry_of_record(const weir_record *record)
+weir_record_entry *weir__record_entry_of_record(const weir_record *record)
 {
-    const weir_record_table *table = weir_record_table_of(record->kind);
+    const weir_record_table *table = weir__record_table_of(record->kind);
     size_t extra_bytes = 0;
     char *room;
     for (size_t i = 0; i < table->num_columns; i++)
@@ -180,7 +180,7 @@ weir_record_entry *weir_record_entry_of_record(const weir_record *record)
     return entry;
 }
 
-weir_record_entry *weir_record_entry_of_run_end(const weir_run_end *end)
+weir_record_entry *weir__record_entry_of_run_end(const weir_run_end *end)
 {
     char *room;
     weir_record_entry *entry = new_entry(WEIR_ENTRY_RUN_END, end->end_unix_ns, 0, &room);
@@ -189,7 +189,7 @@ weir_record_entry *weir_record_entry_of_run_end(const weir_run_end *end)
     return entry;
 }
 
-bool weir_record_entry_is_boundary(const weir_record_entry *entry)
+bool weir__record_entry_is_boundary(const weir_record_entry *entry)
 {
     return entry->kind == WEIR_ENTRY_RUN_START || entry->kind == WEIR_ENTRY_RUN_END;
 }

@@ -50,15 +50,15 @@ typedef struct weir_record_taker {
 } weir_record_taker;
 
 /* An observer with this self, whose functions for laps, failures and events convert them; the others are NULL. */
-weir_observer weir_record_observer(weir_record_taker *self);
+weir_observer weir__record_observer(weir_record_taker *self);
 
 /* Each copies its arguments; NULL = out of memory. Free with free(). */
-weir_record_entry *weir_record_entry_of_run_start(const weir_run_info *info);
-weir_record_entry *weir_record_entry_of_lap(const weir_lap_record *lap);
-weir_record_entry *weir_record_entry_of_record(const weir_record *record); /* any with columns in record_tables.h */
-weir_record_entry *weir_record_entry_of_run_end(const weir_run_end *end);
+weir_record_entry *weir__record_entry_of_run_start(const weir_run_info *info);
+weir_record_entry *weir__record_entry_of_lap(const weir_lap_record *lap);
+weir_record_entry *weir__record_entry_of_record(const weir_record *record); /* any with columns in record_tables.h */
+weir_record_entry *weir__record_entry_of_run_end(const weir_run_end *end);
 
 /* The start and the end of a run, which the other entries depend on. */
-bool weir_record_entry_is_boundary(const weir_record_entry *entry);
+bool weir__record_entry_is_boundary(const weir_record_entry *entry);
 
 #endif

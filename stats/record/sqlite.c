@@ -36,20 +36,20 @@ static void set_options(weir_sqlite_writer *writer, const weir_sqlite_options *o
     writer->identity.rank = options->rank;
     writer->identity.world = options->world ? options->world : 1;
     writer->end = &writer->first;
-    writer->taker.take = weir_buffer_take_record;
+    writer->taker.take = weir__buffer_take_record;
 }
 
 /* Allocates everything that only needs memory. */
 static bool set_strings(weir_sqlite_writer *writer, const char *path, const weir_sqlite_options *options)
 {
     writer->path = strdup(path);
-    writer->path_text = weir_path_for_message(path);
-    writer->identity.node_id = options->node_id ? strdup(options->node_id) : weir_host_name();
-    writer->identity.command = weir_command_line(options->command);
-    writer->identity.machine = weir_machine_text();
+    writer->path_text = weir__path_for_message(path);
+    writer->identity.node_id = options->node_id ? strdup(options->node_id) : weir__host_name();
+    writer->identity.command = weir__command_line(options->command);
+    writer->identity.machine = weir__machine_text();
     writer->identity.job = strdup(options->job ? options->job : "");
     return writer->path && writer->identity.node_id && writer->identity.command && writer->identity.machine &&
-           writer->identity.job && weir_buffer_add_run_locked(writer); /* no other thread exists yet */
+           writer->identity.job && weir__buffer_add_run_locked(writer); /* no other thread exists yet */
 }
 
 static void free_memory(weir_sqlite_writer *writer)
@@ -57,7 +57,7 @@ static void free_memory(weir_sqlite_writer *writer)
     while (writer->items) {
         weir_item_sampler *items = writer->items;
         writer->items = items->next;
-        weir_item_sampler_free(items);
+        weir__item_sampler_free(items);
     }
     while (writer->runs) {
         weir_run *run = writer->runs;
@@ -76,15 +76,15 @@ static void free_memory(weir_sqlite_writer *writer)
 static int insert_first_run(weir_sqlite_writer *writer)
 {
     weir_run *run = writer->runs;
-    int code = weir_insert_run(&writer->rows, WEIR_INSERT_BEGIN);
+    int code = weir__insert_run(&writer->rows, WEIR_INSERT_BEGIN);
     if (code == SQLITE_OK)
-        code = weir_insert_ensure_run(&writer->rows, run, weir_clock_unix_ns());
+        code = weir__insert_ensure_run(&writer->rows, run, weir_clock_unix_ns());
     if (code == SQLITE_OK)
-        code = weir_insert_run(&writer->rows, WEIR_INSERT_COMMIT);
+        code = weir__insert_run(&writer->rows, WEIR_INSERT_COMMIT);
     if (code != SQLITE_OK) {
         run->run_id = 0;
         if (!sqlite3_get_autocommit(writer->db))
-            weir_insert_run(&writer->rows, WEIR_INSERT_ROLLBACK);
+            weir__insert_run(&writer->rows, WEIR_INSERT_ROLLBACK);
         return code;
     }
     run->committed = true;
@@ -95,10 +95,10 @@ static int insert_first_run(weir_sqlite_writer *writer)
 static int open_database(weir_sqlite_writer *writer, weir_error *error)
 {
     int64_t deadline_ns = weir_clock_ns() + writer->retry_limit_ns;
-    int status = weir_database_open_writer(writer->path, deadline_ns, &writer->db, error);
+    int status = weir__database_open_writer(writer->path, deadline_ns, &writer->db, error);
     if (status != WEIR_OK)
         return status;
-    int code = weir_insert_prepare(&writer->rows, writer->db, &writer->identity);
+    int code = weir__insert_prepare(&writer->rows, writer->db, &writer->identity);
     if (code == SQLITE_OK)
         code = insert_first_run(writer);
     while ((code & 0xff) == SQLITE_BUSY && weir_clock_ns() < deadline_ns) {
@@ -107,13 +107,13 @@ static int open_database(weir_sqlite_writer *writer, weir_error *error)
     }
     if (code == SQLITE_OK)
         return WEIR_OK;
-    return weir_database_error(error, writer->db, code, "cannot write to", writer->path);
+    return weir__database_error(error, writer->db, code, "cannot write to", writer->path);
 }
 
 static void close_database(weir_sqlite_writer *writer)
 {
-    weir_insert_finalize(&writer->rows);
-    weir_database_close(writer->db);
+    weir__insert_finalize(&writer->rows);
+    weir__database_close(writer->db);
 }
 
 static int make_lock(weir_sqlite_writer *writer)
@@ -173,10 +173,10 @@ int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, s
     status = open_database(writer, error);
     if (status != WEIR_OK)
         goto fail_database;
-    code = weir_writer_start(writer);
+    code = weir__writer_start(writer);
     if (code != 0) {
         status = weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the writer's thread: %s", uv_strerror(code));
-        weir_insert_remove_run(&writer->rows, writer->runs);
+        weir__insert_remove_run(&writer->rows, writer->runs);
         goto fail_database;
     }
     *result = writer;
@@ -192,7 +192,7 @@ fail_memory:
 
 weir_observer weir_sqlite_observer(weir_sqlite_writer *writer)
 {
-    return writer ? weir_buffer_observer(writer) : (weir_observer){ 0 };
+    return writer ? weir__buffer_observer(writer) : (weir_observer){ 0 };
 }
 
 int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_items *given, size_t given_size,
@@ -208,14 +208,14 @@ int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_it
         return status;
     if (options.num_slowest > MAX_CHOSEN || options.num_sampled > MAX_CHOSEN)
         return weir_error_set(error, WEIR_EINVAL, 0, "num_slowest and num_sampled must not be above %d", MAX_CHOSEN);
-    weir_item_sampler *items = weir_item_sampler_new(writer, &options);
+    weir_item_sampler *items = weir__item_sampler_new(writer, &options);
     if (!items)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     uv_mutex_lock(&writer->lock);
     items->next = writer->items;
     writer->items = items;
     uv_mutex_unlock(&writer->lock);
-    *hook = (weir_task_hook){ .self = items, .end = weir_item_sampler_end };
+    *hook = (weir_task_hook){ .self = items, .end = weir__item_sampler_end };
     return WEIR_OK;
 }
 
@@ -226,7 +226,7 @@ int64_t weir_sqlite_run_id(weir_sqlite_writer *writer)
     uv_mutex_lock(&writer->lock);
     weir_run *run = writer->runs;
     if (run->visible_id == 0)
-        weir_buffer_flush_locked(writer);
+        weir__buffer_flush_locked(writer);
     int64_t run_id = run->visible_id;
     uv_mutex_unlock(&writer->lock);
     return run_id;
@@ -237,27 +237,27 @@ int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error)
     if (!writer)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     uv_mutex_lock(&writer->lock);
-    bool done = weir_buffer_flush_locked(writer);
+    bool done = weir__buffer_flush_locked(writer);
     weir_problem found = writer->problem;
     uint32_t buffered = writer->buffered;
     uv_mutex_unlock(&writer->lock);
     if (done)
         return WEIR_OK;
-    int status = found.code ? weir_database_status(found.code) : WEIR_ETIMEDOUT;
+    int status = found.code ? weir__database_status(found.code) : WEIR_ETIMEDOUT;
     return weir_error_set(error, status, found.code, "database %s: %s: %" PRIu32 " entries wait%s",
                           writer->path_text.text, found.code ? found.text : "it is too slow", buffered,
-                          weir_database_hint(found.code));
+                          weir__database_hint(found.code));
 }
 
 /* What was written before is gone from the path, too. */
 static int report_missing_file(const weir_sqlite_writer *writer, weir_error *error)
 {
     const int code = SQLITE_READONLY_DBMOVED;
-    return weir_error_set(error, weir_database_status(code), code,
+    return weir_error_set(error, weir__database_status(code), code,
                           "database %s: %s: %" PRId64 " of %" PRIu64
                           " entries could not be written, and the others are in the file that was there before%s",
                           writer->path_text.text, weir__database_text(writer->db, code), writer->num_lost,
-                          writer->num_seen, weir_database_hint(code));
+                          writer->num_seen, weir__database_hint(code));
 }
 
 static int report_losses(const weir_sqlite_writer *writer, weir_error *error)
@@ -267,20 +267,20 @@ static int report_losses(const weir_sqlite_writer *writer, weir_error *error)
     if (writer->num_lost == 0)
         return WEIR_OK;
     const weir_problem *reason = &writer->loss_reason;
-    return weir_error_set(error, weir_database_status(reason->code), reason->code,
+    return weir_error_set(error, weir__database_status(reason->code), reason->code,
                           "database %s: %" PRId64 " of %" PRIu64 " entries could not be written: %s%s",
                           writer->path_text.text, writer->num_lost, writer->num_seen, reason->text,
-                          weir_database_hint(reason->code));
+                          weir__database_hint(reason->code));
 }
 
 int weir_sqlite_close(weir_sqlite_writer *writer, weir_error *error)
 {
     if (!writer)
         return WEIR_OK;
-    weir_writer_stop(writer);
+    weir__writer_stop(writer);
     assert(!writer->first && !writer->batch && writer->buffered == 0);
     if (writer->num_seen == 0)
-        weir_insert_remove_run(&writer->rows, writer->runs); /* no pipeline has run */
+        weir__insert_remove_run(&writer->rows, writer->runs); /* no pipeline has run */
     int status = report_losses(writer, error);
     close_database(writer);
     destroy_lock(writer);

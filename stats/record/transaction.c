@@ -18,7 +18,7 @@ static int insert_entries(weir_insert *rows, weir_record_entry *entries)
     for (weir_record_entry *entry = entries; entry; entry = entry->next) {
         if (entry->refused)
             continue;
-        int code = weir_insert_insert(rows, entry);
+        int code = weir__insert_insert(rows, entry);
         if (lies_in_row(code))
             entry->refused = true;
         else if (code != SQLITE_OK)
@@ -33,9 +33,9 @@ static int tell_losses(weir_insert *rows, weir_run *runs)
     for (weir_run *run = runs; run && code == SQLITE_OK; run = run->next) {
         if (run->lost_to_write == run->written_lost)
             continue;
-        code = weir_insert_ensure_run(rows, run, weir_clock_unix_ns());
+        code = weir__insert_ensure_run(rows, run, weir_clock_unix_ns());
         if (code == SQLITE_OK)
-            code = weir_insert_set_lost(rows, run);
+            code = weir__insert_set_lost(rows, run);
     }
     return code;
 }
@@ -59,11 +59,11 @@ int weir__transaction_check_file(sqlite3 *db)
     return code == SQLITE_OK && moved ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
 }
 
-int weir_transaction_write(weir_insert *rows, weir_record_entry *entries, weir_run *runs)
+int weir__transaction_write(weir_insert *rows, weir_record_entry *entries, weir_run *runs)
 {
     int code = weir__transaction_check_file(rows->db);
     if (code == SQLITE_OK)
-        code = weir_insert_run(rows, WEIR_INSERT_BEGIN);
+        code = weir__insert_run(rows, WEIR_INSERT_BEGIN);
     if (code != SQLITE_OK)
         return code;
 
@@ -71,9 +71,9 @@ int weir_transaction_write(weir_insert *rows, weir_record_entry *entries, weir_r
     if (code == SQLITE_OK)
         code = tell_losses(rows, runs);
     if (code == SQLITE_OK)
-        code = weir_insert_run(rows, WEIR_INSERT_COMMIT);
+        code = weir__insert_run(rows, WEIR_INSERT_COMMIT);
     if (code != SQLITE_OK && !sqlite3_get_autocommit(rows->db)) /* some errors roll back automatically */
-        weir_insert_run(rows, WEIR_INSERT_ROLLBACK);
+        weir__insert_run(rows, WEIR_INSERT_ROLLBACK);
     settle_runs(runs, code == SQLITE_OK);
     return code;
 }

@@ -13,6 +13,6 @@ int weir__transaction_check_file(sqlite3 *db);
  * nothing. Entries that the database will never accept are marked as refused and skipped. SQLITE_OK, or the code of
  * the failure; then the same list can be retried.
  */
-int weir_transaction_write(weir_insert *rows, weir_record_entry *entries, weir_run *runs);
+int weir__transaction_write(weir_insert *rows, weir_record_entry *entries, weir_run *runs);
 
 #endif

@@ -89,7 +89,7 @@ static uint32_t settle_locked(weir_sqlite_writer *writer)
         writer->batch = entry->next;
         entry->run->visible_id = entry->run->run_id;
         if (entry->refused) {
-            weir_buffer_count_lost_locked(writer, entry->run, 1, &refusal);
+            weir__buffer_count_lost_locked(writer, entry->run, 1, &refusal);
             num_refused++;
         }
         writer->buffered--;
@@ -124,7 +124,7 @@ static void tell_outage(weir_sqlite_writer *writer, const weir_problem *problem)
         return;
     writer->outage_told = true;
     weir_log(WEIR_LOG_WARNING, "database %s: %s; trying again%s", writer->path_text.text, problem->text,
-             weir_database_hint(problem->code));
+             weir__database_hint(problem->code));
 }
 
 static weir_problem problem_of(sqlite3 *db, int code)
@@ -159,7 +159,7 @@ static void flush(weir_sqlite_writer *writer)
     weir_run *runs = writer->runs;
     uv_mutex_unlock(&writer->lock);
 
-    int code = weir_transaction_write(&writer->rows, writer->batch, runs);
+    int code = weir__transaction_write(&writer->rows, writer->batch, runs);
     weir_problem found = { SQLITE_OK, "" };
     if (code != SQLITE_OK) {
         found = problem_of(writer->db, code);
@@ -188,11 +188,11 @@ static void drop_batch_locked(weir_sqlite_writer *writer, bool boundaries_too)
 {
     for (weir_record_entry **link = &writer->batch; *link;) {
         weir_record_entry *entry = *link;
-        if (weir_record_entry_is_boundary(entry) && !boundaries_too) {
+        if (weir__record_entry_is_boundary(entry) && !boundaries_too) {
             link = &entry->next;
             continue;
         }
-        weir_buffer_count_lost_locked(writer, entry->run, 1, &writer->problem);
+        weir__buffer_count_lost_locked(writer, entry->run, 1, &writer->problem);
         *link = entry->next;
         writer->buffered--;
         writer->num_settled++;
@@ -234,7 +234,7 @@ static void give_up(weir_sqlite_writer *writer)
     weir_problem reason = writer->problem;
     uv_mutex_unlock(&writer->lock);
 
-    int code = weir_transaction_write(&writer->rows, writer->batch, runs);
+    int code = weir__transaction_write(&writer->rows, writer->batch, runs);
 
     uv_mutex_lock(&writer->lock);
     if (code == SQLITE_OK)
@@ -244,7 +244,7 @@ static void give_up(weir_sqlite_writer *writer)
     int64_t num_lost = writer->num_lost;
     uv_mutex_unlock(&writer->lock);
     weir_log(WEIR_LOG_ERROR, "database %s: %s: %" PRId64 " entries are dropped%s", writer->path_text.text,
-             reason.text, num_lost, weir_database_hint(reason.code));
+             reason.text, num_lost, weir__database_hint(reason.code));
     uv_mutex_lock(&writer->lock);
 }
 
@@ -263,7 +263,7 @@ static void run_writer(void *self)
 }
 
 /* Signals are left to the program's own threads. */
-int weir_writer_start(weir_sqlite_writer *writer)
+int weir__writer_start(weir_sqlite_writer *writer)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -273,7 +273,7 @@ int weir_writer_start(weir_sqlite_writer *writer)
     return code;
 }
 
-void weir_writer_stop(weir_sqlite_writer *writer)
+void weir__writer_stop(weir_sqlite_writer *writer)
 {
     uv_mutex_lock(&writer->lock);
     writer->closing = true;

@@ -82,31 +82,31 @@ struct weir_sqlite_writer {
 /* writer_buffer.c */
 
 /* The function of the writer's taker. */
-void weir_buffer_take_record(void *self, const weir_record *record);
+void weir__buffer_take_record(void *self, const weir_record *record);
 
 /* The observer's functions, with the writer as self. */
-weir_observer weir_buffer_observer(weir_sqlite_writer *writer);
+weir_observer weir__buffer_observer(weir_sqlite_writer *writer);
 
 /* Adds a run and makes it the current one; NULL = out of memory. */
-weir_run *weir_buffer_add_run_locked(weir_sqlite_writer *writer);
+weir_run *weir__buffer_add_run_locked(weir_sqlite_writer *writer);
 
 /* Takes ownership of the entry, or counts it as lost if there is no room. Never waits. NULL = it could not be
    allocated. Any thread, no lock held. */
-void weir_buffer_offer(weir_sqlite_writer *writer, weir_record_entry *entry);
+void weir__buffer_offer(weir_sqlite_writer *writer, weir_record_entry *entry);
 
 /* Counts entries of a run as dropped. */
-void weir_buffer_count_lost_locked(weir_sqlite_writer *writer, weir_run *run, int64_t count,
-                                   const weir_problem *reason);
+void weir__buffer_count_lost_locked(weir_sqlite_writer *writer, weir_run *run, int64_t count,
+                                    const weir_problem *reason);
 
 /* Waits until all accepted entries are settled; false if the retry limit passed first. */
-bool weir_buffer_flush_locked(weir_sqlite_writer *writer);
+bool weir__buffer_flush_locked(weir_sqlite_writer *writer);
 
 /* writer.c */
 
 /* Starts the thread; returns a UV_ code, 0 is success. */
-int weir_writer_start(weir_sqlite_writer *writer);
+int weir__writer_start(weir_sqlite_writer *writer);
 
 /* Lets the thread write the rest, and joins it. Afterwards nothing is buffered. */
-void weir_writer_stop(weir_sqlite_writer *writer);
+void weir__writer_stop(weir_sqlite_writer *writer);
 
 #endif

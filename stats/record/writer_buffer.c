@@ -8,7 +8,7 @@
 #include "database.h"
 #include "item_sampler.h"
 
-weir_run *weir_buffer_add_run_locked(weir_sqlite_writer *writer)
+weir_run *weir__buffer_add_run_locked(weir_sqlite_writer *writer)
 {
     weir_run *run = calloc(1, sizeof *run);
     if (!run)
@@ -18,8 +18,8 @@ weir_run *weir_buffer_add_run_locked(weir_sqlite_writer *writer)
     return run;
 }
 
-void weir_buffer_count_lost_locked(weir_sqlite_writer *writer, weir_run *run, int64_t count,
-                                   const weir_problem *reason)
+void weir__buffer_count_lost_locked(weir_sqlite_writer *writer, weir_run *run, int64_t count,
+                                    const weir_problem *reason)
 {
     if (count == 0)
         return;
@@ -45,7 +45,7 @@ static void want_flush_locked(weir_sqlite_writer *writer)
     uv_cond_signal(&writer->wake);
 }
 
-bool weir_buffer_flush_locked(weir_sqlite_writer *writer)
+bool weir__buffer_flush_locked(weir_sqlite_writer *writer)
 {
     int64_t deadline_ns = weir_clock_ns() + writer->retry_limit_ns;
     uint64_t wanted = writer->num_taken;
@@ -84,7 +84,7 @@ static void append_locked(weir_sqlite_writer *writer, weir_record_entry *entry)
 static bool take_locked(weir_sqlite_writer *writer, weir_record_entry *entry, weir_problem *reason)
 {
     writer->num_seen++;
-    if (entry && (weir_record_entry_is_boundary(entry) || make_room_locked(writer))) {
+    if (entry && (weir__record_entry_is_boundary(entry) || make_room_locked(writer))) {
         append_locked(writer, entry);
         return true;
     }
@@ -94,7 +94,7 @@ static bool take_locked(weir_sqlite_writer *writer, weir_record_entry *entry, we
         *reason = writer->problem;
     else
         *reason = (weir_problem){ SQLITE_IOERR, "too slow" };
-    weir_buffer_count_lost_locked(writer, writer->runs, 1, reason);
+    weir__buffer_count_lost_locked(writer, writer->runs, 1, reason);
     return false;
 }
 
@@ -112,10 +112,10 @@ static void take(weir_sqlite_writer *writer, weir_record_entry *entry)
     free(entry);
     if (!known) /* logged once per outage of the database */
         weir_log(WEIR_LOG_ERROR, "database %s: %s: entries are dropped%s", writer->path_text.text, reason.text,
-                 weir_database_hint(reason.code));
+                 weir__database_hint(reason.code));
 }
 
-void weir_buffer_offer(weir_sqlite_writer *writer, weir_record_entry *entry)
+void weir__buffer_offer(weir_sqlite_writer *writer, weir_record_entry *entry)
 {
     static const weir_problem full = { SQLITE_FULL, "items came faster than they could be written" };
     static const weir_problem no_memory = { SQLITE_NOMEM, "out of memory" };
@@ -125,7 +125,7 @@ void weir_buffer_offer(weir_sqlite_writer *writer, weir_record_entry *entry)
     if (taken)
         append_locked(writer, entry);
     else
-        weir_buffer_count_lost_locked(writer, writer->runs, 1, entry ? &full : &no_memory);
+        weir__buffer_count_lost_locked(writer, writer->runs, 1, entry ? &full : &no_memory);
     uv_mutex_unlock(&writer->lock);
     if (!taken)
         free(entry);
@@ -139,7 +139,7 @@ static void flush_items(weir_sqlite_writer *writer, const char *stage)
     weir_item_sampler *items = writer->items;
     uv_mutex_unlock(&writer->lock);
     for (; items; items = items->next)
-        weir_item_sampler_flush(items, stage);
+        weir__item_sampler_flush(items, stage);
 }
 
 static int on_attach(void *self, weir_error *error)
@@ -166,21 +166,21 @@ static void on_detach(void *self)
 static void on_run_start(void *self, const weir_run_info *info)
 {
     weir_sqlite_writer *writer = self;
-    weir_record_entry *entry = weir_record_entry_of_run_start(info);
+    weir_record_entry *entry = weir__record_entry_of_run_start(info);
 
     /* The first run has its row since open. Without memory for another run, its entries go to the previous one. */
     uv_mutex_lock(&writer->lock);
     if (writer->run_started)
-        weir_buffer_add_run_locked(writer);
+        weir__buffer_add_run_locked(writer);
     writer->run_started = true;
     uv_mutex_unlock(&writer->lock);
     take(writer, entry);
 }
 
-void weir_buffer_take_record(void *self, const weir_record *record)
+void weir__buffer_take_record(void *self, const weir_record *record)
 {
     bool is_lap = record->kind != WEIR_RECORD_FAILURE && record->kind != WEIR_RECORD_EVENT;
-    take(self, is_lap ? weir_record_entry_of_lap(&record->lap) : weir_record_entry_of_record(record));
+    take(self, is_lap ? weir__record_entry_of_lap(&record->lap) : weir__record_entry_of_record(record));
     if (record->kind == WEIR_RECORD_TASK || record->kind == WEIR_RECORD_FLOW)
         flush_items(self, record->lap.name);
 }
@@ -189,16 +189,16 @@ static void on_run_end(void *self, const weir_run_end *end)
 {
     weir_sqlite_writer *writer = self;
     flush_items(writer, NULL);
-    take(writer, weir_record_entry_of_run_end(end));
+    take(writer, weir__record_entry_of_run_end(end));
 
     uv_mutex_lock(&writer->lock);
     want_flush_locked(writer);
     uv_mutex_unlock(&writer->lock);
 }
 
-weir_observer weir_buffer_observer(weir_sqlite_writer *writer)
+weir_observer weir__buffer_observer(weir_sqlite_writer *writer)
 {
-    weir_observer observer = weir_record_observer(&writer->taker);
+    weir_observer observer = weir__record_observer(&writer->taker);
     observer.attach = on_attach;
     observer.detach = on_detach;
     observer.run_start = on_run_start;

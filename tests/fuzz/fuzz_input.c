@@ -70,13 +70,13 @@ static void read_archive(const uint8_t *data, size_t size)
     weir_tar_members members = { 0 };
     weir_error error = { 0 };
     write_file("members.tar", data, size);
-    int status = told(weir_tar_members_open(&members, "members.tar", &error), &error);
+    int status = told(weir__tar_members_open(&members, "members.tar", &error), &error);
     while (status == WEIR_OK) {
-        status = told(weir_tar_members_next(&members, &error), &error);
+        status = told(weir__tar_members_next(&members, &error), &error);
         require(status != WEIR_OK || (members.size >= 0 && members.offset >= 0 && members.name &&
                                       members.offset <= (int64_t)size - members.size));
     }
-    weir_tar_members_close(&members);
+    weir__tar_members_close(&members);
 }
 
 /* ---- the index --------------------------------------------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static void make_index(void)
         "INSERT INTO packets SELECT clip_id, zeroblob(40) FROM clip;";
     sqlite3 *db;
     weir_error error = { 0 };
-    require(weir_index_open_writer("clips.weir", &db, &error) == WEIR_OK);
+    require(weir__index_open_writer("clips.weir", &db, &error) == WEIR_OK);
     require(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK && sqlite3_close(db) == SQLITE_OK);
     changed_database_read(&clips, "clips.weir");
 }
@@ -186,19 +186,19 @@ static void read_message(const uint8_t *data, size_t size)
 {
     int ends[2];
     isolated_message message;
-    weir_shared_data *blocks[WEIR_SHARED_BLOCKS] = { 0 }, *shared = data[0] % 2 ? weir_shared_data_new(4096) : NULL;
+    weir_shared_data *blocks[WEIR_SHARED_BLOCKS] = { 0 }, *shared = data[0] % 2 ? weir__shared_data_new(4096) : NULL;
     require(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
     send_message(ends[0], data + 1, size - 1, shared ? shared->fd : -1);
-    if (weir_isolated_receive(ends[1], blocks, &message)) {
+    if (weir__isolated_receive(ends[1], blocks, &message)) {
         weir_item item = { 0 };
-        weir_isolated_get_text(&message);
-        if (weir_isolated_get_item(&message, &item))
+        weir__isolated_get_text(&message);
+        if (weir__isolated_get_item(&message, &item))
             weir_item_release(&item);
     }
-    weir_isolated_message_free(&message);
+    weir__isolated_message_free(&message);
     for (int i = 0; i < WEIR_SHARED_BLOCKS; i++)
-        weir_shared_data_drop(blocks[i]);
-    weir_shared_data_release(shared);
+        weir__shared_data_drop(blocks[i]);
+    weir__shared_data_release(shared);
     close(ends[0]);
     close(ends[1]);
 }

@@ -174,17 +174,17 @@ static void run_reader(const weir_video_config *config, const char *path)
                                  .max_frames = config->max_frames,
                                  .max_duration_ns = INT64_MAX,
                                  .far_bytes = 1 };
-    weir_ffmpeg_log_begin(&log, path);
-    if (weir_decoder_init(&decoder) != WEIR_OK)
+    weir__ffmpeg_log_begin(&log, path);
+    if (weir__decoder_init(&decoder) != WEIR_OK)
         abort();
-    int rc = weir_frame_reader_open(&reader, path, 7, &error);
+    int rc = weir__frame_reader_open(&reader, path, 7, &error);
     while (rc == WEIR_OK)
-        rc = weir_frame_reader_next(&reader, &error);
+        rc = weir__frame_reader_next(&reader, &error);
     if (rc != WEIR_EOF && !error.status)
         abort(); /* a failure has a reason */
-    weir_frame_reader_close(&reader);
-    weir_decoder_free(&decoder);
-    weir_ffmpeg_log_end();
+    weir__frame_reader_close(&reader);
+    weir__decoder_free(&decoder);
+    weir__ffmpeg_log_end();
 }
 
 static int input_file(char *path, size_t size)

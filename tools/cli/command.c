@@ -112,8 +112,8 @@ static int find_range(weir_reader *reader, const weir_filter *filter, time_range
     weir_filter latest = *filter;
     latest.descending = true;
     latest.limit = 1;
-    int status = weir_each_record(reader, WEIR_RECORD_RUN, filter, extend_range, range, error);
-    return status == WEIR_OK ? weir_each_record(reader, WEIR_RECORD_QUEUE, &latest, extend_range, range, error)
+    int status = weir__each_record(reader, WEIR_RECORD_RUN, filter, extend_range, range, error);
+    return status == WEIR_OK ? weir__each_record(reader, WEIR_RECORD_QUEUE, &latest, extend_range, range, error)
                              : status;
 }
 

@@ -9,7 +9,7 @@ enum { WIDTH = 80, HELP_COLUMN = 30 };
 
 void help_print_line(const char *text)
 {
-    weir_text_fill(stdout, text, text + strlen(text), 0, 0, WIDTH);
+    weir__text_fill(stdout, text, text + strlen(text), 0, 0, WIDTH);
 }
 
 void help_print_paragraphs(const char *text)
@@ -21,7 +21,7 @@ void help_print_paragraphs(const char *text)
         if (*text == ' ')
             printf("%.*s\n", (int)(end - text), text);
         else
-            weir_text_fill(stdout, text, end, 0, 0, WIDTH);
+            weir__text_fill(stdout, text, end, 0, 0, WIDTH);
         putchar('\n');
         text = next;
     }
@@ -44,7 +44,7 @@ static void print_row(const option_row *row)
         printf("\n%*s", HELP_COLUMN, "");
     else
         printf("%*s", (int)(HELP_COLUMN - length), "");
-    weir_text_fill(stdout, row->help, row->help + strlen(row->help), HELP_COLUMN, HELP_COLUMN, WIDTH);
+    weir__text_fill(stdout, row->help, row->help + strlen(row->help), HELP_COLUMN, HELP_COLUMN, WIDTH);
 }
 
 void options_print(const option_set *sets, size_t num_sets)

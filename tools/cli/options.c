@@ -225,7 +225,7 @@ static bool suggests(const reader *r, const char *dashes, const char *text, size
             names[num_names++] = row->name;
             names[num_names++] = row->alias;
         }
-    const char *similar = weir_most_similar(name, names, num_names);
+    const char *similar = weir__most_similar(name, names, num_names);
     if (similar)
         snprintf(r->problem, OPTION_PROBLEM_BYTES, "%s%s: no such option; did you mean --%s? (see --help)", dashes,
                  name, similar);

@@ -23,12 +23,12 @@ static void put_lines(const char *text, size_t width)
     for (const char *next; *text; text = next) {
         size_t length = strcspn(text, "\n"), indent = strspn(text, " ");
         next = text + length + (text[length] != '\0');
-        if (weir_text_columns(text, length) <= width || !is_prose(text + indent)) {
+        if (weir__text_columns(text, length) <= width || !is_prose(text + indent)) {
             fwrite(text, 1, (size_t)(next - text), stdout);
             continue;
         }
         printf("%*s", (int)indent, "");
-        weir_text_fill(stdout, text + indent, text + length, indent + 2, indent, width);
+        weir__text_fill(stdout, text + indent, text + length, indent + 2, indent, width);
     }
 }
 

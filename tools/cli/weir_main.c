@@ -44,7 +44,7 @@ static int unknown_command(const char *name)
     size_t num_names = 0;
     for (size_t i = 0; tool_commands[i] && num_names < MAX_COMMANDS; i++)
         names[num_names++] = tool_commands[i]->name;
-    const char *similar = weir_most_similar(name, names, num_names);
+    const char *similar = weir__most_similar(name, names, num_names);
     if (similar)
         return tool_refuse(&itself, "%s: no such subcommand; did you mean %s? (see weir --help)", name, similar);
     return tool_refuse(&itself, "%s: no such subcommand (see weir --help)", name);
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
             if (argc < 2 || strcmp(argv[1], known[i]) == 0)
                 return run_itself(argc, argv);
-        const char *similar = weir_most_similar(argv[1], known, sizeof known / sizeof known[0]);
+        const char *similar = weir__most_similar(argv[1], known, sizeof known / sizeof known[0]);
         return tool_refuse(&itself, "%s: no such option%s%s%s (see weir --help)", argv[1],
                            similar ? "; did you mean " : "", similar ? similar : "", similar ? "?" : "");
     }

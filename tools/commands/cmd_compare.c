@@ -156,8 +156,8 @@ static void say_cause(FILE *out, const effect *e)
     if (fabs(e->task) >= fabs(e->slots) && fabs(e->task) >= fabs(e->busy)) {
         double cpu = log(comparison_value(e->stage, 1, "cpu_time_per_task") /
                          comparison_value(e->stage, 0, "cpu_time_per_task"));
-        weir_text_format_time(before, time_per_task(a));
-        weir_text_format_time(after, time_per_task(b));
+        weir__text_format_time(before, time_per_task(a));
+        weir__text_format_time(after, time_per_task(b));
         fprintf(out, " is the time per task: %s instead of %s", after, before);
         if (isfinite(cpu) && fabs(cpu) < 0.25 * fabs(e->task))
             fputs(", with the same CPU time: the tasks wait for a CPU or a disk", out);

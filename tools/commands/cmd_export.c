@@ -125,7 +125,7 @@ static int check_something(const struct job *job)
     weir_error error = { 0 };
     bool found = false;
     for (size_t i = narrow ? 1 : 0; i < sizeof kinds / sizeof kinds[0] && !found; i++)
-        if (weir_has_records(job->reader, kinds[i], f, &found, &error) != WEIR_OK)
+        if (weir__has_records(job->reader, kinds[i], f, &found, &error) != WEIR_OK)
             return tool_fail(job->call, &error);
     if (found)
         return TOOL_DONE;

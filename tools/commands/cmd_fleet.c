@@ -86,7 +86,7 @@ static rank_row *find_row(const fleet *f, int32_t rank)
 /* NULL = out of memory. */
 static rank_row *add_row(fleet *f, int32_t rank)
 {
-    rank_row *ranks = weir_array_grow(f->ranks, f->num_ranks, sizeof *ranks);
+    rank_row *ranks = weir__array_grow(f->ranks, f->num_ranks, sizeof *ranks);
     if (!ranks)
         return NULL;
     f->ranks = ranks;
@@ -187,8 +187,8 @@ static int spread_lap(void *self, const weir_record *record, weir_error *error)
 static int read_course(fleet *f, rank_row *row, weir_reader *reader, weir_error *error)
 {
     fleet_reading from = { f, NULL, row };
-    return weir_each_record(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .run_id = row->run_id, .name = "sink*" },
-                            spread_lap, &from, error);
+    return weir__each_record(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .run_id = row->run_id, .name = "sink*" },
+                             spread_lap, &from, error);
 }
 
 static int for_each_rank(fleet *f, const char *database, weir_reader *reader, bool course, weir_error *error)
@@ -217,7 +217,7 @@ typedef struct file_list {
 /* folder: NULL = none. */
 static bool add_file(file_list *list, const char *folder, const char *name)
 {
-    found_file *files = weir_array_grow(list->files, list->num_files, sizeof *files);
+    found_file *files = weir__array_grow(list->files, list->num_files, sizeof *files);
     if (!files)
         return false;
     list->files = files;
@@ -280,7 +280,7 @@ static int read_file(fleet *f, const char *path, step which, weir_error *error)
     if (status == WEIR_OK)
         status = weir_reader_hold(reader, error);
     if (status == WEIR_OK)
-        status = which == STEP_RUNS ? weir_each_record(reader, WEIR_RECORD_RUN, NULL, add_run, &from, error)
+        status = which == STEP_RUNS ? weir__each_record(reader, WEIR_RECORD_RUN, NULL, add_run, &from, error)
                                     : for_each_rank(f, path, reader, which == STEP_COURSE, error);
     weir_reader_close(reader);
     return status;

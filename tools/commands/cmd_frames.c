@@ -75,7 +75,7 @@ enum { NUM_FRAME_COLUMNS = sizeof frame_columns / sizeof frame_columns[0] };
 static void begin_text(const report *r, const weir_frames *frames)
 {
     char file_size[WEIR_FORMAT_BYTES];
-    weir_text_format_bytes(file_size, (double)frames->cost.size_bytes);
+    weir__text_format_bytes(file_size, (double)frames->cost.size_bytes);
     fputs("file       ", stdout);
     weir_text_escape_to(stdout, r->shown_path);
     printf(frames->cost.size_bytes ? ", %s\n" : "\n", file_size);
@@ -190,10 +190,10 @@ static void end_text(const report *r, const phase phases[NUM_PHASES], double ela
            r->num_errors, r->num_corrupt_frames, r->num_missing_frames);
     fputs("time       ", stdout);
     for (size_t i = 0; i < NUM_PHASES; i++) {
-        weir_text_format_time(figure, in_seconds(phases[i].ns));
+        weir__text_format_time(figure, in_seconds(phases[i].ns));
         printf("%s%s %s", i ? ", " : "", phases[i].title, figure);
     }
-    weir_text_format_time(figure, elapsed);
+    weir__text_format_time(figure, elapsed);
     printf("\ntook       %s\n", figure);
 }
 

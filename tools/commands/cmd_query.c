@@ -312,7 +312,7 @@ static void drop_last(lap_list *laps)
 {
     qsort(laps->all, laps->count, sizeof *laps->all, compare_rows);
     while (laps->count > laps->room)
-        weir_total_forget(&laps->all[--laps->count].total);
+        weir__total_forget(&laps->all[--laps->count].total);
 }
 
 static int add_lap(void *self, const weir_record *record, weir_error *error)
@@ -326,7 +326,7 @@ static int add_lap(void *self, const weir_record *record, weir_error *error)
     }
     if (laps->count == 2 * laps->room)
         drop_last(laps);
-    bool is_complete = weir_total_keep(&row.total); /* a record is valid until the next one */
+    bool is_complete = weir__total_keep(&row.total); /* a record is valid until the next one */
     laps->all[laps->count++] = row;
     return is_complete ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
@@ -350,11 +350,11 @@ static int query_laps(const tool_call *call, weir_reader *reader, const weir_fil
         free(laps.all);
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     }
-    int status = weir_each_record(reader, weir_record_kind_of(subject), &cut, add_lap, &laps, error);
+    int status = weir__each_record(reader, weir_record_kind_of(subject), &cut, add_lap, &laps, error);
     drop_last(&laps);
     for (size_t i = 0; i < laps.count; i++) {
         print_row(&p, &laps.all[i]);
-        weir_total_forget(&laps.all[i].total);
+        weir__total_forget(&laps.all[i].total);
     }
     free(laps.all);
     table_end_alone(p.t);

@@ -137,7 +137,7 @@ static int put_records(FILE *out, weir_reader *reader, int which, weir_record_ki
                        const char *heading, weir_error *error)
 {
     bool found = false;
-    int status = weir_has_records(reader, kind, filter, &found, error);
+    int status = weir__has_records(reader, kind, filter, &found, error);
     if (status != WEIR_OK || !found)
         return status;
     put_heading(out, heading);

@@ -179,7 +179,7 @@ static int keep(void *self, const weir_record *record, weir_error *error)
         forget(&row); /* unknown, or not among the first */
         return WEIR_OK;
     }
-    slow *grown = at < most ? weir_array_grow(first->all, at, sizeof *first->all) : first->all;
+    slow *grown = at < most ? weir__array_grow(first->all, at, sizeof *first->all) : first->all;
     first->all = grown ? grown : first->all;
     if (!grown || !is_complete) {
         forget(&row);
@@ -200,7 +200,7 @@ static int keep_all(weir_reader *reader, const weir_filter *filter, weir_record_
     weir_filter longest = *filter;
     longest.longest_first = settings.sort == SORT_TIME;
     longest.limit = longest.longest_first ? settings.top : 0;
-    return weir_each_record(reader, kind, &longest, keep, first, error);
+    return weir__each_record(reader, kind, &longest, keep, first, error);
 }
 
 /* -- formats: codec and size, and how common these are among all recorded items */

@@ -34,7 +34,7 @@ static int add_label(void *self, const weir_record *record, weir_error *error)
     ended->num_records++;
     if (record->kind == WEIR_RECORD_FAILURE && ended->leaves_out_failed)
         return WEIR_OK;
-    char **labels = weir_array_grow(ended->labels, ended->num_labels, sizeof *labels);
+    char **labels = weir__array_grow(ended->labels, ended->num_labels, sizeof *labels);
     if (!labels)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     ended->labels = labels;
@@ -51,9 +51,9 @@ int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filte
     uint64_t num_tasks = 0, num_before = ended->num_records;
     weir_filter filter = given ? *given : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     filter.name = "decode";
-    int status = weir_each_record(reader, WEIR_RECORD_ITEM, &filter, add_label, ended, error);
+    int status = weir__each_record(reader, WEIR_RECORD_ITEM, &filter, add_label, ended, error);
     if (status == WEIR_OK)
-        status = weir_each_record(reader, WEIR_RECORD_FAILURE, &filter, add_label, ended, error);
+        status = weir__each_record(reader, WEIR_RECORD_FAILURE, &filter, add_label, ended, error);
     if (status == WEIR_OK)
         status = weir_totals_read(reader, &filter, NULL, &totals, error);
     if (status != WEIR_OK)

@@ -40,7 +40,7 @@ static comparison_pair *find_pair(lap_comparison *c, const char *name, weir_subj
             free(key);
             return &c->pairs[i];
         }
-    comparison_pair *grown = weir_array_grow(c->pairs, c->num_pairs, sizeof *grown);
+    comparison_pair *grown = weir__array_grow(c->pairs, c->num_pairs, sizeof *grown);
     if (!grown) {
         free(key);
         return NULL;
@@ -257,9 +257,9 @@ static void join_moved(lap_comparison *c)
 int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     reading from = { c, side };
-    int status = weir_each_record(reader, WEIR_RECORD_STAGE, filter, add_stage, &from, error);
+    int status = weir__each_record(reader, WEIR_RECORD_STAGE, filter, add_stage, &from, error);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
-        status = weir_each_record(reader, weir_record_kind_of(subject), filter, add_lap, &from, error);
+        status = weir__each_record(reader, weir_record_kind_of(subject), filter, add_lap, &from, error);
     for (size_t i = 0; i < c->num_pairs; i++)
         add_up(c->pairs[i].subject, &c->pairs[i].sides[side]);
     if (side == 1)
@@ -459,7 +459,7 @@ double comparison_most_chance(const lap_comparison *c)
         for (size_t j = 0; j < count; j++) {
             double chance =
                 comparison_has(&measures[j]) ? comparison_compare(&c->pairs[i], &measures[j]).chance : NAN;
-            double *grown = isnan(chance) ? NULL : weir_array_grow(chances, num_chances, sizeof *grown);
+            double *grown = isnan(chance) ? NULL : weir__array_grow(chances, num_chances, sizeof *grown);
             if (!grown)
                 continue;
             chances = grown;

@@ -79,7 +79,7 @@ static series *find_series(const series_set *set, series_list *list, const weir_
         if (list->all[i].run_id == key->run_id && strcmp(list->all[i].plain_name, key->name) == 0)
             return &list->all[i];
     char *name = name_of(set, key);
-    series *grown = name ? weir_array_grow(list->all, list->count, sizeof *grown) : NULL;
+    series *grown = name ? weir__array_grow(list->all, list->count, sizeof *grown) : NULL;
     if (!grown) {
         free(name);
         return NULL;
@@ -115,7 +115,7 @@ static void fill_point(const series_set *set, series_kind kind, series_point *po
 static int add_total(series_set *set, series_kind kind, const weir_total *total, weir_error *error)
 {
     series *line = find_series(set, &set->lists[kind], &total->key);
-    series_point *points = line ? weir_array_grow(line->points, line->num_points, sizeof *points) : NULL;
+    series_point *points = line ? weir__array_grow(line->points, line->num_points, sizeof *points) : NULL;
     if (!points)
         return no_memory(error);
     line->points = points;
@@ -128,7 +128,7 @@ static int add_total(series_set *set, series_kind kind, const weir_total *total,
 
 static int add_mark(series_mark **marks, size_t *num_marks, const series_mark *mark, weir_error *error)
 {
-    series_mark *grown = weir_array_grow(*marks, *num_marks, sizeof *grown);
+    series_mark *grown = weir__array_grow(*marks, *num_marks, sizeof *grown);
     if (!grown)
         return no_memory(error);
     *marks = grown;
@@ -311,7 +311,7 @@ static int read_laps(weir_reader *reader, const weir_filter *filter, series_set 
     if (status == WEIR_OK && all.max_laps > 2 * MAX_POINTS)
         return read_bins(reader, filter, set, &all, error);
     for (series_kind kind = 0; kind < NUM_SERIES_KINDS && status == WEIR_OK; kind++)
-        status = weir_each_record(reader, weir_record_kind_of(kinds[kind].subject), filter, add_record, set, error);
+        status = weir__each_record(reader, weir_record_kind_of(kinds[kind].subject), filter, add_record, set, error);
     return status;
 }
 
@@ -340,9 +340,9 @@ int series_read(weir_reader *reader, const weir_filter *filter, unsigned how, se
     if (set->lists[SERIES_SPANS].count)
         qsort(set->lists[SERIES_SPANS].all, set->lists[SERIES_SPANS].count, sizeof(series), longer_span);
     if (status == WEIR_OK)
-        status = weir_each_record(reader, WEIR_RECORD_EVENT, &own, add_record, set, error);
+        status = weir__each_record(reader, WEIR_RECORD_EVENT, &own, add_record, set, error);
     if (status == WEIR_OK)
-        status = weir_each_record(reader, WEIR_RECORD_PHASE, &own, add_record, set, error);
+        status = weir__each_record(reader, WEIR_RECORD_PHASE, &own, add_record, set, error);
     return status;
 }
 

@@ -68,7 +68,7 @@ void json_string(FILE *out, const char *text)
 {
     fputc('"', out);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        size_t plain = plain_length(s), length = plain ? plain : weir_utf8_length((const char *)s);
+        size_t plain = plain_length(s), length = plain ? plain : weir__utf8_length((const char *)s);
         if (length == 0)
             fprintf(out, "\\udc%02x", *s++);
         else if (length == 1 && !plain)
@@ -441,8 +441,8 @@ static void format_when(char figure[WEIR_FORMAT_BYTES], double unix_time)
 static void format_figure(char figure[WEIR_FORMAT_BYTES], table_kind kind, double number)
 {
     switch (kind) {
-    case TABLE_TIME: weir_text_format_time(figure, number); break;
-    case TABLE_BYTES: weir_text_format_bytes(figure, number); break;
+    case TABLE_TIME: weir__text_format_time(figure, number); break;
+    case TABLE_BYTES: weir__text_format_bytes(figure, number); break;
     case TABLE_SHARE: snprintf(figure, WEIR_FORMAT_BYTES, "%.1f%%", 100 * number); break;
     case TABLE_CHANGE:
     case TABLE_POINTS: /* adding 0 makes -0 positive */

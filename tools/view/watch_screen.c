@@ -59,7 +59,7 @@ static int note_latest(void *self, const weir_record *record, weir_error *error)
 static int read_latest(weir_reader *reader, frame *f, weir_record_kind kind, const char *name, weir_error *error)
 {
     weir_filter latest = { .run_id = f->run.run_id, .name = name, .descending = true, .limit = 1 };
-    return weir_each_record(reader, kind, &latest, note_latest, f, error);
+    return weir__each_record(reader, kind, &latest, note_latest, f, error);
 }
 
 static int read_recent(weir_reader *reader, frame *f, weir_error *error)
@@ -142,7 +142,7 @@ static const char *time_text(char figure[WEIR_FORMAT_BYTES], double seconds)
 {
     if (!isfinite(seconds))
         return "-";
-    weir_text_format_time(figure, seconds);
+    weir__text_format_time(figure, seconds);
     return figure;
 }
 
@@ -291,7 +291,7 @@ static void put_limit(FILE *out, const frame *f)
              f->verdict->sentence);
     weir_text_escape(text, harmless, sizeof harmless);
     fputc('\n', out);
-    weir_text_fill(out, harmless, harmless + strlen(harmless), 0, 0, (size_t)(f->width > 20 ? f->width : 20));
+    weir__text_fill(out, harmless, harmless + strlen(harmless), 0, 0, (size_t)(f->width > 20 ? f->width : 20));
 }
 
 static void put_foot(FILE *out, const frame *f)

@@ -22,7 +22,7 @@ typedef struct audio_worker {
 static void audio_config_free(void *config)
 {
     weir_audio_config *audio = config;
-    weir_input_config_free(&audio->ca_file);
+    weir__input_config_free(&audio->ca_file);
 }
 
 static int audio_config_init(void *config, weir_error *error)
@@ -35,18 +35,18 @@ static int audio_config_init(void *config, weir_error *error)
     if (audio->channels > WEIR_RESAMPLER_MAX_CHANNELS)
         return weir_error_set(error, WEIR_EINVAL, 0, "%" PRIu32 " channels are too many: at most %d", audio->channels,
                               WEIR_RESAMPLER_MAX_CHANNELS);
-    int rc = weir_input_config_init(audio->allow, &audio->ca_file, error);
+    int rc = weir__input_config_init(audio->allow, &audio->ca_file, error);
     if (rc != WEIR_OK)
         return rc;
     if (audio->max_decoder_bytes == 0)
         audio->max_decoder_bytes = WEIR_FRAME_MEMORY_BYTES;
     if (audio->max_all_decoder_bytes == 0)
-        audio->max_all_decoder_bytes = weir_frame_memory_default_all();
+        audio->max_all_decoder_bytes = weir__frame_memory_default_all();
     if (audio->io_timeout_ns == 0)
         audio->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
     if (audio->max_bytes == 0)
         audio->max_bytes = UINT64_C(8) << 30;
-    weir_ffmpeg_log_install();
+    weir__ffmpeg_log_install();
     return WEIR_OK;
 }
 
@@ -74,8 +74,8 @@ static int audio_worker_init(void *self, const void *config, weir_task *task)
                    .max_pipe_bytes = UINT64_C(4) << 30,
                    .host.io_thread = audio->io_thread },
     };
-    if (weir_decoder_init(&worker->decoder) != WEIR_OK) {
-        weir_decoder_free(&worker->decoder);
+    if (weir__decoder_init(&worker->decoder) != WEIR_OK) {
+        weir__decoder_free(&worker->decoder);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     }
     return WEIR_OK;
@@ -84,22 +84,22 @@ static int audio_worker_init(void *self, const void *config, weir_task *task)
 static void audio_worker_free(void *self)
 {
     audio_worker *worker = self;
-    weir_resampler_abort(&worker->resampler);
-    weir_decoder_free(&worker->decoder);
+    weir__resampler_abort(&worker->resampler);
+    weir__decoder_free(&worker->decoder);
 }
 
 static int begin_result(audio_worker *worker, const weir_audio_config *config, weir_error *error)
 {
     const weir_decoder *decoder = &worker->decoder;
     const AVFrame *frame = decoder->frame;
-    int rc = weir_resampler_begin(&worker->resampler, config, frame, error);
+    int rc = weir__resampler_begin(&worker->resampler, config, frame, error);
     if (rc != WEIR_OK)
         return rc;
     const AVRational nanosecond = { 1, 1000000000 };
     int64_t pts = frame->best_effort_timestamp;
     weir_audio *audio = worker->resampler.audio;
     audio->start_ns = pts == AV_NOPTS_VALUE ? INT64_MIN : av_rescale_q(pts, decoder->stream->time_base, nanosecond);
-    audio->stream = weir_decoder_stream_number(decoder);
+    audio->stream = weir__decoder_stream_number(decoder);
     audio->stream_index = (uint32_t)decoder->stream->index;
     snprintf(audio->codec, sizeof audio->codec, "%s", avcodec_get_name(decoder->codec->codec_id));
     return WEIR_OK;
@@ -110,7 +110,7 @@ static int add_frame(audio_worker *worker, const weir_audio_config *config, weir
     int64_t start_ns = weir_clock_ns();
     int rc = worker->resampler.audio ? WEIR_OK : begin_result(worker, config, error);
     if (rc == WEIR_OK)
-        rc = weir_resampler_add(&worker->resampler, worker->decoder.frame, error);
+        rc = weir__resampler_add(&worker->resampler, worker->decoder.frame, error);
     worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
     return rc;
 }
@@ -133,28 +133,28 @@ static int decode_file(audio_worker *worker, const char *path, weir_audio **audi
     weir_decoder *decoder = &worker->decoder;
     weir_resampler *resampler = &worker->resampler;
     decoder->cost = (weir_item_cost){ 0 };
-    int rc = weir_decoder_open(decoder, path, error);
+    int rc = weir__decoder_open(decoder, path, error);
     while (rc == WEIR_OK) {
-        rc = weir_decoder_next(decoder, error);
+        rc = weir__decoder_next(decoder, error);
         if (rc == WEIR_OK)
             rc = add_frame(worker, config, error);
     }
     if (rc == WEIR_EOF)
         rc = resampler->audio
-                 ? weir_resampler_end(resampler, audio, error)
-                 : weir_decoder_fail_empty(decoder, "no samples: the audio stream is empty or truncated", error);
+                 ? weir__resampler_end(resampler, audio, error)
+                 : weir__decoder_fail_empty(decoder, "no samples: the audio stream is empty or truncated", error);
     if (rc == WEIR_OK) {
         (*audio)->num_errors = decoder->num_errors;
         (*audio)->cost = decoder->cost;
         (*audio)->cost.num_errors = decoder->num_errors;
     }
-    weir_resampler_abort(resampler);
-    weir_decoder_close(decoder);
+    weir__resampler_abort(resampler);
+    weir__decoder_close(decoder);
     return rc;
 }
 
-int weir_audio_decode_bytes(void *self, const weir_bytes *bytes, weir_task *task, weir_audio **audio,
-                            weir_error *error)
+int weir__audio_decode_bytes(void *self, const weir_bytes *bytes, weir_task *task, weir_audio **audio,
+                             weir_error *error)
 {
     audio_worker *worker = self;
     worker->task = task;
@@ -165,23 +165,23 @@ int weir_audio_decode_bytes(void *self, const weir_bytes *bytes, weir_task *task
 static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     audio_worker *worker = self;
-    const char *path = weir_input_choose(&worker->decoder.input, in);
+    const char *path = weir__input_choose(&worker->decoder.input, in);
     const char *label = weir_task_label(task);
     weir_audio *audio = NULL;
     weir_error error = { 0 };
 
     worker->task = task;
-    weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
+    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path);
     const weir_entry *entry;
-    int rc = weir_input_check(in, &entry, &error);
+    int rc = weir__input_check(in, &entry, &error);
     if (rc == WEIR_OK)
         rc = decode_file(worker, path, &audio, &error);
-    weir_ffmpeg_log_end();
+    weir__ffmpeg_log_end();
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
-    weir_input_take_sidecars(in, &audio->sidecars, &audio->memory_bytes);
-    weir_input_take_entry(in, &audio->entry, &audio->memory_bytes);
+    weir__input_take_sidecars(in, &audio->sidecars, &audio->memory_bytes);
+    weir__input_take_entry(in, &audio->entry, &audio->memory_bytes);
     *out = (weir_item){ .data = audio, .release = weir_audio_release, .size_bytes = audio->memory_bytes };
     return WEIR_OK;
 }

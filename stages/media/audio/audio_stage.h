@@ -5,8 +5,8 @@
 #include <weir/audio.h>
 
 /* Decodes `bytes`, which must not be NULL. `worker` is one of weir_audio_decode; runs within
-   weir_ffmpeg_log_begin(). WEIR_OK, or the failure with *error filled. */
-int weir_audio_decode_bytes(void *worker, const weir_bytes *bytes, weir_task *task, weir_audio **audio,
-                            weir_error *error);
+   weir__ffmpeg_log_begin(). WEIR_OK, or the failure with *error filled. */
+int weir__audio_decode_bytes(void *worker, const weir_bytes *bytes, weir_task *task, weir_audio **audio,
+                             weir_error *error);
 
 #endif

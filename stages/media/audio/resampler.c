@@ -15,7 +15,7 @@ void weir_audio_free(weir_audio *audio)
 {
     if (!audio)
         return;
-    weir_shared_data_free(audio->data, audio->shared);
+    weir__shared_data_free(audio->data, audio->shared);
     weir_entry_free(audio->entry);
     weir_bytes_free(audio->sidecars);
     free(audio);
@@ -33,7 +33,7 @@ static void close_swr(weir_resampler *resampler)
     av_channel_layout_uninit(&resampler->source_layout);
 }
 
-void weir_resampler_abort(weir_resampler *resampler)
+void weir__resampler_abort(weir_resampler *resampler)
 {
     close_swr(resampler);
     weir_audio_free(resampler->audio);
@@ -78,7 +78,7 @@ static int reserve(weir_resampler *resampler, uint64_t num_samples, weir_error *
     room = room < needed ? needed : room;
     room = room < limit_samples ? room : limit_samples;
 
-    float *data = weir_shared_data_resize(audio->data, &audio->shared, (size_t)(room * sample_bytes));
+    float *data = weir__shared_data_resize(audio->data, &audio->shared, (size_t)(room * sample_bytes));
     if (!data)
         return weir_error_set(error, WEIR_ENOMEM, 0,
                               "out of memory: cannot allocate %" PRIu64 " bytes for the samples",
@@ -98,7 +98,7 @@ static int convert(weir_resampler *resampler, const AVFrame *frame, weir_error *
     int num_in = frame ? frame->nb_samples : 0;
     int most = swr_get_out_samples(resampler->swr, num_in);
     if (most < 0)
-        return weir_ffmpeg_error(error, most, "cannot resample");
+        return weir__ffmpeg_error(error, most, "cannot resample");
     int rc = reserve(resampler, (uint64_t)most, error);
     if (rc != WEIR_OK || most == 0)
         return rc;
@@ -111,7 +111,7 @@ static int convert(weir_resampler *resampler, const AVFrame *frame, weir_error *
     int got =
         swr_convert(resampler->swr, planes, most, frame ? (const uint8_t **)frame->extended_data : NULL, num_in);
     if (got < 0)
-        return weir_ffmpeg_error(error, got, "cannot resample");
+        return weir__ffmpeg_error(error, got, "cannot resample");
     audio->num_samples += (uint64_t)got;
     return WEIR_OK;
 }
@@ -144,7 +144,7 @@ static int open_swr(weir_resampler *resampler, const AVFrame *frame, weir_error 
     av_channel_layout_uninit(&to);
     resampler->source_rate = frame->sample_rate;
     resampler->source_format = frame->format;
-    return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot convert the file's channels or sample rate") : WEIR_OK;
+    return rc < 0 ? weir__ffmpeg_error(error, rc, "cannot convert the file's channels or sample rate") : WEIR_OK;
 }
 
 static bool is_like_before(const weir_resampler *resampler, const AVFrame *frame)
@@ -156,10 +156,10 @@ static bool is_like_before(const weir_resampler *resampler, const AVFrame *frame
                 : av_channel_layout_compare(&resampler->source_layout, &frame->ch_layout) == 0);
 }
 
-int weir_resampler_begin(weir_resampler *resampler, const weir_audio_config *config, const AVFrame *first,
-                         weir_error *error)
+int weir__resampler_begin(weir_resampler *resampler, const weir_audio_config *config, const AVFrame *first,
+                          weir_error *error)
 {
-    weir_resampler_abort(resampler);
+    weir__resampler_abort(resampler);
     resampler->max_samples = 0;
     resampler->max_bytes = config->max_bytes;
     weir_audio *audio = calloc(1, sizeof *audio);
@@ -179,7 +179,7 @@ int weir_resampler_begin(weir_resampler *resampler, const weir_audio_config *con
     return WEIR_OK;
 }
 
-int weir_resampler_add(weir_resampler *resampler, const AVFrame *frame, weir_error *error)
+int weir__resampler_add(weir_resampler *resampler, const AVFrame *frame, weir_error *error)
 {
     int rc = WEIR_OK;
     if (!is_like_before(resampler, frame)) {
@@ -192,7 +192,7 @@ int weir_resampler_add(weir_resampler *resampler, const AVFrame *frame, weir_err
     return rc == WEIR_OK ? convert(resampler, frame, error) : rc;
 }
 
-int weir_resampler_end(weir_resampler *resampler, weir_audio **to, weir_error *error)
+int weir__resampler_end(weir_resampler *resampler, weir_audio **to, weir_error *error)
 {
     weir_audio *audio = resampler->audio;
     int rc = convert(resampler, NULL, error);
@@ -201,7 +201,7 @@ int weir_resampler_end(weir_resampler *resampler, weir_audio **to, weir_error *e
     move_channels(audio, resampler->max_samples, audio->num_samples);
     size_t used_bytes = (size_t)(audio->num_samples * audio->channels) * sizeof *audio->data;
     size_t room_bytes = (size_t)(resampler->max_samples * audio->channels) * sizeof *audio->data;
-    float *shrunk = used_bytes ? weir_shared_data_resize(audio->data, &audio->shared, used_bytes) : NULL;
+    float *shrunk = used_bytes ? weir__shared_data_resize(audio->data, &audio->shared, used_bytes) : NULL;
     if (shrunk)
         audio->data = shrunk;
     audio->memory_bytes = sizeof *audio + (shrunk ? used_bytes : room_bytes);

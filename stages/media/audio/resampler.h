@@ -29,17 +29,17 @@ typedef struct weir_resampler {
 } weir_resampler;
 
 /* Begins a result; rate and channels that the config does not set are those of the first frame. WEIR_OK, or the
-   failure with *error filled. weir_resampler_abort() may be called at any time, and must be called after a
+   failure with *error filled. weir__resampler_abort() may be called at any time, and must be called after a
    failure. */
-int weir_resampler_begin(weir_resampler *resampler, const weir_audio_config *config, const AVFrame *first,
-                         weir_error *error);
+int weir__resampler_begin(weir_resampler *resampler, const weir_audio_config *config, const AVFrame *first,
+                          weir_error *error);
 
-int weir_resampler_add(weir_resampler *resampler, const AVFrame *frame, weir_error *error);
+int weir__resampler_add(weir_resampler *resampler, const AVFrame *frame, weir_error *error);
 
 /* Flushes the filter and frees unused memory. The caller owns the result. */
-int weir_resampler_end(weir_resampler *resampler, weir_audio **audio, weir_error *error);
+int weir__resampler_end(weir_resampler *resampler, weir_audio **audio, weir_error *error);
 
 /* Frees the result, if one was begun, and everything else. */
-void weir_resampler_abort(weir_resampler *resampler);
+void weir__resampler_abort(weir_resampler *resampler);
 
 #endif

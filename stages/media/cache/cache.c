@@ -44,19 +44,19 @@ static bool replay(cache_worker *worker, weir_item *out, weir_task *task)
         return false;
     if (cache->num_replays && worker->num_replayed == cache->num_replays) {
         tell(task, "replayed", worker->num_replayed);
-        weir_kept_items_free(&worker->kept);
+        weir__kept_items_free(&worker->kept);
         worker->is_done = true;
         return false;
     }
     if (worker->num_replayed++ == 0)
         tell(task, "replaying", worker->kept.num_items);
-    weir_kept_items_lend(&worker->kept, out);
+    weir__kept_items_lend(&worker->kept, out);
     return true;
 }
 
 static bool is_time(const cache_worker *worker, const weir_cache_config *cache)
 {
-    return !weir_kept_items_has_room(&worker->kept) && worker->num_passed >= cache->replay_after;
+    return !weir__kept_items_has_room(&worker->kept) && worker->num_passed >= cache->replay_after;
 }
 
 static int run_cache(void *self, weir_item *in, weir_item *out, weir_task *task)
@@ -64,7 +64,7 @@ static int run_cache(void *self, weir_item *in, weir_item *out, weir_task *task)
     cache_worker *worker = self;
     if (!worker->is_done && is_time(worker, weir_task_config(task)) && replay(worker, out, task))
         return WEIR_MORE;
-    if (!worker->is_done && weir_kept_items_has_room(&worker->kept) && !weir_kept_items_add(&worker->kept, in))
+    if (!worker->is_done && weir__kept_items_has_room(&worker->kept) && !weir__kept_items_add(&worker->kept, in))
         return weir_task_fail(task, WEIR_ENOMEM, 0, "no memory to keep an item");
     worker->num_passed++;
     weir_item_move(out, in);
@@ -81,7 +81,7 @@ static int flush_cache(void *self, weir_item *out, weir_task *task)
 static void free_cache(void *self)
 {
     cache_worker *worker = self;
-    weir_kept_items_free(&worker->kept);
+    weir__kept_items_free(&worker->kept);
 }
 
 const weir_op weir_cache = {

@@ -77,13 +77,13 @@ static void count_step(weir_headspace *headspace, weir_pipeline *pipeline)
         return;
     }
     weir_step_times *times = &headspace->times[headspace->part];
-    weir_step_times_add(times, (double)step_ns / (double)WEIR_SECOND);
+    weir__step_times_add(times, (double)step_ns / (double)WEIR_SECOND);
     if (times->num_steps < headspace->options.num_steps)
         return;
     headspace->part++;
     headspace->num_skipped = 0;
     if (headspace->part == PART_DONE) {
-        weir_kept_items_free(&headspace->kept);
+        weir__kept_items_free(&headspace->kept);
         tell(headspace, pipeline);
     }
 }
@@ -109,11 +109,11 @@ int weir_headspace_next(weir_headspace *headspace, weir_pipeline *pipeline, weir
         headspace->returned_ns += weir_clock_ns() - headspace->epoch_ns;
     headspace->epoch_ns = 0;
     if (headspace->part == PART_REPLAYED && is_running(headspace, pipeline))
-        weir_kept_items_lend(&headspace->kept, item);
+        weir__kept_items_lend(&headspace->kept, item);
     else
         status = weir_pipeline_next(pipeline, item, timeout_ns);
-    if (status == WEIR_OK && headspace->part == PART_LOADER && weir_kept_items_has_room(&headspace->kept) &&
-        !weir_kept_items_add(&headspace->kept, item) && headspace->kept.num_items == 0) {
+    if (status == WEIR_OK && headspace->part == PART_LOADER && weir__kept_items_has_room(&headspace->kept) &&
+        !weir__kept_items_add(&headspace->kept, item) && headspace->kept.num_items == 0) {
         weir_item_release(item);
         return WEIR_ENOMEM;
     }
@@ -131,7 +131,7 @@ int weir_headspace_report_sized(const weir_headspace *headspace, weir_headspace_
     if (!headspace || !result)
         return WEIR_EINVAL;
     weir_headspace_result own =
-        weir_step_times_compare(&headspace->times[PART_LOADER], &headspace->times[PART_REPLAYED]);
+        weir__step_times_compare(&headspace->times[PART_LOADER], &headspace->times[PART_REPLAYED]);
     own.is_complete = headspace->part == PART_DONE;
     /* Steps are between results, and the pipeline must not have ended when the first result is replayed. */
     own.num_needed = (uint64_t)headspace->options.warmup_steps + headspace->options.num_steps + 2;
@@ -143,6 +143,6 @@ void weir_headspace_free(weir_headspace *headspace)
 {
     if (!headspace)
         return;
-    weir_kept_items_free(&headspace->kept);
+    weir__kept_items_free(&headspace->kept);
     free(headspace);
 }

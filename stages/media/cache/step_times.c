@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-void weir_step_times_add(weir_step_times *times, double step_s)
+void weir__step_times_add(weir_step_times *times, double step_s)
 {
     double before = step_s - times->mean_s;
     times->mean_s += before / (double)++times->num_steps;
@@ -20,7 +20,7 @@ static weir_headspace_part part_of(const weir_step_times *times)
 }
 
 /* The error of a quotient of two independent means, to first order. */
-weir_headspace_result weir_step_times_compare(const weir_step_times *loader, const weir_step_times *replayed)
+weir_headspace_result weir__step_times_compare(const weir_step_times *loader, const weir_step_times *replayed)
 {
     weir_headspace_result result = { .loader = part_of(loader), .replayed = part_of(replayed) };
     if (loader->num_steps == 0 || replayed->num_steps == 0 || loader->mean_s <= 0)

@@ -11,8 +11,8 @@ typedef struct weir_step_times {
     double squares; /* of the distances from the mean */
 } weir_step_times;
 
-void weir_step_times_add(weir_step_times *times, double step_s);
+void weir__step_times_add(weir_step_times *times, double step_s);
 
-weir_headspace_result weir_step_times_compare(const weir_step_times *loader, const weir_step_times *replayed);
+weir_headspace_result weir__step_times_compare(const weir_step_times *loader, const weir_step_times *replayed);
 
 #endif

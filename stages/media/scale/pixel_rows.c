@@ -88,7 +88,7 @@ static int can_join_vectors(void)
 }
 #endif
 
-void weir_rows_join(const uint8_t *red, const uint8_t *green, const uint8_t *blue, uint8_t *packed, int num_pixels)
+void weir__rows_join(const uint8_t *red, const uint8_t *green, const uint8_t *blue, uint8_t *packed, int num_pixels)
 {
     int x = can_join_vectors() ? join_vectors(red, green, blue, packed, num_pixels) : 0;
     for (; x < num_pixels; x++) {
@@ -98,7 +98,7 @@ void weir_rows_join(const uint8_t *red, const uint8_t *green, const uint8_t *blu
     }
 }
 
-void weir_rows_split(const uint8_t *packed, uint8_t *red, uint8_t *green, uint8_t *blue, int num_pixels)
+void weir__rows_split(const uint8_t *packed, uint8_t *red, uint8_t *green, uint8_t *blue, int num_pixels)
 {
     for (int x = 0; x < num_pixels; x++) {
         red[x] = packed[3 * x];

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* Three planes' rows to one of packed pixels, and back. Writes exactly 3 × num_pixels bytes. */
-void weir_rows_join(const uint8_t *red, const uint8_t *green, const uint8_t *blue, uint8_t *packed, int num_pixels);
-void weir_rows_split(const uint8_t *packed, uint8_t *red, uint8_t *green, uint8_t *blue, int num_pixels);
+void weir__rows_join(const uint8_t *red, const uint8_t *green, const uint8_t *blue, uint8_t *packed, int num_pixels);
+void weir__rows_split(const uint8_t *packed, uint8_t *red, uint8_t *green, uint8_t *blue, int num_pixels);
 
 #endif

@@ -97,7 +97,7 @@ static void round_row(uint8_t *out, const int16_t *in, int16_t offset, weir_fact
         out[x] = to_byte(add_product(0, saturate(in[x] - offset), factor));
 }
 
-const weir_kernels weir_kernels_c = {
+const weir_kernels weir__kernels_c = {
     .sum_rows_8 = sum_rows_8,
     .sum_rows_16 = sum_rows_16,
     .sum_columns = sum_columns,
@@ -346,11 +346,11 @@ static const weir_kernels kernels_avx2 = {
 };
 #endif
 
-const weir_kernels *weir_kernels_best(void)
+const weir_kernels *weir__kernels_best(void)
 {
 #if HAVE_AVX2
     if (__builtin_cpu_supports("avx2"))
         return &kernels_avx2;
 #endif
-    return &weir_kernels_c;
+    return &weir__kernels_c;
 }

@@ -52,9 +52,9 @@ typedef struct weir_kernels {
     void (*round)(uint8_t *out, const int16_t *in, int16_t offset, weir_factor factor, int width);
 } weir_kernels;
 
-extern const weir_kernels weir_kernels_c;
+extern const weir_kernels weir__kernels_c;
 
 /* The fastest for this CPU. */
-const weir_kernels *weir_kernels_best(void);
+const weir_kernels *weir__kernels_best(void);
 
 #endif

@@ -13,7 +13,7 @@ static int clamp_pixels(int64_t pixels)
     return pixels < 1 ? 1 : pixels > INT16_MAX ? INT16_MAX : (int)pixels;
 }
 
-weir_fit weir_scaler_fit(weir_resize resize, int source_width, int source_height, int width, int height)
+weir_fit weir__scaler_fit(weir_resize resize, int source_width, int source_height, int width, int height)
 {
     int kept_width = clamp_pixels(av_rescale(height, source_width, source_height));
     int kept_height = clamp_pixels(av_rescale(width, source_height, source_width));
@@ -35,7 +35,7 @@ weir_fit weir_scaler_fit(weir_resize resize, int source_width, int source_height
     return fit;
 }
 
-bool weir_format_is_yuv(int format)
+bool weir__format_is_yuv(int format)
 {
     const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
     return !(descriptor->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) && descriptor->nb_components >= 3;
@@ -54,7 +54,7 @@ static bool is_native_endian(const AVPixFmtDescriptor *descriptor)
     return cpu_is_big == ((descriptor->flags & AV_PIX_FMT_FLAG_BE) != 0);
 }
 
-bool weir_format_is_plain(int format)
+bool weir__format_is_plain(int format)
 {
     const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
     const uint64_t unwanted = AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM | AV_PIX_FMT_FLAG_HWACCEL |
@@ -73,9 +73,9 @@ bool weir_format_is_plain(int format)
     return descriptor->nb_components == 1 || descriptor->nb_components == 3;
 }
 
-bool weir_scaling_is_full_range(const weir_scaling *scaling)
+bool weir__scaling_is_full_range(const weir_scaling *scaling)
 {
-    if (!weir_format_is_yuv(scaling->source_format) && !is_gray(scaling->source_format))
+    if (!weir__format_is_yuv(scaling->source_format) && !is_gray(scaling->source_format))
         return false; /* RGB is converted to BT.601 of limited range */
     switch (scaling->source_format) {
     case AV_PIX_FMT_YUVJ411P:
@@ -97,7 +97,7 @@ static int half_of(int pixels)
     return (pixels + 1) / 2;
 }
 
-size_t weir_scaler_picture_bytes(weir_pixel pixel, uint32_t width, uint32_t height)
+size_t weir__scaler_picture_bytes(weir_pixel pixel, uint32_t width, uint32_t height)
 {
     size_t num_pixels = (size_t)width * height;
     switch (pixel) {
@@ -137,7 +137,7 @@ static plane plane_of(const weir_scaler *scaler, uint8_t *out, int index)
         p.height = half_of(p.height);
         p.data += num_pixels + (size_t)(index - 1) * (size_t)p.width * (size_t)p.height;
     } else if (scaler->pixel == WEIR_PIXEL_YUV420P) {
-        p.black = weir_scaling_is_full_range(&scaler->scaling) ? 0 : 16;
+        p.black = weir__scaling_is_full_range(&scaler->scaling) ? 0 : 16;
     } else {
         p.pixel_bytes = num_planes(scaler) == 1 && scaler->pixel == WEIR_PIXEL_RGB24 ? 3 : 1;
         p.data += (size_t)index * num_pixels;
@@ -191,10 +191,10 @@ static void pad(const weir_scaler *scaler, uint8_t *out)
 /* ---- choice ------------------------------------------------------------------------------------------------ */
 
 static const weir_scaler_op *const ops[] = {
-    &weir_scaler_exact,
-    &weir_scaler_fast,
+    &weir__scaler_exact,
+    &weir__scaler_fast,
 #ifdef WEIR_HAVE_ZIMG
-    &weir_scaler_zimg,
+    &weir__scaler_zimg,
 #endif
 };
 
@@ -207,7 +207,7 @@ static const weir_scaler_op *op_of(weir_scaler_kind kind)
     return NULL;
 }
 
-int weir_scaler_check(const weir_video_config *video, weir_error *error)
+int weir__scaler_check(const weir_video_config *video, weir_error *error)
 {
     if ((unsigned)video->pixel > WEIR_PIXEL_YUV420P)
         return weir_error_set(error, WEIR_EINVAL, 0, "pixel %d is invalid; use WEIR_PIXEL_…", (int)video->pixel);
@@ -232,7 +232,7 @@ static weir_scaler_kind default_kind(const weir_scaling *scaling)
     bool has_zimg = op_of(WEIR_SCALER_ZIMG) && op_of(WEIR_SCALER_ZIMG)->knows(scaling);
     bool is_much_smaller =
         (int64_t)scaling->width * scaling->height * 4 <= (int64_t)scaling->source_width * scaling->source_height * 3;
-    bool is_fast = weir_kernels_best() != &weir_kernels_c && weir_scaler_fast.knows(scaling);
+    bool is_fast = weir__kernels_best() != &weir__kernels_c && weir__scaler_fast.knows(scaling);
     if (!is_scaled)
         return WEIR_SCALER_EXACT;
     if (is_fast && (is_much_smaller || !has_zimg))
@@ -243,21 +243,21 @@ static weir_scaler_kind default_kind(const weir_scaling *scaling)
 static const weir_scaler_op *choose(weir_scaler_kind kind, const weir_scaling *scaling)
 {
     const weir_scaler_op *op = op_of(kind == WEIR_SCALER_DEFAULT ? default_kind(scaling) : kind);
-    return op && op->knows(scaling) ? op : &weir_scaler_exact;
+    return op && op->knows(scaling) ? op : &weir__scaler_exact;
 }
 
-void weir_scaler_describe(const weir_scaler *scaler, weir_frames *frames)
+void weir__scaler_describe(const weir_scaler *scaler, weir_frames *frames)
 {
     frames->scaler = scaler->op->kind;
     frames->matrix = scaler->scaling.source_colorspace;
-    frames->full_range = weir_scaling_is_full_range(&scaler->scaling);
+    frames->full_range = weir__scaling_is_full_range(&scaler->scaling);
 }
 
-void weir_scaler_set(weir_scaler *scaler, const weir_video_config *video, int width, int height)
+void weir__scaler_set(weir_scaler *scaler, const weir_video_config *video, int width, int height)
 {
     if (scaler->width == width && scaler->height == height)
         return;
-    weir_scaler_reset(scaler);
+    weir__scaler_reset(scaler);
     scaler->width = width;
     scaler->height = height;
     scaler->resize = video->resize;
@@ -266,7 +266,7 @@ void weir_scaler_set(weir_scaler *scaler, const weir_video_config *video, int wi
     scaler->kind = video->scaler;
 }
 
-void weir_scaler_reset(weir_scaler *scaler)
+void weir__scaler_reset(weir_scaler *scaler)
 {
     if (scaler->op)
         scaler->op->close(scaler->state);
@@ -276,7 +276,7 @@ void weir_scaler_reset(weir_scaler *scaler)
 
 static weir_fit fit_of(const weir_scaler *scaler, const AVFrame *in)
 {
-    weir_fit fit = weir_scaler_fit(scaler->resize, in->width, in->height, scaler->width, scaler->height);
+    weir_fit fit = weir__scaler_fit(scaler->resize, in->width, in->height, scaler->width, scaler->height);
     if (scaler->pixel == WEIR_PIXEL_YUV420P) { /* a chroma sample must not be split */
         fit.x = fit.x >= 0 ? fit.x & ~1 : -(-fit.x & ~1);
         fit.y = fit.y >= 0 ? fit.y & ~1 : -(-fit.y & ~1);
@@ -311,12 +311,12 @@ static int prepare(weir_scaler *scaler, const AVFrame *in, weir_error *error)
     if (scaler->op && memcmp(&scaling, &scaler->scaling, sizeof scaling) == 0)
         return WEIR_OK;
 
-    weir_scaler_reset(scaler);
+    weir__scaler_reset(scaler);
     const weir_scaler_op *op = choose(scaler->kind, &scaling);
     weir_error refusal = { 0 };
     int rc = op->open(&scaler->state, &scaling, &refusal);
-    if (rc == WEIR_EUNSUPPORTED && op != &weir_scaler_exact) {
-        op = &weir_scaler_exact;
+    if (rc == WEIR_EUNSUPPORTED && op != &weir__scaler_exact) {
+        op = &weir__scaler_exact;
         refusal = (weir_error){ 0 };
         rc = op->open(&scaler->state, &scaling, &refusal);
     }
@@ -328,7 +328,7 @@ static int prepare(weir_scaler *scaler, const AVFrame *in, weir_error *error)
     return WEIR_OK;
 }
 
-int weir_scaler_run(weir_scaler *scaler, const AVFrame *in, uint8_t *out, weir_error *error)
+int weir__scaler_run(weir_scaler *scaler, const AVFrame *in, uint8_t *out, weir_error *error)
 {
     int rc = prepare(scaler, in, error);
     if (rc != WEIR_OK)

@@ -62,12 +62,12 @@ typedef struct weir_scaler_op {
     void (*close)(void *state);
 } weir_scaler_op;
 
-extern const weir_scaler_op weir_scaler_exact;
-extern const weir_scaler_op weir_scaler_fast;
-extern const weir_scaler_op weir_scaler_zimg; /* only in builds with zimg */
+extern const weir_scaler_op weir__scaler_exact;
+extern const weir_scaler_op weir__scaler_fast;
+extern const weir_scaler_op weir__scaler_zimg; /* only in builds with zimg */
 
 typedef struct weir_scaler {
-    /* immutable after weir_scaler_set() */
+    /* immutable after weir__scaler_set() */
     int width;
     int height;
     weir_resize resize;
@@ -83,36 +83,36 @@ typedef struct weir_scaler {
 } weir_scaler;
 
 /* Checks the scaler's options, for this build. WEIR_OK, or the failure with *error filled. */
-int weir_scaler_check(const weir_video_config *video, weir_error *error);
+int weir__scaler_check(const weir_video_config *video, weir_error *error);
 
 /* How a picture of that size is fitted. Both sides are at least one pixel. */
-weir_fit weir_scaler_fit(weir_resize resize, int source_width, int source_height, int width, int height);
+weir_fit weir__scaler_fit(weir_resize resize, int source_width, int source_height, int width, int height);
 
 /* The bytes of one picture of the result, all planes together. */
-size_t weir_scaler_picture_bytes(weir_pixel pixel, uint32_t width, uint32_t height);
+size_t weir__scaler_picture_bytes(weir_pixel pixel, uint32_t width, uint32_t height);
 
 /* Sets the output for the following pictures, as configured. *scaler must be all-zero the first time. */
-void weir_scaler_set(weir_scaler *scaler, const weir_video_config *video, int width, int height);
+void weir__scaler_set(weir_scaler *scaler, const weir_video_config *video, int width, int height);
 
-/* `out` has weir_scaler_picture_bytes() and the slack. WEIR_OK, or the failure with *error filled. */
-int weir_scaler_run(weir_scaler *scaler, const AVFrame *in, uint8_t *out, weir_error *error);
+/* `out` has weir__scaler_picture_bytes() and the slack. WEIR_OK, or the failure with *error filled. */
+int weir__scaler_run(weir_scaler *scaler, const AVFrame *in, uint8_t *out, weir_error *error);
 
 /* Stores in the result the last picture's scaler and colour properties. */
-void weir_scaler_describe(const weir_scaler *scaler, weir_frames *frames);
+void weir__scaler_describe(const weir_scaler *scaler, weir_frames *frames);
 
 /* Frees what the scaler holds. It can be used again. */
-void weir_scaler_reset(weir_scaler *scaler);
+void weir__scaler_reset(weir_scaler *scaler);
 
 /* ---- for the implementations ---- */
 
 /* Do the frame's values use the full range of 0 to 255, by its format or tag? If unspecified, as in FFmpeg, only gray
    and the yuvj formats do. */
-bool weir_scaling_is_full_range(const weir_scaling *scaling);
+bool weir__scaling_is_full_range(const weir_scaling *scaling);
 
 /* Is this a format with luma and chroma? */
-bool weir_format_is_yuv(int format);
+bool weir__format_is_yuv(int format);
 
 /* Is each component a separate plane of whole bytes in native order, 8 to 16 bits, without alpha? */
-bool weir_format_is_plain(int format);
+bool weir__format_is_plain(int format);
 
 #endif

@@ -79,7 +79,7 @@ static void set_colours(const exact *self)
     if (scaling->source_range != AVCOL_RANGE_UNSPECIFIED)
         in_full = scaling->source_range == AVCOL_RANGE_JPEG;
     if (scaling->pixel == WEIR_PIXEL_YUV420P)
-        out_full = weir_scaling_is_full_range(scaling);
+        out_full = weir__scaling_is_full_range(scaling);
     sws_setColorspaceDetails(self->sws, matrix, in_full, matrix, out_full, brightness, contrast, saturation);
 }
 
@@ -112,12 +112,12 @@ static int set_up(const exact *self, weir_error *error)
     av_opt_set_int(sws, "dst_format", result_format(scaling), 0);
     av_opt_set_int(sws, "sws_flags", SWS_BICUBIC, 0);
     if (scaling->pixel == WEIR_PIXEL_YUV420P) { /* set early, so that no range conversion is set up */
-        av_opt_set_int(sws, "src_range", weir_scaling_is_full_range(scaling), 0);
-        av_opt_set_int(sws, "dst_range", weir_scaling_is_full_range(scaling), 0);
+        av_opt_set_int(sws, "src_range", weir__scaling_is_full_range(scaling), 0);
+        av_opt_set_int(sws, "dst_range", weir__scaling_is_full_range(scaling), 0);
     }
     int rc = sws_init_context(sws, NULL, NULL);
     if (rc < 0)
-        return weir_ffmpeg_error(error, rc, "cannot scale this kind of picture");
+        return weir__ffmpeg_error(error, rc, "cannot scale this kind of picture");
     set_colours(self);
     return WEIR_OK;
 }
@@ -166,8 +166,8 @@ static void copy_window(const exact *self, const weir_planes *out)
         for (int row = 0; row < (scaling->window_height + shift) >> shift; row++) {
             uint8_t *to = out->data[i] + (ptrdiff_t)row * out->stride[i];
             if (is_packed && scaling->layout == WEIR_LAYOUT_NCHW)
-                weir_rows_split(from, to, out->data[1] + (ptrdiff_t)row * out->stride[1],
-                                out->data[2] + (ptrdiff_t)row * out->stride[2], width);
+                weir__rows_split(from, to, out->data[1] + (ptrdiff_t)row * out->stride[1],
+                                 out->data[2] + (ptrdiff_t)row * out->stride[2], width);
             else
                 memcpy(to, from, (size_t)width * (is_packed ? 3 : 1));
             from += self->spare_stride[i];
@@ -209,13 +209,13 @@ static int exact_run(void *state, const AVFrame *in, const weir_planes *out, wei
                    is_direct ? (uint8_t *const[4]){ out->data[0] } : self->spare,
                    is_direct ? (const int[4]){ out->stride[0] } : self->spare_stride);
     if (rc < 0)
-        return weir_ffmpeg_error(error, rc, "cannot scale a picture");
+        return weir__ffmpeg_error(error, rc, "cannot scale a picture");
     if (!is_direct)
         copy_window(self, out);
     return WEIR_OK;
 }
 
-const weir_scaler_op weir_scaler_exact = {
+const weir_scaler_op weir__scaler_exact = {
     .kind = WEIR_SCALER_EXACT,
     .knows = exact_knows,
     .open = exact_open,

@@ -185,8 +185,8 @@ static bool fast_knows(const weir_scaling *scaling)
 {
     int format = scaling->source_format;
     bool is_gray = av_pix_fmt_desc_get(format)->nb_components == 1;
-    bool is_yuv = weir_format_is_yuv(format);
-    if (!weir_format_is_plain(format) || scaling->source_width > MAX_RATIO * scaling->width ||
+    bool is_yuv = weir__format_is_yuv(format);
+    if (!weir__format_is_plain(format) || scaling->source_width > MAX_RATIO * scaling->width ||
         scaling->source_height > MAX_RATIO * scaling->height || scaling->source_colorspace == AVCOL_SPC_YCGCO)
         return false;
     switch (scaling->pixel) {
@@ -230,7 +230,7 @@ static void get_shares(int colorspace, double *red, double *blue)
 static void set_matrix(fast *self)
 {
     weir_colour_matrix *matrix = &self->matrix;
-    bool full = weir_scaling_is_full_range(&self->scaling);
+    bool full = weir__scaling_is_full_range(&self->scaling);
     double luma = full ? 1 : 255 / 219.0;
     double chroma = full ? 1 : 255 / 224.0;
     double red, blue;
@@ -302,7 +302,7 @@ static int fast_open(void **state, const weir_scaling *scaling, weir_error *erro
     if (!self)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     self->scaling = *scaling;
-    self->kernels = weir_kernels_best();
+    self->kernels = weir__kernels_best();
     self->num_planes = scaling->pixel == WEIR_PIXEL_GRAY8 ? 1 : descriptor->nb_components;
     self->depth = descriptor->comp[0].depth;
     self->is_rgb = descriptor->flags & AV_PIX_FMT_FLAG_RGB;
@@ -380,7 +380,7 @@ static void write_rgb_row(const fast *self, const weir_planes *out, int y)
         memcpy(colours[2], colours[0], (size_t)width);
     }
     if (!is_planar)
-        weir_rows_join(colours[0], colours[1], colours[2], out->data[0] + (ptrdiff_t)y * out->stride[0], width);
+        weir__rows_join(colours[0], colours[1], colours[2], out->data[0] + (ptrdiff_t)y * out->stride[0], width);
 }
 
 static void write_planes(const fast *self, const AVFrame *in, const weir_planes *out)
@@ -409,7 +409,7 @@ static int fast_run(void *state, const AVFrame *in, const weir_planes *out, weir
     return WEIR_OK;
 }
 
-const weir_scaler_op weir_scaler_fast = {
+const weir_scaler_op weir__scaler_fast = {
     .kind = WEIR_SCALER_FAST,
     .knows = fast_knows,
     .open = fast_open,

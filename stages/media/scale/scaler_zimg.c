@@ -62,9 +62,9 @@ static zimg_matrix_coefficients_e matrix_of(int colorspace)
 static bool zimg_knows(const weir_scaling *scaling)
 {
     const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(scaling->source_format);
-    if (!weir_format_is_plain(scaling->source_format))
+    if (!weir__format_is_plain(scaling->source_format))
         return false;
-    bool is_yuv = weir_format_is_yuv(scaling->source_format);
+    bool is_yuv = weir__format_is_yuv(scaling->source_format);
     bool is_whole = scaling->window_width % 2 == 0 && scaling->window_height % 2 == 0;
     switch (scaling->pixel) {
     case WEIR_PIXEL_YUV420P: return is_yuv && is_whole;
@@ -91,9 +91,9 @@ static void describe_source(const zimg *self, zimg_image_format *format)
     format->depth = (unsigned)descriptor->comp[0].depth;
     format->width = align_up(scaling->source_width, self->source_shift_x);
     format->height = align_up(scaling->source_height, self->source_shift_y);
-    format->pixel_range = weir_scaling_is_full_range(scaling) ? ZIMG_RANGE_FULL : ZIMG_RANGE_LIMITED;
+    format->pixel_range = weir__scaling_is_full_range(scaling) ? ZIMG_RANGE_FULL : ZIMG_RANGE_LIMITED;
     format->color_family = ZIMG_COLOR_GREY;
-    if (self->num_source_planes == 3 && weir_format_is_yuv(scaling->source_format)) {
+    if (self->num_source_planes == 3 && weir__format_is_yuv(scaling->source_format)) {
         format->color_family = ZIMG_COLOR_YUV;
         format->matrix_coefficients = matrix_of(scaling->source_colorspace);
         format->subsample_w = (unsigned)self->source_shift_x;
@@ -290,7 +290,7 @@ static void pack_rgb(const zimg *self, unsigned row)
     for (int i = 0; i < 3; i++)
         rows[i] = ring_row(&self->rows, self->num_result_planes == 1 ? 0 : i, row);
     if (self->scaling.layout == WEIR_LAYOUT_NHWC) {
-        weir_rows_join(rows[0], rows[1], rows[2], out->data[0] + (ptrdiff_t)row * out->stride[0], (int)width);
+        weir__rows_join(rows[0], rows[1], rows[2], out->data[0] + (ptrdiff_t)row * out->stride[0], (int)width);
         return;
     }
     for (int i = 0; i < 3; i++)
@@ -374,7 +374,7 @@ static int zimg_run(void *state, const AVFrame *in, const weir_planes *out, weir
     return WEIR_OK;
 }
 
-const weir_scaler_op weir_scaler_zimg = {
+const weir_scaler_op weir__scaler_zimg = {
     .kind = WEIR_SCALER_ZIMG,
     .knows = zimg_knows,
     .open = zimg_open,

@@ -19,10 +19,10 @@ static int read_head(weir_local_file *file, char *to, int max_bytes)
     int num_bytes = 0;
     int got = 1;
     while (num_bytes < max_bytes && got > 0) {
-        got = weir_local_file_read(file, (uint8_t *)to + num_bytes, max_bytes - num_bytes);
+        got = weir__local_file_read(file, (uint8_t *)to + num_bytes, max_bytes - num_bytes);
         num_bytes += got > 0 ? got : 0;
     }
-    weir_local_file_seek(file, 0, SEEK_SET);
+    weir__local_file_seek(file, 0, SEEK_SET);
     return got > 0 || got == AVERROR_EOF ? num_bytes : got;
 }
 
@@ -46,7 +46,7 @@ static bool begins_with(weir_local_file *file, const char *text)
     return read_head(file, head, length) == length && memcmp(head, text, (size_t)length) == 0;
 }
 
-bool weir_concat_is_list(weir_local_file *file)
+bool weir__concat_is_list(weir_local_file *file)
 {
     return begins_with(file, "ffconcat version 1.0");
 }
@@ -59,13 +59,13 @@ static int check_named(const weir_local_file *list, const char *path, const char
     char *named = av_asprintf("%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name);
     if (!named)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    int rc = weir_local_file_open(&file, list->host, named, -1, false, list->interrupt, &failure);
+    int rc = weir__local_file_open(&file, list->host, named, -1, false, list->interrupt, &failure);
     av_free(named);
     if (rc == WEIR_OK)
         file.offset = get_tag_bytes(&file);
-    if (rc == WEIR_OK && (weir_concat_is_list(&file) || begins_with(&file, "#EXTM3U")))
+    if (rc == WEIR_OK && (weir__concat_is_list(&file) || begins_with(&file, "#EXTM3U")))
         rc = weir_error_set(&failure, WEIR_EUNSUPPORTED, 0, "a list of files cannot name another one");
-    weir_local_file_close(&file);
+    weir__local_file_close(&file);
     if (rc == WEIR_ENOTFOUND || rc == WEIR_EACCESS || rc == WEIR_EIO) /* left to FFmpeg */
         return WEIR_OK;
     if (rc == WEIR_OK)
@@ -92,12 +92,12 @@ static void split_lines(char *text, int num_bytes)
     text[num_bytes] = '\0';
 }
 
-int weir_concat_check(weir_local_file *list, const char *path, unsigned max_files, weir_error *error)
+int weir__concat_check(weir_local_file *list, const char *path, unsigned max_files, weir_error *error)
 {
     enum { MAX_BYTES = 16 << 20 };
     unsigned num_files = 0;
     int rc = WEIR_OK;
-    int64_t size_bytes = weir_local_file_seek(list, 0, AVSEEK_SIZE);
+    int64_t size_bytes = weir__local_file_seek(list, 0, AVSEEK_SIZE);
     if (size_bytes < 0 || size_bytes > MAX_BYTES)
         return weir_error_set(error, WEIR_ELIMIT, 0, "the list of files has more than %d bytes", MAX_BYTES);
     char *text = malloc((size_t)size_bytes + 1);
@@ -105,7 +105,7 @@ int weir_concat_check(weir_local_file *list, const char *path, unsigned max_file
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     int num_bytes = read_head(list, text, (int)size_bytes);
     if (num_bytes < 0)
-        rc = weir_ffmpeg_error(error, num_bytes, "cannot read");
+        rc = weir__ffmpeg_error(error, num_bytes, "cannot read");
     else
         split_lines(text, num_bytes);
     for (char *line = text; rc == WEIR_OK && line < text + num_bytes; line += strlen(line) + 1) {

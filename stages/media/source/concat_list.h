@@ -10,10 +10,10 @@
 #include "local_file.h"
 
 /* Does the regular file begin as such a list? */
-bool weir_concat_is_list(weir_local_file *file);
+bool weir__concat_is_list(weir_local_file *file);
 
 /* Checks what the list names: WEIR_OK; WEIR_EUNSUPPORTED for anything but regular files and disks, and for other lists;
    WEIR_ELIMIT for more than max_files. What is missing or cannot be read is left to FFmpeg. */
-int weir_concat_check(weir_local_file *list, const char *path, unsigned max_files, weir_error *error);
+int weir__concat_check(weir_local_file *list, const char *path, unsigned max_files, weir_error *error);
 
 #endif

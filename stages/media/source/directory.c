@@ -29,7 +29,7 @@ static void directory_config_free(void *config)
 static int directory_config_init(void *config, weir_error *error)
 {
     weir_directory_config *directory = config;
-    int rc = weir_walk_check(directory, error);
+    int rc = weir__walk_check(directory, error);
     if (rc != WEIR_OK)
         return rc;
 
@@ -63,22 +63,22 @@ static int directory_worker_init(void *self, const void *config, weir_task *task
     directory_worker *worker = self;
     const weir_directory_config *directory = config;
     weir_error error = { 0 };
-    if (weir_walk_check(directory, &error) != WEIR_OK)
+    if (weir__walk_check(directory, &error) != WEIR_OK)
         return weir_task_fail(task, error.status, error.library_code, "%s", error.message);
 
     worker->counts = directory->counts ? directory->counts : &worker->own_counts;
     *worker->counts = (weir_directory_counts){ 0 };
     weir_walk_listener listener = { .self = worker, .unreadable = note_unreadable, .should_stop = should_stop };
-    worker->walk = weir_walk_open(directory, &listener);
+    worker->walk = weir__walk_open(directory, &listener);
     return worker->walk ? WEIR_OK : weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
 }
 
-/* As weir_walk_next(), without the files that are not accepted. *number is that of the next file. */
+/* As weir__walk_next(), without the files that are not accepted. *number is that of the next file. */
 static int next_accepted(weir_walk *walk, const weir_directory_config *directory, uint64_t *number, const char **path)
 {
     int rc;
     do
-        rc = weir_walk_next(walk, path);
+        rc = weir__walk_next(walk, path);
     while (rc == WEIR_OK && directory->accept && !directory->accept(directory->accept_self, *path, (*number)++));
     return rc;
 }
@@ -90,14 +90,14 @@ static int directory_run(void *self, weir_item *in, weir_item *out, weir_task *t
     const char *path;
     worker->task = task;
     int rc = next_accepted(worker->walk, weir_task_config(task), &worker->number, &path);
-    worker->counts->folders = weir_walk_num_folders(worker->walk);
+    worker->counts->folders = weir__walk_num_folders(worker->walk);
     if (rc == WEIR_EOF)
         return rc;
     if (rc == WEIR_ESTOPPED)
         return weir_task_fail(task, rc, 0, "stopped");
     if (rc == WEIR_EIO) {
         const weir_directory_config *directory = weir_task_config(task);
-        int code = weir_walk_root_errno(worker->walk);
+        int code = weir__walk_root_errno(worker->walk);
         return weir_task_fail(task, rc, -code, "cannot read folder %s: %s", directory->root, strerror(code));
     }
 
@@ -112,7 +112,7 @@ static int directory_run(void *self, weir_item *in, weir_item *out, weir_task *t
 static void directory_worker_free(void *self)
 {
     directory_worker *worker = self;
-    weir_walk_close(worker->walk);
+    weir__walk_close(worker->walk);
 }
 
 const weir_op weir_directory_source = {
@@ -152,11 +152,11 @@ int weir_directory_count_sized(const weir_directory_config *given, size_t config
     *count = 0;
     int rc = weir__struct_copy(&own, sizeof own, given, config_size, "weir_directory_config", error);
     if (rc == WEIR_OK)
-        rc = weir_walk_check(config, error);
+        rc = weir__walk_check(config, error);
     if (rc != WEIR_OK)
         return rc;
     unread_folder unread = { 0 };
-    weir_walk *walk = weir_walk_open(config, &(weir_walk_listener){ .self = &unread, .unreadable = keep_first });
+    weir_walk *walk = weir__walk_open(config, &(weir_walk_listener){ .self = &unread, .unreadable = keep_first });
     if (!walk)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 
@@ -164,7 +164,7 @@ int weir_directory_count_sized(const weir_directory_config *given, size_t config
     uint64_t number = 0;
     while (*count < at_most && (rc = next_accepted(walk, config, &number, &path)) == WEIR_OK)
         ++*count;
-    weir_walk_close(walk);
+    weir__walk_close(walk);
     if (rc == WEIR_EIO)
         return weir_error_set(error, rc, 0, "cannot read folder %s", config->root);
     if (rc == WEIR_EOF && *count == 0 && unread.errno_code)

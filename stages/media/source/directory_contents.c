@@ -70,11 +70,11 @@ static void describe_contents(folder_contents *contents, const char *noun, char 
 static void list_contents(const weir_directory_config *config, const char *pattern, folder_contents *contents)
 {
     weir_directory_config all = { .root = config->root, .glob = pattern, .flat = config->flat };
-    weir_walk *walk = weir_walk_open(&all, NULL);
+    weir_walk *walk = weir__walk_open(&all, NULL);
     const char *path;
-    while (walk && weir_walk_next(walk, &path) == WEIR_OK)
+    while (walk && weir__walk_next(walk, &path) == WEIR_OK)
         add_file(contents, path);
-    weir_walk_close(walk);
+    weir__walk_close(walk);
 }
 
 int weir_directory_refuse_empty(const weir_directory_config *config, weir_error *error)

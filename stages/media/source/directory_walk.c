@@ -67,7 +67,7 @@ static int open_folder(const char *path)
     return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-int weir_walk_check(const weir_directory_config *config, weir_error *error)
+int weir__walk_check(const weir_directory_config *config, weir_error *error)
 {
     const char *root = config->root;
     if (!root || !*root)
@@ -108,7 +108,7 @@ static int set_path(weir_walk *walk, size_t keep_bytes, const char *name)
     return WEIR_OK;
 }
 
-weir_walk *weir_walk_open(const weir_directory_config *config, const weir_walk_listener *listener)
+weir_walk *weir__walk_open(const weir_directory_config *config, const weir_walk_listener *listener)
 {
     weir_walk *walk = calloc(1, sizeof *walk);
     if (!walk)
@@ -367,7 +367,7 @@ static int step(weir_walk *walk)
     }
 }
 
-int weir_walk_next(weir_walk *walk, const char **path)
+int weir__walk_next(weir_walk *walk, const char **path)
 {
     int rc = WEIR_SKIP;
     if (!walk->started) {
@@ -385,17 +385,17 @@ int weir_walk_next(weir_walk *walk, const char **path)
     return rc;
 }
 
-int weir_walk_root_errno(const weir_walk *walk)
+int weir__walk_root_errno(const weir_walk *walk)
 {
     return walk->root_errno;
 }
 
-uint64_t weir_walk_num_folders(const weir_walk *walk)
+uint64_t weir__walk_num_folders(const weir_walk *walk)
 {
     return walk->num_folders;
 }
 
-void weir_walk_close(weir_walk *walk)
+void weir__walk_close(weir_walk *walk)
 {
     if (!walk)
         return;

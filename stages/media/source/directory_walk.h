@@ -18,20 +18,20 @@ typedef struct weir_walk_listener {
 } weir_walk_listener;
 
 /* Is config->root a folder that can be read? WEIR_OK, or the failure with *error filled. */
-int weir_walk_check(const weir_directory_config *config, weir_error *error);
+int weir__walk_check(const weir_directory_config *config, weir_error *error);
 
-/* Borrows config's strings until weir_walk_close(); the listener (may be NULL) is copied. NULL = out of memory. */
-weir_walk *weir_walk_open(const weir_directory_config *config, const weir_walk_listener *listener);
+/* Borrows config's strings until weir__walk_close(); the listener (may be NULL) is copied. NULL = out of memory. */
+weir_walk *weir__walk_open(const weir_directory_config *config, const weir_walk_listener *listener);
 
 /* The next path, valid until the next call, or the end: WEIR_OK, WEIR_EOF, WEIR_ESTOPPED, WEIR_ENOMEM, or WEIR_EIO:
-   the root cannot be read (see weir_walk_root_errno()). */
-int weir_walk_next(weir_walk *walk, const char **path);
-int weir_walk_root_errno(const weir_walk *walk);
+   the root cannot be read (see weir__walk_root_errno()). */
+int weir__walk_next(weir_walk *walk, const char **path);
+int weir__walk_root_errno(const weir_walk *walk);
 
 /* Folders listed so far. */
-uint64_t weir_walk_num_folders(const weir_walk *walk);
+uint64_t weir__walk_num_folders(const weir_walk *walk);
 
 /* NULL is fine. */
-void weir_walk_close(weir_walk *walk);
+void weir__walk_close(weir_walk *walk);
 
 #endif

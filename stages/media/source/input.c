@@ -45,10 +45,10 @@ static weir_entry *entry_of(const weir_item *item)
     return strcmp(item->type, WEIR_TYPE_ENTRY) == 0 ? item->data : NULL;
 }
 
-const char *weir_input_choose(weir_input *input, const weir_item *item)
+const char *weir__input_choose(weir_input *input, const weir_item *item)
 {
     const weir_entry *entry = entry_of(item);
-    weir_input_forget(input);
+    weir__input_forget(input);
     input->bytes = bytes_of(item);
     input->member = entry && entry->archive_length ? entry : NULL;
     if (entry)
@@ -58,7 +58,7 @@ const char *weir_input_choose(weir_input *input, const weir_item *item)
     return input->bytes->name ? input->bytes->name : "(memory)";
 }
 
-int weir_input_config_init(unsigned allow, const char **ca_file, weir_error *error)
+int weir__input_config_init(unsigned allow, const char **ca_file, weir_error *error)
 {
     if (allow & ~(unsigned)(WEIR_ALLOW_PIPES | WEIR_ALLOW_REFERENCES | WEIR_ALLOW_INSECURE))
         return weir_error_set(error, WEIR_EINVAL, 0, "allow %#x has unknown flags; use WEIR_ALLOW_…", allow);
@@ -73,13 +73,13 @@ int weir_input_config_init(unsigned allow, const char **ca_file, weir_error *err
     return *ca_file ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-void weir_input_config_free(const char **ca_file)
+void weir__input_config_free(const char **ca_file)
 {
     free((void *)(uintptr_t)*ca_file);
     *ca_file = NULL;
 }
 
-void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes)
+void weir__input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes)
 {
     weir_bytes *bytes = bytes_of(item);
     *sidecars = bytes ? bytes->next : NULL;
@@ -104,7 +104,7 @@ static weir_entry *copy_entry(const weir_entry *entry)
     return NULL;
 }
 
-void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes)
+void weir__input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes)
 {
     weir_entry *given = entry_of(item);
     *entry = NULL;
@@ -131,7 +131,7 @@ static bool stat_entry(const weir_entry *entry, struct stat *file)
     return is_there;
 }
 
-int weir_input_check(const weir_item *item, const weir_entry **known, weir_error *error)
+int weir__input_check(const weir_item *item, const weir_entry **known, weir_error *error)
 {
     const weir_entry *entry = entry_of(item);
     struct stat file;
@@ -206,7 +206,7 @@ static int fail_open(int averror, weir_error *error)
 {
     if (averror == AVERROR_EOF)
         return weir_error_set(error, WEIR_EDATA, averror, "cannot open: the file is empty or ends within its header");
-    return weir_ffmpeg_error(error, averror, "cannot open");
+    return weir__ffmpeg_error(error, averror, "cannot open");
 }
 
 static int fail_protocol(const weir_input *input, const char *path, const char *protocol, weir_error *error)
@@ -220,7 +220,7 @@ static int fail_protocol(const weir_input *input, const char *path, const char *
     if (is_url)
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
                               "cannot open: unknown protocol %s", protocol);
-    return weir_ffmpeg_error(error, AVERROR(ENOENT), "cannot open");
+    return weir__ffmpeg_error(error, AVERROR(ENOENT), "cannot open");
 }
 
 /* Opens a local file in input->file. WEIR_SKIP: the path is a URL. */
@@ -231,7 +231,7 @@ static int open_path(weir_input *input, const char *path, AVIOInterruptCB interr
     bool allows_pipes = input->allow & WEIR_ALLOW_PIPES;
     if (input->file.is_open)
         return WEIR_OK;
-    int rc = weir_local_file_open(&input->file, &input->host, path, -1, allows_pipes, interrupt, &failure);
+    int rc = weir__local_file_open(&input->file, &input->host, path, -1, allows_pipes, interrupt, &failure);
     get_protocol(path, protocol, sizeof protocol);
     if (!input->file.is_open && protocol[0]) { /* a file name may contain a colon */
         int descriptor = descriptor_of(path, protocol);
@@ -241,8 +241,8 @@ static int open_path(weir_input *input, const char *path, AVIOInterruptCB interr
         if (descriptor >= 0 && !allows_pipes)
             return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s is refused unless WEIR_ALLOW_PIPES is set", path);
         failure = (weir_error){ 0 };
-        rc = weir_local_file_open(&input->file, &input->host, is_file ? path + strlen("file:") : NULL, descriptor,
-                                  allows_pipes, interrupt, &failure);
+        rc = weir__local_file_open(&input->file, &input->host, is_file ? path + strlen("file:") : NULL, descriptor,
+                                   allows_pipes, interrupt, &failure);
     }
     return rc == WEIR_OK ? rc : weir_error_set(error, rc, failure.library_code, "%s", failure.message);
 }
@@ -251,7 +251,7 @@ static int open_member(weir_input *input, AVIOInterruptCB interrupt, weir_error 
 {
     const weir_entry *member = input->member;
     char *path = strndup(member->path, member->archive_length);
-    int rc = path ? weir_local_file_open(&input->file, &input->host, path, -1, false, interrupt, error)
+    int rc = path ? weir__local_file_open(&input->file, &input->host, path, -1, false, interrupt, error)
                   : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     free(path);
     if (rc == WEIR_OK && member->size_bytes <= 0)
@@ -272,10 +272,10 @@ static int open_local(weir_input *input, const char *path, AVIOInterruptCB inter
     int rc = open_path(input, path, interrupt, error);
     if (rc != WEIR_OK || !input->file.is_pipe)
         return rc;
-    if (!input->is_read_again && !weir_local_file_wants_seeking(&input->file))
+    if (!input->is_read_again && !weir__local_file_wants_seeking(&input->file))
         return rc;
     uint64_t max_bytes = input->max_pipe_bytes ? input->max_pipe_bytes : WEIR_INPUT_PIPE_BYTES;
-    rc = weir_local_file_keep(&input->file, max_bytes, error);
+    rc = weir__local_file_keep(&input->file, max_bytes, error);
     if (rc == WEIR_OK && input->is_read_again)
         input->kept = input->file;
     return rc;
@@ -284,7 +284,7 @@ static int open_local(weir_input *input, const char *path, AVIOInterruptCB inter
 /* For an empty file FFmpeg guesses the format from the name, and then complains about a missing header. */
 static int check_empty(weir_local_file *file, weir_error *error)
 {
-    if (file->is_pipe || weir_local_file_seek(file, 0, AVSEEK_SIZE) != 0)
+    if (file->is_pipe || weir__local_file_seek(file, 0, AVSEEK_SIZE) != 0)
         return WEIR_OK;
     return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "cannot open: the file is empty");
 }
@@ -368,7 +368,7 @@ static int check_is_checkable(const weir_input *input, const char *url, weir_err
 /* WEIR_OK: that was not the reason. */
 static int find_distrust(const char *url, weir_error *error)
 {
-    const char *reason = weir_ffmpeg_log_reason(), *host = strstr(url, "://");
+    const char *reason = weir__ffmpeg_log_reason(), *host = strstr(url, "://");
     if (!strstr(reason, "ertificate"))
         return WEIR_OK;
     host = host ? host + strlen("://") : url;
@@ -400,7 +400,7 @@ static int fail_url(const weir_input *input, const char *url, int averror, weir_
         return weir_error_set(error, WEIR_ETIMEDOUT, AVERROR(ETIMEDOUT),
                               "no data for %.3g s; if it needs longer, raise io_timeout_ns",
                               (double)input->timeout_ns / 1e9);
-    if (averror == AVERROR(EINVAL) && strncmp(url, "http", 4) == 0 && !weir_ffmpeg_log_reason()[0])
+    if (averror == AVERROR(EINVAL) && strncmp(url, "http", 4) == 0 && !weir__ffmpeg_log_reason()[0])
         return weir_error_set(error, WEIR_EUNSUPPORTED, averror,
                               "cannot open: it is redirected to a URL that is not of http or https, or is not valid");
     int rc = find_distrust(url, error);
@@ -432,7 +432,7 @@ static int open_url(weir_input *input, const char *path, AVIOInterruptCB interru
     return rc < 0 ? fail_url(input, path, rc, error) : WEIR_OK;
 }
 
-int weir_input_error(const weir_input *input, int averror)
+int weir__input_error(const weir_input *input, int averror)
 {
     uint8_t *version = NULL;
     if (averror < 0 && input->is_silent)
@@ -455,8 +455,8 @@ static int make_avio(weir_input *input, weir_error *error)
     if (buffer && is_memory)
         input->avio = avio_alloc_context(buffer, AVIO_BUFFER_BYTES, 0, input, memory_read, NULL, memory_seek);
     else if (buffer)
-        input->avio = avio_alloc_context(buffer, AVIO_BUFFER_BYTES, 0, &input->file, weir_local_file_read, NULL,
-                                         input->file.is_pipe ? NULL : weir_local_file_seek);
+        input->avio = avio_alloc_context(buffer, AVIO_BUFFER_BYTES, 0, &input->file, weir__local_file_read, NULL,
+                                         input->file.is_pipe ? NULL : weir__local_file_seek);
     if (input->avio)
         return WEIR_OK;
     av_free(buffer);
@@ -478,7 +478,7 @@ static int open_bytes(weir_input *input, const char *path, AVIOInterruptCB inter
     return rc == WEIR_OK ? make_avio(input, error) : rc;
 }
 
-void weir_input_close(weir_input *input)
+void weir__input_close(weir_input *input)
 {
     if (input->is_url) {
         AVIOContext *avio = input->avio;
@@ -489,7 +489,7 @@ void weir_input_close(weir_input *input)
         avio_context_free(&input->avio);
     }
     if (!input->kept.is_open)
-        weir_local_file_close(&input->file);
+        weir__local_file_close(&input->file);
     input->file = (weir_local_file){ 0 };
     input->is_url = false;
     input->is_silent = false;
@@ -500,16 +500,16 @@ void weir_input_close(weir_input *input)
     input->num_opened = 0;
 }
 
-void weir_input_forget(weir_input *input)
+void weir__input_forget(weir_input *input)
 {
-    weir_local_file_close(&input->kept);
+    weir__local_file_close(&input->kept);
 }
 
-void weir_input_free(weir_input *input)
+void weir__input_free(weir_input *input)
 {
-    weir_input_close(input);
-    weir_input_forget(input);
-    weir_local_host_free(&input->host);
+    weir__input_close(input);
+    weir__input_forget(input);
+    weir__local_host_free(&input->host);
     free(input->url);
     input->url = NULL;
     input->max_url_bytes = 0;
@@ -676,7 +676,7 @@ static int try_other_file(weir_input *input, AVFormatContext *format, AVIOContex
     if (protocol[0] && !is_file)
         return open_other_url(input, format, avio, url, flags, options);
 
-    int rc = weir_local_file_open(&file, NULL, is_file ? url + strlen("file:") : url, -1, false, *interrupt, &error);
+    int rc = weir__local_file_open(&file, NULL, is_file ? url + strlen("file:") : url, -1, false, *interrupt, &error);
     if (rc == WEIR_OK) {
         snprintf(by_descriptor, sizeof by_descriptor, "file:/proc/self/fd/%d", file.fd);
         rc = input->open_by_ffmpeg(format, avio, by_descriptor, flags, options);
@@ -684,7 +684,7 @@ static int try_other_file(weir_input *input, AVFormatContext *format, AVIOContex
         av_log(format, AV_LOG_ERROR, "%s: %s\n", url, error.message);
         rc = error.library_code ? error.library_code : AVERROR(EPERM);
     }
-    weir_local_file_close(&file);
+    weir__local_file_close(&file);
     return rc;
 }
 
@@ -697,7 +697,7 @@ static int open_other_file(AVFormatContext *format, AVIOContext **avio, const ch
     return rc;
 }
 
-int weir_input_verdict(const weir_input *input, weir_error *error)
+int weir__input_verdict(const weir_input *input, weir_error *error)
 {
     unsigned max_opened = input->is_open ? MAX_OPENED : MAX_OPENED_BY_HEADER;
     if (input->num_opened <= max_opened)
@@ -744,12 +744,12 @@ static int open_freely(weir_input *input, const char *path, AVFormatContext **fo
     weir_error failure = { 0 };
     int rc = open_path(input, path, (*format)->interrupt_callback, &failure);
     bool is_local = rc != WEIR_SKIP;
-    bool is_concat = rc == WEIR_OK && !input->file.is_pipe && weir_concat_is_list(&input->file);
+    bool is_concat = rc == WEIR_OK && !input->file.is_pipe && weir__concat_is_list(&input->file);
     if (rc == WEIR_OK && input->file.is_pipe) /* stays open: closing it would end the writer */
         return WEIR_SKIP;
     if (is_concat)
-        rc = weir_concat_check(&input->file, without_prefix(path), MAX_OPENED, &failure);
-    weir_local_file_close(&input->file);
+        rc = weir__concat_check(&input->file, without_prefix(path), MAX_OPENED, &failure);
+    weir__local_file_close(&input->file);
     if (rc < 0 && rc != WEIR_ENOTFOUND) /* a pattern is not a name */
         return weir_error_set(error, rc, failure.library_code, "%s", failure.message);
     rc = is_local ? WEIR_OK : check_is_checkable(input, path, error);
@@ -768,8 +768,8 @@ static int open_freely(weir_input *input, const char *path, AVFormatContext **fo
     if (averror >= 0)
         averror = avformat_open_input(format, input->url, NULL, &options); /* also frees `format` on failure */
     av_dict_free(&options);
-    rc = weir_input_verdict(input, error);
-    if (rc == WEIR_OK && averror == AVERROR(EINVAL) && strstr(weir_ffmpeg_log_reason(), "not on whitelist"))
+    rc = weir__input_verdict(input, error);
+    if (rc == WEIR_OK && averror == AVERROR(EINVAL) && strstr(weir__ffmpeg_log_reason(), "not on whitelist"))
         return weir_error_set(error, WEIR_EUNSUPPORTED, averror,
                               "a list in FFmpeg's concat format is read from a local file only, without other lists");
     return rc == WEIR_OK && averror < 0 ? fail_url(input, path, averror, error) : rc;
@@ -777,8 +777,8 @@ static int open_freely(weir_input *input, const char *path, AVFormatContext **fo
 
 /* ---- both ----------------------------------------------------------------------------------------------------- */
 
-int weir_input_open(weir_input *input, const char *path, AVIOInterruptCB interrupt, AVFormatContext **format,
-                    weir_error *error)
+int weir__input_open(weir_input *input, const char *path, AVIOInterruptCB interrupt, AVFormatContext **format,
+                     weir_error *error)
 {
     *format = avformat_alloc_context();
     if (!*format)
@@ -818,7 +818,7 @@ static int fail_read(const weir_input *input, const char *path, int averror, wei
 {
     if (averror == AVERROR(ETIMEDOUT))
         return fail_url(input, path, averror, error);
-    return weir_ffmpeg_error(error, averror, "cannot read");
+    return weir__ffmpeg_error(error, averror, "cannot read");
 }
 
 /* The server's size may be wrong or missing; one extra byte detects the end. */
@@ -840,7 +840,7 @@ static int read_all(const weir_input *input, const char *path, uint64_t max_byte
         assert(*bytes);
         int got =
             avio_read(avio, (*bytes)->data + used_bytes, (int)FFMIN((*bytes)->size_bytes - used_bytes, INT32_MAX));
-        got = weir_input_error(input, got);
+        got = weir__input_error(input, got);
         if (got == 0 || got == AVERROR_EOF)
             break;
         if (got < 0)
@@ -850,18 +850,18 @@ static int read_all(const weir_input *input, const char *path, uint64_t max_byte
             return fail_too_large(max_bytes, error);
     }
     (*bytes)->size_bytes = used_bytes;
-    int failure = weir_input_error(input, avio->error);
+    int failure = weir__input_error(input, avio->error);
     return failure < 0 && failure != AVERROR_EOF ? fail_read(input, path, failure, error) : WEIR_OK;
 }
 
-int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
-                    weir_bytes **bytes, weir_error *error)
+int weir__input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
+                     weir_bytes **bytes, weir_error *error)
 {
     *bytes = NULL;
     int rc = open_bytes(input, path, interrupt, error);
     if (rc == WEIR_OK)
         rc = read_all(input, path, max_bytes, bytes, error);
-    weir_input_close(input);
+    weir__input_close(input);
     if (rc != WEIR_OK) {
         weir_bytes_free(*bytes);
         *bytes = NULL;

@@ -42,7 +42,7 @@ typedef struct weir_input {
     /* kept from file to file */
     char *url;
     size_t max_url_bytes;
-    weir_local_file kept; /* of a pipe that may be opened again; until weir_input_forget() */
+    weir_local_file kept; /* of a pipe that may be opened again; until weir__input_forget() */
 
     /* of the open file */
     weir_local_file file;
@@ -64,48 +64,48 @@ typedef struct weir_input {
 
 /* For an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, and returns the path or name, which is
    valid as long as the data. */
-const char *weir_input_choose(weir_input *input, const weir_item *item);
+const char *weir__input_choose(weir_input *input, const weir_item *item);
 
 /* Checks these fields of a config (flags of WEIR_ALLOW_…, a file that can be read), and copies *ca_file, which the caller
-   frees with weir_input_config_free(). */
-int weir_input_config_init(unsigned allow, const char **ca_file, weir_error *error);
-void weir_input_config_free(const char **ca_file);
+   frees with weir__input_config_free(). */
+int weir__input_config_init(unsigned allow, const char **ca_file, weir_error *error);
+void weir__input_config_free(const char **ca_file);
 
 /* Moves the other files of the item's sample to *sidecars, and adds their size to *memory_bytes. */
-void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
+void weir__input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
 
 /* Moves an item that is a weir_entry to *entry, or copies one that weir_entry_release() would not free (NULL = it is
    none, or out of memory), and adds its size to *memory_bytes. */
-void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes);
+void weir__input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes);
 
 /* The item's entry, if it is one (else *entry is NULL). Is the file still the one that was indexed? WEIR_OK, or
    WEIR_EDATA with *error filled. */
-int weir_input_check(const weir_item *item, const weir_entry **entry, weir_error *error);
+int weir__input_check(const weir_item *item, const weir_entry **entry, weir_error *error);
 
 /*
  * Opens the container; `interrupt` is called during blocking I/O. WEIR_OK, or the failure with *error filled; *format
- * is NULL then. Close the format first, then weir_input_close(), whatever the result.
+ * is NULL then. Close the format first, then weir__input_close(), whatever the result.
  */
-int weir_input_open(weir_input *input, const char *path, AVIOInterruptCB interrupt, AVFormatContext **format,
-                    weir_error *error);
+int weir__input_open(weir_input *input, const char *path, AVIOInterruptCB interrupt, AVFormatContext **format,
+                     weir_error *error);
 
 /* Reads a whole path or URL into memory. Does not change input->bytes and needs no close. WEIR_OK, and the caller frees
    *bytes; or the failure with *error filled: WEIR_ELIMIT if it is larger than max_bytes. */
-int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
-                    weir_bytes **bytes, weir_error *error);
+int weir__input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
+                     weir_bytes **bytes, weir_error *error);
 
 /* What a failure to read means: AVERROR_EOF at the end of a file whose size an HTTP/1.0 server did not send,
    AVERROR(ETIMEDOUT) if a URL sent no data for longer than the limit, else the same error. */
-int weir_input_error(const weir_input *input, int averror);
+int weir__input_error(const weir_input *input, int averror);
 
 /* WEIR_OK; or WEIR_ELIMIT with *error filled if the container tried to open too many other files. */
-int weir_input_verdict(const weir_input *input, weir_error *error);
+int weir__input_verdict(const weir_input *input, weir_error *error);
 
-void weir_input_close(weir_input *input);
+void weir__input_close(weir_input *input);
 
 /* Frees what was kept for opening the file again. */
-void weir_input_forget(weir_input *input);
+void weir__input_forget(weir_input *input);
 
-void weir_input_free(weir_input *input);
+void weir__input_free(weir_input *input);
 
 #endif

@@ -130,7 +130,7 @@ static int start_thread(weir_io_thread *io)
     return rc;
 }
 
-weir_io_thread *weir_io_thread_start(void)
+weir_io_thread *weir__io_thread_start(void)
 {
     weir_io_thread *io = calloc(1, sizeof *io);
     pthread_condattr_t monotonic;
@@ -188,8 +188,8 @@ static int ask(weir_io_thread **leave, request what, AVIOInterruptCB interrupt)
     return result;
 }
 
-int weir_io_thread_open(weir_io_thread **io, const char *path, int flags, struct stat *info,
-                        AVIOInterruptCB interrupt)
+int weir__io_thread_open(weir_io_thread **io, const char *path, int flags, struct stat *info,
+                         AVIOInterruptCB interrupt)
 {
     weir_io_thread *self = *io;
     free(self->path);
@@ -208,8 +208,8 @@ int weir_io_thread_open(weir_io_thread **io, const char *path, int flags, struct
     return fd;
 }
 
-int weir_io_thread_read(weir_io_thread **io, int fd, uint8_t *to, int max_bytes, int64_t position,
-                        AVIOInterruptCB interrupt)
+int weir__io_thread_read(weir_io_thread **io, int fd, uint8_t *to, int max_bytes, int64_t position,
+                         AVIOInterruptCB interrupt)
 {
     weir_io_thread *self = *io;
     int64_t end = self->position + (self->result > 0 ? self->result : 0);
@@ -231,7 +231,7 @@ int weir_io_thread_read(weir_io_thread **io, int fd, uint8_t *to, int max_bytes,
     return num_bytes;
 }
 
-void weir_io_thread_end(weir_io_thread *io)
+void weir__io_thread_end(weir_io_thread *io)
 {
     if (!io)
         return;
@@ -315,7 +315,7 @@ static bool is_below_points_locked(const char *path)
     return false;
 }
 
-bool weir_io_is_remote(const char *path)
+bool weir__io_is_remote(const char *path)
 {
     const int64_t fresh_ns = 5 * WEIR_SECOND;
     char absolute[2 * PATH_MAX + 2];

@@ -18,23 +18,23 @@ typedef struct weir_io_thread weir_io_thread;
 
 /* Is the path below a mount point of a network file system or of FUSE? Compares the path as written; the mount of "/"
    does not count. The list of mounts is at most five seconds old. Any thread. */
-bool weir_io_is_remote(const char *path);
+bool weir__io_is_remote(const char *path);
 
 /* NULL = out of memory or threads, or 64 threads have been abandoned already. */
-weir_io_thread *weir_io_thread_start(void);
+weir_io_thread *weir__io_thread_start(void);
 
 /* The following two return FFmpeg's AVERROR_EXIT if `interrupt` requests it; then the thread is abandoned with its
    descriptor, and *io is NULL. */
 
 /* The descriptor, with *info filled; or FFmpeg's error. */
-int weir_io_thread_open(weir_io_thread **io, const char *path, int flags, struct stat *info,
-                        AVIOInterruptCB interrupt);
+int weir__io_thread_open(weir_io_thread **io, const char *path, int flags, struct stat *info,
+                         AVIOInterruptCB interrupt);
 
 /* Bytes (0 = the end) or FFmpeg's error. */
-int weir_io_thread_read(weir_io_thread **io, int fd, uint8_t *to, int max_bytes, int64_t position,
-                        AVIOInterruptCB interrupt);
+int weir__io_thread_read(weir_io_thread **io, int fd, uint8_t *to, int max_bytes, int64_t position,
+                         AVIOInterruptCB interrupt);
 
 /* Ends the thread. NULL is fine. */
-void weir_io_thread_end(weir_io_thread *io);
+void weir__io_thread_end(weir_io_thread *io);
 
 #endif

@@ -50,10 +50,10 @@ static int open_directly(const char *path, int descriptor, int flags, struct sta
 /* Starts the separate thread, where one is needed. */
 static int choose_thread(weir_local_file *file, weir_local_host *host, const char *path, weir_error *error)
 {
-    bool is_needed = host && path && host->io_thread >= 0 && (host->io_thread > 0 || weir_io_is_remote(path));
+    bool is_needed = host && path && host->io_thread >= 0 && (host->io_thread > 0 || weir__io_is_remote(path));
     if (!is_needed)
         return WEIR_OK;
-    host->io = host->io ? host->io : weir_io_thread_start();
+    host->io = host->io ? host->io : weir__io_thread_start();
     file->host = host;
     return host->io ? WEIR_OK
                     : weir_error_set(
@@ -61,8 +61,8 @@ static int choose_thread(weir_local_file *file, weir_local_host *host, const cha
                           "cannot start a thread to read it: out of memory, or too many reads hang in the kernel");
 }
 
-int weir_local_file_open(weir_local_file *file, weir_local_host *host, const char *path, int descriptor,
-                         bool allows_pipes, AVIOInterruptCB interrupt, weir_error *error)
+int weir__local_file_open(weir_local_file *file, weir_local_host *host, const char *path, int descriptor,
+                          bool allows_pipes, AVIOInterruptCB interrupt, weir_error *error)
 {
     enum { FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
     struct stat info = { 0 };
@@ -70,23 +70,23 @@ int weir_local_file_open(weir_local_file *file, weir_local_host *host, const cha
     int rc = choose_thread(file, host, path, error);
     if (rc != WEIR_OK)
         return rc;
-    file->fd = file->host ? weir_io_thread_open(&host->io, path, FLAGS, &info, interrupt)
+    file->fd = file->host ? weir__io_thread_open(&host->io, path, FLAGS, &info, interrupt)
                           : open_directly(path, descriptor, FLAGS, &info);
     file->is_open = file->fd >= 0;
     if (file->fd == AVERROR(ENXIO)) /* a socket */
         return weir_error_set(error, WEIR_EUNSUPPORTED, -ENXIO, "not a regular file");
     if (!file->is_open)
-        return weir_ffmpeg_error(error, file->fd, "cannot open");
+        return weir__ffmpeg_error(error, file->fd, "cannot open");
     return check_kind(file, &info, allows_pipes, error);
 }
 
-void weir_local_host_free(weir_local_host *host)
+void weir__local_host_free(weir_local_host *host)
 {
-    weir_io_thread_end(host->io);
+    weir__io_thread_end(host->io);
     host->io = NULL;
 }
 
-void weir_local_file_close(weir_local_file *file)
+void weir__local_file_close(weir_local_file *file)
 {
     if (file->is_open)
         close(file->fd);
@@ -118,7 +118,7 @@ static ssize_t take_head(weir_local_file *file, uint8_t *to, size_t max_bytes)
     return (ssize_t)num_bytes;
 }
 
-bool weir_local_file_wants_seeking(weir_local_file *file)
+bool weir__local_file_wants_seeking(weir_local_file *file)
 {
     static const struct magic {
         int at;
@@ -153,14 +153,14 @@ static ssize_t read_some(weir_local_file *file, uint8_t *to, size_t max_bytes)
 static int read_on_thread(weir_local_file *file, uint8_t *to, int max_bytes)
 {
     weir_io_thread **io = &file->host->io;
-    int got = *io ? weir_io_thread_read(io, file->fd, to, max_bytes, file->offset + file->position, file->interrupt)
+    int got = *io ? weir__io_thread_read(io, file->fd, to, max_bytes, file->offset + file->position, file->interrupt)
                   : AVERROR_EXIT;
     file->is_open = *io;
     file->position += got > 0 ? got : 0;
     return got == 0 ? AVERROR_EOF : got;
 }
 
-int weir_local_file_read(void *self, uint8_t *to, int max_bytes)
+int weir__local_file_read(void *self, uint8_t *to, int max_bytes)
 {
     weir_local_file *file = self;
     if (is_interrupted(file))
@@ -186,7 +186,7 @@ static int64_t size_of(const weir_local_file *file)
     return size_bytes < 0 ? AVERROR(errno) : size_bytes;
 }
 
-int64_t weir_local_file_seek(void *self, int64_t offset, int whence)
+int64_t weir__local_file_seek(void *self, int64_t offset, int whence)
 {
     weir_local_file *file = self;
     int64_t from = 0;
@@ -238,23 +238,23 @@ static int copy_pipe(weir_local_file *file, int to, uint64_t max_bytes, weir_err
     uint8_t block[32 << 10];
     uint64_t num_bytes = 0;
     int got;
-    while ((got = weir_local_file_read(file, block, sizeof block)) > 0) {
+    while ((got = weir__local_file_read(file, block, sizeof block)) > 0) {
         num_bytes += (uint64_t)got;
         if (num_bytes > max_bytes)
             return weir_error_set(error, WEIR_ELIMIT, 0,
                                   "the pipe has more than %" PRIu64 " bytes: raise max_pipe_bytes", max_bytes);
         int rc = write_all(to, block, (size_t)got);
         if (rc < 0)
-            return weir_ffmpeg_error(error, rc, what);
+            return weir__ffmpeg_error(error, rc, what);
     }
-    return got == AVERROR_EOF ? WEIR_OK : weir_ffmpeg_error(error, got, "cannot read");
+    return got == AVERROR_EOF ? WEIR_OK : weir__ffmpeg_error(error, got, "cannot read");
 }
 
-int weir_local_file_keep(weir_local_file *file, uint64_t max_bytes, weir_error *error)
+int weir__local_file_keep(weir_local_file *file, uint64_t max_bytes, weir_error *error)
 {
     int fd = open_nameless();
     if (fd < 0)
-        return weir_ffmpeg_error(error, AVERROR(errno), "cannot create a temporary file for the data of the pipe");
+        return weir__ffmpeg_error(error, AVERROR(errno), "cannot create a temporary file for the data of the pipe");
     int rc = copy_pipe(file, fd, max_bytes, error);
     if (rc != WEIR_OK) {
         close(fd);

@@ -40,24 +40,24 @@ typedef struct weir_local_file {
 
 /*
  * Opens a path or, if path is NULL, an inherited descriptor. WEIR_OK, or the failure: WEIR_EUNSUPPORTED for anything
- * but regular files and disks, unless pipes are allowed. Afterwards weir_local_file_close(), whatever the result.
+ * but regular files and disks, unless pipes are allowed. Afterwards weir__local_file_close(), whatever the result.
  */
-int weir_local_file_open(weir_local_file *file, weir_local_host *host, const char *path, int descriptor,
-                         bool allows_pipes, AVIOInterruptCB interrupt, weir_error *error);
+int weir__local_file_open(weir_local_file *file, weir_local_host *host, const char *path, int descriptor,
+                          bool allows_pipes, AVIOInterruptCB interrupt, weir_error *error);
 
 /* Can FFmpeg not read the data of the pipe from front to back? MP4, whose header may be at its end, GIF and APNG. Waits
    for the first bytes. */
-bool weir_local_file_wants_seeking(weir_local_file *file);
+bool weir__local_file_wants_seeking(weir_local_file *file);
 
 /* Replaces a pipe by an unnamed temporary file with all its data, at most max_bytes. */
-int weir_local_file_keep(weir_local_file *file, uint64_t max_bytes, weir_error *error);
+int weir__local_file_keep(weir_local_file *file, uint64_t max_bytes, weir_error *error);
 
 /* `self` is the file. Bytes, or FFmpeg's error. */
-int weir_local_file_read(void *self, uint8_t *to, int max_bytes);
-int64_t weir_local_file_seek(void *self, int64_t offset, int whence);
+int weir__local_file_read(void *self, uint8_t *to, int max_bytes);
+int64_t weir__local_file_seek(void *self, int64_t offset, int whence);
 
-void weir_local_file_close(weir_local_file *file);
+void weir__local_file_close(weir_local_file *file);
 
-void weir_local_host_free(weir_local_host *host);
+void weir__local_host_free(weir_local_host *host);
 
 #endif

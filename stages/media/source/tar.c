@@ -63,7 +63,7 @@ static void close_archive(tar_worker *worker)
 {
     if (worker->archive)
         archive_read_free(worker->archive);
-    weir_local_file_close(&worker->file);
+    weir__local_file_close(&worker->file);
     weir_item_release(&worker->input);
     worker->archive = NULL;
     worker->entry = NULL;
@@ -79,7 +79,7 @@ static void tar_worker_free(void *self)
 {
     tar_worker *worker = self;
     close_archive(worker);
-    weir_local_host_free(&worker->host);
+    weir__local_host_free(&worker->host);
     free(worker->block);
     free(worker->label);
 }
@@ -119,7 +119,7 @@ static int is_interrupted(void *self)
 static la_ssize_t read_block(struct archive *archive, void *self, const void **block)
 {
     tar_worker *worker = self;
-    int got = weir_local_file_read(&worker->file, worker->block, BLOCK_BYTES);
+    int got = weir__local_file_read(&worker->file, worker->block, BLOCK_BYTES);
     *block = worker->block;
     if (got == AVERROR_EOF)
         return 0;
@@ -136,7 +136,7 @@ static la_int64_t skip_bytes(struct archive *archive, void *self, la_int64_t num
     tar_worker *worker = self;
     int64_t left_bytes = worker->file_bytes - worker->file.position;
     int64_t skipped = num_bytes < left_bytes ? num_bytes : left_bytes;
-    return skipped > 0 && weir_local_file_seek(&worker->file, skipped, SEEK_CUR) >= 0 ? skipped : 0;
+    return skipped > 0 && weir__local_file_seek(&worker->file, skipped, SEEK_CUR) >= 0 ? skipped : 0;
 }
 
 /* Only built-in filters: for the others libarchive would run an external program. */
@@ -147,10 +147,10 @@ static int open_archive(tar_worker *worker, const char *path)
     worker->block = worker->block ? worker->block : malloc(BLOCK_BYTES);
     if (!worker->archive || !worker->block)
         return fail_memory(worker);
-    int rc = weir_local_file_open(&worker->file, &worker->host, path, -1, false, interrupt, &worker->error);
+    int rc = weir__local_file_open(&worker->file, &worker->host, path, -1, false, interrupt, &worker->error);
     if (rc != WEIR_OK)
         return rc;
-    worker->file_bytes = weir_local_file_seek(&worker->file, 0, AVSEEK_SIZE);
+    worker->file_bytes = weir__local_file_seek(&worker->file, 0, AVSEEK_SIZE);
 
     int (*const filters[])(struct archive *) = {
         archive_read_support_filter_gzip, archive_read_support_filter_bzip2, archive_read_support_filter_xz,

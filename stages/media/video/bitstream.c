@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-bool weir_bitstream_is_known(enum AVCodecID codec)
+bool weir__bitstream_is_known(enum AVCodecID codec)
 {
     switch (codec) {
     case AV_CODEC_ID_H264:
@@ -278,7 +278,7 @@ static weir_packet_kind look_at_vp9(const AVPacket *packet)
     return kind;
 }
 
-weir_packet_kind weir_bitstream_look(const AVCodecParameters *codec, const AVPacket *packet)
+weir_packet_kind weir__bitstream_look(const AVCodecParameters *codec, const AVPacket *packet)
 {
     enum { AVCC_LENGTH_BYTE = 4, HVCC_LENGTH_BYTE = 21, NO_LENGTHS = INT32_MAX };
     switch (codec->codec_id) {

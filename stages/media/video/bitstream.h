@@ -16,8 +16,8 @@ typedef struct weir_packet_kind {
 } weir_packet_kind;
 
 /* Is the codec supported here? Then a packet is one frame, unless it is hidden or unclear. */
-bool weir_bitstream_is_known(enum AVCodecID codec);
+bool weir__bitstream_is_known(enum AVCodecID codec);
 
-weir_packet_kind weir_bitstream_look(const AVCodecParameters *codec, const AVPacket *packet);
+weir_packet_kind weir__bitstream_look(const AVCodecParameters *codec, const AVPacket *packet);
 
 #endif

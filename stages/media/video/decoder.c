@@ -15,31 +15,31 @@
 /* Limit for consecutive AVERROR(EAGAIN), and for decode errors after the last packet. */
 enum { MAX_READ_RETRIES = 1000, MAX_DRAIN_ERRORS = 64 };
 
-int weir_decoder_init(weir_decoder *decoder)
+int weir__decoder_init(weir_decoder *decoder)
 {
     decoder->packet = av_packet_alloc();
     decoder->frame = av_frame_alloc();
     return decoder->packet && decoder->frame ? WEIR_OK : WEIR_ENOMEM;
 }
 
-void weir_decoder_free(weir_decoder *decoder)
+void weir__decoder_free(weir_decoder *decoder)
 {
-    weir_decoder_close(decoder);
+    weir__decoder_close(decoder);
     av_packet_free(&decoder->packet);
     av_frame_free(&decoder->frame);
-    weir_frame_memory_free(&decoder->memory);
-    weir_input_free(&decoder->input);
+    weir__frame_memory_free(&decoder->memory);
+    weir__input_free(&decoder->input);
 }
 
 static void close_container(weir_decoder *decoder)
 {
     av_packet_free(&decoder->first);
     avformat_close_input(&decoder->format);
-    weir_input_close(&decoder->input);
+    weir__input_close(&decoder->input);
     decoder->stream = NULL;
 }
 
-void weir_decoder_close(weir_decoder *decoder)
+void weir__decoder_close(weir_decoder *decoder)
 {
     if (decoder->packet)
         av_packet_unref(decoder->packet);
@@ -83,8 +83,8 @@ static bool is_still_image(const AVFormatContext *format)
 static int open_container(weir_decoder *decoder, const char *path, weir_error *error)
 {
     AVIOInterruptCB asker = { .callback = interrupt, .opaque = decoder };
-    weir_ffmpeg_log_step();
-    int rc = weir_input_open(&decoder->input, path, asker, &decoder->format, error);
+    weir__ffmpeg_log_step();
+    int rc = weir__input_open(&decoder->input, path, asker, &decoder->format, error);
     decoder->is_still = rc == WEIR_OK && !decoder->input.file.is_pipe && is_still_image(decoder->format);
     return rc;
 }
@@ -151,7 +151,7 @@ static bool header_is_complete(const weir_decoder *decoder)
 static int64_t probe_max_pixels(const weir_decoder *decoder, const AVStream *stream)
 {
     int64_t aligned = 2 * decoder->max_pixels + (1 << 16);
-    return FFMIN(aligned, weir_frame_memory_max_pixels(&decoder->memory, stream->codecpar->codec_id));
+    return FFMIN(aligned, weir__frame_memory_max_pixels(&decoder->memory, stream->codecpar->codec_id));
 }
 
 static int find_stream_info(const weir_decoder *decoder)
@@ -172,9 +172,9 @@ static int find_stream_info(const weir_decoder *decoder)
 
 static int probe(weir_decoder *decoder, weir_error *error)
 {
-    weir_ffmpeg_log_step();
-    int rc = weir_input_error(&decoder->input, find_stream_info(decoder));
-    return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot detect its streams") : WEIR_OK;
+    weir__ffmpeg_log_step();
+    int rc = weir__input_error(&decoder->input, find_stream_info(decoder));
+    return rc < 0 ? weir__ffmpeg_error(error, rc, "cannot detect its streams") : WEIR_OK;
 }
 
 /* ---- the stream ---------------------------------------------------------------------------------------------- */
@@ -197,7 +197,7 @@ static unsigned count_streams(const weir_decoder *decoder, unsigned before)
     return num_streams;
 }
 
-uint32_t weir_decoder_stream_number(const weir_decoder *decoder)
+uint32_t weir__decoder_stream_number(const weir_decoder *decoder)
 {
     return count_streams(decoder, (unsigned)decoder->stream->index) + 1;
 }
@@ -273,7 +273,7 @@ static int find_best(const weir_decoder *decoder, weir_error *error)
     if (best == AVERROR_STREAM_NOT_FOUND || (best >= 0 && is_cover(format->streams[best])))
         return fail_no_stream(decoder, error);
     if (best < 0)
-        return weir_ffmpeg_error(error, best, "cannot choose a stream");
+        return weir__ffmpeg_error(error, best, "cannot choose a stream");
     return decoder->media == AVMEDIA_TYPE_VIDEO ? find_first_like(decoder, best) : best;
 }
 
@@ -309,16 +309,16 @@ static int fail_too_large(const weir_decoder *decoder, int width, int height, we
                           height, decoder->max_pixels);
 }
 
-int weir_decoder_fail_empty(const weir_decoder *decoder, const char *empty, weir_error *error)
+int weir__decoder_fail_empty(const weir_decoder *decoder, const char *empty, weir_error *error)
 {
-    const weir_ffmpeg_log *log = weir_ffmpeg_log_current();
+    const weir_ffmpeg_log *log = weir__ffmpeg_log_current();
     char what[96];
     if (log && log->too_wide > 0)
         return fail_too_large(decoder, log->too_wide, log->too_high, error);
     if (!decoder->first_averror)
         return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "%s", empty);
     snprintf(what, sizeof what, "nothing could be decoded, %" PRIu64 " damaged packet(s)", decoder->num_errors);
-    return weir_ffmpeg_error_because(error, decoder->first_averror, what, decoder->first_reason);
+    return weir__ffmpeg_error_because(error, decoder->first_averror, what, decoder->first_reason);
 }
 
 /* Is the picture that the header announces too large? */
@@ -329,7 +329,7 @@ static int check_size(const weir_decoder *decoder, weir_error *error)
         return WEIR_OK;
     if ((int64_t)parameters->width * parameters->height > decoder->max_pixels)
         return fail_too_large(decoder, parameters->width, parameters->height, error);
-    return weir_frame_memory_check(&decoder->memory, parameters, error);
+    return weir__frame_memory_check(&decoder->memory, parameters, error);
 }
 
 /* With the rows and columns that decoders add for alignment: FFmpeg's limit includes them. MPEG-2 and MPEG-4 add the
@@ -350,7 +350,7 @@ static int64_t codec_max_pixels(const weir_decoder *decoder, const AVCodec *code
     if (parameters->width <= 0)
         max_pixels = FFMAX(2 * max_pixels, FFMIN(with_alignment(max_pixels, 1), MAX_SIDE * INT64_C(128)));
     if (!(codec->capabilities & AV_CODEC_CAP_DR1))
-        max_pixels = FFMIN(max_pixels, weir_frame_memory_max_pixels(&decoder->memory, codec->id));
+        max_pixels = FFMIN(max_pixels, weir__frame_memory_max_pixels(&decoder->memory, codec->id));
     return FFMIN(FFMAX(with_alignment(parameters->width, parameters->height), max_pixels), INT32_MAX);
 }
 
@@ -361,7 +361,7 @@ static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *e
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     int rc = avcodec_parameters_to_context(decoder->codec, decoder->stream->codecpar);
     if (rc < 0)
-        return weir_ffmpeg_error(error, rc, "cannot use the stream's parameters");
+        return weir__ffmpeg_error(error, rc, "cannot use the stream's parameters");
 
     decoder->codec->pkt_timebase = decoder->stream->time_base;
     decoder->codec->thread_count = 1; /* slots provide concurrency; a second thread costs 20 % more CPU per frame */
@@ -369,11 +369,11 @@ static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *e
     decoder->codec->skip_loop_filter = decoder->skip_loop_filter;
     decoder->codec->flags2 |= decoder->flags2;
     decoder->codec->lowres = FFMIN(decoder->lowres, codec->max_lowres);
-    if (weir_frame_memory_attach(&decoder->memory, decoder->codec) != WEIR_OK)
+    if (weir__frame_memory_attach(&decoder->memory, decoder->codec) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    weir_ffmpeg_log_step();
+    weir__ffmpeg_log_step();
     rc = avcodec_open2(decoder->codec, codec, NULL);
-    return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot open the decoder") : WEIR_OK;
+    return rc < 0 ? weir__ffmpeg_error(error, rc, "cannot open the decoder") : WEIR_OK;
 }
 
 /* Facts about the file. Some servers do not send its size. */
@@ -392,24 +392,24 @@ static void note_source(weir_decoder *decoder)
 static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
 {
     if (averror == AVERROR(ENOMEM))
-        return weir_ffmpeg_error(error, averror, "cannot decode");
+        return weir__ffmpeg_error(error, averror, "cannot decode");
     if (is_stopped(decoder) || averror == AVERROR_EXIT)
         return fail_stopped(error);
     if (averror == AVERROR(ETIMEDOUT)) /* a server that stops sending is not damage either */
-        return weir_ffmpeg_error(error, averror,
-                                 "the server stopped sending; if it needs longer, raise io_timeout_ns");
+        return weir__ffmpeg_error(error, averror,
+                                  "the server stopped sending; if it needs longer, raise io_timeout_ns");
     decoder->num_errors++;
     if (decoder->first_averror)
         return WEIR_OK;
     decoder->first_averror = averror;
-    snprintf(decoder->first_reason, sizeof decoder->first_reason, "%s", weir_ffmpeg_log_reason());
+    snprintf(decoder->first_reason, sizeof decoder->first_reason, "%s", weir__ffmpeg_log_reason());
     return WEIR_OK;
 }
 
 /* Has the file ended within the container? Says so once. */
 static bool is_cut(void)
 {
-    weir_ffmpeg_log *log = weir_ffmpeg_log_current();
+    weir_ffmpeg_log *log = weir__ffmpeg_log_current();
     bool is_cut = log && log->is_cut;
     if (is_cut)
         log->is_cut = false;
@@ -424,7 +424,7 @@ static int read_any_packet(weir_decoder *decoder)
     int rc = av_read_frame(decoder->format, decoder->packet);
     decoder->cost.demux_ns += weir_clock_ns() - start_ns;
     rc = rc == AVERROR_EOF && avio && avio->error < 0 ? avio->error : rc;
-    rc = weir_input_error(&decoder->input, rc);
+    rc = weir__input_error(&decoder->input, rc);
     return rc == AVERROR_EOF && is_cut() ? AVERROR_INVALIDDATA : rc;
 }
 
@@ -460,7 +460,7 @@ static bool times_are_known(weir_decoder *decoder)
         return true; /* HEVC's are missing, which is handled where they are used */
     if (read_packet(decoder) < 0)
         return true; /* the failure is reported when reading */
-    return weir_decoder_unread(decoder, NULL) == WEIR_OK && stream->start_time != AV_NOPTS_VALUE;
+    return weir__decoder_unread(decoder, NULL) == WEIR_OK && stream->start_time != AV_NOPTS_VALUE;
 }
 
 /* Opens the container and chooses the stream. */
@@ -479,7 +479,7 @@ static int open_stream(weir_decoder *decoder, const char *path, const AVCodec **
     return rc == WEIR_OK ? choose_stream(decoder, codec, error) : rc;
 }
 
-int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error)
+int weir__decoder_open(weir_decoder *decoder, const char *path, weir_error *error)
 {
     const AVCodec *codec = NULL;
     int64_t start_ns = weir_clock_ns() - decoder->cost.demux_ns;
@@ -494,7 +494,7 @@ int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error
     return rc;
 }
 
-int weir_decoder_read(weir_decoder *decoder, weir_error *error)
+int weir__decoder_read(weir_decoder *decoder, weir_error *error)
 {
     if (is_stopped(decoder))
         return fail_stopped(error);
@@ -506,7 +506,7 @@ int weir_decoder_read(weir_decoder *decoder, weir_error *error)
     int rc = read_packet(decoder);
     if (rc >= 0)
         return WEIR_OK;
-    int verdict = weir_input_verdict(&decoder->input, error);
+    int verdict = weir__input_verdict(&decoder->input, error);
     if (verdict != WEIR_OK)
         return verdict;
     if (rc == AVERROR_EOF && decoder->input.num_failed > 0) { /* FFmpeg continues without them and reports no error */
@@ -518,7 +518,7 @@ int weir_decoder_read(weir_decoder *decoder, weir_error *error)
     return rc == WEIR_OK ? WEIR_EOF : rc;
 }
 
-int weir_decoder_unread(weir_decoder *decoder, weir_error *error)
+int weir__decoder_unread(weir_decoder *decoder, weir_error *error)
 {
     decoder->first = av_packet_alloc();
     if (!decoder->first)
@@ -527,19 +527,19 @@ int weir_decoder_unread(weir_decoder *decoder, weir_error *error)
     return WEIR_OK;
 }
 
-int weir_decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error *error)
+int weir__decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error *error)
 {
     if (is_stopped(decoder))
         return fail_stopped(error);
     if (packet && av_packet_get_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, NULL))
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "it is encrypted, and there is no key");
     decoder->draining |= !packet;
-    weir_ffmpeg_log_step();
+    weir__ffmpeg_log_step();
     int64_t start_ns = weir_clock_ns();
     int rc = avcodec_send_packet(decoder->codec, packet);
     decoder->cost.decode_ns += weir_clock_ns() - start_ns;
     /* some decoders go on without the frame that there was no memory for, and do not say so */
-    int verdict = weir_frame_memory_verdict(&decoder->memory, error);
+    int verdict = weir__frame_memory_verdict(&decoder->memory, error);
     if (verdict != WEIR_OK)
         return verdict;
     return rc < 0 && rc != AVERROR_EOF ? note_damage(decoder, rc, error) : WEIR_OK;
@@ -553,14 +553,14 @@ static int check_frame(const weir_decoder *decoder, weir_error *error)
     return fail_too_large(decoder, frame->width, frame->height, error);
 }
 
-int weir_decoder_receive(weir_decoder *decoder, weir_error *error)
+int weir__decoder_receive(weir_decoder *decoder, weir_error *error)
 {
     for (;;) {
-        weir_ffmpeg_log_step();
+        weir__ffmpeg_log_step();
         int64_t start_ns = weir_clock_ns();
         int rc = avcodec_receive_frame(decoder->codec, decoder->frame);
         decoder->cost.decode_ns += weir_clock_ns() - start_ns;
-        int verdict = weir_frame_memory_verdict(&decoder->memory, error);
+        int verdict = weir__frame_memory_verdict(&decoder->memory, error);
         if (verdict != WEIR_OK)
             return verdict;
         if (rc == 0)
@@ -577,13 +577,13 @@ int weir_decoder_receive(weir_decoder *decoder, weir_error *error)
     }
 }
 
-int weir_decoder_next(weir_decoder *decoder, weir_error *error)
+int weir__decoder_next(weir_decoder *decoder, weir_error *error)
 {
     int rc;
-    while ((rc = weir_decoder_receive(decoder, error)) == WEIR_MORE) {
-        rc = weir_decoder_read(decoder, error);
+    while ((rc = weir__decoder_receive(decoder, error)) == WEIR_MORE) {
+        rc = weir__decoder_read(decoder, error);
         if (rc == WEIR_OK || rc == WEIR_EOF)
-            rc = weir_decoder_send(decoder, rc == WEIR_OK ? decoder->packet : NULL, error);
+            rc = weir__decoder_send(decoder, rc == WEIR_OK ? decoder->packet : NULL, error);
         av_packet_unref(decoder->packet);
         if (rc != WEIR_OK)
             return rc;
@@ -591,21 +591,21 @@ int weir_decoder_next(weir_decoder *decoder, weir_error *error)
     return rc;
 }
 
-void weir_decoder_flush(weir_decoder *decoder)
+void weir__decoder_flush(weir_decoder *decoder)
 {
     avcodec_flush_buffers(decoder->codec);
     decoder->draining = false;
     decoder->num_drain_errors = 0;
 }
 
-bool weir_decoder_seek(weir_decoder *decoder, int64_t time)
+bool weir__decoder_seek(weir_decoder *decoder, int64_t time)
 {
     av_packet_free(&decoder->first);
     decoder->num_packets = 0;
     return av_seek_frame(decoder->format, decoder->stream->index, time, AVSEEK_FLAG_BACKWARD) >= 0;
 }
 
-int weir_decoder_restart(weir_decoder *decoder, weir_error *error)
+int weir__decoder_restart(weir_decoder *decoder, weir_error *error)
 {
     const AVCodec *codec = decoder->codec->codec;
     avcodec_free_context(&decoder->codec);
@@ -614,14 +614,14 @@ int weir_decoder_restart(weir_decoder *decoder, weir_error *error)
     return open_codec(decoder, codec, error);
 }
 
-bool weir_decoder_has_dts(const weir_decoder *decoder)
+bool weir__decoder_has_dts(const weir_decoder *decoder)
 {
     enum AVCodecID codec = decoder->stream->codecpar->codec_id;
     bool reorders = codec == AV_CODEC_ID_H264 || codec == AV_CODEC_ID_HEVC;
     return !(reorders && container_is(decoder->format, "matroska"));
 }
 
-uint64_t weir_decoder_count_frames(const weir_decoder *decoder)
+uint64_t weir__decoder_count_frames(const weir_decoder *decoder)
 {
     AVStream *stream = decoder->stream;
     int num_entries = container_is(decoder->format, "mp4") ? avformat_index_get_entries_count(stream) : 0;
@@ -633,10 +633,10 @@ uint64_t weir_decoder_count_frames(const weir_decoder *decoder)
     return num_frames > 0 ? num_frames : (uint64_t)stream->nb_frames;
 }
 
-uint64_t weir_decoder_estimate_frames(const weir_decoder *decoder)
+uint64_t weir__decoder_estimate_frames(const weir_decoder *decoder)
 {
     const AVStream *stream = decoder->stream;
-    uint64_t num_frames = weir_decoder_count_frames(decoder);
+    uint64_t num_frames = weir__decoder_count_frames(decoder);
     if (num_frames > 0)
         return num_frames;
 

@@ -34,7 +34,7 @@ typedef struct weir_decoder {
 
     /* kept from file to file */
     AVPacket *packet;
-    AVFrame *frame; /* the current one, after weir_decoder_next() */
+    AVFrame *frame; /* the current one, after weir__decoder_next() */
 
     /* of the open file */
     AVFormatContext *format;
@@ -56,58 +56,58 @@ typedef struct weir_decoder {
 } weir_decoder;
 
 /* *decoder must be all-zero except its immutable fields. WEIR_OK or WEIR_ENOMEM. After any result
-   weir_decoder_free(). */
-int weir_decoder_init(weir_decoder *decoder);
+   weir__decoder_free(). */
+int weir__decoder_init(weir_decoder *decoder);
 
 /* A path or URL, or what decoder->input.bytes holds. WEIR_OK, or the failure with *error filled. Afterwards
-   weir_decoder_close(), whatever the result. */
-int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error);
+   weir__decoder_close(), whatever the result. */
+int weir__decoder_open(weir_decoder *decoder, const char *path, weir_error *error);
 
 /* WEIR_OK: decoder->frame is the next one, valid until the next call. WEIR_EOF: no more. Or a failure with *error
    filled: only for what ends the whole file (memory, stop); damage is counted in num_errors and skipped. */
-int weir_decoder_next(weir_decoder *decoder, weir_error *error);
+int weir__decoder_next(weir_decoder *decoder, weir_error *error);
 
 /*
- * The steps of weir_decoder_next(), for callers that select packets themselves. Damage is counted in the same way.
+ * The steps of weir__decoder_next(), for callers that select packets themselves. Damage is counted in the same way.
  * read: the next packet of the stream is in decoder->packet; WEIR_EOF = no more.
  * unread: the next read returns that packet again.
- * send: a packet (NULL = the end) for the codec, after weir_decoder_receive() returned WEIR_MORE.
+ * send: a packet (NULL = the end) for the codec, after weir__decoder_receive() returned WEIR_MORE.
  * receive: WEIR_OK (decoder->frame is set), WEIR_MORE (needs a packet) or WEIR_EOF.
  */
-int weir_decoder_read(weir_decoder *decoder, weir_error *error);
-int weir_decoder_unread(weir_decoder *decoder, weir_error *error);
-int weir_decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error *error);
-int weir_decoder_receive(weir_decoder *decoder, weir_error *error);
+int weir__decoder_read(weir_decoder *decoder, weir_error *error);
+int weir__decoder_unread(weir_decoder *decoder, weir_error *error);
+int weir__decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error *error);
+int weir__decoder_receive(weir_decoder *decoder, weir_error *error);
 
 /* Seeks to the last packet at or before that time, in the stream's time base, that the container marks as a start for
    decoding. False: seeking failed, and the position is undefined. */
-bool weir_decoder_seek(weir_decoder *decoder, int64_t time);
+bool weir__decoder_seek(weir_decoder *decoder, int64_t time);
 
 /* Discards the packets sent so far; the next one must be a start for decoding. */
-void weir_decoder_flush(weir_decoder *decoder);
+void weir__decoder_flush(weir_decoder *decoder);
 
-/* Replaces the codec, as after weir_decoder_open(); the read position stays. WEIR_OK, or the failure with *error
-   filled, after which only weir_decoder_close() may be called. */
-int weir_decoder_restart(weir_decoder *decoder, weir_error *error);
+/* Replaces the codec, as after weir__decoder_open(); the read position stays. WEIR_OK, or the failure with *error
+   filled, after which only weir__decoder_close() may be called. */
+int weir__decoder_restart(weir_decoder *decoder, weir_error *error);
 
 /* Are the packets' dts reliable? Matroska has none; FFmpeg's guesses are wrong for codecs that reorder frames. */
-bool weir_decoder_has_dts(const weir_decoder *decoder);
+bool weir__decoder_has_dts(const weir_decoder *decoder);
 
 /* The header's number of frames, without those that an edit list removes; 0 = unknown. */
-uint64_t weir_decoder_count_frames(const weir_decoder *decoder);
+uint64_t weir__decoder_count_frames(const weir_decoder *decoder);
 
 /* The same, or an estimate from the duration; 0 = unknown. Not reliable. */
-uint64_t weir_decoder_estimate_frames(const weir_decoder *decoder);
+uint64_t weir__decoder_estimate_frames(const weir_decoder *decoder);
 
 /* The stream's number among those of its kind, from 1. */
-uint32_t weir_decoder_stream_number(const weir_decoder *decoder);
+uint32_t weir__decoder_stream_number(const weir_decoder *decoder);
 
 /* For a file without output: fills *error with the reason, or with `empty` if none is known. Returns the status. */
-int weir_decoder_fail_empty(const weir_decoder *decoder, const char *empty, weir_error *error);
+int weir__decoder_fail_empty(const weir_decoder *decoder, const char *empty, weir_error *error);
 
 /* Closes the file; the decoder is ready for the next. */
-void weir_decoder_close(weir_decoder *decoder);
+void weir__decoder_close(weir_decoder *decoder);
 
-void weir_decoder_free(weir_decoder *decoder);
+void weir__decoder_free(weir_decoder *decoder);
 
 #endif

@@ -99,14 +99,14 @@ static void log_callback(void *source, int level, const char *format, va_list ar
         av_log_default_callback(source, level, format, arguments);
 }
 
-void weir_ffmpeg_log_install(void)
+void weir__ffmpeg_log_install(void)
 {
     static atomic_flag installed = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&installed))
         av_log_set_callback(log_callback);
 }
 
-void weir_ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label)
+void weir__ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label)
 {
     log->label = label;
     log->num_lines = 0;
@@ -120,25 +120,25 @@ void weir_ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label)
     current = log;
 }
 
-void weir_ffmpeg_log_end(void)
+void weir__ffmpeg_log_end(void)
 {
     if (current && current->line_bytes > 0)
         emit_line(current);
     current = NULL;
 }
 
-void weir_ffmpeg_log_step(void)
+void weir__ffmpeg_log_step(void)
 {
     if (current)
         current->first_error[0] = '\0';
 }
 
-const char *weir_ffmpeg_log_reason(void)
+const char *weir__ffmpeg_log_reason(void)
 {
     return current ? current->first_error : "";
 }
 
-weir_ffmpeg_log *weir_ffmpeg_log_current(void)
+weir_ffmpeg_log *weir__ffmpeg_log_current(void)
 {
     return current;
 }
@@ -165,7 +165,7 @@ static int status_of_errno(int code)
     }
 }
 
-int weir_ffmpeg_status(int averror)
+int weir__ffmpeg_status(int averror)
 {
     switch (averror) {
     case AVERROR_EXIT: return WEIR_ESTOPPED;
@@ -186,15 +186,15 @@ int weir_ffmpeg_status(int averror)
     return averror > -4096 ? status_of_errno(AVUNERROR(averror)) : WEIR_EDATA;
 }
 
-int weir_ffmpeg_error_because(weir_error *error, int averror, const char *what, const char *reason)
+int weir__ffmpeg_error_because(weir_error *error, int averror, const char *what, const char *reason)
 {
     char text[AV_ERROR_MAX_STRING_SIZE];
     av_strerror(averror, text, sizeof text);
-    return weir_error_set(error, weir_ffmpeg_status(averror), averror, "%s: %s%s%s%s", what, text,
+    return weir_error_set(error, weir__ffmpeg_status(averror), averror, "%s: %s%s%s%s", what, text,
                           reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
 }
 
-int weir_ffmpeg_error(weir_error *error, int averror, const char *what)
+int weir__ffmpeg_error(weir_error *error, int averror, const char *what)
 {
-    return weir_ffmpeg_error_because(error, averror, what, weir_ffmpeg_log_reason());
+    return weir__ffmpeg_error_because(error, averror, what, weir__ffmpeg_log_reason());
 }

@@ -17,7 +17,7 @@ typedef struct weir_ffmpeg_log {
     unsigned num_lines;
     unsigned num_errors;    /* lines of FFmpeg's level error */
     unsigned num_concealed; /* pictures in which a decoder has patched errors; it may not output them for a while */
-    char first_error[160];  /* since the last weir_ffmpeg_log_step(); "" = none */
+    char first_error[160];  /* since the last weir__ffmpeg_log_step(); "" = none */
     int too_wide;           /* the last picture of the file over max_pixels; 0 = none */
     int too_high;
     bool is_cut;    /* the container is longer than the file: Matroska's demuxer then reports the usual end */
@@ -27,27 +27,27 @@ typedef struct weir_ffmpeg_log {
 } weir_ffmpeg_log;
 
 /* Installs the log callback for the process, once. Threads without a capture keep FFmpeg's default behaviour. */
-void weir_ffmpeg_log_install(void);
+void weir__ffmpeg_log_install(void);
 
 /* Between begin and end, FFmpeg's messages on this thread are about `label`. Not nested. */
-void weir_ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label);
-void weir_ffmpeg_log_end(void);
+void weir__ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label);
+void weir__ffmpeg_log_end(void);
 
 /* Starts a step: its first error line is kept. This and the following do nothing on a thread without a capture. */
-void weir_ffmpeg_log_step(void);
+void weir__ffmpeg_log_step(void);
 
 /* The step's first error; "" = none. */
-const char *weir_ffmpeg_log_reason(void);
+const char *weir__ffmpeg_log_reason(void);
 
 /* This thread's capture; NULL = none. */
-weir_ffmpeg_log *weir_ffmpeg_log_current(void);
+weir_ffmpeg_log *weir__ffmpeg_log_current(void);
 
 /* Our status for FFmpeg's (negative) code. */
-int weir_ffmpeg_status(int averror);
+int weir__ffmpeg_status(int averror);
 
 /* Fills *error with "what: FFmpeg's text (the reason)", where the reason may be ""; the second one takes the step's.
    Both return our status. */
-int weir_ffmpeg_error_because(weir_error *error, int averror, const char *what, const char *reason);
-int weir_ffmpeg_error(weir_error *error, int averror, const char *what);
+int weir__ffmpeg_error_because(weir_error *error, int averror, const char *what, const char *reason);
+int weir__ffmpeg_error(weir_error *error, int averror, const char *what);
 
 #endif

@@ -18,16 +18,16 @@ static bool is_single(const AVFilterInOut *ends)
     return ends && !ends->next;
 }
 
-int weir_filter_check(const char *description, weir_error *error)
+int weir__filter_check(const char *description, weir_error *error)
 {
     weir_ffmpeg_log log;
     AVFilterInOut *inputs = NULL;
     AVFilterInOut *outputs = NULL;
     AVFilterGraph *graph = avfilter_graph_alloc();
     int status = WEIR_OK;
-    weir_ffmpeg_log_begin(&log, description);
+    weir__ffmpeg_log_begin(&log, description);
     int rc = graph ? avfilter_graph_parse2(graph, description, &inputs, &outputs) : AVERROR(ENOMEM);
-    weir_ffmpeg_log_end();
+    weir__ffmpeg_log_end();
     if (rc < 0)
         status = weir_error_set(error, rc == AVERROR(ENOMEM) ? WEIR_ENOMEM : WEIR_EINVAL, rc,
                                 "filter \"%s\" is not supported by this FFmpeg (%s): see `ffmpeg -filters`",
@@ -41,7 +41,7 @@ int weir_filter_check(const char *description, weir_error *error)
     return status;
 }
 
-void weir_filter_reset(weir_filter *filter)
+void weir__filter_reset(weir_filter *filter)
 {
     avfilter_graph_free(&filter->graph);
     av_frame_free(&filter->in);
@@ -104,7 +104,7 @@ static bool knows(const weir_filter *filter, const AVFrame *frame)
 
 static int prepare(weir_filter *filter, const AVFrame *frame, AVRational time_base, weir_error *error)
 {
-    weir_filter_reset(filter);
+    weir__filter_reset(filter);
     filter->width = frame->width;
     filter->height = frame->height;
     filter->format = frame->format;
@@ -120,10 +120,10 @@ static int prepare(weir_filter *filter, const AVFrame *frame, AVRational time_ba
     int rc = make_source(filter, frame);
     if (rc >= 0)
         rc = connect(filter);
-    return rc < 0 ? weir_ffmpeg_error(error, rc, "the filter does not accept this kind of picture") : WEIR_OK;
+    return rc < 0 ? weir__ffmpeg_error(error, rc, "the filter does not accept this kind of picture") : WEIR_OK;
 }
 
-int weir_filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVRational time_base, weir_error *error)
+int weir__filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVRational time_base, weir_error *error)
 {
     int rc = WEIR_OK;
     if (!frame && !filter->graph)
@@ -131,7 +131,7 @@ int weir_filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVRa
     if (frame && !knows(filter, frame))
         rc = prepare(filter, frame, time_base, error);
     if (rc != WEIR_OK) {
-        weir_filter_reset(filter);
+        weir__filter_reset(filter);
         return rc;
     }
     if (frame) {
@@ -141,10 +141,10 @@ int weir_filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVRa
     if (rc >= 0)
         rc = av_buffersrc_add_frame_flags(filter->source, frame ? filter->in : NULL, AV_BUFFERSRC_FLAG_PUSH);
     av_frame_unref(filter->in);
-    return rc < 0 ? weir_ffmpeg_error(error, rc, "the filter failed") : WEIR_OK;
+    return rc < 0 ? weir__ffmpeg_error(error, rc, "the filter failed") : WEIR_OK;
 }
 
-int weir_filter_get(weir_filter *filter, const AVFrame **frame, weir_error *error)
+int weir__filter_get(weir_filter *filter, const AVFrame **frame, weir_error *error)
 {
     if (!filter->graph)
         return WEIR_SKIP;
@@ -155,7 +155,7 @@ int weir_filter_get(weir_filter *filter, const AVFrame **frame, weir_error *erro
     if (rc == AVERROR_EOF)
         return WEIR_EOF;
     if (rc < 0)
-        return weir_ffmpeg_error(error, rc, "the filter failed");
+        return weir__ffmpeg_error(error, rc, "the filter failed");
     if (filter->out->pts != AV_NOPTS_VALUE)
         filter->out->pts =
             av_rescale_q(filter->out->pts, av_buffersink_get_time_base(filter->sink), filter->time_base);
@@ -165,7 +165,7 @@ int weir_filter_get(weir_filter *filter, const AVFrame **frame, weir_error *erro
 
 #else
 
-int weir_filter_check(const char *description, weir_error *error)
+int weir__filter_check(const char *description, weir_error *error)
 {
     return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                           "filter \"%s\": weir was built without libavfilter: install it and build weir again "
@@ -173,21 +173,21 @@ int weir_filter_check(const char *description, weir_error *error)
                           description);
 }
 
-int weir_filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVRational time_base, weir_error *error)
+int weir__filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVRational time_base, weir_error *error)
 {
     (void)frame;
     (void)pts;
     (void)time_base;
-    return weir_filter_check(filter->description, error);
+    return weir__filter_check(filter->description, error);
 }
 
-int weir_filter_get(weir_filter *filter, const AVFrame **frame, weir_error *error)
+int weir__filter_get(weir_filter *filter, const AVFrame **frame, weir_error *error)
 {
     (void)frame;
-    return weir_filter_check(filter->description, error);
+    return weir__filter_check(filter->description, error);
 }
 
-void weir_filter_reset(weir_filter *filter)
+void weir__filter_reset(weir_filter *filter)
 {
     (void)filter;
 }

@@ -33,17 +33,17 @@ typedef struct weir_filter {
 
 /* Checks that the description has one input and one output. WEIR_OK, or the failure with *error
    filled. */
-int weir_filter_check(const char *description, weir_error *error);
+int weir__filter_check(const char *description, weir_error *error);
 
 /* Puts a picture in, with its time; NULL marks the end. WEIR_OK, or the failure with *error
    filled. */
-int weir_filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVRational time_base, weir_error *error);
+int weir__filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVRational time_base, weir_error *error);
 
 /* WEIR_OK: *frame is the next picture, valid until the next call; its pts is in the input's time base. WEIR_SKIP:
    needs an input. WEIR_EOF: no more. Or a failure with *error filled. */
-int weir_filter_get(weir_filter *filter, const AVFrame **frame, weir_error *error);
+int weir__filter_get(weir_filter *filter, const AVFrame **frame, weir_error *error);
 
 /* Discards pending pictures and frees the graph. The filter can be used again. */
-void weir_filter_reset(weir_filter *filter);
+void weir__filter_reset(weir_filter *filter);
 
 #endif

@@ -20,7 +20,7 @@ void weir_frames_free(weir_frames *frames)
 {
     if (!frames)
         return;
-    weir_shared_data_free(frames->data, frames->shared);
+    weir__shared_data_free(frames->data, frames->shared);
     free(frames->pts);
     weir_entry_free(frames->entry);
     weir_bytes_free(frames->sidecars);
@@ -54,7 +54,7 @@ static size_t data_bytes(const weir_frames_builder *builder, size_t num_frames)
 static int resize(weir_frames_builder *builder, size_t num_frames)
 {
     weir_frames *frames = builder->frames;
-    uint8_t *data = weir_shared_data_resize(frames->data, &frames->shared, data_bytes(builder, num_frames));
+    uint8_t *data = weir__shared_data_resize(frames->data, &frames->shared, data_bytes(builder, num_frames));
     if (data)
         frames->data = data;
     int64_t *pts = realloc(frames->pts, num_frames * sizeof *pts);
@@ -89,12 +89,12 @@ static uint32_t channels_of(weir_pixel pixel)
     return 3;
 }
 
-int weir_frames_begin(weir_frames_builder *builder, const weir_video_config *video, uint32_t width, uint32_t height,
-                      uint64_t expected_frames, weir_error *error)
+int weir__frames_begin(weir_frames_builder *builder, const weir_video_config *video, uint32_t width, uint32_t height,
+                       uint64_t expected_frames, weir_error *error)
 {
     uint64_t max_bytes = video->max_bytes;
     *builder = (weir_frames_builder){
-        .frame_bytes = weir_scaler_picture_bytes(video->pixel, width, height),
+        .frame_bytes = weir__scaler_picture_bytes(video->pixel, width, height),
         .max_bytes = max_bytes,
     };
     if (builder->frame_bytes > max_bytes)
@@ -109,7 +109,7 @@ int weir_frames_begin(weir_frames_builder *builder, const weir_video_config *vid
 
     builder->frames = calloc(1, sizeof *builder->frames);
     if (!builder->frames || resize(builder, (size_t)num_frames) != WEIR_OK) {
-        weir_frames_abort(builder);
+        weir__frames_abort(builder);
         return fail_memory(builder, (size_t)num_frames, error);
     }
     builder->frames->width = width;
@@ -134,7 +134,7 @@ static int grow(weir_frames_builder *builder, weir_error *error)
     return WEIR_OK;
 }
 
-int weir_frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *error)
+int weir__frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *error)
 {
     weir_frames *frames = builder->frames;
     if (frames->num_frames == builder->max_frames) {
@@ -146,14 +146,14 @@ int weir_frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *e
     return WEIR_OK;
 }
 
-void weir_frames_commit(weir_frames_builder *builder, int64_t pts)
+void weir__frames_commit(weir_frames_builder *builder, int64_t pts)
 {
     weir_frames *frames = builder->frames;
     frames->pts[frames->num_frames++] = pts;
 }
 
 /* Rotates each cycle of the permutation, with one spare frame. */
-int weir_frames_arrange(weir_frames_builder *builder, size_t *from)
+int weir__frames_arrange(weir_frames_builder *builder, size_t *from)
 {
     weir_frames *frames = builder->frames;
     size_t frame_bytes = builder->frame_bytes;
@@ -179,7 +179,7 @@ int weir_frames_arrange(weir_frames_builder *builder, size_t *from)
     return WEIR_OK;
 }
 
-weir_frames *weir_frames_end(weir_frames_builder *builder)
+weir_frames *weir__frames_end(weir_frames_builder *builder)
 {
     weir_frames *frames = builder->frames;
     if (frames->num_frames < builder->max_frames)
@@ -190,7 +190,7 @@ weir_frames *weir_frames_end(weir_frames_builder *builder)
     return frames;
 }
 
-void weir_frames_abort(weir_frames_builder *builder)
+void weir__frames_abort(weir_frames_builder *builder)
 {
     weir_frames_free(builder->frames);
     builder->frames = NULL;

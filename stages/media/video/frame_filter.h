@@ -32,25 +32,25 @@ typedef struct weir_frame_filter {
 } weir_frame_filter;
 
 /* Checks the options of this step, and copies their strings. WEIR_OK, or the failure with *error filled. */
-int weir_frame_filter_config_init(weir_video_config *video, weir_error *error);
-void weir_frame_filter_config_free(weir_video_config *video);
+int weir__frame_filter_config_init(weir_video_config *video, weir_error *error);
+void weir__frame_filter_config_free(weir_video_config *video);
 
 /* As configured; the configuration must outlive it. */
-void weir_frame_filter_init(weir_frame_filter *frame_filter, const weir_video_config *video);
+void weir__frame_filter_init(weir_frame_filter *frame_filter, const weir_video_config *video);
 
 /* Puts in a decoded frame of the stream, which must stay valid until the next one, its time, and how often it occurs;
-   NULL marks the end. Only after weir_frame_filter_get() returned WEIR_SKIP. WEIR_OK, or the failure with *error
+   NULL marks the end. Only after weir__frame_filter_get() returned WEIR_SKIP. WEIR_OK, or the failure with *error
    filled. */
-int weir_frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame, int64_t pts,
-                          unsigned num_times, weir_error *error);
+int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame, int64_t pts,
+                           unsigned num_times, weir_error *error);
 
 /* WEIR_OK: *frame is the next picture, valid until the next call, and *pts its time; is_again shows whether it is the
    same as the last one. WEIR_SKIP: needs an input. WEIR_EOF: no more. Or a failure with *error filled. */
-int weir_frame_filter_get(weir_frame_filter *frame_filter, const AVFrame **frame, int64_t *pts, weir_error *error);
+int weir__frame_filter_get(weir_frame_filter *frame_filter, const AVFrame **frame, int64_t *pts, weir_error *error);
 
 /* Prepares for the next file. */
-void weir_frame_filter_reset(weir_frame_filter *frame_filter);
+void weir__frame_filter_reset(weir_frame_filter *frame_filter);
 
-void weir_frame_filter_free(weir_frame_filter *frame_filter);
+void weir__frame_filter_free(weir_frame_filter *frame_filter);
 
 #endif

@@ -14,7 +14,7 @@
 
 static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
 
-int weir_index_add(weir_index *index, const AVStream *stream, const AVPacket *packet)
+int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *packet)
 {
     if (index->num_packets == UINT32_MAX)
         return WEIR_ENOMEM;
@@ -27,7 +27,7 @@ int weir_index_add(weir_index *index, const AVStream *stream, const AVPacket *pa
         index->max_packets = max_packets;
     }
 
-    weir_packet_kind kind = weir_bitstream_look(stream->codecpar, packet);
+    weir_packet_kind kind = weir__bitstream_look(stream->codecpar, packet);
     bool is_shown = !kind.is_hidden && !(packet->flags & AV_PKT_FLAG_DISCARD);
     unsigned flags = (packet->flags & AV_PKT_FLAG_KEY) ? WEIR_PACKET_KEY : 0;
     flags |= kind.is_clean ? WEIR_PACKET_CLEAN : 0;
@@ -90,7 +90,7 @@ static bool is_reasonable(int64_t first, int64_t last, AVRational time_base)
 static const char *find_distrust(const weir_index *index, const AVStream *stream, const dated *frames)
 {
     enum { START = WEIR_PACKET_KEY | WEIR_PACKET_CLEAN };
-    if (!weir_bitstream_is_known(stream->codecpar->codec_id))
+    if (!weir__bitstream_is_known(stream->codecpar->codec_id))
         return "the codec's packets cannot be parsed";
     if (index->num_packets == 0 || index->num_frames == 0)
         return "there are no frames";
@@ -109,7 +109,7 @@ static const char *find_distrust(const weir_index *index, const AVStream *stream
     return NULL;
 }
 
-int weir_index_end(weir_index *index, const AVStream *stream)
+int weir__index_end(weir_index *index, const AVStream *stream)
 {
     size_t num_packets = index->num_packets;
     dated *dates = calloc(num_packets ? num_packets : 1, sizeof *dates);
@@ -132,7 +132,7 @@ int weir_index_end(weir_index *index, const AVStream *stream)
     return WEIR_OK;
 }
 
-bool weir_index_find(const weir_index *index, int64_t pts, size_t *frame)
+bool weir__index_find(const weir_index *index, int64_t pts, size_t *frame)
 {
     size_t low = 0;
     size_t high = index->num_frames;
@@ -147,7 +147,7 @@ bool weir_index_find(const weir_index *index, int64_t pts, size_t *frame)
     return low < index->num_frames && index->packets[index->frames[low]].pts == pts;
 }
 
-size_t weir_index_start_of(const weir_index *index, size_t frame)
+size_t weir__index_start_of(const weir_index *index, size_t frame)
 {
     enum { MAX_STEPS = 64 };
     const weir_packet_entry *packets = index->packets;
@@ -170,7 +170,7 @@ static int64_t last_duration(const weir_index *index)
     return last->pts - index->packets[index->frames[index->num_frames - 2]].pts;
 }
 
-int weir_index_fill_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline)
+int weir__index_fill_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline)
 {
     int64_t first = index->packets[index->frames[0]].pts;
     int64_t last = first;
@@ -178,14 +178,14 @@ int weir_index_fill_timeline(const weir_index *index, const AVStream *stream, we
     for (size_t i = 0; rc == WEIR_OK && i < index->num_frames; i++) {
         const weir_packet_entry *packet = &index->packets[index->frames[i]];
         last = packet->pts;
-        rc = weir_timeline_add(timeline, av_rescale_q(last - first, stream->time_base, nanoseconds),
-                               packet->flags & WEIR_PACKET_KEY);
+        rc = weir__timeline_add(timeline, av_rescale_q(last - first, stream->time_base, nanoseconds),
+                                packet->flags & WEIR_PACKET_KEY);
     }
     timeline->end_ns = av_rescale_q(last - first + last_duration(index), stream->time_base, nanoseconds);
     return rc;
 }
 
-void weir_index_reset(weir_index *index)
+void weir__index_reset(weir_index *index)
 {
     free(index->packets);
     free(index->frames);

@@ -36,27 +36,27 @@ typedef struct weir_index {
     size_t num_packets;
     size_t max_packets; /* capacity */
 
-    /* after weir_index_end() */
+    /* after weir__index_end() */
     uint32_t *frames; /* in presentation order: the packet of each frame */
     size_t num_frames;
     const char *distrust; /* why the index is not trusted; NULL = it is */
 } weir_index;
 
 /* The next packet of the stream, in decode order. WEIR_OK or WEIR_ENOMEM. */
-int weir_index_add(weir_index *index, const AVStream *stream, const AVPacket *packet);
+int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *packet);
 
 /* All packets are in. WEIR_OK or WEIR_ENOMEM. */
-int weir_index_end(weir_index *index, const AVStream *stream);
+int weir__index_end(weir_index *index, const AVStream *stream);
 
 /* The frame with that pts. False = none. Only for a trusted index. */
-bool weir_index_find(const weir_index *index, int64_t pts, size_t *frame);
+bool weir__index_find(const weir_index *index, int64_t pts, size_t *frame);
 
 /* The packet where decoding must start for this frame. Only for a trusted index. */
-size_t weir_index_start_of(const weir_index *index, size_t frame);
+size_t weir__index_start_of(const weir_index *index, size_t frame);
 
 /* WEIR_OK or WEIR_ENOMEM. */
-int weir_index_fill_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline);
+int weir__index_fill_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline);
 
-void weir_index_reset(weir_index *index);
+void weir__index_reset(weir_index *index);
 
 #endif

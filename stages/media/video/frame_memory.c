@@ -43,7 +43,7 @@ static uint64_t cgroup_limit(void)
     return limit;
 }
 
-uint64_t weir_frame_memory_default_all(void)
+uint64_t weir__frame_memory_default_all(void)
 {
     long num_pages = sysconf(_SC_PHYS_PAGES);
     long page_bytes = sysconf(_SC_PAGESIZE);
@@ -119,7 +119,7 @@ static uint64_t limit_of(const weir_frame_memory *memory)
     return memory->max_bytes ? memory->max_bytes : WEIR_FRAME_MEMORY_BYTES;
 }
 
-int weir_frame_memory_check(const weir_frame_memory *memory, const AVCodecParameters *parameters, weir_error *error)
+int weir__frame_memory_check(const weir_frame_memory *memory, const AVCodecParameters *parameters, weir_error *error)
 {
     double pixels = (double)parameters->width * parameters->height;
     unsigned num_frames = num_frames_of(parameters->codec_id, parameters->level, (int64_t)pixels);
@@ -134,7 +134,7 @@ int weir_frame_memory_check(const weir_frame_memory *memory, const AVCodecParame
         megabytes((double)limit_of(memory)));
 }
 
-int64_t weir_frame_memory_max_pixels(const weir_frame_memory *memory, enum AVCodecID codec)
+int64_t weir__frame_memory_max_pixels(const weir_frame_memory *memory, enum AVCodecID codec)
 {
     enum { DEEP_PIXEL_BYTES = 3 };
     uint64_t pixels = limit_of(memory) / (num_frames_of(codec, 0, 1 << 20) * DEEP_PIXEL_BYTES);
@@ -210,7 +210,7 @@ static int get_buffer(AVCodecContext *codec, AVFrame *frame, int flags)
     return rc;
 }
 
-int weir_frame_memory_attach(weir_frame_memory *memory, AVCodecContext *codec)
+int weir__frame_memory_attach(weir_frame_memory *memory, AVCodecContext *codec)
 {
     memory->bytes_wanted = 0;
     memory->is_out = false;
@@ -223,7 +223,7 @@ int weir_frame_memory_attach(weir_frame_memory *memory, AVCodecContext *codec)
     return WEIR_OK;
 }
 
-int weir_frame_memory_verdict(const weir_frame_memory *memory, weir_error *error)
+int weir__frame_memory_verdict(const weir_frame_memory *memory, weir_error *error)
 {
     if (memory->is_out)
         return weir_error_set(error, WEIR_ENOMEM, AVERROR(ENOMEM), "out of memory for a frame");
@@ -237,7 +237,7 @@ int weir_frame_memory_verdict(const weir_frame_memory *memory, weir_error *error
                                               : "max_decoder_bytes");
 }
 
-void weir_frame_memory_free(weir_frame_memory *memory)
+void weir__frame_memory_free(weir_frame_memory *memory)
 {
     av_buffer_unref(&memory->account);
 }

@@ -27,21 +27,21 @@ typedef struct weir_frame_memory {
 } weir_frame_memory;
 
 /* Half of the machine's memory, or of what the cgroup allows: the default of max_all_decoder_bytes. */
-uint64_t weir_frame_memory_default_all(void);
+uint64_t weir__frame_memory_default_all(void);
 
 /* Is there room to decode the stream at all? Bytes are guessed from its header, low rather than high. WEIR_OK or WEIR_ELIMIT. */
-int weir_frame_memory_check(const weir_frame_memory *memory, const AVCodecParameters *parameters, weir_error *error);
+int weir__frame_memory_check(const weir_frame_memory *memory, const AVCodecParameters *parameters, weir_error *error);
 
 /* How many pixels a picture may have of a codec whose frames cannot be counted. */
-int64_t weir_frame_memory_max_pixels(const weir_frame_memory *memory, enum AVCodecID codec);
+int64_t weir__frame_memory_max_pixels(const weir_frame_memory *memory, enum AVCodecID codec);
 
 /* From here on the codec's frames are counted; before avcodec_open2(). `memory` lives as long as the codec. WEIR_OK or
    WEIR_ENOMEM. */
-int weir_frame_memory_attach(weir_frame_memory *memory, AVCodecContext *codec);
+int weir__frame_memory_attach(weir_frame_memory *memory, AVCodecContext *codec);
 
 /* Fills *error if a frame was refused, whatever the codec made of that; else WEIR_OK. */
-int weir_frame_memory_verdict(const weir_frame_memory *memory, weir_error *error);
+int weir__frame_memory_verdict(const weir_frame_memory *memory, weir_error *error);
 
-void weir_frame_memory_free(weir_frame_memory *memory);
+void weir__frame_memory_free(weir_frame_memory *memory);
 
 #endif

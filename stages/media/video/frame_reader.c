@@ -106,7 +106,7 @@ static int add_packet(weir_frame_reader *reader, weir_error *error)
     int rc = WEIR_OK;
     if (reader->index.num_packets >= limit)
         rc = weir_error_set(error, WEIR_ELIMIT, 0, "more than %" PRIu64 " packets: raise max_frames", limit);
-    else if (weir_index_add(&reader->index, decoder->stream, decoder->packet) != WEIR_OK)
+    else if (weir__index_add(&reader->index, decoder->stream, decoder->packet) != WEIR_OK)
         rc = fail_memory(error);
     else
         keep_packet(reader);
@@ -131,14 +131,14 @@ static bool has_first(const weir_frame_reader *reader, first_frames *first)
 static int end_scan(weir_frame_reader *reader, weir_error *error)
 {
     reader->file_packet = reader->index.num_packets;
-    return weir_index_end(&reader->index, reader->decoder->stream) == WEIR_OK ? WEIR_OK : fail_memory(error);
+    return weir__index_end(&reader->index, reader->decoder->stream) == WEIR_OK ? WEIR_OK : fail_memory(error);
 }
 
 /* Reads all packets into the index. */
 static int scan(weir_frame_reader *reader, weir_error *error)
 {
     int rc = WEIR_OK;
-    while (rc == WEIR_OK && (rc = weir_decoder_read(reader->decoder, error)) == WEIR_OK)
+    while (rc == WEIR_OK && (rc = weir__decoder_read(reader->decoder, error)) == WEIR_OK)
         rc = add_packet(reader, error);
     return rc == WEIR_EOF ? end_scan(reader, error) : rc;
 }
@@ -148,8 +148,8 @@ static bool can_look_ahead(const weir_frame_reader *reader)
 {
     uint32_t count = reader->sampling->count;
     return count > 0 && count <= max_first_frames &&
-           weir_bitstream_is_known(reader->decoder->stream->codecpar->codec_id) &&
-           weir_decoder_has_dts(reader->decoder);
+           weir__bitstream_is_known(reader->decoder->stream->codecpar->codec_id) &&
+           weir__decoder_has_dts(reader->decoder);
 }
 
 /* May decoder->packet be indexed? Only while packets are cached: some sources cannot be read twice. */
@@ -168,10 +168,10 @@ static int look_ahead(weir_frame_reader *reader, uint32_t count, weir_error *err
     first_frames first = { .count = count, .last_pts = INT64_MIN };
     bool is_enough = false;
     int rc = WEIR_OK;
-    while (rc == WEIR_OK && !is_enough && (rc = weir_decoder_read(decoder, error)) == WEIR_OK) {
+    while (rc == WEIR_OK && !is_enough && (rc = weir__decoder_read(decoder, error)) == WEIR_OK) {
         if (!may_look_on(reader, count)) {
             reader->index.distrust = "the first frames cannot be determined";
-            rc = weir_decoder_unread(decoder, error);
+            rc = weir__decoder_unread(decoder, error);
             break;
         }
         rc = add_packet(reader, error);
@@ -189,8 +189,8 @@ static int reopen(weir_frame_reader *reader, weir_error *error)
     weir_decoder *decoder = reader->decoder;
     uint64_t num_errors = decoder->num_errors;
     int first_averror = decoder->first_averror;
-    weir_decoder_close(decoder);
-    int rc = weir_decoder_open(decoder, reader->path, error);
+    weir__decoder_close(decoder);
+    int rc = weir__decoder_open(decoder, reader->path, error);
     decoder->num_errors = num_errors;
     decoder->first_averror = first_averror;
     reader->file_packet = 0;
@@ -213,10 +213,10 @@ static int find_place(weir_frame_reader *reader, size_t at, weir_error *error)
     for (unsigned try = 0; try < MAX_TRIES; try++) {
         size_t frame;
         av_packet_unref(reader->decoder->packet);
-        int rc = weir_decoder_read(reader->decoder, error);
+        int rc = weir__decoder_read(reader->decoder, error);
         if (rc != WEIR_OK)
             return rc;
-        if (!weir_index_find(&reader->index, reader->decoder->packet->pts, &frame))
+        if (!weir__index_find(&reader->index, reader->decoder->packet->pts, &frame))
             continue;
         size_t packet = reader->index.frames[frame];
         if (packet > at)
@@ -243,7 +243,7 @@ static int seek(weir_frame_reader *reader, size_t at, weir_error *error)
     for (size_t back = 0; rc == WEIR_EOF && back <= FURTHER && back <= at; back += FURTHER) {
         const weir_packet_entry *entry = &reader->index.packets[at - back];
         int64_t time = entry->dts != AV_NOPTS_VALUE ? entry->dts : entry->pts;
-        if (weir_decoder_seek(decoder, time))
+        if (weir__decoder_seek(decoder, time))
             rc = find_place(reader, at, error);
     }
     decoder->num_errors = num_errors; /* do not count the errors of the scan twice */
@@ -264,7 +264,7 @@ static int read_on(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     while (reader->file_packet <= at) {
         av_packet_unref(reader->decoder->packet);
-        int rc = weir_decoder_read(reader->decoder, error);
+        int rc = weir__decoder_read(reader->decoder, error);
         if (rc != WEIR_OK)
             return rc;
         reader->file_packet++;
@@ -307,10 +307,10 @@ static int fetch(weir_frame_reader *reader, size_t at, weir_error *error)
 static int send(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     if (reader->cache)
-        return weir_decoder_send(reader->decoder, reader->cache[at], error);
+        return weir__decoder_send(reader->decoder, reader->cache[at], error);
     int rc = fetch(reader, at, error);
     if (rc == WEIR_OK)
-        rc = weir_decoder_send(reader->decoder, reader->decoder->packet, error);
+        rc = weir__decoder_send(reader->decoder, reader->decoder->packet, error);
     av_packet_unref(reader->decoder->packet);
     return rc;
 }
@@ -322,9 +322,9 @@ static int next_of_all(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
     int rc;
-    while ((rc = weir_decoder_receive(decoder, error)) == WEIR_MORE) {
+    while ((rc = weir__decoder_receive(decoder, error)) == WEIR_MORE) {
         bool is_end = reader->run_packet >= reader->index.num_packets;
-        rc = is_end ? weir_decoder_send(decoder, NULL, error) : send(reader, reader->run_packet++, error);
+        rc = is_end ? weir__decoder_send(decoder, NULL, error) : send(reader, reader->run_packet++, error);
         if (rc != WEIR_OK)
             return rc;
     }
@@ -335,7 +335,7 @@ static int start_over(weir_frame_reader *reader, weir_error *error)
 {
     reader->run_packet = 0;
     reader->num_counted = 0;
-    return reader->cache ? weir_decoder_restart(reader->decoder, error) : reopen(reader, error);
+    return reader->cache ? weir__decoder_restart(reader->decoder, error) : reopen(reader, error);
 }
 
 static bool is_key(const AVFrame *frame)
@@ -390,7 +390,7 @@ static int count_frames(weir_frame_reader *reader, weir_timeline *timeline, weir
         int64_t time_ns = time_of(decoder->frame, decoder->stream->time_base, first_pts, timeline->end_ns);
         time_ns = FFMIN(FFMAX(time_ns, before_ns), INT64_MAX / 4);
         timeline->end_ns = time_ns + shown_ns(decoder);
-        if (weir_timeline_add(timeline, time_ns, is_key(decoder->frame)) != WEIR_OK)
+        if (weir__timeline_add(timeline, time_ns, is_key(decoder->frame)) != WEIR_OK)
             rc = fail_memory(error);
     }
     return rc == WEIR_EOF ? WEIR_OK : rc;
@@ -431,24 +431,24 @@ static void show_unsure(AVCodecContext *codec)
 /* Signs of damage: packets that cannot be decoded, and errors and patched pictures in FFmpeg's log. */
 static uint64_t count_trouble(const weir_frame_reader *reader)
 {
-    const weir_ffmpeg_log *log = weir_ffmpeg_log_current();
+    const weir_ffmpeg_log *log = weir__ffmpeg_log_current();
     return reader->decoder->num_errors + (log ? log->num_errors + log->num_concealed : 0);
 }
 
 static int begin_run(weir_frame_reader *reader, weir_error *error)
 {
     size_t target = reader->next_target;
-    reader->run_start = weir_index_start_of(&reader->index, (size_t)reader->targets[target].frame);
+    reader->run_start = weir__index_start_of(&reader->index, (size_t)reader->targets[target].frame);
     reader->run_packet = reader->run_start;
     reader->run_last = packet_of(reader, target);
     for (target++; target < reader->num_targets; target++) {
-        if (weir_index_start_of(&reader->index, (size_t)reader->targets[target].frame) > reader->run_last + 1)
+        if (weir__index_start_of(&reader->index, (size_t)reader->targets[target].frame) > reader->run_last + 1)
             break;
         reader->run_last = FFMAX(reader->run_last, packet_of(reader, target));
     }
     reader->run_end = target;
     reader->is_running = true;
-    weir_decoder_flush(reader->decoder);
+    weir__decoder_flush(reader->decoder);
     int rc = reader->cache ? WEIR_OK : go_to(reader, reader->run_start, error);
     if (rc == WEIR_OK)
         show_unsure(reader->decoder->codec);
@@ -488,7 +488,7 @@ static int feed_run(weir_frame_reader *reader, weir_error *error)
     while (reader->run_packet <= reader->run_last && can_skip(reader, reader->run_packet))
         reader->run_packet++;
     if (reader->run_packet > reader->run_last)
-        return weir_decoder_send(decoder, NULL, error);
+        return weir__decoder_send(decoder, NULL, error);
 
     uint64_t num_errors = decoder->num_errors;
     uint64_t trouble = count_trouble(reader);
@@ -508,7 +508,7 @@ static int feed_run(weir_frame_reader *reader, weir_error *error)
 static size_t find_target(const weir_frame_reader *reader)
 {
     size_t frame;
-    if (!weir_index_find(&reader->index, reader->decoder->frame->pts, &frame))
+    if (!weir__index_find(&reader->index, reader->decoder->frame->pts, &frame))
         return reader->run_end;
     size_t target = reader->next_target;
     while (target < reader->run_end && reader->targets[target].frame < frame)
@@ -567,7 +567,7 @@ static int next_indexed(weir_frame_reader *reader, weir_error *error)
         int rc = needs_run ? begin_run(reader, error) : WEIR_OK;
         if (rc != WEIR_OK)
             return rc;
-        rc = weir_decoder_receive(reader->decoder, error);
+        rc = weir__decoder_receive(reader->decoder, error);
         if (rc == WEIR_OK)
             rc = take_frame(reader, error);
         else if (rc == WEIR_MORE && (rc = feed_run(reader, error)) == WEIR_OK)
@@ -621,35 +621,35 @@ static int choose(weir_frame_reader *reader, uint64_t seq, weir_error *error)
     reader->scan_errors = num_errors;
     if (reader->way == WEIR_READER_COUNTED)
         rc = count_frames(reader, &timeline, error);
-    else if (weir_index_fill_timeline(&reader->index, decoder->stream, &timeline) != WEIR_OK)
+    else if (weir__index_fill_timeline(&reader->index, decoder->stream, &timeline) != WEIR_OK)
         rc = fail_memory(error);
     if (rc == WEIR_OK)
         rc = check_duration(reader, timeline.end_ns, error);
     if (rc == WEIR_OK && timeline.num_frames > 0) {
         decoder->num_errors = num_errors; /* the errors of the counting pass are counted again */
-        rc =
-            weir_select_frames(reader->sampling, &timeline, reader->seed, seq, reader->max_frames, &selection, error);
+        rc = weir__select_frames(reader->sampling, &timeline, reader->seed, seq, reader->max_frames, &selection,
+                                 error);
         if (rc == WEIR_OK)
             rc = set_targets(reader, &selection, error);
     }
-    weir_timeline_reset(&timeline);
-    weir_selection_free(&selection);
+    weir__timeline_reset(&timeline);
+    weir__selection_free(&selection);
     return rc;
 }
 
 /* Makes the index without reading the file. WEIR_EDATA: the table cannot be used. */
 static int use_table(weir_frame_reader *reader, weir_error *error)
 {
-    int rc = weir_packet_table_unpack(reader->table, reader->table_bytes, reader->decoder->stream, &reader->index);
+    int rc = weir__packet_table_unpack(reader->table, reader->table_bytes, reader->decoder->stream, &reader->index);
     return rc == WEIR_ENOMEM ? fail_memory(error) : rc;
 }
 
-int weir_frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t seq, weir_error *error)
+int weir__frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t seq, weir_error *error)
 {
     reader->path = path;
     reader->first_pts = AV_NOPTS_VALUE;
-    bool is_plain = weir_sampling_is_plain(reader->sampling);
-    int rc = weir_decoder_open(reader->decoder, path, error);
+    bool is_plain = weir__sampling_is_plain(reader->sampling);
+    int rc = weir__decoder_open(reader->decoder, path, error);
     if (rc != WEIR_OK || (is_plain && !can_look_ahead(reader)))
         return rc;
     if (is_plain)
@@ -672,14 +672,14 @@ static int decode_plain(weir_frame_reader *reader, weir_error *error)
     if (reader->is_read)
         return next_of_all(reader, error);
     while (reader->run_packet < reader->num_cached) {
-        int rc = weir_decoder_receive(decoder, error);
+        int rc = weir__decoder_receive(decoder, error);
         if (rc != WEIR_MORE)
             return rc;
-        rc = weir_decoder_send(decoder, reader->cache[reader->run_packet++], error);
+        rc = weir__decoder_send(decoder, reader->cache[reader->run_packet++], error);
         if (rc != WEIR_OK)
             return rc;
     }
-    return weir_decoder_next(decoder, error);
+    return weir__decoder_next(decoder, error);
 }
 
 static int next_plain(weir_frame_reader *reader, weir_error *error)
@@ -700,7 +700,7 @@ static int next_plain(weir_frame_reader *reader, weir_error *error)
     return check_duration(reader, time_of(decoder->frame, decoder->stream->time_base, reader->first_pts, 0), error);
 }
 
-int weir_frame_reader_next(weir_frame_reader *reader, weir_error *error)
+int weir__frame_reader_next(weir_frame_reader *reader, weir_error *error)
 {
     reader->num_repeats = 1;
     if (reader->way == WEIR_READER_PLAIN)
@@ -718,7 +718,7 @@ int weir_frame_reader_next(weir_frame_reader *reader, weir_error *error)
     return WEIR_OK;
 }
 
-int64_t weir_frame_reader_pts(const weir_frame_reader *reader)
+int64_t weir__frame_reader_pts(const weir_frame_reader *reader)
 {
     const AVFrame *frame = reader->decoder->frame;
     return reader->way == WEIR_READER_INDEXED ? frame->pts : frame->best_effort_timestamp;
@@ -736,7 +736,7 @@ static int compare_placed(const void *a, const void *b)
     return left->position < right->position ? -1 : left->position > right->position;
 }
 
-int weir_frame_reader_order(const weir_frame_reader *reader, size_t num_frames, size_t **order)
+int weir__frame_reader_order(const weir_frame_reader *reader, size_t num_frames, size_t **order)
 {
     *order = NULL;
     if (!reader->targets || reader->is_in_order)
@@ -763,21 +763,21 @@ int weir_frame_reader_order(const weir_frame_reader *reader, size_t num_frames, 
     return WEIR_OK;
 }
 
-uint64_t weir_frame_reader_estimate_frames(const weir_frame_reader *reader)
+uint64_t weir__frame_reader_estimate_frames(const weir_frame_reader *reader)
 {
     if (reader->num_targets)
         return reader->num_targets;
-    uint64_t num_frames = weir_decoder_estimate_frames(reader->decoder);
+    uint64_t num_frames = weir__decoder_estimate_frames(reader->decoder);
     uint32_t count = reader->sampling->count;
     return count && (count < num_frames || num_frames == 0) ? count : num_frames;
 }
 
-void weir_frame_reader_close(weir_frame_reader *reader)
+void weir__frame_reader_close(weir_frame_reader *reader)
 {
     drop_cache(reader);
-    weir_index_reset(&reader->index);
+    weir__index_reset(&reader->index);
     free(reader->targets);
-    weir_decoder_close(reader->decoder);
+    weir__decoder_close(reader->decoder);
     *reader = (weir_frame_reader){
         .decoder = reader->decoder,
         .sampling = reader->sampling,

@@ -76,18 +76,18 @@ typedef struct weir_frame_reader {
 } weir_frame_reader;
 
 /* Opens the file and selects the frames. The path is borrowed until the close; seq is the item's number. WEIR_OK, or
-   the failure with *error filled. Afterwards weir_frame_reader_close(), whatever the result. */
-int weir_frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t seq, weir_error *error);
+   the failure with *error filled. Afterwards weir__frame_reader_close(), whatever the result. */
+int weir__frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t seq, weir_error *error);
 
 /* WEIR_OK: reader->decoder->frame is the next one, to be used num_repeats times. WEIR_EOF: no more. Or a
    failure with *error filled. */
-int weir_frame_reader_next(weir_frame_reader *reader, weir_error *error);
+int weir__frame_reader_next(weir_frame_reader *reader, weir_error *error);
 
 /* Its timestamp; AV_NOPTS_VALUE = none. */
-int64_t weir_frame_reader_pts(const weir_frame_reader *reader);
+int64_t weir__frame_reader_pts(const weir_frame_reader *reader);
 
 /* The number of frames of the result; 0 = unknown. An estimate if plain. */
-uint64_t weir_frame_reader_estimate_frames(const weir_frame_reader *reader);
+uint64_t weir__frame_reader_estimate_frames(const weir_frame_reader *reader);
 
 /*
  * The frames are returned in presentation order; this gives the requested order, if it is different. *order, which
@@ -95,8 +95,8 @@ uint64_t weir_frame_reader_estimate_frames(const weir_frame_reader *reader);
  * = same order.
  * WEIR_OK or WEIR_ENOMEM.
  */
-int weir_frame_reader_order(const weir_frame_reader *reader, size_t num_frames, size_t **order);
+int weir__frame_reader_order(const weir_frame_reader *reader, size_t num_frames, size_t **order);
 
-void weir_frame_reader_close(weir_frame_reader *reader);
+void weir__frame_reader_close(weir_frame_reader *reader);
 
 #endif

@@ -84,7 +84,7 @@ static int64_t *copy(const int64_t *values, size_t num_values)
     return copied;
 }
 
-int weir_sampling_init(weir_sampling *sampling, weir_error *error)
+int weir__sampling_init(weir_sampling *sampling, weir_error *error)
 {
     int rc = check(sampling, error);
     if (rc != WEIR_OK)
@@ -97,11 +97,11 @@ int weir_sampling_init(weir_sampling *sampling, weir_error *error)
     sampling->times_ns = copy(sampling->times_ns, sampling->num_times);
     if ((!has_indices || sampling->indices) && (!has_times || sampling->times_ns))
         return WEIR_OK;
-    weir_sampling_free(sampling);
+    weir__sampling_free(sampling);
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-void weir_sampling_free(weir_sampling *sampling)
+void weir__sampling_free(weir_sampling *sampling)
 {
     free((void *)sampling->indices);
     free((void *)sampling->times_ns);
@@ -109,7 +109,7 @@ void weir_sampling_free(weir_sampling *sampling)
     sampling->times_ns = NULL;
 }
 
-bool weir_sampling_is_plain(const weir_sampling *sampling)
+bool weir__sampling_is_plain(const weir_sampling *sampling)
 {
     return sampling->what == WEIR_SAMPLE_ALL && sampling->start_ns == 0 && sampling->end_ns == 0;
 }
@@ -132,7 +132,7 @@ bool weir_sampling_is_rising(const weir_sampling *sampling)
 
 /* ---- the timeline -------------------------------------------------------------------------------------------- */
 
-int weir_timeline_add(weir_timeline *timeline, int64_t time_ns, bool is_key)
+int weir__timeline_add(weir_timeline *timeline, int64_t time_ns, bool is_key)
 {
     if (timeline->num_frames == timeline->max_frames) {
         size_t max_frames = timeline->max_frames ? timeline->max_frames * 2 : 512;
@@ -151,7 +151,7 @@ int weir_timeline_add(weir_timeline *timeline, int64_t time_ns, bool is_key)
     return WEIR_OK;
 }
 
-void weir_timeline_reset(weir_timeline *timeline)
+void weir__timeline_reset(weir_timeline *timeline)
 {
     free(timeline->times_ns);
     free(timeline->is_key);
@@ -263,7 +263,7 @@ static range draw_stretch(const weir_sampling *sampling, const weir_timeline *ti
     uint64_t num_frames = window.end - window.begin;
     range stretch = window;
     if (sampling->stretch_frames && sampling->stretch_frames < num_frames) {
-        stretch.begin = window.begin + weir_random_below(state, num_frames - sampling->stretch_frames + 1);
+        stretch.begin = window.begin + weir__random_below(state, num_frames - sampling->stretch_frames + 1);
         stretch.end = stretch.begin + sampling->stretch_frames;
     } else if (sampling->stretch_ns) {
         int64_t end_ns = window.end < timeline->num_frames ? timeline->times_ns[window.end] : timeline->end_ns;
@@ -271,7 +271,7 @@ static range draw_stretch(const weir_sampling *sampling, const weir_timeline *ti
         uint64_t num_places = last_ns < 0 ? 0 : count_before(timeline, last_ns, true);
         if (num_places <= window.begin)
             return window;
-        stretch.begin = window.begin + weir_random_below(state, num_places - window.begin);
+        stretch.begin = window.begin + weir__random_below(state, num_places - window.begin);
         stretch.end = count_before(timeline, timeline->times_ns[stretch.begin] + sampling->stretch_ns, false);
         stretch.end = stretch.end < window.end ? stretch.end : window.end;
         stretch.end = stretch.end > stretch.begin ? stretch.end : stretch.begin + 1;
@@ -288,7 +288,7 @@ static int take_random(list *chosen, range stretch, uint32_t count, uint64_t *st
         return take_uniform(chosen, stretch, count);
     int rc = WEIR_OK;
     for (uint64_t i = stretch.begin; rc == WEIR_OK && wanted > 0; i++, left--) {
-        if (weir_random_below(state, left) < wanted) {
+        if (weir__random_below(state, left) < wanted) {
             rc = append(chosen, i);
             wanted--;
         }
@@ -344,12 +344,12 @@ static int take(list *chosen, const weir_sampling *sampling, const weir_timeline
     return WEIR_OK;
 }
 
-int weir_select_frames(const weir_sampling *sampling, const weir_timeline *timeline, uint64_t seed, uint64_t seq,
-                       uint64_t max_frames, weir_selection *selection, weir_error *error)
+int weir__select_frames(const weir_sampling *sampling, const weir_timeline *timeline, uint64_t seed, uint64_t seq,
+                        uint64_t max_frames, weir_selection *selection, weir_error *error)
 {
     list chosen = { .limit = max_frames, .error = error };
     uint64_t state = seed;
-    state = weir_random_next(&state) ^ seq;
+    state = weir__random_next(&state) ^ seq;
     int rc = timeline->num_frames ? take(&chosen, sampling, timeline, &state) : WEIR_OK;
     if (rc == WEIR_OK && chosen.num == 0)
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0,
@@ -363,7 +363,7 @@ int weir_select_frames(const weir_sampling *sampling, const weir_timeline *timel
     return WEIR_OK;
 }
 
-void weir_selection_free(weir_selection *selection)
+void weir__selection_free(weir_selection *selection)
 {
     free(selection->indices);
     *selection = (weir_selection){ 0 };

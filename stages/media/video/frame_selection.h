@@ -26,20 +26,20 @@ typedef struct weir_selection {
 } weir_selection;
 
 /* Checks the options and copies the lists. WEIR_OK, or the failure with *error filled and nothing to free. */
-int weir_sampling_init(weir_sampling *sampling, weir_error *error);
-void weir_sampling_free(weir_sampling *sampling);
+int weir__sampling_init(weir_sampling *sampling, weir_error *error);
+void weir__sampling_free(weir_sampling *sampling);
 
 /* Does it select all frames from the first one, without gaps? Then no timeline is needed. */
-bool weir_sampling_is_plain(const weir_sampling *sampling);
+bool weir__sampling_is_plain(const weir_sampling *sampling);
 
 /* WEIR_OK or WEIR_ENOMEM. */
-int weir_timeline_add(weir_timeline *timeline, int64_t time_ns, bool is_key);
-void weir_timeline_reset(weir_timeline *timeline);
+int weir__timeline_add(weir_timeline *timeline, int64_t time_ns, bool is_key);
+void weir__timeline_reset(weir_timeline *timeline);
 
 /* The numbers, at least one. WEIR_OK; WEIR_ENOTFOUND (none such), WEIR_ELIMIT (more than max_frames) or WEIR_ENOMEM
    with *error filled. *selection is to be freed after success only. */
-int weir_select_frames(const weir_sampling *sampling, const weir_timeline *timeline, uint64_t seed, uint64_t seq,
-                       uint64_t max_frames, weir_selection *selection, weir_error *error);
-void weir_selection_free(weir_selection *selection);
+int weir__select_frames(const weir_sampling *sampling, const weir_timeline *timeline, uint64_t seed, uint64_t seq,
+                        uint64_t max_frames, weir_selection *selection, weir_error *error);
+void weir__selection_free(weir_selection *selection);
 
 #endif

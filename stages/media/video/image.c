@@ -49,14 +49,14 @@ static weir_video_config video_config_of(const weir_image_config *image)
 static void image_config_free(void *config)
 {
     weir_image_config *image = config;
-    weir_input_config_free(&image->ca_file);
+    weir__input_config_free(&image->ca_file);
 }
 
 static int image_config_init(void *config, weir_error *error)
 {
     weir_image_config *image = config;
     weir_video_config video = video_config_of(image);
-    int rc = weir_video_config_check(&video, error);
+    int rc = weir__video_config_check(&video, error);
     if (rc != WEIR_OK)
         return rc;
     image->max_pixels = video.max_pixels;
@@ -85,9 +85,9 @@ static int image_worker_init(void *self, const void *config, weir_task *task)
     image_worker *worker = self;
     const weir_image_config *image = config;
     weir_video_config video = video_config_of(image);
-    worker->decoder = weir_video_decoder(&video, task_should_stop, worker);
-    if (weir_decoder_init(&worker->decoder) != WEIR_OK) {
-        weir_decoder_free(&worker->decoder);
+    worker->decoder = weir__video_decoder(&video, task_should_stop, worker);
+    if (weir__decoder_init(&worker->decoder) != WEIR_OK) {
+        weir__decoder_free(&worker->decoder);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     }
     return WEIR_OK;
@@ -96,15 +96,15 @@ static int image_worker_init(void *self, const void *config, weir_task *task)
 static void image_worker_free(void *self)
 {
     image_worker *worker = self;
-    weir_scaler_reset(&worker->scaler);
-    weir_rotator_free(&worker->rotator);
-    weir_decoder_free(&worker->decoder);
+    weir__scaler_reset(&worker->scaler);
+    weir__rotator_free(&worker->rotator);
+    weir__decoder_free(&worker->decoder);
 }
 
 /* Decoders of still pictures conceal truncated data, and report that only in FFmpeg's log. */
 static bool is_damaged(const image_worker *worker)
 {
-    return weir_video_is_corrupt(worker->decoder.frame) || worker->log.num_errors > 0;
+    return weir__video_is_corrupt(worker->decoder.frame) || worker->log.num_errors > 0;
 }
 
 /* Scales the decoded picture into a result. */
@@ -116,25 +116,25 @@ static int make_result(image_worker *worker, const weir_video_config *video, wei
     uint8_t *data;
     int64_t start_ns = weir_clock_ns();
     int rc = video->no_autorotate ? WEIR_OK
-                                  : weir_rotator_run(&worker->rotator, decoder->stream, picture, &picture, error);
+                                  : weir__rotator_run(&worker->rotator, decoder->stream, picture, &picture, error);
     if (rc != WEIR_OK)
         return rc;
 
     int width = video->width ? (int)video->width : picture->width;
     int height = video->height ? (int)video->height : picture->height;
-    weir_scaler_set(&worker->scaler, video, width, height);
-    rc = weir_frames_begin(&builder, video, (uint32_t)width, (uint32_t)height, 1, error);
+    weir__scaler_set(&worker->scaler, video, width, height);
+    rc = weir__frames_begin(&builder, video, (uint32_t)width, (uint32_t)height, 1, error);
     if (rc == WEIR_OK)
-        rc = weir_frames_next(&builder, &data, error);
+        rc = weir__frames_next(&builder, &data, error);
     if (rc == WEIR_OK)
-        rc = weir_scaler_run(&worker->scaler, picture, data, error);
+        rc = weir__scaler_run(&worker->scaler, picture, data, error);
     if (rc != WEIR_OK) {
-        weir_frames_abort(&builder);
+        weir__frames_abort(&builder);
         return rc;
     }
-    weir_frames_commit(&builder, 0);
-    weir_video_describe(decoder, decoder->frame->width, decoder->frame->height, builder.frames);
-    weir_scaler_describe(&worker->scaler, builder.frames);
+    weir__frames_commit(&builder, 0);
+    weir__video_describe(decoder, decoder->frame->width, decoder->frame->height, builder.frames);
+    weir__scaler_describe(&worker->scaler, builder.frames);
     builder.frames->num_corrupt_frames = is_damaged(worker);
     builder.frames->num_errors = decoder->num_errors;
     decoder->cost.scale_ns = weir_clock_ns() - start_ns;
@@ -143,7 +143,7 @@ static int make_result(image_worker *worker, const weir_video_config *video, wei
     decoder->cost.height = builder.frames->source_height;
     decoder->cost.num_errors = decoder->num_errors + builder.frames->num_corrupt_frames;
     builder.frames->cost = decoder->cost;
-    *frames = weir_frames_end(&builder);
+    *frames = weir__frames_end(&builder);
     return WEIR_OK;
 }
 
@@ -157,18 +157,18 @@ static int decode_picture(image_worker *worker, const char *path, weir_frames **
     video.max_bytes = UINT64_MAX;
     if (!decoder->input.bytes) {
         AVIOInterruptCB asker = { .callback = interrupt, .opaque = worker };
-        rc = weir_input_load(&decoder->input, path, image->max_file_bytes, asker, &loaded, error);
+        rc = weir__input_load(&decoder->input, path, image->max_file_bytes, asker, &loaded, error);
         decoder->input.bytes = loaded;
     }
     if (rc == WEIR_OK)
-        rc = weir_decoder_open(decoder, path, error);
+        rc = weir__decoder_open(decoder, path, error);
     if (rc == WEIR_OK)
-        rc = weir_decoder_next(decoder, error);
+        rc = weir__decoder_next(decoder, error);
     if (rc == WEIR_EOF)
-        rc = weir_decoder_fail_empty(decoder, "no picture: the file is truncated", error);
+        rc = weir__decoder_fail_empty(decoder, "no picture: the file is truncated", error);
     if (rc == WEIR_OK)
         rc = make_result(worker, &video, frames, error);
-    weir_decoder_close(decoder);
+    weir__decoder_close(decoder);
     weir_bytes_free(loaded);
     return rc;
 }
@@ -176,24 +176,24 @@ static int decode_picture(image_worker *worker, const char *path, weir_frames **
 static int image_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     image_worker *worker = self;
-    const char *path = weir_input_choose(&worker->decoder.input, in);
+    const char *path = weir__input_choose(&worker->decoder.input, in);
     const char *label = weir_task_label(task);
     weir_frames *frames = NULL;
     weir_error error = { 0 };
 
     worker->task = task;
     worker->decoder.cost = (weir_item_cost){ 0 };
-    weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
+    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path);
     const weir_entry *entry;
-    int rc = weir_input_check(in, &entry, &error);
+    int rc = weir__input_check(in, &entry, &error);
     if (rc == WEIR_OK)
         rc = decode_picture(worker, path, &frames, &error);
-    weir_ffmpeg_log_end();
+    weir__ffmpeg_log_end();
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
-    weir_input_take_sidecars(in, &frames->sidecars, &frames->memory_bytes);
-    weir_input_take_entry(in, &frames->entry, &frames->memory_bytes);
+    weir__input_take_sidecars(in, &frames->sidecars, &frames->memory_bytes);
+    weir__input_take_entry(in, &frames->entry, &frames->memory_bytes);
     *out = (weir_item){ .data = frames, .release = weir_frames_release, .size_bytes = frames->memory_bytes };
     return WEIR_OK;
 }

@@ -148,7 +148,7 @@ static uint8_t *pack_packet(uint8_t *to, const weir_packet_entry *packet, int64_
     return put_signed(to, packet->size_bytes);
 }
 
-int weir_packet_table_pack(const weir_index *index, AVRational time_base, uint8_t **table, size_t *num_bytes)
+int weir__packet_table_pack(const weir_index *index, AVRational time_base, uint8_t **table, size_t *num_bytes)
 {
     *table = malloc(MAX_HEADER_BYTES + index->num_packets * MAX_PACKET_BYTES + CHECKSUM_BYTES);
     if (!*table)
@@ -193,11 +193,11 @@ static void unpack_packet(input *in, weir_packet_entry *packet, int64_t unit, co
 
 static int damaged(weir_index *index)
 {
-    weir_index_reset(index);
+    weir__index_reset(index);
     return WEIR_EDATA;
 }
 
-int weir_packet_table_unpack(const uint8_t *table, size_t table_bytes, const AVStream *stream, weir_index *index)
+int weir__packet_table_unpack(const uint8_t *table, size_t table_bytes, const AVStream *stream, weir_index *index)
 {
     if (!has_checksum(table, table_bytes))
         return WEIR_EDATA;
@@ -226,6 +226,6 @@ int weir_packet_table_unpack(const uint8_t *table, size_t table_bytes, const AVS
     index->num_packets = num_packets;
     if (in.is_short || in.next != in.end)
         return damaged(index);
-    int rc = weir_index_end(index, stream);
+    int rc = weir__index_end(index, stream);
     return rc == WEIR_OK && index->distrust ? damaged(index) : rc;
 }

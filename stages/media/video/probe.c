@@ -39,7 +39,7 @@ void weir_probe_result_release(void *data, void *self)
 static void probe_config_free(void *config)
 {
     weir_probe_config *probe = config;
-    weir_input_config_free(&probe->ca_file);
+    weir__input_config_free(&probe->ca_file);
 }
 
 static int probe_config_init(void *config, weir_error *error)
@@ -52,9 +52,9 @@ static int probe_config_init(void *config, weir_error *error)
     if (probe->max_pixels == 0)
         probe->max_pixels = UINT64_C(1) << 26;
     if (probe->max_all_decoder_bytes == 0)
-        probe->max_all_decoder_bytes = weir_frame_memory_default_all();
-    weir_ffmpeg_log_install();
-    return weir_input_config_init(probe->allow, &probe->ca_file, error);
+        probe->max_all_decoder_bytes = weir__frame_memory_default_all();
+    weir__ffmpeg_log_install();
+    return weir__input_config_init(probe->allow, &probe->ca_file, error);
 }
 
 static bool task_should_stop(void *self)
@@ -74,16 +74,16 @@ static int probe_worker_init(void *self, const void *config, weir_task *task)
         .memory = { .max_bytes = probe->max_decoder_bytes, .max_all_bytes = probe->max_all_decoder_bytes },
         .input = { .timeout_ns = probe->io_timeout_ns, .allow = probe->allow, .ca_file = probe->ca_file },
     };
-    if (weir_decoder_init(&worker->decoder) == WEIR_OK)
+    if (weir__decoder_init(&worker->decoder) == WEIR_OK)
         return WEIR_OK;
-    weir_decoder_free(&worker->decoder);
+    weir__decoder_free(&worker->decoder);
     return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
 }
 
 static void probe_worker_free(void *self)
 {
     probe_worker *worker = self;
-    weir_decoder_free(&worker->decoder);
+    weir__decoder_free(&worker->decoder);
 }
 
 /* Before the file is opened: if it changes meanwhile, the next build detects that. 0, or why it cannot be known. */
@@ -133,37 +133,37 @@ static int describe(const weir_decoder *decoder, const weir_index *index, bool w
     result->duration_ns = duration_of(decoder, index);
     if (!with_packets || index->distrust)
         return WEIR_OK;
-    return weir_packet_table_pack(index, decoder->stream->time_base, &result->packets, &result->packets_bytes);
+    return weir__packet_table_pack(index, decoder->stream->time_base, &result->packets, &result->packets_bytes);
 }
 
 static int read_packets(weir_decoder *decoder, bool with_packets, weir_probe_result *result, weir_error *error)
 {
     weir_index index = { 0 };
     int rc;
-    while ((rc = weir_decoder_read(decoder, error)) == WEIR_OK && rc == WEIR_OK) {
-        rc = weir_index_add(&index, decoder->stream, decoder->packet);
+    while ((rc = weir__decoder_read(decoder, error)) == WEIR_OK && rc == WEIR_OK) {
+        rc = weir__index_add(&index, decoder->stream, decoder->packet);
         av_packet_unref(decoder->packet);
         if (rc != WEIR_OK)
             break;
     }
     if (rc == WEIR_EOF)
-        rc = weir_index_end(&index, decoder->stream);
+        rc = weir__index_end(&index, decoder->stream);
     if (rc == WEIR_OK)
         rc = describe(decoder, &index, with_packets, result);
     if (rc == WEIR_OK && index.num_packets == 0)
         rc = weir_error_set(error, WEIR_EDATA, 0, "the video stream is empty or truncated");
     else if (rc == WEIR_ENOMEM)
         rc = weir_error_set(error, rc, 0, "out of memory");
-    weir_index_reset(&index);
+    weir__index_reset(&index);
     return rc;
 }
 
 static int decode(weir_decoder *decoder, const char *path, weir_probe_check check, weir_error *error)
 {
     uint64_t num_frames = 0;
-    weir_decoder_close(decoder);
-    int rc = weir_decoder_open(decoder, path, error);
-    while (rc == WEIR_OK && (rc = weir_decoder_next(decoder, error)) == WEIR_OK)
+    weir__decoder_close(decoder);
+    int rc = weir__decoder_open(decoder, path, error);
+    while (rc == WEIR_OK && (rc = weir__decoder_next(decoder, error)) == WEIR_OK)
         if (++num_frames && check == WEIR_PROBE_FIRST)
             return WEIR_OK;
     if (rc == WEIR_EOF && num_frames > 0)
@@ -178,7 +178,7 @@ static int probe_file(probe_worker *worker, const char *path, weir_probe_result 
     weir_decoder *decoder = &worker->decoder;
     weir_error *error = &result->error;
     int unknown = note_file(path, decoder->input.bytes, decoder->input.member, result);
-    int rc = weir_decoder_open(decoder, path, error);
+    int rc = weir__decoder_open(decoder, path, error);
     if (rc == WEIR_OK && unknown && !decoder->input.is_url)
         rc = weir_error_set(error, WEIR_EIO, -unknown, "its size and time are not known: %s", strerror(unknown));
     if (rc == WEIR_OK)
@@ -188,23 +188,23 @@ static int probe_file(probe_worker *worker, const char *path, weir_probe_result 
         rc = decode(decoder, path, config->check, error);
         result->num_errors = decoder->num_errors > result->num_errors ? decoder->num_errors : result->num_errors;
     }
-    weir_decoder_close(decoder);
+    weir__decoder_close(decoder);
     return rc;
 }
 
 static int probe_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     probe_worker *worker = self;
-    const char *path = weir_input_choose(&worker->decoder.input, in);
+    const char *path = weir__input_choose(&worker->decoder.input, in);
     const char *label = weir_task_label(task);
     weir_probe_result *result = calloc(1, sizeof *result);
     if (!result)
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
 
     worker->task = task;
-    weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
+    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path);
     int rc = probe_file(worker, path, result);
-    weir_ffmpeg_log_end();
+    weir__ffmpeg_log_end();
     if (rc == WEIR_ENOMEM || rc == WEIR_ESTOPPED) {
         (void)weir_task_fail(task, rc, result->error.library_code, "%s", result->error.message);
         weir_probe_result_free(result);

@@ -13,7 +13,7 @@
 
 enum { TILE = 32 };
 
-weir_rotation weir_rotation_of(const int32_t *matrix)
+weir_rotation weir__rotation_of(const int32_t *matrix)
 {
     double angle = -round(av_display_rotation_get(matrix)); /* clockwise; NaN = not a rotation matrix */
     angle -= 360 * floor(angle / 360 + 0.9 / 360);
@@ -126,13 +126,13 @@ static void rotate_planes(AVFrame *out, const AVFrame *in, weir_rotation rotatio
 static bool can_be_rotated(int format)
 {
     const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
-    return weir_format_is_plain(format) && descriptor->log2_chroma_w == descriptor->log2_chroma_h;
+    return weir__format_is_plain(format) && descriptor->log2_chroma_w == descriptor->log2_chroma_h;
 }
 
 static int rotatable_format(int format)
 {
     const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
-    if (!weir_format_is_yuv(format))
+    if (!weir__format_is_yuv(format))
         return descriptor->nb_components <= 2 && !(descriptor->flags & AV_PIX_FMT_FLAG_PAL) ? AV_PIX_FMT_GRAY8
                                                                                             : AV_PIX_FMT_GBRP;
     return descriptor->comp[0].depth > 8 ? AV_PIX_FMT_YUV444P10 : AV_PIX_FMT_YUV444P;
@@ -153,7 +153,7 @@ static int make_frame(AVFrame **frame, const AVFrame *like, int format, int widt
     (*frame)->height = height;
     int rc = av_frame_get_buffer(*frame, 0);
     if (rc < 0)
-        return weir_ffmpeg_error(error, rc, "cannot rotate a picture");
+        return weir__ffmpeg_error(error, rc, "cannot rotate a picture");
     (*frame)->colorspace = like->colorspace;
     (*frame)->color_range = like->color_range;
     return WEIR_OK;
@@ -171,7 +171,7 @@ static int convert(weir_rotator *rotator, const AVFrame *in, weir_error *error)
     if (!sws)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "cannot rotate pictures of format %s",
                               av_get_pix_fmt_name(in->format));
-    if (weir_format_is_yuv(format)) {
+    if (weir__format_is_yuv(format)) {
         const int *matrix = sws_getCoefficients(SWS_CS_DEFAULT);
         sws_setColorspaceDetails(sws, matrix, 0, matrix, 0, 0, 1 << 16, 1 << 16);
     }
@@ -183,11 +183,11 @@ static int convert(weir_rotator *rotator, const AVFrame *in, weir_error *error)
     return WEIR_OK;
 }
 
-int weir_rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFrame *in, const AVFrame **out,
-                     weir_error *error)
+int weir__rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFrame *in, const AVFrame **out,
+                      weir_error *error)
 {
     const int32_t *matrix = find_matrix(stream, in);
-    weir_rotation rotation = matrix ? weir_rotation_of(matrix) : (weir_rotation){ 0 };
+    weir_rotation rotation = matrix ? weir__rotation_of(matrix) : (weir_rotation){ 0 };
     *out = in;
     if (!rotation.transposed && !rotation.mirrored_x && !rotation.mirrored_y)
         return WEIR_OK;
@@ -216,7 +216,7 @@ int weir_rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFram
     return WEIR_OK;
 }
 
-void weir_rotator_free(weir_rotator *rotator)
+void weir__rotator_free(weir_rotator *rotator)
 {
     av_frame_free(&rotator->rotated);
     av_frame_free(&rotator->converted);

@@ -29,13 +29,13 @@ typedef struct weir_rotator {
 } weir_rotator;
 
 /* The rotation of a display matrix (all false: none, or an angle that is not a multiple of 90 degrees). */
-weir_rotation weir_rotation_of(const int32_t *matrix);
+weir_rotation weir__rotation_of(const int32_t *matrix);
 
 /* *out is the rotated picture: `in` itself, or one that is valid until the next call. WEIR_OK, or the failure with
    *error filled. */
-int weir_rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFrame *in, const AVFrame **out,
-                     weir_error *error);
+int weir__rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFrame *in, const AVFrame **out,
+                      weir_error *error);
 
-void weir_rotator_free(weir_rotator *rotator);
+void weir__rotator_free(weir_rotator *rotator);
 
 #endif

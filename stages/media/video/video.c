@@ -53,12 +53,12 @@ typedef struct video_worker {
 
 static int video_config_init(void *config, weir_error *error)
 {
-    return weir_video_config_check(config, error);
+    return weir__video_config_check(config, error);
 }
 
 static void video_config_free(void *config)
 {
-    weir_video_config_free(config);
+    weir__video_config_free(config);
 }
 
 static bool task_should_stop(void *self)
@@ -67,7 +67,7 @@ static bool task_should_stop(void *self)
     return weir_task_should_stop(worker->task);
 }
 
-weir_decoder weir_video_decoder(const weir_video_config *video, bool (*should_stop)(void *self), void *self)
+weir_decoder weir__video_decoder(const weir_video_config *video, bool (*should_stop)(void *self), void *self)
 {
     static const enum AVDiscard unfiltered[] = {
         [WEIR_LOOP_FILTER_ALL] = AVDISCARD_DEFAULT,
@@ -87,7 +87,7 @@ weir_decoder weir_video_decoder(const weir_video_config *video, bool (*should_st
         .input = { .timeout_ns = video->io_timeout_ns,
                    .allow = video->allow,
                    .ca_file = video->ca_file,
-                   .is_read_again = !weir_sampling_is_plain(&video->sampling),
+                   .is_read_again = !weir__sampling_is_plain(&video->sampling),
                    .max_pipe_bytes = video->max_pipe_bytes,
                    .host.io_thread = video->io_thread },
     };
@@ -109,17 +109,17 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
 {
     video_worker *worker = self;
     const weir_video_config *video = config;
-    worker->decoder = weir_video_decoder(video, task_should_stop, worker);
-    if (weir_decoder_init(&worker->decoder) != WEIR_OK) {
-        weir_decoder_free(&worker->decoder);
+    worker->decoder = weir__video_decoder(video, task_should_stop, worker);
+    if (weir__decoder_init(&worker->decoder) != WEIR_OK) {
+        weir__decoder_free(&worker->decoder);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     }
     int rc = video->audio ? init_sound(worker, video->audio, task) : WEIR_OK;
     if (rc != WEIR_OK) {
-        weir_decoder_free(&worker->decoder);
+        weir__decoder_free(&worker->decoder);
         return rc;
     }
-    weir_frame_filter_init(&worker->frame_filter, video);
+    weir__frame_filter_init(&worker->frame_filter, video);
     worker->reader = (weir_frame_reader){
         .decoder = &worker->decoder,
         .sampling = &video->sampling,
@@ -134,9 +134,9 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
 
 static void end_item(video_worker *worker)
 {
-    weir_frame_filter_reset(&worker->frame_filter);
-    weir_frame_reader_close(&worker->reader);
-    weir_input_forget(&worker->decoder.input);
+    weir__frame_filter_reset(&worker->frame_filter);
+    weir__frame_reader_close(&worker->reader);
+    weir__input_forget(&worker->decoder.input);
     weir_item_release(&worker->input);
     weir_bytes_free(worker->loaded);
     worker->loaded = NULL;
@@ -155,19 +155,19 @@ static void video_worker_free(void *self)
 {
     video_worker *worker = self;
     end_item(worker);
-    weir_scaler_reset(&worker->scaler);
-    weir_frame_filter_free(&worker->frame_filter);
-    weir_decoder_free(&worker->decoder);
+    weir__scaler_reset(&worker->scaler);
+    weir__frame_filter_free(&worker->frame_filter);
+    weir__decoder_free(&worker->decoder);
     if (worker->audio)
         weir_audio_decode.worker_free(worker->audio);
     free(worker->audio);
 }
 
-void weir_video_describe(const weir_decoder *decoder, int source_width, int source_height, weir_frames *frames)
+void weir__video_describe(const weir_decoder *decoder, int source_width, int source_height, weir_frames *frames)
 {
     frames->time_base_num = decoder->stream->time_base.num;
     frames->time_base_den = decoder->stream->time_base.den;
-    frames->stream = weir_decoder_stream_number(decoder);
+    frames->stream = weir__decoder_stream_number(decoder);
     frames->stream_index = (uint32_t)decoder->stream->index;
     frames->source_width = (uint32_t)source_width;
     frames->source_height = (uint32_t)source_height;
@@ -176,7 +176,7 @@ void weir_video_describe(const weir_decoder *decoder, int source_width, int sour
 
 static uint64_t expected_frames(const video_worker *worker, const weir_video_config *video)
 {
-    uint64_t num_frames = weir_frame_reader_estimate_frames(&worker->reader);
+    uint64_t num_frames = weir__frame_reader_estimate_frames(&worker->reader);
     return video->piece_frames && video->piece_frames < num_frames ? video->piece_frames : num_frames;
 }
 
@@ -188,15 +188,15 @@ static int begin_result(video_worker *worker, const weir_video_config *video, we
         worker->width = video->width ? (int)video->width : worker->picture->width;
         worker->height = video->height ? (int)video->height : worker->picture->height;
     }
-    weir_scaler_set(&worker->scaler, video, worker->width, worker->height);
-    int rc = weir_frames_begin(builder, video, (uint32_t)worker->width, (uint32_t)worker->height,
-                               expected_frames(worker, video), error);
+    weir__scaler_set(&worker->scaler, video, worker->width, worker->height);
+    int rc = weir__frames_begin(builder, video, (uint32_t)worker->width, (uint32_t)worker->height,
+                                expected_frames(worker, video), error);
     if (rc == WEIR_OK)
-        weir_video_describe(&worker->decoder, worker->source_width, worker->source_height, builder->frames);
+        weir__video_describe(&worker->decoder, worker->source_width, worker->source_height, builder->frames);
     return rc;
 }
 
-bool weir_video_is_corrupt(const AVFrame *frame)
+bool weir__video_is_corrupt(const AVFrame *frame)
 {
     return (frame->flags & AV_FRAME_FLAG_CORRUPT) || frame->decode_error_flags;
 }
@@ -208,7 +208,7 @@ static int make_frame(video_worker *worker, const weir_frames_builder *builder, 
     int64_t start_ns = weir_clock_ns();
     int rc = WEIR_OK;
     if (is_first || !worker->frame_filter.is_again)
-        rc = weir_scaler_run(&worker->scaler, worker->picture, data, error);
+        rc = weir__scaler_run(&worker->scaler, worker->picture, data, error);
     else
         memcpy(data, data - builder->frame_bytes, builder->frame_bytes);
     worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
@@ -223,17 +223,17 @@ static int add_picture(video_worker *worker, const weir_video_config *video, wei
         return rc;
 
     uint8_t *data;
-    rc = weir_frames_next(builder, &data, error);
+    rc = weir__frames_next(builder, &data, error);
     if (rc == WEIR_OK)
         rc = make_frame(worker, builder, data, error);
     if (rc != WEIR_OK)
         return rc;
 
-    weir_frames_commit(builder, worker->pts == AV_NOPTS_VALUE ? WEIR_PTS_UNKNOWN : worker->pts);
-    bool is_corrupt = weir_video_is_corrupt(worker->picture);
+    weir__frames_commit(builder, worker->pts == AV_NOPTS_VALUE ? WEIR_PTS_UNKNOWN : worker->pts);
+    bool is_corrupt = weir__video_is_corrupt(worker->picture);
     builder->frames->num_corrupt_frames += is_corrupt;
     worker->num_corrupt += is_corrupt;
-    weir_scaler_describe(&worker->scaler, builder->frames);
+    weir__scaler_describe(&worker->scaler, builder->frames);
     worker->picture = NULL;
     return WEIR_OK;
 }
@@ -241,9 +241,9 @@ static int add_picture(video_worker *worker, const weir_video_config *video, wei
 /* The expected number of frames, known at the end: the selected ones or, if all, the number in the header. */
 static uint64_t count_expected(const video_worker *worker, const weir_video_config *video)
 {
-    uint64_t counted = weir_decoder_count_frames(&worker->decoder);
+    uint64_t counted = weir__decoder_count_frames(&worker->decoder);
     uint32_t count = video->sampling.count;
-    if (counted == 0 || !weir_sampling_is_plain(&video->sampling))
+    if (counted == 0 || !weir__sampling_is_plain(&video->sampling))
         return worker->num_frames + worker->reader.num_missing;
     return count && count < counted ? count : counted;
 }
@@ -266,9 +266,9 @@ static int check_strictly(const video_worker *worker, const weir_video_config *v
     if (decoder->num_errors > 0) {
         char what[96];
         snprintf(what, sizeof what, "damage is not tolerated: %" PRIu64 " damaged packet(s)", decoder->num_errors);
-        return weir_ffmpeg_error(error, decoder->first_averror, what);
+        return weir__ffmpeg_error(error, decoder->first_averror, what);
     }
-    if (has_frame && weir_video_is_corrupt(decoder->frame))
+    if (has_frame && weir__video_is_corrupt(decoder->frame))
         return weir_error_set(error, WEIR_EDATA, 0, "damage is not tolerated: errors in a frame were concealed");
     uint64_t num_missing = count_missing(worker, video, !has_frame);
     if (num_missing > 0)
@@ -282,13 +282,13 @@ static int put_frame(video_worker *worker, const weir_video_config *video, weir_
 {
     weir_frame_reader *reader = &worker->reader;
     const AVFrame *frame = worker->decoder.frame;
-    int rc = weir_frame_reader_next(reader, error);
+    int rc = weir__frame_reader_next(reader, error);
     if (video->damage == WEIR_DAMAGE_STRICT && (rc == WEIR_OK || rc == WEIR_EOF)) {
         int strict = check_strictly(worker, video, rc == WEIR_OK, error);
         rc = strict == WEIR_OK ? rc : strict;
     }
     if (rc == WEIR_EOF)
-        return weir_frame_filter_put(&worker->frame_filter, worker->decoder.stream, NULL, AV_NOPTS_VALUE, 0, error);
+        return weir__frame_filter_put(&worker->frame_filter, worker->decoder.stream, NULL, AV_NOPTS_VALUE, 0, error);
     if (rc != WEIR_OK)
         return rc;
 
@@ -298,8 +298,8 @@ static int put_frame(video_worker *worker, const weir_video_config *video, weir_
     }
     worker->num_frames += reader->num_repeats;
     int64_t start_ns = weir_clock_ns();
-    rc = weir_frame_filter_put(&worker->frame_filter, worker->decoder.stream, frame, weir_frame_reader_pts(reader),
-                               reader->num_repeats, error);
+    rc = weir__frame_filter_put(&worker->frame_filter, worker->decoder.stream, frame, weir__frame_reader_pts(reader),
+                                reader->num_repeats, error);
     worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
     return rc;
 }
@@ -323,7 +323,7 @@ static int next_picture(video_worker *worker, const weir_video_config *video, we
     for (;;) {
         const AVFrame *picture;
         int64_t start_ns = weir_clock_ns();
-        int rc = weir_frame_filter_get(&worker->frame_filter, &picture, &worker->pts, error);
+        int rc = weir__frame_filter_get(&worker->frame_filter, &picture, &worker->pts, error);
         worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
         if (rc == WEIR_OK)
             rc = check_picture(worker, video, error);
@@ -341,7 +341,7 @@ static int check_share(const video_worker *worker, const weir_video_config *vide
     uint64_t expected = worker->frame_filter.is_ended ? count_expected(worker, video)
                                                       : worker->num_frames + worker->reader.num_missing;
     if (worker->num_frames == 0)
-        return weir_decoder_fail_empty(&worker->decoder, "no frame: the video stream is empty or truncated", error);
+        return weir__decoder_fail_empty(&worker->decoder, "no frame: the video stream is empty or truncated", error);
     if ((double)worker->num_frames < video->min_share * (double)expected)
         return weir_error_set(error, WEIR_EDATA, worker->decoder.first_averror,
                               "only %" PRIu64 " of %" PRIu64 " frames could be decoded, min_share is %g",
@@ -373,9 +373,9 @@ static int fill_piece(video_worker *worker, const weir_video_config *video, weir
 static int arrange(const video_worker *worker, weir_frames_builder *builder, weir_error *error)
 {
     size_t *from;
-    int rc = weir_frame_reader_order(&worker->reader, builder->frames->num_frames, &from);
+    int rc = weir__frame_reader_order(&worker->reader, builder->frames->num_frames, &from);
     if (rc == WEIR_OK && from)
-        rc = weir_frames_arrange(builder, from);
+        rc = weir__frames_arrange(builder, from);
     free(from);
     return rc == WEIR_OK ? WEIR_OK : weir_error_set(error, rc, 0, "out of memory");
 }
@@ -388,10 +388,10 @@ static int make_piece(video_worker *worker, const weir_video_config *video, weir
     int arranged = rc == WEIR_OK ? arrange(worker, &builder, error) : WEIR_OK;
     rc = arranged == WEIR_OK ? rc : arranged;
     if (rc < 0) {
-        weir_frames_abort(&builder);
+        weir__frames_abort(&builder);
         return rc;
     }
-    weir_frames *piece = weir_frames_end(&builder);
+    weir_frames *piece = weir__frames_end(&builder);
     piece->num_errors = worker->decoder.num_errors;
     piece->num_missing_frames = count_missing(worker, video, rc == WEIR_OK && worker->frame_filter.is_ended);
     piece->first_frame = worker->num_done;
@@ -408,15 +408,15 @@ static int make_piece(video_worker *worker, const weir_video_config *video, weir
 static void take_item(video_worker *worker, weir_item *in)
 {
     end_item(worker);
-    worker->path = weir_input_choose(&worker->decoder.input, in);
+    worker->path = weir__input_choose(&worker->decoder.input, in);
     weir_item_move(&worker->input, in);
 }
 
 static void hand_on(video_worker *worker, weir_frames *frames, weir_item *out)
 {
     if (frames->is_last_piece) {
-        weir_input_take_sidecars(&worker->input, &frames->sidecars, &frames->memory_bytes);
-        weir_input_take_entry(&worker->input, &frames->entry, &frames->memory_bytes);
+        weir__input_take_sidecars(&worker->input, &frames->sidecars, &frames->memory_bytes);
+        weir__input_take_entry(&worker->input, &frames->entry, &frames->memory_bytes);
     }
     *out = (weir_item){ .data = frames, .release = weir_frames_release, .size_bytes = frames->memory_bytes };
 }
@@ -437,7 +437,7 @@ static int load(video_worker *worker, const weir_video_config *video, weir_error
     int64_t start_ns = weir_clock_ns();
     int rc = WEIR_OK;
     if (!input->bytes)
-        rc = weir_input_load(input, worker->path, max_bytes, interrupt, &worker->loaded, error);
+        rc = weir__input_load(input, worker->path, max_bytes, interrupt, &worker->loaded, error);
     worker->decoder.cost.demux_ns += weir_clock_ns() - start_ns;
     input->bytes = input->bytes ? input->bytes : worker->loaded;
     return rc;
@@ -449,8 +449,8 @@ static int add_sound(video_worker *worker, weir_frames *frames, weir_error *erro
     bool has_sound = false;
     for (unsigned i = 0; i < format->nb_streams; i++)
         has_sound |= format->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
-    int rc = has_sound ? weir_audio_decode_bytes(worker->audio, worker->decoder.input.bytes, worker->task,
-                                                 &frames->audio, error)
+    int rc = has_sound ? weir__audio_decode_bytes(worker->audio, worker->decoder.input.bytes, worker->task,
+                                                  &frames->audio, error)
                        : WEIR_OK;
     if (rc != WEIR_OK || !frames->audio)
         return rc;
@@ -468,15 +468,15 @@ static int add_sound(video_worker *worker, weir_frames *frames, weir_error *erro
 static int open_item(video_worker *worker, const weir_video_config *video, weir_error *error)
 {
     const weir_entry *entry;
-    int rc = weir_input_check(&worker->input, &entry, error);
+    int rc = weir__input_check(&worker->input, &entry, error);
     if (rc == WEIR_OK && worker->audio)
         rc = load(worker, video, error);
     if (rc != WEIR_OK)
         return rc;
     worker->reader.table = entry ? entry->packets : NULL;
     worker->reader.table_bytes = entry ? entry->packets_bytes : 0;
-    uint64_t number = entry ? weir_random_seed(entry->epoch, entry->number) : weir_task_seq(worker->task);
-    return weir_frame_reader_open(&worker->reader, worker->path, number, error);
+    uint64_t number = entry ? weir__random_seed(entry->epoch, entry->number) : weir_task_seq(worker->task);
+    return weir__frame_reader_open(&worker->reader, worker->path, number, error);
 }
 
 static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
@@ -492,14 +492,14 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (is_first)
         take_item(worker, in);
 
-    weir_ffmpeg_log_begin(&worker->log, label[0] ? label : worker->path);
+    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : worker->path);
     if (is_first)
         rc = open_item(worker, video, &error);
     if (rc == WEIR_OK)
         rc = make_piece(worker, video, &frames, &error);
     if (rc == WEIR_OK && worker->audio && (rc = add_sound(worker, frames, &error)) != WEIR_OK)
         weir_frames_free(frames);
-    weir_ffmpeg_log_end();
+    weir__ffmpeg_log_end();
     worker->num_log_errors += worker->log.num_errors;
     worker->log.num_errors = 0;
     if (rc < 0)

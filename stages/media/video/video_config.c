@@ -26,7 +26,7 @@ static int pixels_init(weir_video_config *video, weir_error *error)
     if (video->lowres > WEIR_MAX_LOWRES)
         return weir_error_set(error, WEIR_EINVAL, 0, "lowres %d: at most %d, an eighth of the width and height",
                               video->lowres, WEIR_MAX_LOWRES);
-    int rc = weir_scaler_check(video, error);
+    int rc = weir__scaler_check(video, error);
     if (rc != WEIR_OK)
         return rc;
     if (video->max_pixels == 0)
@@ -38,7 +38,7 @@ static int pixels_init(weir_video_config *video, weir_error *error)
     if (video->max_decoder_bytes == 0)
         video->max_decoder_bytes = WEIR_FRAME_MEMORY_BYTES;
     if (video->max_all_decoder_bytes == 0)
-        video->max_all_decoder_bytes = weir_frame_memory_default_all();
+        video->max_all_decoder_bytes = weir__frame_memory_default_all();
     return WEIR_OK;
 }
 
@@ -46,7 +46,7 @@ static int input_init(weir_video_config *video, weir_error *error)
 {
     if (video->io_timeout_ns == 0)
         video->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
-    return weir_input_config_init(video->allow, &video->ca_file, error);
+    return weir__input_config_init(video->allow, &video->ca_file, error);
 }
 
 static int sampling_init(weir_video_config *video, weir_error *error)
@@ -65,7 +65,7 @@ static int sampling_init(weir_video_config *video, weir_error *error)
         video->max_frames = UINT64_C(1) << 22;
     if (video->max_duration_ns == 0)
         video->max_duration_ns = INT64_MAX;
-    return weir_sampling_init(&video->sampling, error);
+    return weir__sampling_init(&video->sampling, error);
 }
 
 static int filter_init(weir_video_config *video, weir_error *error)
@@ -77,7 +77,7 @@ static int filter_init(weir_video_config *video, weir_error *error)
             "filter \"%s\" gets frames in presentation order: indices or times must increase, and not "
             "count some from the start and some from the end",
             video->filter);
-    return weir_frame_filter_config_init(video, error);
+    return weir__frame_filter_config_init(video, error);
 }
 
 static int audio_init(weir_video_config *video, weir_error *error)
@@ -100,7 +100,7 @@ static int audio_init(weir_video_config *video, weir_error *error)
     return rc;
 }
 
-int weir_video_config_check(weir_video_config *video, weir_error *error)
+int weir__video_config_check(weir_video_config *video, weir_error *error)
 {
     int rc = pixels_init(video, error);
     if (rc == WEIR_OK)
@@ -109,27 +109,27 @@ int weir_video_config_check(weir_video_config *video, weir_error *error)
         return rc;
     rc = sampling_init(video, error);
     if (rc != WEIR_OK) {
-        weir_input_config_free(&video->ca_file);
+        weir__input_config_free(&video->ca_file);
         return rc;
     }
-    weir_ffmpeg_log_install();
+    weir__ffmpeg_log_install();
     rc = filter_init(video, error);
     if (rc == WEIR_OK) {
         rc = audio_init(video, error);
         if (rc != WEIR_OK)
-            weir_frame_filter_config_free(video);
+            weir__frame_filter_config_free(video);
     }
     if (rc != WEIR_OK) {
-        weir_sampling_free(&video->sampling);
-        weir_input_config_free(&video->ca_file);
+        weir__sampling_free(&video->sampling);
+        weir__input_config_free(&video->ca_file);
     }
     return rc;
 }
 
-void weir_video_config_free(weir_video_config *video)
+void weir__video_config_free(weir_video_config *video)
 {
-    weir_sampling_free(&video->sampling);
-    weir_frame_filter_config_free(video);
-    weir_input_config_free(&video->ca_file);
+    weir__sampling_free(&video->sampling);
+    weir__frame_filter_config_free(video);
+    weir__input_config_free(&video->ca_file);
     free((void *)(uintptr_t)video->audio);
 }

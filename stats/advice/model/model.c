@@ -12,7 +12,7 @@ int weir_model_new(weir_model **model, weir_error *error)
         return weir_error_set(error, WEIR_EINVAL, 0, "weir_model_new(): the address for the model is NULL");
     *model = calloc(1, sizeof **model);
     if (!*model)
-        return weir_model_no_memory(error);
+        return weir__model_no_memory(error);
     (*model)->recorded.cpus = (*model)->recorded.threads = weir_cpu_budget();
     (*model)->baseline = NAN;
     return WEIR_OK;
@@ -25,9 +25,9 @@ void weir_model_forget(weir_model *model)
     for (size_t i = 0; i < model->num_laps; i++)
         free(model->laps[i]);
     if (model->others)
-        weir_model_lap_clear(model, model->others);
+        weir__model_lap_clear(model, model->others);
     if (model->current)
-        weir_model_lap_clear(model, model->current);
+        weir__model_lap_clear(model, model->current);
     model->num_laps = model->laps_joined = 0;
     model->baseline = NAN;
     model->knows_background = false;
@@ -44,7 +44,7 @@ static void free_node(weir_model_node *node)
     free((void *)(uintptr_t)node->times);
 }
 
-void weir_model_clear(weir_model *model)
+void weir__model_clear(weir_model *model)
 {
     weir_model_forget(model);
     free(model->others);
@@ -68,7 +68,7 @@ void weir_model_clear(weir_model *model)
 void weir_model_free(weir_model *model)
 {
     if (model)
-        weir_model_clear(model);
+        weir__model_clear(model);
     free(model);
 }
 
@@ -147,23 +147,23 @@ int weir_model_add(weir_model *model, const weir_model_node *node, weir_error *e
     if (mistake)
         return weir_error_set(error, WEIR_EINVAL, 0, "node %zu (%s) of the model: %s", model->num_nodes,
                               node->name ? node->name : "", mistake);
-    weir_model_node *nodes = weir_array_grow(model->recorded.nodes, model->num_nodes, sizeof *nodes);
+    weir_model_node *nodes = weir__array_grow(model->recorded.nodes, model->num_nodes, sizeof *nodes);
     if (!nodes)
-        return weir_model_no_memory(error);
+        return weir__model_no_memory(error);
     model->recorded.nodes = nodes;
-    weir_model_node *shown = weir_array_grow(model->shown.nodes, model->num_nodes, sizeof *shown);
+    weir_model_node *shown = weir__array_grow(model->shown.nodes, model->num_nodes, sizeof *shown);
     if (!shown)
-        return weir_model_no_memory(error);
+        return weir__model_no_memory(error);
     model->shown.nodes = shown;
     bool is_missing = false;
     nodes[model->num_nodes] = node_copy(model, node, &is_missing);
     if (is_missing) {
         free_node(&nodes[model->num_nodes]);
-        return weir_model_no_memory(error);
+        return weir__model_no_memory(error);
     }
     model->num_nodes++;
     model->baseline = NAN;
-    weir_model_show(model);
+    weir__model_show(model);
     return WEIR_OK;
 }
 
@@ -177,7 +177,7 @@ const weir_model_node *weir_model_node_at(const weir_model *model, size_t index)
     return model && index < model->num_nodes ? &model->shown.nodes[index] : NULL;
 }
 
-size_t weir_model_find(const weir_model *model, const char *name)
+size_t weir__model_find(const weir_model *model, const char *name)
 {
     size_t found = model->num_nodes;
     for (size_t i = 0; i < model->num_nodes; i++) {

@@ -81,41 +81,42 @@ struct weir_model {
 };
 
 /* model.c */
-void weir_model_clear(weir_model *model);
+void weir__model_clear(weir_model *model);
 
-static inline int weir_model_no_memory(weir_error *error)
+static inline int weir__model_no_memory(weir_error *error)
 {
     weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the model of a pipeline");
     return WEIR_ENOMEM;
 }
 
 /* The index of the node with this name, as in the statistics or as in its options; num_nodes = none, or several. */
-size_t weir_model_find(const weir_model *model, const char *name);
+size_t weir__model_find(const weir_model *model, const char *name);
 
 /* model_settings.c: sets what the settings change in a state that is a copy of the recorded one. */
-void weir_model_apply(const weir_model *model, model_state *state);
+void weir__model_apply(const weir_model *model, model_state *state);
 
 /* Copies the recorded state to the shown one, and applies the settings. */
-void weir_model_show(weir_model *model);
+void weir__model_show(weir_model *model);
 
 /* model_figures.c */
-model_lap *weir_model_lap_new(const weir_model *model);
-void weir_model_lap_clear(const weir_model *model, model_lap *lap);
-void weir_model_lap_add(const weir_model *model, model_lap *to, const model_lap *from);
+model_lap *weir__model_lap_new(const weir_model *model);
+void weir__model_lap_clear(const weir_model *model, model_lap *lap);
+void weir__model_lap_add(const weir_model *model, model_lap *to, const model_lap *from);
 
 /* The sum of the steady laps, or of all if none is steady; `with_others`: of all. The caller frees it. NULL = no
    memory. */
-model_lap *weir_model_sum(const weir_model *model, bool with_others);
+model_lap *weir__model_sum(const weir_model *model, bool with_others);
 
 /* Replaces the figures of the nodes by those of a lap. The structure of the pipeline, such as the size of batches,
    is taken from `whole`, all laps. */
-void weir_model_figure(const weir_model *model, const model_lap *lap, const model_lap *whole, weir_model_node *nodes);
+void weir__model_figure(const weir_model *model, const model_lap *lap, const model_lap *whole,
+                        weir_model_node *nodes);
 
 /* Items per second that the consumer got. */
-double weir_model_throughput(const weir_model *model, const model_lap *lap);
+double weir__model_throughput(const weir_model *model, const model_lap *lap);
 
 /* The time for which tasks were on a CPU or waited for one, relative to their CPU time; NAN = not known. */
-double weir_model_slowdown(const weir_model *model, const model_lap *lap);
+double weir__model_slowdown(const weir_model *model, const model_lap *lap);
 
 /*
  * The time for which the tasks of a pool waited for a CPU; busy_s is that of its threads. The kernel's run-queue delay is
@@ -123,24 +124,24 @@ double weir_model_slowdown(const weir_model *model, const model_lap *lap);
  * it needs little CPU time. So only a part of the delay counts: it is multiplied by CPU time / time without delays / 0.95,
  * at most 1: above 0.95 the rest is not sleep, but the error of clocks.
  */
-double weir_model_delay(double busy_s, double cpu_s, int64_t run_delay_ns);
+double weir__model_delay(double busy_s, double cpu_s, int64_t run_delay_ns);
 
 /* For how many items the consumer waited. If it is not known: for all. */
-uint64_t weir_model_count_waits(const weir_queue_metrics *sink);
+uint64_t weir__model_count_waits(const weir_queue_metrics *sink);
 
 /*
  * Whether the consumer polls: it takes all items that there are, and comes back later. Then it is not at work whenever
  * it does not wait: it is away for exactly as long as the queue is not empty, and it takes most items without waiting.
  */
-bool weir_model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint64_t num_waits);
+bool weir__model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint64_t num_waits);
 
 /* CPU time of all tasks per second. */
-double weir_model_used_cpus(const weir_model *model, const model_lap *lap);
+double weir__model_used_cpus(const weir_model *model, const model_lap *lap);
 
 /* Whether long tasks of a node come at even intervals, as if every tenth file was large. */
-bool weir_model_is_even(const weir_model *model, size_t node);
+bool weir__model_is_even(const weir_model *model, size_t node);
 
 /* The middle of a bucket of a histogram, in seconds. */
-double weir_model_bucket_s(uint32_t bucket);
+double weir__model_bucket_s(uint32_t bucket);
 
 #endif

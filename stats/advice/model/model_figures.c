@@ -16,7 +16,7 @@
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
 
-model_lap *weir_model_lap_new(const weir_model *model)
+model_lap *weir__model_lap_new(const weir_model *model)
 {
     size_t tasks = model->num_nodes * sizeof(weir_task_metrics), times = model->num_nodes * sizeof(weir_histogram);
     size_t queues = model->num_queues * sizeof(weir_queue_metrics);
@@ -30,11 +30,11 @@ model_lap *weir_model_lap_new(const weir_model *model)
     lap->times = (weir_histogram *)(void *)(room += tasks);
     lap->queues = (weir_queue_metrics *)(void *)(room += times);
     lap->pools = (weir_pool_metrics *)(void *)(room + queues);
-    weir_model_lap_clear(model, lap);
+    weir__model_lap_clear(model, lap);
     return lap;
 }
 
-void weir_model_lap_clear(const weir_model *model, model_lap *lap)
+void weir__model_lap_clear(const weir_model *model, model_lap *lap)
 {
     lap->elapsed_ns = 0;
     lap->num_laps = 0;
@@ -49,7 +49,7 @@ void weir_model_lap_clear(const weir_model *model, model_lap *lap)
         weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_POOL), &lap->pools[i]);
 }
 
-void weir_model_lap_add(const weir_model *model, model_lap *to, const model_lap *from)
+void weir__model_lap_add(const weir_model *model, model_lap *to, const model_lap *from)
 {
     if (!from)
         return;
@@ -66,13 +66,13 @@ void weir_model_lap_add(const weir_model *model, model_lap *to, const model_lap 
         weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_POOL), &to->pools[i], &from->pools[i]);
 }
 
-model_lap *weir_model_sum(const weir_model *model, bool with_others)
+model_lap *weir__model_sum(const weir_model *model, bool with_others)
 {
-    model_lap *sum = weir_model_lap_new(model);
+    model_lap *sum = weir__model_lap_new(model);
     for (size_t i = 0; sum && i < model->num_laps; i++)
-        weir_model_lap_add(model, sum, model->laps[i]);
+        weir__model_lap_add(model, sum, model->laps[i]);
     if (sum && (with_others || model->num_laps == 0))
-        weir_model_lap_add(model, sum, model->others);
+        weir__model_lap_add(model, sum, model->others);
     return sum;
 }
 
@@ -106,7 +106,7 @@ static size_t pool_of(const weir_model *model, size_t node)
     return 0;
 }
 
-double weir_model_delay(double busy_s, double cpu_s, int64_t run_delay_ns)
+double weir__model_delay(double busy_s, double cpu_s, int64_t run_delay_ns)
 {
     double delay_s = fmin(seconds(run_delay_ns), fmax(busy_s - cpu_s, 0));
     double computing = cpu_s / (busy_s - delay_s + 1e-12);
@@ -135,11 +135,11 @@ static pool_work work_of(const weir_model *model, const model_lap *lap, size_t p
             work.off_s += fmax(seconds(lap->tasks[i].busy_ns) - seconds(lap->tasks[i].cpu_ns), 0);
     double pending_s = work.busy_s - seconds(lap->pools[pool].busy_ns);
     work.pending_s = pending_s > 0.01 * work.busy_s ? pending_s : 0;
-    work.delay_s = weir_model_delay(work.busy_s - work.pending_s, work.cpu_s, lap->pools[pool].run_delay_ns);
+    work.delay_s = weir__model_delay(work.busy_s - work.pending_s, work.cpu_s, lap->pools[pool].run_delay_ns);
     return work;
 }
 
-double weir_model_slowdown(const weir_model *model, const model_lap *lap)
+double weir__model_slowdown(const weir_model *model, const model_lap *lap)
 {
     double cpu_s = 0, delay_s = 0;
     for (size_t i = 0; i < model->num_pools; i++) {
@@ -152,7 +152,7 @@ double weir_model_slowdown(const weir_model *model, const model_lap *lap)
     return cpu_s > 0 ? 1 + delay_s / cpu_s : NAN;
 }
 
-double weir_model_used_cpus(const weir_model *model, const model_lap *lap)
+double weir__model_used_cpus(const weir_model *model, const model_lap *lap)
 {
     double cpu_s = 0;
     for (size_t i = 0; i < model->num_nodes; i++)
@@ -168,8 +168,8 @@ static double hand_off_s(const weir_model *model, const model_lap *lap, size_t i
 {
     const weir_model_node *node = &model->recorded.nodes[index];
     double threads = node->threads ? node->threads : model->recorded.threads;
-    double slowdown = weir_model_slowdown(model, lap);
-    double wanted = weir_model_used_cpus(model, lap) * (isnan(slowdown) ? 1 : slowdown);
+    double slowdown = weir__model_slowdown(model, lap);
+    double wanted = weir__model_used_cpus(model, lap) * (isnan(slowdown) ? 1 : slowdown);
     bool waits_for_none = threads >= work->num_slots && work->pending_s <= 0;
     return waits_for_none ? seconds(lap->tasks[index].wait_thread_ns) * fmax(0, 1 - wanted / model->recorded.cpus)
                           : 0;
@@ -193,7 +193,7 @@ static void figure_times(const weir_model *model, const model_lap *lap, size_t i
                    (fmax(off_s - pending_s - delay_s, 0) + hand_off_s(model, lap, index, &work)) / count;
 }
 
-double weir_model_bucket_s(uint32_t bucket)
+double weir__model_bucket_s(uint32_t bucket)
 {
     int64_t low_ns, high_ns;
     weir_histogram_bucket_range(bucket, &low_ns, &high_ns);
@@ -206,7 +206,7 @@ double weir_model_bucket_s(uint32_t bucket)
  * sum of all lengths. For a random order it is 1/6 on average, and below 0.03 in one case of 40; for long tasks at even
  * intervals it is 1 / (12 x their number).
  */
-bool weir_model_is_even(const weir_model *model, size_t node)
+bool weir__model_is_even(const weir_model *model, size_t node)
 {
     enum { LEAST_LAPS = 4 };
     const double even = 0.03;
@@ -214,7 +214,7 @@ bool weir_model_is_even(const weir_model *model, size_t node)
     for (size_t i = 0; i < model->num_laps; i++) {
         const weir_histogram *times = &model->laps[i]->times[node];
         for (uint32_t k = times->first; times->count && k <= times->last; k++) {
-            double length_s = weir_model_bucket_s(k), number = (double)times->buckets[k];
+            double length_s = weir__model_bucket_s(k), number = (double)times->buckets[k];
             count += number;
             sum += number * length_s;
             squares += number * length_s * length_s;
@@ -266,7 +266,7 @@ static void figure_items(const weir_model *model, const model_lap *whole, size_t
         node->results = whole_ratio(num_put, useful, 2.0 * node->concurrency + 2);
 }
 
-uint64_t weir_model_count_waits(const weir_queue_metrics *sink)
+uint64_t weir__model_count_waits(const weir_queue_metrics *sink)
 {
     const int64_t least_ns = 20000; /* less is the time of a call */
     const weir_histogram *times = sink->get_times;
@@ -281,7 +281,7 @@ uint64_t weir_model_count_waits(const weir_queue_metrics *sink)
     return count;
 }
 
-bool weir_model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint64_t num_waits)
+bool weir__model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint64_t num_waits)
 {
     double elapsed = (double)elapsed_ns, away = elapsed - (double)sink->get_ns, occupied = (double)sink->occupied_ns;
     bool waits_often = away <= 0.95 * elapsed && away >= 0.05 * elapsed;
@@ -292,12 +292,12 @@ static void figure_consumer(const weir_model *model, const model_lap *lap, weir_
 {
     const weir_queue_metrics *queue = &lap->queues[model->num_queues - 1];
     double idle_s = seconds(queue->get_ns), elapsed_s = seconds(lap->elapsed_ns);
-    bool is_at_work = queue->num_items && !weir_model_polls(lap->elapsed_ns, queue, lap->num_waits);
+    bool is_at_work = queue->num_items && !weir__model_polls(lap->elapsed_ns, queue, lap->num_waits);
     sink->time_s = is_at_work ? fmax(elapsed_s - idle_s, 0) / (double)queue->num_items : 0;
     sink->cpu_s = sink->pending_s = 0;
 }
 
-void weir_model_figure(const weir_model *model, const model_lap *lap, const model_lap *whole, weir_model_node *nodes)
+void weir__model_figure(const weir_model *model, const model_lap *lap, const model_lap *whole, weir_model_node *nodes)
 {
     for (size_t i = 0; i < model->num_nodes; i++) {
         weir_model_node *node = &nodes[i];
@@ -311,7 +311,7 @@ void weir_model_figure(const weir_model *model, const model_lap *lap, const mode
         figure_consumer(model, lap, &nodes[model->num_nodes - 1]);
 }
 
-double weir_model_throughput(const weir_model *model, const model_lap *lap)
+double weir__model_throughput(const weir_model *model, const model_lap *lap)
 {
     if (!lap || lap->elapsed_ns <= 0 || model->num_queues == 0)
         return NAN;
@@ -320,8 +320,8 @@ double weir_model_throughput(const weir_model *model, const model_lap *lap)
 
 double weir_model_measured(const weir_model *model)
 {
-    model_lap *all = model && model->num_nodes ? weir_model_sum(model, false) : NULL;
-    double throughput = all ? weir_model_throughput(model, all) : NAN;
+    model_lap *all = model && model->num_nodes ? weir__model_sum(model, false) : NULL;
+    double throughput = all ? weir__model_throughput(model, all) : NAN;
     free(all);
     return throughput;
 }

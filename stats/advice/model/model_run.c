@@ -15,7 +15,7 @@
 
 static bool add_queue(weir_model *model, size_t node, uint32_t branch, char *name)
 {
-    model_queue *queues = name ? weir_array_grow(model->queues, model->num_queues, sizeof *queues) : NULL;
+    model_queue *queues = name ? weir__array_grow(model->queues, model->num_queues, sizeof *queues) : NULL;
     if (!queues) {
         free(name);
         return false;
@@ -27,7 +27,7 @@ static bool add_queue(weir_model *model, size_t node, uint32_t branch, char *nam
 
 static bool add_pool(weir_model *model, size_t node, char *name)
 {
-    model_pool *pools = name ? weir_array_grow(model->pools, model->num_pools, sizeof *pools) : NULL;
+    model_pool *pools = name ? weir__array_grow(model->pools, model->num_pools, sizeof *pools) : NULL;
     if (!pools) {
         free(name);
         return false;
@@ -117,7 +117,7 @@ static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index
                               "the recording does not say how %s is connected; record it again", info->name);
     double *shares = calloc(num_branches, sizeof *shares);
     if (!shares)
-        return weir_model_no_memory(error);
+        return weir__model_no_memory(error);
     weir_model_node node = { .name = info->name,
                              .kind = info->kind,
                              .concurrency = info->concurrency,
@@ -137,10 +137,10 @@ static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index
     char *pool = NULL;
     int status = weir_model_add(model, &node, error);
     if (status == WEIR_OK && !add_queues(model, info, model->num_nodes - 1, num_branches))
-        status = weir_model_no_memory(error);
+        status = weir__model_no_memory(error);
     if (status == WEIR_OK && info->threads &&
         !add_pool(model, model->num_nodes - 1, asprintf(&pool, "%s_pool", info->name) < 0 ? NULL : pool))
-        status = weir_model_no_memory(error);
+        status = weir__model_no_memory(error);
     free(shares);
     return status;
 }
@@ -148,23 +148,23 @@ static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index
 static int start_run(weir_model *model, const weir_run_info *info, weir_error *error)
 {
     char *pool = NULL;
-    weir_model_clear(model);
+    weir__model_clear(model);
     if (info->num_stages == 0 || strcmp(info->stages[0].kind, "source") != 0)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "the recording does not say which sources it had; record it again");
     int status = WEIR_OK;
     if (!add_pool(model, SIZE_MAX, asprintf(&pool, "%" PRIu32 ":pool", info->pipeline_id) < 0 ? NULL : pool))
-        status = weir_model_no_memory(error);
+        status = weir__model_no_memory(error);
     for (uint32_t i = 0; i < info->num_stages && status == WEIR_OK; i++)
         status = add_stage(model, info, i, error);
     if (status == WEIR_OK) {
-        model->current = weir_model_lap_new(model);
-        model->others = weir_model_lap_new(model);
+        model->current = weir__model_lap_new(model);
+        model->others = weir__model_lap_new(model);
         if (!model->current || !model->others)
-            status = weir_model_no_memory(error);
+            status = weir__model_no_memory(error);
     }
     if (status != WEIR_OK)
-        weir_model_clear(model);
+        weir__model_clear(model);
     return status;
 }
 
@@ -184,7 +184,7 @@ static bool is_steady(const weir_model *model, const model_lap *lap)
 static void join_laps(weir_model *model)
 {
     for (size_t i = 0; i < MODEL_MAX_LAPS / 2; i++) {
-        weir_model_lap_add(model, model->laps[2 * i], model->laps[2 * i + 1]);
+        weir__model_lap_add(model, model->laps[2 * i], model->laps[2 * i + 1]);
         free(model->laps[2 * i + 1]);
         model->laps[i] = model->laps[2 * i];
     }
@@ -197,13 +197,13 @@ static void keep_lap(weir_model *model, model_lap *lap)
     model->laps_joined = model->laps_joined ? model->laps_joined : 1;
     model_lap *last = model->num_laps ? model->laps[model->num_laps - 1] : NULL;
     if (last && last->num_laps < model->laps_joined) {
-        weir_model_lap_add(model, last, lap);
+        weir__model_lap_add(model, last, lap);
         return;
     }
     if (model->num_laps == MODEL_MAX_LAPS)
         join_laps(model);
-    model_lap *kept = weir_model_lap_new(model);
-    weir_model_lap_add(model, kept ? kept : model->others, lap); /* without memory: among the others */
+    model_lap *kept = weir__model_lap_new(model);
+    weir__model_lap_add(model, kept ? kept : model->others, lap); /* without memory: among the others */
     if (kept)
         model->laps[model->num_laps++] = kept;
 }
@@ -211,10 +211,10 @@ static void keep_lap(weir_model *model, model_lap *lap)
 /* The figures of all laps so far; unchanged if out of memory. */
 static void learn(weir_model *model)
 {
-    model_lap *all = weir_model_sum(model, false), *whole = weir_model_sum(model, true);
+    model_lap *all = weir__model_sum(model, false), *whole = weir__model_sum(model, true);
     if (all && whole) {
-        weir_model_figure(model, all, whole, model->recorded.nodes);
-        weir_model_show(model);
+        weir__model_figure(model, all, whole, model->recorded.nodes);
+        weir__model_show(model);
     }
     free(all);
     free(whole);
@@ -251,7 +251,7 @@ static void take_queue(weir_model *model, const weir_subject_lap *lap)
         return;
     weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &model->current->queues[queue], &lap->metrics);
     if (queue + 1 == model->num_queues)
-        model->current->num_waits += weir_model_count_waits(&lap->metrics.queue);
+        model->current->num_waits += weir__model_count_waits(&lap->metrics.queue);
 }
 
 static void take_pool(weir_model *model, const weir_subject_lap *lap)
@@ -291,8 +291,8 @@ static void on_lap_end(void *self, const weir_lap *ended)
     if (is_steady(model, lap))
         keep_lap(model, lap);
     else
-        weir_model_lap_add(model, model->others, lap);
-    weir_model_lap_clear(model, lap);
+        weir__model_lap_add(model, model->others, lap);
+    weir__model_lap_clear(model, lap);
     if (!model->reads_records)
         learn(model);
 }
@@ -321,8 +321,8 @@ static int replay_run(weir_reader *reader, const weir_filter *filter, weir_model
 /* Databases of older schemas have no laps of sources. */
 static int check_sources(const weir_model *model, int64_t run_id, weir_error *error)
 {
-    model_lap *whole = weir_model_sum(model, true);
-    int status = whole ? WEIR_OK : weir_model_no_memory(error);
+    model_lap *whole = weir__model_sum(model, true);
+    int status = whole ? WEIR_OK : weir__model_no_memory(error);
     for (size_t i = 0; whole && i < model->num_nodes && status == WEIR_OK; i++) {
         const weir_model_node *node = &model->recorded.nodes[i];
         if (strcmp(node->kind, "source") == 0 && whole->tasks[i].num_tasks == 0)

@@ -80,7 +80,7 @@ static void apply_to_node(const model_setting *setting, weir_model_node *node)
     }
 }
 
-void weir_model_apply(const weir_model *model, model_state *state)
+void weir__model_apply(const weir_model *model, model_state *state)
 {
     for (size_t i = 0; i < model->num_settings; i++) {
         const model_setting *setting = &model->settings[i];
@@ -95,14 +95,14 @@ void weir_model_apply(const weir_model *model, model_state *state)
     }
 }
 
-void weir_model_show(weir_model *model)
+void weir__model_show(weir_model *model)
 {
     weir_model_node *nodes = model->shown.nodes;
     if (model->num_nodes)
         memcpy(nodes, model->recorded.nodes, model->num_nodes * sizeof *nodes);
     model->shown = model->recorded;
     model->shown.nodes = nodes;
-    weir_model_apply(model, &model->shown);
+    weir__model_apply(model, &model->shown);
 }
 
 /* -- reading */
@@ -155,7 +155,7 @@ typedef struct similar_text {
 static similar_text similar_to(const char *word, const char *const *words, size_t count)
 {
     similar_text hint = { "" };
-    const char *similar = weir_most_similar(word, words, count);
+    const char *similar = weir__most_similar(word, words, count);
     if (similar)
         snprintf(hint.text, sizeof hint.text, "; did you mean %s?", similar);
     return hint;
@@ -202,7 +202,7 @@ static int find_setting(const weir_model *model, const char *name, const setting
     if (!dot)
         return WEIR_OK;
     snprintf(stage, sizeof stage, "%.*s", (int)(dot - name), name);
-    *node = weir_model_find(model, stage);
+    *node = weir__model_find(model, stage);
     if (*node < model->num_nodes)
         return WEIR_OK;
     char names[400] = "";
@@ -283,14 +283,14 @@ int weir_model_set(weir_model *model, const char *name, const char *value, weir_
            (model->settings[at].node != setting.node || model->settings[at].key != setting.key))
         at++;
     if (at == model->num_settings) {
-        model_setting *settings = weir_array_grow(model->settings, model->num_settings, sizeof *settings);
+        model_setting *settings = weir__array_grow(model->settings, model->num_settings, sizeof *settings);
         if (!settings)
-            return weir_model_no_memory(error);
+            return weir__model_no_memory(error);
         model->settings = settings;
         model->num_settings++;
     }
     model->settings[at] = setting;
-    weir_model_show(model);
+    weir__model_show(model);
     return WEIR_OK;
 }
 
@@ -321,5 +321,5 @@ void weir_model_reset(weir_model *model)
     if (!model)
         return;
     model->num_settings = 0;
-    weir_model_show(model);
+    weir__model_show(model);
 }

@@ -36,7 +36,7 @@ static double *make_deck(const weir_histogram *times, size_t most, size_t *size)
     double part = (double)count / (double)*size, room = part;
     size_t at = 0;
     for (uint32_t i = times->first; i <= times->last; i++) {
-        double middle = weir_model_bucket_s(i);
+        double middle = weir__model_bucket_s(i);
         for (double left = (double)times->buckets[i]; left > 1e-6;) {
             double taken = left < room ? left : room;
             deck[at] += taken * middle / part;
@@ -99,26 +99,26 @@ static int simulate(const simulation *s, sim_result *result, weir_error *error)
     double **decks = calloc(count, sizeof *decks);
     size_t *sizes = calloc(count, sizeof *sizes);
     bool *is_even = calloc(count, sizeof *is_even);
-    int status = decks && sizes && is_even ? WEIR_OK : weir_model_no_memory(error);
+    int status = decks && sizes && is_even ? WEIR_OK : weir__model_no_memory(error);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         decks[i] = make_deck(s->state->nodes[i].times, s->most_in_deck, &sizes[i]);
-        status = decks[i] ? WEIR_OK : weir_model_no_memory(error);
-        is_even[i] = weir_model_is_even(s->model, i);
+        status = decks[i] ? WEIR_OK : weir__model_no_memory(error);
+        is_even[i] = weir__model_is_even(s->model, i);
     }
     if (status == WEIR_OK)
-        status = weir_simulate(&(sim_spec){ .nodes = s->state->nodes,
-                                            .num_nodes = count,
-                                            .lengths = (const double *const *)decks,
-                                            .num_lengths = sizes,
-                                            .is_even = is_even,
-                                            .threads = (uint32_t)s->state->threads,
-                                            .cpus = s->state->cpus,
-                                            .background = s->state->background,
-                                            .num_items = s->num_items,
-                                            .num_start = s->num_items / 10,
-                                            .most_queued = (uint32_t)fmin(fmax(num_steps, 1000), WEIR_MAX_SLOTS),
-                                            .seed = s->seed },
-                               result, error);
+        status = weir__simulate(&(sim_spec){ .nodes = s->state->nodes,
+                                             .num_nodes = count,
+                                             .lengths = (const double *const *)decks,
+                                             .num_lengths = sizes,
+                                             .is_even = is_even,
+                                             .threads = (uint32_t)s->state->threads,
+                                             .cpus = s->state->cpus,
+                                             .background = s->state->background,
+                                             .num_items = s->num_items,
+                                             .num_start = s->num_items / 10,
+                                             .most_queued = (uint32_t)fmin(fmax(num_steps, 1000), WEIR_MAX_SLOTS),
+                                             .seed = s->seed },
+                                result, error);
     for (size_t i = 0; decks && i < count; i++)
         free(decks[i]);
     free(decks);
@@ -131,7 +131,7 @@ static int simulate(const simulation *s, sim_result *result, weir_error *error)
 static int simulate_throughput(const simulation *s, double *throughput, weir_error *error)
 {
     sim_result result = { .nodes = calloc(s->model->num_nodes, sizeof *result.nodes) };
-    int status = result.nodes ? simulate(s, &result, error) : weir_model_no_memory(error);
+    int status = result.nodes ? simulate(s, &result, error) : weir__model_no_memory(error);
     if (status == WEIR_OK)
         *throughput = result.throughput;
     free(result.nodes);
@@ -162,11 +162,11 @@ static int find_background(weir_model *model, uint64_t seed, weir_error *error)
 {
     enum { ROUNDS = 12 };
     const double all_of_them = 0.95;
-    model_lap *all = weir_model_sum(model, false);
-    double measured = all ? weir_model_slowdown(model, all) : NAN, low = 0, high = 0;
+    model_lap *all = weir__model_sum(model, false);
+    double measured = all ? weir__model_slowdown(model, all) : NAN, low = 0, high = 0;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
-    int status = all && result.nodes ? WEIR_OK : weir_model_no_memory(error);
-    double used = all ? weir_model_used_cpus(model, all) : 0;
+    int status = all && result.nodes ? WEIR_OK : weir__model_no_memory(error);
+    double used = all ? weir__model_used_cpus(model, all) : 0;
     model_state state = model->recorded;
     bool were_others = !isnan(measured) && used < all_of_them * state.cpus;
     for (int round = 0; round < ROUNDS && status == WEIR_OK && were_others; round++) {
@@ -187,7 +187,7 @@ static int find_background(weir_model *model, uint64_t seed, weir_error *error)
     if (status == WEIR_OK) {
         model->recorded.background = (low + high) / 2;
         model->knows_background = true;
-        weir_model_show(model);
+        weir__model_show(model);
     }
     free(result.nodes);
     free(all);
@@ -223,11 +223,11 @@ static int resample(weir_model *model, uint64_t seed, model_lap *drawn, const mo
     memcpy(nodes, model->recorded.nodes, model->num_nodes * sizeof *nodes);
     for (size_t i = 0; i < model->num_nodes; i++)
         nodes[i].times = &times[i];
-    weir_model_lap_clear(model, drawn);
+    weir__model_lap_clear(model, drawn);
     for (size_t i = 0; i < model->num_laps; i++)
-        weir_model_lap_add(model, drawn, model->laps[mix(seed * MODEL_MAX_LAPS + i) % model->num_laps]);
-    weir_model_figure(model, drawn, whole, nodes);
-    weir_model_apply(model, &state);
+        weir__model_lap_add(model, drawn, model->laps[mix(seed * MODEL_MAX_LAPS + i) % model->num_laps]);
+    weir__model_figure(model, drawn, whole, nodes);
+    weir__model_apply(model, &state);
     simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
     return simulate_throughput(&s, throughput, error);
 }
@@ -253,8 +253,8 @@ static int find_range(weir_model *model, const weir_predict_options *options, co
     if (model->num_laps > 1) {
         weir_histogram *times = calloc(model->num_nodes, sizeof *times);
         weir_model_node *nodes = calloc(model->num_nodes, sizeof *nodes);
-        model_lap *drawn = weir_model_lap_new(model);
-        int status = times && nodes && drawn ? WEIR_OK : weir_model_no_memory(error);
+        model_lap *drawn = weir__model_lap_new(model);
+        int status = times && nodes && drawn ? WEIR_OK : weir__model_no_memory(error);
         for (uint32_t i = 0; i < count && status == WEIR_OK; i++) {
             double throughput = 0;
             status = resample(model, mix(options->seed + i + 1), drawn, whole, nodes, times, &throughput, error);
@@ -518,7 +518,7 @@ static int fill(weir_model *model, const weir_predict_options *options, predicti
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
     p->num_items = options->num_items ? options->num_items : items_for(state, model->num_nodes, MAIN_STEPS);
     simulation s = { model, state, p->num_items, options->seed, MAX_DECK };
-    int status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
+    int status = result.nodes ? simulate(&s, &result, error) : weir__model_no_memory(error);
     if (status == WEIR_OK) {
         p->throughput = p->low = p->high = result.throughput;
         p->baseline = model->baseline;
@@ -538,11 +538,11 @@ static int predict(weir_model *model, const weir_predict_options *options, predi
     int status = prepare(model, options->seed, options->num_items, error);
     if (status == WEIR_OK)
         status = fill(model, options, parts, error);
-    model_lap *whole = status == WEIR_OK && !options->no_range ? weir_model_sum(model, true) : NULL;
+    model_lap *whole = status == WEIR_OK && !options->no_range ? weir__model_sum(model, true) : NULL;
     if (whole)
         status = find_range(model, options, whole, p, error);
     else if (status == WEIR_OK && !options->no_range)
-        status = weir_model_no_memory(error);
+        status = weir__model_no_memory(error);
     if (status == WEIR_OK && !options->no_range)
         widen_to_baseline(model, p);
     free(whole);
@@ -563,7 +563,7 @@ int weir_model_predict_sized(weir_model *model, const weir_predict_options *opti
     if (mistake || own.resamples > MAX_RESAMPLES)
         return weir_error_set(error, WEIR_EINVAL, 0, mistake ? "the model %s" : "resamples: at most 1000", mistake);
     prediction_parts *parts = new_parts(model->num_nodes);
-    status = parts ? predict(model, &own, parts, error) : weir_model_no_memory(error);
+    status = parts ? predict(model, &own, parts, error) : weir__model_no_memory(error);
     if (status == WEIR_OK)
         *prediction = &parts->prediction;
     else

@@ -92,7 +92,7 @@ static void free_run(sim_run *run)
 
 static uint64_t next_random(sim_run *run)
 {
-    return weir_random_next(&run->random);
+    return weir__random_next(&run->random);
 }
 
 static double next_share(sim_run *run)
@@ -504,7 +504,7 @@ static void read_result(const sim_run *run, double start_s, sim_result *result)
     }
 }
 
-int weir_simulate(const sim_spec *spec, sim_result *result, weir_error *error)
+int weir__simulate(const sim_spec *spec, sim_result *result, weir_error *error)
 {
     sim_run run = { .spec = spec, .error = error, .random = spec->seed };
     int status =

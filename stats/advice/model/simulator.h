@@ -42,6 +42,6 @@ typedef struct sim_result {
 } sim_result;
 
 /* WEIR_OK; WEIR_ENOMEM; WEIR_EINVAL if no part takes time; WEIR_ELIMIT if too few results come out. */
-int weir_simulate(const sim_spec *spec, sim_result *result, weir_error *error);
+int weir__simulate(const sim_spec *spec, sim_result *result, weir_error *error);
 
 #endif

@@ -100,7 +100,7 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
     live_trial t;
     weir_live_options live = tuner->live;
     live.slice_ns = (int64_t)fmax((double)live.slice_ns, fmin(12e9 / fmax(view->items_per_s, 0.1), 1.5e9));
-    int status = weir_live_try(tuner->pipeline, now, other, settle_time_ns(view, node), &live, &tuner->stops, &t);
+    int status = weir__live_try(tuner->pipeline, now, other, settle_time_ns(view, node), &live, &tuner->stops, &t);
     if (status != WEIR_OK) {
         own->is_fixed = true;
         return false;
@@ -111,7 +111,7 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
     bool gains = t.gain >= 1 + least_gain(tuner) && t.low > 1;
     bool is_free = t.gain >= 1 - least_gain(tuner) && t.low >= 0.9;
     bool is_kept = raises ? gains : is_free;
-    if (is_kept && weir_live_apply(tuner->pipeline, other) != WEIR_OK)
+    if (is_kept && weir__live_apply(tuner->pipeline, other) != WEIR_OK)
         is_kept = false;
     bool is_unclear = !is_kept && !raises && t.high >= 1 && own->num_unclear < MAX_UNCLEAR;
     own->num_unclear = is_unclear ? own->num_unclear + 1 : 0;
@@ -146,7 +146,7 @@ static bool raise_slots(weir_tuner *tuner, const verdict_view *view, int node, b
 {
     live_setting now, other;
     knob *own = knob_of(tuner, node, false);
-    if (own->is_fixed || view->nodes[node].is_source || !weir_live_setting(tuner->pipeline, node, &now))
+    if (own->is_fixed || view->nodes[node].is_source || !weir__live_setting(tuner->pipeline, node, &now))
         return false;
     other = now;
     other.slots = 2 * now.slots < tuner->options.max_slots ? 2 * now.slots : tuner->options.max_slots;
@@ -162,7 +162,7 @@ static bool raise_slots(weir_tuner *tuner, const verdict_view *view, int node, b
 static bool change_threads(weir_tuner *tuner, const verdict_view *view, int node, bool raises, bool *has_tried)
 {
     live_setting now, other;
-    if (!weir_live_setting(tuner->pipeline, node, &now))
+    if (!weir__live_setting(tuner->pipeline, node, &now))
         return false;
     knob *own = knob_of(tuner, node, !now.has_own);
     now.slots = 0;
@@ -183,7 +183,7 @@ static bool lower_slots(weir_tuner *tuner, const verdict_view *view, int node, b
 {
     live_setting now, other;
     knob *own = knob_of(tuner, node, false);
-    if (own->is_fixed || !weir_live_setting(tuner->pipeline, node, &now))
+    if (own->is_fixed || !weir__live_setting(tuner->pipeline, node, &now))
         return false;
     other = now;
     other.slots = (now.slots + 1) / 2;
@@ -196,7 +196,7 @@ static bool lower_slots(weir_tuner *tuner, const verdict_view *view, int node, b
 /* What the rules name as full. */
 static bool raise_limit(weir_tuner *tuner, const verdict_view *view, bool *has_tried)
 {
-    full_verdict *v = weir_verdict_judge(view);
+    full_verdict *v = weir__verdict_judge(view);
     int node = v ? find_named(view, v->name) : -1;
     weir_verdict_kind kind = v ? v->shown.kind : WEIR_VERDICT_UNKNOWN;
     int other = v && v->shown.other_kind ? find_named(view, v->other_name) : -1;
@@ -234,12 +234,12 @@ static bool reduce(weir_tuner *tuner, const verdict_view *view, bool is_memory)
         if (view->nodes[i].pool && !view->nodes[i].is_source && !tuner->knobs[i].is_fixed &&
             (node < 0 || view->nodes[i].slots > view->nodes[node].slots))
             node = (int)i;
-    if ((is_memory && node < 0) || !weir_live_setting(tuner->pipeline, node, &now))
+    if ((is_memory && node < 0) || !weir__live_setting(tuner->pipeline, node, &now))
         return false;
     live_setting other = now;
     uint32_t *value = is_memory ? &other.slots : &other.threads, before = *value;
     *value = is_memory ? (*value + 1) / 2 : *value - 1;
-    if (*value == before || *value == 0 || weir_live_apply(tuner->pipeline, &other) != WEIR_OK)
+    if (*value == before || *value == 0 || weir__live_apply(tuner->pipeline, &other) != WEIR_OK)
         return false;
     knob_of(tuner, node, !is_memory)->no_more = before;
     weir_tuner_decision decision = { .action = WEIR_TUNER_REDUCED,
@@ -258,7 +258,7 @@ static bool reduce(weir_tuner *tuner, const verdict_view *view, bool is_memory)
 static bool keep_budget(weir_tuner *tuner, const verdict_view *view)
 {
     const weir_tuner_options *o = &tuner->options;
-    if (o->memory_bytes && weir_live_resident_bytes() > o->memory_bytes)
+    if (o->memory_bytes && weir__live_resident_bytes() > o->memory_bytes)
         return reduce(tuner, view, true);
     return o->cpus > 0 && view->system.process > TOLERANCE * o->cpus && reduce(tuner, view, false);
 }
@@ -298,7 +298,7 @@ static bool look_and_decide(weir_tuner *tuner)
 {
     verdict_view view;
     bool has_tried = false;
-    if (weir_live_view(tuner->pipeline, LOOK_NS, &tuner->stops, &view) != WEIR_OK)
+    if (weir__live_view(tuner->pipeline, LOOK_NS, &tuner->stops, &view) != WEIR_OK)
         return false;
     if (!tuner->knobs) {
         tuner->knobs = calloc(view.num_nodes + 1, sizeof *tuner->knobs);
@@ -314,7 +314,7 @@ static bool look_and_decide(weir_tuner *tuner)
                 rest(tuner, view.items_per_s);
         }
     }
-    weir_verdict_view_free(&view);
+    weir__verdict_view_free(&view);
     return goes_on;
 }
 

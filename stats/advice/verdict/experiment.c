@@ -86,23 +86,23 @@ static void describe_change(char *text, size_t size, const live_setting *now, co
                  now->threads);
     if (other->stage && other->slots != now->slots)
         snprintf(text, size, "%s with %u slot%s instead of %u%s%s",
-                 weir_verdict_short_name(other->stage, name, sizeof name), other->slots, other->slots == 1 ? "" : "s",
-                 now->slots, *threads ? ", " : "", threads);
+                 weir__verdict_short_name(other->stage, name, sizeof name), other->slots,
+                 other->slots == 1 ? "" : "s", now->slots, *threads ? ", " : "", threads);
     else
         snprintf(text, size, "%s", threads);
 }
 
 static void keep_trial(experiment *e, const live_setting *now, const live_setting *other, const live_trial *t)
 {
-    weir_verdict_advice *advice = weir_verdict_new_advice(e->verdict);
+    weir_verdict_advice *advice = weir__verdict_new_advice(e->verdict);
     char name[VERDICT_TEXT_BYTES] = "", text[VERDICT_TEXT_BYTES];
-    bool is_decode = other->stage && strcmp(weir_verdict_short_name(other->stage, name, sizeof name), "decode") == 0;
+    bool is_decode = other->stage && strcmp(weir__verdict_short_name(other->stage, name, sizeof name), "decode") == 0;
     bool changes_slots = other->stage && other->slots != now->slots;
     if (!advice)
         return;
     describe_change(text, sizeof text, now, other);
-    weir_verdict_text(advice->change, "%s", text);
-    weir_verdict_text(advice->stage, "%s", other->stage ? other->stage : "");
+    weir__verdict_text(advice->change, "%s", text);
+    weir__verdict_text(advice->stage, "%s", other->stage ? other->stage : "");
     advice->slots = changes_slots ? other->slots : 0;
     advice->threads = other->threads != now->threads ? other->threads : 0;
     advice->is_measured = true;
@@ -111,15 +111,15 @@ static void keep_trial(experiment *e, const live_setting *now, const live_settin
     advice->high = t->high;
     advice->items_per_s = t->other_rate;
     if (changes_slots && is_decode && !other->has_own)
-        weir_verdict_text(advice->options, "--concurrency %u --threads %u", other->slots, other->threads);
+        weir__verdict_text(advice->options, "--concurrency %u --threads %u", other->slots, other->threads);
     else if (!changes_slots && !other->has_own)
-        weir_verdict_text(advice->options, "--threads %u", other->threads);
+        weir__verdict_text(advice->options, "--threads %u", other->threads);
     if (changes_slots)
-        weir_verdict_text(advice->code, ".concurrency = %u in the options of %s, .threads = %u in those of the %s",
-                          other->slots, name, other->threads, other->has_own ? "same" : "pipeline");
+        weir__verdict_text(advice->code, ".concurrency = %u in the options of %s, .threads = %u in those of the %s",
+                           other->slots, name, other->threads, other->has_own ? "same" : "pipeline");
     else
-        weir_verdict_text(advice->code, ".threads = %u in the options of the %s", other->threads,
-                          other->has_own ? "stage" : "pipeline");
+        weir__verdict_text(advice->code, ".threads = %u in the options of the %s", other->threads,
+                           other->has_own ? "stage" : "pipeline");
 }
 
 /* Measures another setting; NAN gains if the run ended, or the engine refused. */
@@ -127,7 +127,7 @@ static live_trial run_trial(experiment *e, int node, const live_setting *now, co
 {
     live_trial t;
     char gain[80], change[VERDICT_TEXT_BYTES];
-    int status = weir_live_try(e->pipeline, now, other, settling_ns(e, node), &e->options, NULL, &t);
+    int status = weir__live_try(e->pipeline, now, other, settling_ns(e, node), &e->options, NULL, &t);
     e->other_s += t.elapsed_s / 2;
     describe_change(change, sizeof change, now, other);
     if (status != WEIR_OK || isnan(t.gain)) {
@@ -135,10 +135,10 @@ static live_trial run_trial(experiment *e, int node, const live_setting *now, co
                         t.needs_memory      ? "it needs too much memory"
                         : status != WEIR_OK ? weir_status_text(status)
                                             : "too few items, or the end of the run");
-        weir_verdict_add_evidence(e->verdict, "%s was not measured: %s", change,
-                                  t.needs_memory      ? "it needs too much memory"
-                                  : status != WEIR_OK ? weir_status_text(status)
-                                                      : "too few items, or the end of the run");
+        weir__verdict_add_evidence(e->verdict, "%s was not measured: %s", change,
+                                   t.needs_memory      ? "it needs too much memory"
+                                   : status != WEIR_OK ? weir_status_text(status)
+                                                       : "too few items, or the end of the run");
         t.gain = t.low = t.high = NAN;
         return t;
     }
@@ -151,7 +151,7 @@ static live_trial run_trial(experiment *e, int node, const live_setting *now, co
 static live_trial try_slots(experiment *e, int node)
 {
     live_setting now, other;
-    if (node < 0 || e->view.nodes[node].is_source || !weir_live_setting(e->pipeline, node, &now))
+    if (node < 0 || e->view.nodes[node].is_source || !weir__live_setting(e->pipeline, node, &now))
         return (live_trial){ .gain = NAN, .low = NAN, .high = NAN };
     other = now;
     other.slots = 2 * now.slots;
@@ -163,7 +163,7 @@ static live_trial try_slots(experiment *e, int node)
 static live_trial try_threads(experiment *e, int node, uint32_t (*change)(uint32_t threads))
 {
     live_setting now, other;
-    bool goes_on = weir_live_setting(e->pipeline, node, &now);
+    bool goes_on = weir__live_setting(e->pipeline, node, &now);
     if (!now.has_own)
         now.stage = NULL;
     now.slots = 0;
@@ -196,9 +196,10 @@ static void conclude_slots(experiment *e, const node_view *n, const live_trial *
     format_gain(gain, sizeof gain, t);
     if (t->high < NO_GAIN)
         snprintf(serves, sizeof serves, " It serves %.3g items per second whatever you set.", t->rate);
-    weir_verdict_text(v->sentence, "The slots of %s: its %.0f slot%s %s %.0f %% of the time%s. Doubled: %s.%s",
-                      n->name, slots, slots > 1 ? "s" : "", verb, 100 * n->busy * (waits ? 1 - computing : computing),
-                      waits ? " for something outside weir" : "", gain, serves);
+    weir__verdict_text(v->sentence, "The slots of %s: its %.0f slot%s %s %.0f %% of the time%s. Doubled: %s.%s",
+                       n->name, slots, slots > 1 ? "s" : "", verb,
+                       100 * n->busy * (waits ? 1 - computing : computing),
+                       waits ? " for something outside weir" : "", gain, serves);
     v->shown.confidence = t->low >= CLEAR_GAIN || t->high < NO_GAIN ? 0.95 : 0.7;
 }
 
@@ -212,7 +213,7 @@ static void compare_candidates(experiment *e, int node, live_trial *first)
     live_trial second = other >= 0 && !(first->low >= CLEAR_GAIN) ? try_slots(e, other) : (live_trial){ .low = NAN };
     if (second.low >= CLEAR_GAIN) {
         weir_verdict_kind kind = v->shown.other_kind;
-        weir_verdict_settle(v, kind, e->view.nodes[other].name, "%s", 0.95);
+        weir__verdict_settle(v, kind, e->view.nodes[other].name, "%s", 0.95);
         *first = second;
         node = other;
     }
@@ -250,15 +251,15 @@ static void examine_threads(experiment *e)
     const node_view *n = node >= 0 ? &e->view.nodes[node] : NULL;
     bool computes = n && n->cpu + n->delay >= 0.6;
     if (n && !computes) {
-        weir_verdict_settle(v, n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_OUTSIDE, n->name,
-                            "What the tasks of %s wait for: more threads do not get more of it.", 0.8);
+        weir__verdict_settle(v, n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_OUTSIDE, n->name,
+                             "What the tasks of %s wait for: more threads do not get more of it.", 0.8);
         t = try_slots(e, node);
         if (!isnan(t.gain))
             conclude_slots(e, n, &t);
     }
     if (n && computes)
-        weir_verdict_settle(v, WEIR_VERDICT_CPUS, n->name,
-                            "The CPUs: more threads do not help, most of the CPU time is for %s.", 0.8);
+        weir__verdict_settle(v, WEIR_VERDICT_CPUS, n->name,
+                             "The CPUs: more threads do not help, most of the CPU time is for %s.", 0.8);
 }
 
 /* Other programs may leave as many CPUs to twice the slots or threads as these ask for. */
@@ -272,8 +273,8 @@ static void examine_cpus(experiment *e)
     if (isnan(t.gain))
         return;
     if (t.low >= CLEAR_GAIN && is_starved)
-        weir_verdict_settle(v, WEIR_VERDICT_THREADS, n->name,
-                            "The threads: %s keeps them busy, and more of them get more CPU time.", 0.95);
+        weir__verdict_settle(v, WEIR_VERDICT_THREADS, n->name,
+                             "The threads: %s keeps them busy, and more of them get more CPU time.", 0.95);
     else if (t.low >= CLEAR_GAIN) {
         v->shown.kind = WEIR_VERDICT_SLOTS;
         conclude_slots(e, n, &t);
@@ -290,9 +291,9 @@ static void examine(experiment *e)
     case WEIR_VERDICT_THREADS: examine_threads(e); break;
     case WEIR_VERDICT_CPUS: examine_cpus(e); break;
     case WEIR_VERDICT_QUEUE:
-        weir_verdict_add_evidence(e->verdict,
-                                  "a queue keeps its size while a pipeline runs: another run shows what a "
-                                  "longer one brings");
+        weir__verdict_add_evidence(e->verdict,
+                                   "a queue keeps its size while a pipeline runs: another run shows what a "
+                                   "longer one brings");
         break;
     default: break;
     }
@@ -310,12 +311,12 @@ static void append_speedup(experiment *e, const node_view *n, char *text, size_t
     other.speedup = FASTER;
     options.setting_ns /= 2;
     int status =
-        weir_live_try(e->pipeline, &now, &other, settling_ns(e, find_node(&e->view, n->name)), &options, NULL, &t);
+        weir__live_try(e->pipeline, &now, &other, settling_ns(e, find_node(&e->view, n->name)), &options, NULL, &t);
     e->other_s += t.elapsed_s / 2;
     if (status != WEIR_OK || isnan(t.gain))
         return;
     format_gain(gain, sizeof gain, &t);
-    weir_verdict_short_name(n->name, name, sizeof name);
+    weir__verdict_short_name(n->name, name, sizeof name);
     size_t used = strlen(text);
     snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", n->is_sink ? "your consumer" : name, gain);
     report_progress(e, "if %s were %.0f %% faster: %s", n->is_sink ? "your consumer" : name, 100 * FASTER, gain);
@@ -328,23 +329,23 @@ static void measure_speedups(experiment *e)
         if (!e->view.nodes[i].is_merge)
             append_speedup(e, &e->view.nodes[i], text, sizeof text);
     if (*text)
-        weir_verdict_add_evidence(e->verdict, "if it were %.0f %% faster: %s", 100 * FASTER, text);
+        weir__verdict_add_evidence(e->verdict, "if it were %.0f %% faster: %s", 100 * FASTER, text);
 }
 
 static void tell_cost(experiment *e)
 {
     double elapsed_s = 1e-9 * (double)(weir_clock_ns() - e->start_ns);
     if (e->other_s > 0)
-        weir_verdict_add_evidence(e->verdict, "measured in %.1f s, of which %.1f s ran with other settings",
-                                  elapsed_s, e->other_s);
+        weir__verdict_add_evidence(e->verdict, "measured in %.1f s, of which %.1f s ran with other settings",
+                                   elapsed_s, e->other_s);
 }
 
 static int look(experiment *e)
 {
-    int status = weir_live_view(e->pipeline, SAMPLE_TIME_NS, NULL, &e->view);
+    int status = weir__live_view(e->pipeline, SAMPLE_TIME_NS, NULL, &e->view);
     if (status != WEIR_OK)
         return status;
-    e->verdict = weir_verdict_judge(&e->view);
+    e->verdict = weir__verdict_judge(&e->view);
     if (!e->verdict)
         return WEIR_ENOMEM;
     return e->view.num_items > 0 ? WEIR_OK : WEIR_EUNSUPPORTED;
@@ -373,11 +374,11 @@ int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_options *op
             measure_speedups(&e);
         tell_cost(&e);
         *verdict = &e.verdict->shown;
-        weir_verdict_view_free(&e.view);
+        weir__verdict_view_free(&e.view);
         return WEIR_OK;
     }
     free(e.verdict);
-    weir_verdict_view_free(&e.view);
+    weir__verdict_view_free(&e.view);
     return weir_error_set(error, status, 0, "weir_explain_live(): %s",
                           status == WEIR_EOF            ? "the run came to its end before anything was measured"
                           : status == WEIR_EUNSUPPORTED ? "the consumer took no item while it looked"

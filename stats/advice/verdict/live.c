@@ -226,7 +226,7 @@ static bool must_stop(const atomic_bool *stops)
     return stops && atomic_load(stops);
 }
 
-int weir_live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *stops, verdict_view *view)
+int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *stops, verdict_view *view)
 {
     weir_snapshot *from, *now = NULL;
     cpu_times before = read_cpu_times();
@@ -261,7 +261,7 @@ int weir_live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *
         view_cpus(view, &before, &after, elapsed_s);
         view_empty_queues(view);
     } else
-        weir_verdict_view_free(view);
+        weir__verdict_view_free(view);
     weir_snapshot_free(now);
     weir_snapshot_free(from);
     return status;
@@ -269,7 +269,7 @@ int weir_live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *
 
 /* -- settings */
 
-bool weir_live_setting(weir_pipeline *pipeline, int node, live_setting *setting)
+bool weir__live_setting(weir_pipeline *pipeline, int node, live_setting *setting)
 {
     weir_snapshot *s;
     if (weir_pipeline_snapshot(pipeline, &s) != WEIR_OK)
@@ -284,7 +284,7 @@ bool weir_live_setting(weir_pipeline *pipeline, int node, live_setting *setting)
     return goes_on;
 }
 
-int weir_live_apply(weir_pipeline *pipeline, const live_setting *setting)
+int weir__live_apply(weir_pipeline *pipeline, const live_setting *setting)
 {
     if (setting->is_speedup)
         return weir_pipeline_set_speedup(pipeline, setting->stage, setting->speedup);
@@ -298,7 +298,7 @@ int weir_live_apply(weir_pipeline *pipeline, const live_setting *setting)
 
 /* -- trials */
 
-double weir_mean_interval(const double *values, uint32_t count, double *half_width)
+double weir__mean_interval(const double *values, uint32_t count, double *half_width)
 {
     /* Student's t for a two-sided 95 %, by degrees of freedom; then 2 + 2.4 / them, which is exact to 1 % from 10 on */
     static const double t[] = { INFINITY, 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262 };
@@ -312,7 +312,7 @@ double weir_mean_interval(const double *values, uint32_t count, double *half_wid
     return mean;
 }
 
-uint64_t weir_live_resident_bytes(void)
+uint64_t weir__live_resident_bytes(void)
 {
     unsigned long long size, resident = 0;
     FILE *file = fopen("/proc/self/statm", "r");
@@ -394,7 +394,7 @@ static int run_pair(alternation *a, int first)
     for (int i = 0; i < 2; i++) {
         int which = i ? !first : first;
         bool changes = which != a->present;
-        int status = changes ? weir_live_apply(a->pipeline, a->settings[which]) : WEIR_OK;
+        int status = changes ? weir__live_apply(a->pipeline, a->settings[which]) : WEIR_OK;
         if (status != WEIR_OK)
             return status;
         a->present = which;
@@ -405,12 +405,12 @@ static int run_pair(alternation *a, int first)
     return WEIR_OK;
 }
 
-int weir_live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
-                  const weir_live_options *options, const atomic_bool *stops, live_trial *trial)
+int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
+                   const weir_live_options *options, const atomic_bool *stops, live_trial *trial)
 {
     double ratios[MOST_PAIRS], half = INFINITY, mean = 0, sums[2] = { 0, 0 };
     int64_t start_ns = weir_clock_ns(), most_ns = options->setting_ns;
-    uint64_t memory = weir_live_resident_bytes(), limit = memory_limit(options);
+    uint64_t memory = weir__live_resident_bytes(), limit = memory_limit(options);
     alternation a = { .pipeline = pipeline,
                       .settings = { now, other },
                       .settle_ns = settle_ns,
@@ -421,15 +421,15 @@ int weir_live_try(weir_pipeline *pipeline, const live_setting *now, const live_s
     while (status == WEIR_OK && trial->num_pairs < MOST_PAIRS && weir_clock_ns() - start_ns < 2 * most_ns &&
            (trial->num_pairs < LEAST_PAIRS || half > options->precision)) {
         status = run_pair(&a, trial->num_pairs % 2);
-        trial->needs_memory = weir_live_resident_bytes() > memory + limit;
+        trial->needs_memory = weir__live_resident_bytes() > memory + limit;
         if (status != WEIR_OK || trial->needs_memory)
             break;
         ratios[trial->num_pairs++] = log(a.rates[1] / a.rates[0]);
         sums[0] += a.rates[0];
         sums[1] += a.rates[1];
-        mean = weir_mean_interval(ratios, trial->num_pairs, &half);
+        mean = weir__mean_interval(ratios, trial->num_pairs, &half);
     }
-    int restored = a.present ? weir_live_apply(pipeline, now) : WEIR_OK;
+    int restored = a.present ? weir__live_apply(pipeline, now) : WEIR_OK;
     trial->elapsed_s = 1e-9 * (double)(weir_clock_ns() - start_ns);
     if (trial->num_pairs >= LEAST_PAIRS && half < WIDEST) {
         trial->gain = exp(mean);

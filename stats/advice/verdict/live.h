@@ -8,8 +8,8 @@
 
 /* Samples the pipeline for so long; `stops` (NULL = never) ends this and other calls early, as the end of the run does. The
    texts of the view belong to the pipeline. WEIR_OK: free it with
-   weir_verdict_view_free(). WEIR_ENOMEM; WEIR_EOF if the run ended meanwhile. */
-int weir_live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *stops, verdict_view *view);
+   weir__verdict_view_free(). WEIR_ENOMEM; WEIR_EOF if the run ended meanwhile. */
+int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *stops, verdict_view *view);
 
 /* The slots of one stage and the threads that it runs on. */
 typedef struct live_setting {
@@ -21,10 +21,10 @@ typedef struct live_setting {
 } live_setting;
 
 /* WEIR_OK, or why the engine refused; then as much as possible is as it was before. */
-int weir_live_apply(weir_pipeline *pipeline, const live_setting *setting);
+int weir__live_apply(weir_pipeline *pipeline, const live_setting *setting);
 
 /* The present setting of a stage (index of the view), or of the pool (node -1). False = the pipeline has ended. */
-bool weir_live_setting(weir_pipeline *pipeline, int node, live_setting *setting);
+bool weir__live_setting(weir_pipeline *pipeline, int node, live_setting *setting);
 
 /* What a trial found: throughput with the other setting / with the present one. */
 typedef struct live_trial {
@@ -41,13 +41,13 @@ typedef struct live_trial {
  * each pair of slices. settle_ns passes after each change before items count: tasks that began before it. In the end the
  * present setting is back. WEIR_OK, also if the run ended (num_pairs then is small); or why the engine refused the change.
  */
-int weir_live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
-                  const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
+int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
+                   const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
 
 /* Memory of the process; 0 = not known. */
-uint64_t weir_live_resident_bytes(void);
+uint64_t weir__live_resident_bytes(void);
 
 /* The mean of `count` values and half the width of its 95 % interval by Student's t; INFINITY for one value. */
-double weir_mean_interval(const double *values, uint32_t count, double *half_width);
+double weir__mean_interval(const double *values, uint32_t count, double *half_width);
 
 #endif

@@ -276,7 +276,7 @@ const char *weir_verdict_word(weir_verdict_kind kind)
 
 /* -- texts */
 
-void weir_verdict_add_evidence(full_verdict *v, const char *format, ...)
+void weir__verdict_add_evidence(full_verdict *v, const char *format, ...)
 {
     va_list values;
     if (v->shown.num_evidence == VERDICT_MAX_EVIDENCE)
@@ -297,8 +297,8 @@ static void say(char *text, const char *sentence, const char *name)
     snprintf(text + before, VERDICT_TEXT_BYTES - before, "%s%s", at ? name : "", at ? at + 2 : "");
 }
 
-void weir_verdict_settle(full_verdict *v, weir_verdict_kind kind, const char *name, const char *sentence,
-                         double confidence)
+void weir__verdict_settle(full_verdict *v, weir_verdict_kind kind, const char *name, const char *sentence,
+                          double confidence)
 {
     v->shown.kind = kind;
     v->shown.confidence = fmax(0.05, fmin(0.99, confidence));
@@ -329,21 +329,21 @@ static void tell_slots(full_verdict *v, const node_view *n)
     append_share(waits, "waiting for a thread", n->thread);
     append_share(waits, "waiting for an earlier result", n->turn);
     append_share(waits, "waiting for room in its queue", n->out);
-    weir_verdict_add_evidence(v, "%s (%.3g slot%s): busy for %.0f %% of the time%s", n->name, n->slots,
-                              n->slots > 1.05 ? "s" : "", 100 * n->busy, waits);
+    weir__verdict_add_evidence(v, "%s (%.3g slot%s): busy for %.0f %% of the time%s", n->name, n->slots,
+                               n->slots > 1.05 ? "s" : "", 100 * n->busy, waits);
     if (isnan(n->cpu) || n->busy <= 0.05)
         return;
     append_share(on_cpu, "waiting for a CPU", n->delay);
     append_share(on_cpu, "waiting for something else", fmax(0, 1 - n->cpu - n->delay));
-    weir_verdict_add_evidence(v, "while it is busy: on a CPU for %.0f %% of the time%s", 100 * n->cpu, on_cpu);
+    weir__verdict_add_evidence(v, "while it is busy: on a CPU for %.0f %% of the time%s", 100 * n->cpu, on_cpu);
 }
 
 static void tell_threads(full_verdict *v, const node_view *n)
 {
     if (n->pool)
-        weir_verdict_add_evidence(v, "%s (%.0f thread%s): busy for %.0f %% of the time, on a CPU for %.0f %% of that",
-                                  n->pool, n->threads, n->threads > 1 ? "s" : "", 100 * n->pool_busy,
-                                  100 * fmin(1, n->pool_cpu));
+        weir__verdict_add_evidence(
+            v, "%s (%.0f thread%s): busy for %.0f %% of the time, on a CPU for %.0f %% of that", n->pool, n->threads,
+            n->threads > 1 ? "s" : "", 100 * n->pool_busy, 100 * fmin(1, n->pool_cpu));
 }
 
 static void tell_cpus(full_verdict *v, const judgement *j)
@@ -358,11 +358,11 @@ static void tell_cpus(full_verdict *v, const judgement *j)
         snprintf(idle, sizeof idle, ", %.2f are idle", s->idle + or_zero(s->disk_idle));
     if (s->throttled > 0.005)
         snprintf(quota, sizeof quota, "; the quota stopped it for %.0f %% of the time", 100 * s->throttled);
-    weir_verdict_add_evidence(v, "CPUs: this process uses %.2f of %.0f%s%s%s", s->process, s->budget, other, idle,
-                              quota);
+    weir__verdict_add_evidence(v, "CPUs: this process uses %.2f of %.0f%s%s%s", s->process, s->budget, other, idle,
+                               quota);
     if (own_threads_cpus(j) >= 0.3)
-        weir_verdict_add_evidence(v, "%.2f CPUs are used by threads that are not the pipeline's",
-                                  own_threads_cpus(j));
+        weir__verdict_add_evidence(v, "%.2f CPUs are used by threads that are not the pipeline's",
+                                   own_threads_cpus(j));
 }
 
 /* -- evidence on what tasks wait for */
@@ -375,14 +375,14 @@ static void tell_giants(full_verdict *v, const node_view *n)
         return;
     double giant_s = 8e-9 * (double)weir_histogram_quantile_ns(n->times, 0.5);
     for (uint32_t i = n->times->first; i <= n->times->last; i++) {
-        double length_s = weir_model_bucket_s(i), number = (double)n->times->buckets[i];
+        double length_s = weir__model_bucket_s(i), number = (double)n->times->buckets[i];
         all += length_s * number;
         above += length_s >= giant_s ? length_s * number : 0;
         count += length_s >= giant_s ? number : 0;
     }
     if (above >= 0.3 * all && count <= 0.05 * (double)n->times->count)
-        weir_verdict_add_evidence(v, "%.1f %% of the items of %s take %.0f %% of its time: weir slowest shows them",
-                                  100 * count / (double)n->times->count, n->name, 100 * above / all);
+        weir__verdict_add_evidence(v, "%.1f %% of the items of %s take %.0f %% of its time: weir slowest shows them",
+                                   100 * count / (double)n->times->count, n->name, 100 * above / all);
 }
 
 /* Numbers that are the same for a lock and for a slow server: which one it is, an experiment tells. */
@@ -390,52 +390,52 @@ static void tell_waits(full_verdict *v, const judgement *j, const node_view *n)
 {
     const system_view *s = &j->view->system;
     char bytes[WEIR_FORMAT_BYTES], each[WEIR_FORMAT_BYTES], shortest[WEIR_FORMAT_BYTES];
-    weir_text_format_time(each, n->time_s);
-    weir_text_format_time(shortest, n->shortest_s);
+    weir__text_format_time(each, n->time_s);
+    weir__text_format_time(shortest, n->shortest_s);
     if (n->time_s > 0 && n->shortest_s > 0)
-        weir_verdict_add_evidence(v, "on average %.1f tasks run at once, and each takes %s; the shortest took %s",
-                                  n->slots * n->busy, each, shortest);
+        weir__verdict_add_evidence(v, "on average %.1f tasks run at once, and each takes %s; the shortest took %s",
+                                   n->slots * n->busy, each, shortest);
     if (s->memory_pressure >= 0.1 && s->major_faults > 1)
-        weir_verdict_add_evidence(v,
-                                  "for %.0f %% of the time some task waited for memory; %.0f page faults per second "
-                                  "had to read",
-                                  100 * s->memory_pressure, s->major_faults);
+        weir__verdict_add_evidence(v,
+                                   "for %.0f %% of the time some task waited for memory; %.0f page faults per second "
+                                   "had to read",
+                                   100 * s->memory_pressure, s->major_faults);
     if (s->io_pressure >= 0.2 || s->disk_idle >= 0.2) {
-        weir_text_format_bytes(bytes, or_zero(s->stored));
-        weir_verdict_add_evidence(v,
-                                  "for %.0f %% of the time some task of the machine waited for a disk; this process "
-                                  "reads and writes %s per second",
-                                  100 * or_zero(s->io_pressure), bytes);
+        weir__text_format_bytes(bytes, or_zero(s->stored));
+        weir__verdict_add_evidence(v,
+                                   "for %.0f %% of the time some task of the machine waited for a disk; this process "
+                                   "reads and writes %s per second",
+                                   100 * or_zero(s->io_pressure), bytes);
     }
     if (s->received >= 50e3) {
-        weir_text_format_bytes(bytes, s->received);
-        weir_verdict_add_evidence(v, "all programs of the machine together receive %s per second from the network",
-                                  bytes);
+        weir__text_format_bytes(bytes, s->received);
+        weir__verdict_add_evidence(v, "all programs of the machine together receive %s per second from the network",
+                                   bytes);
     }
     tell_giants(v, n);
 }
 
 static void tell_queue(full_verdict *v, const queue_view *q, double share)
 {
-    weir_verdict_add_evidence(v,
-                              "%s: often full, so that the stage before it waits, and often empty, so that the next "
-                              "one waits (each for at least %.0f %% of the time)",
-                              q->name, 100 * share);
-    weir_verdict_add_evidence(v, "it holds %.1f items on average; the highest level was %.0f of %.0f", q->ave_depth,
-                              q->max_depth, q->capacity);
+    weir__verdict_add_evidence(v,
+                               "%s: often full, so that the stage before it waits, and often empty, so that the next "
+                               "one waits (each for at least %.0f %% of the time)",
+                               q->name, 100 * share);
+    weir__verdict_add_evidence(v, "it holds %.1f items on average; the highest level was %.0f of %.0f", q->ave_depth,
+                               q->max_depth, q->capacity);
 }
 
 static void tell(full_verdict *v, const judgement *j, weir_verdict_kind kind, const finding *found)
 {
     if (kind == WEIR_VERDICT_CONSUMER) {
-        weir_verdict_add_evidence(v, "%s: not empty for %.0f %% of the time when the consumer asks",
-                                  j->view->sink->name, 100 * found->share);
+        weir__verdict_add_evidence(v, "%s: not empty for %.0f %% of the time when the consumer asks",
+                                   j->view->sink->name, 100 * found->share);
         if (j->first)
-            weir_verdict_add_evidence(v, "no stage or source is in use for more than %.0f %% of the time",
-                                      100 * fmin(1, j->first->held));
+            weir__verdict_add_evidence(v, "no stage or source is in use for more than %.0f %% of the time",
+                                       100 * fmin(1, j->first->held));
         if (v->polls)
-            weir_verdict_add_evidence(v, "the consumer does not wait in weir_pipeline_next(), but asks again and "
-                                         "again, and items wait until it comes back");
+            weir__verdict_add_evidence(v, "the consumer does not wait in weir_pipeline_next(), but asks again and "
+                                          "again, and items wait until it comes back");
         return;
     }
     if (found->node)
@@ -451,10 +451,10 @@ static void tell(full_verdict *v, const judgement *j, weir_verdict_kind kind, co
     if (found->queue && !found->node)
         tell_queue(v, found->queue, found->share);
     else if (found->queue)
-        weir_verdict_add_evidence(v,
-                                  "while its slots wait for input, %s is not empty (for %.0f %% of the time): these "
-                                  "items are of the next epoch",
-                                  found->queue->name, 100 * found->queue->occupied);
+        weir__verdict_add_evidence(v,
+                                   "while its slots wait for input, %s is not empty (for %.0f %% of the time): these "
+                                   "items are of the next epoch",
+                                   found->queue->name, 100 * found->queue->occupied);
 }
 
 /* -- the verdict */
@@ -534,18 +534,18 @@ static void apply_rule(judgement *j, const rule *r, const finding *found)
     const char *name = named ? named->name : found->queue ? found->queue->name : "";
     tell(v, j, r->kind, found);
     if (shares && named != found->node)
-        weir_verdict_add_evidence(v, "%s uses most of them: %.2f on average", name,
-                                  r->kind == WEIR_VERDICT_THREADS ? threads_of(j, named)
-                                                                  : named->slots * named->busy * computing(named));
-    weir_verdict_settle(v, r->kind, name, r->sentence, r->confidence);
+        weir__verdict_add_evidence(v, "%s uses most of them: %.2f on average", name,
+                                   r->kind == WEIR_VERDICT_THREADS ? threads_of(j, named)
+                                                                   : named->slots * named->busy * computing(named));
+    weir__verdict_settle(v, r->kind, name, r->sentence, r->confidence);
     if (r->kind == WEIR_VERDICT_CONSUMER && j->view->trains)
-        weir_verdict_settle(v, WEIR_VERDICT_NONE, "", training, r->confidence);
+        weir__verdict_settle(v, WEIR_VERDICT_NONE, "", training, r->confidence);
     const node_view *rival = r->kind == WEIR_VERDICT_CONSUMER ? j->first : by_use && !shares ? j->second : NULL;
     if (!rival || rival->held < SATURATED ||
         (by_use && (found->share < SATURATED || found->share - rival->held >= CLOSE)))
         return;
-    weir_verdict_add_evidence(v, "%s is in use nearly as much: for %.0f %% of the time", rival->name,
-                              100 * fmin(1, rival->held));
+    weir__verdict_add_evidence(v, "%s is in use nearly as much: for %.0f %% of the time", rival->name,
+                               100 * fmin(1, rival->held));
     settle_other(v,
                  rival->is_source                ? WEIR_VERDICT_SOURCE
                  : computing(rival) >= COMPUTING ? WEIR_VERDICT_SLOTS
@@ -557,13 +557,13 @@ static void find_limit(judgement *j)
 {
     static const char unknown[] = "The data cannot tell what limits the run.";
     const queue_view *sink = j->view->sink;
-    weir_verdict_settle(j->verdict, WEIR_VERDICT_UNKNOWN, "", unknown, 0);
+    weir__verdict_settle(j->verdict, WEIR_VERDICT_UNKNOWN, "", unknown, 0);
     if (!j->first) { /* databases of SPDL and of the first versions: only queues */
         if (sink && sink->occupied > 0) {
-            weir_verdict_add_evidence(j->verdict, "%s: not empty for %.0f %% of the time", sink->name,
-                                      100 * sink->occupied);
+            weir__verdict_add_evidence(j->verdict, "%s: not empty for %.0f %% of the time", sink->name,
+                                       100 * sink->occupied);
             if (sink->occupied > 0.5)
-                weir_verdict_settle(j->verdict, WEIR_VERDICT_CONSUMER, "", rules[0].sentence, 0.6);
+                weir__verdict_settle(j->verdict, WEIR_VERDICT_CONSUMER, "", rules[0].sentence, 0.6);
         }
         return;
     }
@@ -581,7 +581,7 @@ static bool tell_all_failed(judgement *j)
 {
     if (!j->view->sink || j->view->num_items > 0)
         return false;
-    weir_verdict_add_evidence(j->verdict, "no item was delivered: see weir failures");
+    weir__verdict_add_evidence(j->verdict, "no item was delivered: see weir failures");
     return true;
 }
 
@@ -597,11 +597,11 @@ static void weigh_sample(judgement *j)
         return;
     shown->confidence *= 0.6;
     j->verdict->is_short = true;
-    weir_verdict_add_evidence(j->verdict, "only %.0f items were delivered in the part of the run that counts",
-                              j->view->num_items);
+    weir__verdict_add_evidence(j->verdict, "only %.0f items were delivered in the part of the run that counts",
+                               j->view->num_items);
 }
 
-full_verdict *weir_verdict_judge(const verdict_view *view)
+full_verdict *weir__verdict_judge(const verdict_view *view)
 {
     judgement j = { .view = view, .verdict = calloc(1, sizeof *j.verdict) };
     full_verdict *v = j.verdict;
@@ -622,29 +622,29 @@ full_verdict *weir_verdict_judge(const verdict_view *view)
     return v;
 }
 
-void weir_verdict_settle_change(full_verdict *v, const full_verdict *before, const full_verdict *after, double share)
+void weir__verdict_settle_change(full_verdict *v, const full_verdict *before, const full_verdict *after, double share)
 {
     const full_verdict *longer = share >= 0.5 ? before : after, *other = share >= 0.5 ? after : before;
     v->shown.num_evidence = 0;
-    weir_verdict_settle(v, longer->shown.kind, longer->name, longer->sentence, longer->shown.confidence);
+    weir__verdict_settle(v, longer->shown.kind, longer->name, longer->sentence, longer->shown.confidence);
     settle_other(v, other->shown.kind, other->name, other->sentence);
-    weir_verdict_add_evidence(v,
-                              "the limit changed after %.0f %% of this time: before, %.2f items per second; after, "
-                              "%.2f",
-                              100 * share, before->shown.items_per_s, after->shown.items_per_s);
+    weir__verdict_add_evidence(v,
+                               "the limit changed after %.0f %% of this time: before, %.2f items per second; after, "
+                               "%.2f",
+                               100 * share, before->shown.items_per_s, after->shown.items_per_s);
     for (size_t i = 0; i < longer->shown.num_evidence; i++)
-        weir_verdict_add_evidence(v, "%s: %s", share >= 0.5 ? "before" : "after", longer->lines[i]);
+        weir__verdict_add_evidence(v, "%s: %s", share >= 0.5 ? "before" : "after", longer->lines[i]);
     for (size_t i = 0; i < other->shown.num_evidence; i++)
-        weir_verdict_add_evidence(v, "%s: %s", share >= 0.5 ? "after" : "before", other->lines[i]);
+        weir__verdict_add_evidence(v, "%s: %s", share >= 0.5 ? "after" : "before", other->lines[i]);
 }
 
 weir_verdict *weir_verdict_of_totals(const weir_totals *totals)
 {
     verdict_view view;
-    if (!totals || !weir_verdict_view_totals(&view, totals, totals, NULL, 0))
+    if (!totals || !weir__verdict_view_totals(&view, totals, totals, NULL, 0))
         return NULL;
-    full_verdict *v = weir_verdict_judge(&view);
-    weir_verdict_view_free(&view);
+    full_verdict *v = weir__verdict_judge(&view);
+    weir__verdict_view_free(&view);
     return v ? &v->shown : NULL;
 }
 

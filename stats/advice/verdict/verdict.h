@@ -73,28 +73,28 @@ typedef struct full_verdict {
 } full_verdict;
 
 /* wirings: upstream first; num_wirings 0 = not known. False = out of memory. Free it with verdict_view_free(). */
-bool weir_verdict_view_totals(verdict_view *view, const weir_totals *steady, const weir_totals *whole,
-                              const verdict_wiring *wirings, size_t num_wirings);
-void weir_verdict_view_free(verdict_view *view);
+bool weir__verdict_view_totals(verdict_view *view, const weir_totals *steady, const weir_totals *whole,
+                               const verdict_wiring *wirings, size_t num_wirings);
+void weir__verdict_view_free(verdict_view *view);
 
 /* NULL = out of memory. */
-full_verdict *weir_verdict_judge(const verdict_view *view);
-void weir_verdict_add_evidence(full_verdict *verdict, const char *format, ...) WEIR_PRINTF(2, 3);
-void weir_verdict_settle(full_verdict *verdict, weir_verdict_kind kind, const char *name, const char *sentence,
-                         double confidence);
+full_verdict *weir__verdict_judge(const verdict_view *view);
+void weir__verdict_add_evidence(full_verdict *verdict, const char *format, ...) WEIR_PRINTF(2, 3);
+void weir__verdict_settle(full_verdict *verdict, weir_verdict_kind kind, const char *name, const char *sentence,
+                          double confidence);
 
 /* Says that the limit was another one in a part of the run. `share`: of the time, before the change. */
-void weir_verdict_settle_change(full_verdict *verdict, const full_verdict *before, const full_verdict *after,
-                                double share);
+void weir__verdict_settle_change(full_verdict *verdict, const full_verdict *before, const full_verdict *after,
+                                 double share);
 
 /* An advice without figures, whose texts are empty; NULL = there is no room for more. */
-weir_verdict_advice *weir_verdict_new_advice(full_verdict *verdict);
+weir_verdict_advice *weir__verdict_new_advice(full_verdict *verdict);
 /* Sets a text of an advice. */
-void weir_verdict_text(const char *field, const char *format, ...) WEIR_PRINTF(2, 3);
+void weir__verdict_text(const char *field, const char *format, ...) WEIR_PRINTF(2, 3);
 /* "decode" of "0:1:decode[10]" */
-const char *weir_verdict_short_name(const char *name, char *text, size_t size);
+const char *weir__verdict_short_name(const char *name, char *text, size_t size);
 
 /* Adds advice: from the model if it can be made, otherwise without figures. */
-int weir_verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error);
+int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error);
 
 #endif

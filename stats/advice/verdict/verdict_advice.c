@@ -32,7 +32,7 @@ typedef struct advising {
     weir_error *error;
 } advising;
 
-const char *weir_verdict_short_name(const char *name, char *text, size_t size)
+const char *weir__verdict_short_name(const char *name, char *text, size_t size)
 {
     const char *colon = strrchr(name, ':');
     name = colon ? colon + 1 : name;
@@ -40,7 +40,7 @@ const char *weir_verdict_short_name(const char *name, char *text, size_t size)
     return text;
 }
 
-void weir_verdict_text(const char *field, const char *format, ...)
+void weir__verdict_text(const char *field, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
@@ -48,7 +48,7 @@ void weir_verdict_text(const char *field, const char *format, ...)
     va_end(values);
 }
 
-weir_verdict_advice *weir_verdict_new_advice(full_verdict *v)
+weir_verdict_advice *weir__verdict_new_advice(full_verdict *v)
 {
     if (v->shown.num_advice == VERDICT_MAX_ADVICE)
         return NULL;
@@ -85,7 +85,7 @@ static bool is_kind(const weir_model_node *node, const char *kind)
 static bool is_decode(const char *name)
 {
     char text[VERDICT_TEXT_BYTES];
-    return strcmp(weir_verdict_short_name(name, text, sizeof text), "decode") == 0;
+    return strcmp(weir__verdict_short_name(name, text, sizeof text), "decode") == 0;
 }
 
 /* -- one change: an advice that is made first, and dropped again if the model predicts no gain */
@@ -131,12 +131,12 @@ static void propose(advising *a, weir_verdict_advice *advice)
 /* A change that is not simulated. */
 static void suggest(advising *a, const char *change, const char *options, const char *code)
 {
-    weir_verdict_advice *advice = weir_verdict_new_advice(a->verdict);
+    weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
     if (!advice)
         return;
-    weir_verdict_text(advice->change, "%s", change);
-    weir_verdict_text(advice->options, "%s", options);
-    weir_verdict_text(advice->code, "%s", code);
+    weir__verdict_text(advice->change, "%s", change);
+    weir__verdict_text(advice->options, "%s", options);
+    weir__verdict_text(advice->code, "%s", code);
 }
 
 /* -- possible changes */
@@ -147,25 +147,25 @@ static void propose_slots(advising *a)
     const weir_model_node *node = a->node;
     double threads = setting_of(a, "threads");
     uint32_t more = 2 * node->concurrency, pool = isnan(threads) ? 0 : (uint32_t)threads;
-    weir_verdict_advice *advice = weir_verdict_new_advice(a->verdict);
+    weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
     if (!advice)
         return;
-    weir_verdict_short_name(node->name, name, sizeof name);
+    weir__verdict_short_name(node->name, name, sizeof name);
     uint32_t wanted = node->threads ? node->threads + node->concurrency : pool ? pool + node->concurrency : 0;
-    weir_verdict_text(advice->stage, "%s", node->name);
+    weir__verdict_text(advice->stage, "%s", node->name);
     advice->slots = more;
     advice->threads = wanted;
-    weir_verdict_text(advice->change, "%s with %u slots instead of %u, and %u threads instead of %u", name, more,
-                      node->concurrency, wanted, node->threads ? node->threads : pool);
-    weir_verdict_text(advice->code, ".concurrency = %u in the options of %s, .threads = %u in those of the %s", more,
-                      name, wanted, node->threads ? "same" : "pipeline");
+    weir__verdict_text(advice->change, "%s with %u slots instead of %u, and %u threads instead of %u", name, more,
+                       node->concurrency, wanted, node->threads ? node->threads : pool);
+    weir__verdict_text(advice->code, ".concurrency = %u in the options of %s, .threads = %u in those of the %s", more,
+                       name, wanted, node->threads ? "same" : "pipeline");
     if (is_decode(node->name) && !node->threads)
-        weir_verdict_text(advice->options, "--concurrency %u --threads %u", more, wanted);
+        weir__verdict_text(advice->options, "--concurrency %u --threads %u", more, wanted);
     if (a->verdict->shown.kind == WEIR_VERDICT_OUTSIDE)
-        weir_verdict_text(advice->assumes, "what its tasks wait for can serve twice as many at once");
+        weir__verdict_text(advice->assumes, "what its tasks wait for can serve twice as many at once");
     if (a->verdict->polls)
-        weir_verdict_text(advice->assumes,
-                          "the consumer comes back often enough for what the queue of the sink holds");
+        weir__verdict_text(advice->assumes,
+                           "the consumer comes back often enough for what the queue of the sink holds");
     set_in_model(a, node->name, "concurrency", more, "");
     if (wanted)
         set_in_model(a, node->threads ? node->name : "", "threads", wanted, "");
@@ -176,19 +176,19 @@ static void propose_threads(advising *a)
 {
     char name[VERDICT_TEXT_BYTES];
     double pool = setting_of(a, "threads"), threads = a->node && a->node->threads ? a->node->threads : pool;
-    weir_verdict_advice *advice = isnan(threads) ? NULL : weir_verdict_new_advice(a->verdict);
+    weir_verdict_advice *advice = isnan(threads) ? NULL : weir__verdict_new_advice(a->verdict);
     if (!advice)
         return;
     bool is_own = a->node && a->node->threads;
     advice->threads = (uint32_t)(2 * threads);
-    weir_verdict_text(advice->stage, "%s", is_own ? a->node->name : "");
-    weir_verdict_text(advice->change, "%.0f threads instead of %.0f%s%s", 2 * threads, threads,
-                      is_own ? " for " : " in the pool",
-                      is_own ? weir_verdict_short_name(a->node->name, name, sizeof name) : "");
-    weir_verdict_text(advice->code, ".threads = %.0f in the options of the %s", 2 * threads,
-                      is_own ? "stage" : "pipeline");
+    weir__verdict_text(advice->stage, "%s", is_own ? a->node->name : "");
+    weir__verdict_text(advice->change, "%.0f threads instead of %.0f%s%s", 2 * threads, threads,
+                       is_own ? " for " : " in the pool",
+                       is_own ? weir__verdict_short_name(a->node->name, name, sizeof name) : "");
+    weir__verdict_text(advice->code, ".threads = %.0f in the options of the %s", 2 * threads,
+                       is_own ? "stage" : "pipeline");
     if (!is_own)
-        weir_verdict_text(advice->options, "--threads %.0f", 2 * threads);
+        weir__verdict_text(advice->options, "--threads %.0f", 2 * threads);
     set_in_model(a, is_own ? a->node->name : "", "threads", 2 * threads, "");
     propose(a, advice);
 }
@@ -199,13 +199,13 @@ static void propose_own_threads(advising *a, const weir_model_node *node)
     char name[VERDICT_TEXT_BYTES];
     bool is_worker = is_kind(node, "stage") || is_kind(node, "source");
     weir_verdict_advice *advice = is_worker && !node->threads && node->time_s > 0 && node->cpu_s < 0.5 * node->time_s
-                                      ? weir_verdict_new_advice(a->verdict)
+                                      ? weir__verdict_new_advice(a->verdict)
                                       : NULL;
     if (!advice)
         return;
-    weir_verdict_text(advice->change, "%u private thread%s for %s, whose tasks mostly wait", node->concurrency,
-                      node->concurrency == 1 ? "" : "s", weir_verdict_short_name(node->name, name, sizeof name));
-    weir_verdict_text(advice->code, ".threads = %u in the options of %s", node->concurrency, name);
+    weir__verdict_text(advice->change, "%u private thread%s for %s, whose tasks mostly wait", node->concurrency,
+                       node->concurrency == 1 ? "" : "s", weir__verdict_short_name(node->name, name, sizeof name));
+    weir__verdict_text(advice->code, ".threads = %u in the options of %s", node->concurrency, name);
     set_in_model(a, node->name, "threads", node->concurrency, "");
     propose(a, advice);
 }
@@ -214,16 +214,16 @@ static void propose_completion(advising *a)
 {
     char name[VERDICT_TEXT_BYTES];
     weir_verdict_advice *advice =
-        a->node->output_order == WEIR_ORDER_INPUT ? weir_verdict_new_advice(a->verdict) : NULL;
+        a->node->output_order == WEIR_ORDER_INPUT ? weir__verdict_new_advice(a->verdict) : NULL;
     char setting[VERDICT_TEXT_BYTES + 40];
     if (!advice)
         return;
-    weir_verdict_short_name(a->node->name, name, sizeof name);
+    weir__verdict_short_name(a->node->name, name, sizeof name);
     snprintf(setting, sizeof setting, "%s.output_order", a->node->name);
     weir_model_set(a->model, setting, "completion", NULL);
-    weir_verdict_text(advice->change, "results of %s in the order of completion", name);
-    weir_verdict_text(advice->options, "%s", is_decode(a->node->name) ? "--order completion" : "");
-    weir_verdict_text(advice->code, ".output_order = WEIR_ORDER_COMPLETION in the options of %s", name);
+    weir__verdict_text(advice->change, "results of %s in the order of completion", name);
+    weir__verdict_text(advice->options, "%s", is_decode(a->node->name) ? "--order completion" : "");
+    weir__verdict_text(advice->code, ".output_order = WEIR_ORDER_COMPLETION in the options of %s", name);
     propose(a, advice);
 }
 
@@ -232,22 +232,22 @@ static void propose_queue(advising *a, const weir_model_node *node)
     char name[VERDICT_TEXT_BYTES];
     uint32_t items = node->queue_items, more = items < 8 ? 32 : 4 * items;
     bool is_sink = is_kind(node, "sink"), is_source = is_kind(node, "source");
-    weir_verdict_advice *advice = items > WEIR_MAX_QUEUE_ITEMS / 4 ? NULL : weir_verdict_new_advice(a->verdict);
+    weir_verdict_advice *advice = items > WEIR_MAX_QUEUE_ITEMS / 4 ? NULL : weir__verdict_new_advice(a->verdict);
     if (!advice)
         return;
     set_in_model(a, node->name, "queue_items", more, "");
     if (node->queue_bytes)
         set_in_model(a, node->name, "queue_bytes", 4 * (double)node->queue_bytes, "");
-    weir_verdict_short_name(node->name, name, sizeof name);
-    weir_verdict_text(advice->change, "a queue of %u items%s after %s instead of %u", more,
-                      node->queue_bytes ? " and four times the bytes" : "", name, items);
+    weir__verdict_short_name(node->name, name, sizeof name);
+    weir__verdict_text(advice->change, "a queue of %u items%s after %s instead of %u", more,
+                       node->queue_bytes ? " and four times the bytes" : "", name, items);
     if (is_sink || is_source || is_decode(node->name))
-        weir_verdict_text(advice->options, "--%squeue-items %u",
-                          is_sink     ? "sink-"
-                          : is_source ? "source-"
-                                      : "",
-                          more);
-    weir_verdict_text(advice->code, ".queue_items = %u in the options of %s", more, name);
+        weir__verdict_text(advice->options, "--%squeue-items %u",
+                           is_sink     ? "sink-"
+                           : is_source ? "source-"
+                                       : "",
+                           more);
+    weir__verdict_text(advice->code, ".queue_items = %u in the options of %s", more, name);
     predict(a, advice, LEAST_GAIN); /* the model does not know every burst */
 }
 
@@ -256,10 +256,10 @@ static void propose_cheaper(advising *a, const weir_model_node *node, const char
                             const char *change)
 {
     char name[VERDICT_TEXT_BYTES];
-    weir_verdict_advice *advice = weir_verdict_new_advice(a->verdict);
+    weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
     if (!advice)
         return;
-    weir_verdict_text(advice->change, "%s: %s", weir_verdict_short_name(node->name, name, sizeof name), change);
+    weir__verdict_text(advice->change, "%s: %s", weir__verdict_short_name(node->name, name, sizeof name), change);
     set_in_model(a, node->name, what, factor, "x");
     propose(a, advice);
 }
@@ -294,12 +294,12 @@ static bool has_codec(const decoding *d, const char *codecs)
 /* Predicts the time of a task x factor, as an upper bound of what the option brings. */
 static void propose_other_job(advising *a, double factor, const char *option, const char *change, const char *code)
 {
-    weir_verdict_advice *advice = weir_verdict_new_advice(a->verdict);
+    weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
     if (!advice)
         return;
-    weir_verdict_text(advice->change, "%s", change);
-    weir_verdict_text(advice->options, "%s", option);
-    weir_verdict_text(advice->code, "%s in weir_video_config", code);
+    weir__verdict_text(advice->change, "%s", change);
+    weir__verdict_text(advice->options, "%s", option);
+    weir__verdict_text(advice->code, "%s in weir_video_config", code);
     advice->changes_job = true;
     set_in_model(a, a->node->name, "time", factor, "x");
     propose(a, advice);
@@ -367,10 +367,10 @@ static void propose_all(advising *a)
     if (a->node)
         propose_for_node(a, kind);
     if (kind == WEIR_VERDICT_CPUS && !isnan(setting_of(a, "cpus"))) {
-        weir_verdict_advice *advice = weir_verdict_new_advice(v);
+        weir_verdict_advice *advice = weir__verdict_new_advice(v);
         if (!advice)
             return;
-        weir_verdict_text(advice->change, "a machine, or a quota, with twice the CPUs");
+        weir__verdict_text(advice->change, "a machine, or a quota, with twice the CPUs");
         set_in_model(a, "", "cpus", 2 * setting_of(a, "cpus"), "");
         set_in_model(a, "", "threads", 2 * setting_of(a, "threads"), "");
         propose(a, advice);
@@ -406,12 +406,13 @@ static void say_next(full_verdict *v)
     bool is_open = v->shown.kind == WEIR_VERDICT_OUTSIDE || v->shown.kind == WEIR_VERDICT_UNKNOWN ||
                    v->shown.other_kind != WEIR_VERDICT_UNKNOWN || v->is_short;
     if (v->shown.changed_unix_ns)
-        weir_verdict_text(v->missing, "explain each part alone: weir explain with --until or --since and the time of "
-                                      "the change");
+        weir__verdict_text(v->missing,
+                           "explain each part alone: weir explain with --until or --since and the time of "
+                           "the change");
     else if (is_open)
-        weir_verdict_text(v->missing,
-                          "weir record DIR --explain changes the settings while it runs, and measures what "
-                          "they bring (other programs: weir_explain_live())");
+        weir__verdict_text(v->missing,
+                           "weir record DIR --explain changes the settings while it runs, and measures what "
+                           "they bring (other programs: weir_explain_live())");
 }
 
 /* -- what the items say */
@@ -473,7 +474,7 @@ static void predict_base(advising *a)
     weir_prediction_free(now);
 }
 
-int weir_verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error)
+int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     advising a = { .verdict = verdict, .error = error };
     weir_error why = { 0 };

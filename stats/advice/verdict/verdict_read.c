@@ -36,7 +36,7 @@ static lap_mark *mark_of(run_part *part, const weir_lap_record *lap)
     for (size_t i = part->num_laps; i-- > 0;)
         if (part->laps[i].end_unix_ns == lap->end_unix_ns)
             return &part->laps[i];
-    lap_mark *grown = weir_array_grow(part->laps, part->num_laps, sizeof *grown);
+    lap_mark *grown = weir__array_grow(part->laps, part->num_laps, sizeof *grown);
     if (!grown)
         return NULL;
     part->laps = grown;
@@ -143,7 +143,7 @@ static int add_wiring(reading *r, const weir_stage_record *stage, weir_error *er
     for (size_t i = 0; i < r->num_wirings; i++)
         if (strcmp(r->wirings[i].name, stage->name) == 0)
             return WEIR_OK; /* of another run of the same pipeline */
-    verdict_wiring *grown = weir_array_grow(r->wirings, r->num_wirings, sizeof *grown);
+    verdict_wiring *grown = weir__array_grow(r->wirings, r->num_wirings, sizeof *grown);
     if (!grown)
         return out_of_memory(error);
     r->wirings = grown;
@@ -174,7 +174,7 @@ static int read_wiring(reading *r, int64_t run_id, run_part *part, weir_error *e
 
 static int add_end(reading *r, int64_t end_unix_ns, weir_error *error)
 {
-    int64_t *grown = weir_array_grow(r->ends_unix_ns, (size_t)r->num_ends, sizeof *grown);
+    int64_t *grown = weir__array_grow(r->ends_unix_ns, (size_t)r->num_ends, sizeof *grown);
     if (!grown)
         return out_of_memory(error);
     r->ends_unix_ns = grown;
@@ -242,10 +242,10 @@ static int judge_range(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, c
     if (status != WEIR_OK)
         return status;
     verdict_view view;
-    if (weir_verdict_view_totals(&view, &steady, whole ? whole : &steady, r->wirings, r->num_wirings)) {
+    if (weir__verdict_view_totals(&view, &steady, whole ? whole : &steady, r->wirings, r->num_wirings)) {
         view.trains = r->marks_steps;
-        *made = weir_verdict_judge(&view);
-        weir_verdict_view_free(&view);
+        *made = weir__verdict_judge(&view);
+        weir__verdict_view_free(&view);
     }
     weir_totals_free(&steady);
     return *made ? WEIR_OK : out_of_memory(error);
@@ -311,9 +311,9 @@ static int tell_change(reading *r, int before, int after, int count, const weir_
     if (status == WEIR_OK && !is_same_limit(parts[0], parts[1]) && parts[0]->shown.confidence >= sure &&
         parts[1]->shown.confidence >= sure) {
         made->shown.changed_unix_ns = end_unix_ns + (start_unix_ns - end_unix_ns) / 2;
-        weir_verdict_settle_change(made, parts[0], parts[1],
-                                   (double)(made->shown.changed_unix_ns - r->start_unix_ns) /
-                                       (double)(r->end_unix_ns - r->start_unix_ns));
+        weir__verdict_settle_change(made, parts[0], parts[1],
+                                    (double)(made->shown.changed_unix_ns - r->start_unix_ns) /
+                                        (double)(r->end_unix_ns - r->start_unix_ns));
     }
     free(parts[0]);
     free(parts[1]);
@@ -408,7 +408,7 @@ int weir_verdict_explain(weir_reader *reader, const weir_filter *filter, weir_ve
         return status;
     weir_filter own = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     narrow(&own, *verdict);
-    status = weir_verdict_advise((full_verdict *)*verdict, reader, &own, error); /* shown is its first member */
+    status = weir__verdict_advise((full_verdict *)*verdict, reader, &own, error); /* shown is its first member */
     if (status != WEIR_OK) {
         weir_verdict_free(*verdict);
         *verdict = NULL;

@@ -19,7 +19,7 @@ static void put_filled(FILE *out, const char *before, const char *text)
     size_t indent = strlen(before);
     weir_text_escape(text, harmless, sizeof harmless);
     fputs(before, out);
-    weir_text_fill(out, harmless, harmless + strlen(harmless), indent, indent, WIDTH);
+    weir__text_fill(out, harmless, harmless + strlen(harmless), indent, indent, WIDTH);
 }
 
 /* "measured: 2.00 times as many items per second (1.80 to 2.20)", "1.5 CPUs more" */

@@ -86,7 +86,7 @@ static void view_pool(node_view *n, const weir_totals *totals, const weir_total 
             if (pool_of(totals, other->key.name) == pool && or_zero((double)other->metrics.task.cpu_ns) > 0)
                 cpu_s += seconds(other->metrics.task.cpu_ns);
         }
-    double delay_s = weir_model_delay(busy_s, cpu_s, pool->metrics.pool.run_delay_ns);
+    double delay_s = weir__model_delay(busy_s, cpu_s, pool->metrics.pool.run_delay_ns);
     n->pool = pool->key.name;
     n->threads = (double)pool->capacity;
     n->pool_busy = value_of(pool, "busy_share");
@@ -210,7 +210,7 @@ static void view_queue(verdict_view *view, const weir_total *total, const weir_t
     view->sink_waits = q->empty;
     view->num_items = (double)m->num_items;
     view->items_per_s = value_of(total, "items_per_s");
-    view->polls = weir_model_polls(total->elapsed_ns, m, weir_model_count_waits(m));
+    view->polls = weir__model_polls(total->elapsed_ns, m, weir__model_count_waits(m));
 }
 
 static void view_queues(verdict_view *view, const weir_totals *steady, const verdict_wiring *wirings,
@@ -228,8 +228,8 @@ static void view_queues(verdict_view *view, const weir_totals *steady, const ver
     }
 }
 
-bool weir_verdict_view_totals(verdict_view *view, const weir_totals *steady, const weir_totals *whole,
-                              const verdict_wiring *wirings, size_t num_wirings)
+bool weir__verdict_view_totals(verdict_view *view, const weir_totals *steady, const weir_totals *whole,
+                               const verdict_wiring *wirings, size_t num_wirings)
 {
     const weir_total_list *stages = &steady->of[WEIR_SUBJECT_STAGE], *flow = &steady->of[WEIR_SUBJECT_FLOW];
     *view = (verdict_view){
@@ -238,7 +238,7 @@ bool weir_verdict_view_totals(verdict_view *view, const weir_totals *steady, con
         .items_per_s = NAN,
     };
     if (!view->nodes || !view->queues) {
-        weir_verdict_view_free(view);
+        weir__verdict_view_free(view);
         return false;
     }
     for (size_t i = 0; i < flow->count; i++)
@@ -255,7 +255,7 @@ bool weir_verdict_view_totals(verdict_view *view, const weir_totals *steady, con
     return true;
 }
 
-void weir_verdict_view_free(verdict_view *view)
+void weir__verdict_view_free(verdict_view *view)
 {
     free(view->nodes);
     free(view->queues);
