@@ -1,14 +1,12 @@
 #include "bench_run.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 #include <sqlite3.h>
 
 enum { MAX_ARGUMENTS = 24 };

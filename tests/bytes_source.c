@@ -1,13 +1,11 @@
 #include "tests/bytes_source.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 typedef struct source_worker {
     size_t next;

@@ -1,15 +1,13 @@
 #include "named_tests.h"
 
 #include <regex.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 char *named_tests_read(const char *path)
 {

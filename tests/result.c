@@ -1,11 +1,9 @@
 /* See result.h. */
 #include "tests/result.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/engine.h>
 #include <weir/list.h>

@@ -2,20 +2,17 @@
 #ifndef STATS_FIXTURE_H
 #define STATS_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h> /* needs the headers above */
-
-#include <stdbool.h>
 
 #include <sqlite3.h>
 
 #include <weir/observer.h>
 #include <weir/query.h>
 #include <weir/sqlite.h>
+
+#include "test_case.h"
 
 /* cmocka's setup and teardown: creates an empty folder, and removes it with all its contents. */
 int make_folder(void **state);

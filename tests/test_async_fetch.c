@@ -1,19 +1,15 @@
 /* The example of asynchronous work, as a user runs it. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "program.h"
+#include "test_case.h"
 
-static void every_transfer_is_delivered_by_one_thread(void **state)
+TEST_CASE(every_transfer_is_delivered_by_one_thread)
 {
-    (void)state;
     char *work = make_folder();
     struct program program;
     char *argv[] = { (char *)(uintptr_t)program_path("ASYNC_FETCH"), (char *)(uintptr_t) "600", NULL };

@@ -1,15 +1,13 @@
 /* The audio decode stage, in a pipeline, compared with the output of the ffmpeg program. */
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/audio.h>
 #include <weir/engine.h>
@@ -116,24 +114,21 @@ static void assert_clips_as_ffmpeg(const weir_audio_config *config, const char *
     }
 }
 
-static void samples_are_ffmpegs(void **state)
+TEST_CASE(samples_are_ffmpegs)
 {
-    (void)state;
     assert_clips_as_ffmpeg(&(weir_audio_config){ 0 }, "");
     assert_clips_as_ffmpeg(&(weir_audio_config){ .planar = true }, "");
 }
 
-static void resampled_and_mixed_samples_are_ffmpegs(void **state)
+TEST_CASE(resampled_and_mixed_samples_are_ffmpegs)
 {
-    (void)state;
     assert_clips_as_ffmpeg(&(weir_audio_config){ .sample_rate = 16000, .channels = 1 }, "-ar 16000 -ac 1");
     assert_clips_as_ffmpeg(&(weir_audio_config){ .sample_rate = 48000, .channels = 2, .planar = true },
                            "-ar 48000 -ac 2");
 }
 
-static void the_result_tells_what_it_is(void **state)
+TEST_CASE(the_result_tells_what_it_is)
 {
-    (void)state;
     const char *path = clips_make("a.flac", TWO_TONES "-c:a flac");
     weir_audio *audio = decode_whole(path, &(weir_audio_config){ .sample_rate = 22050, .planar = true });
     assert_string_equal(audio->codec, "flac");
@@ -166,9 +161,8 @@ static void the_result_tells_what_it_is(void **state)
     weir_audio_free(audio);
 }
 
-static void samples_from_memory_are_those_from_the_file(void **state)
+TEST_CASE(samples_from_memory_are_those_from_the_file)
 {
-    (void)state;
     weir_error error = { 0 };
     const char *path = clips_make("a.flac", TWO_TONES "-c:a flac");
     weir_audio *expected = decode_whole(path, &(weir_audio_config){ 0 });
@@ -193,9 +187,8 @@ static void assert_fails(const char *path, const weir_audio_config *config, int 
         fail_msg("%s: %s: %s", path, weir_status_name(error.status), error.message);
 }
 
-static void what_is_no_audio_fails_and_says_why(void **state)
+TEST_CASE(what_is_no_audio_fails_and_says_why)
 {
-    (void)state;
     const weir_audio_config plain = { 0 };
     const char *text = clips_path("text.wav");
     clips_write_text(text, "this is no audio at all, whatever its name says");
@@ -207,18 +200,16 @@ static void what_is_no_audio_fails_and_says_why(void **state)
     assert_fails(path, &(weir_audio_config){ .max_bytes = 100000 }, WEIR_ELIMIT, "max_bytes");
 }
 
-static void what_is_cut_off_gives_what_is_there(void **state)
+TEST_CASE(what_is_cut_off_gives_what_is_there)
 {
-    (void)state;
     const char *whole = clips_make("a.flac", TWO_TONES "-c:a flac");
     weir_audio *audio = decode_whole(clips_cut(whole, "cut.flac", 40000), &(weir_audio_config){ 0 });
     assert_in_range(audio->num_samples, 4096, 66150 - 1);
     weir_audio_free(audio);
 }
 
-static void impossible_options_are_refused(void **state)
+TEST_CASE(impossible_options_are_refused)
 {
-    (void)state;
     static const weir_audio_config bad[] = { { .channels = 1000 }, { .sample_rate = 1U << 30 } };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         weir_pipeline *pipeline = NULL;
@@ -243,9 +234,8 @@ static weir_frames *decode_both(const char *path, const weir_video_config *video
     return frames;
 }
 
-static void one_read_gives_video_and_sound(void **state)
+TEST_CASE(one_read_gives_video_and_sound)
 {
-    (void)state;
     weir_error error = { 0 };
     const weir_audio_config mono = { .sample_rate = 8000, .channels = 1 };
     weir_video_config video = {
@@ -284,9 +274,8 @@ static void one_read_gives_video_and_sound(void **state)
         weir_frames_free(frames[i]);
 }
 
-static void a_silent_video_has_no_sound_and_a_broken_one_fails(void **state)
+TEST_CASE(a_silent_video_has_no_sound_and_a_broken_one_fails)
 {
-    (void)state;
     weir_error error = { 0 };
     const weir_audio_config audio = { 0 };
     const weir_video_config video = { .audio = &audio, .audio_size = sizeof audio };
@@ -302,9 +291,8 @@ static void a_silent_video_has_no_sound_and_a_broken_one_fails(void **state)
     assert_int_equal(error.status, WEIR_ELIMIT);
 }
 
-static void wrong_options_of_the_sound_are_refused(void **state)
+TEST_CASE(wrong_options_of_the_sound_are_refused)
 {
-    (void)state;
     const weir_audio_config audio = { .channels = 1000 };
     const weir_video_config video = { .audio = &audio, .audio_size = sizeof audio };
     const char *path = "a.mp4";

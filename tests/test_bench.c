@@ -1,6 +1,4 @@
 /* Runs weir-bench: each bench runs, and its JSON output is complete. No time is asserted. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,13 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "bench_run.h"
+#include "test_case.h"
 
-static void engine_runs_every_part_and_writes_a_row_for_each_configuration(void **state)
+TEST_CASE(engine_runs_every_part_and_writes_a_row_for_each_configuration)
 {
-    (void)state;
     struct program program;
     char *json = bench_run_for_json(&program, "engine --quick --items 40 --runs 2");
     bench_assert_report(json, "engine");
@@ -49,9 +45,8 @@ static void engine_runs_every_part_and_writes_a_row_for_each_configuration(void 
 }
 
 /* Each peer is either measured or reported as missing, with the required package. */
-static void engine_names_the_peers_that_are_not_built(void **state)
+TEST_CASE(engine_names_the_peers_that_are_not_built)
 {
-    (void)state;
     static const char *const names[] = { "tbb_flow_limiter", "tbb_pipeline", "tbb_flow" };
     struct program program;
     char *json = bench_run_for_json(&program, "engine --peers --items 20 --runs 1 --threads 1 --queue 2");
@@ -67,9 +62,8 @@ static void engine_names_the_peers_that_are_not_built(void **state)
     program_free(&program);
 }
 
-static void engine_runs_only_what_it_is_asked_for(void **state)
+TEST_CASE(engine_runs_only_what_it_is_asked_for)
 {
-    (void)state;
     struct program program;
     char *json = bench_run_for_json(
         &program, "engine --hops --threads 1 --queue 4 --op-us 0 --stats on --stages 2 --items 50 --runs 3");
@@ -89,9 +83,8 @@ static void engine_runs_only_what_it_is_asked_for(void **state)
     program_free(&program);
 }
 
-static void size_tells_bytes_of_slots_stages_and_pipelines(void **state)
+TEST_CASE(size_tells_bytes_of_slots_stages_and_pipelines)
 {
-    (void)state;
     struct program program;
     char *json = bench_run_for_json(&program, "size");
     bench_assert_report(json, "size");
@@ -100,9 +93,8 @@ static void size_tells_bytes_of_slots_stages_and_pipelines(void **state)
     free(json);
 }
 
-static void stop_measures_every_state(void **state)
+TEST_CASE(stop_measures_every_state)
 {
-    (void)state;
     struct program program;
     char *json = bench_run_for_json(&program, "stop --slots 8 --runs 2");
     bench_assert_report(json, "stop");
@@ -118,9 +110,8 @@ static void stop_measures_every_state(void **state)
     program_free(&program);
 }
 
-static void wrong_options_are_told_with_what_they_want(void **state)
+TEST_CASE(wrong_options_are_told_with_what_they_want)
 {
-    (void)state;
     static const char *const wrong[][2] = {
         { "engine --queue 0", "--queue: \"0\" is not a list of numbers from 1, such as 1,2,4" },
         { "engine --op-us 1,", "--op-us: \"1,\" is not a list of numbers" },

@@ -1,6 +1,4 @@
 /* Runs weir-bench decode and peers on a tiny folder: two classes of clips, one with sound, and no video. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,9 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "bench_run.h"
+#include "test_case.h"
 
 static char *clips; /* the folder */
 
@@ -50,9 +47,8 @@ static char *decode(struct program *program, const char *options)
     return bench_run_for_json(program, line);
 }
 
-static void decode_finds_the_same_pictures_as_the_bare_loop(void **state)
+TEST_CASE(decode_finds_the_same_pictures_as_the_bare_loop)
 {
-    (void)state;
     struct program program;
     char *json = decode(&program, "decode --concurrency 2 --verify");
     bench_assert_report(json, "decode");
@@ -64,9 +60,8 @@ static void decode_finds_the_same_pictures_as_the_bare_loop(void **state)
     program_free(&program);
 }
 
-static void where_time_goes_is_told_for_each_class_in_order(void **state)
+TEST_CASE(where_time_goes_is_told_for_each_class_in_order)
 {
-    (void)state;
     struct program program;
     char *json = decode(&program, "decode --concurrency 1,2");
     assert_int_equal(
@@ -86,9 +81,8 @@ static void where_time_goes_is_told_for_each_class_in_order(void **state)
 }
 
 /* Replaces Python: one peer is available and reports its results; the others cannot be imported. */
-static void peers_that_are_there_are_measured_and_the_others_named(void **state)
+TEST_CASE(peers_that_are_there_are_measured_and_the_others_named)
 {
-    (void)state;
     struct program program;
     char *python = path_in(bench_folder(), "python"), line[512];
     write_file(python, "#!/bin/sh\n"
@@ -120,9 +114,8 @@ static void peers_that_are_there_are_measured_and_the_others_named(void **state)
 }
 
 /* The script is found from any folder, and a peer that fails says why. */
-static void the_script_of_the_peers_is_found_from_any_folder(void **state)
+TEST_CASE(the_script_of_the_peers_is_found_from_any_folder)
 {
-    (void)state;
     struct program program;
     char *python = path_in(bench_folder(), "python"), *before = getcwd(NULL, 0), line[512];
     write_file(python, "#!/bin/sh\n"
@@ -143,9 +136,8 @@ static void the_script_of_the_peers_is_found_from_any_folder(void **state)
     free(python);
 }
 
-static void wrong_options_and_folders_are_told_before_any_work(void **state)
+TEST_CASE(wrong_options_and_folders_are_told_before_any_work)
 {
-    (void)state;
     static const char *const wrong[][2] = {
         { "decode", "--dataset-dir DIR is missing" },
         { "peers", "--dataset-dir DIR is missing" },

@@ -599,18 +599,16 @@ static bool is_told(size_t i)
     return false;
 }
 
-static void every_mistake_is_told_with_its_stage(void **state)
+TEST_CASE(every_mistake_is_told_with_its_stage)
 {
-    (void)state;
     bool all_told = true;
     for (size_t i = 0; i < LENGTH(mistakes); i++)
         all_told = is_told(i) && all_told;
     assert_true(all_told);
 }
 
-static void the_librarys_own_code_is_kept(void **state)
+TEST_CASE(the_librarys_own_code_is_kept)
 {
-    (void)state;
     weir_builder *builder = weir_builder_new();
     weir_pipeline *pipeline;
     weir_error error = { 0 };
@@ -619,17 +617,15 @@ static void the_librarys_own_code_is_kept(void **state)
     assert_int_equal(error.library_code, -42);
 }
 
-static void nobody_has_to_take_the_error(void **state)
+TEST_CASE(nobody_has_to_take_the_error)
 {
-    (void)state;
     weir_pipeline *pipeline;
     assert_int_equal(weir_builder_build(weir_builder_new(), NULL, &pipeline, NULL), WEIR_EINVAL);
     assert_null(pipeline);
 }
 
-static void a_null_builder_is_out_of_memory(void **state)
+TEST_CASE(a_null_builder_is_out_of_memory)
 {
-    (void)state;
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     good_source(NULL);
@@ -646,9 +642,8 @@ static void a_null_builder_is_out_of_memory(void **state)
     assert_null(pipeline);
 }
 
-static void a_builder_may_be_given_up(void **state)
+TEST_CASE(a_builder_may_be_given_up)
 {
-    (void)state;
     weir_builder_free(weir_builder_new());
     for (size_t i = 0; i < LENGTH(mistakes); i++) {
         weir_builder *builder = weir_builder_new();
@@ -681,9 +676,8 @@ static void run_and_record(weir_builder *builder, weir_pipeline_options options,
     assert_true(recorder->ended);
 }
 
-static void all_zero_options_mean_the_documented_defaults(void **state)
+TEST_CASE(all_zero_options_mean_the_documented_defaults)
 {
-    (void)state;
     static const weir_stage_info expected[] = {
         { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion", "", "", 0, { 0 } },
         { "0:1:pass", "0:1:pass_queue", "stage", 1, 2, 0, "completion", "0:0:src_queue", "", 0, { 0 } },
@@ -703,9 +697,8 @@ static void all_zero_options_mean_the_documented_defaults(void **state)
     recorder_free(&recorder);
 }
 
-static void options_show_in_names_and_infos(void **state)
+TEST_CASE(options_show_in_names_and_infos)
 {
-    (void)state;
     static const weir_stage_info expected[] = {
         { "7:0:src", "7:0:src_queue", "source", 1, 5, 1000, "completion", "", "", 0, { 0 } },
         { "7:1:a.B-c_1[64]", "7:1:a.B-c_1[64]_queue", "stage", 64, 9, 0, "input", "", "", 0, { 0 } },
@@ -774,9 +767,8 @@ static const weir_op text_op = {
     .run = text_run,
 };
 
-static void the_options_of_the_operation_are_copied(void **state)
+TEST_CASE(the_options_of_the_operation_are_copied)
 {
-    (void)state;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     test_counter inits = COUNTER, frees = COUNTER;
@@ -797,9 +789,8 @@ static void the_options_of_the_operation_are_copied(void **state)
 }
 
 /* However building ends. */
-static void each_copy_is_freed_once(void **state)
+TEST_CASE(each_copy_is_freed_once)
 {
-    (void)state;
     test_counter inits = COUNTER, frees = COUNTER;
     text_config config = { .inits = &inits, .frees = &frees };
     for (int i = 0; i < 4; i++) {
@@ -830,9 +821,8 @@ static int expect_zeros(void *config, weir_error *error)
     return WEIR_OK;
 }
 
-static void no_options_of_the_operation_are_zeros(void **state)
+TEST_CASE(no_options_of_the_operation_are_zeros)
 {
-    (void)state;
     static const weir_op op = { .name = "zeros", .config_size = 64, .config_init = expect_zeros, .run = never_run };
     weir_builder *builder = weir_builder_new();
     with_stage(builder, &op, NULL);
@@ -849,9 +839,8 @@ static int expect_itself(void *worker, weir_item *in, weir_item *out, weir_task 
     return WEIR_SKIP;
 }
 
-static void without_a_size_the_pointer_is_passed_on(void **state)
+TEST_CASE(without_a_size_the_pointer_is_passed_on)
 {
-    (void)state;
     static const weir_op op = { .name = "itself", .run = expect_itself };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
@@ -883,9 +872,8 @@ static int count_start(void *self, const char *stage, weir_error *error)
 }
 
 /* What the options point to is overwritten as soon as the call has returned. */
-static void hooks_and_names_are_copied(void **state)
+TEST_CASE(hooks_and_names_are_copied)
 {
-    (void)state;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     test_counter tasks = COUNTER, stages = COUNTER;

@@ -1,8 +1,6 @@
 /* Where a decode stage's bytes come from: memory, and URLs that fall silent. */
 #include <netinet/in.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/engine.h>
 #include <weir/image.h>
@@ -83,9 +81,8 @@ static void assert_same_from_memory(const char *path, const char *name)
     weir_frames_free(expected);
 }
 
-static void frames_from_memory_are_those_from_the_file(void **state)
+TEST_CASE(frames_from_memory_are_those_from_the_file)
 {
-    (void)state;
     static const struct {
         const char *name;
         const char *arguments;
@@ -110,9 +107,8 @@ static void count_release(void *owner)
     (*(int *)owner)++;
 }
 
-static void wrapped_memory_is_released_once(void **state)
+TEST_CASE(wrapped_memory_is_released_once)
 {
-    (void)state;
     weir_error error = { 0 };
     int num_released = 0;
     const char *path = clips_make("a.avi", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v mpeg4");
@@ -137,9 +133,8 @@ static weir_bytes *text_file(const char *text, const char *name)
     return bytes;
 }
 
-static void what_belongs_to_the_clip_comes_out_with_its_frames(void **state)
+TEST_CASE(what_belongs_to_the_clip_comes_out_with_its_frames)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_bytes *clip = bytes_of_file(clips_make("a.avi", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v mpeg4"), "a.avi");
     clip->next = text_file("7", "a.cls");
@@ -162,9 +157,8 @@ static void assert_bytes_fail(weir_bytes *bytes, int status, const char *said)
         fail_msg("%s: %s", weir_status_name(error.status), error.message);
 }
 
-static void bytes_that_are_no_video_fail_and_say_why(void **state)
+TEST_CASE(bytes_that_are_no_video_fail_and_say_why)
 {
-    (void)state;
     assert_bytes_fail(weir_bytes_new(0, "empty.mp4"), WEIR_EDATA, "empty");
     assert_bytes_fail(text_file("this is no video at all", "text.mp4"), WEIR_EDATA, "cannot open");
     assert_bytes_fail(NULL, WEIR_EINVAL, "no data");
@@ -181,9 +175,8 @@ static void bytes_that_are_no_video_fail_and_say_why(void **state)
 }
 
 /* A playlist in memory must not make weir open files named by its author. */
-static void bytes_open_no_other_file(void **state)
+TEST_CASE(bytes_open_no_other_file)
 {
-    (void)state;
     char text[4096];
     const char *segment = clips_make("a.ts", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v libx264 -preset veryfast -bf 2 "
                                              "-pix_fmt yuv420p");
@@ -286,9 +279,8 @@ static weir_frames *decode_served(server *self, int64_t io_timeout_ns, weir_erro
     return frames;
 }
 
-static void a_server_that_never_answers_times_out(void **state)
+TEST_CASE(a_server_that_never_answers_times_out)
 {
-    (void)state;
     weir_error error = { 0 };
     server silent = { 0 };
     assert_null(decode_served(&silent, 200 * WEIR_MILLISECOND, &error));
@@ -296,9 +288,8 @@ static void a_server_that_never_answers_times_out(void **state)
     assert_non_null(strstr(error.message, "io_timeout_ns"));
 }
 
-static void a_server_that_falls_silent_times_out(void **state)
+TEST_CASE(a_server_that_falls_silent_times_out)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_bytes *file = bytes_of_file(clips_make("long.ts", long_arguments), NULL);
     server silent = { .file = file, .num_bytes = file->size_bytes / 2 };
@@ -308,9 +299,8 @@ static void a_server_that_falls_silent_times_out(void **state)
 }
 
 /* FFmpeg's own timeout is for each line. */
-static void a_header_without_end_times_out(void **state)
+TEST_CASE(a_header_without_end_times_out)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_bytes *file = bytes_of_file(clips_make("long.ts", long_arguments), NULL);
     server endless = { .file = file, .has_no_end = true };
@@ -320,9 +310,8 @@ static void a_header_without_end_times_out(void **state)
     weir_bytes_free(file);
 }
 
-static void a_url_gives_the_frames_of_the_file(void **state)
+TEST_CASE(a_url_gives_the_frames_of_the_file)
 {
-    (void)state;
     weir_error error = { 0 };
     const char *path = clips_make("long.ts", long_arguments);
     weir_bytes *file = bytes_of_file(path, NULL);
@@ -341,9 +330,8 @@ static void a_url_gives_the_frames_of_the_file(void **state)
 }
 
 /* A connection that ends before the file does is damage, and is counted. */
-static void a_server_that_hangs_up_leaves_an_error(void **state)
+TEST_CASE(a_server_that_hangs_up_leaves_an_error)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_bytes *file = bytes_of_file(clips_make("long.ts", long_arguments), NULL);
     server brief = { .file = file, .num_bytes = file->size_bytes / 2, .hangs_up = true };
@@ -356,9 +344,8 @@ static void a_server_that_hangs_up_leaves_an_error(void **state)
 }
 
 /* There the end of the connection is the file's, and no damage. */
-static void an_old_server_need_not_tell_the_length(void **state)
+TEST_CASE(an_old_server_need_not_tell_the_length)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_bytes *file = bytes_of_file(clips_make("long.ts", long_arguments), NULL);
     server old = { .file = file, .num_bytes = file->size_bytes, .hangs_up = true, .is_old = true };
@@ -376,9 +363,8 @@ static void an_old_server_need_not_tell_the_length(void **state)
 }
 
 /* It said nothing. */
-static void a_picture_may_be_larger_than_its_server_says(void **state)
+TEST_CASE(a_picture_may_be_larger_than_its_server_says)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_bytes *file = bytes_of_file(clips_make("big.bmp", "-f lavfi -i testsrc2=s=1000x1000 -frames:v 1"), NULL);
     server old = { .file = file, .num_bytes = file->size_bytes, .hangs_up = true, .is_old = true };
@@ -396,9 +382,8 @@ static void a_picture_may_be_larger_than_its_server_says(void **state)
     weir_bytes_free(file);
 }
 
-static void a_server_cannot_send_us_to_our_own_files(void **state)
+TEST_CASE(a_server_cannot_send_us_to_our_own_files)
 {
-    (void)state;
     weir_error error = { 0 };
     char elsewhere[4200];
     const char *path = clips_make("long.ts", long_arguments);

@@ -41,9 +41,8 @@ static void end(weir_pipeline *pipeline, test_ledger *ledger)
     ledger_close(ledger);
 }
 
-static void what_was_kept_is_replayed_until_the_stop(void **state)
+TEST_CASE(what_was_kept_is_replayed_until_the_stop)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 1000, .labelled = true };
     weir_pipeline *pipeline = build_cache(&numbers, &(weir_cache_config){ .num_items = 20, .replay_after = 30 });
@@ -60,9 +59,8 @@ static void what_was_kept_is_replayed_until_the_stop(void **state)
     end(pipeline, &ledger);
 }
 
-static void after_the_replays_the_input_goes_on(void **state)
+TEST_CASE(after_the_replays_the_input_goes_on)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 40, .labelled = true };
     weir_pipeline *pipeline = build_cache(&numbers, &(weir_cache_config){ .num_items = 10, .num_replays = 25 });
@@ -80,9 +78,8 @@ static void after_the_replays_the_input_goes_on(void **state)
     end(pipeline, &ledger);
 }
 
-static void an_input_that_ends_early_is_replayed_at_its_end(void **state)
+TEST_CASE(an_input_that_ends_early_is_replayed_at_its_end)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 3, .labelled = true };
     weir_pipeline *pipeline = build_cache(&numbers, &(weir_cache_config){ .num_replays = 7 });
@@ -90,9 +87,8 @@ static void an_input_that_ends_early_is_replayed_at_its_end(void **state)
     end(pipeline, &ledger);
 }
 
-static void bytes_bound_what_is_kept(void **state)
+TEST_CASE(bytes_bound_what_is_kept)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 100, .size_bytes = 1000, .labelled = true };
     weir_pipeline *pipeline =
@@ -109,9 +105,8 @@ static void bytes_bound_what_is_kept(void **state)
     end(pipeline, &ledger);
 }
 
-static void replayed_items_outlive_their_pipeline(void **state)
+TEST_CASE(replayed_items_outlive_their_pipeline)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_pipeline *pipeline = build_cache(&numbers, NULL);
@@ -155,9 +150,8 @@ static uint64_t step(weir_headspace *headspace, weir_pipeline *pipeline)
     return value;
 }
 
-static void a_loop_gets_the_loaders_results_then_kept_ones_then_the_loaders(void **state)
+TEST_CASE(a_loop_gets_the_loaders_results_then_kept_ones_then_the_loaders)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 1000 };
     weir_builder *builder = builder_with(&numbers);
@@ -182,9 +176,8 @@ static void a_loop_gets_the_loaders_results_then_kept_ones_then_the_loaders(void
     end(pipeline, &ledger);
 }
 
-static void a_stop_ends_the_replay(void **state)
+TEST_CASE(a_stop_ends_the_replay)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 1000 };
     weir_builder *builder = builder_with(&numbers);
@@ -201,9 +194,8 @@ static void a_stop_ends_the_replay(void **state)
     end(pipeline, &ledger);
 }
 
-static void the_end_of_an_epoch_does_not_end_a_step(void **state)
+TEST_CASE(the_end_of_an_epoch_does_not_end_a_step)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = weir_builder_new();
@@ -242,18 +234,16 @@ static bool is_measured(uint64_t num_results, uint64_t *num_needed)
     return result.is_complete;
 }
 
-static void the_report_says_how_many_results_it_needs(void **state)
+TEST_CASE(the_report_says_how_many_results_it_needs)
 {
-    (void)state;
     uint64_t num_needed;
     assert_false(is_measured(WARMUP + STEPS, &num_needed)); /* one step less */
     assert_true(num_needed <= WARMUP + STEPS + 2);
     assert_true(is_measured(num_needed, &num_needed));
 }
 
-static void the_cost_is_the_share_of_a_step_that_replaying_saves(void **state)
+TEST_CASE(the_cost_is_the_share_of_a_step_that_replaying_saves)
 {
-    (void)state;
     weir_step_times loader = { 0 }, replayed = { 0 };
     for (int i = 0; i < 50; i++) {
         weir__step_times_add(&loader, i % 2 ? 0.099 : 0.101);

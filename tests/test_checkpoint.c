@@ -51,9 +51,8 @@ static weir_builder *plain(test_numbers *numbers)
     return builder;
 }
 
-static void without_the_option_there_are_no_checkpoints(void **state)
+TEST_CASE(without_the_option_there_are_no_checkpoints)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     weir_pipeline *pipeline = build(plain(&numbers), NULL);
@@ -67,9 +66,8 @@ static void without_the_option_there_are_no_checkpoints(void **state)
     ledger_close(&ledger);
 }
 
-static void a_delivered_item_is_done(void **state)
+TEST_CASE(a_delivered_item_is_done)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
     weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
@@ -87,9 +85,8 @@ static void a_delivered_item_is_done(void **state)
     ledger_close(&ledger);
 }
 
-static void acknowledged_items_are_done_in_any_order(void **state)
+TEST_CASE(acknowledged_items_are_done_in_any_order)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 6 };
     weir_pipeline_options options = with(WEIR_CHECKPOINTS_DONE);
@@ -128,9 +125,8 @@ static int choose(void *worker, weir_item *in, weir_item *out, weir_task *task)
 
 static const weir_op choose_op = { .name = "choose", .run = choose };
 
-static void skipped_and_failed_items_are_done(void **state)
+TEST_CASE(skipped_and_failed_items_are_done)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 8 };
     weir_builder *builder = builder_with(&numbers);
@@ -144,9 +140,8 @@ static void skipped_and_failed_items_are_done(void **state)
     ledger_close(&ledger);
 }
 
-static void failed_items_can_be_left_for_the_next_run(void **state)
+TEST_CASE(failed_items_can_be_left_for_the_next_run)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
@@ -174,9 +169,8 @@ static void failed_items_can_be_left_for_the_next_run(void **state)
     ledger_close(&ledger);
 }
 
-static void what_a_stop_drops_is_not_done(void **state)
+TEST_CASE(what_a_stop_drops_is_not_done)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 9 };
@@ -217,9 +211,8 @@ static int stage_ended(void *self, const char *stage, weir_error *error)
     return WEIR_OK;
 }
 
-static void a_task_that_obeys_a_stop_has_not_done_its_item(void **state)
+TEST_CASE(a_task_that_obeys_a_stop_has_not_done_its_item)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_counter started = COUNTER, ended = COUNTER;
     test_numbers numbers = { .ledger = &ledger, .count = 9 };
@@ -262,9 +255,8 @@ static weir_builder *splitting(test_numbers *numbers, int times)
     return builder;
 }
 
-static void pieces_that_are_done_are_left_out(void **state)
+TEST_CASE(pieces_that_are_done_are_left_out)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     uint64_t expected = 0;
@@ -293,9 +285,8 @@ static weir_builder *batching(test_numbers *numbers, size_t num_items, bool drop
     return builder;
 }
 
-static void a_batch_is_done_as_a_whole_or_by_item(void **state)
+TEST_CASE(a_batch_is_done_as_a_whole_or_by_item)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 7 };
     weir_pipeline_options options = with(WEIR_CHECKPOINTS_DONE);
@@ -343,9 +334,8 @@ static int flush_sum(void *worker, weir_item *out, weir_task *task)
 
 static const weir_op sum_op = { .name = "sum", .worker_size = sizeof(sum_worker), .run = add, .flush = flush_sum };
 
-static void inputs_belong_to_the_result_that_they_were_kept_for(void **state)
+TEST_CASE(inputs_belong_to_the_result_that_they_were_kept_for)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 8 };
     weir_builder *builder = builder_with(&numbers);
@@ -365,9 +355,8 @@ static void inputs_belong_to_the_result_that_they_were_kept_for(void **state)
 
 /* ---- epochs ----------------------------------------------------------------------------------------------------- */
 
-static void an_end_of_an_epoch_is_told_once(void **state)
+TEST_CASE(an_end_of_an_epoch_is_told_once)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     char *text = NULL;
@@ -404,9 +393,8 @@ static void an_end_of_an_epoch_is_told_once(void **state)
 
 /* ---- the text --------------------------------------------------------------------------------------------------- */
 
-static void a_text_can_be_read(void **state)
+TEST_CASE(a_text_can_be_read)
 {
-    (void)state;
     weir_checkpoint *checkpoint;
     weir_error error = { 0 };
     assert_int_equal(
@@ -433,9 +421,8 @@ static void a_text_can_be_read(void **state)
     weir_checkpoint_free(checkpoint);
 }
 
-static void a_damaged_text_is_refused_with_its_line(void **state)
+TEST_CASE(a_damaged_text_is_refused_with_its_line)
 {
-    (void)state;
     static const struct {
         const char *text;
         int status;
@@ -479,9 +466,8 @@ static void refuse(const weir_pipeline_options *options, const char *message)
     ledger_close(&ledger);
 }
 
-static void what_cannot_be_resumed_is_refused(void **state)
+TEST_CASE(what_cannot_be_resumed_is_refused)
 {
-    (void)state;
     static const char *const other = "weir checkpoint 1\nepoch 0\nsource 0 other\nend\n";
     static const char *const same[] = { "weir checkpoint 1\nepoch 0\nsource 0 src\nend\n",
                                         "weir checkpoint 1\nepoch 0\nsource 0 src\nend\n" };
@@ -511,9 +497,8 @@ static int renumber_all(void *config, const weir_checkpoint *const *checkpoints,
     return WEIR_SKIP;
 }
 
-static void a_source_that_has_renumbered_its_items_must_say_how(void **state)
+TEST_CASE(a_source_that_has_renumbered_its_items_must_say_how)
 {
-    (void)state;
     static const char *const text = "weir checkpoint 1\nepoch 0\nsource 0 src\nend\n";
     static const weir_op op = { .name = "renumbered", .run = run_until_asked, .resume = renumber_all };
     weir_builder *builder = weir_builder_new();

@@ -193,9 +193,8 @@ static void assert_batch(const weir_collated *batch, const clip_source *source, 
         }
 }
 
-static void every_type_and_layout_has_the_right_values(void **state)
+TEST_CASE(every_type_and_layout_has_the_right_values)
 {
-    (void)state;
     for (int dtype = 0; dtype <= WEIR_DTYPE_FLOAT32; dtype++)
         for (int layout = 0; layout <= WEIR_COLLATE_TIME_SECOND; layout++)
             for (int from = 0; from <= WEIR_LAYOUT_NCHW; from++)
@@ -220,9 +219,8 @@ static void every_type_and_layout_has_the_right_values(void **state)
                 }
 }
 
-static void ragged_clips_are_padded_and_masked(void **state)
+TEST_CASE(ragged_clips_are_padded_and_masked)
 {
-    (void)state;
     for (int layout = 0; layout <= WEIR_COLLATE_TIME_SECOND; layout++)
         for (int from = 0; from <= WEIR_LAYOUT_NCHW; from++) {
             clip_source source = { .count = 3,
@@ -246,9 +244,8 @@ static void ragged_clips_are_padded_and_masked(void **state)
         }
 }
 
-static void all_that_is_set_to_nothing_is_scaled_to_one(void **state)
+TEST_CASE(all_that_is_set_to_nothing_is_scaled_to_one)
 {
-    (void)state;
     clip_source source = { .count = 1, .frames = { 1 }, .width = { 100 }, .height = { 3 }, .channels = 3 };
     weir_collated *batch = only_batch(&source, &(weir_collate_config){ .num_items = 1, .dtype = WEIR_DTYPE_FLOAT32 });
     for (size_t x = 0; x < 100; x++)
@@ -256,9 +253,8 @@ static void all_that_is_set_to_nothing_is_scaled_to_one(void **state)
     weir_collated_free(batch);
 }
 
-static void ids_labels_and_names_come_along(void **state)
+TEST_CASE(ids_labels_and_names_come_along)
 {
-    (void)state;
     for (int with_entry = 0; with_entry < 2; with_entry++) {
         clip_source source = {
             .count = 2, .frames = { 1 }, .width = { 4 }, .height = { 4 }, .channels = 3, .with_entry = with_entry
@@ -275,9 +271,8 @@ static void ids_labels_and_names_come_along(void **state)
 
 /* ---- conversion: vectors and plain loops ----------------------------------------------------------------------- */
 
-static void vectors_and_plain_loops_give_the_same_bits(void **state)
+TEST_CASE(vectors_and_plain_loops_give_the_same_bits)
 {
-    (void)state;
     enum { MOST = 24 * 5 + 23 };
     uint8_t from[MOST];
     for (size_t i = 0; i < MOST; i++)
@@ -314,9 +309,8 @@ static void assert_batches(clip_source source, weir_collate_config config, const
     weir_pipeline_free(pipeline);
 }
 
-static void batches_end_by_count_frames_or_bytes(void **state)
+TEST_CASE(batches_end_by_count_frames_or_bytes)
 {
-    (void)state;
     clip_source source = {
         .count = 8, .frames = { 2, 2, 6, 2, 20, 3, 3, 3 }, .width = { 4 }, .height = { 2 }, .channels = 3
     };
@@ -331,9 +325,8 @@ static void batches_end_by_count_frames_or_bytes(void **state)
 
 /* ---- crops --------------------------------------------------------------------------------------------------- */
 
-static void a_crop_is_in_the_middle_or_anywhere(void **state)
+TEST_CASE(a_crop_is_in_the_middle_or_anywhere)
 {
-    (void)state;
     for (int crop = WEIR_CROP_CENTER; crop <= WEIR_CROP_RANDOM; crop++) {
         uint32_t num_places = 0;
         int64_t last = -1;
@@ -366,9 +359,8 @@ static void a_crop_is_in_the_middle_or_anywhere(void **state)
     }
 }
 
-static void flips_are_of_whole_clips_and_by_chance(void **state)
+TEST_CASE(flips_are_of_whole_clips_and_by_chance)
 {
-    (void)state;
     for (int from = 0; from <= WEIR_LAYOUT_NCHW; from++)
         for (int layout = 0; layout <= WEIR_COLLATE_TIME_SECOND; layout++) {
             unsigned num_flipped = 0;
@@ -396,9 +388,8 @@ static void flips_are_of_whole_clips_and_by_chance(void **state)
 }
 
 /* The same clips in other batches and in another layout: the same pixels. */
-static void what_is_drawn_depends_on_the_clip_alone(void **state)
+TEST_CASE(what_is_drawn_depends_on_the_clip_alone)
 {
-    (void)state;
     weir_collate_config config = {
         .num_items = 4, .crop = WEIR_CROP_RESIZED, .crop_width = 12, .crop_height = 12, .flip = 0.5, .seed = 3
     };
@@ -439,9 +430,8 @@ static int run_gradient(void *worker, weir_item *in, weir_item *out, weir_task *
 static const weir_op gradient_op = { .name = "gradient", .makes = WEIR_TYPE_FRAMES, .run = run_gradient };
 
 /* Of a gradient a resize is a gradient: straight, rising along its own axis, constant along the other. */
-static void a_resize_keeps_gradients_straight(void **state)
+TEST_CASE(a_resize_keeps_gradients_straight)
 {
-    (void)state;
     clip_source source = { .count = 8, .frames = { 1 }, .width = { 120 }, .height = { 90 }, .channels = 3 };
     weir_collate_config config = {
         .num_items = 8, .crop = WEIR_CROP_RESIZED, .crop_width = 16, .crop_height = 16, .min_area = 0.2
@@ -489,9 +479,8 @@ static void own_release(void *self, void *data, size_t num_bytes)
     free(data);
 }
 
-static void memory_is_the_users_and_used_again(void **state)
+TEST_CASE(memory_is_the_users_and_used_again)
 {
-    (void)state;
     own_memory memory = { 0 };
     clip_source source = { .count = 100, .frames = { 2 }, .width = { 16 }, .height = { 16 }, .channels = 3 };
     weir_collate_config config = { .num_items = 1,
@@ -509,9 +498,8 @@ static void memory_is_the_users_and_used_again(void **state)
     assert_int_equal(atomic_load(&memory.num_allocated), atomic_load(&memory.num_released));
 }
 
-static void a_stop_in_the_middle_releases_all(void **state)
+TEST_CASE(a_stop_in_the_middle_releases_all)
 {
-    (void)state;
     own_memory memory = { 0 };
     clip_source source = { .count = 1000, .frames = { 2 }, .width = { 16 }, .height = { 16 }, .channels = 3 };
     weir_collate_config config = { .num_items = 7,
@@ -566,9 +554,8 @@ static void assert_tensor(const char *bytes, size_t size, const char *header, co
     assert_memory_equal(bytes + 8 + length + start, data, num_bytes);
 }
 
-static void a_safetensors_file_holds_all_tensors(void **state)
+TEST_CASE(a_safetensors_file_holds_all_tensors)
 {
-    (void)state;
     size_t size;
     make_path("safetensors");
     weir_collated *batch = small_batch(WEIR_DTYPE_BFLOAT16);
@@ -599,9 +586,8 @@ static void a_safetensors_file_holds_all_tensors(void **state)
     weir_frames_free(frames);
 }
 
-static void a_batch_is_an_npy_file_unless_numpy_lacks_the_type(void **state)
+TEST_CASE(a_batch_is_an_npy_file_unless_numpy_lacks_the_type)
 {
-    (void)state;
     size_t size;
     make_path("npy");
     static const char *const types[] = { "|u1", "<f2", NULL, "<f4" };
@@ -623,9 +609,8 @@ static void a_batch_is_an_npy_file_unless_numpy_lacks_the_type(void **state)
     }
 }
 
-static void a_place_that_cannot_be_written_is_named(void **state)
+TEST_CASE(a_place_that_cannot_be_written_is_named)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_collated *batch = small_batch(WEIR_DTYPE_UINT8);
     assert_int_equal(weir_collated_write_safetensors(batch, "/nowhere/at/all.safetensors", &error), WEIR_ENOTFOUND);
@@ -636,9 +621,8 @@ static void a_place_that_cannot_be_written_is_named(void **state)
 
 #ifdef WEIR_HAVE_DLPACK
 /* The batch is freed first; the leak check and the address sanitizer watch. */
-static void tensors_share_the_batch(void **state)
+TEST_CASE(tensors_share_the_batch)
 {
-    (void)state;
     DLManagedTensor *tensors[5];
     static const int64_t frames_shape[] = { 2, 2, 3, 3, 5 };
     weir_collated *batch = small_batch(WEIR_DTYPE_FLOAT16);
@@ -662,9 +646,8 @@ static void tensors_share_the_batch(void **state)
 
 /* ---- failures ------------------------------------------------------------------------------------------------ */
 
-static void what_does_not_fit_fails_alone(void **state)
+TEST_CASE(what_does_not_fit_fails_alone)
 {
-    (void)state;
     clip_source small = { .count = 3, .frames = { 1 }, .width = { 20, 9 }, .height = { 20 }, .channels = 3 };
     weir_error error = { 0 };
     weir_pipeline *pipeline =
@@ -687,9 +670,8 @@ static void what_does_not_fit_fails_alone(void **state)
     weir_pipeline_free(pipeline);
 }
 
-static void options_that_make_no_sense_are_refused(void **state)
+TEST_CASE(options_that_make_no_sense_are_refused)
 {
-    (void)state;
     const weir_collate_config cases[] = {
         { 0 },
         { .num_items = 1, .dtype = (weir_dtype)9 },

@@ -1,14 +1,11 @@
 /* The option reader that all programs share. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "options.h"
+#include "test_case.h"
 
 typedef struct settings {
     bool quiet, verbose;
@@ -67,9 +64,8 @@ static void assert_refused(const char *line, const char *expected)
     assert_string_equal(problem, expected);
 }
 
-static void options_and_words_may_come_in_any_order(void **state)
+TEST_CASE(options_and_words_may_come_in_any_order)
 {
-    (void)state;
     assert_int_equal(parse("one --count 5 two -q --name=x -- --quiet"), 3);
     assert_string_equal(words[num_words - 3], "one");
     assert_string_equal(words[num_words - 2], "two");
@@ -80,9 +76,8 @@ static void options_and_words_may_come_in_any_order(void **state)
     assert_int_equal(parse("-"), 1); /* a word: stdin or stdout */
 }
 
-static void letters_may_share_a_dash_and_have_their_value_attached(void **state)
+TEST_CASE(letters_may_share_a_dash_and_have_their_value_attached)
 {
-    (void)state;
     assert_int_equal(parse("-qv -nx"), 0);
     assert_true(values.quiet && values.verbose);
     assert_string_equal(values.name, "x");
@@ -92,25 +87,22 @@ static void letters_may_share_a_dash_and_have_their_value_attached(void **state)
     assert_refused("-n", "-n: a value is missing");
 }
 
-static void names_may_be_shortened_and_have_an_alias(void **state)
+TEST_CASE(names_may_be_shortened_and_have_an_alias)
 {
-    (void)state;
     assert_int_equal(parse("--ti x --du 2s"), 0);
     assert_string_equal(values.name, "x");
     assert_int_equal(values.duration_ns, 2000000000);
     assert_refused("--co 3", "--co: ambiguous: several options start like this (see --help)");
 }
 
-static void the_last_value_counts(void **state)
+TEST_CASE(the_last_value_counts)
 {
-    (void)state;
     assert_int_equal(parse("--count 1 --count 2"), 0);
     assert_int_equal(values.count, 2);
 }
 
-static void a_similar_option_is_proposed(void **state)
+TEST_CASE(a_similar_option_is_proposed)
 {
-    (void)state;
     assert_refused("--cuont 1", "--cuont: no such option; did you mean --count? (see --help)");
     assert_refused("--colour=red", "--colour: no such option; did you mean --color? (see --help)");
     assert_refused("--nothing-like-it", "--nothing-like-it: no such option (see --help)");
@@ -121,9 +113,8 @@ static void a_similar_option_is_proposed(void **state)
     assert_refused("-x", "-x: no such option (see --help)");
 }
 
-static void wrong_values_are_told_with_what_is_wanted(void **state)
+TEST_CASE(wrong_values_are_told_with_what_is_wanted)
 {
-    (void)state;
     assert_refused("--color pink", "--color: \"pink\" is not red, green or blue");
     assert_refused("--small 8", "--small: \"8\" is not a whole number from 1 to 7");
     assert_refused("--count 0", "--count: \"0\" is not a whole number from 1 to 1000000000");
@@ -133,9 +124,8 @@ static void wrong_values_are_told_with_what_is_wanted(void **state)
     assert_refused("--bytes 1X", "--bytes: \"1X\" is not a number of bytes, such as 4096, 512k, 64M or 2G");
 }
 
-static void sizes_and_durations_have_units(void **state)
+TEST_CASE(sizes_and_durations_have_units)
 {
-    (void)state;
     assert_int_equal(parse("--bytes 3k --duration 1.5m"), 0);
     assert_int_equal(values.bytes, 3 << 10);
     assert_int_equal(values.duration_ns, 90 * INT64_C(1000000000));
@@ -148,9 +138,8 @@ static void sizes_and_durations_have_units(void **state)
     assert_int_equal(parse("--duration 0"), -1);
 }
 
-static void options_without_effect_are_refused(void **state)
+TEST_CASE(options_without_effect_are_refused)
 {
-    (void)state;
     assert_refused("--trace-size 3", "--trace-size: only with --trace");
     assert_int_equal(parse("--trace-size 3 --trace"), 0); /* in any order */
     assert_refused("--trace -v", "--trace: not with --verbose");
@@ -158,9 +147,8 @@ static void options_without_effect_are_refused(void **state)
     assert_int_equal(parse("-qv -q"), 0);
 }
 
-static void an_abbreviation_that_could_mean_something_else_is_refused(void **state)
+TEST_CASE(an_abbreviation_that_could_mean_something_else_is_refused)
 {
-    (void)state;
     assert_refused("--from yesterday", "--from: name a phase");
     assert_int_equal(parse("--from-phase x"), 0);
 }

@@ -22,9 +22,8 @@ static weir_stage_snapshot stage_now(weir_pipeline *pipeline, size_t index)
     return stage;
 }
 
-static void more_slots_run_more_tasks_at_once(void **state)
+TEST_CASE(more_slots_run_more_tasks_at_once)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
@@ -39,9 +38,8 @@ static void more_slots_run_more_tasks_at_once(void **state)
     ledger_close(&ledger);
 }
 
-static void slots_that_are_too_many_end_with_their_task_and_nothing_is_lost(void **state)
+TEST_CASE(slots_that_are_too_many_end_with_their_task_and_nothing_is_lost)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
@@ -64,9 +62,8 @@ static void slots_that_are_too_many_end_with_their_task_and_nothing_is_lost(void
     ledger_close(&ledger);
 }
 
-static void waiting_slots_end_at_once_and_come_back(void **state)
+TEST_CASE(waiting_slots_end_at_once_and_come_back)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate source_gate = GATE, gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 20, .gate = &source_gate };
@@ -83,9 +80,8 @@ static void waiting_slots_end_at_once_and_come_back(void **state)
     ledger_close(&ledger);
 }
 
-static void the_figures_fit_across_a_change_and_an_event_tells_it(void **state)
+TEST_CASE(the_figures_fit_across_a_change_and_an_event_tells_it)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_recorder recorder;
@@ -119,9 +115,8 @@ static void the_figures_fit_across_a_change_and_an_event_tells_it(void **state)
     ledger_close(&ledger);
 }
 
-static void what_cannot_be_changed_is_refused(void **state)
+TEST_CASE(what_cannot_be_changed_is_refused)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 1 });
     weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 2 }, NULL);
@@ -154,9 +149,8 @@ static void *change_often(void *argument)
     return NULL;
 }
 
-static void several_threads_may_change_it_while_items_flow(void **state)
+TEST_CASE(several_threads_may_change_it_while_items_flow)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 5000 });
     weir_builder_pipe(builder, &pass_op, NULL, 0,
@@ -180,9 +174,8 @@ static void several_threads_may_change_it_while_items_flow(void **state)
 
 /* ---- threads ------------------------------------------------------------------------------------------------- */
 
-static void more_threads_run_more_slots_at_once(void **state)
+TEST_CASE(more_threads_run_more_slots_at_once)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
@@ -199,9 +192,8 @@ static void more_threads_run_more_slots_at_once(void **state)
     ledger_close(&ledger);
 }
 
-static void surplus_threads_end_their_step_then_rest_and_come_back(void **state)
+TEST_CASE(surplus_threads_end_their_step_then_rest_and_come_back)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate source_gate = GATE, gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 60, .gate = &source_gate };
@@ -230,9 +222,8 @@ static void surplus_threads_end_their_step_then_rest_and_come_back(void **state)
     ledger_close(&ledger);
 }
 
-static void thread_time_fits_across_a_change_and_an_event_tells_it(void **state)
+TEST_CASE(thread_time_fits_across_a_change_and_an_event_tells_it)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_recorder recorder;
     recorder_init(&recorder);
@@ -257,9 +248,8 @@ static void thread_time_fits_across_a_change_and_an_event_tells_it(void **state)
     ledger_close(&ledger);
 }
 
-static void threads_that_cannot_be_changed_are_refused(void **state)
+TEST_CASE(threads_that_cannot_be_changed_are_refused)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_pipeline *pipeline;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 1 });
@@ -285,9 +275,8 @@ static void *change_threads_often(void *argument)
     return NULL;
 }
 
-static void threads_may_be_changed_while_items_flow(void **state)
+TEST_CASE(threads_may_be_changed_while_items_flow)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 5000 });
     weir_builder_pipe(builder, &pass_op, NULL, 0,

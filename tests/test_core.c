@@ -4,18 +4,15 @@
  *     WEIR_CORE_RUNS=N  how many random schedules (default: DEFAULT_RUNS)
  *     WEIR_CORE_SEED=N  the first seed (default: the time); a failing run prints its seed, and is shrunk
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core_driver.h"
+#include "test_case.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { DEFAULT_RUNS = 20000 };
@@ -68,9 +65,8 @@ static void report_failure(uint64_t seed)
     fail_msg("the core breaks its rules");
 }
 
-static void random_schedules_keep_the_invariants(void **state)
+TEST_CASE(random_schedules_keep_the_invariants)
 {
-    (void)state;
     uint64_t seed = number_from("WEIR_CORE_SEED", (uint64_t)time(NULL) * 1000000);
     uint64_t runs = number_from("WEIR_CORE_RUNS", DEFAULT_RUNS), num_events = 0;
     fprintf(stderr, "WEIR_CORE_SEED=%llu, %llu schedules\n", (unsigned long long)seed, (unsigned long long)runs);
@@ -116,9 +112,8 @@ static void run_all_schedules(small_twist twist)
             reached.count);
 }
 
-static void all_schedules_of_a_small_graph_keep_the_invariants(void **state)
+TEST_CASE(all_schedules_of_a_small_graph_keep_the_invariants)
 {
-    (void)state;
     for (small_twist twist = SMALL_PLAIN; twist < SMALL_TWISTS; twist++)
         run_all_schedules(twist);
 }
@@ -194,9 +189,8 @@ static void count_items_of_chains(uint64_t counts[CHAINS])
     }
 }
 
-static void equal_chains_that_share_a_crew_advance_equally(void **state)
+TEST_CASE(equal_chains_that_share_a_crew_advance_equally)
 {
-    (void)state;
     static const chain_shape shapes[] = {
         { WEIR_MERGE_ARRIVAL, { 0 }, false, { 4, 4, 4 } },
         { WEIR_MERGE_ARRIVAL, { 0 }, true, { 4, 4, 4 } },
@@ -234,9 +228,8 @@ static void end_step_later(driver_slot *slot, int64_t run_ns, int64_t later_ns)
 }
 
 /* A thread ends a step of 3 ns and then waits for a CPU, 50 ns: the slot was not busy then. */
-static void busy_time_ends_with_the_step(void **state)
+TEST_CASE(busy_time_ends_with_the_step)
 {
-    (void)state;
     choices_begin_all(&list);
     driver_build_small(&driver, &list, SMALL_PLAIN);
     driver_node *source = &driver.nodes[0], *stage = &driver.nodes[1];
@@ -252,9 +245,8 @@ static void busy_time_ends_with_the_step(void **state)
 }
 
 /* A lap has ended between the end of the step and its event, and counted the slot as busy up to there. */
-static void what_an_earlier_lap_counted_is_not_taken_back(void **state)
+TEST_CASE(what_an_earlier_lap_counted_is_not_taken_back)
 {
-    (void)state;
     choices_begin_all(&list);
     driver_build_small(&driver, &list, SMALL_PLAIN);
     driver_slot *slot = driver_pick(&driver, &driver.crews[0]);

@@ -53,9 +53,8 @@ static uint32_t budget_of(const char *groups, const group_file *files)
     return budget;
 }
 
-static void the_quota_of_groups_limits_the_budget(void **state)
+TEST_CASE(the_quota_of_groups_limits_the_budget)
 {
-    (void)state;
     static const struct {
         const char *what;
         uint32_t budget;
@@ -115,15 +114,13 @@ static void the_quota_of_groups_limits_the_budget(void **state)
     }
 }
 
-static void without_groups_the_budget_is_the_cpus(void **state)
+TEST_CASE(without_groups_the_budget_is_the_cpus)
 {
-    (void)state;
     assert_int_equal(weir__cpu_budget_of_groups(CPUS, "/nonexistent/groups", "/nonexistent"), CPUS);
 }
 
-static void the_budget_of_this_process_obeys_its_affinity_mask(void **state)
+TEST_CASE(the_budget_of_this_process_obeys_its_affinity_mask)
 {
-    (void)state;
     cpu_set_t before, one;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
     uint32_t budget = weir_cpu_budget();

@@ -1,12 +1,9 @@
 /* Which part of a thread's CPU time belongs to its tasks: the arithmetic, with given times. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "cpu_window.h"
+#include "test_case.h"
 
 enum { US = 1000 };
 
@@ -35,9 +32,8 @@ static int64_t close_window(int64_t cpu_ns)
     return tasks_ns;
 }
 
-static void handoffs_of_a_thread_that_had_a_cpu_are_exact(void **state)
+TEST_CASE(handoffs_of_a_thread_that_had_a_cpu_are_exact)
 {
-    (void)state;
     add_step(1 * US, 10 * US);
     add_step(7 * US, 10 * US); /* it spun for work */
     assert_int_equal(close_window(28 * US), 20 * US);
@@ -46,9 +42,8 @@ static void handoffs_of_a_thread_that_had_a_cpu_are_exact(void **state)
 }
 
 /* Two of ten windows contain hand-offs in which the thread had no CPU for 5 ms. */
-static void a_wait_for_a_cpu_in_a_handoff_is_not_taken_from_tasks_that_sleep(void **state)
+TEST_CASE(a_wait_for_a_cpu_in_a_handoff_is_not_taken_from_tasks_that_sleep)
 {
-    (void)state;
     for (int i = 0; i < 10; i++) {
         int64_t lost_ns = i % 5 == 4 ? 5000 * US : 0;
         add_step(1 * US, 70 * US); /* 8 us of CPU time each */
@@ -59,9 +54,8 @@ static void a_wait_for_a_cpu_in_a_handoff_is_not_taken_from_tasks_that_sleep(voi
 }
 
 /* Tasks that compute lose their CPU in steps: hand-offs used what they took. */
-static void a_wait_for_a_cpu_in_a_step_is_not_given_to_the_task(void **state)
+TEST_CASE(a_wait_for_a_cpu_in_a_step_is_not_given_to_the_task)
 {
-    (void)state;
     for (int i = 0; i < 10; i++) {
         add_step(2 * US, 100 * US + 4000 * US);
         add_step(2 * US, 100 * US);
@@ -69,18 +63,16 @@ static void a_wait_for_a_cpu_in_a_step_is_not_given_to_the_task(void **state)
     }
 }
 
-static void a_step_that_is_a_window_needs_no_estimate(void **state)
+TEST_CASE(a_step_that_is_a_window_needs_no_estimate)
 {
-    (void)state;
     weir__cpu_window_add_step(&window, 0, 1000 * US);
     now_ns = 1000 * US;
     assert_int_equal(close_window(8 * US), 8 * US);
     assert_int_equal(handoff_ns, 0);
 }
 
-static void tasks_use_no_more_than_they_ran_and_no_less_than_nothing(void **state)
+TEST_CASE(tasks_use_no_more_than_they_ran_and_no_less_than_nothing)
 {
-    (void)state;
     add_step(1 * US, 3 * US);
     assert_int_equal(close_window(40 * US), 3 * US);
     add_step(5 * US, 3 * US);

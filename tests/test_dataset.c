@@ -1,8 +1,6 @@
 /* The index of a dataset: building and rebuilding it, its content, and a pipeline over it. */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 #include <sqlite3.h>
 
 #include <weir/collate.h>
@@ -91,9 +89,8 @@ static void touch(const char *root, const char *name)
 
 /* ---- building ------------------------------------------------------------------------------------------------ */
 
-static void clips_are_numbered_by_path_and_labelled_by_folder(void **state)
+TEST_CASE(clips_are_numbered_by_path_and_labelled_by_folder)
 {
-    (void)state;
     const char *index = clips_path("tree.weir");
     weir_dataset_progress progress = build(index, make_tree("tree"));
     assert_int_equal(progress.num_total, 5);
@@ -125,9 +122,8 @@ static void clips_are_numbered_by_path_and_labelled_by_folder(void **state)
     weir_dataset_close(dataset);
 }
 
-static void a_second_build_reads_only_what_has_changed(void **state)
+TEST_CASE(a_second_build_reads_only_what_has_changed)
 {
-    (void)state;
     char path[512], before[512];
     const char *index = clips_path("again.weir");
     const char *root = make_tree("again");
@@ -176,9 +172,8 @@ static bool go_on(void *self, const weir_dataset_progress *progress)
     return true;
 }
 
-static void a_build_that_was_stopped_goes_on(void **state)
+TEST_CASE(a_build_that_was_stopped_goes_on)
 {
-    (void)state;
     enum { COUNT = 6 };
     const char *index = clips_path("stopped.weir");
     char names[COUNT][512];
@@ -214,9 +209,8 @@ static void a_build_that_was_stopped_goes_on(void **state)
     weir_dataset_close(dataset);
 }
 
-static void clips_that_failed_for_another_reason_than_their_data_are_read_again(void **state)
+TEST_CASE(clips_that_failed_for_another_reason_than_their_data_are_read_again)
 {
-    (void)state;
     const char *root = make_tree("lasting"), *index = clips_path("lasting.weir");
     const weir_dataset_build_options options = { .root = root };
     char sql[128];
@@ -236,9 +230,8 @@ static void clips_that_failed_for_another_reason_than_their_data_are_read_again(
     }
 }
 
-static void a_list_brings_its_labels(void **state)
+TEST_CASE(a_list_brings_its_labels)
 {
-    (void)state;
     const char *index = clips_path("list.weir");
     const char *root = make_tree("list");
     char a[512], b[512];
@@ -265,9 +258,8 @@ static void a_list_brings_its_labels(void **state)
 
 /* ---- opening ------------------------------------------------------------------------------------------------- */
 
-static void conditions_and_classes_choose(void **state)
+TEST_CASE(conditions_and_classes_choose)
 {
-    (void)state;
     const char *index = clips_path("chosen.weir");
     build(index, make_tree("chosen"));
     weir_dataset *dataset = open_with(index, &(weir_dataset_options){ .where = "duration > 2 -- seconds" });
@@ -345,9 +337,8 @@ static void shell(const char *format, const char *root, const char *name)
     assert_int_equal(system(command), 0); /* NOLINT: the test's own paths */
 }
 
-static void members_of_archives_are_read_in_place(void **state)
+TEST_CASE(members_of_archives_are_read_in_place)
 {
-    (void)state;
     static const char *const formats[] = { "gnu --sparse", "pax --sparse", "ustar" };
     char root[512];
     snprintf(root, sizeof root, "%s", make_tree("packed"));
@@ -394,9 +385,8 @@ static void members_of_archives_are_read_in_place(void **state)
 
 /* Members of the same name: short, long, and the other way round, so that whichever is probed first, one of the two
    archives shows it. */
-static void of_members_with_the_same_name_the_last_counts(void **state)
+TEST_CASE(of_members_with_the_same_name_the_last_counts)
 {
-    (void)state;
     const char *root = clips_path("twice"), *index = clips_path("twice.weir");
     clips_make_folder(root);
     shell("cd '%s' && mkdir a b && cp '%s' a/x.mp4", root,
@@ -420,9 +410,8 @@ static void of_members_with_the_same_name_the_last_counts(void **state)
     }
 }
 
-static void archives_that_cannot_be_used_are_broken_clips(void **state)
+TEST_CASE(archives_that_cannot_be_used_are_broken_clips)
 {
-    (void)state;
     const char *root = clips_path("bad_shards");
     clips_make_folder(root);
     shell("cd '%s' && echo no tar >text.tar && : >empty.tar && echo hi >a.txt && tar -cf none.tar a.txt && "
@@ -453,9 +442,8 @@ static void archives_that_cannot_be_used_are_broken_clips(void **state)
     assert_non_null(strstr(all, "packed.tar: not a plain tar archive; unpack a compressed one first"));
 }
 
-static void an_index_of_an_older_version_is_updated_by_the_next_build(void **state)
+TEST_CASE(an_index_of_an_older_version_is_updated_by_the_next_build)
 {
-    (void)state;
     const char *root = make_tree("older"), *index = clips_path("older.weir");
     weir_dataset *dataset;
     weir_error error = { 0 };
@@ -475,9 +463,8 @@ static void an_index_of_an_older_version_is_updated_by_the_next_build(void **sta
     weir_dataset_close(dataset);
 }
 
-static void what_cannot_be_opened_is_named(void **state)
+TEST_CASE(what_cannot_be_opened_is_named)
 {
-    (void)state;
     const char *index = clips_path("refused.weir");
     const char *root = make_tree("refused");
     build(index, root);
@@ -522,9 +509,8 @@ static void change(const char *index, const char *sql)
 }
 
 /* A changed or damaged index may lack what its tables require. */
-static void values_that_are_missing_do_no_harm(void **state)
+TEST_CASE(values_that_are_missing_do_no_harm)
 {
-    (void)state;
     const char *index = clips_path("missing.weir");
     const char *root = make_tree("missing");
     build(index, root);
@@ -578,9 +564,8 @@ static void assert_answer(const char *index, weir_dataset_question question, con
         fail_msg("%s", got.text);
 }
 
-static void questions_are_answered(void **state)
+TEST_CASE(questions_are_answered)
 {
-    (void)state;
     const char *index = clips_path("asked.weir");
     build(index, make_tree("asked"));
     assert_answer(index, WEIR_DATASET_SUMMARY, NULL, "5|1|0|2|60|6.00|");
@@ -592,9 +577,8 @@ static void questions_are_answered(void **state)
     assert_answer(index, WEIR_DATASET_CLIPS, "label = 'run'", "1|run/a.mp4|run|");
 }
 
-static void durations_that_make_no_sense_end_the_answer(void **state)
+TEST_CASE(durations_that_make_no_sense_end_the_answer)
 {
-    (void)state;
     const char *index = clips_path("endless.weir");
     build(index, make_tree("endless"));
     change(index, "UPDATE clip SET duration = 'long' WHERE path = 'run/a.mp4'");
@@ -605,9 +589,8 @@ static void durations_that_make_no_sense_end_the_answer(void **state)
 
 /* ---- a pipeline over it ---------------------------------------------------------------------------------------- */
 
-static void batches_have_the_labels_of_the_index(void **state)
+TEST_CASE(batches_have_the_labels_of_the_index)
 {
-    (void)state;
     const char *index = clips_path("batches.weir");
     const char *classes[] = { "run", "walk" };
     build(index, make_tree("batches"));

@@ -1,6 +1,4 @@
 /* The examples without a separate test: each does what its comment says. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,10 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "clips.h"
 #include "program.h"
+#include "test_case.h"
 
 static int set_up(void **state)
 {
@@ -59,24 +56,21 @@ static void expect_refusal(const char *variable)
     program_free(&program);
 }
 
-static void images_prints_the_brightness_of_each(void **state)
+TEST_CASE(images_prints_the_brightness_of_each)
 {
-    (void)state;
     expect_success("IMAGES", clips_path("clips"), NULL, NULL, TEXTS("c.png: png of 32x32, mean 255.0\n"));
     expect_refusal("IMAGES");
 }
 
-static void audio_prints_length_and_loudness(void **state)
+TEST_CASE(audio_prints_length_and_loudness)
 {
-    (void)state;
     expect_success("AUDIO", clips_path("clips"), "a.mp4", NULL,
                    TEXTS("a.mp4: ", " samples at 16000 Hz (aac at 8000 Hz)"));
     expect_refusal("AUDIO");
 }
 
-static void tar_reads_samples_with_their_class(void **state)
+TEST_CASE(tar_reads_samples_with_their_class)
 {
-    (void)state;
     char command[8192];
     clips_make_folder(clips_path("shards"));
     clips_write_text(clips_path("clips/a.cls"), "seven\n");
@@ -95,9 +89,8 @@ static void tar_reads_samples_with_their_class(void **state)
     program_free(&program);
 }
 
-static void urls_decodes_each_and_fails_if_one_does(void **state)
+TEST_CASE(urls_decodes_each_and_fails_if_one_does)
 {
-    (void)state;
     char good[4200], bad[4200];
     snprintf(good, sizeof good, "file://%s", clips_path("clips/b.mp4"));
     snprintf(bad, sizeof bad, "file://%s", clips_path("clips/none.mp4"));
@@ -109,9 +102,8 @@ static void urls_decodes_each_and_fails_if_one_does(void **state)
     program_free(&program);
 }
 
-static void observer_is_told_of_laps_failures_and_the_end(void **state)
+TEST_CASE(observer_is_told_of_laps_failures_and_the_end)
 {
-    (void)state;
     clips_make_folder(clips_path("broken"));
     clips_write_text(clips_path("broken/x.mp4"), "no video");
     expect_success("OBSERVER", clips_path("clips"), NULL, NULL, TEXTS("0:1:decode[4]: 2 tasks in ", "done after "));
@@ -119,9 +111,8 @@ static void observer_is_told_of_laps_failures_and_the_end(void **state)
     expect_refusal("OBSERVER");
 }
 
-static void processes_share_the_files_and_end_in_one_database(void **state)
+TEST_CASE(processes_share_the_files_and_end_in_one_database)
 {
-    (void)state;
     const char *db_path = clips_path("processes.db");
     expect_success("PROCESSES", clips_path("clips"), "3", db_path,
                    TEXTS("rank 0: 1 files\n", "rank 1: 1 files\n", "rank 2: 0 files\n"));
@@ -135,9 +126,8 @@ static void processes_share_the_files_and_end_in_one_database(void **state)
     program_free(&program);
 }
 
-static void brightness_measures_and_leaves_out_the_dark(void **state)
+TEST_CASE(brightness_measures_and_leaves_out_the_dark)
 {
-    (void)state;
     expect_success("BRIGHTNESS", clips_path("clips"), NULL, NULL,
                    TEXTS("a.mp4: 10 frames, mean 25", "b.mp4: 20 frames, mean 0.0\n"));
     struct program program;
@@ -166,9 +156,8 @@ static const char *find_python(void)
     return NULL;
 }
 
-static void numpy_takes_the_frames_without_a_copy(void **state)
+TEST_CASE(numpy_takes_the_frames_without_a_copy)
 {
-    (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     print_message("skipped: Python is not built for sanitizers\n");
     skip();

@@ -3,8 +3,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/directory.h>
 #include <weir/engine.h>
@@ -145,9 +143,8 @@ static const char *make_tree(const char *name)
     return root;
 }
 
-static void lists_what_matches_below_the_root(void **state)
+TEST_CASE(lists_what_matches_below_the_root)
 {
-    (void)state;
     const char *root = make_tree("match");
     assert_lists(&(weir_directory_config){ .root = root, .glob = "*.mp4" },
                  (const char *[]){ ".hidden.mp4", "a.mp4", "a/2.mp4", "a/b/3.mp4", "c.mp4", NULL });
@@ -156,25 +153,22 @@ static void lists_what_matches_below_the_root(void **state)
     assert_lists(&(weir_directory_config){ .root = root, .glob = "nothing" }, (const char *[]){ NULL });
 }
 
-static void without_a_glob_every_file_is_listed(void **state)
+TEST_CASE(without_a_glob_every_file_is_listed)
 {
-    (void)state;
     assert_lists(&(weir_directory_config){ .root = make_tree("all") },
                  (const char *[]){ ".hidden.mp4", "a.mp4", "a/2.mp4", "a/b/3.mp4", "a/b/note.txt", "c.mp4", NULL });
 }
 
-static void flat_stays_in_the_root(void **state)
+TEST_CASE(flat_stays_in_the_root)
 {
-    (void)state;
     const char *root = make_tree("flat");
     make_link("a", "flat", "linked");
     assert_lists(&(weir_directory_config){ .root = root, .flat = true },
                  (const char *[]){ ".hidden.mp4", "a.mp4", "c.mp4", NULL });
 }
 
-static void sorted_puts_a_folders_contents_in_its_names_place(void **state)
+TEST_CASE(sorted_puts_a_folders_contents_in_its_names_place)
 {
-    (void)state;
     const char *root = make_tree("sorted");
     assert_lists(&(weir_directory_config){ .root = root, .sorted = true },
                  (const char *[]){ ".hidden.mp4", "a/2.mp4", "a/b/3.mp4", "a/b/note.txt", "a.mp4", "c.mp4", NULL });
@@ -185,9 +179,8 @@ static bool accept_each_third(void *remainder, const char *path, uint64_t number
     return strstr(path, "/") && number % 3 == *(const uint64_t *)remainder;
 }
 
-static void only_accepted_files_are_listed_and_counted(void **state)
+TEST_CASE(only_accepted_files_are_listed_and_counted)
 {
-    (void)state;
     uint64_t remainder = 1, count;
     weir_directory_config config = {
         .root = make_tree("accepted"), .sorted = true, .accept = accept_each_third, .accept_self = &remainder
@@ -199,9 +192,8 @@ static void only_accepted_files_are_listed_and_counted(void **state)
     assert_lists(&config, (const char *[]){ NULL });
 }
 
-static void a_slash_behind_the_root_is_not_doubled(void **state)
+TEST_CASE(a_slash_behind_the_root_is_not_doubled)
 {
-    (void)state;
     make_tree("slash");
     const char *root = clips_path("slash/");
     listing list;
@@ -212,9 +204,8 @@ static void a_slash_behind_the_root_is_not_doubled(void **state)
     free_listing(&list);
 }
 
-static void links_to_files_and_folders_are_followed(void **state)
+TEST_CASE(links_to_files_and_folders_are_followed)
 {
-    (void)state;
     make_tree("target");
     const char *root = clips_path("links");
     clips_make_folder(root);
@@ -226,9 +217,8 @@ static void links_to_files_and_folders_are_followed(void **state)
                  (const char *[]){ "broken.mp4", "file.mp4", "folder/2.mp4", "folder/b/3.mp4", NULL });
 }
 
-static void a_folder_that_several_links_lead_to_is_listed_once(void **state)
+TEST_CASE(a_folder_that_several_links_lead_to_is_listed_once)
 {
-    (void)state;
     make_tree("shared");
     const char *root = clips_path("once");
     clips_make_folder(root);
@@ -241,9 +231,8 @@ static void a_folder_that_several_links_lead_to_is_listed_once(void **state)
 }
 
 /* There are more than 100,000 ways through them. */
-static void folders_that_link_to_each_other_are_listed_once_each(void **state)
+TEST_CASE(folders_that_link_to_each_other_are_listed_once_each)
 {
-    (void)state;
     enum { NUM_FOLDERS = 8 };
     const char *root = clips_path("mesh");
     char name[64], to[32];
@@ -267,9 +256,8 @@ static void folders_that_link_to_each_other_are_listed_once_each(void **state)
     free_listing(&list);
 }
 
-static void link_loops_end(void **state)
+TEST_CASE(link_loops_end)
 {
-    (void)state;
     for (int sorted = 0; sorted < 2; sorted++) {
         const char *name = sorted ? "loops_sorted" : "loops";
         const char *root = clips_path(name);
@@ -322,9 +310,8 @@ static void set_listings(int mode)
     atomic_store(&listings.mode, mode);
 }
 
-static void a_listing_that_breaks_off_is_counted_and_told(void **state)
+TEST_CASE(a_listing_that_breaks_off_is_counted_and_told)
 {
-    (void)state;
     for (int sorted = 0; sorted < 2; sorted++) {
         const char *root = make_tree(sorted ? "broken_sorted" : "broken");
         weir_directory_counts counts;
@@ -339,9 +326,8 @@ static void a_listing_that_breaks_off_is_counted_and_told(void **state)
     }
 }
 
-static void stop_ends_a_listing_in_which_nothing_matches(void **state)
+TEST_CASE(stop_ends_a_listing_in_which_nothing_matches)
 {
-    (void)state;
     const char *root = make_tree("endless");
     for (int sorted = 0; sorted < 2; sorted++) {
         set_listings(ENDLESS);
@@ -355,9 +341,8 @@ static void stop_ends_a_listing_in_which_nothing_matches(void **state)
     }
 }
 
-static void pipes_are_passed_over(void **state)
+TEST_CASE(pipes_are_passed_over)
 {
-    (void)state;
     const char *root = clips_path("pipes");
     clips_make_folder(root);
     make("pipes", "1.mp4");
@@ -366,9 +351,8 @@ static void pipes_are_passed_over(void **state)
     assert_lists(&(weir_directory_config){ .root = root }, (const char *[]){ "1.mp4", NULL });
 }
 
-static void unreadable_folders_are_counted_told_and_passed_over(void **state)
+TEST_CASE(unreadable_folders_are_counted_told_and_passed_over)
 {
-    (void)state;
     const char *root = make_tree("unreadable");
     assert_int_equal(chmod(clips_path("unreadable/a/b"), 0), 0);
     if (!clips_drop_root()) {
@@ -412,9 +396,8 @@ static int refusal(const weir_directory_config *config, weir_error *error)
     return rc;
 }
 
-static void a_root_that_cannot_be_listed_is_refused(void **state)
+TEST_CASE(a_root_that_cannot_be_listed_is_refused)
 {
-    (void)state;
     weir_error error = { 0 };
     assert_int_equal(refusal(&(weir_directory_config){ 0 }, &error), WEIR_EINVAL);
     assert_int_equal(refusal(&(weir_directory_config){ .root = "" }, &error), WEIR_EINVAL);
@@ -439,9 +422,8 @@ static void a_root_that_cannot_be_listed_is_refused(void **state)
     }
 }
 
-static void count_stops_where_it_is_told(void **state)
+TEST_CASE(count_stops_where_it_is_told)
 {
-    (void)state;
     weir_directory_config config = { .root = make_tree("count"), .glob = "*.mp4" };
     uint64_t count;
     assert_int_equal(weir_directory_count(&config, 1, &count, NULL), WEIR_OK);
@@ -453,9 +435,8 @@ static void count_stops_where_it_is_told(void **state)
     assert_int_equal(count, 0);
 }
 
-static void videos_are_taken_by_their_extension_in_upper_and_lower_case(void **state)
+TEST_CASE(videos_are_taken_by_their_extension_in_upper_and_lower_case)
 {
-    (void)state;
     static const char *const names[] = { "a.mkv",     "b.MP4", "c.avi",    "d.Webm", "e.m2ts",    ".mov",
                                          "notes.txt", "g.jpg", "h.mp4.gz", "mp4",    "list.m3u8", "i.mp3" };
     const char *root = clips_path("mixed");
@@ -498,9 +479,8 @@ static bool is_known_to_ffmpeg(const char *extension)
     return av_guess_format(NULL, name, NULL) != NULL;
 }
 
-static void the_extensions_of_videos_are_those_that_ffmpeg_knows(void **state)
+TEST_CASE(the_extensions_of_videos_are_those_that_ffmpeg_knows)
 {
-    (void)state;
     char extensions[] = WEIR_VIDEO_EXTENSIONS, name[32];
     for (char *rest, *word = strtok_r(extensions, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         if (!is_among(word, usual_aliases) && !is_known_to_ffmpeg(word))
@@ -527,9 +507,8 @@ static void assert_refusal(const weir_directory_config *config, const char *expe
         fail_msg("%s is not in: %s", expected, error.message);
 }
 
-static void a_folder_without_a_match_says_what_it_has(void **state)
+TEST_CASE(a_folder_without_a_match_says_what_it_has)
 {
-    (void)state;
     const char *root = clips_path("others");
     clips_make_folder(root);
     make("others", "sub/");
@@ -551,9 +530,8 @@ static void a_folder_without_a_match_says_what_it_has(void **state)
 }
 
 /* A thousand files, and a sink queue of one item: the source must not run ahead of the consumer. */
-static void the_listing_streams(void **state)
+TEST_CASE(the_listing_streams)
 {
-    (void)state;
     enum { NUM_FILES = 1000 };
     const char *root = clips_path("many");
     clips_make_folder(root);
@@ -577,9 +555,8 @@ static void the_listing_streams(void **state)
     }
 }
 
-static void deep_folders_are_reached(void **state)
+TEST_CASE(deep_folders_are_reached)
 {
-    (void)state;
     enum { DEPTH = 200 };
     char path[4096];
     const char *root = clips_path("deep");

@@ -28,9 +28,8 @@ static weir_pipeline *gated_pipeline(test_ledger *ledger, test_numbers *numbers,
     return build(builder, NULL);
 }
 
-static void it_is_readable_while_next_would_not_wait(void **state)
+TEST_CASE(it_is_readable_while_next_would_not_wait)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers;
     test_gate gate;
@@ -58,9 +57,8 @@ static void it_is_readable_while_next_would_not_wait(void **state)
     ledger_close(&ledger);
 }
 
-static void it_is_readable_at_once_if_something_is_there(void **state)
+TEST_CASE(it_is_readable_at_once_if_something_is_there)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 0 });
     weir_builder_sink(builder, NULL);
@@ -71,9 +69,8 @@ static void it_is_readable_at_once_if_something_is_there(void **state)
     weir_pipeline_free(pipeline);
 }
 
-static void stop_makes_it_readable(void **state)
+TEST_CASE(stop_makes_it_readable)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers;
     test_gate gate;
@@ -90,9 +87,8 @@ static void stop_makes_it_readable(void **state)
 }
 
 /* A consumer that only ever waits for the descriptor gets everything: no rise of it is lost. */
-static void a_loop_of_poll_and_next_gets_everything(void **state)
+TEST_CASE(a_loop_of_poll_and_next_gets_everything)
 {
-    (void)state;
     enum { COUNT = 20000 };
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
@@ -117,9 +113,8 @@ static void a_loop_of_poll_and_next_gets_everything(void **state)
 }
 
 /* weir_task_complete() comes from a thread that the pipeline does not wait for, which makes no system call for it. */
-static void a_completion_from_elsewhere_makes_it_readable(void **state)
+TEST_CASE(a_completion_from_elsewhere_makes_it_readable)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_pending pending = PENDING;
     weir_item *in, item;

@@ -1,18 +1,14 @@
 /* The small examples: what they print. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "program.h"
+#include "test_case.h"
 
-static void the_event_loop_gets_everything_and_is_not_held_up(void **state)
+TEST_CASE(the_event_loop_gets_everything_and_is_not_held_up)
 {
-    (void)state;
     char *work = make_folder();
     char *argv[] = { (char *)(uintptr_t)program_path("EVENT_LOOP"), "50", NULL };
     struct program program;
@@ -24,9 +20,8 @@ static void the_event_loop_gets_everything_and_is_not_held_up(void **state)
     remove_folder(work);
 }
 
-static void the_pipeline_in_cpp_keeps_the_order_and_counts_failures(void **state)
+TEST_CASE(the_pipeline_in_cpp_keeps_the_order_and_counts_failures)
 {
-    (void)state;
     if (!getenv("PIPELINE")) /* no C++ compiler */
         skip();
     char *work = make_folder();

@@ -152,9 +152,8 @@ static bool shows_the_stage(const weir_verdict *v)
     return read_speedups(v, &source, &stage, &consumer) && stage > 10 && stage > source + 5 && stage > consumer + 5;
 }
 
-static void twice_the_slots_bring_more_of_what_each_task_waits_for_alone(void **state)
+TEST_CASE(twice_the_slots_bring_more_of_what_each_task_waits_for_alone)
 {
-    (void)state;
     int num_lines = 0;
     running own = start(wait_alone, 4);
     weir_verdict *v = explain(&own, shows_a_gain, &num_lines);
@@ -165,9 +164,8 @@ static void twice_the_slots_bring_more_of_what_each_task_waits_for_alone(void **
     stop(&own);
 }
 
-static void twice_the_slots_bring_nothing_of_what_serves_one_at_a_time(void **state)
+TEST_CASE(twice_the_slots_bring_nothing_of_what_serves_one_at_a_time)
 {
-    (void)state;
     int num_lines = 0;
     running own = start(wait_in_turn, 4);
     weir_verdict *v = explain(&own, shows_no_gain, &num_lines);
@@ -176,17 +174,15 @@ static void twice_the_slots_bring_nothing_of_what_serves_one_at_a_time(void **st
     stop(&own);
 }
 
-static void virtual_speedups_show_where_to_optimise(void **state)
+TEST_CASE(virtual_speedups_show_where_to_optimise)
 {
-    (void)state;
     running own = start(wait_in_turn, 4);
     weir_verdict_free(explain_until(&own, (weir_live_options){ .no_speedups = false }, shows_the_stage));
     stop(&own);
 }
 
-static void a_virtual_speedup_is_of_a_part_that_exists(void **state)
+TEST_CASE(a_virtual_speedup_is_of_a_part_that_exists)
 {
-    (void)state;
     running own = start(wait_alone, 4);
     assert_int_equal(weir_pipeline_set_speedup(own.pipeline, "scale", 0.2), WEIR_ENOTFOUND);
     assert_int_equal(weir_pipeline_set_speedup(own.pipeline, "read", 1), WEIR_EINVAL);
@@ -195,9 +191,8 @@ static void a_virtual_speedup_is_of_a_part_that_exists(void **state)
     stop(&own);
 }
 
-static void a_run_that_has_ended_is_not_explained(void **state)
+TEST_CASE(a_run_that_has_ended_is_not_explained)
 {
-    (void)state;
     weir_verdict *v = NULL;
     weir_error error = { 0 };
     running own = start(wait_alone, 4);

@@ -104,9 +104,8 @@ static bool promtool_is_there(void)
     return there;
 }
 
-static void openmetrics_tells_sums_and_promtool_accepts_it(void **state)
+TEST_CASE(openmetrics_tells_sums_and_promtool_accepts_it)
 {
-    (void)state;
     record_whole_run("a.db");
     record_whole_run("a.db");
     assert_export("a.db --format openmetrics -o weir.prom", 0);
@@ -128,9 +127,8 @@ static void openmetrics_tells_sums_and_promtool_accepts_it(void **state)
     assert_int_equal(system(command), 0);
 }
 
-static void openmetrics_by_lap_is_history_that_prometheus_imports(void **state)
+TEST_CASE(openmetrics_by_lap_is_history_that_prometheus_imports)
 {
-    (void)state;
     record_whole_run("a.db");
     assert_export("a.db --format openmetrics --laps -o weir.om", 0);
 #define DECODE "{node=\"node\",rank=\"0\",run=\"1\",stage=\"0:1:decode[10]\",kind=\"stage\""
@@ -152,9 +150,8 @@ static void openmetrics_by_lap_is_history_that_prometheus_imports(void **state)
     assert_int_equal(system(command), 0);
 }
 
-static void json_holds_every_record(void **state)
+TEST_CASE(json_holds_every_record)
 {
-    (void)state;
     record_whole_run("a.db");
     assert_export("a.db --format json", 0);
     assert_json("out", "$.database", "a.db");
@@ -174,9 +171,8 @@ static void json_holds_every_record(void **state)
     assert_json("out", "$[2].name", "null");
 }
 
-static void csv_is_a_file_for_each_table(void **state)
+TEST_CASE(csv_is_a_file_for_each_table)
 {
-    (void)state;
     record_whole_run("a.db");
     assert_export("a.db --format csv -o tables", 0);
     assert_holds("tables/tasks.csv", "id,run_id,timestamp,elapsed,name,");
@@ -194,9 +190,8 @@ static void csv_is_a_file_for_each_table(void **state)
     assert_holds("err", "--table");
 }
 
-static void tensorboard_is_written_or_said_to_be_missing(void **state)
+TEST_CASE(tensorboard_is_written_or_said_to_be_missing)
 {
-    (void)state;
     record_whole_run("a.db");
     assert_export("a.db --format tensorboard", 2);
     assert_holds("err", "-o");
@@ -208,9 +203,8 @@ static void tensorboard_is_written_or_said_to_be_missing(void **state)
     assert_int_equal(access(in_folder("logs/run-1"), F_OK), exit_status ? -1 : 0);
 }
 
-static void killed_run_has_no_end(void **state)
+TEST_CASE(killed_run_has_no_end)
 {
-    (void)state;
     close_writer(record("a.db", 1));
     assert_export("a.db --format openmetrics", 0);
     assert_lacks("out", "\nweir_run_end_timestamp_seconds{");
@@ -221,9 +215,8 @@ static void killed_run_has_no_end(void **state)
     assert_json("out", "$.runs[0].status", "null");
 }
 
-static void database_being_written_is_exported_up_to_now(void **state)
+TEST_CASE(database_being_written_is_exported_up_to_now)
 {
-    (void)state;
     weir_sqlite_writer *writer = record("a.db", 3);
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     assert_export("a.db --format openmetrics", 0);
@@ -237,9 +230,8 @@ static void database_being_written_is_exported_up_to_now(void **state)
 }
 
 /* Nothing is written then, and an older file stays as it was. */
-static void nothing_to_export_is_said(void **state)
+TEST_CASE(nothing_to_export_is_said)
 {
-    (void)state;
     record_whole_run("a.db");
     write_file(in_folder("kept"), "old", 3);
     assert_export("a.db --format json -o kept --until 900", 3);
@@ -264,9 +256,8 @@ static void nothing_to_export_is_said(void **state)
     assert_holds("kept", "old");
 }
 
-static void damaged_rows_are_an_error_and_write_nothing(void **state)
+TEST_CASE(damaged_rows_are_an_error_and_write_nothing)
 {
-    (void)state;
     record_whole_run("a.db");
     write_file(in_folder("kept"), "old", 3);
     execute(in_folder("a.db"), "UPDATE task_stats SET histogram = x'07', num_tasks = 'many', name = x'ff0a22'");
@@ -279,9 +270,8 @@ static void damaged_rows_are_an_error_and_write_nothing(void **state)
     assert_in_range(export("a.db --format csv -o tables"), 0, 2);
 }
 
-static void places_that_cannot_be_written_are_named(void **state)
+TEST_CASE(places_that_cannot_be_written_are_named)
 {
-    (void)state;
     record_whole_run("a.db");
     assert_export("a.db --format json -o missing/a.json", 2);
     assert_holds("err", "missing/a.json");

@@ -107,16 +107,14 @@ static void run_budget(size_t i)
     end_and_check(pipeline, delivered);
 }
 
-static void failures_are_borne_up_to_the_budget(void **state)
+TEST_CASE(failures_are_borne_up_to_the_budget)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(budgets); i++)
         run_budget(i);
 }
 
-static void beyond_the_budget_the_error_tells_the_numbers_and_the_last_failure(void **state)
+TEST_CASE(beyond_the_budget_the_error_tells_the_numbers_and_the_last_failure)
 {
-    (void)state;
     weir_error error = { 0 };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100, .labelled = true };
@@ -140,9 +138,8 @@ static void beyond_the_budget_the_error_tells_the_numbers_and_the_last_failure(v
 
 /* ---- errors ------------------------------------------------------------------------------------------------- */
 
-static void each_stage_keeps_its_first_error(void **state)
+TEST_CASE(each_stage_keeps_its_first_error)
 {
-    (void)state;
     static const struct {
         const char *name;
         int status, library_code;
@@ -191,9 +188,8 @@ static int return_number(void *worker, weir_item *in, weir_item *out, weir_task 
 
 static const weir_op returning_op = { .name = "returning", .run = return_number };
 
-static void a_result_that_is_none_fails_the_task(void **state)
+TEST_CASE(a_result_that_is_none_fails_the_task)
 {
-    (void)state;
     static const int wrong[] = { WEIR_EOF, WEIR_EPOCH, WEIR_KEPT, 99 };
     for (size_t i = 0; i < LENGTH(wrong); i++) {
         weir_error error = { 0 };
@@ -212,9 +208,8 @@ static void a_result_that_is_none_fails_the_task(void **state)
     }
 }
 
-static void a_failure_without_a_word_gets_the_text_of_its_status(void **state)
+TEST_CASE(a_failure_without_a_word_gets_the_text_of_its_status)
 {
-    (void)state;
     static const int status = WEIR_EACCESS;
     weir_error error = { 0 };
     ledger_init(&ledger);
@@ -241,9 +236,8 @@ static int fail_in_words(void *worker, weir_item *in, weir_item *out, weir_task 
     return item_value(in) == 1 ? WEIR_ENOTFOUND : WEIR_SKIP;
 }
 
-static void the_last_word_of_a_task_counts_and_the_status_returned(void **state)
+TEST_CASE(the_last_word_of_a_task_counts_and_the_status_returned)
 {
-    (void)state;
     static const weir_op op = { .name = "talking", .run = fail_in_words };
     test_recorder recorder;
     recorder_init(&recorder);
@@ -274,9 +268,8 @@ static int fail_with_result(void *worker, weir_item *in, weir_item *out, weir_ta
     return WEIR_EIO;
 }
 
-static void the_result_of_a_failed_task_is_released(void **state)
+TEST_CASE(the_result_of_a_failed_task_is_released)
 {
-    (void)state;
     static const weir_op op = { .name = "half", .run = fail_with_result };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
@@ -301,9 +294,8 @@ static int label_at_length(void *worker, weir_item *in, weir_item *out, weir_tas
 }
 
 /* The end of a path is more informative than its beginning. */
-static void of_a_long_label_the_end_is_kept(void **state)
+TEST_CASE(of_a_long_label_the_end_is_kept)
 {
-    (void)state;
     static const weir_op op = { .name = "label", .run = label_at_length };
     static const int status = WEIR_EIO;
     weir_error error = { 0 };
@@ -321,9 +313,8 @@ static void of_a_long_label_the_end_is_kept(void **state)
     end_and_check(pipeline, 0);
 }
 
-static void a_failure_is_logged_with_stage_and_label(void **state)
+TEST_CASE(a_failure_is_logged_with_stage_and_label)
 {
-    (void)state;
     char line[512];
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 9, .labelled = true };
@@ -341,9 +332,8 @@ static void a_failure_is_logged_with_stage_and_label(void **state)
 
 /* ---- what fails the pipeline -------------------------------------------------------------------------------- */
 
-static void a_failed_source_fails_the_pipeline_after_what_it_has_made(void **state)
+TEST_CASE(a_failed_source_fails_the_pipeline_after_what_it_has_made)
 {
-    (void)state;
     weir_error error = { 0 };
     test_recorder recorder;
     recorder_init(&recorder);
@@ -368,9 +358,8 @@ static void a_failed_source_fails_the_pipeline_after_what_it_has_made(void **sta
     recorder_free(&recorder);
 }
 
-static void a_source_that_wants_to_go_on_without_input_has_failed(void **state)
+TEST_CASE(a_source_that_wants_to_go_on_without_input_has_failed)
 {
-    (void)state;
     static const int more = WEIR_MORE;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
@@ -385,9 +374,8 @@ static void a_source_that_wants_to_go_on_without_input_has_failed(void **state)
 }
 
 /* Item 5 fails the stage while its results are in the queue and at the downstream gate; the source is endless. */
-static void what_is_already_downstream_is_still_delivered(void **state)
+TEST_CASE(what_is_already_downstream_is_still_delivered)
 {
-    (void)state;
     test_gate gate = GATE;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX };
@@ -421,9 +409,8 @@ static int fail_slowly(void *worker, weir_item *in, weir_item *out, weir_task *t
     return WEIR_OK;
 }
 
-static void results_that_wait_for_their_turn_are_delivered_too(void **state)
+TEST_CASE(results_that_wait_for_their_turn_are_delivered_too)
 {
-    (void)state;
     static const weir_op op = { .name = "slow", .run = fail_slowly };
     enum { SLOTS = 4 };
     test_gate gate = GATE;
@@ -460,9 +447,8 @@ static int obey(void *worker, weir_item *in, weir_item *out, weir_task *task)
 }
 
 /* A running task of the failing stage is asked to stop; its result does not count as a second failure. */
-static void tasks_beside_the_failed_one_are_asked_to_stop(void **state)
+TEST_CASE(tasks_beside_the_failed_one_are_asked_to_stop)
 {
-    (void)state;
     static const weir_op op = { .name = "obey", .run = obey };
     test_gate gate = GATE;
     test_recorder recorder;
@@ -483,9 +469,8 @@ static void tasks_beside_the_failed_one_are_asked_to_stop(void **state)
     recorder_free(&recorder);
 }
 
-static void a_failure_in_one_line_ends_the_other_sources_too(void **state)
+TEST_CASE(a_failure_in_one_line_ends_the_other_sources_too)
 {
-    (void)state;
     ledger_init(&ledger);
     test_numbers endless = { .ledger = &ledger, .count = UINT64_MAX };
     test_numbers short_one = { .ledger = &ledger, .count = 3, .end_status = WEIR_EIO };
@@ -508,9 +493,8 @@ static int pick_last_bit(void *self, const weir_item *item)
     return (int)(item->seq % 2);
 }
 
-static void a_failure_behind_many_routes_ends_them_all(void **state)
+TEST_CASE(a_failure_behind_many_routes_ends_them_all)
 {
-    (void)state;
     static const weir_route_config route = { .pick = pick_last_bit, .num_branches = 2 };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX };
@@ -571,9 +555,8 @@ static weir_pipeline *build_hooked(const test_numbers *numbers, hook_config *hoo
     return build(builder, &(weir_pipeline_options){ .observers = &recorder->observer, .num_observers = 1 });
 }
 
-static void a_stage_hook_that_fails_at_the_start_fails_the_pipeline(void **state)
+TEST_CASE(a_stage_hook_that_fails_at_the_start_fails_the_pipeline)
 {
-    (void)state;
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX };
     hook_config hook = { .start_status = WEIR_ENOTFOUND };
     test_recorder recorder;
@@ -592,9 +575,8 @@ static void a_stage_hook_that_fails_at_the_start_fails_the_pipeline(void **state
     recorder_free(&recorder);
 }
 
-static void a_stage_hook_that_fails_at_the_end_fails_the_pipeline_after_everything(void **state)
+TEST_CASE(a_stage_hook_that_fails_at_the_end_fails_the_pipeline_after_everything)
 {
-    (void)state;
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
     hook_config hook = { .end_status = WEIR_EIO };
     test_recorder recorder;
@@ -613,9 +595,8 @@ static void a_stage_hook_that_fails_at_the_end_fails_the_pipeline_after_everythi
     recorder_free(&recorder);
 }
 
-static void a_stage_hook_that_answers_nonsense_has_failed(void **state)
+TEST_CASE(a_stage_hook_that_answers_nonsense_has_failed)
 {
-    (void)state;
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
     hook_config hook = { .start_status = 3 };
     test_recorder recorder;
@@ -631,9 +612,8 @@ static void a_stage_hook_that_answers_nonsense_has_failed(void **state)
 
 /* ---- who is told -------------------------------------------------------------------------------------------- */
 
-static void the_observer_is_told_each_failure_once(void **state)
+TEST_CASE(the_observer_is_told_each_failure_once)
 {
-    (void)state;
     enum { COUNT = 5000 };
     test_recorder recorder;
     recorder_init(&recorder);
@@ -670,9 +650,8 @@ static void the_observer_is_told_each_failure_once(void **state)
 }
 
 /* The observer waits at a gate in the first failure. Tasks, consumer and stop do not wait for it. */
-static void a_held_up_observer_holds_up_nobody(void **state)
+TEST_CASE(a_held_up_observer_holds_up_nobody)
 {
-    (void)state;
     enum { COUNT = 10000 };
     test_gate gate = GATE;
     test_recorder recorder;
@@ -696,9 +675,8 @@ static void a_held_up_observer_holds_up_nobody(void **state)
 
 /* The buffer for a blocked observer is bounded. What does not fit is counted, and reported as soon as there is
    room. */
-static void failures_that_do_not_fit_are_counted_and_told(void **state)
+TEST_CASE(failures_that_do_not_fit_are_counted_and_told)
 {
-    (void)state;
     enum { COUNT = 300000 };
     test_gate gate = GATE;
     test_recorder recorder;
@@ -720,9 +698,8 @@ static void failures_that_do_not_fit_are_counted_and_told(void **state)
     recorder_free(&recorder);
 }
 
-static void stop_does_not_wait_for_an_observer_that_is_held_up(void **state)
+TEST_CASE(stop_does_not_wait_for_an_observer_that_is_held_up)
 {
-    (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
     recorder_init(&recorder);
@@ -745,9 +722,8 @@ static void stop_does_not_wait_for_an_observer_that_is_held_up(void **state)
 }
 
 /* Many failures of one kind are a few lines, and the number of the others. */
-static void failures_of_one_kind_are_not_logged_one_by_one(void **state)
+TEST_CASE(failures_of_one_kind_are_not_logged_one_by_one)
 {
-    (void)state;
     enum { COUNT = 20000 };
     uint64_t before = logged_lines(WEIR_LOG_WARNING);
     ledger_init(&ledger);

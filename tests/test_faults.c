@@ -457,37 +457,32 @@ static void fail_at_random(void (*run)(void))
     }
 }
 
-static void a_line_bears_every_fault(void **state)
+TEST_CASE(a_line_bears_every_fault)
 {
-    (void)state;
     fail_each_call(run_line);
     fail_at_random(run_line);
 }
 
-static void a_graph_bears_every_fault(void **state)
+TEST_CASE(a_graph_bears_every_fault)
 {
-    (void)state;
     fail_each_call(run_graph);
     fail_at_random(run_graph);
 }
 
-static void a_stop_bears_every_fault(void **state)
+TEST_CASE(a_stop_bears_every_fault)
 {
-    (void)state;
     fail_each_call(run_to_a_stop);
     fail_at_random(run_to_a_stop);
 }
 
-static void questions_bear_every_fault(void **state)
+TEST_CASE(questions_bear_every_fault)
 {
-    (void)state;
     fail_each_call(run_with_questions);
     fail_at_random(run_with_questions);
 }
 
-static void without_a_fault_everything_is_delivered(void **state)
+TEST_CASE(without_a_fault_everything_is_delivered)
 {
-    (void)state;
     static void (*const runs[])(void) = { run_line, run_graph, run_to_a_stop, run_with_questions };
     for (size_t i = 0; i < LENGTH(runs); i++)
         assert_false(run_with_fault(runs[i], 0, 0));

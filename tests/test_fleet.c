@@ -53,9 +53,8 @@ static void assert_has(const char *text, const char *part)
         fail_msg("\"%s\" is not in: %s", part, text);
 }
 
-static void a_straggler_is_named_since_it_is_slow(void **state)
+TEST_CASE(a_straggler_is_named_since_it_is_slow)
 {
-    (void)state;
     record_job();
     execute(in_folder("rank2.db"), "UPDATE task_stats SET cpu_time = 1, busy_time = 90");
     for (int32_t rank = 0; rank < 4; rank++)
@@ -83,9 +82,8 @@ static void a_straggler_is_named_since_it_is_slow(void **state)
     assert_null(strstr(run(folder, 0), " -")); /* "-200.0 %" slower */
 }
 
-static void more_cpu_time_is_the_cpu(void **state)
+TEST_CASE(more_cpu_time_is_the_cpu)
 {
-    (void)state;
     record_job();
     char arguments[2048];
     for (int32_t rank = 0; rank < 4; rank++) {
@@ -99,9 +97,8 @@ static void more_cpu_time_is_the_cpu(void **state)
     assert_has(run(arguments, 0), "rank 2 is 25 % slower: its CPU");
 }
 
-static void ranks_that_died_or_are_missing_are_named(void **state)
+TEST_CASE(ranks_that_died_or_are_missing_are_named)
 {
-    (void)state;
     char arguments[2048];
     record_rank("a.db", 0, 100, NUM_LAPS, 0, NUM_LAPS);
     record_rank("b.db", 1, 100, NUM_LAPS, 0, 8); /* killed after 80 s */
@@ -113,9 +110,8 @@ static void ranks_that_died_or_are_missing_are_named(void **state)
     assert_has(text, "rank 2 is missing");
 }
 
-static void a_rank_may_be_a_label(void **state)
+TEST_CASE(a_rank_may_be_a_label)
 {
-    (void)state;
     char arguments[2048];
     record_rank("a.db", 59999, 100, NUM_LAPS, 0, NUM_LAPS); /* alone: its world is 1 */
     snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
@@ -124,9 +120,8 @@ static void a_rank_may_be_a_label(void **state)
     assert_null(strstr(text, "missing"));
 }
 
-static void a_negative_rank_hides_no_other(void **state)
+TEST_CASE(a_negative_rank_hides_no_other)
 {
-    (void)state;
     char arguments[2048];
     record_rank("a.db", -1, 100, NUM_LAPS, 0, NUM_LAPS);
     record_rank("b.db", 0, 100, NUM_LAPS, 0, NUM_LAPS);
@@ -152,9 +147,8 @@ static void damage_last_page(const char *path)
 }
 
 /* Its first run can be read, a later one cannot. */
-static void a_database_that_is_left_out_adds_nothing(void **state)
+TEST_CASE(a_database_that_is_left_out_adds_nothing)
 {
-    (void)state;
     char arguments[2048];
     record_rank("a.db", 0, 100, NUM_LAPS, 0, NUM_LAPS);
     record_rank("b.db", 7, 100, NUM_LAPS, 0, NUM_LAPS);
@@ -171,9 +165,8 @@ static void a_database_that_is_left_out_adds_nothing(void **state)
     assert_null(strstr(text, "missing"));
 }
 
-static void all_ranks_of_the_job_are_expected(void **state)
+TEST_CASE(all_ranks_of_the_job_are_expected)
 {
-    (void)state;
     char arguments[2048];
     record_rank("a.db", 0, 100, NUM_LAPS, 0, NUM_LAPS);
     record_rank("b.db", 4, 100, NUM_LAPS, 0, NUM_LAPS);
@@ -191,9 +184,8 @@ static void all_ranks_of_the_job_are_expected(void **state)
     assert_null(strstr(run(arguments, 0), "5 to"));
 }
 
-static void a_folder_may_have_files_that_are_no_databases(void **state)
+TEST_CASE(a_folder_may_have_files_that_are_no_databases)
 {
-    (void)state;
     char command[2048];
     snprintf(command, sizeof command, "cd '%s' && echo notes >notes.db && : >empty.db", in_folder(""));
     assert_int_equal(system(command), 0); /* NOLINT: the test's own path */
@@ -211,9 +203,8 @@ static void a_folder_may_have_files_that_are_no_databases(void **state)
     assert_has(run(command, 2), "notes.db");
 }
 
-static void the_last_run_of_a_rank_counts(void **state)
+TEST_CASE(the_last_run_of_a_rank_counts)
 {
-    (void)state;
     char arguments[2048];
     record_rank("a.db", 0, 10, NUM_LAPS, 0, NUM_LAPS);
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node-a", 0, 5000);
@@ -223,9 +214,8 @@ static void the_last_run_of_a_rank_counts(void **state)
     assert_has(run(arguments, 0), "0,node-a,ended,77,7.7,");
 }
 
-static void bad_input_gets_one_line(void **state)
+TEST_CASE(bad_input_gets_one_line)
 {
-    (void)state;
     char arguments[2048];
     assert_has(run("/nowhere/at/all.db", 2), "/nowhere/at/all.db");
     snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));

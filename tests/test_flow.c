@@ -53,9 +53,8 @@ static void deliver_through(uint32_t stages, uint32_t concurrency, uint32_t queu
         assert_delivers(pipeline, numbers.count);
 }
 
-static void every_item_arrives_whatever_the_shape(void **state)
+TEST_CASE(every_item_arrives_whatever_the_shape)
 {
-    (void)state;
     static const uint32_t concurrencies[] = { 1, 3, 64 }, queues[] = { 1, 2, 33 }, threads[] = { 1, 2, 5 };
     for (uint32_t stages = 0; stages <= 3; stages++)
         for (size_t i = 0; i < LENGTH(concurrencies); i++)
@@ -64,9 +63,8 @@ static void every_item_arrives_whatever_the_shape(void **state)
                     deliver_through(stages, concurrencies[i], queues[j], threads[k]);
 }
 
-static void a_source_without_items_ends_at_once(void **state)
+TEST_CASE(a_source_without_items_ends_at_once)
 {
-    (void)state;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger };
     weir_builder *builder = builder_with(&numbers);
@@ -75,9 +73,8 @@ static void a_source_without_items_ends_at_once(void **state)
     assert_delivers_in_order(build(builder, NULL), 0);
 }
 
-static void the_end_comes_again_and_again(void **state)
+TEST_CASE(the_end_comes_again_and_again)
 {
-    (void)state;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
@@ -103,9 +100,8 @@ static int hand_on_nothing(void *worker, weir_item *in, weir_item *out, weir_tas
 }
 
 /* What the operation leaves in its input is released; a result need not hold anything. */
-static void an_item_may_be_empty(void **state)
+TEST_CASE(an_item_may_be_empty)
 {
-    (void)state;
     static const weir_op op = { .name = "empty", .run = hand_on_nothing };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10, .labelled = true };
@@ -148,9 +144,8 @@ static int cut(void *worker, weir_item *in, weir_item *out, weir_task *task)
 
 static const weir_op cut_op = { .name = "cut", .worker_size = sizeof(uint64_t), .run = cut };
 
-static void seq_and_label_are_inherited(void **state)
+TEST_CASE(seq_and_label_are_inherited)
 {
-    (void)state;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
@@ -183,9 +178,8 @@ static int label_anew(void *worker, weir_item *in, weir_item *out, weir_task *ta
     return WEIR_OK;
 }
 
-static void an_operation_may_give_a_label_of_its_own(void **state)
+TEST_CASE(an_operation_may_give_a_label_of_its_own)
 {
-    (void)state;
     static const weir_op op = { .name = "relabel", .run = label_anew };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 200, .labelled = true };
@@ -220,9 +214,8 @@ static int check_task(void *worker, weir_item *in, weir_item *out, weir_task *ta
     return WEIR_OK;
 }
 
-static void a_task_knows_its_item_and_stage(void **state)
+TEST_CASE(a_task_knows_its_item_and_stage)
 {
-    (void)state;
     static const weir_op op = { .name = "check", .run = check_task };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20, .labelled = true };
@@ -246,9 +239,8 @@ static int skip_odd(void *worker, weir_item *in, weir_item *out, weir_task *task
 
 static const weir_op skip_odd_op = { .name = "skip_odd", .run = skip_odd };
 
-static void a_skipped_item_is_not_handed_on(void **state)
+TEST_CASE(a_skipped_item_is_not_handed_on)
 {
-    (void)state;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100 };
     weir_builder *builder = builder_with(&numbers);
@@ -287,9 +279,8 @@ static int cut_in_two(void *worker, weir_item *in, weir_item *out, weir_task *ta
     return WEIR_OK;
 }
 
-static void a_task_tells_its_pieces_and_sets_its_label(void **state)
+TEST_CASE(a_task_tells_its_pieces_and_sets_its_label)
 {
-    (void)state;
     static const weir_op op = { .name = "cut", .worker_size = sizeof(uint64_t), .run = cut_in_two };
     test_ledger own = LEDGER;
     weir_item item;
@@ -309,9 +300,8 @@ static void a_task_tells_its_pieces_and_sets_its_label(void **state)
     ledger_close(&own);
 }
 
-static void only_weir_forever_is_a_negative_timeout(void **state)
+TEST_CASE(only_weir_forever_is_a_negative_timeout)
 {
-    (void)state;
     test_ledger own = LEDGER;
     weir_item item;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &own, .count = 0 });
@@ -323,9 +313,8 @@ static void only_weir_forever_is_a_negative_timeout(void **state)
     weir_pipeline_free(pipeline);
 }
 
-static void labels_are_never_null(void **state)
+TEST_CASE(labels_are_never_null)
 {
-    (void)state;
     test_ledger own = LEDGER;
     weir_item item;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &own, .count = 1 });
@@ -350,9 +339,8 @@ static int make_endless(void *worker, weir_item *in, weir_item *out, weir_task *
 }
 
 /* A generator runs no further ahead than its queue, its slot, the sink and the sink's slot hold. */
-static void a_generator_waits_for_room_between_its_pieces(void **state)
+TEST_CASE(a_generator_waits_for_room_between_its_pieces)
 {
-    (void)state;
     static const weir_op op = { .name = "endless", .run = make_endless };
     enum { QUEUE = 2, SINK = 3, AHEAD = 1 + QUEUE + 1 + SINK };
     endless_run endless = { .made = COUNTER };
@@ -410,9 +398,8 @@ static int complete_and_hand_on(void *worker, weir_item *in, weir_item *out, wei
 }
 
 /* It has completed the task, and returns a result as well: both are released, and the task has failed. */
-static void a_task_that_is_completed_and_returns_a_result_fails(void **state)
+TEST_CASE(a_task_that_is_completed_and_returns_a_result_fails)
 {
-    (void)state;
     static const weir_op op = { .name = "both", .run = complete_and_hand_on };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
@@ -429,9 +416,8 @@ static void a_task_that_is_completed_and_returns_a_result_fails(void **state)
     ledger_close(&ledger);
 }
 
-static void a_task_may_be_completed_before_run_returns(void **state)
+TEST_CASE(a_task_may_be_completed_before_run_returns)
 {
-    (void)state;
     static const weir_op ops[] = { { .name = "elsewhere", .run = complete_elsewhere },
                                    { .name = "here", .run = complete_here } };
     for (size_t i = 0; i < LENGTH(ops); i++) {
@@ -444,9 +430,8 @@ static void a_task_may_be_completed_before_run_returns(void **state)
     }
 }
 
-static void a_task_may_be_completed_later(void **state)
+TEST_CASE(a_task_may_be_completed_later)
 {
-    (void)state;
     test_pending pending = PENDING;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 500 };
@@ -479,9 +464,8 @@ static uint32_t slots_waiting_for_their_turn(weir_pipeline *pipeline, size_t sta
 }
 
 /* The task waits for its turn when it is completed again: nothing happens, and an error is logged. */
-static void a_task_that_is_completed_twice_is_completed_once(void **state)
+TEST_CASE(a_task_that_is_completed_twice_is_completed_once)
 {
-    (void)state;
     char line[512];
     test_pending pending = PENDING;
     ledger_init(&ledger);
@@ -508,9 +492,8 @@ static void a_task_that_is_completed_twice_is_completed_once(void **state)
     assert_delivers_in_order(pipeline, 2);
 }
 
-static void a_pending_task_may_end_in_skip_or_failure(void **state)
+TEST_CASE(a_pending_task_may_end_in_skip_or_failure)
 {
-    (void)state;
     test_pending pending = PENDING;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 4, .labelled = true };
@@ -548,9 +531,8 @@ static void a_pending_task_may_end_in_skip_or_failure(void **state)
 }
 
 /* The text is overwritten as soon as the call returns; the second task's while the only thread is held. */
-static void the_label_of_a_pending_result_is_copied_at_the_call(void **state)
+TEST_CASE(the_label_of_a_pending_result_is_copied_at_the_call)
 {
-    (void)state;
     test_pending pending = PENDING;
     test_gate gate = GATE;
     ledger_init(&ledger);
@@ -584,9 +566,8 @@ static void the_label_of_a_pending_result_is_copied_at_the_call(void **state)
 }
 
 /* 256 tasks in flight on one thread, completed last first. */
-static void pending_tasks_hold_no_thread(void **state)
+TEST_CASE(pending_tasks_hold_no_thread)
 {
-    (void)state;
     enum { SLOTS = 256 };
     static test_pending pending;
     weir_task *tasks[SLOTS];
@@ -617,9 +598,8 @@ static int cut_pending(void *worker, weir_item *in, weir_item *out, weir_task *t
     return WEIR_PENDING;
 }
 
-static void a_generator_may_end_pending(void **state)
+TEST_CASE(a_generator_may_end_pending)
 {
-    (void)state;
     static const weir_op op = { .name = "cut_pending", .worker_size = sizeof(uint64_t), .run = cut_pending };
     test_pending pending = PENDING;
     ledger_init(&ledger);
@@ -652,9 +632,8 @@ static int pending_source(void *worker, weir_item *in, weir_item *out, weir_task
     return WEIR_PENDING;
 }
 
-static void a_source_may_be_pending(void **state)
+TEST_CASE(a_source_may_be_pending)
 {
-    (void)state;
     static const weir_op op = { .name = "slow", .worker_size = sizeof(uint64_t), .run = pending_source };
     test_pending pending = PENDING;
     ledger_init(&ledger);
@@ -737,18 +716,16 @@ static void fill_between(weir_stage_options options, int64_t each, int64_t expec
 }
 
 /* The items in the queue, one in the upstream slot that waits for room, one in the downstream slot. */
-static void a_queue_never_holds_more_items_than_its_capacity(void **state)
+TEST_CASE(a_queue_never_holds_more_items_than_its_capacity)
 {
-    (void)state;
     fill_between((weir_stage_options){ .queue_items = 1 }, 1, 1 + 2);
     fill_between((weir_stage_options){ .queue_items = 2 }, 1, 2 + 2);
     fill_between((weir_stage_options){ .queue_items = 20 }, 1, 20 + 2);
 }
 
 /* 100 bytes are reached with the fourth item of 30; the queue may be overshot by one. */
-static void a_queue_overshoots_its_bytes_by_one_item_at_most(void **state)
+TEST_CASE(a_queue_overshoots_its_bytes_by_one_item_at_most)
 {
-    (void)state;
     fill_between((weir_stage_options){ .queue_items = 50, .queue_bytes = 100 }, 30, 4 + 2);
     fill_between((weir_stage_options){ .queue_items = 50, .queue_bytes = 1 }, 1000, 1 + 2);
     fill_between((weir_stage_options){ .queue_items = 3, .queue_bytes = 1000 }, 10, 3 + 2);
@@ -792,17 +769,15 @@ static void crowd_through(uint32_t concurrency, uint32_t threads, uint32_t own_t
     assert_int_equal(counter_highest(&crowd.inside), expected);
 }
 
-static void at_most_concurrency_tasks_run_at_once(void **state)
+TEST_CASE(at_most_concurrency_tasks_run_at_once)
 {
-    (void)state;
     crowd_through(1, 4, 0, 1);
     crowd_through(3, 8, 0, 3);
     crowd_through(5, 2, 5, 5);
 }
 
-static void concurrency_may_be_far_above_the_threads(void **state)
+TEST_CASE(concurrency_may_be_far_above_the_threads)
 {
-    (void)state;
     crowd_through(1000, 1, 0, 1);
     crowd_through(1000, 3, 0, 3);
     crowd_through(1000, 1, 2, 2);
@@ -849,9 +824,8 @@ static int traced_pass(void *worker, weir_item *in, weir_item *out, weir_task *t
 }
 
 /* A thread takes the slot nearest the sink, so an item reaches the sink before the next one is made. */
-static void what_is_nearest_the_sink_runs_first(void **state)
+TEST_CASE(what_is_nearest_the_sink_runs_first)
 {
-    (void)state;
     static const weir_op source_op = { .name = "s", .run = traced_source };
     static const weir_op stage_op = { .name = "t", .run = traced_pass };
     trace_log trace = { .num_steps = 0 };
@@ -871,9 +845,8 @@ static void what_is_nearest_the_sink_runs_first(void **state)
 }
 
 /* One thread, thirty stages, queues of one item: whoever waited for room or input would stop everything. */
-static void no_thread_waits_at_a_queue(void **state)
+TEST_CASE(no_thread_waits_at_a_queue)
 {
-    (void)state;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 500 };
     weir_builder *builder = weir_builder_new();
@@ -888,9 +861,8 @@ static void no_thread_waits_at_a_queue(void **state)
 }
 
 /* All slots of the blocking stage wait at its gate, and the only pool thread still runs the other stages. */
-static void a_stage_with_threads_of_its_own_does_not_stop_the_others(void **state)
+TEST_CASE(a_stage_with_threads_of_its_own_does_not_stop_the_others)
 {
-    (void)state;
     enum { SLOTS = 16, AHEAD = 4 };
     test_gate gate = GATE;
     test_counter made = COUNTER;
@@ -938,9 +910,8 @@ static int meet(void *worker, weir_item *in, weir_item *out, weir_task *task)
 }
 
 /* A free thread takes ready work, however short the tasks have been so far; nothing else wakes the engine. */
-static void tasks_that_wait_for_each_other_run_at_once(void **state)
+TEST_CASE(tasks_that_wait_for_each_other_run_at_once)
 {
-    (void)state;
     static const weir_op source_op = { .name = "nothing", .run = make_nothing };
     static const weir_op stage_op = { .name = "meet", .run = meet };
     enum { MEETINGS = 2000 };
@@ -972,9 +943,8 @@ static int wait_if_first(void *worker, weir_item *in, weir_item *out, weir_task 
 }
 
 /* Item 0 waits at a gate: later items wait, at most as many as the stage has slots. */
-static void in_input_order_the_stages_own_slots_are_held_back(void **state)
+TEST_CASE(in_input_order_the_stages_own_slots_are_held_back)
 {
-    (void)state;
     static const weir_op op = { .name = "first_waits", .run = wait_if_first };
     enum { SLOTS = 5 };
     crowd_config crowd = { .inside = COUNTER, .gate = GATE };
@@ -997,9 +967,8 @@ static void in_input_order_the_stages_own_slots_are_held_back(void **state)
     assert_delivers_in_order(pipeline, 100);
 }
 
-static void in_completion_order_nobody_waits_for_the_first(void **state)
+TEST_CASE(in_completion_order_nobody_waits_for_the_first)
 {
-    (void)state;
     static const weir_op op = { .name = "first_waits", .run = wait_if_first };
     crowd_config crowd = { .inside = COUNTER, .gate = GATE };
     ledger_init(&ledger);
@@ -1038,9 +1007,8 @@ static uint64_t results_of(uint64_t value)
     return value % 7 < 2 ? 0 : value % 7 == 2 ? PIECES : 1;
 }
 
-static void input_order_holds_for_every_kind_of_result(void **state)
+TEST_CASE(input_order_holds_for_every_kind_of_result)
 {
-    (void)state;
     static const weir_op op = { .name = "anything", .worker_size = sizeof(uint64_t), .run = do_anything };
     static const uint32_t concurrencies[] = { 1, 2, 7, 100 };
     for (size_t i = 0; i < LENGTH(concurrencies); i++) {
@@ -1076,9 +1044,8 @@ static int first_is_pending(void *worker, weir_item *in, weir_item *out, weir_ta
 }
 
 /* When the first result comes, 20000 others follow; this must not use the stack. */
-static void any_number_of_results_may_wait_for_the_first(void **state)
+TEST_CASE(any_number_of_results_may_wait_for_the_first)
 {
-    (void)state;
     static const weir_op op = { .name = "first_pending", .run = first_is_pending };
     enum { SLOTS = 20000 };
     test_pending pending = PENDING;
@@ -1142,9 +1109,8 @@ static const weir_op worker_op = {
 };
 
 /* One thread needs one worker, though there are a hundred slots. */
-static void workers_are_made_when_needed_and_freed_at_the_end(void **state)
+TEST_CASE(workers_are_made_when_needed_and_freed_at_the_end)
 {
-    (void)state;
     worker_log workers = { .inits = COUNTER };
     counter_init(&workers_freed);
     ledger_init(&ledger);
@@ -1160,9 +1126,8 @@ static void workers_are_made_when_needed_and_freed_at_the_end(void **state)
     assert_int_equal(counter_value(&workers_freed), 1);
 }
 
-static void a_worker_that_could_not_be_made_is_tried_again(void **state)
+TEST_CASE(a_worker_that_could_not_be_made_is_tried_again)
 {
-    (void)state;
     worker_log workers = { .inits = COUNTER, .to_fail = 3 };
     weir_error error = { 0 };
     counter_init(&workers_freed);
@@ -1206,9 +1171,8 @@ static void *consume(void *argument)
     return NULL;
 }
 
-static void several_consumers_share_the_results(void **state)
+TEST_CASE(several_consumers_share_the_results)
 {
-    (void)state;
     enum { COUNT = 3000 };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
@@ -1235,9 +1199,8 @@ static void several_consumers_share_the_results(void **state)
     ledger_close(&ledger);
 }
 
-static void next_gives_up_after_its_timeout(void **state)
+TEST_CASE(next_gives_up_after_its_timeout)
 {
-    (void)state;
     static const int64_t timeouts_ns[] = { 0, 1, 30 * WEIR_MILLISECOND };
     test_gate gate = GATE;
     weir_item item;
@@ -1274,9 +1237,8 @@ static int say(void *worker, weir_item *in, weir_item *out, weir_task *task)
     return WEIR_SKIP;
 }
 
-static void events_come_to_the_observer_in_order(void **state)
+TEST_CASE(events_come_to_the_observer_in_order)
 {
-    (void)state;
     static const weir_op op = { .name = "say", .run = say };
     test_recorder recorder;
     recorder_init(&recorder);
@@ -1302,9 +1264,8 @@ static void events_come_to_the_observer_in_order(void **state)
     ledger_close(&ledger);
 }
 
-static void a_program_may_add_events_of_its_own(void **state)
+TEST_CASE(a_program_may_add_events_of_its_own)
 {
-    (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
     recorder_init(&recorder);

@@ -2,9 +2,7 @@
 #include <glob.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/engine.h>
 #include <weir/list.h>
@@ -122,9 +120,8 @@ static void assert_array(const char *path, const char *arguments, const uint8_t 
     free(bytes);
 }
 
-static void the_array_says_its_shape(void **state)
+TEST_CASE(the_array_says_its_shape)
 {
-    (void)state;
     struct program program;
     char arguments[1024];
     char header[NPY_HEADER_BYTES + 1] = "";
@@ -145,9 +142,8 @@ typedef struct counterpart {
     const char *filter;    /* of ffmpeg */
 } counterpart;
 
-static void options_are_ffmpegs_filters(void **state)
+TEST_CASE(options_are_ffmpegs_filters)
 {
-    (void)state;
     static const counterpart all[] = {
         { "", "null" },
         { "--every 7", "select=not(mod(n\\,7))" },
@@ -183,9 +179,8 @@ static void options_are_ffmpegs_filters(void **state)
     }
 }
 
-static void pixels_are_ffmpegs(void **state)
+TEST_CASE(pixels_are_ffmpegs)
 {
-    (void)state;
     static const counterpart all[] = {
         { "--width 64 --height 48 --resize stretch", "scale=64:48:flags=bicubic,format=rgb24" },
         { "--pix-fmt gray8 --width 64 --height 48 --resize stretch --filter extractplanes=y,scale=out_range=full",
@@ -206,9 +201,8 @@ static void pixels_are_ffmpegs(void **state)
     }
 }
 
-static void planes_are_ffmpegs_pixels_one_colour_at_a_time(void **state)
+TEST_CASE(planes_are_ffmpegs_pixels_one_colour_at_a_time)
 {
-    (void)state;
     enum { NUM_PIXELS = SIDE * SIDE, CHANNELS = 3 };
     char arguments[1024];
     size_t num_bytes;
@@ -225,9 +219,8 @@ static void planes_are_ffmpegs_pixels_one_colour_at_a_time(void **state)
     free(pixels);
 }
 
-static void turned_pictures_stand_upright_unless_told_otherwise(void **state)
+TEST_CASE(turned_pictures_stand_upright_unless_told_otherwise)
 {
-    (void)state;
     size_t upright_bytes, coded_bytes;
     const char *coded = clips_make("coded.mp4", "-f lavfi -i testsrc2=s=160x96:d=0.5:r=10 -c:v mpeg4");
     const char *turned = clips_rotate(coded, "turned.mp4", (clips_matrix){ 0, 1, -1, 0 });
@@ -278,9 +271,8 @@ static void assert_as_stage(const char *arguments, weir_sampling sampling, uint6
     weir_frames_free(expected);
 }
 
-static void chance_is_the_pipelines(void **state)
+TEST_CASE(chance_is_the_pipelines)
 {
-    (void)state;
     weir_sampling five = { .what = WEIR_SAMPLE_RANDOM, .count = 5 };
     assert_as_stage("--random 5", five, 0);
     assert_as_stage("--random 5 --seed 18446744073709551615", five, UINT64_MAX);
@@ -294,9 +286,8 @@ static void chance_is_the_pipelines(void **state)
 }
 
 /* These are not written piece by piece. */
-static void lists_that_jump_back_keep_their_order(void **state)
+TEST_CASE(lists_that_jump_back_keep_their_order)
 {
-    (void)state;
     int64_t indices[] = { 20, 0, -1, 20, 19, 3, 3 };
     assert_as_stage("--frames 20,0,-1,20,19,3,3",
                     (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 7 }, 0);
@@ -305,9 +296,8 @@ static void lists_that_jump_back_keep_their_order(void **state)
                     (weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = times_ns, .num_times = 3 }, 0);
 }
 
-static void lists_that_rise_may_repeat_across_pieces(void **state)
+TEST_CASE(lists_that_rise_may_repeat_across_pieces)
 {
-    (void)state;
     int64_t indices[] = { 0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 8, 8, 8, 8, 8, 8, 29 };
     assert_as_stage("--frames 0,1,2,3,4,5,6,7,7,7,8,8,8,8,8,8,29",
                     (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 17 }, 0);
@@ -324,9 +314,8 @@ static void lists_that_rise_may_repeat_across_pieces(void **state)
 #endif
 
 /* 461 MB of frames. */
-static void a_long_video_takes_the_memory_of_a_few_pieces(void **state)
+TEST_CASE(a_long_video_takes_the_memory_of_a_few_pieces)
 {
-    (void)state;
 #ifdef SANITIZED
     skip(); /* they keep what was freed */
 #else
@@ -345,9 +334,8 @@ static void a_long_video_takes_the_memory_of_a_few_pieces(void **state)
 
 /* ---- what is printed ----------------------------------------------------------------------------------------- */
 
-static void info_tells_what_the_file_is(void **state)
+TEST_CASE(info_tells_what_the_file_is)
 {
-    (void)state;
     struct program program;
     const char *clip = clips_make("a.mp4", clip_arguments);
     frames(&program, clip, "--width 80 --pix-fmt gray8 --layout nchw");
@@ -408,9 +396,8 @@ static char *piped(const char *clip, const char *arguments, size_t *size)
     return read_bytes(clips_path("piped"), size);
 }
 
-static void stdout_takes_raw_video_or_an_array(void **state)
+TEST_CASE(stdout_takes_raw_video_or_an_array)
 {
-    (void)state;
     size_t num_bytes, num_raw, num_npy;
     const char *clip = make_long();
     uint8_t *bytes = array_of(clip, small, &num_bytes);
@@ -447,9 +434,8 @@ static void assert_same_picture(const char *png, const uint8_t *pixels, const ch
     free(decoded);
 }
 
-static void pictures_have_the_pixels_of_the_frames(void **state)
+TEST_CASE(pictures_have_the_pixels_of_the_frames)
 {
-    (void)state;
     enum { PICTURE_BYTES = 32 * 32 };
     struct program program;
     char arguments[4300];
@@ -484,9 +470,8 @@ static double number_behind(const char *text, const char *name)
     return strtod(found + strlen(name), NULL);
 }
 
-static void info_tells_where_the_time_went(void **state)
+TEST_CASE(info_tells_where_the_time_went)
 {
-    (void)state;
     struct program program;
     struct stat info;
     const char *clip = make_long();
@@ -537,9 +522,8 @@ static void assert_refused(const char *path, const char *arguments, const char *
     assert_ends(path, arguments, 2, said);
 }
 
-static void mistakes_are_told_in_one_line(void **state)
+TEST_CASE(mistakes_are_told_in_one_line)
 {
-    (void)state;
     const char *clip = clips_make("a.mp4", clip_arguments);
     char text_said[4200];
     const char *text = clips_path("text.mp4");
@@ -558,9 +542,8 @@ static void mistakes_are_told_in_one_line(void **state)
     assert_refused(clip, "-o /nowhere/at/all.npy", "/nowhere/at/all.npy");
 }
 
-static void values_that_make_no_sense_are_refused(void **state)
+TEST_CASE(values_that_make_no_sense_are_refused)
 {
-    (void)state;
     static const char *const all[][2] = {
         { "--at 1:30", "--at: \"1:30\" is not" },
         { "--at 0:60:00", "--at" },
@@ -599,9 +582,8 @@ static void values_that_make_no_sense_are_refused(void **state)
         assert_refused(make_long(), all[i][0], all[i][1]);
 }
 
-static void options_that_contradict_each_other_are_refused(void **state)
+TEST_CASE(options_that_contradict_each_other_are_refused)
 {
-    (void)state;
     static const char *const all[][2] = {
         { "--at 1 --frames 3", "--frames: not with --at" },
         { "--every 2 --rate 5", "--rate: not with --every" },
@@ -620,9 +602,8 @@ static void options_that_contradict_each_other_are_refused(void **state)
         assert_refused(make_long(), all[i][0], all[i][1]);
 }
 
-static void a_playlist_is_read_if_it_is_asked_for(void **state)
+TEST_CASE(a_playlist_is_read_if_it_is_asked_for)
 {
-    (void)state;
     struct program program;
     make_long();
     clips_write_text(clips_path("list.ffconcat"), "ffconcat version 1.0\nfile long.mp4\n");
@@ -632,9 +613,8 @@ static void a_playlist_is_read_if_it_is_asked_for(void **state)
     program_free(&program);
 }
 
-static void what_lies_beyond_the_end_is_told(void **state)
+TEST_CASE(what_lies_beyond_the_end_is_told)
 {
-    (void)state;
     assert_refused(make_long(), "--at 3",
                    "long.mp4: the frame at 3.000000000 s was requested; the video ends at 3.0");
     assert_refused(make_long(), "--at 1,1:02:03.5", "the frame at 3723.500000000 s was requested");
@@ -670,9 +650,8 @@ static const char *make_holed(void)
     return clips_path("holed.mp4");
 }
 
-static void frames_that_damage_has_cost_are_counted(void **state)
+TEST_CASE(frames_that_damage_has_cost_are_counted)
 {
-    (void)state;
     struct program program;
     frames(&program, make_holed(), "--json --every 1");
     assert_int_equal(program.status, 0);
@@ -685,9 +664,8 @@ static void frames_that_damage_has_cost_are_counted(void **state)
     assert_refused(make_holed(), arguments, "of 30 frames could be decoded, min_share is 1");
 }
 
-static void damage_is_counted_or_fails(void **state)
+TEST_CASE(damage_is_counted_or_fails)
 {
-    (void)state;
     struct program program;
     frames(&program, make_cut(), "--json");
     assert_int_equal(program.status, 0);
@@ -710,9 +688,8 @@ static void damage_is_counted_or_fails(void **state)
     assert_int_not_equal(access(npy, F_OK), 0);
 }
 
-static void what_cannot_be_written_is_told(void **state)
+TEST_CASE(what_cannot_be_written_is_told)
 {
-    (void)state;
     char arguments[4200];
     const char *npy = clips_path("full.npy");
     snprintf(arguments, sizeof arguments, "-o %s", npy);
@@ -750,9 +727,8 @@ static size_t num_beside(const char *path)
 }
 
 /* ThreadSanitizer delivers signals late, and once in a hundred runs not at all. */
-static void an_interrupted_run_leaves_no_half_array(void **state)
+TEST_CASE(an_interrupted_run_leaves_no_half_array)
 {
-    (void)state;
 #if defined __SANITIZE_THREAD__
     skip();
 #endif
@@ -773,9 +749,8 @@ static void an_interrupted_run_leaves_no_half_array(void **state)
     program_free(&program);
 }
 
-static void one_picture_cannot_hold_two_frames(void **state)
+TEST_CASE(one_picture_cannot_hold_two_frames)
 {
-    (void)state;
     char arguments[4300];
     snprintf(arguments, sizeof arguments, "--frames 0,1 -o %s", clips_path("two.png"));
     assert_refused(make_long(), arguments, "put %04d into the name");
@@ -787,9 +762,8 @@ static void one_picture_cannot_hold_two_frames(void **state)
     assert_refused(make_long(), "--format png", "--format: only with --output");
 }
 
-static void what_comes_through_a_pipe_is_read(void **state)
+TEST_CASE(what_comes_through_a_pipe_is_read)
 {
-    (void)state;
     static const char *const choices[] = { "", "--count 5" };
     for (size_t i = 0; i < 2; i++) {
         char command[16000], file[16], piped[16];
@@ -811,9 +785,8 @@ static void what_comes_through_a_pipe_is_read(void **state)
     }
 }
 
-static void pictures_come_through_a_pipe(void **state)
+TEST_CASE(pictures_come_through_a_pipe)
 {
-    (void)state;
     static const char *const names[] = { "piped.png", "piped.jpg" };
     for (size_t i = 0; i < 2; i++) {
         char command[16000];

@@ -72,9 +72,8 @@ static void expect_all_once(weir_pipeline *pipeline, uint64_t count, int end)
 
 /* ---- batches ------------------------------------------------------------------------------------------------ */
 
-static void aggregate_hands_on_full_batches_and_the_incomplete_last_one(void **state)
+TEST_CASE(aggregate_hands_on_full_batches_and_the_incomplete_last_one)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 7, .size_bytes = 10 });
     weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 3 }, NULL);
@@ -92,9 +91,8 @@ static void aggregate_hands_on_full_batches_and_the_incomplete_last_one(void **s
     finish(pipeline, &ledger);
 }
 
-static void aggregate_with_drop_last_skips_the_incomplete_batch(void **state)
+TEST_CASE(aggregate_with_drop_last_skips_the_incomplete_batch)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 7 });
     weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 4, .drop_last = true }, NULL);
@@ -115,9 +113,8 @@ static void expect_label_and_seq(weir_pipeline *pipeline, const char *label, uin
     weir_item_release(&item);
 }
 
-static void a_batch_knows_its_size_and_the_labels_of_its_items(void **state)
+TEST_CASE(a_batch_knows_its_size_and_the_labels_of_its_items)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder =
         builder_with(&(test_numbers){ .ledger = &ledger, .count = 5, .size_bytes = 10, .labelled = true });
@@ -138,9 +135,8 @@ static void a_batch_knows_its_size_and_the_labels_of_its_items(void **state)
     finish(pipeline, &ledger);
 }
 
-static void stop_drops_what_an_aggregate_has_kept(void **state)
+TEST_CASE(stop_drops_what_an_aggregate_has_kept)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_recorder recorder;
@@ -166,9 +162,8 @@ static void stop_drops_what_an_aggregate_has_kept(void **state)
     recorder_free(&recorder);
 }
 
-static void disaggregate_hands_on_each_item_with_its_label(void **state)
+TEST_CASE(disaggregate_hands_on_each_item_with_its_label)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 8, .labelled = true });
     weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 3 }, NULL);
@@ -220,9 +215,8 @@ static const weir_op sum_op = {
     .flush = sum_flush,
 };
 
-static void an_operation_may_accumulate_and_flush_as_it_likes(void **state)
+TEST_CASE(an_operation_may_accumulate_and_flush_as_it_likes)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_ledger *config = &ledger;
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
@@ -246,9 +240,8 @@ static int fail_to_flush(void *worker, weir_item *out, weir_task *task)
     return weir_task_fail(task, WEIR_EIO, 0, "cannot write the rest");
 }
 
-static void a_flush_that_fails_is_a_failure_of_what_was_kept(void **state)
+TEST_CASE(a_flush_that_fails_is_a_failure_of_what_was_kept)
 {
-    (void)state;
     static const weir_op broken_op = {
         .name = "broken",
         .config_size = sizeof(test_ledger *),
@@ -274,9 +267,8 @@ static void a_flush_that_fails_is_a_failure_of_what_was_kept(void **state)
 
 /* ---- routes ------------------------------------------------------------------------------------------------- */
 
-static void route_sends_each_item_through_the_branch_that_was_picked(void **state)
+TEST_CASE(route_sends_each_item_through_the_branch_that_was_picked)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 30 });
     weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
@@ -296,9 +288,8 @@ static void route_sends_each_item_through_the_branch_that_was_picked(void **stat
     finish(pipeline, &ledger);
 }
 
-static void routes_may_be_nested(void **state)
+TEST_CASE(routes_may_be_nested)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 100 });
     weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
@@ -347,9 +338,8 @@ static void expect_rising(weir_pipeline *pipeline, uint64_t count)
     assert_int_equal(delivered, count);
 }
 
-static void a_join_restores_the_order_of_the_route(void **state)
+TEST_CASE(a_join_restores_the_order_of_the_route)
 {
-    (void)state;
     static const weir_op uneven_op = { .name = "uneven", .run = uneven };
     enum { COUNT = 2000 };
     uint64_t passed = 0;
@@ -402,9 +392,8 @@ static int skip_at_gate(void *worker, weir_item *in, weir_item *out, weir_task *
     return WEIR_SKIP;
 }
 
-static void an_inner_join_continues_after_a_skip_if_the_outer_one_restores_the_order(void **state)
+TEST_CASE(an_inner_join_continues_after_a_skip_if_the_outer_one_restores_the_order)
 {
-    (void)state;
     static const weir_op skip_op = { .name = "skip", .config_size = sizeof(test_gate *), .run = skip_at_gate };
     enum { COUNT = 50 };
     test_gate gate = GATE, *config = &gate;
@@ -425,9 +414,8 @@ static void an_inner_join_continues_after_a_skip_if_the_outer_one_restores_the_o
     finish(pipeline, &ledger);
 }
 
-static void a_branch_that_does_not_exist_fails_the_item_and_is_named(void **state)
+TEST_CASE(a_branch_that_does_not_exist_fails_the_item_and_is_named)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     int branch = 7;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 2 });
@@ -454,9 +442,8 @@ static int fail_always(void *worker, weir_item *in, weir_item *out, weir_task *t
     return weir_task_fail(task, WEIR_EDATA, 0, "no");
 }
 
-static void a_failure_in_one_branch_ends_the_pipeline_and_not_the_other_items(void **state)
+TEST_CASE(a_failure_in_one_branch_ends_the_pipeline_and_not_the_other_items)
 {
-    (void)state;
     static const weir_op failing_op = { .name = "failing", .run = fail_always };
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 1000000 });
@@ -477,9 +464,8 @@ static void a_failure_in_one_branch_ends_the_pipeline_and_not_the_other_items(vo
     finish(pipeline, &ledger);
 }
 
-static void mistakes_in_the_graph_are_told_by_name(void **state)
+TEST_CASE(mistakes_in_the_graph_are_told_by_name)
 {
-    (void)state;
     static const struct {
         const char *calls; /* s: source, p: pipe, r: route of 2, b: branch, j: join, m: merge, k: sink */
         const char *message;
@@ -566,9 +552,8 @@ static void expect_values(weir_pipeline *pipeline, const uint64_t *values, size_
         assert_int_equal(next_value(pipeline), values[i]);
 }
 
-static void round_robin_takes_one_of_each_and_leaves_out_what_has_ended(void **state)
+TEST_CASE(round_robin_takes_one_of_each_and_leaves_out_what_has_ended)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_pipeline *pipeline = merge_three(&ledger, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, 0);
     expect_values(pipeline, (uint64_t[]){ A, B, C, A + 1, B + 1, A + 2, A + 3 }, 7);
@@ -577,9 +562,8 @@ static void round_robin_takes_one_of_each_and_leaves_out_what_has_ended(void **s
 }
 
 /* 0 10 20 1 11 21 2 22 3: with B at its end, C comes after A. */
-static void round_robin_skips_no_other_input_when_one_ends(void **state)
+TEST_CASE(round_robin_skips_no_other_input_when_one_ends)
 {
-    (void)state;
     for (uint32_t queue_items = 1; queue_items <= 8; queue_items *= 2) {
         test_ledger ledger = LEDGER;
         weir_stage_options options = { .queue_items = queue_items };
@@ -620,9 +604,8 @@ static void merge_at_random(uint64_t seed, uint32_t queue_items, uint32_t thread
     finish(pipeline, &ledger);
 }
 
-static void a_random_merge_depends_on_its_seed_alone(void **state)
+TEST_CASE(a_random_merge_depends_on_its_seed_alone)
 {
-    (void)state;
     uint64_t first[12], again[12], other[12];
     merge_at_random(7, 1, 1, first);
     for (uint32_t i = 1; i <= 8; i++) {
@@ -635,9 +618,8 @@ static void a_random_merge_depends_on_its_seed_alone(void **state)
     assert_memory_not_equal(first, other, sizeof first);
 }
 
-static void random_draws_follow_the_weights(void **state)
+TEST_CASE(random_draws_follow_the_weights)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &line_op, &(line_config){ &ledger, 0, 1000000 }, sizeof(line_config), NULL);
@@ -669,9 +651,8 @@ static int compute(void *worker, weir_item *in, weir_item *out, weir_task *task)
 }
 
 /* test_core counts exactly, without threads. Here threads are of different speed, so the bounds are wide. */
-static void endless_chains_that_share_the_pool_all_advance(void **state)
+TEST_CASE(endless_chains_that_share_the_pool_all_advance)
 {
-    (void)state;
     static const weir_op compute_op = { .name = "compute", .run = compute };
     enum { CHAINS = 3, COUNT = 3000 };
     test_ledger ledger = LEDGER;
@@ -697,9 +678,8 @@ static void endless_chains_that_share_the_pool_all_advance(void **state)
     finish(pipeline, &ledger);
 }
 
-static void a_merge_may_end_with_its_first_input(void **state)
+TEST_CASE(a_merge_may_end_with_its_first_input)
 {
-    (void)state;
     static const weir_merge_order orders[] = { WEIR_MERGE_ROUND_ROBIN, WEIR_MERGE_WEIGHTED };
     static const uint32_t weights[] = { 1, 1, 1 };
     for (uint32_t i = 0; i < 2; i++) {
@@ -717,9 +697,8 @@ static void a_merge_may_end_with_its_first_input(void **state)
 }
 
 /* The others would never end; their items are accounted for as dropped. */
-static void sources_that_do_not_end_are_ended_by_the_first(void **state)
+TEST_CASE(sources_that_do_not_end_are_ended_by_the_first)
 {
-    (void)state;
     for (uint32_t order = WEIR_MERGE_ARRIVAL; order <= WEIR_MERGE_RANDOM; order++) {
         test_ledger ledger = LEDGER;
         weir_builder *builder = weir_builder_new();
@@ -808,23 +787,20 @@ static void end_a_merge_in_a_row_of_results(weir_merge_order order, behind_confi
     finish(pipeline, &ledger);
 }
 
-static void a_merge_may_end_while_results_are_put_in_a_row(void **state)
+TEST_CASE(a_merge_may_end_while_results_are_put_in_a_row)
 {
-    (void)state;
     end_a_merge_in_a_row_of_results(WEIR_MERGE_WEIGHTED, (behind_config){ .first_status = WEIR_OK }, 2);
     end_a_merge_in_a_row_of_results(WEIR_MERGE_ROUND_ROBIN, (behind_config){ .first_status = WEIR_SKIP }, 1);
 }
 
-static void a_merge_may_end_with_a_piece_whose_task_makes_more(void **state)
+TEST_CASE(a_merge_may_end_with_a_piece_whose_task_makes_more)
 {
-    (void)state;
     end_a_merge_in_a_row_of_results(WEIR_MERGE_WEIGHTED,
                                     (behind_config){ .first_status = WEIR_OK, .in_pieces = true }, 2);
 }
 
-static void only_sources_without_epochs_end_with_the_first(void **state)
+TEST_CASE(only_sources_without_epochs_end_with_the_first)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, sizeof(line_config),
@@ -841,9 +817,8 @@ static void only_sources_without_epochs_end_with_the_first(void **state)
 }
 
 /* The numbers of an item follow from its value alone: line (A, B, C), epoch, place in the epoch. */
-static void items_are_numbered_by_source_and_epoch(void **state)
+TEST_CASE(items_are_numbered_by_source_and_epoch)
 {
-    (void)state;
     enum { COUNT = 50, EPOCHS = 3 };
     test_ledger ledger = LEDGER;
     weir_stage_options options = { .epochs = EPOCHS };
@@ -874,9 +849,8 @@ static void items_are_numbered_by_source_and_epoch(void **state)
     finish(pipeline, &ledger);
 }
 
-static void weights_set_the_shares_of_the_inputs(void **state)
+TEST_CASE(weights_set_the_shares_of_the_inputs)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 300 }, sizeof(line_config), NULL);
@@ -897,9 +871,8 @@ static void weights_set_the_shares_of_the_inputs(void **state)
     finish(pipeline, &ledger);
 }
 
-static void an_input_at_the_end_of_its_epoch_is_skipped(void **state)
+TEST_CASE(an_input_at_the_end_of_its_epoch_is_skipped)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_stage_options options = { .epochs = 2, .queue_items = 1 };
     weir_builder *builder = weir_builder_new();
@@ -918,9 +891,8 @@ static void an_input_at_the_end_of_its_epoch_is_skipped(void **state)
     finish(pipeline, &ledger);
 }
 
-static void a_failure_in_one_line_ends_the_sources_of_the_others(void **state)
+TEST_CASE(a_failure_in_one_line_ends_the_sources_of_the_others)
 {
-    (void)state;
     static const weir_op failing_op = { .name = "failing", .run = fail_always };
     test_ledger ledger = LEDGER;
     weir_builder *builder = weir_builder_new();
@@ -940,9 +912,8 @@ static void a_failure_in_one_line_ends_the_sources_of_the_others(void **state)
     finish(pipeline, &ledger);
 }
 
-static void by_arrival_nothing_waits_for_a_source_that_is_slow(void **state)
+TEST_CASE(by_arrival_nothing_waits_for_a_source_that_is_slow)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_numbers slow = { .ledger = &ledger, .count = 1, .gate = &gate };
@@ -960,9 +931,8 @@ static void by_arrival_nothing_waits_for_a_source_that_is_slow(void **state)
     finish(pipeline, &ledger);
 }
 
-static void weights_that_do_not_fit_are_refused(void **state)
+TEST_CASE(weights_that_do_not_fit_are_refused)
 {
-    (void)state;
     static const struct {
         uint32_t weights[2];
         size_t num_weights;
@@ -997,9 +967,8 @@ static weir_builder *epochs_of(const test_numbers *numbers, uint32_t epochs)
     return builder;
 }
 
-static void no_item_crosses_the_end_of_an_epoch(void **state)
+TEST_CASE(no_item_crosses_the_end_of_an_epoch)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
@@ -1026,9 +995,8 @@ static void no_item_crosses_the_end_of_an_epoch(void **state)
     ledger_close(&ledger);
 }
 
-static void aggregates_flush_at_the_end_of_an_epoch(void **state)
+TEST_CASE(aggregates_flush_at_the_end_of_an_epoch)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
     weir_builder *builder = epochs_of(&numbers, 2);
@@ -1044,9 +1012,8 @@ static void aggregates_flush_at_the_end_of_an_epoch(void **state)
     finish(pipeline, &ledger);
 }
 
-static void a_merge_passes_one_end_of_an_epoch_for_all_its_sources(void **state)
+TEST_CASE(a_merge_passes_one_end_of_an_epoch_for_all_its_sources)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_pipeline *pipeline = merge_three(&ledger, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, 2);
     for (int epoch = 0; epoch < 2; epoch++) {
@@ -1057,9 +1024,8 @@ static void a_merge_passes_one_end_of_an_epoch_for_all_its_sources(void **state)
     finish(pipeline, &ledger);
 }
 
-static void a_source_without_epochs_belongs_to_the_first_epoch(void **state)
+TEST_CASE(a_source_without_epochs_belongs_to_the_first_epoch)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     weir_item item;
@@ -1108,9 +1074,8 @@ static void *consume_epochs(void *argument)
     return NULL;
 }
 
-static void the_end_of_an_epoch_goes_to_one_of_several_consumers(void **state)
+TEST_CASE(the_end_of_an_epoch_goes_to_one_of_several_consumers)
 {
-    (void)state;
     enum { CONSUMERS = 3, EPOCHS = 50 };
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
@@ -1144,9 +1109,8 @@ static int fail_the_first(void *worker, weir_item *in, weir_item *out, weir_task
     return WEIR_OK;
 }
 
-static void a_budget_of_failures_is_for_all_epochs(void **state)
+TEST_CASE(a_budget_of_failures_is_for_all_epochs)
 {
-    (void)state;
     static const weir_op op = { .name = "first_fails", .run = fail_the_first };
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
@@ -1187,9 +1151,8 @@ static int hand_on_one(void *worker, weir_item *out, weir_task *task)
     return WEIR_OK;
 }
 
-static void what_several_slots_have_kept_is_flushed_in_the_order_of_seq(void **state)
+TEST_CASE(what_several_slots_have_kept_is_flushed_in_the_order_of_seq)
 {
-    (void)state;
     enum { SLOTS = 4 };
     static const weir_op op = {
         .name = "keep",
@@ -1218,9 +1181,8 @@ static void what_several_slots_have_kept_is_flushed_in_the_order_of_seq(void **s
     ledger_close(&ledger);
 }
 
-static void an_endless_source_can_be_stopped_within_and_between_epochs(void **state)
+TEST_CASE(an_endless_source_can_be_stopped_within_and_between_epochs)
 {
-    (void)state;
     for (uint64_t taken = 0; taken <= 6; taken++) {
         test_ledger ledger = LEDGER;
         test_numbers numbers = { .ledger = &ledger, .count = 3 };
@@ -1241,9 +1203,8 @@ static void an_endless_source_can_be_stopped_within_and_between_epochs(void **st
     }
 }
 
-static void empty_epochs_are_told_too(void **state)
+TEST_CASE(empty_epochs_are_told_too)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 0 };
     weir_builder *builder = epochs_of(&numbers, 10000);
@@ -1275,9 +1236,8 @@ static int count_end(void *counter, const char *stage, weir_error *error)
 }
 
 /* A million would take no more of the stack than one. */
-static void any_number_of_empty_epochs_may_wait_in_a_queue(void **state)
+TEST_CASE(any_number_of_empty_epochs_may_wait_in_a_queue)
 {
-    (void)state;
     enum { EPOCHS = 300000 };
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;

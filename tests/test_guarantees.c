@@ -1,16 +1,13 @@
 /* docs/guarantees.md: every promise names the tests that attack it, and they are there. */
 #include <regex.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "named_tests.h"
+#include "test_case.h"
 
 static const char document[] = "docs/guarantees.md";
 
@@ -39,9 +36,8 @@ static int check_parts(const char *line, const char *build, const char *script)
 }
 
 /* Rows of promises have four columns, the third of which names a test or says why there is none. */
-static void every_promise_names_tests_that_are_there(void **state)
+TEST_CASE(every_promise_names_tests_that_are_there)
 {
-    (void)state;
     char *text = named_tests_read(document), *build = named_tests_read("tests/CMakeLists.txt");
     char *script = named_tests_read("tests/torture/run");
     bool promises = false;

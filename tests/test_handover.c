@@ -1,9 +1,7 @@
 /* Frames exported as .npy files and as DLPack tensors. */
 #include <glob.h>
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/dlpack.h>
 #include <weir/npy.h>
@@ -65,9 +63,8 @@ static uint8_t *read_npy(const char *path, char header[256], size_t *num_bytes)
     return data;
 }
 
-static void an_npy_file_holds_shape_and_bytes(void **state)
+TEST_CASE(an_npy_file_holds_shape_and_bytes)
 {
-    (void)state;
     char header[256];
     size_t num_bytes;
     weir_error error = { 0 };
@@ -82,9 +79,8 @@ static void an_npy_file_holds_shape_and_bytes(void **state)
     weir_frames_free(frames);
 }
 
-static void the_shape_follows_pixel_and_layout(void **state)
+TEST_CASE(the_shape_follows_pixel_and_layout)
 {
-    (void)state;
     char header[256];
     size_t num_bytes;
     const char *path = clips_path("shapes.npy");
@@ -109,9 +105,8 @@ static void the_shape_follows_pixel_and_layout(void **state)
     weir_frames_free(frames);
 }
 
-static void pieces_become_one_array(void **state)
+TEST_CASE(pieces_become_one_array)
 {
-    (void)state;
     char header[256];
     size_t num_bytes;
     weir_npy *npy;
@@ -152,9 +147,8 @@ static size_t num_beside(const char *path)
     return num_found;
 }
 
-static void what_cannot_be_written_leaves_no_file(void **state)
+TEST_CASE(what_cannot_be_written_leaves_no_file)
 {
-    (void)state;
     weir_npy *npy;
     weir_error error = { 0 };
     weir_frames *frames = frames_new(1, WIDTH);
@@ -172,9 +166,8 @@ static void what_cannot_be_written_leaves_no_file(void **state)
     weir_frames_free(frames);
 }
 
-static void what_is_no_file_is_not_replaced(void **state)
+TEST_CASE(what_is_no_file_is_not_replaced)
 {
-    (void)state;
     weir_npy *npy;
     weir_error error = { 0 };
     const char *pipe = clips_path("pipe.npy");
@@ -188,9 +181,8 @@ static void what_is_no_file_is_not_replaced(void **state)
     assert_int_equal(num_beside(pipe), 0);
 }
 
-static void a_full_disk_is_told(void **state)
+TEST_CASE(a_full_disk_is_told)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_frames *frames = frames_new(4, WIDTH);
     const char *path = clips_path("full.npy");
@@ -209,9 +201,8 @@ static void a_full_disk_is_told(void **state)
 }
 
 /* An attacker who knows the temporary name of a file could make it a link to another file. */
-static void links_that_lie_in_wait_are_not_followed(void **state)
+TEST_CASE(links_that_lie_in_wait_are_not_followed)
 {
-    (void)state;
     static const char *const suffixes[] = { ".part", ".tmp" };
     weir_frames *frames = frames_new(1, WIDTH);
     const char *victim = clips_path("victim");
@@ -234,9 +225,8 @@ static void links_that_lie_in_wait_are_not_followed(void **state)
     weir_frames_free(frames);
 }
 
-static void two_writers_of_one_file_do_not_disturb_each_other(void **state)
+TEST_CASE(two_writers_of_one_file_do_not_disturb_each_other)
 {
-    (void)state;
     weir_npy *first, *second;
     weir_frames *frames = frames_new(2, WIDTH);
     const char *path = clips_path("shared.npy");
@@ -257,9 +247,8 @@ static void two_writers_of_one_file_do_not_disturb_each_other(void **state)
 /* ---- DLPack ------------------------------------------------------------------------------------------------- */
 
 #ifdef WEIR_HAVE_DLPACK
-static void a_tensor_is_the_frames_themselves(void **state)
+TEST_CASE(a_tensor_is_the_frames_themselves)
 {
-    (void)state;
     DLManagedTensor *managed;
     weir_frames *frames = frames_new(4, WIDTH);
     assert_int_equal(weir_frames_to_dlpack(frames, &managed, NULL), WEIR_OK);
@@ -279,9 +268,8 @@ static void a_tensor_is_the_frames_themselves(void **state)
     managed->deleter(managed); /* frees the frames; otherwise the leak check fails */
 }
 #else
-static void without_dlpack_h_the_frames_stay_ours(void **state)
+TEST_CASE(without_dlpack_h_the_frames_stay_ours)
 {
-    (void)state;
     weir_error error = { 0 };
     struct DLManagedTensor *managed;
     weir_frames *frames = frames_new(1, WIDTH);

@@ -53,9 +53,8 @@ static uint32_t only_bucket(int64_t duration_ns)
 
 /* ---- buckets ------------------------------------------------------------------------------------------------ */
 
-static void buckets_cover_all_durations_without_gap(void **state)
+TEST_CASE(buckets_cover_all_durations_without_gap)
 {
-    (void)state;
     int64_t expected_ns = 0;
     for (uint32_t i = 0; i < WEIR_HISTOGRAM_BUCKETS; i++) {
         int64_t low_ns, high_ns;
@@ -67,9 +66,8 @@ static void buckets_cover_all_durations_without_gap(void **state)
     assert_int_equal(expected_ns, INT64_C(1) << 47);
 }
 
-static void both_ends_of_a_bucket_fall_into_it(void **state)
+TEST_CASE(both_ends_of_a_bucket_fall_into_it)
 {
-    (void)state;
     for (uint32_t i = 0; i < WEIR_HISTOGRAM_BUCKETS; i++) {
         int64_t low_ns, high_ns;
         weir_histogram_bucket_range(i, &low_ns, &high_ns);
@@ -78,18 +76,16 @@ static void both_ends_of_a_bucket_fall_into_it(void **state)
     }
 }
 
-static void what_is_out_of_range_falls_into_the_end_buckets(void **state)
+TEST_CASE(what_is_out_of_range_falls_into_the_end_buckets)
 {
-    (void)state;
     assert_int_equal(only_bucket(-1), 0);
     assert_int_equal(only_bucket(INT64_MIN), 0);
     assert_int_equal(only_bucket(INT64_C(1) << 47), WEIR_HISTOGRAM_BUCKETS - 1);
     assert_int_equal(only_bucket(INT64_MAX), WEIR_HISTOGRAM_BUCKETS - 1);
 }
 
-static void one_value_comes_back_within_a_128th(void **state)
+TEST_CASE(one_value_comes_back_within_a_128th)
 {
-    (void)state;
     uint64_t seed = 1;
     for (int i = 0; i < NUM_VALUES; i++) {
         int64_t value_ns = random_duration(&seed), low_ns, high_ns;
@@ -128,18 +124,16 @@ static void assert_quantiles_match(int num_values, uint64_t seed)
     free(values_ns);
 }
 
-static void quantiles_are_those_of_the_sorted_values_within_a_128th(void **state)
+TEST_CASE(quantiles_are_those_of_the_sorted_values_within_a_128th)
 {
-    (void)state;
     static const int sizes[] = { 1, 2, 3, 10, 100, 101, NUM_VALUES };
     for (size_t i = 0; i < LENGTH(sizes); i++)
         for (uint64_t seed = 1; seed <= 10; seed++)
             assert_quantiles_match(sizes[i], seed);
 }
 
-static void an_empty_histogram_answers_zero(void **state)
+TEST_CASE(an_empty_histogram_answers_zero)
 {
-    (void)state;
     weir_histogram *histogram = histogram_new();
     assert_int_equal(weir_histogram_quantile_ns(histogram, 0.5), 0);
     weir_histogram_record(histogram, 12345);
@@ -149,9 +143,8 @@ static void an_empty_histogram_answers_zero(void **state)
     free(histogram);
 }
 
-static void a_cleared_histogram_is_as_new(void **state)
+TEST_CASE(a_cleared_histogram_is_as_new)
 {
-    (void)state;
     weir_histogram *used = histogram_new(), *fresh = histogram_new();
     fill(used, 1, 1000);
     weir_histogram_clear(used);
@@ -164,9 +157,8 @@ static void a_cleared_histogram_is_as_new(void **state)
 
 /* ---- merging ------------------------------------------------------------------------------------------------ */
 
-static void merged_histograms_equal_one_that_saw_everything(void **state)
+TEST_CASE(merged_histograms_equal_one_that_saw_everything)
 {
-    (void)state;
     weir_histogram *whole = histogram_new(), *sum = histogram_new(), *reverse = histogram_new();
     weir_histogram *parts[7];
     for (uint64_t i = 0; i < LENGTH(parts); i++) {
@@ -190,9 +182,8 @@ static void merged_histograms_equal_one_that_saw_everything(void **state)
 }
 
 /* Ten million items a second, all in one bucket: an hour of laps of a minute. */
-static void an_hour_of_do_nothing_items_is_added_up_exactly(void **state)
+TEST_CASE(an_hour_of_do_nothing_items_is_added_up_exactly)
 {
-    (void)state;
     weir_histogram *lap = histogram_new(), *hour = histogram_new(), *stored = histogram_new();
     uint8_t bytes[16];
     weir_histogram_record(lap, 100);
@@ -214,9 +205,8 @@ static void an_hour_of_do_nothing_items_is_added_up_exactly(void **state)
     free(stored);
 }
 
-static void a_full_bucket_stops_instead_of_starting_anew(void **state)
+TEST_CASE(a_full_bucket_stops_instead_of_starting_anew)
 {
-    (void)state;
     weir_histogram *full = histogram_new(), *more = histogram_new();
     weir_histogram_record(full, 10);
     full->count = full->buckets[10] = WEIR_HISTOGRAM_MAX_COUNT;
@@ -250,9 +240,8 @@ static void assert_round_trip(const weir_histogram *histogram)
     free(bytes);
 }
 
-static void the_stored_form_brings_everything_back(void **state)
+TEST_CASE(the_stored_form_brings_everything_back)
 {
-    (void)state;
     weir_histogram *histogram = histogram_new();
     assert_round_trip(histogram);
     weir_histogram_record(histogram, INT64_MAX);
@@ -271,9 +260,8 @@ static void the_stored_form_brings_everything_back(void **state)
     free(histogram);
 }
 
-static void the_stored_form_is_the_same_bytes_everywhere(void **state)
+TEST_CASE(the_stored_form_is_the_same_bytes_everywhere)
 {
-    (void)state;
     static const uint8_t expected[] = { 1, 5, 2, 0xbb, 0x01, 1 };
     uint8_t bytes[16];
     weir_histogram *histogram = histogram_new();
@@ -285,9 +273,8 @@ static void the_stored_form_is_the_same_bytes_everywhere(void **state)
     free(histogram);
 }
 
-static void a_stored_form_adds_to_what_is_there(void **state)
+TEST_CASE(a_stored_form_adds_to_what_is_there)
 {
-    (void)state;
     weir_histogram *one = histogram_new(), *other = histogram_new(), *whole = histogram_new();
     static uint8_t bytes[WEIR_HISTOGRAM_ENCODED_MAX];
     fill(one, 1, 300);
@@ -316,9 +303,8 @@ static void assert_refused(const uint8_t *bytes, size_t size)
     free(before);
 }
 
-static void damaged_bytes_are_refused_and_change_nothing(void **state)
+TEST_CASE(damaged_bytes_are_refused_and_change_nothing)
 {
-    (void)state;
     static const struct {
         size_t size;
         uint8_t bytes[16];
@@ -341,9 +327,8 @@ static void damaged_bytes_are_refused_and_change_nothing(void **state)
         assert_refused(damaged[i].bytes, damaged[i].size);
 }
 
-static void random_bytes_never_do_harm(void **state)
+TEST_CASE(random_bytes_never_do_harm)
 {
-    (void)state;
     uint64_t seed = 1;
     weir_histogram *histogram = histogram_new();
     for (int i = 0; i < NUM_VALUES; i++) {

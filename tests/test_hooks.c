@@ -150,9 +150,8 @@ static void free_and_close(weir_pipeline *pipeline)
 
 /* ---- nesting and pairing ------------------------------------------------------------------------------------ */
 
-static void hooks_nest_in_the_order_given_the_pipelines_outside(void **state)
+TEST_CASE(hooks_nest_in_the_order_given_the_pipelines_outside)
 {
-    (void)state;
     pairing_hook p = { 0 }, q = { 0 }, a = { 0 }, b = { 0 };
     weir_task_hook of_pipeline[] = { hook_of(&p, 'P', 'p'), hook_of(&q, 'Q', 'q') };
     weir_task_hook of_stage[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b') };
@@ -165,9 +164,8 @@ static void hooks_nest_in_the_order_given_the_pipelines_outside(void **state)
     assert_string_equal(trace.text, "PQABxbaqpPQABxbaqpPQABxbaqp");
 }
 
-static void the_pipelines_hooks_run_around_every_stage_but_not_the_source(void **state)
+TEST_CASE(the_pipelines_hooks_run_around_every_stage_but_not_the_source)
 {
-    (void)state;
     pairing_hook p = { 0 };
     weir_task_hook hook = hook_of(&p, 'P', 'p');
     ledger_init(&ledger);
@@ -183,9 +181,8 @@ static void the_pipelines_hooks_run_around_every_stage_but_not_the_source(void *
     assert_string_equal(trace.text, "PxpPxpPxpPxp");
 }
 
-static void hooks_pair_whatever_the_result(void **state)
+TEST_CASE(hooks_pair_whatever_the_result)
 {
-    (void)state;
     pairing_hook a = { 0 }, b = { 0 };
     weir_task_hook hooks[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b') };
     test_numbers numbers = { .ledger = &ledger, .count = 400, .labelled = true };
@@ -197,9 +194,8 @@ static void hooks_pair_whatever_the_result(void **state)
     assert_paired(&b, 400);
 }
 
-static void hooks_pair_around_pending_tasks(void **state)
+TEST_CASE(hooks_pair_around_pending_tasks)
 {
-    (void)state;
     test_pending pending = PENDING;
     pairing_hook a = { 0 };
     weir_task_hook hook = hook_of(&a, 'A', 'a');
@@ -220,9 +216,8 @@ static void hooks_pair_around_pending_tasks(void **state)
     assert_paired(&a, 200);
 }
 
-static void a_hook_may_have_one_end_only(void **state)
+TEST_CASE(a_hook_may_have_one_end_only)
 {
-    (void)state;
     pairing_hook a = { 0 }, b = { 0 };
     weir_task_hook hooks[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b'), { 0 } };
     hooks[0].end = NULL;
@@ -249,9 +244,8 @@ static int wait_for_stop(void *worker, weir_item *in, weir_item *out, weir_task 
     return WEIR_ESTOPPED;
 }
 
-static void hooks_end_when_a_running_task_is_stopped(void **state)
+TEST_CASE(hooks_end_when_a_running_task_is_stopped)
 {
-    (void)state;
     static const weir_op op = { .name = "obedient", .run = wait_for_stop };
     test_counter inside = COUNTER;
     pairing_hook a = { 0 };
@@ -274,9 +268,8 @@ static int make_endless(void *worker, weir_item *in, weir_item *out, weir_task *
 }
 
 /* There is no room for its fifth result: the sink holds three, and one more waits for room. */
-static void hooks_end_when_a_task_between_two_pieces_is_stopped(void **state)
+TEST_CASE(hooks_end_when_a_task_between_two_pieces_is_stopped)
 {
-    (void)state;
     static const weir_op op = { .name = "endless", .run = make_endless };
     test_counter pieces = COUNTER;
     pairing_hook a = { 0 };
@@ -295,9 +288,8 @@ static void hooks_end_when_a_task_between_two_pieces_is_stopped(void **state)
     assert_int_equal(a.last_status, WEIR_ESTOPPED);
 }
 
-static void hooks_end_when_a_pending_task_is_stopped(void **state)
+TEST_CASE(hooks_end_when_a_pending_task_is_stopped)
 {
-    (void)state;
     test_pending pending = PENDING;
     pairing_hook a = { 0 };
     weir_task_hook hook = hook_of(&a, 'A', 'a');
@@ -337,9 +329,8 @@ static int log_end(void *self, void *state, weir_task *task, const weir_task_end
     return WEIR_OK;
 }
 
-static void the_end_sees_result_times_and_error(void **state)
+TEST_CASE(the_end_sees_result_times_and_error)
 {
-    (void)state;
     end_log log = { .num_ends = 0 };
     weir_task_hook hook = { .self = &log, .end = log_end };
     int64_t start_ns = weir_clock_ns();
@@ -375,9 +366,8 @@ static int timed_pieces(void *worker, weir_item *in, weir_item *out, weir_task *
 }
 
 /* Eight pieces of 2 ms, and 200 ms in which there is no room. */
-static void the_time_of_a_task_leaves_out_its_waiting_for_room(void **state)
+TEST_CASE(the_time_of_a_task_leaves_out_its_waiting_for_room)
 {
-    (void)state;
     static const weir_op op = { .name = "pieces", .worker_size = sizeof(uint64_t), .run = timed_pieces };
     end_log log = { .num_ends = 0 };
     weir_task_hook hook = { .self = &log, .end = log_end };
@@ -403,9 +393,8 @@ static void the_time_of_a_task_leaves_out_its_waiting_for_room(void **state)
 
 /* ---- hooks that fail ---------------------------------------------------------------------------------------- */
 
-static void a_failed_begin_keeps_the_operation_from_running(void **state)
+TEST_CASE(a_failed_begin_keeps_the_operation_from_running)
 {
-    (void)state;
     weir_error error = { 0 };
     pairing_hook a = { 0 }, b = { .begin_status = WEIR_EACCESS, .failing_seq = 1 }, c = { 0 };
     weir_task_hook hooks[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b'), hook_of(&c, 'C', 'c') };
@@ -421,9 +410,8 @@ static void a_failed_begin_keeps_the_operation_from_running(void **state)
     free_and_close(pipeline);
 }
 
-static void a_failed_end_drops_the_item(void **state)
+TEST_CASE(a_failed_end_drops_the_item)
 {
-    (void)state;
     weir_error error = { 0 };
     pairing_hook a = { 0 }, b = { .end_status = WEIR_ELIMIT, .failing_seq = 1 };
     weir_task_hook hooks[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b') };
@@ -439,9 +427,8 @@ static void a_failed_end_drops_the_item(void **state)
     free_and_close(pipeline);
 }
 
-static void the_end_of_a_failed_task_does_not_hide_its_error(void **state)
+TEST_CASE(the_end_of_a_failed_task_does_not_hide_its_error)
 {
-    (void)state;
     weir_error error = { 0 };
     pairing_hook a = { .end_status = WEIR_ELIMIT, .failing_seq = UINT64_MAX };
     weir_task_hook hook = hook_of(&a, 'A', 'a');
@@ -454,9 +441,8 @@ static void the_end_of_a_failed_task_does_not_hide_its_error(void **state)
     free_and_close(pipeline);
 }
 
-static void a_hook_that_answers_nonsense_has_failed(void **state)
+TEST_CASE(a_hook_that_answers_nonsense_has_failed)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         weir_error error = { 0 };
         pairing_hook a = { .begin_status = i == 0 ? 7 : 0, .end_status = i == 1 ? WEIR_SKIP : 0 };
@@ -479,9 +465,8 @@ static int explain(void *self, void *state, weir_task *task, const weir_item *in
     return weir_task_fail(task, WEIR_EBUSY, 42, "the device is in use");
 }
 
-static void a_hook_may_say_why_it_fails_and_counts_against_the_budget(void **state)
+TEST_CASE(a_hook_may_say_why_it_fails_and_counts_against_the_budget)
 {
-    (void)state;
     weir_error error = { 0 };
     int status;
     weir_task_hook hook = { .begin = explain };
@@ -544,9 +529,8 @@ static weir_pipeline *build_staged(const test_numbers *numbers, const weir_stage
     return build(builder, NULL);
 }
 
-static void stage_hooks_run_before_the_first_task_and_after_the_last(void **state)
+TEST_CASE(stage_hooks_run_before_the_first_task_and_after_the_last)
 {
-    (void)state;
     stage_pair a = { 'A', 'a', 0, NULL, "0:1:noted[3]" }, b = { 'B', 'b', 0, NULL, "0:1:noted[3]" };
     const weir_stage_hook hooks[] = { STAGE_HOOK(a), { 0 }, STAGE_HOOK(b) };
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
@@ -556,9 +540,8 @@ static void stage_hooks_run_before_the_first_task_and_after_the_last(void **stat
     assert_string_equal(trace.text, "ABxxxxxba");
 }
 
-static void no_task_starts_before_the_start_hooks_have_ended(void **state)
+TEST_CASE(no_task_starts_before_the_start_hooks_have_ended)
 {
-    (void)state;
     test_gate gate = GATE;
     test_counter made = COUNTER;
     stage_pair a = { 'A', 'a', 0, &gate, "0:1:noted[3]" };
@@ -574,9 +557,8 @@ static void no_task_starts_before_the_start_hooks_have_ended(void **state)
     assert_string_equal(trace.text, "Axxxxxxxxxxxxxxxxxxxxa");
 }
 
-static void what_has_started_ends_when_a_later_start_fails(void **state)
+TEST_CASE(what_has_started_ends_when_a_later_start_fails)
 {
-    (void)state;
     stage_pair a = { 'A', 'a', 0, NULL, "0:1:noted[3]" }, b = { 'B', 'b', WEIR_EIO, NULL, "0:1:noted[3]" };
     stage_pair c = { 'C', 'c', 0, NULL, "0:1:noted[3]" };
     const weir_stage_hook hooks[] = { STAGE_HOOK(a), STAGE_HOOK(b), STAGE_HOOK(c) };
@@ -589,9 +571,8 @@ static void what_has_started_ends_when_a_later_start_fails(void **state)
     assert_string_equal(trace.text, "ABa");
 }
 
-static void stage_hooks_end_on_stop(void **state)
+TEST_CASE(stage_hooks_end_on_stop)
 {
-    (void)state;
     stage_pair a = { 'A', 'a', 0, NULL, "0:1:noted[3]" };
     const weir_stage_hook hooks[] = { STAGE_HOOK(a) };
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX };
@@ -604,9 +585,8 @@ static void stage_hooks_end_on_stop(void **state)
 }
 
 /* Stopped while the start stands at the gate: it succeeds, so it is ended, and no task has run. */
-static void a_stop_during_the_start_is_followed_by_the_end(void **state)
+TEST_CASE(a_stop_during_the_start_is_followed_by_the_end)
 {
-    (void)state;
     test_gate gate = GATE;
     stage_pair a = { 'A', 'a', 0, &gate, "0:1:noted[3]" };
     const weir_stage_hook hooks[] = { STAGE_HOOK(a) };
@@ -619,9 +599,8 @@ static void a_stop_during_the_start_is_followed_by_the_end(void **state)
     assert_string_equal(trace.text, "Aa");
 }
 
-static void a_source_has_stage_hooks_too(void **state)
+TEST_CASE(a_source_has_stage_hooks_too)
 {
-    (void)state;
     stage_pair a = { 'A', 'a', 0, NULL, "0:0:src" };
     const weir_stage_hook hook = STAGE_HOOK(a);
     test_counter made = COUNTER;

@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -18,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/audio.h>
 #include <weir/engine.h>
@@ -141,9 +140,8 @@ static const char *make_playlist(const char *name)
     return write_text(name, "%s#EXTINF:1,\n%s\n#EXT-X-ENDLIST\n", hls_head, clips_make("segment.ts", clip_arguments));
 }
 
-static void files_that_name_others_are_refused_whatever_they_are_called(void **state)
+TEST_CASE(files_that_name_others_are_refused_whatever_they_are_called)
 {
-    (void)state;
     static const char refused[] = "WEIR_ALLOW_REFERENCES";
     const char *clip = make_clip();
     weir_item item = { 0 };
@@ -163,18 +161,16 @@ static void files_that_name_others_are_refused_whatever_they_are_called(void **s
     assert_fails("rtsp://127.0.0.1:1/x", &small, WEIR_EUNSUPPORTED, refused);
 }
 
-static void files_that_name_others_are_read_where_that_is_allowed(void **state)
+TEST_CASE(files_that_name_others_are_read_where_that_is_allowed)
 {
-    (void)state;
     weir_video_config config = with_references();
     assert_int_equal(count_frames(make_clip(), &config), 10);
     assert_int_equal(count_frames(make_playlist("allowed.m3u8"), &config), 10);
 }
 
 /* It took 2.3 GB in twelve seconds, and stop took eight. */
-static void a_playlist_that_names_itself_ends(void **state)
+TEST_CASE(a_playlist_that_names_itself_ends)
 {
-    (void)state;
     weir_video_config config = with_references();
     const char *path = write_text("itself.m3u8", "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nitself.m3u8\n");
     weir_item item = { 0 };
@@ -197,9 +193,8 @@ static const char *make_long_playlist(const char *name, const char *first, const
 }
 
 /* FFmpeg continues without them. */
-static void segments_that_are_missing_are_errors(void **state)
+TEST_CASE(segments_that_are_missing_are_errors)
 {
-    (void)state;
     weir_video_config config = with_references();
     weir_frames *frames =
         decode(make_long_playlist("gaps.m3u8", clips_make("segment.ts", clip_arguments), "missing.ts", 3), &config);
@@ -208,18 +203,16 @@ static void segments_that_are_missing_are_errors(void **state)
     weir_frames_free(frames);
 }
 
-static void a_playlist_of_very_many_files_is_over_a_limit(void **state)
+TEST_CASE(a_playlist_of_very_many_files_is_over_a_limit)
 {
-    (void)state;
     weir_video_config config = with_references();
     const char *tiny = clips_make("tiny.ts", "-f lavfi -i color=s=32x32:r=10 -frames:v 1 -c:v mpeg2video");
     assert_fails(make_long_playlist("many.m3u8", tiny, "tiny.ts", 20000), &config, WEIR_ELIMIT,
                  "the list has more than 16384 other files");
 }
 
-static void a_playlist_that_names_a_pipe_does_not_wait_for_it(void **state)
+TEST_CASE(a_playlist_that_names_a_pipe_does_not_wait_for_it)
 {
-    (void)state;
     weir_video_config config = with_references();
     assert_int_equal(mkfifo(clips_path("pipe.ts"), 0600), 0);
     const char *path = write_text("to_pipe.m3u8", "%s#EXTINF:1,\npipe.ts\n#EXT-X-ENDLIST\n", hls_head);
@@ -230,9 +223,8 @@ static void a_playlist_that_names_a_pipe_does_not_wait_for_it(void **state)
 
 /* FFmpeg's concat reader opens files by itself: it waited for the pipe, and opened a list in itself until there was no
    descriptor left. */
-static void a_concat_list_names_files_and_nothing_else(void **state)
+TEST_CASE(a_concat_list_names_files_and_nothing_else)
 {
-    (void)state;
     weir_video_config config = with_references();
     clips_make("segment.ts", clip_arguments);
     assert_int_equal(
@@ -354,9 +346,8 @@ static bool run_served(list_server *self, const char *list, const weir_video_con
 }
 
 /* On a connection that is kept, FFmpeg opened it again and again, without asking weir. */
-static void a_playlist_of_a_server_that_names_itself_ends(void **state)
+TEST_CASE(a_playlist_of_a_server_that_names_itself_ends)
 {
-    (void)state;
     list_server server = { 0 };
     weir_video_config config = with_references();
     weir_item item = { 0 };
@@ -366,9 +357,8 @@ static void a_playlist_of_a_server_that_names_itself_ends(void **state)
     assert_in_range(server.num_answers, 1, 300);
 }
 
-static void a_concat_list_of_a_server_is_refused(void **state)
+TEST_CASE(a_concat_list_of_a_server_is_refused)
 {
-    (void)state;
     list_server server = { 0 };
     weir_video_config config = with_references();
     weir_item item = { 0 };
@@ -378,9 +368,8 @@ static void a_concat_list_of_a_server_is_refused(void **state)
     assert_non_null(strstr(error.message, "from a local file only"));
 }
 
-static void an_endless_stream_ends_at_its_limits(void **state)
+TEST_CASE(an_endless_stream_ends_at_its_limits)
 {
-    (void)state;
     list_server few = { 0 }, timed = { 0 };
     weir_video_config config = with_references();
     weir_item item = { 0 };
@@ -395,9 +384,8 @@ static void an_endless_stream_ends_at_its_limits(void **state)
 }
 
 /* It was read a thousand times. */
-static void a_live_stream_that_has_nothing_new_has_ended(void **state)
+TEST_CASE(a_live_stream_that_has_nothing_new_has_ended)
 {
-    (void)state;
     list_server server = { 0 };
     weir_video_config config = with_references();
     weir_item item = { 0 };
@@ -410,9 +398,8 @@ static void a_live_stream_that_has_nothing_new_has_ended(void **state)
 }
 
 /* A name with %d in it is a name, in the video and in the image stage. */
-static void a_pattern_is_a_name(void **state)
+TEST_CASE(a_pattern_is_a_name)
 {
-    (void)state;
     const char *other = clips_make("shot1.png", "-f lavfi -i color=red:s=32x32 -frames:v 1");
     const char *blue = clips_make("blue.png", "-f lavfi -i color=blue:s=64x64 -frames:v 1");
     const char *pattern = clips_path("shot%d.png");
@@ -427,17 +414,15 @@ static void a_pattern_is_a_name(void **state)
     assert_fails(clips_path("missing%d.png"), &small, WEIR_ENOTFOUND, "No such file");
 }
 
-static void an_archive_is_not_a_video(void **state)
+TEST_CASE(an_archive_is_not_a_video)
 {
-    (void)state;
     assert_fails(write_text("shard.tar.gz", "none that FFmpeg knows"), &small, WEIR_EDATA, "--tar of weir record");
 }
 
 /* ---- pipes ------------------------------------------------------------------------------------------------------ */
 
-static void pipes_are_refused_unless_asked_for(void **state)
+TEST_CASE(pipes_are_refused_unless_asked_for)
 {
-    (void)state;
     const char *fifo = clips_path("refused.mp4");
     assert_int_equal(mkfifo(fifo, 0600), 0);
     assert_fails(fifo, &small, WEIR_EUNSUPPORTED, "WEIR_ALLOW_PIPES");
@@ -452,9 +437,8 @@ static void pipes_are_refused_unless_asked_for(void **state)
 }
 
 /* Neither opening nor reading it waits for a writer. */
-static void a_pipe_that_nobody_writes_to_is_left_at_the_deadline(void **state)
+TEST_CASE(a_pipe_that_nobody_writes_to_is_left_at_the_deadline)
 {
-    (void)state;
     const char *fifo = clips_path("silent.mp4");
     assert_int_equal(mkfifo(fifo, 0600), 0);
     weir_video_config config = with_pipes();
@@ -515,9 +499,8 @@ static void assert_same_piped(const char *name, const char *path, const weir_vid
 }
 
 /* 23 MB, more than is kept in memory, so that it is read twice. */
-static void frames_can_be_chosen_from_a_pipe(void **state)
+TEST_CASE(frames_can_be_chosen_from_a_pipe)
 {
-    (void)state;
     const char *path = clips_make("long.y4m", "-f lavfi -i testsrc2=s=640x480:d=5:r=10 -pix_fmt yuv420p");
     weir_video_config config = with_pipes();
     assert_same_piped("all.y4m", path, &config);
@@ -534,9 +517,8 @@ static void frames_can_be_chosen_from_a_pipe(void **state)
     assert_non_null(strstr(error.message, "max_pipe_bytes"));
 }
 
-static void animated_pictures_are_read_from_pipes(void **state)
+TEST_CASE(animated_pictures_are_read_from_pipes)
 {
-    (void)state;
     weir_video_config config = with_pipes();
     static const char source[] = "-f lavfi -i testsrc2=s=96x64:d=1:r=10 -plays 0";
     assert_same_piped("pipe.gif", clips_make("anim.gif", "-f lavfi -i testsrc2=s=96x64:d=1:r=10"), &config);
@@ -623,9 +605,8 @@ static const char *copy_clip(const char *name)
     return path;
 }
 
-static void reads_and_opens_that_hang_are_left_behind(void **state)
+TEST_CASE(reads_and_opens_that_hang_are_left_behind)
 {
-    (void)state;
     const char *const paths[] = { copy_clip("open-hangs.mp4"), copy_clip("read-hangs.mp4") };
     weir_video_config config = small;
     config.io_thread = 1;
@@ -658,9 +639,8 @@ static const char *make_hoarder(void)
                       "yuv420p -level 10 -x264-params ref=16:bframes=0:keyint=250");
 }
 
-static void a_decoder_that_takes_too_much_memory_is_stopped(void **state)
+TEST_CASE(a_decoder_that_takes_too_much_memory_is_stopped)
 {
-    (void)state;
     weir_video_config config = small;
     const char *path = make_hoarder();
     assert_int_equal(count_frames(path, &config), 30);
@@ -674,9 +654,8 @@ static void a_decoder_that_takes_too_much_memory_is_stopped(void **state)
     assert_int_equal(count_frames(path, &small), 30); /* all has been given back */
 }
 
-static void memory_that_decoders_share_is_given_back(void **state)
+TEST_CASE(memory_that_decoders_share_is_given_back)
 {
-    (void)state;
     enum { NUM_FILES = 20 };
     const char *paths[NUM_FILES];
     for (int i = 0; i < NUM_FILES; i++)
@@ -699,9 +678,8 @@ static void memory_that_decoders_share_is_given_back(void **state)
     assert_int_equal(num_items, NUM_FILES);
 }
 
-static void a_picture_over_the_limit_is_called_that(void **state)
+TEST_CASE(a_picture_over_the_limit_is_called_that)
 {
-    (void)state;
     const char *path = clips_make("wide.png", "-f lavfi -i color=red:s=200x100 -frames:v 1");
     const char *jpeg = clips_make("wide.jpg", "-f lavfi -i color=red:s=200x100 -frames:v 1");
     weir_video_config video = { .max_pixels = 19999 };
@@ -736,9 +714,8 @@ static double brightness(const char *path, uint32_t stream, weir_frames **frames
     return sum / (double)(*frames)->frame_bytes;
 }
 
-static void of_streams_that_are_alike_the_first_is_taken(void **state)
+TEST_CASE(of_streams_that_are_alike_the_first_is_taken)
 {
-    (void)state;
     weir_frames *frames;
     assert_true(brightness(make_two_streams(), 0, &frames) < 10);
     assert_int_equal(frames->stream, 1);
@@ -746,9 +723,8 @@ static void of_streams_that_are_alike_the_first_is_taken(void **state)
     weir_frames_free(frames);
 }
 
-static void the_stream_can_be_chosen(void **state)
+TEST_CASE(the_stream_can_be_chosen)
 {
-    (void)state;
     weir_frames *frames;
     assert_true(brightness(make_two_streams(), 2, &frames) > 60);
     assert_int_equal(frames->stream, 2);
@@ -768,9 +744,8 @@ static void the_stream_can_be_chosen(void **state)
 }
 
 /* A photograph may be followed by another one, a gain map. */
-static void a_photograph_is_one_picture(void **state)
+TEST_CASE(a_photograph_is_one_picture)
 {
-    (void)state;
     char command[13000];
     const char *first = clips_make("first.jpg", "-f lavfi -i color=red:s=64x64 -frames:v 1");
     const char *second = clips_make("second.jpg", "-f lavfi -i color=gray:s=32x32 -frames:v 1");
@@ -786,17 +761,15 @@ static void a_photograph_is_one_picture(void **state)
 
 /* ---- what is said ----------------------------------------------------------------------------------------------- */
 
-static void a_stream_of_jpegs_is_a_video(void **state)
+TEST_CASE(a_stream_of_jpegs_is_a_video)
 {
-    (void)state;
     const char *path =
         clips_make("stream.mjpeg", "-f lavfi -i testsrc2=s=176x144:d=2:r=5 -c:v mjpeg -pix_fmt yuvj420p");
     assert_int_equal(count_frames(path, &small), 10);
 }
 
-static void what_cannot_be_decoded_is_named(void **state)
+TEST_CASE(what_cannot_be_decoded_is_named)
 {
-    (void)state;
     const char *clip = make_clip();
     static uint8_t bytes[1 << 20];
     FILE *file = fopen(clip, "rb");
@@ -813,9 +786,8 @@ static void what_cannot_be_decoded_is_named(void **state)
     assert_fails(path, &small, WEIR_EUNSUPPORTED, "wxyz");
 }
 
-static void encrypted_files_are_called_that(void **state)
+TEST_CASE(encrypted_files_are_called_that)
 {
-    (void)state;
     const char *path = clips_make(
         "secret.mp4", "-f lavfi -i testsrc2=s=176x144:d=1:r=10 -c:v libx264 -preset veryfast -pix_fmt yuv420p "
                       "-encryption_scheme cenc-aes-ctr -encryption_key 00112233445566778899aabbccddeeff "
@@ -825,9 +797,8 @@ static void encrypted_files_are_called_that(void **state)
     assert_fails(path, &small, WEIR_EUNSUPPORTED, "encrypted");
 }
 
-static void a_cover_is_no_video(void **state)
+TEST_CASE(a_cover_is_no_video)
 {
-    (void)state;
     const char *picture = clips_make("cover.png", "-f lavfi -i color=red:s=64x64 -frames:v 1");
     char arguments[4400];
     snprintf(arguments, sizeof arguments,
@@ -835,9 +806,8 @@ static void a_cover_is_no_video(void **state)
     assert_fails(clips_make("song.m4a", arguments), &small, WEIR_EUNSUPPORTED, "only a cover picture");
 }
 
-static void frames_that_a_cut_has_cost_are_counted(void **state)
+TEST_CASE(frames_that_a_cut_has_cost_are_counted)
 {
-    (void)state;
     const char *whole =
         clips_make("whole.mp4", "-f lavfi -i testsrc2=s=176x144:d=6:r=10 -c:v libx264 -preset veryfast "
                                 "-pix_fmt yuv420p -g 10 -movflags +faststart");
@@ -856,9 +826,8 @@ static void frames_that_a_cut_has_cost_are_counted(void **state)
 }
 
 /* FFV1 makes a picture of a part of a packet, and reports no error. */
-static void frames_are_missing_where_only_the_container_has_noticed_the_cut(void **state)
+TEST_CASE(frames_are_missing_where_only_the_container_has_noticed_the_cut)
 {
-    (void)state;
     const char *whole = clips_make("whole.avi", "-f lavfi -i testsrc2=s=64x64:d=2:r=10 -c:v ffv1 -pix_fmt bgra");
     struct stat info;
     assert_int_equal(stat(whole, &info), 0);
@@ -872,9 +841,8 @@ static void frames_are_missing_where_only_the_container_has_noticed_the_cut(void
     assert_fails(cut, &strict, WEIR_EDATA, "missing");
 }
 
-static void a_cut_container_is_damage_where_it_ends_like_a_whole_one(void **state)
+TEST_CASE(a_cut_container_is_damage_where_it_ends_like_a_whole_one)
 {
-    (void)state;
     const char *whole = clips_make("whole.mkv", "-f lavfi -i testsrc2=s=176x144:d=6:r=10 -c:v mpeg4 -g 10");
     struct stat info;
     assert_int_equal(stat(whole, &info), 0);

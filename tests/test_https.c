@@ -1,7 +1,5 @@
 /* The certificates of https servers: which are trusted, and what a failure says. Servers are `openssl s_server`. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,8 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "test_case.h"
 #include "tests/clips.h"
 #include "tests/program.h"
 
@@ -143,9 +140,8 @@ static void need_servers(void)
 
 /* ---- tests -------------------------------------------------------------------------------------------------------- */
 
-static void a_certificate_must_be_trusted_valid_and_of_the_host(void **state)
+TEST_CASE(a_certificate_must_be_trusted_valid_and_of_the_host)
 {
-    (void)state;
     need_servers();
     expect(0, "weir frames $good/clip.mkv --ca-file ca.pem");
     expect(2, "weir frames $good/clip.mkv");
@@ -164,9 +160,8 @@ static void a_certificate_must_be_trusted_valid_and_of_the_host(void **state)
     expect_message("missing.pem: No such file or directory");
 }
 
-static void what_a_url_or_a_playlist_refers_to_is_checked(void **state)
+TEST_CASE(what_a_url_or_a_playlist_refers_to_is_checked)
 {
-    (void)state;
     need_servers();
     expect(2, "weir frames $good/moved.mkv --ca-file ca.pem");
     expect_message("is not trusted: ");
@@ -182,9 +177,8 @@ static void what_a_url_or_a_playlist_refers_to_is_checked(void **state)
     expect_message("protocol hls+https: FFmpeg does not check the host's certificate; use --insecure");
 }
 
-static void every_stage_and_the_index_check_certificates(void **state)
+TEST_CASE(every_stage_and_the_index_check_certificates)
 {
-    (void)state;
     need_servers();
     static const char *const kinds[] = { "clip.mkv", "clip.mkv --isolate", "picture.png --images",
                                          "picture.png --images --isolate" };

@@ -1,6 +1,4 @@
 /* The still image stage, in a pipeline, compared with the output of the ffmpeg program. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/engine.h>
 #include <weir/image.h>
@@ -78,9 +76,8 @@ static void assert_as_ffmpeg(const struct picture *picture, const weir_image_con
     weir_frames_free(frames);
 }
 
-static void pictures_are_ffmpegs_bytes(void **state)
+TEST_CASE(pictures_are_ffmpegs_bytes)
 {
-    (void)state;
     for (size_t i = 0; i < NUM_PICTURES; i++) {
         assert_as_ffmpeg(&pictures[i],
                          &(weir_image_config){
@@ -91,9 +88,8 @@ static void pictures_are_ffmpegs_bytes(void **state)
     }
 }
 
-static void a_jpeg_can_be_decoded_smaller(void **state)
+TEST_CASE(a_jpeg_can_be_decoded_smaller)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_frames *frames =
         decode_path(clips_make(pictures[0].name, pictures[0].arguments), &(weir_image_config){ .lowres = 2 }, &error);
@@ -107,9 +103,8 @@ static void a_jpeg_can_be_decoded_smaller(void **state)
 static const uint8_t turned[] = { 0xff, 0xe1, 0,    34,   'E', 'x', 'i', 'f', 0, 0, 'M', 'M', 0, 42, 0, 0, 0, 8,
                                   0,    1,    0x01, 0x12, 0,   3,   0,   0,   0, 1, 0,   6,   0, 0,  0, 0, 0, 0 };
 
-static void a_cameras_orientation_is_applied(void **state)
+TEST_CASE(a_cameras_orientation_is_applied)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_bytes *whole = bytes_of_file(clips_make(pictures[0].name, pictures[0].arguments), NULL);
     uint8_t *bytes = malloc(whole->size_bytes + sizeof turned);
@@ -135,9 +130,8 @@ static void a_cameras_orientation_is_applied(void **state)
     weir_frames_free(coded);
 }
 
-static void pictures_from_memory_are_those_from_the_file(void **state)
+TEST_CASE(pictures_from_memory_are_those_from_the_file)
 {
-    (void)state;
     weir_error error = { 0 };
     const char *path = clips_make(pictures[0].name, pictures[0].arguments);
     weir_frames *expected = decode_path(path, &(weir_image_config){ 0 }, &error);
@@ -170,9 +164,8 @@ static void assert_fails(const char *path, const weir_image_config *config, int 
         fail_msg("%s: %s: %s", path, weir_status_name(error.status), error.message);
 }
 
-static void what_is_no_picture_fails_and_says_why(void **state)
+TEST_CASE(what_is_no_picture_fails_and_says_why)
 {
-    (void)state;
     const weir_image_config plain = { 0 };
     const char *text = clips_path("text.jpg");
     const char *empty = clips_path("empty.png");
@@ -190,9 +183,8 @@ static void what_is_no_picture_fails_and_says_why(void **state)
 }
 
 /* A truncated picture is delivered with concealed errors, which are reported. */
-static void a_damaged_picture_is_counted(void **state)
+TEST_CASE(a_damaged_picture_is_counted)
 {
-    (void)state;
     weir_error error = { 0 };
     const char *path = clips_make(pictures[0].name, pictures[0].arguments);
     weir_frames *frames = decode_path(clips_cut(path, "half.jpg", 8000), &(weir_image_config){ 0 }, &error);
@@ -201,9 +193,8 @@ static void a_damaged_picture_is_counted(void **state)
     weir_frames_free(frames);
 }
 
-static void impossible_options_are_refused(void **state)
+TEST_CASE(impossible_options_are_refused)
 {
-    (void)state;
     static const weir_image_config bad[] = { { .width = 40000 }, { .resize = (weir_resize)9 } };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         weir_pipeline *pipeline = NULL;

@@ -1,9 +1,8 @@
 /* Inspection: the graph as text, snapshots, and the position of the consumer. */
 #include "support.h"
 
-static void describe_tells_the_graph_as_built(void **state)
+TEST_CASE(describe_tells_the_graph_as_built)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger });
     weir_builder_pipe(builder, &pass_op, NULL, 0,
@@ -34,9 +33,8 @@ static void describe_tells_the_graph_as_built(void **state)
     ledger_close(&ledger);
 }
 
-static void a_snapshot_shows_slots_queues_and_tasks_with_label_and_age(void **state)
+TEST_CASE(a_snapshot_shows_slots_queues_and_tasks_with_label_and_age)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     weir_builder *builder =
@@ -83,9 +81,8 @@ static void a_snapshot_shows_slots_queues_and_tasks_with_label_and_age(void **st
     ledger_close(&ledger);
 }
 
-static void snapshots_can_be_taken_by_any_thread_while_items_flow(void **state)
+TEST_CASE(snapshots_can_be_taken_by_any_thread_while_items_flow)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 3000, .labelled = true });
     weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .concurrency = 4 });
@@ -107,9 +104,8 @@ static void snapshots_can_be_taken_by_any_thread_while_items_flow(void **state)
     ledger_close(&ledger);
 }
 
-static void laps_say_in_which_phase_and_at_which_steps_they_were(void **state)
+TEST_CASE(laps_say_in_which_phase_and_at_which_steps_they_were)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_recorder recorder;
@@ -152,9 +148,8 @@ static void laps_say_in_which_phase_and_at_which_steps_they_were(void **state)
     ledger_close(&ledger);
 }
 
-static void the_end_is_a_phase_of_its_own_once_the_sources_have_ended(void **state)
+TEST_CASE(the_end_is_a_phase_of_its_own_once_the_sources_have_ended)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_recorder recorder;
@@ -173,9 +168,8 @@ static void the_end_is_a_phase_of_its_own_once_the_sources_have_ended(void **sta
     ledger_close(&ledger);
 }
 
-static void a_phase_needs_a_name_that_fits(void **state)
+TEST_CASE(a_phase_needs_a_name_that_fits)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger });
     weir_builder_sink(builder, NULL);

@@ -320,9 +320,8 @@ static void expect_failures(const expected_failure *expected, size_t num_expecte
     outcome_free(&seen);
 }
 
-static void a_crash_is_one_failure_with_the_signals_name(void **state)
+TEST_CASE(a_crash_is_one_failure_with_the_signals_name)
 {
-    (void)state;
     static const expected_failure crashes[] = {
         { "segv", WEIR_EDATA, "killed by SIGSEGV" },
         { "abort", WEIR_EDATA, "killed by SIGABRT" },
@@ -330,9 +329,8 @@ static void a_crash_is_one_failure_with_the_signals_name(void **state)
     expect_failures(crashes, LENGTH(crashes), 0);
 }
 
-static void an_exit_and_a_broken_connection_are_one_failure(void **state)
+TEST_CASE(an_exit_and_a_broken_connection_are_one_failure)
 {
-    (void)state;
     static const expected_failure ends[] = {
         { "exit", WEIR_ESYSTEM, "ended with exit status 7" },
         { "garbage", WEIR_ESYSTEM, "the connection to the process" },
@@ -342,32 +340,28 @@ static void an_exit_and_a_broken_connection_are_one_failure(void **state)
 }
 
 /* Ctrl-C reaches the children, too, and they take a while to start. */
-static void an_interrupt_while_children_start_does_not_end_them(void **state)
+TEST_CASE(an_interrupt_while_children_start_does_not_end_them)
 {
-    (void)state;
     setenv(interrupted_at_start, "1", 1);
     expect_failures(NULL, 0, 0);
     unsetenv(interrupted_at_start);
 }
 
-static void a_program_that_ignores_its_children_is_told(void **state)
+TEST_CASE(a_program_that_ignores_its_children_is_told)
 {
-    (void)state;
     static const expected_failure unknown[] = { { "exit", WEIR_ESYSTEM, "the program ignores SIGCHLD" } };
     signal(SIGCHLD, SIG_IGN);
     expect_failures(unknown, LENGTH(unknown), 0);
     signal(SIGCHLD, SIG_DFL);
 }
 
-static void memory_over_the_limit_is_one_failure(void **state)
+TEST_CASE(memory_over_the_limit_is_one_failure)
 {
-    (void)state;
     expect_failures(&(expected_failure){ "eat", WEIR_ENOMEM, "ate all" }, 1, 64 << 20);
 }
 
-static void failures_and_skips_of_the_operation_are_its_own(void **state)
+TEST_CASE(failures_and_skips_of_the_operation_are_its_own)
 {
-    (void)state;
     static const expected_failure failures[] = {
         { "fail", WEIR_EDATA, "no good: fail" },           { "keep", WEIR_EUNSUPPORTED, "WEIR_KEPT" },
         { "none", WEIR_EUNSUPPORTED, "\"other\"" },        { "undeclared", WEIR_EUNSUPPORTED, "\"weir.entry\"" },
@@ -380,9 +374,8 @@ static void failures_and_skips_of_the_operation_are_its_own(void **state)
     outcome_free(&seen);
 }
 
-static void what_spins_or_hangs_is_killed_at_its_deadline(void **state)
+TEST_CASE(what_spins_or_hangs_is_killed_at_its_deadline)
 {
-    (void)state;
     outcome seen = run_texts((const char *[]){ "spin", "hang" }, 2, 100 * WEIR_MILLISECOND, 0);
     assert_int_equal(seen.num_texts, 0);
     assert_int_equal(seen.num_failures, 2);
@@ -406,9 +399,8 @@ static void add_lap(void *self, const weir_subject_lap *lap)
     }
 }
 
-static void the_cpu_time_of_children_counts(void **state)
+TEST_CASE(the_cpu_time_of_children_counts)
 {
-    (void)state;
     enum { LEAST_NS = BURNT_MS * WEIR_MILLISECOND * 9 / 10 };
     weir_item item;
     used_cpu used = { 0 };
@@ -423,9 +415,8 @@ static void the_cpu_time_of_children_counts(void **state)
     assert_true(used.pool_ns > LEAST_NS);
 }
 
-static void a_child_serves_many_items_in_several_pieces(void **state)
+TEST_CASE(a_child_serves_many_items_in_several_pieces)
 {
-    (void)state;
     outcome seen = run_texts((const char *[]){ "a", "pieces", "origin", "tasks", "privileges" }, 5, 0, 0);
     assert_int_equal(seen.num_failures, 0);
     assert_int_equal(seen.num_texts, 9);
@@ -436,9 +427,8 @@ static void a_child_serves_many_items_in_several_pieces(void **state)
     outcome_free(&seen);
 }
 
-static void a_child_makes_no_pieces_that_nobody_has_room_for(void **state)
+TEST_CASE(a_child_makes_no_pieces_that_nobody_has_room_for)
 {
-    (void)state;
     enum { MAX_AHEAD = 16 }; /* in queues, in the slot and in the consumer */
     char text[4096] = "count:";
     const char *path = clips_path("counter"), *texts[] = { text };
@@ -464,9 +454,8 @@ static void a_child_makes_no_pieces_that_nobody_has_room_for(void **state)
     assert_nothing_is_left();
 }
 
-static void log_lines_are_passed_on(void **state)
+TEST_CASE(log_lines_are_passed_on)
 {
-    (void)state;
     char line[256];
     outcome seen = run_texts((const char *[]){ "log" }, 1, 0, 0);
     last_logged_line(WEIR_LOG_WARNING, line, sizeof line);
@@ -502,9 +491,8 @@ static void await_end(int fd)
     close(fd);
 }
 
-static void a_stop_kills_what_spins(void **state)
+TEST_CASE(a_stop_kills_what_spins)
 {
-    (void)state;
     const char *text = make_fifo("stop.fifo");
     weir_isolated_config config = { .op = &stand_in, .worker = self_path };
     weir_pipeline *pipeline = build_isolated(&config, &text, 1, 0, NULL);
@@ -542,15 +530,13 @@ static void kill_parent(const char *fifo, bool forks)
     assert_nothing_is_left();
 }
 
-static void children_end_with_a_killed_parent(void **state)
+TEST_CASE(children_end_with_a_killed_parent)
 {
-    (void)state;
     kill_parent("parent.fifo", false);
 }
 
-static void children_end_with_a_killed_parent_that_has_forked(void **state)
+TEST_CASE(children_end_with_a_killed_parent_that_has_forked)
 {
-    (void)state;
     kill_parent("forking.fifo", true);
 }
 
@@ -577,9 +563,8 @@ static void expect_refusal(const weir_isolated_config *config, int status, const
         fail_msg("%s", error.message);
 }
 
-static void mistakes_in_the_config_are_refused(void **state)
+TEST_CASE(mistakes_in_the_config_are_refused)
 {
-    (void)state;
     weir_op flushing = stand_in;
     flushing.flush = (int (*)(void *, weir_item *, weir_task *))abort;
     expect_refusal(&(weir_isolated_config){ 0 }, WEIR_EINVAL, "op is missing");
@@ -592,9 +577,8 @@ static void mistakes_in_the_config_are_refused(void **state)
                    "/no/such/program");
 }
 
-static void the_config_reaches_the_child(void **state)
+TEST_CASE(the_config_reaches_the_child)
 {
-    (void)state;
     const char *text = "a";
     weir_item item;
     weir_isolated_config config = {
@@ -608,9 +592,8 @@ static void the_config_reaches_the_child(void **state)
     assert_nothing_is_left();
 }
 
-static void an_operation_that_the_worker_does_not_know_fails_each_item(void **state)
+TEST_CASE(an_operation_that_the_worker_does_not_know_fails_each_item)
 {
-    (void)state;
     weir_op unknown = stand_in;
     const char *texts[] = { "a", "b" };
     weir_error error = { 0 };
@@ -625,9 +608,8 @@ static void an_operation_that_the_worker_does_not_know_fails_each_item(void **st
     assert_nothing_is_left();
 }
 
-static void a_process_that_is_not_a_child_goes_on(void **state)
+TEST_CASE(a_process_that_is_not_a_child_goes_on)
 {
-    (void)state;
     char *arguments[] = { (char[]){ "x" }, (char[]){ "--weir-isolated" }, NULL };
     assert_int_equal(weir_isolated_serve(1, arguments, NULL, 0), WEIR_EINVAL);
     assert_int_equal(weir_isolated_serve(2, arguments, NULL, 0), WEIR_EINVAL);
@@ -693,9 +675,8 @@ static void expect_same_frames(const weir_op *op, const void *config, const char
     assert_nothing_is_left();
 }
 
-static void frames_are_the_same_as_without_isolation(void **state)
+TEST_CASE(frames_are_the_same_as_without_isolation)
 {
-    (void)state;
     const char *path = make_video();
     const int64_t indices[] = { 7, 3, 3, -1 };
     expect_same_frames(&weir_video_decode, NULL, path);
@@ -710,9 +691,8 @@ static void frames_are_the_same_as_without_isolation(void **state)
         path);
 }
 
-static void pictures_and_samples_are_the_same_as_without_isolation(void **state)
+TEST_CASE(pictures_and_samples_are_the_same_as_without_isolation)
 {
-    (void)state;
     const char *path = make_video();
     weir_item plain[MAX_RESULTS], isolated[MAX_RESULTS];
     weir_isolated_config around = { .op = &weir_audio_decode };
@@ -730,9 +710,8 @@ static void pictures_and_samples_are_the_same_as_without_isolation(void **state)
     assert_nothing_is_left();
 }
 
-static void texts_of_a_broken_child_have_an_end(void **state)
+TEST_CASE(texts_of_a_broken_child_have_an_end)
 {
-    (void)state;
     weir_item item;
     const char *path = "x";
     weir_isolated_config around = { .op = &broken, .worker = self_path };
@@ -775,9 +754,8 @@ static weir_frames *decode_item(weir_item *input)
     return item.data;
 }
 
-static void files_in_memory_and_entries_are_decoded(void **state)
+TEST_CASE(files_in_memory_and_entries_are_decoded)
 {
-    (void)state;
     const char *path = make_video();
     struct stat info;
     FILE *file = fopen(path, "rb");

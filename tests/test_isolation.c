@@ -18,6 +18,7 @@ typedef struct held_observer {
     test_gate gate;
     test_counter laps;
     uint64_t num_laps, num_joined, next_number;
+    uint64_t first_joined; /* how many laps came up to the first that was joined; 0 = none was */
     uint64_t num_tasks, num_events;
     int64_t elapsed_ns;
 } held_observer;
@@ -37,6 +38,8 @@ static void count_lap(void *self, const weir_lap *lap)
     REQUIRE(lap->elapsed_ns > 0 && lap->num_joined >= 1);
     held->next_number = lap->number + lap->num_joined;
     held->num_laps++;
+    if (lap->num_joined > 1 && held->first_joined == 0)
+        held->first_joined = held->num_laps;
     held->num_joined += lap->num_joined;
     held->elapsed_ns += lap->elapsed_ns;
     counter_add(&held->laps, 1);
@@ -61,9 +64,8 @@ static weir_observer held_observer_init(held_observer *held)
 
 /* A lap waits at the gate of the observer. Items are still delivered, and afterwards each task is in exactly one
    lap. */
-static void items_are_delivered_while_an_observer_is_held_up_in_a_lap(void **state)
+TEST_CASE(items_are_delivered_while_an_observer_is_held_up_in_a_lap)
 {
-    (void)state;
     enum { COUNT = 20000 };
     held_observer held;
     weir_observer observer = held_observer_init(&held);
@@ -84,9 +86,8 @@ static void items_are_delivered_while_an_observer_is_held_up_in_a_lap(void **sta
 }
 
 /* More laps than are kept end meanwhile: the newest are joined, numbers and sums stay exact. */
-static void laps_that_wait_too_long_are_joined(void **state)
+TEST_CASE(laps_that_wait_too_long_are_joined)
 {
-    (void)state;
     held_observer held;
     weir_observer observer = held_observer_init(&held);
     test_gate source_gate = GATE;
@@ -106,16 +107,16 @@ static void laps_that_wait_too_long_are_joined(void **state)
     assert_int_equal(drain_all(pipeline), 100);
     gate_open(&held.gate);
     weir_pipeline_free(pipeline);
-    assert_true(held.num_laps <= 64 + 3);
+    /* one was held up, 64 waited; those that ended while they were passed on follow */
+    assert_in_range(held.first_joined, 2, 64 + 2);
     assert_int_equal(held.num_joined, held.next_number);
     assert_int_equal(held.num_tasks, 100);
     assert_true(held.elapsed_ns >= 200 * WEIR_MILLISECOND);
     ledger_close(&ledger);
 }
 
-static void events_are_bounded_and_what_was_dropped_is_told(void **state)
+TEST_CASE(events_are_bounded_and_what_was_dropped_is_told)
 {
-    (void)state;
     enum { COUNT = 300000 };
     static const char detail[] =
         "a detail that is longer than most, so that many of them do not fit into the memory that is kept";
@@ -183,9 +184,8 @@ static void run_with_reporter(lap_reporter *reporter)
 }
 
 /* They were dropped: when the last lap is told, the pipeline has ended. */
-static void events_that_an_observer_reports_about_the_last_lap_are_told(void **state)
+TEST_CASE(events_that_an_observer_reports_about_the_last_lap_are_told)
 {
-    (void)state;
     lap_reporter reporter = { .gate = GATE };
     run_with_reporter(&reporter);
     assert_true(reporter.num_laps >= 1);
@@ -193,17 +193,15 @@ static void events_that_an_observer_reports_about_the_last_lap_are_told(void **s
     assert_int_equal(reporter.num_dropped, 0);
 }
 
-static void an_observer_that_reports_events_without_end_does_not_hold_up_the_end(void **state)
+TEST_CASE(an_observer_that_reports_events_without_end_does_not_hold_up_the_end)
 {
-    (void)state;
     lap_reporter reporter = { .gate = GATE, .repeats = true };
     run_with_reporter(&reporter);
     assert_true(reporter.num_events >= reporter.num_laps);
 }
 
-static void deadlines_hold_while_an_observer_is_held_up(void **state)
+TEST_CASE(deadlines_hold_while_an_observer_is_held_up)
 {
-    (void)state;
     static const weir_op op = { .name = "endless", .run = run_until_asked };
     held_observer held;
     weir_observer observer = held_observer_init(&held);
@@ -246,9 +244,8 @@ static int meet(void *worker, weir_item *in, weir_item *out, weir_task *task)
 }
 
 /* Held up or not, an observer is of no use for it: the threads find the work by themselves. */
-static void long_tasks_behind_many_short_ones_run_at_once(void **state)
+TEST_CASE(long_tasks_behind_many_short_ones_run_at_once)
 {
-    (void)state;
     enum { SHORT = 20000 };
     static const weir_op op = { .name = "meet", .run = meet };
     meeting met = { .from = SHORT, .arrived = COUNTER };
@@ -297,9 +294,8 @@ static const weir_op slow_cancel_op = {
 };
 
 /* The first cancel does not return. The other tasks of the same stage, and their deadlines, do not wait for it. */
-static void a_slow_cancel_delays_no_other_deadline(void **state)
+TEST_CASE(a_slow_cancel_delays_no_other_deadline)
 {
-    (void)state;
     slow_cancel slow = { .gate = GATE };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 8 };
@@ -346,9 +342,8 @@ static bool read_field(const char *task, const char *file, const char *field, ch
 }
 
 /* Each thread but those of the program (one, and what a sanitizer adds, which have no such name). */
-static void threads_have_names_and_no_signals(void **state)
+TEST_CASE(threads_have_names_and_no_signals)
 {
-    (void)state;
     test_gate gate = GATE;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
@@ -417,9 +412,8 @@ static void leave_no_descriptors(void)
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 0, 0 });
 }
 
-static void a_pipeline_needs_no_descriptors(void **state)
+TEST_CASE(a_pipeline_needs_no_descriptors)
 {
-    (void)state;
     assert_int_equal(run_in_child(close_standard_streams), 0);
     assert_int_equal(run_in_child(leave_no_descriptors), 0);
 }
@@ -459,9 +453,8 @@ static void run_while_stopped(int from_parent, int to_parent)
     _exit(write(to_parent, &sums, sizeof sums) == sizeof sums ? 0 : 1);
 }
 
-static void a_lap_in_which_the_process_was_stopped_is_marked(void **state)
+TEST_CASE(a_lap_in_which_the_process_was_stopped_is_marked)
 {
-    (void)state;
     enum { STOPPED_MS = 900 };
     int to_child[2], to_parent[2], status;
     char byte;
@@ -510,9 +503,8 @@ static void on_start(void *self, const weir_run_info *info)
     ((attached *)self)->started++;
 }
 
-static void an_observer_may_refuse_to_be_attached(void **state)
+TEST_CASE(an_observer_may_refuse_to_be_attached)
 {
-    (void)state;
     attached first = { 0 }, second = { .answer = WEIR_EBUSY };
     weir_observer observers[] = {
         { .self = &first, .attach = on_attach, .detach = on_detach, .run_start = on_start },

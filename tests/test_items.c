@@ -89,9 +89,8 @@ static void run(const char *path, const weir_sqlite_items *items)
     close_writer(writer);
 }
 
-static void every_item_is_recorded_if_asked_for(void **state)
+TEST_CASE(every_item_is_recorded_if_asked_for)
 {
-    (void)state;
     const char *path = in_folder("all.db");
     run(path, &(weir_sqlite_items){ .cost_of = cost_of_number, .all = true });
     assert_int_equal(query_int(path, "SELECT count(*) FROM item_stats"), NUM_ITEMS * 8 / 10 - 1);
@@ -107,9 +106,8 @@ static void every_item_is_recorded_if_asked_for(void **state)
                      NUM_ITEMS * 8 / 10 - 1);
 }
 
-static void the_slowest_and_a_sample_are_recorded_always(void **state)
+TEST_CASE(the_slowest_and_a_sample_are_recorded_always)
 {
-    (void)state;
     const char *path = in_folder("some.db");
     run(path, &(weir_sqlite_items){ .cost_of = cost_of_number, .num_slowest = 5, .num_sampled = 20 });
     assert_int_equal(query_int(path, "SELECT count(*) FROM item_stats WHERE chosen = 'slowest'"), 5);
@@ -121,9 +119,8 @@ static void the_slowest_and_a_sample_are_recorded_always(void **state)
     assert_true(query_int(path, "SELECT max(seq) FROM item_stats WHERE chosen = 'sample'") > NUM_ITEMS / 4);
 }
 
-static void without_a_cost_items_have_their_time(void **state)
+TEST_CASE(without_a_cost_items_have_their_time)
 {
-    (void)state;
     const char *path = in_folder("plain.db");
     run(path, NULL);
     assert_int_equal(query_int(path, "SELECT count(*) FROM item_stats WHERE chosen = 'slowest'"), 10);
@@ -132,9 +129,8 @@ static void without_a_cost_items_have_their_time(void **state)
 }
 
 /* Columns of records are added without a new version of the schema. */
-static void impossible_options_are_refused(void **state)
+TEST_CASE(impossible_options_are_refused)
 {
-    (void)state;
     weir_task_hook hook;
     weir_error error = { 0 };
     weir_sqlite_writer *writer = open_writer(in_folder("none.db"), NULL);

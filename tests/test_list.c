@@ -1,11 +1,9 @@
 /* The list source. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/engine.h>
 #include <weir/list.h>
@@ -20,9 +18,8 @@ static int build(const weir_list_config *config, weir_pipeline **pipeline)
     return weir_builder_build(builder, NULL, pipeline, NULL);
 }
 
-static void gives_copies_in_order(void **state)
+TEST_CASE(gives_copies_in_order)
 {
-    (void)state;
     char first[] = "a b";
     const char *paths[] = { first, "http://example.org/c", "" };
     weir_pipeline *pipeline;
@@ -42,9 +39,8 @@ static void gives_copies_in_order(void **state)
     weir_pipeline_free(pipeline);
 }
 
-static void an_empty_list_ends_at_once(void **state)
+TEST_CASE(an_empty_list_ends_at_once)
 {
-    (void)state;
     weir_pipeline *pipeline;
     weir_item item;
     assert_int_equal(build(&(weir_list_config){ 0 }, &pipeline), WEIR_OK);
@@ -52,9 +48,8 @@ static void an_empty_list_ends_at_once(void **state)
     weir_pipeline_free(pipeline);
 }
 
-static void a_null_among_the_paths_is_refused(void **state)
+TEST_CASE(a_null_among_the_paths_is_refused)
 {
-    (void)state;
     weir_pipeline *pipeline;
     const char *paths[] = { "a", NULL };
     assert_int_equal(build(&(weir_list_config){ .paths = paths, .num_paths = 2 }, &pipeline), WEIR_EINVAL);

@@ -1,20 +1,16 @@
 /* Where the programs search libraries: not in folders that other users can write to. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "program.h"
+#include "test_case.h"
 
 /* A file that is not a library ends a program that finds it before the right one. */
-static void nothing_is_loaded_from_the_current_directory(void **state)
+TEST_CASE(nothing_is_loaded_from_the_current_directory)
 {
-    (void)state;
     static const char *const names[] = { "libuv.so.1", "libc.so.6", "libweir-engine.so.0.1", "libweir-stats.so.0.1" };
     char *folder = make_folder(), command[4096];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

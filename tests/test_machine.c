@@ -60,9 +60,8 @@ static int fill_memory(void *worker, weir_item *in, weir_item *out, weir_task *t
     return WEIR_OK;
 }
 
-static void every_lap_tells_what_the_process_and_the_machine_did(void **state)
+TEST_CASE(every_lap_tells_what_the_process_and_the_machine_did)
 {
-    (void)state;
     static const weir_op fill = { .name = "fill", .run = fill_memory };
     test_ledger ledger = LEDGER;
     told all = { .num_laps = 0 };
@@ -104,9 +103,8 @@ static void write_file(const char *folder, const char *name, const char *text)
     fclose(file);
 }
 
-static void throttling_is_counted_by_the_group_with_the_lowest_quota(void **state)
+TEST_CASE(throttling_is_counted_by_the_group_with_the_lowest_quota)
 {
-    (void)state;
     char folder[] = "/tmp/weir-machine-XXXXXX", command[300], groups[300], path[4096], wanted[300];
     assert_non_null(mkdtemp(folder));
     snprintf(command, sizeof command, "mkdir -p %s/a/b %s/cpu", folder, folder);

@@ -43,9 +43,8 @@ static void record_rank(const char *path, int rank)
     recording_end(writer, 1020);
 }
 
-static void runs_of_several_databases_come_into_one(void **state)
+TEST_CASE(runs_of_several_databases_come_into_one)
 {
-    (void)state;
     char to[300], rank0[300], rank1[300];
     snprintf(to, sizeof to, "%s", in_folder("new/job.db"));
     snprintf(rank0, sizeof rank0, "%s", in_folder("rank0.db"));
@@ -65,9 +64,8 @@ static void runs_of_several_databases_come_into_one(void **state)
     assert_int_equal(query_int(to, "SELECT sum(num_tasks) FROM task_stats"), 24);
 }
 
-static void a_merged_run_has_all_that_was_recorded_of_it(void **state)
+TEST_CASE(a_merged_run_has_all_that_was_recorded_of_it)
 {
-    (void)state;
     static const char columns[] = "SELECT group_concat(name, ' || char(10) || ') FROM pragma_table_info('run') "
                                   "WHERE name NOT IN ('run_id', 'ended', 'status')";
     char from[300], to[300], sql[400];
@@ -88,9 +86,8 @@ static void a_merged_run_has_all_that_was_recorded_of_it(void **state)
     free(merged);
 }
 
-static void merged_twice_nothing_counts_twice(void **state)
+TEST_CASE(merged_twice_nothing_counts_twice)
 {
-    (void)state;
     char to[300], from[300];
     snprintf(to, sizeof to, "%s", in_folder("job.db"));
     snprintf(from, sizeof from, "%s", in_folder("rank.db"));
@@ -105,9 +102,8 @@ static void merged_twice_nothing_counts_twice(void **state)
 }
 
 /* The signal waits from the beginning; the merge finds it while it copies. */
-static void an_interrupt_ends_a_merge_into_a_new_database_and_leaves_nothing(void **state)
+TEST_CASE(an_interrupt_ends_a_merge_into_a_new_database_and_leaves_nothing)
 {
-    (void)state;
     char to[300], from[300];
     sigset_t interrupt, before;
     weir_merged merged;
@@ -131,9 +127,8 @@ static void an_interrupt_ends_a_merge_into_a_new_database_and_leaves_nothing(voi
     assert_merged(merge(to, from), 1, 0, 0, 0);
 }
 
-static void a_run_that_went_on_is_replaced(void **state)
+TEST_CASE(a_run_that_went_on_is_replaced)
 {
-    (void)state;
     char to[300], from[300];
     snprintf(to, sizeof to, "%s", in_folder("job.db"));
     snprintf(from, sizeof from, "%s", in_folder("live.db"));
@@ -154,9 +149,8 @@ static void a_run_that_went_on_is_replaced(void **state)
     assert_int_equal(query_int(to, "SELECT count(*) FROM stage"), 3);
 }
 
-static void the_last_run_is_the_one_that_started_last(void **state)
+TEST_CASE(the_last_run_is_the_one_that_started_last)
 {
-    (void)state;
     char to[300];
     snprintf(to, sizeof to, "%s", in_folder("job.db"));
     record_rank(to, 1);
@@ -171,9 +165,8 @@ static void the_last_run_is_the_one_that_started_last(void **state)
     weir_reader_close(reader);
 }
 
-static void what_spdl_does_not_store_is_not_known(void **state)
+TEST_CASE(what_spdl_does_not_store_is_not_known)
 {
-    (void)state;
     char path[300];
     weir_reader *reader;
     weir_totals totals;
@@ -195,9 +188,8 @@ static void what_spdl_does_not_store_is_not_known(void **state)
     weir_reader_close(reader);
 }
 
-static void what_never_started_is_left_out(void **state)
+TEST_CASE(what_never_started_is_left_out)
 {
-    (void)state;
     char from[300];
     snprintf(from, sizeof from, "%s", in_folder("never.db"));
     close_writer(open_writer(from, NULL));
@@ -211,9 +203,8 @@ static void what_never_started_is_left_out(void **state)
     assert_int_equal(query_int(in_folder("job.db"), "SELECT num_tasks FROM profile_stats"), 9);
 }
 
-static void a_database_is_not_merged_into_itself(void **state)
+TEST_CASE(a_database_is_not_merged_into_itself)
 {
-    (void)state;
     weir_merged merged;
     weir_error error = { 0 };
     record_rank(in_folder("a.db"), 0);
@@ -223,9 +214,8 @@ static void a_database_is_not_merged_into_itself(void **state)
     assert_int_equal(query_int(in_folder("a.db"), "SELECT count(*) FROM run"), 1);
 }
 
-static void what_cannot_be_read_whole_leaves_the_target_as_it_was(void **state)
+TEST_CASE(what_cannot_be_read_whole_leaves_the_target_as_it_was)
 {
-    (void)state;
     char to[300], from[300];
     snprintf(to, sizeof to, "%s", in_folder("job.db"));
     snprintf(from, sizeof from, "%s", in_folder("bad.db"));
@@ -288,18 +278,16 @@ static findings check(const char *path)
     return found;
 }
 
-static void what_a_run_has_written_has_no_fault(void **state)
+TEST_CASE(what_a_run_has_written_has_no_fault)
 {
-    (void)state;
     record_rank(in_folder("a.db"), 0);
     findings found = check(in_folder("a.db"));
     assert_string_equal(found.texts, "");
     assert_int_equal(found.num_ok, 9);
 }
 
-static void each_fault_is_found(void **state)
+TEST_CASE(each_fault_is_found)
 {
-    (void)state;
     static const struct {
         const char *sql, *checks, *text;
     } cases[] = {
@@ -337,9 +325,8 @@ static void each_fault_is_found(void **state)
 }
 
 /* The clock of the wall is read a moment after a lap was cut; on a busy machine that moment may be long. */
-static void timestamps_may_be_a_little_late(void **state)
+TEST_CASE(timestamps_may_be_a_little_late)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     record_rank(path, 0);
     execute(path, "UPDATE task_stats SET timestamp = timestamp + 0.2 WHERE id = 1;"
@@ -361,9 +348,8 @@ static void assert_clock_was_set(const char *path)
 }
 
 /* The laps before it were an hour later. */
-static void a_clock_that_was_set_is_no_fault(void **state)
+TEST_CASE(a_clock_that_was_set_is_no_fault)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     record_rank(path, 0);
     execute(path, "UPDATE task_stats SET timestamp = timestamp + 3600 WHERE id = 1;"
@@ -375,9 +361,8 @@ static void a_clock_that_was_set_is_no_fault(void **state)
     assert_clock_was_set(path);
 }
 
-static void a_clock_that_was_set_back_again_is_told(void **state)
+TEST_CASE(a_clock_that_was_set_back_again_is_told)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     record_rank(path, 0);
     execute(path, "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail)"
@@ -386,9 +371,8 @@ static void a_clock_that_was_set_back_again_is_told(void **state)
     assert_clock_was_set(path);
 }
 
-static void short_laps_told_twice_are_found(void **state)
+TEST_CASE(short_laps_told_twice_are_found)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = recording_begin(path, "node", 0, 1000);
     for (int i = 0; i < 2; i++)
@@ -397,9 +381,8 @@ static void short_laps_told_twice_are_found(void **state)
     assert_string_equal(check(path).checks, "laps ");
 }
 
-static void many_faults_of_a_kind_are_counted(void **state)
+TEST_CASE(many_faults_of_a_kind_are_counted)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = recording_begin(path, "node", 0, 1000);
     for (int i = 1; i <= 40; i++)
@@ -411,9 +394,8 @@ static void many_faults_of_a_kind_are_counted(void **state)
     assert_non_null(strstr(found.texts, "and 35 more of this kind"));
 }
 
-static void a_run_that_has_not_ended_is_a_note(void **state)
+TEST_CASE(a_run_that_has_not_ended_is_a_note)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = recording_begin(path, "node", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
@@ -426,18 +408,16 @@ static void a_run_that_has_not_ended_is_a_note(void **state)
 }
 
 /* Slots that come and go leave no fixed sum to compare with. */
-static void a_change_of_concurrency_is_no_fault(void **state)
+TEST_CASE(a_change_of_concurrency_is_no_fault)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     record_rank(path, 0);
     execute(path, "UPDATE task_stats SET busy_time = 1; UPDATE event_stats SET event_name = 'concurrency'");
     assert_int_equal(check(path).num_faults, 0);
 }
 
-static void a_damaged_file_is_reported(void **state)
+TEST_CASE(a_damaged_file_is_reported)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = recording_begin(path, "node", 0, 1000);
     for (int i = 1; i <= 200; i++)

@@ -91,9 +91,8 @@ static void assert_near(const char *name, double found, double wanted)
         fail_msg("%s is %g, not %g", name, found, wanted);
 }
 
-static void every_metric_is_stored_and_read_back(void **state)
+TEST_CASE(every_metric_is_stored_and_read_back)
 {
-    (void)state;
     weir_reader *reader = open_reader(record());
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
         const weir_metric_table *table = weir_subject_metrics(subject);
@@ -115,9 +114,8 @@ static void every_metric_is_stored_and_read_back(void **state)
     weir_reader_close(reader);
 }
 
-static void every_metric_is_added_up_by_its_kind(void **state)
+TEST_CASE(every_metric_is_added_up_by_its_kind)
 {
-    (void)state;
     weir_reader *reader = open_reader(record());
     weir_totals totals;
     assert_int_equal(weir_totals_read(reader, NULL, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL), WEIR_OK);
@@ -137,9 +135,8 @@ static void every_metric_is_added_up_by_its_kind(void **state)
     weir_reader_close(reader);
 }
 
-static void every_measure_has_a_unit_and_a_meaning(void **state)
+TEST_CASE(every_measure_has_a_unit_and_a_meaning)
 {
-    (void)state;
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
         size_t count;
         const weir_measure *measures = weir_subject_measures(subject, &count);
@@ -152,9 +149,8 @@ static void every_measure_has_a_unit_and_a_meaning(void **state)
     }
 }
 
-static void what_spdl_would_not_have_stays_out_of_its_tables(void **state)
+TEST_CASE(what_spdl_would_not_have_stays_out_of_its_tables)
 {
-    (void)state;
     const char *path = record();
     assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats WHERE name <> '0:1:decode'"), 0);
     assert_int_equal(query_int(path, "SELECT count(*) FROM flow_stats WHERE kind = 'source'"), 2);
@@ -162,9 +158,8 @@ static void what_spdl_would_not_have_stays_out_of_its_tables(void **state)
 }
 
 /* Not 0: a container without block devices reads no bytes from a disk that is not there. */
-static void what_the_system_does_not_tell_is_null(void **state)
+TEST_CASE(what_the_system_does_not_tell_is_null)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
     weir_observer observer = weir_sqlite_observer(writer);
@@ -198,9 +193,8 @@ static void what_the_system_does_not_tell_is_null(void **state)
     weir_reader_close(reader);
 }
 
-static void a_metric_that_a_database_lacks_is_unknown_until_a_writer_adds_it(void **state)
+TEST_CASE(a_metric_that_a_database_lacks_is_unknown_until_a_writer_adds_it)
 {
-    (void)state;
     const char *path = record();
     execute(path, "ALTER TABLE task_stats DROP COLUMN wait_turn_time; ALTER TABLE task_stats DROP COLUMN min_time;"
                   "ALTER TABLE pool_stats DROP COLUMN run_delay_time");
@@ -227,9 +221,8 @@ static void a_metric_that_a_database_lacks_is_unknown_until_a_writer_adds_it(voi
 
 /* -- runs */
 
-static void a_run_is_running_killed_or_ended(void **state)
+TEST_CASE(a_run_is_running_killed_or_ended)
 {
-    (void)state;
     char here[256] = "";
     assert_int_equal(gethostname(here, sizeof here - 1), 0);
     weir_run_record run = { .node_id = here, .pid = getpid() };
@@ -261,9 +254,8 @@ static weir_total total_of(weir_subject subject, const char *name, const char *k
 }
 
 /* The queues behind a route come before the sink's, whichever name is last. */
-static void the_sinks_queue_is_found_by_the_sink(void **state)
+TEST_CASE(the_sinks_queue_is_found_by_the_sink)
 {
-    (void)state;
     weir_total sink = total_of(WEIR_SUBJECT_FLOW, "0:2:sink", "sink", 0, 1, 0, 0);
     weir_total queues[] = { total_of(WEIR_SUBJECT_QUEUE, "0:2:sink_queue", "queue", 0, 0, 0, 0),
                             total_of(WEIR_SUBJECT_QUEUE, "0:1:route.1_queue", "queue", 0, 0, 0, 0) };

@@ -1,15 +1,12 @@
 /* The shortest pipeline: its output, and the README shows the same program. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "program.h"
+#include "test_case.h"
 
 static void run(struct program *program, const char *work, const char *folder)
 {
@@ -17,9 +14,8 @@ static void run(struct program *program, const char *work, const char *folder)
     program_run(program, work, argv);
 }
 
-static void minimal_prints_a_line_for_each_video(void **state)
+TEST_CASE(minimal_prints_a_line_for_each_video)
 {
-    (void)state;
     char *work = make_folder(), *clip = path_in(work, "clip.mp4"), command[1024], expected[1024];
     snprintf(command, sizeof command,
              "ffmpeg -nostdin -loglevel error -f lavfi -i testsrc2=s=64x48:r=25 -frames:v 7 -pix_fmt yuv420p '%s'",
@@ -37,9 +33,8 @@ static void minimal_prints_a_line_for_each_video(void **state)
     remove_folder(work);
 }
 
-static void minimal_names_a_folder_that_is_missing(void **state)
+TEST_CASE(minimal_names_a_folder_that_is_missing)
 {
-    (void)state;
     char *work = make_folder(), *missing = path_in(work, "missing");
     struct program program;
     run(&program, work, missing);
@@ -51,9 +46,8 @@ static void minimal_names_a_folder_that_is_missing(void **state)
 }
 
 /* Tests run in the repository's folder. */
-static void the_readme_shows_minimal_as_it_is(void **state)
+TEST_CASE(the_readme_shows_minimal_as_it_is)
 {
-    (void)state;
     char *readme = read_file("README.md"), *minimal = read_file("examples/minimal.c");
     char *snippet = strstr(readme, "```c\n");
     assert_non_null(snippet);

@@ -24,9 +24,8 @@ static weir_pipeline *idle_pipeline(test_ledger *ledger)
     return build(builder, NULL);
 }
 
-static void the_engine_refuses_null(void **state)
+TEST_CASE(the_engine_refuses_null)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_error error = { 0 };
     weir_item item = { 0 };
@@ -172,9 +171,8 @@ static void the_engine_refuses_null(void **state)
 }
 
 #ifdef WEIR_VIDEO_H
-static void the_stages_refuse_null(void **state)
+TEST_CASE(the_stages_refuse_null)
 {
-    (void)state;
     uint64_t count;
     weir_npy *npy;
     struct DLManagedTensor *tensor;
@@ -226,9 +224,8 @@ static void the_stages_refuse_null(void **state)
     weir_probe_result_release(NULL, NULL);
 }
 
-static void sampling_and_batches_refuse_null(void **state)
+TEST_CASE(sampling_and_batches_refuse_null)
 {
-    (void)state;
     weir_collated batch = { 0 };
     weir_sampler *sampler;
     struct DLManagedTensor *tensor;
@@ -258,9 +255,8 @@ static void sampling_and_batches_refuse_null(void **state)
 #ifdef WEIR_SQLITE_H
 static weir_finding_function *no_function;
 
-static void the_statistics_refuse_null(void **state)
+TEST_CASE(the_statistics_refuse_null)
 {
-    (void)state;
     weir_sqlite_writer *writer;
     weir_openmetrics_file *file;
     weir_tensorboard_log *log;
@@ -369,9 +365,8 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_tuner_start(NULL, NULL, NULL, NULL));
 }
 
-static void models_refuse_null(void **state)
+TEST_CASE(models_refuse_null)
 {
-    (void)state;
     weir_model *model;
     weir_prediction *prediction;
     REFUSED(weir_model_new(NULL, NULL));
@@ -409,9 +404,8 @@ static int no_row(void *self, const weir_dataset_cell *cells, size_t num_cells)
     return WEIR_OK;
 }
 
-static void the_dataset_refuses_null(void **state)
+TEST_CASE(the_dataset_refuses_null)
 {
-    (void)state;
     weir_dataset *dataset;
     uint32_t *classes;
     double *costs;
@@ -505,9 +499,8 @@ static int look_into(const char *header, const char *source)
     return num_functions;
 }
 
-static void every_public_function_is_here(void **state)
+TEST_CASE(every_public_function_is_here)
 {
-    (void)state;
     char *source = read_all("tests/test_null.c"); /* the working folder is the project's */
     static const char *const folders[] = { "engine/weir", "stages/weir", "stats/weir", "dataset/weir" };
     int num_functions = 0;

@@ -72,9 +72,8 @@ static void assert_promtool_accepts(const char *path)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void sums_of_all_laps_are_told(void **state)
+TEST_CASE(sums_of_all_laps_are_told)
 {
-    (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
     weir_observer observer = weir_openmetrics_observer(file);
@@ -103,9 +102,8 @@ static void sums_of_all_laps_are_told(void **state)
 }
 
 /* All successes took 100 ms, which is between 2^26 and 2^27 ns. */
-static void buckets_count_exactly(void **state)
+TEST_CASE(buckets_count_exactly)
 {
-    (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
     weir_observer observer = weir_openmetrics_observer(file);
@@ -120,9 +118,8 @@ static void buckets_count_exactly(void **state)
 }
 
 /* Each bucket counts all that are below, too; 2^20 ns belongs to the one above its edge. */
-static void buckets_are_cumulative(void **state)
+TEST_CASE(buckets_are_cumulative)
 {
-    (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
     weir_observer observer = weir_openmetrics_observer(file);
@@ -153,9 +150,8 @@ static void buckets_are_cumulative(void **state)
     close_metrics(file);
 }
 
-static void file_changes_with_each_whole_lap(void **state)
+TEST_CASE(file_changes_with_each_whole_lap)
 {
-    (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
     assert_line(path, "# EOF");
@@ -177,9 +173,8 @@ static void file_changes_with_each_whole_lap(void **state)
 }
 
 /* A reader that has opened the file goes on reading the old one, whole. */
-static void readers_never_see_half_a_file(void **state)
+TEST_CASE(readers_never_see_half_a_file)
 {
-    (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
     weir_observer observer = weir_openmetrics_observer(file);
@@ -200,9 +195,8 @@ static void readers_never_see_half_a_file(void **state)
     assert_int_not_equal(system(others), 0);
 }
 
-static void promtool_accepts_it(void **state)
+TEST_CASE(promtool_accepts_it)
 {
-    (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
     weir_observer observer = weir_openmetrics_observer(file);
@@ -220,9 +214,8 @@ static void promtool_accepts_it(void **state)
     close_metrics(file);
 }
 
-static void a_file_has_one_pipeline_at_a_time(void **state)
+TEST_CASE(a_file_has_one_pipeline_at_a_time)
 {
-    (void)state;
     weir_openmetrics_file *file = open_metrics(in_folder("weir.prom"));
     weir_observer observer = weir_openmetrics_observer(file);
     weir_error error = { 0 };
@@ -235,9 +228,8 @@ static void a_file_has_one_pipeline_at_a_time(void **state)
     close_metrics(file);
 }
 
-static void every_stored_metric_is_told_with_its_meaning(void **state)
+TEST_CASE(every_stored_metric_is_told_with_its_meaning)
 {
-    (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
     observe_start(weir_openmetrics_observer(file));
@@ -252,9 +244,8 @@ static void every_stored_metric_is_told_with_its_meaning(void **state)
     close_metrics(file);
 }
 
-static void events_without_number_are_added_up(void **state)
+TEST_CASE(events_without_number_are_added_up)
 {
-    (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
     weir_observer observer = weir_openmetrics_observer(file);
@@ -270,9 +261,8 @@ static void events_without_number_are_added_up(void **state)
     close_metrics(file);
 }
 
-static void numbers_have_a_point_in_any_locale(void **state)
+TEST_CASE(numbers_have_a_point_in_any_locale)
 {
-    (void)state;
     if (!setlocale(LC_ALL, "de_DE.UTF-8") && !setlocale(LC_ALL, "fr_FR.UTF-8")) {
         print_message("no locale with a decimal comma is installed\n");
         skip();
@@ -287,9 +277,8 @@ static void numbers_have_a_point_in_any_locale(void **state)
     close_metrics(file);
 }
 
-static void missing_folder_is_told_at_once(void **state)
+TEST_CASE(missing_folder_is_told_at_once)
 {
-    (void)state;
     weir_openmetrics_file *file;
     weir_error error = { 0 };
     const char *path = in_folder("missing/weir.prom");
@@ -300,9 +289,8 @@ static void missing_folder_is_told_at_once(void **state)
     assert_int_equal(weir_openmetrics_open("", NULL, &file, NULL), WEIR_EINVAL);
 }
 
-static void folder_that_goes_away_and_comes_back_is_survived(void **state)
+TEST_CASE(folder_that_goes_away_and_comes_back_is_survived)
 {
-    (void)state;
     const char *folder = in_folder("gone"), *path = in_folder("gone/weir.prom");
     assert_int_equal(mkdir(folder, 0700), 0);
     weir_openmetrics_file *file = open_metrics(path);

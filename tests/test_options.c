@@ -20,9 +20,8 @@ static weir_pipeline *build_with(const weir_stage_options *options, size_t size,
     return pipeline;
 }
 
-static void what_an_older_program_does_not_know_is_the_default(void **state)
+TEST_CASE(what_an_older_program_does_not_know_is_the_default)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_error error = { 0 };
     other_options options;
@@ -41,9 +40,8 @@ static void what_an_older_program_does_not_know_is_the_default(void **state)
     ledger_close(&ledger);
 }
 
-static void what_a_newer_program_leaves_zero_is_no_matter(void **state)
+TEST_CASE(what_a_newer_program_leaves_zero_is_no_matter)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_error error = { 0 };
     other_options options = { .known = { .name = "new" } };
@@ -54,9 +52,8 @@ static void what_a_newer_program_leaves_zero_is_no_matter(void **state)
     ledger_close(&ledger);
 }
 
-static void what_a_newer_program_sets_is_refused(void **state)
+TEST_CASE(what_a_newer_program_sets_is_refused)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_error error = { 0 };
     other_options options = { .known = { .name = "new" }, .unknown = 1 };
@@ -67,9 +64,8 @@ static void what_a_newer_program_sets_is_refused(void **state)
     ledger_close(&ledger);
 }
 
-static void no_options_are_the_defaults_whatever_their_size(void **state)
+TEST_CASE(no_options_are_the_defaults_whatever_their_size)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_error error = { 0 };
     weir_pipeline *pipeline = build_with(NULL, 1000, &error, &ledger);
@@ -120,9 +116,8 @@ static int add_configured(const weir_op *op, const void *config, size_t config_s
 }
 
 /* On the heap, so that a sanitizer sees each byte that is read beyond its end. */
-static void an_older_programs_config_is_not_read_beyond_its_end(void **state)
+TEST_CASE(an_older_programs_config_is_not_read_beyond_its_end)
 {
-    (void)state;
     weir_error error;
     uint64_t *config = malloc(sizeof *config);
     *config = 7;
@@ -132,9 +127,8 @@ static void an_older_programs_config_is_not_read_beyond_its_end(void **state)
     free(config);
 }
 
-static void a_newer_programs_config_is_refused_if_it_sets_more(void **state)
+TEST_CASE(a_newer_programs_config_is_refused_if_it_sets_more)
 {
-    (void)state;
     weir_error error;
     struct {
         new_config known;
@@ -148,9 +142,8 @@ static void a_newer_programs_config_is_refused_if_it_sets_more(void **state)
     assert_non_null(strstr(error.message, "32 bytes in the program, 24 in the library"));
 }
 
-static void a_config_without_its_size_is_refused(void **state)
+TEST_CASE(a_config_without_its_size_is_refused)
 {
-    (void)state;
     weir_error error;
     assert_int_equal(add_configured(&configured_op, &seen_config, 0, &error), WEIR_EINVAL);
     assert_non_null(strstr(error.message, "config_size is 0"));
@@ -162,9 +155,8 @@ static void a_config_without_its_size_is_refused(void **state)
 
 /* Elements of arrays, extern tables and structs that are passed by value or inside others have no size of their own. These
    are the sizes since version 0.2.0, on machines with 64 bits. */
-static void structs_without_a_size_of_their_own_keep_their_size(void **state)
+TEST_CASE(structs_without_a_size_of_their_own_keep_their_size)
 {
-    (void)state;
     if (sizeof(void *) != 8)
         skip();
     assert_int_equal(sizeof(weir_item), 96);
@@ -184,9 +176,8 @@ static void test_newer_function(void)
 }
 
 /* A program with a newer header has a name for a member that is reserved here. */
-static void what_a_newer_program_sets_in_a_table_or_hook_is_refused(void **state)
+TEST_CASE(what_a_newer_program_sets_in_a_table_or_hook_is_refused)
 {
-    (void)state;
     static const char set = 1;
     weir_op op = pass_op;
     weir_task_hook task_hook = { .reserved[3] = &set };
@@ -212,9 +203,8 @@ static void what_a_newer_program_sets_in_a_table_or_hook_is_refused(void **state
 }
 
 /* What the library fills in a struct of an older program ends where that one ends; a newer one gets zeros. */
-static void an_account_of_another_size_is_filled_as_far_as_it_goes(void **state)
+TEST_CASE(an_account_of_another_size_is_filled_as_far_as_it_goes)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     weir_error error = { 0 };
     struct {

@@ -1,8 +1,6 @@
 /* No output of a command destroys one of its inputs, or a file of another kind; and none is left half-made. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,9 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/replacement.h"
+#include "test_case.h"
 #include "tests/program.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
@@ -363,9 +360,8 @@ static void a_program_that_is_ended_early_leaves_nothing_half_made(void **state)
     }
 }
 
-static void two_that_create_the_same_database_both_work(void **state)
+TEST_CASE(two_that_create_the_same_database_both_work)
 {
-    (void)state;
     for (int i = 0; i < 5; i++) {
         assert_true(runs("rm -f two.db* && (weir record clips -q --db-path two.db & "
                          "weir record clips -q --db-path two.db & wait %1 && wait %2)",

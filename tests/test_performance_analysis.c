@@ -6,9 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 #include <sqlite3.h>
 
 #include "program.h"
@@ -357,34 +355,30 @@ static void expect_exact_totals(const char *concurrency, const char *log_interva
     program_free(&program);
 }
 
-static void totals_and_summary_are_exact_in_a_run_shorter_than_a_lap(void **state)
+TEST_CASE(totals_and_summary_are_exact_in_a_run_shorter_than_a_lap)
 {
-    (void)state;
     expect_exact_totals("1", "60");
     assert_in_range(query_count("SELECT count(*) FROM task_stats"), 1, 2); /* the first lap ends after a second */
     expect_exact_totals("4", "60");
     expect_exact_totals("10", "60");
 }
 
-static void totals_and_summary_are_exact_at_laps_of_a_second(void **state)
+TEST_CASE(totals_and_summary_are_exact_at_laps_of_a_second)
 {
-    (void)state;
     expect_exact_totals("1", "1");
     expect_exact_totals("4", "1");
     expect_exact_totals("10", "1");
 }
 
-static void totals_and_summary_are_exact_over_many_laps(void **state)
+TEST_CASE(totals_and_summary_are_exact_over_many_laps)
 {
-    (void)state;
     expect_exact_totals("4", "0.02");
     assert_true(query_count("SELECT count(*) FROM task_stats") > 1);
 }
 
 /* Files stay tasks; what comes out of them are more items. */
-static void long_videos_come_in_pieces(void **state)
+TEST_CASE(long_videos_come_in_pieces)
 {
-    (void)state;
     enum { NUM_LONG = 3, NUM_FRAMES = 1030, NUM_PIECES = 3 };
     char *folder = make_subfolder("long");
     char *clip = path_in(work, "1030.mp4");
@@ -410,9 +404,8 @@ static void long_videos_come_in_pieces(void **state)
     free(folder);
 }
 
-static void failed_files_are_listed_with_their_reason_below_the_summary(void **state)
+TEST_CASE(failed_files_are_listed_with_their_reason_below_the_summary)
 {
-    (void)state;
     struct program program;
     run(&program, few, OPTIONS("--concurrency", "4"));
     assert_int_equal(program.status, 0);
@@ -424,9 +417,8 @@ static void failed_files_are_listed_with_their_reason_below_the_summary(void **s
     program_free(&program);
 }
 
-static void no_more_than_ten_failed_files_are_listed(void **state)
+TEST_CASE(no_more_than_ten_failed_files_are_listed)
 {
-    (void)state;
     char *folder = make_subfolder("damaged"), *source = path_in(dataset, "damaged-text.mp4");
     link_files(folder, source, "bad", 0, 25, 1);
     struct program program;
@@ -444,9 +436,8 @@ static void no_more_than_ten_failed_files_are_listed(void **state)
 }
 
 /* What SPDL's own reader asks, and the columns it takes from the answer by name. */
-static void spdl_reads_the_database(void **state)
+TEST_CASE(spdl_reads_the_database)
 {
-    (void)state;
     struct program program;
     run(&program, few, OPTIONS("--concurrency", "4"));
     assert_int_equal(program.status, 0);
@@ -472,9 +463,8 @@ static void spdl_reads_the_database(void **state)
     assert_true(query_number("SELECT max(occupancy_rate) FROM queue_stats") <= 1.0);
 }
 
-static void one_database_holds_many_runs_and_the_summary_is_of_the_last(void **state)
+TEST_CASE(one_database_holds_many_runs_and_the_summary_is_of_the_last)
 {
-    (void)state;
     struct program program;
     run(&program, few, OPTIONS("--concurrency", "4"));
     program_free(&program);
@@ -486,9 +476,8 @@ static void one_database_holds_many_runs_and_the_summary_is_of_the_last(void **s
     program_free(&program);
 }
 
-static void stderr_has_the_log_and_stdout_only_the_summary(void **state)
+TEST_CASE(stderr_has_the_log_and_stdout_only_the_summary)
 {
-    (void)state;
     struct program program;
     run(&program, few, NULL);
     assert_non_null(strstr(program.err, "damaged-text.mp4"));
@@ -505,9 +494,8 @@ static void stderr_has_the_log_and_stdout_only_the_summary(void **state)
     program_free(&program);
 }
 
-static void verbose_logs_the_figures_of_each_lap(void **state)
+TEST_CASE(verbose_logs_the_figures_of_each_lap)
 {
-    (void)state;
     struct program program;
     run(&program, few, OPTIONS("--verbose"));
     assert_int_equal(program.status, 0);
@@ -515,9 +503,8 @@ static void verbose_logs_the_figures_of_each_lap(void **state)
     program_free(&program);
 }
 
-static void what_files_cost_is_recorded_for_the_slowest_and_some_others_or_for_all(void **state)
+TEST_CASE(what_files_cost_is_recorded_for_the_slowest_and_some_others_or_for_all)
 {
-    (void)state;
     struct program program;
     const char *whole = "SELECT count(*) FROM item_stats WHERE name = '0:1:decode[10]' AND label LIKE '%.mp4' AND "
                         "codec = 'h264' AND width > 0 AND height > 0 AND num_frames = 5 AND size_bytes > 0 AND "
@@ -540,9 +527,8 @@ static void what_files_cost_is_recorded_for_the_slowest_and_some_others_or_for_a
                      NUM_FEW - NUM_CORRUPT);
 }
 
-static void figures_go_to_prometheus_and_tensorboard_too(void **state)
+TEST_CASE(figures_go_to_prometheus_and_tensorboard_too)
 {
-    (void)state;
     struct program program;
     char *metrics = path_in(work, "weir.prom"), *log = path_in(work, "log"), count[128];
     run_record(&program, few, OPTIONS("--openmetrics", metrics, "--concurrency", "10"));
@@ -565,9 +551,8 @@ static void figures_go_to_prometheus_and_tensorboard_too(void **state)
     free(log);
 }
 
-static void too_many_failures_fail_the_run_and_the_summary_comes_all_the_same(void **state)
+TEST_CASE(too_many_failures_fail_the_run_and_the_summary_comes_all_the_same)
 {
-    (void)state;
     struct program program;
     run(&program, few, OPTIONS("--max-failures", "1"));
     assert_int_equal(program.status, 1);
@@ -581,9 +566,8 @@ static void too_many_failures_fail_the_run_and_the_summary_comes_all_the_same(vo
     program_free(&program);
 }
 
-static void a_summary_that_cannot_be_written_is_an_error(void **state)
+TEST_CASE(a_summary_that_cannot_be_written_is_an_error)
 {
-    (void)state;
     if (access("/dev/full", W_OK) != 0)
         skip();
     struct command shell = { .count = 0 };
@@ -619,9 +603,8 @@ static void expect_refusal(const char *folder, const char *const options[], cons
     program_free(&program);
 }
 
-static void wrong_numbers_are_refused_by_name(void **state)
+TEST_CASE(wrong_numbers_are_refused_by_name)
 {
-    (void)state;
     static const char *const whole[] = { "0", "-1", "", "ten", "4x", " 4", "+4", "1e3", "99999999999999999999" };
     for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
         char expected[128];
@@ -639,9 +622,8 @@ static void wrong_numbers_are_refused_by_name(void **state)
     expect_refusal(dataset, OPTIONS("--width", "40000"), "--width: \"40000\" is not a whole number from 1 to 32767");
 }
 
-static void wrong_options_are_refused_by_name(void **state)
+TEST_CASE(wrong_options_are_refused_by_name)
 {
-    (void)state;
     expect_refusal(NULL, NULL, "--dataset-dir DIR is missing");
     expect_refusal(NULL, OPTIONS("--dataset-dir"), "--dataset-dir: a value is missing");
     expect_refusal(NULL, OPTIONS("--dataset-dir", ""), "--dataset-dir: \"\" is not");
@@ -651,9 +633,8 @@ static void wrong_options_are_refused_by_name(void **state)
     expect_refusal(dataset, OPTIONS("videos"), "videos: not an option");
 }
 
-static void a_folder_that_is_missing_or_no_folder_is_refused_by_name(void **state)
+TEST_CASE(a_folder_that_is_missing_or_no_folder_is_refused_by_name)
 {
-    (void)state;
     char *missing = path_in(work, "no-such-folder"), *file = path_in(dataset, "damaged-text.mp4");
     expect_refusal(missing, NULL, missing);
     expect_refusal(file, NULL, file);
@@ -661,9 +642,8 @@ static void a_folder_that_is_missing_or_no_folder_is_refused_by_name(void **stat
     free(file);
 }
 
-static void a_folder_without_a_video_is_refused_by_name(void **state)
+TEST_CASE(a_folder_without_a_video_is_refused_by_name)
 {
-    (void)state;
     char *empty = make_subfolder("empty"), *notes = path_in(empty, "notes.txt");
     write_file(notes, "no video here\n");
     expect_refusal(empty, NULL, empty);
@@ -678,9 +658,8 @@ static void a_folder_without_a_video_is_refused_by_name(void **state)
     free(empty);
 }
 
-static void a_database_that_cannot_be_written_is_refused_by_name(void **state)
+TEST_CASE(a_database_that_cannot_be_written_is_refused_by_name)
 {
-    (void)state;
     char *text = path_in(work, "text.db");
     write_file(text, "This is no database, and it is long enough to be looked at as one, page header and all. "
                      "It must not be changed.\n");
@@ -693,9 +672,8 @@ static void a_database_that_cannot_be_written_is_refused_by_name(void **state)
     free(text);
 }
 
-static void the_databases_folders_are_made(void **state)
+TEST_CASE(the_databases_folders_are_made)
 {
-    (void)state;
     char *deep = path_in(work, "a/b/c.db");
     struct program program;
     run(&program, few, OPTIONS("--db-path", deep));
@@ -707,9 +685,8 @@ static void the_databases_folders_are_made(void **state)
     free(deep);
 }
 
-static void help_and_version_go_to_stdout(void **state)
+TEST_CASE(help_and_version_go_to_stdout)
 {
-    (void)state;
     struct program program;
     run(&program, NULL, OPTIONS("--help"));
     assert_int_equal(program.status, 0);
@@ -828,28 +805,24 @@ static void expect_stop_in_good_order(const char *shell, int signal_number)
     program_free(&program);
 }
 
-static void ctrl_c_stops_within_a_second_and_prints_the_summary(void **state)
+TEST_CASE(ctrl_c_stops_within_a_second_and_prints_the_summary)
 {
-    (void)state;
     expect_stop_in_good_order(NULL, SIGINT);
 }
 
-static void sigterm_stops_as_ctrl_c_does(void **state)
+TEST_CASE(sigterm_stops_as_ctrl_c_does)
 {
-    (void)state;
     expect_stop_in_good_order(NULL, SIGTERM);
 }
 
 /* A script's background jobs start with SIGINT ignored. */
-static void sigint_stops_where_it_was_ignored_at_the_start(void **state)
+TEST_CASE(sigint_stops_where_it_was_ignored_at_the_start)
 {
-    (void)state;
     expect_stop_in_good_order("trap '' INT; exec \"$@\"", SIGINT);
 }
 
-static void sigusr1_prints_a_snapshot_and_the_run_goes_on(void **state)
+TEST_CASE(sigusr1_prints_a_snapshot_and_the_run_goes_on)
 {
-    (void)state;
     struct program program;
     int tells;
     start_large_run(&program, NULL, &tells);
@@ -869,9 +842,8 @@ static void sigusr1_prints_a_snapshot_and_the_run_goes_on(void **state)
 }
 
 /* timeout(1) signals the process, and then its group. */
-static void a_signal_that_comes_twice_does_not_kill_the_summary(void **state)
+TEST_CASE(a_signal_that_comes_twice_does_not_kill_the_summary)
 {
-    (void)state;
     struct program program;
     int tells;
     start_large_run(&program, NULL, &tells);
@@ -888,9 +860,8 @@ static void a_signal_that_comes_twice_does_not_kill_the_summary(void **state)
 }
 
 /* The database is locked, so that the end has to wait. */
-static void a_second_ctrl_c_kills(void **state)
+TEST_CASE(a_second_ctrl_c_kills)
 {
-    (void)state;
     struct program program;
     int tells;
     start_large_run(&program, NULL, &tells);
@@ -955,9 +926,8 @@ static char *on_screen(const char *text)
     return screen;
 }
 
-static void a_terminal_shows_progress_that_never_mixes_with_the_log(void **state)
+TEST_CASE(a_terminal_shows_progress_that_never_mixes_with_the_log)
 {
-    (void)state;
     int slave, master = open_terminal(&slave);
     setenv("TERM", "xterm", 1);
     struct command command = command_for(large, OPTIONS("--verbose", "--log-interval", "0.5"));

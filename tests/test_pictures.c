@@ -1,6 +1,4 @@
 /* weir plot and weir watch, as a user runs them. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,9 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "program.h"
+#include "test_case.h"
 
 static char *work, *database;
 
@@ -64,9 +61,8 @@ static void expect_begins(const char *path, const char *beginning)
     free(text);
 }
 
-static void plot_draws_a_picture_of_stages_and_one_of_queues_in_a_folder(void **state)
+TEST_CASE(plot_draws_a_picture_of_stages_and_one_of_queues_in_a_folder)
 {
-    (void)state;
     skip_without_gnuplot();
     char *folder = path_in(work, "pictures"), *tasks = path_in(folder, "tasks.png"),
          *queues = path_in(folder, "queues.png");
@@ -84,9 +80,8 @@ static void plot_draws_a_picture_of_stages_and_one_of_queues_in_a_folder(void **
     free(queues);
 }
 
-static void plot_draws_both_into_one_file(void **state)
+TEST_CASE(plot_draws_both_into_one_file)
 {
-    (void)state;
     skip_without_gnuplot();
     char *file = path_in(work, "both.svg");
     struct program program;
@@ -102,9 +97,8 @@ static void plot_draws_both_into_one_file(void **state)
     free(file);
 }
 
-static void plot_writes_to_stdout(void **state)
+TEST_CASE(plot_writes_to_stdout)
 {
-    (void)state;
     skip_without_gnuplot();
     struct program program;
     weir(&program, "plot", database, "-o", "-");
@@ -114,9 +108,8 @@ static void plot_writes_to_stdout(void **state)
     assert_int_not_equal(access("-", F_OK), 0);
 }
 
-static void plot_draws_in_the_terminal(void **state)
+TEST_CASE(plot_draws_in_the_terminal)
 {
-    (void)state;
     skip_without_gnuplot();
     struct program program;
     weir(&program, "plot", database, "--terminal", NULL);
@@ -127,9 +120,8 @@ static void plot_draws_in_the_terminal(void **state)
     program_free(&program);
 }
 
-static void plot_says_what_is_wrong(void **state)
+TEST_CASE(plot_says_what_is_wrong)
 {
-    (void)state;
     struct program program;
     weir(&program, "plot", database, "-o", "/proc/nothing/x.jpg");
     assert_int_equal(program.status, 2);
@@ -154,9 +146,8 @@ static void plot_says_what_is_wrong(void **state)
     program_free(&program);
 }
 
-static void watch_prints_one_frame(void **state)
+TEST_CASE(watch_prints_one_frame)
 {
-    (void)state;
     struct program program;
     weir(&program, "watch", database, "--once", NULL);
     assert_string_equal(program.err, "");
@@ -168,9 +159,8 @@ static void watch_prints_one_frame(void **state)
     program_free(&program);
 }
 
-static void watch_needs_a_terminal_and_a_database(void **state)
+TEST_CASE(watch_needs_a_terminal_and_a_database)
 {
-    (void)state;
     struct program program;
     weir(&program, "watch", database, NULL, NULL);
     assert_int_equal(program.status, 2);

@@ -1,13 +1,11 @@
 /* The pixel formats of the decode stage, compared with the output of the ffmpeg program. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/engine.h>
 #include <weir/list.h>
@@ -56,9 +54,8 @@ static const clip clips[] = {
 
 enum { NUM_CLIPS = sizeof clips / sizeof clips[0] };
 
-static void gray_is_ffmpegs(void **state)
+TEST_CASE(gray_is_ffmpegs)
 {
-    (void)state;
     weir_video_config config = { .width = 131,
                                  .height = 77,
                                  .resize = WEIR_RESIZE_STRETCH,
@@ -72,9 +69,8 @@ static void gray_is_ffmpegs(void **state)
     }
 }
 
-static void yuv_planes_are_ffmpegs(void **state)
+TEST_CASE(yuv_planes_are_ffmpegs)
 {
-    (void)state;
     weir_video_config config = { .resize = WEIR_RESIZE_STRETCH,
                                  .pixel = WEIR_PIXEL_YUV420P,
                                  .scaler = WEIR_SCALER_EXACT };
@@ -91,9 +87,8 @@ static void yuv_planes_are_ffmpegs(void **state)
     }
 }
 
-static void yuv_planes_are_padded_and_cropped_as_ffmpegs(void **state)
+TEST_CASE(yuv_planes_are_padded_and_cropped_as_ffmpegs)
 {
-    (void)state;
     const char *path = clips_make(clips[0].name, clips[0].arguments);
     weir_video_config config = {
         .width = 128, .height = 130, .pixel = WEIR_PIXEL_YUV420P, .scaler = WEIR_SCALER_EXACT
@@ -107,9 +102,8 @@ static void yuv_planes_are_padded_and_cropped_as_ffmpegs(void **state)
 }
 
 /* Nothing is scaled and nothing converted: what the decoder gave. Whatever scaler was asked for. */
-static void without_a_size_yuv_planes_are_the_decoders_own(void **state)
+TEST_CASE(without_a_size_yuv_planes_are_the_decoders_own)
 {
-    (void)state;
     static const clip kinds[] = {
         { "h264.mp4", "-f lavfi -i testsrc2=s=340x256:d=0.4 -c:v libx264 -preset veryfast -pix_fmt yuv420p" },
         { "mpeg4_odd.avi", "-f lavfi -i testsrc2=s=321x243:d=0.3 -c:v mpeg4 -pix_fmt yuv420p" },
@@ -141,9 +135,8 @@ static void assert_same_values(const weir_frames *packed, const weir_frames *pla
     }
 }
 
-static void planes_of_rgb_have_the_values_of_its_pixels(void **state)
+TEST_CASE(planes_of_rgb_have_the_values_of_its_pixels)
 {
-    (void)state;
     static const weir_resize resizes[] = { WEIR_RESIZE_PAD, WEIR_RESIZE_STRETCH, WEIR_RESIZE_CROP };
     const char *path = clips_make(clips[0].name, clips[0].arguments);
     for (int scaler = WEIR_SCALER_DEFAULT; scaler <= WEIR_SCALER_FAST; scaler++) {
@@ -162,9 +155,8 @@ static void planes_of_rgb_have_the_values_of_its_pixels(void **state)
     }
 }
 
-static void the_result_tells_how_it_is_stored(void **state)
+TEST_CASE(the_result_tells_how_it_is_stored)
 {
-    (void)state;
     const char *path = clips_make("full.mp4", "-f lavfi -i testsrc2=s=340x256:d=0.3 -c:v libx264 -preset veryfast "
                                               "-pix_fmt yuvj420p");
     weir_frames *frames =

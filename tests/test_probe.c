@@ -1,7 +1,5 @@
 /* The results of the probe, and frames selected by them. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/engine.h>
 #include <weir/probe.h>
@@ -43,9 +41,8 @@ static weir_probe_result *probe(const char *path, weir_probe_config config)
     return result;
 }
 
-static void a_clip_is_described(void **state)
+TEST_CASE(a_clip_is_described)
 {
-    (void)state;
     weir_probe_result *result = probe(clips_make(clips[0][0], clips[0][1]), (weir_probe_config){ 0 });
     struct stat file;
     assert_int_equal(stat(clips_path(clips[0][0]), &file), 0);
@@ -63,9 +60,8 @@ static void a_clip_is_described(void **state)
     weir_probe_result_free(result);
 }
 
-static void a_broken_file_is_a_result_with_the_reason(void **state)
+TEST_CASE(a_broken_file_is_a_result_with_the_reason)
 {
-    (void)state;
     const char *text = clips_path("text.mp4");
     clips_write_text(text, "this is not a video\n");
     weir_probe_result *result = probe(text, (weir_probe_config){ 0 });
@@ -82,9 +78,8 @@ static void a_broken_file_is_a_result_with_the_reason(void **state)
 }
 
 /* Zeros over the first picture's bytes: packets can be read, and nothing can be decoded of them. */
-static void decoding_finds_what_reading_does_not(void **state)
+TEST_CASE(decoding_finds_what_reading_does_not)
 {
-    (void)state;
     const char *path = clips_make("broken.mkv", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v mjpeg");
     FILE *file = fopen(path, "r+b");
     assert_non_null(file);
@@ -103,9 +98,8 @@ static void decoding_finds_what_reading_does_not(void **state)
 }
 
 /* Its header says 16384 x 16384, of which the decoder would need two frames. */
-static void a_clip_that_needs_too_much_memory_says_how_much(void **state)
+TEST_CASE(a_clip_that_needs_too_much_memory_says_how_much)
 {
-    (void)state;
     const char *path = clips_make("huge.mp4", clips[0][1]);
     struct stat info;
     assert_true(path && stat(path, &info) == 0);
@@ -125,9 +119,8 @@ static void a_clip_that_needs_too_much_memory_says_how_much(void **state)
 }
 
 /* Decoding to find damage is bounded for all decoders together, as in the video stage. */
-static void decoding_takes_its_share_of_the_memory_of_all_decoders(void **state)
+TEST_CASE(decoding_takes_its_share_of_the_memory_of_all_decoders)
 {
-    (void)state;
     weir_probe_config config = { .check = WEIR_PROBE_ALL, .max_all_decoder_bytes = 100000 };
     weir_probe_result *result = probe(clips_make(clips[0][0], clips[0][1]), config);
     assert_int_equal(result->error.status, WEIR_ELIMIT);
@@ -193,9 +186,8 @@ static void assert_same(const known *from, weir_sampling sampling)
     weir_frames_free(got);
 }
 
-static void frames_are_the_same_with_the_table_and_without(void **state)
+TEST_CASE(frames_are_the_same_with_the_table_and_without)
 {
-    (void)state;
     const int64_t indices[] = { 24, 3, -1, 3, 17 };
     const weir_sampling samplings[] = {
         { .what = WEIR_SAMPLE_UNIFORM, .count = 8 },
@@ -218,9 +210,8 @@ static void frames_are_the_same_with_the_table_and_without(void **state)
     }
 }
 
-static void a_damaged_table_changes_nothing(void **state)
+TEST_CASE(a_damaged_table_changes_nothing)
 {
-    (void)state;
     const char *path = clips_make(clips[0][0], clips[0][1]);
     weir_probe_result *result = probe(path, (weir_probe_config){ 0 });
     for (size_t at = 1; at < result->packets_bytes; at += result->packets_bytes / 24)
@@ -242,9 +233,8 @@ static uint64_t num_bytes_read(void)
 }
 
 /* Of a long file, frames from a place in the middle: what is read is a part of it. */
-static void with_the_table_little_is_read(void **state)
+TEST_CASE(with_the_table_little_is_read)
 {
-    (void)state;
     const char *path =
         clips_make("long.mp4", "-f lavfi -i testsrc2=s=320x240:d=60:r=30 -vf noise=alls=60:allf=t -c:v libx264 "
                                "-preset ultrafast -g 30 -b:v 4M -pix_fmt yuv420p");
@@ -273,9 +263,8 @@ static void with_the_table_little_is_read(void **state)
     weir_probe_result_free(result);
 }
 
-static void a_file_that_has_changed_is_refused(void **state)
+TEST_CASE(a_file_that_has_changed_is_refused)
 {
-    (void)state;
     const char *path = clips_make("changing.mp4", clips[0][1]);
     weir_probe_result *result = probe(path, (weir_probe_config){ 0 });
     known from = { .path = path, .result = result };

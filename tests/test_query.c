@@ -90,18 +90,16 @@ static const char *record_four_laps(void)
 
 /* -- order, names, runs */
 
-static void without_a_filter_everything_comes_in_the_order_of_time(void **state)
+TEST_CASE(without_a_filter_everything_comes_in_the_order_of_time)
 {
-    (void)state;
     const char *path = record_four_laps();
     assert_times(WEIR_RECORD_TASK, NULL, "1010 1020 1030 1040 ");
     assert_times(WEIR_RECORD_TASK, &(weir_filter){ .run_id = 1 }, "1010 1020 1030 1040 ");
     assert_times(WEIR_RECORD_QUEUE, NULL, "1010 1010 1010 1020 1020 1020 1030 1030 1030 1040 1040 1040 ");
 }
 
-static void descending_gives_the_latest_first(void **state)
+TEST_CASE(descending_gives_the_latest_first)
 {
-    (void)state;
     const char *path = record_four_laps();
     assert_times(WEIR_RECORD_TASK, (&(weir_filter){ .descending = true }), "1040 1030 1020 1010 ");
     assert_times(WEIR_RECORD_TASK, (&(weir_filter){ .descending = true, .run_id = 1, .limit = 2 }), "1040 1030 ");
@@ -109,9 +107,8 @@ static void descending_gives_the_latest_first(void **state)
                  "1040 1030 1020 ");
 }
 
-static void a_name_is_matched_whole_short_and_by_glob(void **state)
+TEST_CASE(a_name_is_matched_whole_short_and_by_glob)
 {
-    (void)state;
     const char *path = record_four_laps();
     static const struct {
         const char *glob;
@@ -140,9 +137,8 @@ static void a_name_is_matched_whole_short_and_by_glob(void **state)
 }
 
 /* Nothing that a user gives becomes a part of the SQL. */
-static void quotes_and_newlines_in_conditions_are_only_text(void **state)
+TEST_CASE(quotes_and_newlines_in_conditions_are_only_text)
 {
-    (void)state;
     const char *path = record_four_laps();
     const char *awkward = "'; DROP TABLE run; --\n\"";
     weir_filter filters[] = { { .name = awkward },
@@ -168,9 +164,8 @@ static const char *record_three_runs(void)
     return path;
 }
 
-static void runs_are_chosen_by_number_node_and_rank(void **state)
+TEST_CASE(runs_are_chosen_by_number_node_and_rank)
 {
-    (void)state;
     const char *path = record_three_runs();
     assert_times(WEIR_RECORD_TASK, &(weir_filter){ .run_id = 2 }, "1110 ");
     assert_times(WEIR_RECORD_TASK, &(weir_filter){ .run_id = WEIR_LAST_RUN }, "1210 ");
@@ -184,9 +179,8 @@ static void runs_are_chosen_by_number_node_and_rank(void **state)
     assert_times(WEIR_RECORD_PHASE, (&(weir_filter){ .by_rank = true, .rank = 1 }), "1100 ");
 }
 
-static void a_run_that_is_not_there_is_not_found(void **state)
+TEST_CASE(a_run_that_is_not_there_is_not_found)
 {
-    (void)state;
     weir_reader *reader = open_reader(record_three_runs());
     weir_query *query;
     weir_totals totals;
@@ -209,9 +203,8 @@ static void a_run_that_is_not_there_is_not_found(void **state)
 
 /* -- time */
 
-static void laps_that_overlap_with_a_range_belong_to_it(void **state)
+TEST_CASE(laps_that_overlap_with_a_range_belong_to_it)
 {
-    (void)state;
     const char *path = record_four_laps();
     static const struct {
         double start, end;
@@ -239,9 +232,8 @@ static void laps_that_overlap_with_a_range_belong_to_it(void **state)
 }
 
 /* Timestamps of now have only a quarter of a microsecond left behind the point. */
-static void ranges_that_begin_and_end_with_laps_hold_just_these(void **state)
+TEST_CASE(ranges_that_begin_and_end_with_laps_hold_just_these)
 {
-    (void)state;
     const char *path = in_folder("now.db");
     weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1795223144.0);
     for (int i = 1; i <= 9; i++)
@@ -267,9 +259,8 @@ static void ranges_that_begin_and_end_with_laps_hold_just_these(void **state)
     weir_reader_close(reader);
 }
 
-static void points_in_time_belong_to_a_range_from_its_start_to_before_its_end(void **state)
+TEST_CASE(points_in_time_belong_to_a_range_from_its_start_to_before_its_end)
 {
-    (void)state;
     const char *path = in_folder("points.db");
     weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
     for (int i = 0; i < 3; i++) {
@@ -287,9 +278,8 @@ static void points_in_time_belong_to_a_range_from_its_start_to_before_its_end(vo
     assert_times(WEIR_RECORD_RUN, &(weir_filter){ .end_unix_ns = NS(999) }, "");
 }
 
-static void records_after_an_id_follow_what_is_written(void **state)
+TEST_CASE(records_after_an_id_follow_what_is_written)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
     weir_reader *reader = open_reader(path);
@@ -339,9 +329,8 @@ static weir_filter steps(int64_t first, int64_t last)
     return (weir_filter){ .by_step = true, .first_step = first, .last_step = last };
 }
 
-static void laps_that_overlap_with_a_range_of_steps_belong_to_it(void **state)
+TEST_CASE(laps_that_overlap_with_a_range_of_steps_belong_to_it)
 {
-    (void)state;
     const char *path = record_phases();
     static const struct {
         int64_t first, last;
@@ -356,9 +345,8 @@ static void laps_that_overlap_with_a_range_of_steps_belong_to_it(void **state)
     }
 }
 
-static void phases_hold_their_laps(void **state)
+TEST_CASE(phases_hold_their_laps)
 {
-    (void)state;
     const char *path = record_phases();
     assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "loop" }, "1030 1040 1050 1060 ");
     assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "finish" }, "1070 ");
@@ -367,9 +355,8 @@ static void phases_hold_their_laps(void **state)
     assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "startup" }, "1010 1020 ");
 }
 
-static void without_marks_there_is_no_phase(void **state)
+TEST_CASE(without_marks_there_is_no_phase)
 {
-    (void)state;
     const char *path = record_four_laps();
     assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "startup" }, "");
     weir_reader *reader = open_reader(path);
@@ -385,17 +372,15 @@ static void without_marks_there_is_no_phase(void **state)
 }
 
 /* The clock of the wall is read a moment after a lap was cut. */
-static void laps_that_are_told_a_little_late_part_no_phase(void **state)
+TEST_CASE(laps_that_are_told_a_little_late_part_no_phase)
 {
-    (void)state;
     const char *path = record_phases();
     execute(path, "UPDATE queue_stats SET timestamp = timestamp + 0.1 WHERE timestamp = 1040");
     assert_times(WEIR_RECORD_PHASE, &(weir_filter){ .phase = "loop" }, "1020 ");
 }
 
-static void points_have_the_phase_and_step_of_the_lap_around_them(void **state)
+TEST_CASE(points_have_the_phase_and_step_of_the_lap_around_them)
 {
-    (void)state;
     const char *path = record_phases();
     assert_times(WEIR_RECORD_FAILURE, &(weir_filter){ .phase = "loop" }, "1025 1035 1045 1055 ");
     assert_times(WEIR_RECORD_FAILURE, &(weir_filter){ .phase = "startup" }, "1005 1015 ");
@@ -409,9 +394,8 @@ static void points_have_the_phase_and_step_of_the_lap_around_them(void **state)
     assert_times(WEIR_RECORD_FAILURE, &filter, "1055 1045 ");
 }
 
-static void a_range_between_two_phases_goes_from_one_beginning_to_the_other(void **state)
+TEST_CASE(a_range_between_two_phases_goes_from_one_beginning_to_the_other)
 {
-    (void)state;
     const char *path = in_folder("between.db");
     static const char *const phases[] = { "warm", "train", "train", "eval", "train", "eval" };
     for (int run = 0; run < 2; run++) {
@@ -490,9 +474,8 @@ static weir_window part(weir_run_part which)
 
 #define assert_window(set, kind, filter, wanted) (window = (set), assert_times(kind, filter, wanted))
 
-static void a_range_between_two_phases_may_come_every_time(void **state)
+TEST_CASE(a_range_between_two_phases_may_come_every_time)
 {
-    (void)state;
     const char *path = record_steps_with_phases();
     weir_filter filter = { .from_phase = "forward", .until_phase = "backward" };
     assert_window(each_time(false), WEIR_RECORD_TASK, &filter, "1020 ");
@@ -507,9 +490,8 @@ static void a_range_between_two_phases_may_come_every_time(void **state)
     window = (weir_window){ 0 };
 }
 
-static void positions_are_steps_and_phases_within_them(void **state)
+TEST_CASE(positions_are_steps_and_phases_within_them)
 {
-    (void)state;
     const char *path = record_steps_with_phases();
     weir_filter filter = { 0 };
     assert_window(between(2, 2), WEIR_RECORD_TASK, &filter, "1040 1050 ");
@@ -526,9 +508,8 @@ static void positions_are_steps_and_phases_within_them(void **state)
     window = (weir_window){ 0 };
 }
 
-static void parts_are_before_the_first_step_and_after_the_last(void **state)
+TEST_CASE(parts_are_before_the_first_step_and_after_the_last)
 {
-    (void)state;
     const char *path = record_steps_with_phases();
     assert_window(part(WEIR_PART_BEFORE_STEPS), WEIR_RECORD_TASK, NULL, "1010 ");
     assert_window(part(WEIR_PART_BEFORE_STEPS), WEIR_RECORD_SPAN, NULL, "1010 ");
@@ -547,9 +528,8 @@ static void parts_are_before_the_first_step_and_after_the_last(void **state)
     weir_reader_close(reader);
 }
 
-static void contents_are_listed_by_table_and_name(void **state)
+TEST_CASE(contents_are_listed_by_table_and_name)
 {
-    (void)state;
     const char *path = record_steps_with_phases();
     const weir_record *record;
     weir_reader *reader = open_reader(path);
@@ -594,9 +574,8 @@ static void contents_name_files_that_exist(void **state)
     weir_reader_close(reader);
 }
 
-static void stretches_of_a_phase_are_one_record_each(void **state)
+TEST_CASE(stretches_of_a_phase_are_one_record_each)
 {
-    (void)state;
     const char *path = record_phases();
     static const struct {
         const char *phase;
@@ -628,9 +607,8 @@ static void stretches_of_a_phase_are_one_record_each(void **state)
 
 /* -- content of records */
 
-static void a_record_holds_what_was_observed(void **state)
+TEST_CASE(a_record_holds_what_was_observed)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     static const double times[] = { 0.1, 0.2, 0.4 };
     weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
@@ -700,9 +678,8 @@ static void a_record_holds_what_was_observed(void **state)
     weir_reader_close(reader);
 }
 
-static void items_are_read_from_whatever_columns_there_are(void **state)
+TEST_CASE(items_are_read_from_whatever_columns_there_are)
 {
-    (void)state;
     const char *path = record_four_laps();
     assert_times(WEIR_RECORD_ITEM, NULL, ""); /* no such table */
     execute(path, "DROP TABLE item_stats;"
@@ -725,9 +702,8 @@ static void items_are_read_from_whatever_columns_there_are(void **state)
     weir_reader_close(reader);
 }
 
-static void the_longest_come_first_when_asked_for(void **state)
+TEST_CASE(the_longest_come_first_when_asked_for)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
     static const double longest[] = { 0.2, 0.9, 0.1, 0.5 };
@@ -741,9 +717,8 @@ static void the_longest_come_first_when_asked_for(void **state)
     assert_times(WEIR_RECORD_FAILURE, (&(weir_filter){ .longest_first = true, .limit = 2 }), "1025 1005 ");
 }
 
-static void an_unknown_kind_is_refused(void **state)
+TEST_CASE(an_unknown_kind_is_refused)
 {
-    (void)state;
     weir_reader *reader = open_reader(record_four_laps());
     weir_query *query;
     assert_int_equal(weir_query_begin(reader, (weir_record_kind)77, NULL, &query, NULL), WEIR_EINVAL);
@@ -762,9 +737,8 @@ static void read_totals(weir_reader *reader, const weir_filter *filter, uint32_t
 
 /* Random times over three runs of twenty laps each: the sum of the stored laps equals one histogram of all of
    them. */
-static void percentiles_over_laps_ranks_and_runs_are_those_of_all_times_together(void **state)
+TEST_CASE(percentiles_over_laps_ranks_and_runs_are_those_of_all_times_together)
 {
-    (void)state;
     const char *path = in_folder("random.db");
     weir_histogram all = { 0 };
     double sum = 0, max = 0;
@@ -810,9 +784,8 @@ static void percentiles_over_laps_ranks_and_runs_are_those_of_all_times_together
 }
 
 /* Two laps of three billion tasks, all in bucket 5. */
-static void more_tasks_than_32_bits_count_are_added_up(void **state)
+TEST_CASE(more_tasks_than_32_bits_count_are_added_up)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1030, .elapsed = 30, .num_tasks = 1 });
@@ -829,9 +802,8 @@ static void more_tasks_than_32_bits_count_are_added_up(void **state)
     weir_reader_close(reader);
 }
 
-static void queues_are_weighted_by_what_their_means_are_of(void **state)
+TEST_CASE(queues_are_weighted_by_what_their_means_are_of)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1030, .elapsed = 30, .num_tasks = 1 });
@@ -873,9 +845,8 @@ static const char *groups_by(const char *path, const weir_filter *filter, uint32
     return text;
 }
 
-static void groups_are_by_run_node_phase_step_and_time(void **state)
+TEST_CASE(groups_are_by_run_node_phase_step_and_time)
 {
-    (void)state;
     const char *runs = record_three_runs(), *phases = record_phases();
     assert_string_equal(groups_by(runs, NULL, 0), "0|||0|3 ");
     assert_string_equal(groups_by(runs, NULL, WEIR_BY_RUN), "1|||0|1 2|||0|1 3|||0|1 ");
@@ -889,9 +860,8 @@ static void groups_are_by_run_node_phase_step_and_time(void **state)
     assert_string_equal(groups_by(phases, &(weir_filter){ .phase = "loop" }, WEIR_BY_PHASE), "0||loop|0|4 ");
 }
 
-static void groups_are_by_transition_between_phases(void **state)
+TEST_CASE(groups_are_by_transition_between_phases)
 {
-    (void)state;
     const char *path = record_steps_with_phases();
     assert_string_equal(groups_by(path, NULL, WEIR_BY_TRANSITION),
                         "0||start > startup|0|1 0||startup > forward|0|1 0||forward > backward|0|3 "
@@ -909,9 +879,8 @@ static void groups_are_by_transition_between_phases(void **state)
     weir_reader_close(reader);
 }
 
-static void job_phases_are_start_up_loop_and_finish_whatever_the_loop_is_called(void **state)
+TEST_CASE(job_phases_are_start_up_loop_and_finish_whatever_the_loop_is_called)
 {
-    (void)state;
     const char *path = in_folder("job.db");
     static const char *const phases[] = { NULL, "startup", "train", "eval", "train", "finish" };
     weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
@@ -923,9 +892,8 @@ static void job_phases_are_start_up_loop_and_finish_whatever_the_loop_is_called(
                         "0||startup|0|2 0||train|0|2 0||eval|0|1 0||finish|0|1 ");
 }
 
-static void groups_say_what_they_cover(void **state)
+TEST_CASE(groups_say_what_they_cover)
 {
-    (void)state;
     weir_reader *reader = open_reader(record_phases());
     weir_totals totals;
     read_totals(reader, &(weir_filter){ .phase = "loop" }, WEIR_BY_NAME | WEIR_BY_PHASE, &totals);
@@ -943,9 +911,8 @@ static void groups_say_what_they_cover(void **state)
     weir_reader_close(reader);
 }
 
-static void over_nothing_there_are_no_groups(void **state)
+TEST_CASE(over_nothing_there_are_no_groups)
 {
-    (void)state;
     weir_reader *reader = open_reader(record_four_laps());
     weir_totals totals;
     read_totals(reader, (&(weir_filter){ .start_unix_ns = NS(5), .end_unix_ns = NS(6) }), WEIR_BY_NAME, &totals);
@@ -955,9 +922,8 @@ static void over_nothing_there_are_no_groups(void **state)
     weir_reader_close(reader);
 }
 
-static void more_groups_than_fit_are_refused(void **state)
+TEST_CASE(more_groups_than_fit_are_refused)
 {
-    (void)state;
 #if defined __SANITIZE_THREAD__
     skip(); /* its 2 GB of histograms become 9 GB, and there is one thread */
 #endif
@@ -980,9 +946,8 @@ static void more_groups_than_fit_are_refused(void **state)
     weir_reader_close(reader);
 }
 
-static void a_damaged_histogram_is_named_with_its_row(void **state)
+TEST_CASE(a_damaged_histogram_is_named_with_its_row)
 {
-    (void)state;
     const char *path = record_four_laps();
     static const char *const damaged[] = { "x''",           "x'02'",   "x'0101'",
                                            "x'010100'",     "x'01ff'", "x'01808080808001'",
@@ -1002,9 +967,8 @@ static void a_damaged_histogram_is_named_with_its_row(void **state)
 
 /* -- what else may be going on */
 
-static void what_is_held_is_of_one_moment(void **state)
+TEST_CASE(what_is_held_is_of_one_moment)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 1 });
@@ -1025,9 +989,8 @@ static void what_is_held_is_of_one_moment(void **state)
     recording_end(writer, 1020);
 }
 
-static void several_queries_of_one_reader_go_on_side_by_side(void **state)
+TEST_CASE(several_queries_of_one_reader_go_on_side_by_side)
 {
-    (void)state;
     weir_reader *reader = open_reader(record_four_laps());
     const weir_record *task, *queue;
     weir_query *tasks = begin_query(reader, WEIR_RECORD_TASK, NULL);
@@ -1080,9 +1043,8 @@ static int in_child(const char *path, int64_t wanted_tasks)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void a_folder_that_cannot_be_written_to_is_read(void **state)
+TEST_CASE(a_folder_that_cannot_be_written_to_is_read)
 {
-    (void)state;
     char path[300];
     snprintf(path, sizeof path, "%s", in_folder("odd name?#%41.db"));
     assert_int_equal(rename(record_four_laps(), path), 0);
@@ -1093,9 +1055,8 @@ static void a_folder_that_cannot_be_written_to_is_read(void **state)
 }
 
 /* The log of a run that was killed, copied without the file that says how to read it. */
-static void a_log_that_cannot_be_read_is_told(void **state)
+TEST_CASE(a_log_that_cannot_be_read_is_told)
 {
-    (void)state;
     char path[300];
     snprintf(path, sizeof path, "%s", in_folder("killed.db"));
     weir_sqlite_writer *writer = recording_begin(in_folder("live.db"), "a", 0, 1000);
@@ -1142,9 +1103,8 @@ static double first_value(const char *path, const char *sql, const char *column)
     return value;
 }
 
-static void the_statement_behind_an_answer_runs_in_other_programs(void **state)
+TEST_CASE(the_statement_behind_an_answer_runs_in_other_programs)
 {
-    (void)state;
     const char *path = record_four_laps();
     weir_reader *reader = open_reader(path);
     weir_grouping grouping = { .by = WEIR_BY_NAME | WEIR_BY_TRANSITION, .subjects = 1u << WEIR_SUBJECT_STAGE };
@@ -1167,9 +1127,8 @@ static void the_statement_behind_an_answer_runs_in_other_programs(void **state)
     weir_reader_close(reader);
 }
 
-static void what_is_no_database_of_ours_is_refused_by_name(void **state)
+TEST_CASE(what_is_no_database_of_ours_is_refused_by_name)
 {
-    (void)state;
     weir_reader *reader;
     static const char text[] =
         "this is a text, and longer than the hundred bytes of a database's header, which it does "
@@ -1243,9 +1202,8 @@ static int count_record(void *count, const weir_record *record, weir_error *erro
 }
 
 /* A hostile file may hold any number: sums stop at the largest one. */
-static void sums_of_the_largest_numbers_do_not_overflow(void **state)
+TEST_CASE(sums_of_the_largest_numbers_do_not_overflow)
 {
-    (void)state;
     static const char *const values[] = { "8.5e9", "-8.5e9", "9223372036854775807", "-9223372036854775808", "1e300" };
     const char *path = record_steps_with_phases();
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
@@ -1278,9 +1236,8 @@ static void sums_of_the_largest_numbers_do_not_overflow(void **state)
 }
 
 /* Each step of a training has a phase forward and one backward: a day has more than an SQL statement could list. */
-static void there_may_be_any_number_of_windows(void **state)
+TEST_CASE(there_may_be_any_number_of_windows)
 {
-    (void)state;
     enum { NUM_STEPS = 21000 };
     const char *path = record_steps_with_phases();
     int64_t num_laps = 0, num_failures = 0;
@@ -1308,9 +1265,8 @@ static void there_may_be_any_number_of_windows(void **state)
 }
 
 /* Merged runs are numbered in the order of merging. */
-static void the_last_value_of_a_counter_is_that_of_the_latest_lap(void **state)
+TEST_CASE(the_last_value_of_a_counter_is_that_of_the_latest_lap)
 {
-    (void)state;
     weir_reader *reader;
     weir_totals totals;
     const char *path = record_steps_with_phases();

@@ -49,9 +49,8 @@ static void read_plan(weir_reader *reader, const weir_sql_selection *selection, 
     sqlite3_finalize(statement);
 }
 
-static void queries_go_by_the_indexes(void **state)
+TEST_CASE(queries_go_by_the_indexes)
 {
-    (void)state;
     static const struct {
         const weir_sql_selection *selection;
         weir_filter filter;

@@ -871,15 +871,13 @@ static void run_models(void (*run)(uint64_t), uint64_t default_runs)
     }
 }
 
-static void whatever_happens_nothing_is_lost_and_it_ends(void **state)
+TEST_CASE(whatever_happens_nothing_is_lost_and_it_ends)
 {
-    (void)state;
     run_models(run_model, DEFAULT_RUNS);
 }
 
-static void after_kills_resumed_runs_deliver_each_result_once(void **state)
+TEST_CASE(after_kills_resumed_runs_deliver_each_result_once)
 {
-    (void)state;
     run_models(run_resumed_model, DEFAULT_RUNS / 20);
 }
 

@@ -1,9 +1,7 @@
 /* weir record on several processes, with the environment of each launcher set by hand. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 #include <sqlite3.h>
 
 #include "clips.h"
@@ -169,9 +167,8 @@ static void expect_each_clip_once(const char *text)
     }
 }
 
-static void shares_are_disjoint_complete_and_the_same_under_each_launcher(void **state)
+TEST_CASE(shares_are_disjoint_complete_and_the_same_under_each_launcher)
 {
-    (void)state;
     char first[1 << 14], other[1 << 14];
     list_shares(NUM_RANKS, 0, "@videos --dry-run", first);
     expect_each_clip_once(first);
@@ -188,9 +185,8 @@ static void shares_are_disjoint_complete_and_the_same_under_each_launcher(void *
 
 /* -- the end */
 
-static void rank_0_prints_one_summary_of_all(void **state)
+TEST_CASE(rank_0_prints_one_summary_of_all)
 {
-    (void)state;
     for (int rank = 0; rank < NUM_RANKS; rank++)
         start(rank, NUM_RANKS, 0, "@videos --trace @trace{rank}.json");
     for (int rank = 0; rank < NUM_RANKS; rank++)
@@ -218,9 +214,8 @@ static void rank_0_prints_one_summary_of_all(void **state)
 }
 
 /* Launchers end all ranks when one of them fails, so only rank 0 says it. */
-static void a_job_in_which_every_file_fails_has_failed(void **state)
+TEST_CASE(a_job_in_which_every_file_fails_has_failed)
 {
-    (void)state;
     clips_make_folder(clips_path("broken"));
     clips_write_text(clips_path("broken/a.mp4"), "no video");
     clips_write_text(clips_path("broken/b.mp4"), "no video either");
@@ -234,9 +229,8 @@ static void a_job_in_which_every_file_fails_has_failed(void **state)
 }
 
 /* Rank 1 of 2 waits for a server that does not answer when it is killed. */
-static void a_killed_rank_is_named_and_its_files_can_be_resumed(void **state)
+TEST_CASE(a_killed_rank_is_named_and_its_files_can_be_resumed)
 {
-    (void)state;
     char text[1 << 14], url[64], line[256];
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t length = sizeof address;
@@ -281,9 +275,8 @@ static void a_killed_rank_is_named_and_its_files_can_be_resumed(void **state)
     assert_string_equal(text, url);
 }
 
-static void files_that_no_rank_has_decoded_are_named(void **state)
+TEST_CASE(files_that_no_rank_has_decoded_are_named)
 {
-    (void)state;
     start(1, 2, 2, "@videos/sub"); /* as if its folder were not the same: its only share is sub/3.mp4 */
     start(0, 2, 2, "@videos");
     wait_for(1, 0);
@@ -294,9 +287,8 @@ static void files_that_no_rank_has_decoded_are_named(void **state)
     program_free(&ranks[1]);
 }
 
-static void rank_0_does_not_wait_for_ever(void **state)
+TEST_CASE(rank_0_does_not_wait_for_ever)
 {
-    (void)state;
     start(0, 2, 2, "@videos --wait 0.1");
     struct program *program = wait_for(0, 1);
     expect_in(program->out, "Total tasks processed: 4\n");
@@ -305,9 +297,8 @@ static void rank_0_does_not_wait_for_ever(void **state)
     program_free(program);
 }
 
-static void a_signal_ends_all_ranks_with_their_last_lap(void **state)
+TEST_CASE(a_signal_ends_all_ranks_with_their_last_lap)
 {
-    (void)state;
     for (int rank = 0; rank < 2; rank++)
         start(rank, 2, 0, "@videos --epochs 1000000 --log-interval 1h");
     for (int rank = 0; rank < 2; rank++)
@@ -335,9 +326,8 @@ static void expect_refusal(int rank, int world, const char *line, const char *ex
     program_free(&ranks[rank]);
 }
 
-static void bad_worlds_and_databases_are_refused_in_a_line(void **state)
+TEST_CASE(bad_worlds_and_databases_are_refused_in_a_line)
 {
-    (void)state;
     expect_refusal(0, 0, "@videos", "WORLD_SIZE=0: it must be at least 1; or use --world 1 ");
     expect_refusal(2, 2, "@videos", "RANK=2 and WORLD_SIZE=2: ranks are 0 to 1");
     expect_refusal(1, 2, "--list -", "rank 1: --list -: not with several processes");

@@ -4,8 +4,6 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 #include <glob.h>
 
 #include <libavutil/imgutils.h>
@@ -366,9 +364,8 @@ static int free_samples(void **state)
 }
 
 /* The reference is the output of the ffmpeg program for the clips that are made here, as they are encoded. */
-static void reading_from_the_beginning_gives_ffmpegs_frames(void **state)
+TEST_CASE(reading_from_the_beginning_gives_ffmpegs_frames)
 {
-    (void)state;
     for (size_t i = 0; i < num_made; i++) {
         size_t num_bytes;
         uint8_t *bytes = clips_decode(samples[i].path, "null", &num_bytes);
@@ -414,9 +411,8 @@ static void check_lists(const char *path, weir_frame_reader_way way, setting how
     check_way(path, way);
 }
 
-static void lists_of_frames_give_those_frames(void **state)
+TEST_CASE(lists_of_frames_give_those_frames)
 {
-    (void)state;
     num_sought = 0;
     for_all_samples(check_lists);
     assert_true(num_sought > NUM_CLIPS / 2);
@@ -435,9 +431,8 @@ static void check_single(const char *path, weir_frame_reader_way way, setting ho
     }
 }
 
-static void a_frame_alone_is_the_same(void **state)
+TEST_CASE(a_frame_alone_is_the_same)
 {
-    (void)state;
     for_all_samples(check_single);
 }
 
@@ -453,9 +448,8 @@ static void check_every(const char *path, weir_frame_reader_way way, setting how
     }
 }
 
-static void every_so_many_frames_are_the_same(void **state)
+TEST_CASE(every_so_many_frames_are_the_same)
 {
-    (void)state;
     for_all_samples(check_every);
 }
 
@@ -473,16 +467,14 @@ static void check_first(const char *path, weir_frame_reader_way way, setting how
     }
 }
 
-static void the_first_frames_are_the_same(void **state)
+TEST_CASE(the_first_frames_are_the_same)
 {
-    (void)state;
     for_all_samples(check_first);
 }
 
 /* As from a pipe, which what is read of it has left; however few of the packets are kept. */
-static void the_first_frames_need_one_reading(void **state)
+TEST_CASE(the_first_frames_need_one_reading)
 {
-    (void)state;
     static const size_t max_cached_bytes[] = { 0, 100000, 300000, CACHE_BYTES };
     const char *path = make_clip("raw.y4m");
     char pipe[32] = "";
@@ -504,9 +496,8 @@ static void the_first_frames_need_one_reading(void **state)
 }
 
 /* Reading the time of the first packet does not lose one, either. */
-static void times_below_zero_need_one_reading(void **state)
+TEST_CASE(times_below_zero_need_one_reading)
 {
-    (void)state;
     const char *path = make_clip("before_zero.webm");
     char pipe[32];
     if (!path)
@@ -539,9 +530,8 @@ static void check_keys(const char *path, weir_frame_reader_way way, setting how)
     check_way(path, way);
 }
 
-static void keyframes_are_the_same(void **state)
+TEST_CASE(keyframes_are_the_same)
 {
-    (void)state;
     for_all_samples(check_keys);
 }
 
@@ -582,9 +572,8 @@ static void check_holed(const char *whole, const char *holed, setting how)
     }
 }
 
-static void frames_behind_damage_keep_their_numbers(void **state)
+TEST_CASE(frames_behind_damage_keep_their_numbers)
 {
-    (void)state;
     static const char *const names[][2] = { { "b_frames.mp4", "b_frames_holed.mp4" },
                                             { "hevc.mp4", "hevc_holed.mp4" } };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -1,8 +1,6 @@
 /* Runs weir record: its inputs, options and messages. What it shares with performance_analysis is tested
    there. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 #include <sqlite3.h>
 
 #include <weir/pipeline.h>
@@ -126,9 +124,8 @@ static void expect_refusal(const char *line, const char *expected)
 
 /* -- inputs */
 
-static void folders_files_lists_and_urls_are_decoded_together(void **state)
+TEST_CASE(folders_files_lists_and_urls_are_decoded_together)
 {
-    (void)state;
     char line[8192];
     clips_write_text(clips_path("stdin.txt"), "");
     expect_files("@videos", 2);
@@ -146,9 +143,8 @@ static void folders_files_lists_and_urls_are_decoded_together(void **state)
     expect_files("@videos --list @list.txt", 5);
 }
 
-static void a_file_for_each_thread_is_decoded_at_a_time(void **state)
+TEST_CASE(a_file_for_each_thread_is_decoded_at_a_time)
 {
-    (void)state;
     const char *slots = "SELECT concurrency FROM stage WHERE name LIKE '0:1:decode%'";
     expect_files("@videos", 2);
     assert_int_equal(query(slots), weir_cpu_budget());
@@ -158,30 +154,26 @@ static void a_file_for_each_thread_is_decoded_at_a_time(void **state)
     assert_int_equal(query(slots), 5);
 }
 
-static void epochs_repeat_the_files(void **state)
+TEST_CASE(epochs_repeat_the_files)
 {
-    (void)state;
     expect_files("@videos --epochs 3", 6);
 }
 
-static void images_are_found_by_their_usual_endings(void **state)
+TEST_CASE(images_are_found_by_their_usual_endings)
 {
-    (void)state;
     expect_files("@mixed --images", 2);
     expect_files("@mixed --images --glob *.png --width 20 --height 30 --pixel gray8 --layout nchw", 1);
     assert_int_equal(query("SELECT max(max_bytes) < 20 * 30 * 2 + 1000 FROM queue_stats"), 1);
 }
 
-static void audio_is_decoded_at_the_rate_asked_for(void **state)
+TEST_CASE(audio_is_decoded_at_the_rate_asked_for)
 {
-    (void)state;
     expect_files("@videos --audio --sample-rate 16000 --channels 1 --planar", 2);
     assert_int_equal(query("SELECT count(*) FROM item_stats WHERE codec = 'aac'"), 2);
 }
 
-static void archives_are_read(void **state)
+TEST_CASE(archives_are_read)
 {
-    (void)state;
     char command[8192];
     snprintf(command, sizeof command, "tar -cf '%s' -C '%s' a.mp4 b.mp4", clips_path("shards/one.tar"),
              clips_path("videos"));
@@ -199,9 +191,8 @@ static void archives_are_read(void **state)
 
 /* -- options */
 
-static void frames_are_sampled_as_in_weir_frames(void **state)
+TEST_CASE(frames_are_sampled_as_in_weir_frames)
 {
-    (void)state;
     expect_files("@videos --count 3", 2);
     assert_int_equal(query("SELECT sum(num_frames) FROM item_stats"), 6);
     expect_files("@videos --at 1.5,0.5", 2); /* they do not rise: in one piece */
@@ -210,9 +201,8 @@ static void frames_are_sampled_as_in_weir_frames(void **state)
     assert_int_equal(query("SELECT sum(num_items) FROM queue_stats WHERE name LIKE '%sink_queue'"), 6);
 }
 
-static void every_option_of_the_pipeline_is_taken(void **state)
+TEST_CASE(every_option_of_the_pipeline_is_taken)
 {
-    (void)state;
     expect_files(
         "@videos --sorted --concurrency 2 --threads 1 --queue-items 7 --queue-bytes 1M --source-queue-items 5 "
         "--sink-queue-items 4 --order input --deadline 1h --max-failures 50% --log-interval 0.5 --rank 3 "
@@ -226,18 +216,16 @@ static void every_option_of_the_pipeline_is_taken(void **state)
     assert_int_equal(query("SELECT rank FROM run"), 3);
 }
 
-static void child_processes_decode_the_same(void **state)
+TEST_CASE(child_processes_decode_the_same)
 {
-    (void)state;
     expect_files("@videos --count 3 --isolate --isolate-memory 4G --deadline 1h", 2);
     assert_int_equal(query("SELECT sum(num_frames) FROM item_stats"), 6);
     expect_files("@mixed --images --isolate", 2);
     expect_files("@videos --audio --isolate", 2);
 }
 
-static void a_run_in_which_every_file_fails_has_failed(void **state)
+TEST_CASE(a_run_in_which_every_file_fails_has_failed)
 {
-    (void)state;
     struct program program;
     clips_make_folder(clips_path("broken"));
     clips_write_text(clips_path("broken/a.mp4"), "no video");
@@ -266,9 +254,8 @@ static void a_run_that_ends_at_once_has_lost_no_events(void **state)
     }
 }
 
-static void the_default_size_gives_way_to_resize_none(void **state)
+TEST_CASE(the_default_size_gives_way_to_resize_none)
 {
-    (void)state;
     expect_files("@videos/a.mp4 --first 1", 1);
     double bytes = query("SELECT max(max_bytes) FROM queue_stats");
     assert_true(bytes >= 128 * 128 * 3 && bytes < 128 * 128 * 3 + 2000);
@@ -280,9 +267,8 @@ static void the_default_size_gives_way_to_resize_none(void **state)
 /* -- messages */
 
 /* Each folder on the way is held open: there are more of them than descriptors. */
-static void a_listing_that_is_not_complete_fails_the_run(void **state)
+TEST_CASE(a_listing_that_is_not_complete_fails_the_run)
 {
-    (void)state;
     enum { DEPTH = 60, DESCRIPTORS = 40 };
     char path[4096];
     int length = snprintf(path, sizeof path, "%s", clips_path("deep"));
@@ -318,9 +304,8 @@ static void expect_damage(const char *line, int status, int num_failures, const 
 }
 
 /* Others are recorded by chance, or where they are slow. */
-static void what_a_cut_has_cost_is_recorded_and_said(void **state)
+TEST_CASE(what_a_cut_has_cost_is_recorded_and_said)
 {
-    (void)state;
     struct program program;
     char command[9000];
     clips_make_folder(clips_path("cut"));
@@ -353,9 +338,8 @@ static void what_a_cut_has_cost_is_recorded_and_said(void **state)
 }
 
 /* The log goes to a pipe that nobody reads. */
-static void a_closed_stderr_does_not_end_the_run(void **state)
+TEST_CASE(a_closed_stderr_does_not_end_the_run)
 {
-    (void)state;
     int ends[2];
     struct program program;
     char *argv[] = { (char *)(uintptr_t)program_path("WEIR_TOOL"),
@@ -375,9 +359,8 @@ static void a_closed_stderr_does_not_end_the_run(void **state)
     assert_int_equal(query("SELECT count(*) FROM run WHERE ended IS NOT NULL"), 1);
 }
 
-static void a_failure_writes_the_trace_of_the_time_before_it(void **state)
+TEST_CASE(a_failure_writes_the_trace_of_the_time_before_it)
 {
-    (void)state;
     struct program program;
     clips_make_folder(clips_path("damaged"));
     clips_write_text(clips_path("damaged/text.mp4"), "no video");
@@ -408,9 +391,8 @@ static void a_failure_writes_the_trace_of_the_time_before_it(void **state)
     program_free(&program);
 }
 
-static void the_end_names_the_next_commands(void **state)
+TEST_CASE(the_end_names_the_next_commands)
 {
-    (void)state;
     struct program program;
     char hint[4200];
     record(&program, "@videos");
@@ -447,9 +429,8 @@ static void the_end_names_the_next_commands(void **state)
 }
 
 /* The last read of a pseudo-terminal whose other side is closed fails, after those that return what was written. */
-static void a_list_whose_reading_breaks_off_is_refused(void **state)
+TEST_CASE(a_list_whose_reading_breaks_off_is_refused)
 {
-    (void)state;
     struct program program;
     char command[1024];
     int master = posix_openpt(O_RDWR | O_NOCTTY);
@@ -472,9 +453,8 @@ static void a_list_whose_reading_breaks_off_is_refused(void **state)
     program_free(&program);
 }
 
-static void names_of_failed_files_are_not_broken_on_a_terminal(void **state)
+TEST_CASE(names_of_failed_files_are_not_broken_on_a_terminal)
 {
-    (void)state;
     struct program program;
     char command[1024];
     run_command(&program, "command -v script >/dev/null");
@@ -493,9 +473,8 @@ static void names_of_failed_files_are_not_broken_on_a_terminal(void **state)
     program_free(&program);
 }
 
-static void headspace_says_what_loading_costs_a_step(void **state)
+TEST_CASE(headspace_says_what_loading_costs_a_step)
 {
-    (void)state;
     struct program program;
     record(&program, "@videos --headspace 1ms"); /* as many epochs as it takes */
     assert_int_equal(program.status, 0);
@@ -522,9 +501,8 @@ static void headspace_says_what_loading_costs_a_step(void **state)
     program_free(&program);
 }
 
-static void a_tuned_run_decodes_all_files(void **state)
+TEST_CASE(a_tuned_run_decodes_all_files)
 {
-    (void)state;
     static const char line[] =
         "@videos --tune --cpu 100% --memory 64G --concurrency 1 --threads 1 --log-interval 0.05 --epochs 20";
     expect_files(line, 40);
@@ -544,9 +522,8 @@ static void a_tuned_run_decodes_all_files(void **state)
 }
 
 /* Two clips are repeated until the experiment is done; then the run ends with the epoch. */
-static void an_experiment_measures_what_limits_the_run(void **state)
+TEST_CASE(an_experiment_measures_what_limits_the_run)
 {
-    (void)state;
     struct program program;
     record(&program, "@videos --explain --concurrency 1 --threads 2 --width 16 --height 16");
     if (!strstr(program.out, "\n\nLimit: ") || !strstr(program.out, "Confidence: "))
@@ -554,9 +531,8 @@ static void an_experiment_measures_what_limits_the_run(void **state)
     program_free(&program);
 }
 
-static void mistakes_are_refused_in_one_line_before_any_work(void **state)
+TEST_CASE(mistakes_are_refused_in_one_line_before_any_work)
 {
-    (void)state;
     static const char *const wrong[][2] = {
         { "", "a folder, a file, a URL or --list FILE is missing" },
         { "@nowhere", "nowhere: No such file or directory" },

@@ -8,9 +8,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 #include <sqlite3.h>
 
 #include <weir/engine.h>
@@ -336,9 +334,8 @@ static uint32_t run_until_end(uint32_t max_kills)
     return killed;
 }
 
-static void a_killed_job_has_each_result_once(void **state)
+TEST_CASE(a_killed_job_has_each_result_once)
 {
-    (void)state;
     const char *kills = getenv("WEIR_KILLS"), *seed = getenv("WEIR_SEED");
     uint32_t num_kills = kills ? (uint32_t)atoi(kills) : 20;
     chance_state = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);
@@ -433,9 +430,8 @@ static void run_world(uint32_t which, uint32_t size, char **texts, size_t *num_t
     *num_texts = size;
 }
 
-static void each_order_can_be_divided_again(void **state)
+TEST_CASE(each_order_can_be_divided_again)
 {
-    (void)state;
     chance_state = (uint64_t)time(NULL);
     print_message("seed %" PRIu64 "\n", chance_state);
     for (uint32_t which = 0; which < 24; which++) {
@@ -475,9 +471,8 @@ static void refuse(const weir_sampler_config *config, uint64_t dataset, const ch
         fail_msg("%s", error.message);
 }
 
-static void a_checkpoint_of_something_else_is_refused(void **state)
+TEST_CASE(a_checkpoint_of_something_else_is_refused)
 {
-    (void)state;
     static tally unused;
     char *texts[MAX_WORLD];
     const char *chosen[MAX_WORLD];
@@ -507,9 +502,8 @@ static void a_checkpoint_of_something_else_is_refused(void **state)
 }
 
 /* Texts with numbers that would need more memory, or time, than there is. */
-static void absurd_numbers_of_a_sampler_are_refused(void **state)
+TEST_CASE(absurd_numbers_of_a_sampler_are_refused)
 {
-    (void)state;
     static const char *const lines[] = {
         "  dealt 0 1 1152921504606846976 0+576460752303423487\n", /* more places than the epoch has */
         "  dealt 1152921504606846976 1 3 0\n",                    /* more epochs than have begun */

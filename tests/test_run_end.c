@@ -48,9 +48,8 @@ static void consume_and_report(weir_pipeline *pipeline, run_ending ending)
     weir_span_end();
 }
 
-static void reports_after_the_last_item_are_recorded(void **state)
+TEST_CASE(reports_after_the_last_item_are_recorded)
 {
-    (void)state;
     for (run_ending ending = 0; ending < NUM_ENDINGS; ending++) {
         const char *path = in_folder(ending == 0 ? "eof.db" : ending == 1 ? "stop.db" : "failure.db");
         test_ledger ledger = LEDGER;
@@ -87,9 +86,8 @@ static void reports_after_the_last_item_are_recorded(void **state)
 }
 
 /* The figures of a pipeline that is kept are those of its work. */
-static void a_pipeline_that_reports_nothing_more_ends_with_its_work(void **state)
+TEST_CASE(a_pipeline_that_reports_nothing_more_ends_with_its_work)
 {
-    (void)state;
     const char *path = in_folder("kept.db");
     test_ledger ledger = LEDGER;
     weir_sqlite_writer *writer = open_writer(path, NULL);

@@ -1,14 +1,12 @@
 /* Which items come, in which order, on which rank. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/engine.h>
 #include <weir/sampler.h>
@@ -71,9 +69,8 @@ static void assert_each_once(weir_sampler_config config, uint64_t epoch)
 
 /* ---- permutations -------------------------------------------------------------------------------------------- */
 
-static void every_place_has_its_own_number_and_the_way_back(void **state)
+TEST_CASE(every_place_has_its_own_number_and_the_way_back)
 {
-    (void)state;
     for (uint64_t count = 1; count < 300; count++) {
         weir__permutation p = weir__permutation_make(count, count * 7);
         bool seen[300] = { false };
@@ -86,9 +83,8 @@ static void every_place_has_its_own_number_and_the_way_back(void **state)
     }
 }
 
-static void numbers_beyond_32_bits_are_permuted_too(void **state)
+TEST_CASE(numbers_beyond_32_bits_are_permuted_too)
 {
-    (void)state;
     const uint64_t counts[] = { 1000000000, (UINT64_C(1) << 40) + 3, UINT64_C(1) << 62 };
     for (size_t c = 0; c < LENGTH(counts); c++) {
         weir__permutation p = weir__permutation_make(counts[c], 1);
@@ -102,9 +98,8 @@ static void numbers_beyond_32_bits_are_permuted_too(void **state)
 }
 
 /* All 120 permutations of 5 are to be equally frequent: chi-squared of 119 degrees, 99.99 % of it is below 184. */
-static void no_permutation_is_more_frequent_than_others(void **state)
+TEST_CASE(no_permutation_is_more_frequent_than_others)
 {
-    (void)state;
     enum { COUNT = 5, NUM_KEYS = 1 << 18, NUM_CODES = 3125, NUM_ORDERS = 120 };
     static uint32_t frequency[NUM_CODES];
     for (uint64_t key = 0; key < NUM_KEYS; key++) {
@@ -128,9 +123,8 @@ static void no_permutation_is_more_frequent_than_others(void **state)
 }
 
 /* The distance of neighbours is evenly distributed, in 20 classes (19 degrees, 99.99 %: 51). */
-static void neighbours_are_spread(void **state)
+TEST_CASE(neighbours_are_spread)
 {
-    (void)state;
     enum { CLASSES = 20 };
     const uint64_t count = 1000003;
     for (uint64_t key = 0; key < 8; key++) {
@@ -156,9 +150,8 @@ static double weight_of(uint64_t item)
     return (double)(item % 7) / 3;
 }
 
-static void the_order_is_the_same_on_every_machine(void **state)
+TEST_CASE(the_order_is_the_same_on_every_machine)
 {
-    (void)state;
     enum { COUNT = 1000 };
     static double weights[COUNT];
     static uint32_t classes[COUNT];
@@ -205,9 +198,8 @@ static void the_order_is_the_same_on_every_machine(void **state)
 
 /* ---- orders -------------------------------------------------------------------------------------------------- */
 
-static void each_item_comes_once_on_any_number_of_ranks(void **state)
+TEST_CASE(each_item_comes_once_on_any_number_of_ranks)
 {
-    (void)state;
     const uint32_t sizes[] = { 1, 2, 3, 7, 64 };
     const uint64_t counts[] = { 1, 2, 6, 7, 64, 1000 };
     for (size_t s = 0; s < LENGTH(sizes); s++)
@@ -222,9 +214,8 @@ static void each_item_comes_once_on_any_number_of_ranks(void **state)
         }
 }
 
-static void epochs_and_seeds_differ_and_repeat(void **state)
+TEST_CASE(epochs_and_seeds_differ_and_repeat)
 {
-    (void)state;
     weir_sampler_config config = { .num_items = 1000, .seed = 1, .order = WEIR_SAMPLER_SHUFFLED };
     uint64_t first = digest(config, 0);
     assert_int_not_equal(first, digest(config, 1));
@@ -233,9 +224,8 @@ static void epochs_and_seeds_differ_and_repeat(void **state)
     assert_int_not_equal(first, digest(config, 0));
 }
 
-static void windows_hold_neighbours(void **state)
+TEST_CASE(windows_hold_neighbours)
 {
-    (void)state;
     enum { COUNT = 1000, WINDOW = 60 };
     weir_sampler *sampler =
         make((weir_sampler_config){ .num_items = COUNT, .order = WEIR_SAMPLER_WINDOWS, .window_items = WINDOW });
@@ -246,9 +236,8 @@ static void windows_hold_neighbours(void **state)
     weir_sampler_free(sampler);
 }
 
-static void more_samples_than_items_are_passes_of_their_own(void **state)
+TEST_CASE(more_samples_than_items_are_passes_of_their_own)
 {
-    (void)state;
     uint32_t counts[10];
     weir_sampler_config config = { .num_items = 10, .num_samples = 25, .order = WEIR_SAMPLER_SHUFFLED };
     assert_int_equal(count_items(config, 0, counts), 25);
@@ -257,9 +246,8 @@ static void more_samples_than_items_are_passes_of_their_own(void **state)
 }
 
 /* Of 10^5 draws, each item's share within five standard deviations. */
-static void weights_are_shares(void **state)
+TEST_CASE(weights_are_shares)
 {
-    (void)state;
     const double weights[] = { 0, 1, 2, 5, 0.5, 1e-12 };
     uint32_t counts[6];
     weir_sampler_config config = {
@@ -274,9 +262,8 @@ static void weights_are_shares(void **state)
 }
 
 /* The first of two without replacement is the one of weight 3 in three of four epochs; both come in each. */
-static void weights_without_replacement_decide_what_comes_first(void **state)
+TEST_CASE(weights_without_replacement_decide_what_comes_first)
 {
-    (void)state;
     enum { EPOCHS = 10000 };
     const double weights[] = { 1, 0, 3 };
     weir_sampler *sampler = make((weir_sampler_config){ .num_items = 3, .weights = weights });
@@ -292,9 +279,8 @@ static void weights_without_replacement_decide_what_comes_first(void **state)
     weir_sampler_free(sampler);
 }
 
-static void each_run_of_positions_has_each_class(void **state)
+TEST_CASE(each_run_of_positions_has_each_class)
 {
-    (void)state;
     enum { COUNT = 100, CLASSES = 4 };
     uint32_t classes[COUNT], counts[COUNT];
     for (uint32_t i = 0; i < COUNT; i++)
@@ -327,9 +313,8 @@ static uint64_t count_of(weir_sampler_config config, uint32_t rank, uint32_t siz
     return count;
 }
 
-static void padding_and_dropping_make_counts_equal(void **state)
+TEST_CASE(padding_and_dropping_make_counts_equal)
 {
-    (void)state;
     uint32_t counts[10];
     for (int order = WEIR_SAMPLER_LISTED; order <= WEIR_SAMPLER_WINDOWS; order++) {
         weir_sampler_config config = { .num_items = 10,
@@ -355,18 +340,16 @@ static void padding_and_dropping_make_counts_equal(void **state)
     }
 }
 
-static void more_ranks_than_items_get_none_or_the_same(void **state)
+TEST_CASE(more_ranks_than_items_get_none_or_the_same)
 {
-    (void)state;
     weir_sampler_config config = { .num_items = 3 };
     assert_int_equal(count_of(config, 7, 8), 0);
     config.share = WEIR_SHARE_PAD;
     assert_int_equal(count_of(config, 7, 8), 1);
 }
 
-static void costs_make_ranks_equally_loaded(void **state)
+TEST_CASE(costs_make_ranks_equally_loaded)
 {
-    (void)state;
     enum { COUNT = 4003, RANKS = 8 };
     static double costs[COUNT];
     double most = 0, by_count[2] = { 1e9, 0 }, by_cost[2] = { 1e9, 0 };
@@ -436,9 +419,8 @@ static int find(const char *settings, weir_world *world, const char **launcher, 
     return weir_world_find(world, launcher, error);
 }
 
-static void launchers_are_recognised(void **state)
+TEST_CASE(launchers_are_recognised)
 {
-    (void)state;
     static const struct {
         const char *settings, *launcher;
         weir_world world;
@@ -467,9 +449,8 @@ static void launchers_are_recognised(void **state)
     }
 }
 
-static void a_bad_environment_is_refused_by_name(void **state)
+TEST_CASE(a_bad_environment_is_refused_by_name)
 {
-    (void)state;
     static const struct {
         const char *settings, *named;
     } cases[] = {
@@ -491,9 +472,8 @@ static void a_bad_environment_is_refused_by_name(void **state)
     find("", &(weir_world){ 0 }, NULL, &(weir_error){ 0 });
 }
 
-static void the_environment_decides_where_the_options_do_not(void **state)
+TEST_CASE(the_environment_decides_where_the_options_do_not)
 {
-    (void)state;
     weir_world world;
     weir_error error = { 0 };
     weir_sampler *sampler;
@@ -508,9 +488,8 @@ static void the_environment_decides_where_the_options_do_not(void **state)
 
 /* ---- bad options ------------------------------------------------------------------------------------------------- */
 
-static void options_that_make_no_sense_are_refused(void **state)
+TEST_CASE(options_that_make_no_sense_are_refused)
 {
-    (void)state;
     const double weights[] = { 1, -1, 0 };
     const double zeros[] = { 0, 0, 0 };
     const uint32_t classes[] = { 0, 2, 2 };
@@ -543,9 +522,8 @@ static void options_that_make_no_sense_are_refused(void **state)
 
 /* ---- the source -------------------------------------------------------------------------------------------------- */
 
-static void the_source_goes_through_epochs_from_a_position_on(void **state)
+TEST_CASE(the_source_goes_through_epochs_from_a_position_on)
 {
-    (void)state;
     const char *paths[] = { "a", "b", "c", "d", "e" };
     weir_sampler_source_config config = {
         .sampler = { .num_items = 5, .seed = 9, .order = WEIR_SAMPLER_SHUFFLED, .world.size = 1 },
@@ -581,9 +559,8 @@ static void the_source_goes_through_epochs_from_a_position_on(void **state)
     weir_sampler_free(sampler);
 }
 
-static void the_source_refuses_what_the_sampler_refuses(void **state)
+TEST_CASE(the_source_refuses_what_the_sampler_refuses)
 {
-    (void)state;
     const char *paths[] = { "a", NULL };
     const weir_sampler_source_config cases[] = {
         { .sampler = { .num_items = 2, .world.size = 1 } },

@@ -1,14 +1,12 @@
 /* Which frames come out of the decode stage: against ffmpeg's filters where it has a counterpart, and by the rules. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/engine.h>
 #include <weir/list.h>
@@ -133,9 +131,8 @@ static void assert_as_filter(const char *path, weir_sampling sampling, const cha
     weir_frames_free(frames);
 }
 
-static void every_k_th_frame_is_ffmpegs(void **state)
+TEST_CASE(every_k_th_frame_is_ffmpegs)
 {
-    (void)state;
     const char *paths[] = { make_clip(), make_uneven(), make_bare() };
     for (size_t i = 0; i < 3; i++) {
         assert_as_filter(paths[i], (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = 1 }, "null");
@@ -145,9 +142,8 @@ static void every_k_th_frame_is_ffmpegs(void **state)
     }
 }
 
-static void windows_are_ffmpegs_trim(void **state)
+TEST_CASE(windows_are_ffmpegs_trim)
 {
-    (void)state;
     const char *paths[] = { make_clip(), make_uneven() };
     for (size_t i = 0; i < 2; i++) {
         assert_as_filter(paths[i], (weir_sampling){ .start_ns = WEIR_SECOND / 2 }, "trim=start=0.5");
@@ -164,9 +160,8 @@ static void windows_are_ffmpegs_trim(void **state)
     }
 }
 
-static void a_rate_is_ffmpegs(void **state)
+TEST_CASE(a_rate_is_ffmpegs)
 {
-    (void)state;
     const char *paths[] = { make_clip(), make_uneven() };
     for (size_t i = 0; i < 2; i++) {
         assert_as_filter(paths[i], (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 5 }, "fps=5:round=up");
@@ -178,17 +173,15 @@ static void a_rate_is_ffmpegs(void **state)
     }
 }
 
-static void keyframes_are_ffmpegs(void **state)
+TEST_CASE(keyframes_are_ffmpegs)
 {
-    (void)state;
     assert_as_filter(make_clip(), (weir_sampling){ .what = WEIR_SAMPLE_KEYFRAMES }, "select=key");
     assert_as_filter(make_uneven(), (weir_sampling){ .what = WEIR_SAMPLE_KEYFRAMES }, "select=key");
     assert_as_filter(make_bare(), (weir_sampling){ .what = WEIR_SAMPLE_KEYFRAMES }, "select=key");
 }
 
-static void the_first_frames_are_ffmpegs(void **state)
+TEST_CASE(the_first_frames_are_ffmpegs)
 {
-    (void)state;
     assert_as_filter(make_clip(), (weir_sampling){ .count = 16 }, "select=lt(n\\,16)");
     assert_as_filter(make_clip(), (weir_sampling){ .count = 1000 }, "null");
 }
@@ -216,9 +209,8 @@ static void assert_numbers(weir_frames *frames, const int64_t *numbers, uint32_t
     weir_frames_free(frames);
 }
 
-static void lists_keep_their_order_and_repeats(void **state)
+TEST_CASE(lists_keep_their_order_and_repeats)
 {
-    (void)state;
     const int64_t indices[] = { 40, 3, 3, 59, 0, -1, 40, -60, 12, 11 };
     const int64_t expected[] = { 40, 3, 3, 59, 0, 59, 40, 0, 12, 11 };
     assert_numbers(
@@ -226,9 +218,8 @@ static void lists_keep_their_order_and_repeats(void **state)
         expected, 10);
 }
 
-static void times_give_the_frame_that_is_shown_then(void **state)
+TEST_CASE(times_give_the_frame_that_is_shown_then)
 {
-    (void)state;
     const int64_t third_ns = WEIR_SECOND / RATE;
     const int64_t times_ns[] = { 0, third_ns, third_ns - 2, 2 * third_ns, 2 * third_ns + 1, WEIR_SECOND, 1990000000 };
     const int64_t expected[] = { 0, 1, 0, 2, 2, 30, 59 };
@@ -237,9 +228,8 @@ static void times_give_the_frame_that_is_shown_then(void **state)
         expected, 7);
 }
 
-static void uniform_frames_are_the_middles_of_equal_parts(void **state)
+TEST_CASE(uniform_frames_are_the_middles_of_equal_parts)
 {
-    (void)state;
     const int64_t four[] = { 7, 22, 37, 52 };
     assert_numbers(sample(make_clip(), (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 4 }), four, 4);
     const int64_t six_of_three[] = { 30, 30, 31, 31, 32, 32 };
@@ -250,9 +240,8 @@ static void uniform_frames_are_the_middles_of_equal_parts(void **state)
                    six_of_three, 6);
 }
 
-static void what_is_not_there_fails_and_says_so(void **state)
+TEST_CASE(what_is_not_there_fails_and_says_so)
 {
-    (void)state;
     const int64_t beyond = NUM_FRAMES;
     const int64_t before = -NUM_FRAMES - 1;
     const int64_t late_ns = 2 * WEIR_SECOND;
@@ -289,9 +278,8 @@ static void draw(int64_t numbers[NUM_ITEMS][COUNT], const weir_video_config *con
     weir_pipeline_free(pipeline);
 }
 
-static void chance_depends_on_seed_and_item_alone(void **state)
+TEST_CASE(chance_depends_on_seed_and_item_alone)
 {
-    (void)state;
     int64_t first[NUM_ITEMS][COUNT];
     int64_t second[NUM_ITEMS][COUNT];
     weir_video_config config = config_of((weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = COUNT });
@@ -306,9 +294,8 @@ static void chance_depends_on_seed_and_item_alone(void **state)
         assert_memory_not_equal(first[i], second[i], sizeof first[i]);
 }
 
-static void chance_keeps_to_its_stretch(void **state)
+TEST_CASE(chance_keeps_to_its_stretch)
 {
-    (void)state;
     int64_t numbers[NUM_ITEMS][COUNT];
     weir_video_config config =
         config_of((weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = COUNT, .stretch_frames = COUNT });
@@ -361,9 +348,8 @@ static uint32_t assert_pieces(const char *path, weir_sampling sampling, uint32_t
     return num_pieces;
 }
 
-static void pieces_make_up_the_whole(void **state)
+TEST_CASE(pieces_make_up_the_whole)
 {
-    (void)state;
     assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ 0 }, 20), 3);
     assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ 0 }, 25), 3);
     assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ 0 }, 60), 1);
@@ -372,9 +358,8 @@ static void pieces_make_up_the_whole(void **state)
     assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 100 }, 7), 29);
 }
 
-static void lists_come_in_pieces_if_they_rise(void **state)
+TEST_CASE(lists_come_in_pieces_if_they_rise)
 {
-    (void)state;
     const int64_t indices[] = { 0, 5, 5, 5, 6, 30, 59 };
     const int64_t times_ns[] = { 0, WEIR_SECOND / 2, WEIR_SECOND };
     const int64_t from_end[] = { -9, -5, -1 };
@@ -391,9 +376,8 @@ static void lists_come_in_pieces_if_they_rise(void **state)
         3);
 }
 
-static void pieces_of_several_items_do_not_mix(void **state)
+TEST_CASE(pieces_of_several_items_do_not_mix)
 {
-    (void)state;
     const char *paths[] = { make_clip(), make_uneven(), clips_path("missing.mp4"), make_clip(), make_bare() };
     weir_video_config config = config_of((weir_sampling){ 0 });
     config.piece_frames = 9;
@@ -414,9 +398,8 @@ static void pieces_of_several_items_do_not_mix(void **state)
 }
 
 /* Stopped in the middle of a file, with pieces still to come: nothing is lost, nothing hangs. */
-static void stop_between_pieces(void **state)
+TEST_CASE(stop_between_pieces)
 {
-    (void)state;
     const char *path = make_clip();
     weir_video_config config = config_of((weir_sampling){ 0 });
     config.piece_frames = 1;
@@ -437,9 +420,8 @@ static const char *make_truncated(void)
     return clips_cut(whole, "truncated.mp4", 40000);
 }
 
-static void tolerance_counts_and_strictness_fails(void **state)
+TEST_CASE(tolerance_counts_and_strictness_fails)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_video_config config = config_of((weir_sampling){ 0 });
     weir_frames *frames = try_sample(make_truncated(), &config, &error);
@@ -517,9 +499,8 @@ static unsigned count_differing(const char *path, weir_sampling sampling)
 }
 
 /* Damage that a decoder does not detect cannot be handled: a few frames may differ. */
-static void in_damaged_files_chosen_frames_are_those_of_the_full_decode(void **state)
+TEST_CASE(in_damaged_files_chosen_frames_are_those_of_the_full_decode)
 {
-    (void)state;
     static const struct {
         const char *name, *arguments;
     } clips[] = {
@@ -570,9 +551,8 @@ static bool drop_slice(uint8_t *bytes, size_t size_bytes, int n)
 }
 
 /* The decoder patches the hole without an error, and gives the B pictures that show it first. */
-static void a_hole_is_patched_as_in_the_full_decode(void **state)
+TEST_CASE(a_hole_is_patched_as_in_the_full_decode)
 {
-    (void)state;
     enum { MAX_BYTES = 1 << 20, NUM_PICTURES = 30 };
     static uint8_t whole[MAX_BYTES], bytes[MAX_BYTES];
     const char *from =
@@ -599,16 +579,14 @@ static void a_hole_is_patched_as_in_the_full_decode(void **state)
 }
 
 /* The demuxer gives it with the first packet only. */
-static void a_palette_applies_to_all_frames(void **state)
+TEST_CASE(a_palette_applies_to_all_frames)
 {
-    (void)state;
     const char *path = clips_make("palette.avi", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v rawvideo -pix_fmt pal8");
     assert_int_equal(count_differing(path, (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 5 }), 0);
 }
 
-static void frames_that_are_not_to_be_shown_are_not_missed(void **state)
+TEST_CASE(frames_that_are_not_to_be_shown_are_not_missed)
 {
-    (void)state;
     weir_error error = { 0 };
     char arguments[4096];
     (void)make_truncated();
@@ -624,9 +602,8 @@ static void frames_that_are_not_to_be_shown_are_not_missed(void **state)
     }
 }
 
-static void over_a_limit_fails_and_says_which(void **state)
+TEST_CASE(over_a_limit_fails_and_says_which)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_video_config config = config_of((weir_sampling){ 0 });
     config.max_frames = NUM_FRAMES;
@@ -668,9 +645,8 @@ static void assert_refused(weir_sampling sampling, const char *text)
     assert_refused_in_pieces(sampling, 0, text);
 }
 
-static void impossible_samplings_are_refused(void **state)
+TEST_CASE(impossible_samplings_are_refused)
 {
-    (void)state;
     const int64_t negative = -1;
     assert_refused((weir_sampling){ .what = (weir_sample)77 }, "77");
     assert_refused((weir_sampling){ .what = WEIR_SAMPLE_UNIFORM }, "count is 0");

@@ -1,8 +1,6 @@
 /* The scalers, picture by picture: what they have in common, and how close each is to the same arithmetic without
    rounding in between. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 #include <libavutil/imgutils.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
@@ -265,9 +263,8 @@ static void assert_faithful(weir_scaler_kind kind, int width, int height, double
     }
 }
 
-static void zimg_rounds_once(void **state)
+TEST_CASE(zimg_rounds_once)
 {
-    (void)state;
     if (!is_built(WEIR_SCALER_ZIMG))
         skip();
     assert_faithful(WEIR_SCALER_ZIMG, 128, 96, 50);
@@ -276,9 +273,8 @@ static void zimg_rounds_once(void **state)
 }
 
 /* zimg's own faults are in some sizes alone. */
-static void zimg_is_sound_in_any_size(void **state)
+TEST_CASE(zimg_is_sound_in_any_size)
 {
-    (void)state;
     if (!is_built(WEIR_SCALER_ZIMG))
         skip();
     AVFrame *in = make_picture(AV_PIX_FMT_YUV444P, 266, 32);
@@ -302,18 +298,16 @@ static void zimg_is_sound_in_any_size(void **state)
     av_frame_free(&in);
 }
 
-static void fast_is_as_good_as_double_precision(void **state)
+TEST_CASE(fast_is_as_good_as_double_precision)
 {
-    (void)state;
     assert_faithful(WEIR_SCALER_FAST, 128, 96, 50);
     assert_faithful(WEIR_SCALER_FAST, 131, 77, 50);
     assert_faithful(WEIR_SCALER_FAST, 400, 300, 50);
     assert_faithful(WEIR_SCALER_FAST, 11, 5, 50);
 }
 
-static void exact_has_the_same_picture(void **state)
+TEST_CASE(exact_has_the_same_picture)
 {
-    (void)state;
     assert_faithful(WEIR_SCALER_EXACT, 128, 96, 30);
 }
 
@@ -347,9 +341,8 @@ static void assert_crops(weir_scaler_kind kind, weir_pixel pixel, double least_d
     av_frame_free(&in);
 }
 
-static void cropped_pictures_are_the_middle_of_the_whole(void **state)
+TEST_CASE(cropped_pictures_are_the_middle_of_the_whole)
 {
-    (void)state;
     for (int pixel = WEIR_PIXEL_RGB24; pixel <= WEIR_PIXEL_YUV420P; pixel++) {
         assert_crops(WEIR_SCALER_EXACT, (weir_pixel)pixel, INFINITY);
         assert_crops(WEIR_SCALER_FAST, (weir_pixel)pixel, INFINITY);
@@ -379,9 +372,8 @@ static void assert_bordered(weir_scaler_kind kind, weir_pixel pixel, int format,
     av_frame_free(&in);
 }
 
-static void borders_are_black_in_every_format(void **state)
+TEST_CASE(borders_are_black_in_every_format)
 {
-    (void)state;
     for (int kind = WEIR_SCALER_DEFAULT; kind <= WEIR_SCALER_FAST; kind++) {
         if (!is_built((weir_scaler_kind)kind))
             continue;
@@ -411,9 +403,8 @@ static void assert_luma_as_swscale(const source *from, weir_scaler_kind kind, we
 }
 
 /* Gray is luma of full range; YUV planes are the source's own values, smaller. */
-static void luma_is_the_same_as_swscales(void **state)
+TEST_CASE(luma_is_the_same_as_swscales)
 {
-    (void)state;
     for (size_t i = 0; i < NUM_SOURCES; i++) {
         for (int pixel = WEIR_PIXEL_GRAY8; pixel <= WEIR_PIXEL_YUV420P; pixel++) {
             assert_luma_as_swscale(&sources[i], WEIR_SCALER_FAST, (weir_pixel)pixel);
@@ -424,9 +415,8 @@ static void luma_is_the_same_as_swscales(void **state)
 }
 
 /* Slots keep nothing of the previous picture: an unaligned picture gives the same result as an aligned one. */
-static void unaligned_pictures_are_scaled_alike(void **state)
+TEST_CASE(unaligned_pictures_are_scaled_alike)
 {
-    (void)state;
     AVFrame *in = make_picture(AV_PIX_FMT_YUV420P, 340, 256);
     AVFrame *shifted = new_frame(AV_PIX_FMT_YUV420P, 340 + 32, 256);
     shifted->width = 340;
@@ -502,9 +492,8 @@ static void assert_stays_inside(const AVFrame *in, weir_scaler_kind kind, weir_r
     free(wanted);
 }
 
-static void nothing_is_read_outside_of_the_picture(void **state)
+TEST_CASE(nothing_is_read_outside_of_the_picture)
 {
-    (void)state;
     static const weir_resize resizes[] = { WEIR_RESIZE_STRETCH, WEIR_RESIZE_PAD, WEIR_RESIZE_CROP };
     for (size_t i = 0; i < NUM_SOURCES; i++) {
         AVFrame *in = make_source(&sources[i]);
@@ -599,9 +588,8 @@ static void assert_same_colours(const weir_kernels *kernels, int width)
     assert_memory_equal(made, wanted, sizeof made);
 }
 
-static void kernels_give_the_same_on_every_cpu(void **state)
+TEST_CASE(kernels_give_the_same_on_every_cpu)
 {
-    (void)state;
     const weir_kernels *kernels = weir__kernels_best();
     srand(1);
     if (kernels == &weir__kernels_c)
@@ -615,9 +603,8 @@ static void kernels_give_the_same_on_every_cpu(void **state)
     }
 }
 
-static void rows_are_joined_and_split(void **state)
+TEST_CASE(rows_are_joined_and_split)
 {
-    (void)state;
     uint8_t planes[3][MAX_WIDTH];
     uint8_t back[3][MAX_WIDTH];
     uint8_t packed[3 * MAX_WIDTH + 1];

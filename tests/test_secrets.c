@@ -1,8 +1,6 @@
 /* Secrets of URLs are neither stored nor shown: every output and every file of programs that read such URLs is searched. */
 #include <dirent.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/escape.h>
 
@@ -46,9 +44,8 @@ static void expect(int status, const char *line)
 
 /* ---- the function ------------------------------------------------------------------------------------------------- */
 
-static void only_the_secrets_of_a_url_are_hidden(void **state)
+TEST_CASE(only_the_secrets_of_a_url_are_hidden)
 {
-    (void)state;
     static const struct {
         const char *text, *shown;
     } all[] = {
@@ -157,9 +154,8 @@ static void expect_no_secret(void)
     free(failures);
 }
 
-static void no_secret_is_stored_or_shown(void **state)
+TEST_CASE(no_secret_is_stored_or_shown)
 {
-    (void)state;
     /* an item that succeeds, some that fail, a redirection, a playlist; and the command line */
     expect(0, "printf '%s\\n' \"$at/404/clip.mp4?$signed\" \"$at/page/clip.mp4?$signed\" \"$at/to-secret/clip.mp4\" "
               "\"$at/to-file/clip.mp4?token=s3cr3t-5\" >urls.txt");
@@ -200,17 +196,15 @@ static void no_secret_is_stored_or_shown(void **state)
     expect(0, "grep -q '2 files: 2 read' index.err && grep -q '\"codec\": \"mpeg4\"' clips.json");
 }
 
-static void a_refused_redirection_is_told(void **state)
+TEST_CASE(a_refused_redirection_is_told)
 {
-    (void)state;
     expect(2, "weir frames $at/to-file/clip.mp4 >redirected.out 2>redirected.err");
     expect(0, "grep -q 'it is redirected to a URL that is not of http or https' redirected.err");
 }
 
 /* A later run has other signatures; but URLs that differ only in what is hidden may be different files. */
-static void a_resumed_run_finds_signed_urls(void **state)
+TEST_CASE(a_resumed_run_finds_signed_urls)
 {
-    (void)state;
     expect(0, "weir record $at/good/clip.mp4?sig=s3cr3t-1 $at/404/clip.mp4?sig=s3cr3t-1 --db-path first.db "
               ">resume.out 2>&1");
     expect(0,

@@ -30,9 +30,8 @@ static size_t take_epoch(weir_pipeline *pipeline, uint64_t values[COUNT + 1])
     return count;
 }
 
-static void each_item_comes_once_and_out_of_order_in_each_epoch(void **state)
+TEST_CASE(each_item_comes_once_and_out_of_order_in_each_epoch)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = COUNT, .labelled = true };
     weir_pipeline *pipeline = build_shuffle(&numbers, &(weir_shuffle_config){ .num_items = 100, .seed = 3 }, 2);
@@ -57,9 +56,8 @@ static void each_item_comes_once_and_out_of_order_in_each_epoch(void **state)
     ledger_close(&ledger);
 }
 
-static void the_seed_decides(void **state)
+TEST_CASE(the_seed_decides)
 {
-    (void)state;
     uint64_t values[3][COUNT + 1];
     const uint64_t seeds[] = { 7, 7, 8 };
     for (int i = 0; i < 3; i++) {
@@ -75,9 +73,8 @@ static void the_seed_decides(void **state)
     assert_memory_not_equal(values[0], values[2], COUNT * sizeof(uint64_t));
 }
 
-static void a_stop_releases_what_is_held(void **state)
+TEST_CASE(a_stop_releases_what_is_held)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
     weir_pipeline *pipeline = build_shuffle(&numbers, &(weir_shuffle_config){ .num_items = 100 }, 0);
@@ -86,9 +83,8 @@ static void a_stop_releases_what_is_held(void **state)
     ledger_close(&ledger);
 }
 
-static void a_buffer_for_nothing_is_refused(void **state)
+TEST_CASE(a_buffer_for_nothing_is_refused)
 {
-    (void)state;
     weir_pipeline *pipeline;
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &numbers_op, &(test_numbers){ .count = 1 }, 0, NULL);

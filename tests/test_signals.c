@@ -36,9 +36,8 @@ static void stop_handled(int number)
     weir_pipeline_stop_from_signal(handled);
 }
 
-static void a_handler_may_stop_a_pipeline(void **state)
+TEST_CASE(a_handler_may_stop_a_pipeline)
 {
-    (void)state;
     struct sigaction before, ours = { .sa_handler = stop_handled };
     handled = start_endless();
     sigaction(SIGUSR2, &ours, &before);
@@ -56,9 +55,8 @@ static void (*action_of(int number))(int)
     return now.sa_handler;
 }
 
-static void the_first_signal_stops_every_pipeline_that_asked(void **state)
+TEST_CASE(the_first_signal_stops_every_pipeline_that_asked)
 {
-    (void)state;
     weir_pipeline *one = start_endless(), *other = start_endless(), *third = start_endless();
     assert_int_equal(weir_pipeline_stop_on_signals(one), WEIR_OK);
     assert_int_equal(weir_pipeline_stop_on_signals(other), WEIR_OK);
@@ -80,9 +78,8 @@ static void own_handler(int number)
     (void)number;
 }
 
-static void what_signals_did_before_is_restored_with_the_last_pipeline(void **state)
+TEST_CASE(what_signals_did_before_is_restored_with_the_last_pipeline)
 {
-    (void)state;
     signal(SIGINT, own_handler);
     weir_pipeline *one = start_endless(), *other = start_endless();
     weir_pipeline_stop_on_signals(one);
@@ -95,9 +92,8 @@ static void what_signals_did_before_is_restored_with_the_last_pipeline(void **st
     signal(SIGINT, SIG_DFL);
 }
 
-static void a_pipeline_that_starts_after_the_signal_is_stopped_by_the_next_one(void **state)
+TEST_CASE(a_pipeline_that_starts_after_the_signal_is_stopped_by_the_next_one)
 {
-    (void)state;
     weir_pipeline *one = start_endless();
     weir_pipeline_stop_on_signals(one);
     raise(SIGINT);
@@ -135,15 +131,13 @@ static int signalled_child(bool is_persistent)
     return status;
 }
 
-static void a_signal_that_comes_twice_is_one(void **state)
+TEST_CASE(a_signal_that_comes_twice_is_one)
 {
-    (void)state;
     assert_int_equal(signalled_child(false), 0);
 }
 
-static void a_later_signal_kills(void **state)
+TEST_CASE(a_later_signal_kills)
 {
-    (void)state;
     int status = signalled_child(true);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
@@ -170,9 +164,8 @@ static void call_handler(int number)
 }
 
 /* No handler uses a freed pipeline (sanitizers would report it). */
-static void pipelines_may_be_freed_while_signals_arrive(void **state)
+TEST_CASE(pipelines_may_be_freed_while_signals_arrive)
 {
-    (void)state;
     atomic_bool over = false;
     weir_pipeline *kept = start_endless();
     weir_pipeline_stop_on_signals(kept);

@@ -1,13 +1,11 @@
 /* The metrics of each pattern of the reading guide are as the guide says. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/query.h>
 
@@ -105,9 +103,8 @@ static bool shows_source(const figures *seen)
     return seen->wait_in > 0.2 && seen->wait_in > seen->wait_out && seen->src_occupied < 0.6;
 }
 
-static void behind_a_slow_source_slots_wait_for_input_and_its_queue_is_empty(void **state)
+TEST_CASE(behind_a_slow_source_slots_wait_for_input_and_its_queue_is_empty)
 {
-    (void)state;
     assert_shows("source", shows_source);
 }
 
@@ -116,9 +113,8 @@ static bool shows_decode(const figures *seen)
     return seen->busy > 0.5 && seen->src_occupied > 0.5 && seen->sink_occupied < 0.5;
 }
 
-static void a_slow_decode_stage_is_busy_and_the_queue_before_it_full(void **state)
+TEST_CASE(a_slow_decode_stage_is_busy_and_the_queue_before_it_full)
 {
-    (void)state;
     assert_shows("decode", shows_decode);
 }
 
@@ -128,9 +124,8 @@ static bool shows_sink(const figures *seen)
            seen->sink_occupied > 0.5;
 }
 
-static void before_a_slow_consumer_slots_wait_for_room_and_queues_are_full(void **state)
+TEST_CASE(before_a_slow_consumer_slots_wait_for_room_and_queues_are_full)
 {
-    (void)state;
     assert_shows("sink", shows_sink);
 }
 
@@ -139,9 +134,8 @@ static bool shows_threads(const figures *seen)
     return seen->wait_thread > 0.5 && seen->sink_occupied < 0.6;
 }
 
-static void with_too_few_threads_slots_wait_for_them(void **state)
+TEST_CASE(with_too_few_threads_slots_wait_for_them)
 {
-    (void)state;
     assert_shows("threads", shows_threads);
 }
 
@@ -151,9 +145,8 @@ static bool shows_slow_file(const figures *seen)
            seen->sink_occupied < 0.5;
 }
 
-static void one_slow_file_shows_in_the_longest_time_and_holds_up_the_others(void **state)
+TEST_CASE(one_slow_file_shows_in_the_longest_time_and_holds_up_the_others)
 {
-    (void)state;
     assert_shows("slow-file", shows_slow_file);
 }
 

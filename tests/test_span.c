@@ -116,9 +116,8 @@ static int count_of(const char *name)
 
 /* ---- spans ------------------------------------------------------------------------------------------------------ */
 
-static void spans_nest_and_are_counted_when_they_end(void **state)
+TEST_CASE(spans_nest_and_are_counted_when_they_end)
 {
-    (void)state;
     reset();
     weir_span_name *outer = weir_span_name_get("test", "outer"), *inner = weir_span_name_get("test", "inner");
     assert_ptr_equal(outer, weir_span_name_get("test", "outer"));
@@ -141,9 +140,8 @@ static void spans_nest_and_are_counted_when_they_end(void **state)
     assert_int_equal(count_of("test/inner"), 0);
 }
 
-static void spans_deeper_than_the_limit_leave_the_others_intact(void **state)
+TEST_CASE(spans_deeper_than_the_limit_leave_the_others_intact)
 {
-    (void)state;
     reset();
     weir_span_name *deep = weir_span_name_get("test", "deep");
     for (int i = 0; i < 500; i++)
@@ -162,9 +160,8 @@ static void *finish_token(void *token)
     return NULL;
 }
 
-static void token_is_finished_once_on_any_thread(void **state)
+TEST_CASE(token_is_finished_once_on_any_thread)
 {
-    (void)state;
     reset();
     weir_span_token token = weir_span_start(weir_span_name_get("test", "token"));
     assert_int_equal(count_of("test/token"), 0);
@@ -187,9 +184,8 @@ static int leave_early(int times)
     return times;
 }
 
-static void scope_macro_ends_with_its_block(void **state)
+TEST_CASE(scope_macro_ends_with_its_block)
 {
-    (void)state;
     reset();
     assert_int_equal(leave_early(5), 2);
     assert_int_equal(leave_early(1), 1);
@@ -198,9 +194,8 @@ static void scope_macro_ends_with_its_block(void **state)
 }
 #endif
 
-static void frames_end_when_the_next_one_begins(void **state)
+TEST_CASE(frames_end_when_the_next_one_begins)
 {
-    (void)state;
     reset();
     weir_span_name *frame = weir_span_name_get("test", "frame");
     weir_frame_end(frame);
@@ -215,9 +210,8 @@ static void frames_end_when_the_next_one_begins(void **state)
     free(text);
 }
 
-static void markers_are_counted(void **state)
+TEST_CASE(markers_are_counted)
 {
-    (void)state;
     reset();
     weir_span_name *marker = weir_span_name_get("test", "marker");
     weir_marker(marker, WEIR_MARKER_GLOBAL);
@@ -227,9 +221,8 @@ static void markers_are_counted(void **state)
     assert_true(dumped("test/marker", "total") == 0);
 }
 
-static void prefixes_nest_or_replace_and_end_with_the_pop(void **state)
+TEST_CASE(prefixes_nest_or_replace_and_end_with_the_pop)
 {
-    (void)state;
     reset();
     weir_span_name *work = weir_span_name_get("test", "work");
     for (int i = 0; i < 2; i++) {
@@ -272,9 +265,8 @@ static void prefixes_nest_or_replace_and_end_with_the_pop(void **state)
     assert_int_equal(count_of("test/work"), 3);
 }
 
-static void nothing_is_recorded_during_a_pause(void **state)
+TEST_CASE(nothing_is_recorded_during_a_pause)
 {
-    (void)state;
     reset();
     weir_span_name *across = weir_span_name_get("test", "across"), *within = weir_span_name_get("test", "within");
     weir_counter *counter = weir_counter_get("test", "paused", NULL, 0);
@@ -302,9 +294,8 @@ static void nothing_is_recorded_during_a_pause(void **state)
 
 /* ---- counters --------------------------------------------------------------------------------------------------- */
 
-static void counters_have_last_lowest_highest_and_mean(void **state)
+TEST_CASE(counters_have_last_lowest_highest_and_mean)
 {
-    (void)state;
     static const char *const values[] = { "train", "eval" };
     reset();
     weir_counter *loss = weir_counter_get("test", "loss", values, 2);
@@ -328,9 +319,8 @@ static void counters_have_last_lowest_highest_and_mean(void **state)
     assert_true(dumped("test/loss/train", "min") == 0.25 && dumped("test/loss/train", "max") == 0.25);
 }
 
-static void whole_numbers_are_added_exactly(void **state)
+TEST_CASE(whole_numbers_are_added_exactly)
 {
-    (void)state;
     weir_counter *whole = weir_counter_get("test", "whole", NULL, 0);
     weir_counter_set_int(whole, 0, INT64_C(1) << 60);
     weir_counter_add_int(whole, 0, 3); /* a double would lose it */
@@ -341,9 +331,8 @@ static void whole_numbers_are_added_exactly(void **state)
     assert_true(dumped("test/whole", "last") == 4.5);
 }
 
-static void a_constant_counter_has_its_value_as_mean(void **state)
+TEST_CASE(a_constant_counter_has_its_value_as_mean)
 {
-    (void)state;
     reset();
     weir_counter *constant = weir_counter_get("test", "constant", NULL, 0);
     weir_counter_set_int(constant, 0, 7);
@@ -358,9 +347,8 @@ static void *add_often(void *counter)
     return NULL;
 }
 
-static void counter_adds_of_several_threads_are_not_lost(void **state)
+TEST_CASE(counter_adds_of_several_threads_are_not_lost)
 {
-    (void)state;
     pthread_t threads[4];
     weir_counter *counter = weir_counter_get("test", "threads", NULL, 0);
     weir_counter_set_int(counter, 0, 0);
@@ -389,9 +377,8 @@ static bool is_before(const char *text, const char *first, const char *second)
     return one < other;
 }
 
-static void dump_sorts_and_keeps_the_order_of_names(void **state)
+TEST_CASE(dump_sorts_and_keeps_the_order_of_names)
 {
-    (void)state;
     reset();
     record_times("few", 2);
     record_times("many", 9);
@@ -410,9 +397,8 @@ static void dump_sorts_and_keeps_the_order_of_names(void **state)
     assert_int_equal(weir_span_dump(stdout, &(weir_span_dump_options){ .sort = (weir_span_sort)9 }), WEIR_EINVAL);
 }
 
-static void json_escapes_names(void **state)
+TEST_CASE(json_escapes_names)
 {
-    (void)state;
     reset();
     weir_marker(weir_span_name_get("test", "a\"b\\c\n\xff"), WEIR_MARKER_THREAD);
     char *text = dump_text(&(weir_span_dump_options){ .json = true });
@@ -422,9 +408,8 @@ static void json_escapes_names(void **state)
     free(text);
 }
 
-static void names_must_not_be_empty_or_long(void **state)
+TEST_CASE(names_must_not_be_empty_or_long)
 {
-    (void)state;
     char name[300];
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
@@ -464,9 +449,8 @@ static weir_pipeline *build_recording(const test_numbers *numbers, const weir_ob
                                                     .num_observers = 1 });
 }
 
-static void every_span_is_in_exactly_one_lap(void **state)
+TEST_CASE(every_span_is_in_exactly_one_lap)
 {
-    (void)state;
     enum { ITEMS = 3000 };
     static test_ledger ledger;
     static told_names told;
@@ -512,9 +496,8 @@ static void every_span_is_in_exactly_one_lap(void **state)
     assert_true(dumped("test/delivered", "last") == ITEMS);
 }
 
-static void step_ends_with_a_phase(void **state)
+TEST_CASE(step_ends_with_a_phase)
 {
-    (void)state;
     static test_ledger ledger;
     static told_names told;
     test_gate gate = GATE;
@@ -580,18 +563,16 @@ static const char *laps_of_steps(uint32_t steps_per_lap, int num_steps, told_ste
     return told->text;
 }
 
-static void steps_end_laps_when_asked_to(void **state)
+TEST_CASE(steps_end_laps_when_asked_to)
 {
-    (void)state;
     told_steps told;
     assert_string_equal(laps_of_steps(1, 4, &told), "1-1 2-2 3-3 4-4 ");
     assert_string_equal(laps_of_steps(2, 5, &told), "1-2 3-4 5-5 ");
     assert_string_equal(laps_of_steps(0, 3, &told), "1-3 ");
 }
 
-static void spans_of_pool_threads_belong_to_their_pipeline(void **state)
+TEST_CASE(spans_of_pool_threads_belong_to_their_pipeline)
 {
-    (void)state;
     static test_ledger ledgers[2];
     static told_names told[2];
     test_gate gate = GATE;
@@ -649,9 +630,8 @@ static void on_trace(void *self, const weir_trace_batch *batch)
     }
 }
 
-static void user_code_is_in_the_raw_record_while_it_is_on(void **state)
+TEST_CASE(user_code_is_in_the_raw_record_while_it_is_on)
 {
-    (void)state;
     static test_ledger ledger;
     test_gate gate = GATE;
     traced seen = { .is_outermost = true };
@@ -766,9 +746,8 @@ static void *end_with_open_span(void *self)
     return NULL;
 }
 
-static void open_spans_are_closed_and_reopened_by_each_switch(void **state)
+TEST_CASE(open_spans_are_closed_and_reopened_by_each_switch)
 {
-    (void)state;
     static test_ledger ledger;
     static parts seen;
     enum { SWITCHES = 6 };
@@ -847,9 +826,8 @@ static void *begin_many(void *gate)
     return NULL;
 }
 
-static void open_spans_begin_when_recording_does(void **state)
+TEST_CASE(open_spans_begin_when_recording_does)
 {
-    (void)state;
     enum { THREADS = 33 };
     static test_ledger ledger;
     static parts seen;
@@ -872,9 +850,8 @@ static void open_spans_begin_when_recording_does(void **state)
     assert_int_equal(seen.num_open, 0); /* the end of the run ends them */
 }
 
-static void frames_follow_each_other_without_overlapping(void **state)
+TEST_CASE(frames_follow_each_other_without_overlapping)
 {
-    (void)state;
     static test_ledger ledger;
     static parts seen;
     weir_trace_record part[4];
@@ -894,9 +871,8 @@ static void frames_follow_each_other_without_overlapping(void **state)
         assert_true(part[i].time_ns <= part[i + 1].value || part[i].time_ns == part[i].value);
 }
 
-static void spans_that_end_between_recordings_are_not_in_the_next(void **state)
+TEST_CASE(spans_that_end_between_recordings_are_not_in_the_next)
 {
-    (void)state;
     static test_ledger ledger;
     static parts seen;
     weir_span_token token;
@@ -955,9 +931,8 @@ static void *add_until_end(void *ends)
 }
 
 /* A thread that holds a counter at the moment of the fork is not in the child. */
-static void a_forked_child_sets_counters_that_others_are_setting(void **state)
+TEST_CASE(a_forked_child_sets_counters_that_others_are_setting)
 {
-    (void)state;
     static atomic_bool ends;
     int status = 0;
     weir_counter *counter = weir_counter_get("forked", "counter", NULL, 0);
@@ -976,9 +951,8 @@ static void a_forked_child_sets_counters_that_others_are_setting(void **state)
     assert_int_equal(status, 0);
 }
 
-static void a_forked_child_records_for_pipelines_of_its_own(void **state)
+TEST_CASE(a_forked_child_records_for_pipelines_of_its_own)
 {
-    (void)state;
     static test_ledger ledger;
     static parts seen;
     int status;
@@ -1031,9 +1005,8 @@ static void *nest_until_end(void *self)
 }
 
 /* Each part once, and the parts of the outer spans are those of the recordings. */
-static void switches_beside_busy_threads_record_each_part_once(void **state)
+TEST_CASE(switches_beside_busy_threads_record_each_part_once)
 {
-    (void)state;
     static test_ledger ledger;
     static parts seen;
     static weir_trace_record part[LENGTH(seen.all)];
@@ -1080,9 +1053,8 @@ static void *record_until_end(void *name)
     return NULL;
 }
 
-static void foreign_threads_record_while_traced_pipelines_come_and_go(void **state)
+TEST_CASE(foreign_threads_record_while_traced_pipelines_come_and_go)
 {
-    (void)state;
     static test_ledger ledger;
     traced seen = { .is_outermost = true };
     weir_observer observer = { .self = &seen, .trace = on_trace };
@@ -1114,9 +1086,8 @@ static void *record_many(void *name)
     return NULL;
 }
 
-static void dumps_during_recording_lose_nothing(void **state)
+TEST_CASE(dumps_during_recording_lose_nothing)
 {
-    (void)state;
     pthread_t threads[3];
     weir_span_name *name = weir_span_name_get("test", "concurrent");
     reset();
@@ -1134,9 +1105,8 @@ static void dumps_during_recording_lose_nothing(void **state)
 }
 
 /* The last test: it uses up the names of the process. */
-static void too_many_names_are_counted_together_and_reported(void **state)
+TEST_CASE(too_many_names_are_counted_together_and_reported)
 {
-    (void)state;
     static test_ledger ledger;
     static told_names told;
     test_gate gate = GATE;

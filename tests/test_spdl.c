@@ -262,9 +262,8 @@ static void finish(weir_pipeline *pipeline)
 
 /* ---- sources ------------------------------------------------------------------------------------------------ */
 
-static void a_source_that_fails_at_once_fails_the_pipeline(void **state)
+TEST_CASE(a_source_that_fails_at_once_fails_the_pipeline)
 {
-    (void)state;
     weir_error error = { 0 };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .end_status = WEIR_EIO };
@@ -290,9 +289,8 @@ static int skip_every_second(void *worker, weir_item *in, weir_item *out, weir_t
     return WEIR_OK;
 }
 
-static void what_a_source_skips_has_no_number(void **state)
+TEST_CASE(what_a_source_skips_has_no_number)
 {
-    (void)state;
     static const weir_op op = { .name = "skipping", .worker_size = sizeof(uint64_t), .run = skip_every_second };
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
@@ -311,9 +309,8 @@ static void what_a_source_skips_has_no_number(void **state)
 
 /* ---- stages ------------------------------------------------------------------------------------------------- */
 
-static void stages_transform_one_after_the_other(void **state)
+TEST_CASE(stages_transform_one_after_the_other)
 {
-    (void)state;
     weir_builder *builder = line_of(10);
     add_affine(builder, 2, 0);
     add_affine(builder, 1, 1);
@@ -323,9 +320,8 @@ static void stages_transform_one_after_the_other(void **state)
 }
 
 /* With one slot a second input is taken when the first result has gone on; with four, four are taken at once. */
-static void slots_decide_how_many_inputs_are_taken(void **state)
+TEST_CASE(slots_decide_how_many_inputs_are_taken)
 {
-    (void)state;
     for (uint32_t slots = 1; slots <= 4; slots += 3) {
         test_gate gate = GATE;
         test_counter made = COUNTER;
@@ -349,9 +345,8 @@ static void slots_decide_how_many_inputs_are_taken(void **state)
     }
 }
 
-static void results_come_as_they_are_completed(void **state)
+TEST_CASE(results_come_as_they_are_completed)
 {
-    (void)state;
     enum { SLOTS = 10 };
     static test_pending pending;
     weir_task *tasks[SLOTS];
@@ -374,9 +369,8 @@ static void results_come_as_they_are_completed(void **state)
     finish(pipeline);
 }
 
-static void in_input_order_results_come_as_their_inputs_whatever_is_completed_first(void **state)
+TEST_CASE(in_input_order_results_come_as_their_inputs_whatever_is_completed_first)
 {
-    (void)state;
     enum { SLOTS = 10 };
     static test_pending pending;
     weir_task *tasks[SLOTS];
@@ -399,9 +393,8 @@ static void in_input_order_results_come_as_their_inputs_whatever_is_completed_fi
     finish(pipeline);
 }
 
-static void what_is_left_by_a_filter_keeps_its_order(void **state)
+TEST_CASE(what_is_left_by_a_filter_keeps_its_order)
 {
-    (void)state;
     static const struct {
         int (*decide)(uint64_t);
         uint64_t count, left[16];
@@ -424,9 +417,8 @@ static void what_is_left_by_a_filter_keeps_its_order(void **state)
         }
 }
 
-static void a_generator_makes_several_of_each_input(void **state)
+TEST_CASE(a_generator_makes_several_of_each_input)
 {
-    (void)state;
     static const weir_max_failures budgets[] = { { 0 }, { .kind = WEIR_FAILURES_COUNT, .count = 1 } };
     for (size_t i = 0; i < LENGTH(budgets); i++)
         for (uint32_t slots = 1; slots <= 3; slots += 2) {
@@ -442,9 +434,8 @@ static void a_generator_makes_several_of_each_input(void **state)
         }
 }
 
-static void a_piece_is_delivered_before_the_next_one_is_made(void **state)
+TEST_CASE(a_piece_is_delivered_before_the_next_one_is_made)
 {
-    (void)state;
     test_gate gate = GATE, *config = &gate;
     weir_item item;
     weir_builder *builder = line_of(2);
@@ -460,9 +451,8 @@ static void a_piece_is_delivered_before_the_next_one_is_made(void **state)
     finish(pipeline);
 }
 
-static void pools_and_threads_of_stages_work_together(void **state)
+TEST_CASE(pools_and_threads_of_stages_work_together)
 {
-    (void)state;
     for (uint32_t own = 0; own < 8; own++) { /* bit by bit: which stage has threads of its own */
         weir_builder *builder = line_of(20);
         for (uint32_t i = 0; i < 3; i++)
@@ -479,9 +469,8 @@ static void pools_and_threads_of_stages_work_together(void **state)
     }
 }
 
-static void a_stage_that_fails_on_threads_of_its_own_fails_the_pipeline(void **state)
+TEST_CASE(a_stage_that_fails_on_threads_of_its_own_fails_the_pipeline)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_builder *builder = line_of(10);
     add_affine(builder, 1, 0);
@@ -493,9 +482,8 @@ static void a_stage_that_fails_on_threads_of_its_own_fails_the_pipeline(void **s
     finish(pipeline);
 }
 
-static void behind_a_stage_that_fails_at_once_nothing_runs(void **state)
+TEST_CASE(behind_a_stage_that_fails_at_once_nothing_runs)
 {
-    (void)state;
     weir_builder *builder = line_of(10);
     add_affine(builder, 1, 0);
     add_decide(builder, fail_always, &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT } });
@@ -582,9 +570,8 @@ static void assert_called(counting_hook *hook, int64_t num_tasks)
 }
 
 /* Ten items, batches of four: a flush of the incomplete one, or none, is no task. The stage behind fails every task. */
-static void hooks_run_around_the_tasks_of_an_aggregate_and_around_those_that_fail(void **state)
+TEST_CASE(hooks_run_around_the_tasks_of_an_aggregate_and_around_those_that_fail)
 {
-    (void)state;
     for (int drop_last = 0; drop_last <= 1; drop_last++) {
         static counting_hook hooks[3];
         weir_task_hook task_hook;
@@ -607,9 +594,8 @@ static void hooks_run_around_the_tasks_of_an_aggregate_and_around_those_that_fai
     }
 }
 
-static void a_hook_knows_the_input_of_each_task_and_of_those_that_fail(void **state)
+TEST_CASE(a_hook_knows_the_input_of_each_task_and_of_those_that_fail)
 {
-    (void)state;
     for (uint32_t slots = 1; slots <= 4; slots += 3)
         for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
             static counting_hook hook;
@@ -638,9 +624,8 @@ static void a_hook_knows_the_input_of_each_task_and_of_those_that_fail(void **st
 
 /* ---- batches ------------------------------------------------------------------------------------------------ */
 
-static void batches_are_full_but_for_the_last(void **state)
+TEST_CASE(batches_are_full_but_for_the_last)
 {
-    (void)state;
     static const struct {
         uint64_t count;
         size_t num_items;
@@ -709,9 +694,8 @@ static const weir_op threshold_op = {
     .flush = flush_threshold,
 };
 
-static void an_operation_collects_up_to_a_threshold_of_its_own(void **state)
+TEST_CASE(an_operation_collects_up_to_a_threshold_of_its_own)
 {
-    (void)state;
     weir_builder *builder = line_of(7);
     weir_builder_pipe(builder, &threshold_op, NULL, 0, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 1);
@@ -724,9 +708,8 @@ static void an_operation_collects_up_to_a_threshold_of_its_own(void **state)
     finish(pipeline);
 }
 
-static void an_input_that_cannot_be_collected_is_lost_alone(void **state)
+TEST_CASE(an_input_that_cannot_be_collected_is_lost_alone)
 {
-    (void)state;
     weir_builder *builder = line_of(10);
     weir_builder_pipe(builder, &threshold_op, NULL, 0, NULL);
     weir_pipeline *pipeline = end_with_sink(builder, 1);
@@ -759,9 +742,8 @@ static int make_batches(void *worker, weir_item *in, weir_item *out, weir_task *
     return WEIR_OK;
 }
 
-static void a_batch_of_ones_own_is_taken_apart_and_an_empty_one_disappears(void **state)
+TEST_CASE(a_batch_of_ones_own_is_taken_apart_and_an_empty_one_disappears)
 {
-    (void)state;
     static const weir_op op = {
         .name = "batches",
         .makes = WEIR_TYPE_BATCH,
@@ -792,9 +774,8 @@ static void a_batch_of_ones_own_is_taken_apart_and_an_empty_one_disappears(void 
         .kind = WEIR_FAILURES_ANY \
     }
 
-static void failed_items_are_left_out_and_the_rest_goes_on(void **state)
+TEST_CASE(failed_items_are_left_out_and_the_rest_goes_on)
 {
-    (void)state;
     weir_builder *builder = line_of(10);
     add_decide(builder, fail_sixths, NULL);
     add_affine(builder, 2, 0);
@@ -804,9 +785,8 @@ static void failed_items_are_left_out_and_the_rest_goes_on(void **state)
     finish(pipeline);
 }
 
-static void a_count_of_failures_is_tolerated_in_either_order(void **state)
+TEST_CASE(a_count_of_failures_is_tolerated_in_either_order)
 {
-    (void)state;
     static const struct {
         weir_max_failures of_pipeline, of_stage;
         uint32_t slots;
@@ -833,9 +813,8 @@ static void a_count_of_failures_is_tolerated_in_either_order(void **state)
         }
 }
 
-static void each_stage_has_a_count_of_its_own(void **state)
+TEST_CASE(each_stage_has_a_count_of_its_own)
 {
-    (void)state;
     for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
         weir_builder *builder = line_of(20);
         add_decide(builder, fail_odd,
@@ -852,9 +831,8 @@ static void each_stage_has_a_count_of_its_own(void **state)
 }
 
 /* Each of two stages fails twice. A budget for both together would end it with the fourth failure. */
-static void a_budget_of_the_pipeline_is_for_each_stage_by_itself(void **state)
+TEST_CASE(a_budget_of_the_pipeline_is_for_each_stage_by_itself)
 {
-    (void)state;
     weir_builder *builder = line_of(10);
     add_decide(builder, fail_sixths, NULL);
     add_affine(builder, 1, 1); /* 2 to 6, 8 to 10 */
@@ -867,9 +845,8 @@ static void a_budget_of_the_pipeline_is_for_each_stage_by_itself(void **state)
     finish(pipeline);
 }
 
-static void pipelines_have_budgets_of_their_own(void **state)
+TEST_CASE(pipelines_have_budgets_of_their_own)
 {
-    (void)state;
     weir_pipeline *pipelines[2];
     ledger_init(&ledger);
     for (int i = 0; i < 2; i++) {
@@ -947,9 +924,8 @@ static const struct {
     { "100 % is valid", fail_never, 100, RATE_OF(1, 1), ANY_NUMBER, 1, WEIR_EOF, 100 },
 };
 
-static void a_rate_of_failures_is_tolerated_in_either_order(void **state)
+TEST_CASE(a_rate_of_failures_is_tolerated_in_either_order)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(rates); i++)
         for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
             int status;
@@ -968,9 +944,8 @@ static void a_rate_of_failures_is_tolerated_in_either_order(void **state)
         }
 }
 
-static void each_stage_has_a_rate_of_its_own(void **state)
+TEST_CASE(each_stage_has_a_rate_of_its_own)
 {
-    (void)state;
     for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
         weir_builder *builder = line_of(100);
         add_decide(builder, fail_odd, &(weir_stage_options){ .output_order = order, .max_failures = COUNT_OF(-1) });
@@ -983,9 +958,8 @@ static void each_stage_has_a_rate_of_its_own(void **state)
     }
 }
 
-static void rates_above_one_and_of_nothing_are_refused(void **state)
+TEST_CASE(rates_above_one_and_of_nothing_are_refused)
 {
-    (void)state;
     static const weir_max_failures refused[] = { RATE_OF(11, 10),   RATE_OF(2, 1), RATE_OF(150, 100),
                                                  RATE_OF(101, 100), RATE_OF(1, 0), RATE_OF(0, 0) };
     for (size_t i = 0; i < LENGTH(refused); i++)
@@ -1115,9 +1089,8 @@ static void expect_one_by_one(weir_pipeline *pipeline, const uint64_t *values, s
 #define EXPECT_ONE_BY_ONE(pipeline, ...) \
     expect_one_by_one((pipeline), (uint64_t[]){ __VA_ARGS__ }, LENGTH(((uint64_t[]){ __VA_ARGS__ })))
 
-static void each_branch_transforms_its_items(void **state)
+TEST_CASE(each_branch_transforms_its_items)
 {
-    (void)state;
     weir_builder *builder = slow_line_of(6);
     add_route(builder, parity, 2, NULL);
     weir_builder_branch(builder);
@@ -1139,9 +1112,8 @@ static void each_branch_transforms_its_items(void **state)
     EXPECT_ONE_BY_ONE(end_with_sink(builder, 2), 0, 11, 56, 6, 14, 65, 12, 17, 74);
 }
 
-static void branches_may_have_different_numbers_of_stages(void **state)
+TEST_CASE(branches_may_have_different_numbers_of_stages)
 {
-    (void)state;
     weir_builder *builder = slow_line_of(6);
     add_route(builder, parity, 2, NULL);
     weir_builder_branch(builder);
@@ -1161,9 +1133,8 @@ static void branches_may_have_different_numbers_of_stages(void **state)
     EXPECT_ONE_BY_ONE(end_with_sink(builder, 2), 0, 100, 200, 3, 4);
 }
 
-static void all_items_may_take_one_branch(void **state)
+TEST_CASE(all_items_may_take_one_branch)
 {
-    (void)state;
     for (uint32_t slots = 1; slots <= 3; slots += 2) {
         weir_builder *builder = line_of(10);
         add_route(builder, first_branch, 2, NULL);
@@ -1179,9 +1150,8 @@ static void all_items_may_take_one_branch(void **state)
     }
 }
 
-static void stages_stand_before_and_behind_a_route(void **state)
+TEST_CASE(stages_stand_before_and_behind_a_route)
 {
-    (void)state;
     weir_builder *builder = slow_line_of(5);
     add_affine(builder, 10, 0);
     add_route(builder, above_24, 2, NULL);
@@ -1194,9 +1164,8 @@ static void stages_stand_before_and_behind_a_route(void **state)
     EXPECT_ONE_BY_ONE(end_with_sink(builder, 2), 3, 33, 63, 96, 126);
 }
 
-static void a_route_may_begin_a_branch(void **state)
+TEST_CASE(a_route_may_begin_a_branch)
 {
-    (void)state;
     weir_builder *builder = slow_line_of(12);
     add_route(builder, parity, 2, NULL);
     for (uint64_t add = 0; add <= 1000; add += 1000) {
@@ -1212,9 +1181,8 @@ static void a_route_may_begin_a_branch(void **state)
     EXPECT_ONE_BY_ONE(end_with_sink(builder, 2), 0, 1010, 20, 1030, 40, 1050, 600, 1700, 800, 1900, 1000, 2100);
 }
 
-static void batches_are_made_and_taken_apart_within_a_branch(void **state)
+TEST_CASE(batches_are_made_and_taken_apart_within_a_branch)
 {
-    (void)state;
     weir_builder *builder = line_of(6);
     add_route(builder, parity, 2, NULL);
     weir_builder_branch(builder);
@@ -1238,9 +1206,8 @@ static void batches_are_made_and_taken_apart_within_a_branch(void **state)
     finish(pipeline);
 }
 
-static void a_route_may_stand_behind_a_merge(void **state)
+TEST_CASE(a_route_may_stand_behind_a_merge)
 {
-    (void)state;
     weir_builder *builder = line_of(3);
     weir_builder_source(builder, &line_op, &(line_config){ 3, 2 }, sizeof(line_config), NULL);
     weir_builder_merge(builder, NULL, NULL);
@@ -1255,9 +1222,8 @@ static void a_route_may_stand_behind_a_merge(void **state)
     finish(pipeline);
 }
 
-static void a_branch_may_be_pending(void **state)
+TEST_CASE(a_branch_may_be_pending)
 {
-    (void)state;
     static test_pending pending;
     pending_init(&pending);
     weir_builder *builder = line_of(5);
@@ -1273,9 +1239,8 @@ static void a_branch_may_be_pending(void **state)
     finish(pipeline);
 }
 
-static void a_pick_that_is_no_branch_fails_its_item(void **state)
+TEST_CASE(a_pick_that_is_no_branch_fails_its_item)
 {
-    (void)state;
     static int (*const picks[])(uint64_t) = { minus_one, seventh, only_the_third_is_wrong };
     for (size_t i = 0; i < LENGTH(picks); i++)
         for (int tolerated = 0; tolerated <= 1; tolerated++) {
@@ -1301,9 +1266,8 @@ static void a_pick_that_is_no_branch_fails_its_item(void **state)
         }
 }
 
-static void a_branch_that_fails_loses_only_its_items(void **state)
+TEST_CASE(a_branch_that_fails_loses_only_its_items)
 {
-    (void)state;
     weir_builder *builder = line_of(6);
     add_route(builder, parity, 2, NULL);
     weir_builder_branch(builder);
@@ -1317,9 +1281,8 @@ static void a_branch_that_fails_loses_only_its_items(void **state)
 }
 
 /* In one branch, in both, or in the only one that is used. The route does not wait for the ended branch. */
-static void beyond_its_budget_a_branch_ends_the_pipeline(void **state)
+TEST_CASE(beyond_its_budget_a_branch_ends_the_pipeline)
 {
-    (void)state;
     static const struct {
         int (*pick)(uint64_t);
         int (*decide)(uint64_t); /* in the first branch; in the second all fail */
@@ -1343,9 +1306,8 @@ static void beyond_its_budget_a_branch_ends_the_pipeline(void **state)
     }
 }
 
-static void a_route_without_items_ends(void **state)
+TEST_CASE(a_route_without_items_ends)
 {
-    (void)state;
     weir_builder *builder = line_of(0);
     add_route(builder, parity, 2, NULL);
     weir_builder_branch(builder);
@@ -1357,9 +1319,8 @@ static void a_route_without_items_ends(void **state)
     finish(pipeline);
 }
 
-static void the_description_shows_the_branches(void **state)
+TEST_CASE(the_description_shows_the_branches)
 {
-    (void)state;
     static const char *const expected[] = { "0:1:route: route", "takes from 0:1:route.1_queue", "0:2:double: stage",
                                             "0:3:one_more: stage", "0:4:join: merge" };
     char *text;
@@ -1390,9 +1351,8 @@ static void add_line(weir_builder *builder, uint64_t first, uint64_t count)
     weir_builder_source(builder, &line_op, &(line_config){ first, count }, sizeof(line_config), NULL);
 }
 
-static void lines_of_any_shape_are_merged(void **state)
+TEST_CASE(lines_of_any_shape_are_merged)
 {
-    (void)state;
     weir_builder *builder = line_of(3); /* two lines of nothing but a source */
     add_line(builder, 4, 3);
     weir_builder_merge(builder, NULL, NULL);
@@ -1434,9 +1394,8 @@ static void lines_of_any_shape_are_merged(void **state)
     finish(pipeline);
 }
 
-static void lines_with_batches_and_slots_are_merged(void **state)
+TEST_CASE(lines_with_batches_and_slots_are_merged)
 {
-    (void)state;
     weir_builder *builder = weir_builder_new();
     ledger_init(&ledger);
     for (uint64_t first = 0; first <= 50; first += 50) {
@@ -1453,9 +1412,8 @@ static void lines_with_batches_and_slots_are_merged(void **state)
     finish(pipeline);
 }
 
-static void lines_may_be_pending(void **state)
+TEST_CASE(lines_may_be_pending)
 {
-    (void)state;
     static test_pending pending;
     pending_init(&pending);
     weir_builder *builder = line_of(3);
@@ -1470,9 +1428,8 @@ static void lines_may_be_pending(void **state)
     finish(pipeline);
 }
 
-static void behind_a_merge_items_tell_their_source(void **state)
+TEST_CASE(behind_a_merge_items_tell_their_source)
 {
-    (void)state;
     weir_builder *builder = line_of(3);
     add_line(builder, 10, 3);
     add_line(builder, 20, 3);
@@ -1490,9 +1447,8 @@ static void behind_a_merge_items_tell_their_source(void **state)
     finish(pipeline);
 }
 
-static void two_lines_are_stopped_together(void **state)
+TEST_CASE(two_lines_are_stopped_together)
 {
-    (void)state;
     weir_builder *builder = line_of(UINT64_MAX);
     add_affine(builder, 1, 0);
     add_line(builder, 0, UINT64_MAX);
@@ -1506,9 +1462,8 @@ static void two_lines_are_stopped_together(void **state)
     finish(pipeline);
 }
 
-static void a_failure_behind_a_merge_ends_both_lines(void **state)
+TEST_CASE(a_failure_behind_a_merge_ends_both_lines)
 {
-    (void)state;
     weir_builder *builder = line_of(UINT64_MAX);
     add_affine(builder, 1, 0);
     add_line(builder, 0, UINT64_MAX);
@@ -1545,9 +1500,8 @@ static void expect_in_each_epoch(weir_builder *builder, bool any_order, const ui
 #define EXPECT_IN_EACH_EPOCH(builder, any_order, ...) \
     expect_in_each_epoch((builder), (any_order), (uint64_t[]){ __VA_ARGS__ }, LENGTH(((uint64_t[]){ __VA_ARGS__ })))
 
-static void each_epoch_brings_the_same_items(void **state)
+TEST_CASE(each_epoch_brings_the_same_items)
 {
-    (void)state;
     EXPECT_IN_EACH_EPOCH(epochs_of(5), false, 0, 1, 2, 3, 4);
     EXPECT_IN_EACH_EPOCH(epochs_of(1), false, 0);
     expect_in_each_epoch(epochs_of(0), false, NULL, 0);
@@ -1563,9 +1517,8 @@ static void each_epoch_brings_the_same_items(void **state)
     EXPECT_IN_EACH_EPOCH(builder, true, 0, 2, 4, 6, 8);
 }
 
-static void a_single_epoch_has_an_end_of_its_own(void **state)
+TEST_CASE(a_single_epoch_has_an_end_of_its_own)
 {
-    (void)state;
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &line_op, &(line_config){ 0, 3 }, sizeof(line_config),
@@ -1576,9 +1529,8 @@ static void a_single_epoch_has_an_end_of_its_own(void **state)
     finish(pipeline);
 }
 
-static void batches_end_with_their_epoch(void **state)
+TEST_CASE(batches_end_with_their_epoch)
 {
-    (void)state;
     weir_builder *builder = epochs_of(6);
     add_aggregate(builder, 3, false);
     weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
@@ -1602,9 +1554,8 @@ static void batches_end_with_their_epoch(void **state)
     EXPECT_IN_EACH_EPOCH(builder, false, 6, 24, 42, 18);
 }
 
-static void epochs_end_behind_routes(void **state)
+TEST_CASE(epochs_end_behind_routes)
 {
-    (void)state;
     weir_builder *builder = epochs_of(6);
     add_route(builder, parity, 2, NULL);
     weir_builder_branch(builder);
@@ -1656,9 +1607,8 @@ static void expect_of_epoch(weir_pipeline *pipeline, uint64_t epoch, int parity_
 }
 
 /* Odd items are through at once, even ones are pending: the odd ones of the next epoch wait for them. */
-static void a_fast_branch_does_not_run_into_the_next_epoch(void **state)
+TEST_CASE(a_fast_branch_does_not_run_into_the_next_epoch)
 {
-    (void)state;
     static test_pending pending;
     weir_item item;
     pending_init(&pending);
@@ -1704,9 +1654,8 @@ static int run_counted(void *worker, weir_item *in, weir_item *out, weir_task *t
     return WEIR_OK;
 }
 
-static void workers_live_through_all_epochs(void **state)
+TEST_CASE(workers_live_through_all_epochs)
 {
-    (void)state;
     static const weir_op op = {
         .name = "counted",
         .config_size = sizeof(test_counter *),
@@ -1721,9 +1670,8 @@ static void workers_live_through_all_epochs(void **state)
     assert_int_equal(counter_value(&inits), 1);
 }
 
-static void a_failure_within_an_epoch_fails_the_pipeline(void **state)
+TEST_CASE(a_failure_within_an_epoch_fails_the_pipeline)
 {
-    (void)state;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .end_status = WEIR_EIO };
     weir_builder *builder = weir_builder_new();
@@ -1741,9 +1689,8 @@ static void a_failure_within_an_epoch_fails_the_pipeline(void **state)
 
 /* ---- the consumer ------------------------------------------------------------------------------------------- */
 
-static void a_consumer_may_pause_and_go_on(void **state)
+TEST_CASE(a_consumer_may_pause_and_go_on)
 {
-    (void)state;
     weir_builder *builder = line_of(10);
     weir_pipeline *pipeline = end_with_sink(builder, 1);
     uint64_t value = 0;
@@ -1765,9 +1712,8 @@ static int poll_next(weir_pipeline *pipeline, weir_item *item)
     return status;
 }
 
-static void who_only_polls_loses_nothing(void **state)
+TEST_CASE(who_only_polls_loses_nothing)
 {
-    (void)state;
     enum { COUNT = 200 };
     weir_item item;
     weir_builder *builder = epochs_of(COUNT);
@@ -1786,9 +1732,8 @@ static void who_only_polls_loses_nothing(void **state)
     finish(pipeline);
 }
 
-static void a_timeout_loses_no_item(void **state)
+TEST_CASE(a_timeout_loses_no_item)
 {
-    (void)state;
     test_gate gate = GATE;
     weir_item item;
     weir_builder *builder = line_of(20);
@@ -1808,9 +1753,8 @@ static void a_timeout_loses_no_item(void **state)
 
 /* ---- figures ------------------------------------------------------------------------------------------------ */
 
-static void a_stage_without_tasks_reports_zeros(void **state)
+TEST_CASE(a_stage_without_tasks_reports_zeros)
 {
-    (void)state;
     test_recorder recorder;
     recorder_init(&recorder);
     weir_builder *builder = line_of(0);
@@ -1850,9 +1794,8 @@ static uint64_t add_up_records(test_recorder *recorder, uint64_t first, uint64_t
 
 /* Ten tasks, and five more after they were reported: each is in one lap, and those that succeed are in its
    histogram. */
-static void each_lap_has_the_times_of_its_own_tasks(void **state)
+TEST_CASE(each_lap_has_the_times_of_its_own_tasks)
 {
-    (void)state;
     test_recorder recorder;
     static test_numbers numbers;
     recorder_init(&recorder);
@@ -1886,9 +1829,8 @@ static int64_t percentile_ms(const weir_histogram *times, int percent)
     return (value_ns + WEIR_MILLISECOND / 2) / WEIR_MILLISECOND;
 }
 
-static void percentiles_of_few_values_are_values_that_came(void **state)
+TEST_CASE(percentiles_of_few_values_are_values_that_came)
 {
-    (void)state;
     static weir_histogram times;
     for (int i = 1; i <= 2; i++)
         weir_histogram_record(&times, i * WEIR_MILLISECOND);
@@ -1920,9 +1862,8 @@ static void percentiles_of_few_values_are_values_that_came(void **state)
 static weir_pipeline *never_freed;
 
 /* ThreadSanitizer reports threads that are not joined, which is what this test does. */
-static void a_process_may_end_without_freeing_its_pipeline(void **state)
+TEST_CASE(a_process_may_end_without_freeing_its_pipeline)
 {
-    (void)state;
     if (!THREADS_MAY_STAY)
         skip();
     pid_t child = fork();
@@ -1943,9 +1884,8 @@ static void a_process_may_end_without_freeing_its_pipeline(void **state)
 /* ---- the list ----------------------------------------------------------------------------------------------- */
 
 /* Rows are numbered from 1; a row that passes names an existing test, any other row gives a reason. */
-static void the_list_of_behaviours_names_tests_that_are_there(void **state)
+TEST_CASE(the_list_of_behaviours_names_tests_that_are_there)
 {
-    (void)state;
     static const char document[] = "docs/spdl-behaviours.md";
     regex_t row;
     assert_int_equal(

@@ -35,9 +35,8 @@ static void assert_columns(const char *path, const char *table, const char *want
     free(columns);
 }
 
-static void columns_stand_in_the_order_of_the_design(void **state)
+TEST_CASE(columns_stand_in_the_order_of_the_design)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     close_writer(open_writer(path, NULL));
     assert_columns(
@@ -93,9 +92,8 @@ static void assert_close(double value, double wanted, double relative_error)
         fail_msg("%.9g is not %.9g", value, wanted);
 }
 
-static void queries_of_spdl_find_its_columns_and_magnitudes(void **state)
+TEST_CASE(queries_of_spdl_find_its_columns_and_magnitudes)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
@@ -149,9 +147,8 @@ static void queries_of_spdl_find_its_columns_and_magnitudes(void **state)
     sqlite3_close(db);
 }
 
-static void run_and_stages_are_recorded(void **state)
+TEST_CASE(run_and_stages_are_recorded)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer =
         open_writer(path, &(weir_sqlite_options){ .command = "make it so", .node_id = "node-7", .rank = 3 });
@@ -178,9 +175,8 @@ static void run_and_stages_are_recorded(void **state)
     free(stages);
 }
 
-static void command_and_node_are_the_processes_own_by_default(void **state)
+TEST_CASE(command_and_node_are_the_processes_own_by_default)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     observe_start(weir_sqlite_observer(writer));
@@ -195,9 +191,8 @@ static void command_and_node_are_the_processes_own_by_default(void **state)
     free(command);
 }
 
-static void sums_in_the_database_are_what_was_observed(void **state)
+TEST_CASE(sums_in_the_database_are_what_was_observed)
 {
-    (void)state;
     enum { LAPS = 3000 }; /* several times the buffer */
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .buffer_entries = 100 });
@@ -221,9 +216,8 @@ static void sums_in_the_database_are_what_was_observed(void **state)
                      0); /* in order */
 }
 
-static void a_lap_of_nothing_has_zeros(void **state)
+TEST_CASE(a_lap_of_nothing_has_zeros)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
@@ -240,9 +234,8 @@ static void a_lap_of_nothing_has_zeros(void **state)
     assert_close(query_real(path, "SELECT ave_put_time + ave_get_time + occupancy_rate FROM queue_stats"), 0, 0);
 }
 
-static void a_writer_records_one_pipeline_at_a_time(void **state)
+TEST_CASE(a_writer_records_one_pipeline_at_a_time)
 {
-    (void)state;
     weir_sqlite_writer *writer = open_writer(in_folder("a.db"), NULL);
     weir_observer observer = weir_sqlite_observer(writer);
     weir_error error = { 0 };
@@ -265,9 +258,8 @@ static char *long_label(void)
     return label;
 }
 
-static void labels_are_stored_byte_for_byte(void **state)
+TEST_CASE(labels_are_stored_byte_for_byte)
 {
-    (void)state;
     char *long_one = long_label();
     const char *const labels[] = {
         "plain.mp4",
@@ -304,9 +296,8 @@ static void labels_are_stored_byte_for_byte(void **state)
     free(long_one);
 }
 
-static void a_row_that_the_database_refuses_is_given_up_alone(void **state)
+TEST_CASE(a_row_that_the_database_refuses_is_given_up_alone)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
@@ -329,9 +320,8 @@ static void a_row_that_the_database_refuses_is_given_up_alone(void **state)
 
 /* -- runs */
 
-static void each_pipeline_that_starts_is_a_run(void **state)
+TEST_CASE(each_pipeline_that_starts_is_a_run)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
@@ -352,9 +342,8 @@ static void each_pipeline_that_starts_is_a_run(void **state)
     assert_int_equal(query_int(path, "SELECT run_id FROM run WHERE ended IS NULL AND status IS NULL"), ids[1]);
 }
 
-static void a_writer_that_saw_no_run_leaves_none(void **state)
+TEST_CASE(a_writer_that_saw_no_run_leaves_none)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     assert_true(weir_sqlite_run_id(writer) > 0);
@@ -362,9 +351,8 @@ static void a_writer_that_saw_no_run_leaves_none(void **state)
     assert_int_equal(query_int(path, "SELECT count(*) FROM run"), 0);
 }
 
-static void removing_a_run_removes_what_it_recorded(void **state)
+TEST_CASE(removing_a_run_removes_what_it_recorded)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
@@ -395,27 +383,24 @@ static void assert_refused(const char *path, int status, const char *wanted)
     assert_int_equal(error.status, status);
 }
 
-static void missing_folders_are_made(void **state)
+TEST_CASE(missing_folders_are_made)
 {
-    (void)state;
     const char *path = in_folder("a/b c/d/e.db");
     close_writer(open_writer(path, NULL));
     close_writer(open_writer(path, NULL));
     assert_int_equal(query_int(path, "SELECT count(*) FROM run"), 0);
 }
 
-static void an_empty_file_is_adopted(void **state)
+TEST_CASE(an_empty_file_is_adopted)
 {
-    (void)state;
     const char *path = in_folder("empty.db");
     write_file(path, "", 0);
     close_writer(open_writer(path, NULL));
     assert_int_equal(query_int(path, "PRAGMA user_version"), weir_schema_version());
 }
 
-static void names_that_sqlite_knows_are_files_to_us(void **state)
+TEST_CASE(names_that_sqlite_knows_are_files_to_us)
 {
-    (void)state;
     char before[4096];
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(in_folder("")), 0);
@@ -438,9 +423,8 @@ static void assert_refused_unchanged(const char *path, int status, const char *w
     free(after);
 }
 
-static void what_is_no_database_is_refused_and_left_alone(void **state)
+TEST_CASE(what_is_no_database_is_refused_and_left_alone)
 {
-    (void)state;
     const char *path = in_folder("notes.txt");
     const char text[] =
         "This is a text of some length that is not a database, and must be there afterwards as before: "
@@ -451,9 +435,8 @@ static void what_is_no_database_is_refused_and_left_alone(void **state)
     assert_refused_unchanged(path, WEIR_EDATA, "not a database");
 }
 
-static void another_programs_database_is_refused_and_left_alone(void **state)
+TEST_CASE(another_programs_database_is_refused_and_left_alone)
 {
-    (void)state;
     const char *path = in_folder("other.db");
     execute(path, "CREATE TABLE run (x); INSERT INTO run VALUES (1)");
     assert_refused_unchanged(path, WEIR_EDATA, "another program");
@@ -464,18 +447,16 @@ static void another_programs_database_is_refused_and_left_alone(void **state)
     assert_refused_unchanged(path, WEIR_EDATA, "another program");
 }
 
-static void a_newer_schema_is_refused_and_left_alone(void **state)
+TEST_CASE(a_newer_schema_is_refused_and_left_alone)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     close_writer(open_writer(path, NULL));
     execute(path, "PRAGMA user_version = 7");
     assert_refused_unchanged(path, WEIR_EUNSUPPORTED, "schema 7");
 }
 
-static void what_is_no_file_is_refused(void **state)
+TEST_CASE(what_is_no_file_is_refused)
 {
-    (void)state;
     assert_refused("", WEIR_EINVAL, "no path");
     assert_int_equal(mkdir(in_folder("dir"), 0700), 0);
     assert_refused(in_folder("dir"), WEIR_EINVAL, "a folder");
@@ -488,9 +469,8 @@ static void what_is_no_file_is_refused(void **state)
     assert_refused("/proc/a.db", WEIR_EIO, "cannot ");
 }
 
-static void long_paths_are_named_by_their_end(void **state)
+TEST_CASE(long_paths_are_named_by_their_end)
 {
-    (void)state;
     char path[3000];
     memset(path, 'y', sizeof path);
     memcpy(path, "/proc/", 6);
@@ -502,9 +482,8 @@ static void long_paths_are_named_by_their_end(void **state)
     assert_null(strchr(error.message, '\n'));
 }
 
-static void negative_limits_are_refused(void **state)
+TEST_CASE(negative_limits_are_refused)
 {
-    (void)state;
     weir_sqlite_writer *writer;
     weir_error error = { 0 };
     weir_sqlite_options options = { .retry_limit_ns = WEIR_FOREVER };
@@ -560,9 +539,8 @@ static void open_as_nobody(const char *path)
     CHILD_ASSERT(!strchr(error.message, '\n'));
 }
 
-static void what_may_not_be_written_is_refused(void **state)
+TEST_CASE(what_may_not_be_written_is_refused)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     close_writer(open_writer(path, NULL));
     assert_int_equal(chmod(path, 0444), 0);
@@ -593,9 +571,8 @@ static void await_lap(const char *path)
     close(watch);
 }
 
-static void an_entry_is_written_when_its_interval_is_over(void **state)
+TEST_CASE(an_entry_is_written_when_its_interval_is_over)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer =
         open_writer(path, &(weir_sqlite_options){ .flush_interval_ns = 20 * WEIR_MILLISECOND });
@@ -604,9 +581,8 @@ static void an_entry_is_written_when_its_interval_is_over(void **state)
     close_writer(writer);
 }
 
-static void a_quarter_of_the_buffer_is_written_at_once(void **state)
+TEST_CASE(a_quarter_of_the_buffer_is_written_at_once)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer =
         open_writer(path, &(weir_sqlite_options){ .flush_interval_ns = 3600 * WEIR_SECOND, .buffer_entries = 16 });
@@ -615,9 +591,8 @@ static void a_quarter_of_the_buffer_is_written_at_once(void **state)
     close_writer(writer);
 }
 
-static void a_reader_follows_and_holds_nobody_up(void **state)
+TEST_CASE(a_reader_follows_and_holds_nobody_up)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
@@ -647,9 +622,8 @@ static void flush_and_die(const char *path)
     raise(SIGKILL);
 }
 
-static void what_was_flushed_survives_kill_9(void **state)
+TEST_CASE(what_was_flushed_survives_kill_9)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     int result = in_child(flush_and_die, path);
     assert_true(WIFSIGNALED(result) && WTERMSIG(result) == SIGKILL);
@@ -674,9 +648,8 @@ static void write_many(const char *path)
     CHILD_ASSERT(weir_sqlite_close(writer, NULL) == WEIR_OK);
 }
 
-static void several_processes_write_to_one_database(void **state)
+TEST_CASE(several_processes_write_to_one_database)
 {
-    (void)state;
     enum { PROCESSES = 3 };
     const char *path = in_folder("a.db");
     pid_t pids[PROCESSES];
@@ -706,9 +679,8 @@ static void several_processes_write_to_one_database(void **state)
 
 /* -- bad times */
 
-static void a_database_locked_at_opening_is_reported(void **state)
+TEST_CASE(a_database_locked_at_opening_is_reported)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     close_writer(open_writer(path, NULL));
     sqlite3 *other = connect_to(path);
@@ -718,9 +690,8 @@ static void a_database_locked_at_opening_is_reported(void **state)
     sqlite3_close(other);
 }
 
-static void a_lock_that_is_released_costs_nothing(void **state)
+TEST_CASE(a_lock_that_is_released_costs_nothing)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .retry_limit_ns = 2 * WEIR_SECOND });
     weir_observer observer = weir_sqlite_observer(writer);
@@ -753,9 +724,8 @@ static void *feed(void *self)
     return NULL;
 }
 
-static void an_observer_call_waits_for_room_in_the_buffer(void **state)
+TEST_CASE(an_observer_call_waits_for_room_in_the_buffer)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(
         path, &(weir_sqlite_options){ .buffer_entries = ENTRIES_PER_LAP, .retry_limit_ns = WEIR_SECOND * 60 });
@@ -786,9 +756,8 @@ static void count_error_lines(void *self, weir_log_level level, const char *line
         atomic_fetch_add(&num_error_lines, 1);
 }
 
-static void what_found_no_room_is_counted_told_and_stored(void **state)
+TEST_CASE(what_found_no_room_is_counted_told_and_stored)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(
         path, &(weir_sqlite_options){ .buffer_entries = 10 * ENTRIES_PER_LAP, .retry_limit_ns = WEIR_SECOND });
@@ -820,9 +789,8 @@ static void what_found_no_room_is_counted_told_and_stored(void **state)
                      10 * ENTRIES_PER_LAP - 1);
 }
 
-static void closing_gives_up_after_the_limit(void **state)
+TEST_CASE(closing_gives_up_after_the_limit)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .retry_limit_ns = 50 * WEIR_MILLISECOND });
     weir_observer observer = weir_sqlite_observer(writer);
@@ -873,17 +841,15 @@ static void lose_database(bool is_replaced, bool is_at_end)
     unlink(in_folder("a.db-shm"));
 }
 
-static void a_database_that_was_removed_is_reported(void **state)
+TEST_CASE(a_database_that_was_removed_is_reported)
 {
-    (void)state;
     for (int i = 0; i < 4; i++)
         lose_database(i & 1, i & 2);
 }
 
 /* SQLite makes the file, and then fails to make the one that ends in -wal. */
-static void a_name_that_is_refused_leaves_no_file(void **state)
+TEST_CASE(a_name_that_is_refused_leaves_no_file)
 {
-    (void)state;
     char name[253];
     weir_sqlite_writer *writer;
     weir_error error = { 0 };
@@ -924,9 +890,8 @@ static void fill_the_disk(const char *path)
     CHILD_ASSERT(atomic_load(&num_error_lines) >= 1);
 }
 
-static void a_full_disk_is_reported_and_the_rest_is_intact(void **state)
+TEST_CASE(a_full_disk_is_reported_and_the_rest_is_intact)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     assert_int_equal(in_child(fill_the_disk, path), 0);
     char *check = query_text(path, "PRAGMA integrity_check");
@@ -957,9 +922,8 @@ static void fill_the_disk_and_free_it(const char *path)
     CHILD_ASSERT(weir_sqlite_close(writer, NULL) == WEIR_OK);
 }
 
-static void a_full_disk_that_is_freed_costs_nothing(void **state)
+TEST_CASE(a_full_disk_that_is_freed_costs_nothing)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     assert_int_equal(in_child(fill_the_disk_and_free_it, path), 0);
     assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats"), 4000);
@@ -985,9 +949,8 @@ static void start_a_run_on_a_full_disk(const char *path)
     CHILD_ASSERT(weir_sqlite_close(writer, NULL) == WEIR_OK);
 }
 
-static void a_run_that_starts_on_a_full_disk_is_there_when_it_is_freed(void **state)
+TEST_CASE(a_run_that_starts_on_a_full_disk_is_there_when_it_is_freed)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     assert_int_equal(in_child(start_a_run_on_a_full_disk, path), 0);
     assert_int_equal(query_int(path, "SELECT count(*) FROM run"), 2);
@@ -995,9 +958,8 @@ static void a_run_that_starts_on_a_full_disk_is_there_when_it_is_freed(void **st
                      3);
 }
 
-static void closing_nothing_is_fine(void **state)
+TEST_CASE(closing_nothing_is_fine)
 {
-    (void)state;
     assert_int_equal(weir_sqlite_close(NULL, NULL), WEIR_OK);
 }
 

@@ -1,8 +1,6 @@
 /* Every allocation, file, thread, child process and SQL statement of weir-stages and weir-dataset fails: see
    fault_loop.h. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 #include <dirent.h>
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
@@ -202,9 +200,8 @@ static int decode_pipe(FILE *out, weir_error *error)
     return status;
 }
 
-static void decoding_bears_every_fault(void **state)
+TEST_CASE(decoding_bears_every_fault)
 {
-    (void)state;
     BEARS_EVERY_FAULT(decode_all);
     BEARS_EVERY_FAULT(decode_exactly);
     BEARS_EVERY_FAULT(decode_some);
@@ -218,9 +215,8 @@ static void decoding_bears_every_fault(void **state)
 }
 
 /* Calls of the child fail: this program, see main(). */
-static void children_bear_every_fault(void **state)
+TEST_CASE(children_bear_every_fault)
 {
-    (void)state;
     const weir_isolated_config config = { .op = &weir_video_decode, .worker = "/proc/self/exe" };
     char expected[256] = "", result[256], fault[32];
     for (int i = -1; i < 2 * 5; i++) { /* none; the 1st, 4th, 16th, … */
@@ -331,9 +327,8 @@ static int measure_headspace(FILE *out, weir_error *error)
     return status;
 }
 
-static void sources_and_batches_bear_every_fault(void **state)
+TEST_CASE(sources_and_batches_bear_every_fault)
 {
-    (void)state;
     BEARS_EVERY_FAULT(list_folder);
     BEARS_EVERY_FAULT(read_archive);
     BEARS_EVERY_FAULT(make_batches);
@@ -414,9 +409,8 @@ static int read_index(FILE *out, weir_error *error)
     return status;
 }
 
-static void an_index_bears_every_fault(void **state)
+TEST_CASE(an_index_bears_every_fault)
 {
-    (void)state;
     BEARS_EVERY_FAULT(index_folder);
     BEARS_EVERY_FAULT(index_archives);
     BEARS_EVERY_FAULT(read_index);

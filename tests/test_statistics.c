@@ -140,9 +140,8 @@ static void free_recorded(weir_pipeline *pipeline, test_recorder *recorder)
 }
 
 /* Three slots of long tasks; nothing comes out until the gate is opened. */
-static void before_the_first_item_comes_out_the_sink_is_empty(void **state)
+TEST_CASE(before_the_first_item_comes_out_the_sink_is_empty)
 {
-    (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
     weir_subject_lap queue[LAPS];
@@ -178,9 +177,8 @@ static void before_the_first_item_comes_out_the_sink_is_empty(void **state)
     free_recorded(pipeline, &recorder);
 }
 
-static void slots_that_wait_for_input_show_it(void **state)
+TEST_CASE(slots_that_wait_for_input_show_it)
 {
-    (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
     weir_subject_lap stage[LAPS];
@@ -200,9 +198,8 @@ static void slots_that_wait_for_input_show_it(void **state)
 }
 
 /* The only pool thread waits at the gate of the downstream stage. */
-static void slots_that_wait_for_a_thread_show_it(void **state)
+TEST_CASE(slots_that_wait_for_a_thread_show_it)
 {
-    (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
     weir_subject_lap stage[LAPS];
@@ -225,9 +222,8 @@ static void slots_that_wait_for_a_thread_show_it(void **state)
     free_recorded(pipeline, &recorder);
 }
 
-static void slots_that_wait_for_room_show_it(void **state)
+TEST_CASE(slots_that_wait_for_room_show_it)
 {
-    (void)state;
     test_recorder recorder;
     weir_subject_lap stage[LAPS];
     ledger_init(&ledger);
@@ -244,9 +240,8 @@ static void slots_that_wait_for_room_show_it(void **state)
     free_recorded(pipeline, &recorder);
 }
 
-static void pending_tasks_are_busy(void **state)
+TEST_CASE(pending_tasks_are_busy)
 {
-    (void)state;
     test_pending pending = PENDING;
     test_recorder recorder;
     weir_subject_lap stage[LAPS];
@@ -354,9 +349,8 @@ static void add_up(uint64_t count, uint64_t taken, bool stop, int64_t interval_n
     ledger_close(&ledger);
 }
 
-static void the_laps_add_up_to_the_accounts(void **state)
+TEST_CASE(the_laps_add_up_to_the_accounts)
 {
-    (void)state;
     add_up(3000, UINT64_MAX, false, WEIR_MILLISECOND);
     add_up(3000, UINT64_MAX, false, 0);
     add_up(3000, UINT64_MAX, false, WEIR_FOREVER);
@@ -364,9 +358,8 @@ static void the_laps_add_up_to_the_accounts(void **state)
     add_up(0, UINT64_MAX, false, WEIR_FOREVER);
 }
 
-static void the_last_lap_is_recorded_on_every_way_out(void **state)
+TEST_CASE(the_last_lap_is_recorded_on_every_way_out)
 {
-    (void)state;
     for (uint64_t taken = 0; taken < 40; taken += 3) {
         add_up(UINT64_MAX, taken, true, WEIR_MILLISECOND);
         add_up(UINT64_MAX, taken, true, WEIR_FOREVER);
@@ -374,9 +367,8 @@ static void the_last_lap_is_recorded_on_every_way_out(void **state)
     }
 }
 
-static void the_last_lap_is_recorded_after_a_failure(void **state)
+TEST_CASE(the_last_lap_is_recorded_after_a_failure)
 {
-    (void)state;
     test_recorder recorder;
     int status;
     ledger_init(&ledger);
@@ -396,9 +388,8 @@ static void the_last_lap_is_recorded_after_a_failure(void **state)
     ledger_close(&ledger);
 }
 
-static void the_laps_cover_the_run_without_gap(void **state)
+TEST_CASE(the_laps_cover_the_run_without_gap)
 {
-    (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
     ledger_init(&ledger);
@@ -449,9 +440,8 @@ static int spin_and_fail(void *worker, weir_item *in, weir_item *out, weir_task 
     return WEIR_OK;
 }
 
-static void failed_tasks_have_their_time_apart(void **state)
+TEST_CASE(failed_tasks_have_their_time_apart)
 {
-    (void)state;
     static const weir_op op = { .name = "spinning", .run = spin_and_fail };
     test_recorder recorder;
     ledger_init(&ledger);
@@ -508,9 +498,8 @@ static void assert_cpu_time(test_recorder *recorder, const char *stage, cpu_conf
         fail_msg("%s: %lld ns instead of %lld", stage, (long long)told_ns, (long long)own_ns);
 }
 
-static void cpu_time_is_that_of_the_tasks(void **state)
+TEST_CASE(cpu_time_is_that_of_the_tasks)
 {
-    (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
     cpu_config short_ones = { .own_cpu_ns = COUNTER, .span_ns = 20 * WEIR_MICROSECOND };
@@ -549,9 +538,8 @@ static int spin_until_told(void *worker, weir_item *in, weir_item *out, weir_tas
     return WEIR_OK;
 }
 
-static void a_task_shows_its_time_and_cpu_time_before_it_ends(void **state)
+TEST_CASE(a_task_shows_its_time_and_cpu_time_before_it_ends)
 {
-    (void)state;
     static const weir_op op = { .name = "endless", .run = spin_until_told };
     atomic_int phase = 0;
     test_recorder recorder;
@@ -580,9 +568,8 @@ static void a_task_shows_its_time_and_cpu_time_before_it_ends(void **state)
 
 /* ---- queues --------------------------------------------------------------------------------------------------- */
 
-static void level_and_bytes_of_a_full_queue(void **state)
+TEST_CASE(level_and_bytes_of_a_full_queue)
 {
-    (void)state;
     enum { CAPACITY = 3, BYTES = 1000 };
     test_gate gate = GATE;
     test_recorder recorder;
@@ -611,9 +598,8 @@ static void level_and_bytes_of_a_full_queue(void **state)
     free_recorded(pipeline, &recorder);
 }
 
-static void an_empty_queue_shows_nothing(void **state)
+TEST_CASE(an_empty_queue_shows_nothing)
 {
-    (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
     weir_subject_lap queue[LAPS];
@@ -637,9 +623,8 @@ static void an_empty_queue_shows_nothing(void **state)
 }
 
 /* The source's third item waits for room while the gate is shut. */
-static void the_time_an_item_waits_for_room_is_its_put_time(void **state)
+TEST_CASE(the_time_an_item_waits_for_room_is_its_put_time)
 {
-    (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
     ledger_init(&ledger);
@@ -675,9 +660,8 @@ static int first_waits(void *worker, weir_item *in, weir_item *out, weir_task *t
     return WEIR_OK;
 }
 
-static void the_time_a_result_waits_for_its_turn_is_no_put_time(void **state)
+TEST_CASE(the_time_a_result_waits_for_its_turn_is_no_put_time)
 {
-    (void)state;
     static const weir_op op = { .name = "turns", .run = first_waits };
     test_gate gate = GATE;
     test_recorder recorder;
@@ -717,9 +701,8 @@ static void *open_late(void *argument)
 
 /* Both wait while the source is at the gate: the slot of the stage for its input, the consumer in
    weir_pipeline_next(). */
-static void the_time_a_taker_waits_is_the_get_time(void **state)
+TEST_CASE(the_time_a_taker_waits_is_the_get_time)
 {
-    (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
     ledger_init(&ledger);
@@ -749,9 +732,8 @@ static void the_time_a_taker_waits_is_the_get_time(void **state)
 }
 
 /* Everything is there before anybody takes it. */
-static void who_does_not_wait_has_a_get_time_of_zero(void **state)
+TEST_CASE(who_does_not_wait_has_a_get_time_of_zero)
 {
-    (void)state;
     test_recorder recorder;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
@@ -771,9 +753,8 @@ static void who_does_not_wait_has_a_get_time_of_zero(void **state)
 
 /* ---- observers ------------------------------------------------------------------------------------------------ */
 
-static void several_observers_are_told_the_same(void **state)
+TEST_CASE(several_observers_are_told_the_same)
 {
-    (void)state;
     test_pending pending = PENDING;
     test_recorder first, second;
     recorder_init(&second);
@@ -819,9 +800,8 @@ static void ask_the_pipeline(test_recorder *recorder, void *argument)
     REQUIRE(weir_pipeline_event(pipeline, "lap", "user", "seen") == WEIR_OK);
 }
 
-static void an_observer_may_ask_the_pipeline(void **state)
+TEST_CASE(an_observer_may_ask_the_pipeline)
 {
-    (void)state;
     _Atomic(weir_pipeline *) shared = NULL;
     test_pending pending = PENDING;
     test_gate gate = GATE;
@@ -851,9 +831,8 @@ static void an_observer_may_ask_the_pipeline(void **state)
     ledger_close(&ledger);
 }
 
-static void run_info_and_end_tell_the_times(void **state)
+TEST_CASE(run_info_and_end_tell_the_times)
 {
-    (void)state;
     test_recorder recorder;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
@@ -872,9 +851,8 @@ static void run_info_and_end_tell_the_times(void **state)
     ledger_close(&ledger);
 }
 
-static void the_console_observer_writes_a_line_for_each_stage_and_queue(void **state)
+TEST_CASE(the_console_observer_writes_a_line_for_each_stage_and_queue)
 {
-    (void)state;
     char line[512];
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
@@ -939,9 +917,8 @@ static int note_end(void *self, void *state, weir_task *task, const weir_task_en
 }
 
 /* Task time begins at the operation's first instruction: a hook before it is busy time, but not the task's. */
-static void what_runs_before_the_operation_is_no_task_time(void **state)
+TEST_CASE(what_runs_before_the_operation_is_no_task_time)
 {
-    (void)state;
     enum { COUNT = 20 };
     hook_times times = { 0 };
     test_recorder recorder;
@@ -964,9 +941,8 @@ static void what_runs_before_the_operation_is_no_task_time(void **state)
 
 /* ---- sources, merges and sinks have metrics ------------------------------------------------------------------- */
 
-static void sources_and_sinks_have_laps_like_stages(void **state)
+TEST_CASE(sources_and_sinks_have_laps_like_stages)
 {
-    (void)state;
     enum { COUNT = 300 };
     test_recorder recorder;
     ledger_init(&ledger);
@@ -992,9 +968,8 @@ static void sources_and_sinks_have_laps_like_stages(void **state)
 
 /* The consumer called once, did something else, and comes back after the item arrived: it waited until the item
    was available. */
-static void a_consumer_that_polls_has_waited_since_it_first_asked(void **state)
+TEST_CASE(a_consumer_that_polls_has_waited_since_it_first_asked)
 {
-    (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
     ledger_init(&ledger);
@@ -1027,9 +1002,8 @@ static void a_consumer_that_polls_has_waited_since_it_first_asked(void **state)
 /* ---- the first lap ---------------------------------------------------------------------------------------------- */
 
 /* Of a run that is killed within its first minute at least a second is known. */
-static void the_first_lap_of_a_long_interval_ends_early(void **state)
+TEST_CASE(the_first_lap_of_a_long_interval_ends_early)
 {
-    (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
     ledger_init(&ledger);
@@ -1057,9 +1031,8 @@ static int spin_a_little(void *worker, weir_item *in, weir_item *out, weir_task 
 }
 
 /* Without statistics time advances, too: a short task is not reported as late after longer ones. */
-static void deadlines_hold_without_statistics(void **state)
+TEST_CASE(deadlines_hold_without_statistics)
 {
-    (void)state;
     enum { COUNT = 400 };
     static const weir_op op = { .name = "spin", .run = spin_a_little };
     ledger_init(&ledger);
@@ -1074,9 +1047,8 @@ static void deadlines_hold_without_statistics(void **state)
     ledger_close(&ledger);
 }
 
-static void without_statistics_there_are_no_laps_but_accounts(void **state)
+TEST_CASE(without_statistics_there_are_no_laps_but_accounts)
 {
-    (void)state;
     test_counter ends = COUNTER;
     const weir_observer observer = { .self = &ends, .lap = never_a_lap, .run_end = count_run_end };
     ledger_init(&ledger);
@@ -1109,9 +1081,8 @@ static int use_all_cpu_time(void *worker, weir_item *in, weir_item *out, weir_ta
     return WEIR_OK;
 }
 
-static void the_largest_values_do_not_overflow(void **state)
+TEST_CASE(the_largest_values_do_not_overflow)
 {
-    (void)state;
     static const weir_op op = { .name = "large", .run = use_all_cpu_time };
     enum { COUNT = 4 };
     ledger_init(&ledger);
@@ -1140,9 +1111,8 @@ static void the_largest_values_do_not_overflow(void **state)
     ledger_close(&ledger);
 }
 
-static void the_most_threads_are_those_of_the_header(void **state)
+TEST_CASE(the_most_threads_are_those_of_the_header)
 {
-    (void)state;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_pipeline *pipeline;
@@ -1162,9 +1132,8 @@ static void the_most_threads_are_those_of_the_header(void **state)
 }
 
 /* The batch of two is as old as its first item, which waited for the second. */
-static void the_latency_of_a_batch_is_that_of_its_oldest_item(void **state)
+TEST_CASE(the_latency_of_a_batch_is_that_of_its_oldest_item)
 {
-    (void)state;
     test_gate gate = GATE;
     test_recorder recorder;
     ledger_init(&ledger);

@@ -118,9 +118,8 @@ READING(check_database, weir_database_check(reader, false, put_finding, out, err
 READING(export_metrics, weir_openmetrics_export(reader, NULL, out, error))
 READING(export_laps, weir_openmetrics_export_laps(reader, NULL, out, error))
 
-static void readers_bear_every_fault(void **state)
+TEST_CASE(readers_bear_every_fault)
 {
-    (void)state;
     BEARS_EVERY_FAULT(summarize);
     BEARS_EVERY_FAULT(tell_failures);
     BEARS_EVERY_FAULT(read_verdict);
@@ -302,9 +301,8 @@ static int merge_traces(FILE *out, weir_error *error)
     return status;
 }
 
-static void writers_bear_every_fault(void **state)
+TEST_CASE(writers_bear_every_fault)
 {
-    (void)state;
     BEARS_EVERY_FAULT(record);
     BEARS_EVERY_FAULT(write_metrics);
     BEARS_EVERY_FAULT(write_trace);

@@ -3,9 +3,8 @@
 
 /* ---- status and error --------------------------------------------------------------------------------------- */
 
-static void every_status_has_its_name_and_a_text(void **state)
+TEST_CASE(every_status_has_its_name_and_a_text)
 {
-    (void)state;
     static const struct {
         int status;
         const char *name;
@@ -21,9 +20,8 @@ static void every_status_has_its_name_and_a_text(void **state)
     }
 }
 
-static void a_foreign_number_is_no_status(void **state)
+TEST_CASE(a_foreign_number_is_no_status)
 {
-    (void)state;
     static const int foreign[] = { 100, 12345, -100, INT32_MIN, INT32_MAX };
     for (size_t i = 0; i < LENGTH(foreign); i++) {
         assert_string_equal(weir_status_name(foreign[i]), "WEIR_?");
@@ -31,9 +29,8 @@ static void a_foreign_number_is_no_status(void **state)
     }
 }
 
-static void the_first_error_counts(void **state)
+TEST_CASE(the_first_error_counts)
 {
-    (void)state;
     weir_error error = { 0 };
     assert_int_equal(weir_error_set(&error, WEIR_EIO, -5, "cannot read %s", "a.mp4"), WEIR_EIO);
     assert_int_equal(weir_error_set(&error, WEIR_EDATA, 7, "later"), WEIR_EDATA);
@@ -42,9 +39,8 @@ static void the_first_error_counts(void **state)
     assert_string_equal(error.message, "cannot read a.mp4");
 }
 
-static void an_error_is_one_line(void **state)
+TEST_CASE(an_error_is_one_line)
 {
-    (void)state;
     weir_error error = { 0 };
     char line[WEIR_ERROR_LINE];
     assert_int_equal(weir_error_format(&error, line, sizeof line), 0);
@@ -65,15 +61,13 @@ static void an_error_is_one_line(void **state)
     assert_true(weir_error_format(&error, line, sizeof line) < (int)sizeof line);
 }
 
-static void an_error_may_be_null(void **state)
+TEST_CASE(an_error_may_be_null)
 {
-    (void)state;
     assert_int_equal(weir_error_set(NULL, WEIR_EIO, 0, "%d", 1), WEIR_EIO);
 }
 
-static void a_long_message_is_cut(void **state)
+TEST_CASE(a_long_message_is_cut)
 {
-    (void)state;
     weir_error error = { 0 };
     char text[2000];
     memset(text, 'x', sizeof text - 1);
@@ -82,9 +76,8 @@ static void a_long_message_is_cut(void **state)
     assert_int_equal(strlen(error.message), sizeof error.message - 1);
 }
 
-static void the_version_is_that_of_the_headers(void **state)
+TEST_CASE(the_version_is_that_of_the_headers)
 {
-    (void)state;
     char expected[32];
     snprintf(expected, sizeof expected, "%d.%d.%d", WEIR_VERSION_MAJOR, WEIR_VERSION_MINOR, WEIR_VERSION_PATCH);
     assert_string_equal(WEIR_VERSION, expected);
@@ -93,9 +86,8 @@ static void the_version_is_that_of_the_headers(void **state)
 
 /* ---- the log ------------------------------------------------------------------------------------------------ */
 
-static void lines_above_the_level_are_dropped(void **state)
+TEST_CASE(lines_above_the_level_are_dropped)
 {
-    (void)state;
     weir_log_set_level(WEIR_LOG_WARNING);
     assert_int_equal(weir_log_get_level(), WEIR_LOG_WARNING);
     for (weir_log_level level = WEIR_LOG_ERROR; level <= WEIR_LOG_DEBUG; level++)
@@ -106,9 +98,8 @@ static void lines_above_the_level_are_dropped(void **state)
     assert_int_equal(logged_lines(WEIR_LOG_DEBUG), 0);
 }
 
-static void a_line_comes_as_it_was_formatted(void **state)
+TEST_CASE(a_line_comes_as_it_was_formatted)
 {
-    (void)state;
     char line[256];
     weir_log(WEIR_LOG_WARNING, "%s %d %%", "text", 42);
     last_logged_line(WEIR_LOG_WARNING, line, sizeof line);
@@ -121,9 +112,8 @@ static void keep_length(void *self, weir_log_level level, const char *line)
     *(size_t *)self = strlen(line);
 }
 
-static void a_line_of_more_than_4095_bytes_is_cut(void **state)
+TEST_CASE(a_line_of_more_than_4095_bytes_is_cut)
 {
-    (void)state;
     static char text[10000];
     size_t length = 0;
     memset(text, 'x', sizeof text - 1);
@@ -150,24 +140,21 @@ static void assert_on_stderr(const char *message, const char *expected)
     fclose(file);
 }
 
-static void null_gives_the_log_back_to_stderr(void **state)
+TEST_CASE(null_gives_the_log_back_to_stderr)
 {
-    (void)state;
     assert_on_stderr("the disk is full", "weir: error: the disk is full\n");
 }
 
-static void control_characters_do_not_reach_the_terminal(void **state)
+TEST_CASE(control_characters_do_not_reach_the_terminal)
 {
-    (void)state;
     assert_on_stderr("a\nb\x1b[31m\t\xc3\xbc.mp4", "weir: error: a\\nb\\x1b[31m\\x09\xc3\xbc.mp4\n");
     assert_on_stderr("\xc2\x9b"
                      "1A\xe2\x80\xae\xff",
                      "weir: error: \\x9b1A\\u202e\\xff\n");
 }
 
-static void what_turns_or_forges_text_is_escaped(void **state)
+TEST_CASE(what_turns_or_forges_text_is_escaped)
 {
-    (void)state;
     static const struct {
         const char *text, *shown;
     } all[] = {
@@ -197,9 +184,8 @@ static void what_turns_or_forges_text_is_escaped(void **state)
     }
 }
 
-static void escaped_text_is_cut_between_characters(void **state)
+TEST_CASE(escaped_text_is_cut_between_characters)
 {
-    (void)state;
     static const char text[] = "a\x1b\xc3\xbcz", shown[] = "a\\x1b\xc3\xbcz";
     static const size_t cut_at[] = { 0, 0, 1, 1, 1, 1, 5, 5, 7, 8 };
     for (size_t size = 0; size < LENGTH(cut_at); size++) {
@@ -218,9 +204,8 @@ static void *log_lines(void *argument)
     return NULL;
 }
 
-static void several_threads_may_log_at_once(void **state)
+TEST_CASE(several_threads_may_log_at_once)
 {
-    (void)state;
     pthread_t threads[4];
     for (size_t i = 0; i < LENGTH(threads); i++)
         threads[i] = thread_start(log_lines, NULL);

@@ -109,9 +109,8 @@ static weir_builder *endless_builder(test_numbers *numbers)
     return builder_with(numbers);
 }
 
-static void stop_at_once(void **state)
+TEST_CASE(stop_at_once)
 {
-    (void)state;
     for (int i = 0; i < 200; i++) {
         test_numbers numbers;
         test_recorder recorder;
@@ -122,9 +121,8 @@ static void stop_at_once(void **state)
     }
 }
 
-static void stop_while_the_source_runs(void **state)
+TEST_CASE(stop_while_the_source_runs)
 {
-    (void)state;
     test_counter inside = COUNTER;
     test_recorder recorder;
     ledger_init(&ledger);
@@ -137,9 +135,8 @@ static void stop_while_the_source_runs(void **state)
     stop_and_check(pipeline, &recorder);
 }
 
-static void stop_while_the_source_is_pending_and_everybody_waits_for_input(void **state)
+TEST_CASE(stop_while_the_source_is_pending_and_everybody_waits_for_input)
 {
-    (void)state;
     cancel_config config = { .pending = COUNTER, .cancelled = COUNTER, .status = WEIR_SKIP };
     test_recorder recorder;
     ledger_init(&ledger);
@@ -155,9 +152,8 @@ static void stop_while_the_source_is_pending_and_everybody_waits_for_input(void 
 }
 
 /* No results are taken: the queues are full, all slots hold one. */
-static void stop_while_everybody_waits_for_room(void **state)
+TEST_CASE(stop_while_everybody_waits_for_room)
 {
-    (void)state;
     test_numbers numbers;
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
@@ -170,9 +166,8 @@ static void stop_while_everybody_waits_for_room(void **state)
     stop_and_check(pipeline, &recorder);
 }
 
-static void stop_while_tasks_run(void **state)
+TEST_CASE(stop_while_tasks_run)
 {
-    (void)state;
     test_counter inside = COUNTER;
     test_numbers numbers;
     test_recorder recorder;
@@ -186,9 +181,8 @@ static void stop_while_tasks_run(void **state)
 }
 
 /* One thread, which is busy in the second stage: those of the first have their input but no thread. */
-static void stop_while_tasks_wait_for_a_thread(void **state)
+TEST_CASE(stop_while_tasks_wait_for_a_thread)
 {
-    (void)state;
     test_counter inside = COUNTER;
     test_numbers numbers;
     test_recorder recorder;
@@ -204,9 +198,8 @@ static void stop_while_tasks_wait_for_a_thread(void **state)
     stop_and_check(pipeline, &recorder);
 }
 
-static void stop_while_tasks_are_pending(void **state)
+TEST_CASE(stop_while_tasks_are_pending)
 {
-    (void)state;
     static const int statuses[] = { WEIR_OK, WEIR_SKIP, WEIR_ESTOPPED, WEIR_EIO };
     for (size_t i = 0; i < LENGTH(statuses); i++) {
         cancel_config config = { .pending = COUNTER, .cancelled = COUNTER, .status = statuses[i] };
@@ -222,9 +215,8 @@ static void stop_while_tasks_are_pending(void **state)
     }
 }
 
-static void tasks_may_be_completed_long_after_the_stop(void **state)
+TEST_CASE(tasks_may_be_completed_long_after_the_stop)
 {
-    (void)state;
     test_pending pending = PENDING;
     test_numbers numbers;
     test_recorder recorder;
@@ -256,9 +248,8 @@ static int first_is_pending(void *worker, weir_item *in, weir_item *out, weir_ta
     return WEIR_OK;
 }
 
-static void stop_while_results_wait_for_their_turn(void **state)
+TEST_CASE(stop_while_results_wait_for_their_turn)
 {
-    (void)state;
     static const weir_op op = { .name = "turns", .run = first_is_pending, .cancel = complete_cancelled };
     cancel_config config = { .pending = COUNTER, .cancelled = COUNTER, .status = WEIR_OK };
     test_numbers numbers;
@@ -280,9 +271,8 @@ static int endless_pieces(void *worker, weir_item *in, weir_item *out, weir_task
     return WEIR_MORE;
 }
 
-static void stop_while_tasks_are_between_two_pieces(void **state)
+TEST_CASE(stop_while_tasks_are_between_two_pieces)
 {
-    (void)state;
     static const weir_op op = { .name = "pieces", .run = endless_pieces };
     for (int i = 0; i < 100; i++) {
         test_numbers numbers;
@@ -305,9 +295,8 @@ static int hold_start(void *self, const char *stage, weir_error *error)
     return WEIR_OK;
 }
 
-static void stop_while_a_stage_starts(void **state)
+TEST_CASE(stop_while_a_stage_starts)
 {
-    (void)state;
     test_gate gate = GATE;
     weir_stage_hook hook = { .self = &gate, .start = hold_start };
     test_numbers numbers;
@@ -341,9 +330,8 @@ static void *wait_in_next(void *argument)
     return NULL;
 }
 
-static void stop_wakes_every_consumer(void **state)
+TEST_CASE(stop_wakes_every_consumer)
 {
-    (void)state;
     for (int round = 0; round < 50; round++) {
         cancel_config config = { .pending = COUNTER, .cancelled = COUNTER, .status = WEIR_ESTOPPED };
         test_counter ready = COUNTER;
@@ -558,9 +546,8 @@ static void stop_in(stop_place place)
     assert_true(stopper.done);
 }
 
-static void stop_may_be_called_from_everywhere(void **state)
+TEST_CASE(stop_may_be_called_from_everywhere)
 {
-    (void)state;
     weir_log_set_function(log_here, NULL);
     for (stop_place place = 0; place < PLACES; place++)
         for (int i = 0; i < 20; i++)
@@ -574,9 +561,8 @@ static void *stop_often(void *argument)
     return NULL;
 }
 
-static void stop_may_be_called_by_many_at_once(void **state)
+TEST_CASE(stop_may_be_called_by_many_at_once)
 {
-    (void)state;
     for (int round = 0; round < 30; round++) {
         test_numbers numbers;
         test_recorder recorder;
@@ -618,9 +604,8 @@ static void ask_for_completion(void *worker, weir_task *task)
 }
 
 /* The completion that cancel asks for comes from another thread: before, while or after cancel runs. */
-static void a_completion_may_meet_the_cancel(void **state)
+TEST_CASE(a_completion_may_meet_the_cancel)
 {
-    (void)state;
     static const weir_op op = { .name = "meeting", .run = wait_for_completion, .cancel = ask_for_completion };
     for (int round = 0; round < 100; round++) {
         cancelling_config config = { .pending = PENDING, .asked = COUNTER };
@@ -643,9 +628,8 @@ static void a_completion_may_meet_the_cancel(void **state)
 
 /* ---- after the end -------------------------------------------------------------------------------------------- */
 
-static void a_stop_after_the_end_changes_nothing(void **state)
+TEST_CASE(a_stop_after_the_end_changes_nothing)
 {
-    (void)state;
     test_recorder recorder;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
@@ -660,9 +644,8 @@ static void a_stop_after_the_end_changes_nothing(void **state)
     free_and_check(pipeline, &recorder, WEIR_OK);
 }
 
-static void a_stop_after_a_failure_changes_nothing(void **state)
+TEST_CASE(a_stop_after_a_failure_changes_nothing)
 {
-    (void)state;
     test_recorder recorder;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10, .end_status = WEIR_EIO };
@@ -678,9 +661,8 @@ static void a_stop_after_a_failure_changes_nothing(void **state)
 }
 
 /* Everything is made, but the consumer does not take it. */
-static void free_without_draining(void **state)
+TEST_CASE(free_without_draining)
 {
-    (void)state;
     for (uint64_t taken = 0; taken < 12; taken++) {
         test_recorder recorder;
         ledger_init(&ledger);
@@ -698,9 +680,8 @@ static void free_without_draining(void **state)
     }
 }
 
-static void free_at_once(void **state)
+TEST_CASE(free_at_once)
 {
-    (void)state;
     for (int i = 0; i < 200; i++) {
         test_numbers numbers;
         weir_builder *builder = endless_builder(&numbers);
@@ -712,9 +693,8 @@ static void free_at_once(void **state)
 }
 
 /* 64 busy slots that check regularly: only a hang takes longer than a test may. */
-static void stop_is_over_soon(void **state)
+TEST_CASE(stop_is_over_soon)
 {
-    (void)state;
     test_counter inside = COUNTER;
     test_numbers numbers;
     weir_builder *builder = endless_builder(&numbers);
@@ -745,9 +725,8 @@ static int free_own_pipeline(void *worker, weir_item *in, weir_item *out, weir_t
     return WEIR_OK;
 }
 
-static void free_from_a_task_stops_and_says_so(void **state)
+TEST_CASE(free_from_a_task_stops_and_says_so)
 {
-    (void)state;
     static const weir_op op = { .name = "suicidal", .run = free_own_pipeline };
     self_free self = { .gate = GATE, .tried = COUNTER };
     char line[512];
@@ -780,9 +759,8 @@ static int stop_own_pipeline(void *worker, weir_item *in, weir_item *out, weir_t
     return WEIR_EOF;
 }
 
-static void a_task_can_stop_its_own_pipeline(void **state)
+TEST_CASE(a_task_can_stop_its_own_pipeline)
 {
-    (void)state;
     static const weir_op op = { .name = "self", .run = stop_own_pipeline };
     for (int i = 0; i < 200; i++) {
         weir_pipeline *pipeline = NULL;

@@ -71,9 +71,8 @@ static int64_t record_run(const char *path)
     return run_id;
 }
 
-static void text_is_the_designs_to_the_letter(void **state)
+TEST_CASE(text_is_the_designs_to_the_letter)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     record_run(path);
     char wanted[8000];
@@ -153,9 +152,8 @@ static void observe_tasks(weir_observer observer, uint64_t num_successes, int64_
     free(times);
 }
 
-static void means_are_weighted_by_what_they_are_means_of(void **state)
+TEST_CASE(means_are_weighted_by_what_they_are_means_of)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
@@ -203,9 +201,8 @@ static void means_are_weighted_by_what_they_are_means_of(void **state)
 }
 
 /* The line is SPDL's, in seconds; so short an average is told again with its unit. */
-static void short_times_have_a_unit(void **state)
+TEST_CASE(short_times_have_a_unit)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     observe_tasks(weir_sqlite_observer(writer), 3, 3550, 0);
@@ -216,9 +213,8 @@ static void short_times_have_a_unit(void **state)
     free(text);
 }
 
-static void percentiles_come_from_all_laps_together(void **state)
+TEST_CASE(percentiles_come_from_all_laps_together)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
@@ -228,9 +224,8 @@ static void percentiles_come_from_all_laps_together(void **state)
     assert_summary_has(path, 0, "max: 10.0 ms / 10.0 ms / 10.0 ms / 1.00 s / 1.00 s\n");
 }
 
-static void each_run_of_a_file_has_its_own_summary(void **state)
+TEST_CASE(each_run_of_a_file_has_its_own_summary)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     int64_t first = record_run(path);
     weir_sqlite_writer *writer = open_writer(path, NULL);
@@ -250,9 +245,8 @@ static void each_run_of_a_file_has_its_own_summary(void **state)
     assert_has(error.message, path);
 }
 
-static void a_run_under_way_is_summed_up_and_said_to_be(void **state)
+TEST_CASE(a_run_under_way_is_summed_up_and_said_to_be)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
@@ -269,9 +263,8 @@ static void a_run_under_way_is_summed_up_and_said_to_be(void **state)
     close_writer(writer);
 }
 
-static void lost_entries_are_said(void **state)
+TEST_CASE(lost_entries_are_said)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     record_run(path);
     execute(path, "UPDATE run SET entries_lost = 5");
@@ -280,9 +273,8 @@ static void lost_entries_are_said(void **state)
     assert_summary_has(path, 0, "\n1 entry could not be written: the metrics above lack it.\n" EQUALS);
 }
 
-static void damage_is_added_up_by_run(void **state)
+TEST_CASE(damage_is_added_up_by_run)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     int64_t first = record_run(path), second = record_run(path);
     execute(path, "INSERT INTO item_stats (run_id, name, num_missing, num_errors) VALUES (1, '0:0:x', 2, 0), "
@@ -295,9 +287,8 @@ static void damage_is_added_up_by_run(void **state)
     free(text);
 }
 
-static void a_run_without_laps_has_the_frame(void **state)
+TEST_CASE(a_run_without_laps_has_the_frame)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     observe_start(weir_sqlite_observer(writer));
@@ -312,9 +303,8 @@ static void a_run_without_laps_has_the_frame(void **state)
     assert_text(summary_of(path, 0), wanted);
 }
 
-static void stages_come_in_the_order_of_the_pipeline(void **state)
+TEST_CASE(stages_come_in_the_order_of_the_pipeline)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_stage_info stages[12];
     char names[12][40], queue_names[12][48];
@@ -361,9 +351,8 @@ static void stages_come_in_the_order_of_the_pipeline(void **state)
 
 /* -- failures */
 
-static void failures_are_listed_up_to_a_number(void **state)
+TEST_CASE(failures_are_listed_up_to_a_number)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
@@ -391,9 +380,8 @@ static void failures_are_listed_up_to_a_number(void **state)
     assert_text(failures_of(path, run_id, 1), wanted);
 }
 
-static void without_failures_nothing_is_listed(void **state)
+TEST_CASE(without_failures_nothing_is_listed)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     record_run(path);
     assert_text(failures_of(path, 0, 10), "");
@@ -419,9 +407,8 @@ static void assert_unreadable(const char *path, int status, const char *wanted)
     free(text);
 }
 
-static void what_holds_no_run_of_ours_is_named(void **state)
+TEST_CASE(what_holds_no_run_of_ours_is_named)
 {
-    (void)state;
     static const char text[] = "not a database, but long enough to be taken for the header of one, a hundred bytes, "
                                "and a little more than that";
     assert_unreadable(in_folder("missing.db"), WEIR_ENOTFOUND, "there is no database");
@@ -440,9 +427,8 @@ static void what_holds_no_run_of_ours_is_named(void **state)
     assert_unreadable(in_folder("a.db"), WEIR_EUNSUPPORTED, "schema 99");
 }
 
-static void a_damaged_histogram_is_reported_with_its_row(void **state)
+TEST_CASE(a_damaged_histogram_is_reported_with_its_row)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     record_run(path);
     execute(path, "UPDATE queue_stats SET put_histogram = x'0102' WHERE id = 3");
@@ -451,9 +437,8 @@ static void a_damaged_histogram_is_reported_with_its_row(void **state)
     assert_has(error.message, "row 3 of queue_stats has no valid put_histogram");
 }
 
-static void nothing_is_printed_of_what_cannot_be_read(void **state)
+TEST_CASE(nothing_is_printed_of_what_cannot_be_read)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     FILE *out = tmpfile();
     weir_error error = { 0 };
@@ -466,9 +451,8 @@ static void nothing_is_printed_of_what_cannot_be_read(void **state)
     fclose(out);
 }
 
-static void what_cannot_be_printed_is_reported(void **state)
+TEST_CASE(what_cannot_be_printed_is_reported)
 {
-    (void)state;
     const char *path = in_folder("a.db");
     record_run(path);
     FILE *full = fopen("/dev/full", "w");

@@ -1,6 +1,5 @@
 /* The tar stage: archives made by the tar program, read in a pipeline. */
 #include <inttypes.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/engine.h>
 #include <weir/list.h>
@@ -115,15 +114,13 @@ static const char *plain_archive(void)
     return path;
 }
 
-static void every_file_comes_out_with_its_name(void **state)
+TEST_CASE(every_file_comes_out_with_its_name)
 {
-    (void)state;
     assert_lists(plain_archive(), &all, "1.mp4=one deep/2.mp4=two deep/er/3.txt=three empty.mp4=");
 }
 
-static void compressed_archives_are_read_as_well(void **state)
+TEST_CASE(compressed_archives_are_read_as_well)
 {
-    (void)state;
     plain_archive();
     static const char *const programs[] = { "gzip", "bzip2", "xz", "zstd", "lz4" };
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
@@ -138,16 +135,14 @@ static void compressed_archives_are_read_as_well(void **state)
     }
 }
 
-static void only_what_matches_comes_out(void **state)
+TEST_CASE(only_what_matches_comes_out)
 {
-    (void)state;
     assert_lists(plain_archive(), &(weir_tar_config){ .glob = "2*" }, "deep/2.mp4=two");
     assert_fails(plain_archive(), &(weir_tar_config){ .glob = "*.webm" }, WEIR_ENOTFOUND, "*.webm", "");
 }
 
-static void files_of_a_sample_come_out_together(void **state)
+TEST_CASE(files_of_a_sample_come_out_together)
 {
-    (void)state;
     shell("mkdir -p web/a web/b && cd web && printf 7 >a/17.cls && printf v >a/17.mp4 && printf j >a/17.meta.json && "
           "printf w >b/17.mp4 && printf t >18.txt && printf x >19.mp4 && printf 9 >19.cls && printf h >.hidden && "
           "tar cf ../web.tar a/17.cls a/17.mp4 a/17.meta.json b/17.mp4 18.txt .hidden 19.mp4 19.cls");
@@ -155,9 +150,8 @@ static void files_of_a_sample_come_out_together(void **state)
                  "a/17.mp4=v+a/17.cls=7+a/17.meta.json=j b/17.mp4=w 19.mp4=x+19.cls=9");
 }
 
-static void names_beyond_ascii_and_long_ones_are_kept(void **state)
+TEST_CASE(names_beyond_ascii_and_long_ones_are_kept)
 {
-    (void)state;
     char expected[1024] = "Übung/第一.mp4=z";
     char name[256] = "";
     memset(name, 'n', 240);
@@ -181,15 +175,13 @@ static const char *big_archive(void)
     return path;
 }
 
-static void a_file_over_the_limit_costs_only_itself(void **state)
+TEST_CASE(a_file_over_the_limit_costs_only_itself)
 {
-    (void)state;
     assert_fails(big_archive(), &(weir_tar_config){ .max_bytes = 1000 }, WEIR_ELIMIT, "a.mp4 was skipped", "b.mp4=b");
 }
 
-static void empty_files_of_a_sample_count_with_their_names(void **state)
+TEST_CASE(empty_files_of_a_sample_count_with_their_names)
 {
-    (void)state;
     shell("mkdir -p many && cd many && for i in 1 2 3 4 5 6 7 8 9; do : >x.$i; done && tar cf ../many.tar *");
     assert_lists(clips_path("many.tar"), &(weir_tar_config){ .glob = "x.2", .samples = true },
                  "x.2=+x.1=+x.3=+x.4=+x.5=+x.6=+x.7=+x.8=+x.9=");
@@ -197,9 +189,8 @@ static void empty_files_of_a_sample_count_with_their_names(void **state)
                  WEIR_ELIMIT, "x.3 was skipped", "x.1=+x.2=");
 }
 
-static void a_damaged_archive_gives_what_was_before_the_damage(void **state)
+TEST_CASE(a_damaged_archive_gives_what_was_before_the_damage)
 {
-    (void)state;
     const weir_tar_config of_b = { .glob = "b*" };
     const char *cut_in_c = clips_cut(big_archive(), "cut_c.tar", 4000000);
     assert_fails(cut_in_c, &(weir_tar_config){ .glob = "[bc]*" }, WEIR_EDATA, "damaged within c.mp4, after 1 item(s)",
@@ -212,9 +203,8 @@ static void a_damaged_archive_gives_what_was_before_the_damage(void **state)
     assert_fails(clips_path("header.tar"), &of_b, WEIR_EDATA, "after 1 item(s)", "b.mp4=b");
 }
 
-static void what_is_no_archive_fails_and_says_why(void **state)
+TEST_CASE(what_is_no_archive_fails_and_says_why)
 {
-    (void)state;
     const char *text = clips_path("text.tar");
     clips_write_text(text, "this is no archive at all, whatever its name says");
     assert_fails(text, &all, WEIR_EDATA, "cannot", "");
@@ -230,9 +220,8 @@ static void what_is_no_archive_fails_and_says_why(void **state)
     assert_fails(pipe, &all, WEIR_EUNSUPPORTED, "not a regular file", "");
 }
 
-static void a_bad_archive_costs_only_itself(void **state)
+TEST_CASE(a_bad_archive_costs_only_itself)
 {
-    (void)state;
     const char *paths[] = { clips_path("missing.tar"), plain_archive(), clips_path("nowhere.tar"), plain_archive() };
     weir_pipeline *pipeline = start(paths, 4, &(weir_tar_config){ .glob = "*.mp4" });
     weir_item item;
@@ -246,9 +235,8 @@ static void a_bad_archive_costs_only_itself(void **state)
 }
 
 /* With one item of room the archive cannot be read ahead; whoever stops then loses nothing but what was asked for. */
-static void stop_in_the_middle_leaves_nothing_behind(void **state)
+TEST_CASE(stop_in_the_middle_leaves_nothing_behind)
 {
-    (void)state;
     shell(
         "mkdir -p many && cd many && for i in $(seq 1000 1200); do printf $i >$i.mp4; done && tar cf ../many.tar *");
     const char *path = clips_path("many.tar");
@@ -263,9 +251,8 @@ static void stop_in_the_middle_leaves_nothing_behind(void **state)
     weir_pipeline_free(pipeline);
 }
 
-static void clips_in_an_archive_decode_as_their_files_do(void **state)
+TEST_CASE(clips_in_an_archive_decode_as_their_files_do)
 {
-    (void)state;
     clips_make("clip_a.mp4", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v mpeg4 -bf 2");
     clips_make("clip_b.mkv", "-f lavfi -i testsrc2=s=120x160:d=1 -c:v mpeg4 -bf 2");
     shell("printf cat >clip_a.cls && tar czf clips.tar.gz clip_a.cls clip_a.mp4 clip_b.mkv");

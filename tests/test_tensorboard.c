@@ -229,9 +229,8 @@ static void assert_run(const struct events *events)
     assert_text(events, "run", 0, "    program --option (weir 0.2.0, 10 threads, node a/node \\xff, rank 3)");
 }
 
-static void live_log_holds_every_lap(void **state)
+TEST_CASE(live_log_holds_every_lap)
 {
-    (void)state;
     weir_tensorboard_log *log = open_log("new/folder");
     observe_run(weir_tensorboard_observer(log));
     close_log(log);
@@ -240,9 +239,8 @@ static void live_log_holds_every_lap(void **state)
     free_events(&events);
 }
 
-static void export_writes_what_a_live_log_would_have(void **state)
+TEST_CASE(export_writes_what_a_live_log_would_have)
 {
-    (void)state;
     record_run("a.db", 3);
     assert_exports("a.db", NULL, "logs");
     assert_exports("a.db", NULL, "logs"); /* replaced, not doubled */
@@ -251,9 +249,8 @@ static void export_writes_what_a_live_log_would_have(void **state)
     free_events(&events);
 }
 
-static void laps_can_be_read_as_soon_as_they_have_ended(void **state)
+TEST_CASE(laps_can_be_read_as_soon_as_they_have_ended)
 {
-    (void)state;
     weir_tensorboard_log *log = open_log("logs");
     weir_observer observer = weir_tensorboard_observer(log);
     observe_start(observer);
@@ -266,9 +263,8 @@ static void laps_can_be_read_as_soon_as_they_have_ended(void **state)
     close_log(log);
 }
 
-static void histogram_counts_and_bounds_every_time(void **state)
+TEST_CASE(histogram_counts_and_bounds_every_time)
 {
-    (void)state;
     weir_tensorboard_log *log = open_log("logs");
     weir_observer observer = weir_tensorboard_observer(log);
     observe_start(observer);
@@ -309,9 +305,8 @@ static void histogram_counts_and_bounds_every_time(void **state)
     free_events(&events);
 }
 
-static void steps_of_the_consumer_are_told(void **state)
+TEST_CASE(steps_of_the_consumer_are_told)
 {
-    (void)state;
     weir_tensorboard_log *log = open_log("logs");
     weir_sqlite_writer *writer = open_writer(in_folder("a.db"), NULL);
     weir_observer observers[] = { weir_tensorboard_observer(log), weir_sqlite_observer(writer) };
@@ -342,9 +337,8 @@ static void steps_of_the_consumer_are_told(void **state)
     free_events(&exported);
 }
 
-static void only_what_is_asked_for_is_exported(void **state)
+TEST_CASE(only_what_is_asked_for_is_exported)
 {
-    (void)state;
     record_run("a.db", 0);
     record_run("a.db", 0);
     assert_exports("a.db", &(weir_filter){ .run_id = WEIR_LAST_RUN, .name = "decode", .descending = true }, "logs");
@@ -362,9 +356,8 @@ static void only_what_is_asked_for_is_exported(void **state)
     assert_int_equal(export("a.db", &(weir_filter){ .run_id = 7 }, "nothing", &error), WEIR_ENOTFOUND);
 }
 
-static void a_log_has_one_pipeline_at_a_time(void **state)
+TEST_CASE(a_log_has_one_pipeline_at_a_time)
 {
-    (void)state;
     weir_tensorboard_log *log = open_log("logs");
     weir_observer observer = weir_tensorboard_observer(log);
     weir_error error = { 0 };
@@ -375,9 +368,8 @@ static void a_log_has_one_pipeline_at_a_time(void **state)
     close_log(log);
 }
 
-static void damaged_histogram_is_an_error_and_leaves_no_file(void **state)
+TEST_CASE(damaged_histogram_is_an_error_and_leaves_no_file)
 {
-    (void)state;
     record_run("a.db", 0);
     execute(in_folder("a.db"), "UPDATE task_stats SET histogram = x'07'");
     weir_error error = { 0 };
@@ -386,9 +378,8 @@ static void damaged_histogram_is_an_error_and_leaves_no_file(void **state)
     assert_int_not_equal(access(in_folder("logs/run-1"), F_OK), 0);
 }
 
-static void folder_that_cannot_be_is_told_at_once(void **state)
+TEST_CASE(folder_that_cannot_be_is_told_at_once)
 {
-    (void)state;
     weir_tensorboard_log *log;
     weir_error error = { 0 };
     write_file(in_folder("file"), "x", 1);
@@ -403,9 +394,8 @@ static void folder_that_cannot_be_is_told_at_once(void **state)
 }
 
 /* WEIR_PYTHON names a Python that has TensorBoard, if it is not python3. */
-static void tensorboard_reads_it(void **state)
+TEST_CASE(tensorboard_reads_it)
 {
-    (void)state;
     const char *python = getenv("WEIR_PYTHON") ? getenv("WEIR_PYTHON") : "python3";
     char command[2048];
     snprintf(command, sizeof command, "'%s' -c 'import tensorboard' 2>/dev/null", python);

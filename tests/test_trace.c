@@ -83,9 +83,8 @@ static weir_pipeline *build_watched(weir_builder *builder, watched *w, weir_pipe
     return build(builder, &options);
 }
 
-static void what_happened_to_each_item_is_recorded_in_order(void **state)
+TEST_CASE(what_happened_to_each_item_is_recorded_in_order)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 20, .labelled = true };
     watched w;
@@ -121,9 +120,8 @@ static void what_happened_to_each_item_is_recorded_in_order(void **state)
     ledger_close(&ledger);
 }
 
-static void recording_is_switched_while_tasks_run(void **state)
+TEST_CASE(recording_is_switched_while_tasks_run)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 3, .labelled = true };
     test_gate gate = GATE;
@@ -175,9 +173,8 @@ static weir_pipeline *fill_ring(watched *w, test_gate *gate, test_numbers *numbe
     return pipeline;
 }
 
-static void a_full_ring_loses_records_and_begins_again(void **state)
+TEST_CASE(a_full_ring_loses_records_and_begins_again)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 2000, .labelled = true };
     test_gate gate = GATE;
@@ -201,9 +198,8 @@ static void a_full_ring_loses_records_and_begins_again(void **state)
     ledger_close(&ledger);
 }
 
-static void lost_records_are_counted_and_in_the_summary_although_recording_is_switched(void **state)
+TEST_CASE(lost_records_are_counted_and_in_the_summary_although_recording_is_switched)
 {
-    (void)state;
     char *folder = make_folder(), *db = path_in(folder, "a.db"), *text = NULL, line[80];
     size_t size;
     weir_sqlite_writer *writer;
@@ -242,9 +238,8 @@ static void lost_records_are_counted_and_in_the_summary_although_recording_is_sw
     ledger_close(&ledger);
 }
 
-static void a_ring_that_is_too_small_for_added_slots_grows(void **state)
+TEST_CASE(a_ring_that_is_too_small_for_added_slots_grows)
 {
-    (void)state;
     enum { SLOTS = 300 };
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 2000 };
@@ -275,9 +270,8 @@ static void mark_each_call(void *self, const weir_trace_batch *batch)
         counter_add(&delivered, batch->records[i].kind == WEIR_TRACE_DELIVER);
 }
 
-static void an_observer_that_records_each_of_its_calls_gets_all_records_in_time(void **state)
+TEST_CASE(an_observer_that_records_each_of_its_calls_gets_all_records_in_time)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     watched w;
@@ -294,9 +288,8 @@ static void an_observer_that_records_each_of_its_calls_gets_all_records_in_time(
     ledger_close(&ledger);
 }
 
-static void a_pipeline_without_an_observer_of_records_refuses_to_record(void **state)
+TEST_CASE(a_pipeline_without_an_observer_of_records_refuses_to_record)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);

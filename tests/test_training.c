@@ -1,9 +1,7 @@
 /* The example of a training loop: an index, shares, epochs, and batches that the seed decides. */
 #include <inttypes.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,9 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "program.h"
+#include "test_case.h"
 
 enum { NUM_CLIPS = 6 };
 
@@ -77,9 +74,8 @@ static int count_clips(const char *out, int epoch, int counts[NUM_CLIPS])
     return num_lines;
 }
 
-static void each_epoch_has_each_clip_once(void **state)
+TEST_CASE(each_epoch_has_each_clip_once)
 {
-    (void)state;
     struct program program;
     run(&program, clips_index, "1");
     assert_int_equal(program.status, 0);
@@ -92,9 +88,8 @@ static void each_epoch_has_each_clip_once(void **state)
     program_free(&program);
 }
 
-static void ranks_share_each_epoch(void **state)
+TEST_CASE(ranks_share_each_epoch)
 {
-    (void)state;
     int counts[3][NUM_CLIPS] = { 0 };
     setenv("WORLD_SIZE", "4", 1);
     for (int rank = 0; rank < 4; rank++) {
@@ -118,9 +113,8 @@ static void ranks_share_each_epoch(void **state)
         }
 }
 
-static void the_seed_decides_all(void **state)
+TEST_CASE(the_seed_decides_all)
 {
-    (void)state;
     struct program first, again, other;
     run(&first, clips_index, "1");
     run(&again, clips_index, "1");
@@ -150,9 +144,8 @@ static void await_step(const char *path)
     }
 }
 
-static void a_killed_run_goes_on_where_it_was(void **state)
+TEST_CASE(a_killed_run_goes_on_where_it_was)
 {
-    (void)state;
     struct program program;
     char *save = path_in(work, "save"), *path = path_in(work, "save.0");
     for (int kills = 0; kills < 2; kills++) {
@@ -178,9 +171,8 @@ static void a_killed_run_goes_on_where_it_was(void **state)
     free(save);
 }
 
-static void a_checkpoint_of_other_clips_is_refused(void **state)
+TEST_CASE(a_checkpoint_of_other_clips_is_refused)
 {
-    (void)state;
     struct program program;
     char command[1024], *save = path_in(work, "save"), *other = path_in(work, "other.weir");
     run_saved(&program, clips_index, save);
@@ -197,9 +189,8 @@ static void a_checkpoint_of_other_clips_is_refused(void **state)
     free(save);
 }
 
-static void bad_input_gets_one_line(void **state)
+TEST_CASE(bad_input_gets_one_line)
 {
-    (void)state;
     struct program program;
     run(&program, "/nowhere/at/all.weir", NULL);
     assert_int_equal(program.status, 2);

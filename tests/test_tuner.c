@@ -106,9 +106,8 @@ static void end_run(tuned_run *run)
     weir_pipeline_free(run->pipeline);
 }
 
-static void slots_that_bring_more_are_kept_up_to_the_limit(void **state)
+TEST_CASE(slots_that_bring_more_are_kept_up_to_the_limit)
 {
-    (void)state;
     tuned_run run = { .pipeline = NULL };
     start_run(&run, wait_alone, 1, (weir_tuner_options){ .max_slots = 4, .max_threads = 8 });
     wait_until(&run.has_rested);
@@ -117,9 +116,8 @@ static void slots_that_bring_more_are_kept_up_to_the_limit(void **state)
 }
 
 /* More of them bring nothing, so half of them lose nothing. */
-static void slots_of_what_serves_one_at_a_time_are_taken_back(void **state)
+TEST_CASE(slots_of_what_serves_one_at_a_time_are_taken_back)
 {
-    (void)state;
     tuned_run run = { .pipeline = NULL };
     start_run(&run, wait_in_turn, 8, (weir_tuner_options){ .max_slots = 64 });
     wait_until(&run.has_rested);
@@ -127,27 +125,24 @@ static void slots_of_what_serves_one_at_a_time_are_taken_back(void **state)
     end_run(&run);
 }
 
-static void a_budget_that_is_exceeded_is_kept_at_once(void **state)
+TEST_CASE(a_budget_that_is_exceeded_is_kept_at_once)
 {
-    (void)state;
     tuned_run run = { .pipeline = NULL };
     start_run(&run, wait_alone, 8, (weir_tuner_options){ .memory_bytes = 1 });
     wait_until(&run.has_reduced);
     end_run(&run);
 }
 
-static void a_run_may_end_at_any_time(void **state)
+TEST_CASE(a_run_may_end_at_any_time)
 {
-    (void)state;
     tuned_run run = { .pipeline = NULL };
     start_run(&run, wait_alone, 2, (weir_tuner_options){ .cpus = 0 });
     weir_pipeline_stop(run.pipeline);
     end_run(&run);
 }
 
-static void options_are_checked(void **state)
+TEST_CASE(options_are_checked)
 {
-    (void)state;
     weir_tuner *tuner;
     weir_error error = { 0 };
     weir_pipeline *any = (weir_pipeline *)&server; /* is not used */

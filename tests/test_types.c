@@ -82,43 +82,37 @@ static void expect(weir_builder *builder, uint64_t delivered, uint64_t failed)
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
-static void another_type_is_refused_when_the_pipeline_is_built(void **state)
+TEST_CASE(another_type_is_refused_when_the_pipeline_is_built)
 {
-    (void)state;
     expect_refused(line(&pears, &eat_apples, NULL), "takes \"apple\"", "upstream stage src makes \"pear\"");
 }
 
-static void what_is_not_declared_is_refused(void **state)
+TEST_CASE(what_is_not_declared_is_refused)
 {
-    (void)state;
     expect_refused(line(&untyped, &eat_apples, NULL), "upstream stage src does not declare", "`makes`");
     expect_refused(line(&apples, &forget, &eat_apples), "stage forget", "`makes`");
 }
 
-static void a_type_that_fits_passes(void **state)
+TEST_CASE(a_type_that_fits_passes)
 {
-    (void)state;
     expect(line(&apples, &eat_apples, NULL), 4, 0);
     expect(line(&fruit, &eat_fruit, NULL), 4, 0);
 }
 
-static void alternatives_are_checked_with_each_item(void **state)
+TEST_CASE(alternatives_are_checked_with_each_item)
 {
-    (void)state;
     expect(line(&fruit, &eat_apples, NULL), 2, 2);
     expect(line(&anything, &eat_apples, NULL), 2, 2);
     expect(line(&fruit, &pass_any, &eat_apples), 2, 2);
 }
 
-static void an_item_without_data_is_not_given_to_an_operation_with_types(void **state)
+TEST_CASE(an_item_without_data_is_not_given_to_an_operation_with_types)
 {
-    (void)state;
     expect(line(&empty, &eat_apples, NULL), 0, 2);
 }
 
-static void a_failure_names_both_types(void **state)
+TEST_CASE(a_failure_names_both_types)
 {
-    (void)state;
     weir_error error = { 0 };
     weir_pipeline *pipeline = build(line(&fruit, &eat_apples, NULL), NULL);
     drain_all(pipeline);
@@ -133,9 +127,8 @@ static int pick_first(void *self, const weir_item *item)
     return strcmp(item->type, "apple") == 0 ? 0 : 1;
 }
 
-static void routes_and_joins_pass_types_on(void **state)
+TEST_CASE(routes_and_joins_pass_types_on)
 {
-    (void)state;
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &fruit, NULL, 0, NULL);
     weir_builder_route(builder, &(weir_route_config){ .pick = pick_first, .num_branches = 2 }, NULL);
@@ -161,18 +154,16 @@ static weir_builder *merge_of(const weir_op *one, const weir_op *other)
     return builder;
 }
 
-static void a_merge_makes_what_its_inputs_make(void **state)
+TEST_CASE(a_merge_makes_what_its_inputs_make)
 {
-    (void)state;
     expect(merge_of(&apples, &apples), 8, 0);
     expect(merge_of(&apples, &pears), 4, 4);
     expect_refused(merge_of(&pears, &pears), "upstream stage merge makes \"pear\"", "apple");
     expect_refused(merge_of(&apples, &untyped), "upstream stage merge does not declare", "`makes`");
 }
 
-static void batches_bring_the_types_of_their_items_back(void **state)
+TEST_CASE(batches_bring_the_types_of_their_items_back)
 {
-    (void)state;
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &fruit, NULL, 0, NULL);
     weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 3 }, NULL);
@@ -182,9 +173,8 @@ static void batches_bring_the_types_of_their_items_back(void **state)
     expect(builder, 2, 2);
 }
 
-static void a_batch_is_taken_apart_only_if_it_is_one(void **state)
+TEST_CASE(a_batch_is_taken_apart_only_if_it_is_one)
 {
-    (void)state;
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     assert_int_equal(weir_builder_build(line(&apples, &weir_disaggregate, NULL), NULL, &pipeline, &error),

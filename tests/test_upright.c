@@ -1,14 +1,12 @@
 /* Rotation and filters of the decode stage, compared with the output of the ffmpeg program; also of chosen frames
    and in pieces. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 
 #include <weir/engine.h>
 #include <weir/list.h>
@@ -120,18 +118,16 @@ static const char *make_h264(void)
                       "-f lavfi -i testsrc2=s=340x256:d=0.4 -c:v libx264 -preset veryfast -pix_fmt yuv420p");
 }
 
-static void pictures_are_turned_as_ffmpeg_does(void **state)
+TEST_CASE(pictures_are_turned_as_ffmpeg_does)
 {
-    (void)state;
     weir_video_config config = {
         .width = 128, .height = 96, .resize = WEIR_RESIZE_STRETCH, .scaler = WEIR_SCALER_EXACT
     };
     assert_turned(make_h264(), "even", &config, "scale=128:96:flags=bicubic,format=rgb24");
 }
 
-static void odd_and_deep_pictures_are_turned_too(void **state)
+TEST_CASE(odd_and_deep_pictures_are_turned_too)
 {
-    (void)state;
     static const char *const kinds[][2] = {
         { "odd_444", "-f lavfi -i testsrc2=s=321x243:d=0.2 -c:v libx264 -preset veryfast -pix_fmt yuv444p" },
         { "deep", "-f lavfi -i testsrc2=s=320x240:d=0.2 -c:v libx264 -preset veryfast -pix_fmt yuv420p10le" },
@@ -151,9 +147,8 @@ static void odd_and_deep_pictures_are_turned_too(void **state)
 }
 
 /* 4:2:2 on its side would have its chroma the other way round. */
-static void formats_that_cannot_be_turned_are_converted(void **state)
+TEST_CASE(formats_that_cannot_be_turned_are_converted)
 {
-    (void)state;
     const char *path =
         clips_make("h264_422.mp4", "-f lavfi -i testsrc2=s=320x240:d=0.2 -c:v libx264 -preset veryfast "
                                    "-pix_fmt yuv422p");
@@ -164,9 +159,8 @@ static void formats_that_cannot_be_turned_are_converted(void **state)
     weir_frames_free(frames);
 }
 
-static void without_a_size_turned_pictures_have_their_own(void **state)
+TEST_CASE(without_a_size_turned_pictures_have_their_own)
 {
-    (void)state;
     const char *path = clips_rotate(make_h264(), "own_size.mp4", rotations[0].matrix);
     weir_video_config config = { .pixel = WEIR_PIXEL_YUV420P };
     weir_frames *frames = decode(path, &config);
@@ -180,9 +174,8 @@ static void without_a_size_turned_pictures_have_their_own(void **state)
     assert_as_ffmpeg(path, &config, "-noautorotate", "null");
 }
 
-static void real_phone_clips_are_turned(void **state)
+TEST_CASE(real_phone_clips_are_turned)
 {
-    (void)state;
     static const char *const names[] = { "0", "90", "180", "270" };
     const char *media = clips_media();
     if (!media)
@@ -215,9 +208,8 @@ static bool has_filters(void)
     return rc == WEIR_OK;
 }
 
-static void pictures_go_through_the_filter(void **state)
+TEST_CASE(pictures_go_through_the_filter)
 {
-    (void)state;
     static const char *const filters[] = { "hflip", "crop=200:100,hflip", "hue=s=0", "transpose=1",
                                            "split[a][b];[a]vflip[c];[b][c]hstack" };
     if (!has_filters())
@@ -235,9 +227,8 @@ static void pictures_go_through_the_filter(void **state)
 }
 
 /* Frames that a filter holds back come at the end; those it drops or adds do not matter. */
-static void filters_may_change_the_number_of_frames(void **state)
+TEST_CASE(filters_may_change_the_number_of_frames)
 {
-    (void)state;
     static const struct {
         const char *filter;
         uint32_t num_frames;
@@ -252,9 +243,8 @@ static void filters_may_change_the_number_of_frames(void **state)
     }
 }
 
-static void filtered_frames_have_the_times_of_the_stream(void **state)
+TEST_CASE(filtered_frames_have_the_times_of_the_stream)
 {
-    (void)state;
     if (!has_filters())
         skip();
     weir_frames *frames = decode(make_h264(), &(weir_video_config){ .filter = "fps=5" });
@@ -263,9 +253,8 @@ static void filtered_frames_have_the_times_of_the_stream(void **state)
     weir_frames_free(frames);
 }
 
-static void turned_pictures_are_filtered_upright(void **state)
+TEST_CASE(turned_pictures_are_filtered_upright)
 {
-    (void)state;
     if (!has_filters())
         skip();
     const char *path = clips_rotate(make_h264(), "filtered.mp4", rotations[0].matrix);
@@ -291,9 +280,8 @@ static void assert_refused(const char *filter, const char *text)
     assert_config_refused(&(weir_video_config){ .filter = filter }, text);
 }
 
-static void impossible_filters_are_refused(void **state)
+TEST_CASE(impossible_filters_are_refused)
 {
-    (void)state;
     if (!has_filters())
         skip();
     assert_refused("nosuchfilter=3", "is not supported by this FFmpeg");
@@ -330,9 +318,8 @@ static void assert_same(const char *path, const weir_video_config *config, const
     weir_frames_free(expected);
 }
 
-static void chosen_frames_are_turned_like_all(void **state)
+TEST_CASE(chosen_frames_are_turned_like_all)
 {
-    (void)state;
     enum { COUNT = 6 };
     const char *path = clips_rotate(make_long(), "long_turned.mp4", rotations[0].matrix);
     weir_video_config config = chosen((weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = COUNT }, NULL);
@@ -356,9 +343,8 @@ static void chosen_frames_are_turned_like_all(void **state)
     assert_same(path, &config, &listed);
 }
 
-static void the_filter_gets_the_frames_of_the_window(void **state)
+TEST_CASE(the_filter_gets_the_frames_of_the_window)
 {
-    (void)state;
     static const char *const filters[] = { "hflip", "fps=10", "tmix=frames=3", "reverse" };
     weir_sampling window = { .start_ns = WEIR_SECOND / 2, .end_ns = 3 * WEIR_SECOND / 2 };
     if (!has_filters())
@@ -371,9 +357,8 @@ static void the_filter_gets_the_frames_of_the_window(void **state)
     }
 }
 
-static void repeated_frames_are_filtered_each_time(void **state)
+TEST_CASE(repeated_frames_are_filtered_each_time)
 {
-    (void)state;
     if (!has_filters())
         skip();
     weir_sampling rate = { .what = WEIR_SAMPLE_RATE, .rate_num = 48 };
@@ -383,9 +368,8 @@ static void repeated_frames_are_filtered_each_time(void **state)
     assert_as_ffmpeg(make_long(), &config, "-noautorotate", "fps=48:round=up,select=not(mod(n\\,3))");
 }
 
-static void lists_that_rise_are_filtered(void **state)
+TEST_CASE(lists_that_rise_are_filtered)
 {
-    (void)state;
     const int64_t indices[] = { 3, 3, 17, 40, 59 };
     const int64_t from_end[] = { -57, -57, -43, -20, -1 };
     const int64_t times_ns[] = { 100000001, 100000001, 570000000, 1340000000, 1980000000 };
@@ -401,9 +385,8 @@ static void lists_that_rise_are_filtered(void **state)
     assert_same(make_long(), &config, &expected);
 }
 
-static void lists_that_do_not_rise_are_refused(void **state)
+TEST_CASE(lists_that_do_not_rise_are_refused)
 {
-    (void)state;
     const int64_t falling[] = { 5, 3 };
     const int64_t both_ends[] = { -1, 0 };
     weir_sampling sampling = { .what = WEIR_SAMPLE_INDICES, .indices = falling, .num_indices = 2 };
@@ -442,9 +425,8 @@ static void assert_pieces(const char *path, weir_video_config config, uint32_t p
     weir_frames_free(whole);
 }
 
-static void pieces_are_turned_and_filtered_like_the_whole(void **state)
+TEST_CASE(pieces_are_turned_and_filtered_like_the_whole)
 {
-    (void)state;
     static const char *const filters[] = { "hflip", "fps=12", "tmix=frames=5", "reverse", "loop=loop=1:size=10" };
     const char *path = clips_rotate(make_long(), "long_pieces.mp4", rotations[2].matrix);
     weir_sampling rate = { .what = WEIR_SAMPLE_RATE, .rate_num = 70 };
@@ -460,9 +442,8 @@ static void pieces_are_turned_and_filtered_like_the_whole(void **state)
 }
 
 /* What counts for min_share goes in, what counts for max_frames comes out. */
-static void limits_and_shares_know_the_filter(void **state)
+TEST_CASE(limits_and_shares_know_the_filter)
 {
-    (void)state;
     if (!has_filters())
         skip();
     weir_video_config config = chosen((weir_sampling){ 0 }, "select=not(mod(n\\,10))");
@@ -483,9 +464,8 @@ static void limits_and_shares_know_the_filter(void **state)
 }
 
 /* A filter that makes an endless number of pictures without input: the reader is not called any more. */
-static void a_filter_that_goes_on_for_ever_can_be_stopped(void **state)
+TEST_CASE(a_filter_that_goes_on_for_ever_can_be_stopped)
 {
-    (void)state;
     if (!has_filters())
         skip();
     const char *path = make_long();

@@ -695,9 +695,8 @@ static weir_verdict *verdict_on(const char *path, const weir_filter *filter)
 
 /* ---- the tests --------------------------------------------------------------------------------------------------- */
 
-static void each_limit_is_named(void **state)
+TEST_CASE(each_limit_is_named)
 {
-    (void)state;
     size_t num_wrong = 0;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const pipeline_case *c = &cases[i];
@@ -732,9 +731,8 @@ static const pipeline_case *case_of(const char *what)
     return NULL;
 }
 
-static void each_kind_has_a_case_a_word_and_a_sentence(void **state)
+TEST_CASE(each_kind_has_a_case_a_word_and_a_sentence)
 {
-    (void)state;
     for (int kind = 0; kind < WEIR_NUM_VERDICTS; kind++) {
         bool has_case = kind == WEIR_VERDICT_UNKNOWN; /* without_records_nothing_can_be_told */
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -758,9 +756,8 @@ static void assert_advice_is_written(const weir_verdict *v, const char *first, c
 }
 
 /* A text that does not fit is cut off. */
-static void predictions_of_any_size_are_written(void **state)
+TEST_CASE(predictions_of_any_size_are_written)
 {
-    (void)state;
     weir_verdict_advice advice = {
         .change = "this", .options = "", .code = "", .next = "", .assumes = "", .stage = ""
     };
@@ -771,9 +768,8 @@ static void predictions_of_any_size_are_written(void **state)
     assert_advice_is_written(&v, "  * this\n", "predicted: 9999");
 }
 
-static void the_advice_is_what_the_model_predicts(void **state)
+TEST_CASE(the_advice_is_what_the_model_predicts)
 {
-    (void)state;
     weir_verdict *v = verdict_on(record_case(case_of("two slots that wait")), NULL);
     assert_true(v->num_advice >= 2);
     assert_string_equal(v->advice[0].change, "decode with 4 slots instead of 2, and 6 threads instead of 4");
@@ -801,9 +797,8 @@ static void the_advice_is_what_the_model_predicts(void **state)
 }
 
 /* A phase is a run of its own: one in which the consumer is slow, one in which the source is. */
-static void a_phase_has_a_verdict_of_its_own(void **state)
+TEST_CASE(a_phase_has_a_verdict_of_its_own)
 {
-    (void)state;
     const char *path = in_folder("phases.db");
     const pipeline_case *slow = case_of("a slow consumer"), *source = case_of("a source that waits");
     weir_sqlite_writer *writer = open_writer(path, NULL);
@@ -822,9 +817,8 @@ static void a_phase_has_a_verdict_of_its_own(void **state)
 }
 
 /* For as long as one part lasts, its limit is clear; one verdict on both would be wrong for each. */
-static void a_limit_that_changes_is_told(void **state)
+TEST_CASE(a_limit_that_changes_is_told)
 {
-    (void)state;
     const char *path = in_folder("change.db");
     const pipeline_case *consumer = case_of("a slow consumer"), *source = case_of("a source that waits");
     weir_sqlite_writer *writer = open_writer(path, NULL);
@@ -849,9 +843,8 @@ static void a_limit_that_changes_is_told(void **state)
 }
 
 /* Four laps are enough, two on each side. */
-static void a_limit_that_changes_in_few_laps_is_told(void **state)
+TEST_CASE(a_limit_that_changes_in_few_laps_is_told)
 {
-    (void)state;
     const char *path = in_folder("change.db");
     const pipeline_case *consumer = case_of("a slow consumer"), *source = case_of("a source that waits");
     for (int before = 1; before <= 2; before++) {
@@ -872,9 +865,8 @@ static void a_limit_that_changes_in_few_laps_is_told(void **state)
 }
 
 /* A database from elsewhere says that a queue is endless. */
-static void an_endless_queue_does_not_keep_the_advice_waiting(void **state)
+TEST_CASE(an_endless_queue_does_not_keep_the_advice_waiting)
 {
-    (void)state;
     const char *path = record_case(case_of("two slots that wait"));
     execute(path, "UPDATE stage SET queue_items = 4294967295; UPDATE flow_stats SET busy_time = 1e-4, cpu_time = 0, "
                   "wait_out_time = elapsed WHERE kind = 'source'");
@@ -894,9 +886,8 @@ static bool has_advice(const weir_verdict *v, const char *change)
 }
 
 /* The stage that blocks the pool is named, and threads of its own are offered for it. */
-static void threads_are_advised_to_the_stage_that_holds_them(void **state)
+TEST_CASE(threads_are_advised_to_the_stage_that_holds_them)
 {
-    (void)state;
     weir_verdict *v = verdict_on(record_case(case_of("a source that starves on the stage's thread")), NULL);
     assert_true(has_advice(v, "4 private threads for decode"));
     weir_verdict_free(v);
@@ -912,9 +903,8 @@ static void threads_are_advised_to_the_stage_that_holds_them(void **state)
 }
 
 /* It is away while items wait, but not at work: more slots bring more, because it takes all that there are. */
-static void a_consumer_that_polls_is_not_slow(void **state)
+TEST_CASE(a_consumer_that_polls_is_not_slow)
 {
-    (void)state;
     pipeline_case c = *case_of("two slots that wait");
     c.nodes[2].occupied = 0.8;
     for (int polls = 0; polls < 2; polls++) {
@@ -946,9 +936,8 @@ static void assert_is_short(const weir_verdict *v)
 }
 
 /* What was not measured may bring nothing, and the command that measures it is told, in few lines. */
-static void a_range_that_was_not_measured_includes_no_gain(void **state)
+TEST_CASE(a_range_that_was_not_measured_includes_no_gain)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         weir_verdict *v = verdict_on(record_case(&cases[i]), NULL);
         for (size_t k = 0; k < v->num_advice; k++)
@@ -962,9 +951,8 @@ static void a_range_that_was_not_measured_includes_no_gain(void **state)
     }
 }
 
-static void without_records_nothing_can_be_told(void **state)
+TEST_CASE(without_records_nothing_can_be_told)
 {
-    (void)state;
     weir_verdict *v =
         verdict_on(record_case(&cases[0]), &(weir_filter){ .run_id = WEIR_LAST_RUN, .start_unix_ns = NS(5000) });
     assert_int_equal(v->kind, WEIR_VERDICT_UNKNOWN);
@@ -973,9 +961,8 @@ static void without_records_nothing_can_be_told(void **state)
     weir_verdict_free(v);
 }
 
-static void totals_alone_have_a_verdict(void **state)
+TEST_CASE(totals_alone_have_a_verdict)
 {
-    (void)state;
     weir_reader *reader = open_reader(record_case(case_of("two slots that wait")));
     weir_totals totals;
     assert_int_equal(weir_totals_read(reader, &(weir_filter){ .start_unix_ns = NS(1011), .end_unix_ns = NS(1049) },

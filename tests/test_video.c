@@ -1,8 +1,6 @@
 /* The video decode stage, in a pipeline, compared with the output of the ffmpeg program. */
 #include <inttypes.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test_case.h"
 #include <glob.h>
 #include <uv.h>
 
@@ -169,38 +167,33 @@ static void assert_clips_as_ffmpeg(const weir_video_config *config)
     }
 }
 
-static void stretched_frames_are_ffmpegs_bytes(void **state)
+TEST_CASE(stretched_frames_are_ffmpegs_bytes)
 {
-    (void)state;
     assert_clips_as_ffmpeg(&(weir_video_config){ .width = 128, .height = 128, .resize = WEIR_RESIZE_STRETCH });
     assert_clips_as_ffmpeg(&(weir_video_config){ .width = 131, .height = 77, .resize = WEIR_RESIZE_STRETCH });
 }
 
-static void larger_frames_are_ffmpegs_bytes(void **state)
+TEST_CASE(larger_frames_are_ffmpegs_bytes)
 {
-    (void)state;
     const char *path = clips_make("h264.mp4", h264_arguments);
     assert_as_ffmpeg(path, &(weir_video_config){ .width = 500, .height = 400, .resize = WEIR_RESIZE_STRETCH });
     assert_as_ffmpeg(path, &(weir_video_config){ .width = 8, .height = 5, .resize = WEIR_RESIZE_STRETCH });
 }
 
-static void padded_frames_are_ffmpegs_bytes(void **state)
+TEST_CASE(padded_frames_are_ffmpegs_bytes)
 {
-    (void)state;
     assert_clips_as_ffmpeg(&(weir_video_config){ .width = 128, .height = 128 });
     assert_clips_as_ffmpeg(&(weir_video_config){ .width = 101, .height = 60 });
 }
 
-static void cropped_frames_are_ffmpegs_bytes(void **state)
+TEST_CASE(cropped_frames_are_ffmpegs_bytes)
 {
-    (void)state;
     assert_clips_as_ffmpeg(&(weir_video_config){ .width = 128, .height = 128, .resize = WEIR_RESIZE_CROP });
     assert_clips_as_ffmpeg(&(weir_video_config){ .width = 97, .height = 150, .resize = WEIR_RESIZE_CROP });
 }
 
-static void without_a_size_frames_keep_their_own(void **state)
+TEST_CASE(without_a_size_frames_keep_their_own)
 {
-    (void)state;
     for (size_t i = 0; i < NUM_CLIPS; i++) {
         const char *path = clips_make(clips[i].name, clips[i].arguments);
         if (!path)
@@ -254,9 +247,8 @@ static bool hide_reordering(uint8_t *file, size_t size_bytes)
 }
 
 /* Old and unusual encoders omit it, and Matroska does not store it, either: only the packets show it. */
-static void frames_come_in_order_where_no_header_tells_it(void **state)
+TEST_CASE(frames_come_in_order_where_no_header_tells_it)
 {
-    (void)state;
     const char *whole =
         clips_make("order.mkv", "-f lavfi -i testsrc2=s=340x256:d=1 -c:v libx264 -preset veryfast -bf 3 "
                                 "-pix_fmt yuv420p");
@@ -277,9 +269,8 @@ static void frames_come_in_order_where_no_header_tells_it(void **state)
     assert_as_ffmpeg(path, &(weir_video_config){ .width = 64, .height = 64, .resize = WEIR_RESIZE_STRETCH });
 }
 
-static void real_clips_are_ffmpegs_bytes(void **state)
+TEST_CASE(real_clips_are_ffmpegs_bytes)
 {
-    (void)state;
     const char *media = clips_media();
     if (!media)
         skip();
@@ -296,9 +287,8 @@ static void real_clips_are_ffmpegs_bytes(void **state)
 
 /* ---- the result --------------------------------------------------------------------------------------------- */
 
-static void borders_are_black_and_even(void **state)
+TEST_CASE(borders_are_black_and_even)
 {
-    (void)state;
     const char *white = clips_make(
         "white.mp4", "-f lavfi -i color=white:s=340x256:d=0.2 -c:v libx264 -preset veryfast -pix_fmt yuv420p");
     weir_frames *frames = decode_whole(white, &(weir_video_config){ .width = 128, .height = 128 });
@@ -313,9 +303,8 @@ static void borders_are_black_and_even(void **state)
     weir_frames_free(frames);
 }
 
-static void the_result_tells_what_it_is(void **state)
+TEST_CASE(the_result_tells_what_it_is)
 {
-    (void)state;
     const char *path = clips_make("h264.mp4", h264_arguments);
     weir_frames *frames = decode_whole(path, &(weir_video_config){ .width = 64, .height = 48 });
     assert_int_equal(frames->num_frames, 30); /* B-frames: the last ones come only when the decoder is flushed */
@@ -337,18 +326,16 @@ static void the_result_tells_what_it_is(void **state)
     weir_frames_free(frames);
 }
 
-static void frames_that_the_header_does_not_count_are_all_there(void **state)
+TEST_CASE(frames_that_the_header_does_not_count_are_all_there)
 {
-    (void)state;
     const char *path = clips_make("long.ts", "-f lavfi -i testsrc2=s=64x64:d=10:r=50 -c:v mpeg2video");
     weir_frames *frames = decode_whole(path, &(weir_video_config){ .width = 16, .height = 16 });
     assert_int_equal(frames->num_frames, 500);
     weir_frames_free(frames);
 }
 
-static void slots_do_not_disturb_each_other(void **state)
+TEST_CASE(slots_do_not_disturb_each_other)
 {
-    (void)state;
     enum { NUM_FILES = 24 };
     const char *paths[NUM_FILES];
     weir_frames *alone[2];
@@ -379,9 +366,8 @@ static void slots_do_not_disturb_each_other(void **state)
 
 /* ---- cheaper decoding --------------------------------------------------------------------------------------- */
 
-static void cheaper_frames_are_those_of_ffmpeg_with_the_same_options(void **state)
+TEST_CASE(cheaper_frames_are_those_of_ffmpeg_with_the_same_options)
 {
-    (void)state;
     static const char b_frames[] =
         "-f lavfi -i testsrc2=s=320x240:d=1 -c:v libx264 -preset veryfast -bf 2 -crf 35 -g 15 "
         "-pix_fmt yuv420p";
@@ -426,9 +412,8 @@ static void cheaper_frames_are_those_of_ffmpeg_with_the_same_options(void **stat
     }
 }
 
-static void lowres_makes_frames_without_a_size_smaller(void **state)
+TEST_CASE(lowres_makes_frames_without_a_size_smaller)
 {
-    (void)state;
     const char *path =
         clips_make("mpeg4.mp4", "-f lavfi -i testsrc2=s=320x240:d=0.5 -c:v mpeg4 -bf 2 -pix_fmt yuv420p");
     weir_frames *frames = decode_whole(path, &(weir_video_config){ .lowres = 2 });
@@ -454,9 +439,8 @@ static int assert_fails(const char *path, const weir_video_config *config, int s
 
 static const weir_video_config small = { .width = 16, .height = 16 };
 
-static void what_is_no_video_fails_and_says_why(void **state)
+TEST_CASE(what_is_no_video_fails_and_says_why)
 {
-    (void)state;
     const char *text = clips_path("text.mp4");
     clips_write_text(text, "This is a text.\nIt has two lines.\n");
     assert_int_not_equal(assert_fails(text, &small, WEIR_EDATA, "Invalid data"), 0);
@@ -477,9 +461,8 @@ static void what_is_no_video_fails_and_says_why(void **state)
     assert_int_not_equal(assert_fails(audio, &small, WEIR_EUNSUPPORTED, "the first is audio"), 0);
 }
 
-static void what_cannot_be_read_fails_and_says_why(void **state)
+TEST_CASE(what_cannot_be_read_fails_and_says_why)
 {
-    (void)state;
     assert_int_not_equal(assert_fails(clips_path("missing.mp4"), &small, WEIR_ENOTFOUND, "No such file"), 0);
     assert_fails("nonsense://a/b.mp4", &small, WEIR_EUNSUPPORTED, "unknown protocol nonsense");
 
@@ -498,9 +481,8 @@ static void what_cannot_be_read_fails_and_says_why(void **state)
     assert_non_null(strstr(error.message, "Permission denied"));
 }
 
-static void a_truncated_file_without_its_index_fails(void **state)
+TEST_CASE(a_truncated_file_without_its_index_fails)
 {
-    (void)state;
     const char *cut = clips_cut(clips_make("h264.mp4", h264_arguments), "cut.mp4", 20000);
     assert_int_not_equal(assert_fails(cut, &small, WEIR_EDATA, "moov atom not found"), 0);
 }
@@ -512,9 +494,8 @@ static const char *make_index_first(void)
                       "-g 12 -pix_fmt yuv420p -movflags faststart");
 }
 
-static void a_truncated_file_with_its_index_gives_what_is_there(void **state)
+TEST_CASE(a_truncated_file_with_its_index_gives_what_is_there)
 {
-    (void)state;
     const char *cut = clips_cut(make_index_first(), "cut_late.mp4", 30000);
     weir_frames *frames = decode_whole(cut, &small);
     assert_in_range(frames->num_frames, 1, 29);
@@ -545,18 +526,16 @@ static const char *make_damaged(void)
     return path;
 }
 
-static void broken_packets_are_counted_and_passed_over(void **state)
+TEST_CASE(broken_packets_are_counted_and_passed_over)
 {
-    (void)state;
     weir_frames *frames = decode_whole(make_damaged(), &small);
     assert_true(frames->num_frames > 0);
     assert_true(frames->num_errors + frames->num_corrupt_frames > 0);
     weir_frames_free(frames);
 }
 
-static void sizes_over_a_limit_fail(void **state)
+TEST_CASE(sizes_over_a_limit_fail)
 {
-    (void)state;
     const char *path = clips_make("h264.mp4", h264_arguments);
     assert_fails(path, &(weir_video_config){ .max_pixels = 340 * 256 - 1 }, WEIR_ELIMIT, "raise max_pixels");
     weir_frames_free(decode_whole(path, &(weir_video_config){ .max_pixels = 340 * 256 }));
@@ -570,9 +549,8 @@ static void sizes_over_a_limit_fail(void **state)
 }
 
 /* FFmpeg checks its limit with the rows and columns that a decoder adds. */
-static void what_a_decoder_adds_does_not_count_as_size(void **state)
+TEST_CASE(what_a_decoder_adds_does_not_count_as_size)
 {
-    (void)state;
     static const char *const names[][2] = {
         { "padded.mp4", "-f lavfi -i testsrc2=s=130x98:d=0.2 -c:v mpeg4" },
         { "padded.mpg", "-f lavfi -i testsrc2=s=32x32:d=0.2 -c:v mpeg2video" },
@@ -597,9 +575,8 @@ static void assert_refused(const weir_video_config *config, const char *text)
     assert_non_null(strstr(error.message, text));
 }
 
-static void impossible_options_are_refused(void **state)
+TEST_CASE(impossible_options_are_refused)
 {
-    (void)state;
     assert_refused(&(weir_video_config){ .width = 100000 }, "100000×0");
     assert_refused(&(weir_video_config){ .resize = (weir_resize)17 }, "resize 17");
     assert_refused(&(weir_video_config){ .pixel = (weir_pixel)17 }, "pixel 17");
@@ -607,9 +584,8 @@ static void impossible_options_are_refused(void **state)
     assert_refused(&(weir_video_config){ .lowres = 4 }, "lowres 4");
 }
 
-static void a_colon_in_a_name_is_no_protocol(void **state)
+TEST_CASE(a_colon_in_a_name_is_no_protocol)
 {
-    (void)state;
     char folder_before[4096];
     const char *path = clips_make("h264.mp4", h264_arguments);
     assert_non_null(getcwd(folder_before, sizeof folder_before));
@@ -636,9 +612,8 @@ static void catch_line(void *self, weir_log_level level, const char *line)
     atomic_fetch_add(is_ours ? &log->num_lines : &log->num_others, 1);
 }
 
-static void ffmpegs_log_names_the_file_and_does_not_flood(void **state)
+TEST_CASE(ffmpegs_log_names_the_file_and_does_not_flood)
 {
-    (void)state;
     caught_log log = { .label = make_damaged() };
     weir_log_set_function(catch_line, &log);
     weir_log_set_level(WEIR_LOG_DEBUG);
@@ -694,9 +669,8 @@ static void assert_stops(const char *path, void (*ready)(void *), void *argument
     uv_sem_destroy(&w.begun);
 }
 
-static void stop_breaks_off_a_long_decode(void **state)
+TEST_CASE(stop_breaks_off_a_long_decode)
 {
-    (void)state;
     assert_stops(clips_make("large.mp4", "-f lavfi -i testsrc2=s=1920x1080:d=20:r=30 -c:v mpeg4 -q:v 8"), NULL, NULL);
 }
 
@@ -709,9 +683,8 @@ static void accept_connection(void *argument)
 }
 
 /* A server that takes the connection and never answers. */
-static void stop_breaks_off_blocking_input(void **state)
+TEST_CASE(stop_breaks_off_blocking_input)
 {
-    (void)state;
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t address_bytes = sizeof address;
     int listener = socket(AF_INET, SOCK_STREAM, 0);

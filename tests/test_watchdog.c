@@ -40,15 +40,13 @@ static void expect_all_timed_out(const weir_op *op, uint64_t count)
     ledger_close(&ledger);
 }
 
-static void a_task_beyond_its_deadline_is_asked_to_stop_and_fails(void **state)
+TEST_CASE(a_task_beyond_its_deadline_is_asked_to_stop_and_fails)
 {
-    (void)state;
     expect_all_timed_out(&hanging_op, 4);
 }
 
-static void a_result_that_comes_after_the_deadline_is_not_handed_on(void **state)
+TEST_CASE(a_result_that_comes_after_the_deadline_is_not_handed_on)
 {
-    (void)state;
     expect_all_timed_out(&late_op, 3);
 }
 
@@ -67,9 +65,8 @@ static void complete_when_cancelled(void *worker, weir_task *task)
     weir_task_complete(task, WEIR_ESTOPPED, NULL);
 }
 
-static void a_pending_task_beyond_its_deadline_is_cancelled(void **state)
+TEST_CASE(a_pending_task_beyond_its_deadline_is_cancelled)
 {
-    (void)state;
     static const weir_op pending = { .name = "pending", .run = never_complete, .cancel = complete_when_cancelled };
     expect_all_timed_out(&pending, 5);
 }
@@ -81,16 +78,14 @@ static int become_pending_late(void *worker, weir_item *in, weir_item *out, weir
     return WEIR_PENDING;
 }
 
-static void a_task_that_becomes_pending_beyond_its_deadline_is_cancelled(void **state)
+TEST_CASE(a_task_that_becomes_pending_beyond_its_deadline_is_cancelled)
 {
-    (void)state;
     static const weir_op op = { .name = "late", .run = become_pending_late, .cancel = complete_when_cancelled };
     expect_all_timed_out(&op, 3);
 }
 
-static void a_task_within_its_deadline_does_not_fail(void **state)
+TEST_CASE(a_task_within_its_deadline_does_not_fail)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 100 };
     weir_pipeline *pipeline =
@@ -106,9 +101,8 @@ static void await_warning(void)
         sched_yield();
 }
 
-static void a_task_that_runs_very_long_is_named_while_it_runs(void **state)
+TEST_CASE(a_task_that_runs_very_long_is_named_while_it_runs)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_recorder recorder;
@@ -143,9 +137,8 @@ static int keep_task(void *worker, weir_item *in, weir_item *out, weir_task *tas
     return WEIR_PENDING;
 }
 
-static void many_double_completions_do_not_flood_the_log(void **state)
+TEST_CASE(many_double_completions_do_not_flood_the_log)
 {
-    (void)state;
     enum { CALLS = 1000, MOST_LINES = 100 };
     test_ledger ledger = LEDGER;
     static const weir_op pending = { .name = "pending", .run = keep_task };
@@ -162,9 +155,8 @@ static void many_double_completions_do_not_flood_the_log(void **state)
 }
 
 /* Each of them is beyond the limit in several checks. */
-static void many_stalled_tasks_do_not_flood_the_log(void **state)
+TEST_CASE(many_stalled_tasks_do_not_flood_the_log)
 {
-    (void)state;
     enum { TASKS = 500, MOST_LINES = 100 };
     test_ledger ledger = LEDGER;
     static const weir_op pending = { .name = "pending", .run = never_complete, .cancel = complete_when_cancelled };
@@ -188,9 +180,8 @@ static void *free_it(void *pipeline)
     return NULL;
 }
 
-static void a_task_that_does_not_heed_a_stop_is_named(void **state)
+TEST_CASE(a_task_that_does_not_heed_a_stop_is_named)
 {
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_recorder recorder;
@@ -212,9 +203,8 @@ static void a_task_that_does_not_heed_a_stop_is_named(void **state)
 }
 
 /* The thread that takes the slot has nothing to run. */
-static void a_task_that_is_stopped_before_it_begins_is_not_named(void **state)
+TEST_CASE(a_task_that_is_stopped_before_it_begins_is_not_named)
 {
-    (void)state;
     enum { TIMES = 2000 };
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 1 };

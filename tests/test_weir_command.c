@@ -175,9 +175,8 @@ static int remove_job(void **state)
 
 /* -- summary */
 
-static void summary_is_the_librarys_to_the_letter(void **state)
+TEST_CASE(summary_is_the_librarys_to_the_letter)
 {
-    (void)state;
     char *wanted;
     size_t size;
     FILE *memory = open_memstream(&wanted, &size);
@@ -191,9 +190,8 @@ static void summary_is_the_librarys_to_the_letter(void **state)
     free(wanted);
 }
 
-static void summary_takes_a_part(void **state)
+TEST_CASE(summary_takes_a_part)
 {
-    (void)state;
     expect("weir summary job.db --run all --name decode --phase train", DONE);
     assert_has(out, "    Total tasks processed: 16\n");
     assert_has(out, "    Number of log entries: 4\n");
@@ -212,9 +210,8 @@ static void summary_takes_a_part(void **state)
     expect("weir summary job.db --start-time '1970-01-01 00:16:45' --end-time 1970-01-02", DONE);
 }
 
-static void summary_as_json_and_csv(void **state)
+TEST_CASE(summary_as_json_and_csv)
 {
-    (void)state;
     expect("weir summary job.db --json", DONE);
     assert_is_json();
     assert_json("$.runs[0].node_id", "beta");
@@ -226,9 +223,8 @@ static void summary_as_json_and_csv(void **state)
     expect("weir summary job.db --csv --json", REFUSED);
 }
 
-static void a_run_that_never_ended_says_so(void **state)
+TEST_CASE(a_run_that_never_ended_says_so)
 {
-    (void)state;
     weir_sqlite_writer *writer = recording_begin(in_folder("live.db"), "n", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 3 });
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
@@ -256,9 +252,8 @@ static size_t longest_line(void)
     return longest;
 }
 
-static void long_lines_are_broken_on_a_terminal_only(void **state)
+TEST_CASE(long_lines_are_broken_on_a_terminal_only)
 {
-    (void)state;
     expect("cp job.db 'a database with a long name that contains spaces.db'", DONE);
     execute(in_folder("job.db"),
             "UPDATE task_stats SET name = replace(name, 'decode', 'a decoder with a long name')");
@@ -293,9 +288,8 @@ static void long_lines_are_broken_on_a_terminal_only(void **state)
 
 /* -- query */
 
-static void query_adds_up_by_what_it_is_told(void **state)
+TEST_CASE(query_adds_up_by_what_it_is_told)
 {
-    (void)state;
     expect("weir query job.db --run all --json", DONE);
     assert_is_json();
     assert_json("$[0].num_tasks", "32");
@@ -320,9 +314,8 @@ static void query_adds_up_by_what_it_is_told(void **state)
     assert_json("$[1].num_laps", "2");
 }
 
-static void query_sorts_reverses_and_cuts(void **state)
+TEST_CASE(query_sorts_reverses_and_cuts)
 {
-    (void)state;
     expect("weir query job.db --by run --sort avg --json", DONE);
     assert_json("$[0].run_id", "2");
     expect("weir query job.db --by run --sort avg --reverse --json", DONE);
@@ -343,9 +336,8 @@ static void query_sorts_reverses_and_cuts(void **state)
     assert_json("$[0].p50_put_time", "0.002007039"); /* the middle of its bucket */
 }
 
-static void query_keeps_the_best_of_many_laps(void **state)
+TEST_CASE(query_keeps_the_best_of_many_laps)
 {
-    (void)state;
     weir_sqlite_writer *writer = recording_begin(in_folder("many.db"), "n", 0, 1000);
     for (int i = 0; i < 500; i++) {
         double time = 0.001 * (1 + i * 263 % 500); /* each from 1 to 500 ms once */
@@ -368,9 +360,8 @@ static void query_keeps_the_best_of_many_laps(void **state)
     assert_has(out, "500 ms");
 }
 
-static void query_lists_what_there_is(void **state)
+TEST_CASE(query_lists_what_there_is)
 {
-    (void)state;
     expect("weir query job.db --list nodes --json", DONE);
     assert_json("$[1].node_id", "beta");
     expect("weir query job.db --list runs --csv", DONE);
@@ -389,9 +380,8 @@ static void query_lists_what_there_is(void **state)
     expect("weir query job.db --list items", NOTHING);
 }
 
-static void query_refuses_what_does_not_go_together(void **state)
+TEST_CASE(query_refuses_what_does_not_go_together)
 {
-    (void)state;
     static const char *const lines[] = {
         "--by lap,run",
         "--by phase,job-phase",
@@ -422,9 +412,8 @@ static void query_refuses_what_does_not_go_together(void **state)
 
 /* -- failures and slowest */
 
-static void failures_are_grouped_by_reason_and_folder(void **state)
+TEST_CASE(failures_are_grouped_by_reason_and_folder)
 {
-    (void)state;
     execute(in_folder("job.db"), "UPDATE task_failures SET message = 'frame ' || id || ' of ' || label || ' is bad' "
                                  "WHERE label LIKE '/data/a/%'");
     expect("weir failures job.db --json", DONE);
@@ -458,9 +447,8 @@ static void failures_are_grouped_by_reason_and_folder(void **state)
 }
 
 /* A run without failures is no reason for a script to stop. */
-static void that_nothing_failed_is_an_answer(void **state)
+TEST_CASE(that_nothing_failed_is_an_answer)
 {
-    (void)state;
     execute(in_folder("job.db"), "DELETE FROM task_failures");
     expect("weir failures job.db", DONE);
     assert_string_equal(out, "No failures.\n");
@@ -474,9 +462,8 @@ static void that_nothing_failed_is_an_answer(void **state)
     expect("weir failures job.db --run 7", NOTHING);
 }
 
-static void failed_labels_are_listed_for_scripts(void **state)
+TEST_CASE(failed_labels_are_listed_for_scripts)
 {
-    (void)state;
     expect("weir failures job.db --list --until 1030", DONE);
     assert_string_equal(out, "/data/a/1.mp4\n/data/a/2.mp4\n/data/b/3.mp4\n");
     expect("weir failures job.db --list --null | xargs -0 -n1 printf '<%s>'", DONE);
@@ -488,9 +475,8 @@ static void failed_labels_are_listed_for_scripts(void **state)
     assert_has(err, "no failure");
 }
 
-static void slowest_knows_items_failures_and_laps(void **state)
+TEST_CASE(slowest_knows_items_failures_and_laps)
 {
-    (void)state;
     expect("weir slowest job.db --json", DONE);
     assert_json("$[0].kind", "failure");
     assert_json("$[0].elapsed", "1");
@@ -530,9 +516,8 @@ static void slowest_knows_items_failures_and_laps(void **state)
     assert_has(out, "\nh264 320x240          1  50.0%             3  75.0%\n");
 }
 
-static void slowest_sorts_items_by_where_their_time_went(void **state)
+TEST_CASE(slowest_sorts_items_by_where_their_time_went)
 {
-    (void)state;
     static const char *const firsts[][2] = {
         { "time", "a.mp4" },   { "open", "b.mp4" },      { "demux", "c.mp4" },
         { "decode", "a.mp4" }, { "scale", "a.mp4" },     { "bytes", "b.mp4" },
@@ -566,9 +551,8 @@ static void slowest_sorts_items_by_where_their_time_went(void **state)
 
 /* -- explain */
 
-static void explain_says_what_limits_and_what_would_help(void **state)
+TEST_CASE(explain_says_what_limits_and_what_would_help)
 {
-    (void)state;
     expect("weir explain job.db", DONE);
     assert_has(out, "Limit: The slots of 0:1:decode[10]: ");
     assert_has(out, "Confidence: ");
@@ -598,9 +582,8 @@ static void record_equal_laps(const char *name, uint64_t num_tasks, const char *
     execute(path, sql);
 }
 
-static void compare_finds_the_difference_and_how_sure_it_is(void **state)
+TEST_CASE(compare_finds_the_difference_and_how_sure_it_is)
 {
-    (void)state;
     for (int side = 0; side < 2; side++) {
         weir_sqlite_writer *writer = recording_begin(in_folder(side ? "b.db" : "a.db"), "n", 0, 1000);
         for (int i = 0; i < 30; i++) {
@@ -644,9 +627,8 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     assert_true(assert_is_csv() > 10);
 }
 
-static void compare_lists_the_settings_that_differ(void **state)
+TEST_CASE(compare_lists_the_settings_that_differ)
 {
-    (void)state;
     record_equal_laps("a.db", 100, "");
     record_equal_laps("b.db", 100, "");
     expect("weir compare a.db b.db", DONE);
@@ -683,9 +665,8 @@ static void compare_lists_the_settings_that_differ(void **state)
 }
 
 /* A positive change of a time is a longer time, in all tables. */
-static void compare_shows_longer_tasks_as_a_positive_change(void **state)
+TEST_CASE(compare_shows_longer_tasks_as_a_positive_change)
 {
-    (void)state;
     record_equal_laps(
         "a.db", 100,
         "UPDATE task_stats SET busy_time = 40, wait_in_time = 60, wait_thread_time = 0, wait_out_time = 0");
@@ -699,9 +680,8 @@ static void compare_shows_longer_tasks_as_a_positive_change(void **state)
 }
 
 /* In A decode is busy all the time; in B its tasks are short, and it waits for the consumer. */
-static void compare_says_why_the_limit_has_moved(void **state)
+TEST_CASE(compare_says_why_the_limit_has_moved)
 {
-    (void)state;
     record_equal_laps(
         "a.db", 100,
         "UPDATE task_stats SET busy_time = 100, wait_thread_time = 0, wait_in_time = 0, wait_out_time = 0");
@@ -740,9 +720,8 @@ static void record_experiment(double alone_s)
     }
 }
 
-static void compare_says_what_an_experiment_shows(void **state)
+TEST_CASE(compare_says_what_an_experiment_shows)
 {
-    (void)state;
     record_experiment(0.1);
     expect("weir explain a.db", DONE);
     assert_has(out, "Limit: The slots of 0:1:decode[10]: all of them are busy, mostly with waiting\n");
@@ -762,9 +741,8 @@ static void compare_says_what_an_experiment_shows(void **state)
 }
 
 /* Ten slots on a few threads are busy for much of their time, and yet it is not slots that are missing. */
-static void compare_tells_too_few_threads_from_a_slow_stage(void **state)
+TEST_CASE(compare_tells_too_few_threads_from_a_slow_stage)
 {
-    (void)state;
     record_equal_laps("a.db", 100,
                       "UPDATE task_stats SET busy_time = 0.51 * 10 * elapsed, "
                       "wait_thread_time = 0.49 * 10 * elapsed, wait_in_time = 0, wait_out_time = 0");
@@ -775,9 +753,8 @@ static void compare_tells_too_few_threads_from_a_slow_stage(void **state)
 }
 
 /* An additional stage changes the numbers of the stages after it. */
-static void compare_knows_stages_that_have_moved(void **state)
+TEST_CASE(compare_knows_stages_that_have_moved)
 {
-    (void)state;
     static const char *const busy =
         "UPDATE task_stats SET busy_time = 100, wait_thread_time = 0, wait_in_time = 0, wait_out_time = 0";
     record_equal_laps("a.db", 100, busy);
@@ -798,9 +775,8 @@ static void compare_knows_stages_that_have_moved(void **state)
 }
 
 /* +15s is after the start of each of the two. */
-static void compare_takes_times_after_the_start_of_each_run(void **state)
+TEST_CASE(compare_takes_times_after_the_start_of_each_run)
 {
-    (void)state;
     for (int run = 0; run < 2; run++) {
         double start = run ? 5000 : 1000;
         weir_sqlite_writer *writer = recording_begin(in_folder("two.db"), "n", 0, start);
@@ -816,9 +792,8 @@ static void compare_takes_times_after_the_start_of_each_run(void **state)
     free(rate);
 }
 
-static void compare_says_when_laps_are_too_few(void **state)
+TEST_CASE(compare_says_when_laps_are_too_few)
 {
-    (void)state;
     expect("weir compare job.db job.db --run 1 --run-b 2 --phase train", DONE);
     assert_has(out, "too few laps");
     expect("weir compare job.db job.db --run-b 9", NOTHING);
@@ -826,9 +801,8 @@ static void compare_says_when_laps_are_too_few(void **state)
     expect("weir compare job.db job.db --since 5000", NOTHING);
 }
 
-static void merge_and_check_do_what_they_say(void **state)
+TEST_CASE(merge_and_check_do_what_they_say)
 {
-    (void)state;
     expect("weir merge out.db job.db job.db", DONE);
     expect("weir query out.db --list runs --run all --csv", DONE);
     assert_int_equal(assert_is_csv(), 2);
@@ -854,9 +828,8 @@ static void merge_and_check_do_what_they_say(void **state)
 static const char *const readers[] = { "summary",  "query",   "query --by lap", "query --list runs",
                                        "failures", "slowest", "check",          "whatif" };
 
-static void what_is_no_database_is_refused_by_every_subcommand(void **state)
+TEST_CASE(what_is_no_database_is_refused_by_every_subcommand)
 {
-    (void)state;
     execute(in_folder("other.db"), "CREATE TABLE run (x)");
     close_writer(open_writer(in_folder("newer.db"), NULL));
     execute(in_folder("newer.db"), "PRAGMA user_version = 77");
@@ -894,9 +867,8 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
     assert_has(err, "job.db: a database, not a trace; weir summary");
 }
 
-static void what_is_damaged_is_told_with_what_helps(void **state)
+TEST_CASE(what_is_damaged_is_told_with_what_helps)
 {
-    (void)state;
     execute(in_folder("lacking.db"), "PRAGMA application_id = 2003134834; PRAGMA user_version = 5;"
                                      "CREATE TABLE run (run_id)");
     expect("weir summary lacking.db", FAILED);
@@ -922,9 +894,8 @@ static void what_is_damaged_is_told_with_what_helps(void **state)
     expect("weir merge whole.db torn.db", FAILED);
 }
 
-static void a_run_without_steps_is_said_to_have_none(void **state)
+TEST_CASE(a_run_without_steps_is_said_to_have_none)
 {
-    (void)state;
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "n", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 1 });
     recording_end(writer, 1010);
@@ -932,9 +903,8 @@ static void a_run_without_steps_is_said_to_have_none(void **state)
     assert_has(err, "no lap that matches the filters has a step; programs mark steps with weir_pipeline_mark_step()");
 }
 
-static void where_nothing_fulfils_the_conditions_it_is_said(void **state)
+TEST_CASE(where_nothing_fulfils_the_conditions_it_is_said)
 {
-    (void)state;
     close_writer(open_writer(in_folder("none.db"), NULL)); /* a database without a run */
     static const char *const lines[] = {
         "summary job.db --since 1 --until 2",
@@ -964,9 +934,8 @@ static void where_nothing_fulfils_the_conditions_it_is_said(void **state)
 
 /* -- numbers */
 
-static void numbers_read_back_as_the_same_numbers(void **state)
+TEST_CASE(numbers_read_back_as_the_same_numbers)
 {
-    (void)state;
     static const char *const numbers[] = { "0.1", "1e-09", "0.00000015", "4.5", "123456.123456789", "0.333333333" };
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "n", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 1 });
@@ -989,9 +958,8 @@ static void numbers_read_back_as_the_same_numbers(void **state)
 /* -- watch; test_pictures.c has more of it */
 
 /* The last lap may be much shorter than those that its line is to show. */
-static void watch_shows_the_laps_before_a_short_one(void **state)
+TEST_CASE(watch_shows_the_laps_before_a_short_one)
 {
-    (void)state;
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "elsewhere", 0, 1000);
     for (int i = 1; i <= 20; i++)
         record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = 4 });
@@ -1007,9 +975,8 @@ static void watch_shows_the_laps_before_a_short_one(void **state)
     assert_has(err, "one run is shown at a time");
 }
 
-static void watch_tells_a_killed_run_from_one_that_goes_on(void **state)
+TEST_CASE(watch_tells_a_killed_run_from_one_that_goes_on)
 {
-    (void)state;
     weir_sqlite_writer *writer = open_writer(in_folder("a.db"), NULL);
     weir_run_info info = { .start_unix_ns = 1000 * WEIR_SECOND, .threads = 1 };
     weir_observer observer = weir_sqlite_observer(writer);
@@ -1036,9 +1003,8 @@ static void watch_tells_a_killed_run_from_one_that_goes_on(void **state)
     close_writer(writer);
 }
 
-static void watch_prints_its_state_as_json(void **state)
+TEST_CASE(watch_prints_its_state_as_json)
 {
-    (void)state;
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "elsewhere", 0, 1000);
     for (int i = 1; i <= 4; i++)
         record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = 4, .num_failures = i == 4 });
@@ -1061,9 +1027,8 @@ static void watch_prints_its_state_as_json(void **state)
     assert_has(err, "--json: only with --once");
 }
 
-static void watch_shows_the_ranks_of_a_job(void **state)
+TEST_CASE(watch_shows_the_ranks_of_a_job)
 {
-    (void)state;
     weir_sqlite_writer *writer = recording_begin(in_folder("r0.db"), "elsewhere", 0, 1000);
     for (int i = 1; i <= 4; i++)
         record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = 40, .num_failures = i == 4 });
@@ -1104,9 +1069,8 @@ static void plot_without_gnuplot(const char *options)
 }
 
 /* The rate of a lap that was cut short would be a spike: here 40 per second instead of 0.4. */
-static void plot_joins_a_short_last_lap_with_the_one_before(void **state)
+TEST_CASE(plot_joins_a_short_last_lap_with_the_one_before)
 {
-    (void)state;
     static const double last_s[] = { 1, 6 };
     for (int i = 0; i < 2; i++) {
         weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
@@ -1128,9 +1092,8 @@ static void plot_joins_a_short_last_lap_with_the_one_before(void **state)
     assert_has(out, "\n51 44 44 0 ");
 }
 
-static void plot_explains_the_colours_of_events(void **state)
+TEST_CASE(plot_explains_the_colours_of_events)
 {
-    (void)state;
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
     record_event(writer, 1001, "expected_items");
@@ -1171,9 +1134,8 @@ static void record_spans(void)
         " (1010, 10, 'disk''s/left', 1, 1, -7, -7, -7, -70, 10)");
 }
 
-static void plot_draws_spans_and_a_panel_for_each_counter(void **state)
+TEST_CASE(plot_draws_spans_and_a_panel_for_each_counter)
 {
-    (void)state;
     record_spans();
     plot_without_gnuplot("");
     assert_has(out, "set label 9999 'span time'");
@@ -1194,9 +1156,8 @@ static void plot_draws_spans_and_a_panel_for_each_counter(void **state)
     assert_lacks(out, "tasks in each lap");
 }
 
-static void plot_says_how_many_spans_and_counters_it_leaves_out(void **state)
+TEST_CASE(plot_says_how_many_spans_and_counters_it_leaves_out)
 {
-    (void)state;
     record_spans();
     execute(in_folder("a.db"),
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 16)"
@@ -1220,9 +1181,8 @@ static void skip_without_gnuplot(void)
     skip();
 }
 
-static void plot_shades_phases_and_hatches_what_lies_between_start_and_stop(void **state)
+TEST_CASE(plot_shades_phases_and_hatches_what_lies_between_start_and_stop)
 {
-    (void)state;
     skip_without_gnuplot();
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .phase = "train", .num_tasks = 4 });
@@ -1245,9 +1205,8 @@ static void plot_shades_phases_and_hatches_what_lies_between_start_and_stop(void
     assert_true(strstr(out, "<pattern") || strstr(out, "fill-opacity = '0.5")); /* gnuplot 5; 6 */
 }
 
-static void plot_draws_many_laps_as_fewer(void **state)
+TEST_CASE(plot_draws_many_laps_as_fewer)
 {
-    (void)state;
     skip_without_gnuplot();
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
     for (int i = 1; i <= 2000; i++)
@@ -1260,9 +1219,8 @@ static void plot_draws_many_laps_as_fewer(void **state)
     assert_in_range(strlen(out), 1000, 1500000);
 }
 
-static void warnings_of_gnuplot_are_shown_only_if_it_fails(void **state)
+TEST_CASE(warnings_of_gnuplot_are_shown_only_if_it_fails)
 {
-    (void)state;
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
     recording_end(writer, 1010);
@@ -1275,9 +1233,8 @@ static void warnings_of_gnuplot_are_shown_only_if_it_fails(void **state)
     assert_has(err, "iconv failed");
 }
 
-static void a_run_of_a_millisecond_has_a_report(void **state)
+TEST_CASE(a_run_of_a_millisecond_has_a_report)
 {
-    (void)state;
     skip_without_gnuplot();
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1700000000);
     record_lap(writer, &(invented_lap){ .at = 1700000000.001, .elapsed = 0.001, .num_tasks = 1 });
@@ -1286,9 +1243,8 @@ static void a_run_of_a_millisecond_has_a_report(void **state)
     expect("weir plot a.db -o a.svg", DONE);
 }
 
-static void a_plot_does_not_depend_on_the_locale(void **state)
+TEST_CASE(a_plot_does_not_depend_on_the_locale)
 {
-    (void)state;
     skip_without_gnuplot();
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
@@ -1299,9 +1255,8 @@ static void a_plot_does_not_depend_on_the_locale(void **state)
     assert_string_equal(err, "");
 }
 
-static void plot_and_report_show_the_process_and_the_machine(void **state)
+TEST_CASE(plot_and_report_show_the_process_and_the_machine)
 {
-    (void)state;
     skip_without_gnuplot();
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
     weir_observer observer = weir_sqlite_observer(writer);
@@ -1339,9 +1294,8 @@ static void plot_and_report_show_the_process_and_the_machine(void **state)
     assert_has(out, "Machine over time");
 }
 
-static void plot_draws_nothing_of_what_there_is_nothing_of(void **state)
+TEST_CASE(plot_draws_nothing_of_what_there_is_nothing_of)
 {
-    (void)state;
     skip_without_gnuplot();
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
@@ -1364,9 +1318,8 @@ static void plot_draws_nothing_of_what_there_is_nothing_of(void **state)
     assert_has(err, "gnuplot is not installed");
 }
 
-static void plot_shows_curves_that_lie_on_the_frame(void **state)
+TEST_CASE(plot_shows_curves_that_lie_on_the_frame)
 {
-    (void)state;
     skip_without_gnuplot();
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
@@ -1378,9 +1331,8 @@ static void plot_shows_curves_that_lie_on_the_frame(void **state)
     expect("weir plot a.db --name src --terminal | sed -n '/occupancy/,/level/p' | grep ' 0 % *[*][*][*]'", DONE);
 }
 
-static void plot_names_every_stage_however_many(void **state)
+TEST_CASE(plot_names_every_stage_however_many)
 {
-    (void)state;
     skip_without_gnuplot();
     for (int i = 0; i < 5; i++) {
         weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", i, 1000 + 100 * i);
@@ -1395,9 +1347,8 @@ static void plot_names_every_stage_however_many(void **state)
     assert_in_range(atoi(label + 10), 1, 12 * 96 - 1); /* within the picture */
 }
 
-static void plot_tells_runs_apart(void **state)
+TEST_CASE(plot_tells_runs_apart)
 {
-    (void)state;
     skip_without_gnuplot();
     for (int i = 0; i < 2; i++) {
         weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", i, 1000 + 100 * i);
@@ -1410,9 +1361,8 @@ static void plot_tells_runs_apart(void **state)
     assert_has(out, "2 runs");
 }
 
-static void wrong_options_are_refused_with_their_name(void **state)
+TEST_CASE(wrong_options_are_refused_with_their_name)
 {
-    (void)state;
     static const struct {
         const char *line, *said;
     } cases[] = {
@@ -1463,9 +1413,8 @@ static void wrong_options_are_refused_with_their_name(void **state)
     }
 }
 
-static void names_with_quotes_and_newlines_stay_in_their_place(void **state)
+TEST_CASE(names_with_quotes_and_newlines_stay_in_their_place)
 {
-    (void)state;
     execute(in_folder("job.db"),
             "UPDATE task_stats SET name = '0:1:it''s \"a\",' || char(10) || 'b' || char(27) || '[10]';"
             "UPDATE run SET node_id = x'ff22', command = 'a' || char(10) || '\"b\"'");
@@ -1490,9 +1439,8 @@ static void names_with_quotes_and_newlines_stay_in_their_place(void **state)
     assert_has(out, "0:1:it's \"a\",\\nb\\x1b[10]");
 }
 
-static void output_that_cannot_be_written_is_a_failure(void **state)
+TEST_CASE(output_that_cannot_be_written_is_a_failure)
 {
-    (void)state;
     if (access("/dev/full", W_OK) != 0)
         skip();
     expect("weir summary job.db >/dev/full", FAILED);
@@ -1500,9 +1448,8 @@ static void output_that_cannot_be_written_is_a_failure(void **state)
     expect("weir failures job.db --json >/dev/full", FAILED);
 }
 
-static void a_plot_that_cannot_be_written_is_a_failure_and_leaves_nothing(void **state)
+TEST_CASE(a_plot_that_cannot_be_written_is_a_failure_and_leaves_nothing)
 {
-    (void)state;
     skip_without_gnuplot();
     if (access("/dev/full", W_OK) != 0)
         skip();
@@ -1514,17 +1461,15 @@ static void a_plot_that_cannot_be_written_is_a_failure_and_leaves_nothing(void *
     expect("test ! -e cut.png", DONE);
 }
 
-static void a_merge_that_cannot_be_written_leaves_no_empty_database(void **state)
+TEST_CASE(a_merge_that_cannot_be_written_leaves_no_empty_database)
 {
-    (void)state;
     /* not 0: ThreadSanitizer writes a few bytes when it starts */
     expect("(ulimit -f 1; weir merge full.db job.db)", FAILED);
     expect("test ! -e full.db", DONE);
 }
 
-static void readers_leave_no_files_beside_a_closed_database(void **state)
+TEST_CASE(readers_leave_no_files_beside_a_closed_database)
 {
-    (void)state;
     expect("cp job.db alone.db && weir summary alone.db", DONE);
     expect("weir query alone.db --by run && weir failures alone.db", DONE);
     expect("ls alone.db*", DONE);
@@ -1533,9 +1478,8 @@ static void readers_leave_no_files_beside_a_closed_database(void **state)
 
 /* The planted files are no libraries: whoever finds one of them does not start. The second run looks there. */
 /* They are 150 and take longer to load than most commands to run. */
-static void commands_that_decode_nothing_load_no_ffmpeg(void **state)
+TEST_CASE(commands_that_decode_nothing_load_no_ffmpeg)
 {
-    (void)state;
     expect("LD_TRACE_LOADED_OBJECTS=1 weir summary", DONE);
     assert_has(out, "libc.so");
     assert_lacks(out, "libavcodec");
@@ -1543,9 +1487,8 @@ static void commands_that_decode_nothing_load_no_ffmpeg(void **state)
     assert_has(out, "Usage: weir frames");
 }
 
-static void libraries_are_not_looked_for_in_the_current_folder(void **state)
+TEST_CASE(libraries_are_not_looked_for_in_the_current_folder)
 {
-    (void)state;
     expect("mkdir planted && cd planted && for name in $(ldd \"$WEIR_TOOL\" | sed -n 's/^[[:space:]]*\\([^/ ]*\\) "
            "=>.*/\\1/p'); do "
            "echo planted >$name; done && ls libweir-engine.* && weir --version",
@@ -1554,9 +1497,8 @@ static void libraries_are_not_looked_for_in_the_current_folder(void **state)
 }
 
 /* Where schemas are trusted, SQLite calls the function, and refuses for another reason. */
-static void functions_in_the_schema_of_a_database_are_not_called(void **state)
+TEST_CASE(functions_in_the_schema_of_a_database_are_not_called)
 {
-    (void)state;
     expect("cp job.db hostile.db", DONE);
     execute(in_folder("hostile.db"),
             "ALTER TABLE task_failures RENAME TO real_failures;"
@@ -1566,9 +1508,8 @@ static void functions_in_the_schema_of_a_database_are_not_called(void **state)
 }
 
 /* While a writer runs: every answer shows one moment, and the writer is not delayed. */
-static void a_database_that_is_being_written_is_read(void **state)
+TEST_CASE(a_database_that_is_being_written_is_read)
 {
-    (void)state;
     weir_sqlite_writer *writer = recording_begin(in_folder("live.db"), "n", 0, 1000);
     for (int i = 1; i <= 5; i++) {
         record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = 2 });
@@ -1626,9 +1567,8 @@ static char *subcommands(void)
     return strdup(out);
 }
 
-static void help_man_page_and_completion_agree(void **state)
+TEST_CASE(help_man_page_and_completion_agree)
 {
-    (void)state;
     expect("weir --manual", DONE);
     char *manual = strdup(out);
     expect("weir --completion", DONE);
@@ -1671,9 +1611,8 @@ static void help_man_page_and_completion_agree(void **state)
     free(names);
 }
 
-static void the_man_page_is_one(void **state)
+TEST_CASE(the_man_page_is_one)
 {
-    (void)state;
     if (shell("command -v man >&2 && command -v groff") != DONE)
         skip();
     expect("weir --manual >weir.1 && man --warnings=all -l weir.1 | cat", DONE);
@@ -1693,9 +1632,8 @@ static void complete(const char *words, int index)
     expect(line, DONE);
 }
 
-static void bash_completes_subcommands_options_and_choices(void **state)
+TEST_CASE(bash_completes_subcommands_options_and_choices)
 {
-    (void)state;
     if (shell("command -v bash") != DONE)
         skip();
     complete("weir su", 1);
@@ -1710,9 +1648,8 @@ static void bash_completes_subcommands_options_and_choices(void **state)
     assert_string_equal(out, "last\n");
 }
 
-static void help_is_printed_whichever_way_it_is_asked_for(void **state)
+TEST_CASE(help_is_printed_whichever_way_it_is_asked_for)
 {
-    (void)state;
     expect("weir --help", DONE);
     assert_has(out, "\n  summary ");
     expect("weir help summary", DONE);
@@ -1746,9 +1683,8 @@ static void make_spdl(const char *path)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-static void databases_of_spdl_have_their_percentiles_in_every_lap(void **state)
+TEST_CASE(databases_of_spdl_have_their_percentiles_in_every_lap)
 {
-    (void)state;
     make_spdl(in_folder("spdl.db"));
     expect("weir query spdl.db --by lap --json", DONE);
     assert_json("$[0].p90_time", "0.5");
@@ -1766,9 +1702,8 @@ static void databases_of_spdl_have_their_percentiles_in_every_lap(void **state)
     assert_json("$[0].p90_time", "null"); /* of no tasks */
 }
 
-static void what_spdl_did_not_record_is_not_shown_as_zero(void **state)
+TEST_CASE(what_spdl_did_not_record_is_not_shown_as_zero)
 {
-    (void)state;
     make_spdl(in_folder("spdl.db"));
     expect("weir export spdl.db --format openmetrics", DONE);
     assert_has(out, "le=\"+Inf\"} 576");
@@ -1784,9 +1719,8 @@ static void what_spdl_did_not_record_is_not_shown_as_zero(void **state)
     assert_json("$[0].state", "ended");
 }
 
-static void runs_of_spdl_are_merged_with_runs_of_weir(void **state)
+TEST_CASE(runs_of_spdl_are_merged_with_runs_of_weir)
 {
-    (void)state;
     make_spdl(in_folder("spdl.db"));
     expect("weir merge both.db job.db spdl.db --json", DONE);
     assert_json("$[1].added", "1");
@@ -1799,9 +1733,8 @@ static void runs_of_spdl_are_merged_with_runs_of_weir(void **state)
 }
 
 /* As SPDL's SQLiteStatsWriter does it: its own CREATE TABLE IF NOT EXISTS, and INSERTs of its own columns. */
-static void a_writer_of_spdl_can_use_our_database(void **state)
+TEST_CASE(a_writer_of_spdl_can_use_our_database)
 {
-    (void)state;
     expect("weir merge ours.db job.db", DONE);
     execute(in_folder("ours.db"),
             "INSERT INTO queue_stats (timestamp, name, elapsed, num_items, ave_put_time, ave_get_time, p90_put_time,"
@@ -1824,9 +1757,8 @@ static void a_writer_of_spdl_can_use_our_database(void **state)
     expect("weir check ours.db", DONE);
 }
 
-static void databases_of_spdl_are_read_and_said_to_lack_something(void **state)
+TEST_CASE(databases_of_spdl_are_read_and_said_to_lack_something)
 {
-    (void)state;
     make_spdl(in_folder("spdl.db"));
     expect("weir summary spdl.db", DONE);
     assert_has(out, "    Total tasks processed: 600\n    Total failures: 24\n    Average task time: 0.4000s\n"
@@ -1866,9 +1798,8 @@ static void assert_fits(size_t width)
     }
 }
 
-static void tables_fit_the_terminal(void **state)
+TEST_CASE(tables_fit_the_terminal)
 {
-    (void)state;
     static const char *const lines[] = {
         "query job.db",
         "query job.db --by lap",
@@ -1894,9 +1825,8 @@ static void tables_fit_the_terminal(void **state)
     assert_int_equal(atoi(out), 2); /* a pipe has no width */
 }
 
-static void colours_are_for_terminals_that_want_them(void **state)
+TEST_CASE(colours_are_for_terminals_that_want_them)
 {
-    (void)state;
     expect("weir query job.db", DONE);
     assert_null(strchr(out, '\033'));
     expect("command -v script >/dev/null && ! script -qec true /dev/null && exit 9; true", DONE);
@@ -1910,9 +1840,8 @@ static void colours_are_for_terminals_that_want_them(void **state)
 
 /* -- report */
 
-static void a_report_is_one_file_that_needs_nothing_else(void **state)
+TEST_CASE(a_report_is_one_file_that_needs_nothing_else)
 {
-    (void)state;
     expect("weir report job.db", DONE);
     assert_has(out, "job.html\n"); /* the default of -o */
     expect("cat job.html", DONE);
@@ -1940,16 +1869,14 @@ static void a_report_is_one_file_that_needs_nothing_else(void **state)
     assert_has(out, "<h2>Counters over time</h2>\n<img");
 }
 
-static void a_report_without_gnuplot_says_so(void **state)
+TEST_CASE(a_report_without_gnuplot_says_so)
 {
-    (void)state;
     expect("PATH=/nowhere weir report job.db -o x.html; /bin/cat x.html", DONE);
     assert_has(out, "gnuplot is not installed");
 }
 
-static void plots_are_png_svg_and_pdf(void **state)
+TEST_CASE(plots_are_png_svg_and_pdf)
 {
-    (void)state;
     skip_without_gnuplot();
     expect("weir plot job.db -o a.pdf --axis clock --counts && head -c 5 a.pdf", DONE);
     assert_has(out, "%PDF-");

@@ -1,7 +1,5 @@
 /* weir index: from folders and lists, and its output. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,9 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "program.h"
+#include "test_case.h"
 #include "tools/cli/path_list.h"
 
 static char *work; /* with clips/run/a.mp4, clips/walk/b.mp4 and clips/walk/broken.mp4 in it */
@@ -74,9 +71,8 @@ static void assert_refused(struct program program, int status, const char *named
     program_free(&program);
 }
 
-static void a_folder_becomes_an_index_that_answers(void **state)
+TEST_CASE(a_folder_becomes_an_index_that_answers)
 {
-    (void)state;
     assert_done(RUN("clips/"), "", "clips.weir: 3 files: 3 read, 0 unchanged, 1 broken");
     assert_done(RUN("clips", "-o", "other.weir"), "", "weir index other.weir --list broken says why\n");
     assert_done(RUN("clips"), "", "3 files: 0 read, 3 unchanged");
@@ -87,9 +83,8 @@ static void a_folder_becomes_an_index_that_answers(void **state)
     assert_done(RUN("clips.weir", "--list", "clips", "--where", "label = 'run'", "--csv"), "\n0,run/a.mp4,run,", "");
 }
 
-static void a_folder_of_other_videos_becomes_an_index_too(void **state)
+TEST_CASE(a_folder_of_other_videos_becomes_an_index_too)
 {
-    (void)state;
     assert_int_equal(
         system(
             "mkdir -p others && cp clips/run/a.mp4 others/a.MP4 && cp clips/run/a.mp4 others/b.mov && " /* NOLINT */
@@ -100,9 +95,8 @@ static void a_folder_of_other_videos_becomes_an_index_too(void **state)
                    "no file in others or its subfolders matches *.mp4; it has 2 other videos: 1 .mov, 1 .MP4");
 }
 
-static void lists_bring_labels(void **state)
+TEST_CASE(lists_bring_labels)
 {
-    (void)state;
     put_file("list.csv", "file,class\nclips/run/a.mp4,\"a, \"\"b\"\"\"\nclips/walk/b.mp4,c\n");
     put_file(
         "list.json",
@@ -121,9 +115,8 @@ static void lists_bring_labels(void **state)
     assert_done(RUN("clips/run/a.mp4", "clips/walk/b.mp4", "-o", "files.weir"), "", "2 files: 2 read");
 }
 
-static void members_of_archives_are_indexed(void **state)
+TEST_CASE(members_of_archives_are_indexed)
 {
-    (void)state;
     assert_int_equal(system("mkdir -p shards && tar -cf shards/one.tar -C clips run walk"), 0); /* NOLINT */
     assert_done(RUN("shards", "--tar"), "", "shards.weir: 3 files: 3 read, 0 unchanged, 1 broken");
     assert_done(RUN("shards", "--tar"), "", "3 files: 0 read, 3 unchanged");
@@ -134,9 +127,8 @@ static void members_of_archives_are_indexed(void **state)
                    "no file in clips or its subfolders matches *.tar; it has 3 other videos: 3 .mp4");
 }
 
-static void bad_input_gets_one_line(void **state)
+TEST_CASE(bad_input_gets_one_line)
 {
-    (void)state;
     put_file("bad.csv", "path,label\nclips/run/a.mp4,\"open\n");
     put_file("columns.csv", "name,label\na,b\n");
     put_file("bad.json", "[{\"path\": \"a\", }, 3]");
@@ -168,17 +160,15 @@ static void bad_input_gets_one_line(void **state)
 /* ---- the reader of lists: whatever the bytes are, it ends, and says what is wrong --------------------------------- */
 
 /* FFmpeg's prefix is not part of a name, so such a file can be opened, but its size and time cannot be read. */
-static void a_file_whose_size_is_not_known_is_broken(void **state)
+TEST_CASE(a_file_whose_size_is_not_known_is_broken)
 {
-    (void)state;
     put_file("prefixed.txt", "file:clips/run/a.mp4\n");
     assert_done(RUN("prefixed.txt", "-o", "prefixed.weir"), "", "1 broken among those read");
     assert_done(RUN("prefixed.weir", "--list", "broken"), "its size and time are not known: No such file", "");
 }
 
-static void lists_of_any_bytes_are_read_or_refused(void **state)
+TEST_CASE(lists_of_any_bytes_are_read_or_refused)
 {
-    (void)state;
     static const char seed[] =
         "[{\"path\":\"a\\u00e4\\ud83d\\ude00\\n\",\"label\":[{\"x\":1}],\"k\":null},\"b\"]\n{\"path\":\"c\"}";
     static const char *const endings[] = { "json", "jsonl", "csv", "txt" };

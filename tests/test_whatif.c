@@ -125,9 +125,8 @@ static double one_or_three(double u)
 
 /* -- lines of constant tasks */
 
-static void the_slowest_of_constant_stages_sets_the_pace(void **state)
+TEST_CASE(the_slowest_of_constant_stages_sets_the_pace)
 {
-    (void)state;
     weir_model *model = new_model(8, 8);
     add(model, SOURCE);
     add(model, STAGE(.name = "a", .time_s = 0.004));
@@ -150,9 +149,8 @@ static void the_slowest_of_constant_stages_sets_the_pace(void **state)
     weir_model_free(model);
 }
 
-static void slots_beyond_the_threads_do_not_help(void **state)
+TEST_CASE(slots_beyond_the_threads_do_not_help)
 {
-    (void)state;
     weir_model *model = one_stage((weir_model_node){ .concurrency = 10, .time_s = 0.005 }, 2, 16);
     assert_throughput(model, 400, 0.001);
     assert_limit(model, WEIR_LIMIT_THREADS, "pool");
@@ -162,9 +160,8 @@ static void slots_beyond_the_threads_do_not_help(void **state)
     weir_model_free(model);
 }
 
-static void private_threads_do_not_share(void **state)
+TEST_CASE(private_threads_do_not_share)
 {
-    (void)state;
     weir_model *model = new_model(2, 8); /* one of them for the source */
     add(model, SOURCE);
     add(model, STAGE(.name = "read", .concurrency = 6, .threads = 3, .time_s = 0.010));
@@ -180,9 +177,8 @@ static void private_threads_do_not_share(void **state)
     weir_model_free(model);
 }
 
-static void pending_tasks_hold_no_thread(void **state)
+TEST_CASE(pending_tasks_hold_no_thread)
 {
-    (void)state;
     weir_model *model = one_stage((weir_model_node){ .concurrency = 8, .time_s = 0.010, .pending_s = 0.010 }, 1, 1);
     assert_throughput(model, 800, 0.001);
     weir_model_free(model);
@@ -190,9 +186,8 @@ static void pending_tasks_hold_no_thread(void **state)
 
 /* -- CPUs */
 
-static void tasks_share_the_cpus(void **state)
+TEST_CASE(tasks_share_the_cpus)
 {
-    (void)state;
     weir_model *model = one_stage((weir_model_node){ .concurrency = 4, .time_s = 0.010, .cpu_s = 0.010 }, 4, 2);
     assert_throughput(model, 200, 0.001);
     assert_limit(model, WEIR_LIMIT_CPUS, "");
@@ -210,9 +205,8 @@ static void tasks_share_the_cpus(void **state)
     weir_model_free(model);
 }
 
-static void waiting_tasks_need_no_cpu(void **state)
+TEST_CASE(waiting_tasks_need_no_cpu)
 {
-    (void)state;
     weir_model *model = one_stage((weir_model_node){ .concurrency = 2, .time_s = 0.010, .cpu_s = 0.001 }, 2, 1);
     set(model, "work.cpu_time", "0.5x");
     assert_near(weir_model_get(model, "work.time"), 0.0095, 1e-9);
@@ -226,9 +220,8 @@ static void waiting_tasks_need_no_cpu(void **state)
 
 /* Two exponential servers with room for B in between, the first blocked after service: throughput (B + 2) / (B + 3) of
    a server's rate. */
-static void exponential_stages_block_as_theory_says(void **state)
+TEST_CASE(exponential_stages_block_as_theory_says)
 {
-    (void)state;
     static const char *const rooms[] = { "1", "2", "6", "20" };
     weir_model *model = new_model(4, 4);
     weir_model_node source = SOURCE;
@@ -249,9 +242,8 @@ static void exponential_stages_block_as_theory_says(void **state)
  * Two slots in input order, tasks of 1 or 3 ms: the time between two results is max(0, X - the time before), a Markov
  * chain on 0, 1, 2, 3 with the stationary shares 6/15, 4/15, 2/15, 3/15 and the mean 17/15 ms.
  */
-static void results_in_input_order_wait_for_earlier_ones(void **state)
+TEST_CASE(results_in_input_order_wait_for_earlier_ones)
 {
-    (void)state;
     weir_model *model = one_stage((weir_model_node){ .concurrency = 2,
                                                      .time_s = 0.002,
                                                      .times = lengths(one_or_three, 1000),
@@ -266,9 +258,8 @@ static void results_in_input_order_wait_for_earlier_ones(void **state)
     weir_model_free(model);
 }
 
-static void rare_long_tasks_keep_their_share(void **state)
+TEST_CASE(rare_long_tasks_keep_their_share)
 {
-    (void)state;
     static weir_histogram times;
     weir_histogram_clear(&times);
     for (int i = 0; i < 100000; i++)
@@ -280,18 +271,16 @@ static void rare_long_tasks_keep_their_share(void **state)
 
 /* -- results */
 
-static void skips_and_failures_make_no_results(void **state)
+TEST_CASE(skips_and_failures_make_no_results)
 {
-    (void)state;
     weir_model *model =
         one_stage((weir_model_node){ .time_s = 0.001, .skip_share = 0.25, .failure_share = 0.25 }, 2, 2);
     assert_throughput(model, 500, 0.02);
     weir_model_free(model);
 }
 
-static void batches_and_pieces_change_the_number_of_items(void **state)
+TEST_CASE(batches_and_pieces_change_the_number_of_items)
 {
-    (void)state;
     weir_model *model = one_stage((weir_model_node){ .time_s = 0.001, .results = 0.25 }, 2, 2);
     assert_throughput(model, 250, 0.001);
     weir_model_free(model);
@@ -302,9 +291,8 @@ static void batches_and_pieces_change_the_number_of_items(void **state)
     weir_model_free(model);
 }
 
-static void queues_are_bounded_in_items_and_in_bytes(void **state)
+TEST_CASE(queues_are_bounded_in_items_and_in_bytes)
 {
-    (void)state;
     weir_model *model = new_model(4, 4);
     weir_model_node source = SOURCE;
     source.queue_items = 100;
@@ -351,9 +339,8 @@ static weir_model *two_branches(weir_order order, double skip_share)
     return model;
 }
 
-static void the_slow_branch_of_a_route_sets_the_pace(void **state)
+TEST_CASE(the_slow_branch_of_a_route_sets_the_pace)
 {
-    (void)state;
     weir_model *model = two_branches(WEIR_ORDER_COMPLETION, 0);
     assert_throughput(model, 200, 0.03);
     assert_limit(model, WEIR_LIMIT_SLOTS, "slow");
@@ -362,9 +349,8 @@ static void the_slow_branch_of_a_route_sets_the_pace(void **state)
     weir_model_free(model);
 }
 
-static void a_join_in_input_order_passes_over_items_that_vanish(void **state)
+TEST_CASE(a_join_in_input_order_passes_over_items_that_vanish)
 {
-    (void)state;
     weir_model *model = two_branches(WEIR_ORDER_INPUT, 0);
     assert_throughput(model, 200, 0.03);
     weir_model_free(model);
@@ -378,9 +364,8 @@ static void a_join_in_input_order_passes_over_items_that_vanish(void **state)
 }
 
 /* The first branch has no stage; the second one gets 3 of 4 items. */
-static void a_branch_without_stages_keeps_its_share(void **state)
+TEST_CASE(a_branch_without_stages_keeps_its_share)
 {
-    (void)state;
     weir_model *model = new_model(8, 8);
     uint32_t source = add(model, SOURCE);
     uint32_t route = add(model, (weir_model_node){ .name = "route",
@@ -402,9 +387,8 @@ static void a_branch_without_stages_keeps_its_share(void **state)
 }
 
 /* Sources of 10 ms and 1 ms an item. */
-static void merges_take_from_their_inputs_as_their_order_says(void **state)
+TEST_CASE(merges_take_from_their_inputs_as_their_order_says)
 {
-    (void)state;
     static const struct {
         weir_merge_order order;
         double wanted;
@@ -428,9 +412,8 @@ static void merges_take_from_their_inputs_as_their_order_says(void **state)
 /* -- laws */
 
 /* Every slot is in one state; busy slots are throughput × time (Little's law); so are busy CPUs. */
-static void the_laws_of_queues_hold(void **state)
+TEST_CASE(the_laws_of_queues_hold)
 {
-    (void)state;
     weir_model *model = two_branches(WEIR_ORDER_INPUT, 0.2);
     set(model, "slow.cpu_time", "4ms");
     set(model, "slow.wait_time", "3ms");
@@ -451,9 +434,8 @@ static void the_laws_of_queues_hold(void **state)
     weir_model_free(model);
 }
 
-static void the_same_seed_gives_the_same_prediction(void **state)
+TEST_CASE(the_same_seed_gives_the_same_prediction)
 {
-    (void)state;
     weir_model *model = two_branches(WEIR_ORDER_INPUT, 0.3);
     weir_error error = { 0 };
     weir_prediction *p[3];
@@ -469,9 +451,8 @@ static void the_same_seed_gives_the_same_prediction(void **state)
 
 /* -- what is refused */
 
-static void bad_settings_say_what_is_allowed(void **state)
+TEST_CASE(bad_settings_say_what_is_allowed)
 {
-    (void)state;
     static const struct {
         const char *name, *value, *wanted;
         int status;
@@ -500,9 +481,8 @@ static void bad_settings_say_what_is_allowed(void **state)
     weir_model_free(model);
 }
 
-static void impossible_models_are_refused(void **state)
+TEST_CASE(impossible_models_are_refused)
 {
-    (void)state;
     weir_model *model = new_model(2, 2);
     weir_prediction *prediction;
     weir_error error = { 0 };
@@ -601,9 +581,8 @@ static weir_observer observed(weir_model *model)
     return observer;
 }
 
-static void steady_laps_make_the_figures(void **state)
+TEST_CASE(steady_laps_make_the_figures)
 {
-    (void)state;
     weir_model *model = new_model(1, 4);
     weir_observer observer = observed(model);
     tell_lap(observer, (told_lap){ .tasks = 10, .time_s = 0.1, .cpu_s = 0.1 }); /* start-up */
@@ -630,9 +609,8 @@ static void steady_laps_make_the_figures(void **state)
 }
 
 /* As in a recording of which only the laps are left. */
-static void without_a_source_there_is_no_model(void **state)
+TEST_CASE(without_a_source_there_is_no_model)
 {
-    (void)state;
     weir_model *model = new_model(1, 4);
     weir_observer observer = observed(model);
     for (uint32_t i = 0; i < 2; i++) { /* without any node, and without the source */
@@ -645,9 +623,8 @@ static void without_a_source_there_is_no_model(void **state)
     weir_model_free(model);
 }
 
-static void only_start_and_tail_are_better_than_nothing(void **state)
+TEST_CASE(only_start_and_tail_are_better_than_nothing)
 {
-    (void)state;
     weir_model *model = new_model(1, 4);
     weir_observer observer = observed(model);
     weir_prediction *prediction;
@@ -701,9 +678,8 @@ static double throughput_with_long_tasks(int num_laps, int tasks_per_lap, bool i
     return throughput;
 }
 
-static void long_tasks_at_even_intervals_need_shorter_queues(void **state)
+TEST_CASE(long_tasks_at_even_intervals_need_shorter_queues)
 {
-    (void)state;
     static const struct {
         int num_laps, tasks_per_lap;
     } cases[] = { { 13, 100 }, { 61, 7 } }; /* laps of several intervals, and shorter ones */
@@ -716,9 +692,8 @@ static void long_tasks_at_even_intervals_need_shorter_queues(void **state)
 }
 
 /* Laps that differ widen the range; if they are few, they show less of how much they differ. */
-static void the_range_is_wider_if_laps_differ_and_if_they_are_few(void **state)
+TEST_CASE(the_range_is_wider_if_laps_differ_and_if_they_are_few)
 {
-    (void)state;
     static const struct {
         int num_laps, joined;
         double short_s, long_s;
@@ -770,9 +745,8 @@ static void expect_range(told_lap start, told_lap lap, const char *setting, cons
 
 /* Tasks wait for something that may serve as many per second as before: more slots may bring nothing, and fewer cost
    nothing. */
-static void a_range_for_other_slots_contains_no_difference(void **state)
+TEST_CASE(a_range_for_other_slots_contains_no_difference)
 {
-    (void)state;
     told_lap alone = { .tasks = 10, .time_s = 0.005, .cpu_s = 0.005 };
     told_lap computing = { .tasks = 200, .time_s = 0.020, .cpu_s = 0.005 };
     told_lap sleeping = { .tasks = 200, .time_s = 0.020, .cpu_s = 0.0001 };
@@ -783,9 +757,8 @@ static void a_range_for_other_slots_contains_no_difference(void **state)
 }
 
 /* Four tasks get half a CPU of all: as four threads among others, or as the share of a session or container. */
-static void the_range_has_both_ways_to_share_cpus_with_others(void **state)
+TEST_CASE(the_range_has_both_ways_to_share_cpus_with_others)
 {
-    (void)state;
     told_lap lap = { .tasks = 50, .time_s = 0.080, .cpu_s = 0.010, .cpu_wait_s = 0.070 };
     double cpus = weir_cpu_budget(), others = 8 * cpus - 4;
     expect_range(lap, lap, "threads", "1", 100 * cpus / (1 + others), 50);
@@ -802,9 +775,8 @@ static void tell_cpus(weir_observer observer, uint32_t num_cpus)
 }
 
 /* Four tasks wait longer for two CPUs than if they shared them exactly equally, but nobody else can have used them. */
-static void others_cannot_have_had_the_cpu_time_that_the_tasks_had(void **state)
+TEST_CASE(others_cannot_have_had_the_cpu_time_that_the_tasks_had)
 {
-    (void)state;
     static const struct {
         told_lap lap;
         double most_others;
@@ -829,9 +801,8 @@ static void others_cannot_have_had_the_cpu_time_that_the_tasks_had(void **state)
 }
 
 /* Tasks that compute for 5 ms, and take 41 ms because 16 share two CPUs; 0.15 ms of that is the error of clocks. */
-static void tasks_that_compute_do_not_sleep(void **state)
+TEST_CASE(tasks_that_compute_do_not_sleep)
 {
-    (void)state;
     weir_model *model = new_model(1, 4);
     weir_observer observer = observed(model);
     for (int i = 0; i < 10; i++)
@@ -841,9 +812,8 @@ static void tasks_that_compute_do_not_sleep(void **state)
 }
 
 /* A container on a larger machine. */
-static void the_cpus_are_those_that_the_process_may_use(void **state)
+TEST_CASE(the_cpus_are_those_that_the_process_may_use)
 {
-    (void)state;
     weir_model *model;
     assert_int_equal(weir_model_new(&model, NULL), WEIR_OK);
     tell_cpus(weir_model_observer(model), 3);
@@ -853,9 +823,8 @@ static void the_cpus_are_those_that_the_process_may_use(void **state)
 }
 
 /* The source has a thread for its slot, but the slot waits 2 ms for it after each task of 10 ms. */
-static void waits_for_a_thread_of_its_own_belong_to_each_task(void **state)
+TEST_CASE(waits_for_a_thread_of_its_own_belong_to_each_task)
 {
-    (void)state;
     weir_stage_info infos[LENGTH(made_up)];
     memcpy(infos, made_up, sizeof infos);
     infos[0].threads = 1;
@@ -880,9 +849,8 @@ static void waits_for_a_thread_of_its_own_belong_to_each_task(void **state)
 }
 
 /* A task needs less CPU time if it has the CPUs for itself, but how much less is not recorded. */
-static void the_range_knows_that_busy_cpus_slow_each_other_down(void **state)
+TEST_CASE(the_range_knows_that_busy_cpus_slow_each_other_down)
 {
-    (void)state;
     weir_model *model = new_model(1, 4);
     weir_observer observer = observed(model);
     tell_cpus(observer, 4);
@@ -998,9 +966,8 @@ static void check_command(const char *path, const char *arguments, int wanted_st
         fail_msg("%s: status %d, and no \"%s\" in:\n%s", command, status, wanted, output);
 }
 
-static void a_recorded_run_gives_the_same_model_as_a_live_one(void **state)
+TEST_CASE(a_recorded_run_gives_the_same_model_as_a_live_one)
 {
-    (void)state;
     char folder[] = "/tmp/weir-whatif-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/run.db", folder);
