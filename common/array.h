@@ -1,6 +1,6 @@
 /* Arrays that grow by one element at a time. */
-#ifndef WEIR_ARRAY_H
-#define WEIR_ARRAY_H
+#ifndef COMMON_ARRAY_H
+#define COMMON_ARRAY_H
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Readable values: few digits, a unit. */
-#ifndef WEIR_FORMAT_H
-#define WEIR_FORMAT_H
+#ifndef COMMON_FORMAT_H
+#define COMMON_FORMAT_H
 
 #include <stdio.h>
 

@@ -3,8 +3,8 @@
  * library that uses it. One thread at a time calls these functions; loans are released on any thread, also after the
  * set has been freed: an item is freed with its last loan.
  */
-#ifndef WEIR_KEPT_ITEMS_H
-#define WEIR_KEPT_ITEMS_H
+#ifndef COMMON_KEPT_ITEMS_H
+#define COMMON_KEPT_ITEMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

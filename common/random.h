@@ -1,6 +1,6 @@
 /* Random numbers determined by seeds, the same on every machine: integers only. Internal. */
-#ifndef WEIR_RANDOM_H
-#define WEIR_RANDOM_H
+#ifndef COMMON_RANDOM_H
+#define COMMON_RANDOM_H
 
 #include <stdint.h>
 

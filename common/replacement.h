@@ -5,8 +5,8 @@
  * A link at the path is replaced, and the file that it leads to stays as it is. Only a link to a pipe or a device is
  * followed, unless somebody else has planted it: see weir__is_planted().
  */
-#ifndef WEIR_REPLACEMENT_H
-#define WEIR_REPLACEMENT_H
+#ifndef COMMON_REPLACEMENT_H
+#define COMMON_REPLACEMENT_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The word that somebody may have meant. Internal; compiled into each library that uses it. */
-#ifndef WEIR_SIMILAR_WORD_H
-#define WEIR_SIMILAR_WORD_H
+#ifndef COMMON_SIMILAR_WORD_H
+#define COMMON_SIMILAR_WORD_H
 
 #include <stddef.h>
 

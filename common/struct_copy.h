@@ -2,8 +2,8 @@
  * Structs that a program passes with their size. The program may have been compiled with older headers, in which the
  * struct is shorter, or with newer ones, in which it is longer.
  */
-#ifndef WEIR_STRUCT_COPY_H
-#define WEIR_STRUCT_COPY_H
+#ifndef COMMON_STRUCT_COPY_H
+#define COMMON_STRUCT_COPY_H
 
 #include <stddef.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Text for a person, broken into lines at spaces. Internal; compiled into each library that uses it. */
-#ifndef WEIR_TEXT_FILL_H
-#define WEIR_TEXT_FILL_H
+#ifndef COMMON_TEXT_FILL_H
+#define COMMON_TEXT_FILL_H
 
 #include <stddef.h>
 #include <stdio.h>

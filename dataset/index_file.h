@@ -1,6 +1,6 @@
 /* The SQLite file of a dataset: opens it, and converts its errors. Internal. One thread at a time for each. */
-#ifndef WEIR_INDEX_FILE_H
-#define WEIR_INDEX_FILE_H
+#ifndef DATASET_INDEX_FILE_H
+#define DATASET_INDEX_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  *
  * POSIX and GNU archives; names and sizes from extended headers are used. Links, folders and sparse files are skipped.
  */
-#ifndef WEIR_TAR_MEMBERS_H
-#define WEIR_TAR_MEMBERS_H
+#ifndef DATASET_TAR_MEMBERS_H
+#define DATASET_TAR_MEMBERS_H
 
 #include <stdint.h>
 #include <stdio.h>

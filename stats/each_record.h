@@ -1,6 +1,6 @@
 /* Reading every record of a query, and writing what was made of them. Also used by the weir command. */
-#ifndef WEIR_EACH_RECORD_H
-#define WEIR_EACH_RECORD_H
+#ifndef STATS_EACH_RECORD_H
+#define STATS_EACH_RECORD_H
 
 #include <errno.h>
 #include <stdio.h>

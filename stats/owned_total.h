@@ -1,6 +1,6 @@
 /* Totals that own what they point to. Also used by the weir command. */
-#ifndef WEIR_OWNED_TOTAL_H
-#define WEIR_OWNED_TOTAL_H
+#ifndef STATS_OWNED_TOTAL_H
+#define STATS_OWNED_TOTAL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * that asks in the same way for the same answers does the same; so a failing run is a list of numbers, which can be
  * shrunk without knowing what they mean. 0 should be the simplest answer.
  */
-#ifndef TEST_CHOICES_H
-#define TEST_CHOICES_H
+#ifndef TESTS_CHOICES_H
+#define TESTS_CHOICES_H
 
 #include <stdbool.h>
 #include <stdint.h>

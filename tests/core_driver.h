@@ -6,8 +6,8 @@
  *   - each item that was made is delivered, skipped, failed, dropped or merged exactly once, and the accounts agree;
  *   - no item crosses the end of an epoch; order is kept where it is promised.
  */
-#ifndef TEST_CORE_DRIVER_H
-#define TEST_CORE_DRIVER_H
+#ifndef TESTS_CORE_DRIVER_H
+#define TESTS_CORE_DRIVER_H
 
 #include "choices.h"
 #include "core.h"

@@ -2,8 +2,8 @@
  * Records made-up laps, each fully specified by the test, so that it knows the expected result of a query. Times are
  * in seconds; `at` is the end of the lap.
  */
-#ifndef WEIR_RECORDING_H
-#define WEIR_RECORDING_H
+#ifndef TESTS_RECORDING_H
+#define TESTS_RECORDING_H
 
 #include "stats_fixture.h"
 

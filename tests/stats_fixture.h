@@ -1,6 +1,6 @@
 /* Shared by the tests of stats/: a separate folder, queries of a database, and a made-up pipeline. */
-#ifndef STATS_FIXTURE_H
-#define STATS_FIXTURE_H
+#ifndef TESTS_STATS_FIXTURE_H
+#define TESTS_STATS_FIXTURE_H
 
 #include <stdbool.h>
 #include <stddef.h>

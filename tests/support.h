@@ -4,8 +4,8 @@
  *
  * cmocka's assertions work on the main thread only; code on other threads uses REQUIRE.
  */
-#ifndef WEIR_TESTS_SUPPORT_H
-#define WEIR_TESTS_SUPPORT_H
+#ifndef TESTS_SUPPORT_H
+#define TESTS_SUPPORT_H
 
 #include <pthread.h>
 #include <sched.h>

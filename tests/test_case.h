@@ -1,8 +1,8 @@
 /*
  * What every test program includes first of cmocka: its headers in the order that it wants, and the head of a test.
  */
-#ifndef WEIR_TESTS_TEST_CASE_H
-#define WEIR_TESTS_TEST_CASE_H
+#ifndef TESTS_TEST_CASE_H
+#define TESTS_TEST_CASE_H
 
 #include <setjmp.h>
 #include <stdarg.h>

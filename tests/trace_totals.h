@@ -1,6 +1,6 @@
 /* Reads a trace as a stranger would: checks its format strictly, and adds up what its events say. */
-#ifndef TEST_TRACE_TOTALS_H
-#define TEST_TRACE_TOTALS_H
+#ifndef TESTS_TRACE_TOTALS_H
+#define TESTS_TRACE_TOTALS_H
 
 #include <stdbool.h>
 #include <stddef.h>

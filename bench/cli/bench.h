@@ -1,7 +1,7 @@
 /* The benches of weir-bench, one file each. To add one, declare its function here and add a line to the table in
    bench_main.c. */
-#ifndef BENCH_BENCH_H
-#define BENCH_BENCH_H
+#ifndef BENCH_CLI_BENCH_H
+#define BENCH_CLI_BENCH_H
 
 /* Return values are the exit status of the program: 0 = done, 1 = failed, 2 = wrong options. argv[0] is the name
    of the bench. */

@@ -1,6 +1,6 @@
 /* Command lines of the benches; they use the option reader of all programs (see options.h). */
-#ifndef BENCH_OPTIONS_H
-#define BENCH_OPTIONS_H
+#ifndef BENCH_CLI_BENCH_OPTIONS_H
+#define BENCH_CLI_BENCH_OPTIONS_H
 
 #include "options.h"
 

@@ -3,8 +3,8 @@
  * one with the FFmpeg libraries, as a hand-written program would. Its pictures are the same as those of the decode
  * stage with its defaults: padded with black, rgb24. It shares no code with the stage.
  */
-#ifndef BENCH_BARE_LOOP_H
-#define BENCH_BARE_LOOP_H
+#ifndef BENCH_DECODE_BARE_LOOP_H
+#define BENCH_DECODE_BARE_LOOP_H
 
 #include <stdbool.h>
 #include <stddef.h>

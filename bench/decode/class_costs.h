@@ -1,6 +1,6 @@
 /* How the decode stage spends its time, by codec and size: sums of the costs that it reports for each item. */
-#ifndef BENCH_CLASS_COSTS_H
-#define BENCH_CLASS_COSTS_H
+#ifndef BENCH_DECODE_CLASS_COSTS_H
+#define BENCH_DECODE_CLASS_COSTS_H
 
 #include <weir/cost.h>
 

@@ -3,8 +3,8 @@
  * order, each run in a separate process, so that background load affects all alike. A ratio compares two runs of the
  * same round.
  */
-#ifndef BENCH_CONTEST_H
-#define BENCH_CONTEST_H
+#ifndef BENCH_DECODE_CONTEST_H
+#define BENCH_DECODE_CONTEST_H
 
 #include "measure.h"
 

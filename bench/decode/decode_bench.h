@@ -1,6 +1,6 @@
 /* Shared by the parts of the decode bench. Each part is a file with one function, called by decode_bench.c. */
-#ifndef BENCH_DECODE_H
-#define BENCH_DECODE_H
+#ifndef BENCH_DECODE_DECODE_BENCH_H
+#define BENCH_DECODE_DECODE_BENCH_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* One run of a decode stage over many files, in a pipeline of source, stage and sink. */
-#ifndef BENCH_STAGE_JOB_H
-#define BENCH_STAGE_JOB_H
+#ifndef BENCH_DECODE_STAGE_JOB_H
+#define BENCH_DECODE_STAGE_JOB_H
 
 #include <stdint.h>
 

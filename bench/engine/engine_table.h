@@ -2,8 +2,8 @@
  * The tables of the engine bench: one line for each configuration, one column for each queue size. The values of a
  * line are computed round by round from its cases, so that a ratio compares two runs of the same round.
  */
-#ifndef BENCH_ENGINE_TABLE_H
-#define BENCH_ENGINE_TABLE_H
+#ifndef BENCH_ENGINE_ENGINE_TABLE_H
+#define BENCH_ENGINE_ENGINE_TABLE_H
 
 #include "bench_options.h"
 #include "report.h"

@@ -1,6 +1,6 @@
 /* Runs a job of the engine bench with weir. */
-#ifndef BENCH_ENGINE_WEIR_H
-#define BENCH_ENGINE_WEIR_H
+#ifndef BENCH_ENGINE_ENGINE_WEIR_H
+#define BENCH_ENGINE_ENGINE_WEIR_H
 
 #include "engine_job.h"
 

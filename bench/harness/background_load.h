@@ -1,6 +1,6 @@
 /* The CPU share used by other programs: speeds measured under a high background load are not meaningful. */
-#ifndef BENCH_OTHERS_H
-#define BENCH_OTHERS_H
+#ifndef BENCH_HARNESS_BACKGROUND_LOAD_H
+#define BENCH_HARNESS_BACKGROUND_LOAD_H
 
 #include "report.h"
 

@@ -1,6 +1,6 @@
 /* The input files of a bench. */
-#ifndef BENCH_FILES_H
-#define BENCH_FILES_H
+#ifndef BENCH_HARNESS_FILES_H
+#define BENCH_HARNESS_FILES_H
 
 #include <stddef.h>
 

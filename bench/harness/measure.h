@@ -1,6 +1,6 @@
 /* One measured run in a separate process, so that CPU time and peak memory belong to that run only. */
-#ifndef BENCH_MEASURE_H
-#define BENCH_MEASURE_H
+#ifndef BENCH_HARNESS_MEASURE_H
+#define BENCH_HARNESS_MEASURE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  *     …
  *     rc = bench_report_end(report, path);
  */
-#ifndef BENCH_REPORT_H
-#define BENCH_REPORT_H
+#ifndef BENCH_HARNESS_REPORT_H
+#define BENCH_HARNESS_REPORT_H
 
 #include "measure.h"
 

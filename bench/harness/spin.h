@@ -1,6 +1,6 @@
 /* Work of a known length: a number of loop iterations, without reading the clock. */
-#ifndef BENCH_SPIN_H
-#define BENCH_SPIN_H
+#ifndef BENCH_HARNESS_SPIN_H
+#define BENCH_HARNESS_SPIN_H
 
 #include <stdint.h>
 

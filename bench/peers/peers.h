@@ -2,8 +2,8 @@
  * The libraries that the engine bench compares with weir. Each runs the same job: a source, stages that pass on their
  * input, a consumer; items are pointers or numbers. To add one, add its file here and a line to the table in peers.c.
  */
-#ifndef BENCH_PEERS_H
-#define BENCH_PEERS_H
+#ifndef BENCH_PEERS_PEERS_H
+#define BENCH_PEERS_PEERS_H
 
 #include "engine_job.h"
 

@@ -2,8 +2,8 @@
  * Pipelines of stand-ins whose limit is known by construction, for `weir-bench verdict`. A stand-in task computes, waits
  * by itself, or uses a resource that all tasks share: a disk, a lock, a rate limiter, a link.
  */
-#ifndef BENCH_SCENE_H
-#define BENCH_SCENE_H
+#ifndef BENCH_VERDICT_SCENE_H
+#define BENCH_VERDICT_SCENE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Private functions of items. Any thread. A label is a reference-counted text, shared by all items made from one item. */
-#ifndef WEIR_LABEL_H
-#define WEIR_LABEL_H
+#ifndef ENGINE_BASE_LABEL_H
+#define ENGINE_BASE_LABEL_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* Private to the engine: messages, without the secrets of URLs. Any thread. */
-#ifndef WEIR_MESSAGE_TEXT_H
-#define WEIR_MESSAGE_TEXT_H
+#ifndef ENGINE_BASE_MESSAGE_TEXT_H
+#define ENGINE_BASE_MESSAGE_TEXT_H
 
 #include <stdarg.h>
 #include <stddef.h>

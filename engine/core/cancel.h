@@ -1,6 +1,6 @@
 /* Failure. */
-#ifndef WEIR_CANCEL_H
-#define WEIR_CANCEL_H
+#ifndef ENGINE_CORE_CANCEL_H
+#define ENGINE_CORE_CANCEL_H
 
 #include "core.h"
 

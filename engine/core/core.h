@@ -56,8 +56,8 @@
  * earlier than the event that says so (slot->end_ns): its slot is RUNNING until then, and from then on in the state that
  * the event brings. So READY contains the time in which a thread that should run the next step had no CPU.
  */
-#ifndef WEIR_CORE_H
-#define WEIR_CORE_H
+#ifndef ENGINE_CORE_CORE_H
+#define ENGINE_CORE_CORE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The hand-off of items from slot to queue to slot, and what ends it. */
-#ifndef WEIR_HANDOFF_H
-#define WEIR_HANDOFF_H
+#ifndef ENGINE_CORE_HANDOFF_H
+#define ENGINE_CORE_HANDOFF_H
 
 #include "core.h"
 

@@ -1,6 +1,6 @@
 /* Selects the next input of a node. */
-#ifndef WEIR_MERGE_H
-#define WEIR_MERGE_H
+#ifndef ENGINE_CORE_MERGE_H
+#define ENGINE_CORE_MERGE_H
 
 #include "core.h"
 

@@ -1,6 +1,6 @@
 /* A bounded ring of items that measures its own level. */
-#ifndef WEIR_QUEUE_H
-#define WEIR_QUEUE_H
+#ifndef ENGINE_CORE_QUEUE_H
+#define ENGINE_CORE_QUEUE_H
 
 #include "core.h"
 

@@ -1,6 +1,6 @@
 /* The states of slots, their lists, and what a crew may pick. */
-#ifndef WEIR_SLOTS_H
-#define WEIR_SLOTS_H
+#ifndef ENGINE_CORE_SLOTS_H
+#define ENGINE_CORE_SLOTS_H
 
 #include "core.h"
 

@@ -1,6 +1,6 @@
 /* The position of the consumer: steps and phases. A change of phase ends the lap, on the service thread. */
-#ifndef WEIR_CONSUMER_PHASE_H
-#define WEIR_CONSUMER_PHASE_H
+#ifndef ENGINE_MEASURE_CONSUMER_PHASE_H
+#define ENGINE_MEASURE_CONSUMER_PHASE_H
 
 #include "run_state.h"
 

@@ -1,5 +1,5 @@
-#ifndef WEIR_CPU_BUDGET_H
-#define WEIR_CPU_BUDGET_H
+#ifndef ENGINE_MEASURE_CPU_BUDGET_H
+#define ENGINE_MEASURE_CPU_BUDGET_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -13,8 +13,8 @@
  *                                      afterwards, the tail from the end of the work on is a lap of its own
  * A step that is open at the end of the work was reported in the tail: it ends there.
  */
-#ifndef WEIR_LAPS_H
-#define WEIR_LAPS_H
+#ifndef ENGINE_MEASURE_LAPS_H
+#define ENGINE_MEASURE_LAPS_H
 
 #include "run_state.h"
 

@@ -3,8 +3,8 @@
  * this system. Files are opened for each reading: a pipeline keeps no descriptors, and a reading without free
  * descriptors only knows less.
  */
-#ifndef WEIR_MACHINE_STATS_H
-#define WEIR_MACHINE_STATS_H
+#ifndef ENGINE_MEASURE_MACHINE_STATS_H
+#define ENGINE_MEASURE_MACHINE_STATS_H
 
 #include <stdbool.h>
 

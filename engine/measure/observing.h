@@ -1,6 +1,6 @@
 /* The observer thread. */
-#ifndef WEIR_OBSERVING_H
-#define WEIR_OBSERVING_H
+#ifndef ENGINE_MEASURE_OBSERVING_H
+#define ENGINE_MEASURE_OBSERVING_H
 
 #include "run_state.h"
 

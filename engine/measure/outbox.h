@@ -2,8 +2,8 @@
  * Messages for the observers: a bounded list between the threads of the pipeline and its observer thread. Adding
  * never waits. Call these functions without the lock of the pipeline; the outbox has its own.
  */
-#ifndef WEIR_OUTBOX_H
-#define WEIR_OUTBOX_H
+#ifndef ENGINE_MEASURE_OUTBOX_H
+#define ENGINE_MEASURE_OUTBOX_H
 
 #include "run_state.h"
 

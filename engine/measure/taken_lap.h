@@ -1,6 +1,6 @@
 /* A finished lap of all nodes, queues and pools, waiting to be delivered. No locks: one thread at a time. */
-#ifndef WEIR_TAKEN_LAP_H
-#define WEIR_TAKEN_LAP_H
+#ifndef ENGINE_MEASURE_TAKEN_LAP_H
+#define ENGINE_MEASURE_TAKEN_LAP_H
 
 #include "spans.h"
 

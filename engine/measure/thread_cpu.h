@@ -1,6 +1,6 @@
 /* CPU time of the tasks, from the CPU clocks of the threads. */
-#ifndef WEIR_THREAD_CPU_H
-#define WEIR_THREAD_CPU_H
+#ifndef ENGINE_MEASURE_THREAD_CPU_H
+#define ENGINE_MEASURE_THREAD_CPU_H
 
 #include "run_state.h"
 

@@ -1,6 +1,6 @@
 /* A parsed checkpoint. */
-#ifndef WEIR_CHECKPOINT_PARSED_H
-#define WEIR_CHECKPOINT_PARSED_H
+#ifndef ENGINE_RESUME_CHECKPOINT_PARSED_H
+#define ENGINE_RESUME_CHECKPOINT_PARSED_H
 
 #include <weir/checkpoint.h>
 #include <weir/version.h>

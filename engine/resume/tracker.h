@@ -31,8 +31,8 @@
  * Lists are changed without the lock, by the thread that owns the item or slot. The tracker's lock is never held
  * together with another lock.
  */
-#ifndef WEIR_TRACKER_H
-#define WEIR_TRACKER_H
+#ifndef ENGINE_RESUME_TRACKER_H
+#define ENGINE_RESUME_TRACKER_H
 
 #include "run_state.h"
 

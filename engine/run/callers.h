@@ -1,6 +1,6 @@
 /* Threads that call user code on behalf of the service thread, which must not wait: op->cancel, and the log. */
-#ifndef WEIR_CALLERS_H
-#define WEIR_CALLERS_H
+#ifndef ENGINE_RUN_CALLERS_H
+#define ENGINE_RUN_CALLERS_H
 
 #include "run_state.h"
 

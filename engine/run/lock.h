@@ -1,6 +1,6 @@
 /* Acquires and releases the lock of the pipeline. */
-#ifndef WEIR_LOCK_H
-#define WEIR_LOCK_H
+#ifndef ENGINE_RUN_LOCK_H
+#define ENGINE_RUN_LOCK_H
 
 #include "run_state.h"
 

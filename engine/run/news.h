@@ -1,6 +1,6 @@
 /* What events of the core have left to be done, before the lock is released. */
-#ifndef WEIR_NEWS_H
-#define WEIR_NEWS_H
+#ifndef ENGINE_RUN_NEWS_H
+#define ENGINE_RUN_NEWS_H
 
 #include "run_state.h"
 

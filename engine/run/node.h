@@ -1,6 +1,6 @@
 /* Creates and frees nodes. */
-#ifndef WEIR_NODE_H
-#define WEIR_NODE_H
+#ifndef ENGINE_RUN_NODE_H
+#define ENGINE_RUN_NODE_H
 
 #include "run_state.h"
 

@@ -1,6 +1,6 @@
 /* Starts a pipeline from its nodes. */
-#ifndef WEIR_PIPELINE_START_H
-#define WEIR_PIPELINE_START_H
+#ifndef ENGINE_RUN_PIPELINE_START_H
+#define ENGINE_RUN_PIPELINE_START_H
 
 #include "run_state.h"
 

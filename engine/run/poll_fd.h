@@ -1,6 +1,6 @@
 /* The descriptor for event loops; without the pipeline's lock. */
-#ifndef WEIR_POLL_FD_H
-#define WEIR_POLL_FD_H
+#ifndef ENGINE_RUN_POLL_FD_H
+#define ENGINE_RUN_POLL_FD_H
 
 #include "run_state.h"
 

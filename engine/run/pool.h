@@ -1,6 +1,6 @@
 /* The pools of threads that run tasks. */
-#ifndef WEIR_POOL_H
-#define WEIR_POOL_H
+#ifndef ENGINE_RUN_POOL_H
+#define ENGINE_RUN_POOL_H
 
 #include "run_state.h"
 

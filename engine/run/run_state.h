@@ -19,8 +19,8 @@
  * Invariant, whenever the lock is free: if a slot is ready and a thread of its pool sleeps, then a thread of that pool
  * will take the lock soon: one that was woken or spins, one in a short step, or the pool's guard (see wake.c).
  */
-#ifndef WEIR_RUN_STATE_H
-#define WEIR_RUN_STATE_H
+#ifndef ENGINE_RUN_RUN_STATE_H
+#define ENGINE_RUN_RUN_STATE_H
 
 #include <semaphore.h>
 #include <stdatomic.h>

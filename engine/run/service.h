@@ -1,6 +1,6 @@
 /* The service thread: laps, deadlines, stalls, and the actions after a stop or a failure. */
-#ifndef WEIR_SERVICE_H
-#define WEIR_SERVICE_H
+#ifndef ENGINE_RUN_SERVICE_H
+#define ENGINE_RUN_SERVICE_H
 
 #include "run_state.h"
 

@@ -1,6 +1,6 @@
 /* Signals that stop pipelines. */
-#ifndef WEIR_SIGNALS_H
-#define WEIR_SIGNALS_H
+#ifndef ENGINE_RUN_SIGNALS_H
+#define ENGINE_RUN_SIGNALS_H
 
 #include "run_state.h"
 

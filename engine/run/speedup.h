@@ -14,8 +14,8 @@
  * A step that began before the speedup was switched on has no credit, and is neither held back nor counted. Off, which is
  * the default, each step reads one atomic variable.
  */
-#ifndef WEIR_SPEEDUP_H
-#define WEIR_SPEEDUP_H
+#ifndef ENGINE_RUN_SPEEDUP_H
+#define ENGINE_RUN_SPEEDUP_H
 
 #include "run_state.h"
 

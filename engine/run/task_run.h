@@ -1,6 +1,6 @@
 /* One step of a task, without the lock. */
-#ifndef WEIR_TASK_RUN_H
-#define WEIR_TASK_RUN_H
+#ifndef ENGINE_RUN_TASK_RUN_H
+#define ENGINE_RUN_TASK_RUN_H
 
 #include "run_state.h"
 

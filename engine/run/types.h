@@ -1,6 +1,6 @@
 /* Types of items: whether the output of one stage fits the input of the next. */
-#ifndef WEIR_TYPES_H
-#define WEIR_TYPES_H
+#ifndef ENGINE_RUN_TYPES_H
+#define ENGINE_RUN_TYPES_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* Decides which sleeping threads to wake. All functions need the lock. */
-#ifndef WEIR_WAKE_H
-#define WEIR_WAKE_H
+#ifndef ENGINE_RUN_WAKE_H
+#define ENGINE_RUN_WAKE_H
 
 #include "run_state.h"
 

@@ -1,6 +1,6 @@
 /* The watchdog: deadlines and stalls of running tasks. */
-#ifndef WEIR_WATCHDOG_H
-#define WEIR_WATCHDOG_H
+#ifndef ENGINE_RUN_WATCHDOG_H
+#define ENGINE_RUN_WATCHDOG_H
 
 #include "run_state.h"
 

@@ -8,8 +8,8 @@
  * held, and no other lock is taken with that of a thread or of a counter held. fork() takes the registry's lock, so that
  * a child can record, too. It begins without the other threads and without pipelines.
  */
-#ifndef WEIR_SPANS_H
-#define WEIR_SPANS_H
+#ifndef ENGINE_SPANS_SPANS_H
+#define ENGINE_SPANS_SPANS_H
 
 #include <weir/span.h>
 

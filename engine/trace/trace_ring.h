@@ -3,8 +3,8 @@
  * observer thread. One belongs to the engine and is written with the pipeline's lock, so a record costs a few plain
  * stores. The other is for user code on any thread, without a lock.
  */
-#ifndef WEIR_TRACE_RING_H
-#define WEIR_TRACE_RING_H
+#ifndef ENGINE_TRACE_TRACE_RING_H
+#define ENGINE_TRACE_TRACE_RING_H
 
 #include <weir/trace.h>
 

@@ -1,6 +1,6 @@
 /* A stage that reduces the frames of a video to their mean brightness. */
-#ifndef BRIGHTNESS_H
-#define BRIGHTNESS_H
+#ifndef EXAMPLES_CUSTOM_STAGE_BRIGHTNESS_H
+#define EXAMPLES_CUSTOM_STAGE_BRIGHTNESS_H
 
 #include <weir/pipeline.h>
 

@@ -2,8 +2,8 @@
  * Reuses large blocks of memory: the page faults of new memory cost more than writing to it. A pool exists until it
  * and all of its blocks have been freed. Internal. Any thread; no call waits.
  */
-#ifndef WEIR_STAGES_BLOCK_POOL_H
-#define WEIR_STAGES_BLOCK_POOL_H
+#ifndef STAGES_BATCH_BLOCK_POOL_H
+#define STAGES_BATCH_BLOCK_POOL_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* Converts bytes to normalised floats, at memory speed. Internal. Any thread. */
-#ifndef WEIR_STAGES_CONVERT_H
-#define WEIR_STAGES_CONVERT_H
+#ifndef STAGES_BATCH_CONVERT_H
+#define STAGES_BATCH_CONVERT_H
 
 #include <stddef.h>
 #include <stdint.h>

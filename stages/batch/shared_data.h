@@ -3,8 +3,8 @@
  * without a copy. New shared memory is expensive (it is zeroed, and mapped page by page in both processes), so a child
  * reuses the blocks that the parent has released. Internal.
  */
-#ifndef WEIR_STAGES_SHARED_DATA_H
-#define WEIR_STAGES_SHARED_DATA_H
+#ifndef STAGES_BATCH_SHARED_DATA_H
+#define STAGES_BATCH_SHARED_DATA_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* A result's data as a dense array, for the .npy writer and DLPack. Internal. */
-#ifndef WEIR_STAGES_TENSOR_H
-#define WEIR_STAGES_TENSOR_H
+#ifndef STAGES_BATCH_TENSOR_H
+#define STAGES_BATCH_TENSOR_H
 
 #include <stddef.h>
 #include <stdint.h>

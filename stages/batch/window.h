@@ -1,6 +1,6 @@
 /* The crop window of a clip's pictures, and the resize to the batch's size. Internal. */
-#ifndef WEIR_STAGES_WINDOW_H
-#define WEIR_STAGES_WINDOW_H
+#ifndef STAGES_BATCH_WINDOW_H
+#define STAGES_BATCH_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>

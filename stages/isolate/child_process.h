@@ -1,6 +1,6 @@
 /* A child process with a socket to it. Internal. One thread at a time. */
-#ifndef WEIR_ISOLATED_CHILD_PROCESS_H
-#define WEIR_ISOLATED_CHILD_PROCESS_H
+#ifndef STAGES_ISOLATE_CHILD_PROCESS_H
+#define STAGES_ISOLATE_CHILD_PROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The operation that runs in a child, and its config, in the first message to it. Internal. */
-#ifndef WEIR_ISOLATED_CONFIG_H
-#define WEIR_ISOLATED_CONFIG_H
+#ifndef STAGES_ISOLATE_ISOLATED_CONFIG_H
+#define STAGES_ISOLATE_ISOLATED_CONFIG_H
 
 #include <weir/op.h>
 

@@ -3,8 +3,8 @@
  * version of weir on the same machine, so numbers and structs are sent as they are in memory. The receiver checks
  * everything: the other side may be a decoder that a file has broken. Internal.
  */
-#ifndef WEIR_ISOLATED_MESSAGE_H
-#define WEIR_ISOLATED_MESSAGE_H
+#ifndef STAGES_ISOLATE_MESSAGE_H
+#define STAGES_ISOLATE_MESSAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * gets r, r + w, r + 2w, …. A dealing says which places are left (a list below `from`, and all from `from` on) and deals
  * these in the same way to the ranks there are now. An epoch that was not resumed has the dealing with from = 0.
  */
-#ifndef WEIR_DEALING_H
-#define WEIR_DEALING_H
+#ifndef STAGES_SAMPLER_DEALING_H
+#define STAGES_SAMPLER_DEALING_H
 
 #include <stdbool.h>
 #include <stddef.h>

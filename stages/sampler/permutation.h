@@ -1,6 +1,6 @@
 /* A random order of numbers that is computed, not stored. */
-#ifndef WEIR_PERMUTATION_H
-#define WEIR_PERMUTATION_H
+#ifndef STAGES_SAMPLER_PERMUTATION_H
+#define STAGES_SAMPLER_PERMUTATION_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* What the sampler writes into checkpoints, and how it continues from them. */
-#ifndef WEIR_SAMPLER_RESUME_H
-#define WEIR_SAMPLER_RESUME_H
+#ifndef STAGES_SAMPLER_SAMPLER_RESUME_H
+#define STAGES_SAMPLER_SAMPLER_RESUME_H
 
 #include <weir/sampler.h>
 

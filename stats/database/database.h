@@ -1,6 +1,6 @@
 /* A weir database: opening it for writing and for reading, and converting its errors. */
-#ifndef WEIR_DATABASE_H
-#define WEIR_DATABASE_H
+#ifndef STATS_DATABASE_DATABASE_H
+#define STATS_DATABASE_DATABASE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* The tables of single records: which column is which field of weir_record. Rows are read and inserted from these lists. */
-#ifndef WEIR_RECORD_TABLES_H
-#define WEIR_RECORD_TABLES_H
+#ifndef STATS_DATABASE_RECORD_TABLES_H
+#define STATS_DATABASE_RECORD_TABLES_H
 
 #include <stdbool.h>
 #include <stddef.h>

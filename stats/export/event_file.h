@@ -3,8 +3,8 @@
  * with messages of tensorboard.proto. Records are buffered in memory and written together: all of them or, if writing
  * fails, none. One thread at a time.
  */
-#ifndef WEIR_EVENT_FILE_H
-#define WEIR_EVENT_FILE_H
+#ifndef STATS_EXPORT_EVENT_FILE_H
+#define STATS_EXPORT_EVENT_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * phases. Filled from a database (openmetrics_export.c) or lap by lap (openmetrics_observer.c), written by
  * openmetrics.c. One thread at a time.
  */
-#ifndef WEIR_EXPOSITION_H
-#define WEIR_EXPOSITION_H
+#ifndef STATS_EXPORT_EXPOSITION_H
+#define STATS_EXPORT_EXPOSITION_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * would hold, so that an export from a database and a live one share the code behind. They need no locks: everything
  * runs on the thread of the pipeline's observers, except opening and closing, which happen before and after.
  */
-#ifndef WEIR_LIVE_EXPORT_H
-#define WEIR_LIVE_EXPORT_H
+#ifndef STATS_EXPORT_LIVE_EXPORT_H
+#define STATS_EXPORT_LIVE_EXPORT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

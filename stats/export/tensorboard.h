@@ -1,6 +1,6 @@
 /* Shared by the live log and the export of TensorBoard event files. */
-#ifndef WEIR_TENSORBOARD_FILES_H
-#define WEIR_TENSORBOARD_FILES_H
+#ifndef STATS_EXPORT_TENSORBOARD_H
+#define STATS_EXPORT_TENSORBOARD_H
 
 #include <stdint.h>
 

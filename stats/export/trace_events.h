@@ -5,8 +5,8 @@
  * its end, when its name and its exact time are known, or earlier by weir__trace_events_write_open(). One thread at a
  * time. Times in the events are microseconds since base_ns.
  */
-#ifndef WEIR_TRACE_EVENTS_H
-#define WEIR_TRACE_EVENTS_H
+#ifndef STATS_EXPORT_TRACE_EVENTS_H
+#define STATS_EXPORT_TRACE_EVENTS_H
 
 #include <weir/observer.h>
 

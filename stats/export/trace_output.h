@@ -9,8 +9,8 @@
  * With a limit it holds the last events only: when the file has half of that size, it becomes PATH.old, and a new one
  * begins; closing joins the two.
  */
-#ifndef WEIR_TRACE_OUTPUT_H
-#define WEIR_TRACE_OUTPUT_H
+#ifndef STATS_EXPORT_TRACE_OUTPUT_H
+#define STATS_EXPORT_TRACE_OUTPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The paths of trace files, from patterns. */
-#ifndef WEIR_TRACE_PATH_H
-#define WEIR_TRACE_PATH_H
+#ifndef STATS_EXPORT_TRACE_PATH_H
+#define STATS_EXPORT_TRACE_PATH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Reads files of Chrome's trace format event by event, in constant memory: an array or an object with "traceEvents",
  * compressed or not, complete or cut off anywhere.
  */
-#ifndef WEIR_TRACE_READER_H
-#define WEIR_TRACE_READER_H
+#ifndef STATS_EXPORT_TRACE_READER_H
+#define STATS_EXPORT_TRACE_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>

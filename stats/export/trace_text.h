@@ -1,6 +1,6 @@
 /* A growing text, and JSON's tokens in it. */
-#ifndef WEIR_TRACE_TEXT_H
-#define WEIR_TRACE_TEXT_H
+#ifndef STATS_EXPORT_TRACE_TEXT_H
+#define STATS_EXPORT_TRACE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

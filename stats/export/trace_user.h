@@ -1,6 +1,6 @@
 /* What user code records (weir/span.h), as events of Chrome's format: part of trace_events.c. */
-#ifndef WEIR_TRACE_USER_H
-#define WEIR_TRACE_USER_H
+#ifndef STATS_EXPORT_TRACE_USER_H
+#define STATS_EXPORT_TRACE_USER_H
 
 #include "trace_events.h"
 

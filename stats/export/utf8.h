@@ -1,6 +1,6 @@
 /* External text in formats that only allow UTF-8. */
-#ifndef WEIR_UTF8_H
-#define WEIR_UTF8_H
+#ifndef STATS_EXPORT_UTF8_H
+#define STATS_EXPORT_UTF8_H
 
 #include <stddef.h>
 

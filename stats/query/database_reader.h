@@ -1,6 +1,6 @@
 /* An open database, shared by the queries. One thread at a time. */
-#ifndef WEIR_READER_H
-#define WEIR_READER_H
+#ifndef STATS_QUERY_DATABASE_READER_H
+#define STATS_QUERY_DATABASE_READER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Converts a row of a lap table, with the columns of weir__lap_table_expressions(), to a record. */
-#ifndef WEIR_LAP_ROWS_H
-#define WEIR_LAP_ROWS_H
+#ifndef STATS_QUERY_LAP_ROWS_H
+#define STATS_QUERY_LAP_ROWS_H
 
 #include "lap_tables.h"
 #include "sql_select.h"

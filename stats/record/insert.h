@@ -1,6 +1,6 @@
 /* Entries as rows: the prepared statements, and what goes into which column. */
-#ifndef WEIR_INSERT_H
-#define WEIR_INSERT_H
+#ifndef STATS_RECORD_INSERT_H
+#define STATS_RECORD_INSERT_H
 
 #include <stdbool.h>
 #include <stdint.h>

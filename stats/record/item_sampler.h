@@ -5,8 +5,8 @@
  * A sampler has one lock; nothing but malloc and free is called under it. Entries are passed to the buffer with no
  * lock held.
  */
-#ifndef WEIR_ITEM_SAMPLER_H
-#define WEIR_ITEM_SAMPLER_H
+#ifndef STATS_RECORD_ITEM_SAMPLER_H
+#define STATS_RECORD_ITEM_SAMPLER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* What `run` records of the process. */
-#ifndef WEIR_PROCESS_H
-#define WEIR_PROCESS_H
+#ifndef STATS_RECORD_PROCESS_INFO_H
+#define STATS_RECORD_PROCESS_INFO_H
 
 /* The host's name, "" if not known. Freed by the caller; NULL = out of memory. */
 char *weir__host_name(void);

@@ -1,8 +1,8 @@
 /*
  * The data of an observer call, kept until it is written: a copy in one allocation, with encoded histograms.
  */
-#ifndef WEIR_RECORD_ENTRY_H
-#define WEIR_RECORD_ENTRY_H
+#ifndef STATS_RECORD_RECORD_H
+#define STATS_RECORD_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Writing many entries in one transaction. */
-#ifndef WEIR_TRANSACTION_H
-#define WEIR_TRANSACTION_H
+#ifndef STATS_RECORD_TRANSACTION_H
+#define STATS_RECORD_TRANSACTION_H
 
 #include "insert.h"
 #include "record.h"

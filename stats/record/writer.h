@@ -13,8 +13,8 @@
  *
  * One lock. Nothing that blocks or calls back is called with it held, except malloc and free.
  */
-#ifndef WEIR_WRITER_H
-#define WEIR_WRITER_H
+#ifndef STATS_RECORD_WRITER_H
+#define STATS_RECORD_WRITER_H
 
 #include <stdbool.h>
 #include <stdint.h>

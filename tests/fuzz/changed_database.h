@@ -1,7 +1,7 @@
 /* A database whose values the input of a fuzz target changes. Each change is 12 bytes: a column of the database, a row, the
    type of the new value, and the value. */
-#ifndef WEIR_FUZZ_CHANGED_DATABASE_H
-#define WEIR_FUZZ_CHANGED_DATABASE_H
+#ifndef TESTS_FUZZ_CHANGED_DATABASE_H
+#define TESTS_FUZZ_CHANGED_DATABASE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The program weir within a fuzz target: its sources, with main() renamed. */
-#ifndef WEIR_FUZZ_RUN_WEIR_H
-#define WEIR_FUZZ_RUN_WEIR_H
+#ifndef TESTS_FUZZ_RUN_WEIR_H
+#define TESTS_FUZZ_RUN_WEIR_H
 
 /* Once: goes to a new folder in $WEIR_FUZZ_DIR, or in /tmp. */
 void run_weir_init(void);

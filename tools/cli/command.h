@@ -2,8 +2,8 @@
  * A subcommand of `weir` is described by one table. Dispatch, --help, the man page and the shell completion are derived
  * from it. A new subcommand is a file with such a table, a line in command_table.c and one in CMakeLists.txt.
  */
-#ifndef TOOLS_TOOL_H
-#define TOOLS_TOOL_H
+#ifndef TOOLS_CLI_COMMAND_H
+#define TOOLS_CLI_COMMAND_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* One line for each subcommand, in the order of the help. */
-#ifndef TOOLS_COMMAND_TABLE_H
-#define TOOLS_COMMAND_TABLE_H
+#ifndef TOOLS_CLI_COMMAND_TABLE_H
+#define TOOLS_CLI_COMMAND_TABLE_H
 
 #include "command.h"
 

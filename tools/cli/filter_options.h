@@ -1,6 +1,6 @@
 /* The options that several subcommands share. */
-#ifndef TOOLS_FILTER_H
-#define TOOLS_FILTER_H
+#ifndef TOOLS_CLI_FILTER_OPTIONS_H
+#define TOOLS_CLI_FILTER_OPTIONS_H
 
 #include "options.h"
 

@@ -1,6 +1,6 @@
 /* The text of a list file. */
-#ifndef TOOLS_LIST_TEXT_H
-#define TOOLS_LIST_TEXT_H
+#ifndef TOOLS_CLI_LIST_TEXT_H
+#define TOOLS_CLI_LIST_TEXT_H
 
 #include <stdio.h>
 

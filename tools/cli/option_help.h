@@ -1,6 +1,6 @@
 /* The help text of options, filled to a width of 80 columns, on stdout. */
-#ifndef CLI_OPTION_HELP_H
-#define CLI_OPTION_HELP_H
+#ifndef TOOLS_CLI_OPTION_HELP_H
+#define TOOLS_CLI_OPTION_HELP_H
 
 #include <stddef.h>
 

@@ -11,8 +11,8 @@
  *         { 0 },
  *     };
  */
-#ifndef CLI_OPTIONS_H
-#define CLI_OPTIONS_H
+#ifndef TOOLS_CLI_OPTIONS_H
+#define TOOLS_CLI_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

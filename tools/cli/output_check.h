@@ -1,6 +1,6 @@
 /* What every output of every command has to pass before any work is done: no input and no file of another kind is lost. */
-#ifndef TOOLS_OUTPUT_CHECK_H
-#define TOOLS_OUTPUT_CHECK_H
+#ifndef TOOLS_CLI_OUTPUT_CHECK_H
+#define TOOLS_CLI_OUTPUT_CHECK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The output of a subcommand: stdout, or a file that is replaced as a whole when it is complete. */
-#ifndef TOOLS_OUTPUT_H
-#define TOOLS_OUTPUT_H
+#ifndef TOOLS_CLI_OUTPUT_FILE_H
+#define TOOLS_CLI_OUTPUT_FILE_H
 
 #include <stdbool.h>
 #include <stdio.h>

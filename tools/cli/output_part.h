@@ -1,6 +1,6 @@
 /* An incomplete file is removed when the program is interrupted (SIGINT, SIGTERM, SIGHUP). One at a time. */
-#ifndef TOOLS_OUTPUT_PART_H
-#define TOOLS_OUTPUT_PART_H
+#ifndef TOOLS_CLI_OUTPUT_PART_H
+#define TOOLS_CLI_OUTPUT_PART_H
 
 #include <signal.h>
 #include <stdbool.h>

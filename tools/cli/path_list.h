@@ -1,6 +1,6 @@
 /* Lists of clips with their labels: one path per line, CSV with a header line, or JSON. */
-#ifndef TOOLS_PATH_LIST_H
-#define TOOLS_PATH_LIST_H
+#ifndef TOOLS_CLI_PATH_LIST_H
+#define TOOLS_CLI_PATH_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The text that a program prints for a person. */
-#ifndef CLI_PROSE_H
-#define CLI_PROSE_H
+#ifndef TOOLS_CLI_PROSE_H
+#define TOOLS_CLI_PROSE_H
 
 #include <stdbool.h>
 #include <stdio.h>

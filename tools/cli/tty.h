@@ -1,6 +1,6 @@
 /* Properties of standard output: its width, and whether it shows colours. */
-#ifndef TOOLS_TTY_H
-#define TOOLS_TTY_H
+#ifndef TOOLS_CLI_TTY_H
+#define TOOLS_CLI_TTY_H
 
 #include <stdbool.h>
 

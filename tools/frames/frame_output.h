@@ -2,8 +2,8 @@
  * Where `weir frames` writes: a .npy file, raw frames, or PNG pictures; to a file or to stdout. Files are renamed
  * into place when they are complete.
  */
-#ifndef FRAMES_FRAME_OUTPUT_H
-#define FRAMES_FRAME_OUTPUT_H
+#ifndef TOOLS_FRAMES_FRAME_OUTPUT_H
+#define TOOLS_FRAMES_FRAME_OUTPUT_H
 
 #include <weir/status.h>
 #include <weir/video.h>

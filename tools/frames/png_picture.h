@@ -1,6 +1,6 @@
 /* Writes one picture as PNG with FFmpeg's encoder. */
-#ifndef FRAMES_PNG_PICTURE_H
-#define FRAMES_PNG_PICTURE_H
+#ifndef TOOLS_FRAMES_PNG_PICTURE_H
+#define TOOLS_FRAMES_PNG_PICTURE_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* Which files earlier runs have finished, as their databases say. */
-#ifndef RECORD_ENDED_H
-#define RECORD_ENDED_H
+#ifndef TOOLS_RECORD_RECORD_ENDED_H
+#define TOOLS_RECORD_RECORD_ENDED_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* weir record --explain: an experiment while the run goes on, on a thread of its own. */
-#ifndef RECORD_EXPLAIN_H
-#define RECORD_EXPLAIN_H
+#ifndef TOOLS_RECORD_RECORD_EXPLAIN_H
+#define TOOLS_RECORD_RECORD_EXPLAIN_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* Where the paths come from: folders that are listed, and given paths and URLs. */
-#ifndef RECORD_INPUTS_H
-#define RECORD_INPUTS_H
+#ifndef TOOLS_RECORD_RECORD_INPUTS_H
+#define TOOLS_RECORD_RECORD_INPUTS_H
 
 #include <weir/directory.h>
 

@@ -1,6 +1,6 @@
 /* Where the statistics of a recording are written: the database, and other formats if requested. */
-#ifndef RECORD_OBSERVERS_H
-#define RECORD_OBSERVERS_H
+#ifndef TOOLS_RECORD_RECORD_OBSERVERS_H
+#define TOOLS_RECORD_RECORD_OBSERVERS_H
 
 #include <weir/openmetrics.h>
 #include <weir/sqlite.h>

@@ -1,6 +1,6 @@
 /* What a recording writes must not replace what it reads. */
-#ifndef RECORD_OUTPUTS_H
-#define RECORD_OUTPUTS_H
+#ifndef TOOLS_RECORD_RECORD_OUTPUTS_H
+#define TOOLS_RECORD_RECORD_OUTPUTS_H
 
 #include "output_check.h"
 #include "record_inputs.h"

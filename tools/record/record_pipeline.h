@@ -1,5 +1,5 @@
-#ifndef RECORD_PIPELINE_H
-#define RECORD_PIPELINE_H
+#ifndef TOOLS_RECORD_RECORD_PIPELINE_H
+#define TOOLS_RECORD_RECORD_PIPELINE_H
 
 #include <weir/pipeline.h>
 

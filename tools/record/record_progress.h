@@ -1,6 +1,6 @@
 /* The progress line of a recording: files done, total, rate, remaining time, failures. One per process. */
-#ifndef RECORD_PROGRESS_H
-#define RECORD_PROGRESS_H
+#ifndef TOOLS_RECORD_RECORD_PROGRESS_H
+#define TOOLS_RECORD_RECORD_PROGRESS_H
 
 #include <weir/pipeline.h>
 

@@ -3,8 +3,8 @@
  * rank 0, which waits for the other ranks' databases, merges them and prints one summary. Ranks do not communicate
  * otherwise.
  */
-#ifndef RECORD_RANKS_H
-#define RECORD_RANKS_H
+#ifndef TOOLS_RECORD_RECORD_RANKS_H
+#define TOOLS_RECORD_RECORD_RANKS_H
 
 #include "record_inputs.h"
 #include "record_settings.h"

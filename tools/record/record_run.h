@@ -3,8 +3,8 @@
  * `weir record` and examples/performance_analysis.c. stdout holds the summary; log, progress, errors and hints go to
  * stderr.
  */
-#ifndef RECORD_RUN_H
-#define RECORD_RUN_H
+#ifndef TOOLS_RECORD_RECORD_RUN_H
+#define TOOLS_RECORD_RECORD_RUN_H
 
 #include "prose.h"
 #include "record_settings.h"

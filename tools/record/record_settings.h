@@ -1,6 +1,6 @@
 /* The settings of a recording: inputs, decoding, the pipeline, and where the statistics are written. */
-#ifndef RECORD_SETTINGS_H
-#define RECORD_SETTINGS_H
+#ifndef TOOLS_RECORD_RECORD_SETTINGS_H
+#define TOOLS_RECORD_RECORD_SETTINGS_H
 
 #include <weir/pipeline.h>
 

@@ -1,6 +1,6 @@
 /* The options that choose frames of a video: their kinds, and the weir_sampling that their values make. */
-#ifndef TOOLS_SAMPLING_H
-#define TOOLS_SAMPLING_H
+#ifndef TOOLS_RECORD_SAMPLING_OPTIONS_H
+#define TOOLS_RECORD_SAMPLING_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * each line of the log and redrawn below it. If stderr is not a terminal, there is no status line and the log is
  * plain.
  */
-#ifndef RECORD_TERMINAL_H
-#define RECORD_TERMINAL_H
+#ifndef TOOLS_RECORD_TERMINAL_H
+#define TOOLS_RECORD_TERMINAL_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* The options that say how videos are decoded: the same in `weir frames`, `weir record` and the example. */
-#ifndef RECORD_VIDEO_OPTIONS_H
-#define RECORD_VIDEO_OPTIONS_H
+#ifndef TOOLS_RECORD_VIDEO_OPTIONS_H
+#define TOOLS_RECORD_VIDEO_OPTIONS_H
 
 #include <weir/video.h>
 

@@ -1,6 +1,6 @@
 /* Draws series with gnuplot: writes gnuplot's commands and data. */
-#ifndef TOOLS_DRAWING_H
-#define TOOLS_DRAWING_H
+#ifndef TOOLS_VIEW_GNUPLOT_H
+#define TOOLS_VIEW_GNUPLOT_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Runs gnuplot on a drawing. */
-#ifndef TOOLS_GNUPLOT_PROCESS_H
-#define TOOLS_GNUPLOT_PROCESS_H
+#ifndef TOOLS_VIEW_GNUPLOT_PROCESS_H
+#define TOOLS_VIEW_GNUPLOT_PROCESS_H
 
 #include <stddef.h>
 

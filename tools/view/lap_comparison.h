@@ -7,8 +7,8 @@
  * Tukey). The interval is the difference plus and minus Student's t times its standard error, with Welch's degrees of
  * freedom. Measures that are compared as ratios use logarithms.
  */
-#ifndef TOOLS_LAP_COMPARISON_H
-#define TOOLS_LAP_COMPARISON_H
+#ifndef TOOLS_VIEW_LAP_COMPARISON_H
+#define TOOLS_VIEW_LAP_COMPARISON_H
 
 #include <stdbool.h>
 #include <stddef.h>

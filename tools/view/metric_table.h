@@ -1,6 +1,6 @@
 /* Totals and laps as rows of tables: the group keys first, then all measures of their subject. */
-#ifndef TOOLS_METRIC_TABLE_H
-#define TOOLS_METRIC_TABLE_H
+#ifndef TOOLS_VIEW_METRIC_TABLE_H
+#define TOOLS_VIEW_METRIC_TABLE_H
 
 #include <weir/query.h>
 #include <weir/verdict.h>

@@ -2,8 +2,8 @@
  * Two recordings of one pipeline with other slots, threads or queues are an experiment: it shows what these settings bring,
  * whatever was suspected before.
  */
-#ifndef TOOLS_PAIR_VERDICT_H
-#define TOOLS_PAIR_VERDICT_H
+#ifndef TOOLS_VIEW_PAIR_VERDICT_H
+#define TOOLS_VIEW_PAIR_VERDICT_H
 
 #include "lap_comparison.h"
 

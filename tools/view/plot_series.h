@@ -2,8 +2,8 @@
  * The data of a plot, read from a database: metrics of each stage, queue, span, counter, process and machine lap by lap;
  * events; phases.
  */
-#ifndef TOOLS_SERIES_H
-#define TOOLS_SERIES_H
+#ifndef TOOLS_VIEW_PLOT_SERIES_H
+#define TOOLS_VIEW_PLOT_SERIES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The records of a database as tables, one for each kind. */
-#ifndef TOOLS_RECORD_TABLE_H
-#define TOOLS_RECORD_TABLE_H
+#ifndef TOOLS_VIEW_RECORD_TABLE_H
+#define TOOLS_VIEW_RECORD_TABLE_H
 
 #include <stdio.h>
 

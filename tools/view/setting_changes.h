@@ -1,6 +1,6 @@
 /* The settings that differ between two recordings: of the nodes, the pool's threads and the CPU budget. */
-#ifndef TOOLS_SETTING_CHANGES_H
-#define TOOLS_SETTING_CHANGES_H
+#ifndef TOOLS_VIEW_SETTING_CHANGES_H
+#define TOOLS_VIEW_SETTING_CHANGES_H
 
 #include <stdio.h>
 

@@ -14,8 +14,8 @@
  * aligned. Text that is wider than the terminal is shortened, or the columns are divided into sections that each
  * begin with the key columns.
  */
-#ifndef TOOLS_TABLE_H
-#define TOOLS_TABLE_H
+#ifndef TOOLS_VIEW_TABLE_H
+#define TOOLS_VIEW_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* One frame of `weir watch`: the current state of a run, as lines of text. */
-#ifndef TOOLS_FRAME_H
-#define TOOLS_FRAME_H
+#ifndef TOOLS_VIEW_WATCH_SCREEN_H
+#define TOOLS_VIEW_WATCH_SCREEN_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* The audio stage's worker, for the video stage. Internal. */
-#ifndef WEIR_STAGES_AUDIO_H
-#define WEIR_STAGES_AUDIO_H
+#ifndef STAGES_MEDIA_AUDIO_AUDIO_STAGE_H
+#define STAGES_MEDIA_AUDIO_AUDIO_STAGE_H
 
 #include <weir/audio.h>
 

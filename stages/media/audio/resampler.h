@@ -2,8 +2,8 @@
  * The resampler: the input is decoded audio frames, the output float samples of one rate, channel count and layout,
  * in a growing array. Internal. One thread at a time for each resampler.
  */
-#ifndef WEIR_STAGES_RESAMPLER_H
-#define WEIR_STAGES_RESAMPLER_H
+#ifndef STAGES_MEDIA_AUDIO_RESAMPLER_H
+#define STAGES_MEDIA_AUDIO_RESAMPLER_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* The lengths of steps of a training loop with results of a loader and with replayed ones. Internal. */
-#ifndef WEIR_STEP_TIMES_H
-#define WEIR_STEP_TIMES_H
+#ifndef STAGES_MEDIA_CACHE_STEP_TIMES_H
+#define STAGES_MEDIA_CACHE_STEP_TIMES_H
 
 #include <weir/headspace.h>
 

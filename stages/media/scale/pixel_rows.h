@@ -1,6 +1,6 @@
 /* Rows of pixels from one layout to another, as fast as the CPU can. Internal. Any thread. */
-#ifndef WEIR_STAGES_ROWS_H
-#define WEIR_STAGES_ROWS_H
+#ifndef STAGES_MEDIA_SCALE_PIXEL_ROWS_H
+#define STAGES_MEDIA_SCALE_PIXEL_ROWS_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  * Samples between the loops have 16 bits, 6 of them fractional; weights have 16 bits, 14 of them fractional. Values may
  * overshoot by their full range without overflow, and the rounding error is below a hundredth of a value.
  */
-#ifndef WEIR_STAGES_KERNELS_H
-#define WEIR_STAGES_KERNELS_H
+#ifndef STAGES_MEDIA_SCALE_SCALE_KERNELS_H
+#define STAGES_MEDIA_SCALE_SCALE_KERNELS_H
 
 #include <stdint.h>
 

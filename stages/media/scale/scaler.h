@@ -5,8 +5,8 @@
  * There are several implementations, each a table in a separate file (scaler_exact.c, …). The implementation is
  * chosen for each kind of picture, as not all support the same formats.
  */
-#ifndef WEIR_STAGES_SCALER_H
-#define WEIR_STAGES_SCALER_H
+#ifndef STAGES_MEDIA_SCALE_SCALER_H
+#define STAGES_MEDIA_SCALE_SCALER_H
 
 #include <stdbool.h>
 #include <stdint.h>

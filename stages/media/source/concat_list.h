@@ -2,8 +2,8 @@
  * Lists of files for FFmpeg's concat reader. It opens the files by itself, so weir checks them before: opening a pipe
  * would wait for its writer, and a list that names a list may name itself. Internal.
  */
-#ifndef WEIR_STAGES_CONCAT_LIST_H
-#define WEIR_STAGES_CONCAT_LIST_H
+#ifndef STAGES_MEDIA_SOURCE_CONCAT_LIST_H
+#define STAGES_MEDIA_SOURCE_CONCAT_LIST_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * Walks through the folders below a root, one file per call. Internal; the directory source and
  * weir_directory_count() use it. One thread at a time for each walk.
  */
-#ifndef WEIR_STAGES_WALK_H
-#define WEIR_STAGES_WALK_H
+#ifndef STAGES_MEDIA_SOURCE_DIRECTORY_WALK_H
+#define STAGES_MEDIA_SOURCE_DIRECTORY_WALK_H
 
 #include <weir/directory.h>
 

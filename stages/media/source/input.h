@@ -6,8 +6,8 @@
  * only URLs of network protocols. The container's format is checked before it is opened, and containers may not open
  * other files.
  */
-#ifndef WEIR_STAGES_INPUT_H
-#define WEIR_STAGES_INPUT_H
+#ifndef STAGES_MEDIA_SOURCE_INPUT_H
+#define STAGES_MEDIA_SOURCE_INPUT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * An abandoned thread ends when its system call returns; until then it keeps its stack and its buffer, but nothing of
  * the caller's.
  */
-#ifndef WEIR_STAGES_IO_THREAD_H
-#define WEIR_STAGES_IO_THREAD_H
+#ifndef STAGES_MEDIA_SOURCE_IO_THREAD_H
+#define STAGES_MEDIA_SOURCE_IO_THREAD_H
 
 #include <stdbool.h>
 #include <stdint.h>

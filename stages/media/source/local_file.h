@@ -6,8 +6,8 @@
  * `interrupt` is checked before it; where it may block for ever, it runs on a separate thread, which can be
  * abandoned.
  */
-#ifndef WEIR_STAGES_LOCAL_FILE_H
-#define WEIR_STAGES_LOCAL_FILE_H
+#ifndef STAGES_MEDIA_SOURCE_LOCAL_FILE_H
+#define STAGES_MEDIA_SOURCE_LOCAL_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>

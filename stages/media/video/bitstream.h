@@ -1,6 +1,6 @@
 /* Properties of a packet from its bytes, without decoding. Internal. Pure; safe for any bytes. */
-#ifndef WEIR_STAGES_BITSTREAM_H
-#define WEIR_STAGES_BITSTREAM_H
+#ifndef STAGES_MEDIA_VIDEO_BITSTREAM_H
+#define STAGES_MEDIA_VIDEO_BITSTREAM_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * The decoder: the input is a file, the output the frames of its best video (or audio) stream, in presentation order.
  * Internal. It does not depend on pipelines. One thread at a time for each decoder.
  */
-#ifndef WEIR_STAGES_DECODER_H
-#define WEIR_STAGES_DECODER_H
+#ifndef STAGES_MEDIA_VIDEO_DECODER_H
+#define STAGES_MEDIA_VIDEO_DECODER_H
 
 #include <stdbool.h>
 #include <stdint.h>

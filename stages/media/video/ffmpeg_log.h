@@ -1,6 +1,6 @@
 /* Converts FFmpeg's errors and log messages to ours. Internal. */
-#ifndef WEIR_STAGES_FFMPEG_H
-#define WEIR_STAGES_FFMPEG_H
+#ifndef STAGES_MEDIA_VIDEO_FFMPEG_LOG_H
+#define STAGES_MEDIA_VIDEO_FFMPEG_LOG_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * for each filter. The graph is created for the first picture, and again when the size or format changes; pictures
  * buffered in the old graph are lost then, as in the ffmpeg program.
  */
-#ifndef WEIR_STAGES_FILTER_H
-#define WEIR_STAGES_FILTER_H
+#ifndef STAGES_MEDIA_VIDEO_FILTER_GRAPH_H
+#define STAGES_MEDIA_VIDEO_FILTER_GRAPH_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Builds a weir_frames frame by frame. Internal. One thread at a time. */
-#ifndef WEIR_STAGES_FRAMES_H
-#define WEIR_STAGES_FRAMES_H
+#ifndef STAGES_MEDIA_VIDEO_FRAME_BUFFER_H
+#define STAGES_MEDIA_VIDEO_FRAME_BUFFER_H
 
 #include <weir/status.h>
 #include <weir/video.h>

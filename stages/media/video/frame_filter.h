@@ -2,8 +2,8 @@
  * The step between the decoder and the scaler: rotates pictures and applies the user's filter, if any. Internal. One
  * thread at a time for each.
  */
-#ifndef WEIR_STAGES_PICTURES_H
-#define WEIR_STAGES_PICTURES_H
+#ifndef STAGES_MEDIA_VIDEO_FRAME_FILTER_H
+#define STAGES_MEDIA_VIDEO_FRAME_FILTER_H
 
 #include <stdbool.h>
 #include <stdint.h>

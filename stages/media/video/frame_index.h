@@ -2,8 +2,8 @@
  * The index of a file: its video packets in decode order, the frames they are in presentation order, and where decoding
  * can begin. Made from the packets, without decoding. Internal. One thread at a time.
  */
-#ifndef WEIR_STAGES_INDEX_H
-#define WEIR_STAGES_INDEX_H
+#ifndef STAGES_MEDIA_VIDEO_FRAME_INDEX_H
+#define STAGES_MEDIA_VIDEO_FRAME_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * The memory that a decoder's frames take: a guess before decoding, and an account of each frame's buffer while it lives. Internal.
  * A limit counts for one decoder, another one for all decoders of the process together.
  */
-#ifndef WEIR_STAGES_FRAME_MEMORY_H
-#define WEIR_STAGES_FRAME_MEMORY_H
+#ifndef STAGES_MEDIA_VIDEO_FRAME_MEMORY_H
+#define STAGES_MEDIA_VIDEO_FRAME_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>

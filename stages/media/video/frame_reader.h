@@ -2,8 +2,8 @@
  * The reader: the input is a file and a weir_sampling, the output the selected frames in presentation order. Each is
  * decoded once, and as few other frames as possible. Internal. One thread at a time for each reader.
  */
-#ifndef WEIR_STAGES_READER_H
-#define WEIR_STAGES_READER_H
+#ifndef STAGES_MEDIA_VIDEO_FRAME_READER_H
+#define STAGES_MEDIA_VIDEO_FRAME_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Computes the numbers of the selected frames from a weir_sampling and a timeline. Internal. Pure: no file, no
    FFmpeg; the same arguments give the same numbers. */
-#ifndef WEIR_STAGES_SELECTION_H
-#define WEIR_STAGES_SELECTION_H
+#ifndef STAGES_MEDIA_VIDEO_FRAME_SELECTION_H
+#define STAGES_MEDIA_VIDEO_FRAME_SELECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>

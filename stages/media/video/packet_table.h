@@ -1,8 +1,8 @@
 /*
  * A file's index (frame_index.h) as bytes, to be stored: 4 to 5 per packet. Internal. Any thread.
  */
-#ifndef WEIR_STAGES_PACKET_TABLE_H
-#define WEIR_STAGES_PACKET_TABLE_H
+#ifndef STAGES_MEDIA_VIDEO_PACKET_TABLE_H
+#define STAGES_MEDIA_VIDEO_PACKET_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

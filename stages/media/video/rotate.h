@@ -3,8 +3,8 @@
  * applied as in the ffmpeg program: rotations by 90 degrees and mirrors, to the whole picture before it is scaled.
  * Internal. One thread at a time for each weir_rotator.
  */
-#ifndef WEIR_STAGES_ROTATE_H
-#define WEIR_STAGES_ROTATE_H
+#ifndef STAGES_MEDIA_VIDEO_ROTATE_H
+#define STAGES_MEDIA_VIDEO_ROTATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Functions shared by the video stage and the still image stage. Internal. */
-#ifndef WEIR_STAGES_VIDEO_H
-#define WEIR_STAGES_VIDEO_H
+#ifndef STAGES_MEDIA_VIDEO_VIDEO_STAGE_H
+#define STAGES_MEDIA_VIDEO_VIDEO_STAGE_H
 
 #include <stdbool.h>
 

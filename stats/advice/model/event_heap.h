@@ -1,6 +1,6 @@
 /* A heap of slots, ordered by time, then by arrival, so that a simulation is the same on every machine. */
-#ifndef WEIR_EVENT_HEAP_H
-#define WEIR_EVENT_HEAP_H
+#ifndef STATS_ADVICE_MODEL_EVENT_HEAP_H
+#define STATS_ADVICE_MODEL_EVENT_HEAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * with figures computed from its laps (model_figures.c). Settings are stored separately, so that they can be reset, and
  * each resampling of the laps gets the same settings.
  */
-#ifndef WEIR_MODEL_H
-#define WEIR_MODEL_H
+#ifndef STATS_ADVICE_MODEL_MODEL_H
+#define STATS_ADVICE_MODEL_MODEL_H
 
 #include <weir/whatif.h>
 

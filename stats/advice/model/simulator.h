@@ -2,8 +2,8 @@
  * A discrete-event simulation of the engine: the scheduler core (engine/core) in virtual time, with tasks that only take
  * time. Epochs, failures of the pipeline and hooks are not simulated.
  */
-#ifndef WEIR_SIMULATOR_H
-#define WEIR_SIMULATOR_H
+#ifndef STATS_ADVICE_MODEL_SIMULATOR_H
+#define STATS_ADVICE_MODEL_SIMULATOR_H
 
 #include <weir/whatif.h>
 

@@ -1,6 +1,6 @@
 /* A pipeline in progress, seen from outside: how its slots, threads and CPUs are used, and what another setting brings. */
-#ifndef WEIR_ADVICE_LIVE_H
-#define WEIR_ADVICE_LIVE_H
+#ifndef STATS_ADVICE_VERDICT_LIVE_H
+#define STATS_ADVICE_VERDICT_LIVE_H
 
 #include <stdatomic.h>
 

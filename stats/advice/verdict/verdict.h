@@ -3,8 +3,8 @@
  * snapshots of a run in progress (live.c). The rules (verdict.c) judge a view; verdict_read.c cuts recordings into
  * parts, verdict_advice.c predicts changes, experiment.c measures them.
  */
-#ifndef WEIR_ADVICE_VERDICT_H
-#define WEIR_ADVICE_VERDICT_H
+#ifndef STATS_ADVICE_VERDICT_VERDICT_H
+#define STATS_ADVICE_VERDICT_VERDICT_H
 
 #include <weir/pipeline.h>
 #include <weir/verdict.h>
