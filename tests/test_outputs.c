@@ -89,7 +89,7 @@ static void all_leave_all(const char *const *lines, size_t num_lines)
         fail_msg("%zu of %zu were not refused, or have changed a file", num_wrong, num_lines);
 }
 
-static void an_output_is_never_an_input(void **state)
+TEST_CASE(an_output_is_never_an_input)
 {
     static const char *const lines[] = {
         "weir report k.db -o k.db",
@@ -141,11 +141,10 @@ static void an_output_is_never_an_input(void **state)
         "weir record clips --db-path k.db --openmetrics soft --force",
         "weir record clips --db-path new.db --openmetrics both --trace both",
     };
-    (void)state;
     all_leave_all(lines, LENGTH(lines));
 }
 
-static void a_file_of_another_kind_is_not_replaced(void **state)
+TEST_CASE(a_file_of_another_kind_is_not_replaced)
 {
     static const char *const lines[] = {
         "weir report k.db -o v.mp4",
@@ -188,11 +187,10 @@ static void a_file_of_another_kind_is_not_replaced(void **state)
         "weir record clips --db-path v.mp4",
         "weir record clips --db-path list.csv",
     };
-    (void)state;
     all_leave_all(lines, LENGTH(lines));
 }
 
-static void a_file_of_its_own_kind_an_empty_one_and_a_forced_one_are_replaced(void **state)
+TEST_CASE(a_file_of_its_own_kind_an_empty_one_and_a_forced_one_are_replaced)
 {
     static const char *const lines[] = {
         "weir report k.db -o r && weir report k.db -o r && : >r && weir report k.db -o r && weir report k.db --force "
@@ -216,7 +214,6 @@ static void a_file_of_its_own_kind_an_empty_one_and_a_forced_one_are_replaced(vo
         "weir merge all.db k.db j.db && weir merge all.db k.db j.db",
         "weir index clips -o x.weir && weir index clips -o x.weir && : >y.weir && weir index clips -o y.weir",
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(lines); i++)
         if (!runs(lines[i], DONE))
             fail_msg("%s", lines[i]);
@@ -224,12 +221,11 @@ static void a_file_of_its_own_kind_an_empty_one_and_a_forced_one_are_replaced(vo
 }
 
 /* Only root can make files of others. */
-static void what_others_have_planted_is_not_followed(void **state)
+TEST_CASE(what_others_have_planted_is_not_followed)
 {
     static const char planted[] =
         "mkdir open && chmod 1777 open && mkfifo open/pipe && weir report k.db -o page && ln -s ../page open/page && "
         "cp page page.before && chown -h nobody open/pipe open/page";
-    (void)state;
     if (geteuid() != 0) {
         fprintf(stderr, "skipped: what_others_have_planted_is_not_followed: needs root\n");
         skip();
@@ -258,10 +254,9 @@ static const char makers[] =
     "whole test -s a.db; }; }; "
     "work=$PWD; in=$PWD/../made; ";
 
-static void a_database_is_not_left_half_made_where_there_is_no_room(void **state)
+TEST_CASE(a_database_is_not_left_half_made_where_there_is_no_room)
 {
     char line[4000];
-    (void)state;
     for (int blocks = 1; blocks <= 1024; blocks += blocks < 16 ? 7 : blocks / 2) { /* of 512 bytes */
         snprintf(line, sizeof line, "%s each 'ulimit -f %d'", makers, blocks);
         if (!runs(line, DONE))
@@ -269,10 +264,9 @@ static void a_database_is_not_left_half_made_where_there_is_no_room(void **state
     }
 }
 
-static void a_database_is_not_left_half_made_on_a_full_disk(void **state)
+TEST_CASE(a_database_is_not_left_half_made_on_a_full_disk)
 {
     char line[4000];
-    (void)state;
     if (!runs("mkdir ../small && mount -t tmpfs -o size=64k none ../small && umount ../small", DONE)) {
         fprintf(stderr, "skipped: a_database_is_not_left_half_made_on_a_full_disk: tmpfs cannot be mounted\n");
         skip();
@@ -314,11 +308,10 @@ static int lose_the_race(void *path, const char *path_before)
 }
 
 /* The signal comes when the file is complete. */
-static void an_interrupt_while_a_database_is_made_leaves_nothing_half_made(void **state)
+TEST_CASE(an_interrupt_while_a_database_is_made_leaves_nothing_half_made)
 {
     char *own = make_folder(), *path = path_in(own, "a.db");
     int status;
-    (void)state;
     pid_t child = fork();
     if (child == 0)
         _exit(weir__make_beside(path, interrupt_this, NULL) + 100);
@@ -343,10 +336,9 @@ static void an_interrupt_while_a_database_is_made_leaves_nothing_half_made(void 
 }
 
 /* They are ended as soon as there is a file. (The shell lets programs in the background ignore SIGINT.) */
-static void a_program_that_is_ended_early_leaves_nothing_half_made(void **state)
+TEST_CASE(a_program_that_is_ended_early_leaves_nothing_half_made)
 {
     char line[4000];
-    (void)state;
     for (int i = 0; i < 5; i++) {
         snprintf(line, sizeof line,
                  "%s ended() { fresh; \"$WEIR_TOOL\" \"$@\" >/dev/null & while test -z \"$(ls -A)\"; do :; done; "
@@ -374,11 +366,10 @@ TEST_CASE(two_that_create_the_same_database_both_work)
 }
 
 /* The other database has a run of the same number, whose summary would be that of another run. */
-static void a_database_that_goes_away_during_a_run_is_told_and_has_no_summary(void **state)
+TEST_CASE(a_database_that_goes_away_during_a_run_is_told_and_has_no_summary)
 {
     static const char *const ways[] = { "rm lost.db*", "rm lost.db* && cp j.db lost.db" };
     char line[2000];
-    (void)state;
     for (size_t i = 0; i < LENGTH(ways); i++) {
         snprintf(line, sizeof line,
                  "{ \"$WEIR_TOOL\" record clips --epochs 1000000 --log-interval 0.1 --db-path lost.db >out 2>err & "
@@ -391,11 +382,10 @@ static void a_database_that_goes_away_during_a_run_is_told_and_has_no_summary(vo
     }
 }
 
-static void a_link_to_nothing_or_of_another_user_is_no_database(void **state)
+TEST_CASE(a_link_to_nothing_or_of_another_user_is_no_database)
 {
     static const char *const lines[] = { "weir record clips -q --db-path gone/link", "weir merge gone/link k.db",
                                          "weir index clips -o gone/link" };
-    (void)state;
     assert_true(runs("mkdir gone && ln -s nothing gone/link", DONE));
     for (size_t i = 0; i < LENGTH(lines); i++)
         assert_true(runs(lines[i], REFUSED) && runs("test ! -e gone/nothing", DONE));

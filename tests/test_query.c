@@ -548,11 +548,10 @@ TEST_CASE(contents_are_listed_by_table_and_name)
     assert_times(WEIR_RECORD_CONTENT, &(weir_filter){ .name = "loss" }, "8 ");
 }
 
-static void contents_name_files_that_exist(void **state)
+TEST_CASE(contents_name_files_that_exist)
 {
     static const char *const names[] = { "t-0[a].json", "t-1\\\"[a].json" };
     char path[300], statement[1200];
-    (void)state;
     snprintf(path, sizeof path, "%s", record_steps_with_phases());
     for (size_t i = 0; i < 2; i++)
         fclose(fopen(in_folder(names[i]), "w"));

@@ -426,10 +426,9 @@ static int odd_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
 
 static const weir_op odd_op = { .name = "odd", .run = odd_run };
 
-static void a_file_is_strict_json_and_says_what_became_of_each_item(void **state)
+TEST_CASE(a_file_is_strict_json_and_says_what_became_of_each_item)
 {
     char *folder = make_folder(), *path = path_in(folder, "sub/trace.json");
-    (void)state;
     write_trace(path, NULL, (run_spec){ .count = 40, .steps = 5, .op = &odd_op });
     assert_well_formed(path);
     const trace_total *stage = trace_totals_of(&totals, "0:1:odd[3]");
@@ -449,14 +448,13 @@ static void a_file_is_strict_json_and_says_what_became_of_each_item(void **state
 }
 
 /* The consumer waits until all queues and slots are full. */
-static void bytes_in_flight_of_each_stage_are_a_counter(void **state)
+TEST_CASE(bytes_in_flight_of_each_stage_are_a_counter)
 {
     static const struct {
         const char *name;
         long most; /* queues of 2, 2 and 3 items, and what waits in 1 and 3 slots */
     } stages[] = { { "0:0:src", 300 }, { "0:1:pass[3]", 500 }, { "0:2:sink", 300 } };
     char *folder = make_folder(), *path = path_in(folder, "trace.json"), name[80];
-    (void)state;
     test_ledger ledger = LEDGER;
     test_counter made;
     counter_init(&made);
@@ -487,10 +485,9 @@ static void bytes_in_flight_of_each_stage_are_a_counter(void **state)
 }
 
 /* A file that was not closed: it holds what was open at its last flush. */
-static void spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program(void **state)
+TEST_CASE(spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
@@ -531,10 +528,9 @@ static weir_trace_record span_record(weir_trace_kind kind, int64_t time_ns, int6
 }
 
 /* The end of "inner" and the begin of "other" are lost. */
-static void lost_begins_and_ends_do_not_move_the_others(void **state)
+TEST_CASE(lost_begins_and_ends_do_not_move_the_others)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
-    (void)state;
     weir_trace_file *file = open_trace(path, NULL);
     weir_observer observer = weir_trace_observer(file);
     int64_t now_ns = weir_clock_ns();
@@ -559,10 +555,9 @@ static void lost_begins_and_ends_do_not_move_the_others(void **state)
 }
 
 /* The ring is filled before the observer thread can read it: the first call of another observer waits. */
-static void lost_records_of_user_code_are_marked_in_the_file(void **state)
+TEST_CASE(lost_records_of_user_code_are_marked_in_the_file)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
-    (void)state;
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     test_gate gate = GATE;
@@ -592,10 +587,9 @@ static void lost_records_of_user_code_are_marked_in_the_file(void **state)
     ledger_close(&ledger);
 }
 
-static void counters_of_any_value_leave_the_file_well_formed_in_any_locale(void **state)
+TEST_CASE(counters_of_any_value_leave_the_file_well_formed_in_any_locale)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
-    (void)state;
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
@@ -623,10 +617,9 @@ static void counters_of_any_value_leave_the_file_well_formed_in_any_locale(void 
     ledger_close(&ledger);
 }
 
-static void epochs_and_kept_items_appear_as_what_they_are(void **state)
+TEST_CASE(epochs_and_kept_items_appear_as_what_they_are)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
-    (void)state;
     static weir_op batches;
     batches = weir_aggregate;
     static weir_aggregate_config config = { .num_items = 4 };
@@ -653,10 +646,9 @@ static void epochs_and_kept_items_appear_as_what_they_are(void **state)
     ledger_close(&ledger);
 }
 
-static void a_compressed_file_says_the_same(void **state)
+TEST_CASE(a_compressed_file_says_the_same)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json.gz");
-    (void)state;
     weir_trace_file *file;
     weir_error error = { 0 };
     if (weir_trace_open(path, NULL, &file, &error) == WEIR_EUNSUPPORTED) {
@@ -692,11 +684,10 @@ static void a_compressed_file_says_the_same(void **state)
     remove_folder(folder);
 }
 
-static void a_file_that_was_cut_off_anywhere_can_be_read(void **state)
+TEST_CASE(a_file_that_was_cut_off_anywhere_can_be_read)
 {
     static const char *const names[] = { "trace.json", "trace.json.gz" };
     char *folder = make_folder(), *cut = path_in(folder, "cut");
-    (void)state;
     for (size_t i = 0; i < LENGTH(names); i++) {
         char *path = path_in(folder, names[i]);
         struct stat info;
@@ -742,7 +733,7 @@ static void run_endlessly(const char *path, uint64_t max_bytes)
 }
 
 /* The process is killed when the file has had another size this many times, after its beginning. */
-static void a_file_survives_a_kill_at_any_moment(void **state)
+TEST_CASE(a_file_survives_a_kill_at_any_moment)
 {
     static const struct {
         const char *name;
@@ -750,7 +741,6 @@ static void a_file_survives_a_kill_at_any_moment(void **state)
         int most;
     } files[] = { { "ring.json", 1 << 20, 4 }, { "plain.json", 0, 2 }, { "packed.json.gz", 0, 2 } };
     char *folder = make_folder(), *old = path_in(folder, "ring.json.old");
-    (void)state;
     for (size_t i = 0; i < LENGTH(files); i++) {
         char *path = path_in(folder, files[i].name);
         for (int times = 1; times <= files[i].most; times++) {
@@ -781,10 +771,9 @@ static void a_file_survives_a_kill_at_any_moment(void **state)
     remove_folder(folder);
 }
 
-static void a_file_without_its_bracket_is_json_up_to_there(void **state)
+TEST_CASE(a_file_without_its_bracket_is_json_up_to_there)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
-    (void)state;
     write_file(path, "an older trace");
     weir_trace_file *file = open_trace(path, &(weir_trace_options){ .overwrite = true });
     close_trace(file); /* nothing was run: the older one stays, and nothing else is left */
@@ -813,12 +802,11 @@ static void a_file_without_its_bracket_is_json_up_to_there(void **state)
     remove_folder(folder);
 }
 
-static void a_file_that_cannot_grow_ends_with_what_fitted(void **state)
+TEST_CASE(a_file_that_cannot_grow_ends_with_what_fitted)
 {
     static const char *const names[] = { "trace.json", "trace.json.gz" };
     char *folder = make_folder();
     struct rlimit usual, small;
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
     small = usual;
     small.rlim_cur = 4096;
@@ -843,7 +831,7 @@ static void a_file_that_cannot_grow_ends_with_what_fitted(void **state)
 }
 
 /* Numbers that no trace has must not overflow, and strings may end anywhere. */
-static void weir_trace_reads_hostile_numbers(void **state)
+TEST_CASE(weir_trace_reads_hostile_numbers)
 {
     static const char *const values[] = { "9223372036854775807",
                                           "-9223372036854775808",
@@ -855,7 +843,6 @@ static void weir_trace_reads_hostile_numbers(void **state)
                                           "nan" };
     char *folder = make_folder(), *path = path_in(folder, "hostile.json"), *merged = path_in(folder, "merged.json");
     char command[8400];
-    (void)state;
     FILE *out = fopen(path, "w");
     assert_non_null(out);
     fputs("[{\"ph\":\"X\",\"name\":\"n\",\"pid\":1,\"tid\":0,\"ts\":1,\"dur\":1},", out);
@@ -876,11 +863,10 @@ static void weir_trace_reads_hostile_numbers(void **state)
     remove_folder(folder);
 }
 
-static void a_limited_file_holds_the_last_events(void **state)
+TEST_CASE(a_limited_file_holds_the_last_events)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json"), *old = path_in(folder, "trace.json.old");
     struct stat info;
-    (void)state;
     weir_trace_options options = { .max_bytes = 2 << 20, .overwrite = true };
     write_trace(path, &options, (run_spec){ .count = 8000, .options = { .trace_records = 1 << 20 } });
     assert_int_equal(stat(path, &info), 0);
@@ -909,11 +895,10 @@ static void note_finished(void *self, const char *path)
     snprintf(files->paths[files->num_paths++], sizeof files->paths[0], "%s", strrchr(path, '/') + 1);
 }
 
-static void a_schedule_writes_one_file_for_each_cycle(void **state)
+TEST_CASE(a_schedule_writes_one_file_for_each_cycle)
 {
     char *folder = make_folder(), *pattern = path_in(folder, "{node}/{run}-{rank}-{batch}.json");
     finished_files files = { .num_paths = 0 };
-    (void)state;
     weir_trace_options options = {
         .run = "a/b",
         .node_id = "here",
@@ -941,12 +926,11 @@ static void a_schedule_writes_one_file_for_each_cycle(void **state)
 }
 
 /* An uploader may still read a file under a name that it was told. */
-static void a_removed_file_leaves_its_name_unused(void **state)
+TEST_CASE(a_removed_file_leaves_its_name_unused)
 {
     static const char *const names[] = { "w8-l2-b1.json", "w8-l2-b1.2.json", "w8-l2-b1.3.json" };
     char *folder = make_folder(), *pattern = path_in(folder, "w{world_size}-l{local_rank}-b1.json");
     finished_files files = { .num_paths = 0 };
-    (void)state;
     weir_trace_options options = { .local_rank = 2,
                                    .world_size = 8,
                                    .keep = 1,
@@ -964,11 +948,10 @@ static void a_removed_file_leaves_its_name_unused(void **state)
     remove_folder(folder);
 }
 
-static void a_failure_triggers_a_file_of_what_was_before_it(void **state)
+TEST_CASE(a_failure_triggers_a_file_of_what_was_before_it)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
     finished_files files = { .num_paths = 0 };
-    (void)state;
     weir_trace_options options = {
         .on_failure = true, .last_ns = 3600 * WEIR_SECOND, .finished = note_finished, .finished_self = &files
     };
@@ -984,14 +967,13 @@ static void a_failure_triggers_a_file_of_what_was_before_it(void **state)
     remove_folder(folder);
 }
 
-static void a_stall_and_a_request_trigger_files(void **state)
+TEST_CASE(a_stall_and_a_request_trigger_files)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
     finished_files files = { .num_paths = 0 };
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 1, .labelled = true };
     test_gate gate = GATE;
-    (void)state;
     weir_trace_options options = {
         .on_stall = true, .on_request = true, .last_ns = 1, .finished = note_finished, .finished_self = &files
     };
@@ -1018,7 +1000,7 @@ static void a_stall_and_a_request_trigger_files(void **state)
     ledger_close(&ledger);
 }
 
-static void mistakes_are_refused_with_one_line(void **state)
+TEST_CASE(mistakes_are_refused_with_one_line)
 {
     char *folder = make_folder(), *there = path_in(folder, "there.json");
     static const struct {
@@ -1034,7 +1016,6 @@ static void mistakes_are_refused_with_one_line(void **state)
         { "a.json", { .schedule = { .active = 1 }, .on_stall = true }, "choose one" },
         { NULL, { 0 }, "exists" },
     };
-    (void)state;
     write_file(there, "");
     for (size_t i = 0; i < LENGTH(mistakes); i++) {
         weir_trace_file *file;
@@ -1051,12 +1032,11 @@ static void mistakes_are_refused_with_one_line(void **state)
 
 /* ---- several traces ------------------------------------------------------------------------------------------ */
 
-static void ranks_are_merged_by_their_clocks(void **state)
+TEST_CASE(ranks_are_merged_by_their_clocks)
 {
     char *folder = make_folder(), *out = path_in(folder, "all.json"), *foreign = path_in(folder, "foreign.json");
     char *paths[5] = { NULL, NULL, NULL, NULL, foreign };
     weir_error error = { 0 };
-    (void)state;
     for (int32_t rank = 0; rank < 4; rank++) {
         char name[32];
         snprintf(name, sizeof name, "rank%d.json", (int)rank);
@@ -1123,10 +1103,9 @@ static void assert_shown(const char *part)
 }
 
 /* Spans that begin before the part or end after it are cut off; what is open at its begin comes first. */
-static void a_part_of_a_trace_is_cut_out(void **state)
+TEST_CASE(a_part_of_a_trace_is_cut_out)
 {
     char *folder = make_folder(), *path = path_in(folder, "in.json"), *out = path_in(folder, "out.json");
-    (void)state;
     write_file(path,
                "[{\"ph\":\"M\",\"ts\":0,\"pid\":1,\"tid\":0,\"name\":\"weir_trace\",\"args\":{\"unix_ns\":1000}},"
                "{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":0,\"name\":\"outer\"},"
@@ -1158,10 +1137,9 @@ static void a_part_of_a_trace_is_cut_out(void **state)
     remove_folder(folder);
 }
 
-static void weir_trace_tells_total_and_self_time(void **state)
+TEST_CASE(weir_trace_tells_total_and_self_time)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");
-    (void)state;
     write_file(path,
                "[{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"one\"}},"
                "{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"main\"}},"
@@ -1201,12 +1179,11 @@ static void weir_trace_tells_total_and_self_time(void **state)
 }
 
 /* The same figures as those of weir_span_dump(), to the nanosecond. */
-static void spans_in_a_trace_add_up_to_what_was_measured(void **state)
+TEST_CASE(spans_in_a_trace_add_up_to_what_was_measured)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json.gz");
     weir_trace_file *file;
     weir_trace_times times;
-    (void)state;
     if (weir_trace_open(path, NULL, &file, NULL) == WEIR_EUNSUPPORTED)
         skip();
     test_ledger ledger = LEDGER;
