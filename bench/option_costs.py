@@ -26,7 +26,6 @@ REFERENCE = f"scale={SIDE}:{SIDE}:flags=bicubic+accurate_rnd+full_chroma_inp+ful
 ROWS = [
     ("unchanged", EXACT, True),
     ("scaler", ["--scaler", "default"], True),
-    ("scaler", ["--scaler", "zimg"], True),
     ("scaler", ["--scaler", "fast"], True),
     ("pixels", [*EXACT, "--pixel", "gray8"], False),
     ("pixels", [*EXACT, "--pixel", "yuv420p"], False),

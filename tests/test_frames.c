@@ -574,7 +574,7 @@ TEST_CASE(values_that_make_no_sense_are_refused)
         { "--random 2 --seed -1", "--seed" },
         { "--min-share 0", "--min-share" },
         { "--min-share 1.5", "--min-share: a share is at most 1" },
-        { "--scaler best", "exact, zimg or fast" },
+        { "--scaler best", "exact or fast" },
         { "--filter nonsense", "nonsense" },
         { "--max-frames 0", "--max-frames" },
     };

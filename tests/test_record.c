@@ -543,7 +543,7 @@ TEST_CASE(mistakes_are_refused_in_one_line_before_any_work)
         { "--list @stdin.txt", "no path in it" },
         { "--list @nul.txt", "nul.txt: line 2: it has a NUL byte" },
         { "@videos --concurency 3", "did you mean --concurrency?" },
-        { "@videos --scaler quick", "--scaler: \"quick\" is not default, exact, zimg or fast" },
+        { "@videos --scaler quick", "--scaler: \"quick\" is not default, exact or fast" },
         { "@videos --audio --images", "--audio: not with --images" },
         { "@videos --channels 2", "only with --audio" },
         { "@videos --isolate-memory 1G", "only with --isolate" },

@@ -53,7 +53,7 @@ static int run_peers(bench_report *report, const decode_settings *settings)
 
 /* ---- the command line --------------------------------------------------------------------------------------- */
 
-static const char *const scaler_names[] = { "default", "exact", "zimg", "fast", NULL }; /* as weir_scaler_kind */
+static const char *const scaler_names[] = { "default", "exact", "fast", NULL }; /* as weir_scaler_kind */
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(decode_settings, what)
 
@@ -79,7 +79,7 @@ static const option_row decode_rows[] = {
     { ROW("threads", threads, option_count32), .argument = "N",
       .help = "threads of weir's pool (default: the CPUs this process may use)" },
     { ROW("scaler", scaler, option_choice), .argument = "NAME", .choices = scaler_names,
-      .help = "weir's scaler: exact (by default, like the bare loop), zimg, fast or default" },
+      .help = "weir's scaler: exact (by default, like the bare loop), fast or default" },
     { ROW("verify", verify, option_flag), .help = "also compare the pixels; adds the same CPU time to both" },
     { ROW("peers", peers, option_flag), .help = "also run weir-bench peers" },
     { 0 },

@@ -74,9 +74,8 @@ typedef enum weir_layout {
  * scaler does not support the source's pixel format or the requested size, the exact one is used instead.
  */
 typedef enum weir_scaler_kind {
-    WEIR_SCALER_DEFAULT = 0, /* the fastest in this build that is at least as accurate as FFmpeg's own */
+    WEIR_SCALER_DEFAULT = 0, /* the fastest on this CPU that is at least as accurate as FFmpeg's own */
     WEIR_SCALER_EXACT,       /* FFmpeg's swscale: byte for byte what `ffmpeg -vf scale=…:flags=bicubic` makes */
-    WEIR_SCALER_ZIMG,        /* zimg, if weir was built with it: rounds once, at the end */
     WEIR_SCALER_FAST,        /* weir's own, 16-bit: the same bytes on every CPU, fast on those with AVX2 */
 } weir_scaler_kind;
 

@@ -5,7 +5,7 @@
 const char *const video_resize_names[] = { "pad", "stretch", "crop", "none", NULL };   /* as weir_resize */
 const char *const video_pixel_names[] = { "rgb24", "gray8", "yuv420p", NULL };         /* as weir_pixel */
 const char *const video_layout_names[] = { "nhwc", "nchw", NULL };                     /* as weir_layout */
-const char *const video_scaler_names[] = { "default", "exact", "zimg", "fast", NULL }; /* as weir_scaler_kind */
+const char *const video_scaler_names[] = { "default", "exact", "fast", NULL }; /* as weir_scaler_kind */
 
 static const char *const loop_filter_names[] = { "all", "references", "keyframes", "none",
                                                  NULL }; /* weir_loop_filter */
@@ -47,7 +47,7 @@ const option_row video_rows[] = {
     { ROW("layout", layout, option_choice), .excludes = "audio", .argument = "ORDER", .choices = video_layout_names,
       .help = "nhwc (the default) or nchw" },
     { ROW("scaler", scaler, option_choice), .excludes = "audio", .argument = "NAME", .choices = video_scaler_names,
-      .help = "exact (FFmpeg's swscale), zimg, fast, or default" },
+      .help = "exact (FFmpeg's swscale), fast, or default" },
     { ROW("filter", filter, option_text), .excludes = "audio images", .argument = "DESC",
       .help = "FFmpeg filters to apply before scaling: hflip,crop=in_w/2" },
     { ROW("no-autorotate", no_autorotate, option_flag), .excludes = "audio",

@@ -190,23 +190,6 @@ static void pad(const weir_scaler *scaler, uint8_t *out)
 
 /* ---- choice ------------------------------------------------------------------------------------------------ */
 
-static const weir_scaler_op *const ops[] = {
-    &weir__scaler_exact,
-    &weir__scaler_fast,
-#ifdef WEIR_HAVE_ZIMG
-    &weir__scaler_zimg,
-#endif
-};
-
-static const weir_scaler_op *op_of(weir_scaler_kind kind)
-{
-    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
-        if (ops[i]->kind == kind)
-            return ops[i];
-    }
-    return NULL;
-}
-
 int weir__scaler_check(const weir_video_config *video, weir_error *error)
 {
     if ((unsigned)video->pixel > WEIR_PIXEL_YUV420P)
@@ -215,35 +198,21 @@ int weir__scaler_check(const weir_video_config *video, weir_error *error)
         return weir_error_set(error, WEIR_EINVAL, 0, "layout %d is invalid; use WEIR_LAYOUT_…", (int)video->layout);
     if ((unsigned)video->scaler > WEIR_SCALER_FAST)
         return weir_error_set(error, WEIR_EINVAL, 0, "scaler %d is invalid; use WEIR_SCALER_…", (int)video->scaler);
-    if (video->scaler != WEIR_SCALER_DEFAULT && !op_of(video->scaler))
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "weir was built without zimg: install it and build weir again (Debian: "
-                              "libzimg-dev), or choose another scaler");
     return WEIR_OK;
 }
 
-/*
- * The fastest that is at least as accurate as FFmpeg's own, measured on x86-64: ours for downscaling, otherwise zimg;
- * and swscale where nothing is scaled, as it has special loops for that, or where neither of the others is available.
- */
-static weir_scaler_kind default_kind(const weir_scaling *scaling)
+/* The default: ours, which is faster and more accurate than swscale on CPUs with kernels of their own, and swscale where
+   nothing is scaled, as it has special loops for that. */
+static bool is_fast_by_default(const weir_scaling *scaling)
 {
     bool is_scaled = scaling->width != scaling->source_width || scaling->height != scaling->source_height;
-    bool has_zimg = op_of(WEIR_SCALER_ZIMG) && op_of(WEIR_SCALER_ZIMG)->knows(scaling);
-    bool is_much_smaller =
-        (int64_t)scaling->width * scaling->height * 4 <= (int64_t)scaling->source_width * scaling->source_height * 3;
-    bool is_fast = weir__kernels_best() != &weir__kernels_c && weir__scaler_fast.knows(scaling);
-    if (!is_scaled)
-        return WEIR_SCALER_EXACT;
-    if (is_fast && (is_much_smaller || !has_zimg))
-        return WEIR_SCALER_FAST;
-    return has_zimg ? WEIR_SCALER_ZIMG : WEIR_SCALER_EXACT;
+    return is_scaled && weir__kernels_best() != &weir__kernels_c;
 }
 
 static const weir_scaler_op *choose(weir_scaler_kind kind, const weir_scaling *scaling)
 {
-    const weir_scaler_op *op = op_of(kind == WEIR_SCALER_DEFAULT ? default_kind(scaling) : kind);
-    return op && op->knows(scaling) ? op : &weir__scaler_exact;
+    bool is_fast = kind == WEIR_SCALER_FAST || (kind == WEIR_SCALER_DEFAULT && is_fast_by_default(scaling));
+    return is_fast && weir__scaler_fast_knows(scaling) ? &weir__scaler_fast : &weir__scaler_exact;
 }
 
 void weir__scaler_describe(const weir_scaler *scaler, weir_frames *frames)

@@ -54,7 +54,6 @@ typedef struct weir_planes {
 /* An implementation. The state belongs to one scaler. */
 typedef struct weir_scaler_op {
     weir_scaler_kind kind;
-    bool (*knows)(const weir_scaling *scaling); /* is it supported? */
     /* Creates the state for pictures of that kind; none after a failure, with *error filled. */
     int (*open)(void **state, const weir_scaling *scaling, weir_error *error);
     /* May write up to WEIR_SCALER_SLACK_BYTES beyond the end of a row of packed pixels. */
@@ -62,9 +61,11 @@ typedef struct weir_scaler_op {
     void (*close)(void *state);
 } weir_scaler_op;
 
-extern const weir_scaler_op weir__scaler_exact;
+extern const weir_scaler_op weir__scaler_exact; /* reports what swscale does not support */
 extern const weir_scaler_op weir__scaler_fast;
-extern const weir_scaler_op weir__scaler_zimg; /* only in builds with zimg */
+
+/* Whether the fast one supports this kind of picture. */
+bool weir__scaler_fast_knows(const weir_scaling *scaling);
 
 typedef struct weir_scaler {
     /* immutable after weir__scaler_set() */

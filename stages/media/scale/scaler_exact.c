@@ -29,12 +29,6 @@ typedef struct exact {
     int spare_stride[4];
 } exact;
 
-static bool exact_knows(const weir_scaling *scaling)
-{
-    (void)scaling;
-    return true; /* or no scaler does; swscale will report that */
-}
-
 static enum AVPixelFormat result_format(const weir_scaling *scaling)
 {
     switch (scaling->pixel) {
@@ -217,7 +211,6 @@ static int exact_run(void *state, const AVFrame *in, const weir_planes *out, wei
 
 const weir_scaler_op weir__scaler_exact = {
     .kind = WEIR_SCALER_EXACT,
-    .knows = exact_knows,
     .open = exact_open,
     .run = exact_run,
     .close = exact_close,

@@ -181,7 +181,7 @@ static int make_row_axis(row_axis *a, double per, int offset, int size, int sour
 
 /* ---- support ------------------------------------------------------------------------------------------------ */
 
-static bool fast_knows(const weir_scaling *scaling)
+bool weir__scaler_fast_knows(const weir_scaling *scaling)
 {
     int format = scaling->source_format;
     bool is_gray = av_pix_fmt_desc_get(format)->nb_components == 1;
@@ -411,7 +411,6 @@ static int fast_run(void *state, const AVFrame *in, const weir_planes *out, weir
 
 const weir_scaler_op weir__scaler_fast = {
     .kind = WEIR_SCALER_FAST,
-    .knows = fast_knows,
     .open = fast_open,
     .run = fast_run,
     .close = fast_close,
