@@ -11,6 +11,7 @@
 #include <weir/query.h>
 #include <weir/status.h>
 
+#include "filter_options.h"
 #include "options.h"
 #include "prose.h"
 #include "table.h"
@@ -21,35 +22,6 @@ enum {
     TOOL_REFUSED = 2, /* wrong option, argument or database; nothing was done */
     TOOL_NOTHING = 3, /* no run, or no record that matches the filters */
 };
-
-/* A point in time as given by the user; see --since. */
-typedef struct tool_time {
-    enum { TOOL_TIME_NONE, TOOL_TIME_UNIX, TOOL_TIME_AFTER_START, TOOL_TIME_BEFORE_END } kind;
-    double seconds;
-} tool_time;
-
-/* A range of steps. */
-typedef struct tool_steps {
-    bool given;
-    int64_t first, last;
-} tool_steps;
-
-/* The values of the shared options. */
-typedef struct tool_shared {
-    bool help;
-    bool json, csv;
-    int64_t run_id; /* as in weir_filter */
-    bool run_given;
-    const char *name, *node, *phase, *from_phase, *until_phase;
-    tool_steps steps, between;
-    bool every_time;
-    int part; /* weir_run_part */
-    struct {
-        bool given;
-        int32_t number;
-    } rank;
-    tool_time since, until;
-} tool_shared;
 
 /* Sets of options that several subcommands share; or-ed. All of them have --help. */
 enum {

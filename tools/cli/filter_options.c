@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "command.h"
+#include <weir/query.h>
 
 static bool parse_run(const char *text, void *value)
 {

@@ -2,7 +2,39 @@
 #ifndef TOOLS_CLI_FILTER_OPTIONS_H
 #define TOOLS_CLI_FILTER_OPTIONS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "options.h"
+
+/* A point in time as given by the user; see --since. */
+typedef struct tool_time {
+    enum { TOOL_TIME_NONE, TOOL_TIME_UNIX, TOOL_TIME_AFTER_START, TOOL_TIME_BEFORE_END } kind;
+    double seconds;
+} tool_time;
+
+/* A range of steps. */
+typedef struct tool_steps {
+    bool given;
+    int64_t first, last;
+} tool_steps;
+
+/* The values of the shared options. */
+typedef struct tool_shared {
+    bool help;
+    bool json, csv;
+    int64_t run_id; /* as in weir_filter */
+    bool run_given;
+    const char *name, *node, *phase, *from_phase, *until_phase;
+    tool_steps steps, between;
+    bool every_time;
+    int part; /* weir_run_part */
+    struct {
+        bool given;
+        int32_t number;
+    } rank;
+    tool_time since, until;
+} tool_shared;
 
 /* Each set's values go into a tool_shared. */
 extern const option_row tool_run_rows[];    /* --run */

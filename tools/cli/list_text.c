@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 static size_t count_lines(const char *text)
 {
     size_t count = 1;
@@ -25,10 +27,8 @@ char *list_text_read(FILE *file, char problem[256])
     else if (length >= 0)
         return text;
     else {
-        char *empty = realloc(text, 1);
-        if (empty)
-            return strcpy(empty, "");
-        snprintf(problem, 256, "out of memory");
+        free(text);
+        return memory_copy("");
     }
     free(text);
     return NULL;

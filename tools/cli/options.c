@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "similar_word.h"
 
 static const uint64_t default_max = 1000000000;
@@ -360,10 +361,10 @@ static size_t count_rows(const option_set *sets, size_t num_sets)
 int options_parse(const option_set *sets, size_t num_sets, int argc, char **argv, char problem[OPTION_PROBLEM_BYTES])
 {
     reader r = { .sets = sets, .num_sets = num_sets, .argc = argc, .argv = argv, .problem = problem };
-    char **words = calloc((size_t)argc + 1, sizeof *words); /* moved to the end when all options are read */
-    r.given = calloc(count_rows(sets, num_sets), sizeof *r.given);
+    char **words = memory_get((size_t)argc + 1, sizeof *words); /* moved to the end when all options are read */
+    r.given = memory_get(count_rows(sets, num_sets), sizeof *r.given);
     int num_words = 0;
-    bool is_good = (words && r.given) || refuse(&r, "options", "out of memory");
+    bool is_good = true;
     for (r.at = 1; r.at < argc && is_good; r.at++) {
         char *word = argv[r.at];
         if (strcmp(word, "--") == 0) {

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "memory.h"
+
 #ifdef WEIR_HAVE_ZLIB
 #include <zlib.h>
 #else
@@ -23,10 +25,8 @@ enum { START_BYTES = 512 };
 static char *place_of(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."), *place = NULL;
-    char *real = folder ? realpath(folder, NULL) : NULL;
-    if (real && asprintf(&place, "%s/%s", real, name) < 0)
-        place = NULL;
+    char *folder = slash ? memory_format("%.*s", (int)(slash - path) + 1, path) : memory_copy(".");
+    char *real = realpath(folder, NULL), *place = real ? memory_format("%s/%s", real, name) : NULL;
     free(real);
     free(folder);
     return place;
@@ -50,9 +50,7 @@ static bool belongs_to(const char *path, const char *input)
     static const char *const endings[] = { "", "-wal", "-shm", "-journal" };
     bool belongs = false;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0] && !belongs; i++) {
-        char *beside;
-        if (asprintf(&beside, "%s%s", input, endings[i]) < 0)
-            return true;
+        char *beside = memory_format("%s%s", input, endings[i]);
         belongs = output_is_same_file(path, beside);
         free(beside);
     }

@@ -8,24 +8,14 @@
 #include <sqlite3.h>
 
 #include "list_text.h"
+#include "memory.h"
 
-bool path_list_add(path_list *list, const char *path, const char *label)
+void path_list_add(path_list *list, const char *path, const char *label)
 {
-    if (list->num_paths == list->max_paths) {
-        size_t max_paths = list->max_paths ? list->max_paths * 2 : 1024;
-        char **paths = realloc(list->paths, max_paths * sizeof *paths);
-        list->paths = paths ? paths : list->paths;
-        char **labels = realloc(list->labels, max_paths * sizeof *labels);
-        list->labels = labels ? labels : list->labels;
-        if (!paths || !labels)
-            return false;
-        list->max_paths = max_paths;
-    }
-    list->paths[list->num_paths] = strdup(path);
-    list->labels[list->num_paths] = label ? strdup(label) : NULL;
-    bool is_whole = list->paths[list->num_paths] && (!label || list->labels[list->num_paths]);
-    list->num_paths++;
-    return is_whole;
+    list->paths = memory_grow(list->paths, list->num_paths, sizeof *list->paths);
+    list->labels = memory_grow(list->labels, list->num_paths, sizeof *list->labels);
+    list->paths[list->num_paths] = memory_copy(path);
+    list->labels[list->num_paths++] = label ? memory_copy(label) : NULL;
 }
 
 void path_list_free(path_list *list)
@@ -63,14 +53,13 @@ static bool add(const reading *from, const char *path, const char *label)
 {
     const char *slash = strrchr(from->file, '/');
     bool is_relative = path[0] != '/' && !strstr(path, "://") && slash;
-    char *joined = NULL;
     if (!*path)
         return refuse(from, "a path is empty");
-    if (is_relative && asprintf(&joined, "%.*s/%s", (int)(slash - from->file), from->file, path) < 0)
-        joined = NULL;
-    bool is_added = (!is_relative || joined) && path_list_add(from->list, joined ? joined : path, label);
+    char *joined =
+        is_relative ? memory_format("%.*s/%s", (int)(slash - from->file), from->file, path) : memory_copy(path);
+    path_list_add(from->list, joined, label);
     free(joined);
-    return is_added || refuse(from, "out of memory");
+    return true;
 }
 
 static char *read_text(const char *file, char problem[512])

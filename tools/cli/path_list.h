@@ -8,7 +8,7 @@
 typedef struct path_list {
     char **paths;
     char **labels; /* of each path; NULL = none */
-    size_t num_paths, max_paths;
+    size_t num_paths;
 } path_list;
 
 /* The names of the columns, or keys. */
@@ -22,8 +22,8 @@ typedef struct path_list_names {
  */
 bool path_list_read(const char *file, const path_list_names *names, path_list *list, char problem[512]);
 
-/* Both are copied; label may be NULL. False = out of memory. */
-bool path_list_add(path_list *list, const char *path, const char *label);
+/* Both are copied; label may be NULL. */
+void path_list_add(path_list *list, const char *path, const char *label);
 
 void path_list_free(path_list *list);
 

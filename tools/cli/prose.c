@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "memory.h"
 #include "text_fill.h"
 #include "tty.h"
 
@@ -35,15 +36,16 @@ static void put_lines(const char *text, size_t width)
 void prose_open(prose *p)
 {
     *p = (prose){ .file = stdout };
-    FILE *memory = isatty(STDOUT_FILENO) && tty_width() ? open_memstream(&p->text, &p->size) : NULL;
+    FILE *memory = isatty(STDOUT_FILENO) && tty_width() ? memory_file_open(&p->text, &p->size) : NULL;
     if (memory)
         p->file = memory;
 }
 
 int prose_close(prose *p)
 {
-    bool is_complete = p->file == stdout || fclose(p->file) == 0;
-    int failure = is_complete ? 0 : ENOMEM;
+    int failure = 0;
+    if (p->file != stdout)
+        memory_file_close(p->file);
     if (p->text)
         put_lines(p->text, (size_t)tty_width());
     free(p->text);

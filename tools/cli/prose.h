@@ -12,7 +12,7 @@ typedef struct prose {
     size_t size;
 } prose;
 
-/* Then call prose_close() in any case. Without memory, lines are not broken. */
+/* Then call prose_close() in any case. */
 void prose_open(prose *p);
 
 /* Returns 0 or an errno value: not all was written. */

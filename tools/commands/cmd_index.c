@@ -280,14 +280,14 @@ static void name_index(const char *word, char name[256])
 static int build_from_paths(const tool_call *call, const char *db_path)
 {
     path_list list = { 0 };
-    char problem[512] = "out of memory";
+    char problem[512] = "";
     bool is_read = true;
     bool has_labels = call->num_words == 1 && is_list(call->words[0]);
     if (has_labels)
         is_read = path_list_read(call->words[0], &(path_list_names){ settings.path_column, settings.label_column },
                                  &list, problem);
-    for (int i = 0; !has_labels && is_read && i < call->num_words; i++)
-        is_read = path_list_add(&list, call->words[i], NULL);
+    for (int i = 0; !has_labels && i < call->num_words; i++)
+        path_list_add(&list, call->words[i], NULL);
     weir_dataset_build_options options = {
         .paths = (const char *const *)list.paths,
         .labels = has_labels ? (const char *const *)list.labels : NULL,

@@ -302,8 +302,6 @@ static int run(tool_call *call)
     exit_status = output_open(call, settings.output, OUTPUT_PAGE, settings.force, &out);
     if (exit_status == TOOL_DONE) {
         int status = write_page(out.file, reader, &filter, &error);
-        if (status == WEIR_OK && table_lacks_rows())
-            status = weir_error_set(&error, WEIR_ENOMEM, 0, "out of memory");
         exit_status = output_close(call, &out, status == WEIR_OK);
         if (status != WEIR_OK)
             exit_status = tool_fail(call, &error);

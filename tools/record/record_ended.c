@@ -8,19 +8,18 @@
 
 #include <weir/escape.h>
 
-#include "array.h"
 #include "each_record.h"
+#include "memory.h"
 
 char *record_rank_path(const char *path, const char *rank)
 {
-    char *text = NULL;
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     const char *dot = strrchr(name, '.');
     if (dot && strcmp(dot, ".gz") == 0) /* "trace.json.gz" */
         while (dot > name && *--dot != '.')
             ;
     size_t length = dot && dot > name ? (size_t)(dot - path) : strlen(path);
-    return asprintf(&text, "%.*s.rank%s%s", (int)length, path, rank, path + length) < 0 ? NULL : text;
+    return memory_format("%.*s.rank%s%s", (int)length, path, rank, path + length);
 }
 
 static int compare_labels(const void *a, const void *b)
@@ -31,17 +30,13 @@ static int compare_labels(const void *a, const void *b)
 static int add_label(void *self, const weir_record *record, weir_error *error)
 {
     record_ended *ended = self;
+    (void)error;
     ended->num_records++;
     if (record->kind == WEIR_RECORD_FAILURE && ended->leaves_out_failed)
         return WEIR_OK;
-    char **labels = weir__array_grow(ended->labels, ended->num_labels, sizeof *labels);
-    if (!labels)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    ended->labels = labels;
-    labels[ended->num_labels] = strdup(record->kind == WEIR_RECORD_ITEM ? record->item.label : record->failure.label);
-    if (!labels[ended->num_labels])
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    ended->num_labels++;
+    ended->labels = memory_grow(ended->labels, ended->num_labels, sizeof *ended->labels);
+    ended->labels[ended->num_labels++] =
+        memory_copy(record->kind == WEIR_RECORD_ITEM ? record->item.label : record->failure.label);
     return WEIR_OK;
 }
 
@@ -86,12 +81,10 @@ static int read_database(record_ended *ended, const char *path, weir_error *erro
 /* Characters that are special in a pattern stand for themselves. */
 static char *escape_pattern(const char *path)
 {
-    char *text = malloc(2 * strlen(path) + 1), *to = text;
-    for (; text && *path; *to++ = *path++)
+    char *text = memory_get(2 * strlen(path) + 1, 1), *to = text;
+    for (; *path; *to++ = *path++)
         if (strchr("*?[\\", *path))
             *to++ = '\\';
-    if (text)
-        *to = '\0';
     return text;
 }
 
@@ -99,8 +92,8 @@ int record_ended_read_all(record_ended *ended, const char *path, weir_error *err
 {
     glob_t found = { 0 };
     char *escaped = escape_pattern(path);
-    char *pattern = escaped ? record_rank_path(escaped, "*") : NULL;
-    int code = pattern ? glob(pattern, 0, NULL, &found) : GLOB_NOSPACE;
+    char *pattern = record_rank_path(escaped, "*");
+    int code = glob(pattern, 0, NULL, &found);
     free(escaped);
     free(pattern);
     if (code != 0 && code != GLOB_NOMATCH)
@@ -112,11 +105,11 @@ int record_ended_read_all(record_ended *ended, const char *path, weir_error *err
     return status;
 }
 
-/* The label that the list source gives to a path; NULL = out of memory. */
+/* The label that the list source gives to a path. */
 static char *label_of_path(const char *path)
 {
-    char *label = strdup(path);
-    if (label && strstr(label, "://"))
+    char *label = memory_copy(path);
+    if (strstr(label, "://"))
         weir_text_redact(label);
     return label;
 }
@@ -145,25 +138,19 @@ static void keep_doubtful(record_ended *ended, labelled_path *all, size_t count)
     }
 }
 
-bool record_ended_compare_inputs(record_ended *ended, const char *const *paths, size_t num_paths)
+void record_ended_compare_inputs(record_ended *ended, const char *const *paths, size_t num_paths)
 {
-    labelled_path *all = ended->num_labels ? calloc(num_paths + 1, sizeof *all) : NULL;
-    size_t count = 0;
-    bool is_whole = all || !ended->num_labels;
-    for (size_t i = 0; all && is_whole && i < num_paths; i++) {
-        all[count] = (labelled_path){ label_of_path(paths[i]), paths[i] };
-        is_whole = all[count].label;
-        count += is_whole;
-    }
-    ended->doubtful = all && is_whole ? calloc(count + 1, sizeof *ended->doubtful) : NULL;
-    if (ended->doubtful) {
-        qsort(all, count, sizeof *all, compare_labelled);
-        keep_doubtful(ended, all, count);
-    }
-    for (size_t i = 0; i < count; i++)
+    if (!ended->num_labels)
+        return;
+    labelled_path *all = memory_get(num_paths, sizeof *all);
+    for (size_t i = 0; i < num_paths; i++)
+        all[i] = (labelled_path){ label_of_path(paths[i]), paths[i] };
+    ended->doubtful = memory_get(num_paths, sizeof *ended->doubtful);
+    qsort(all, num_paths, sizeof *all, compare_labelled);
+    keep_doubtful(ended, all, num_paths);
+    for (size_t i = 0; i < num_paths; i++)
         free(all[i].label);
     free(all);
-    return is_whole && (ended->doubtful || !ended->num_labels);
 }
 
 static bool is_among(const char *label, char *const *labels, size_t count)
@@ -173,9 +160,11 @@ static bool is_among(const char *label, char *const *labels, size_t count)
 
 bool record_ended_has(const record_ended *ended, const char *path)
 {
-    char *label = ended->num_labels > 0 ? label_of_path(path) : NULL;
-    bool is_found = label && is_among(label, ended->labels, ended->num_labels) &&
-                    !is_among(label, ended->doubtful, ended->num_doubtful);
+    if (ended->num_labels == 0)
+        return false;
+    char *label = label_of_path(path);
+    bool is_found =
+        is_among(label, ended->labels, ended->num_labels) && !is_among(label, ended->doubtful, ended->num_doubtful);
     free(label);
     return is_found;
 }

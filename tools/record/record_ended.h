@@ -27,13 +27,13 @@ int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filte
 /* The same of all runs of the database at `path` and of those of ranks beside it. WEIR_ENOTFOUND if there is none. */
 int record_ended_read_all(record_ended *ended, const char *path, weir_error *error);
 
-/* Finds out which paths only differ in what labels hide. False = out of memory. */
-bool record_ended_compare_inputs(record_ended *ended, const char *const *paths, size_t num_paths);
+/* Finds out which paths only differ in what labels hide. */
+void record_ended_compare_inputs(record_ended *ended, const char *const *paths, size_t num_paths);
 
 bool record_ended_has(const record_ended *ended, const char *path);
 void record_ended_free(record_ended *ended);
 
-/* "run.db" is "run.rank3.db" for rank 3, or "run.rank*.db" for "*". The caller frees it; NULL = out of memory. */
+/* "run.db" is "run.rank3.db" for rank 3, or "run.rank*.db" for "*". The caller frees it. */
 char *record_rank_path(const char *path, const char *rank);
 
 #endif

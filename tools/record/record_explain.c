@@ -7,6 +7,8 @@
 
 #include <weir/log.h>
 
+#include "memory.h"
+
 struct record_explain {
     weir_pipeline *pipeline;
     pthread_t thread;
@@ -55,12 +57,11 @@ static void *explain_run(void *argument)
 
 record_explain *record_explain_start(weir_pipeline *pipeline)
 {
-    record_explain *own = calloc(1, sizeof *own);
-    if (own)
-        own->pipeline = pipeline;
-    if (own && pthread_create(&own->thread, NULL, explain_run, own) == 0)
+    record_explain *own = memory_get(1, sizeof *own);
+    own->pipeline = pipeline;
+    if (pthread_create(&own->thread, NULL, explain_run, own) == 0)
         return own;
-    weir_log(WEIR_LOG_ERROR, "--explain: no memory for its thread");
+    weir_log(WEIR_LOG_ERROR, "--explain: cannot start its thread");
     free(own);
     return NULL;
 }
@@ -80,7 +81,7 @@ void record_explain_join(record_explain *explain)
 
 const weir_verdict *record_explain_verdict(const record_explain *explain, const char **reason)
 {
-    *reason = explain ? explain->error.message : "out of memory";
+    *reason = explain ? explain->error.message : "its thread could not be started";
     return explain ? explain->verdict : NULL;
 }
 

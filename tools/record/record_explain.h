@@ -9,7 +9,7 @@
 
 typedef struct record_explain record_explain;
 
-/* Starts when the first results are there. NULL = no memory, or no thread: that was logged. */
+/* Starts when the first results are there. NULL = there is no thread: that was logged. */
 record_explain *record_explain_start(weir_pipeline *pipeline);
 
 /* Whether it has come to its end. NULL = yes. */

@@ -7,7 +7,8 @@
 #include <sys/stat.h>
 
 #include "list_text.h"
-#include "record_run.h"
+#include "memory.h"
+#include "record_messages.h"
 
 static bool is_url(const char *text)
 {
@@ -173,16 +174,13 @@ static int check_folders(const record_settings *settings, const record_inputs *i
 }
 
 /* From here on the inputs are those of the share. */
-static int select_share(const record_settings *settings, record_inputs *inputs)
+static void select_share(record_inputs *inputs)
 {
     inputs->num_all_paths = inputs->num_paths;
-    inputs->all_paths = calloc(inputs->num_paths + 1, sizeof *inputs->all_paths);
-    if (!inputs->all_paths)
-        return record_refuse(settings, "out of memory");
+    inputs->all_paths = memory_get(inputs->num_paths, sizeof *inputs->all_paths);
     memcpy(inputs->all_paths, inputs->paths, inputs->num_paths * sizeof *inputs->paths);
     inputs->num_paths = 0;
-    if (!record_ended_compare_inputs(&inputs->share.ended, inputs->all_paths, inputs->num_all_paths))
-        return record_refuse(settings, "out of memory");
+    record_ended_compare_inputs(&inputs->share.ended, inputs->all_paths, inputs->num_all_paths);
     for (size_t i = 0; i < inputs->num_all_paths; i++)
         if (is_in_share(&inputs->share, inputs->all_paths[i], i))
             inputs->paths[inputs->num_paths++] = inputs->all_paths[i];
@@ -190,7 +188,6 @@ static int select_share(const record_settings *settings, record_inputs *inputs)
         inputs->folders[i].accept = accept;
         inputs->folders[i].accept_self = &inputs->listings[i];
     }
-    return RECORD_DONE;
 }
 
 int record_inputs_open(const record_settings *settings, record_inputs *inputs)
@@ -199,19 +196,19 @@ int record_inputs_open(const record_settings *settings, record_inputs *inputs)
     if (exit_status != RECORD_DONE)
         return exit_status;
     size_t max_paths = settings->num_inputs + count_lines(inputs->list);
-    inputs->folders = calloc(settings->num_inputs + 1, sizeof *inputs->folders);
-    inputs->counts = calloc(settings->num_inputs + 1, sizeof *inputs->counts);
-    inputs->listings = calloc(settings->num_inputs + 1, sizeof *inputs->listings);
-    inputs->paths = calloc(max_paths, sizeof *inputs->paths);
-    if (!inputs->folders || !inputs->counts || !inputs->listings || !inputs->paths)
-        return record_refuse(settings, "out of memory");
+    inputs->folders = memory_get(settings->num_inputs, sizeof *inputs->folders);
+    inputs->counts = memory_get(settings->num_inputs, sizeof *inputs->counts);
+    inputs->listings = memory_get(settings->num_inputs, sizeof *inputs->listings);
+    inputs->paths = memory_get(max_paths, sizeof *inputs->paths);
     for (size_t i = 0; i < settings->num_inputs && exit_status == RECORD_DONE; i++)
         exit_status = take_input(settings, settings->inputs[i], inputs);
     if (exit_status == RECORD_DONE && inputs->list)
         inputs->num_paths += split_lines(inputs->list, inputs->paths + inputs->num_paths);
     if (exit_status == RECORD_DONE)
         exit_status = check_folders(settings, inputs);
-    return exit_status == RECORD_DONE ? select_share(settings, inputs) : exit_status;
+    if (exit_status == RECORD_DONE)
+        select_share(inputs);
+    return exit_status;
 }
 
 static void count_file(void *count, const char *path)

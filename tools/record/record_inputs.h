@@ -55,4 +55,7 @@ uint64_t record_inputs_unreadable(const record_inputs *inputs);
 
 void record_inputs_free(record_inputs *inputs);
 
+/* The names of the files that are decoded. */
+const char *record_glob(const record_settings *settings);
+
 #endif

@@ -6,7 +6,7 @@
 #include <weir/audio.h>
 #include <weir/log.h>
 
-#include "record_run.h"
+#include "record_messages.h"
 
 static void collect(const record_settings *settings, record_observers *own)
 {

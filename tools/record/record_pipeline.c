@@ -4,7 +4,7 @@
 
 #include <weir/stages.h>
 
-#include "record_run.h"
+#include "record_messages.h"
 
 enum { DEFAULT_SIDE = 128 }; /* pixels */
 

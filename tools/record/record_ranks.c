@@ -16,7 +16,8 @@
 #include <weir/verdict.h>
 
 #include "each_record.h"
-#include "record_run.h"
+#include "memory.h"
+#include "record_messages.h"
 
 enum { MAX_LISTED = 10 };
 
@@ -74,16 +75,14 @@ int record_ranks_find(record_settings *settings, record_ranks *ranks)
 
     char number[16];
     snprintf(number, sizeof number, "%" PRIu32, ranks->world.rank);
-    bool is_complete = asprintf(&ranks->program, "%s: rank %s", settings->program, number) >= 0;
+    ranks->program = memory_format("%s: rank %s", settings->program, number);
     ranks->db_path = record_rank_path(settings->db_path, number);
     if (settings->openmetrics_path)
-        is_complete &= (ranks->openmetrics_path = record_rank_path(settings->openmetrics_path, number)) != NULL;
+        ranks->openmetrics_path = record_rank_path(settings->openmetrics_path, number);
     if (settings->trace_path && !strstr(settings->trace_path, "{rank}")) /* it replaces that itself */
-        is_complete &= (ranks->trace_path = record_rank_path(settings->trace_path, number)) != NULL;
+        ranks->trace_path = record_rank_path(settings->trace_path, number);
     if (settings->tensorboard_dir)
-        is_complete &= asprintf(&ranks->tensorboard_dir, "%s/rank%s", settings->tensorboard_dir, number) >= 0;
-    if (!is_complete || !ranks->db_path)
-        return record_refuse(settings, "out of memory");
+        ranks->tensorboard_dir = memory_format("%s/rank%s", settings->tensorboard_dir, number);
     settings->program = ranks->program;
     settings->db_path = ranks->db_path;
     settings->openmetrics_path = ranks->openmetrics_path;
@@ -247,7 +246,7 @@ static void take_unfinished(void *self, const char *path)
     unfinished *files = self;
     if (record_ended_has(files->before, path) || files->count++ >= MAX_LISTED || !files->prints)
         return;
-    char *shown = strdup(path);
+    char *shown = memory_copy(path);
     weir_text_redact(shown);
     fputs("  ", stderr);
     weir_text_escape_to(stderr, shown);
@@ -360,17 +359,14 @@ int record_ranks_end(const record_settings *settings, const record_ranks *ranks,
                     settings->program, ranks->world.size, num_files, num_failures, settings->db_path);
         return exit_status;
     }
-    rank_view *views = calloc(ranks->world.size, sizeof *views);
-    bool is_complete = views;
-    for (uint32_t rank = 0; is_complete && rank < ranks->world.size; rank++) {
+    rank_view *views = memory_get(ranks->world.size, sizeof *views);
+    for (uint32_t rank = 0; rank < ranks->world.size; rank++) {
         char number[16];
         snprintf(number, sizeof number, "%" PRIu32, rank);
         views[rank].path = record_rank_path(ranks->job_path, number);
-        is_complete = views[rank].path;
     }
-    exit_status = is_complete ? end_job(settings, ranks, inputs, exit_status, views)
-                              : (record_refuse(settings, "out of memory"), RECORD_FAILED);
-    for (uint32_t rank = 0; views && rank < ranks->world.size; rank++)
+    exit_status = end_job(settings, ranks, inputs, exit_status, views);
+    for (uint32_t rank = 0; rank < ranks->world.size; rank++)
         free(views[rank].path);
     free(views);
     return exit_status;

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,41 +19,14 @@
 #include <weir/tuner.h>
 #include <weir/verdict.h>
 
+#include "memory.h"
 #include "record_explain.h"
 #include "record_pipeline.h"
 #include "record_progress.h"
 #include "record_ranks.h"
 #include "terminal.h"
 
-enum { MAX_LISTED_FAILURES = 10, MAX_MESSAGE = 8192 };
-
-int record_refuse(const record_settings *settings, const char *format, ...)
-{
-    char text[MAX_MESSAGE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    weir_text_redact(text);
-    fprintf(stderr, "%s: ", settings->program);
-    weir_text_escape_to(stderr, text); /* it may name files */
-    fputc('\n', stderr);
-    return RECORD_REFUSED;
-}
-
-int record_tell_useless(const record_settings *settings, uint64_t num_failures)
-{
-    record_refuse(settings, "nothing could be decoded (%llu failed)", (unsigned long long)num_failures);
-    return RECORD_FAILED;
-}
-
-void record_tell_failures(const record_settings *settings, uint64_t num_failures, uint64_t num_files,
-                          const char *db_path)
-{
-    if (num_failures > 0)
-        record_refuse(settings, "%llu of %llu files failed; weir failures %s says why",
-                      (unsigned long long)num_failures, (unsigned long long)num_files, db_path);
-}
+enum { MAX_LISTED_FAILURES = 10 };
 
 /* What the tuner has decided so far. */
 typedef struct record_tuned {
@@ -80,12 +52,10 @@ static void print_snapshot(weir_pipeline *pipeline)
     size_t size;
     if (weir_pipeline_snapshot(pipeline, &snapshot) != WEIR_OK)
         return;
-    FILE *file = open_memstream(&text, &size);
-    if (file) {
-        weir_snapshot_print(snapshot, file);
-        fclose(file);
-        terminal_print(text);
-    }
+    FILE *file = memory_file_open(&text, &size);
+    weir_snapshot_print(snapshot, file);
+    memory_file_close(file);
+    terminal_print(text);
     free(text);
     weir_snapshot_free(snapshot);
 }
@@ -232,9 +202,8 @@ static void end_unless_repeated(int signal_number)
 /* For weir query --list contents, which may run in another folder. */
 static void report_trace(weir_pipeline *pipeline, const char *path)
 {
-    char *folder = *path == '/' ? NULL : getcwd(NULL, 0), *whole = NULL;
-    if (folder && asprintf(&whole, "%s/%s", folder, path) < 0)
-        whole = NULL;
+    char *folder = *path == '/' ? NULL : getcwd(NULL, 0);
+    char *whole = folder ? memory_format("%s/%s", folder, path) : NULL;
     weir_pipeline_event(pipeline, "trace_file", "pipeline", whole ? whole : path);
     free(whole);
     free(folder);
@@ -282,21 +251,6 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
 }
 
 /* -- the report */
-
-int record_close_summary(prose *text, int status, weir_error *error)
-{
-    int failure = prose_close(text);
-    if (status == WEIR_OK && failure)
-        status = weir_error_set(error, WEIR_EIO, -failure, "cannot print: %s", strerror(failure));
-    return status;
-}
-
-int record_end_summary(const record_settings *settings, int status, const weir_error *error)
-{
-    if (status != WEIR_OK)
-        record_refuse(settings, "no summary: %s", error->message);
-    return status == WEIR_OK ? RECORD_DONE : RECORD_FAILED;
-}
 
 static int report(const record_settings *settings, int64_t run_id)
 {
@@ -447,9 +401,9 @@ static int read_ended(const record_settings *settings, record_share *share)
 static void print_file(void *self, const char *path)
 {
     (void)self;
-    char *shown = strdup(path);
+    char *shown = memory_copy(path);
     weir_text_redact(shown);
-    puts(shown ? shown : "");
+    puts(shown);
     free(shown);
 }
 

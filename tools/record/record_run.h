@@ -6,15 +6,7 @@
 #ifndef TOOLS_RECORD_RECORD_RUN_H
 #define TOOLS_RECORD_RECORD_RUN_H
 
-#include "prose.h"
-#include "record_settings.h"
-
-enum {
-    RECORD_DONE = 0,
-    RECORD_FAILED = 1,  /* the run failed, nothing could be decoded, or the database does not hold all of it */
-    RECORD_REFUSED = 2, /* nothing was done: options, inputs, database */
-    RECORD_SIGNAL = 128 /* + the number of the signal that stopped the run */
-};
+#include "record_messages.h"
 
 /* A paragraph for help texts. */
 #define RECORD_SIGNALS_HELP \
@@ -25,24 +17,5 @@ enum {
 
 /* Does the whole run, once per process. Returns the exit status. Does not free the settings. */
 int record_run(const record_settings *settings);
-
-/* One line on stderr, after the program's name. Returns RECORD_REFUSED. */
-int record_refuse(const record_settings *settings, const char *format, ...) WEIR_PRINTF(2, 3);
-
-/* With --quiet, instead of the summary: says how many files failed, if any did. */
-void record_tell_failures(const record_settings *settings, uint64_t num_failures, uint64_t num_files,
-                          const char *db_path);
-
-/* Says that nothing could be decoded. Returns RECORD_FAILED. */
-int record_tell_useless(const record_settings *settings, uint64_t num_failures);
-
-/* Closes a summary that was written with this status. Returns the status, or WEIR_EIO: not all was printed. */
-int record_close_summary(prose *text, int status, weir_error *error);
-
-/* Returns RECORD_DONE, or says why there is no summary: RECORD_FAILED. */
-int record_end_summary(const record_settings *settings, int status, const weir_error *error);
-
-/* The names of the files that are decoded. */
-const char *record_glob(const record_settings *settings);
 
 #endif

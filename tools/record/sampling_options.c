@@ -7,6 +7,8 @@
 
 #include <weir/clock.h>
 
+#include "memory.h"
+
 /* -- times */
 
 /* Nanoseconds beyond this do not fit int64_t, or lose precision in a double. */
@@ -75,9 +77,9 @@ static bool parse_list(const char *text, bool (*parse)(const char *text, int64_t
     for (const char *c = text; *c; c++)
         num_values += *c == ',';
     free(list->values); /* the option was given before; the last one counts */
-    *list = (sampling_list){ .values = calloc(num_values, sizeof *list->values) };
-    char *copy = strdup(text);
-    bool is_list = list->values && copy && parse_values(copy, parse, list);
+    *list = (sampling_list){ .values = memory_get(num_values, sizeof *list->values) };
+    char *copy = memory_copy(text);
+    bool is_list = parse_values(copy, parse, list);
     free(copy);
     return is_list;
 }

@@ -309,8 +309,6 @@ int record_table(FILE *out, table_format format, int which, weir_reader *reader,
     table *t = table_begin(out, format, columns, fill_columns(columns, wanted));
     if (wanted->put == put_lap)
         table_set_keys(t, 5);
-    if (!t)
-        status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
         put_record(t, wanted, record);
     if (num_rows)

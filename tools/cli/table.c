@@ -9,6 +9,7 @@
 #include <weir/escape.h>
 
 #include "format.h"
+#include "memory.h"
 #include "tty.h"
 #include "utf8.h"
 
@@ -36,8 +37,6 @@ struct table {
     bool coloured;
     bool titled;
 };
-
-static bool lacks_rows; /* any of them */
 
 /* -- JSON and CSV */
 
@@ -169,21 +168,19 @@ static void csv_titles(table *t)
     fputs("\r\n", t->out);
 }
 
-/* The caller frees it; NULL = out of memory. */
+/* The caller frees it. */
 static char *in_one_line(const char *text)
 {
     size_t size = 4 * strlen(text) + 1;
-    char *line = malloc(size);
-    lacks_rows |= !line;
-    if (line)
-        weir_text_escape(text, line, size);
+    char *line = memory_get(size, 1);
+    weir_text_escape(text, line, size);
     return line;
 }
 
 void html_text(FILE *out, const char *text)
 {
     char *clean = in_one_line(text);
-    for (const char *c = clean ? clean : ""; *c; c++)
+    for (const char *c = clean; *c; c++)
         switch (*c) {
         case '<': fputs("&lt;", out); break;
         case '>': fputs("&gt;", out); break;
@@ -473,32 +470,18 @@ static void free_table(table *t)
     free(t);
 }
 
-bool table_lacks_rows(void)
-{
-    return lacks_rows;
-}
-
 table *table_begin(FILE *out, table_format format, const table_column *columns, size_t num_columns)
 {
-    table *t = calloc(1, sizeof *t);
-    if (!t) {
-        lacks_rows = true;
-        return NULL;
-    }
+    table *t = memory_get(1, sizeof *t);
     t->out = out;
     t->format = format;
     t->columns = columns;
     t->num_columns = num_columns;
     t->num_keys = 1;
     if (format == TABLE_TEXT) {
-        t->cells = calloc(SCREENFUL * num_columns, sizeof *t->cells);
-        t->widths = calloc(num_columns, sizeof *t->widths);
-        t->hidden = calloc(num_columns, sizeof *t->hidden);
-        if (!t->cells || !t->widths || !t->hidden) {
-            free_table(t);
-            lacks_rows = true;
-            return NULL;
-        }
+        t->cells = memory_get(SCREENFUL * num_columns, sizeof *t->cells);
+        t->widths = memory_get(num_columns, sizeof *t->widths);
+        t->hidden = memory_get(num_columns, sizeof *t->hidden);
     }
     t->limit = format == TABLE_TEXT ? (size_t)tty_width() : 0;
     t->coloured = format == TABLE_TEXT && out == stdout && tty_has_colours();
@@ -513,8 +496,7 @@ table *table_begin(FILE *out, table_format format, const table_column *columns, 
 
 void table_set_keys(table *t, size_t num_keys)
 {
-    if (t)
-        t->num_keys = num_keys;
+    t->num_keys = num_keys;
 }
 
 static void next_cell(table *t)
@@ -530,13 +512,6 @@ static void next_cell(table *t)
         fputs(t->format == TABLE_JSON ? "}" : t->format == TABLE_CSV ? "\r\n" : "</tr>\n", t->out);
 }
 
-/* Takes ownership of the cell of text output. */
-static void add_cell(table *t, char *cell)
-{
-    lacks_rows |= !cell;
-    t->cells[t->num_cells++] = cell;
-}
-
 /* A cell that needs no escapes; NULL = nothing. */
 static void put_plain(table *t, const char *text)
 {
@@ -545,10 +520,8 @@ static void put_plain(table *t, const char *text)
     else if (t->format != TABLE_TEXT) {
         open_cell(t);
         fputs(text ? text : t->format == TABLE_JSON ? "null" : "", t->out);
-    } else if (text)
-        add_cell(t, strdup(text));
-    else
-        t->cells[t->num_cells++] = NULL;
+    } else
+        t->cells[t->num_cells++] = text ? memory_copy(text) : NULL;
     next_cell(t);
 }
 
@@ -559,10 +532,8 @@ static bool is_for_people(const table *t)
 
 void table_words(table *t, const char *text)
 {
-    if (!t)
-        return;
     if (t->format == TABLE_TEXT)
-        add_cell(t, in_one_line(text));
+        t->cells[t->num_cells++] = in_one_line(text);
     else if (t->format == TABLE_HTML)
         html_cell(t, text);
     else {
@@ -575,8 +546,6 @@ void table_words(table *t, const char *text)
 void table_number_as(table *t, double number, table_kind kind)
 {
     char text[40] = "";
-    if (!t)
-        return;
     if (isfinite(number) && is_for_people(t))
         format_figure(text, kind, number);
     else
@@ -586,15 +555,12 @@ void table_number_as(table *t, double number, table_kind kind)
 
 void table_number(table *t, double number)
 {
-    if (t)
-        table_number_as(t, number, t->columns[t->column].kind);
+    table_number_as(t, number, t->columns[t->column].kind);
 }
 
 void table_count(table *t, int64_t count)
 {
     char text[40];
-    if (!t)
-        return;
     if (is_for_people(t) && t->columns[t->column].kind != TABLE_COUNT)
         format_figure(text, t->columns[t->column].kind, (double)count);
     else
@@ -616,7 +582,7 @@ void table_duration(table *t, int64_t ns)
 
 void table_truth(table *t, bool truth)
 {
-    if (t && t->format == TABLE_JSON)
+    if (t->format == TABLE_JSON)
         put_plain(t, truth ? "true" : "false");
     else
         table_count(t, truth);
@@ -624,8 +590,7 @@ void table_truth(table *t, bool truth)
 
 void table_nothing(table *t)
 {
-    if (t)
-        put_plain(t, NULL);
+    put_plain(t, NULL);
 }
 
 size_t table_rows(const table *t)

@@ -14,8 +14,8 @@
  * aligned. Text that is wider than the terminal is shortened, or the columns are divided into sections that each
  * begin with the key columns.
  */
-#ifndef TOOLS_VIEW_TABLE_H
-#define TOOLS_VIEW_TABLE_H
+#ifndef TOOLS_CLI_TABLE_H
+#define TOOLS_CLI_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ typedef struct table table;
 /* An array of columns and their number. */
 #define TABLE_COLUMNS(array) array, sizeof(array) / sizeof((array)[0])
 
-/* NULL = out of memory, which every call accepts; see table_lacks_rows(). The columns must outlive it. */
+/* The columns must outlive it. */
 table *table_begin(FILE *out, table_format format, const table_column *columns, size_t num_columns);
 
 /* The first columns are repeated in each section of a table that is too wide: by default one of them. */
@@ -67,18 +67,15 @@ void table_duration(table *t, int64_t ns);                      /* below 0: an e
 void table_truth(table *t, bool truth);
 void table_nothing(table *t); /* "", null */
 
-/* Rows so far. */
+/* Rows so far; NULL is fine. */
 size_t table_rows(const table *t);
 
-/* Writes the remaining rows and frees the table. A table without rows is "[]", or the header line, or nothing. NULL
-   is fine. */
+/* Writes the remaining rows and frees the table. A table without rows is "[]", or the header line, or nothing.
+   NULL is fine. */
 void table_end(table *t);
 
 /* The same for a table that is the whole output: JSON ends with a newline. */
 void table_end_alone(table *t);
-
-/* Whether any table of this process ran out of memory, and lacks rows or is missing. */
-bool table_lacks_rows(void);
 
 /* -- pieces, for other output formats */
 

@@ -1,6 +1,6 @@
 /* External text in formats that only allow UTF-8. */
-#ifndef STATS_EXPORT_UTF8_H
-#define STATS_EXPORT_UTF8_H
+#ifndef COMMON_UTF8_H
+#define COMMON_UTF8_H
 
 #include <stddef.h>
 

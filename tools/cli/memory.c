@@ -1,0 +1,52 @@
+#include "memory.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+
+static void *check_memory(void *memory)
+{
+    if (memory)
+        return memory;
+    fputs("weir: out of memory\n", stderr);
+    exit(1);
+}
+
+void *memory_get(size_t count, size_t element_bytes)
+{
+    return check_memory(calloc(count ? count : 1, element_bytes ? element_bytes : 1));
+}
+
+char *memory_copy(const char *text)
+{
+    return check_memory(strdup(text));
+}
+
+char *memory_format(const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
+    va_end(arguments);
+    return check_memory(text);
+}
+
+void *memory_grow(void *array, size_t count, size_t element_bytes)
+{
+    return check_memory(weir__array_grow(array, count, element_bytes));
+}
+
+FILE *memory_file_open(char **text, size_t *size)
+{
+    return check_memory(open_memstream(text, size));
+}
+
+void memory_file_close(FILE *file)
+{
+    if (fclose(file) != 0)
+        check_memory(NULL);
+}
