@@ -352,6 +352,8 @@ TEST_CASE(the_statistics_refuse_null)
     REFUSED(weir_summary_print_failures(NULL, "a", 0, 1, NULL));
     REFUSED(weir_summary_write_failures(stdout, NULL, NULL, 1, NULL));
     REFUSED(weir_reader_select(NULL, WEIR_RECORD_FAILURE, NULL, "1", "", NULL, NULL, NULL));
+    REFUSED(weir_reader_each(NULL, WEIR_RECORD_FAILURE, NULL, NULL, NULL, NULL));
+    REFUSED(weir_reader_has(NULL, WEIR_RECORD_FAILURE, NULL, NULL, NULL));
     assert_string_equal(weir_row_text(NULL, 0), "");
     assert_int_equal(weir_row_int(NULL, 0), 0);
     REFUSED(weir_reader_keep_sql(NULL));

@@ -16,8 +16,6 @@
 #include <weir/trace_file.h>
 #include <weir/verdict.h>
 
-#include "stats/each_record.h"
-
 static weir_query *begin_query(weir_reader *reader, weir_record_kind kind, const weir_filter *filter)
 {
     weir_query *query;
@@ -1253,11 +1251,11 @@ TEST_CASE(there_may_be_any_number_of_windows)
                    2 * NUM_STEPS - 1);
     assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
     assert_int_equal(weir_reader_set_window(reader, &(weir_window){ .every = true }, NULL), WEIR_OK);
-    assert_int_equal(weir__each_record(reader, WEIR_RECORD_QUEUE, &filter, count_record, &num_laps, NULL), WEIR_OK);
+    assert_int_equal(weir_reader_each(reader, WEIR_RECORD_QUEUE, &filter, count_record, &num_laps, NULL), WEIR_OK);
     assert_int_equal(num_laps, NUM_STEPS);
     assert_int_equal(weir_reader_set_window(reader, NULL, NULL), WEIR_OK);
     filter = (weir_filter){ .phase = "forward" };
-    assert_int_equal(weir__each_record(reader, WEIR_RECORD_FAILURE, &filter, count_record, &num_failures, NULL),
+    assert_int_equal(weir_reader_each(reader, WEIR_RECORD_FAILURE, &filter, count_record, &num_failures, NULL),
                      WEIR_OK);
     assert_int_equal(num_failures, NUM_STEPS);
     weir_reader_close(reader);

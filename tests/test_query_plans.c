@@ -10,7 +10,7 @@
 
 #include <weir/log.h>
 
-#include "stats/query/sql_select.h"
+#include "stats/read/sql_select.h"
 
 static const weir_sql_selection tasks = {
     .kind = WEIR_ROWS_LAPS,

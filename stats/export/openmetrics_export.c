@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "array.h"
-#include "each_record.h"
+#include "database_reader.h"
 #include "exposition.h"
 #include "record.h"
 
@@ -73,16 +73,16 @@ static int take_phase(void *self, const weir_record *record, weir_error *error)
 static int read_contents(weir_reader *reader, const weir_filter *filter, struct contents *contents, weir_error *error)
 {
     weir_grouping grouping = { .by = WEIR_BY_RUN | WEIR_BY_NAME };
-    int status = weir__each_record(reader, WEIR_RECORD_RUN, filter, take_run, contents, error);
+    int status = weir_reader_each(reader, WEIR_RECORD_RUN, filter, take_run, contents, error);
     if (status == WEIR_OK && contents->num_runs == 0)
         status =
             weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));
     if (status == WEIR_OK)
         status = weir_totals_read(reader, filter, &grouping, &contents->totals, error);
     if (status == WEIR_OK)
-        status = weir__each_record(reader, WEIR_RECORD_EVENT, filter, take_event, contents, error);
+        status = weir_reader_each(reader, WEIR_RECORD_EVENT, filter, take_event, contents, error);
     if (status == WEIR_OK)
-        status = weir__each_record(reader, WEIR_RECORD_PHASE, filter, take_phase, contents, error);
+        status = weir_reader_each(reader, WEIR_RECORD_PHASE, filter, take_phase, contents, error);
     return status;
 }
 
@@ -132,8 +132,8 @@ static void walk(void *self, const weir_total *of, weir_lap_visitor *visit, void
         *weir_metric_histogram_at(histograms[i].metric, &walker->sum.metrics) = &walker->histograms[i];
     }
     if (walker->status == WEIR_OK)
-        walker->status = weir__each_record(walker->reader, weir_record_kind_of(of->subject), &filter, walk_lap,
-                                           walker, walker->error);
+        walker->status = weir_reader_each(walker->reader, weir_record_kind_of(of->subject), &filter, walk_lap, walker,
+                                          walker->error);
 }
 
 /* -- both */

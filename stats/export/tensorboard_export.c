@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "each_record.h"
 #include "event_file.h"
 #include "tensorboard.h"
 
@@ -205,7 +204,7 @@ int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, cons
     if (status != WEIR_OK)
         return status;
     struct log_export all = { .reader = reader, .filter = filter ? filter : &everything, .log_dir = log_dir };
-    status = weir__each_record(reader, WEIR_RECORD_RUN, all.filter, export_run, &all, error);
+    status = weir_reader_each(reader, WEIR_RECORD_RUN, all.filter, export_run, &all, error);
     if (status == WEIR_OK && !all.has_runs)
         status =
             weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));

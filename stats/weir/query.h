@@ -316,6 +316,18 @@ WEIR_API int weir_query_next(weir_query *query, const weir_record **record, weir
 /* NULL is fine. */
 WEIR_API void weir_query_end(weir_query *query);
 
+/* Takes a record, which is valid until it returns. WEIR_OK; WEIR_EOF ends the query early; or a failure, with *error
+   filled. */
+typedef int weir_record_function(void *self, const weir_record *record, weir_error *error);
+
+/* Calls `each` for the records of a kind that match the filter (may be NULL). WEIR_OK, or the first failure. */
+WEIR_API int weir_reader_each(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
+                              weir_record_function *each, void *self, weir_error *error);
+
+/* Whether any record matches. */
+WEIR_API int weir_reader_has(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, bool *found,
+                             weir_error *error);
+
 /* A row of weir_reader_select(); its columns are numbered from 0. */
 typedef struct weir_row weir_row;
 WEIR_API const char *weir_row_text(const weir_row *row, int column); /* "" = NULL */

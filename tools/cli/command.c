@@ -8,7 +8,6 @@
 
 #include <weir/escape.h>
 
-#include "each_record.h"
 #include "filter_options.h"
 
 enum { MAX_MESSAGE = 8192 };
@@ -112,8 +111,8 @@ static int find_range(weir_reader *reader, const weir_filter *filter, time_range
     weir_filter latest = *filter;
     latest.descending = true;
     latest.limit = 1;
-    int status = weir__each_record(reader, WEIR_RECORD_RUN, filter, extend_range, range, error);
-    return status == WEIR_OK ? weir__each_record(reader, WEIR_RECORD_QUEUE, &latest, extend_range, range, error)
+    int status = weir_reader_each(reader, WEIR_RECORD_RUN, filter, extend_range, range, error);
+    return status == WEIR_OK ? weir_reader_each(reader, WEIR_RECORD_QUEUE, &latest, extend_range, range, error)
                              : status;
 }
 

@@ -6,7 +6,6 @@
 #include <weir/tensorboard.h>
 
 #include "command_table.h"
-#include "each_record.h"
 #include "output_file.h"
 #include "record_table.h"
 
@@ -125,7 +124,7 @@ static int check_something(const struct job *job)
     weir_error error = { 0 };
     bool found = false;
     for (size_t i = narrow ? 1 : 0; i < sizeof kinds / sizeof kinds[0] && !found; i++)
-        if (weir__has_records(job->reader, kinds[i], f, &found, &error) != WEIR_OK)
+        if (weir_reader_has(job->reader, kinds[i], f, &found, &error) != WEIR_OK)
             return tool_fail(job->call, &error);
     if (found)
         return TOOL_DONE;

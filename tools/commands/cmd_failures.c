@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "command_table.h"
-#include "each_record.h"
 
 enum { TOP_AS_TEXT = 20 };
 
@@ -191,7 +190,7 @@ static int put_list(const tool_call *call, weir_reader *reader, const weir_filte
     label_list list = { .count = count };
     if (tool_format(call) != TABLE_TEXT)
         list.t = table_begin(stdout, tool_format(call), list_columns, 1);
-    int status = weir__each_record(reader, WEIR_RECORD_FAILURE, filter, put_label, &list, error);
+    int status = weir_reader_each(reader, WEIR_RECORD_FAILURE, filter, put_label, &list, error);
     table_end_alone(list.t);
     return status;
 }

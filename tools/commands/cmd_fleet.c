@@ -14,7 +14,6 @@
 
 #include "array.h"
 #include "command_table.h"
-#include "each_record.h"
 #include "prose.h"
 
 static struct settings {
@@ -187,8 +186,8 @@ static int spread_lap(void *self, const weir_record *record, weir_error *error)
 static int read_course(fleet *f, rank_row *row, weir_reader *reader, weir_error *error)
 {
     fleet_reading from = { f, NULL, row };
-    return weir__each_record(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .run_id = row->run_id, .name = "sink*" },
-                             spread_lap, &from, error);
+    return weir_reader_each(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .run_id = row->run_id, .name = "sink*" },
+                            spread_lap, &from, error);
 }
 
 static int for_each_rank(fleet *f, const char *database, weir_reader *reader, bool course, weir_error *error)
@@ -280,7 +279,7 @@ static int read_file(fleet *f, const char *path, step which, weir_error *error)
     if (status == WEIR_OK)
         status = weir_reader_hold(reader, error);
     if (status == WEIR_OK)
-        status = which == STEP_RUNS ? weir__each_record(reader, WEIR_RECORD_RUN, NULL, add_run, &from, error)
+        status = which == STEP_RUNS ? weir_reader_each(reader, WEIR_RECORD_RUN, NULL, add_run, &from, error)
                                     : for_each_rank(f, path, reader, which == STEP_COURSE, error);
     weir_reader_close(reader);
     return status;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "command_table.h"
-#include "each_record.h"
 #include "metric_table.h"
 #include "owned_total.h"
 #include "record_table.h"
@@ -350,7 +349,7 @@ static int query_laps(const tool_call *call, weir_reader *reader, const weir_fil
         free(laps.all);
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     }
-    int status = weir__each_record(reader, weir_record_kind_of(subject), &cut, add_lap, &laps, error);
+    int status = weir_reader_each(reader, weir_record_kind_of(subject), &cut, add_lap, &laps, error);
     drop_last(&laps);
     for (size_t i = 0; i < laps.count; i++) {
         print_row(&p, &laps.all[i]);

@@ -9,7 +9,6 @@
 #include <weir/verdict.h>
 
 #include "command_table.h"
-#include "each_record.h"
 #include "gnuplot_process.h"
 #include "metric_table.h"
 #include "output_file.h"
@@ -137,7 +136,7 @@ static int put_records(FILE *out, weir_reader *reader, int which, weir_record_ki
                        const char *heading, weir_error *error)
 {
     bool found = false;
-    int status = weir__has_records(reader, kind, filter, &found, error);
+    int status = weir_reader_has(reader, kind, filter, &found, error);
     if (status != WEIR_OK || !found)
         return status;
     put_heading(out, heading);

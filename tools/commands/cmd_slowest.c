@@ -10,7 +10,6 @@
 
 #include "array.h"
 #include "command_table.h"
-#include "each_record.h"
 
 static struct settings {
     int64_t top;
@@ -200,7 +199,7 @@ static int keep_all(weir_reader *reader, const weir_filter *filter, weir_record_
     weir_filter longest = *filter;
     longest.longest_first = settings.sort == SORT_TIME;
     longest.limit = longest.longest_first ? settings.top : 0;
-    return weir__each_record(reader, kind, &longest, keep, first, error);
+    return weir_reader_each(reader, kind, &longest, keep, first, error);
 }
 
 /* -- formats: codec and size, and how common these are among all recorded items */

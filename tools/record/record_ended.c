@@ -8,7 +8,7 @@
 
 #include <weir/escape.h>
 
-#include "each_record.h"
+#include "array.h"
 #include "memory.h"
 
 char *record_rank_path(const char *path, const char *rank)
@@ -46,9 +46,9 @@ int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filte
     uint64_t num_tasks = 0, num_before = ended->num_records;
     weir_filter filter = given ? *given : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     filter.name = "decode";
-    int status = weir__each_record(reader, WEIR_RECORD_ITEM, &filter, add_label, ended, error);
+    int status = weir_reader_each(reader, WEIR_RECORD_ITEM, &filter, add_label, ended, error);
     if (status == WEIR_OK)
-        status = weir__each_record(reader, WEIR_RECORD_FAILURE, &filter, add_label, ended, error);
+        status = weir_reader_each(reader, WEIR_RECORD_FAILURE, &filter, add_label, ended, error);
     if (status == WEIR_OK)
         status = weir_totals_read(reader, &filter, NULL, &totals, error);
     if (status != WEIR_OK)

@@ -15,7 +15,6 @@
 #include <weir/summary.h>
 #include <weir/verdict.h>
 
-#include "each_record.h"
 #include "memory.h"
 #include "record_messages.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "array.h"
-#include "each_record.h"
 
 enum { FEWEST_BATCHES = 4 /* with fewer, no confidence interval can be computed */ };
 
@@ -257,9 +256,9 @@ static void join_moved(lap_comparison *c)
 int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     reading from = { c, side };
-    int status = weir__each_record(reader, WEIR_RECORD_STAGE, filter, add_stage, &from, error);
+    int status = weir_reader_each(reader, WEIR_RECORD_STAGE, filter, add_stage, &from, error);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
-        status = weir__each_record(reader, weir_record_kind_of(subject), filter, add_lap, &from, error);
+        status = weir_reader_each(reader, weir_record_kind_of(subject), filter, add_lap, &from, error);
     for (size_t i = 0; i < c->num_pairs; i++)
         add_up(c->pairs[i].subject, &c->pairs[i].sides[side]);
     if (side == 1)

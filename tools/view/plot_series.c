@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "array.h"
-#include "each_record.h"
 
 enum {
     MAX_POINTS = 300,  /* of a curve: more would be narrower than a pixel or two */
@@ -311,7 +310,7 @@ static int read_laps(weir_reader *reader, const weir_filter *filter, series_set 
     if (status == WEIR_OK && all.max_laps > 2 * MAX_POINTS)
         return read_bins(reader, filter, set, &all, error);
     for (series_kind kind = 0; kind < NUM_SERIES_KINDS && status == WEIR_OK; kind++)
-        status = weir__each_record(reader, weir_record_kind_of(kinds[kind].subject), filter, add_record, set, error);
+        status = weir_reader_each(reader, weir_record_kind_of(kinds[kind].subject), filter, add_record, set, error);
     return status;
 }
 
@@ -340,9 +339,9 @@ int series_read(weir_reader *reader, const weir_filter *filter, unsigned how, se
     if (set->lists[SERIES_SPANS].count)
         qsort(set->lists[SERIES_SPANS].all, set->lists[SERIES_SPANS].count, sizeof(series), longer_span);
     if (status == WEIR_OK)
-        status = weir__each_record(reader, WEIR_RECORD_EVENT, &own, add_record, set, error);
+        status = weir_reader_each(reader, WEIR_RECORD_EVENT, &own, add_record, set, error);
     if (status == WEIR_OK)
-        status = weir__each_record(reader, WEIR_RECORD_PHASE, &own, add_record, set, error);
+        status = weir_reader_each(reader, WEIR_RECORD_PHASE, &own, add_record, set, error);
     return status;
 }
 

@@ -9,7 +9,6 @@
 #include <weir/escape.h>
 #include <weir/verdict.h>
 
-#include "each_record.h"
 #include "format.h"
 #include "metric_table.h"
 #include "plot_series.h"
@@ -59,7 +58,7 @@ static int note_latest(void *self, const weir_record *record, weir_error *error)
 static int read_latest(weir_reader *reader, frame *f, weir_record_kind kind, const char *name, weir_error *error)
 {
     weir_filter latest = { .run_id = f->run.run_id, .name = name, .descending = true, .limit = 1 };
-    return weir__each_record(reader, kind, &latest, note_latest, f, error);
+    return weir_reader_each(reader, kind, &latest, note_latest, f, error);
 }
 
 static int read_recent(weir_reader *reader, frame *f, weir_error *error)

@@ -1,6 +1,6 @@
 /* A run's laps as spans: consecutive laps of one phase, without a gap between them. */
-#ifndef STATS_QUERY_PHASE_SPANS_H
-#define STATS_QUERY_PHASE_SPANS_H
+#ifndef STATS_READ_PHASE_SPANS_H
+#define STATS_READ_PHASE_SPANS_H
 
 #include "sql_select.h"
 

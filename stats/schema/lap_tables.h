@@ -3,8 +3,8 @@
  * first, in its order, then ours. If a database lacks a column (an older schema, or a new metric), the column is
  * added when the database is opened for writing; for reading, the metric is not known.
  */
-#ifndef STATS_DATABASE_LAP_TABLES_H
-#define STATS_DATABASE_LAP_TABLES_H
+#ifndef STATS_SCHEMA_LAP_TABLES_H
+#define STATS_SCHEMA_LAP_TABLES_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* The path of a database: checks before SQLite opens it, and its form in messages. */
-#ifndef STATS_DATABASE_DATABASE_PATH_H
-#define STATS_DATABASE_DATABASE_PATH_H
+#ifndef STATS_SCHEMA_DATABASE_PATH_H
+#define STATS_SCHEMA_DATABASE_PATH_H
 
 #include <weir/status.h>
 

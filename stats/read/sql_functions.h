@@ -13,8 +13,8 @@
  *
  * Other programs that use SQLite get them from the library: sqlite3 -cmd '.load libweir-stats'
  */
-#ifndef STATS_QUERY_SQL_FUNCTIONS_H
-#define STATS_QUERY_SQL_FUNCTIONS_H
+#ifndef STATS_READ_SQL_FUNCTIONS_H
+#define STATS_READ_SQL_FUNCTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

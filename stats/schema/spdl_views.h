@@ -1,6 +1,6 @@
 /* Databases recorded by SPDL: task_stats, queue_stats and event_stats, with SPDL's columns only. */
-#ifndef STATS_QUERY_SPDL_VIEWS_H
-#define STATS_QUERY_SPDL_VIEWS_H
+#ifndef STATS_SCHEMA_SPDL_VIEWS_H
+#define STATS_SCHEMA_SPDL_VIEWS_H
 
 #include <sqlite3.h>
 

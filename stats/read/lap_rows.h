@@ -1,6 +1,6 @@
 /* Converts a row of a lap table, with the columns of weir__lap_table_expressions(), to a record. */
-#ifndef STATS_QUERY_LAP_ROWS_H
-#define STATS_QUERY_LAP_ROWS_H
+#ifndef STATS_READ_LAP_ROWS_H
+#define STATS_READ_LAP_ROWS_H
 
 #include "lap_tables.h"
 #include "sql_select.h"

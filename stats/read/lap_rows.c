@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "record_tables.h"
 #include "sql_functions.h"
 
 int weir__lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter,

@@ -1,6 +1,6 @@
 /* A weir database: opening it for writing and for reading, and converting its errors. */
-#ifndef STATS_DATABASE_DATABASE_H
-#define STATS_DATABASE_DATABASE_H
+#ifndef STATS_SCHEMA_DATABASE_H
+#define STATS_SCHEMA_DATABASE_H
 
 #include <stdbool.h>
 #include <stdint.h>

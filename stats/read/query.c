@@ -212,6 +212,36 @@ void weir_query_end(weir_query *query)
     free(query);
 }
 
+int weir_reader_each(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
+                     weir_record_function *each, void *self, weir_error *error)
+{
+    weir_query *query = NULL;
+    const weir_record *record;
+    int status = each ? weir_query_begin(reader, kind, filter, &query, error)
+                      : weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        status = each(self, record, error);
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static int note_record(void *found, const weir_record *record, weir_error *error)
+{
+    (void)record;
+    (void)error;
+    *(bool *)found = true;
+    return WEIR_EOF;
+}
+
+int weir_reader_has(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, bool *found,
+                    weir_error *error)
+{
+    if (!found)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    *found = false;
+    return weir_reader_each(reader, kind, filter, note_record, found, error);
+}
+
 /* -- sums of records */
 
 const char *weir_row_text(const weir_row *row, int column)

@@ -9,10 +9,10 @@
 
 #include "array.h"
 #include "database_reader.h"
-#include "each_record.h"
 #include "lap_rows.h"
 #include "owned_total.h"
 #include "phase_spans.h"
+#include "record_tables.h"
 
 enum { MAX_GROUPS = 100000 };
 
@@ -193,7 +193,7 @@ static int read_failed(const summing *s, int code)
     int status = WEIR_OK;
     if ((code & 0xff) == SQLITE_CORRUPT)
         status =
-            weir__each_record(s->reader, weir_record_kind_of(s->subject), s->filter, ignore_record, NULL, s->error);
+            weir_reader_each(s->reader, weir_record_kind_of(s->subject), s->filter, ignore_record, NULL, s->error);
     return status == WEIR_OK ? weir__reader_error(s->reader, code, s->error) : status;
 }
 

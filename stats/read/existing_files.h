@@ -1,6 +1,6 @@
 /* Which of the files that a run has named exist, as an SQL function. */
-#ifndef STATS_QUERY_EXISTING_FILES_H
-#define STATS_QUERY_EXISTING_FILES_H
+#ifndef STATS_READ_EXISTING_FILES_H
+#define STATS_READ_EXISTING_FILES_H
 
 #include <sqlite3.h>
 

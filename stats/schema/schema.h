@@ -2,8 +2,8 @@
  * The schema of the database, and how weir databases are recognised: by PRAGMA application_id. PRAGMA user_version is
  * the schema's version.
  */
-#ifndef STATS_DATABASE_SCHEMA_H
-#define STATS_DATABASE_SCHEMA_H
+#ifndef STATS_SCHEMA_SCHEMA_H
+#define STATS_SCHEMA_SCHEMA_H
 
 enum {
     WEIR_SCHEMA_VERSION = 5,              /* older ones are not read */

@@ -6,7 +6,6 @@
 
 #include "array.h"
 #include "database_reader.h"
-#include "each_record.h"
 #include "record.h"
 
 /* ---- how the pipeline was built ----------------------------------------------------------------------------- */
@@ -145,7 +144,7 @@ int weir_replay(weir_reader *reader, const weir_filter *filter, const weir_obser
     own.run_id = record.run_id;
     weir_run_info info = { .start_unix_ns = record.started_unix_ns, .threads = (uint32_t)record.threads };
     status =
-        weir__each_record(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = own.run_id }, add_stage, &run, error);
+        weir_reader_each(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = own.run_id }, add_stage, &run, error);
     if (status == WEIR_OK && run.num_stages == 0)
         status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                                 "run %lld of %s does not say which stages it had; record it again",

@@ -1,7 +1,7 @@
 #include "database_reader.h"
 
+#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,21 +25,13 @@ int weir__reader_out_of_memory(weir_error *error)
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-const char *weir__column_text(sqlite3_stmt *row, int column)
+int weir__check_written(FILE *out, const char *what, weir_error *error)
 {
-    const char *text = (const char *)sqlite3_column_text(row, column);
-    return text ? text : "";
-}
-
-int64_t weir__column_ns(sqlite3_stmt *row, int column)
-{
-    double ns = sqlite3_column_double(row, column) * 1e9;
-    return fabs(ns) < 4e18 ? llround(ns) : 0; /* so that the difference of two does not overflow */
-}
-
-int64_t weir__column_known_ns(sqlite3_stmt *row, int column)
-{
-    return sqlite3_column_type(row, column) == SQLITE_NULL ? -1 : weir__column_ns(row, column);
+    errno = 0;
+    if (fflush(out) == 0 && !ferror(out))
+        return WEIR_OK;
+    int failure = errno ? errno : EIO;
+    return weir_error_set(error, WEIR_EIO, -failure, "%s: %s", what, strerror(failure));
 }
 
 int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)

@@ -1,9 +1,10 @@
 /* An open database, shared by the queries. One thread at a time. */
-#ifndef STATS_QUERY_DATABASE_READER_H
-#define STATS_QUERY_DATABASE_READER_H
+#ifndef STATS_READ_DATABASE_READER_H
+#define STATS_READ_DATABASE_READER_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <sqlite3.h>
 
@@ -31,14 +32,8 @@ void weir__reader_note_sql(weir_reader *reader, sqlite3_stmt *statement);
 /* Reports WEIR_ENOMEM. */
 int weir__reader_out_of_memory(weir_error *error);
 
-/* A text column; "" if it is NULL. Blobs are text that is not valid UTF-8. */
-const char *weir__column_text(sqlite3_stmt *row, int column);
-
-/* A column of seconds, in nanoseconds; 0 if it is NULL. */
-int64_t weir__column_ns(sqlite3_stmt *row, int column);
-
-/* A column of nanoseconds that may be unknown: -1 if it is NULL. */
-int64_t weir__column_known_ns(sqlite3_stmt *row, int column);
+/* Whether everything has been written: WEIR_OK, or WEIR_EIO with "WHAT: reason". */
+int weir__check_written(FILE *out, const char *what, weir_error *error);
 
 /* Replaces WEIR_LAST_RUN by its number, and checks that another one exists. */
 int weir__reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error);

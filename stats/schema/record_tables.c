@@ -1,8 +1,8 @@
 #include "record_tables.h"
 
+#include <math.h>
 #include <string.h>
 
-#include "database_reader.h"
 #include "schema.h"
 #include "utf8.h"
 
@@ -262,6 +262,23 @@ int weir__record_tables_are_complete(sqlite3 *db, bool *are_complete)
 }
 
 /* -- reading */
+
+const char *weir__column_text(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return text ? text : "";
+}
+
+int64_t weir__column_ns(sqlite3_stmt *row, int column)
+{
+    double ns = sqlite3_column_double(row, column) * 1e9;
+    return fabs(ns) < 4e18 ? llround(ns) : 0; /* so that the difference of two does not overflow */
+}
+
+int64_t weir__column_known_ns(sqlite3_stmt *row, int column)
+{
+    return sqlite3_column_type(row, column) == SQLITE_NULL ? -1 : weir__column_ns(row, column);
+}
 
 char *weir__record_expressions(sqlite3 *db, weir_record_kind kind, int *code)
 {

@@ -1,6 +1,6 @@
 /* The tables of single records: which column is which field of weir_record. Rows are read and inserted from these lists. */
-#ifndef STATS_DATABASE_RECORD_TABLES_H
-#define STATS_DATABASE_RECORD_TABLES_H
+#ifndef STATS_SCHEMA_RECORD_TABLES_H
+#define STATS_SCHEMA_RECORD_TABLES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,6 +64,15 @@ int weir__run_built(sqlite3 *db, sqlite3_str *sql);
 /* Text, or, if it is not valid UTF-8 (file names can be any bytes), a blob of the same bytes: the name is kept exactly,
    and readers that must decode text (Python's sqlite3) can read the row. NULL is "". Returns a SQLITE_ code. */
 int weir__bind_text(sqlite3_stmt *statement, int column, const char *text);
+
+/* A text column; "" if it is NULL. Blobs are text that is not valid UTF-8. */
+const char *weir__column_text(sqlite3_stmt *row, int column);
+
+/* A column of seconds, in nanoseconds; 0 if it is NULL. */
+int64_t weir__column_ns(sqlite3_stmt *row, int column);
+
+/* A column of nanoseconds that may be unknown: -1 if it is NULL. */
+int64_t weir__column_known_ns(sqlite3_stmt *row, int column);
 
 /* The columns that a database has of a table, separated by spaces; free with sqlite3_free(). NULL = no such table, or a
    failure (*code). */

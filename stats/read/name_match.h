@@ -1,6 +1,6 @@
 /* Which names match a pattern, in C and as SQL functions. */
-#ifndef STATS_QUERY_NAME_MATCH_H
-#define STATS_QUERY_NAME_MATCH_H
+#ifndef STATS_READ_NAME_MATCH_H
+#define STATS_READ_NAME_MATCH_H
 
 #include <stdbool.h>
 

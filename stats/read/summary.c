@@ -12,7 +12,6 @@
 #include <weir/escape.h>
 
 #include "database_reader.h"
-#include "each_record.h"
 #include "format.h"
 #include "record_tables.h"
 
@@ -283,7 +282,7 @@ static int note_events(weir_reader *reader, const weir_filter *filter, run_notes
                                     take_count, &notes->num_untraced, error);
     events = (weir_filter){ .run_id = notes->last.run_id, .name = "clock_set" };
     if (status == WEIR_OK && notes->num_runs == 1)
-        status = weir__each_record(reader, WEIR_RECORD_EVENT, &events, add_clock_change, notes, error);
+        status = weir_reader_each(reader, WEIR_RECORD_EVENT, &events, add_clock_change, notes, error);
     return status;
 }
 
@@ -315,7 +314,7 @@ static int note_damage(weir_reader *reader, const weir_filter *filter, run_notes
 static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
     *notes = (run_notes){ .num_runs = 0 };
-    int status = weir__each_record(reader, WEIR_RECORD_RUN, filter, note_run, notes, error);
+    int status = weir_reader_each(reader, WEIR_RECORD_RUN, filter, note_run, notes, error);
     if (status == WEIR_OK)
         status = note_events(reader, filter, notes, error);
     return status == WEIR_OK ? note_damage(reader, filter, notes, error) : status;
@@ -633,7 +632,7 @@ static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filte
     fprintf(out, "Failures: %" PRId64 "\n", count);
     first.limit = at_most < INT64_MAX ? (int64_t)at_most : INT64_MAX;
     if (at_most)
-        status = weir__each_record(reader, WEIR_RECORD_FAILURE, &first, put_failure, out, error);
+        status = weir_reader_each(reader, WEIR_RECORD_FAILURE, &first, put_failure, out, error);
     if (run_id)
         snprintf(of_run, sizeof of_run, ", run %" PRId64, run_id);
     if (status == WEIR_OK && first.limit < count)

@@ -2,8 +2,8 @@
  * From a filter to SQL: one SELECT from one table, called t, with the filter's conditions. Values are bound, never
  * inserted as text, except for internal numbers.
  */
-#ifndef STATS_QUERY_SQL_SELECT_H
-#define STATS_QUERY_SQL_SELECT_H
+#ifndef STATS_READ_SQL_SELECT_H
+#define STATS_READ_SQL_SELECT_H
 
 #include "database_reader.h"
 

@@ -17,7 +17,6 @@
 
 #include "database_path.h"
 #include "database_reader.h"
-#include "each_record.h"
 #include "lap_rows.h"
 #include "record_tables.h"
 #include "schema.h"
@@ -511,7 +510,7 @@ int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *
     if (status == WEIR_OK && num_lacking == 0)
         status = check_references(&c);
     if (status == WEIR_OK && num_lacking == 0)
-        status = weir__each_record(reader, WEIR_RECORD_RUN, NULL, check_run, &c, error);
+        status = weir_reader_each(reader, WEIR_RECORD_RUN, NULL, check_run, &c, error);
     if (status == WEIR_OK && num_lacking == 0 && c.run.run_id == 0)
         report(&c, WEIR_FINDING_NOTE, "run", 0, "no runs");
     weir_reader_release(reader);
