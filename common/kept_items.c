@@ -28,7 +28,7 @@ static void end_loan(void *data, void *self)
     drop_reference(self);
 }
 
-static void lend(struct weir_kept_item *own, weir_item *to)
+static void lend_item(struct weir_kept_item *own, weir_item *to)
 {
     atomic_fetch_add_explicit(&own->references, 1, memory_order_relaxed);
     to->data = own->item.data;
@@ -51,7 +51,7 @@ bool weir__kept_items_add(weir_kept_items *kept, weir_item *item)
     weir_item_keep(&own->item, item);
     items[kept->num_items++] = own;
     kept->num_bytes += own->item.size_bytes;
-    lend(own, item);
+    lend_item(own, item);
     return true;
 }
 
@@ -68,7 +68,7 @@ void weir__kept_items_lend(weir_kept_items *kept, weir_item *item)
     }
     kept->next = (at + 1) % kept->num_items;
     *item = (weir_item){ .label = kept->items[at]->item.label };
-    lend(kept->items[at], item);
+    lend_item(kept->items[at], item);
 }
 
 void weir__kept_items_free(weir_kept_items *kept)

@@ -130,7 +130,7 @@ static int open_in_place(const char *path)
     return -1;
 }
 
-static void forget(weir__replacement *replacement)
+static void forget_replacement(weir__replacement *replacement)
 {
     free(replacement->path);
     free(replacement->path_before);
@@ -155,7 +155,7 @@ int weir__replacement_open(weir__replacement *replacement, const char *path)
         if (replacement->path_before)
             unlink(replacement->path_before);
     }
-    forget(replacement);
+    forget_replacement(replacement);
     return failure;
 }
 
@@ -184,6 +184,6 @@ int weir__replacement_close(weir__replacement *replacement, bool keep)
         failure = errno;
     if (before && (!keep || failure))
         unlink(before);
-    forget(replacement);
+    forget_replacement(replacement);
     return failure;
 }

@@ -40,7 +40,7 @@ struct weir_dataset {
     sqlite3_stmt *find;
 };
 
-static int fail(const weir_dataset *dataset, int code, weir_error *error)
+static int fail_read(const weir_dataset *dataset, int code, weir_error *error)
 {
     return weir__index_error(error, dataset->db, code, "read the index", dataset->path);
 }
@@ -78,8 +78,8 @@ static char *make_condition(const weir_dataset_options *options)
 }
 
 /* The condition comes from the user, so an SQL error is an invalid argument; and it must be read-only. */
-static int prepare(const weir_dataset *dataset, const char *columns, const char *condition, sqlite3_stmt **statement,
-                   weir_error *error)
+static int prepare_items(const weir_dataset *dataset, const char *columns, const char *condition,
+                         sqlite3_stmt **statement, weir_error *error)
 {
     char *sql = sqlite3_mprintf("SELECT %s FROM clip %s", columns, condition);
     const char *tail = "";
@@ -91,7 +91,7 @@ static int prepare(const weir_dataset *dataset, const char *columns, const char 
     else if (code == SQLITE_OK && (*tail || !sqlite3_stmt_readonly(*statement)))
         rc = weir_error_set(error, WEIR_EINVAL, 0, "the condition must be a single expression");
     else if (code != SQLITE_OK)
-        rc = fail(dataset, code, error);
+        rc = fail_read(dataset, code, error);
     sqlite3_free(sql);
     if (rc != WEIR_OK) {
         sqlite3_finalize(*statement);
@@ -108,7 +108,7 @@ static int read_rows(weir_dataset *dataset, const char *condition, weir_error *e
     sqlite3_stmt *all;
     uint64_t max_rows = 0;
     int code = SQLITE_DONE;
-    int rc = prepare(dataset, "clip_id", condition, &all, error);
+    int rc = prepare_items(dataset, "clip_id", condition, &all, error);
     while (rc == WEIR_OK && (code = sqlite3_step(all)) == SQLITE_ROW) {
         if (dataset->count == max_rows) {
             max_rows = max_rows ? max_rows * 2 : 1024;
@@ -122,7 +122,7 @@ static int read_rows(weir_dataset *dataset, const char *condition, weir_error *e
         dataset->rows[dataset->count++] = sqlite3_column_int64(all, 0);
     }
     if (rc == WEIR_OK && code != SQLITE_DONE)
-        rc = fail(dataset, code, error);
+        rc = fail_read(dataset, code, error);
     sqlite3_finalize(all);
     return rc;
 }
@@ -159,16 +159,16 @@ static int read_labels(weir_dataset *dataset, const char *condition, bool is_cho
     if (is_chosen) {
         char *grouped = sqlite3_mprintf("%.*s AND label IS NOT NULL GROUP BY label ORDER BY label",
                                         (int)(strstr(condition, order_by) - condition), condition);
-        rc = grouped ? prepare(dataset, "label", grouped, &labels, error) : fail_memory(error);
+        rc = grouped ? prepare_items(dataset, "label", grouped, &labels, error) : fail_memory(error);
         sqlite3_free(grouped);
     } else {
         code = sqlite3_prepare_v2(dataset->db, "SELECT name FROM class ORDER BY name", -1, &labels, NULL);
-        rc = code == SQLITE_OK ? WEIR_OK : fail(dataset, code, error);
+        rc = code == SQLITE_OK ? WEIR_OK : fail_read(dataset, code, error);
     }
     while (rc == WEIR_OK && (code = sqlite3_step(labels)) == SQLITE_ROW)
         rc = add_class(dataset, weir__index_text(labels, 0), error);
     if (rc == WEIR_OK && code != SQLITE_DONE)
-        rc = fail(dataset, code, error);
+        rc = fail_read(dataset, code, error);
     sqlite3_finalize(labels);
     return rc;
 }
@@ -201,7 +201,7 @@ static int order_classes(weir_dataset *dataset, const weir_dataset_options *opti
     return WEIR_OK;
 }
 
-static int find_root(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
+static int find_dataset_root(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
 {
     char *built = weir__index_get(dataset->db, "root");
     const char *root = options->root ? options->root : built ? built : "";
@@ -229,7 +229,7 @@ static int check_complete(const weir_dataset *dataset, weir_error *error)
                                         dataset->path);
 }
 
-static int set_up(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
+static int open_index(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
 {
     bool is_chosen = options->where || options->num_classes;
     char *condition = make_condition(options);
@@ -239,7 +239,7 @@ static int set_up(weir_dataset *dataset, const weir_dataset_options *options, we
     if (rc == WEIR_OK)
         rc = check_complete(dataset, error);
     if (rc == WEIR_OK)
-        rc = find_root(dataset, options, error);
+        rc = find_dataset_root(dataset, options, error);
     if (rc == WEIR_OK)
         rc = read_facts(dataset, condition, is_chosen, error);
     if (rc == WEIR_OK)
@@ -250,10 +250,10 @@ static int set_up(weir_dataset *dataset, const weir_dataset_options *options, we
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0, "no clip in %s %s", dataset->path,
                             is_chosen ? "matches the conditions" : "can be used");
     if (rc == WEIR_OK)
-        rc = prepare(dataset, "path, size_bytes, mtime_ns, label, packets, archive_length, offset",
-                     dataset->rows ? "LEFT JOIN packets USING (clip_id) WHERE clip_id = ?"
-                                   : "LEFT JOIN packets USING (clip_id) WHERE number = ?",
-                     &dataset->find, error);
+        rc = prepare_items(dataset, "path, size_bytes, mtime_ns, label, packets, archive_length, offset",
+                           dataset->rows ? "LEFT JOIN packets USING (clip_id) WHERE clip_id = ?"
+                                         : "LEFT JOIN packets USING (clip_id) WHERE number = ?",
+                           &dataset->find, error);
     free(condition);
     return rc;
 }
@@ -272,7 +272,7 @@ int weir_dataset_open_sized(const char *path, const weir_dataset_options *given,
         return rc == WEIR_OK ? fail_memory(error) : rc;
     dataset->ignores_mtime = options.ignore_mtime;
     dataset->path = strdup(path);
-    rc = dataset->path ? set_up(dataset, &options, error) : fail_memory(error);
+    rc = dataset->path ? open_index(dataset, &options, error) : fail_memory(error);
     if (rc == WEIR_OK)
         *to = dataset;
     else
@@ -328,7 +328,7 @@ static int64_t class_of(const weir_dataset *dataset, const char *label)
     return found ? (int64_t)found->class_id : -1;
 }
 
-static char *join(const char *root, const char *path)
+static char *join_path(const char *root, const char *path)
 {
     char *joined = malloc(strlen(root) + strlen(path) + 1);
     if (joined)
@@ -339,7 +339,7 @@ static char *join(const char *root, const char *path)
 static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *error)
 {
     sqlite3_stmt *row = dataset->find;
-    entry->path = join(dataset->root, weir__index_text(row, 0));
+    entry->path = join_path(dataset->root, weir__index_text(row, 0));
     entry->size_bytes = sqlite3_column_int64(row, 1);
     entry->mtime_ns = dataset->ignores_mtime ? 0 : sqlite3_column_int64(row, 2);
     int64_t archive_length = sqlite3_column_int64(row, 5);
@@ -356,7 +356,7 @@ static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *e
     return WEIR_OK;
 }
 
-static int fill(void *self, weir_entry *entry, weir_error *error)
+static int fill_entry(void *self, weir_entry *entry, weir_error *error)
 {
     weir_dataset *dataset = self;
     if (entry->number >= dataset->count)
@@ -371,14 +371,14 @@ static int fill(void *self, weir_entry *entry, weir_error *error)
     else if (code == SQLITE_DONE)
         rc = weir_error_set(error, WEIR_EDATA, 0, "the index %s was changed while it was in use", dataset->path);
     else
-        rc = fail(dataset, code, error);
+        rc = fail_read(dataset, code, error);
     sqlite3_reset(dataset->find);
     return rc;
 }
 
 weir_sampler_items weir_dataset_items(weir_dataset *dataset)
 {
-    return (weir_sampler_items){ .self = dataset, .fill = dataset ? fill : NULL };
+    return (weir_sampler_items){ .self = dataset, .fill = dataset ? fill_entry : NULL };
 }
 
 /* Reads one column of all clips, in the order of the numbers. */
@@ -386,7 +386,7 @@ static int read_column(weir_dataset *dataset, const char *column, uint32_t *clas
 {
     sqlite3_stmt *all = NULL;
     char *sql = dataset->rows ? NULL : sqlite3_mprintf("WHERE number IS NOT NULL ORDER BY number");
-    int rc = prepare(dataset, column, sql ? sql : "WHERE clip_id = ?", &all, error);
+    int rc = prepare_items(dataset, column, sql ? sql : "WHERE clip_id = ?", &all, error);
     int code = SQLITE_ROW;
     for (uint64_t i = 0; rc == WEIR_OK && i < dataset->count; i++) {
         if (dataset->rows) {

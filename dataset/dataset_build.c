@@ -78,7 +78,7 @@ typedef struct build {
 
 /* ---- what is unchanged ------------------------------------------------------------------------------------------ */
 
-static bool see(seen_rows *seen, int64_t row)
+static bool set_seen(seen_rows *seen, int64_t row)
 {
     size_t byte = (size_t)row / 8;
     if (byte >= seen->num_bytes) {
@@ -138,7 +138,7 @@ static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task
     assert(path);
     sqlite3_bind_text(self->find, 1, path + self->root_length, -1, SQLITE_STATIC);
     if (sqlite3_step(self->find) == SQLITE_ROW) {
-        self->is_out_of_memory |= !see(&self->seen, sqlite3_column_int64(self->find, 0));
+        self->is_out_of_memory |= !set_seen(&self->seen, sqlite3_column_int64(self->find, 0));
         unchanged = !self->takes_all && is_lasting(sqlite3_column_int(self->find, 5)) &&
                     is_unchanged(self->find, path, member) && has_label(self, in->seq);
     }
@@ -229,12 +229,12 @@ static const weir_op members_op = {
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-static int fail(build *self, int code, const char *what)
+static int fail_build(build *self, int code, const char *what)
 {
     return weir__index_error(self->error, self->db, code, what, self->path);
 }
 
-static int begin(build *self)
+static int begin_transaction(build *self)
 {
     if (self->is_in_transaction)
         return WEIR_OK;
@@ -243,7 +243,7 @@ static int begin(build *self)
     return weir__index_run(self->db, "BEGIN IMMEDIATE", self->path, self->error);
 }
 
-static int commit(build *self)
+static int commit_rows(build *self)
 {
     if (!self->is_in_transaction)
         return WEIR_OK;
@@ -284,7 +284,7 @@ static int put_packets(build *self, int64_t row, const weir_probe_result *result
         sqlite3_bind_blob64(statement, 2, result->packets, result->packets_bytes, SQLITE_STATIC);
     int code = sqlite3_step(statement);
     sqlite3_reset(statement);
-    return code == SQLITE_DONE ? WEIR_OK : fail(self, code, "write to");
+    return code == SQLITE_DONE ? WEIR_OK : fail_build(self, code, "write to");
 }
 
 static int put_clip(build *self, const weir_item *item)
@@ -293,7 +293,7 @@ static int put_clip(build *self, const weir_item *item)
     sqlite3_stmt *statement = self->put_clip;
     char label[256];
     const char *text = label_of(self, item, label, sizeof label);
-    int rc = begin(self);
+    int rc = begin_transaction(self);
     if (rc != WEIR_OK)
         return rc;
     sqlite3_bind_text(statement, 1, path_of(self, item), -1, SQLITE_STATIC);
@@ -320,14 +320,14 @@ static int put_clip(build *self, const weir_item *item)
     int64_t row = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
     sqlite3_reset(statement);
     if (code != SQLITE_ROW && code != SQLITE_DONE)
-        return fail(self, code, "write to");
+        return fail_build(self, code, "write to");
     self->progress.num_indexed++;
     self->progress.num_broken += result->error.status != WEIR_OK;
     if (code == SQLITE_DONE) /* a later member of the same name is there */
         return WEIR_OK;
     self->has_changed = true;
-    return see(&self->written, row) ? put_packets(self, row, result)
-                                    : weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory");
+    return set_seen(&self->written, row) ? put_packets(self, row, result)
+                                         : weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory");
 }
 
 /* ---- the end of a build ----------------------------------------------------------------------------------------- */
@@ -337,7 +337,7 @@ static int remove_gone(build *self)
     sqlite3_stmt *all, *drop;
     int code = sqlite3_prepare_v2(self->db, "SELECT clip_id FROM clip", -1, &all, NULL);
     if (code != SQLITE_OK)
-        return fail(self, code, "read");
+        return fail_build(self, code, "read");
     code = sqlite3_prepare_v2(self->db, "DELETE FROM clip WHERE clip_id = ?", -1, &drop, NULL);
     while (code == SQLITE_OK && sqlite3_step(all) == SQLITE_ROW) {
         int64_t row = sqlite3_column_int64(all, 0);
@@ -350,7 +350,7 @@ static int remove_gone(build *self)
     }
     sqlite3_finalize(all);
     sqlite3_finalize(drop);
-    return code == SQLITE_OK ? WEIR_OK : fail(self, code, "write to");
+    return code == SQLITE_OK ? WEIR_OK : fail_build(self, code, "write to");
 }
 
 static const char number_clips[] =
@@ -374,7 +374,7 @@ static int note_facts(build *self)
     int code = sqlite3_prepare_v2(
         self->db, "SELECT path, size_bytes FROM clip WHERE number IS NOT NULL ORDER BY number", -1, &all, NULL);
     if (code != SQLITE_OK)
-        return fail(self, code, "read");
+        return fail_build(self, code, "read");
     while ((code = sqlite3_step(all)) == SQLITE_ROW) {
         for (const char *c = weir__index_text(all, 0); *c; c++)
             sum = (sum ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
@@ -383,17 +383,17 @@ static int note_facts(build *self)
     }
     sqlite3_finalize(all);
     if (code != SQLITE_DONE)
-        return fail(self, code, "read");
+        return fail_build(self, code, "read");
     snprintf(text, sizeof text, "%016" PRIx64, sum);
     int rc = weir__index_set(self->db, "fingerprint", text, self->path, self->error);
     snprintf(text, sizeof text, "%" PRIu64, num_clips);
     return rc == WEIR_OK ? weir__index_set(self->db, "num_clips", text, self->path, self->error) : rc;
 }
 
-static int finish(build *self, bool was_complete)
+static int finish_build(build *self, bool was_complete)
 {
     bool lists_all = self->progress.num_unreadable_folders == 0;
-    int rc = begin(self);
+    int rc = begin_transaction(self);
     if (rc == WEIR_OK && lists_all)
         rc = remove_gone(self);
     if (rc == WEIR_OK && (self->has_changed || !was_complete))
@@ -402,12 +402,12 @@ static int finish(build *self, bool was_complete)
         rc = note_facts(self);
     if (rc == WEIR_OK)
         rc = weir__index_set(self->db, "complete", "1", self->path, self->error);
-    return rc == WEIR_OK ? commit(self) : rc;
+    return rc == WEIR_OK ? commit_rows(self) : rc;
 }
 
 /* ---- the pipeline ----------------------------------------------------------------------------------------------- */
 
-static bool tell(build *self, bool now)
+static bool report_progress(build *self, bool now)
 {
     if (!self->options->progress || (!now && weir_clock_ns() < self->next_tell_ns))
         return true;
@@ -425,7 +425,7 @@ static const char *file_glob(const weir_dataset_build_options *options)
     return options->tar ? "*.tar" : clip_glob(options);
 }
 
-static int start(build *self, weir_pipeline **pipeline)
+static int start_pipeline(build *self, weir_pipeline **pipeline)
 {
     const weir_dataset_build_options *options = self->options;
     uint32_t concurrency = options->concurrency ? options->concurrency : weir_cpu_budget();
@@ -475,8 +475,8 @@ static int write_all(build *self, weir_pipeline *pipeline)
             rc = WEIR_OK;
         }
         if (rc == WEIR_OK && self->is_in_transaction && weir_clock_ns() >= self->next_write_ns)
-            rc = commit(self);
-        if (rc == WEIR_OK && !tell(self, false))
+            rc = commit_rows(self);
+        if (rc == WEIR_OK && !report_progress(self, false))
             rc = weir_error_set(self->error, WEIR_ESTOPPED, 0, "stopped");
     }
     if (rc == WEIR_EFAILED) {
@@ -513,7 +513,7 @@ static bool is_known(build *self, const broken_archive *broken)
     sqlite3_bind_text(find, 1, broken->path + self->look.root_length, -1, SQLITE_STATIC);
     sqlite3_bind_int64(find, 2, broken->error.status);
     sqlite3_bind_text(find, 3, broken->error.message, -1, SQLITE_STATIC);
-    bool is_found = sqlite3_step(find) == SQLITE_ROW && see(&self->written, sqlite3_column_int64(find, 0));
+    bool is_found = sqlite3_step(find) == SQLITE_ROW && set_seen(&self->written, sqlite3_column_int64(find, 0));
     sqlite3_finalize(find);
     return is_found;
 }
@@ -536,7 +536,7 @@ static int put_broken_archives(build *self)
 static int run_pipeline(build *self)
 {
     weir_pipeline *pipeline;
-    int rc = start(self, &pipeline);
+    int rc = start_pipeline(self, &pipeline);
     if (rc != WEIR_OK)
         return rc;
     rc = write_all(self, pipeline);
@@ -547,13 +547,13 @@ static int run_pipeline(build *self)
     weir_pipeline_free(pipeline);
     self->progress.num_unreadable_folders = self->listed.unreadable_folders;
     if (rc != WEIR_OK)
-        (void)commit(self); /* keep what was read */
+        (void)commit_rows(self); /* keep what was read */
     return rc;
 }
 
 /* ---- start ------------------------------------------------------------------------------------------------------ */
 
-static int prepare(build *self)
+static int prepare_build(build *self)
 {
     static const char put[] =
         "INSERT INTO clip (path, label, size_bytes, mtime_ns, codec, width, height, duration, num_frames, "
@@ -575,14 +575,14 @@ static int prepare(build *self)
     if (code == SQLITE_OK)
         code = sqlite3_prepare_v2(self->db, "DELETE FROM packets WHERE clip_id = ?", -1, &self->drop_packets, NULL);
     if (code != SQLITE_OK)
-        return fail(self, code, "write to");
+        return fail_build(self, code, "write to");
     int rc = weir__index_open_reader(self->path, &self->look.db, self->error);
     if (rc != WEIR_OK)
         return rc;
     code = sqlite3_prepare_v2(self->look.db,
                               "SELECT clip_id, size_bytes, mtime_ns, label, offset, status FROM clip WHERE path = ?",
                               -1, &self->look.find, NULL);
-    return code == SQLITE_OK ? WEIR_OK : fail(self, code, "read");
+    return code == SQLITE_OK ? WEIR_OK : fail_build(self, code, "read");
 }
 
 /* An index is for one folder, or for lists. After a change of options all files are read again. */
@@ -608,7 +608,7 @@ static int note_source(build *self)
     return rc;
 }
 
-static int find_root(build *self)
+static int find_build_root(build *self)
 {
     const weir_dataset_build_options *options = self->options;
     self->root = options->root ? realpath(options->root, NULL) : strdup("");
@@ -637,7 +637,7 @@ static int count_files(build *self)
     return rc;
 }
 
-static void end(build *self)
+static void free_build(build *self)
 {
     sqlite3_finalize(self->put_clip);
     sqlite3_finalize(self->put_packets);
@@ -672,7 +672,7 @@ int weir_dataset_build_sized(const char *path, const weir_dataset_build_options 
     if (rc == WEIR_OK)
         rc = check_options(path, &options, error);
     if (rc == WEIR_OK)
-        rc = find_root(&self);
+        rc = find_build_root(&self);
     if (rc == WEIR_OK)
         rc = count_files(&self);
     if (rc == WEIR_OK)
@@ -687,15 +687,15 @@ int weir_dataset_build_sized(const char *path, const weir_dataset_build_options 
     if (rc == WEIR_OK)
         rc = weir__index_set(self.db, "complete", "0", path, error);
     if (rc == WEIR_OK)
-        rc = prepare(&self);
+        rc = prepare_build(&self);
     if (rc == WEIR_OK)
         rc = run_pipeline(&self);
     if (rc == WEIR_OK)
-        rc = finish(&self, was_complete);
+        rc = finish_build(&self, was_complete);
     if (rc == WEIR_OK)
-        (void)tell(&self, true);
+        (void)report_progress(&self, true);
     if (result)
         *result = self.progress;
-    end(&self);
+    free_build(&self);
     return rc;
 }

@@ -49,8 +49,8 @@ static weir_dataset_cell read_cell(sqlite3_stmt *statement, int column)
     return cell;
 }
 
-static int prepare(sqlite3 *db, const char *path, weir_dataset_question question, const char *where,
-                   sqlite3_stmt **statement, weir_error *error)
+static int prepare_question(sqlite3 *db, const char *path, weir_dataset_question question, const char *where,
+                            sqlite3_stmt **statement, weir_error *error)
 {
     char *condition = where ? sqlite3_mprintf("(%s\n)", where) : sqlite3_mprintf("1");
     char *sql = condition ? sqlite3_mprintf(questions[question], condition) : NULL;
@@ -79,7 +79,7 @@ int weir_dataset_ask(const char *path, weir_dataset_question question, const cha
     int rc = weir__index_open_reader(path, &db, error);
     if (rc != WEIR_OK)
         return rc;
-    rc = prepare(db, path, question, where, &statement, error);
+    rc = prepare_question(db, path, question, where, &statement, error);
     while (rc == WEIR_OK) {
         int code = sqlite3_step(statement);
         if (code == SQLITE_DONE)

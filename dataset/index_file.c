@@ -91,7 +91,7 @@ static int read_number(sqlite3 *db, const char *sql, int64_t *number)
 }
 
 /* Is it an index of a supported version? *found: which; 0 = it is a database without tables. */
-static int check(sqlite3 *db, const char *path, int64_t *found, weir_error *error)
+static int check_version(sqlite3 *db, const char *path, int64_t *found, weir_error *error)
 {
     int64_t application = 0, version = 0, num_tables = 0;
     int code = read_number(db, "PRAGMA application_id", &application);
@@ -137,10 +137,10 @@ static int give_up(sqlite3 **db, int rc)
 }
 
 /* Creates or upgrades the schema, if needed. */
-static int prepare(sqlite3 *db, const char *path, weir_error *error)
+static int create_tables(sqlite3 *db, const char *path, weir_error *error)
 {
     int64_t version = 0;
-    int rc = check(db, path, &version, error);
+    int rc = check_version(db, path, &version, error);
     if (rc == WEIR_OK)
         rc = weir__index_run(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", path, error);
     if (rc == WEIR_OK && version < VERSION)
@@ -159,7 +159,7 @@ static int make_new(void *self, const char *path_before)
     sqlite3 *db = NULL;
     int rc = open_file(path_before, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &db, wanted->path, wanted->error);
     if (rc == WEIR_OK)
-        rc = prepare(db, wanted->path, wanted->error);
+        rc = create_tables(db, wanted->path, wanted->error);
     if (rc == WEIR_OK) /* closing would not tell that it fails */
         rc = weir__index_run(db, "PRAGMA wal_checkpoint(TRUNCATE)", wanted->path, wanted->error);
     sqlite3_close(db);
@@ -181,7 +181,7 @@ int weir__index_open_writer(const char *path, sqlite3 **db, weir_error *error)
                               "cannot open the index %s: %s", path, strerror(result));
     int rc = open_file(path, SQLITE_OPEN_READWRITE, db, path, error);
     if (rc == WEIR_OK)
-        rc = prepare(*db, path, error);
+        rc = create_tables(*db, path, error);
     return rc == WEIR_OK ? rc : give_up(db, rc);
 }
 
@@ -193,7 +193,7 @@ int weir__index_open_reader(const char *path, sqlite3 **db, weir_error *error)
         return weir_error_set(error, WEIR_ENOTFOUND, -errno, "cannot open the index %s: %s", path, strerror(errno));
     int rc = open_file(path, SQLITE_OPEN_READONLY, db, path, error);
     if (rc == WEIR_OK)
-        rc = check(*db, path, &version, error);
+        rc = check_version(*db, path, &version, error);
     if (rc == WEIR_OK && version < VERSION)
         rc = weir_error_set(error, WEIR_EDATA, 0,
                             version == 0 ? "%s is empty: build it with weir index"

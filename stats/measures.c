@@ -16,14 +16,15 @@
 #define TASK_MEASURES(X, s) \
     X(s, num_tasks, "tasks", NULL, 0, 0, NULL) \
     X(s, num_failures, "failed", NULL, 0, 0, NULL) \
-    X(s, tasks_per_s, "per s", "1/s", 1, ratio((double)m->num_tasks, seconds(ns)), "tasks that ended per second") \
-    X(s, ave_time, "average", "s", -1, ratio(seconds(m->success_ns), num_successes(m)), \
+    X(s, tasks_per_s, "per s", "1/s", 1, ratio((double)m->num_tasks, known_seconds(ns)), \
+      "tasks that ended per second") \
+    X(s, ave_time, "average", "s", -1, ratio(known_seconds(m->success_ns), num_successes(m)), \
       "mean run time of successful tasks: success_time / (num_tasks - num_failures)") \
-    X(s, p50_time, "p50", "s", -1, quantile(m->run_times, 0.50, m->min_ns, m->max_ns), \
+    X(s, p50_time, "p50", "s", -1, limited_quantile(m->run_times, 0.50, m->min_ns, m->max_ns), \
       "median run time of successful tasks") \
-    X(s, p90_time, "p90", "s", -1, quantile(m->run_times, 0.90, m->min_ns, m->max_ns), \
+    X(s, p90_time, "p90", "s", -1, limited_quantile(m->run_times, 0.90, m->min_ns, m->max_ns), \
       "90 % of successful tasks took no longer") \
-    X(s, p99_time, "p99", "s", -1, quantile(m->run_times, 0.99, m->min_ns, m->max_ns), \
+    X(s, p99_time, "p99", "s", -1, limited_quantile(m->run_times, 0.99, m->min_ns, m->max_ns), \
       "99 % of successful tasks took no longer") \
     X(s, max_time, "max", NULL, -1, 0, NULL) \
     X(s, busy_share, "busy", "share", 0, slot_share(m, m->busy_ns), "busy_time / slot time") \
@@ -31,56 +32,62 @@
     X(s, wait_thread_share, "thread", "share", 0, slot_share(m, m->wait_thread_ns), "wait_thread_time / slot time") \
     X(s, wait_turn_share, "turn", "share", 0, slot_share(m, m->wait_turn_ns), "wait_turn_time / slot time") \
     X(s, wait_out_share, "room", "share", 0, slot_share(m, m->wait_out_ns), "wait_out_time / slot time") \
-    X(s, cpu_share, "CPU", "share", 0, ratio(seconds(m->cpu_ns), seconds(m->busy_ns)), "cpu_time / busy_time") \
-    X(s, cpu_time_per_task, NULL, "s", -1, ratio(seconds(m->cpu_ns), (double)m->num_tasks), "cpu_time / num_tasks") \
+    X(s, cpu_share, "CPU", "share", 0, ratio(known_seconds(m->cpu_ns), known_seconds(m->busy_ns)), \
+      "cpu_time / busy_time") \
+    X(s, cpu_time_per_task, NULL, "s", -1, ratio(known_seconds(m->cpu_ns), (double)m->num_tasks), \
+      "cpu_time / num_tasks") \
     X(s, failed_share, NULL, "share", -1, ratio((double)m->num_failures, (double)m->num_tasks), \
       "num_failures / num_tasks") \
     X(s, num_successes, NULL, "tasks", 0, num_successes(m), "num_tasks - num_failures") \
-    X(s, successes_per_s, NULL, "1/s", 1, ratio(num_successes(m), seconds(ns)), "tasks that succeeded per second") \
-    X(s, failures_per_s, NULL, "1/s", -1, ratio((double)m->num_failures, seconds(ns)), \
+    X(s, successes_per_s, NULL, "1/s", 1, ratio(num_successes(m), known_seconds(ns)), \
+      "tasks that succeeded per second") \
+    X(s, failures_per_s, NULL, "1/s", -1, ratio((double)m->num_failures, known_seconds(ns)), \
       "tasks that failed per second") \
     X(s, cpu_slot_share, NULL, "share", 0, slot_share(m, m->cpu_ns), "cpu_time / slot time") \
-    X(s, cpus, NULL, "CPUs", 0, ratio(seconds(m->cpu_ns), seconds(ns)), \
+    X(s, cpus, NULL, "CPUs", 0, ratio(known_seconds(m->cpu_ns), known_seconds(ns)), \
       "CPUs in use by the tasks: cpu_time / elapsed")
 
 #define QUEUE_MEASURES(X, s) \
     X(s, num_items, "items", NULL, 0, 0, NULL) \
     X(s, num_put, NULL, NULL, 0, 0, NULL) \
-    X(s, items_per_s, "per s", "1/s", 1, ratio((double)m->num_items, seconds(ns)), "items taken out per second") \
-    X(s, ave_put_time, "put", "s", 0, ratio(seconds(m->put_ns), (double)m->num_put), "put_time / num_put") \
-    X(s, p50_put_time, NULL, "s", 0, quantile(m->put_times, 0.50, m->min_put_ns, m->max_put_ns), \
+    X(s, items_per_s, "per s", "1/s", 1, ratio((double)m->num_items, known_seconds(ns)), \
+      "items taken out per second") \
+    X(s, ave_put_time, "put", "s", 0, ratio(known_seconds(m->put_ns), (double)m->num_put), "put_time / num_put") \
+    X(s, p50_put_time, NULL, "s", 0, limited_quantile(m->put_times, 0.50, m->min_put_ns, m->max_put_ns), \
       "median wait for room") \
-    X(s, p90_put_time, "put p90", "s", 0, quantile(m->put_times, 0.90, m->min_put_ns, m->max_put_ns), \
+    X(s, p90_put_time, "put p90", "s", 0, limited_quantile(m->put_times, 0.90, m->min_put_ns, m->max_put_ns), \
       "90 % waited no longer for room") \
-    X(s, p99_put_time, "put p99", "s", 0, quantile(m->put_times, 0.99, m->min_put_ns, m->max_put_ns), \
+    X(s, p99_put_time, "put p99", "s", 0, limited_quantile(m->put_times, 0.99, m->min_put_ns, m->max_put_ns), \
       "99 % waited no longer for room") \
-    X(s, ave_get_time, "get", "s", 0, ratio(seconds(m->get_ns), (double)m->num_items), "get_time / num_items") \
-    X(s, p50_get_time, NULL, "s", 0, quantile(m->get_times, 0.50, m->min_get_ns, m->max_get_ns), \
+    X(s, ave_get_time, "get", "s", 0, ratio(known_seconds(m->get_ns), (double)m->num_items), "get_time / num_items") \
+    X(s, p50_get_time, NULL, "s", 0, limited_quantile(m->get_times, 0.50, m->min_get_ns, m->max_get_ns), \
       "median wait for an item") \
-    X(s, p90_get_time, "get p90", "s", 0, quantile(m->get_times, 0.90, m->min_get_ns, m->max_get_ns), \
+    X(s, p90_get_time, "get p90", "s", 0, limited_quantile(m->get_times, 0.90, m->min_get_ns, m->max_get_ns), \
       "90 % waited no longer for an item") \
-    X(s, p99_get_time, "get p99", "s", 0, quantile(m->get_times, 0.99, m->min_get_ns, m->max_get_ns), \
+    X(s, p99_get_time, "get p99", "s", 0, limited_quantile(m->get_times, 0.99, m->min_get_ns, m->max_get_ns), \
       "99 % waited no longer for an item") \
-    X(s, ave_latency, "latency", "s", 0, ratio(seconds(m->latency_ns), (double)m->num_items), \
+    X(s, ave_latency, "latency", "s", 0, ratio(known_seconds(m->latency_ns), (double)m->num_items), \
       "sink: latency_time / num_items") \
-    X(s, p50_latency, NULL, "s", 0, quantile(m->latencies, 0.50, m->min_latency_ns, m->max_latency_ns), \
+    X(s, p50_latency, NULL, "s", 0, limited_quantile(m->latencies, 0.50, m->min_latency_ns, m->max_latency_ns), \
       "sink: median latency of an item") \
-    X(s, p90_latency, NULL, "s", 0, quantile(m->latencies, 0.90, m->min_latency_ns, m->max_latency_ns), \
+    X(s, p90_latency, NULL, "s", 0, limited_quantile(m->latencies, 0.90, m->min_latency_ns, m->max_latency_ns), \
       "sink: latency of 90 % of the items, at most") \
-    X(s, p99_latency, "latency p99", "s", 0, quantile(m->latencies, 0.99, m->min_latency_ns, m->max_latency_ns), \
+    X(s, p99_latency, "latency p99", "s", 0, \
+      limited_quantile(m->latencies, 0.99, m->min_latency_ns, m->max_latency_ns), \
       "sink: latency of 99 % of the items, at most") \
-    X(s, occupancy_rate, "occupied", "share", 0, ratio(seconds(m->occupied_ns), seconds(ns)), \
+    X(s, occupancy_rate, "occupied", "share", 0, ratio(known_seconds(m->occupied_ns), known_seconds(ns)), \
       "share of the time in which the queue was not empty: occupied_time / elapsed") \
-    X(s, ave_depth, "depth", "items", 0, level(m->depth_ns, ns), "mean number of items: depth_time / elapsed") \
+    X(s, ave_depth, "depth", "items", 0, mean_level(m->depth_ns, ns), "mean number of items: depth_time / elapsed") \
     X(s, max_depth, "max depth", NULL, 0, 0, NULL) \
-    X(s, ave_bytes, "bytes", "bytes", 0, level(m->bytes_ns, ns), "mean number of bytes: bytes_time / elapsed") \
+    X(s, ave_bytes, "bytes", "bytes", 0, mean_level(m->bytes_ns, ns), "mean number of bytes: bytes_time / elapsed") \
     X(s, max_bytes, "max bytes", NULL, 0, 0, NULL)
 
 #define POOL_MEASURES(X, s) \
-    X(s, busy_share, "busy", "share", 0, ratio(seconds(m->busy_ns), pool_s(m)), \
+    X(s, busy_share, "busy", "share", 0, ratio(known_seconds(m->busy_ns), pool_s(m)), \
       "busy_time / (busy_time + idle_time)") \
-    X(s, cpu_share, "CPU", "share", 0, ratio(seconds(m->cpu_ns), pool_s(m)), "cpu_time / (busy_time + idle_time)") \
-    X(s, run_delay_share, "no CPU", "share", 0, ratio(seconds(m->run_delay_ns), pool_s(m)), \
+    X(s, cpu_share, "CPU", "share", 0, ratio(known_seconds(m->cpu_ns), pool_s(m)), \
+      "cpu_time / (busy_time + idle_time)") \
+    X(s, run_delay_share, "no CPU", "share", 0, ratio(known_seconds(m->run_delay_ns), pool_s(m)), \
       "run_delay_time / (busy_time + idle_time): the machine has too few CPUs for all that runs on it") \
     X(s, num_voluntary_switches, "blocked", NULL, 0, 0, NULL) \
     X(s, num_involuntary_switches, "preempted", NULL, 0, 0, NULL) \
@@ -88,55 +95,57 @@
     X(s, num_major_faults, "major faults", NULL, 0, 0, NULL)
 
 #define PROCESS_MEASURES(X, s) \
-    X(s, cpus, "CPUs", "CPUs", 0, ratio(seconds(m->cpu_ns), seconds(ns)), \
+    X(s, cpus, "CPUs", "CPUs", 0, ratio(known_seconds(m->cpu_ns), known_seconds(ns)), \
       "CPUs in use by the process: cpu_time / elapsed") \
-    X(s, cpu_share, "of budget", "share", 0, ratio(seconds(m->cpu_ns), seconds(m->budget_ns)), \
+    X(s, cpu_share, "of budget", "share", 0, ratio(known_seconds(m->cpu_ns), known_seconds(m->budget_ns)), \
       "cpu_time / budget_time") \
-    X(s, pool_cpus, "pools", "CPUs", 0, ratio(seconds(m->pool_cpu_ns), seconds(ns)), \
+    X(s, pool_cpus, "pools", "CPUs", 0, ratio(known_seconds(m->pool_cpu_ns), known_seconds(ns)), \
       "CPUs in use by the pipeline's pools: pool_cpu_time / elapsed") \
     X(s, resident_bytes, "memory", NULL, -1, 0, NULL) \
     X(s, peak_bytes, "peak", NULL, -1, 0, NULL) \
-    X(s, read_rate, "read/s", "bytes/s", 0, ratio(whole(m->read_bytes), seconds(ns)), \
+    X(s, read_rate, "read/s", "bytes/s", 0, ratio(whole(m->read_bytes), known_seconds(ns)), \
       "bytes read from storage per second") \
-    X(s, write_rate, "write/s", "bytes/s", 0, ratio(whole(m->written_bytes), seconds(ns)), \
+    X(s, write_rate, "write/s", "bytes/s", 0, ratio(whole(m->written_bytes), known_seconds(ns)), \
       "bytes written to storage per second") \
     X(s, num_major_faults, "major faults", NULL, -1, 0, NULL) \
     X(s, num_open_threads, "threads", NULL, 0, 0, NULL) \
     X(s, num_open_files, "descriptors", NULL, 0, 0, NULL)
 
 #define MACHINE_MEASURES(X, s) \
-    X(s, other_cpus, "other CPUs", "CPUs", 0, ratio(seconds(m->other_cpu_ns), seconds(ns)), \
+    X(s, other_cpus, "other CPUs", "CPUs", 0, ratio(known_seconds(m->other_cpu_ns), known_seconds(ns)), \
       "CPUs in use by other processes: other_cpu_time / elapsed") \
-    X(s, idle_cpus, "idle CPUs", "CPUs", 0, ratio(seconds(m->idle_ns), seconds(ns)), \
+    X(s, idle_cpus, "idle CPUs", "CPUs", 0, ratio(known_seconds(m->idle_ns), known_seconds(ns)), \
       "CPUs without work: idle_time / elapsed") \
-    X(s, stolen_cpus, "stolen", "CPUs", -1, ratio(seconds(m->stolen_ns), seconds(ns)), \
+    X(s, stolen_cpus, "stolen", "CPUs", -1, ratio(known_seconds(m->stolen_ns), known_seconds(ns)), \
       "CPUs that other virtual machines took: stolen_time / elapsed") \
-    X(s, throttled_share, "throttled", "share", -1, ratio(seconds(m->throttled_ns), seconds(ns)), \
+    X(s, throttled_share, "throttled", "share", -1, ratio(known_seconds(m->throttled_ns), known_seconds(ns)), \
       "throttled_time / elapsed") \
-    X(s, cpu_pressure, "wait CPU", "share", -1, ratio(seconds(m->cpu_pressure_ns), seconds(ns)), \
+    X(s, cpu_pressure, "wait CPU", "share", -1, ratio(known_seconds(m->cpu_pressure_ns), known_seconds(ns)), \
       "cpu_pressure_time / elapsed") \
-    X(s, io_pressure, "wait disk", "share", -1, ratio(seconds(m->io_pressure_ns), seconds(ns)), \
+    X(s, io_pressure, "wait disk", "share", -1, ratio(known_seconds(m->io_pressure_ns), known_seconds(ns)), \
       "io_pressure_time / elapsed") \
-    X(s, memory_pressure, "wait memory", "share", -1, ratio(seconds(m->memory_pressure_ns), seconds(ns)), \
-      "memory_pressure_time / elapsed") \
-    X(s, receive_rate, "received/s", "bytes/s", 0, ratio(whole(m->received_bytes), seconds(ns)), \
+    X(s, memory_pressure, "wait memory", "share", -1, \
+      ratio(known_seconds(m->memory_pressure_ns), known_seconds(ns)), "memory_pressure_time / elapsed") \
+    X(s, receive_rate, "received/s", "bytes/s", 0, ratio(whole(m->received_bytes), known_seconds(ns)), \
       "bytes from the network per second") \
-    X(s, send_rate, "sent/s", "bytes/s", 0, ratio(whole(m->sent_bytes), seconds(ns)), \
+    X(s, send_rate, "sent/s", "bytes/s", 0, ratio(whole(m->sent_bytes), known_seconds(ns)), \
       "bytes to the network per second")
 
 #define SPAN_MEASURES(X, s) \
     X(s, num_spans, "count", NULL, 0, 0, NULL) \
-    X(s, spans_per_s, "per s", "1/s", 1, ratio((double)m->num_spans, seconds(ns)), "spans that ended per second") \
+    X(s, spans_per_s, "per s", "1/s", 1, ratio((double)m->num_spans, known_seconds(ns)), \
+      "spans that ended per second") \
     X(s, total_time, "total", NULL, 0, 0, NULL) \
-    X(s, ave_time, "average", "s", -1, ratio(seconds(m->total_ns), (double)m->num_spans), "total_time / num_spans") \
+    X(s, ave_time, "average", "s", -1, ratio(known_seconds(m->total_ns), (double)m->num_spans), \
+      "total_time / num_spans") \
     X(s, min_time, "min", NULL, 0, 0, NULL) \
-    X(s, p50_time, "p50", "s", -1, quantile(m->times, 0.50, m->min_ns, m->max_ns), "median time of a span") \
-    X(s, p90_time, "p90", "s", -1, quantile(m->times, 0.90, m->min_ns, m->max_ns), \
+    X(s, p50_time, "p50", "s", -1, limited_quantile(m->times, 0.50, m->min_ns, m->max_ns), "median time of a span") \
+    X(s, p90_time, "p90", "s", -1, limited_quantile(m->times, 0.90, m->min_ns, m->max_ns), \
       "90 % of the spans took no longer") \
-    X(s, p99_time, "p99", "s", -1, quantile(m->times, 0.99, m->min_ns, m->max_ns), \
+    X(s, p99_time, "p99", "s", -1, limited_quantile(m->times, 0.99, m->min_ns, m->max_ns), \
       "99 % of the spans took no longer") \
     X(s, max_time, "max", NULL, -1, 0, NULL) \
-    X(s, total_share, "of time", "share", 0, ratio(seconds(m->total_ns), seconds(ns)), \
+    X(s, total_share, "of time", "share", 0, ratio(known_seconds(m->total_ns), known_seconds(ns)), \
       "total_time / elapsed; above 1 if several threads are in the span")
 
 #define COUNTER_MEASURES(X, s) \
@@ -149,7 +158,7 @@
 
 /* -- arithmetic; NAN = not known */
 
-static double seconds(int64_t ns)
+static double known_seconds(int64_t ns)
 {
     return ns < 0 ? NAN : (double)ns / SECOND_NS;
 }
@@ -165,7 +174,7 @@ static double ratio(double part, double whole)
 }
 
 /* A level of an empty lap is 0. */
-static double level(double level_ns, int64_t elapsed_ns)
+static double mean_level(double level_ns, int64_t elapsed_ns)
 {
     return elapsed_ns > 0 ? level_ns / (double)elapsed_ns : NAN;
 }
@@ -191,22 +200,22 @@ int64_t weir_slots_ns(const weir_task_metrics *m)
 
 static double slot_share(const weir_task_metrics *m, int64_t part_ns)
 {
-    return ratio(seconds(part_ns), seconds(weir_slots_ns(m)));
+    return ratio(known_seconds(part_ns), known_seconds(weir_slots_ns(m)));
 }
 
 static double pool_s(const weir_pool_metrics *m)
 {
-    return seconds(m->busy_ns) + seconds(m->idle_ns);
+    return known_seconds(m->busy_ns) + known_seconds(m->idle_ns);
 }
 
 /* A bucket's middle may lie outside of the shortest and longest time, if these are known: no percentile does. */
-static double quantile(const weir_histogram *times, double share, int64_t min_ns, int64_t max_ns)
+static double limited_quantile(const weir_histogram *times, double share, int64_t min_ns, int64_t max_ns)
 {
     if (!times || times->count == 0)
         return NAN;
     int64_t ns = weir_histogram_quantile_ns(times, share);
     ns = max_ns > 0 && ns > max_ns ? max_ns : ns;
-    return seconds(min_ns != INT64_MAX && ns < min_ns ? min_ns : ns);
+    return known_seconds(min_ns != INT64_MAX && ns < min_ns ? min_ns : ns);
 }
 
 /* -- the lists */
@@ -253,7 +262,7 @@ typedef struct measure_list {
 
 static measure_list lists[WEIR_NUM_SUBJECTS]; /* written once, by make_lists() */
 
-static const weir_measure *find(const measure_list *list, const char *name)
+static const weir_measure *find_measure(const measure_list *list, const char *name)
 {
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->all[i].name, name) == 0)
@@ -291,7 +300,7 @@ static void make_list(weir_subject subject)
         else
             add_stored(list, find_metric(table, rows[i].name), &rows[i]);
     for (size_t i = 0; i < table->num_metrics; i++)
-        if (table->metrics[i].kind != WEIR_METRIC_HISTOGRAM && !find(list, table->metrics[i].name))
+        if (table->metrics[i].kind != WEIR_METRIC_HISTOGRAM && !find_measure(list, table->metrics[i].name))
             add_stored(list, &table->metrics[i], NULL);
 }
 
@@ -314,7 +323,7 @@ const weir_measure *weir_subject_measures(weir_subject subject, size_t *count)
 const weir_measure *weir_measure_find(weir_subject subject, const char *name)
 {
     size_t count;
-    return name && weir_subject_measures(subject, &count) ? find(&lists[subject], name) : NULL;
+    return name && weir_subject_measures(subject, &count) ? find_measure(&lists[subject], name) : NULL;
 }
 
 double weir_measure_value(const weir_measure *measure, const weir_metrics *metrics, int64_t elapsed_ns)

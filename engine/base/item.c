@@ -57,7 +57,7 @@ void weir_item_release(weir_item *item)
     *item = (weir_item){ .label = "" };
 }
 
-static void move(weir_item *out, weir_item *in, bool is_kept)
+static void move_data(weir_item *out, weir_item *in, bool is_kept)
 {
     if (in->marks)
         weir__marks_move(out, in, is_kept);
@@ -74,7 +74,7 @@ static void move(weir_item *out, weir_item *in, bool is_kept)
 void weir_item_move(weir_item *out, weir_item *in)
 {
     if (out && in)
-        move(out, in, false);
+        move_data(out, in, false);
 }
 
 static void inherit_origin(weir_item *to, const weir_item *in)
@@ -91,7 +91,7 @@ void weir_item_keep(weir_item *to, weir_item *in)
 {
     if (!to || !in)
         return;
-    move(to, in, true);
+    move_data(to, in, true);
     inherit_origin(to, in);
 }
 

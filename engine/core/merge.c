@@ -50,7 +50,7 @@ static bool restores_order(const weir__node *node)
     return node->num_ins > 1 && node->order == WEIR_ORDER_INPUT && !node->graph->failed;
 }
 
-static uint64_t lesser(uint64_t one, uint64_t other)
+static uint64_t lesser_of(uint64_t one, uint64_t other)
 {
     return one < other ? one : other;
 }
@@ -61,7 +61,7 @@ static uint64_t least_in_queue(const weir__queue *queue)
     for (uint32_t i = 0; i < queue->depth; i++) {
         const weir_item *item = &queue->entries[(queue->head + i) % queue->capacity].item;
         if (!weir__is_epoch_end(item))
-            least = lesser(least, item->order_number);
+            least = lesser_of(least, item->order_number);
     }
     return least;
 }
@@ -72,7 +72,7 @@ static uint64_t least_in_slots(const weir__node *node)
     for (uint32_t i = 0; i < node->num_made; i++) {
         const weir__slot *slot = node->slots[i];
         if (slot->has_in || slot->has_out || slot->flushing)
-            least = lesser(least, slot->order_number);
+            least = lesser_of(least, slot->order_number);
     }
     return least;
 }
@@ -85,14 +85,14 @@ static uint64_t least_inside(const weir__queue *queue, const weir__node *route)
     const weir__node *node = queue->producer;
     if (node == route)
         return least;
-    least = lesser(least, least_in_slots(node));
+    least = lesser_of(least, least_in_slots(node));
     for (uint32_t i = 0; node->num_ins > 1 && i < node->num_ins; i++)
-        least = lesser(least, least_inside(node->ins[i], node->route));
+        least = lesser_of(least, least_inside(node->ins[i], node->route));
     if (node->num_ins > 1) {
         node = node->route;
-        least = lesser(least, least_in_slots(node));
+        least = lesser_of(least, least_in_slots(node));
     }
-    return lesser(least, least_inside(node->ins[0], route));
+    return lesser_of(least, least_inside(node->ins[0], route));
 }
 
 static weir__queue *choose_by_order_number(const weir__node *node)

@@ -146,7 +146,7 @@ static void number_item(weir__slot *slot)
     slot->trace_item = weir_trace_item(slot->in.source, slot->in.epoch, slot->in.seq);
 }
 
-static void begin_task(weir__slot *slot)
+static void begin_slot_task(weir__slot *slot)
 {
     slot->begun = true;
     slot->run_ns = 0;
@@ -170,6 +170,6 @@ weir__slot *weir__crew_pick(weir__crew *crew)
     slot->abandoned = node->cancelled && node->state != NODE_ENDING;
     slot->starts_task = !slot->begun && !slot->abandoned && !slot->is_lifecycle;
     if (slot->starts_task)
-        begin_task(slot);
+        begin_slot_task(slot);
     return slot;
 }

@@ -211,7 +211,7 @@ static void learn_step_time(weir__node *node, int64_t step_ns)
 }
 
 /* The item of a source: it may have passed over some. */
-static void record_task(weir__slot *slot, bool dropped)
+static void count_task(weir__slot *slot, bool dropped)
 {
     const weir__recorder *recorder = slot->node->graph->recorder;
     if (!recorder)
@@ -229,7 +229,7 @@ static void task_step_ended(weir__slot *slot)
 
     bool dropped = slot->abandoned || (slot->status < 0 && node->cancelled);
     if (slot->status != WEIR_PENDING)
-        record_task(slot, dropped);
+        count_task(slot, dropped);
     if (dropped) {
         drop_task(slot);
         return;

@@ -26,7 +26,7 @@ void weir_histogram_bucket_range(uint32_t index, int64_t *low_ns, int64_t *high_
     *high_ns = *low_ns + (INT64_C(1) << shift) - 1;
 }
 
-static void widen(weir_histogram *histogram, uint32_t index)
+static void widen_range(weir_histogram *histogram, uint32_t index)
 {
     if (histogram->count == 0) {
         histogram->first = histogram->last = index;
@@ -40,7 +40,7 @@ static void widen(weir_histogram *histogram, uint32_t index)
 
 static void add_to_bucket(weir_histogram *histogram, uint32_t index, uint64_t count)
 {
-    widen(histogram, index);
+    widen_range(histogram, index);
     uint64_t room = WEIR_HISTOGRAM_MAX_COUNT - histogram->buckets[index];
     uint64_t added = count < room ? count : room;
     histogram->buckets[index] += added;
@@ -152,7 +152,7 @@ static size_t get_varint(const uint8_t *bytes, size_t size_bytes, uint64_t *valu
 }
 
 /* One pass over the encoded histogram; adds it to `to` unless `to` is NULL. */
-static int decode(weir_histogram *to, const uint8_t *bytes, size_t size_bytes)
+static int decode_counts(weir_histogram *to, const uint8_t *bytes, size_t size_bytes)
 {
     if (size_bytes == 0 || bytes[0] != FORMAT_VERSION)
         return WEIR_EDATA;
@@ -179,6 +179,6 @@ int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, size_t siz
 {
     if (!to || !bytes)
         return WEIR_EINVAL;
-    int status = decode(NULL, bytes, size_bytes);
-    return status == WEIR_OK ? decode(to, bytes, size_bytes) : status;
+    int status = decode_counts(NULL, bytes, size_bytes);
+    return status == WEIR_OK ? decode_counts(to, bytes, size_bytes) : status;
 }

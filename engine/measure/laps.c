@@ -147,7 +147,7 @@ void weir__laps_note_progress(weir_pipeline *pipeline, int64_t due_ns)
 /* ---- one part of a lap -------------------------------------------------------------------------------------- */
 
 /* Closes the open spans at the end of the lap. */
-static void settle_locked(weir_pipeline *pipeline)
+static void settle_states_locked(weir_pipeline *pipeline)
 {
     int64_t now_ns = pipeline->core.now_ns;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
@@ -223,7 +223,7 @@ static void take_queue_locked(weir__queue *queue, weir_queue_metrics *taken, wei
 /* Returns the CPU time of the tasks in other processes. */
 static int64_t take_all_locked(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times)
 {
-    settle_locked(pipeline);
+    settle_states_locked(pipeline);
     int64_t outside_cpu_ns = 0;
     weir_queue_metrics *queue = record->queues;
     weir_live_histogram *queue_times = times + pipeline->core.num_nodes;
@@ -281,21 +281,21 @@ static void read_threads(weir_lap_taker *laps)
     }
 }
 
-static int64_t since(int64_t now, int64_t before)
+static int64_t counted_since(int64_t now, int64_t before)
 {
     return now < 0 || before < 0 ? -1 : now - before;
 }
 
-static void add_thread(weir_pool_metrics *pool, const thread_reading *reading)
+static void add_thread_reading(weir_pool_metrics *pool, const thread_reading *reading)
 {
     const weir_thread_kernel_stats *now = &reading->now, *before = &reading->before;
     weir_pool_metrics thread = {
-        .cpu_ns = since(now->cpu_ns, before->cpu_ns),
-        .run_delay_ns = since(now->run_delay_ns, before->run_delay_ns),
-        .num_voluntary = since(now->num_voluntary, before->num_voluntary),
-        .num_involuntary = since(now->num_involuntary, before->num_involuntary),
-        .num_minor_faults = since(now->num_minor_faults, before->num_minor_faults),
-        .num_major_faults = since(now->num_major_faults, before->num_major_faults),
+        .cpu_ns = counted_since(now->cpu_ns, before->cpu_ns),
+        .run_delay_ns = counted_since(now->run_delay_ns, before->run_delay_ns),
+        .num_voluntary = counted_since(now->num_voluntary, before->num_voluntary),
+        .num_involuntary = counted_since(now->num_involuntary, before->num_involuntary),
+        .num_minor_faults = counted_since(now->num_minor_faults, before->num_minor_faults),
+        .num_major_faults = counted_since(now->num_major_faults, before->num_major_faults),
     };
     weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_POOL), pool, &thread);
 }
@@ -313,8 +313,8 @@ static void fill_pools(const weir_lap_taker *laps, weir_taken_lap *record)
     }
     for (uint32_t i = 0; i < laps->num_readings; i++) {
         const thread_reading *reading = &laps->readings[i];
-        add_thread(&record->pools[reading->pool], reading);
-        add_known(&process->read_delay_ns, since(reading->now.read_delay_ns, reading->before.read_delay_ns));
+        add_thread_reading(&record->pools[reading->pool], reading);
+        add_known(&process->read_delay_ns, counted_since(reading->now.read_delay_ns, reading->before.read_delay_ns));
     }
     for (uint32_t i = 0; i < record->pipeline->num_pools; i++) {
         add_known(&process->pool_cpu_ns, record->pools[i].cpu_ns);
@@ -342,7 +342,7 @@ static void add_outside(weir_taken_lap *record, int64_t cpu_ns)
 }
 
 /* A lap without its percentiles would not agree with its counts, so that one allocation that fails is not the end. */
-static void store(weir_taken_lap *lap, size_t index, const weir_live_histogram *recorded)
+static void store_histogram(weir_taken_lap *lap, size_t index, const weir_live_histogram *recorded)
 {
     enum { ATTEMPTS = 10 };
     for (int i = 0; i < ATTEMPTS; i++)
@@ -415,7 +415,7 @@ static bool take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     fill_pools(laps, record);
     add_outside(record, outside_cpu_ns);
     for (size_t i = 0; i < taken_lap_num_stored(pipeline); i++)
-        store(record, i, &times[i]);
+        store_histogram(record, i, &times[i]);
     if (!last)
         weir__span_store_take(pipeline, record);
     return true;
@@ -461,7 +461,7 @@ static bool hand_over(weir_pipeline *pipeline)
 }
 
 /* Moves the recorded metrics to laps->parts. False = out of memory: nothing was moved, the lap continues. */
-static bool take(weir_pipeline *pipeline, bool last)
+static bool take_lap(weir_pipeline *pipeline, bool last)
 {
     weir_lap_taker *laps = pipeline->laps;
     weir_taken_lap *part = weir__taken_lap_new(pipeline);
@@ -488,14 +488,14 @@ void weir__laps_take(weir_pipeline *pipeline, bool now)
         return;
     if (pipeline->laps->in_tail && !now)
         hand_over(pipeline);
-    else if (take(pipeline, false) && (pipeline->laps->is_cut || now_ns >= pipeline->laps->due_ns))
+    else if (take_lap(pipeline, false) && (pipeline->laps->is_cut || now_ns >= pipeline->laps->due_ns))
         hand_over(pipeline);
     plan_next(pipeline, now_ns);
 }
 
 void weir__laps_begin_tail(weir_pipeline *pipeline)
 {
-    pipeline->laps->in_tail = take(pipeline, false); /* else the last lap has both, which loses nothing */
+    pipeline->laps->in_tail = take_lap(pipeline, false); /* else the last lap has both, which loses nothing */
 }
 
 int64_t weir__laps_take_last(weir_pipeline *pipeline)
@@ -503,7 +503,7 @@ int64_t weir__laps_take_last(weir_pipeline *pipeline)
     enum { ATTEMPTS = 10 };
     bool taken = false;
     for (int i = 0; i < ATTEMPTS && !taken; i++)
-        taken = take(pipeline, true) && hand_over(pipeline);
+        taken = take_lap(pipeline, true) && hand_over(pipeline);
     if (!taken)
         weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
     weir__span_store_close(pipeline);

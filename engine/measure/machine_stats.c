@@ -22,7 +22,7 @@ static bool read_text(const char *path, char text[MAX_TEXT])
 }
 
 /* The number after a name, times `unit`; -1 = no such name. */
-static int64_t figure(const char *text, const char *name, int64_t unit)
+static int64_t read_figure(const char *text, const char *name, int64_t unit)
 {
     int64_t number = weir__number_after(text, name);
     return number < 0 ? -1 : number * unit;
@@ -62,13 +62,13 @@ static void read_process(weir_process_metrics *process)
         process->num_involuntary = used.ru_nivcsw;
     }
     if (read_text("/proc/self/status", text)) {
-        process->resident_bytes = figure(text, "\nVmRSS:", 1024);
-        process->peak_bytes = figure(text, "\nVmHWM:", 1024);
-        process->num_open_threads = figure(text, "\nThreads:", 1);
+        process->resident_bytes = read_figure(text, "\nVmRSS:", 1024);
+        process->peak_bytes = read_figure(text, "\nVmHWM:", 1024);
+        process->num_open_threads = read_figure(text, "\nThreads:", 1);
     }
     if (read_text("/proc/self/io", text)) {
-        process->read_bytes = figure(text, "\nread_bytes:", 1);
-        process->written_bytes = figure(text, "\nwrite_bytes:", 1);
+        process->read_bytes = read_figure(text, "\nread_bytes:", 1);
+        process->written_bytes = read_figure(text, "\nwrite_bytes:", 1);
     }
     process->num_open_files = count_descriptors();
 }
@@ -96,7 +96,7 @@ static void read_cpus(weir_machine_metrics *machine)
 static int64_t read_pressure(const char *path)
 {
     char text[MAX_TEXT]; /* "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345", in microseconds */
-    return read_text(path, text) ? figure(text, " total=", WEIR_MICROSECOND) : -1;
+    return read_text(path, text) ? read_figure(text, " total=", WEIR_MICROSECOND) : -1;
 }
 
 /* All interfaces except the loopback: "  eth0: bytes packets errs drop fifo frame compressed multicast bytes …". */
@@ -124,16 +124,16 @@ static void read_throttling(const char *path, weir_machine_metrics *machine)
     char text[MAX_TEXT];
     if (!*path || !read_text(path, text))
         return;
-    machine->num_throttled = figure(text, "nr_throttled ", 1);
-    machine->throttled_ns = figure(text, "throttled_usec ", WEIR_MICROSECOND); /* version 2 */
+    machine->num_throttled = read_figure(text, "nr_throttled ", 1);
+    machine->throttled_ns = read_figure(text, "throttled_usec ", WEIR_MICROSECOND); /* version 2 */
     if (machine->throttled_ns < 0)
-        machine->throttled_ns = figure(text, "throttled_time ", 1); /* version 1 */
+        machine->throttled_ns = read_figure(text, "throttled_time ", 1); /* version 1 */
 }
 
 /* ---- both --------------------------------------------------------------------------------------------------- */
 
 /* All metrics are 64 bits wide. */
-static void forget(const weir_metric_table *table, void *metrics)
+static void forget_metrics(const weir_metric_table *table, void *metrics)
 {
     for (size_t i = 0; i < table->num_metrics; i++)
         *(int64_t *)(void *)((char *)metrics + table->metrics[i].offset) = -1;
@@ -141,8 +141,8 @@ static void forget(const weir_metric_table *table, void *metrics)
 
 void weir__machine_read(const weir_machine_sources *sources, weir_machine_reading *reading)
 {
-    forget(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &reading->process);
-    forget(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &reading->machine);
+    forget_metrics(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &reading->process);
+    forget_metrics(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &reading->machine);
     read_process(&reading->process);
     read_cpus(&reading->machine);
     read_throttling(sources->cpu_stat_path, &reading->machine);
@@ -153,7 +153,7 @@ void weir__machine_read(const weir_machine_sources *sources, weir_machine_readin
 }
 
 /* A counter may have been reset, for example of a network interface. */
-static void subtract(const weir_metric_table *table, const void *now, const void *before, void *difference)
+static void subtract_metrics(const weir_metric_table *table, const void *now, const void *before, void *difference)
 {
     for (size_t i = 0; i < table->num_metrics; i++) {
         size_t at = table->metrics[i].offset;
@@ -169,8 +169,8 @@ static void subtract(const weir_metric_table *table, const void *now, const void
 void weir__machine_subtract(const weir_machine_reading *now, const weir_machine_reading *before,
                             weir_process_metrics *process, weir_machine_metrics *machine)
 {
-    subtract(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &now->process, &before->process, process);
-    subtract(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &now->machine, &before->machine, machine);
+    subtract_metrics(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &now->process, &before->process, process);
+    subtract_metrics(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &now->machine, &before->machine, machine);
     if (machine->other_cpu_ns >= 0 && process->cpu_ns >= 0) /* two clocks: the difference may be negative */
         machine->other_cpu_ns = machine->other_cpu_ns > process->cpu_ns ? machine->other_cpu_ns - process->cpu_ns : 0;
     else

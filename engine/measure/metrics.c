@@ -56,7 +56,7 @@ void weir_metrics_clear(const weir_metric_table *table, void *values)
     }
 }
 
-static int64_t sum(int64_t one, int64_t other)
+static int64_t sum_or_unknown(int64_t one, int64_t other)
 {
     if (one < 0 || other < 0)
         return -1;
@@ -72,7 +72,7 @@ void weir_metrics_add(const weir_metric_table *table, void *to, const void *from
         const int64_t *part = value;
         switch (table->metrics[i].kind) {
         case WEIR_METRIC_COUNT: *(uint64_t *)into += *(const uint64_t *)value; break;
-        case WEIR_METRIC_SUM: *whole = sum(*whole, *part); break;
+        case WEIR_METRIC_SUM: *whole = sum_or_unknown(*whole, *part); break;
         case WEIR_METRIC_MAX: *whole = *part > *whole || (*part < 0 && *whole == 0) ? *part : *whole; break;
         case WEIR_METRIC_MIN: *whole = *part < *whole ? *part : *whole; break;
         case WEIR_METRIC_LEVEL: *(double *)into += *(const double *)value; break;

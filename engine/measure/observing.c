@@ -33,14 +33,14 @@ typedef struct delivery {
     weir_histogram histograms[3];
 } delivery;
 
-static const weir_histogram *load(delivery *lap, int which, size_t stored)
+static const weir_histogram *load_histogram(delivery *lap, int which, size_t stored)
 {
     weir_histogram_clear(&lap->histograms[which]);
     weir__taken_lap_load(lap->record, stored, &lap->histograms[which]);
     return &lap->histograms[which];
 }
 
-static void deliver(const delivery *to, weir_subject_lap lap)
+static void deliver_to(const delivery *to, weir_subject_lap lap)
 {
     lap.lap = &to->record->lap;
     TELL(to->pipeline, lap, &lap);
@@ -54,8 +54,8 @@ static void deliver_stage(delivery *to, uint32_t index)
                              .name = node->name,
                              .kind = node->kind,
                              .metrics.task = to->record->nodes[index] };
-    lap.metrics.task.run_times = load(to, 0, index);
-    deliver(to, lap);
+    lap.metrics.task.run_times = load_histogram(to, 0, index);
+    deliver_to(to, lap);
 }
 
 static void deliver_queue(delivery *to, const weir__queue *queue, uint32_t index)
@@ -66,21 +66,21 @@ static void deliver_queue(delivery *to, const weir__queue *queue, uint32_t index
                              .kind = "queue",
                              .capacity = queue->capacity,
                              .metrics.queue = to->record->queues[index] };
-    lap.metrics.queue.put_times = load(to, 0, stored);
-    lap.metrics.queue.get_times = load(to, 1, stored + 1);
+    lap.metrics.queue.put_times = load_histogram(to, 0, stored);
+    lap.metrics.queue.get_times = load_histogram(to, 1, stored + 1);
     if (queue == to->pipeline->core.sink)
-        lap.metrics.queue.latencies = load(to, 2, taken_lap_latencies(to->pipeline));
-    deliver(to, lap);
+        lap.metrics.queue.latencies = load_histogram(to, 2, taken_lap_latencies(to->pipeline));
+    deliver_to(to, lap);
 }
 
 static void deliver_pool(const delivery *to, uint32_t index)
 {
     const weir_pool *pool = to->pipeline->pools[index];
-    deliver(to, (weir_subject_lap){ .subject = WEIR_SUBJECT_POOL,
-                                    .name = pool->name,
-                                    .kind = "pool",
-                                    .capacity = pool->num_workers,
-                                    .metrics.pool = to->record->pools[index] });
+    deliver_to(to, (weir_subject_lap){ .subject = WEIR_SUBJECT_POOL,
+                                       .name = pool->name,
+                                       .kind = "pool",
+                                       .capacity = pool->num_workers,
+                                       .metrics.pool = to->record->pools[index] });
 }
 
 static void deliver_machine(const delivery *to)
@@ -88,16 +88,16 @@ static void deliver_machine(const delivery *to)
     const weir_pipeline *pipeline = to->pipeline;
     char name[32];
     snprintf(name, sizeof name, "%u:process", pipeline->id);
-    deliver(to, (weir_subject_lap){ .subject = WEIR_SUBJECT_PROCESS,
-                                    .name = name,
-                                    .kind = "process",
-                                    .capacity = pipeline->num_cpus,
-                                    .metrics.process = to->record->process });
+    deliver_to(to, (weir_subject_lap){ .subject = WEIR_SUBJECT_PROCESS,
+                                       .name = name,
+                                       .kind = "process",
+                                       .capacity = pipeline->num_cpus,
+                                       .metrics.process = to->record->process });
     snprintf(name, sizeof name, "%u:machine", pipeline->id);
-    deliver(to, (weir_subject_lap){ .subject = WEIR_SUBJECT_MACHINE,
-                                    .name = name,
-                                    .kind = "machine",
-                                    .metrics.machine = to->record->machine });
+    deliver_to(to, (weir_subject_lap){ .subject = WEIR_SUBJECT_MACHINE,
+                                       .name = name,
+                                       .kind = "machine",
+                                       .metrics.machine = to->record->machine });
 }
 
 static void deliver_mark(delivery *to, const weir_taken_mark *mark)
@@ -113,7 +113,7 @@ static void deliver_mark(delivery *to, const weir_taken_mark *mark)
         weir_histogram_add_encoded(&to->histograms[0], mark->times.bytes, mark->times.size_bytes);
         lap.metrics.span.times = &to->histograms[0];
     }
-    deliver(to, lap);
+    deliver_to(to, lap);
 }
 
 static void deliver_lap(delivery *lap, weir_taken_lap *record)
@@ -137,7 +137,7 @@ static void deliver_lap(delivery *lap, weir_taken_lap *record)
 
 /* ---- the run ------------------------------------------------------------------------------------------------ */
 
-static char *describe_inputs(const weir_node *node)
+static char *list_inputs(const weir_node *node)
 {
     char *text = NULL;
     size_t size;
@@ -163,9 +163,9 @@ static char *describe_merge_order(const weir_node *node)
     return out && fclose(out) == 0 ? text : NULL;
 }
 
-static void describe_node(const weir_node *node, weir_stage_info *info)
+static void fill_stage_info(const weir_node *node, weir_stage_info *info)
 {
-    char *inputs = describe_inputs(node), *merge_order = describe_merge_order(node);
+    char *inputs = list_inputs(node), *merge_order = describe_merge_order(node);
     *info = (weir_stage_info){
         .name = node->name,
         .queue_name = node->core.outs[0].name,
@@ -193,7 +193,7 @@ static void deliver_start(const weir_pipeline *pipeline)
     };
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
-        describe_node(node, &pipeline->stage_infos[i]);
+        fill_stage_info(node, &pipeline->stage_infos[i]);
         for (uint32_t j = 0; j < node->core.num_outs; j++)
             pipeline->queue_infos[node->core.outs[j].index] = (weir_queue_info){
                 .name = node->core.outs[j].name, .producer = i, .capacity = node->core.outs[j].capacity
@@ -233,7 +233,7 @@ static void deliver_end(const weir_pipeline *pipeline)
     TELL(pipeline, run_end, &end);
 }
 
-static void tell(delivery *lap, const weir_message *message)
+static void deliver_message(delivery *lap, const weir_message *message)
 {
     const weir_pipeline *pipeline = lap->pipeline;
     switch (message->kind) {
@@ -265,7 +265,7 @@ static void observer_main(void *argument)
         if (!message)
             continue;
         started = true;
-        tell(pipeline->delivery, message);
+        deliver_message(pipeline->delivery, message);
         weir__message_free(message);
         deliver_dropped(pipeline);
     }
@@ -281,7 +281,7 @@ static void observer_main(void *argument)
 
 /* ---- beginning and end -------------------------------------------------------------------------------------- */
 
-static int attach(weir_pipeline *pipeline, const weir_observer *observer, weir_error *error)
+static int attach_observer(weir_pipeline *pipeline, const weir_observer *observer, weir_error *error)
 {
     for (size_t i = 0; i < sizeof observer->reserved / sizeof observer->reserved[0]; i++)
         if (observer->reserved[i])
@@ -311,7 +311,7 @@ int weir__observing_init(weir_pipeline *pipeline, const weir_pipeline_options *o
     if (!pipeline->observers || !pipeline->delivery)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
     for (size_t i = 0; i < options->num_observers && status == WEIR_OK; i++)
-        status = attach(pipeline, &options->observers[i], error);
+        status = attach_observer(pipeline, &options->observers[i], error);
     return status;
 }
 

@@ -63,7 +63,7 @@ static weir_message *message_new(message_kind kind, size_t text_bytes, char **te
     return message;
 }
 
-static const char *add_text(char **texts, const char *text)
+static const char *copy_text(char **texts, const char *text)
 {
     size_t size = strlen(text) + 1;
     char *added = memcpy(*texts, text, size);
@@ -86,10 +86,10 @@ static weir_message *failure_message(const weir_slot *slot)
         .source = slot->core.in.source,
         .epoch = slot->core.in.epoch,
         .seq = slot->core.in.seq,
-        .label = add_text(&texts, label),
+        .label = copy_text(&texts, label),
         .status = slot->error.status,
         .library_code = slot->error.library_code,
-        .message = add_text(&texts, text),
+        .message = copy_text(&texts, text),
         .run_ns = slot->core.run_ns + slot->core.step_run_ns,
     };
     return message;
@@ -103,9 +103,9 @@ static weir_message *event_message(const char *name, const char *category, const
         return NULL;
     message->event = (weir_event){
         .unix_ns = weir_clock_unix_ns(),
-        .name = add_text(&texts, name),
-        .category = add_text(&texts, category),
-        .detail = add_text(&texts, detail),
+        .name = copy_text(&texts, name),
+        .category = copy_text(&texts, category),
+        .detail = copy_text(&texts, detail),
     };
     return message;
 }
@@ -122,7 +122,7 @@ static void append_locked(weir_outbox *outbox, weir_message *message)
 }
 
 /* Appends the message, or counts it in *dropped. Events that others report after the end are not of the run. */
-static void offer(weir_outbox *outbox, weir_message *message, bool is_of_observer, uint64_t *dropped)
+static void offer_message(weir_outbox *outbox, weir_message *message, bool is_of_observer, uint64_t *dropped)
 {
     uv_mutex_lock(&outbox->lock);
     bool is_open = !outbox->closed || (is_of_observer && outbox->num_late++ < MAX_LATE);
@@ -142,14 +142,14 @@ void weir__outbox_add_start(weir_outbox *outbox)
 {
     weir_message *start = outbox->start;
     outbox->start = NULL;
-    offer(outbox, start, false, &outbox->dropped_events);
+    offer_message(outbox, start, false, &outbox->dropped_events);
 }
 
 void weir__outbox_add_failure(weir_pipeline *pipeline, const weir_slot *slot)
 {
     weir_outbox *outbox = &pipeline->outbox;
     if (pipeline->wants_failures)
-        offer(outbox, failure_message(slot), false, &outbox->dropped_failures);
+        offer_message(outbox, failure_message(slot), false, &outbox->dropped_failures);
 }
 
 int weir__outbox_add_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail)
@@ -160,7 +160,7 @@ int weir__outbox_add_event(weir_pipeline *pipeline, const char *name, const char
     weir_message *message = event_message(name, category ? category : "", detail ? detail : "");
     if (!message)
         return WEIR_ENOMEM;
-    offer(outbox, message, weir__observing_is_here(pipeline), &outbox->dropped_events);
+    offer_message(outbox, message, weir__observing_is_here(pipeline), &outbox->dropped_events);
     return WEIR_OK;
 }
 

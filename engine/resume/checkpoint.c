@@ -25,12 +25,12 @@ typedef struct text_reader {
     weir_error *error;
 } text_reader;
 
-static int damaged(const text_reader *reader, const char *what)
+static int fail_damaged(const text_reader *reader, const char *what)
 {
     return weir_error_set(reader->error, WEIR_EDATA, 0, "checkpoint, line %" PRIu64 ": %s", reader->line, what);
 }
 
-static int no_memory(weir_error *error)
+static int fail_parse_memory(weir_error *error)
 {
     return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a checkpoint");
 }
@@ -72,7 +72,7 @@ static bool read_spaced(char **at, int base, uint64_t *number)
 }
 
 /* Makes room for one more element. */
-static int grow(void **array, size_t num, size_t size)
+static int grow_array(void **array, size_t num, size_t size)
 {
     if (num & (num - 1)) /* capacities are powers of 2 */
         return WEIR_OK;
@@ -93,13 +93,13 @@ static int read_source(text_reader *reader, char *at)
     weir_checkpoint *to = reader->to;
     uint64_t number;
     if (!read_spaced(&at, 10, &number) || *at != ' ' || number != to->num_sources)
-        return damaged(reader, "expected \"source NUMBER NAME\"");
-    if (grow((void **)&to->sources, to->num_sources, sizeof *to->sources) != WEIR_OK)
-        return no_memory(reader->error);
+        return fail_damaged(reader, "expected \"source NUMBER NAME\"");
+    if (grow_array((void **)&to->sources, to->num_sources, sizeof *to->sources) != WEIR_OK)
+        return fail_parse_memory(reader->error);
     assert(to->sources);
     weir_done_source *source = &to->sources[to->num_sources++];
     *source = (weir_done_source){ .name = strdup(at + 1), .text = strdup("") };
-    return source->name && source->text ? WEIR_OK : no_memory(reader->error);
+    return source->name && source->text ? WEIR_OK : fail_parse_memory(reader->error);
 }
 
 static int read_source_text(text_reader *reader, weir_done_source *source, const char *line)
@@ -107,7 +107,7 @@ static int read_source_text(text_reader *reader, weir_done_source *source, const
     size_t old = strlen(source->text);
     char *text = realloc(source->text, old + strlen(line) + sizeof "\n");
     if (!text)
-        return no_memory(reader->error);
+        return fail_parse_memory(reader->error);
     strcpy(stpcpy(text + old, line), "\n");
     source->text = text;
     return WEIR_OK;
@@ -118,9 +118,9 @@ static int read_done(text_reader *reader, weir_done_source *source, char *at)
     static const char expected[] = "expected \"done EPOCH LOW A-B C ...\" with increasing numbers";
     weir_done_set set = { 0 };
     if (!read_spaced(&at, 10, &set.epoch) || !read_spaced(&at, 10, &set.low))
-        return damaged(reader, expected);
-    if (grow((void **)&source->sets, source->num_sets, sizeof *source->sets) != WEIR_OK)
-        return no_memory(reader->error);
+        return fail_damaged(reader, expected);
+    if (grow_array((void **)&source->sets, source->num_sets, sizeof *source->sets) != WEIR_OK)
+        return fail_parse_memory(reader->error);
     weir_done_set *to = &source->sets[source->num_sets++];
     *to = set;
     for (uint64_t low = set.low; *at;) {
@@ -132,10 +132,10 @@ static int read_done(text_reader *reader, weir_done_source *source, char *at)
             is_read = read_number(&at, 10, &run.last);
         }
         if (!is_read || run.first <= low || run.last < run.first || run.last >= UINT64_MAX - 1)
-            return damaged(reader, expected);
+            return fail_damaged(reader, expected);
         low = run.last + 1;
-        if (grow((void **)&to->runs, to->num_runs, sizeof *to->runs) != WEIR_OK)
-            return no_memory(reader->error);
+        if (grow_array((void **)&to->runs, to->num_runs, sizeof *to->runs) != WEIR_OK)
+            return fail_parse_memory(reader->error);
         to->runs[to->num_runs++] = run;
     }
     return WEIR_OK;
@@ -145,12 +145,12 @@ static int read_pieces(text_reader *reader, weir_done_source *source, char *at)
 {
     weir_done_piece piece = { 0 };
     if (!read_spaced(&at, 10, &piece.epoch) || !read_spaced(&at, 10, &piece.seq) || !*at)
-        return damaged(reader, "expected \"pieces EPOCH NUMBER PATH ...\"");
+        return fail_damaged(reader, "expected \"pieces EPOCH NUMBER PATH ...\"");
     while (*at) {
         if (!read_spaced(&at, 16, &piece.path))
-            return damaged(reader, "a path is not a hexadecimal number");
-        if (grow((void **)&source->pieces, source->num_pieces, sizeof *source->pieces) != WEIR_OK)
-            return no_memory(reader->error);
+            return fail_damaged(reader, "a path is not a hexadecimal number");
+        if (grow_array((void **)&source->pieces, source->num_pieces, sizeof *source->pieces) != WEIR_OK)
+            return fail_parse_memory(reader->error);
         source->pieces[source->num_pieces++] = piece;
     }
     return WEIR_OK;
@@ -164,7 +164,7 @@ static int read_head(text_reader *reader)
         return weir_error_set(reader->error, WEIR_EDATA, 0, "the text is not a checkpoint of weir");
     line += sizeof first_line - 1;
     if (!read_number(&line, 10, &version) || *line)
-        return damaged(reader, "the version is not a number");
+        return fail_damaged(reader, "the version is not a number");
     if (version != 1)
         return weir_error_set(
             reader->error, WEIR_EUNSUPPORTED, 0,
@@ -174,10 +174,10 @@ static int read_head(text_reader *reader)
             version, WEIR_VERSION);
     line = next_line(reader);
     if (!line || strncmp(line, "epoch", 5) != 0)
-        return damaged(reader, "expected \"epoch NUMBER\"");
+        return fail_damaged(reader, "expected \"epoch NUMBER\"");
     line += 5;
     return read_spaced(&line, 10, &reader->to->epoch) && !*line ? WEIR_OK
-                                                                : damaged(reader, "expected \"epoch NUMBER\"");
+                                                                : fail_damaged(reader, "expected \"epoch NUMBER\"");
 }
 
 static int read_lines(text_reader *reader)
@@ -190,12 +190,12 @@ static int read_lines(text_reader *reader)
                                   "the checkpoint is cut off after line %" PRIu64 ": its last line must be \"end\"",
                                   reader->line);
         if (strcmp(line, "end") == 0)
-            return *reader->at ? damaged(reader, "there is text after \"end\"") : WEIR_OK;
+            return *reader->at ? fail_damaged(reader, "there is text after \"end\"") : WEIR_OK;
         weir_done_source *source = last_source(reader);
         if (strncmp(line, "source", 6) == 0)
             status = read_source(reader, line + 6);
         else if (!source)
-            status = damaged(reader, "expected \"source NUMBER NAME\"");
+            status = fail_damaged(reader, "expected \"source NUMBER NAME\"");
         else if (strncmp(line, "  ", 2) == 0)
             status = read_source_text(reader, source, line + 2);
         else if (strncmp(line, "done", 4) == 0)
@@ -203,7 +203,7 @@ static int read_lines(text_reader *reader)
         else if (strncmp(line, "pieces", 6) == 0)
             status = read_pieces(reader, source, line + 6);
         else
-            status = damaged(reader, "unknown word");
+            status = fail_damaged(reader, "unknown word");
     }
     return status;
 }
@@ -216,7 +216,7 @@ int weir_checkpoint_read(const char *text, weir_checkpoint **checkpoint, weir_er
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     char *copy = strdup(text);
     text_reader reader = { .at = copy, .to = calloc(1, sizeof *reader.to), .error = error };
-    int status = copy && reader.to ? read_lines(&reader) : no_memory(error);
+    int status = copy && reader.to ? read_lines(&reader) : fail_parse_memory(error);
     free(copy);
     if (status == WEIR_OK)
         *checkpoint = reader.to;
@@ -276,7 +276,7 @@ const char *weir_checkpoint_source_text(const weir_checkpoint *checkpoint, size_
     return checkpoint && source < checkpoint->num_sources ? checkpoint->sources[source].text : NULL;
 }
 
-static const weir_done_set *find_set(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
+static const weir_done_set *find_parsed_set(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
 {
     if (!checkpoint || source >= checkpoint->num_sources)
         return NULL;
@@ -287,16 +287,16 @@ static const weir_done_set *find_set(const weir_checkpoint *checkpoint, size_t s
     return NULL;
 }
 
-static bool is_complete(const weir_checkpoint *checkpoint, uint64_t epoch)
+static bool is_epoch_done(const weir_checkpoint *checkpoint, uint64_t epoch)
 {
     return checkpoint && epoch < checkpoint->epoch;
 }
 
 bool weir_checkpoint_is_done(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch, uint64_t seq)
 {
-    const weir_done_set *set = find_set(checkpoint, source, epoch);
+    const weir_done_set *set = find_parsed_set(checkpoint, source, epoch);
     if (!set || seq < set->low)
-        return set || is_complete(checkpoint, epoch);
+        return set || is_epoch_done(checkpoint, epoch);
     size_t low = 0;
     for (size_t high = set->num_runs; low < high;) {
         size_t middle = low + (high - low) / 2;
@@ -310,13 +310,13 @@ bool weir_checkpoint_is_done(const weir_checkpoint *checkpoint, size_t source, u
 
 uint64_t weir_checkpoint_low(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
 {
-    const weir_done_set *set = find_set(checkpoint, source, epoch);
-    return set ? set->low : is_complete(checkpoint, epoch) ? UINT64_MAX : 0;
+    const weir_done_set *set = find_parsed_set(checkpoint, source, epoch);
+    return set ? set->low : is_epoch_done(checkpoint, epoch) ? UINT64_MAX : 0;
 }
 
 uint64_t weir_checkpoint_end(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
 {
-    const weir_done_set *set = find_set(checkpoint, source, epoch);
+    const weir_done_set *set = find_parsed_set(checkpoint, source, epoch);
     uint64_t end =
         set && set->num_runs ? set->runs[set->num_runs - 1].last + 1 : weir_checkpoint_low(checkpoint, source, epoch);
     for (size_t i = 0; checkpoint && source < checkpoint->num_sources && i < checkpoint->sources[source].num_pieces;
@@ -330,7 +330,7 @@ uint64_t weir_checkpoint_end(const weir_checkpoint *checkpoint, size_t source, u
 
 uint64_t weir_checkpoint_num_done(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
 {
-    const weir_done_set *set = find_set(checkpoint, source, epoch);
+    const weir_done_set *set = find_parsed_set(checkpoint, source, epoch);
     uint64_t num_done = weir_checkpoint_low(checkpoint, source, epoch);
     for (size_t i = 0; set && i < set->num_runs; i++)
         num_done += set->runs[i].last - set->runs[i].first + 1;

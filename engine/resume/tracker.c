@@ -88,14 +88,14 @@ static uint32_t handle_of(uint32_t index, const weir_mark *mark)
 }
 
 /* The handle, or 0 if it is of another pipeline, or of an item that has ended. */
-static uint32_t checked(const weir_tracker *tracker, uint32_t handle)
+static uint32_t check_handle(const weir_tracker *tracker, uint32_t handle)
 {
     uint32_t index = handle & INDEX_MASK;
     bool is_known = handle && tracker->chunks[index / MARKS_PER_CHUNK];
     return is_known && mark_at(tracker, handle)->generation == handle >> INDEX_BITS ? handle : 0;
 }
 
-static uint32_t join(const weir_tracker *tracker, uint32_t list, uint32_t other)
+static uint32_t join_lists(const weir_tracker *tracker, uint32_t list, uint32_t other)
 {
     if (!list || !other)
         return list ? list : other;
@@ -184,7 +184,7 @@ static void set_done(done_set *set, uint64_t seq)
     }
 }
 
-static done_set *find_set(const tracked_source *source, uint64_t epoch)
+static done_set *find_done_set(const tracked_source *source, uint64_t epoch)
 {
     done_set *set = source->sets;
     while (set && set->epoch != epoch)
@@ -215,7 +215,7 @@ static void done_set_free(done_set *set)
 static int add_set(weir_tracker *tracker, tracked_source *source, uint64_t epoch, done_set **added)
 {
     uv_mutex_lock(&tracker->lock);
-    *added = find_set(source, epoch);
+    *added = find_done_set(source, epoch);
     uv_mutex_unlock(&tracker->lock);
     if (*added)
         return WEIR_OK;
@@ -269,7 +269,7 @@ static void root_done_locked(weir_tracker *tracker, uint32_t handle)
         mark_free_locked(tracker, piece);
         tracker->num_recorded--;
     }
-    done_set *set = find_set(&tracker->sources[root->source], root->epoch);
+    done_set *set = find_done_set(&tracker->sources[root->source], root->epoch);
     set_done(set, root->seq);
     mark_free_locked(tracker, handle);
 }
@@ -324,7 +324,7 @@ static weir_batch *batch_in(const weir_item *item)
 static void finish_item_locked(weir_tracker *tracker, weir_item *item)
 {
     weir_batch *batch = batch_in(item);
-    finish_list_locked(tracker, checked(tracker, item->marks));
+    finish_list_locked(tracker, check_handle(tracker, item->marks));
     item->marks = 0;
     for (size_t i = 0; batch && i < batch->num_items; i++)
         finish_item_locked(tracker, &batch->items[i]);
@@ -371,7 +371,7 @@ void weir__marks_released(weir_item *item)
     if (item->marks == slot->in_marks)
         slot->in_marks_back = true;
     else
-        slot->released_marks = join(tracker, checked(tracker, item->marks), slot->released_marks);
+        slot->released_marks = join_lists(tracker, check_handle(tracker, item->marks), slot->released_marks);
 }
 
 void weir__marks_move(weir_item *to, weir_item *from, bool is_kept)
@@ -414,7 +414,7 @@ static int made_item(weir_tracker *tracker, weir_slot *slot)
                        .seq = slot->core.in.seq,
                        .path = UINT64_MAX };
     uv_mutex_lock(&tracker->lock);
-    done_set *set = find_set(source, root.epoch);
+    done_set *set = find_done_set(source, root.epoch);
     bool was_done = set && is_done(set, root.seq);
     while (!was_done && (!set || !has_room(set, root.seq) || !tracker->free)) {
         uv_mutex_unlock(&tracker->lock);
@@ -446,10 +446,10 @@ static void source_ended(weir_tracker *tracker, const weir_slot *slot)
 }
 
 /* An indexed source makes the next item that is not done. */
-static void seek(weir_tracker *tracker, weir_slot *slot)
+static void seek_path(weir_tracker *tracker, weir_slot *slot)
 {
     uv_mutex_lock(&tracker->lock);
-    const done_set *set = find_set(&tracker->sources[slot->node->core.source_index], slot->core.in.epoch);
+    const done_set *set = find_done_set(&tracker->sources[slot->node->core.source_index], slot->core.in.epoch);
     while (set && is_done(set, slot->core.in.seq))
         slot->core.in.seq = slot->core.in.seq < set->low ? set->low : slot->core.in.seq + 1;
     uv_mutex_unlock(&tracker->lock);
@@ -462,7 +462,7 @@ void weir__tracker_step_begins(weir_slot *slot)
     step_slot = slot;
     if (slot->node->core.num_ins == 0) {
         if (slot->node->op->resume && !slot->core.finishing)
-            seek(slot->node->pipeline->tracker, slot);
+            seek_path(slot->node->pipeline->tracker, slot);
     } else if (slot->core.starts_task) {
         slot->in_marks = slot->core.in.marks;
         slot->in_marks_back = false;
@@ -518,7 +518,7 @@ static int make_piece(weir_tracker *tracker, weir_slot *slot)
     weir_batch *batch = batch_in(&slot->core.in);
     int status = add_blind_pieces(tracker, slot->carried_marks, &slot->core.out.marks);
     for (size_t i = 0; batch && i < batch->num_items && status == WEIR_OK; i++)
-        status = add_blind_pieces(tracker, checked(tracker, batch->items[i].marks), &slot->core.out.marks);
+        status = add_blind_pieces(tracker, check_handle(tracker, batch->items[i].marks), &slot->core.out.marks);
     if (!slot->in_marks || status != WEIR_OK)
         return status;
     const weir_mark *in = mark_at(tracker, slot->in_marks);
@@ -530,7 +530,7 @@ static int make_piece(weir_tracker *tracker, weir_slot *slot)
 /* What the result got by weir_item_move(). */
 static uint32_t moved_marks(weir_tracker *tracker, weir_slot *slot)
 {
-    uint32_t moved = checked(tracker, slot->core.out.marks);
+    uint32_t moved = check_handle(tracker, slot->core.out.marks);
     slot->core.out.marks = 0;
     if (moved != slot->in_marks)
         return moved;
@@ -542,8 +542,8 @@ static uint32_t moved_marks(weir_tracker *tracker, weir_slot *slot)
 static uint32_t own_marks(weir_tracker *tracker, weir_slot *slot)
 {
     bool has_in = slot->in_marks_back || !slot->node->op->flush;
-    uint32_t own = join(tracker, slot->released_marks, slot->carried_marks);
-    own = has_in ? join(tracker, slot->in_marks, own) : own;
+    uint32_t own = join_lists(tracker, slot->released_marks, slot->carried_marks);
+    own = has_in ? join_lists(tracker, slot->in_marks, own) : own;
     slot->in_marks = slot->released_marks = slot->carried_marks = 0;
     return own;
 }
@@ -554,9 +554,9 @@ static int made_one_of_several(weir_tracker *tracker, weir_slot *slot)
     uint32_t released = slot->released_marks;
     slot->released_marks = 0;
     if (slot->node->op->flush) {
-        moved = join(tracker, moved, released);
+        moved = join_lists(tracker, moved, released);
     } else {
-        slot->carried_marks = join(tracker, released, slot->carried_marks); /* until the last result */
+        slot->carried_marks = join_lists(tracker, released, slot->carried_marks); /* until the last result */
     }
     slot->core.out.marks = moved;
     return moved ? WEIR_OK : make_piece(tracker, slot);
@@ -599,7 +599,7 @@ static void task_step_ends(weir_tracker *tracker, weir_slot *slot, int status)
     if (status == WEIR_KEPT)
         slot->carried_marks = own;
     else if (status == WEIR_OK && !slot->out_is_piece)
-        slot->core.out.marks = join(tracker, slot->core.out.marks, own);
+        slot->core.out.marks = join_lists(tracker, slot->core.out.marks, own);
     else if (!was_dropped(tracker, slot, status))
         finish_list(tracker, own); /* the input of pieces waits for them */
 }
@@ -622,7 +622,7 @@ typedef struct text_room {
     size_t size, needed;
 } text_room;
 
-static void add_text(text_room *to, const char *format, ...)
+static void print_text(text_room *to, const char *format, ...)
 {
     va_list arguments;
     size_t left = to->needed < to->size ? to->size - to->needed : 0;
@@ -632,7 +632,7 @@ static void add_text(text_room *to, const char *format, ...)
     to->needed += (size_t)length;
 }
 
-static bool is_complete(const done_set *set)
+static bool is_set_complete(const done_set *set)
 {
     return set->low >= set->total;
 }
@@ -644,7 +644,7 @@ static uint64_t resume_epoch_locked(const weir_tracker *tracker)
     for (uint32_t i = 0; i < tracker->num_sources; i++)
         for (const done_set *set = tracker->sources[i].sets; set && tracker->sources[i].node->core.epochs;
              set = set->next)
-            if (!is_complete(set) && set->epoch < epoch)
+            if (!is_set_complete(set) && set->epoch < epoch)
                 epoch = set->epoch;
     return epoch;
 }
@@ -666,16 +666,16 @@ static done_set *take_old_locked(weir_tracker *tracker, uint64_t epoch)
 static void add_set_text_locked(const done_set *set, text_room *to)
 {
     uint64_t end = (set->low / 64 + set->num_words) * 64;
-    add_text(to, "done %" PRIu64 " %" PRIu64, set->epoch, set->low);
+    print_text(to, "done %" PRIu64 " %" PRIu64, set->epoch, set->low);
     for (uint64_t first = set->low + 1, last; first < end; first = last + 1) {
         last = first;
         if (!is_done(set, first))
             continue;
         while (is_done(set, last + 1))
             last++;
-        add_text(to, last > first ? " %" PRIu64 "-%" PRIu64 : " %" PRIu64, first, last);
+        print_text(to, last > first ? " %" PRIu64 "-%" PRIu64 : " %" PRIu64, first, last);
     }
-    add_text(to, "\n");
+    print_text(to, "\n");
 }
 
 static void add_pieces_text_locked(const weir_tracker *tracker, uint32_t source, text_room *to)
@@ -683,19 +683,19 @@ static void add_pieces_text_locked(const weir_tracker *tracker, uint32_t source,
     const tracked_source *from = &tracker->sources[source];
     uint64_t num_left = tracker->num_recorded;
     for (size_t i = 0; i < from->num_pieces; i++)
-        add_text(to, "pieces %" PRIu64 " %" PRIu64 " %" PRIx64 "\n", from->pieces[i].epoch, from->pieces[i].seq,
-                 from->pieces[i].path);
+        print_text(to, "pieces %" PRIu64 " %" PRIu64 " %" PRIx64 "\n", from->pieces[i].epoch, from->pieces[i].seq,
+                   from->pieces[i].path);
     for (uint32_t i = 1; num_left && i < tracker->num_chunks * MARKS_PER_CHUNK; i++) {
         const weir_mark *root = mark_at(tracker, i);
         if (root->path != UINT64_MAX || !root->pieces)
             continue;
         if (root->source == source)
-            add_text(to, "pieces %" PRIu64 " %" PRIu64, root->epoch, root->seq);
+            print_text(to, "pieces %" PRIu64 " %" PRIu64, root->epoch, root->seq);
         for (uint32_t piece = root->pieces; piece; piece = mark_at(tracker, piece)->next, num_left--)
             if (root->source == source)
-                add_text(to, " %" PRIx64, mark_at(tracker, piece)->path);
+                print_text(to, " %" PRIx64, mark_at(tracker, piece)->path);
         if (root->source == source)
-            add_text(to, "\n");
+            print_text(to, "\n");
     }
 }
 
@@ -703,7 +703,7 @@ static void add_indented(text_room *to, const char *lines)
 {
     while (lines && *lines) {
         size_t length = strcspn(lines, "\n");
-        add_text(to, "  %.*s\n", (int)length, lines);
+        print_text(to, "  %.*s\n", (int)length, lines);
         lines += length + (lines[length] == '\n');
     }
 }
@@ -711,15 +711,15 @@ static void add_indented(text_room *to, const char *lines)
 static void write_locked(const weir_tracker *tracker, uint64_t epoch, char *const *saved, text_room *to)
 {
     to->needed = 0;
-    add_text(to, "weir checkpoint 1\nepoch %" PRIu64 "\n", epoch);
+    print_text(to, "weir checkpoint 1\nepoch %" PRIu64 "\n", epoch);
     for (uint32_t i = 0; i < tracker->num_sources; i++) {
-        add_text(to, "source %" PRIu32 " %s\n", i, tracker->sources[i].node->short_name);
+        print_text(to, "source %" PRIu32 " %s\n", i, tracker->sources[i].node->short_name);
         add_indented(to, saved[i]);
         for (const done_set *set = tracker->sources[i].sets; set; set = set->next)
             add_set_text_locked(set, to);
         add_pieces_text_locked(tracker, i, to);
     }
-    add_text(to, "end\n");
+    print_text(to, "end\n");
 }
 
 /* The texts that the sources write (weir_op.save). */
@@ -787,7 +787,7 @@ int weir_pipeline_checkpoint(weir_pipeline *pipeline, char **text)
 
 /* ---- start and end ---------------------------------------------------------------------------------------------- */
 
-static int no_memory(weir_error *error)
+static int fail_tracker_memory(weir_error *error)
 {
     return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for checkpoints");
 }
@@ -859,7 +859,7 @@ static int resume_source(weir_tracker *tracker, uint32_t index, weir_checkpoint 
         loaded = index < given[i]->num_sources
                      ? load_pieces(source, &given[i]->sources[index], i, status == WEIR_SKIP)
                      : WEIR_OK;
-    return loaded == WEIR_OK ? WEIR_OK : no_memory(error);
+    return loaded == WEIR_OK ? WEIR_OK : fail_tracker_memory(error);
 }
 
 static void set_epoch(weir_tracker *tracker, uint64_t epoch)
@@ -875,7 +875,7 @@ static void set_epoch(weir_tracker *tracker, uint64_t epoch)
     }
 }
 
-static int resume(weir_tracker *tracker, weir_checkpoint *const *given, size_t num_given, weir_error *error)
+static int resume_sources(weir_tracker *tracker, weir_checkpoint *const *given, size_t num_given, weir_error *error)
 {
     uint64_t epoch = UINT64_MAX;
     int status = WEIR_OK;
@@ -893,20 +893,20 @@ static int resume_from_texts(weir_tracker *tracker, const weir_pipeline_options 
     weir_checkpoint **given = calloc(options->num_resume, sizeof *given);
     int status = WEIR_OK;
     if (!given)
-        return no_memory(error);
+        return fail_tracker_memory(error);
     while (status == WEIR_OK && num_read < options->num_resume) {
         status = weir_checkpoint_read(options->resume[num_read], &given[num_read], error);
         num_read += status == WEIR_OK;
     }
     if (status == WEIR_OK)
-        status = resume(tracker, given, num_read, error);
+        status = resume_sources(tracker, given, num_read, error);
     while (num_read)
         weir_checkpoint_free(given[--num_read]);
     free(given);
     return status;
 }
 
-static int check_options(const weir_pipeline_options *options, weir_error *error)
+static int check_checkpoint_options(const weir_pipeline_options *options, weir_error *error)
 {
     if ((unsigned)options->checkpoints > WEIR_CHECKPOINTS_DONE)
         return weir_error_set(error, WEIR_EINVAL, 0, "checkpoints is not a weir_checkpoints");
@@ -920,7 +920,7 @@ static int check_options(const weir_pipeline_options *options, weir_error *error
     return WEIR_OK;
 }
 
-static int init(weir_tracker *tracker, const weir_pipeline *pipeline, weir_error *error)
+static int init_tracker(weir_tracker *tracker, const weir_pipeline *pipeline, weir_error *error)
 {
     int code = uv_mutex_init(&tracker->lock);
     if (code)
@@ -929,7 +929,7 @@ static int init(weir_tracker *tracker, const weir_pipeline *pipeline, weir_error
     tracker->sources = calloc(pipeline->num_sources, sizeof *tracker->sources);
     tracker->chunks = calloc(NUM_CHUNKS, sizeof *tracker->chunks);
     if (!tracker->sources || !tracker->chunks)
-        return no_memory(error);
+        return fail_tracker_memory(error);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         if (pipeline->nodes[i]->core.num_ins == 0)
             tracker->sources[tracker->num_sources++].node = pipeline->nodes[i];
@@ -939,15 +939,15 @@ static int init(weir_tracker *tracker, const weir_pipeline *pipeline, weir_error
 int weir__tracker_new(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_tracker **to,
                       weir_error *error)
 {
-    int status = check_options(options, error);
+    int status = check_checkpoint_options(options, error);
     if (status != WEIR_OK || !options->checkpoints)
         return status;
     *to = calloc(1, sizeof **to);
     if (!*to)
-        return no_memory(error);
+        return fail_tracker_memory(error);
     (*to)->acknowledged = options->checkpoints == WEIR_CHECKPOINTS_DONE;
     (*to)->retry_failed = options->retry_failed;
-    status = init(*to, pipeline, error);
+    status = init_tracker(*to, pipeline, error);
     return status == WEIR_OK && options->num_resume ? resume_from_texts(*to, options, error) : status;
 }
 

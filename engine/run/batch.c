@@ -36,7 +36,7 @@ static weir_batch *batch_new(size_t num_items)
     return NULL;
 }
 
-static void hand_on(aggregate_worker *worker, weir_item *out)
+static void pass_batch(aggregate_worker *worker, weir_item *out)
 {
     weir_batch *batch = worker->batch;
     out->data = batch;
@@ -68,7 +68,7 @@ static int run_aggregate(void *state, weir_item *in, weir_item *out, weir_task *
     weir_item_keep(&worker->batch->items[worker->batch->num_items++], in);
     if (worker->batch->num_items < config->num_items)
         return WEIR_KEPT;
-    hand_on(worker, out);
+    pass_batch(worker, out);
     return WEIR_OK;
 }
 
@@ -79,7 +79,7 @@ static int flush_aggregate(void *state, weir_item *out, weir_task *task)
     if (!worker->batch)
         return WEIR_SKIP;
     if (!config->drop_last) {
-        hand_on(worker, out);
+        pass_batch(worker, out);
         return WEIR_OK;
     }
     weir_batch_free(worker->batch);

@@ -57,13 +57,13 @@ static bool is_usable(const weir_builder *builder)
     return builder && !builder->error.status;
 }
 
-static void remember(weir_builder *builder, int status, const char *stage)
+static void remember_error(weir_builder *builder, int status, const char *stage)
 {
     builder->error.status = status;
     snprintf(builder->error.stage, sizeof builder->error.stage, "%s", stage ? stage : "");
 }
 
-static open_route *innermost(const weir_builder *builder)
+static open_route *innermost_route(const weir_builder *builder)
 {
     return builder->num_routes ? &builder->routes[builder->num_routes - 1] : NULL;
 }
@@ -71,7 +71,7 @@ static open_route *innermost(const weir_builder *builder)
 /* The number of open ends that the next stage could continue: those opened since the branch of the route began. */
 static uint32_t num_current_ends(const weir_builder *builder)
 {
-    const open_route *route = innermost(builder);
+    const open_route *route = innermost_route(builder);
     if (!route)
         return builder->num_ends;
     return builder->num_ends - route->ends_before - (route->branches_begun ? route->branches_begun - 1 : 0);
@@ -79,7 +79,7 @@ static uint32_t num_current_ends(const weir_builder *builder)
 
 static int check_place(const weir_builder *builder, node_kind kind, weir_error *error)
 {
-    const open_route *route = innermost(builder);
+    const open_route *route = innermost_route(builder);
     if (builder->has_sink)
         return weir_error_set(error, WEIR_EINVAL, 0, "nothing may follow the sink: call weir_builder_sink() last");
     if (route && (kind == NODE_SOURCE || kind == NODE_SINK))
@@ -127,7 +127,7 @@ static int append_node(weir_builder *builder, weir_node *node)
 
 /* Adds the node that takes the last spec->num_ins open ends; if it has a single output queue, that queue becomes
    an open end. Returns NULL after an error. */
-static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_stage_options *options)
+static weir_node *add_node(weir_builder *builder, weir_node_spec *spec, const weir_stage_options *options)
 {
     weir_error *error = &builder->error;
     weir_node *node = NULL;
@@ -148,7 +148,7 @@ static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_st
     else if (status == WEIR_OK)
         return node;
 
-    remember(builder, status, weir__node_name(spec, options));
+    remember_error(builder, status, weir__node_name(spec, options));
     if (builder->num_nodes == 0 || builder->nodes[builder->num_nodes - 1] != node)
         weir__node_free(node);
     return NULL;
@@ -178,7 +178,7 @@ void weir_builder_source_sized(weir_builder *builder, const weir_op *op, const v
     if (!copy_stage_options(builder, &own, options, options_size))
         return;
     own.name = own.name ? own.name : "src";
-    add(builder, &spec, &own);
+    add_node(builder, &spec, &own);
 }
 
 void weir_builder_pipe_sized(weir_builder *builder, const weir_op *op, const void *config, size_t config_size,
@@ -189,14 +189,14 @@ void weir_builder_pipe_sized(weir_builder *builder, const weir_op *op, const voi
         .kind = NODE_STAGE, .op = op, .config = config, .config_size = config_size, .num_ins = 1, .num_outs = 1
     };
     if (copy_stage_options(builder, &own, options, options_size))
-        add(builder, &spec, &own);
+        add_node(builder, &spec, &own);
 }
 
 void weir_builder_sink_sized(weir_builder *builder, const weir_stage_options *options, size_t options_size)
 {
     weir_stage_options own;
     weir_node_spec spec = { .kind = NODE_SINK, .num_ins = 1, .num_outs = 1 };
-    if (copy_stage_options(builder, &own, options, options_size) && add(builder, &spec, &own))
+    if (copy_stage_options(builder, &own, options, options_size) && add_node(builder, &spec, &own))
         builder->has_sink = true;
 }
 
@@ -249,15 +249,15 @@ void weir_builder_merge_sized(weir_builder *builder, const weir_merge_config *co
     if (!copy_struct(builder, &own_config, sizeof own_config, config, config_size, "weir_merge_config") ||
         !copy_stage_options(builder, &own, options, options_size))
         return;
-    if (innermost(builder)) {
+    if (innermost_route(builder)) {
         weir_error_set(&builder->error, WEIR_EINVAL, 0,
                        "route %s is still open: its branches end with weir_builder_join()",
-                       innermost(builder)->node->short_name);
-        remember(builder, WEIR_EINVAL, own.name ? own.name : "merge");
+                       innermost_route(builder)->node->short_name);
+        remember_error(builder, WEIR_EINVAL, own.name ? own.name : "merge");
         return;
     }
     weir_node_spec spec = { .kind = NODE_MERGE, .num_ins = num_current_ends(builder), .num_outs = 1 };
-    weir_node *node = add(builder, &spec, &own);
+    weir_node *node = add_node(builder, &spec, &own);
     if (!node)
         return;
     node->core.merge_order = own_config.order;
@@ -270,7 +270,7 @@ void weir_builder_merge_sized(weir_builder *builder, const weir_merge_config *co
     if (status == WEIR_OK)
         status = check_merge_end(builder, own_config.end);
     if (status != WEIR_OK)
-        remember(builder, status, node->short_name);
+        remember_error(builder, status, node->short_name);
 }
 
 static int check_route(void *config, weir_error *error)
@@ -324,7 +324,7 @@ void weir_builder_route_sized(weir_builder *builder, const weir_route_config *co
     };
     bool is_number = own_config.num_branches && own_config.num_branches <= MAX_BRANCHES;
     spec.num_outs = is_number ? own_config.num_branches : 1; /* check_route() reports the error */
-    weir_node *node = add(builder, &spec, &own);
+    weir_node *node = add_node(builder, &spec, &own);
     if (!node)
         return;
     if (spec.num_outs == 1)
@@ -336,14 +336,14 @@ void weir_builder_branch(weir_builder *builder)
 {
     if (!is_usable(builder))
         return;
-    open_route *route = innermost(builder);
+    open_route *route = innermost_route(builder);
     if (!route) {
         weir_error_set(&builder->error, WEIR_EINVAL, 0,
                        "no route is open: call weir_builder_route() before weir_builder_branch()");
     } else if (route->branches_begun == route->node->core.num_outs) {
         weir_error_set(&builder->error, WEIR_EINVAL, 0, "route %s has %u branches, this is one too many",
                        route->node->short_name, route->node->core.num_outs);
-        remember(builder, WEIR_EINVAL, route->node->short_name);
+        remember_error(builder, WEIR_EINVAL, route->node->short_name);
     } else if (open_end(builder, &route->node->core.outs[route->branches_begun++]) != WEIR_OK) {
         weir_error_set(&builder->error, WEIR_ENOMEM, 0, "no memory for another branch");
     }
@@ -354,7 +354,7 @@ void weir_builder_join_sized(weir_builder *builder, const weir_stage_options *op
     weir_stage_options own;
     if (!copy_stage_options(builder, &own, options, options_size))
         return;
-    open_route *route = innermost(builder);
+    open_route *route = innermost_route(builder);
     if (!route) {
         weir_error_set(&builder->error, WEIR_EINVAL, 0,
                        "no route is open: call weir_builder_route() before weir_builder_join()");
@@ -363,14 +363,14 @@ void weir_builder_join_sized(weir_builder *builder, const weir_stage_options *op
     if (route->branches_begun < route->node->core.num_outs) {
         weir_error_set(&builder->error, WEIR_EINVAL, 0, "route %s has %u branches, but only %u were described",
                        route->node->short_name, route->node->core.num_outs, route->branches_begun);
-        remember(builder, WEIR_EINVAL, route->node->short_name);
+        remember_error(builder, WEIR_EINVAL, route->node->short_name);
         return;
     }
     weir_node_spec spec = { .kind = NODE_JOIN, .num_ins = route->node->core.num_outs, .num_outs = 1 };
     weir_node *first = route->node;
     builder->num_routes--;
     own.name = own.name ? own.name : "join";
-    weir_node *join = add(builder, &spec, &own);
+    weir_node *join = add_node(builder, &spec, &own);
     if (join)
         join->core.route = &first->core;
 }
@@ -381,9 +381,9 @@ static int check_complete(weir_builder *builder, const weir_pipeline_options *op
 {
     if (builder->num_nodes == 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "the pipeline has no source: call weir_builder_source()");
-    if (innermost(builder))
+    if (innermost_route(builder))
         return weir_error_set(error, WEIR_EINVAL, 0, "route %s is still open: call weir_builder_join()",
-                              innermost(builder)->node->short_name);
+                              innermost_route(builder)->node->short_name);
     if (!builder->has_sink)
         return weir_error_set(error, WEIR_EINVAL, 0, "the pipeline has no sink: call weir_builder_sink() last");
     if (options->threads > WEIR_MAX_THREADS)

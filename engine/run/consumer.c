@@ -21,7 +21,7 @@ static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
 }
 
 /* A running consumer lets results accumulate for about a microsecond: one hand-off for several items costs less. */
-static void gather(void)
+static void gather_memory(void)
 {
     for (int i = 0; i < 64; i++)
         cpu_relax();
@@ -36,7 +36,7 @@ static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
     if (may_spin_locked(pipeline, true)) {
         weir__engine_unlock(pipeline);
         if (weir__spin(&pipeline->is_consumable, spin_ns))
-            gather();
+            gather_memory();
         engine_lock_at(pipeline, weir_clock_ns());
     }
     if (!pipeline->core.consumable)

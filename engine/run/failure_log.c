@@ -49,7 +49,7 @@ void weir__failure_log_free(weir_failure_log *log)
     free(log);
 }
 
-static reason *find_locked(weir_failure_log *log, uint32_t stage, const weir_error *error)
+static reason *find_reason_locked(weir_failure_log *log, uint32_t stage, const weir_error *error)
 {
     for (uint32_t i = 0; i < log->num_reasons; i++) {
         reason *known = &log->reasons[i];
@@ -68,7 +68,7 @@ void weir__failure_log_add(weir_failure_log *log, uint32_t stage, const weir_err
 {
     uint64_t left_out = 0;
     uv_mutex_lock(&log->lock);
-    bool logged = weir__line_take(&find_locked(log, stage, error)->limit, weir_clock_ns(), &left_out);
+    bool logged = weir__line_take(&find_reason_locked(log, stage, error)->limit, weir_clock_ns(), &left_out);
     uv_mutex_unlock(&log->lock);
     if (!logged)
         return;

@@ -17,7 +17,7 @@ enum { DEFAULT_QUEUE_ITEMS = 2, DEFAULT_SINK_ITEMS = 3 };
 
 static const char *const kind_names[] = { "source", "stage", "route", "merge", "merge", "sink" };
 
-static int no_memory(const weir_node *node, weir_error *error)
+static int fail_node_memory(const weir_node *node, weir_error *error)
 {
     return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for stage %s",
                           node && node->short_name ? node->short_name : "");
@@ -124,8 +124,8 @@ static int check_kind(node_kind kind, const weir_stage_options *options, weir_er
     return WEIR_OK;
 }
 
-static int check_options(node_kind kind, const weir_op *op, const char *name, const weir_stage_options *options,
-                         weir_error *error)
+static int check_stage_options(node_kind kind, const weir_op *op, const char *name, const weir_stage_options *options,
+                               weir_error *error)
 {
     if (!is_name(name))
         return weir_error_set(error, WEIR_EINVAL, 0,
@@ -176,7 +176,7 @@ static int copy_config(weir_node *node, const weir_node_spec *spec, weir_error *
 
     node->config = calloc(1, op->config_size);
     if (!node->config)
-        return no_memory(node, error);
+        return fail_node_memory(node, error);
     node->config_owned = true;
     status = weir__struct_copy(node->config, op->config_size, spec->config, spec->config_size,
                                "the config of the stage", error);
@@ -321,7 +321,7 @@ static int set_types(weir_node *node, node_kind kind, weir_error *error)
         status = unite_inputs(node);
     }
     if (status != WEIR_OK)
-        return no_memory(node, error);
+        return fail_node_memory(node, error);
     return node->core.num_ins ? check_input(node, producer_of(node, 0), error) : WEIR_OK;
 }
 
@@ -329,13 +329,13 @@ int weir__node_new(const weir_node_spec *spec, const weir_stage_options *options
 {
     const char *name = weir__node_name(spec, options);
     *made = NULL;
-    int status = check_options(spec->kind, spec->op, name, options, error);
+    int status = check_stage_options(spec->kind, spec->op, name, options, error);
     if (status != WEIR_OK)
         return status;
 
     weir_node *node = *made = calloc(1, sizeof *node);
     if (!node)
-        return no_memory(node, error);
+        return fail_node_memory(node, error);
     node->op = spec->op;
     node->core.has_tasks = node->op;
     node->core.has_flush = node->op && node->op->flush;
@@ -354,7 +354,7 @@ int weir__node_new(const weir_node_spec *spec, const weir_stage_options *options
     node->makes_one_type = node->op && weir__types_is_one(node->op->makes);
     if (!node->short_name || (node->op && !node->core.run_times) || copy_hooks(node, options) != WEIR_OK ||
         make_queues(node, spec, options) != WEIR_OK || join_inputs(node, spec) != WEIR_OK)
-        return no_memory(node, error);
+        return fail_node_memory(node, error);
     status = set_types(node, spec->kind, error);
     return status == WEIR_OK ? copy_config(node, spec, error) : status;
 }
@@ -382,14 +382,14 @@ static int make_names(weir_node *node, weir_error *error)
 {
     node->name = format_name(node, "");
     if (!node->name)
-        return no_memory(node, error);
+        return fail_node_memory(node, error);
     for (uint32_t i = 0; i < node->core.num_outs; i++) {
         char suffix[32] = "_queue";
         if (node->core.num_outs > 1)
             snprintf(suffix, sizeof suffix, ".%u_queue", i);
         node->core.outs[i].name = format_name(node, suffix);
         if (!node->core.outs[i].name)
-            return no_memory(node, error);
+            return fail_node_memory(node, error);
     }
     return WEIR_OK;
 }
@@ -414,7 +414,7 @@ int weir__node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, c
     if (status == WEIR_OK)
         status = append_task_hooks(node, own, num_own);
     free(own);
-    return status == WEIR_OK ? WEIR_OK : no_memory(node, error);
+    return status == WEIR_OK ? WEIR_OK : fail_node_memory(node, error);
 }
 
 static void init_flags(weir_slot *slot)
@@ -474,11 +474,11 @@ int weir__node_make_slots(weir_node *node, weir_error *error)
     init_flags(&node->lifecycle);
     node->core.slots = calloc(node->concurrency, sizeof(weir__slot *));
     if (!node->core.slots)
-        return no_memory(node, error);
+        return fail_node_memory(node, error);
     for (; node->core.num_made < node->concurrency; node->core.num_made++) {
         weir_slot *slot = weir__slot_new(node, node->core.num_made);
         if (!slot)
-            return no_memory(node, error);
+            return fail_node_memory(node, error);
         node->core.slots[node->core.num_made] = &slot->core;
     }
     node->core.num_slots = node->core.num_wanted = node->core.num_made;

@@ -102,7 +102,7 @@ static int start_threads(weir_pipeline *pipeline, weir_error *error)
 }
 
 /* Frees everything. Its threads have ended or, after a failed start, never had work. */
-static void destroy(weir_pipeline *pipeline)
+static void destroy_pipeline(weir_pipeline *pipeline)
 {
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         weir__pool_join(pipeline->pools[i]);
@@ -198,7 +198,7 @@ int weir__pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipel
     if (status == WEIR_OK)
         status = start_threads(pipeline, error);
     if (status != WEIR_OK) {
-        destroy(pipeline);
+        destroy_pipeline(pipeline);
         return status;
     }
 
@@ -261,7 +261,7 @@ void weir_pipeline_free(weir_pipeline *pipeline)
     pipeline->observer_started = false;
     assert(is_accounted_for(pipeline));
     (void)is_accounted_for;
-    destroy(pipeline);
+    destroy_pipeline(pipeline);
 }
 
 /* ---- errors, accounts, events ------------------------------------------------------------------------------- */
@@ -301,7 +301,7 @@ int weir_pipeline_stage_error(weir_pipeline *pipeline, const char *stage, weir_e
     return error->status;
 }
 
-static uint64_t gone(const weir_account *account)
+static uint64_t num_gone(const weir_account *account)
 {
     return account->handed_on + account->skipped + account->failed + account->dropped + account->merged;
 }
@@ -335,7 +335,7 @@ int weir_pipeline_account_sized(weir_pipeline *pipeline, const char *stage, weir
     else if (!stage)
         add_up_locked(pipeline, &own);
     weir__engine_unlock(pipeline);
-    own.in_flight = own.taken + own.created - gone(&own);
+    own.in_flight = own.taken + own.created - num_gone(&own);
     weir__struct_fill(account, account_size, &own, sizeof own);
     return stage && !node ? WEIR_ENOTFOUND : WEIR_OK;
 }

@@ -13,7 +13,7 @@
 #include "thread.h"
 #include "watchdog.h"
 
-static void earlier(int64_t *due_ns, int64_t other_ns)
+static void set_earlier(int64_t *due_ns, int64_t other_ns)
 {
     if (other_ns < *due_ns)
         *due_ns = other_ns;
@@ -73,7 +73,7 @@ static void end_run(weir_pipeline *pipeline)
 }
 
 /* Checks everything once; *due_ns is when the next check is due. False = the run is over. */
-static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
+static bool serve_once(weir_pipeline *pipeline, int64_t *due_ns)
 {
     if (atomic_exchange(&pipeline->stop_wanted, false))
         weir_pipeline_stop(pipeline);
@@ -93,10 +93,10 @@ static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
         return false;
     }
     if (pipeline->core.measures)
-        earlier(due_ns, weir__laps_due_ns(pipeline));
+        set_earlier(due_ns, weir__laps_due_ns(pipeline));
     if (over)
         return true;
-    earlier(due_ns, weir__watchdog_check(pipeline));
+    set_earlier(due_ns, weir__watchdog_check(pipeline));
     weir__callers_serve(pipeline, due_ns);
     return true;
 }
@@ -109,7 +109,7 @@ static void service_main(void *argument)
     while (sem_wait(&pipeline->service_wake) != 0)
         ; /* wait until the pipeline starts; before, there is nothing to report */
     weir__laps_note_progress(pipeline, 0);
-    while (serve(pipeline, &due_ns)) {
+    while (serve_once(pipeline, &due_ns)) {
         weir__laps_note_progress(pipeline, 0);
         wait_until(pipeline, due_ns);
         weir__laps_note_progress(pipeline, due_ns);

@@ -8,7 +8,7 @@
 
 /* ---- the graph as text -------------------------------------------------------------------------------------- */
 
-static void describe_inputs(FILE *text, const weir_node *node)
+static void print_inputs(FILE *text, const weir_node *node)
 {
     for (uint32_t i = 0; i < node->core.num_ins; i++)
         fprintf(text, "%s%s", i ? ", " : "  takes from ", node->core.ins[i]->name);
@@ -24,7 +24,7 @@ static void describe_queue(FILE *text, const weir__queue *queue)
     fprintf(text, queue->consumer ? "\n" : ", for the consumer\n");
 }
 
-static void describe_node(FILE *text, const weir_node *node)
+static void print_node(FILE *text, const weir_node *node)
 {
     fprintf(text, "%s: %s", node->name, node->kind);
     if (node->op && strcmp(node->op->name, node->short_name) != 0)
@@ -43,7 +43,7 @@ static void describe_node(FILE *text, const weir_node *node)
     else if (node->core.epochs)
         fprintf(text, ", %u epoch%s", node->core.epochs, node->core.epochs == 1 ? "" : "s");
     fputc('\n', text);
-    describe_inputs(text, node);
+    print_inputs(text, node);
     for (uint32_t i = 0; i < node->core.num_outs; i++)
         describe_queue(text, &node->core.outs[i]);
 }
@@ -58,7 +58,7 @@ int weir_pipeline_describe(weir_pipeline *pipeline, char **description)
     if (!text)
         return WEIR_ENOMEM;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
-        describe_node(text, pipeline->nodes[i]);
+        print_node(text, pipeline->nodes[i]);
     bool failed = ferror(text) != 0;
     if (fclose(text) == 0 && !failed)
         return WEIR_OK;

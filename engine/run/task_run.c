@@ -97,7 +97,7 @@ static int check_type(weir_slot *slot)
     return WEIR_OK;
 }
 
-static int begin_task(weir_slot *slot)
+static int begin_run(weir_slot *slot)
 {
     slot->task_start_ns = slot->core.begin_ns; /* unless the operation begins later */
     slot->error.status = 0;
@@ -195,7 +195,7 @@ static void restart_source(weir_slot *slot)
     slot->core.worker_live = false;
 }
 
-static int check_deadline(weir_slot *slot, int status)
+static int fail_if_late(weir_slot *slot, int status)
 {
     if (status == WEIR_PENDING || !atomic_load_explicit(&slot->is_overdue, memory_order_relaxed))
         return status;
@@ -230,9 +230,9 @@ static int run_to_result(weir_slot *slot)
 {
     slot->core.out_index = 0;
     slot->op_start_known = slot->core.worker_live && (!slot->core.starts_task || slot->node->num_task_hooks == 0);
-    int status = slot->core.starts_task ? begin_task(slot) : WEIR_OK;
+    int status = slot->core.starts_task ? begin_run(slot) : WEIR_OK;
     if (status == WEIR_OK)
-        status = check_deadline(slot, run_operation(slot));
+        status = fail_if_late(slot, run_operation(slot));
     if (slot->core.out.data && slot->node->makes_one_type)
         slot->core.out.type = slot->node->op->makes;
     if ((status == WEIR_OK || status == WEIR_MORE) && !slot->core.finishing &&

@@ -15,7 +15,7 @@ static const char *next_word(const char **list, size_t *length)
     return *length ? word : NULL;
 }
 
-static bool holds(const char *list, const char *wanted, size_t wanted_length)
+static bool has_word(const char *list, const char *wanted, size_t wanted_length)
 {
     const char *word;
     size_t length;
@@ -27,7 +27,7 @@ static bool holds(const char *list, const char *wanted, size_t wanted_length)
 
 bool weir__types_hold(const char *types, const char *type)
 {
-    return type && holds(types, type, strlen(type));
+    return type && has_word(types, type, strlen(type));
 }
 
 bool weir__types_is_one(const char *types)
@@ -41,7 +41,7 @@ weir_type_match weir__types_match(const char *takes, const char *makes)
     const char *word;
     size_t length;
     while ((word = next_word(&makes, &length))) {
-        bool taken = holds(takes, word, length);
+        bool taken = has_word(takes, word, length);
         bool any = length == strlen(WEIR_TYPE_ANY) && memcmp(word, WEIR_TYPE_ANY, length) == 0;
         some |= taken || any;
         all &= taken;
@@ -58,7 +58,7 @@ char *weir__types_unite(const char *one, const char *other)
     const char *word;
     size_t length;
     while ((word = next_word(&other, &length)))
-        if (!holds(all, word, length))
+        if (!has_word(all, word, length))
             sprintf(all + strlen(all), "%s%.*s", all[0] ? " " : "", (int)length, word);
     return all;
 }

@@ -34,7 +34,7 @@ static void due_in(watchdog_check *check, int64_t span_ns)
         check->next_ns = span_ns > 0 ? span_ns : 0;
 }
 
-static void check_deadline(watchdog_check *check, weir_slot *slot, int64_t age_ns)
+static void watch_deadline(watchdog_check *check, weir_slot *slot, int64_t age_ns)
 {
     int64_t deadline_ns = slot->node->task_deadline_ns;
     if (deadline_ns == 0 || slot->core.flushing || slot->core.overdue)
@@ -75,7 +75,7 @@ static void check_node_locked(watchdog_check *check, weir_node *node)
         if (slot->core.state != SLOT_RUNNING && slot->core.state != SLOT_PENDING)
             continue;
         int64_t age_ns = slot->core.run_ns + node->pipeline->core.now_ns - slot->core.entered_ns;
-        check_deadline(check, slot, age_ns);
+        watch_deadline(check, slot, age_ns);
         check_stall(check, slot, age_ns);
     }
 }

@@ -26,24 +26,24 @@ struct weir_counter {
     counter_value values[MAX_VALUES];
 };
 
-static double current(const counter_value *value)
+static double current_value(const counter_value *value)
 {
     return value->is_real ? value->real : (double)value->whole;
 }
 
-static void settle_locked(counter_value *value)
+static void settle_value_locked(counter_value *value)
 {
     int64_t span_ns = weir__span_since_ns(value->since);
     if (value->is_known) {
         value->lap.known_ns += span_ns;
-        value->lap.value_ns += current(value) * (double)span_ns;
+        value->lap.value_ns += current_value(value) * (double)span_ns;
         value->total.known_ns += span_ns;
-        value->total.value_ns += current(value) * (double)span_ns;
+        value->total.value_ns += current_value(value) * (double)span_ns;
     }
     value->since = value->is_known ? value->since + span_ns : weir__span_now_ns();
 }
 
-static void note(weir_counter_metrics *metrics, double value)
+static void note_value(weir_counter_metrics *metrics, double value)
 {
     weir_counter_metrics one = { .last = value, .min = value, .max = value };
     weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_COUNTER), metrics, &one);
@@ -54,17 +54,17 @@ static void restart_locked(counter_value *value, weir_counter_metrics *metrics)
 {
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_COUNTER), metrics);
     if (value->is_known)
-        note(metrics, current(value));
+        note_value(metrics, current_value(value));
 }
 
 /* Sets, or adds to, the value. */
-static void update(weir_counter *counter, size_t which, bool adds, bool is_real, int64_t whole, double real)
+static void update_value(weir_counter *counter, size_t which, bool adds, bool is_real, int64_t whole, double real)
 {
     if (!counter || which >= counter->num_values || weir__span_is_paused())
         return;
     counter_value *value = &counter->values[which];
     uv_mutex_lock(&counter->lock);
-    settle_locked(value);
+    settle_value_locked(value);
     if (!adds || !value->is_known) {
         value->is_real = is_real;
         value->whole = whole;
@@ -72,15 +72,15 @@ static void update(weir_counter *counter, size_t which, bool adds, bool is_real,
     } else if (!is_real && !value->is_real) {
         value->whole = (int64_t)((uint64_t)value->whole + (uint64_t)whole);
     } else {
-        value->real = current(value) + (is_real ? real : (double)whole);
+        value->real = current_value(value) + (is_real ? real : (double)whole);
         value->is_real = true;
     }
     value->is_known = true;
     value->lap.num_updates++;
     value->total.num_updates++;
-    note(&value->lap, current(value));
-    note(&value->total, current(value));
-    double now = current(value);
+    note_value(&value->lap, current_value(value));
+    note_value(&value->total, current_value(value));
+    double now = current_value(value);
     uv_mutex_unlock(&counter->lock);
     span_thread *thread = span_is_traced() && counter->names[which] ? weir__span_this_thread() : NULL;
     if (thread) {
@@ -94,29 +94,29 @@ static void update(weir_counter *counter, size_t which, bool adds, bool is_real,
 
 void weir_counter_set(weir_counter *counter, size_t which, double value)
 {
-    update(counter, which, false, true, 0, value);
+    update_value(counter, which, false, true, 0, value);
 }
 
 void weir_counter_add(weir_counter *counter, size_t which, double change)
 {
-    update(counter, which, true, true, 0, change);
+    update_value(counter, which, true, true, 0, change);
 }
 
 void weir_counter_set_int(weir_counter *counter, size_t which, int64_t value)
 {
-    update(counter, which, false, false, value, 0);
+    update_value(counter, which, false, false, value, 0);
 }
 
 void weir_counter_add_int(weir_counter *counter, size_t which, int64_t change)
 {
-    update(counter, which, true, false, change, 0);
+    update_value(counter, which, true, false, change, 0);
 }
 
 bool weir__counter_take(const weir_span_name *name, bool of_lap, bool restart, weir_counter_metrics *metrics)
 {
     counter_value *value = &name->counter->values[name->value];
     uv_mutex_lock(&name->counter->lock);
-    settle_locked(value);
+    settle_value_locked(value);
     weir_counter_metrics *wanted = of_lap ? &value->lap : &value->total;
     bool is_known = value->is_known;
     *metrics = *wanted;
@@ -171,7 +171,8 @@ static void free_counter(weir_counter *counter)
 }
 
 /* A value whose name is refused is not reported. */
-static weir_counter *get_locked(const char *category, const char *name, const char *const *values, size_t num_values)
+static weir_counter *get_counter_locked(const char *category, const char *name, const char *const *values,
+                                        size_t num_values)
 {
     weir_counter *counter = counter_new(num_values ? num_values : 1);
     if (!counter)
@@ -198,7 +199,7 @@ weir_counter *weir_counter_get(const char *category, const char *name, const cha
         if (!values[i] || !*values[i])
             return NULL;
     weir__spans_lock();
-    weir_counter *counter = get_locked(category, name, values, num_values);
+    weir_counter *counter = get_counter_locked(category, name, values, num_values);
     weir__span_names_unlock();
     return counter;
 }

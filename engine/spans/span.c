@@ -78,7 +78,7 @@ static void make_key(void)
 }
 
 /* NULL = out of memory. */
-static span_thread *add_thread(void)
+static span_thread *add_span_thread(void)
 {
     static uv_once_t key_once = UV_ONCE_INIT;
     uv_once(&key_once, make_key);
@@ -95,7 +95,7 @@ static span_thread *add_thread(void)
 
 static inline span_thread *get_thread(void)
 {
-    return this_thread ? this_thread : add_thread();
+    return this_thread ? this_thread : add_span_thread();
 }
 
 span_thread *weir__span_this_thread(void)
@@ -130,7 +130,7 @@ static inline void record_locked(span_thread *thread, const weir_span_name *name
 
 /* ---- prefixes ----------------------------------------------------------------------------------------------- */
 
-static weir_span_name *prefixed(span_thread *thread, weir_span_name *name)
+static weir_span_name *prefix_name(span_thread *thread, weir_span_name *name)
 {
     uint32_t levels = thread->prefix_levels < SPAN_PREFIX_LEVELS ? thread->prefix_levels : SPAN_PREFIX_LEVELS;
     size_t slot = (name->id + 31 * thread->level_id) % SPAN_CACHED_NAMES;
@@ -142,9 +142,9 @@ static weir_span_name *prefixed(span_thread *thread, weir_span_name *name)
     return thread->cache[slot].prefixed = found ? found : name;
 }
 
-static inline weir_span_name *resolve(span_thread *thread, weir_span_name *name)
+static inline weir_span_name *resolve_name(span_thread *thread, weir_span_name *name)
 {
-    return thread->level_id ? prefixed(thread, name) : name;
+    return thread->level_id ? prefix_name(thread, name) : name;
 }
 
 void weir_span_prefix_push(const char *prefix, bool append)
@@ -193,7 +193,7 @@ void weir_span_begin(weir_span_name *name)
         num_unrecorded++;
         return;
     }
-    name = name ? resolve(thread, name) : NULL;
+    name = name ? resolve_name(thread, name) : NULL;
     span_lock(thread);
     uint32_t depth = thread->depth++;
     if (depth < SPAN_MAX_DEPTH) {
@@ -237,7 +237,7 @@ static weir_span_token start_token(weir_span_name *name, bool is_frame, int64_t 
     weir_span_token token = { .start = start_now() };
     if (!thread)
         return token;
-    token.name = is_frame ? name : resolve(thread, name);
+    token.name = is_frame ? name : resolve_name(thread, name);
     if (span_is_traced() && token.start != SPAN_NOT_RECORDED)
         weir__span_trace_start(thread, &token, is_frame, number);
     return token;
@@ -295,7 +295,7 @@ void weir_marker(weir_span_name *name, weir_marker_scope scope)
     span_thread *thread = name ? get_thread() : NULL;
     if (!thread || weir__span_is_paused())
         return;
-    name = resolve(thread, name);
+    name = resolve_name(thread, name);
     atomic_store_explicit(&name->kind, SPAN_KIND_MARKER, memory_order_relaxed);
     span_lock(thread);
     record_locked(thread, name, 0);

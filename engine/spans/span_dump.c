@@ -27,7 +27,7 @@ static double seconds(int64_t ns)
 }
 
 /* The middle of a bucket may lie above the longest time in it. */
-static double quantile(const weir_span_metrics *span, double share)
+static double span_quantile(const weir_span_metrics *span, double share)
 {
     int64_t ns = weir_histogram_quantile_ns(span->times, share);
     return seconds(ns < span->max_ns ? ns : span->max_ns);
@@ -54,8 +54,8 @@ static void add_row(void *self, const weir_span_name *name, const void *metrics)
     row->average = row->total / (double)span->num_spans;
     row->min = seconds(span->min_ns);
     row->max = seconds(span->max_ns);
-    row->p50 = quantile(span, 0.5);
-    row->p99 = quantile(span, 0.99);
+    row->p50 = span_quantile(span, 0.5);
+    row->p99 = span_quantile(span, 0.99);
 }
 
 static double key_of(const dump_row *row, weir_span_sort sort)

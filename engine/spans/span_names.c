@@ -28,7 +28,7 @@ const char *weir__span_kind_name(const weir_span_name *name)
     return kinds[atomic_load_explicit(&name->kind, memory_order_relaxed)];
 }
 
-static weir_span_name *find_locked(const char *text)
+static weir_span_name *find_name_locked(const char *text)
 {
     uint32_t count = atomic_load(&num_names);
     for (uint32_t i = 0; i < count; i++)
@@ -55,14 +55,15 @@ static weir_span_name *add_locked(char *text, size_t category_bytes, struct weir
 static const char others[] = "weir/others";
 
 /* Takes ownership of `text`. The last place is for the spans whose names are refused. */
-static weir_span_name *get_locked(char *text, size_t category_bytes, struct weir_counter *counter, uint32_t value)
+static weir_span_name *get_name_locked(char *text, size_t category_bytes, struct weir_counter *counter,
+                                       uint32_t value)
 {
-    weir_span_name *name = text ? find_locked(text) : NULL;
+    weir_span_name *name = text ? find_name_locked(text) : NULL;
     if (text && !name && atomic_load(&num_names) < WEIR_SPAN_MAX_NAMES - 1) {
         name = add_locked(text, category_bytes, counter, value);
     } else if (text && !name) {
         must_log |= atomic_fetch_add(&num_refused, 1) == 0;
-        name = counter ? NULL : find_locked(others);
+        name = counter ? NULL : find_name_locked(others);
         char *copy = counter || name ? NULL : strdup(others);
         if (copy && !(name = add_locked(copy, strlen("weir"), NULL, 0)))
             free(copy);
@@ -89,7 +90,7 @@ void weir__span_names_unlock(void)
 static weir_span_name *get_span(char *text, size_t category_bytes)
 {
     weir__spans_lock();
-    weir_span_name *found = get_locked(text, category_bytes, NULL, 0);
+    weir_span_name *found = get_name_locked(text, category_bytes, NULL, 0);
     weir__span_names_unlock();
     return found && !found->counter ? found : NULL;
 }
@@ -100,7 +101,7 @@ static bool is_valid(const char *text)
 }
 
 /* "one/two/three"; NULL = out of memory. Empty texts are left out. */
-static char *join(const char *one, size_t one_bytes, const char *two, const char *three)
+static char *join_text(const char *one, size_t one_bytes, const char *two, const char *three)
 {
     size_t size = one_bytes + strlen(two) + strlen(three) + 3;
     char *text = malloc(size);
@@ -113,12 +114,12 @@ weir_span_name *weir_span_name_get(const char *category, const char *name)
 {
     if (!is_valid(category) || !is_valid(name))
         return NULL;
-    return get_span(join(category, strlen(category), name, ""), strlen(category));
+    return get_span(join_text(category, strlen(category), name, ""), strlen(category));
 }
 
 weir_span_name *weir__span_name_with_prefix(const weir_span_name *name, const char *prefix)
 {
-    return get_span(join(name->text, name->category_bytes, prefix, name->text + name->category_bytes + 1),
+    return get_span(join_text(name->text, name->category_bytes, prefix, name->text + name->category_bytes + 1),
                     name->category_bytes);
 }
 
@@ -127,5 +128,5 @@ weir_span_name *weir__span_name_of_value_locked(const char *category, const char
 {
     if (!is_valid(category) || !is_valid(name) || strlen(value) > MAX_TEXT_BYTES)
         return NULL;
-    return get_locked(join(category, strlen(category), name, value), strlen(category), counter, which);
+    return get_name_locked(join_text(category, strlen(category), name, value), strlen(category), counter, which);
 }

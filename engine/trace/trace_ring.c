@@ -134,7 +134,7 @@ static void record_level(const weir__queue *queue, weir_trace_kind kind, const w
                                });
 }
 
-static void record_task(const weir__slot *core, bool dropped)
+static void record_task_end(const weir__slot *core, bool dropped)
 {
     const weir_slot *slot = (const weir_slot *)core;
     weir_pipeline *pipeline = pipeline_of(core->node);
@@ -157,7 +157,7 @@ static void record_result(const weir__slot *core)
         add_label_of_item_locked(pipeline_of(core->node), &core->out);
 }
 
-static const weir__recorder recorder = { record_state, record_level, record_task, record_result };
+static const weir__recorder recorder = { record_state, record_level, record_task_end, record_result };
 
 /* ---- on and off ---------------------------------------------------------------------------------------------- */
 
@@ -294,7 +294,7 @@ static size_t resolve_texts(weir_trace_rings *rings, size_t num_records)
     return num_spent;
 }
 
-static void tell(weir_pipeline *pipeline, const weir_trace_batch *batch)
+static void deliver_batch(weir_pipeline *pipeline, const weir_trace_batch *batch)
 {
     pipeline->trace->told_ns = weir_clock_ns();
     for (size_t i = 0; i < pipeline->num_observers; i++)
@@ -313,7 +313,7 @@ static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_
         size_t num_spent = resolve_texts(rings, num_records);
         weir_trace_batch batch = { rings->batch, num_records, num_dropped };
         if (num_records || num_dropped)
-            tell(pipeline, &batch);
+            deliver_batch(pipeline, &batch);
         num_dropped = 0;
         while (num_spent > 0)
             weir__label_release(rings->spent[--num_spent]);
@@ -392,8 +392,8 @@ void weir__trace_deliver(weir_pipeline *pipeline)
         deliver_ring(pipeline, &rings->engine, tail);
     } while (begin_again(pipeline));
     if (weir__trace_is_on(pipeline) && weir_clock_ns() - rings->told_ns >= WEIR_SECOND)
-        tell(pipeline,
-             &(weir_trace_batch){ rings->batch, 0, 0 }); /* so that files are written although nothing happens */
+        deliver_batch(pipeline, &(weir_trace_batch){ rings->batch, 0,
+                                                     0 }); /* so that files are written although nothing happens */
 }
 
 /* ---- beginning and end --------------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@ struct weir_block_pool {
     _Atomic(weir_block *) free[MAX_FREE];
 };
 
-static void *allocate(const weir_block_pool *pool, size_t num_bytes)
+static void *allocate_block(const weir_block_pool *pool, size_t num_bytes)
 {
     if (pool->config.memory.allocate)
         return pool->config.memory.allocate(pool->config.memory.self, num_bytes);
@@ -61,7 +61,7 @@ static weir_block *block_new(weir_block_pool *pool, size_t num_bytes)
     weir_block *block = malloc(sizeof *block);
     if (!block)
         return NULL;
-    *block = (weir_block){ .data = allocate(pool, num_bytes), .num_bytes = num_bytes, .pool = pool };
+    *block = (weir_block){ .data = allocate_block(pool, num_bytes), .num_bytes = num_bytes, .pool = pool };
     if (block->data)
         return block;
     free(block);

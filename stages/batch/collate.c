@@ -140,7 +140,7 @@ static bool is_planar(const weir_frames *frames)
     return frames->layout == WEIR_LAYOUT_NCHW && frames->channels > 1;
 }
 
-static picture view(const weir_frames *frames, uint32_t frame, const weir_window *window)
+static picture view_frame(const weir_frames *frames, uint32_t frame, const weir_window *window)
 {
     size_t pixel_bytes = is_planar(frames) ? 1 : frames->channels;
     size_t row_stride = frames->width * pixel_bytes;
@@ -153,8 +153,8 @@ static picture view(const weir_frames *frames, uint32_t frame, const weir_window
     };
 }
 
-static void resize(collate_worker *worker, const weir_taps *across, const weir_taps *down, uint32_t channels,
-                   picture *from)
+static void resize_picture(collate_worker *worker, const weir_taps *across, const weir_taps *down, uint32_t channels,
+                           picture *from)
 {
     bool planar = from->plane_stride > 0;
     unsigned row_channels = planar ? 1 : channels;
@@ -170,7 +170,7 @@ static void resize(collate_worker *worker, const weir_taps *across, const weir_t
                        .height = down->num_outputs };
 }
 
-static void mirror(uint8_t *row, uint32_t width, uint32_t pixel_bytes)
+static void mirror_row(uint8_t *row, uint32_t width, uint32_t pixel_bytes)
 {
     for (uint32_t left = 0, right = width - 1; left < right; left++, right--)
         for (uint32_t c = 0; c < pixel_bytes; c++) {
@@ -181,7 +181,7 @@ static void mirror(uint8_t *row, uint32_t width, uint32_t pixel_bytes)
 }
 
 /* The index of that value in the tensor. */
-static uint8_t *address(const collate_job *job, size_t clip, size_t frame, size_t channel, size_t row)
+static uint8_t *row_address(const collate_job *job, size_t clip, size_t frame, size_t channel, size_t row)
 {
     size_t n = job->num_frames, h = job->height, w = job->width, c = job->channels;
     size_t value = 0;
@@ -203,7 +203,7 @@ static void write_straight(const collate_job *job, size_t clip, uint32_t frame, 
     for (uint32_t p = 0; p < (planar ? job->channels : 1); p++) {
         const weir_conversion *conversion = &job->conversions[planar || job->channels == 1 ? p : 3];
         for (uint32_t y = 0; y < (is_dense ? 1 : from->height); y++)
-            weir__convert(conversion, address(job, clip, frame, p, y),
+            weir__convert(conversion, row_address(job, clip, frame, p, y),
                           from->data + p * from->plane_stride + y * from->row_stride,
                           is_dense ? row_values * from->height : row_values);
     }
@@ -225,7 +225,7 @@ static void fetch_row(const collate_job *job, const picture *from, uint32_t y, b
             memcpy(row + p * width, data + p * from->plane_stride, width * (planar ? 1 : job->channels));
     if (is_flipped)
         for (uint32_t p = 0; p < (to_planar ? job->channels : 1); p++)
-            mirror(row + p * width, from->width, to_planar ? 1 : job->channels);
+            mirror_row(row + p * width, from->width, to_planar ? 1 : job->channels);
 }
 
 static void write_rows(const collate_job *job, size_t clip, uint32_t frame, const picture *from, bool is_flipped)
@@ -234,8 +234,8 @@ static void write_rows(const collate_job *job, size_t clip, uint32_t frame, cons
     for (uint32_t y = 0; y < from->height; y++) {
         fetch_row(job, from, y, to_planar, is_flipped);
         for (uint32_t p = 0; p < (to_planar ? job->channels : 1); p++)
-            weir__convert(&job->conversions[to_planar || job->channels == 1 ? p : 3], address(job, clip, frame, p, y),
-                          job->worker->row + (size_t)p * from->width,
+            weir__convert(&job->conversions[to_planar || job->channels == 1 ? p : 3],
+                          row_address(job, clip, frame, p, y), job->worker->row + (size_t)p * from->width,
                           (size_t)from->width * (to_planar ? 1 : job->channels));
     }
 }
@@ -252,7 +252,7 @@ static void write_padding(const collate_job *job, size_t clip, uint32_t frame, u
             size_t num_values = (size_t)(job->width - start) * row_channels;
             if (num_values)
                 weir__convert(&job->conversions[to_planar || job->channels == 1 ? p : 3],
-                              address(job, clip, frame, p, y) + (size_t)start * row_channels * job->value_bytes,
+                              row_address(job, clip, frame, p, y) + (size_t)start * row_channels * job->value_bytes,
                               job->worker->row, num_values);
         }
 }
@@ -273,9 +273,9 @@ static int write_clip(const collate_job *job, size_t at)
     for (uint32_t frame = 0; rc == WEIR_OK && frame < job->num_frames; frame++) {
         picture from = { 0 };
         if (frame < frames->num_frames) {
-            from = view(frames, frame, &clip->window);
+            from = view_frame(frames, frame, &clip->window);
             if (is_resized)
-                resize(job->worker, &across, &down, job->channels, &from);
+                resize_picture(job->worker, &across, &down, job->channels, &from);
             if (is_straight)
                 write_straight(job, at, frame, &from);
             else
@@ -306,7 +306,7 @@ static int describe_clip(weir_collated *batch, size_t at, const collate_job *job
 }
 
 /* Allocates the largest row, and a resized picture. */
-static int make_room(collate_worker *worker, const collate_job *job)
+static int reserve_rows(collate_worker *worker, const collate_job *job)
 {
     size_t row_bytes = 0;
     for (size_t i = 0; i < worker->num_clips; i++)
@@ -336,7 +336,7 @@ static void drop_clips(collate_worker *worker)
 }
 
 /* Makes a batch in `out` of the clips; there is at least one. */
-static int hand_on(collate_worker *worker, weir_item *out, weir_task *task)
+static int pass_collated(collate_worker *worker, weir_item *out, weir_task *task)
 {
     collate_job job = {
         .config = weir_task_config(task),
@@ -350,7 +350,7 @@ static int hand_on(collate_worker *worker, weir_item *out, weir_task *task)
     for (int c = 0; c < 4; c++)
         job.conversions[c] =
             weir__conversion_make(job.config->dtype, job.config->mean, job.config->std, c < 3 ? c : -1);
-    job.batch = make_room(worker, &job) == WEIR_OK ? batch_new(&job) : NULL;
+    job.batch = reserve_rows(worker, &job) == WEIR_OK ? batch_new(&job) : NULL;
     int rc = job.batch ? WEIR_OK : WEIR_ENOMEM;
     for (size_t i = 0; rc == WEIR_OK && i < worker->num_clips; i++) {
         rc = describe_clip(job.batch, i, &job);
@@ -423,7 +423,7 @@ static int check_clip(const collate_worker *worker, const weir_frames *frames, w
     return WEIR_OK;
 }
 
-static int grow(collate_worker *worker)
+static int grow_batch(collate_worker *worker)
 {
     if (worker->num_clips < worker->max_clips)
         return WEIR_OK;
@@ -456,8 +456,8 @@ static int collate_run(void *self, weir_item *in, weir_item *out, weir_task *tas
     uint32_t num_frames = frames->num_frames;
     uint32_t channels = frames->channels;
     if (would_overflow(worker, config, num_frames, width, height))
-        rc = hand_on(worker, out, task);
-    if (rc == WEIR_OK && grow(worker) != WEIR_OK)
+        rc = pass_collated(worker, out, task);
+    if (rc == WEIR_OK && grow_batch(worker) != WEIR_OK)
         rc = weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     if (rc != WEIR_OK)
         return rc;
@@ -469,7 +469,7 @@ static int collate_run(void *self, weir_item *in, weir_item *out, weir_task *tas
     worker->channels = channels;
     if (out->data)
         return WEIR_OK;
-    return config->num_items && worker->num_clips == config->num_items ? hand_on(worker, out, task) : WEIR_KEPT;
+    return config->num_items && worker->num_clips == config->num_items ? pass_collated(worker, out, task) : WEIR_KEPT;
 }
 
 static int collate_flush(void *self, weir_item *out, weir_task *task)
@@ -477,7 +477,7 @@ static int collate_flush(void *self, weir_item *out, weir_task *task)
     collate_worker *worker = self;
     const weir_collate_config *config = weir_task_config(task);
     if (worker->num_clips > 0 && !config->drop_last)
-        return hand_on(worker, out, task);
+        return pass_collated(worker, out, task);
     drop_clips(worker);
     return WEIR_SKIP;
 }

@@ -23,7 +23,7 @@ struct weir_npy {
     char path[];
 };
 
-static int fail_write(int code, const char *path, weir_error *error)
+static int fail_npy(int code, const char *path, weir_error *error)
 {
     int status = code == ENOENT || code == ENOTDIR                  ? WEIR_ENOTFOUND
                  : code == EACCES || code == EPERM || code == EROFS ? WEIR_EACCESS
@@ -64,7 +64,7 @@ int weir_npy_open(weir_npy **to, const char *path, weir_error *error)
     int failure = weir__replacement_open(&npy->output, path);
     if (failure) {
         free(npy);
-        return fail_write(failure, path, error);
+        return fail_npy(failure, path, error);
     }
     if (!npy->output.path_before) { /* it became a pipe after the check */
         weir_npy_abort(npy);
@@ -79,11 +79,11 @@ const char *weir_npy_part(const weir_npy *npy)
     return npy ? npy->output.path_before : NULL;
 }
 
-static int write_all(weir_npy *npy, const void *bytes, size_t num_bytes, weir_error *error)
+static int write_npy_bytes(weir_npy *npy, const void *bytes, size_t num_bytes, weir_error *error)
 {
     if (num_bytes == 0 || fwrite(bytes, num_bytes, 1, npy->output.file) == 1)
         return WEIR_OK;
-    return fail_write(errno, npy->path, error);
+    return fail_npy(errno, npy->path, error);
 }
 
 static int write_header(weir_npy *npy, weir_error *error)
@@ -106,7 +106,7 @@ static int write_header(weir_npy *npy, weir_error *error)
     end += snprintf(header + end, sizeof header - (size_t)end, "), }");
     memset(header + end, ' ', HEADER_BYTES - (size_t)end);
     header[HEADER_BYTES - 1] = '\n';
-    return write_all(npy, header, HEADER_BYTES, error);
+    return write_npy_bytes(npy, header, HEADER_BYTES, error);
 }
 
 static bool is_alike(const weir_tensor *a, const weir_tensor *b)
@@ -130,7 +130,7 @@ static int npy_add(weir_npy *npy, const weir_tensor *tensor, weir_error *error)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "these frames differ in size or pixel format from the others in %s", npy->path);
     npy->shape.shape[0] += tensor->shape[0];
-    return write_all(npy, tensor->data, weir__tensor_bytes(tensor, 0), error);
+    return write_npy_bytes(npy, tensor->data, weir__tensor_bytes(tensor, 0), error);
 }
 
 int weir_npy_add_frames(weir_npy *npy, const weir_frames *frames, weir_error *error)
@@ -149,12 +149,12 @@ int weir_npy_close(weir_npy *npy, weir_error *error)
     if (npy->shape.num_dims == 0)
         rc = weir_error_set(error, WEIR_EINVAL, 0, "nothing to write to %s", npy->path);
     if (rc == WEIR_OK && fseek(npy->output.file, 0, SEEK_SET) != 0)
-        rc = fail_write(errno, npy->path, error);
+        rc = fail_npy(errno, npy->path, error);
     if (rc == WEIR_OK)
         rc = write_header(npy, error);
     int failure = weir__replacement_close(&npy->output, rc == WEIR_OK);
     if (rc == WEIR_OK && failure)
-        rc = fail_write(failure, npy->path, error);
+        rc = fail_npy(failure, npy->path, error);
     free(npy);
     return rc;
 }

@@ -22,7 +22,7 @@ typedef struct named_tensor {
     int64_t shape[WEIR_TENSOR_MAX_DIMS];
 } named_tensor;
 
-static int fail_write(int code, const char *path, weir_error *error)
+static int fail_safetensors(int code, const char *path, weir_error *error)
 {
     int status = code == ENOENT || code == ENOTDIR                  ? WEIR_ENOTFOUND
                  : code == EISDIR                                   ? WEIR_EINVAL
@@ -87,8 +87,8 @@ static char *make_header(const named_tensor *tensors, size_t num_tensors, const 
     return NULL;
 }
 
-static int write_all(const named_tensor *tensors, size_t num_tensors, const weir_collated *batch, const char *path,
-                     weir_error *error)
+static int write_tensors(const named_tensor *tensors, size_t num_tensors, const weir_collated *batch,
+                         const char *path, weir_error *error)
 {
     size_t length;
     uint8_t prefix[LENGTH_BYTES];
@@ -99,7 +99,7 @@ static int write_all(const named_tensor *tensors, size_t num_tensors, const weir
     int failure = weir__replacement_open(&output, path);
     if (failure) {
         free(header);
-        return fail_write(failure, path, error);
+        return fail_safetensors(failure, path, error);
     }
     for (int i = 0; i < LENGTH_BYTES; i++)
         prefix[i] = (uint8_t)((uint64_t)length >> 8 * i);
@@ -111,7 +111,7 @@ static int write_all(const named_tensor *tensors, size_t num_tensors, const weir
     int written = is_written ? 0 : errno;
     failure = weir__replacement_close(&output, is_written);
     free(header);
-    return written || failure ? fail_write(written ? written : failure, path, error) : WEIR_OK;
+    return written || failure ? fail_safetensors(written ? written : failure, path, error) : WEIR_OK;
 }
 
 int weir_collated_write_safetensors(const weir_collated *batch, const char *path, weir_error *error)
@@ -129,7 +129,7 @@ int weir_collated_write_safetensors(const weir_collated *batch, const char *path
         { "mask", "U8", batch->mask, batch->num_items * (size_t)num_frames, 2, { num_items, num_frames } },
     };
     memcpy(tensors[0].shape, batch->shape, sizeof batch->shape);
-    return write_all(tensors, MAX_TENSORS, batch, path, error);
+    return write_tensors(tensors, MAX_TENSORS, batch, path, error);
 }
 
 int weir_frames_write_safetensors(const weir_frames *frames, const char *path, weir_error *error)
@@ -142,5 +142,5 @@ int weir_frames_write_safetensors(const weir_frames *frames, const char *path, w
         { "pts", "I64", frames->pts, frames->num_frames * sizeof *frames->pts, 1, { frames->num_frames } },
     };
     memcpy(tensors[0].shape, tensor.shape, sizeof tensor.shape);
-    return write_all(tensors, sizeof tensors / sizeof tensors[0], NULL, path, error);
+    return write_tensors(tensors, sizeof tensors / sizeof tensors[0], NULL, path, error);
 }

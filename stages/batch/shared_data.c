@@ -30,7 +30,7 @@ static shared_flag *flag_of(const weir_shared_data *shared)
     return (shared_flag *)(void *)((char *)shared->data - HEAD_BYTES);
 }
 
-static weir_shared_data *map(int fd, size_t room_bytes)
+static weir_shared_data *map_shared(int fd, size_t room_bytes)
 {
     weir_shared_data *shared = malloc(sizeof *shared);
     char *head = shared ? mmap(NULL, HEAD_BYTES + room_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
@@ -51,14 +51,14 @@ static bool is_too_large(size_t room_bytes)
     return room_bytes > (size_t)INT64_MAX - HEAD_BYTES;
 }
 
-static weir_shared_data *create(size_t size_bytes)
+static weir_shared_data *create_shared(size_t size_bytes)
 {
     errno = ENOMEM;
     int fd = is_too_large(size_bytes) ? -1 : memfd_create("weir", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return NULL;
     if (ftruncate(fd, (off_t)(HEAD_BYTES + size_bytes)) == 0)
-        return map(fd, size_bytes);
+        return map_shared(fd, size_bytes);
     close(fd);
     return NULL;
 }
@@ -72,7 +72,7 @@ weir_shared_data *weir__shared_data_receive(int fd, size_t room_bytes)
         close(fd);
         return NULL;
     }
-    weir_shared_data *shared = map(fd, room_bytes);
+    weir_shared_data *shared = map_shared(fd, room_bytes);
     if (!shared)
         return NULL;
     close(shared->fd);
@@ -81,7 +81,7 @@ weir_shared_data *weir__shared_data_receive(int fd, size_t room_bytes)
 }
 
 /* What has not been written takes no memory, so the file never becomes smaller. */
-static void *resize(weir_shared_data *shared, size_t size_bytes)
+static void *resize_shared(weir_shared_data *shared, size_t size_bytes)
 {
     if (size_bytes <= shared->room_bytes) {
         shared->size_bytes = size_bytes;
@@ -125,10 +125,10 @@ static void give_back_surplus(const weir_shared_data *block, size_t size_bytes)
                         (off_t)(block->room_bytes - needed));
 }
 
-static weir_shared_data *reuse(size_t size_bytes)
+static weir_shared_data *reuse_shared(size_t size_bytes)
 {
     weir_shared_data *block = find_free(size_bytes);
-    if (!block || !resize(block, size_bytes))
+    if (!block || !resize_shared(block, size_bytes))
         return NULL;
     give_back_surplus(block, size_bytes);
     atomic_store_explicit(flag_of(block), 1, memory_order_relaxed);
@@ -136,7 +136,7 @@ static weir_shared_data *reuse(size_t size_bytes)
 }
 
 /* Keeps it, if there are not enough blocks yet. */
-static void keep(weir_shared_data *shared)
+static void keep_shared(weir_shared_data *shared)
 {
     for (int32_t i = 0; i < WEIR_SHARED_BLOCKS; i++) {
         if (blocks[i])
@@ -151,19 +151,19 @@ static void keep(weir_shared_data *shared)
 
 weir_shared_data *weir__shared_data_new(size_t size_bytes)
 {
-    weir_shared_data *shared = is_enabled ? reuse(size_bytes) : NULL;
+    weir_shared_data *shared = is_enabled ? reuse_shared(size_bytes) : NULL;
     if (shared)
         return shared;
-    shared = create(size_bytes);
+    shared = create_shared(size_bytes);
     if (shared && is_enabled)
-        keep(shared);
+        keep_shared(shared);
     return shared;
 }
 
 void *weir__shared_data_resize(void *data, weir_shared_data **shared, size_t size_bytes)
 {
     if (*shared)
-        return resize(*shared, size_bytes);
+        return resize_shared(*shared, size_bytes);
     if (data || !is_enabled)
         return realloc(data, size_bytes);
     *shared = weir__shared_data_new(size_bytes);

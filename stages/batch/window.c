@@ -48,7 +48,7 @@ static void set_position(weir_window *window, uint32_t width, uint32_t height, u
 }
 
 /* The largest centred window with the crop's aspect, if no random window fits. */
-static void cover(const weir_collate_config *config, uint32_t width, uint32_t height, weir_window *window)
+static void cover_window(const weir_collate_config *config, uint32_t width, uint32_t height, weir_window *window)
 {
     uint64_t fitted = (uint64_t)height * config->crop_width / config->crop_height;
     window->width = fitted < width ? (uint32_t)fitted : width;
@@ -76,7 +76,7 @@ static void draw_resized(const weir_collate_config *config, uint32_t width, uint
             return;
         }
     }
-    cover(config, width, height, window);
+    cover_window(config, width, height, window);
 }
 
 int weir__window_draw(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t epoch, uint64_t id,

@@ -52,7 +52,7 @@ static bool try_answer(const isolated_message *message)
     return is_sent;
 }
 
-static void answer(const isolated_message *message)
+static void send_answer(const isolated_message *message)
 {
     if (!try_answer(message))
         _exit(1); /* the parent would wait for ever */
@@ -64,7 +64,7 @@ static void answer_text(isolated_kind kind, int status, int library_code, const 
     weir__isolated_put_text(&message, text);
     if (message.is_bad) /* no memory for it */
         message = (isolated_message){ .head = message.head };
-    answer(&message);
+    send_answer(&message);
     weir__isolated_message_free(&message);
 }
 
@@ -185,11 +185,11 @@ static int end_task(void *self, void *state, weir_task *task, const weir_task_en
     if (end->status < 0)
         answer_text(ISOLATED_FAILURE, end->status, end->error->library_code, end->error->message);
     else if (!is_answered)
-        answer(&(isolated_message){ .head = { .kind = ISOLATED_SKIPPED } });
+        send_answer(&(isolated_message){ .head = { .kind = ISOLATED_SKIPPED } });
     return WEIR_OK;
 }
 
-static int build(const void *config, weir_pipeline **pipeline, weir_error *error)
+static int build_pipeline(const void *config, weir_pipeline **pipeline, weir_error *error)
 {
     static const weir_task_hook hook = { .begin = begin_task, .end = end_task };
     weir_builder *builder = weir_builder_new();
@@ -288,8 +288,8 @@ static const weir_op *find_op(const char *name, const weir_op *const *ops, size_
     return NULL;
 }
 
-static int configure(isolated_message *message, const weir_op *const *ops, size_t num_ops, weir_pipeline **pipeline,
-                     weir_error *error)
+static int configure_pipeline(isolated_message *message, const weir_op *const *ops, size_t num_ops,
+                              weir_pipeline **pipeline, weir_error *error)
 {
     const char *version = weir__isolated_get_text(message);
     if (message->head.kind != ISOLATED_CONFIG || !version || strcmp(version, WEIR_VERSION) != 0)
@@ -305,7 +305,7 @@ static int configure(isolated_message *message, const weir_op *const *ops, size_
         return weir_error_set(error, WEIR_EINVAL, 0, "the worker program has another config of \"%s\"", name);
     weir_log_set_function(send_log, NULL);
     weir_log_set_level((weir_log_level)message->head.status);
-    int rc = build(inner->config_size ? config : NULL, pipeline, error);
+    int rc = build_pipeline(inner->config_size ? config : NULL, pipeline, error);
     if (rc == WEIR_OK && !limit_memory(message->head.max_memory_bytes))
         return weir_error_set(error, WEIR_ESYSTEM, -errno, "cannot limit the memory: %s", strerror(errno));
     return rc;
@@ -323,7 +323,7 @@ int weir_isolated_serve(int argc, char *const argv[], const weir_op *const *ops,
     sem_init(&is_continued, 0, 0);
     if (!weir__isolated_receive(ISOLATED_FD, NULL, &message))
         _exit(1);
-    int rc = configure(&message, ops, num_ops, &pipeline, &error);
+    int rc = configure_pipeline(&message, ops, num_ops, &pipeline, &error);
     weir__isolated_message_free(&message);
     answer_text(rc == WEIR_OK ? ISOLATED_READY : ISOLATED_FAILURE, error.status, error.library_code, error.message);
     while (rc == WEIR_OK && (rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK)

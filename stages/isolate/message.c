@@ -159,7 +159,7 @@ static bool take_body(isolated_message *message, const char *inline_body, size_t
 }
 
 /* `fd` is -1 for a block that was received before. */
-static bool take_data(isolated_message *message, weir_shared_data **blocks, int fd)
+static bool receive_data(isolated_message *message, weir_shared_data **blocks, int fd)
 {
     const isolated_head *head = &message->head;
     bool is_reused = blocks && head->data_number >= 0 && head->data_number < WEIR_SHARED_BLOCKS;
@@ -213,7 +213,7 @@ bool weir__isolated_receive(int fd, weir_shared_data **blocks, isolated_message 
         is_good =
             take_body(message, inline_body, (size_t)got - sizeof message->head, is_inline ? -1 : fds[num_used++]);
     if (is_good && has_data)
-        is_good = take_data(message, blocks, has_fd ? fds[num_used++] : -1);
+        is_good = receive_data(message, blocks, has_fd ? fds[num_used++] : -1);
     while (num_used < num_fds)
         close(fds[num_used++]);
     errno = EPROTO;

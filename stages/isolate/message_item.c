@@ -36,7 +36,7 @@ static bool has_data(const isolated_message *message, uint64_t size_bytes)
 }
 
 /* The data of the message becomes that of the result. */
-static weir_shared_data *take_data(isolated_message *message)
+static weir_shared_data *take_shared_data(isolated_message *message)
 {
     weir_shared_data *shared = message->data;
     message->data = NULL;
@@ -80,7 +80,7 @@ static bool get_bytes(isolated_message *message, weir_item *item)
     weir_bytes *bytes = weir_bytes_wrap(shared ? shared->data : "", shared ? shared->size_bytes : 0, name,
                                         shared ? weir__shared_data_release : NULL, shared);
     if (bytes)
-        take_data(message);
+        take_shared_data(message);
     item->data = bytes;
     item->release = weir_bytes_release;
     item->size_bytes = weir_bytes_memory(bytes);
@@ -163,7 +163,7 @@ static bool get_frames(isolated_message *message, weir_item *item)
     frames->pts = malloc(pts_bytes + 1);
     if (!frames->pts || !weir__isolated_get(message, frames->pts, pts_bytes))
         return false;
-    frames->shared = take_data(message);
+    frames->shared = take_shared_data(message);
     frames->data = frames->shared ? frames->shared->data : NULL;
     frames->memory_bytes = sizeof *frames + pts_bytes + (frames->shared ? frames->shared->size_bytes : 0);
     item->size_bytes = frames->memory_bytes;
@@ -197,7 +197,7 @@ static bool get_audio(isolated_message *message, weir_item *item)
         return false;
     audio->codec[sizeof audio->codec - 1] = '\0';
     audio->cost.codec[sizeof audio->cost.codec - 1] = '\0';
-    audio->shared = take_data(message);
+    audio->shared = take_shared_data(message);
     audio->data = audio->shared ? audio->shared->data : NULL;
     audio->memory_bytes = sizeof *audio + (audio->shared ? audio->shared->size_bytes : 0);
     item->size_bytes = audio->memory_bytes;

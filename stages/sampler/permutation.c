@@ -15,14 +15,14 @@
 static const uint64_t large_count = 1024;
 
 /* A hash of `half` and a key in 0 … range - 1; range is at most 2^32. */
-static uint64_t scatter(uint64_t half, uint64_t key, uint64_t range)
+static uint64_t scatter_half(uint64_t half, uint64_t key, uint64_t range)
 {
     uint64_t hash = (half ^ key) * UINT64_C(0xbf58476d1ce4e5b9);
     hash = (hash ^ (hash >> 32)) * UINT64_C(0x94d049bb133111eb);
     return ((hash >> 32) * range) >> 32;
 }
 
-static uint64_t shift(uint64_t value, uint64_t by, uint64_t range)
+static uint64_t shift_value(uint64_t value, uint64_t by, uint64_t range)
 {
     return value + by < range ? value + by : value + by - range;
 }
@@ -54,8 +54,8 @@ uint64_t weir__permutation_at(const weir__permutation *p, uint64_t place)
         uint64_t row = place / p->num_columns;
         uint64_t column = place % p->num_columns;
         for (int i = 0; i < p->num_rounds; i += 2) {
-            row = shift(row, scatter(column, p->keys[i], p->num_rows), p->num_rows);
-            column = shift(column, scatter(row, p->keys[i + 1], p->num_columns), p->num_columns);
+            row = shift_value(row, scatter_half(column, p->keys[i], p->num_rows), p->num_rows);
+            column = shift_value(column, scatter_half(row, p->keys[i + 1], p->num_columns), p->num_columns);
         }
         place = row * p->num_columns + column;
     } while (place >= p->count);
@@ -70,8 +70,9 @@ uint64_t weir__permutation_find(const weir__permutation *p, uint64_t number)
         uint64_t row = number / p->num_columns;
         uint64_t column = number % p->num_columns;
         for (int i = p->num_rounds - 2; i >= 0; i -= 2) {
-            column = shift(column, p->num_columns - scatter(row, p->keys[i + 1], p->num_columns), p->num_columns);
-            row = shift(row, p->num_rows - scatter(column, p->keys[i], p->num_rows), p->num_rows);
+            column = shift_value(column, p->num_columns - scatter_half(row, p->keys[i + 1], p->num_columns),
+                                 p->num_columns);
+            row = shift_value(row, p->num_rows - scatter_half(column, p->keys[i], p->num_rows), p->num_rows);
         }
         number = row * p->num_columns + column;
     } while (number >= p->count);

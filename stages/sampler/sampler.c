@@ -122,7 +122,7 @@ static uint64_t draw_window(weir_sampler *sampler, uint64_t pass, uint64_t place
     return window * sampler->config.window_items + weir__permutation_at(permutation_of(sampler, length, key), within);
 }
 
-static uint64_t draw(weir_sampler *sampler, uint64_t position)
+static uint64_t draw_item(weir_sampler *sampler, uint64_t position)
 {
     const weir_sampler_config *config = &sampler->config;
     uint64_t state = seed_for(sampler, FOR_DRAWS, position);
@@ -219,7 +219,7 @@ static int compare_loads(const void *a, const void *b)
     return left->which < right->which ? -1 : left->which > right->which;
 }
 
-static uint64_t wrapped(const weir_sampler *sampler, uint64_t position)
+static uint64_t wrap_position(const weir_sampler *sampler, uint64_t position)
 {
     return position % sampler->num_samples;
 }
@@ -251,8 +251,8 @@ static int deal_by_cost(weir_sampler *sampler)
         bool is_full = sampler->config.share != WEIR_SHARE_EXACT || left >= size;
         uint32_t length = is_full ? size : (uint32_t)left;
         for (uint32_t i = 0; i < length; i++) {
-            uint64_t position = wrapped(sampler, first + i);
-            round[i] = (load){ .cost = -sampler->config.costs[draw(sampler, position)], .which = position };
+            uint64_t position = wrap_position(sampler, first + i);
+            round[i] = (load){ .cost = -sampler->config.costs[draw_item(sampler, position)], .which = position };
         }
         qsort(round, length, sizeof *round, compare_loads);
         /* In an incomplete last round the first ranks get one more position, whatever their cost: the count of a rank
@@ -282,15 +282,15 @@ static uint64_t share_of(const weir_sampler *sampler, const weir_world *world, u
     if (sampler->own)
         return sampler->own[sampler->dealing ? position * world->size + world->rank : position];
     if (config->order != WEIR_SAMPLER_WINDOWS)
-        return wrapped(sampler, position * world->size + world->rank);
+        return wrap_position(sampler, position * world->size + world->rank);
     if (config->share != WEIR_SHARE_EXACT)
-        return wrapped(sampler, world->rank * count_of(sampler, world) + position);
+        return wrap_position(sampler, world->rank * count_of(sampler, world) + position);
     uint64_t rest = sampler->num_samples % world->size;
     uint64_t each = sampler->num_samples / world->size;
     return world->rank * each + (world->rank < rest ? world->rank : rest) + position;
 }
 
-static uint64_t share(const weir_sampler *sampler, uint64_t position)
+static uint64_t share_position(const weir_sampler *sampler, uint64_t position)
 {
     const weir_dealing *dealing = sampler->dealing;
     if (!dealing)
@@ -302,28 +302,28 @@ static uint64_t share(const weir_sampler *sampler, uint64_t position)
 
 /* ---- making one ------------------------------------------------------------------------------------------------- */
 
-static int refuse(weir_error *error, const char *what)
+static int refuse_sampler(weir_error *error, const char *what)
 {
     return weir_error_set(error, WEIR_EINVAL, 0, "sampler: %s", what);
 }
 
-static int check(const weir_sampler_config *config, weir_error *error)
+static int check_sampler(const weir_sampler_config *config, weir_error *error)
 {
     bool is_random = config->weights || config->classes || config->replacement;
     if (config->num_items == 0)
-        return refuse(error, "there are no items to choose from");
+        return refuse_sampler(error, "there are no items to choose from");
     if (config->num_items > max_items || config->num_samples > max_items)
-        return refuse(error, "num_items and num_samples must be at most 2^62");
+        return refuse_sampler(error, "num_items and num_samples must be at most 2^62");
     if ((unsigned)config->order > WEIR_SAMPLER_WINDOWS || (unsigned)config->share > WEIR_SHARE_DROP)
-        return refuse(error, "order or share is not a value of its enum");
+        return refuse_sampler(error, "order or share is not a value of its enum");
     if (config->order == WEIR_SAMPLER_WINDOWS ? config->window_items == 0 : config->window_items != 0)
-        return refuse(error, "WEIR_SAMPLER_WINDOWS needs window_items of at least 1; other orders need 0");
+        return refuse_sampler(error, "WEIR_SAMPLER_WINDOWS needs window_items of at least 1; other orders need 0");
     if (config->order == WEIR_SAMPLER_WINDOWS && (is_random || config->costs))
-        return refuse(error, "windows cannot be combined with weights, classes, replacement or costs");
+        return refuse_sampler(error, "windows cannot be combined with weights, classes, replacement or costs");
     if (config->weights && config->classes)
-        return refuse(error, "weights and classes cannot be combined");
+        return refuse_sampler(error, "weights and classes cannot be combined");
     if (config->classes && config->num_classes == 0)
-        return refuse(error, "num_classes is 0");
+        return refuse_sampler(error, "num_classes is 0");
     for (uint64_t i = 0; config->costs && i < config->num_items; i++)
         if (!(config->costs[i] >= 0) || !isfinite(config->costs[i]))
             return weir_error_set(error, WEIR_EINVAL, 0, "sampler: the cost of item %" PRIu64 " is %g", i,
@@ -358,7 +358,7 @@ static int take_weights(weir_sampler *sampler, const double *weights, uint64_t *
         largest = weights[i] > largest ? weights[i] : largest;
     }
     if (largest <= 0)
-        return refuse(error, "all weights are 0");
+        return refuse_sampler(error, "all weights are 0");
     *num_drawable = 0;
     for (uint64_t i = 0, sum = 0; i < num_items; i++) {
         uint32_t weight = (uint32_t)(weights[i] / largest * weight_unit);
@@ -445,7 +445,7 @@ static uint64_t hash_arrays(const weir_sampler_config *config)
     return hash;
 }
 
-static int make_room(weir_sampler *sampler, weir_error *error)
+static int reserve_order(weir_sampler *sampler, weir_error *error)
 {
     bool draws = sampler->weights && !sampler->config.replacement;
     sampler->drawn = draws ? malloc(sampler->num_samples * sizeof *sampler->drawn) : NULL;
@@ -455,7 +455,7 @@ static int make_room(weir_sampler *sampler, weir_error *error)
     return WEIR_OK;
 }
 
-static int set_up(weir_sampler *sampler, const weir_sampler_config *config, weir_error *error)
+static int set_up_sampler(weir_sampler *sampler, const weir_sampler_config *config, weir_error *error)
 {
     uint64_t num_drawable = config->num_items;
     sampler->config = *config;
@@ -479,7 +479,7 @@ static int set_up(weir_sampler *sampler, const weir_sampler_config *config, weir
                               " items of a weight above 0",
                               sampler->num_samples, num_drawable);
     rc = count_share(sampler, error);
-    return rc == WEIR_OK ? make_room(sampler, error) : rc;
+    return rc == WEIR_OK ? reserve_order(sampler, error) : rc;
 }
 
 int weir_sampler_new(const weir_sampler_config *config, weir_sampler **to, weir_error *error)
@@ -488,13 +488,13 @@ int weir_sampler_new(const weir_sampler_config *config, weir_sampler **to, weir_
         *to = NULL;
     if (!config || !to)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    int rc = check(config, error);
+    int rc = check_sampler(config, error);
     if (rc != WEIR_OK)
         return rc;
     weir_sampler *sampler = calloc(1, sizeof *sampler);
     if (!sampler)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    rc = set_up(sampler, config, error);
+    rc = set_up_sampler(sampler, config, error);
     if (rc == WEIR_OK && weir_sampler_begin(sampler, 0) != WEIR_OK)
         rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     if (rc == WEIR_OK)
@@ -534,7 +534,7 @@ uint64_t weir_sampler_at(weir_sampler *sampler, uint64_t position)
 {
     if (!sampler || position >= weir_sampler_count(sampler))
         return 0;
-    return draw(sampler, share(sampler, position));
+    return draw_item(sampler, share_position(sampler, position));
 }
 
 /* ---- resuming --------------------------------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@ typedef struct saved {
     const char *dealt; /* the rest of the text */
 } saved;
 
-static char *identity(const weir_sampler *sampler, uint64_t dataset)
+static char *describe_identity(const weir_sampler *sampler, uint64_t dataset)
 {
     char *line = NULL, *options = weir__sampler_identity(sampler);
     if (options && asprintf(&line, "items dataset=%016" PRIx64 " %s", dataset, options) < 0)
@@ -37,7 +37,7 @@ char *weir__sampler_save(const weir_sampler *sampler, uint64_t dataset, uint64_t
     size_t num_dealings;
     const weir_dealing *dealings = weir__sampler_dealings(sampler, &num_dealings);
     weir_world world = weir_sampler_world(sampler);
-    char *text = identity(sampler, dataset), *longer = NULL;
+    char *text = describe_identity(sampler, dataset), *longer = NULL;
     if (text && asprintf(&longer, "%s\nrank %" PRIu32 " of %" PRIu32 "\n", text, world.rank, world.size) < 0)
         longer = NULL;
     free(text);
@@ -196,8 +196,8 @@ static int make_dealings(const weir_sampler *sampler, const saved *all, bool dea
     return status;
 }
 
-static int deal(weir_sampler *sampler, const saved *all, bool deals, const weir_checkpoint *const *checkpoints,
-                size_t num_checkpoints, size_t source)
+static int deal_rest(weir_sampler *sampler, const saved *all, bool deals, const weir_checkpoint *const *checkpoints,
+                     size_t num_checkpoints, size_t source)
 {
     uint64_t first = UINT64_MAX, end = 0;
     weir_world *ranks = calloc(num_checkpoints, sizeof *ranks);
@@ -226,7 +226,7 @@ int weir__sampler_resume(weir_sampler *sampler, uint64_t dataset, const weir_che
                          size_t num, size_t source, weir_error *error)
 {
     weir_world world = weir_sampler_world(sampler);
-    char *own = identity(sampler, dataset);
+    char *own = describe_identity(sampler, dataset);
     saved *all = calloc(num, sizeof *all);
     bool deals = false;
     int status = own && all ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
@@ -238,7 +238,7 @@ int weir__sampler_resume(weir_sampler *sampler, uint64_t dataset, const weir_che
     if (status == WEIR_OK)
         status = check_ranks(all, num, &world, &deals, error);
     if (status == WEIR_OK) {
-        status = deal(sampler, all, deals, checkpoints, num, source);
+        status = deal_rest(sampler, all, deals, checkpoints, num, source);
         if (status == WEIR_EDATA)
             not_a_sampler(error);
         else if (status != WEIR_OK)

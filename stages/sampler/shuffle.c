@@ -30,7 +30,7 @@ static int init_shuffle(void *self, const void *config, weir_task *task)
     return weir_task_fail(task, WEIR_ENOMEM, 0, "no memory for a buffer of %zu items", shuffle->num_items);
 }
 
-static void hand_on(shuffle_worker *worker, size_t at, weir_item *out)
+static void pass_item(shuffle_worker *worker, size_t at, weir_item *out)
 {
     weir_item_release(&worker->given);
     weir_item_keep(&worker->given, &worker->items[at]);
@@ -50,7 +50,7 @@ static int run_shuffle(void *self, weir_item *in, weir_item *out, weir_task *tas
         return WEIR_KEPT;
     }
     size_t at = (size_t)weir__random_below(&state, worker->num_items);
-    hand_on(worker, at, out);
+    pass_item(worker, at, out);
     weir_item_keep(&worker->items[at], in);
     return WEIR_OK;
 }
@@ -62,7 +62,7 @@ static int flush_shuffle(void *self, weir_item *out, weir_task *task)
     if (worker->num_items == 0)
         return WEIR_SKIP;
     size_t at = (size_t)weir__random_below(&worker->state, worker->num_items--);
-    hand_on(worker, at, out);
+    pass_item(worker, at, out);
     worker->items[at] = worker->items[worker->num_items];
     worker->items[worker->num_items] = (weir_item){ 0 };
     return worker->num_items ? WEIR_MORE : WEIR_OK;

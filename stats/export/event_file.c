@@ -76,7 +76,7 @@ static uint8_t *make_room(weir_event_file *file, size_t size_bytes)
     return file->pending + file->pending_bytes;
 }
 
-static void put_event(weir_event_file *file, const Weir__Tensorboard__Event *event)
+static void write_event(weir_event_file *file, const Weir__Tensorboard__Event *event)
 {
     size_t size_bytes = weir__tensorboard__event__get_packed_size(event);
     uint8_t *record = make_room(file, size_bytes);
@@ -124,7 +124,7 @@ static void begin_summary(summary *s, weir_event_file *file, const char *group)
 }
 
 /* The next value, or NULL: out of memory. */
-static Weir__Tensorboard__Summary__Value *add_value(summary *s, const char *figure)
+static Weir__Tensorboard__Summary__Value *add_summary_value(summary *s, const char *figure)
 {
     if (!s->group || s->num_values == MAX_VALUES)
         return NULL;
@@ -143,7 +143,7 @@ static Weir__Tensorboard__Summary__Value *add_value(summary *s, const char *figu
 
 static void add_scalar(summary *s, const char *figure, double number)
 {
-    Weir__Tensorboard__Summary__Value *value = add_value(s, figure);
+    Weir__Tensorboard__Summary__Value *value = add_summary_value(s, figure);
     if (!value)
         return;
     value->value_case = WEIR__TENSORBOARD__SUMMARY__VALUE__VALUE_SIMPLE_VALUE;
@@ -205,7 +205,7 @@ static void add_histogram(summary *s, const char *figure, const weir_histogram *
     if (times->count == 0)
         return;
     Weir__Tensorboard__HistogramProto *histo = new_histogram(times);
-    Weir__Tensorboard__Summary__Value *value = histo ? add_value(s, figure) : NULL;
+    Weir__Tensorboard__Summary__Value *value = histo ? add_summary_value(s, figure) : NULL;
     if (!value) {
         s->file->lacks_memory = true;
         free_histogram(histo);
@@ -232,7 +232,7 @@ static void end_summary(summary *s)
     event.what_case = WEIR__TENSORBOARD__EVENT__WHAT_SUMMARY;
     event.summary = &message;
     if (s->num_values)
-        put_event(s->file, &event);
+        write_event(s->file, &event);
 
     for (size_t i = 0; i < s->num_values; i++) {
         free(s->values[i].tag);
@@ -281,11 +281,11 @@ void weir__event_file_scalar(weir_event_file *file, const char *tag, double valu
 /* -- text */
 
 /* The text is Markdown. */
-static void add_text(weir_event_file *file, const char *tag, const char *text)
+static void add_summary_text(weir_event_file *file, const char *tag, const char *text)
 {
     summary s;
     begin_summary(&s, file, NULL);
-    Weir__Tensorboard__Summary__Value *value = add_value(&s, tag);
+    Weir__Tensorboard__Summary__Value *value = add_summary_value(&s, tag);
 
     ProtobufCBinaryData bytes = { .len = strlen(text), .data = (uint8_t *)(uintptr_t)text };
     Weir__Tensorboard__TensorShapeProto shape = WEIR__TENSORBOARD__TENSOR_SHAPE_PROTO__INIT; /* a scalar */
@@ -307,10 +307,10 @@ static void add_text(weir_event_file *file, const char *tag, const char *text)
     end_summary(&s);
 }
 
-static void put_text(weir_event_file *file, const char *tag, const char *format, ...) WEIR_PRINTF(3, 4);
+static void write_text(weir_event_file *file, const char *tag, const char *format, ...) WEIR_PRINTF(3, 4);
 
 /* One line of text, indented so that Markdown shows it unchanged. */
-static void put_text(weir_event_file *file, const char *tag, const char *format, ...)
+static void write_text(weir_event_file *file, const char *tag, const char *format, ...)
 {
     va_list arguments;
     char *text = NULL, *line = NULL, *indented = NULL;
@@ -322,7 +322,7 @@ static void put_text(weir_event_file *file, const char *tag, const char *format,
     else
         line = escaped(text);
     if (line && asprintf(&indented, "    %s", line) >= 0)
-        add_text(file, tag, indented);
+        add_summary_text(file, tag, indented);
     else
         file->lacks_memory = true;
     free(text);
@@ -331,22 +331,22 @@ static void put_text(weir_event_file *file, const char *tag, const char *format,
         free(indented);
 }
 
-static void put_run(weir_event_file *file, const weir_run_record *run)
+static void write_run(weir_event_file *file, const weir_run_record *run)
 {
-    put_text(file, "run", "%s (weir %s, %" PRId64 " threads, node %s, rank %" PRId32 ")", run->command, run->version,
-             run->threads, run->node_id, run->rank);
+    write_text(file, "run", "%s (weir %s, %" PRId64 " threads, node %s, rank %" PRId32 ")", run->command,
+               run->version, run->threads, run->node_id, run->rank);
 }
 
 static void put_happening(weir_event_file *file, const weir_event_record *event)
 {
-    put_text(file, "events", "%s%s%s%s%s", event->category, event->category[0] ? ": " : "", event->name,
-             event->detail[0] ? ": " : "", event->detail);
+    write_text(file, "events", "%s%s%s%s%s", event->category, event->category[0] ? ": " : "", event->name,
+               event->detail[0] ? ": " : "", event->detail);
 }
 
-static void put_failure(weir_event_file *file, const weir_failure_record *failure)
+static void write_failure(weir_event_file *file, const weir_failure_record *failure)
 {
-    put_text(file, "failures", "%s: %s%s%s (item %" PRId64 ", %s)", failure->name, failure->label,
-             failure->label[0] ? ": " : "", failure->message, failure->seq, weir_status_name(failure->status));
+    write_text(file, "failures", "%s: %s%s%s (item %" PRId64 ", %s)", failure->name, failure->label,
+               failure->label[0] ? ": " : "", failure->message, failure->seq, weir_status_name(failure->status));
 }
 
 int64_t weir__event_file_time_of(const weir_record *record)
@@ -364,9 +364,9 @@ void weir__event_file_record(weir_event_file *file, const weir_record *record, i
     file->wall_time = (double)weir__event_file_time_of(record) / 1e9;
     file->step = step;
     switch (record->kind) {
-    case WEIR_RECORD_RUN: put_run(file, &record->run); break;
+    case WEIR_RECORD_RUN: write_run(file, &record->run); break;
     case WEIR_RECORD_EVENT: put_happening(file, &record->event); break;
-    case WEIR_RECORD_FAILURE: put_failure(file, &record->failure); break;
+    case WEIR_RECORD_FAILURE: write_failure(file, &record->failure); break;
     default: put_lap(file, &record->lap);
     }
 }
@@ -440,7 +440,7 @@ int weir__event_file_open(const char *path, int64_t unix_ns, weir_event_file **f
     event.wall_time = (double)unix_ns / 1e9;
     event.what_case = WEIR__TENSORBOARD__EVENT__WHAT_FILE_VERSION;
     event.file_version = version;
-    put_event(opened, &event);
+    write_event(opened, &event);
     int failure = weir__event_file_flush(opened);
     if (failure) {
         weir__event_file_close(opened);

@@ -13,12 +13,12 @@ static void on_lap_end(void *self, const weir_lap *lap)
     ((weir_live_export *)self)->lap_end(self, lap);
 }
 
-static void take_run(weir_live_export *self)
+static void live_take_run(weir_live_export *self)
 {
     self->taker.take(self, &(weir_record){ .kind = WEIR_RECORD_RUN, .run = self->run });
 }
 
-static void on_run_start(void *pointer, const weir_run_info *info)
+static void live_run_start(void *pointer, const weir_run_info *info)
 {
     weir_live_export *self = pointer;
     self->run = (weir_run_record){
@@ -30,19 +30,19 @@ static void on_run_start(void *pointer, const weir_run_info *info)
         .version = weir_version(),
         .machine = "",
     };
-    take_run(self);
+    live_take_run(self);
 }
 
-static void on_run_end(void *pointer, const weir_run_end *end)
+static void live_run_end(void *pointer, const weir_run_end *end)
 {
     weir_live_export *self = pointer;
     self->run.has_ended = true;
     self->run.ended_unix_ns = end->end_unix_ns;
     self->run.status = end->status;
-    take_run(self);
+    live_take_run(self);
 }
 
-static int on_attach(void *pointer, weir_error *error)
+static int live_attach(void *pointer, weir_error *error)
 {
     weir_live_export *self = pointer;
     if (!atomic_flag_test_and_set(&self->is_attached))
@@ -50,7 +50,7 @@ static int on_attach(void *pointer, weir_error *error)
     return weir_error_set(error, WEIR_EBUSY, 0, "%s %s", weir__path_for_message(self->path).text, self->in_use);
 }
 
-static void on_detach(void *self)
+static void live_detach(void *self)
 {
     atomic_flag_clear(&((weir_live_export *)self)->is_attached);
 }
@@ -64,11 +64,11 @@ bool weir__live_export_init(weir_live_export *self, const char *path, const char
     self->run.rank = rank;
     atomic_flag_clear(&self->is_attached);
     self->observer = weir__record_observer(&self->taker);
-    self->observer.attach = on_attach;
-    self->observer.detach = on_detach;
-    self->observer.run_start = on_run_start;
+    self->observer.attach = live_attach;
+    self->observer.detach = live_detach;
+    self->observer.run_start = live_run_start;
     self->observer.lap_end = on_lap_end;
-    self->observer.run_end = on_run_end;
+    self->observer.run_end = live_run_end;
     return self->path && self->node_id && self->command;
 }
 

@@ -203,7 +203,7 @@ static void put_family(FILE *out, const char *name, const char *type, const char
         fprintf(out, "# TYPE %s %s\n", name, type);
 }
 
-static double value_of(const weir_total *total, const char *measure)
+static double measured_value(const weir_total *total, const char *measure)
 {
     return weir_measure_of(total->subject, measure, &total->metrics, total->elapsed_ns);
 }
@@ -224,11 +224,11 @@ static uint64_t count_of(const family *f, const weir_total *total)
     return total->subject == WEIR_SUBJECT_SPAN ? m->span.num_spans : m->task.num_tasks - m->task.num_failures;
 }
 
-static void put_times(FILE *out, const family *f, const subject *of, const weir_total *total)
+static void put_time_families(FILE *out, const family *f, const subject *of, const weir_total *total)
 {
     weir_metrics metrics = total->metrics;
     const weir_histogram *times = *weir_metric_histogram_at(f->histogram.metric, &metrics);
-    double sum = value_of(total, f->histogram.sum), count = (double)count_of(f, total);
+    double sum = measured_value(total, f->histogram.sum), count = (double)count_of(f, total);
     if (times) {
         put_histogram(out, f->name, of, times, sum);
         return;
@@ -238,13 +238,13 @@ static void put_times(FILE *out, const family *f, const subject *of, const weir_
     put_sample(out, f->name, "_count", of, NULL, NULL, count);
 }
 
-static void put_percentiles(FILE *out, const family *f, const subject *of, const weir_total *total)
+static void put_percentile_family(FILE *out, const family *f, const subject *of, const weir_total *total)
 {
     static const char *const percentiles[] = { "50", "90", "99" };
     for (size_t i = 0; i < 3; i++) {
         char measure[48];
         snprintf(measure, sizeof measure, "p%s_%s", percentiles[i], f->histogram.name);
-        double value = value_of(total, measure);
+        double value = measured_value(total, measure);
         if (!isnan(value))
             put_sample(out, f->name, "", of, "percentile", percentiles[i], value);
     }
@@ -339,8 +339,10 @@ static void put_metric_family(FILE *out, const weir_exposition *all, const struc
 static void put_histogram_families(FILE *out, const weir_exposition *all, const struct group *g,
                                    const weir_metric_histogram *histogram)
 {
-    family times = { .type = "histogram", .help = histogram->metric->meaning, .put = put_times };
-    family percentiles = { .type = "gauge", .help = "Percentiles of the time, within 1 %.", .put = put_percentiles };
+    family times = { .type = "histogram", .help = histogram->metric->meaning, .put = put_time_families };
+    family percentiles = { .type = "gauge",
+                           .help = "Percentiles of the time, within 1 %.",
+                           .put = put_percentile_family };
     times.histogram = percentiles.histogram = *histogram;
     snprintf(times.name, sizeof times.name, "%s_%s_seconds", g->prefix, histogram->name);
     put_totals(out, all, g, &times);

@@ -35,7 +35,7 @@ static void free_contents(struct contents *contents)
     weir__key_sums_free(&contents->phases);
 }
 
-static int take_run(void *self, const weir_record *record, weir_error *error)
+static int add_exported_run(void *self, const weir_record *record, weir_error *error)
 {
     struct contents *contents = self;
     weir_run_record *runs = weir__array_grow(contents->runs, contents->num_runs, sizeof *runs);
@@ -73,7 +73,7 @@ static int take_phase(void *self, const weir_record *record, weir_error *error)
 static int read_contents(weir_reader *reader, const weir_filter *filter, struct contents *contents, weir_error *error)
 {
     weir_grouping grouping = { .by = WEIR_BY_RUN | WEIR_BY_NAME };
-    int status = weir_reader_each(reader, WEIR_RECORD_RUN, filter, take_run, contents, error);
+    int status = weir_reader_each(reader, WEIR_RECORD_RUN, filter, add_exported_run, contents, error);
     if (status == WEIR_OK && contents->num_runs == 0)
         status =
             weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));
@@ -115,7 +115,7 @@ static int walk_lap(void *self, const weir_record *record, weir_error *error)
     return WEIR_OK;
 }
 
-static void walk(void *self, const weir_total *of, weir_lap_visitor *visit, void *visitor)
+static void walk_laps(void *self, const weir_total *of, weir_lap_visitor *visit, void *visitor)
 {
     struct walker *walker = self;
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
@@ -146,7 +146,7 @@ static int write_contents(struct contents *contents, struct walker *walker, FILE
         .totals = &contents->totals,
         .events = contents->events,
         .phases = contents->phases,
-        .walk = walker ? walk : NULL,
+        .walk = walker ? walk_laps : NULL,
         .walker = walker,
     };
     weir__exposition_write(out, &all);
@@ -155,7 +155,8 @@ static int write_contents(struct contents *contents, struct walker *walker, FILE
 }
 
 /* walker: NULL = sums only. */
-static int export(weir_reader *reader, const weir_filter *filter, struct walker *walker, FILE *out, weir_error *error)
+static int export_laps(weir_reader *reader, const weir_filter *filter, struct walker *walker, FILE *out,
+                       weir_error *error)
 {
     struct contents contents = { 0 };
     weir_filter in_order = filter ? *filter : (weir_filter){ 0 };
@@ -179,7 +180,7 @@ int weir_openmetrics_export(weir_reader *reader, const weir_filter *filter, FILE
 {
     if (!reader || !out)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    return export(reader, filter, NULL, out, error);
+    return export_laps(reader, filter, NULL, out, error);
 }
 
 int weir_openmetrics_export_laps(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error)
@@ -190,7 +191,7 @@ int weir_openmetrics_export_laps(weir_reader *reader, const weir_filter *filter,
     walker.histograms = calloc(WEIR_MAX_HISTOGRAMS, sizeof *walker.histograms);
     if (!walker.histograms)
         return out_of_memory(error);
-    int status = export(reader, filter, &walker, out, error);
+    int status = export_laps(reader, filter, &walker, out, error);
     free(walker.histograms);
     return status;
 }

@@ -36,7 +36,7 @@ static double seconds(int64_t ns)
 /* -- the file */
 
 /* Returns 0 or an errno. */
-static int write_file(const weir_openmetrics_file *file)
+static int write_metrics_file(const weir_openmetrics_file *file)
 {
     static const weir_totals nothing;
     static const weir_exposition empty = { .totals = &nothing };
@@ -48,11 +48,11 @@ static int write_file(const weir_openmetrics_file *file)
     return weir__replacement_close(&out, true);
 }
 
-static int replace(weir_openmetrics_file *file)
+static int replace_file(weir_openmetrics_file *file)
 {
     bool failed_before = file->failure.status != WEIR_OK;
     file->failure = (weir_error){ 0 };
-    int failure = write_file(file);
+    int failure = write_metrics_file(file);
     if (!failure)
         return WEIR_OK;
     int status = failure == EACCES || failure == EROFS || failure == EPERM ? WEIR_EACCESS
@@ -117,7 +117,7 @@ static void forget_run(weir_openmetrics_file *file)
     file->has_run = file->is_short = false;
 }
 
-static void take(void *self, const weir_record *record)
+static void take_metrics(void *self, const weir_record *record)
 {
     weir_openmetrics_file *file = self;
     switch (record->kind) {
@@ -125,7 +125,7 @@ static void take(void *self, const weir_record *record)
         if (!record->run.has_ended)
             forget_run(file);
         file->has_run = true;
-        replace(file);
+        replace_file(file);
         break;
     case WEIR_RECORD_EVENT:
         if (weir__key_sums_add(&file->all.events, 0, record->event.name, record->event.category, 1) != WEIR_OK)
@@ -135,13 +135,13 @@ static void take(void *self, const weir_record *record)
     }
 }
 
-static void end_lap(weir_live_export *live, const weir_lap *lap)
+static void replace_metrics(weir_live_export *live, const weir_lap *lap)
 {
     weir_openmetrics_file *file = (weir_openmetrics_file *)live;
     if (lap->position.phase && lap->position.phase[0] &&
         weir__key_sums_add(&file->all.phases, 0, lap->position.phase, "", seconds(lap->elapsed_ns)) != WEIR_OK)
         lack_memory(file);
-    replace(file);
+    replace_file(file);
 }
 
 weir_observer weir_openmetrics_observer(weir_openmetrics_file *file)
@@ -151,27 +151,27 @@ weir_observer weir_openmetrics_observer(weir_openmetrics_file *file)
 
 /* -- opening and closing */
 
-static void free_file(weir_openmetrics_file *file)
+static void free_metrics_file(weir_openmetrics_file *file)
 {
     forget_run(file);
     weir__live_export_free(&file->live);
     free(file);
 }
 
-static weir_openmetrics_file *new_file(const char *path, const weir_openmetrics_options *options)
+static weir_openmetrics_file *new_metrics_file(const char *path, const weir_openmetrics_options *options)
 {
     weir_openmetrics_file *file = calloc(1, sizeof *file);
     if (!file)
         return NULL;
     file->all = (weir_exposition){ .runs = &file->live.run, .num_runs = 1, .totals = &file->totals };
     file->live = (weir_live_export){ .in_use = "already has the metrics of another pipeline",
-                                     .taker = { take },
-                                     .lap_end = end_lap };
+                                     .taker = { take_metrics },
+                                     .lap_end = replace_metrics };
     if (weir__live_export_init(&file->live, path, options->node_id, options->command, options->rank)) {
         file->live.observer.failure = NULL; /* the sums of laps have them */
         return file;
     }
-    free_file(file);
+    free_metrics_file(file);
     return NULL;
 }
 
@@ -187,17 +187,17 @@ int weir_openmetrics_open_sized(const char *path, const weir_openmetrics_options
         return status;
     if (!path || !*path)
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot write metrics: their file has no name");
-    weir_openmetrics_file *opened = new_file(path, &options);
+    weir_openmetrics_file *opened = new_metrics_file(path, &options);
     if (!opened)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics of %s",
                               weir__path_for_message(path).text);
-    status = replace(opened);
+    status = replace_file(opened);
     if (status == WEIR_OK) {
         *file = opened;
         return WEIR_OK;
     }
     weir_error_set(error, status, opened->failure.library_code, "%s", opened->failure.message);
-    free_file(opened);
+    free_metrics_file(opened);
     return status;
 }
 
@@ -211,6 +211,6 @@ int weir_openmetrics_close(weir_openmetrics_file *file, weir_error *error)
     else if (file->is_short)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory: the metrics in %s are incomplete",
                                 weir__path_for_message(file->live.path).text);
-    free_file(file);
+    free_metrics_file(file);
     return status;
 }

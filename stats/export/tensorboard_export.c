@@ -42,7 +42,7 @@ struct run_export {
 
 /* -- streams */
 
-static int advance(stream *s, weir_error *error)
+static int advance_stream(stream *s, weir_error *error)
 {
     int status = weir_query_next(s->query, &s->record, error);
     if (status == WEIR_OK)
@@ -59,7 +59,7 @@ static int begin_streams(struct run_export *export, const weir_filter *filter, w
         stream *s = &export->streams[i];
         status = weir_query_begin(export->reader, stream_kinds[i], filter, &s->query, error);
         if (status == WEIR_OK)
-            status = advance(s, error);
+            status = advance_stream(s, error);
     }
     return status;
 }
@@ -71,7 +71,7 @@ static void end_streams(struct run_export *export)
 }
 
 /* NULL = no more. */
-static stream *earliest(struct run_export *export)
+static stream *earliest_stream(struct run_export *export)
 {
     stream *first = NULL;
     for (size_t i = 0; i < NUM_STREAMS; i++) {
@@ -102,9 +102,9 @@ static int put_records(struct run_export *export, weir_error *error)
 {
     enum { MANY_BYTES = 1 << 18 };
     int status = WEIR_OK;
-    for (stream *s; status == WEIR_OK && (s = earliest(export)) != NULL;) {
+    for (stream *s; status == WEIR_OK && (s = earliest_stream(export)) != NULL;) {
         put_record(export, s->record);
-        status = advance(s, error);
+        status = advance_stream(s, error);
         int failure = weir__event_file_pending(export->file) > MANY_BYTES ? weir__event_file_flush(export->file) : 0;
         if (failure)
             return weir__tensorboard_error(error, failure, export->folder);
@@ -123,7 +123,7 @@ static char *run_folder(const char *log_dir, const weir_run_record *run)
 }
 
 /* Writes to a file with a name that TensorBoard ignores, and renames it when it is complete. */
-static int write_file(struct run_export *export, const char *path, const char *path_before, weir_error *error)
+static int export_file(struct run_export *export, const char *path, const char *path_before, weir_error *error)
 {
     unlink(path_before); /* left by a killed process with the same id */
     int failure = weir__event_file_open(path_before, export->run->started_unix_ns, &export->file);
@@ -151,7 +151,7 @@ static int write_folder(struct run_export *export, const char *folder, weir_erro
     char *path = weir__tensorboard_path(folder, run->started_unix_ns, run->node_id, run->pid, 0), *path_before = NULL;
     if (asprintf(&path_before, "%s/export.%ld.tmp", folder, (long)getpid()) < 0)
         path_before = NULL;
-    int status = path && path_before ? write_file(export, path, path_before, error)
+    int status = path && path_before ? export_file(export, path, path_before, error)
                                      : weir__tensorboard_error(error, ENOMEM, folder);
     free(path);
     free(path_before);
@@ -186,7 +186,7 @@ static int export_run(void *self, const weir_record *record, weir_error *error)
     char *folder = run_folder(all->log_dir, &record->run);
     int status =
         folder ? begin_streams(&export, &of_run, error) : weir__tensorboard_error(error, ENOMEM, all->log_dir);
-    if (status == WEIR_OK && (earliest(&export) || !is_narrow(all->filter)))
+    if (status == WEIR_OK && (earliest_stream(&export) || !is_narrow(all->filter)))
         status = write_folder(&export, folder, error);
     end_streams(&export);
     free(folder);

@@ -25,7 +25,7 @@ struct weir_tensorboard_log {
     bool failed_last;   /* the last flush failed */
 };
 
-static void flush(weir_tensorboard_log *log)
+static void flush_log(weir_tensorboard_log *log)
 {
     int failure = weir__event_file_flush(log->file);
     if (failure) {
@@ -39,7 +39,7 @@ static void flush(weir_tensorboard_log *log)
 }
 
 /* A lap can have any number of failures and events, so these are flushed within it. */
-static void take(void *self, const weir_record *record)
+static void take_log_record(void *self, const weir_record *record)
 {
     enum { MANY_BYTES = 1 << 18 };
     weir_tensorboard_log *log = self;
@@ -47,17 +47,17 @@ static void take(void *self, const weir_record *record)
     if (!is_run || !record->run.has_ended)
         weir__event_file_record(log->file, record, log->lap);
     if (is_run || (record->kind >= WEIR_RECORD_EVENT && weir__event_file_pending(log->file) > MANY_BYTES))
-        flush(log);
+        flush_log(log);
 }
 
-static void end_lap(weir_live_export *live, const weir_lap *lap)
+static void write_lap(weir_live_export *live, const weir_lap *lap)
 {
     weir_tensorboard_log *log = (weir_tensorboard_log *)live;
     const weir_lap_position *position = &lap->position;
     if (position->last_step >= position->first_step && position->phase && position->phase[0])
         weir__event_file_scalar(log->file, "consumer/step", (double)position->last_step);
     log->lap++;
-    flush(log);
+    flush_log(log);
 }
 
 weir_observer weir_tensorboard_observer(weir_tensorboard_log *log)
@@ -79,8 +79,8 @@ static weir_tensorboard_log *new_log(const char *folder, const weir_tensorboard_
     if (!log)
         return NULL;
     log->live = (weir_live_export){ .in_use = "is already the log of another pipeline",
-                                    .taker = { take },
-                                    .lap_end = end_lap };
+                                    .taker = { take_log_record },
+                                    .lap_end = write_lap };
     if (weir__live_export_init(&log->live, folder, options->node_id, options->command, options->rank))
         return log;
     free_log(log);
@@ -88,7 +88,7 @@ static weir_tensorboard_log *new_log(const char *folder, const weir_tensorboard_
 }
 
 /* Finds an unused name. Returns 0 or an errno. */
-static int open_file(weir_tensorboard_log *log)
+static int open_log(weir_tensorboard_log *log)
 {
     int64_t now_unix_ns = weir_clock_unix_ns();
     int failure = EEXIST;
@@ -117,7 +117,7 @@ int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_opti
         return weir__tensorboard_error(error, ENOMEM, log_dir);
     int failure = weir__tensorboard_make_folder(log_dir);
     if (!failure)
-        failure = open_file(opened);
+        failure = open_log(opened);
     if (failure) {
         free_log(opened);
         return weir__tensorboard_error(error, failure, log_dir);

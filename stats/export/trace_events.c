@@ -97,7 +97,7 @@ void weir__trace_name_track(weir_trace_events *events, int64_t track, const char
     head->no_memory = body->no_memory = false;
 }
 
-static void put_text(weir_trace_events *events, const char *key, const char *text)
+static void put_text_argument(weir_trace_events *events, const char *key, const char *text)
 {
     weir__trace_puts(events->out, key);
     weir__trace_put_json(events->out, text);
@@ -109,7 +109,7 @@ static void put_instant(weir_trace_events *events, int64_t at_ns, const char *na
 {
     weir__trace_event_begin(events, 'i', TRACE_TRACK_RUN, at_ns, name, category);
     PUT_LITERAL(events->out, ",\"s\":\"t\"");
-    put_text(events, ",\"args\":{\"detail\":", detail);
+    put_text_argument(events, ",\"args\":{\"detail\":", detail);
     PUT_LITERAL(events->out, "}");
     weir__trace_event_end(events);
 }
@@ -173,11 +173,11 @@ static void put_item(weir_trace_events *events, uint64_t item)
     if (weir_trace_source(item))
         put_key_int(out, ",\"source\":", (int64_t)weir_trace_source(item));
     if (label)
-        put_text(events, ",\"label\":", label);
+        put_text_argument(events, ",\"label\":", label);
 }
 
 /* An arrow begins ('s'), goes on ('t') or ends ('f') in the span at this time. */
-static void put_flow(weir_trace_events *events, char phase, int64_t track, int64_t at_ns, uint64_t item)
+static void put_item_flow(weir_trace_events *events, char phase, int64_t track, int64_t at_ns, uint64_t item)
 {
     char id[48];
     if (events->no_flows)
@@ -338,11 +338,11 @@ static void put_flow_of_task(weir_trace_events *events, uint16_t node, const wei
     bool goes_on = slot->outcome == WEIR_OK || slot->outcome == WEIR_MORE;
     bool begins = events->is_source[node] || slot->number & WEIR_TRACE_FLUSH;
     if (goes_on || !begins)
-        put_flow(events,
-                 !goes_on ? 'f'
-                 : begins ? 's'
-                          : 't',
-                 weir__trace_track_of(node, slot->number), begin_ns, slot->item);
+        put_item_flow(events,
+                      !goes_on ? 'f'
+                      : begins ? 's'
+                               : 't',
+                      weir__trace_track_of(node, slot->number), begin_ns, slot->item);
 }
 
 static bool is_shown(const weir_trace_slot *slot)
@@ -509,8 +509,8 @@ static void write_open_slot(weir_trace_events *events, uint16_t node, weir_trace
 
 /* ---- the others ---------------------------------------------------------------------------------------------- */
 
-static void put_level(weir_trace_events *events, struct trace_queue *queue, int64_t at_ns, uint32_t num_items,
-                      int64_t num_bytes)
+static void put_queue_level(weir_trace_events *events, struct trace_queue *queue, int64_t at_ns, uint32_t num_items,
+                            int64_t num_bytes)
 {
     change_held(events, queue->producer, num_bytes - queue->num_bytes, at_ns);
     queue->num_items = num_items;
@@ -523,13 +523,13 @@ static void end_levels(weir_trace_events *events, int64_t now_ns)
 {
     for (uint32_t i = 0; i < events->num_queues; i++)
         if (events->queues[i].num_items)
-            put_level(events, &events->queues[i], now_ns, 0, 0);
+            put_queue_level(events, &events->queues[i], now_ns, 0, 0);
     put_held(events);
 }
 
 static void on_level(weir_trace_events *events, const weir_trace_record *record)
 {
-    put_level(events, &events->queues[record->node], record->time_ns, record->number, record->value);
+    put_queue_level(events, &events->queues[record->node], record->time_ns, record->number, record->value);
 }
 
 static void on_deliver(weir_trace_events *events, const weir_trace_record *record)
@@ -544,7 +544,7 @@ static void on_deliver(weir_trace_events *events, const weir_trace_record *recor
     put_item(events, record->item);
     PUT_LITERAL(events->out, "}");
     weir__trace_event_end(events);
-    put_flow(events, 'f', track, record->time_ns, record->item);
+    put_item_flow(events, 'f', track, record->time_ns, record->item);
     weir__trace_event_begin(events, 'E', track, record->time_ns, NULL, NULL);
     weir__trace_event_end(events);
 }

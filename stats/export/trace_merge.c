@@ -87,7 +87,7 @@ static void note_code(merge *all, int code)
         all->failure = code == SQLITE_NOMEM ? ENOMEM : EIO;
 }
 
-static int open_database(merge *all)
+static int open_spans_database(merge *all)
 {
     note_code(all, sqlite3_open(":memory:", &all->db));
     note_code(all, sqlite3_exec(all->db, schema, NULL, NULL, NULL));
@@ -96,7 +96,7 @@ static int open_database(merge *all)
     return all->failure;
 }
 
-static void close_database(merge *all)
+static void close_spans_database(merge *all)
 {
     for (int i = 0; i < STATEMENTS; i++)
         sqlite3_finalize(all->statements[i]);
@@ -110,7 +110,7 @@ static sqlite3_stmt *begin_statement(merge *all, enum statement which)
     return all->statements[which];
 }
 
-static bool step_row(merge *all, sqlite3_stmt *statement)
+static bool step_event(merge *all, sqlite3_stmt *statement)
 {
     int code = all->failure ? SQLITE_DONE : sqlite3_step(statement);
     note_code(all, code);
@@ -118,7 +118,7 @@ static bool step_row(merge *all, sqlite3_stmt *statement)
 }
 
 /* Copies the text. Without memory the parameter is NULL, which a statement takes for a member that is not there. */
-static void bind_text(merge *all, sqlite3_stmt *statement, int number, const char *text)
+static void bind_event_text(merge *all, sqlite3_stmt *statement, int number, const char *text)
 {
     note_code(all, sqlite3_bind_text(statement, number, text, -1, SQLITE_TRANSIENT));
 }
@@ -140,8 +140,8 @@ static const char *column_text(merge *all, sqlite3_stmt *row, int column)
 static sqlite3_stmt *read_fields(merge *all, const char *event)
 {
     sqlite3_stmt *row = begin_statement(all, FIELDS);
-    bind_text(all, row, 1, event);
-    step_row(all, row);
+    bind_event_text(all, row, 1, event);
+    step_event(all, row);
     return row;
 }
 
@@ -214,7 +214,7 @@ static int64_t merged_pid(merge *all, const input *in, sqlite3_value *pid)
         sqlite3_stmt *row = begin_statement(all, which);
         sqlite3_bind_int64(row, 1, in - all->inputs);
         bind_value(all, row, 2, pid);
-        if (step_row(all, row))
+        if (step_event(all, row))
             found = sqlite3_column_int64(row, 0);
     }
     return found;
@@ -230,7 +230,7 @@ static void bind_us(merge *all, sqlite3_stmt *statement, int number, int64_t ns)
     weir__trace_text_free(&text);
 }
 
-static void put_text(merge *all, const char *event)
+static void merge_text(merge *all, const char *event)
 {
     size_t start = all->out.length;
     weir__trace_puts(&all->out, event);
@@ -247,7 +247,7 @@ static const char *replace_members(merge *all, const input *in, const char *even
 {
     const char *id = column_text(all, row, ID);
     sqlite3_stmt *replaced = begin_statement(all, REPLACE);
-    bind_text(all, replaced, 1, event);
+    bind_event_text(all, replaced, 1, event);
     if (sqlite3_column_type(row, PID) != SQLITE_NULL)
         sqlite3_bind_int64(replaced, 2, merged_pid(all, in, sqlite3_column_value(row, PID)));
     bind_us(all, replaced, 3, at_ns);
@@ -255,16 +255,16 @@ static const char *replace_members(merge *all, const input *in, const char *even
         char text[32];
         uint64_t hash = weir__trace_hash(id, strlen(id), (uint64_t)(in - all->inputs) + 1);
         snprintf(text, sizeof text, "0x%016llx", (unsigned long long)hash);
-        bind_text(all, replaced, 4, text);
+        bind_event_text(all, replaced, 4, text);
     }
-    return step_row(all, replaced) ? column_text(all, replaced, 0) : NULL;
+    return step_event(all, replaced) ? column_text(all, replaced, 0) : NULL;
 }
 
-static void put_event(merge *all, const input *in, const char *event, sqlite3_stmt *row, int64_t at_ns)
+static void merge_event(merge *all, const input *in, const char *event, sqlite3_stmt *row, int64_t at_ns)
 {
     const char *text = replace_members(all, in, event, row, at_ns);
     if (text)
-        put_text(all, text);
+        merge_text(all, text);
 }
 
 /* ---- a part of the time -------------------------------------------------------------------------------------- */
@@ -286,12 +286,12 @@ static void show_spans(merge *all, sqlite3_stmt *row)
 {
     sqlite3_stmt *hidden = begin_for_key(all, HIDDEN, row, !row);
     const char *text;
-    while (step_row(all, hidden) && (text = column_text(all, hidden, 0)))
-        put_text(all, text);
-    step_row(all, begin_for_key(all, SHOW, row, !row));
+    while (step_event(all, hidden) && (text = column_text(all, hidden, 0)))
+        merge_text(all, text);
+    step_event(all, begin_for_key(all, SHOW, row, !row));
 }
 
-static void begin_span(merge *all, const input *in, const char *event, sqlite3_stmt *row, int64_t at_ns)
+static void merge_begin(merge *all, const input *in, const char *event, sqlite3_stmt *row, int64_t at_ns)
 {
     enum span_state state = at_ns < all->since_ns ? BEFORE : at_ns > all->until_ns ? AFTER : WRITTEN;
     if (state == WRITTEN)
@@ -300,29 +300,29 @@ static void begin_span(merge *all, const input *in, const char *event, sqlite3_s
     if (!text)
         return;
     if (state == WRITTEN)
-        put_text(all, text);
+        merge_text(all, text);
     sqlite3_stmt *added = begin_for_key(all, ADD_SPAN, row, false);
     sqlite3_bind_int64(added, 3, at_ns);
-    bind_text(all, added, 4, text);
+    bind_event_text(all, added, 4, text);
     sqlite3_bind_int(added, 5, (int)state);
-    step_row(all, added);
+    step_event(all, added);
 }
 
 /* An end without a begin is left out. */
-static void end_span(merge *all, const input *in, const char *event, sqlite3_stmt *row, int64_t at_ns)
+static void merge_end(merge *all, const input *in, const char *event, sqlite3_stmt *row, int64_t at_ns)
 {
     sqlite3_stmt *last = begin_for_key(all, LAST_SPAN, row, false);
-    if (!step_row(all, last))
+    if (!step_event(all, last))
         return;
     int64_t seq = sqlite3_column_int64(last, 0);
     bool is_shown = sqlite3_column_int(last, 1) != AFTER && at_ns > all->since_ns;
     if (is_shown) {
         show_spans(all, row);
-        put_event(all, in, event, row, at_ns < all->until_ns ? at_ns : all->until_ns);
+        merge_event(all, in, event, row, at_ns < all->until_ns ? at_ns : all->until_ns);
     }
     sqlite3_stmt *ended = begin_statement(all, END_SPAN);
     sqlite3_bind_int64(ended, 1, seq);
-    step_row(all, ended);
+    step_event(all, ended);
 }
 
 /* A span in one event. */
@@ -334,11 +334,11 @@ static void put_whole_span(merge *all, const input *in, const char *event, sqlit
     if (end_ns < begin_ns)
         return;
     sqlite3_stmt *shorter = begin_statement(all, SET_LENGTH);
-    bind_text(all, shorter, 1, event);
+    bind_event_text(all, shorter, 1, event);
     bind_us(all, shorter, 2, end_ns - begin_ns);
-    const char *text = step_row(all, shorter) ? column_text(all, shorter, 0) : NULL;
+    const char *text = step_event(all, shorter) ? column_text(all, shorter, 0) : NULL;
     if (text)
-        put_event(all, in, text, row, begin_ns);
+        merge_event(all, in, text, row, begin_ns);
 }
 
 static void add_event(merge *all, const input *in, const char *event)
@@ -350,15 +350,15 @@ static void add_event(merge *all, const input *in, const char *event)
     if (!phase || has_name(all, row, "weir_trace"))
         return;
     if (phase == 'M' || !all->is_part)
-        put_event(all, in, event, row, at_ns);
+        merge_event(all, in, event, row, at_ns);
     else if (phase == 'B' || phase == 'b')
-        begin_span(all, in, event, row, at_ns);
+        merge_begin(all, in, event, row, at_ns);
     else if (phase == 'E' || phase == 'e')
-        end_span(all, in, event, row, at_ns);
+        merge_end(all, in, event, row, at_ns);
     else if (phase == 'X')
         put_whole_span(all, in, event, row, at_ns);
     else if (at_ns >= all->since_ns && at_ns <= all->until_ns)
-        put_event(all, in, event, row, at_ns);
+        merge_event(all, in, event, row, at_ns);
 }
 
 /* ---- the merge ----------------------------------------------------------------------------------------------- */
@@ -440,10 +440,10 @@ int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t n
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory to merge traces");
     for (size_t i = 0; i < num_ins; i++)
         all.inputs[i].path = in_paths[i];
-    int failure = open_database(&all);
+    int failure = open_spans_database(&all);
     int status =
         failure ? weir__trace_fail(error, failure, "cannot write trace", out_path) : merge_into(&all, out_path);
-    close_database(&all);
+    close_spans_database(&all);
     weir__trace_text_free(&all.out);
     free(all.inputs);
     return status;

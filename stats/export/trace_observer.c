@@ -61,7 +61,7 @@ struct weir_trace_file {
 
 /* ---- files --------------------------------------------------------------------------------------------------- */
 
-static int fail(weir_error *error, int failure, const char *path)
+static int fail_trace(weir_error *error, int failure, const char *path)
 {
     if (failure == ENOTSUP)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
@@ -80,7 +80,7 @@ static void note_failure(weir_trace_file *file, int failure, const char *path)
 {
     if (failure == 0 || file->failure.status)
         return;
-    fail(&file->failure, failure, path);
+    fail_trace(&file->failure, failure, path);
     weir_log(WEIR_LOG_ERROR, "%s", file->failure.message);
 }
 
@@ -122,7 +122,7 @@ static int make_free_path(const weir_trace_file *file, char **path)
     return failure ? failure : *path ? 0 : ENOMEM;
 }
 
-static void open_file(weir_trace_file *file)
+static void open_trace_file(weir_trace_file *file)
 {
     char *path;
     int failure = make_free_path(file, &path);
@@ -137,7 +137,7 @@ static void open_file(weir_trace_file *file)
 }
 
 /* The file is complete: tells it, and removes the oldest one. */
-static void announce(weir_trace_file *file, const char *path)
+static void announce_trace(weir_trace_file *file, const char *path)
 {
     char **grown = realloc(file->paths, (file->num_paths + 1) * sizeof *grown);
     if (grown) {
@@ -160,7 +160,7 @@ static void write_body(weir_trace_file *file)
 }
 
 /* all: also the begins of what is open, which happens in each flush_interval_ns. */
-static void flush(weir_trace_file *file, bool all)
+static void flush_trace(weir_trace_file *file, bool all)
 {
     if (!file->output)
         return;
@@ -188,7 +188,7 @@ static void close_file(weir_trace_file *file, int64_t at_ns)
     file->output = NULL;
     note_failure(file, failure, path ? path : file->pattern);
     if (failure == 0 && path)
-        announce(file, path);
+        announce_trace(file, path);
     free(path);
 }
 
@@ -227,14 +227,14 @@ static void keep_events(weir_trace_file *file, int64_t now_ns)
 }
 
 /* Writes a file of what is in memory. */
-static void dump(weir_trace_file *file)
+static void dump_trace(weir_trace_file *file)
 {
     int64_t now_ns = weir_clock_ns();
     if (file->dumped_ns && now_ns - file->dumped_ns < file->options.last_ns)
         return;
     file->dumped_ns = now_ns;
     keep_events(file, now_ns);
-    open_file(file);
+    open_trace_file(file);
     for (const kept_events *kept = file->first_kept; file->output && kept; kept = kept->next)
         note_failure(file, weir__trace_output_write(file->output, &kept->text),
                      weir__trace_output_path(file->output));
@@ -242,10 +242,10 @@ static void dump(weir_trace_file *file)
     weir__trace_user_resume(&file->events);
 }
 
-static void trigger(weir_trace_file *file, bool wanted)
+static void trigger_trace(weir_trace_file *file, bool wanted)
 {
     if (wanted && file->has_triggers)
-        dump(file);
+        dump_trace(file);
 }
 
 /* ---- the schedule -------------------------------------------------------------------------------------------- */
@@ -275,7 +275,7 @@ static void on_step(weir_trace_file *file, const weir_trace_record *record)
     file->events.muted = true; /* what was open before is cut off here */
     weir__trace_events_cut(&file->events, record->time_ns);
     file->events.muted = false;
-    open_file(file);
+    open_trace_file(file);
     weir__trace_user_resume(&file->events);
 }
 
@@ -324,7 +324,7 @@ static void end_events(weir_trace_file *file)
     };
 }
 
-static void on_run_start(void *self, const weir_run_info *info)
+static void trace_run_start(void *self, const weir_run_info *info)
 {
     weir_trace_file *file = self;
     file->events.pid = getpid() + RUN_PIDS * file->num_runs++;
@@ -354,7 +354,7 @@ static void on_trace(void *self, const weir_trace_batch *batch)
         else
             weir__trace_events_add(&file->events, record);
         if (file->output && file->body.length > FLUSH_BYTES)
-            flush(file, false);
+            flush_trace(file, false);
     }
     int64_t now_ns = weir_clock_ns();
     bool requested =
@@ -364,39 +364,39 @@ static void on_trace(void *self, const weir_trace_batch *batch)
         keep_events(file, now_ns);
         weir__trace_user_resume(&file->events);
     } else if (timed || file->body.length > FLUSH_BYTES) {
-        flush(file, timed);
+        flush_trace(file, timed);
     }
-    trigger(file, requested && file->options.on_request);
+    trigger_trace(file, requested && file->options.on_request);
 }
 
-static void on_failure(void *self, const weir_failure *failure)
+static void trace_failure(void *self, const weir_failure *failure)
 {
     weir_trace_file *file = self;
     if (file->events.num_nodes)
         weir__trace_events_failure(&file->events, failure);
-    trigger(file, file->options.on_failure);
+    trigger_trace(file, file->options.on_failure);
 }
 
-static void on_event(void *self, const weir_event *event)
+static void trace_event(void *self, const weir_event *event)
 {
     weir_trace_file *file = self;
     if (file->events.num_nodes)
         weir__trace_events_event(&file->events, event);
-    trigger(file, file->options.on_stall && strcmp(event->name, "stall") == 0);
+    trigger_trace(file, file->options.on_stall && strcmp(event->name, "stall") == 0);
 }
 
-static void on_run_end(void *self, const weir_run_end *end)
+static void trace_run_end(void *self, const weir_run_end *end)
 {
     weir_trace_file *file = self;
     (void)end;
     if (file->options.schedule.active)
         close_file(file, weir_clock_ns());
     else
-        flush(file, false);
+        flush_trace(file, false);
     end_events(file);
 }
 
-static int on_attach(void *self, weir_error *error)
+static int trace_attach(void *self, weir_error *error)
 {
     weir_trace_file *file = self;
     if (!atomic_flag_test_and_set(&file->is_attached))
@@ -405,7 +405,7 @@ static int on_attach(void *self, weir_error *error)
                           weir__path_for_message(file->pattern).text);
 }
 
-static void on_detach(void *self)
+static void trace_detach(void *self)
 {
     weir_trace_file *file = self;
     atomic_flag_clear(&file->is_attached);
@@ -424,7 +424,7 @@ void weir_trace_request(weir_trace_file *file)
 
 /* ---- opening and closing ------------------------------------------------------------------------------------- */
 
-static void free_file(weir_trace_file *file)
+static void free_trace_file(weir_trace_file *file)
 {
     weir__trace_events_free(&file->events);
     while (file->first_kept)
@@ -449,7 +449,7 @@ static char *time_text(void)
     return strdup(text);
 }
 
-static weir_trace_file *new_file(const char *pattern, const weir_trace_options *options)
+static weir_trace_file *new_trace_file(const char *pattern, const weir_trace_options *options)
 {
     weir_trace_file *file = calloc(1, sizeof *file);
     if (!file)
@@ -472,16 +472,16 @@ static weir_trace_file *new_file(const char *pattern, const weir_trace_options *
     atomic_init(&file->requested, false);
     file->observer = (weir_observer){
         .self = file,
-        .attach = on_attach,
-        .detach = on_detach,
-        .run_start = on_run_start,
-        .failure = on_failure,
-        .event = on_event,
-        .run_end = on_run_end,
+        .attach = trace_attach,
+        .detach = trace_detach,
+        .run_start = trace_run_start,
+        .failure = trace_failure,
+        .event = trace_event,
+        .run_end = trace_run_end,
         .trace = on_trace,
     };
     if (!file->pattern || !file->run || !file->node_id) {
-        free_file(file);
+        free_trace_file(file);
         return NULL;
     }
     put_clock(file, base_unix_ns);
@@ -525,7 +525,7 @@ static int open_first(weir_trace_file *file, weir_error *error)
     if (failure == 0 && status == WEIR_OK && !later)
         failure = weir__trace_output_open(path, &file->head, file->options.max_bytes, true, &file->output);
     if (failure)
-        status = fail(error, failure, path ? path : file->pattern);
+        status = fail_trace(error, failure, path ? path : file->pattern);
     free(path);
     return status;
 }
@@ -542,14 +542,14 @@ int weir_trace_open_sized(const char *path, const weir_trace_options *given, siz
         status = check_options(path, &options, error);
     if (status != WEIR_OK)
         return status;
-    weir_trace_file *file = new_file(path, &options);
+    weir_trace_file *file = new_trace_file(path, &options);
     if (!file)
-        return fail(error, ENOMEM, path);
+        return fail_trace(error, ENOMEM, path);
     status = open_first(file, error);
     if (status == WEIR_OK)
         *opened = file;
     else
-        free_file(file);
+        free_trace_file(file);
     return status;
 }
 
@@ -568,6 +568,6 @@ int weir_trace_close(weir_trace_file *file, weir_error *error)
         status = weir_error_set(error, WEIR_ELIMIT, 0,
                                 "%s: %" PRIu64 " records were lost: they came faster than they were written",
                                 weir__path_for_message(file->pattern).text, file->num_lost);
-    free_file(file);
+    free_trace_file(file);
     return status;
 }

@@ -36,7 +36,7 @@ struct weir_trace_output {
 
 #ifdef WEIR_HAVE_ZLIB
 /* Appends the text to what will be written. ends: of the gzip member; the next text begins another one. */
-static int pack(weir_trace_output *output, const char *data, size_t length, bool ends)
+static int pack_text(weir_trace_output *output, const char *data, size_t length, bool ends)
 {
     z_stream *stream = &output->stream;
     unsigned char block[16384];
@@ -57,11 +57,11 @@ static int pack(weir_trace_output *output, const char *data, size_t length, bool
 }
 #endif
 
-static int add_text(weir_trace_output *output, const char *data, size_t length, bool ends)
+static int add_output(weir_trace_output *output, const char *data, size_t length, bool ends)
 {
 #ifdef WEIR_HAVE_ZLIB
     if (output->compressed)
-        return pack(output, data, length, ends);
+        return pack_text(output, data, length, ends);
 #endif
     (void)ends;
     weir__trace_put(&output->packed, data, length);
@@ -105,9 +105,9 @@ static int begin_file(weir_trace_output *output)
     output->size = 0;
     if (output->file < 0)
         return errno;
-    int failure = add_text(output, "[\n", 2, false);
+    int failure = add_output(output, "[\n", 2, false);
     if (failure == 0)
-        failure = add_text(output, output->head->data, output->head->length - 2, true);
+        failure = add_output(output, output->head->data, output->head->length - 2, true);
     if (failure == 0)
         failure = write_packed(output);
     output->begin = output->size;
@@ -136,9 +136,9 @@ int weir__trace_output_write(weir_trace_output *output, const weir_trace_text *e
 {
     if (output->failure || events->length == 0)
         return output->failure;
-    output->failure = add_text(output, ",\n", 2, false);
+    output->failure = add_output(output, ",\n", 2, false);
     if (output->failure == 0)
-        output->failure = add_text(output, events->data, events->length - 2, false);
+        output->failure = add_output(output, events->data, events->length - 2, false);
     if (output->failure == 0)
         output->failure = write_packed(output);
     output->has_events = true;
@@ -160,7 +160,7 @@ bool weir__trace_output_is_full(const weir_trace_output *output, size_t length)
 /* At each moment there is a file at the path, if the file system has hard links. */
 static int begin_next(weir_trace_output *output)
 {
-    int failure = add_text(output, "", 0, true);
+    int failure = add_output(output, "", 0, true);
     if (failure == 0)
         failure = write_packed(output);
     close(output->file);
@@ -264,7 +264,7 @@ int weir__trace_output_close(weir_trace_output *output)
     if (!output)
         return 0;
     if (output->failure == 0)
-        output->failure = add_text(output, "\n]\n", 3, true);
+        output->failure = add_output(output, "\n]\n", 3, true);
     if (output->failure == 0)
         output->failure = write_packed(output);
     if (output->failure == 0 && output->old_size)

@@ -8,7 +8,7 @@
 #include "database_path.h"
 
 /* A name cannot lead to another folder. */
-static void put_name(weir_trace_text *text, const char *name)
+static void put_path_name(weir_trace_text *text, const char *name)
 {
     for (; *name; name++)
         weir__trace_put(text, *name == '/' ? "_" : name, 1);
@@ -31,7 +31,7 @@ static bool put_word(weir_trace_text *text, const char *word, size_t length, con
         if (strlen(words[i].word) != length || strncmp(words[i].word, word, length) != 0)
             continue;
         if (words[i].name)
-            put_name(text, words[i].name);
+            put_path_name(text, words[i].name);
         else
             weir__trace_put_int(text, words[i].number);
         return true;

@@ -70,7 +70,7 @@ typedef struct reading {
     int code;
 } reading;
 
-static int prepare(reading *r, const char *sql, sqlite3_stmt **statement)
+static int prepare_times(reading *r, const char *sql, sqlite3_stmt **statement)
 {
     *statement = NULL;
     return r->code = r->code ? r->code : sqlite3_prepare_v2(r->db, sql, -1, statement, NULL);
@@ -83,7 +83,7 @@ static void run_statement(reading *r, sqlite3_stmt *statement)
     sqlite3_reset(statement);
 }
 
-static bool step_row(reading *r, sqlite3_stmt *statement)
+static bool step_span(reading *r, sqlite3_stmt *statement)
 {
     int code = r->code ? r->code : sqlite3_step(statement);
     r->code = code == SQLITE_ROW || code == SQLITE_DONE ? r->code : code;
@@ -96,8 +96,8 @@ static void read_events(reading *r, weir_trace_reader *reader)
 {
     sqlite3_stmt *adds[2];
     const char *event;
-    if (prepare(r, add_event, &adds[0]) == SQLITE_OK)
-        prepare(r, add_track, &adds[1]);
+    if (prepare_times(r, add_event, &adds[0]) == SQLITE_OK)
+        prepare_times(r, add_track, &adds[1]);
     while (r->code == SQLITE_OK && (event = weir__trace_reader_next(reader)))
         for (int i = 0; i < 2 && r->code == SQLITE_OK; i++) {
             r->code = sqlite3_bind_text(adds[i], 1, event, -1, SQLITE_STATIC);
@@ -113,7 +113,7 @@ static void read_facts(reading *r, const weir_trace_part *part)
 {
     sqlite3_stmt *row;
     weir_trace_times *times = r->times;
-    if (prepare(r, facts, &row) == SQLITE_OK && step_row(r, row)) {
+    if (prepare_times(r, facts, &row) == SQLITE_OK && step_span(r, row)) {
         int64_t start_ns = sqlite3_column_int64(row, 1), end_ns = sqlite3_column_int64(row, 2);
         times->num_events = (uint64_t)sqlite3_column_int64(row, 0);
         times->num_failures = (uint64_t)sqlite3_column_int64(row, 3);
@@ -129,7 +129,7 @@ static void read_facts(reading *r, const weir_trace_part *part)
 
 /* ---- spans --------------------------------------------------------------------------------------------------- */
 
-static void end_span(reading *r, int64_t end_ns)
+static void close_time_span(reading *r, int64_t end_ns)
 {
     open_span *span = &r->open[--r->num_open];
     int64_t begin_ns = span->begin_ns > r->since_ns ? span->begin_ns : r->since_ns;
@@ -146,17 +146,17 @@ static void end_span(reading *r, int64_t end_ns)
 }
 
 /* All of them, or those that are known to end before `at_ns`. */
-static void end_spans(reading *r, bool all, int64_t at_ns)
+static void close_time_spans(reading *r, bool all, int64_t at_ns)
 {
     while (r->num_open) {
         int64_t end_ns = r->open[r->num_open - 1].end_ns;
         if (!all && (end_ns < 0 || end_ns > at_ns))
             return;
-        end_span(r, end_ns < 0 ? at_ns : end_ns);
+        close_time_span(r, end_ns < 0 ? at_ns : end_ns);
     }
 }
 
-static void begin_span(reading *r, open_span span)
+static void open_time_span(reading *r, open_span span)
 {
     open_span *grown = weir__array_grow(r->open, r->num_open, sizeof *grown);
     if (!grown) {
@@ -189,31 +189,31 @@ static void add_spans(reading *r)
 {
     sqlite3_stmt *row;
     sqlite3_value *before[2] = { NULL, NULL };
-    prepare(r, in_order, &row);
+    prepare_times(r, in_order, &row);
     if (r->code == SQLITE_OK)
-        prepare(r, "INSERT INTO span VALUES(?1, ?2, ?3)", &r->add_span);
-    while (step_row(r, row)) {
+        prepare_times(r, "INSERT INTO span VALUES(?1, ?2, ?3)", &r->add_span);
+    while (step_span(r, row)) {
         int64_t at_ns = sqlite3_column_int64(row, 3);
         const char *phase_text = text_of(r, sqlite3_column_value(row, 5));
         char phase = phase_text ? phase_text[0] : '\0';
         for (int i = 0; i < 2; i++) {
             if (is_same(r, before[i], sqlite3_column_value(row, i + 1)))
                 continue;
-            end_spans(r, true, r->until_ns);
+            close_time_spans(r, true, r->until_ns);
             sqlite3_value_free(before[i]);
             if (!(before[i] = sqlite3_value_dup(sqlite3_column_value(row, i + 1))))
                 r->code = SQLITE_NOMEM;
         }
-        end_spans(r, false, at_ns);
+        close_time_spans(r, false, at_ns);
         if (phase == 'X')
-            begin_span(r,
-                       (open_span){ sqlite3_column_int64(row, 0), at_ns, at_ns + sqlite3_column_int64(row, 4), 0 });
+            open_time_span(
+                r, (open_span){ sqlite3_column_int64(row, 0), at_ns, at_ns + sqlite3_column_int64(row, 4), 0 });
         else if (phase == 'B' || phase == 'b')
-            begin_span(r, (open_span){ sqlite3_column_int64(row, 0), at_ns, -1, 0 });
+            open_time_span(r, (open_span){ sqlite3_column_int64(row, 0), at_ns, -1, 0 });
         else if (r->num_open)
-            end_span(r, at_ns);
+            close_time_span(r, at_ns);
     }
-    end_spans(r, true, r->until_ns);
+    close_time_spans(r, true, r->until_ns);
     for (int i = 0; i < 2; i++)
         sqlite3_value_free(before[i]);
     sqlite3_finalize(row);
@@ -235,8 +235,8 @@ static void read_sums(reading *r, weir_trace_by by)
 {
     sqlite3_stmt *row;
     weir_trace_times *times = r->times;
-    prepare(r, sums[by], &row);
-    while (step_row(r, row)) {
+    prepare_times(r, sums[by], &row);
+    while (step_span(r, row)) {
         weir_trace_time *grown = weir__array_grow(times->times, times->num_times, sizeof *grown);
         if (!grown) {
             r->code = SQLITE_NOMEM;

@@ -48,7 +48,7 @@ static int64_t track_of(weir_trace_events *events, uint32_t tid)
 
 /* -- spans. A thread's are nested: detail is 0, and value is the number of spans around it. */
 
-static void put_event(weir_trace_events *events, char phase, const weir_trace_record *record, int64_t at_ns)
+static void put_user_event(weir_trace_events *events, char phase, const weir_trace_record *record, int64_t at_ns)
 {
     const char *text = (const char *)(uintptr_t)record->item;
     char category[256];
@@ -70,7 +70,7 @@ static void put_event(weir_trace_events *events, char phase, const weir_trace_re
 
 static void write_begin(weir_trace_events *events, struct trace_user_span *span)
 {
-    put_event(events, span->record.detail ? 'b' : 'B', &span->record, span->record.time_ns);
+    put_user_event(events, span->record.detail ? 'b' : 'B', &span->record, span->record.time_ns);
     span->written = !events->muted;
 }
 
@@ -78,12 +78,12 @@ static void write_end(weir_trace_events *events, struct trace_user_span *span, i
 {
     span->record.time_ns = at_ns > span->record.time_ns ? at_ns : span->record.time_ns;
     if (span->written)
-        put_event(events, span->record.detail ? 'e' : 'E', &span->record, span->record.time_ns);
+        put_user_event(events, span->record.detail ? 'e' : 'E', &span->record, span->record.time_ns);
     span->written = false;
 }
 
 /* Ends the spans that `record` ends: of a thread with those inside, which remain if their ends were lost. */
-static void end_spans(weir_trace_events *events, const weir_trace_record *record)
+static void end_user_spans(weir_trace_events *events, const weir_trace_record *record)
 {
     bool all = record->kind == WEIR_TRACE_SPANS_OFF;
     for (size_t i = events->num_open; i-- > 0;) {
@@ -102,10 +102,10 @@ static void end_spans(weir_trace_events *events, const weir_trace_record *record
     }
 }
 
-static void begin_span(weir_trace_events *events, const weir_trace_record *record)
+static void begin_user_span(weir_trace_events *events, const weir_trace_record *record)
 {
     if (!record->detail)
-        end_spans(events, record);
+        end_user_spans(events, record);
     struct trace_user_span *grown = weir__array_grow(events->open, events->num_open, sizeof *grown);
     events->num_lost += !grown;
     if (!grown)
@@ -151,7 +151,7 @@ void weir__trace_user_add(weir_trace_events *events, const weir_trace_record *re
         weir__trace_counter(events, record->time_ns, (const char *)(uintptr_t)record->item, "value", value);
         break;
     case WEIR_TRACE_MARKER: put_marker(events, record); break;
-    case WEIR_TRACE_SPAN_BEGIN: begin_span(events, record); break;
-    default: end_spans(events, record);
+    case WEIR_TRACE_SPAN_BEGIN: begin_user_span(events, record); break;
+    default: end_user_spans(events, record);
     }
 }

@@ -91,11 +91,11 @@ static void tell_v(const checking *c, weir_finding_level level, const char *chec
     tell_text(c, level, check, run_id, text);
 }
 
-static void report(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
-                   ...) WEIR_PRINTF(5, 6);
+static void report_finding(const checking *c, weir_finding_level level, const char *check, int64_t run_id,
+                           const char *format, ...) WEIR_PRINTF(5, 6);
 
-static void report(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
-                   ...)
+static void report_finding(const checking *c, weir_finding_level level, const char *check, int64_t run_id,
+                           const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -103,10 +103,10 @@ static void report(const checking *c, weir_finding_level level, const char *chec
     va_end(arguments);
 }
 
-static void fault(checking *c, run_check check, const char *format, ...) WEIR_PRINTF(3, 4);
+static void report_fault(checking *c, run_check check, const char *format, ...) WEIR_PRINTF(3, 4);
 
 /* A fault of the run; the first few of a kind are reported, the others counted. */
-static void fault(checking *c, run_check check, const char *format, ...)
+static void report_fault(checking *c, run_check check, const char *format, ...)
 {
     if (++c->num_faults[check] > MAX_REPORTED)
         return;
@@ -126,7 +126,7 @@ static int check_columns(checking *c, const char *table, const char *const colum
     for (size_t i = 0; columns[i] && code == SQLITE_OK; i++)
         if (!there || !weir__has_word(there, columns[i])) {
             ++*num_lacking;
-            report(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %s", table, columns[i]);
+            report_finding(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %s", table, columns[i]);
         }
     sqlite3_free(there);
     return code == SQLITE_OK ? WEIR_OK : weir__reader_error(c->reader, code, c->error);
@@ -158,7 +158,7 @@ static int check_schema(checking *c, int64_t *num_lacking)
         status = check_columns(c, weir__lap_tables[subject].name, columns, num_lacking);
     }
     if (status == WEIR_OK && *num_lacking == 0)
-        report(c, WEIR_FINDING_OK, "schema", 0, "schema %d, all tables and columns", c->reader->schema);
+        report_finding(c, WEIR_FINDING_OK, "schema", 0, "schema %d, all tables and columns", c->reader->schema);
     return status;
 }
 
@@ -195,15 +195,15 @@ static int check_integrity(checking *c)
     snprintf(sql, sizeof sql, "PRAGMA %s(%d)", c->quick ? "quick_check" : "integrity_check", MAX_INTEGRITY_LINES);
     int status = for_each_row(c, sql, 0, integrity_line, &num_faults);
     if (status == WEIR_OK && num_faults == 0)
-        report(c, WEIR_FINDING_OK, "integrity", 0, "the file is intact%s", c->quick ? " (quick check)" : "");
+        report_finding(c, WEIR_FINDING_OK, "integrity", 0, "the file is intact%s", c->quick ? " (quick check)" : "");
     return status;
 }
 
 static int reference_line(checking *c, sqlite3_stmt *row, int64_t *num_faults)
 {
     if (++*num_faults <= MAX_REPORTED)
-        report(c, WEIR_FINDING_FAULT, "references", 0, "row %lld of %s belongs to a run that does not exist",
-               sqlite3_column_int64(row, 1), weir__column_text(row, 0));
+        report_finding(c, WEIR_FINDING_FAULT, "references", 0, "row %lld of %s belongs to a run that does not exist",
+                       sqlite3_column_int64(row, 1), weir__column_text(row, 0));
     return WEIR_OK;
 }
 
@@ -212,10 +212,10 @@ static int check_references(checking *c)
     int64_t num_faults = 0;
     int status = for_each_row(c, "PRAGMA foreign_key_check", 0, reference_line, &num_faults);
     if (status == WEIR_OK && num_faults > MAX_REPORTED)
-        report(c, WEIR_FINDING_FAULT, "references", 0, "and %" PRId64 " more of this kind",
-               num_faults - MAX_REPORTED);
+        report_finding(c, WEIR_FINDING_FAULT, "references", 0, "and %" PRId64 " more of this kind",
+                       num_faults - MAX_REPORTED);
     if (status == WEIR_OK && num_faults == 0)
-        report(c, WEIR_FINDING_OK, "references", 0, "every row belongs to a run");
+        report_finding(c, WEIR_FINDING_OK, "references", 0, "every row belongs to a run");
     return status;
 }
 
@@ -295,8 +295,9 @@ static void check_lap_times(checking *c, series *s, const weir_lap_record *lap)
     bool is_first = s->num_laps++ == 0, is_behind = lap->end_unix_ns > s->end_unix_ns || lap->elapsed_ns == 0;
     s->end_unix_ns = lap->end_unix_ns;
     if (!is_first && !c->clock_was_set && (fabs(apart) > CLOCK_TOLERANCE + SHARE_TOLERANCE * elapsed || !is_behind))
-        fault(c, CHECK_LAPS, "row %" PRId64 " of %s: %.3f s are %s between it and the lap of %s before it", lap->id,
-              weir__lap_tables[lap->subject].name, fabs(apart), apart > 0 ? "missing" : "recorded twice", s->name);
+        report_fault(c, CHECK_LAPS, "row %" PRId64 " of %s: %.3f s are %s between it and the lap of %s before it",
+                     lap->id, weir__lap_tables[lap->subject].name, fabs(apart),
+                     apart > 0 ? "missing" : "recorded twice", s->name);
 }
 
 /* Each time is known to the width of its bucket, and so is the mean; the last bucket has no upper edge. */
@@ -339,14 +340,14 @@ static void check_histograms(checking *c, weir_lap_record *lap)
         int64_t wanted = wanted_count(lap, &histograms[i]);
         double sum = weir_measure_of(lap->subject, histograms[i].sum, &lap->metrics, lap->elapsed_ns);
         if (!times)
-            fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s has no valid %s", lap->id, table, column);
+            report_fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s has no valid %s", lap->id, table, column);
         else if ((int64_t)times->count != wanted)
-            fault(c, CHECK_HISTOGRAMS,
-                  "row %" PRId64 " of %s: %s holds %" PRIu64 " times, and %" PRId64 " were counted", lap->id, table,
-                  column, times->count, wanted);
+            report_fault(c, CHECK_HISTOGRAMS,
+                         "row %" PRId64 " of %s: %s holds %" PRIu64 " times, and %" PRId64 " were counted", lap->id,
+                         table, column, times->count, wanted);
         else if (wanted && !is_mean_of(times, sum / (double)wanted))
-            fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s: the times of %s are not %g s on the average", lap->id,
-                  table, column, sum / (double)wanted);
+            report_fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s: the times of %s are not %g s on the average",
+                         lap->id, table, column, sum / (double)wanted);
     }
 }
 
@@ -357,17 +358,17 @@ static void check_slots(checking *c, const series *stage, const weir_lap_record 
     double recorded = seconds(slots_ns), wanted = (double)stage->concurrency * seconds(lap->elapsed_ns);
     if (slots_ns >= 0 && stage->concurrency && !c->concurrency_changed &&
         fabs(recorded - wanted) > SHARE_TOLERANCE * wanted + TIME_TOLERANCE * (double)stage->concurrency)
-        fault(c, CHECK_SLOTS,
-              "row %" PRId64 " of %s: busy and waiting times add up to %.3f s, and %" PRId64
-              " slots of %s have %.3f s",
-              lap->id, weir__lap_tables[lap->subject].name, recorded, stage->concurrency, lap->name, wanted);
+        report_fault(c, CHECK_SLOTS,
+                     "row %" PRId64 " of %s: busy and waiting times add up to %.3f s, and %" PRId64
+                     " slots of %s have %.3f s",
+                     lap->id, weir__lap_tables[lap->subject].name, recorded, stage->concurrency, lap->name, wanted);
 }
 
 static void check_queue(checking *c, series *queue, const weir_lap_record *lap)
 {
     double occupancy = weir_measure_of(lap->subject, "occupancy_rate", &lap->metrics, lap->elapsed_ns);
     if (!isnan(occupancy) && !(occupancy >= 0 && occupancy <= 1 + SHARE_TOLERANCE))
-        fault(c, CHECK_QUEUES, "row %" PRId64 " of queue_stats: an occupancy of %g", lap->id, occupancy);
+        report_fault(c, CHECK_QUEUES, "row %" PRId64 " of queue_stats: an occupancy of %g", lap->id, occupancy);
     queue->num_put += lap->metrics.queue.num_put;
     queue->taken += lap->metrics.queue.num_items;
 }
@@ -415,15 +416,15 @@ static void check_sums(checking *c, const series *s)
     const char *name = s->name;
     bool all_told = c->run.has_ended && c->run.entries_lost == 0;
     if (all_told && s->num_laps && s->num_failures != s->num_records && s->num_put == 0 && s->taken == 0)
-        fault(c, CHECK_FAILURES, "%s: %" PRIu64 " tasks failed, and %" PRIu64 " failures are recorded", name,
-              s->num_failures, s->num_records);
+        report_fault(c, CHECK_FAILURES, "%s: %" PRIu64 " tasks failed, and %" PRIu64 " failures are recorded", name,
+                     s->num_failures, s->num_records);
     if (s->taken > s->num_put && c->run.entries_lost == 0)
-        fault(c, CHECK_QUEUES, "%s: %" PRIu64 " items were taken out, and %" PRIu64 " put in", name, s->taken,
-              s->num_put);
+        report_fault(c, CHECK_QUEUES, "%s: %" PRIu64 " items were taken out, and %" PRIu64 " put in", name, s->taken,
+                     s->num_put);
     else if (all_told && c->run.status == WEIR_OK && s->taken < s->num_put)
-        fault(c, CHECK_QUEUES,
-              "%s: of %" PRIu64 " items put in %" PRIu64 " were taken out, though the run ended well", name,
-              s->num_put, s->taken);
+        report_fault(c, CHECK_QUEUES,
+                     "%s: of %" PRIu64 " items put in %" PRIu64 " were taken out, though the run ended well", name,
+                     s->num_put, s->taken);
 }
 
 static const char *const holds[NUM_CHECKS] = {
@@ -441,8 +442,8 @@ static void tell_run(checking *c)
         check_sums(c, one);
     for (int i = 0; i < NUM_CHECKS; i++) {
         if (c->num_faults[i] > MAX_REPORTED)
-            report(c, WEIR_FINDING_FAULT, check_names[i], run->run_id, "and %" PRId64 " more of this kind",
-                   c->num_faults[i] - MAX_REPORTED);
+            report_finding(c, WEIR_FINDING_FAULT, check_names[i], run->run_id, "and %" PRId64 " more of this kind",
+                           c->num_faults[i] - MAX_REPORTED);
         if (c->num_faults[i] == 0)
             tell_text(c, WEIR_FINDING_OK, check_names[i], run->run_id, holds[i]);
     }
@@ -452,15 +453,15 @@ static void tell_end(const checking *c)
 {
     const weir_run_record *run = &c->run;
     if (!run->threads)
-        report(c, WEIR_FINDING_NOTE, "run", run->run_id, "never started");
+        report_finding(c, WEIR_FINDING_NOTE, "run", run->run_id, "never started");
     else if (!run->has_ended)
-        report(c, WEIR_FINDING_NOTE, "run", run->run_id,
-               "has not ended: it is running, or was killed; failures and items are not compared");
+        report_finding(c, WEIR_FINDING_NOTE, "run", run->run_id,
+                       "has not ended: it is running, or was killed; failures and items are not compared");
     else
-        report(c, WEIR_FINDING_OK, "run", run->run_id, "ended with %s", weir_status_name(run->status));
+        report_finding(c, WEIR_FINDING_OK, "run", run->run_id, "ended with %s", weir_status_name(run->status));
     if (run->entries_lost)
-        report(c, WEIR_FINDING_FAULT, "run", run->run_id,
-               "%" PRId64 " entries could not be written: its metrics lack them", run->entries_lost);
+        report_finding(c, WEIR_FINDING_FAULT, "run", run->run_id,
+                       "%" PRId64 " entries could not be written: its metrics lack them", run->entries_lost);
 }
 
 static int check_run(void *self, const weir_record *record, weir_error *error)
@@ -469,7 +470,8 @@ static int check_run(void *self, const weir_record *record, weir_error *error)
     checking *c = self;
     c->run = record->run;
     if (strcmp(record->run.version, "SPDL") == 0) {
-        report(c, WEIR_FINDING_NOTE, "run", c->run.run_id, "recorded by SPDL, which stores too little to check");
+        report_finding(c, WEIR_FINDING_NOTE, "run", c->run.run_id,
+                       "recorded by SPDL, which stores too little to check");
         return WEIR_OK;
     }
     c->concurrency_changed = c->clock_was_set = false;
@@ -512,7 +514,7 @@ int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *
     if (status == WEIR_OK && num_lacking == 0)
         status = weir_reader_each(reader, WEIR_RECORD_RUN, NULL, check_run, &c, error);
     if (status == WEIR_OK && num_lacking == 0 && c.run.run_id == 0)
-        report(&c, WEIR_FINDING_NOTE, "run", 0, "no runs");
+        report_finding(&c, WEIR_FINDING_NOTE, "run", 0, "no runs");
     weir_reader_release(reader);
     return status;
 }

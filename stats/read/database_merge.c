@@ -40,7 +40,7 @@ typedef struct merging {
     weir_error *error;
 } merging;
 
-static int read_failed(merging *m, int code)
+static int fail_merge(merging *m, int code)
 {
     return weir__reader_error(m->from, code, m->error);
 }
@@ -68,11 +68,11 @@ static int common_columns(merging *m, const char *table, const char *without, ch
     *columns = sqlite3_str_finish(text);
     if (!*columns && code == SQLITE_OK)
         *columns = sqlite3_mprintf("");
-    return *columns && code == SQLITE_OK ? WEIR_OK : read_failed(m, code == SQLITE_OK ? SQLITE_NOMEM : code);
+    return *columns && code == SQLITE_OK ? WEIR_OK : fail_merge(m, code == SQLITE_OK ? SQLITE_NOMEM : code);
 }
 
 /* Prepares a statement from a format; the text comes from sqlite3_mprintf(). */
-static int prepare(sqlite3 *db, char *sql, sqlite3_stmt **statement)
+static int prepare_merge(sqlite3 *db, char *sql, sqlite3_stmt **statement)
 {
     int code = sql ? sqlite3_prepare_v2(db, sql, -1, statement, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
@@ -83,14 +83,15 @@ static int prepare(sqlite3 *db, char *sql, sqlite3_stmt **statement)
 static int prepare_copy(merging *m, const char *table, const char *columns, char *select, sqlite3_stmt **rows,
                         int num_others, sqlite3_stmt **insert)
 {
-    int code = prepare(m->from->db, select, rows);
+    int code = prepare_merge(m->from->db, select, rows);
     if (code != SQLITE_OK)
-        return read_failed(m, code);
+        return fail_merge(m, code);
     sqlite3_str *marks = sqlite3_str_new(m->to);
     for (int i = num_others; i < sqlite3_column_count(*rows); i++)
         sqlite3_str_appendall(marks, i > num_others ? ", ?" : "?");
     char *values = sqlite3_str_finish(marks);
-    code = prepare(m->to, sqlite3_mprintf("INSERT INTO \"%w\" (%s) VALUES (%s)", table, columns, values), insert);
+    code =
+        prepare_merge(m->to, sqlite3_mprintf("INSERT INTO \"%w\" (%s) VALUES (%s)", table, columns, values), insert);
     sqlite3_free(values);
     return code == SQLITE_OK ? WEIR_OK : write_failed(m, code);
 }
@@ -102,8 +103,8 @@ static int prepare_table(merging *m, table_copy *table, const char *columns)
     int status = prepare_copy(m, table->name, columns, select, &table->rows, 0, &table->insert);
     if (status != WEIR_OK)
         return status;
-    int code =
-        prepare(m->to, sqlite3_mprintf("SELECT count(*) FROM \"%w\" WHERE run_id = ?", table->name), &table->count);
+    int code = prepare_merge(m->to, sqlite3_mprintf("SELECT count(*) FROM \"%w\" WHERE run_id = ?", table->name),
+                             &table->count);
     return code == SQLITE_OK ? WEIR_OK : write_failed(m, code);
 }
 
@@ -115,7 +116,7 @@ static int find_tables(merging *m)
                               "WHERE s.type = 'table' AND c.name = 'run_id' AND s.name <> 'run'";
     sqlite3_stmt *found = NULL;
     int code = sqlite3_prepare_v2(m->from->db, sql, -1, &found, NULL);
-    int status = code == SQLITE_OK ? WEIR_OK : read_failed(m, code);
+    int status = code == SQLITE_OK ? WEIR_OK : fail_merge(m, code);
     while (status == WEIR_OK && (code = sqlite3_step(found)) == SQLITE_ROW && m->num_tables < MAX_TABLES) {
         char *columns;
         status = common_columns(m, weir__column_text(found, 0), "id", &columns);
@@ -127,7 +128,7 @@ static int find_tables(merging *m)
         sqlite3_free(columns);
     }
     if (status == WEIR_OK && code != SQLITE_DONE && code != SQLITE_ROW)
-        status = read_failed(m, code);
+        status = fail_merge(m, code);
     sqlite3_finalize(found);
     return status;
 }
@@ -148,10 +149,10 @@ static int prepare_all(merging *m)
     sqlite3_free(columns);
     if (status != WEIR_OK)
         return status;
-    int code = prepare(m->to, sqlite3_mprintf("SELECT run_id, ended FROM run WHERE (" IDENTITY ") = (?, ?, ?, ?, ?)"),
-                       &m->find);
+    int code = prepare_merge(
+        m->to, sqlite3_mprintf("SELECT run_id, ended FROM run WHERE (" IDENTITY ") = (?, ?, ?, ?, ?)"), &m->find);
     if (code == SQLITE_OK)
-        code = prepare(m->to, sqlite3_mprintf("DELETE FROM run WHERE run_id = ?"), &m->remove_run);
+        code = prepare_merge(m->to, sqlite3_mprintf("DELETE FROM run WHERE run_id = ?"), &m->remove_run);
     return code == SQLITE_OK ? find_tables(m) : write_failed(m, code);
 }
 
@@ -174,13 +175,13 @@ static int compare_run(merging *m, int64_t from_id, bool from_ended, int64_t to_
     for (size_t i = 0; i < m->num_tables && !*has_more; i++) {
         int64_t there, here;
         sqlite3_stmt *count = NULL;
-        int code = prepare(
+        int code = prepare_merge(
             m->from->db, sqlite3_mprintf("SELECT count(*) FROM \"%w\" WHERE run_id = ?", m->tables[i].name), &count);
         if (code == SQLITE_OK)
             code = count_rows(count, from_id, &there);
         sqlite3_finalize(count);
         if (code != SQLITE_OK)
-            return read_failed(m, code);
+            return fail_merge(m, code);
         code = count_rows(m->tables[i].count, to_id, &here);
         if (code != SQLITE_OK)
             return write_failed(m, code);
@@ -205,10 +206,10 @@ static int copy_rows(merging *m, table_copy *table, int64_t from_id, int64_t to_
     sqlite3_reset(table->rows);
     if (write_code != SQLITE_OK)
         return write_failed(m, write_code);
-    return read_code == SQLITE_DONE ? WEIR_OK : read_failed(m, read_code);
+    return read_code == SQLITE_DONE ? WEIR_OK : fail_merge(m, read_code);
 }
 
-static int execute(merging *m, sqlite3_stmt *statement)
+static int execute_merge(merging *m, sqlite3_stmt *statement)
 {
     int code = sqlite3_step(statement);
     sqlite3_reset(statement);
@@ -219,7 +220,7 @@ static int copy_run(merging *m, int64_t from_id)
 {
     for (int i = RUN_COLUMNS; i < sqlite3_column_count(m->runs); i++)
         sqlite3_bind_value(m->insert_run, i + 1 - RUN_COLUMNS, sqlite3_column_value(m->runs, i));
-    int status = execute(m, m->insert_run);
+    int status = execute_merge(m, m->insert_run);
     int64_t to_id = sqlite3_last_insert_rowid(m->to);
     for (size_t i = 0; i < m->num_tables && status == WEIR_OK; i++)
         status = copy_rows(m, &m->tables[i], from_id, to_id);
@@ -257,7 +258,7 @@ static int merge_run(merging *m)
     }
     if (to_id) {
         sqlite3_bind_int64(m->remove_run, 1, to_id);
-        status = execute(m, m->remove_run); /* its rows are deleted too: foreign keys are on */
+        status = execute_merge(m, m->remove_run); /* its rows are deleted too: foreign keys are on */
     }
     if (status == WEIR_OK)
         status = copy_run(m, from_id);
@@ -270,7 +271,7 @@ static int merge_runs(merging *m)
     int status = WEIR_OK, code = SQLITE_DONE;
     while (status == WEIR_OK && (code = sqlite3_step(m->runs)) == SQLITE_ROW)
         status = merge_run(m);
-    return status == WEIR_OK && code != SQLITE_DONE ? read_failed(m, code) : status;
+    return status == WEIR_OK && code != SQLITE_DONE ? fail_merge(m, code) : status;
 }
 
 /* -- all of it */
@@ -285,7 +286,7 @@ static int check_paths(const char *to, const char *from, weir_error *error)
     return WEIR_OK;
 }
 
-static void finish(merging *m)
+static void finish_merge(merging *m)
 {
     sqlite3_finalize(m->runs);
     sqlite3_finalize(m->find);
@@ -305,7 +306,7 @@ static int merge_in_transaction(merging *m)
     int status = code == SQLITE_OK ? prepare_all(m) : write_failed(m, code);
     if (status == WEIR_OK)
         status = merge_runs(m);
-    finish(m);
+    finish_merge(m);
     if (status == WEIR_OK && (code = sqlite3_exec(m->to, "COMMIT", NULL, NULL, NULL)) != SQLITE_OK)
         status = write_failed(m, code);
     if (status != WEIR_OK && !sqlite3_get_autocommit(m->to))

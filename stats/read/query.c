@@ -143,7 +143,7 @@ static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *
     return status;
 }
 
-static int begin(weir_query *query, const weir_filter *filter, weir_error *error)
+static int begin_query(weir_query *query, const weir_filter *filter, weir_error *error)
 {
     if (is_lap(query->record.kind))
         return weir__lap_select(query->reader, subject_of(query->record.kind), filter, NULL, &query->statement,
@@ -171,7 +171,7 @@ int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filt
     query->record.kind = kind;
     int status = weir__reader_resolve_run(reader, &resolved.run_id, error);
     if (status == WEIR_OK)
-        status = begin(query, &resolved, error);
+        status = begin_query(query, &resolved, error);
     if (status == WEIR_OK)
         *begun = query;
     else

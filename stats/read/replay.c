@@ -69,7 +69,7 @@ static int move_on(lap_cursor *cursor, int subject, weir_error *error)
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-static void give(const weir_observer *observer, const weir_lap *lap, const weir_lap_record *record)
+static void replay_lap(const weir_observer *observer, const weir_lap *lap, const weir_lap_record *record)
 {
     if (observer->lap)
         observer->lap(observer->self, &(weir_subject_lap){ .lap = lap,
@@ -106,7 +106,7 @@ static int give_lap(lap_cursor *cursor, const weir_observer *observer, uint64_t 
     };
     for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
         while (status == WEIR_OK && cursor->next[i] && cursor->next[i]->end_unix_ns <= lap.end_unix_ns + same_ns) {
-            give(observer, &lap, cursor->next[i]);
+            replay_lap(observer, &lap, cursor->next[i]);
             status = move_on(cursor, i, error);
         }
     if (status == WEIR_OK && observer->lap_end)

@@ -57,7 +57,7 @@ bool weir__histogram_add_stored(weir_histogram *to, const void *stored, size_t s
     return true;
 }
 
-static bool add_value(sqlite3_context *context, weir_histogram *to, sqlite3_value *value)
+static bool add_encoded_value(sqlite3_context *context, weir_histogram *to, sqlite3_value *value)
 {
     const void *bytes = sqlite3_value_blob(value);
     if (weir__histogram_add_stored(to, bytes, bytes ? (size_t)sqlite3_value_bytes(value) : 0))
@@ -83,7 +83,7 @@ static void merge_step(sqlite3_context *context, int num_values, sqlite3_value *
         return;
     }
     merged->has_any = true;
-    merged->is_damaged |= !add_value(context, &merged->times, values[0]);
+    merged->is_damaged |= !add_encoded_value(context, &merged->times, values[0]);
 }
 
 static void merge_final(sqlite3_context *context)
@@ -109,7 +109,7 @@ static void quantile_function(sqlite3_context *context, int num_values, sqlite3_
     weir_histogram *times = calloc(1, sizeof *times);
     if (!times)
         sqlite3_result_error_nomem(context);
-    else if (add_value(context, times, values[0]) && times->count)
+    else if (add_encoded_value(context, times, values[0]) && times->count)
         sqlite3_result_double(context, (double)weir_histogram_quantile_ns(times, sqlite3_value_double(values[1])) /
                                            (double)WEIR_SECOND);
     free(times);

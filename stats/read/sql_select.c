@@ -53,7 +53,7 @@ static bool by_time(const selecting *s)
 
 /* -- conditions; each begins with AND, behind WHERE 1 */
 
-static void put_run(selecting *s)
+static void put_run_condition(selecting *s)
 {
     const weir_filter *filter = s->filter;
     bool is_run_table = s->selection->kind == WEIR_ROWS_RUNS || s->selection->kind == WEIR_ROWS_NODES;
@@ -72,7 +72,7 @@ static void put_run(selecting *s)
     }
 }
 
-static void put_time(selecting *s)
+static void put_time_condition(selecting *s)
 {
     const weir_filter *filter = s->filter;
     bool is_point = s->selection->kind == WEIR_ROWS_POINTS;
@@ -125,10 +125,10 @@ static void put_conditions(selecting *s)
     const weir_filter *filter = s->filter;
     bool is_point = s->selection->kind == WEIR_ROWS_POINTS, is_lap = s->selection->kind == WEIR_ROWS_LAPS;
     sqlite3_str_appendall(s->sql, " WHERE 1");
-    put_run(s);
+    put_run_condition(s);
     if (filter->name && s->selection->name_column)
         sqlite3_str_appendf(s->sql, " AND weir_name(:name, %s)", s->selection->name_column);
-    put_time(s);
+    put_time_condition(s);
     if (is_lap)
         put_position(s);
     if (s->phases)
@@ -410,7 +410,7 @@ int weir_reader_set_window_sized(weir_reader *reader, const weir_window *window,
 
 /* -- all of it */
 
-static int prepare(selecting *s, sqlite3_stmt **statement)
+static int prepare_select(selecting *s, sqlite3_stmt **statement)
 {
     s->sql = sqlite3_str_new(s->reader->db);
     put_statement(s);
@@ -444,7 +444,7 @@ int weir__select(weir_reader *reader, const weir_sql_selection *selection, const
     if (status == WEIR_OK && selection->kind <= WEIR_ROWS_POINTS && has_windows(&s))
         status = find_windows(&s);
     if (status == WEIR_OK)
-        status = prepare(&s, statement);
+        status = prepare_select(&s, statement);
     free_spans(s.phases);
     free_spans(s.windows);
     return status;

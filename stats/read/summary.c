@@ -45,7 +45,7 @@ static void put_heading(FILE *out, const char *text)
     put_rule(out, '-');
 }
 
-static void put_name(FILE *out, const char *what, const weir_total *total)
+static void print_name(FILE *out, const char *what, const weir_total *total)
 {
     fprintf(out, "\n  %s: ", what);
     weir_text_escape_to(out, total->key.name);
@@ -61,7 +61,7 @@ static void put_seconds(FILE *out, const char *what, double seconds)
         fprintf(out, "    %s: %.4fs\n", what, seconds);
 }
 
-static void put_time(FILE *out, const char *before, double seconds)
+static void print_time(FILE *out, const char *before, double seconds)
 {
     char figure[WEIR_FORMAT_BYTES];
     weir__text_format_time(figure, seconds);
@@ -70,8 +70,8 @@ static void put_time(FILE *out, const char *before, double seconds)
 
 /* "    Task time min / p50 / …: …", without unknown values; also the average, if put_seconds() shows at most one digit
    of it */
-static void put_times(FILE *out, const char *what, const weir_total *total, const char *const measures[5],
-                      double average)
+static void print_times(FILE *out, const char *what, const weir_total *total, const char *const measures[5],
+                        double average)
 {
     static const char *const words[] = { "min", "p50", "p90", "p99", "max" };
     double values[5];
@@ -89,11 +89,11 @@ static void put_times(FILE *out, const char *what, const weir_total *total, cons
     between = ": ";
     for (int i = 0; i < 5; i++)
         if (!isnan(values[i])) {
-            put_time(out, between, values[i]);
+            print_time(out, between, values[i]);
             between = " / ";
         }
     if (average > 0 && average < 0.001)
-        put_time(out, "; average ", average);
+        print_time(out, "; average ", average);
     fputc('\n', out);
 }
 
@@ -146,17 +146,17 @@ static void put_task_lines(FILE *out, const weir_total *total)
     fprintf(out, "    Number of log entries: %" PRId64 "\n", total->key.num_laps);
     if (m->num_skipped)
         fprintf(out, "    Total skipped: %" PRIu64 "\n", m->num_skipped);
-    put_times(out, "Task time", total, task_times, value_of(total, "ave_time"));
+    print_times(out, "Task time", total, task_times, value_of(total, "ave_time"));
 }
 
 static void put_task(FILE *out, const weir_total *total)
 {
-    put_name(out, "Stage", total);
+    print_name(out, "Stage", total);
     put_task_lines(out, total);
     put_slot_shares(out, total);
 }
 
-static void put_level(FILE *out, const weir_total *total)
+static void print_level(FILE *out, const weir_total *total)
 {
     const weir_queue_metrics *m = &total->metrics.queue;
     if (total->capacity == 0)
@@ -174,26 +174,26 @@ static void put_level(FILE *out, const weir_total *total)
 
 static void put_queue(FILE *out, const weir_total *total)
 {
-    put_name(out, "Queue", total);
+    print_name(out, "Queue", total);
     fprintf(out, "    Total items processed: %" PRIu64 "\n    Average QPS: %.2f\n", total->metrics.queue.num_items,
             or_zero(value_of(total, "items_per_s")));
     put_seconds(out, "Average put time", or_zero(value_of(total, "ave_put_time")));
     put_seconds(out, "Average get time", or_zero(value_of(total, "ave_get_time")));
     fprintf(out, "    Average occupancy rate: %.1f%%\n    Number of log entries: %" PRId64 "\n",
             100 * or_zero(value_of(total, "occupancy_rate")), total->key.num_laps);
-    put_times(out, "Put time", total, put_waits, value_of(total, "ave_put_time"));
-    put_times(out, "Get time", total, get_waits, value_of(total, "ave_get_time"));
-    put_level(out, total);
+    print_times(out, "Put time", total, put_waits, value_of(total, "ave_put_time"));
+    print_times(out, "Get time", total, get_waits, value_of(total, "ave_get_time"));
+    print_level(out, total);
 }
 
 /* Sources have tasks; merges and sinks have slots only. */
-static void put_flow(FILE *out, const weir_total *total)
+static void print_flow(FILE *out, const weir_total *total)
 {
     char what[40];
     snprintf(what, sizeof what, "%s", total->kind);
     if (*what >= 'a' && *what <= 'z')
         *what = (char)(*what - 'a' + 'A');
-    put_name(out, what, total);
+    print_name(out, what, total);
     if (total->metrics.task.num_tasks || strcmp(total->kind, "source") == 0)
         put_task_lines(out, total);
     put_slot_shares(out, total);
@@ -404,40 +404,40 @@ static void put_values(FILE *out, const weir_total *total, const known_value *va
 
 static void put_pool(FILE *out, const weir_total *total)
 {
-    put_name(out, "Pool", total);
+    print_name(out, "Pool", total);
     fprintf(out, "    Threads: %" PRId64 "\n", total->capacity);
     put_values(out, total, pool_values, NUM(pool_values));
 }
 
 static void put_process(FILE *out, const weir_total *total)
 {
-    put_name(out, "Process", total);
+    print_name(out, "Process", total);
     put_values(out, total, process_values, NUM(process_values));
 }
 
 static void put_machine(FILE *out, const weir_total *total)
 {
-    put_name(out, "Machine", total);
+    print_name(out, "Machine", total);
     put_values(out, total, machine_values, NUM(machine_values));
 }
 
 static void put_span(FILE *out, const weir_total *total)
 {
     bool is_marker = strcmp(total->kind, "marker") == 0;
-    put_name(out, is_marker ? "Marker" : strcmp(total->kind, "frame") == 0 ? "Frame" : "Span", total);
+    print_name(out, is_marker ? "Marker" : strcmp(total->kind, "frame") == 0 ? "Frame" : "Span", total);
     fprintf(out, "    Count: %" PRIu64 ", %.2f per second\n", total->metrics.span.num_spans,
             or_zero(value_of(total, "spans_per_s")));
     if (is_marker)
         return;
-    put_time(out, "    Average time: ", or_zero(value_of(total, "ave_time")));
-    put_time(out, "\n    Total time: ", or_zero(value_of(total, "total_time")));
+    print_time(out, "    Average time: ", or_zero(value_of(total, "ave_time")));
+    print_time(out, "\n    Total time: ", or_zero(value_of(total, "total_time")));
     fputc('\n', out);
-    put_times(out, "Time", total, task_times, 0);
+    print_times(out, "Time", total, task_times, 0);
 }
 
 static void put_counter(FILE *out, const weir_total *total)
 {
-    put_name(out, "Counter", total);
+    print_name(out, "Counter", total);
     fprintf(out, "    Last: %.6g, min %.6g, mean %.6g, max %.6g; %" PRIu64 " updates\n",
             value_of(total, "last_value"), value_of(total, "min_value"), value_of(total, "ave_value"),
             value_of(total, "max_value"), total->metrics.counter.num_updates);
@@ -514,7 +514,7 @@ static void put_summary(FILE *out, const weir_reader *reader, const weir_totals 
     put_rule(out, '=');
     put_block(out, "📊 Task Statistics:", &totals->of[WEIR_SUBJECT_STAGE], true, put_task);
     put_block(out, "\n📈 Queue Statistics:", &totals->of[WEIR_SUBJECT_QUEUE], true, put_queue);
-    put_block(out, "\n🔀 Sources, Routes, Merges and Sinks:", &totals->of[WEIR_SUBJECT_FLOW], false, put_flow);
+    put_block(out, "\n🔀 Sources, Routes, Merges and Sinks:", &totals->of[WEIR_SUBJECT_FLOW], false, print_flow);
     put_block(out, "\n🧵 Thread Pools:", &totals->of[WEIR_SUBJECT_POOL], false, put_pool);
     put_block(out, "\n🖥 Process and Machine:", &totals->of[WEIR_SUBJECT_PROCESS], false, put_process);
     put_block(out, NULL, &totals->of[WEIR_SUBJECT_MACHINE], false, put_machine);
@@ -601,7 +601,7 @@ int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_summ
 
 /* Failures */
 
-static int put_failure(void *self, const weir_record *record, weir_error *error)
+static int print_failure(void *self, const weir_record *record, weir_error *error)
 {
     (void)error;
     FILE *out = self;
@@ -632,7 +632,7 @@ static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filte
     fprintf(out, "Failures: %" PRId64 "\n", count);
     first.limit = at_most < INT64_MAX ? (int64_t)at_most : INT64_MAX;
     if (at_most)
-        status = weir_reader_each(reader, WEIR_RECORD_FAILURE, &first, put_failure, out, error);
+        status = weir_reader_each(reader, WEIR_RECORD_FAILURE, &first, print_failure, out, error);
     if (run_id)
         snprintf(of_run, sizeof of_run, ", run %" PRId64, run_id);
     if (status == WEIR_OK && first.limit < count)

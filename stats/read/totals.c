@@ -188,7 +188,7 @@ static int ignore_record(void *self, const weir_record *record, weir_error *erro
 }
 
 /* A damaged histogram: reading the laps one by one finds the row. */
-static int read_failed(const summing *s, int code)
+static int fail_totals(const summing *s, int code)
 {
     int status = WEIR_OK;
     if ((code & 0xff) == SQLITE_CORRUPT)
@@ -204,7 +204,7 @@ static int read_totals(summing *s, weir_total_list *list)
     while (rows && status == WEIR_OK && (code = sqlite3_step(rows)) == SQLITE_ROW)
         status = add_total(s, rows, list);
     if (status == WEIR_OK && code != SQLITE_DONE)
-        status = read_failed(s, code);
+        status = fail_totals(s, code);
     sqlite3_finalize(rows);
     return status;
 }
@@ -299,7 +299,7 @@ weir_total weir_total_of_lap(const weir_lap_record *lap)
 }
 
 /* Extends the range that a group covers. */
-static void cover(weir_group_key *key, const weir_group_key *more)
+static void cover_key(weir_group_key *key, const weir_group_key *more)
 {
     if (key->num_laps == 0 || more->start_unix_ns < key->start_unix_ns)
         key->start_unix_ns = more->start_unix_ns;
@@ -342,7 +342,7 @@ static void add_sums(weir_total *to, const weir_total *from)
         to->capacity = from->capacity;
     else
         keep_last(table, &to->metrics, &before);
-    cover(&to->key, &from->key);
+    cover_key(&to->key, &from->key);
     to->elapsed_ns = sum_ns(to->elapsed_ns, from->elapsed_ns);
     to->suspended_ns =
         to->suspended_ns < 0 || from->suspended_ns < 0 ? -1 : sum_ns(to->suspended_ns, from->suspended_ns);

@@ -64,7 +64,7 @@ static void bind_blob(binder *b, const void *bytes, size_t size_bytes)
         b->code = sqlite3_bind_blob64(b->statement, ++b->column, bytes, size_bytes, SQLITE_STATIC);
 }
 
-static void bind_text(binder *b, const char *text)
+static void bind_column_text(binder *b, const char *text)
 {
     if (b->code == SQLITE_OK)
         b->code = weir__bind_text(b->statement, ++b->column, text);
@@ -78,7 +78,7 @@ static void bind_null(binder *b)
 }
 
 /* Executes the statement with the bound values. */
-static int execute(binder *b)
+static int execute_insert(binder *b)
 {
     int code = b->code;
     if (code == SQLITE_OK) {
@@ -94,7 +94,7 @@ static int execute(binder *b)
 int weir__insert_run(weir_insert *rows, int statement)
 {
     binder b = bind_to(rows, statement);
-    return execute(&b);
+    return execute_insert(&b);
 }
 
 int weir__insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix_ns)
@@ -102,16 +102,16 @@ int weir__insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix
     if (run->run_id)
         return SQLITE_OK;
     binder b = bind_to(rows, WEIR_INSERT_NEW_RUN);
-    bind_text(&b, rows->identity->node_id);
+    bind_column_text(&b, rows->identity->node_id);
     bind_int(&b, rows->identity->rank);
     bind_int(&b, getpid());
     bind_seconds(&b, start_unix_ns);
-    bind_text(&b, rows->identity->command);
-    bind_text(&b, weir_version());
-    bind_text(&b, rows->identity->machine);
+    bind_column_text(&b, rows->identity->command);
+    bind_column_text(&b, weir_version());
+    bind_column_text(&b, rows->identity->machine);
     bind_int(&b, rows->identity->world);
-    bind_text(&b, rows->identity->job);
-    int code = execute(&b);
+    bind_column_text(&b, rows->identity->job);
+    int code = execute_insert(&b);
     if (code == SQLITE_OK)
         run->run_id = sqlite3_last_insert_rowid(rows->db);
     return code;
@@ -121,7 +121,7 @@ int weir__insert_remove_run(weir_insert *rows, const weir_run *run)
 {
     binder b = bind_to(rows, WEIR_INSERT_REMOVE_RUN);
     bind_int(&b, run->run_id);
-    return execute(&b);
+    return execute_insert(&b);
 }
 
 int weir__insert_set_lost(weir_insert *rows, const weir_run *run)
@@ -129,14 +129,14 @@ int weir__insert_set_lost(weir_insert *rows, const weir_run *run)
     binder b = bind_to(rows, WEIR_INSERT_LOST);
     bind_int(&b, run->lost_to_write);
     bind_int(&b, run->run_id);
-    return execute(&b);
+    return execute_insert(&b);
 }
 
 static int insert_record(weir_insert *rows, const weir_record *record)
 {
     binder b = { .statement = rows->records[record->kind] };
     b.code = weir__record_bind(b.statement, record->kind, record);
-    return execute(&b);
+    return execute_insert(&b);
 }
 
 static int insert_stage(weir_insert *rows, int64_t run_id, const weir_stage_info *stage)
@@ -160,7 +160,7 @@ static int insert_run_start(weir_insert *rows, int64_t run_id, const weir_run_in
     bind_seconds(&b, info->start_unix_ns);
     bind_int(&b, info->threads);
     bind_int(&b, run_id);
-    int code = execute(&b);
+    int code = execute_insert(&b);
     for (uint32_t i = 0; i < info->num_stages && code == SQLITE_OK; i++)
         code = insert_stage(rows, run_id, &info->stages[i]);
     return code;
@@ -194,11 +194,11 @@ static void bind_lap_column(binder *b, int column, const weir_lap_record *lap)
     bool has_steps = lap->position.last_step >= lap->position.first_step;
     switch (column) {
     case LAP_END: bind_seconds(b, lap->end_unix_ns); break;
-    case LAP_NAME: bind_text(b, lap->name); break;
+    case LAP_NAME: bind_column_text(b, lap->name); break;
     case LAP_ELAPSED: bind_seconds(b, lap->elapsed_ns); break;
     case LAP_RUN: bind_int(b, lap->run_id); break;
-    case LAP_PHASE: bind_text(b, lap->position.phase); break;
-    case LAP_KIND: bind_text(b, lap->kind); break;
+    case LAP_PHASE: bind_column_text(b, lap->position.phase); break;
+    case LAP_KIND: bind_column_text(b, lap->kind); break;
     case LAP_CAPACITY:
     case LAP_CPUS:
     case LAP_THREADS: bind_int(b, lap->capacity); break;
@@ -300,7 +300,7 @@ static int insert_lap(weir_insert *rows, int64_t run_id, const weir_lap_entry *e
         else
             bind_blob(&b, stored->bytes, stored->size_bytes);
     }
-    return execute(&b);
+    return execute_insert(&b);
 }
 
 static int insert_run_end(weir_insert *rows, int64_t run_id, const weir_run_end *end)
@@ -309,7 +309,7 @@ static int insert_run_end(weir_insert *rows, int64_t run_id, const weir_run_end 
     bind_seconds(&b, end->end_unix_ns);
     bind_int(&b, end->status);
     bind_int(&b, run_id);
-    return execute(&b);
+    return execute_insert(&b);
 }
 
 static int insert_copy(weir_insert *rows, int64_t run_id, const weir_record *from)

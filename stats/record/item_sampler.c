@@ -93,7 +93,7 @@ static void put_locked(weir_record_entry **entries, uint32_t *num_entries, uint3
     entries[place] = entry;
 }
 
-static void choose(weir_item_sampler *items, weir_record *record)
+static void choose_item(weir_item_sampler *items, weir_record *record)
 {
     const weir_sqlite_items *options = &items->options;
     uv_mutex_lock(&items->lock);
@@ -138,7 +138,7 @@ int weir__item_sampler_end(void *self, void *state, weir_task *task, const weir_
     if (items->options.all || is_damaged)
         weir__buffer_offer(items->writer, weir__record_entry_of_record(&record));
     else
-        choose(items, &record);
+        choose_item(items, &record);
     return WEIR_OK;
 }
 
@@ -160,7 +160,7 @@ static void take_out_locked(weir_record_entry **entries, uint32_t *num_entries, 
     *num_entries = kept;
 }
 
-static bool is_in(const weir_record_entry *list, const weir_record_entry *entry)
+static bool is_entry_in(const weir_record_entry *list, const weir_record_entry *entry)
 {
     while (list && (list->record.item.seq != entry->record.item.seq ||
                     strcmp(list->record.item.name, entry->record.item.name) != 0))
@@ -182,7 +182,7 @@ void weir__item_sampler_flush(weir_item_sampler *items, const char *stage)
     for (weir_record_entry *next; sample; sample = next) {
         next = sample->next;
         sample->next = NULL;
-        if (is_in(slowest, sample))
+        if (is_entry_in(slowest, sample))
             free(sample);
         else
             weir__buffer_offer(items->writer, sample);

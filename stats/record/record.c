@@ -34,7 +34,7 @@ static void keep_text(const char **text, char **room)
 
 /* -- laps */
 
-static void take(void *self, const weir_record *record)
+static void take_record(void *self, const weir_record *record)
 {
     ((weir_record_taker *)self)->take(self, record);
 }
@@ -43,41 +43,41 @@ static void on_lap(void *self, const weir_subject_lap *lap)
 {
     const weir_lap *of = lap->lap;
     bool has_phase = of->position.phase; /* without a phase there are no steps */
-    take(self, &(weir_record){ .kind = weir_record_kind_of(lap->subject),
-                               .lap = { .subject = lap->subject,
-                                        .end_unix_ns = of->end_unix_ns,
-                                        .elapsed_ns = of->elapsed_ns,
-                                        .suspended_ns = of->suspended_ns,
-                                        .num_joined = of->num_joined,
-                                        .name = lap->name,
-                                        .kind = lap->kind,
-                                        .capacity = (int64_t)lap->capacity,
-                                        .position = { .phase = has_phase ? of->position.phase : "",
-                                                      .first_step = has_phase ? of->position.first_step : 0,
-                                                      .last_step = has_phase ? of->position.last_step : -1 },
-                                        .metrics = lap->metrics } });
+    take_record(self, &(weir_record){ .kind = weir_record_kind_of(lap->subject),
+                                      .lap = { .subject = lap->subject,
+                                               .end_unix_ns = of->end_unix_ns,
+                                               .elapsed_ns = of->elapsed_ns,
+                                               .suspended_ns = of->suspended_ns,
+                                               .num_joined = of->num_joined,
+                                               .name = lap->name,
+                                               .kind = lap->kind,
+                                               .capacity = (int64_t)lap->capacity,
+                                               .position = { .phase = has_phase ? of->position.phase : "",
+                                                             .first_step = has_phase ? of->position.first_step : 0,
+                                                             .last_step = has_phase ? of->position.last_step : -1 },
+                                               .metrics = lap->metrics } });
 }
 
-static void on_failure(void *self, const weir_failure *failure)
+static void record_failure(void *self, const weir_failure *failure)
 {
-    take(self, &(weir_record){ .kind = WEIR_RECORD_FAILURE,
-                               .failure = { .unix_ns = failure->unix_ns,
-                                            .run_ns = failure->run_ns,
-                                            .name = failure->name,
-                                            .seq = (int64_t)failure->seq,
-                                            .label = failure->label,
-                                            .status = failure->status,
-                                            .library_code = failure->library_code,
-                                            .message = failure->message } });
+    take_record(self, &(weir_record){ .kind = WEIR_RECORD_FAILURE,
+                                      .failure = { .unix_ns = failure->unix_ns,
+                                                   .run_ns = failure->run_ns,
+                                                   .name = failure->name,
+                                                   .seq = (int64_t)failure->seq,
+                                                   .label = failure->label,
+                                                   .status = failure->status,
+                                                   .library_code = failure->library_code,
+                                                   .message = failure->message } });
 }
 
-static void on_event(void *self, const weir_event *event)
+static void record_event(void *self, const weir_event *event)
 {
-    take(self, &(weir_record){ .kind = WEIR_RECORD_EVENT,
-                               .event = { .unix_ns = event->unix_ns,
-                                          .name = event->name,
-                                          .category = event->category,
-                                          .detail = event->detail } });
+    take_record(self, &(weir_record){ .kind = WEIR_RECORD_EVENT,
+                                      .event = { .unix_ns = event->unix_ns,
+                                                 .name = event->name,
+                                                 .category = event->category,
+                                                 .detail = event->detail } });
 }
 
 weir_observer weir__record_observer(weir_record_taker *self)
@@ -85,8 +85,8 @@ weir_observer weir__record_observer(weir_record_taker *self)
     return (weir_observer){
         .self = self,
         .lap = on_lap,
-        .failure = on_failure,
-        .event = on_event,
+        .failure = record_failure,
+        .event = record_event,
     };
 }
 

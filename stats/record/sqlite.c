@@ -92,7 +92,7 @@ static int insert_first_run(weir_sqlite_writer *writer)
     return SQLITE_OK;
 }
 
-static int open_database(weir_sqlite_writer *writer, weir_error *error)
+static int open_writer_database(weir_sqlite_writer *writer, weir_error *error)
 {
     int64_t deadline_ns = weir_clock_ns() + writer->retry_limit_ns;
     int status = weir__database_open_writer(writer->path, deadline_ns, &writer->db, error);
@@ -110,7 +110,7 @@ static int open_database(weir_sqlite_writer *writer, weir_error *error)
     return weir__database_error(error, writer->db, code, "cannot write to", writer->path);
 }
 
-static void close_database(weir_sqlite_writer *writer)
+static void close_writer_database(weir_sqlite_writer *writer)
 {
     weir__insert_finalize(&writer->rows);
     weir__database_close(writer->db);
@@ -170,7 +170,7 @@ int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, s
         status = weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a lock: %s", uv_strerror(code));
         goto fail_memory;
     }
-    status = open_database(writer, error);
+    status = open_writer_database(writer, error);
     if (status != WEIR_OK)
         goto fail_database;
     code = weir__writer_start(writer);
@@ -183,7 +183,7 @@ int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, s
     return WEIR_OK;
 
 fail_database:
-    close_database(writer);
+    close_writer_database(writer);
     destroy_lock(writer);
 fail_memory:
     free_memory(writer);
@@ -282,7 +282,7 @@ int weir_sqlite_close(weir_sqlite_writer *writer, weir_error *error)
     if (writer->num_seen == 0)
         weir__insert_remove_run(&writer->rows, writer->runs); /* no pipeline has run */
     int status = report_losses(writer, error);
-    close_database(writer);
+    close_writer_database(writer);
     destroy_lock(writer);
     free_memory(writer);
     return status;

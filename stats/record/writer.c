@@ -152,7 +152,7 @@ static void plan_retry_locked(weir_sqlite_writer *writer, const weir_problem *pr
 }
 
 /* Tries to write one batch. The lock is held before and after, but not in between. */
-static void flush(weir_sqlite_writer *writer)
+static void flush_writer(weir_sqlite_writer *writer)
 {
     fill_batch_locked(writer, MAX_BATCH);
     collect_losses_locked(writer);
@@ -253,7 +253,7 @@ static void run_writer(void *self)
     weir_sqlite_writer *writer = self;
     uv_mutex_lock(&writer->lock);
     while (wait_for_work_locked(writer)) {
-        flush(writer);
+        flush_writer(writer);
         if (out_of_patience_locked(writer)) {
             give_up(writer);
             break;

@@ -99,7 +99,7 @@ static bool take_locked(weir_sqlite_writer *writer, weir_record_entry *entry, we
 }
 
 /* Takes ownership of the entry; NULL = it could not be allocated. */
-static void take(weir_sqlite_writer *writer, weir_record_entry *entry)
+static void take_entry(weir_sqlite_writer *writer, weir_record_entry *entry)
 {
     weir_problem reason;
     uv_mutex_lock(&writer->lock);
@@ -142,7 +142,7 @@ static void flush_items(weir_sqlite_writer *writer, const char *stage)
         weir__item_sampler_flush(items, stage);
 }
 
-static int on_attach(void *self, weir_error *error)
+static int buffer_attach(void *self, weir_error *error)
 {
     weir_sqlite_writer *writer = self;
     uv_mutex_lock(&writer->lock);
@@ -155,7 +155,7 @@ static int on_attach(void *self, weir_error *error)
     return WEIR_OK;
 }
 
-static void on_detach(void *self)
+static void buffer_detach(void *self)
 {
     weir_sqlite_writer *writer = self;
     uv_mutex_lock(&writer->lock);
@@ -163,7 +163,7 @@ static void on_detach(void *self)
     uv_mutex_unlock(&writer->lock);
 }
 
-static void on_run_start(void *self, const weir_run_info *info)
+static void buffer_run_start(void *self, const weir_run_info *info)
 {
     weir_sqlite_writer *writer = self;
     weir_record_entry *entry = weir__record_entry_of_run_start(info);
@@ -174,22 +174,22 @@ static void on_run_start(void *self, const weir_run_info *info)
         weir__buffer_add_run_locked(writer);
     writer->run_started = true;
     uv_mutex_unlock(&writer->lock);
-    take(writer, entry);
+    take_entry(writer, entry);
 }
 
 void weir__buffer_take_record(void *self, const weir_record *record)
 {
     bool is_lap = record->kind != WEIR_RECORD_FAILURE && record->kind != WEIR_RECORD_EVENT;
-    take(self, is_lap ? weir__record_entry_of_lap(&record->lap) : weir__record_entry_of_record(record));
+    take_entry(self, is_lap ? weir__record_entry_of_lap(&record->lap) : weir__record_entry_of_record(record));
     if (record->kind == WEIR_RECORD_TASK || record->kind == WEIR_RECORD_FLOW)
         flush_items(self, record->lap.name);
 }
 
-static void on_run_end(void *self, const weir_run_end *end)
+static void buffer_run_end(void *self, const weir_run_end *end)
 {
     weir_sqlite_writer *writer = self;
     flush_items(writer, NULL);
-    take(writer, weir__record_entry_of_run_end(end));
+    take_entry(writer, weir__record_entry_of_run_end(end));
 
     uv_mutex_lock(&writer->lock);
     want_flush_locked(writer);
@@ -199,9 +199,9 @@ static void on_run_end(void *self, const weir_run_end *end)
 weir_observer weir__buffer_observer(weir_sqlite_writer *writer)
 {
     weir_observer observer = weir__record_observer(&writer->taker);
-    observer.attach = on_attach;
-    observer.detach = on_detach;
-    observer.run_start = on_run_start;
-    observer.run_end = on_run_end;
+    observer.attach = buffer_attach;
+    observer.detach = buffer_detach;
+    observer.run_start = buffer_run_start;
+    observer.run_end = buffer_run_end;
     return observer;
 }

@@ -99,7 +99,7 @@ static int open_connection(const char *name, int flags, sqlite3 **db, const char
 }
 
 /* Opens `file`, even if it is a special name for SQLite, such as ":memory:" or "file:…". `path` is for messages. */
-static int open_file(const char *file, int flags, sqlite3 **db, const char *path, weir_error *error)
+static int open_database_file(const char *file, int flags, sqlite3 **db, const char *path, weir_error *error)
 {
     char *name = sqlite3_mprintf("%s%s", *file == '/' ? "" : "./", file);
     if (!name)
@@ -177,7 +177,7 @@ static int identify_within(sqlite3 *db, identity *found)
 }
 
 /* In one transaction: another process may be creating the schema. */
-static int identify(sqlite3 *db, identity *found)
+static int identify_database(sqlite3 *db, identity *found)
 {
     int code = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
     if (code != SQLITE_OK)
@@ -220,7 +220,7 @@ static int check_identity(const identity *found, const char *path, weir_error *e
 }
 
 /* Makes what is missing: everything, or what was added since. */
-static int complete(sqlite3 *db, const identity *found)
+static int complete_database(sqlite3 *db, const identity *found)
 {
     int code = is_empty(found) ? sqlite3_exec(db, weir__schema_create, NULL, NULL, NULL) : SQLITE_OK;
     if (code == SQLITE_OK)
@@ -239,7 +239,7 @@ static int make_schema(sqlite3 *db)
     identity found = { 0 };
     code = identify_within(db, &found);
     if (code == SQLITE_OK)
-        code = complete(db, &found);
+        code = complete_database(db, &found);
     if (code == SQLITE_OK)
         code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     if (code != SQLITE_OK && !sqlite3_get_autocommit(db))
@@ -256,7 +256,7 @@ static int check_complete(sqlite3 *db, bool *is_complete)
     return code;
 }
 
-static int adopt(sqlite3 *db, const identity *found)
+static int adopt_database(sqlite3 *db, const identity *found)
 {
     /* With NORMAL a commit survives the end of the process; only a power failure can lose the last ones. */
     int code = sqlite3_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
@@ -272,7 +272,7 @@ static int adopt(sqlite3 *db, const identity *found)
 static int prepare_writer(sqlite3 *db, const char *path, int *code, weir_error *error)
 {
     identity found = { 0 };
-    *code = identify(db, &found);
+    *code = identify_database(db, &found);
     if (*code == SQLITE_OK && !is_empty(&found)) {
         int status = check_identity(&found, path, error);
         if (status != WEIR_OK)
@@ -281,9 +281,9 @@ static int prepare_writer(sqlite3 *db, const char *path, int *code, weir_error *
     if (*code == SQLITE_OK && sqlite3_db_readonly(db, "main"))
         *code = SQLITE_READONLY;
     if (*code == SQLITE_OK)
-        *code = adopt(db, &found);
+        *code = adopt_database(db, &found);
     if (*code == SQLITE_OK)
-        *code = identify(db, &found);
+        *code = identify_database(db, &found);
     if (*code == SQLITE_OK)
         return check_identity(&found, path, error);
     return weir__database_status(*code);
@@ -322,7 +322,8 @@ static int make_new(void *self, const char *path_before)
 {
     const new_database *wanted = self;
     sqlite3 *db = NULL;
-    int status = open_file(path_before, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &db, wanted->path, wanted->error);
+    int status =
+        open_database_file(path_before, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &db, wanted->path, wanted->error);
     if (status == WEIR_OK)
         status = prepare_writer_until(db, wanted->path, wanted->deadline_ns, wanted->error);
     if (status == WEIR_OK && wanted->fill) {
@@ -359,7 +360,7 @@ int weir__database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **
     if (status == WEIR_OK && access(path, F_OK) != 0)
         status = weir__database_make(path, deadline_ns, NULL, NULL, &was_made, error);
     if (status == WEIR_OK)
-        status = open_file(path, SQLITE_OPEN_READWRITE, db, path, error);
+        status = open_database_file(path, SQLITE_OPEN_READWRITE, db, path, error);
     if (status != WEIR_OK)
         goto fail;
 
@@ -411,12 +412,12 @@ static bool lacks_its_files(int code)
 static int identify_for_reading(const char *path, sqlite3 **db, identity *found, weir_error *error)
 {
     sqlite3_busy_timeout(*db, READER_BUSY_TIMEOUT_MS);
-    int code = identify(*db, found);
+    int code = identify_database(*db, found);
     if (lacks_its_files(code)) {
         int status = reopen_immutable(path, db, error);
         if (status != WEIR_OK)
             return status;
-        code = identify(*db, found);
+        code = identify_database(*db, found);
     }
     return code == SQLITE_OK ? WEIR_OK : weir__database_error(error, *db, code, "cannot read", path);
 }
@@ -427,7 +428,7 @@ int weir__database_open_reader(const char *path, sqlite3 **db, int *schema, weir
     identity found = { 0 };
     int status = weir__path_prepare_reading(path, error);
     if (status == WEIR_OK)
-        status = open_file(path, SQLITE_OPEN_READONLY, db, path, error);
+        status = open_database_file(path, SQLITE_OPEN_READONLY, db, path, error);
     if (status == WEIR_OK)
         status = identify_for_reading(path, db, &found, error);
     if (status == WEIR_OK && is_empty(&found))

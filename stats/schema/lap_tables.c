@@ -43,7 +43,7 @@ enum { NUM_COMMON = sizeof common / sizeof common[0] };
 /* -- lists of columns */
 
 /* The type of a column, with its constraints, as CREATE TABLE takes it. */
-static const char *type_of(weir_subject subject, const char *column, bool is_spdl)
+static const char *metric_type(weir_subject subject, const char *column, bool is_spdl)
 {
     const weir_measure *measure = weir_measure_find(subject, column);
     if (strcmp(column, "run_id") == 0)
@@ -69,7 +69,7 @@ static const char *type_of(weir_subject subject, const char *column, bool is_spd
     return is_whole ? "INTEGER" : "REAL";
 }
 
-static bool is_in(const char *const *list, const char *column)
+static bool is_column_in(const char *const *list, const char *column)
 {
     while (*list && strcmp(*list, column) != 0)
         list++;
@@ -84,12 +84,12 @@ size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MA
     for (; table->spdl[count]; count++)
         columns[count] = table->spdl[count];
     for (size_t i = 0; i < NUM_COMMON; i++)
-        if (!is_in(table->spdl, common[i]))
+        if (!is_column_in(table->spdl, common[i]))
             columns[count++] = common[i];
     if (table->own)
         columns[count++] = table->own;
     for (size_t i = 0; i < metrics->num_metrics; i++)
-        if (!is_in(table->spdl, metrics->metrics[i].name))
+        if (!is_column_in(table->spdl, metrics->metrics[i].name))
             columns[count++] = metrics->metrics[i].name;
     columns[count] = NULL;
     return count;
@@ -98,13 +98,14 @@ size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MA
 /* -- making them */
 
 /* By time and by name and time: SPDL's queries and the plots. By run: one pass over a run, in the order of rowid. */
-static int create(sqlite3 *db, weir_subject subject, const char *const columns[])
+static int create_table(sqlite3 *db, weir_subject subject, const char *const columns[])
 {
     const weir_lap_table *table = &weir__lap_tables[subject];
     sqlite3_str *sql = sqlite3_str_new(db);
     sqlite3_str_appendf(sql, "CREATE TABLE %s (id INTEGER PRIMARY KEY", table->name);
     for (size_t i = 1; columns[i]; i++)
-        sqlite3_str_appendf(sql, ", %s %s", columns[i], type_of(subject, columns[i], is_in(table->spdl, columns[i])));
+        sqlite3_str_appendf(sql, ", %s %s", columns[i],
+                            metric_type(subject, columns[i], is_column_in(table->spdl, columns[i])));
     sqlite3_str_appendf(sql,
                         "); CREATE INDEX %s_by_time ON %s(timestamp); CREATE INDEX %s_by_name ON %s(name, timestamp);"
                         "CREATE INDEX %s_by_run ON %s(run_id);",
@@ -120,7 +121,7 @@ static int add_columns(sqlite3 *db, weir_subject subject, const char *const colu
             continue;
         sqlite3_str *sql = sqlite3_str_new(db);
         sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s", weir__lap_tables[subject].name, columns[i],
-                            type_of(subject, columns[i], false));
+                            metric_type(subject, columns[i], false));
         code = weir__run_built(db, sql);
     }
     return code;
@@ -134,7 +135,7 @@ int weir__lap_tables_complete(sqlite3 *db)
         weir__lap_table_columns(subject, columns);
         char *there = weir__table_columns(db, weir__lap_tables[subject].name, &code);
         if (code == SQLITE_OK)
-            code = there ? add_columns(db, subject, columns, there) : create(db, subject, columns);
+            code = there ? add_columns(db, subject, columns, there) : create_table(db, subject, columns);
         sqlite3_free(there);
     }
     return code;
@@ -188,7 +189,7 @@ static void put_expression(sqlite3_str *sql, const char *there, const char *colu
     sqlite3_str_appendf(sql, is_sum ? sums[how] : ", %s AS %s", name, column);
 }
 
-static void put_percentiles(sqlite3_str *sql, const char *there, weir_subject subject, bool is_sum)
+static void put_percentile_columns(sqlite3_str *sql, const char *there, weir_subject subject, bool is_sum)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir_subject_histograms(subject, histograms);
@@ -228,7 +229,7 @@ char *weir__lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_
         put_expression(sql, there, "num_joined", false, SUM_ALL);
     bool is_key = table->own && strcmp(table->own, "kind") == 0;
     put_expression(sql, there, table->own ? table->own : "own", keys && !is_key, SUM_LAST);
-    put_percentiles(sql, there, subject, keys);
+    put_percentile_columns(sql, there, subject, keys);
     for (size_t i = 0; i < metrics->num_metrics; i++)
         put_expression(sql, there, metrics->metrics[i].name, keys, sum_of[metrics->metrics[i].kind]);
     sqlite3_free(there);

@@ -191,7 +191,7 @@ int weir__run_built(sqlite3 *db, sqlite3_str *sql)
 }
 
 /* With defaults: older programs and databases lack later columns. */
-static const char *type_of(const weir_column *column)
+static const char *column_type(const weir_column *column)
 {
     if (strcmp(column->name, "run_id") == 0)
         return WEIR_RUN_REFERENCE;
@@ -210,7 +210,8 @@ static void put_creation(sqlite3_str *sql, const weir_record_table *table)
     sqlite3_str_appendf(sql, "CREATE TABLE %s (%s", table->name, is_stage ? "" : "id INTEGER PRIMARY KEY, ");
     for (size_t i = 0, n = 0; i < table->num_columns; i++)
         if (is_inserted(&table->columns[i]))
-            sqlite3_str_appendf(sql, "%s%s %s", n++ ? ", " : "", table->columns[i].name, type_of(&table->columns[i]));
+            sqlite3_str_appendf(sql, "%s%s %s", n++ ? ", " : "", table->columns[i].name,
+                                column_type(&table->columns[i]));
     sqlite3_str_appendall(sql, is_stage ? ", PRIMARY KEY (run_id, name));" : ");");
     if (!is_stage)
         sqlite3_str_appendf(sql, "CREATE INDEX %s_by_run ON %s(run_id);", table->name, table->name);
@@ -228,7 +229,7 @@ static int put_missing(sqlite3 *db, const weir_record_table *table, sqlite3_str 
     for (size_t i = 0; there && i < table->num_columns; i++)
         if (is_inserted(&table->columns[i]) && !weir__has_word(there, table->columns[i].name))
             sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s;", table->name, table->columns[i].name,
-                                type_of(&table->columns[i]));
+                                column_type(&table->columns[i]));
     sqlite3_free(there);
     return code;
 }

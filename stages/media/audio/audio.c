@@ -50,7 +50,7 @@ static int audio_config_init(void *config, weir_error *error)
     return WEIR_OK;
 }
 
-static bool task_should_stop(void *self)
+static bool is_audio_stopped(void *self)
 {
     const audio_worker *worker = self;
     return weir_task_should_stop(worker->task);
@@ -62,7 +62,7 @@ static int audio_worker_init(void *self, const void *config, weir_task *task)
     audio_worker *worker = self;
     const weir_audio_config *audio = worker->config = config;
     worker->decoder = (weir_decoder){
-        .should_stop = task_should_stop,
+        .should_stop = is_audio_stopped,
         .self = worker,
         .max_pixels = PROBE_MAX_PIXELS,
         .media = AVMEDIA_TYPE_AUDIO,
@@ -88,7 +88,7 @@ static void audio_worker_free(void *self)
     weir__decoder_free(&worker->decoder);
 }
 
-static int begin_result(audio_worker *worker, const weir_audio_config *config, weir_error *error)
+static int begin_samples(audio_worker *worker, const weir_audio_config *config, weir_error *error)
 {
     const weir_decoder *decoder = &worker->decoder;
     const AVFrame *frame = decoder->frame;
@@ -108,7 +108,7 @@ static int begin_result(audio_worker *worker, const weir_audio_config *config, w
 static int add_frame(audio_worker *worker, const weir_audio_config *config, weir_error *error)
 {
     int64_t start_ns = weir_clock_ns();
-    int rc = worker->resampler.audio ? WEIR_OK : begin_result(worker, config, error);
+    int rc = worker->resampler.audio ? WEIR_OK : begin_samples(worker, config, error);
     if (rc == WEIR_OK)
         rc = weir__resampler_add(&worker->resampler, worker->decoder.frame, error);
     worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;

@@ -54,7 +54,7 @@ static void move_channels(weir_audio *audio, uint64_t from, uint64_t to)
     }
 }
 
-static int fail_limit(const weir_resampler *resampler, weir_error *error)
+static int fail_num_samples(const weir_resampler *resampler, weir_error *error)
 {
     return weir_error_set(error, WEIR_ELIMIT, 0,
                           "the samples are over the limit of %" PRIu64
@@ -63,7 +63,7 @@ static int fail_limit(const weir_resampler *resampler, weir_error *error)
 }
 
 /* Makes room for more samples. */
-static int reserve(weir_resampler *resampler, uint64_t num_samples, weir_error *error)
+static int reserve_samples(weir_resampler *resampler, uint64_t num_samples, weir_error *error)
 {
     enum { MIN_SAMPLES = 1 << 14 };
     weir_audio *audio = resampler->audio;
@@ -73,7 +73,7 @@ static int reserve(weir_resampler *resampler, uint64_t num_samples, weir_error *
     if (needed <= resampler->max_samples)
         return WEIR_OK;
     if (needed > limit_samples)
-        return fail_limit(resampler, error);
+        return fail_num_samples(resampler, error);
     uint64_t room = resampler->max_samples + resampler->max_samples / 2 + MIN_SAMPLES;
     room = room < needed ? needed : room;
     room = room < limit_samples ? room : limit_samples;
@@ -92,14 +92,14 @@ static int reserve(weir_resampler *resampler, uint64_t num_samples, weir_error *
 /* ---- conversion --------------------------------------------------------------------------------------------- */
 
 /* Converts the input (none at the end) and appends it to the result. */
-static int convert(weir_resampler *resampler, const AVFrame *frame, weir_error *error)
+static int convert_samples(weir_resampler *resampler, const AVFrame *frame, weir_error *error)
 {
     weir_audio *audio = resampler->audio;
     int num_in = frame ? frame->nb_samples : 0;
     int most = swr_get_out_samples(resampler->swr, num_in);
     if (most < 0)
         return weir__ffmpeg_error(error, most, "cannot resample");
-    int rc = reserve(resampler, (uint64_t)most, error);
+    int rc = reserve_samples(resampler, (uint64_t)most, error);
     if (rc != WEIR_OK || most == 0)
         return rc;
 
@@ -184,18 +184,18 @@ int weir__resampler_add(weir_resampler *resampler, const AVFrame *frame, weir_er
     int rc = WEIR_OK;
     if (!is_like_before(resampler, frame)) {
         if (resampler->swr)
-            rc = convert(resampler, NULL, error);
+            rc = convert_samples(resampler, NULL, error);
         close_swr(resampler);
         if (rc == WEIR_OK)
             rc = open_swr(resampler, frame, error);
     }
-    return rc == WEIR_OK ? convert(resampler, frame, error) : rc;
+    return rc == WEIR_OK ? convert_samples(resampler, frame, error) : rc;
 }
 
 int weir__resampler_end(weir_resampler *resampler, weir_audio **to, weir_error *error)
 {
     weir_audio *audio = resampler->audio;
-    int rc = convert(resampler, NULL, error);
+    int rc = convert_samples(resampler, NULL, error);
     if (rc != WEIR_OK)
         return rc;
     move_channels(audio, resampler->max_samples, audio->num_samples);

@@ -29,7 +29,7 @@ static int init_cache(void *self, const void *config, weir_task *task)
     return WEIR_OK;
 }
 
-static void tell(weir_task *task, const char *verb, uint64_t number)
+static void log_cache(weir_task *task, const char *verb, uint64_t number)
 {
     char detail[64];
     snprintf(detail, sizeof detail, "%s %llu items", verb, (unsigned long long)number);
@@ -37,19 +37,19 @@ static void tell(weir_task *task, const char *verb, uint64_t number)
 }
 
 /* The next replayed item. False = there is none, or there have been enough. */
-static bool replay(cache_worker *worker, weir_item *out, weir_task *task)
+static bool replay_item(cache_worker *worker, weir_item *out, weir_task *task)
 {
     const weir_cache_config *cache = weir_task_config(task);
     if (worker->is_done || worker->kept.num_items == 0)
         return false;
     if (cache->num_replays && worker->num_replayed == cache->num_replays) {
-        tell(task, "replayed", worker->num_replayed);
+        log_cache(task, "replayed", worker->num_replayed);
         weir__kept_items_free(&worker->kept);
         worker->is_done = true;
         return false;
     }
     if (worker->num_replayed++ == 0)
-        tell(task, "replaying", worker->kept.num_items);
+        log_cache(task, "replaying", worker->kept.num_items);
     weir__kept_items_lend(&worker->kept, out);
     return true;
 }
@@ -62,7 +62,7 @@ static bool is_time(const cache_worker *worker, const weir_cache_config *cache)
 static int run_cache(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     cache_worker *worker = self;
-    if (!worker->is_done && is_time(worker, weir_task_config(task)) && replay(worker, out, task))
+    if (!worker->is_done && is_time(worker, weir_task_config(task)) && replay_item(worker, out, task))
         return WEIR_MORE;
     if (!worker->is_done && weir__kept_items_has_room(&worker->kept) && !weir__kept_items_add(&worker->kept, in))
         return weir_task_fail(task, WEIR_ENOMEM, 0, "no memory to keep an item");
@@ -75,7 +75,7 @@ static int run_cache(void *self, weir_item *in, weir_item *out, weir_task *task)
 /* The input has ended. */
 static int flush_cache(void *self, weir_item *out, weir_task *task)
 {
-    return replay(self, out, task) ? WEIR_MORE : WEIR_SKIP;
+    return replay_item(self, out, task) ? WEIR_MORE : WEIR_SKIP;
 }
 
 static void free_cache(void *self)

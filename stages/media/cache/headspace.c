@@ -45,7 +45,7 @@ int weir_headspace_new_sized(const weir_headspace_options *options, size_t optio
     return WEIR_OK;
 }
 
-static void tell(const weir_headspace *headspace, weir_pipeline *pipeline)
+static void log_headspace(const weir_headspace *headspace, weir_pipeline *pipeline)
 {
     weir_headspace_result result;
     char text[256];
@@ -84,7 +84,7 @@ static void count_step(weir_headspace *headspace, weir_pipeline *pipeline)
     headspace->num_skipped = 0;
     if (headspace->part == PART_DONE) {
         weir__kept_items_free(&headspace->kept);
-        tell(headspace, pipeline);
+        log_headspace(headspace, pipeline);
     }
 }
 

@@ -79,7 +79,7 @@ static int16_t add_product(int16_t sum, int16_t sample, weir_factor factor)
     return saturate(saturate(sum + (int16_t)(sample * factor.whole)) + multiply(sample, factor.part));
 }
 
-static void mix(uint8_t *const *rgb, const int16_t *const *yuv, const weir_colour_matrix *matrix, int width)
+static void mix_rgb(uint8_t *const *rgb, const int16_t *const *yuv, const weir_colour_matrix *matrix, int width)
 {
     for (int x = 0; x < width; x++) {
         int16_t y = add_product(0, saturate(yuv[0][x] - matrix->luma_offset), matrix->luma);
@@ -91,7 +91,7 @@ static void mix(uint8_t *const *rgb, const int16_t *const *yuv, const weir_colou
     }
 }
 
-static void round_row(uint8_t *out, const int16_t *in, int16_t offset, weir_factor factor, int width)
+static void round_values(uint8_t *out, const int16_t *in, int16_t offset, weir_factor factor, int width)
 {
     for (int x = 0; x < width; x++)
         out[x] = to_byte(add_product(0, saturate(in[x] - offset), factor));
@@ -101,8 +101,8 @@ const weir_kernels weir__kernels_c = {
     .sum_rows_8 = sum_rows_8,
     .sum_rows_16 = sum_rows_16,
     .sum_columns = sum_columns,
-    .mix = mix,
-    .round = round_row,
+    .mix = mix_rgb,
+    .round = round_values,
 };
 
 /* ---- AVX2 --------------------------------------------------------------------------------------------------- */
@@ -308,7 +308,7 @@ AVX2 static inline __m256i add_products(__m256i sum, __m256i samples, weir_facto
 AVX2 static void mix_avx2(uint8_t *const *rgb, const int16_t *const *yuv, const weir_colour_matrix *matrix, int width)
 {
     if (width < WORDS) {
-        mix(rgb, yuv, matrix, width);
+        mix_rgb(rgb, yuv, matrix, width);
         return;
     }
     __m256i chroma_offset = _mm256_set1_epi16(CHROMA_OFFSET);
@@ -327,7 +327,7 @@ AVX2 static void mix_avx2(uint8_t *const *rgb, const int16_t *const *yuv, const 
 AVX2 static void round_row_avx2(uint8_t *out, const int16_t *in, int16_t offset, weir_factor factor, int width)
 {
     if (width < WORDS) {
-        round_row(out, in, offset, factor, width);
+        round_values(out, in, offset, factor, width);
         return;
     }
     for (int next = 0; next < width; next += WORDS) {

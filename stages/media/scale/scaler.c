@@ -126,7 +126,7 @@ static int num_planes(const weir_scaler *scaler)
     return is_single ? 1 : 3;
 }
 
-static plane plane_of(const weir_scaler *scaler, uint8_t *out, int index)
+static plane output_plane(const weir_scaler *scaler, uint8_t *out, int index)
 {
     plane p = { .data = out, .pixel_bytes = 1, .width = scaler->width, .height = scaler->height };
     size_t num_pixels = (size_t)scaler->width * (size_t)scaler->height;
@@ -147,11 +147,11 @@ static plane plane_of(const weir_scaler *scaler, uint8_t *out, int index)
 }
 
 /* The position of the window in the result. */
-static weir_planes window_of(const weir_scaler *scaler, uint8_t *out)
+static weir_planes output_window(const weir_scaler *scaler, uint8_t *out)
 {
     weir_planes planes = { 0 };
     for (int i = 0; i < num_planes(scaler); i++) {
-        plane p = plane_of(scaler, out, i);
+        plane p = output_plane(scaler, out, i);
         ptrdiff_t x = FFMAX(scaler->fit.x, 0) >> p.shift;
         ptrdiff_t y = FFMAX(scaler->fit.y, 0) >> p.shift;
         planes.data[i] = p.data + y * p.stride + x * p.pixel_bytes;
@@ -180,10 +180,10 @@ static void pad_plane(const plane *p, const weir_fit *fit)
 }
 
 /* After scaling, as swscale may write slightly beyond the picture. */
-static void pad(const weir_scaler *scaler, uint8_t *out)
+static void pad_picture(const weir_scaler *scaler, uint8_t *out)
 {
     for (int i = 0; i < num_planes(scaler); i++) {
-        plane p = plane_of(scaler, out, i);
+        plane p = output_plane(scaler, out, i);
         pad_plane(&p, &scaler->fit);
     }
 }
@@ -209,7 +209,7 @@ static bool is_fast_by_default(const weir_scaling *scaling)
     return is_scaled && weir__kernels_best() != &weir__kernels_c;
 }
 
-static const weir_scaler_op *choose(weir_scaler_kind kind, const weir_scaling *scaling)
+static const weir_scaler_op *choose_scaler(weir_scaler_kind kind, const weir_scaling *scaling)
 {
     bool is_fast = kind == WEIR_SCALER_FAST || (kind == WEIR_SCALER_DEFAULT && is_fast_by_default(scaling));
     return is_fast && weir__scaler_fast_knows(scaling) ? &weir__scaler_fast : &weir__scaler_exact;
@@ -273,7 +273,7 @@ static weir_scaling scaling_of(const weir_scaler *scaler, const AVFrame *in, con
 }
 
 /* Prepares for pictures like this one, if the last one was different. */
-static int prepare(weir_scaler *scaler, const AVFrame *in, weir_error *error)
+static int prepare_scaler(weir_scaler *scaler, const AVFrame *in, weir_error *error)
 {
     weir_fit fit = fit_of(scaler, in);
     weir_scaling scaling = scaling_of(scaler, in, &fit);
@@ -281,7 +281,7 @@ static int prepare(weir_scaler *scaler, const AVFrame *in, weir_error *error)
         return WEIR_OK;
 
     weir__scaler_reset(scaler);
-    const weir_scaler_op *op = choose(scaler->kind, &scaling);
+    const weir_scaler_op *op = choose_scaler(scaler->kind, &scaling);
     weir_error refusal = { 0 };
     int rc = op->open(&scaler->state, &scaling, &refusal);
     if (rc == WEIR_EUNSUPPORTED && op != &weir__scaler_exact) {
@@ -299,12 +299,12 @@ static int prepare(weir_scaler *scaler, const AVFrame *in, weir_error *error)
 
 int weir__scaler_run(weir_scaler *scaler, const AVFrame *in, uint8_t *out, weir_error *error)
 {
-    int rc = prepare(scaler, in, error);
+    int rc = prepare_scaler(scaler, in, error);
     if (rc != WEIR_OK)
         return rc;
-    weir_planes planes = window_of(scaler, out);
+    weir_planes planes = output_window(scaler, out);
     rc = scaler->op->run(scaler->state, in, &planes, error);
     if (rc == WEIR_OK && scaler->resize == WEIR_RESIZE_PAD)
-        pad(scaler, out);
+        pad_picture(scaler, out);
     return rc;
 }

@@ -49,7 +49,7 @@ static bool can_write_directly(const weir_scaling *scaling, const weir_planes *o
 }
 
 /* The coefficients of a colour matrix; those of an unspecified one are BT.601's. */
-static const int *matrix_of(int colorspace)
+static const int *swscale_matrix(int colorspace)
 {
 #if LIBSWSCALE_VERSION_MAJOR < 8
     bool is_known = colorspace >= 1 && colorspace <= 10 && colorspace != AVCOL_SPC_YCGCO;
@@ -69,7 +69,7 @@ static void set_colours(const exact *self)
     if (sws_getColorspaceDetails(self->sws, &unused_matrix, &in_full, &unused_out_matrix, &out_full, &brightness,
                                  &contrast, &saturation) < 0)
         return; /* nothing to convert: RGB already */
-    const int *matrix = matrix_of(scaling->source_colorspace);
+    const int *matrix = swscale_matrix(scaling->source_colorspace);
     if (scaling->source_range != AVCOL_RANGE_UNSPECIFIED)
         in_full = scaling->source_range == AVCOL_RANGE_JPEG;
     if (scaling->pixel == WEIR_PIXEL_YUV420P)
@@ -85,19 +85,19 @@ static void exact_close(void *state)
     av_free(self);
 }
 
-static int fail_format(enum AVPixelFormat format, weir_error *error)
+static int fail_scaler_format(enum AVPixelFormat format, weir_error *error)
 {
     const char *name = av_get_pix_fmt_name(format);
     return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "FFmpeg cannot scale pictures of the format %s",
                           name ? name : "unknown");
 }
 
-static int set_up(const exact *self, weir_error *error)
+static int set_up_swscale(const exact *self, weir_error *error)
 {
     const weir_scaling *scaling = &self->scaling;
     struct SwsContext *sws = self->sws;
     if (!sws_isSupportedInput(scaling->source_format))
-        return fail_format(scaling->source_format, error);
+        return fail_scaler_format(scaling->source_format, error);
     av_opt_set_int(sws, "srcw", scaling->source_width, 0);
     av_opt_set_int(sws, "srch", scaling->source_height, 0);
     av_opt_set_int(sws, "src_format", scaling->source_format, 0);
@@ -124,7 +124,7 @@ static int exact_open(void **state, const weir_scaling *scaling, weir_error *err
         return weir_error_set(error, rc, 0, "out of memory");
     self->scaling = *scaling;
     self->sws = sws_alloc_context();
-    rc = self->sws ? set_up(self, error) : weir_error_set(error, rc, 0, "out of memory");
+    rc = self->sws ? set_up_swscale(self, error) : weir_error_set(error, rc, 0, "out of memory");
     if (rc != WEIR_OK) {
         exact_close(self);
         return rc;

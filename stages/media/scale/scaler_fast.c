@@ -65,7 +65,7 @@ typedef struct fast {
 /* ---- weights ------------------------------------------------------------------------------------------------ */
 
 /* swscale's bicubic: b = 0, c = 0.6. */
-static double kernel(double x)
+static double kernel_weight(double x)
 {
     x = fabs(x);
     if (x < 1)
@@ -74,21 +74,21 @@ static double kernel(double x)
 }
 
 /* The weights of one result sample for `num_taps` source samples from `start` on, rounded so that they add up to 1. */
-static void weigh(int16_t *weights, int num_taps, int start, double centre, double widening)
+static void weigh_taps(int16_t *weights, int num_taps, int start, double centre, double widening)
 {
     double sum = 0;
     double rest = 0; /* the rounding error so far */
     for (int t = 0; t < num_taps; t++)
-        sum += kernel((start + t - centre) / widening);
+        sum += kernel_weight((start + t - centre) / widening);
     for (int t = 0; t < num_taps; t++) {
-        double exact = kernel((start + t - centre) / widening) / sum * (1 << WEIR_WEIGHT_BITS) + rest;
+        double exact = kernel_weight((start + t - centre) / widening) / sum * (1 << WEIR_WEIGHT_BITS) + rest;
         weights[t] = (int16_t)lrint(exact);
         rest = exact - weights[t];
     }
 }
 
 /* Adds the weights of samples beyond the edges to those at the edges, and moves the start into the row. */
-static void fold(int16_t *weights, int num_taps, int32_t *start, int source_size)
+static void fold_taps(int16_t *weights, int num_taps, int32_t *start, int source_size)
 {
     int folded[MAX_TAPS] = { 0 };
     int first = av_clip(*start, 0, source_size - 1);
@@ -129,7 +129,7 @@ static int make_axis(axis *a, double per, int offset, int size, int group)
     for (int i = 0; i < size; i++) {
         double centre = (offset + i + 0.5) * per - 0.5;
         a->starts[i] = (int32_t)floor(centre - 2 * widening) + 1;
-        weigh(a->weights + (ptrdiff_t)i * a->num_taps, num_taps, a->starts[i], centre, widening);
+        weigh_taps(a->weights + (ptrdiff_t)i * a->num_taps, num_taps, a->starts[i], centre, widening);
     }
     return WEIR_OK;
 }
@@ -138,7 +138,7 @@ static int make_column_axis(axis *a, double per, int offset, int size, int sourc
 {
     int rc = make_axis(a, per, offset, size, WEIR_TAP_GROUP);
     for (int i = 0; i < size && rc == WEIR_OK; i++)
-        fold(a->weights + (ptrdiff_t)i * a->num_taps, a->num_taps, &a->starts[i], source_size);
+        fold_taps(a->weights + (ptrdiff_t)i * a->num_taps, a->num_taps, &a->starts[i], source_size);
     return rc;
 }
 
@@ -346,7 +346,7 @@ static void scale_row(const fast *self, const fast_plane *plane, const AVFrame *
                                plane->width);
 }
 
-static void round_row(const fast *self, const fast_plane *plane, uint8_t *out)
+static void round_plane_row(const fast *self, const fast_plane *plane, uint8_t *out)
 {
     self->kernels->round(out, plane->row, self->matrix.luma_offset, self->matrix.luma, plane->width);
 }
@@ -362,7 +362,7 @@ static void mix_row(const fast *self, uint8_t *const *colours)
         return;
     }
     for (int i = 0; i < 3; i++)
-        round_row(self, &self->planes[i], colours[i]);
+        round_plane_row(self, &self->planes[i], colours[i]);
 }
 
 static void write_rgb_row(const fast *self, const weir_planes *out, int y)
@@ -375,7 +375,7 @@ static void write_rgb_row(const fast *self, const weir_planes *out, int y)
     if (self->num_planes == 3) {
         mix_row(self, colours);
     } else {
-        round_row(self, &self->planes[0], colours[0]);
+        round_plane_row(self, &self->planes[0], colours[0]);
         memcpy(colours[1], colours[0], (size_t)width);
         memcpy(colours[2], colours[0], (size_t)width);
     }
@@ -388,7 +388,7 @@ static void write_planes(const fast *self, const AVFrame *in, const weir_planes 
     for (int i = 0; i < self->num_planes; i++) {
         for (int y = 0; y < self->planes[i].height; y++) {
             scale_row(self, &self->planes[i], in, y);
-            round_row(self, &self->planes[i], out->data[i] + (ptrdiff_t)y * out->stride[i]);
+            round_plane_row(self, &self->planes[i], out->data[i] + (ptrdiff_t)y * out->stride[i]);
         }
     }
 }

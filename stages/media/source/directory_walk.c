@@ -132,7 +132,7 @@ static void report_unreadable(weir_walk *walk, int errno_code)
         walk->listener.unreadable(walk->listener.self, walk->path, errno_code);
 }
 
-static bool is_stopped(const weir_walk *walk)
+static bool is_walk_stopped(const weir_walk *walk)
 {
     return walk->listener.should_stop && walk->listener.should_stop(walk->listener.self);
 }
@@ -140,7 +140,7 @@ static bool is_stopped(const weir_walk *walk)
 /* ---- folders that have been entered --------------------------------------------------------------------------- */
 
 /* The folder's slot in the table, used or free. */
-static walk_folder *find_place(walk_folder *table, size_t max_entered, dev_t device, ino_t inode)
+static walk_folder *find_folder(walk_folder *table, size_t max_entered, dev_t device, ino_t inode)
 {
     uint64_t hash = ((uint64_t)inode + (uint64_t)device * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u;
     size_t at = (size_t)(hash >> 32) & (max_entered - 1);
@@ -158,7 +158,7 @@ static int grow_table(weir_walk *walk)
     for (size_t i = 0; i < walk->max_entered; i++) {
         const walk_folder *folder = &walk->entered[i];
         if (folder->is_used)
-            *find_place(grown, max_entered, folder->device, folder->inode) = *folder;
+            *find_folder(grown, max_entered, folder->device, folder->inode) = *folder;
     }
     free(walk->entered);
     walk->entered = grown;
@@ -171,7 +171,7 @@ static int note_entered(weir_walk *walk, const struct stat *folder)
 {
     if (walk->num_folders >= walk->max_entered / 2 && grow_table(walk) != WEIR_OK)
         return WEIR_ENOMEM;
-    walk_folder *place = find_place(walk->entered, walk->max_entered, folder->st_dev, folder->st_ino);
+    walk_folder *place = find_folder(walk->entered, walk->max_entered, folder->st_dev, folder->st_ino);
     if (place->is_used)
         return WEIR_SKIP;
     *place = (walk_folder){ .device = folder->st_dev, .inode = folder->st_ino, .is_used = true };
@@ -269,7 +269,7 @@ static int sort_listing(weir_walk *walk, walk_level *level)
 {
     size_t max_entries = 0;
     walk_entry entry;
-    while (!is_stopped(walk) && read_listing(walk, level, &entry) == WEIR_OK) {
+    while (!is_walk_stopped(walk) && read_listing(walk, level, &entry) == WEIR_OK) {
         if (is_of_interest(walk, &entry) && append_entry(level, &max_entries, &entry) != WEIR_OK)
             return WEIR_ENOMEM;
     }
@@ -342,7 +342,7 @@ static int take_entry(weir_walk *walk, walk_level *level, walk_entry *entry)
 }
 
 /* One entry of the innermost level: WEIR_OK (`path` is a file that matches), WEIR_SKIP (continue) or WEIR_ENOMEM. */
-static int step(weir_walk *walk)
+static int walk_step(weir_walk *walk)
 {
     walk_level *level = &walk->levels[walk->num_levels - 1];
     bool sorted = !level->listing;
@@ -378,7 +378,7 @@ int weir__walk_next(weir_walk *walk, const char **path)
             return WEIR_EIO;
     }
     while (walk->num_levels > 0 && rc == WEIR_SKIP)
-        rc = is_stopped(walk) ? WEIR_ESTOPPED : step(walk);
+        rc = is_walk_stopped(walk) ? WEIR_ESTOPPED : walk_step(walk);
     if (rc == WEIR_SKIP)
         return WEIR_EOF;
     *path = walk->path;

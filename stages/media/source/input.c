@@ -146,7 +146,7 @@ int weir__input_check(const weir_item *item, const weir_entry **known, weir_erro
     return weir_error_set(error, WEIR_EDATA, 0, "the file has changed since it was indexed: run weir index again");
 }
 
-static int fail_memory(weir_error *error)
+static int fail_input_memory(weir_error *error)
 {
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
@@ -366,7 +366,7 @@ static int check_is_checkable(const weir_input *input, const char *url, weir_err
 }
 
 /* WEIR_OK: that was not the reason. */
-static int find_distrust(const char *url, weir_error *error)
+static int refuse_url(const char *url, weir_error *error)
 {
     const char *reason = weir__ffmpeg_log_reason(), *host = strstr(url, "://");
     if (!strstr(reason, "ertificate"))
@@ -403,7 +403,7 @@ static int fail_url(const weir_input *input, const char *url, int averror, weir_
     if (averror == AVERROR(EINVAL) && strncmp(url, "http", 4) == 0 && !weir__ffmpeg_log_reason()[0])
         return weir_error_set(error, WEIR_EUNSUPPORTED, averror,
                               "cannot open: it is redirected to a URL that is not of http or https, or is not valid");
-    int rc = find_distrust(url, error);
+    int rc = refuse_url(url, error);
     return rc == WEIR_OK ? fail_open(averror, error) : rc;
 }
 
@@ -460,7 +460,7 @@ static int make_avio(weir_input *input, weir_error *error)
     if (input->avio)
         return WEIR_OK;
     av_free(buffer);
-    return fail_memory(error);
+    return fail_input_memory(error);
 }
 
 /* Opens a path, URL or memory as input->avio. */
@@ -554,7 +554,7 @@ static bool is_archive_name(const char *path)
     return *end == '\0' || *end == '.';
 }
 
-static int fail_format(const weir_input *input, const char *path, int averror, weir_error *error)
+static int fail_container(const weir_input *input, const char *path, int averror, weir_error *error)
 {
     bool is_file = !input->bytes && !input->member;
     if (is_file && averror == AVERROR_INVALIDDATA && is_archive_name(path))
@@ -574,7 +574,7 @@ static int choose_format(const weir_input *input, AVFormatContext *format, const
         rc = *kind ? rc : AVERROR_DEMUXER_NOT_FOUND;
     }
     if (rc < 0)
-        return fail_format(input, path, rc, error);
+        return fail_container(input, path, rc, error);
     if (strcmp((*kind)->name, "jpeg_pipe") == 0 && av_match_ext(hint, "mjpg,mjpeg")) { /* many pictures */
         const AVInputFormat *video = av_find_input_format("mjpeg");
         *kind = video ? video : *kind;
@@ -608,7 +608,7 @@ static int open_strictly(weir_input *input, const char *path, AVFormatContext **
     if (rc != WEIR_OK)
         return rc;
     int averror = avformat_open_input(format, hint, kind, NULL); /* frees `format` on failure */
-    return averror < 0 ? fail_format(input, path, averror, error) : WEIR_OK;
+    return averror < 0 ? fail_container(input, path, averror, error) : WEIR_OK;
 }
 
 /* ---- FFmpeg's own way ----------------------------------------------------------------------------------------- */
@@ -627,7 +627,7 @@ static int set_url(weir_input *input, const char *path, bool is_local, weir_erro
     if (needed > input->max_url_bytes) {
         char *grown = realloc(input->url, needed * 2);
         if (!grown)
-            return fail_memory(error);
+            return fail_input_memory(error);
         input->url = grown;
         input->max_url_bytes = needed * 2;
     }
@@ -782,7 +782,7 @@ int weir__input_open(weir_input *input, const char *path, AVIOInterruptCB interr
 {
     *format = avformat_alloc_context();
     if (!*format)
-        return fail_memory(error);
+        return fail_input_memory(error);
     (*format)->interrupt_callback = interrupt;
     bool is_free = (input->allow & WEIR_ALLOW_REFERENCES) && !input->bytes && !input->member;
     int rc = is_free ? open_freely(input, path, format, error) : WEIR_SKIP;
@@ -796,17 +796,17 @@ int weir__input_open(weir_input *input, const char *path, AVIOInterruptCB interr
 
 /* ---- a whole file ------------------------------------------------------------------------------------------- */
 
-static int fail_too_large(uint64_t max_bytes, weir_error *error)
+static int fail_file_size(uint64_t max_bytes, weir_error *error)
 {
     return weir_error_set(error, WEIR_ELIMIT, 0, "the file is over the limit of %" PRIu64 " bytes", max_bytes);
 }
 
 /* Grows the buffer, with the bytes so far. */
-static int grow(weir_bytes **bytes, size_t used_bytes, size_t size_bytes, weir_error *error)
+static int grow_bytes(weir_bytes **bytes, size_t used_bytes, size_t size_bytes, weir_error *error)
 {
     weir_bytes *grown = weir_bytes_new(size_bytes, NULL);
     if (!grown)
-        return fail_memory(error);
+        return fail_input_memory(error);
     if (*bytes)
         memcpy(grown->data, (*bytes)->data, used_bytes);
     weir_bytes_free(*bytes);
@@ -831,10 +831,10 @@ static int read_all(const weir_input *input, const char *path, uint64_t max_byte
     size_t used_bytes = 0;
     size_t room_bytes = told_bytes > 0 && (uint64_t)told_bytes <= max_bytes ? (size_t)told_bytes + 1 : UNKNOWN_BYTES;
     if (told_bytes > 0 && (uint64_t)told_bytes > max_bytes)
-        return fail_too_large(max_bytes, error);
+        return fail_file_size(max_bytes, error);
     for (;;) {
         bool is_full = !*bytes || used_bytes == (*bytes)->size_bytes;
-        int rc = is_full ? grow(bytes, used_bytes, FFMAX(room_bytes, 2 * used_bytes), error) : WEIR_OK;
+        int rc = is_full ? grow_bytes(bytes, used_bytes, FFMAX(room_bytes, 2 * used_bytes), error) : WEIR_OK;
         if (rc != WEIR_OK)
             return rc;
         assert(*bytes);
@@ -847,7 +847,7 @@ static int read_all(const weir_input *input, const char *path, uint64_t max_byte
             return fail_read(input, path, got, error);
         used_bytes += (size_t)got;
         if (used_bytes > max_bytes)
-            return fail_too_large(max_bytes, error);
+            return fail_file_size(max_bytes, error);
     }
     (*bytes)->size_bytes = used_bytes;
     int failure = weir__input_error(input, avio->error);

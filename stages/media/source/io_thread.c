@@ -162,7 +162,7 @@ static void wait_a_little_locked(weir_io_thread *io)
 }
 
 /* Waits for the answer, or abandons the thread. The interrupt callback runs without the lock. */
-static int ask(weir_io_thread **leave, request what, AVIOInterruptCB interrupt)
+static int ask_thread(weir_io_thread **leave, request what, AVIOInterruptCB interrupt)
 {
     weir_io_thread *io = *leave;
     bool is_left = false;
@@ -200,7 +200,7 @@ int weir__io_thread_open(weir_io_thread **io, const char *path, int flags, struc
     self->result = 0;
     self->num_wanted = 0;
     self->next_bytes = FIRST_BYTES;
-    int fd = ask(io, REQUEST_OPEN, interrupt);
+    int fd = ask_thread(io, REQUEST_OPEN, interrupt);
     if (fd >= 0) {
         *info = self->info;
         self->result = 0; /* the block is empty */
@@ -221,7 +221,7 @@ int weir__io_thread_read(weir_io_thread **io, int fd, uint8_t *to, int max_bytes
         self->fd = fd;
         self->position = position;
         self->num_wanted = self->next_bytes;
-        int got = ask(io, REQUEST_READ, interrupt);
+        int got = ask_thread(io, REQUEST_READ, interrupt);
         if (got <= 0)
             return got;
         end = position + got;
@@ -257,7 +257,7 @@ static bool is_remote_kind(const char *kind)
 }
 
 /* "\040" is a space. */
-static void unescape(char *text)
+static void unescape_text(char *text)
 {
     unsigned character;
     char *to = text;
@@ -292,7 +292,7 @@ static void read_points_locked(void)
         const char *rest = strstr(line, " - ");
         if (!rest || sscanf(line, "%*s %*s %*s %*s %4095s", point) != 1 || sscanf(rest, " - %63s", kind) != 1)
             continue;
-        unescape(point);
+        unescape_text(point);
         if (is_remote_kind(kind))
             fprintf(points, "%s\n", point);
     }

@@ -17,7 +17,7 @@
 /* How often a wait for a pipe checks for an interrupt. */
 enum { ASK_INTERVAL_MS = 50 };
 
-static bool is_interrupted(const weir_local_file *file)
+static bool is_file_interrupted(const weir_local_file *file)
 {
     return file->interrupt.callback && file->interrupt.callback(file->interrupt.opaque);
 }
@@ -97,7 +97,7 @@ void weir__local_file_close(weir_local_file *file)
 static ssize_t read_pipe(weir_local_file *file, uint8_t *to, size_t max_bytes)
 {
     struct pollfd readable = { .fd = file->fd, .events = POLLIN };
-    while (!is_interrupted(file)) {
+    while (!is_file_interrupted(file)) {
         int rc = poll(&readable, 1, ASK_INTERVAL_MS);
         if (rc < 0 && errno != EINTR)
             return -1;
@@ -163,7 +163,7 @@ static int read_on_thread(weir_local_file *file, uint8_t *to, int max_bytes)
 int weir__local_file_read(void *self, uint8_t *to, int max_bytes)
 {
     weir_local_file *file = self;
-    if (is_interrupted(file))
+    if (is_file_interrupted(file))
         return AVERROR_EXIT;
     if (file->length > 0 && max_bytes > file->length - file->position)
         max_bytes = file->position < file->length ? (int)(file->length - file->position) : 0;
@@ -220,7 +220,7 @@ static int open_nameless(void)
     return fd;
 }
 
-static int write_all(int fd, const uint8_t *bytes, size_t num_bytes)
+static int copy_bytes(int fd, const uint8_t *bytes, size_t num_bytes)
 {
     while (num_bytes > 0) {
         ssize_t written = write(fd, bytes, num_bytes);
@@ -243,7 +243,7 @@ static int copy_pipe(weir_local_file *file, int to, uint64_t max_bytes, weir_err
         if (num_bytes > max_bytes)
             return weir_error_set(error, WEIR_ELIMIT, 0,
                                   "the pipe has more than %" PRIu64 " bytes: raise max_pipe_bytes", max_bytes);
-        int rc = write_all(to, block, (size_t)got);
+        int rc = copy_bytes(to, block, (size_t)got);
         if (rc < 0)
             return weir__ffmpeg_error(error, rc, what);
     }

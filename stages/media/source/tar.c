@@ -103,12 +103,12 @@ static int fail_archive(tar_worker *worker, const char *what)
                           text ? text : "the archive is damaged");
 }
 
-static int fail_memory(tar_worker *worker)
+static int fail_tar_memory(tar_worker *worker)
 {
     return weir_error_set(&worker->error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static int is_interrupted(void *self)
+static int is_tar_interrupted(void *self)
 {
     const tar_worker *worker = self;
     return weir_task_should_stop(worker->task);
@@ -142,11 +142,11 @@ static la_int64_t skip_bytes(struct archive *archive, void *self, la_int64_t num
 /* Only built-in filters: for the others libarchive would run an external program. */
 static int open_archive(tar_worker *worker, const char *path)
 {
-    AVIOInterruptCB interrupt = { .callback = is_interrupted, .opaque = worker };
+    AVIOInterruptCB interrupt = { .callback = is_tar_interrupted, .opaque = worker };
     worker->archive = archive_read_new();
     worker->block = worker->block ? worker->block : malloc(BLOCK_BYTES);
     if (!worker->archive || !worker->block)
-        return fail_memory(worker);
+        return fail_tar_memory(worker);
     int rc = weir__local_file_open(&worker->file, &worker->host, path, -1, false, interrupt, &worker->error);
     if (rc != WEIR_OK)
         return rc;
@@ -263,7 +263,7 @@ static int read_file(tar_worker *worker, const weir_tar_config *tar, uint64_t he
     }
     *file = weir_bytes_new((size_t)size_bytes, worker->name);
     if (!*file)
-        return fail_memory(worker);
+        return fail_tar_memory(worker);
     int rc = read_data(worker, *file);
     if (rc != WEIR_OK) {
         weir_bytes_free(*file);
@@ -293,7 +293,7 @@ static int read_sample(tar_worker *worker, const weir_tar_config *tar, weir_byte
     uint64_t held_bytes = 0; /* with names: empty files take memory, too */
     weir_bytes **end = sample;
     bool has_match = false;
-    int rc = key ? WEIR_OK : fail_memory(worker);
+    int rc = key ? WEIR_OK : fail_tar_memory(worker);
     while (rc >= 0 && worker->status == WEIR_OK && key_bytes(worker->name) == num_bytes &&
            memcmp(worker->name, key, num_bytes) == 0) {
         weir_bytes *file = NULL;
@@ -344,7 +344,7 @@ static int set_item(tar_worker *worker, weir_bytes *bytes, const char *path, wei
         char *grown = realloc(worker->label, needed * 2);
         if (!grown) {
             weir_bytes_free(bytes);
-            return fail_memory(worker);
+            return fail_tar_memory(worker);
         }
         worker->label = grown;
         worker->max_label_bytes = needed * 2;

@@ -1,7 +1,7 @@
 /* The tar stage of a build without libarchive: it reports that. */
 #include <weir/tar.h>
 
-static int tar_config_init(void *config, weir_error *error)
+static int refuse_tar_config(void *config, weir_error *error)
 {
     (void)config;
     return weir_error_set(
@@ -9,7 +9,7 @@ static int tar_config_init(void *config, weir_error *error)
         "weir was built without libarchive (Debian: libarchive-dev): install it and build weir again");
 }
 
-static int tar_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static int refuse_tar_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     (void)in;
@@ -22,6 +22,6 @@ const weir_op weir_tar_read = {
     .takes = WEIR_TYPE_TEXT,
     .makes = WEIR_TYPE_BYTES,
     .config_size = sizeof(weir_tar_config),
-    .config_init = tar_config_init,
-    .run = tar_run,
+    .config_init = refuse_tar_config,
+    .run = refuse_tar_run,
 };

@@ -74,7 +74,7 @@ static bool next_unit(walk *units, const uint8_t **unit, size_t *size_bytes)
     return true;
 }
 
-static walk walk_of(const AVCodecParameters *codec, const AVPacket *packet, int length_byte)
+static walk bitstream_walk(const AVCodecParameters *codec, const AVPacket *packet, int length_byte)
 {
     bool has_lengths = codec->extradata_size > length_byte && codec->extradata[0] == 1;
     return (walk){
@@ -282,11 +282,11 @@ weir_packet_kind weir__bitstream_look(const AVCodecParameters *codec, const AVPa
 {
     enum { AVCC_LENGTH_BYTE = 4, HVCC_LENGTH_BYTE = 21, NO_LENGTHS = INT32_MAX };
     switch (codec->codec_id) {
-    case AV_CODEC_ID_H264: return look_at_h264(walk_of(codec, packet, AVCC_LENGTH_BYTE));
-    case AV_CODEC_ID_HEVC: return look_at_hevc(walk_of(codec, packet, HVCC_LENGTH_BYTE));
+    case AV_CODEC_ID_H264: return look_at_h264(bitstream_walk(codec, packet, AVCC_LENGTH_BYTE));
+    case AV_CODEC_ID_HEVC: return look_at_hevc(bitstream_walk(codec, packet, HVCC_LENGTH_BYTE));
     case AV_CODEC_ID_MPEG1VIDEO:
-    case AV_CODEC_ID_MPEG2VIDEO: return look_at_mpeg2(walk_of(codec, packet, NO_LENGTHS));
-    case AV_CODEC_ID_MPEG4: return look_at_mpeg4(walk_of(codec, packet, NO_LENGTHS), packet->size);
+    case AV_CODEC_ID_MPEG2VIDEO: return look_at_mpeg2(bitstream_walk(codec, packet, NO_LENGTHS));
+    case AV_CODEC_ID_MPEG4: return look_at_mpeg4(bitstream_walk(codec, packet, NO_LENGTHS), packet->size);
     case AV_CODEC_ID_VP8: return look_at_vp8(packet);
     case AV_CODEC_ID_VP9: return look_at_vp9(packet);
     case AV_CODEC_ID_AV1: return (weir_packet_kind){ .is_clean = packet->flags & AV_PKT_FLAG_KEY };

@@ -56,14 +56,14 @@ void weir__decoder_close(weir_decoder *decoder)
     decoder->first_reason[0] = '\0';
 }
 
-static bool is_stopped(const weir_decoder *decoder)
+static bool is_decoder_stopped(const weir_decoder *decoder)
 {
     return decoder->should_stop && decoder->should_stop(decoder->self);
 }
 
-static int interrupt(void *self)
+static int interrupt_decoder(void *self)
 {
-    return is_stopped(self);
+    return is_decoder_stopped(self);
 }
 
 static int fail_stopped(weir_error *error)
@@ -82,7 +82,7 @@ static bool is_still_image(const AVFormatContext *format)
 
 static int open_container(weir_decoder *decoder, const char *path, weir_error *error)
 {
-    AVIOInterruptCB asker = { .callback = interrupt, .opaque = decoder };
+    AVIOInterruptCB asker = { .callback = interrupt_decoder, .opaque = decoder };
     weir__ffmpeg_log_step();
     int rc = weir__input_open(&decoder->input, path, asker, &decoder->format, error);
     decoder->is_still = rc == WEIR_OK && !decoder->input.file.is_pipe && is_still_image(decoder->format);
@@ -170,7 +170,7 @@ static int find_stream_info(const weir_decoder *decoder)
     return rc;
 }
 
-static int probe(weir_decoder *decoder, weir_error *error)
+static int probe_streams(weir_decoder *decoder, weir_error *error)
 {
     weir__ffmpeg_log_step();
     int rc = weir__input_error(&decoder->input, find_stream_info(decoder));
@@ -302,7 +302,7 @@ static int choose_stream(weir_decoder *decoder, const AVCodec **codec, weir_erro
 
 /* ---- limits -------------------------------------------------------------------------------------------------- */
 
-static int fail_too_large(const weir_decoder *decoder, int width, int height, weir_error *error)
+static int fail_picture_size(const weir_decoder *decoder, int width, int height, weir_error *error)
 {
     return weir_error_set(error, WEIR_ELIMIT, 0,
                           "pictures of %d×%d are over the limit of %" PRId64 " pixels: raise max_pixels", width,
@@ -314,7 +314,7 @@ int weir__decoder_fail_empty(const weir_decoder *decoder, const char *empty, wei
     const weir_ffmpeg_log *log = weir__ffmpeg_log_current();
     char what[96];
     if (log && log->too_wide > 0)
-        return fail_too_large(decoder, log->too_wide, log->too_high, error);
+        return fail_picture_size(decoder, log->too_wide, log->too_high, error);
     if (!decoder->first_averror)
         return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "%s", empty);
     snprintf(what, sizeof what, "nothing could be decoded, %" PRIu64 " damaged packet(s)", decoder->num_errors);
@@ -328,7 +328,7 @@ static int check_size(const weir_decoder *decoder, weir_error *error)
     if (parameters->codec_type != AVMEDIA_TYPE_VIDEO)
         return WEIR_OK;
     if ((int64_t)parameters->width * parameters->height > decoder->max_pixels)
-        return fail_too_large(decoder, parameters->width, parameters->height, error);
+        return fail_picture_size(decoder, parameters->width, parameters->height, error);
     return weir__frame_memory_check(&decoder->memory, parameters, error);
 }
 
@@ -393,7 +393,7 @@ static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
 {
     if (averror == AVERROR(ENOMEM))
         return weir__ffmpeg_error(error, averror, "cannot decode");
-    if (is_stopped(decoder) || averror == AVERROR_EXIT)
+    if (is_decoder_stopped(decoder) || averror == AVERROR_EXIT)
         return fail_stopped(error);
     if (averror == AVERROR(ETIMEDOUT)) /* a server that stops sending is not damage either */
         return weir__ffmpeg_error(error, averror,
@@ -434,7 +434,7 @@ static int read_packet(weir_decoder *decoder)
     int num_retries = 0;
     if (decoder->is_still && decoder->num_packets > 0)
         return AVERROR_EOF;
-    while (!is_stopped(decoder)) {
+    while (!is_decoder_stopped(decoder)) {
         int rc = read_any_packet(decoder);
         if (rc == AVERROR(EAGAIN) && ++num_retries < MAX_READ_RETRIES)
             continue;
@@ -475,7 +475,7 @@ static int open_stream(weir_decoder *decoder, const char *path, const AVCodec **
         rc = open_container(decoder, path, error);
     }
     if (rc == WEIR_OK)
-        rc = probe(decoder, error);
+        rc = probe_streams(decoder, error);
     return rc == WEIR_OK ? choose_stream(decoder, codec, error) : rc;
 }
 
@@ -496,7 +496,7 @@ int weir__decoder_open(weir_decoder *decoder, const char *path, weir_error *erro
 
 int weir__decoder_read(weir_decoder *decoder, weir_error *error)
 {
-    if (is_stopped(decoder))
+    if (is_decoder_stopped(decoder))
         return fail_stopped(error);
     if (decoder->first) {
         av_packet_move_ref(decoder->packet, decoder->first);
@@ -529,7 +529,7 @@ int weir__decoder_unread(weir_decoder *decoder, weir_error *error)
 
 int weir__decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error *error)
 {
-    if (is_stopped(decoder))
+    if (is_decoder_stopped(decoder))
         return fail_stopped(error);
     if (packet && av_packet_get_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, NULL))
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "it is encrypted, and there is no key");
@@ -550,7 +550,7 @@ static int check_frame(const weir_decoder *decoder, weir_error *error)
     const AVFrame *frame = decoder->frame;
     if (decoder->media != AVMEDIA_TYPE_VIDEO || (int64_t)frame->width * frame->height <= decoder->max_pixels)
         return WEIR_OK;
-    return fail_too_large(decoder, frame->width, frame->height, error);
+    return fail_picture_size(decoder, frame->width, frame->height, error);
 }
 
 int weir__decoder_receive(weir_decoder *decoder, weir_error *error)

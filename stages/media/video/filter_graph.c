@@ -74,7 +74,7 @@ static int make_source(weir_filter *filter, const AVFrame *frame)
 }
 
 /* Adds the description's filters between source and sink. */
-static int connect(weir_filter *filter)
+static int connect_filter(weir_filter *filter)
 {
     AVFilterInOut *inputs = NULL;
     AVFilterInOut *outputs = NULL;
@@ -95,14 +95,14 @@ static int connect(weir_filter *filter)
     return rc;
 }
 
-static bool knows(const weir_filter *filter, const AVFrame *frame)
+static bool knows_format(const weir_filter *filter, const AVFrame *frame)
 {
     return filter->graph && filter->width == frame->width && filter->height == frame->height &&
            filter->format == frame->format && filter->colorspace == (int)frame->colorspace &&
            filter->range == (int)frame->color_range;
 }
 
-static int prepare(weir_filter *filter, const AVFrame *frame, AVRational time_base, weir_error *error)
+static int prepare_graph(weir_filter *filter, const AVFrame *frame, AVRational time_base, weir_error *error)
 {
     weir__filter_reset(filter);
     filter->width = frame->width;
@@ -119,7 +119,7 @@ static int prepare(weir_filter *filter, const AVFrame *frame, AVRational time_ba
     filter->graph->nb_threads = 1;
     int rc = make_source(filter, frame);
     if (rc >= 0)
-        rc = connect(filter);
+        rc = connect_filter(filter);
     return rc < 0 ? weir__ffmpeg_error(error, rc, "the filter does not accept this kind of picture") : WEIR_OK;
 }
 
@@ -128,8 +128,8 @@ int weir__filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVR
     int rc = WEIR_OK;
     if (!frame && !filter->graph)
         return WEIR_OK;
-    if (frame && !knows(filter, frame))
-        rc = prepare(filter, frame, time_base, error);
+    if (frame && !knows_format(filter, frame))
+        rc = prepare_graph(filter, frame, time_base, error);
     if (rc != WEIR_OK) {
         weir__filter_reset(filter);
         return rc;

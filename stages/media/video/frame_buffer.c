@@ -51,7 +51,7 @@ static size_t data_bytes(const weir_frames_builder *builder, size_t num_frames)
 }
 
 /* Makes room for exactly num_frames. After a failure the frames so far are kept. */
-static int resize(weir_frames_builder *builder, size_t num_frames)
+static int resize_frames(weir_frames_builder *builder, size_t num_frames)
 {
     weir_frames *frames = builder->frames;
     uint8_t *data = weir__shared_data_resize(frames->data, &frames->shared, data_bytes(builder, num_frames));
@@ -66,13 +66,13 @@ static int resize(weir_frames_builder *builder, size_t num_frames)
     return WEIR_OK;
 }
 
-static int fail_memory(const weir_frames_builder *builder, size_t num_frames, weir_error *error)
+static int fail_frames_memory(const weir_frames_builder *builder, size_t num_frames, weir_error *error)
 {
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory: cannot allocate %zu bytes for %zu frames",
                           data_bytes(builder, num_frames), num_frames);
 }
 
-static int fail_limit(const weir_frames_builder *builder, weir_error *error)
+static int fail_max_bytes(const weir_frames_builder *builder, weir_error *error)
 {
     return weir_error_set(error, WEIR_ELIMIT, 0,
                           "the frames are over the limit of %" PRIu64 " bytes: raise max_bytes, or make them smaller",
@@ -98,7 +98,7 @@ int weir__frames_begin(weir_frames_builder *builder, const weir_video_config *vi
         .max_bytes = max_bytes,
     };
     if (builder->frame_bytes > max_bytes)
-        return fail_limit(builder, error);
+        return fail_max_bytes(builder, error);
 
     uint64_t trusted_frames = max_trusted_bytes / builder->frame_bytes;
     uint64_t limit_frames = max_bytes / builder->frame_bytes;
@@ -108,9 +108,9 @@ int weir__frames_begin(weir_frames_builder *builder, const weir_video_config *vi
     num_frames = num_frames > 0 ? num_frames : 1;
 
     builder->frames = calloc(1, sizeof *builder->frames);
-    if (!builder->frames || resize(builder, (size_t)num_frames) != WEIR_OK) {
+    if (!builder->frames || resize_frames(builder, (size_t)num_frames) != WEIR_OK) {
         weir__frames_abort(builder);
-        return fail_memory(builder, (size_t)num_frames, error);
+        return fail_frames_memory(builder, (size_t)num_frames, error);
     }
     builder->frames->width = width;
     builder->frames->height = height;
@@ -121,16 +121,16 @@ int weir__frames_begin(weir_frames_builder *builder, const weir_video_config *vi
     return WEIR_OK;
 }
 
-static int grow(weir_frames_builder *builder, weir_error *error)
+static int grow_frames(weir_frames_builder *builder, weir_error *error)
 {
     uint64_t limit_frames = builder->max_bytes / builder->frame_bytes;
     limit_frames = limit_frames < UINT32_MAX ? limit_frames : UINT32_MAX;
     if (builder->max_frames >= limit_frames)
-        return fail_limit(builder, error);
+        return fail_max_bytes(builder, error);
     uint64_t num_frames = (uint64_t)builder->max_frames + builder->max_frames / 2 + 1;
     num_frames = num_frames < limit_frames ? num_frames : limit_frames;
-    if (resize(builder, (size_t)num_frames) != WEIR_OK)
-        return fail_memory(builder, (size_t)num_frames, error);
+    if (resize_frames(builder, (size_t)num_frames) != WEIR_OK)
+        return fail_frames_memory(builder, (size_t)num_frames, error);
     return WEIR_OK;
 }
 
@@ -138,7 +138,7 @@ int weir__frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *
 {
     weir_frames *frames = builder->frames;
     if (frames->num_frames == builder->max_frames) {
-        int rc = grow(builder, error);
+        int rc = grow_frames(builder, error);
         if (rc != WEIR_OK)
             return rc;
     }
@@ -183,7 +183,7 @@ weir_frames *weir__frames_end(weir_frames_builder *builder)
 {
     weir_frames *frames = builder->frames;
     if (frames->num_frames < builder->max_frames)
-        (void)resize(builder, frames->num_frames); /* a failure to shrink is harmless */
+        (void)resize_frames(builder, frames->num_frames); /* a failure to shrink is harmless */
     frames->memory_bytes =
         sizeof *frames + data_bytes(builder, builder->max_frames) + builder->max_frames * sizeof *frames->pts;
     builder->frames = NULL;

@@ -87,7 +87,7 @@ static bool is_reasonable(int64_t first, int64_t last, AVRational time_base)
 }
 
 /* Why the order of timestamps may not be the decoder's output order. */
-static const char *find_distrust(const weir_index *index, const AVStream *stream, const dated *frames)
+static const char *distrust_index(const weir_index *index, const AVStream *stream, const dated *frames)
 {
     enum { START = WEIR_PACKET_KEY | WEIR_PACKET_CLEAN };
     if (!weir__bitstream_is_known(stream->codecpar->codec_id))
@@ -126,7 +126,7 @@ int weir__index_end(weir_index *index, const AVStream *stream)
     for (size_t i = 0; i < index->num_frames; i++)
         index->frames[i] = dates[i].packet;
     if (!index->distrust)
-        index->distrust = find_distrust(index, stream, dates);
+        index->distrust = distrust_index(index, stream, dates);
     keep_lower_layers(index);
     free(dates);
     return WEIR_OK;

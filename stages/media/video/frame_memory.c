@@ -168,7 +168,7 @@ static uint64_t bytes_of_frame(AVCodecContext *codec, const AVFrame *frame)
 }
 
 /* Adds the bytes to the account, or records that they exceed a limit. */
-static bool take(weir_frame_memory *memory, uint64_t bytes)
+static bool take_bytes(weir_frame_memory *memory, uint64_t bytes)
 {
     account *own = (account *)memory->account->data;
     uint64_t own_bytes = atomic_fetch_add_explicit(own, bytes, memory_order_relaxed) + bytes;
@@ -187,7 +187,7 @@ static int get_buffer(AVCodecContext *codec, AVFrame *frame, int flags)
 {
     weir_frame_memory *memory = codec->opaque;
     uint64_t bytes = bytes_of_frame(codec, frame);
-    if (!take(memory, bytes))
+    if (!take_bytes(memory, bytes))
         return AVERROR(ENOMEM);
     frame_cost *cost = malloc(sizeof *cost);
     AVBufferRef *held = av_buffer_ref(memory->account);

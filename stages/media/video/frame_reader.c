@@ -38,7 +38,7 @@ typedef struct first_frames {
     int64_t last_pts; /* the highest pts of these */
 } first_frames;
 
-static int fail_memory(weir_error *error)
+static int fail_reader_memory(weir_error *error)
 {
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
@@ -107,7 +107,7 @@ static int add_packet(weir_frame_reader *reader, weir_error *error)
     if (reader->index.num_packets >= limit)
         rc = weir_error_set(error, WEIR_ELIMIT, 0, "more than %" PRIu64 " packets: raise max_frames", limit);
     else if (weir__index_add(&reader->index, decoder->stream, decoder->packet) != WEIR_OK)
-        rc = fail_memory(error);
+        rc = fail_reader_memory(error);
     else
         keep_packet(reader);
     av_packet_unref(decoder->packet);
@@ -131,11 +131,11 @@ static bool has_first(const weir_frame_reader *reader, first_frames *first)
 static int end_scan(weir_frame_reader *reader, weir_error *error)
 {
     reader->file_packet = reader->index.num_packets;
-    return weir__index_end(&reader->index, reader->decoder->stream) == WEIR_OK ? WEIR_OK : fail_memory(error);
+    return weir__index_end(&reader->index, reader->decoder->stream) == WEIR_OK ? WEIR_OK : fail_reader_memory(error);
 }
 
 /* Reads all packets into the index. */
-static int scan(weir_frame_reader *reader, weir_error *error)
+static int scan_file(weir_frame_reader *reader, weir_error *error)
 {
     int rc = WEIR_OK;
     while (rc == WEIR_OK && (rc = weir__decoder_read(reader->decoder, error)) == WEIR_OK)
@@ -184,7 +184,7 @@ static int look_ahead(weir_frame_reader *reader, uint32_t count, weir_error *err
 }
 
 /* Goes to the beginning of the file, with a new codec state; if the container cannot seek, reopens the file. */
-static int reopen(weir_frame_reader *reader, weir_error *error)
+static int reopen_file(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
     uint64_t num_errors = decoder->num_errors;
@@ -207,7 +207,7 @@ static bool is_packet(const weir_frame_reader *reader, size_t at)
 
 /* Finds the position after a seek, by the first packet that is recognised; it is in decoder->packet. WEIR_EOF: the
    position is not before packet `at`. */
-static int find_place(weir_frame_reader *reader, size_t at, weir_error *error)
+static int find_packet(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     enum { MAX_TRIES = 256 };
     for (unsigned try = 0; try < MAX_TRIES; try++) {
@@ -234,7 +234,7 @@ static int find_place(weir_frame_reader *reader, size_t at, weir_error *error)
  * packets after a seek may be split differently (MPEG-TS) and are not recognised; then a second seek goes further
  * back.
  */
-static int seek(weir_frame_reader *reader, size_t at, weir_error *error)
+static int seek_frame(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     enum { FURTHER = 16 };
     weir_decoder *decoder = reader->decoder;
@@ -244,7 +244,7 @@ static int seek(weir_frame_reader *reader, size_t at, weir_error *error)
         const weir_packet_entry *entry = &reader->index.packets[at - back];
         int64_t time = entry->dts != AV_NOPTS_VALUE ? entry->dts : entry->pts;
         if (weir__decoder_seek(decoder, time))
-            rc = find_place(reader, at, error);
+            rc = find_packet(reader, at, error);
     }
     decoder->num_errors = num_errors; /* do not count the errors of the scan twice */
     return rc;
@@ -284,13 +284,13 @@ static int go_to(weir_frame_reader *reader, size_t at, weir_error *error)
     bool is_behind = at < reader->file_packet;
     bool seeks = !reader->cannot_seek && (is_behind || is_far(reader, at));
     if (seeks) {
-        rc = seek(reader, at, error);
+        rc = seek_frame(reader, at, error);
         reader->cannot_seek = rc == WEIR_EOF;
     }
     if (rc == WEIR_OK || (!seeks && !is_behind))
         rc = read_on(reader, at, error);
     if (rc == WEIR_EOF || (rc == WEIR_OK && !is_packet(reader, at))) {
-        rc = reopen(reader, error);
+        rc = reopen_file(reader, error);
         if (rc == WEIR_OK)
             rc = read_on(reader, at, error);
     }
@@ -298,17 +298,17 @@ static int go_to(weir_frame_reader *reader, size_t at, weir_error *error)
 }
 
 /* Reads packet `at` into decoder->packet, unless it is there. */
-static int fetch(weir_frame_reader *reader, size_t at, weir_error *error)
+static int fetch_frame(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     int rc = read_on(reader, at, error);
     return rc == WEIR_EOF || (rc == WEIR_OK && !is_packet(reader, at)) ? fail_changed(error) : rc;
 }
 
-static int send(weir_frame_reader *reader, size_t at, weir_error *error)
+static int send_packet(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     if (reader->cache)
         return weir__decoder_send(reader->decoder, reader->cache[at], error);
-    int rc = fetch(reader, at, error);
+    int rc = fetch_frame(reader, at, error);
     if (rc == WEIR_OK)
         rc = weir__decoder_send(reader->decoder, reader->decoder->packet, error);
     av_packet_unref(reader->decoder->packet);
@@ -324,7 +324,7 @@ static int next_of_all(weir_frame_reader *reader, weir_error *error)
     int rc;
     while ((rc = weir__decoder_receive(decoder, error)) == WEIR_MORE) {
         bool is_end = reader->run_packet >= reader->index.num_packets;
-        rc = is_end ? weir__decoder_send(decoder, NULL, error) : send(reader, reader->run_packet++, error);
+        rc = is_end ? weir__decoder_send(decoder, NULL, error) : send_packet(reader, reader->run_packet++, error);
         if (rc != WEIR_OK)
             return rc;
     }
@@ -335,7 +335,7 @@ static int start_over(weir_frame_reader *reader, weir_error *error)
 {
     reader->run_packet = 0;
     reader->num_counted = 0;
-    return reader->cache ? weir__decoder_restart(reader->decoder, error) : reopen(reader, error);
+    return reader->cache ? weir__decoder_restart(reader->decoder, error) : reopen_file(reader, error);
 }
 
 static bool is_key(const AVFrame *frame)
@@ -347,7 +347,7 @@ static bool is_key(const AVFrame *frame)
 #endif
 }
 
-static int64_t duration_of(const AVFrame *frame)
+static int64_t frame_duration(const AVFrame *frame)
 {
 #if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)
     return frame->duration;
@@ -370,7 +370,7 @@ static int64_t time_of(const AVFrame *frame, AVRational time_base, int64_t first
 static int64_t shown_ns(const weir_decoder *decoder)
 {
     const AVRational rate = decoder->stream->avg_frame_rate;
-    int64_t duration = duration_of(decoder->frame);
+    int64_t duration = frame_duration(decoder->frame);
     const int64_t max_ns = 1000 * WEIR_SECOND;
     if (duration > 0 && duration < INT32_MAX)
         return FFMIN(av_rescale_q(duration, decoder->stream->time_base, nanoseconds), max_ns);
@@ -383,7 +383,7 @@ static int count_frames(weir_frame_reader *reader, weir_timeline *timeline, weir
 {
     weir_decoder *decoder = reader->decoder;
     int64_t first_pts = AV_NOPTS_VALUE;
-    int rc = reader->cache ? WEIR_OK : reopen(reader, error);
+    int rc = reader->cache ? WEIR_OK : reopen_file(reader, error);
     while (rc == WEIR_OK && (rc = next_of_all(reader, error)) == WEIR_OK) {
         first_pts = first_pts != AV_NOPTS_VALUE ? first_pts : decoder->frame->best_effort_timestamp;
         int64_t before_ns = timeline->num_frames ? timeline->times_ns[timeline->num_frames - 1] : 0;
@@ -391,7 +391,7 @@ static int count_frames(weir_frame_reader *reader, weir_timeline *timeline, weir
         time_ns = FFMIN(FFMAX(time_ns, before_ns), INT64_MAX / 4);
         timeline->end_ns = time_ns + shown_ns(decoder);
         if (weir__timeline_add(timeline, time_ns, is_key(decoder->frame)) != WEIR_OK)
-            rc = fail_memory(error);
+            rc = fail_reader_memory(error);
     }
     return rc == WEIR_EOF ? WEIR_OK : rc;
 }
@@ -494,7 +494,7 @@ static int feed_run(weir_frame_reader *reader, weir_error *error)
     uint64_t trouble = count_trouble(reader);
     int first_averror = decoder->first_averror;
     size_t at = reader->run_packet++;
-    int rc = send(reader, at, error);
+    int rc = send_packet(reader, at, error);
     if (is_leading(reader, at)) {
         reader->run_trouble += count_trouble(reader) - trouble;
         reader->run_trouble -= decoder->num_errors - num_errors;
@@ -595,7 +595,7 @@ static int set_targets(weir_frame_reader *reader, const weir_selection *selectio
 {
     reader->targets = calloc(selection->num_indices, sizeof *reader->targets);
     if (!reader->targets)
-        return fail_memory(error);
+        return fail_reader_memory(error);
     reader->num_targets = selection->num_indices;
     reader->is_in_order = true;
     for (size_t i = 0; i < selection->num_indices; i++) {
@@ -610,7 +610,7 @@ static int set_targets(weir_frame_reader *reader, const weir_selection *selectio
 }
 
 /* Selects frames with the index if it is trusted, otherwise by decoding everything once. */
-static int choose(weir_frame_reader *reader, uint64_t seq, weir_error *error)
+static int choose_frames(weir_frame_reader *reader, uint64_t seq, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
     weir_timeline timeline = { 0 };
@@ -622,7 +622,7 @@ static int choose(weir_frame_reader *reader, uint64_t seq, weir_error *error)
     if (reader->way == WEIR_READER_COUNTED)
         rc = count_frames(reader, &timeline, error);
     else if (weir__index_fill_timeline(&reader->index, decoder->stream, &timeline) != WEIR_OK)
-        rc = fail_memory(error);
+        rc = fail_reader_memory(error);
     if (rc == WEIR_OK)
         rc = check_duration(reader, timeline.end_ns, error);
     if (rc == WEIR_OK && timeline.num_frames > 0) {
@@ -641,7 +641,7 @@ static int choose(weir_frame_reader *reader, uint64_t seq, weir_error *error)
 static int use_table(weir_frame_reader *reader, weir_error *error)
 {
     int rc = weir__packet_table_unpack(reader->table, reader->table_bytes, reader->decoder->stream, &reader->index);
-    return rc == WEIR_ENOMEM ? fail_memory(error) : rc;
+    return rc == WEIR_ENOMEM ? fail_reader_memory(error) : rc;
 }
 
 int weir__frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t seq, weir_error *error)
@@ -655,11 +655,11 @@ int weir__frame_reader_open(weir_frame_reader *reader, const char *path, uint64_
     if (is_plain)
         rc = look_ahead(reader, reader->sampling->count, error);
     else if (!reader->table || (rc = use_table(reader, error)) == WEIR_EDATA)
-        rc = scan(reader, error);
+        rc = scan_file(reader, error);
     if (rc == WEIR_OK && is_plain && reader->index.distrust)
-        return reader->num_cached == reader->index.num_packets ? WEIR_OK : fail_memory(error);
+        return reader->num_cached == reader->index.num_packets ? WEIR_OK : fail_reader_memory(error);
     if (rc == WEIR_OK)
-        rc = choose(reader, seq, error);
+        rc = choose_frames(reader, seq, error);
     if (rc == WEIR_OK && reader->way == WEIR_READER_COUNTED && reader->num_targets > 0)
         rc = start_over(reader, error);
     return rc;

@@ -29,7 +29,7 @@ typedef struct list {
 
 /* ---- options ------------------------------------------------------------------------------------------------- */
 
-static int refuse(weir_error *error, const char *text)
+static int refuse_sampling(weir_error *error, const char *text)
 {
     return weir_error_set(error, WEIR_EINVAL, 0, "sampling: %s", text);
 }
@@ -38,45 +38,45 @@ static int check_lists(const weir_sampling *sampling, weir_error *error)
 {
     bool is_list = sampling->what == WEIR_SAMPLE_INDICES || sampling->what == WEIR_SAMPLE_TIMES;
     if (is_list && (sampling->start_ns || sampling->end_ns || sampling->count))
-        return refuse(error, "explicit indices or times cannot be combined with a window or a count");
+        return refuse_sampling(error, "explicit indices or times cannot be combined with a window or a count");
     if (sampling->what == WEIR_SAMPLE_INDICES && (!sampling->indices || !sampling->num_indices))
-        return refuse(error, "no indices are given");
+        return refuse_sampling(error, "no indices are given");
     if (sampling->what == WEIR_SAMPLE_TIMES && (!sampling->times_ns || !sampling->num_times))
-        return refuse(error, "no times are given");
+        return refuse_sampling(error, "no times are given");
     for (size_t i = 0; sampling->what == WEIR_SAMPLE_TIMES && i < sampling->num_times; i++) {
         if (sampling->times_ns[i] < 0)
-            return refuse(error, "a time is negative; the first frame has time 0");
+            return refuse_sampling(error, "a time is negative; the first frame has time 0");
     }
     return WEIR_OK;
 }
 
-static int check(const weir_sampling *sampling, weir_error *error)
+static int check_sampling(const weir_sampling *sampling, weir_error *error)
 {
     bool is_random = sampling->what == WEIR_SAMPLE_RANDOM;
     if ((unsigned)sampling->what > WEIR_SAMPLE_KEYFRAMES)
         return weir_error_set(error, WEIR_EINVAL, 0, "sampling: kind %d is invalid; use WEIR_SAMPLE_…",
                               (int)sampling->what);
     if (sampling->start_ns < 0 || sampling->end_ns < 0)
-        return refuse(error, "the window starts or ends before 0");
+        return refuse_sampling(error, "the window starts or ends before 0");
     if (sampling->end_ns && sampling->end_ns <= sampling->start_ns)
-        return refuse(error, "the window ends before it starts");
+        return refuse_sampling(error, "the window ends before it starts");
     if ((is_random || sampling->what == WEIR_SAMPLE_UNIFORM) && sampling->count == 0)
-        return refuse(error, "count is 0: set the number of frames");
+        return refuse_sampling(error, "count is 0: set the number of frames");
     if (sampling->what == WEIR_SAMPLE_EVERY && sampling->every == 0)
-        return refuse(error, "every is 0: it must be at least 1");
+        return refuse_sampling(error, "every is 0: it must be at least 1");
     if (sampling->what == WEIR_SAMPLE_RATE && sampling->rate_num == 0)
-        return refuse(error, "rate_num is 0: set the number of frames per second");
+        return refuse_sampling(error, "rate_num is 0: set the number of frames per second");
     if (sampling->rate_num > INT32_MAX || sampling->rate_den > INT32_MAX)
-        return refuse(error, "the rate's numbers are too large");
+        return refuse_sampling(error, "the rate's numbers are too large");
     if (sampling->stretch_ns < 0 || (sampling->stretch_ns && sampling->stretch_frames))
-        return refuse(error, "set either stretch_frames or stretch_ns, not both");
+        return refuse_sampling(error, "set either stretch_frames or stretch_ns, not both");
     if ((sampling->stretch_ns || sampling->stretch_frames) && !is_random)
-        return refuse(error, "only random frames can have stretch_frames or stretch_ns");
+        return refuse_sampling(error, "only random frames can have stretch_frames or stretch_ns");
     return check_lists(sampling, error);
 }
 
 /* A copy. NULL = the list is empty, or out of memory. */
-static int64_t *copy(const int64_t *values, size_t num_values)
+static int64_t *copy_values(const int64_t *values, size_t num_values)
 {
     int64_t *copied = num_values ? calloc(num_values, sizeof *copied) : NULL;
     if (copied)
@@ -86,15 +86,15 @@ static int64_t *copy(const int64_t *values, size_t num_values)
 
 int weir__sampling_init(weir_sampling *sampling, weir_error *error)
 {
-    int rc = check(sampling, error);
+    int rc = check_sampling(sampling, error);
     if (rc != WEIR_OK)
         return rc;
     bool has_indices = sampling->what == WEIR_SAMPLE_INDICES;
     bool has_times = sampling->what == WEIR_SAMPLE_TIMES;
     sampling->num_indices = has_indices ? sampling->num_indices : 0;
     sampling->num_times = has_times ? sampling->num_times : 0;
-    sampling->indices = copy(sampling->indices, sampling->num_indices);
-    sampling->times_ns = copy(sampling->times_ns, sampling->num_times);
+    sampling->indices = copy_values(sampling->indices, sampling->num_indices);
+    sampling->times_ns = copy_values(sampling->times_ns, sampling->num_times);
     if ((!has_indices || sampling->indices) && (!has_times || sampling->times_ns))
         return WEIR_OK;
     weir__sampling_free(sampling);
@@ -175,7 +175,7 @@ static uint64_t count_before(const weir_timeline *timeline, int64_t time_ns, boo
     return low;
 }
 
-static range window_of(const weir_sampling *sampling, const weir_timeline *timeline)
+static range timeline_window(const weir_sampling *sampling, const weir_timeline *timeline)
 {
     range window = { .begin = 0, .end = timeline->num_frames };
     if (sampling->start_ns > 0)
@@ -187,7 +187,7 @@ static range window_of(const weir_sampling *sampling, const weir_timeline *timel
 
 /* ---- the list ------------------------------------------------------------------------------------------------ */
 
-static int append(list *chosen, uint64_t index)
+static int append_frame(list *chosen, uint64_t index)
 {
     if (chosen->num >= chosen->limit)
         return weir_error_set(chosen->error, WEIR_ELIMIT, 0,
@@ -216,7 +216,7 @@ static int take_every(list *chosen, range window, uint32_t every, uint32_t count
 {
     int rc = WEIR_OK;
     for (uint64_t i = window.begin; rc == WEIR_OK && i < window.end && !is_full(chosen, count); i += every)
-        rc = append(chosen, i);
+        rc = append_frame(chosen, i);
     return rc;
 }
 
@@ -225,7 +225,7 @@ static int take_keys(list *chosen, const weir_timeline *timeline, range window, 
     int rc = WEIR_OK;
     for (uint64_t i = window.begin; rc == WEIR_OK && i < window.end && !is_full(chosen, count); i++) {
         if (timeline->is_key[i])
-            rc = append(chosen, i);
+            rc = append_frame(chosen, i);
     }
     return rc;
 }
@@ -235,7 +235,7 @@ static int take_uniform(list *chosen, range window, uint32_t count)
     uint64_t num_frames = window.end - window.begin;
     int rc = WEIR_OK;
     for (uint64_t i = 0; rc == WEIR_OK && i < count; i++)
-        rc = append(chosen, window.begin + (2 * i + 1) * num_frames / (2 * (uint64_t)count));
+        rc = append_frame(chosen, window.begin + (2 * i + 1) * num_frames / (2 * (uint64_t)count));
     return rc;
 }
 
@@ -252,7 +252,7 @@ static int take_at_rate(list *chosen, const weir_sampling *sampling, const weir_
             seconds < INT32_MAX ? av_rescale(tick, den * NS_PER_SECOND, sampling->rate_num) : INT64_MAX;
         if (passed_ns >= end_ns - sampling->start_ns - TOLERANCE_NS)
             break;
-        rc = append(chosen, count_before(timeline, sampling->start_ns + passed_ns, true) - 1);
+        rc = append_frame(chosen, count_before(timeline, sampling->start_ns + passed_ns, true) - 1);
     }
     return rc;
 }
@@ -289,7 +289,7 @@ static int take_random(list *chosen, range stretch, uint32_t count, uint64_t *st
     int rc = WEIR_OK;
     for (uint64_t i = stretch.begin; rc == WEIR_OK && wanted > 0; i++, left--) {
         if (weir__random_below(state, left) < wanted) {
-            rc = append(chosen, i);
+            rc = append_frame(chosen, i);
             wanted--;
         }
     }
@@ -305,7 +305,7 @@ static int take_indices(list *chosen, const weir_sampling *sampling, const weir_
         if (index >= num_frames || index < -num_frames)
             return weir_error_set(chosen->error, WEIR_ENOTFOUND, 0,
                                   "frame %" PRId64 " was requested; the video has %" PRId64, index, num_frames);
-        rc = append(chosen, (uint64_t)(index < 0 ? index + num_frames : index));
+        rc = append_frame(chosen, (uint64_t)(index < 0 ? index + num_frames : index));
     }
     return rc;
 }
@@ -319,14 +319,14 @@ static int take_times(list *chosen, const weir_sampling *sampling, const weir_ti
             return weir_error_set(chosen->error, WEIR_ENOTFOUND, 0,
                                   "the frame at %.9f s was requested; the video ends at %.9f s",
                                   (double)time_ns / NS_PER_SECOND, (double)timeline->end_ns / NS_PER_SECOND);
-        rc = append(chosen, count_before(timeline, time_ns, true) - 1);
+        rc = append_frame(chosen, count_before(timeline, time_ns, true) - 1);
     }
     return rc;
 }
 
-static int take(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline, uint64_t *state)
+static int take_frames(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline, uint64_t *state)
 {
-    range window = window_of(sampling, timeline);
+    range window = timeline_window(sampling, timeline);
     bool needs_window = sampling->what != WEIR_SAMPLE_RATE;
     if (needs_window && window.begin >= window.end)
         return WEIR_OK;
@@ -350,7 +350,7 @@ int weir__select_frames(const weir_sampling *sampling, const weir_timeline *time
     list chosen = { .limit = max_frames, .error = error };
     uint64_t state = seed;
     state = weir__random_next(&state) ^ seq;
-    int rc = timeline->num_frames ? take(&chosen, sampling, timeline, &state) : WEIR_OK;
+    int rc = timeline->num_frames ? take_frames(&chosen, sampling, timeline, &state) : WEIR_OK;
     if (rc == WEIR_OK && chosen.num == 0)
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0,
                             "no frame matches the sampling: the video has %zu frames and ends at %.3f s",

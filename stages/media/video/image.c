@@ -69,15 +69,15 @@ static int image_config_init(void *config, weir_error *error)
     return WEIR_OK;
 }
 
-static bool task_should_stop(void *self)
+static bool is_image_stopped(void *self)
 {
     const image_worker *worker = self;
     return weir_task_should_stop(worker->task);
 }
 
-static int interrupt(void *self)
+static int interrupt_image(void *self)
 {
-    return task_should_stop(self);
+    return is_image_stopped(self);
 }
 
 static int image_worker_init(void *self, const void *config, weir_task *task)
@@ -85,7 +85,7 @@ static int image_worker_init(void *self, const void *config, weir_task *task)
     image_worker *worker = self;
     const weir_image_config *image = config;
     weir_video_config video = video_config_of(image);
-    worker->decoder = weir__video_decoder(&video, task_should_stop, worker);
+    worker->decoder = weir__video_decoder(&video, is_image_stopped, worker);
     if (weir__decoder_init(&worker->decoder) != WEIR_OK) {
         weir__decoder_free(&worker->decoder);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
@@ -156,7 +156,7 @@ static int decode_picture(image_worker *worker, const char *path, weir_frames **
     int rc = WEIR_OK;
     video.max_bytes = UINT64_MAX;
     if (!decoder->input.bytes) {
-        AVIOInterruptCB asker = { .callback = interrupt, .opaque = worker };
+        AVIOInterruptCB asker = { .callback = interrupt_image, .opaque = worker };
         rc = weir__input_load(&decoder->input, path, image->max_file_bytes, asker, &loaded, error);
         decoder->input.bytes = loaded;
     }

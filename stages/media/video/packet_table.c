@@ -30,7 +30,7 @@ typedef struct course {
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-static uint8_t *put(uint8_t *to, uint64_t number)
+static uint8_t *put_number(uint8_t *to, uint64_t number)
 {
     for (; number > 0x7f; number >>= 7)
         *to++ = (uint8_t)(number | 0x80);
@@ -40,7 +40,7 @@ static uint8_t *put(uint8_t *to, uint64_t number)
 
 static uint8_t *put_signed(uint8_t *to, int64_t number)
 {
-    return put(to, (uint64_t)number << 1 ^ (number < 0 ? UINT64_MAX : 0));
+    return put_number(to, (uint64_t)number << 1 ^ (number < 0 ? UINT64_MAX : 0));
 }
 
 typedef struct input {
@@ -48,7 +48,7 @@ typedef struct input {
     bool is_short;
 } input;
 
-static uint64_t get(input *in)
+static uint64_t get_number(input *in)
 {
     uint64_t number = 0;
     for (unsigned shift = 0; shift < 64 && in->next < in->end; shift += 7) {
@@ -63,22 +63,22 @@ static uint64_t get(input *in)
 
 static int64_t get_signed(input *in)
 {
-    uint64_t number = get(in);
+    uint64_t number = get_number(in);
     return (int64_t)(number >> 1) ^ -(int64_t)(number & 1);
 }
 
 /* Damaged tables may contain any number: sums wrap around. */
-static int64_t add(int64_t a, int64_t b)
+static int64_t add_checked(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-static int64_t subtract(int64_t a, int64_t b)
+static int64_t subtract_checked(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-static int64_t times(int64_t a, int64_t b)
+static int64_t multiply_checked(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
@@ -133,15 +133,15 @@ static uint8_t *pack_packet(uint8_t *to, const weir_packet_entry *packet, int64_
     bool has_dts = packet->dts != AV_NOPTS_VALUE;
     bool has_pts = packet->pts != AV_NOPTS_VALUE;
     int64_t dts = has_dts ? packet->dts / unit : before->dts;
-    int64_t advance = has_dts ? subtract(dts, before->dts) : before->advance;
+    int64_t advance = has_dts ? subtract_checked(dts, before->dts) : before->advance;
     int64_t duration = packet->duration / unit;
     bool is_steady = advance == before->advance && duration == before->duration;
     *to++ = (uint8_t)((packet->flags & KEPT) | (has_dts ? 0 : NO_DTS) | (has_pts ? 0 : NO_PTS) |
                       (is_steady ? STEADY : 0));
     if (has_dts && !is_steady)
-        to = put_signed(to, subtract(advance, before->advance));
+        to = put_signed(to, subtract_checked(advance, before->advance));
     if (has_pts)
-        to = put_signed(to, subtract(packet->pts / unit, dts));
+        to = put_signed(to, subtract_checked(packet->pts / unit, dts));
     if (!is_steady)
         to = put_signed(to, duration);
     *before = (course){ .dts = dts, .advance = advance, .duration = duration };
@@ -155,11 +155,11 @@ int weir__packet_table_pack(const weir_index *index, AVRational time_base, uint8
         return WEIR_ENOMEM;
     int64_t unit = find_unit(index);
     course before = { 0 };
-    uint8_t *to = put(*table, VERSION);
+    uint8_t *to = put_number(*table, VERSION);
     to = put_signed(to, time_base.num);
     to = put_signed(to, time_base.den);
     to = put_signed(to, unit);
-    to = put(to, index->num_packets);
+    to = put_number(to, index->num_packets);
     for (size_t i = 0; i < index->num_packets; i++)
         to = pack_packet(to, &index->packets[i], unit, &before);
     uint32_t sum = checksum(*table, (size_t)(to - *table));
@@ -177,21 +177,21 @@ static void unpack_packet(input *in, weir_packet_entry *packet, int64_t unit, co
 {
     unsigned flags = in->next < in->end ? *in->next++ : 0;
     if (!(flags & NO_DTS)) {
-        before->advance = flags & STEADY ? before->advance : add(before->advance, get_signed(in));
-        before->dts = add(before->dts, before->advance);
+        before->advance = flags & STEADY ? before->advance : add_checked(before->advance, get_signed(in));
+        before->dts = add_checked(before->dts, before->advance);
     }
-    int64_t pts = flags & NO_PTS ? AV_NOPTS_VALUE : times(add(before->dts, get_signed(in)), unit);
+    int64_t pts = flags & NO_PTS ? AV_NOPTS_VALUE : multiply_checked(add_checked(before->dts, get_signed(in)), unit);
     before->duration = flags & STEADY ? before->duration : get_signed(in);
     *packet = (weir_packet_entry){
         .pts = pts,
-        .dts = flags & NO_DTS ? AV_NOPTS_VALUE : times(before->dts, unit),
+        .dts = flags & NO_DTS ? AV_NOPTS_VALUE : multiply_checked(before->dts, unit),
         .size_bytes = (int32_t)get_signed(in),
-        .duration = (int32_t)times(before->duration, unit),
+        .duration = (int32_t)multiply_checked(before->duration, unit),
         .flags = (uint8_t)(flags & KEPT),
     };
 }
 
-static int damaged(weir_index *index)
+static int fail_damaged_table(weir_index *index)
 {
     weir__index_reset(index);
     return WEIR_EDATA;
@@ -203,11 +203,11 @@ int weir__packet_table_unpack(const uint8_t *table, size_t table_bytes, const AV
         return WEIR_EDATA;
     input in = { .next = table, .end = table + table_bytes - CHECKSUM_BYTES };
     course before = { 0 };
-    bool is_ours = get(&in) == VERSION;
+    bool is_ours = get_number(&in) == VERSION;
     bool is_same = get_signed(&in) == stream->time_base.num;
     is_same &= get_signed(&in) == stream->time_base.den;
     int64_t unit = get_signed(&in);
-    uint64_t num_packets = get(&in);
+    uint64_t num_packets = get_number(&in);
     if (!is_ours || !is_same || in.is_short || num_packets > (size_t)(in.end - in.next) || num_packets > UINT32_MAX)
         return WEIR_EDATA;
 
@@ -221,11 +221,11 @@ int weir__packet_table_unpack(const uint8_t *table, size_t table_bytes, const AV
         start = packet->flags & WEIR_PACKET_CLEAN ? i : start;
         packet->start = start;
         if (packet->size_bytes < 0)
-            return damaged(index);
+            return fail_damaged_table(index);
     }
     index->num_packets = num_packets;
     if (in.is_short || in.next != in.end)
-        return damaged(index);
+        return fail_damaged_table(index);
     int rc = weir__index_end(index, stream);
-    return rc == WEIR_OK && index->distrust ? damaged(index) : rc;
+    return rc == WEIR_OK && index->distrust ? fail_damaged_table(index) : rc;
 }

@@ -57,7 +57,7 @@ static int probe_config_init(void *config, weir_error *error)
     return weir__input_config_init(probe->allow, &probe->ca_file, error);
 }
 
-static bool task_should_stop(void *self)
+static bool is_probe_stopped(void *self)
 {
     const probe_worker *worker = self;
     return weir_task_should_stop(worker->task);
@@ -68,7 +68,7 @@ static int probe_worker_init(void *self, const void *config, weir_task *task)
     probe_worker *worker = self;
     const weir_probe_config *probe = config;
     worker->decoder = (weir_decoder){
-        .should_stop = task_should_stop,
+        .should_stop = is_probe_stopped,
         .self = worker,
         .max_pixels = probe->max_pixels > INT32_MAX ? INT32_MAX : (int64_t)probe->max_pixels,
         .memory = { .max_bytes = probe->max_decoder_bytes, .max_all_bytes = probe->max_all_decoder_bytes },
@@ -107,7 +107,7 @@ static int note_file(const char *path, const weir_bytes *bytes, const weir_entry
     return 0;
 }
 
-static int64_t duration_of(const weir_decoder *decoder, const weir_index *index)
+static int64_t stream_duration(const weir_decoder *decoder, const weir_index *index)
 {
     const AVStream *stream = decoder->stream;
     if (!index->distrust) {
@@ -121,8 +121,8 @@ static int64_t duration_of(const weir_decoder *decoder, const weir_index *index)
     return decoder->format->duration > 0 ? av_rescale_q(decoder->format->duration, AV_TIME_BASE_Q, nanoseconds) : 0;
 }
 
-static int describe(const weir_decoder *decoder, const weir_index *index, bool with_packets,
-                    weir_probe_result *result)
+static int describe_video(const weir_decoder *decoder, const weir_index *index, bool with_packets,
+                          weir_probe_result *result)
 {
     snprintf(result->codec, sizeof result->codec, "%s", avcodec_get_name(decoder->stream->codecpar->codec_id));
     result->width = (uint32_t)decoder->stream->codecpar->width;
@@ -130,7 +130,7 @@ static int describe(const weir_decoder *decoder, const weir_index *index, bool w
     result->num_frames = index->num_frames;
     for (size_t i = 0; i < index->num_packets; i++)
         result->num_keyframes += index->packets[i].flags & WEIR_PACKET_KEY ? 1 : 0;
-    result->duration_ns = duration_of(decoder, index);
+    result->duration_ns = stream_duration(decoder, index);
     if (!with_packets || index->distrust)
         return WEIR_OK;
     return weir__packet_table_pack(index, decoder->stream->time_base, &result->packets, &result->packets_bytes);
@@ -149,7 +149,7 @@ static int read_packets(weir_decoder *decoder, bool with_packets, weir_probe_res
     if (rc == WEIR_EOF)
         rc = weir__index_end(&index, decoder->stream);
     if (rc == WEIR_OK)
-        rc = describe(decoder, &index, with_packets, result);
+        rc = describe_video(decoder, &index, with_packets, result);
     if (rc == WEIR_OK && index.num_packets == 0)
         rc = weir_error_set(error, WEIR_EDATA, 0, "the video stream is empty or truncated");
     else if (rc == WEIR_ENOMEM)
@@ -158,7 +158,7 @@ static int read_packets(weir_decoder *decoder, bool with_packets, weir_probe_res
     return rc;
 }
 
-static int decode(weir_decoder *decoder, const char *path, weir_probe_check check, weir_error *error)
+static int decode_video(weir_decoder *decoder, const char *path, weir_probe_check check, weir_error *error)
 {
     uint64_t num_frames = 0;
     weir__decoder_close(decoder);
@@ -185,7 +185,7 @@ static int probe_file(probe_worker *worker, const char *path, weir_probe_result 
         rc = read_packets(decoder, !config->no_packets, result, error);
     result->num_errors = decoder->num_errors;
     if (rc == WEIR_OK && config->check != WEIR_PROBE_PACKETS) {
-        rc = decode(decoder, path, config->check, error);
+        rc = decode_video(decoder, path, config->check, error);
         result->num_errors = decoder->num_errors > result->num_errors ? decoder->num_errors : result->num_errors;
     }
     weir__decoder_close(decoder);

@@ -55,8 +55,8 @@ typedef struct walk {
     size_t sample_bytes;
 } walk;
 
-static walk walk_of(const uint8_t *data, ptrdiff_t stride, size_t sample_bytes, int width, int height,
-                    weir_rotation rotation)
+static walk rotation_walk(const uint8_t *data, ptrdiff_t stride, size_t sample_bytes, int width, int height,
+                          weir_rotation rotation)
 {
     ptrdiff_t column = rotation.mirrored_x ? -(ptrdiff_t)sample_bytes : (ptrdiff_t)sample_bytes;
     ptrdiff_t row = rotation.mirrored_y ? -stride : stride;
@@ -113,8 +113,8 @@ static void rotate_planes(AVFrame *out, const AVFrame *in, weir_rotation rotatio
         int plane = descriptor->comp[i].plane;
         int shift_x = is_rgb ? 0 : shift_of(descriptor->log2_chroma_w, plane);
         int shift_y = is_rgb ? 0 : shift_of(descriptor->log2_chroma_h, plane);
-        walk w = walk_of(in->data[plane], in->linesize[plane], (size_t)descriptor->comp[i].step,
-                         AV_CEIL_RSHIFT(in->width, shift_x), AV_CEIL_RSHIFT(in->height, shift_y), rotation);
+        walk w = rotation_walk(in->data[plane], in->linesize[plane], (size_t)descriptor->comp[i].step,
+                               AV_CEIL_RSHIFT(in->width, shift_x), AV_CEIL_RSHIFT(in->height, shift_y), rotation);
         rotate_plane(out->data[plane], out->linesize[plane], &w, AV_CEIL_RSHIFT(out->width, shift_x),
                      AV_CEIL_RSHIFT(out->height, shift_y));
     }
@@ -139,7 +139,7 @@ static int rotatable_format(int format)
 }
 
 /* An empty picture of that size and format in *frame. */
-static int make_frame(AVFrame **frame, const AVFrame *like, int format, int width, int height, weir_error *error)
+static int make_rotated(AVFrame **frame, const AVFrame *like, int format, int width, int height, weir_error *error)
 {
     if (*frame && (*frame)->format == format && (*frame)->width == width && (*frame)->height == height &&
         av_frame_is_writable(*frame))
@@ -160,10 +160,10 @@ static int make_frame(AVFrame **frame, const AVFrame *like, int format, int widt
 }
 
 /* The picture in a format that can be rotated, with the same colours and range. */
-static int convert(weir_rotator *rotator, const AVFrame *in, weir_error *error)
+static int convert_picture(weir_rotator *rotator, const AVFrame *in, weir_error *error)
 {
     int format = rotatable_format(in->format);
-    int rc = make_frame(&rotator->converted, in, format, in->width, in->height, error);
+    int rc = make_rotated(&rotator->converted, in, format, in->width, in->height, error);
     if (rc != WEIR_OK)
         return rc;
     struct SwsContext *sws = sws_getContext(in->width, in->height, in->format, in->width, in->height, format,
@@ -194,14 +194,14 @@ int weir__rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFra
 
     const AVFrame *from = in;
     if (!can_be_rotated(in->format)) {
-        int rc = convert(rotator, in, error);
+        int rc = convert_picture(rotator, in, error);
         if (rc != WEIR_OK)
             return rc;
         from = rotator->converted;
     }
     int width = rotation.transposed ? in->height : in->width;
     int height = rotation.transposed ? in->width : in->height;
-    int rc = make_frame(&rotator->rotated, in, from->format, width, height, error);
+    int rc = make_rotated(&rotator->rotated, in, from->format, width, height, error);
     if (rc != WEIR_OK)
         return rc;
     rotator->rotated->colorspace = in->colorspace;

@@ -61,7 +61,7 @@ static void video_config_free(void *config)
     weir__video_config_free(config);
 }
 
-static bool task_should_stop(void *self)
+static bool is_video_stopped(void *self)
 {
     const video_worker *worker = self;
     return weir_task_should_stop(worker->task);
@@ -109,7 +109,7 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
 {
     video_worker *worker = self;
     const weir_video_config *video = config;
-    worker->decoder = weir__video_decoder(video, task_should_stop, worker);
+    worker->decoder = weir__video_decoder(video, is_video_stopped, worker);
     if (weir__decoder_init(&worker->decoder) != WEIR_OK) {
         weir__decoder_free(&worker->decoder);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
@@ -181,7 +181,7 @@ static uint64_t expected_frames(const video_worker *worker, const weir_video_con
 }
 
 /* Called with the first picture, which determines the size of the result and the facts about the file. */
-static int begin_result(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
+static int begin_frames(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
                         weir_error *error)
 {
     if (worker->width == 0) {
@@ -202,7 +202,7 @@ bool weir__video_is_corrupt(const AVFrame *frame)
 }
 
 /* Appends the picture to the result; a repeated picture is copied from the previous frame. */
-static int make_frame(video_worker *worker, const weir_frames_builder *builder, uint8_t *data, weir_error *error)
+static int make_view(video_worker *worker, const weir_frames_builder *builder, uint8_t *data, weir_error *error)
 {
     bool is_first = builder->frames->num_frames == 0;
     int64_t start_ns = weir_clock_ns();
@@ -218,14 +218,14 @@ static int make_frame(video_worker *worker, const weir_frames_builder *builder, 
 static int add_picture(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
                        weir_error *error)
 {
-    int rc = builder->frames ? WEIR_OK : begin_result(worker, video, builder, error);
+    int rc = builder->frames ? WEIR_OK : begin_frames(worker, video, builder, error);
     if (rc != WEIR_OK)
         return rc;
 
     uint8_t *data;
     rc = weir__frames_next(builder, &data, error);
     if (rc == WEIR_OK)
-        rc = make_frame(worker, builder, data, error);
+        rc = make_view(worker, builder, data, error);
     if (rc != WEIR_OK)
         return rc;
 
@@ -307,7 +307,7 @@ static int put_frame(video_worker *worker, const weir_video_config *video, weir_
 /* A filter may output pictures without end and without input: the reader's limit does not apply. */
 static int check_picture(video_worker *worker, const weir_video_config *video, weir_error *error)
 {
-    if (video->filter && task_should_stop(worker))
+    if (video->filter && is_video_stopped(worker))
         return weir_error_set(error, WEIR_ESTOPPED, AVERROR_EXIT, "stopped");
     if (worker->num_pictures >= video->max_frames)
         return weir_error_set(error, WEIR_ELIMIT, 0,
@@ -370,7 +370,7 @@ static int fill_piece(video_worker *worker, const weir_video_config *video, weir
 }
 
 /* Puts the frames into the requested order. */
-static int arrange(const video_worker *worker, weir_frames_builder *builder, weir_error *error)
+static int arrange_frames(const video_worker *worker, weir_frames_builder *builder, weir_error *error)
 {
     size_t *from;
     int rc = weir__frame_reader_order(&worker->reader, builder->frames->num_frames, &from);
@@ -385,7 +385,7 @@ static int make_piece(video_worker *worker, const weir_video_config *video, weir
 {
     weir_frames_builder builder = { 0 };
     int rc = fill_piece(worker, video, &builder, error);
-    int arranged = rc == WEIR_OK ? arrange(worker, &builder, error) : WEIR_OK;
+    int arranged = rc == WEIR_OK ? arrange_frames(worker, &builder, error) : WEIR_OK;
     rc = arranged == WEIR_OK ? rc : arranged;
     if (rc < 0) {
         weir__frames_abort(&builder);
@@ -412,7 +412,7 @@ static void take_item(video_worker *worker, weir_item *in)
     weir_item_move(&worker->input, in);
 }
 
-static void hand_on(video_worker *worker, weir_frames *frames, weir_item *out)
+static void pass_frames(video_worker *worker, weir_frames *frames, weir_item *out)
 {
     if (frames->is_last_piece) {
         weir__input_take_sidecars(&worker->input, &frames->sidecars, &frames->memory_bytes);
@@ -423,16 +423,16 @@ static void hand_on(video_worker *worker, weir_frames *frames, weir_item *out)
 
 /* ---- sound ---------------------------------------------------------------------------------------------------- */
 
-static int is_interrupted(void *self)
+static int is_video_interrupted(void *self)
 {
-    return task_should_stop(self);
+    return is_video_stopped(self);
 }
 
 /* Both decoders read the file from memory. */
-static int load(video_worker *worker, const weir_video_config *video, weir_error *error)
+static int load_video(video_worker *worker, const weir_video_config *video, weir_error *error)
 {
     weir_input *input = &worker->decoder.input;
-    AVIOInterruptCB interrupt = { .callback = is_interrupted, .opaque = worker };
+    AVIOInterruptCB interrupt = { .callback = is_video_interrupted, .opaque = worker };
     uint64_t max_bytes = video->max_pipe_bytes ? video->max_pipe_bytes : WEIR_INPUT_PIPE_BYTES;
     int64_t start_ns = weir_clock_ns();
     int rc = WEIR_OK;
@@ -470,7 +470,7 @@ static int open_item(video_worker *worker, const weir_video_config *video, weir_
     const weir_entry *entry;
     int rc = weir__input_check(&worker->input, &entry, error);
     if (rc == WEIR_OK && worker->audio)
-        rc = load(worker, video, error);
+        rc = load_video(worker, video, error);
     if (rc != WEIR_OK)
         return rc;
     worker->reader.table = entry ? entry->packets : NULL;
@@ -505,7 +505,7 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (rc < 0)
         rc = weir_task_fail(task, rc, error.library_code, "%s", error.message);
     else
-        hand_on(worker, frames, out);
+        pass_frames(worker, frames, out);
     if (rc != WEIR_MORE)
         end_item(worker);
     return rc;

@@ -84,7 +84,7 @@ static const char *kind_of(const char *kind)
     return NULL;
 }
 
-static const char *mistake_in(const weir_model *model, const weir_model_node *node)
+static const char *mistake_in_node(const weir_model *model, const weir_model_node *node)
 {
     if (!node->name || !*node->name)
         return "it has no name";
@@ -143,7 +143,7 @@ int weir_model_add(weir_model *model, const weir_model_node *node, weir_error *e
 {
     if (!model || !node)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    const char *mistake = mistake_in(model, node);
+    const char *mistake = mistake_in_node(model, node);
     if (mistake)
         return weir_error_set(error, WEIR_EINVAL, 0, "node %zu (%s) of the model: %s", model->num_nodes,
                               node->name ? node->name : "", mistake);

@@ -78,7 +78,7 @@ model_lap *weir__model_sum(const weir_model *model, bool with_others)
 
 /* ---- figures ------------------------------------------------------------------------------------------------ */
 
-static double seconds(int64_t ns)
+static double positive_seconds(int64_t ns)
 {
     return ns > 0 ? (double)ns / 1e9 : 0;
 }
@@ -98,7 +98,7 @@ typedef struct pool_work {
     bool is_evident; /* only nodes with more busy slots than the pool has busy threads have pending tasks */
 } pool_work;
 
-static size_t pool_of(const weir_model *model, size_t node)
+static size_t pool_of_node(const weir_model *model, size_t node)
 {
     for (size_t i = 0; i < model->num_pools; i++)
         if (model->pools[i].node == node)
@@ -108,7 +108,7 @@ static size_t pool_of(const weir_model *model, size_t node)
 
 double weir__model_delay(double busy_s, double cpu_s, int64_t run_delay_ns)
 {
-    double delay_s = fmin(seconds(run_delay_ns), fmax(busy_s - cpu_s, 0));
+    double delay_s = fmin(positive_seconds(run_delay_ns), fmax(busy_s - cpu_s, 0));
     double computing = cpu_s / (busy_s - delay_s + 1e-12);
     return cpu_s > 0 ? delay_s * fmin(computing / 0.95, 1) : 0;
 }
@@ -122,18 +122,18 @@ static pool_work work_of(const weir_model *model, const model_lap *lap, size_t p
 {
     pool_work work = { 0 };
     for (size_t i = 0; i < model->num_nodes; i++) {
-        if (!has_tasks(&model->recorded.nodes[i]) || pool_of(model, i) != pool)
+        if (!has_tasks(&model->recorded.nodes[i]) || pool_of_node(model, i) != pool)
             continue;
-        work.busy_s += seconds(lap->tasks[i].busy_ns);
-        work.cpu_s += seconds(lap->tasks[i].cpu_ns);
+        work.busy_s += positive_seconds(lap->tasks[i].busy_ns);
+        work.cpu_s += positive_seconds(lap->tasks[i].cpu_ns);
         work.num_slots += model->recorded.nodes[i].concurrency;
         work.is_evident |= has_pending(lap, pool, i);
     }
     for (size_t i = 0; i < model->num_nodes; i++)
-        if (has_tasks(&model->recorded.nodes[i]) && pool_of(model, i) == pool &&
+        if (has_tasks(&model->recorded.nodes[i]) && pool_of_node(model, i) == pool &&
             (!work.is_evident || has_pending(lap, pool, i)))
-            work.off_s += fmax(seconds(lap->tasks[i].busy_ns) - seconds(lap->tasks[i].cpu_ns), 0);
-    double pending_s = work.busy_s - seconds(lap->pools[pool].busy_ns);
+            work.off_s += fmax(positive_seconds(lap->tasks[i].busy_ns) - positive_seconds(lap->tasks[i].cpu_ns), 0);
+    double pending_s = work.busy_s - positive_seconds(lap->pools[pool].busy_ns);
     work.pending_s = pending_s > 0.01 * work.busy_s ? pending_s : 0;
     work.delay_s = weir__model_delay(work.busy_s - work.pending_s, work.cpu_s, lap->pools[pool].run_delay_ns);
     return work;
@@ -156,8 +156,8 @@ double weir__model_used_cpus(const weir_model *model, const model_lap *lap)
 {
     double cpu_s = 0;
     for (size_t i = 0; i < model->num_nodes; i++)
-        cpu_s += seconds(lap->tasks[i].cpu_ns);
-    return lap->elapsed_ns > 0 ? cpu_s / seconds(lap->elapsed_ns) : 0;
+        cpu_s += positive_seconds(lap->tasks[i].cpu_ns);
+    return lap->elapsed_ns > 0 ? cpu_s / positive_seconds(lap->elapsed_ns) : 0;
 }
 
 /*
@@ -171,17 +171,18 @@ static double hand_off_s(const weir_model *model, const model_lap *lap, size_t i
     double slowdown = weir__model_slowdown(model, lap);
     double wanted = weir__model_used_cpus(model, lap) * (isnan(slowdown) ? 1 : slowdown);
     bool waits_for_none = threads >= work->num_slots && work->pending_s <= 0;
-    return waits_for_none ? seconds(lap->tasks[index].wait_thread_ns) * fmax(0, 1 - wanted / model->recorded.cpus)
-                          : 0;
+    return waits_for_none
+               ? positive_seconds(lap->tasks[index].wait_thread_ns) * fmax(0, 1 - wanted / model->recorded.cpus)
+               : 0;
 }
 
 static void figure_times(const weir_model *model, const model_lap *lap, size_t index, weir_model_node *node)
 {
     const weir_task_metrics *tasks = &lap->tasks[index];
-    size_t pool = pool_of(model, index);
+    size_t pool = pool_of_node(model, index);
     pool_work work = work_of(model, lap, pool);
     bool may_pend = work.off_s > 0 && (!work.is_evident || has_pending(lap, pool, index));
-    double busy_s = seconds(tasks->busy_ns), cpu_s = fmin(seconds(tasks->cpu_ns), busy_s);
+    double busy_s = positive_seconds(tasks->busy_ns), cpu_s = fmin(positive_seconds(tasks->cpu_ns), busy_s);
     double off_s = busy_s - cpu_s, count = (double)tasks->num_tasks;
     if (count < 1)
         return; /* no task ended: keep the figures of other laps */
@@ -220,14 +221,14 @@ bool weir__model_is_even(const weir_model *model, size_t node)
             squares += number * length_s * length_s;
         }
         tasks += (double)model->laps[i]->tasks[node].num_tasks;
-        busy_s += seconds(model->laps[i]->tasks[node].busy_ns);
+        busy_s += positive_seconds(model->laps[i]->tasks[node].busy_ns);
     }
     double mean = sum / count, variance = squares / count - mean * mean, difference = 0, differences = 0;
     if (model->num_laps < LEAST_LAPS || !(variance >= 0.25 * mean * mean))
         return false; /* with nearly equal tasks the order does not matter */
     for (size_t i = 0; i < model->num_laps; i++) {
         double ended = (double)model->laps[i]->tasks[node].num_tasks;
-        difference += seconds(model->laps[i]->tasks[node].busy_ns) - ended * busy_s / tasks;
+        difference += positive_seconds(model->laps[i]->tasks[node].busy_ns) - ended * busy_s / tasks;
         differences += ended / tasks * difference * difference;
     }
     return differences < even * tasks * variance;
@@ -291,7 +292,7 @@ bool weir__model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint6
 static void figure_consumer(const weir_model *model, const model_lap *lap, weir_model_node *sink)
 {
     const weir_queue_metrics *queue = &lap->queues[model->num_queues - 1];
-    double idle_s = seconds(queue->get_ns), elapsed_s = seconds(lap->elapsed_ns);
+    double idle_s = positive_seconds(queue->get_ns), elapsed_s = positive_seconds(lap->elapsed_ns);
     bool is_at_work = queue->num_items && !weir__model_polls(lap->elapsed_ns, queue, lap->num_waits);
     sink->time_s = is_at_work ? fmax(elapsed_s - idle_s, 0) / (double)queue->num_items : 0;
     sink->cpu_s = sink->pending_s = 0;
@@ -315,7 +316,7 @@ double weir__model_throughput(const weir_model *model, const model_lap *lap)
 {
     if (!lap || lap->elapsed_ns <= 0 || model->num_queues == 0)
         return NAN;
-    return (double)lap->queues[model->num_queues - 1].num_items / seconds(lap->elapsed_ns);
+    return (double)lap->queues[model->num_queues - 1].num_items / positive_seconds(lap->elapsed_ns);
 }
 
 double weir_model_measured(const weir_model *model)

@@ -209,7 +209,7 @@ static void keep_lap(weir_model *model, model_lap *lap)
 }
 
 /* The figures of all laps so far; unchanged if out of memory. */
-static void learn(weir_model *model)
+static void learn_lap(weir_model *model)
 {
     model_lap *all = weir__model_sum(model, false), *whole = weir__model_sum(model, true);
     if (all && whole) {
@@ -294,7 +294,7 @@ static void on_lap_end(void *self, const weir_lap *ended)
         weir__model_lap_add(model, model->others, lap);
     weir__model_lap_clear(model, lap);
     if (!model->reads_records)
-        learn(model);
+        learn_lap(model);
 }
 
 weir_observer weir_model_observer(weir_model *model)
@@ -366,7 +366,7 @@ int weir_model_read(weir_reader *reader, const weir_filter *filter, weir_model *
     if (status == WEIR_OK)
         status = check_sources(*made, own.run_id, error);
     if (status == WEIR_OK) {
-        learn(*made);
+        learn_lap(*made);
     } else {
         weir_model_free(*made);
         *made = NULL;

@@ -242,7 +242,7 @@ static bool must_keep_order(const weir_model *model, size_t node)
 }
 
 /* What the engine would refuse, or what would have no effect. */
-static const char *mistake_in(const weir_model *model, const model_setting *setting)
+static const char *mistake_in_setting(const weir_model *model, const model_setting *setting)
 {
     if (setting->node >= model->num_nodes)
         return NULL;
@@ -275,7 +275,7 @@ int weir_model_set(weir_model *model, const char *name, const char *value, weir_
     setting.key = row->key;
     if (!parse_value(row, value, &setting))
         return weir_error_set(error, WEIR_EINVAL, 0, "%s=%s: the value must be %s", name, value, row->wanted);
-    const char *mistake = mistake_in(model, &setting);
+    const char *mistake = mistake_in_setting(model, &setting);
     if (mistake)
         return weir_error_set(error, WEIR_EINVAL, 0, "%s: %s", name, mistake);
     size_t at = 0;

@@ -92,7 +92,7 @@ typedef struct simulation {
     size_t most_in_deck;
 } simulation;
 
-static int simulate(const simulation *s, sim_result *result, weir_error *error)
+static int simulate_run(const simulation *s, sim_result *result, weir_error *error)
 {
     size_t count = s->model->num_nodes;
     double num_steps = (double)s->num_items * steps_per_item(s->state->nodes, count);
@@ -131,7 +131,7 @@ static int simulate(const simulation *s, sim_result *result, weir_error *error)
 static int simulate_throughput(const simulation *s, double *throughput, weir_error *error)
 {
     sim_result result = { .nodes = calloc(s->model->num_nodes, sizeof *result.nodes) };
-    int status = result.nodes ? simulate(s, &result, error) : weir__model_no_memory(error);
+    int status = result.nodes ? simulate_run(s, &result, error) : weir__model_no_memory(error);
     if (status == WEIR_OK)
         *throughput = result.throughput;
     free(result.nodes);
@@ -172,7 +172,7 @@ static int find_background(weir_model *model, uint64_t seed, weir_error *error)
     for (int round = 0; round < ROUNDS && status == WEIR_OK && were_others; round++) {
         state.background = round == 0 ? 0 : round == 1 ? high : (low + high) / 2;
         simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 512 };
-        status = simulate(&s, &result, error);
+        status = simulate_run(&s, &result, error);
         double cpus, slowdown = slowdown_of(&result, model->num_nodes, &cpus);
         if (round == 0) {
             if (slowdown >= measured - 0.02)
@@ -194,7 +194,7 @@ static int find_background(weir_model *model, uint64_t seed, weir_error *error)
     return status;
 }
 
-static int prepare(weir_model *model, uint64_t seed, uint64_t num_items, weir_error *error)
+static int prepare_run(weir_model *model, uint64_t seed, uint64_t num_items, weir_error *error)
 {
     int status = WEIR_OK;
     if (!model->knows_background && weir_model_num_laps(model) > 0)
@@ -215,8 +215,8 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 33);
 }
 
-static int resample(weir_model *model, uint64_t seed, model_lap *drawn, const model_lap *whole,
-                    weir_model_node *nodes, weir_histogram *times, double *throughput, weir_error *error)
+static int resample_laps(weir_model *model, uint64_t seed, model_lap *drawn, const model_lap *whole,
+                         weir_model_node *nodes, weir_histogram *times, double *throughput, weir_error *error)
 {
     model_state state = model->recorded;
     state.nodes = nodes;
@@ -257,7 +257,7 @@ static int find_range(weir_model *model, const weir_predict_options *options, co
         int status = times && nodes && drawn ? WEIR_OK : weir__model_no_memory(error);
         for (uint32_t i = 0; i < count && status == WEIR_OK; i++) {
             double throughput = 0;
-            status = resample(model, mix(options->seed + i + 1), drawn, whole, nodes, times, &throughput, error);
+            status = resample_laps(model, mix(options->seed + i + 1), drawn, whole, nodes, times, &throughput, error);
             sum += throughput;
             squares += throughput * throughput;
         }
@@ -444,7 +444,7 @@ static void limit_by_node(const weir_prediction *p, const weir_predicted_node *n
 }
 
 /* From the inside out: slots that wait for threads look taken, and threads that wait for CPUs look busy. */
-static void find_limit(const weir_model *model, const sim_result *result, weir_prediction *p)
+static void find_predicted_limit(const weir_model *model, const sim_result *result, weir_prediction *p)
 {
     const double full = 0.95, waits = 0.1;
     double slowdown = slowdown_of(result, model->num_nodes, NULL);
@@ -493,7 +493,7 @@ static uint32_t count_uses(const weir_model *model, size_t index, uint32_t branc
     return uses;
 }
 
-static const char *incomplete(const weir_model *model)
+static const char *find_incomplete(const weir_model *model)
 {
     if (model->num_nodes < 2 || strcmp(model->recorded.nodes[model->num_nodes - 1].kind, "sink") != 0)
         return "has no source or no sink";
@@ -511,14 +511,15 @@ static const char *incomplete(const weir_model *model)
 }
 
 /* Fills the prediction from one simulation. */
-static int fill(weir_model *model, const weir_predict_options *options, prediction_parts *parts, weir_error *error)
+static int fill_parts(weir_model *model, const weir_predict_options *options, prediction_parts *parts,
+                      weir_error *error)
 {
     const model_state *state = &model->shown;
     weir_prediction *p = &parts->prediction;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
     p->num_items = options->num_items ? options->num_items : items_for(state, model->num_nodes, MAIN_STEPS);
     simulation s = { model, state, p->num_items, options->seed, MAX_DECK };
-    int status = result.nodes ? simulate(&s, &result, error) : weir__model_no_memory(error);
+    int status = result.nodes ? simulate_run(&s, &result, error) : weir__model_no_memory(error);
     if (status == WEIR_OK) {
         p->throughput = p->low = p->high = result.throughput;
         p->baseline = model->baseline;
@@ -526,18 +527,19 @@ static int fill(weir_model *model, const weir_predict_options *options, predicti
         p->beyond_measured = is_beyond(model);
         fill_nodes(model, &result, parts);
         fill_pools(model, &result, parts);
-        find_limit(model, &result, p);
+        find_predicted_limit(model, &result, p);
     }
     free(result.nodes);
     return status;
 }
 
-static int predict(weir_model *model, const weir_predict_options *options, prediction_parts *parts, weir_error *error)
+static int predict_run(weir_model *model, const weir_predict_options *options, prediction_parts *parts,
+                       weir_error *error)
 {
     weir_prediction *p = &parts->prediction;
-    int status = prepare(model, options->seed, options->num_items, error);
+    int status = prepare_run(model, options->seed, options->num_items, error);
     if (status == WEIR_OK)
-        status = fill(model, options, parts, error);
+        status = fill_parts(model, options, parts, error);
     model_lap *whole = status == WEIR_OK && !options->no_range ? weir__model_sum(model, true) : NULL;
     if (whole)
         status = find_range(model, options, whole, p, error);
@@ -559,11 +561,11 @@ int weir_model_predict_sized(weir_model *model, const weir_predict_options *opti
     int status = weir__struct_copy(&own, sizeof own, options, options_size, "weir_predict_options", error);
     if (status != WEIR_OK)
         return status;
-    const char *mistake = incomplete(model);
+    const char *mistake = find_incomplete(model);
     if (mistake || own.resamples > MAX_RESAMPLES)
         return weir_error_set(error, WEIR_EINVAL, 0, mistake ? "the model %s" : "resamples: at most 1000", mistake);
     prediction_parts *parts = new_parts(model->num_nodes);
-    status = parts ? predict(model, &own, parts, error) : weir__model_no_memory(error);
+    status = parts ? predict_run(model, &own, parts, error) : weir__model_no_memory(error);
     if (status == WEIR_OK)
         *prediction = &parts->prediction;
     else

@@ -68,7 +68,7 @@ typedef struct sim_run {
 } sim_run;
 
 /* Zeroed. NULL = out of memory, now or before. */
-static void *allocate(sim_run *run, size_t count, size_t size)
+static void *allocate_array(sim_run *run, size_t count, size_t size)
 {
     sim_block *block = run->out_of_memory ? NULL : calloc(1, sizeof *block + (count ? count : 1) * size);
     run->out_of_memory = !block;
@@ -232,7 +232,7 @@ static void run_step(sim_run *run, sim_slot *slot)
 
 /* Free threads take ready slots. A step that only brings the result of a pending task ends at once, and may make other
    slots ready. */
-static void dispatch(sim_run *run)
+static void dispatch_slots(sim_run *run)
 {
     bool again;
     do {
@@ -253,16 +253,16 @@ static void dispatch(sim_run *run)
 /* ---- time --------------------------------------------------------------------------------------------------- */
 
 /* CPU time per second that each task on a CPU gets. */
-static double speed(const sim_run *run)
+static double cpu_speed(const sim_run *run)
 {
     double wanted = (double)run->num_on_cpu + run->spec->background;
     return wanted > run->spec->cpus ? run->spec->cpus / wanted : 1;
 }
 
-static void advance(sim_run *run, double span_s)
+static void advance_time(sim_run *run, double span_s)
 {
     run->now += span_s;
-    run->work += span_s * (run->num_on_cpu ? speed(run) : 0);
+    run->work += span_s * (run->num_on_cpu ? cpu_speed(run) : 0);
     weir__graph_move_time(&run->graph, llround(run->now * 1e9));
 }
 
@@ -289,11 +289,11 @@ static void cpu_part_ended(sim_run *run, sim_slot *slot)
 static bool next_event(sim_run *run)
 {
     double until_delay = run->delays.count ? run->delays.entries[0].at - run->now : DBL_MAX;
-    double until_work = run->works.count ? (run->works.entries[0].at - run->work) / speed(run) : DBL_MAX;
+    double until_work = run->works.count ? (run->works.entries[0].at - run->work) / cpu_speed(run) : DBL_MAX;
     if (run->delays.count + run->works.count == 0)
         return false;
     if (until_delay < until_work) {
-        advance(run, until_delay > 0 ? until_delay : 0);
+        advance_time(run, until_delay > 0 ? until_delay : 0);
         sim_slot *slot = event_pop(&run->delays);
         if (!slot->is_consumer && slot->core.state == SLOT_PENDING)
             weir__task_completed(&slot->core);
@@ -303,7 +303,7 @@ static bool next_event(sim_run *run)
         } else
             start_cpu(run, slot);
     } else {
-        advance(run, until_work > 0 ? until_work : 0);
+        advance_time(run, until_work > 0 ? until_work : 0);
         cpu_part_ended(run, event_pop(&run->works));
     }
     return true;
@@ -334,11 +334,11 @@ static void make_queues(sim_run *run, sim_node *node)
                           : (double)model->queue_items;
     uint32_t most = (uint32_t)fmax(1, fmin(by_bytes, fmin(model->queue_items, run->spec->most_queued)));
     node->core.num_outs = model->num_shares > 1 ? model->num_shares : 1;
-    node->core.outs = allocate(run, node->core.num_outs, sizeof *node->core.outs);
-    node->shares = allocate(run, node->core.num_outs, sizeof *node->shares);
+    node->core.outs = allocate_array(run, node->core.num_outs, sizeof *node->core.outs);
+    node->shares = allocate_array(run, node->core.num_outs, sizeof *node->shares);
     for (uint32_t i = 0; i < node->core.num_outs && !run->out_of_memory; i++) {
         node->core.outs[i] = (weir__queue){ .capacity = most, .capacity_bytes = UINT64_MAX, .producer = &node->core };
-        node->core.outs[i].entries = allocate(run, most, sizeof *node->core.outs[i].entries);
+        node->core.outs[i].entries = allocate_array(run, most, sizeof *node->core.outs[i].entries);
         node->shares[i] = (i ? node->shares[i - 1] : 0) + (model->num_shares > 1 ? model->shares[i] : 1);
     }
     for (uint32_t i = 0; i < node->core.num_outs && !run->out_of_memory; i++)
@@ -348,8 +348,8 @@ static void make_queues(sim_run *run, sim_node *node)
 static void make_slots(sim_run *run, sim_node *node)
 {
     uint32_t count = node->model->concurrency;
-    sim_slot *slots = allocate(run, count, sizeof *slots);
-    node->core.slots = allocate(run, count, sizeof *node->core.slots);
+    sim_slot *slots = allocate_array(run, count, sizeof *slots);
+    node->core.slots = allocate_array(run, count, sizeof *node->core.slots);
     node->core.num_made = node->core.num_slots = node->core.num_wanted = count;
     for (uint32_t i = 0; i < count && !run->out_of_memory; i++) {
         slots[i].core.node = &node->core;
@@ -363,8 +363,8 @@ static weir__crew *make_crew(sim_run *run, uint32_t threads)
     crew->free_threads = threads;
     crew->core.graph = &run->graph;
     crew->core.num_words = (run->graph.num_nodes + 63) / 64;
-    crew->core.ready_ranks = allocate(run, crew->core.num_words, sizeof *crew->core.ready_ranks);
-    crew->core.ranks = allocate(run, run->graph.num_nodes, sizeof *crew->core.ranks);
+    crew->core.ready_ranks = allocate_array(run, crew->core.num_words, sizeof *crew->core.ready_ranks);
+    crew->core.ranks = allocate_array(run, run->graph.num_nodes, sizeof *crew->core.ranks);
     return &crew->core;
 }
 
@@ -382,16 +382,16 @@ static void make_node(sim_run *run, uint32_t index)
     node->core.merge_order = model->merge_order;
     node->core.merge_seed = run->spec->seed;
     node->core.typical_ns = 10 * WEIR__SHORT_STEP_NS;
-    node->core.ins = allocate(run, model->num_inputs, sizeof(weir__queue *));
-    node->core.credits = allocate(run, 2 * (size_t)model->num_inputs, sizeof *node->core.credits);
-    node->core.weights = allocate(run, model->num_inputs, sizeof *node->core.weights);
+    node->core.ins = allocate_array(run, model->num_inputs, sizeof(weir__queue *));
+    node->core.credits = allocate_array(run, 2 * (size_t)model->num_inputs, sizeof *node->core.credits);
+    node->core.weights = allocate_array(run, model->num_inputs, sizeof *node->core.weights);
     for (uint32_t i = 0; i < model->num_inputs && !run->out_of_memory; i++)
         node->core.weights[i] = model->weights ? model->weights[i] : 1;
     make_queues(run, node);
     make_slots(run, node);
     node->is_even = run->spec->is_even && run->spec->is_even[index];
     node->deck_size = run->spec->num_lengths[index];
-    node->deck = allocate(run, node->deck_size, sizeof *node->deck);
+    node->deck = allocate_array(run, node->deck_size, sizeof *node->deck);
     if (node->deck && node->deck_size)
         memcpy(node->deck, run->spec->lengths[index], node->deck_size * sizeof *node->deck);
 }
@@ -421,11 +421,11 @@ static bool make_graph(sim_run *run)
     size_t num_slots = 1;
     for (uint32_t i = 0; i < num_nodes; i++)
         num_slots += run->spec->nodes[i].concurrency;
-    run->nodes = allocate(run, num_nodes, sizeof *run->nodes);
-    run->graph.nodes = allocate(run, num_nodes, sizeof(weir__node *));
-    run->crews = allocate(run, num_nodes + 1, sizeof *run->crews);
-    run->delays.entries = allocate(run, num_slots, sizeof(event_entry));
-    run->works.entries = allocate(run, num_slots, sizeof(event_entry));
+    run->nodes = allocate_array(run, num_nodes, sizeof *run->nodes);
+    run->graph.nodes = allocate_array(run, num_nodes, sizeof(weir__node *));
+    run->crews = allocate_array(run, num_nodes + 1, sizeof *run->crews);
+    run->delays.entries = allocate_array(run, num_slots, sizeof(event_entry));
+    run->works.entries = allocate_array(run, num_slots, sizeof(event_entry));
     run->consumer.is_consumer = true;
     if (run->out_of_memory)
         return false;
@@ -452,7 +452,7 @@ static int run_until(sim_run *run, uint64_t num_items)
                                   "the simulated pipeline delivers too few results: %llu of %llu after %llu events",
                                   (unsigned long long)run->num_delivered, (unsigned long long)num_items,
                                   (unsigned long long)num_events);
-        dispatch(run);
+        dispatch_slots(run);
     }
     return WEIR_OK;
 }
@@ -513,7 +513,7 @@ int weir__simulate(const sim_spec *spec, sim_result *result, weir_error *error)
     if (status == WEIR_OK) {
         weir__graph_prepare(&run.graph, 0);
         weir__graph_start(&run.graph);
-        dispatch(&run);
+        dispatch_slots(&run);
         status = run_until(&run, spec->num_start);
         settle_all(&run, true);
         start_s = run.now;

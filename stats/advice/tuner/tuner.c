@@ -226,7 +226,7 @@ static void lower_what_is_spare(weir_tuner *tuner, const verdict_view *view, boo
 /* -- the budget */
 
 /* One step down, without a trial; the threads, or for memory the stage with the most slots. */
-static bool reduce(weir_tuner *tuner, const verdict_view *view, bool is_memory)
+static bool reduce_setting(weir_tuner *tuner, const verdict_view *view, bool is_memory)
 {
     live_setting now;
     int node = -1;
@@ -259,8 +259,8 @@ static bool keep_budget(weir_tuner *tuner, const verdict_view *view)
 {
     const weir_tuner_options *o = &tuner->options;
     if (o->memory_bytes && weir__live_resident_bytes() > o->memory_bytes)
-        return reduce(tuner, view, true);
-    return o->cpus > 0 && view->system.process > TOLERANCE * o->cpus && reduce(tuner, view, false);
+        return reduce_setting(tuner, view, true);
+    return o->cpus > 0 && view->system.process > TOLERANCE * o->cpus && reduce_setting(tuner, view, false);
 }
 
 /* -- the thread */
@@ -271,7 +271,7 @@ static void forget_trials(weir_tuner *tuner)
         tuner->knobs[i].no_more = tuner->knobs[i].no_less = 0;
 }
 
-static void rest(weir_tuner *tuner, double rate)
+static void rest_tuner(weir_tuner *tuner, double rate)
 {
     weir_tuner_decision decision = { .action = WEIR_TUNER_RESTED, .gain = NAN, .low = NAN, .high = NAN };
     tuner->rest_rate = rate;
@@ -311,7 +311,7 @@ static bool look_and_decide(weir_tuner *tuner)
         else if (!raise_limit(tuner, &view, &has_tried) && !has_tried) {
             lower_what_is_spare(tuner, &view, &has_tried);
             if (!has_tried)
-                rest(tuner, view.items_per_s);
+                rest_tuner(tuner, view.items_per_s);
         }
     }
     weir__verdict_view_free(&view);
@@ -326,7 +326,7 @@ static void *run_tuner(void *argument)
     return NULL;
 }
 
-static int check(weir_tuner_options *o, weir_error *error)
+static int check_tuner_options(weir_tuner_options *o, weir_error *error)
 {
     uint32_t threads = 4 * weir_cpu_budget();
     if (!(o->cpus >= 0) || !(o->min_gain >= 0) || o->max_threads > WEIR_MAX_SLOTS || o->max_slots > WEIR_MAX_SLOTS ||
@@ -354,7 +354,7 @@ int weir_tuner_start_sized(weir_pipeline *pipeline, const weir_tuner_options *op
     weir_tuner_options *own = &tuner->options;
     int status = weir__struct_copy(own, sizeof *own, options, options_size, "weir_tuner_options", error);
     if (status == WEIR_OK)
-        status = check(own, error);
+        status = check_tuner_options(own, error);
     tuner->pipeline = pipeline;
     tuner->live = (weir_live_options){ .slice_ns = own->slice_ns,
                                        .setting_ns = own->setting_ns,

@@ -282,7 +282,7 @@ static void examine_cpus(experiment *e)
         v->shown.confidence = t.high < NO_GAIN ? 0.95 : 0.7;
 }
 
-static void examine(experiment *e)
+static void examine_limits(experiment *e)
 {
     report_progress(e, "candidate: %s", e->verdict->sentence);
     switch (e->verdict->shown.kind) {
@@ -340,7 +340,7 @@ static void tell_cost(experiment *e)
                                    elapsed_s, e->other_s);
 }
 
-static int look(experiment *e)
+static int look_at_run(experiment *e)
 {
     int status = weir__live_view(e->pipeline, SAMPLE_TIME_NS, NULL, &e->view);
     if (status != WEIR_OK)
@@ -366,10 +366,10 @@ int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_options *op
     e.options.slice_ns = e.options.slice_ns ? e.options.slice_ns : 3 * WEIR_SECOND / 10;
     e.options.setting_ns = e.options.setting_ns ? e.options.setting_ns : 3 * WEIR_SECOND;
     e.options.precision = e.options.precision > 0 ? e.options.precision : 0.04;
-    status = look(&e);
+    status = look_at_run(&e);
     if (status == WEIR_OK) {
         set_slice(&e);
-        examine(&e);
+        examine_limits(&e);
         if (!e.options.no_speedups)
             measure_speedups(&e);
         tell_cost(&e);

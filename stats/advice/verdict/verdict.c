@@ -288,7 +288,7 @@ void weir__verdict_add_evidence(full_verdict *v, const char *format, ...)
     v->evidence[v->shown.num_evidence++] = line;
 }
 
-static void say(char *text, const char *sentence, const char *name)
+static void put_sentence(char *text, const char *sentence, const char *name)
 {
     const char *at = strstr(sentence, "%s");
     size_t before = at ? (size_t)(at - sentence) : strlen(sentence);
@@ -303,7 +303,7 @@ void weir__verdict_settle(full_verdict *v, weir_verdict_kind kind, const char *n
     v->shown.kind = kind;
     v->shown.confidence = fmax(0.05, fmin(0.99, confidence));
     snprintf(v->name, sizeof v->name, "%s", name);
-    say(v->sentence, sentence, name);
+    put_sentence(v->sentence, sentence, name);
 }
 
 static void settle_other(full_verdict *v, weir_verdict_kind kind, const char *name, const char *sentence)
@@ -311,7 +311,7 @@ static void settle_other(full_verdict *v, weir_verdict_kind kind, const char *na
     v->shown.other_kind = kind;
     v->shown.confidence = fmin(v->shown.confidence, 0.5);
     snprintf(v->other_name, sizeof v->other_name, "%s", name);
-    say(v->other_sentence, sentence, name);
+    put_sentence(v->other_sentence, sentence, name);
 }
 
 /* ", waiting for room 12 %", if it is at least half a percent */
@@ -425,7 +425,7 @@ static void tell_queue(full_verdict *v, const queue_view *q, double share)
                                q->max_depth, q->capacity);
 }
 
-static void tell(full_verdict *v, const judgement *j, weir_verdict_kind kind, const finding *found)
+static void add_finding(full_verdict *v, const judgement *j, weir_verdict_kind kind, const finding *found)
 {
     if (kind == WEIR_VERDICT_CONSUMER) {
         weir__verdict_add_evidence(v, "%s: not empty for %.0f %% of the time when the consumer asks",
@@ -513,7 +513,7 @@ static const node_view *find_user(const judgement *j, weir_verdict_kind kind, co
 }
 
 /* A rule applies to a node whose pool is full although its slots are not. */
-static bool applies(const judgement *j, const rule *r, const finding *found)
+static bool rule_applies(const judgement *j, const rule *r, const finding *found)
 {
     bool by_pool = found->node && found->node == j->first &&
                    (r->kind == WEIR_VERDICT_THREADS || r->kind == WEIR_VERDICT_CPUS) && is_starved(found->node) &&
@@ -532,7 +532,7 @@ static void apply_rule(judgement *j, const rule *r, const finding *found)
     bool by_use = found->node && found->node == j->first;
     const node_view *named = shares ? find_user(j, r->kind, found->node) : found->node;
     const char *name = named ? named->name : found->queue ? found->queue->name : "";
-    tell(v, j, r->kind, found);
+    add_finding(v, j, r->kind, found);
     if (shares && named != found->node)
         weir__verdict_add_evidence(v, "%s uses most of them: %.2f on average", name,
                                    r->kind == WEIR_VERDICT_THREADS ? threads_of(j, named)
@@ -553,7 +553,7 @@ static void apply_rule(judgement *j, const rule *r, const finding *found)
                  rival->name, rival->is_source ? sources : stages);
 }
 
-static void find_limit(judgement *j)
+static void find_full_limit(judgement *j)
 {
     static const char unknown[] = "The data cannot tell what limits the run.";
     const queue_view *sink = j->view->sink;
@@ -569,7 +569,7 @@ static void find_limit(judgement *j)
     }
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         finding found = rules[i].measure(j);
-        if (applies(j, &rules[i], &found)) {
+        if (rule_applies(j, &rules[i], &found)) {
             apply_rule(j, &rules[i], &found);
             return;
         }
@@ -617,7 +617,7 @@ full_verdict *weir__verdict_judge(const verdict_view *view)
                                .advice = v->advice,
                                .items_per_s = view->items_per_s };
     rank_nodes(&j);
-    find_limit(&j);
+    find_full_limit(&j);
     weigh_sample(&j);
     return v;
 }

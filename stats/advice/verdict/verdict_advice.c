@@ -101,7 +101,7 @@ static void set_in_model(advising *a, const char *node, const char *what, double
 }
 
 /* Predicts the settings that the model has now, and takes them back. False = it gains less than `least` times. */
-static bool predict(advising *a, weir_verdict_advice *advice, double least)
+static bool predict_change(advising *a, weir_verdict_advice *advice, double least)
 {
     weir_prediction *then = NULL;
     if (a->status == WEIR_OK)
@@ -122,14 +122,14 @@ static bool predict(advising *a, weir_verdict_advice *advice, double least)
     return gains;
 }
 
-static void propose(advising *a, weir_verdict_advice *advice)
+static void propose_change(advising *a, weir_verdict_advice *advice)
 {
-    if (!predict(a, advice, LEAST_GAIN) && advice == &a->verdict->advice[a->verdict->shown.num_advice - 1])
+    if (!predict_change(a, advice, LEAST_GAIN) && advice == &a->verdict->advice[a->verdict->shown.num_advice - 1])
         a->verdict->shown.num_advice--;
 }
 
 /* A change that is not simulated. */
-static void suggest(advising *a, const char *change, const char *options, const char *code)
+static void suggest_change(advising *a, const char *change, const char *options, const char *code)
 {
     weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
     if (!advice)
@@ -169,7 +169,7 @@ static void propose_slots(advising *a)
     set_in_model(a, node->name, "concurrency", more, "");
     if (wanted)
         set_in_model(a, node->threads ? node->name : "", "threads", wanted, "");
-    predict(a, advice, 0);
+    predict_change(a, advice, 0);
 }
 
 static void propose_threads(advising *a)
@@ -190,7 +190,7 @@ static void propose_threads(advising *a)
     if (!is_own)
         weir__verdict_text(advice->options, "--threads %.0f", 2 * threads);
     set_in_model(a, is_own ? a->node->name : "", "threads", 2 * threads, "");
-    propose(a, advice);
+    propose_change(a, advice);
 }
 
 /* For a stage or source whose tasks wait and so block threads of the pool. */
@@ -207,7 +207,7 @@ static void propose_own_threads(advising *a, const weir_model_node *node)
                        node->concurrency == 1 ? "" : "s", weir__verdict_short_name(node->name, name, sizeof name));
     weir__verdict_text(advice->code, ".threads = %u in the options of %s", node->concurrency, name);
     set_in_model(a, node->name, "threads", node->concurrency, "");
-    propose(a, advice);
+    propose_change(a, advice);
 }
 
 static void propose_completion(advising *a)
@@ -224,7 +224,7 @@ static void propose_completion(advising *a)
     weir__verdict_text(advice->change, "results of %s in the order of completion", name);
     weir__verdict_text(advice->options, "%s", is_decode(a->node->name) ? "--order completion" : "");
     weir__verdict_text(advice->code, ".output_order = WEIR_ORDER_COMPLETION in the options of %s", name);
-    propose(a, advice);
+    propose_change(a, advice);
 }
 
 static void propose_queue(advising *a, const weir_model_node *node)
@@ -248,7 +248,7 @@ static void propose_queue(advising *a, const weir_model_node *node)
                                        : "",
                            more);
     weir__verdict_text(advice->code, ".queue_items = %u in the options of %s", more, name);
-    predict(a, advice, LEAST_GAIN); /* the model does not know every burst */
+    predict_change(a, advice, LEAST_GAIN); /* the model does not know every burst */
 }
 
 /* Its tasks take another time: what it would bring to make them faster. */
@@ -261,7 +261,7 @@ static void propose_cheaper(advising *a, const weir_model_node *node, const char
         return;
     weir__verdict_text(advice->change, "%s: %s", weir__verdict_short_name(node->name, name, sizeof name), change);
     set_in_model(a, node->name, what, factor, "x");
-    propose(a, advice);
+    propose_change(a, advice);
 }
 
 /* -- changes of the job itself: docs/tuning.md has figures */
@@ -302,7 +302,7 @@ static void propose_other_job(advising *a, double factor, const char *option, co
     weir__verdict_text(advice->code, "%s in weir_video_config", code);
     advice->changes_job = true;
     set_in_model(a, a->node->name, "time", factor, "x");
-    propose(a, advice);
+    propose_change(a, advice);
 }
 
 static void propose_other_jobs(advising *a)
@@ -373,7 +373,7 @@ static void propose_all(advising *a)
         weir__verdict_text(advice->change, "a machine, or a quota, with twice the CPUs");
         set_in_model(a, "", "cpus", 2 * setting_of(a, "cpus"), "");
         set_in_model(a, "", "threads", 2 * setting_of(a, "threads"), "");
-        propose(a, advice);
+        propose_change(a, advice);
     }
 }
 
@@ -389,15 +389,15 @@ static void suggest_others(advising *a)
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (others[i].kind == a->verdict->shown.kind)
-            suggest(a, others[i].change, others[i].options, others[i].code);
+            suggest_change(a, others[i].change, others[i].options, others[i].code);
     if (a->verdict->shown.kind == WEIR_VERDICT_ORDER && a->node && a->node->output_order != WEIR_ORDER_INPUT)
-        suggest(
+        suggest_change(
             a,
             "longer epochs: several passes over the items in each, or no epochs but steps that the consumer counts",
             "", "");
     if (a->verdict->polls)
-        suggest(a, "a consumer that waits for items instead of asking again and again", "",
-                "weir_pipeline_next(pipeline, &item, WEIR_FOREVER) or weir_pipeline_poll_fd()");
+        suggest_change(a, "a consumer that waits for items instead of asking again and again", "",
+                       "weir_pipeline_next(pipeline, &item, WEIR_FOREVER) or weir_pipeline_poll_fd()");
 }
 
 /* The one command that would decide. */

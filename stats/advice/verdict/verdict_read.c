@@ -79,7 +79,7 @@ static int read_marks(weir_reader *reader, weir_record_kind kind, const weir_fil
  * The laps that count: after the lap with the first delivery, before the lap in which the last source ended, and
  * without suspended laps at either end. If none is left, those that delivered something; else all.
  */
-static void cut(const run_part *part, size_t *first, size_t *end)
+static void cut_part(const run_part *part, size_t *first, size_t *end)
 {
     size_t start = 0, num_delivering = 0;
     *first = 0;
@@ -104,7 +104,7 @@ static void cut(const run_part *part, size_t *first, size_t *end)
         *first = start;
 }
 
-static void widen(int64_t *start_unix_ns, int64_t *end_unix_ns, const run_part *part, size_t first, size_t end)
+static void widen_window(int64_t *start_unix_ns, int64_t *end_unix_ns, const run_part *part, size_t first, size_t end)
 {
     const lap_mark *from = &part->laps[first], *to = &part->laps[end - 1];
     int64_t start = from->end_unix_ns - from->elapsed_ns;
@@ -195,8 +195,8 @@ static int read_run(reading *r, int64_t run_id, weir_error *error)
     if (status == WEIR_OK)
         status = read_marks(r->reader, WEIR_RECORD_QUEUE, &own, &part, error);
     if (status == WEIR_OK && part.num_laps) {
-        cut(&part, &first, &end);
-        widen(&r->start_unix_ns, &r->end_unix_ns, &part, first, end);
+        cut_part(&part, &first, &end);
+        widen_window(&r->start_unix_ns, &r->end_unix_ns, &part, first, end);
         r->num_laps += (int64_t)(end - first);
         r->num_cut += (int64_t)(part.num_laps - (end - first));
         r->marks_steps |= part.marks_steps;
@@ -339,7 +339,7 @@ static int look_for_change(reading *r, const weir_totals *whole, full_verdict *m
     return status;
 }
 
-static int judge(reading *r, full_verdict **made, weir_error *error)
+static int judge_part(reading *r, full_verdict **made, weir_error *error)
 {
     weir_totals whole = { 0 };
     int status = WEIR_OK;
@@ -373,7 +373,7 @@ static int read_verdict(weir_reader *reader, const weir_filter *filter, full_ver
         return status;
     status = read_runs(&r, error);
     if (status == WEIR_OK)
-        status = judge(&r, made, error);
+        status = judge_part(&r, made, error);
     weir_reader_release(reader);
     free_wirings(r.wirings, r.num_wirings);
     free(r.ends_unix_ns);
@@ -391,7 +391,7 @@ int weir_verdict_read(weir_reader *reader, const weir_filter *filter, weir_verdi
 }
 
 /* To the part of the run that the verdict is about, if its limit changed. */
-static void narrow(weir_filter *filter, const weir_verdict *v)
+static void narrow_filter(weir_filter *filter, const weir_verdict *v)
 {
     int64_t changed_unix_ns = v->changed_unix_ns,
             quarter_ns = quarter_lap_ns(v->start_unix_ns, v->end_unix_ns, v->num_laps);
@@ -407,7 +407,7 @@ int weir_verdict_explain(weir_reader *reader, const weir_filter *filter, weir_ve
     if (status != WEIR_OK)
         return status;
     weir_filter own = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
-    narrow(&own, *verdict);
+    narrow_filter(&own, *verdict);
     status = weir__verdict_advise((full_verdict *)*verdict, reader, &own, error); /* shown is its first member */
     if (status != WEIR_OK) {
         weir_verdict_free(*verdict);

@@ -47,7 +47,7 @@ const weir_total *weir_totals_sink_queue(const weir_totals *totals)
 }
 
 /* The private pool of a node, or the pipeline's: the one whose name has a single number. */
-static const weir_total *pool_of(const weir_totals *totals, const char *name)
+static const weir_total *pool_named(const weir_totals *totals, const char *name)
 {
     const weir_total_list *pools = &totals->of[WEIR_SUBJECT_POOL];
     const weir_total *own = find_total(pools, name, "_pool");
@@ -83,7 +83,7 @@ static void view_pool(node_view *n, const weir_totals *totals, const weir_total 
     for (int subject = WEIR_SUBJECT_STAGE; subject <= WEIR_SUBJECT_FLOW; subject++)
         for (size_t i = 0; i < totals->of[subject].count; i++) {
             const weir_total *other = &totals->of[subject].all[i];
-            if (pool_of(totals, other->key.name) == pool && or_zero((double)other->metrics.task.cpu_ns) > 0)
+            if (pool_named(totals, other->key.name) == pool && or_zero((double)other->metrics.task.cpu_ns) > 0)
                 cpu_s += seconds(other->metrics.task.cpu_ns);
         }
     double delay_s = weir__model_delay(busy_s, cpu_s, pool->metrics.pool.run_delay_ns);
@@ -120,7 +120,7 @@ static void view_node(verdict_view *view, const weir_total *total, const weir_to
         .times = total->metrics.task.run_times,
     };
     n->held = n->busy + n->thread;
-    const weir_total *pool = n->is_merge || n->is_sink ? NULL : pool_of(steady, total->key.name);
+    const weir_total *pool = n->is_merge || n->is_sink ? NULL : pool_named(steady, total->key.name);
     if (pool)
         view_pool(n, steady, pool);
 }
