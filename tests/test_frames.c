@@ -602,17 +602,6 @@ TEST_CASE(options_that_contradict_each_other_are_refused)
         assert_refused(make_long(), all[i][0], all[i][1]);
 }
 
-TEST_CASE(a_playlist_is_read_if_it_is_asked_for)
-{
-    struct program program;
-    make_long();
-    clips_write_text(clips_path("list.ffconcat"), "ffconcat version 1.0\nfile long.mp4\n");
-    assert_ends(clips_path("list.ffconcat"), "--info", 2, "WEIR_ALLOW_REFERENCES");
-    frames(&program, clips_path("list.ffconcat"), "--info --references");
-    assert_says(program.out, "frames     30,");
-    program_free(&program);
-}
-
 TEST_CASE(what_lies_beyond_the_end_is_told)
 {
     assert_refused(make_long(), "--at 3",
@@ -820,7 +809,6 @@ int main(void)
         cmocka_unit_test(mistakes_are_told_in_one_line),
         cmocka_unit_test(values_that_make_no_sense_are_refused),
         cmocka_unit_test(options_that_contradict_each_other_are_refused),
-        cmocka_unit_test(a_playlist_is_read_if_it_is_asked_for),
         cmocka_unit_test(what_lies_beyond_the_end_is_told),
         cmocka_unit_test(frames_that_damage_has_cost_are_counted),
         cmocka_unit_test(damage_is_counted_or_fails),

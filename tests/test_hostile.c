@@ -117,13 +117,6 @@ static const char *write_text(const char *name, const char *format, ...)
     return path;
 }
 
-static weir_video_config with_references(void)
-{
-    weir_video_config config = small;
-    config.allow = WEIR_ALLOW_REFERENCES;
-    return config;
-}
-
 static weir_video_config with_pipes(void)
 {
     weir_video_config config = small;
@@ -142,259 +135,22 @@ static const char *make_playlist(const char *name)
 
 TEST_CASE(files_that_name_others_are_refused_whatever_they_are_called)
 {
-    static const char refused[] = "WEIR_ALLOW_REFERENCES";
+    static const char list[] = "a list of other files", protocol[] = "is none of http,https";
     const char *clip = make_clip();
     weir_item item = { 0 };
     weir_error error = { 0 };
     assert_false(
         run(make_playlist("hls.mp4"), &weir_video_decode, &small, &item, &error)); /* FFmpeg 7 checks the name */
-    assert_fails(make_playlist("hls.m3u8"), &small, WEIR_EUNSUPPORTED, refused);
-    assert_fails(write_text("concat.mp4", "ffconcat version 1.0\nfile %s\n", clip), &small, WEIR_EUNSUPPORTED,
-                 refused);
+    assert_fails(make_playlist("hls.m3u8"), &small, WEIR_EUNSUPPORTED, list);
+    assert_fails(write_text("concat.mp4", "ffconcat version 1.0\nfile %s\n", clip), &small, WEIR_EUNSUPPORTED, list);
     assert_fails(write_text("session.mp4", "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\n"
                                            "m=video 5004 RTP/AVP 96\na=rtpmap:96 H264/90000\n"),
-                 &small, WEIR_EUNSUPPORTED, refused);
+                 &small, WEIR_EUNSUPPORTED, list);
     char url[4200];
     snprintf(url, sizeof url, "concat:%s", clip);
-    assert_fails(url, &small, WEIR_EUNSUPPORTED, refused);
-    assert_fails("data:video/mp4;base64,AAAA", &small, WEIR_EUNSUPPORTED, refused);
-    assert_fails("rtsp://127.0.0.1:1/x", &small, WEIR_EUNSUPPORTED, refused);
-}
-
-TEST_CASE(files_that_name_others_are_read_where_that_is_allowed)
-{
-    weir_video_config config = with_references();
-    assert_int_equal(count_frames(make_clip(), &config), 10);
-    assert_int_equal(count_frames(make_playlist("allowed.m3u8"), &config), 10);
-}
-
-/* It took 2.3 GB in twelve seconds, and stop took eight. */
-TEST_CASE(a_playlist_that_names_itself_ends)
-{
-    weir_video_config config = with_references();
-    const char *path = write_text("itself.m3u8", "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nitself.m3u8\n");
-    weir_item item = { 0 };
-    weir_error error = { 0 };
-    assert_false(run(path, &weir_video_decode, &config, &item, &error));
-    assert_true(error.status == WEIR_ELIMIT || error.status == WEIR_EDATA); /* FFmpeg 8 finds out by itself */
-}
-
-static const char *make_long_playlist(const char *name, const char *first, const char *segments, int num_segments)
-{
-    const char *path = clips_path(name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "%s#EXTINF:1,\n%s\n", hls_head, first);
-    for (int i = 0; i < num_segments; i++)
-        fprintf(file, "#EXTINF:1,\n%s\n", segments);
-    fputs("#EXT-X-ENDLIST\n", file);
-    assert_int_equal(fclose(file), 0);
-    return path;
-}
-
-/* FFmpeg continues without them. */
-TEST_CASE(segments_that_are_missing_are_errors)
-{
-    weir_video_config config = with_references();
-    weir_frames *frames =
-        decode(make_long_playlist("gaps.m3u8", clips_make("segment.ts", clip_arguments), "missing.ts", 3), &config);
-    assert_int_equal(frames->num_frames, 10);
-    assert_int_equal(frames->num_errors, 3);
-    weir_frames_free(frames);
-}
-
-TEST_CASE(a_playlist_of_very_many_files_is_over_a_limit)
-{
-    weir_video_config config = with_references();
-    const char *tiny = clips_make("tiny.ts", "-f lavfi -i color=s=32x32:r=10 -frames:v 1 -c:v mpeg2video");
-    assert_fails(make_long_playlist("many.m3u8", tiny, "tiny.ts", 20000), &config, WEIR_ELIMIT,
-                 "the list has more than 16384 other files");
-}
-
-TEST_CASE(a_playlist_that_names_a_pipe_does_not_wait_for_it)
-{
-    weir_video_config config = with_references();
-    assert_int_equal(mkfifo(clips_path("pipe.ts"), 0600), 0);
-    const char *path = write_text("to_pipe.m3u8", "%s#EXTINF:1,\npipe.ts\n#EXT-X-ENDLIST\n", hls_head);
-    weir_item item = { 0 };
-    weir_error error = { 0 };
-    assert_false(run(path, &weir_video_decode, &config, &item, &error));
-}
-
-/* FFmpeg's concat reader opens files by itself: it waited for the pipe, and opened a list in itself until there was no
-   descriptor left. */
-TEST_CASE(a_concat_list_names_files_and_nothing_else)
-{
-    weir_video_config config = with_references();
-    clips_make("segment.ts", clip_arguments);
-    assert_int_equal(
-        count_frames(write_text("good.ffconcat", "ffconcat version 1.0\nfile segment.ts\nfile segment.ts\n"),
-                     &config),
-        20);
-    assert_int_equal(mkfifo(clips_path("concat.fifo"), 0600), 0);
-    assert_fails(write_text("pipe.ffconcat", "ffconcat version 1.0\nfile segment.ts\r  file\tconcat.fifo"), &config,
-                 WEIR_EUNSUPPORTED, "it names concat.fifo: not a regular file");
-    assert_fails(write_text("itself.ffconcat", "ffconcat version 1.0\nfile segment.ts\nfile 'itself.ffconcat'\n"),
-                 &config, WEIR_EUNSUPPORTED, "it names itself.ffconcat: a list of files cannot name another one");
-    make_playlist("inner.m3u8");
-    assert_fails(write_text("list.ffconcat", "ffconcat version 1.0\nfile inner.m3u8\n"), &config, WEIR_EUNSUPPORTED,
-                 "a list of files cannot name another one");
-    static const char tagged[] =
-        "ID3\4\0\0\0\0\0\5xxxxxffconcat version 1.0\nfile tagged.mp3\n"; /* a tag of 5 bytes */
-    clips_write(clips_path("tagged.mp3"), tagged, sizeof tagged - 1);
-    assert_fails(write_text("tag.ffconcat", "ffconcat version 1.0\nfile tagged.mp3\n"), &config, WEIR_EUNSUPPORTED,
-                 "a list of files cannot name another one");
-}
-
-/* ---- playlists from a server ------------------------------------------------------------------------------------- */
-
-enum { MAX_CONNECTIONS = 16 };
-
-/* Answers on all connections, for as long as they are kept: /live.m3u8 is longer each time, /over.m3u8 does not end, but
-   gets no longer, /itself.m3u8 names itself, and /concat is a list for FFmpeg's concat reader. */
-typedef struct list_server {
-    pthread_t thread;
-    struct pollfd fds[1 + MAX_CONNECTIONS]; /* the first one listens; its shutdown ends the thread */
-    nfds_t num_fds;
-    unsigned num_segments, num_answers;
-    char segment[64 << 10];
-    size_t segment_bytes;
-} list_server;
-
-static size_t make_list(list_server *self, const char *request, char *list, size_t max_bytes)
-{
-    int length;
-    if (strstr(request, "/itself"))
-        return (size_t)snprintf(list, max_bytes, "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nitself.m3u8\n");
-    if (strstr(request, "/concat"))
-        return (size_t)snprintf(list, max_bytes, "ffconcat version 1.0\nfile a.ts\n");
-    self->num_segments += strstr(request, "/live") != NULL;
-    length =
-        snprintf(list, max_bytes,
-                 "#EXTM3U\n#EXT-X-TARGETDURATION:0\n#EXT-X-MEDIA-SEQUENCE:%u\n#EXTINF:0,\na.ts\n#EXTINF:0,\nb.ts\n",
-                 self->num_segments);
-    return (size_t)length;
-}
-
-/* False = the other side has gone. */
-static bool answer_request(list_server *self, int fd)
-{
-    char request[4096], head[256], list[256];
-    ssize_t got = recv(fd, request, sizeof request - 1, 0);
-    if (got <= 0)
-        return false;
-    request[got] = '\0';
-    request[strcspn(request, "\r\n")] = '\0';
-    bool is_segment = strstr(request, ".ts");
-    size_t size = is_segment ? self->segment_bytes : make_list(self, request, list, sizeof list);
-    int head_bytes = snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", size);
-    self->num_answers++;
-    return send(fd, head, (size_t)head_bytes, MSG_NOSIGNAL | MSG_MORE) >= 0 &&
-           send(fd, is_segment ? self->segment : list, size, MSG_NOSIGNAL) >= 0;
-}
-
-static void *serve_lists(void *argument)
-{
-    list_server *self = argument;
-    while (poll(self->fds, self->num_fds, -1) > 0) {
-        for (nfds_t i = self->num_fds - 1; i > 0; i--) {
-            if (!self->fds[i].revents || answer_request(self, self->fds[i].fd))
-                continue;
-            close(self->fds[i].fd);
-            self->fds[i] = self->fds[--self->num_fds];
-        }
-        int fd = self->fds[0].revents ? accept(self->fds[0].fd, NULL, NULL) : -1;
-        if (self->fds[0].revents && fd < 0)
-            break;
-        if (fd >= 0 && self->num_fds <= MAX_CONNECTIONS)
-            self->fds[self->num_fds++] = (struct pollfd){ .fd = fd, .events = POLLIN };
-        else if (fd >= 0)
-            close(fd);
-    }
-    while (self->num_fds > 0)
-        close(self->fds[--self->num_fds].fd);
-    return NULL;
-}
-
-/* Tries one playlist of the server, which gives up at the deadline (0 = none). */
-static bool run_served(list_server *self, const char *list, const weir_video_config *config, int64_t deadline_ns,
-                       weir_item *item, weir_error *error)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t address_bytes = sizeof address;
-    char url[128];
-    int listener = socket(AF_INET, SOCK_STREAM, 0);
-    FILE *file = fopen(clips_make("segment.ts", clip_arguments), "rb");
-    assert_non_null(file);
-    self->segment_bytes = fread(self->segment, 1, sizeof self->segment, file);
-    fclose(file);
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(listener, MAX_CONNECTIONS), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &address_bytes), 0);
-    snprintf(url, sizeof url, "http://127.0.0.1:%u/%s", (unsigned)ntohs(address.sin_port), list);
-    self->fds[0] = (struct pollfd){ .fd = listener, .events = POLLIN };
-    self->num_fds = 1;
-    assert_int_equal(pthread_create(&self->thread, NULL, serve_lists, self), 0);
-
-    weir_pipeline *pipeline = start(url, &weir_video_decode, config, deadline_ns);
-    bool has_item = weir_pipeline_next(pipeline, item, LIMIT_S * WEIR_SECOND) == WEIR_OK;
-    weir_pipeline_stage_error(pipeline, "decode", error);
-    weir_pipeline_free(pipeline);
-    shutdown(listener, SHUT_RDWR);
-    pthread_join(self->thread, NULL);
-    return has_item;
-}
-
-/* On a connection that is kept, FFmpeg opened it again and again, without asking weir. */
-TEST_CASE(a_playlist_of_a_server_that_names_itself_ends)
-{
-    list_server server = { 0 };
-    weir_video_config config = with_references();
-    weir_item item = { 0 };
-    weir_error error = { 0 };
-    assert_false(run_served(&server, "itself.m3u8", &config, 0, &item, &error));
-    assert_true(error.status == WEIR_ELIMIT || error.status == WEIR_EDATA); /* FFmpeg 8 finds out by itself */
-    assert_in_range(server.num_answers, 1, 300);
-}
-
-TEST_CASE(a_concat_list_of_a_server_is_refused)
-{
-    list_server server = { 0 };
-    weir_video_config config = with_references();
-    weir_item item = { 0 };
-    weir_error error = { 0 };
-    assert_false(run_served(&server, "concat", &config, 0, &item, &error));
-    assert_int_equal(error.status, WEIR_EUNSUPPORTED);
-    assert_non_null(strstr(error.message, "from a local file only"));
-}
-
-TEST_CASE(an_endless_stream_ends_at_its_limits)
-{
-    list_server few = { 0 }, timed = { 0 };
-    weir_video_config config = with_references();
-    weir_item item = { 0 };
-    weir_error error = { 0 };
-    assert_false(run_served(&timed, "live.m3u8", &config, WEIR_SECOND, &item, &error));
-    assert_int_equal(error.status, WEIR_ETIMEDOUT);
-    assert_true(timed.num_answers > 0);
-    config.max_frames = 50;
-    error = (weir_error){ 0 };
-    assert_false(run_served(&few, "live.m3u8", &config, 0, &item, &error));
-    assert_int_equal(error.status, WEIR_ELIMIT);
-}
-
-/* It was read a thousand times. */
-TEST_CASE(a_live_stream_that_has_nothing_new_has_ended)
-{
-    list_server server = { 0 };
-    weir_video_config config = with_references();
-    weir_item item = { 0 };
-    weir_error error = { 0 };
-    if (!run_served(&server, "over.m3u8", &config, 0, &item, &error))
-        fail_msg("%s", error.message);
-    assert_int_equal(((weir_frames *)item.data)->num_frames, 20);
-    weir_item_release(&item);
-    assert_in_range(server.num_answers, 3, 300);
+    assert_fails(url, &small, WEIR_EUNSUPPORTED, protocol);
+    assert_fails("data:video/mp4;base64,AAAA", &small, WEIR_EUNSUPPORTED, protocol);
+    assert_fails("rtsp://127.0.0.1:1/x", &small, WEIR_EUNSUPPORTED, protocol);
 }
 
 /* A name with %d in it is a name, in the video and in the image stage. */
@@ -506,9 +262,6 @@ TEST_CASE(frames_can_be_chosen_from_a_pipe)
     assert_same_piped("all.y4m", path, &config);
     config.sampling = (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 4 };
     assert_same_piped("some.y4m", path, &config);
-    config.allow |= WEIR_ALLOW_REFERENCES;
-    assert_same_piped("free.y4m", path, &config);
-    config.allow = WEIR_ALLOW_PIPES;
 
     weir_error error = { 0 };
     config.max_pipe_bytes = 1 << 20;
@@ -859,16 +612,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_that_name_others_are_refused_whatever_they_are_called),
-        cmocka_unit_test(files_that_name_others_are_read_where_that_is_allowed),
-        cmocka_unit_test(a_playlist_that_names_itself_ends),
-        cmocka_unit_test(segments_that_are_missing_are_errors),
-        cmocka_unit_test(a_playlist_of_very_many_files_is_over_a_limit),
-        cmocka_unit_test(a_playlist_that_names_a_pipe_does_not_wait_for_it),
-        cmocka_unit_test(a_concat_list_names_files_and_nothing_else),
-        cmocka_unit_test(a_playlist_of_a_server_that_names_itself_ends),
-        cmocka_unit_test(a_concat_list_of_a_server_is_refused),
-        cmocka_unit_test(an_endless_stream_ends_at_its_limits),
-        cmocka_unit_test(a_live_stream_that_has_nothing_new_has_ended),
         cmocka_unit_test(a_pattern_is_a_name),
         cmocka_unit_test(an_archive_is_not_a_video),
         cmocka_unit_test(pipes_are_refused_unless_asked_for),

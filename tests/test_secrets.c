@@ -161,9 +161,8 @@ TEST_CASE(no_secret_is_stored_or_shown)
               "\"$at/to-file/clip.mp4?token=s3cr3t-5\" >urls.txt");
     expect(0, "printf '#EXTM3U\\n#EXT-X-TARGETDURATION:1\\n#EXTINF:1,\\n%s\\n#EXTINF:1,\\n%s\\n#EXT-X-ENDLIST\\n' "
               "\"$at/404/clip.ts?$signed\" 'local.ts?token=s3cr3t-6' >list.m3u8");
-    expect(0,
-           "weir record \"$at/good/clip.mp4?$signed\" list.m3u8 --list urls.txt --references --verbose --all-items "
-           "--db-path run.db --trace trace.json --openmetrics run.prom >record.out 2>record.err");
+    expect(0, "weir record \"$at/good/clip.mp4?$signed\" list.m3u8 --list urls.txt --verbose --all-items "
+              "--db-path run.db --trace trace.json --openmetrics run.prom >record.out 2>record.err");
     expect(0, "weir record \"$at/good/clip.mp4?$signed\" --list urls.txt --isolate --db-path isolated.db "
               "--trace packed.json.gz >isolated.out 2>isolated.err && gzip -dc packed.json.gz >unpacked.json");
     expect(0, "weir record \"$at/good/clip.mp4?$signed\" --dry-run >dry.out 2>dry.err");

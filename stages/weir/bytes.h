@@ -15,23 +15,18 @@ extern "C" {
 #endif
 
 /*
- * Inputs that decode stages refuse unless their config's `allow` has the flag: an untrusted file or list of files
- * could use them to read other files, or to wait for ever.
+ * Inputs that decode stages refuse unless their config's `allow` has the flag: an untrusted list could
+ * use them to wait for ever, or to be read from an untrusted server. Files that name others (HLS, DASH, ffconcat, SDP,
+ * patterns) and other protocols than http, https, ftp, sftp, tcp and tls are always refused.
  */
 enum {
     /* Paths of pipes, terminals and other devices (/dev/stdin), and "pipe:0" for an inherited descriptor. For MP4,
        GIF and PNG, and where frames are selected, the file is not read from front to back: all data from the pipe is
        kept in an unnamed temporary file (in TMPDIR, or /tmp). */
     WEIR_ALLOW_PIPES = 1,
-    /* Files that refer to others: playlists and manifests (HLS, DASH, ffconcat, SDP), patterns of many names ("%d");
-       and all of FFmpeg's protocols, not only http, https, ftp, sftp, tcp and tls. FFmpeg opens any file or URL they
-       refer to, up to 256 before the first frame and 16384 in all. Lists in FFmpeg's concat format (ffconcat) are
-       read from local files only, and name no other lists. Pipes are refused; but there is no timeout for a pipe that
-       a DASH manifest or a nested protocol ("concat:") refers to. */
-    WEIR_ALLOW_REFERENCES = 2,
     /* Servers (https, tls) whose certificate is not trusted, or is of another host. Otherwise it is checked, also after
-       redirections and for what a playlist refers to, and protocols that cannot be checked are refused. */
-    WEIR_ALLOW_INSECURE = 4,
+       redirections; where FFmpeg cannot check names (with OpenSSL), these protocols are refused. */
+    WEIR_ALLOW_INSECURE = 2,
 };
 
 /* A file's bytes. One owner at a time; weir_bytes_free() frees it and the files in `next`. */

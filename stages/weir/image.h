@@ -37,7 +37,7 @@ typedef struct weir_image_config {
     bool no_autorotate;      /* by default the camera's orientation (EXIF) is applied */
     uint64_t max_pixels;     /* of the picture in the file (0 = 2^26) */
     uint64_t max_file_bytes; /* of a path or URL, which is read into memory (0 = 256 MiB) */
-    uint32_t allow;          /* WEIR_ALLOW_REFERENCES has no effect: a picture never refers to other files */
+    uint32_t allow;          /* WEIR_ALLOW_… flags of bytes.h (0 = none) */
     uint64_t max_decoder_bytes;
     uint64_t max_all_decoder_bytes;
     int32_t io_thread;

@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 
-const char *const video_resize_names[] = { "pad", "stretch", "crop", "none", NULL };   /* as weir_resize */
-const char *const video_pixel_names[] = { "rgb24", "gray8", "yuv420p", NULL };         /* as weir_pixel */
-const char *const video_layout_names[] = { "nhwc", "nchw", NULL };                     /* as weir_layout */
-const char *const video_scaler_names[] = { "default", "exact", "fast", NULL }; /* as weir_scaler_kind */
+const char *const video_resize_names[] = { "pad", "stretch", "crop", "none", NULL }; /* as weir_resize */
+const char *const video_pixel_names[] = { "rgb24", "gray8", "yuv420p", NULL };       /* as weir_pixel */
+const char *const video_layout_names[] = { "nhwc", "nchw", NULL };                   /* as weir_layout */
+const char *const video_scaler_names[] = { "default", "exact", "fast", NULL };       /* as weir_scaler_kind */
 
 static const char *const loop_filter_names[] = { "all", "references", "keyframes", "none",
                                                  NULL }; /* weir_loop_filter */
@@ -78,8 +78,6 @@ const option_row video_rows[] = {
       .help = "fail if the decoder's frames would take more memory than SIZE (default 1G)" },
     { ROW("stream", stream, option_count32), .excludes = "images", .argument = "N",
       .help = "the N-th video stream of the file, from 1 (default: the best)" },
-    { ROW("references", references, option_flag), .excludes = "images",
-      .help = "also open files that name others: playlists (HLS, DASH, ffconcat), patterns, any protocol" },
     { ROW("io-timeout", io_timeout_ns, option_duration), .argument = "SPAN",
       .help = "fail if a URL sends no data for SPAN (default 30s)" },
     { ROW("ca-file", ca_file, option_file), .argument = "FILE",
@@ -119,8 +117,7 @@ bool video_configure(const video_settings *settings, weir_video_config *config, 
         .max_duration_ns = settings->max_duration_ns,
         .max_decoder_bytes = settings->max_decoder_bytes,
         .stream = settings->stream,
-        .allow =
-            (settings->references ? WEIR_ALLOW_REFERENCES : 0U) | (settings->insecure ? WEIR_ALLOW_INSECURE : 0U),
+        .allow = settings->insecure ? WEIR_ALLOW_INSECURE : 0U,
         .ca_file = settings->ca_file,
         .io_timeout_ns = settings->io_timeout_ns,
         .loop_filter = (weir_loop_filter)settings->loop_filter,

@@ -24,7 +24,6 @@ typedef struct video_settings {
     int64_t max_duration_ns;
     uint64_t max_decoder_bytes;
     uint32_t stream;
-    bool references;
     bool insecure;
     const char *ca_file; /* NULL = the system's */
     int64_t io_timeout_ns;

@@ -1,8 +1,4 @@
-/*
- * Opening paths, URLs and memory. There are two ways to open a container. The strict way: weir opens the file, checks
- * its format, and lets FFmpeg read from the open file. FFmpeg's own way: used where references to other files are
- * allowed.
- */
+/* Opening paths, URLs and memory: weir opens the file, checks its format, and lets FFmpeg read from the open file. */
 #include "input.h"
 
 #include <assert.h>
@@ -18,15 +14,11 @@
 #include <libavutil/bprint.h>
 #include <libavutil/opt.h>
 
-#include "concat_list.h"
 #include "ffmpeg_log.h"
 
 enum { AVIO_BUFFER_BYTES = 32 << 10 };
 
-/* A playlist that refers to itself, or to thousands of others, opens them while it is opened; an endless one, later. */
-enum { MAX_OPENED_BY_HEADER = 256, MAX_OPENED = 16384 };
-
-/* Protocols allowed by default: none of these reads local files or inherited descriptors. */
+/* Protocols that FFmpeg may open: none of these reads local files or inherited descriptors. */
 static const char network_protocols[] = "http,https,httpproxy,tls,tcp,ftp,sftp";
 
 /* Formats that open other files without AVFormatContext.io_open; those with AVFMT_NOFILE, such as image2, rtsp and
@@ -60,7 +52,7 @@ const char *weir__input_choose(weir_input *input, const weir_item *item)
 
 int weir__input_config_init(unsigned allow, const char **ca_file, weir_error *error)
 {
-    if (allow & ~(unsigned)(WEIR_ALLOW_PIPES | WEIR_ALLOW_REFERENCES | WEIR_ALLOW_INSECURE))
+    if (allow & ~(unsigned)(WEIR_ALLOW_PIPES | WEIR_ALLOW_INSECURE))
         return weir_error_set(error, WEIR_EINVAL, 0, "allow %#x has unknown flags; use WEIR_ALLOW_…", allow);
     if (!*ca_file)
         return WEIR_OK;
@@ -209,14 +201,14 @@ static int fail_open(int averror, weir_error *error)
     return weir__ffmpeg_error(error, averror, "cannot open");
 }
 
-static int fail_protocol(const weir_input *input, const char *path, const char *protocol, weir_error *error)
+static int fail_protocol(const char *path, const char *protocol, weir_error *error)
 {
     const char *name = avio_find_protocol_name(path); /* returns "file" for an unknown protocol */
     bool is_known = (name && strcmp(name, "file") != 0) || av_find_input_format(protocol); /* as rtsp */
     bool is_url = strncmp(path + strlen(protocol), "://", 3) == 0;
-    if (is_known && !(input->allow & WEIR_ALLOW_REFERENCES))
+    if (is_known)
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
-                              "protocol %s is refused unless WEIR_ALLOW_REFERENCES (--references) is set", protocol);
+                              "cannot open: protocol %s is none of %s", protocol, network_protocols);
     if (is_url)
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
                               "cannot open: unknown protocol %s", protocol);
@@ -350,19 +342,14 @@ static int set_certificates(const weir_input *input, AVDictionary **options)
     return rc;
 }
 
-/* The first protocols do not pass the options on to the protocol below. */
-static int check_is_checkable(const weir_input *input, const char *url, weir_error *error)
+static int check_is_checkable(const weir_input *input, const char *protocol, weir_error *error)
 {
-    char protocol[32];
-    get_protocol(url, protocol, sizeof protocol);
-    bool is_blind = strncmp(protocol, "hls", 3) == 0 || av_match_name(protocol, "rtsps,rtmps,rtmpts,gophers");
-    bool has_no_names = av_match_name(protocol, "https,tls") && !checks_names();
-    if ((input->allow & WEIR_ALLOW_INSECURE) || !(is_blind || has_no_names))
+    if ((input->allow & WEIR_ALLOW_INSECURE) || checks_names() || !av_match_name(protocol, "https,tls"))
         return WEIR_OK;
     return weir_error_set(error, WEIR_EACCESS, 0,
-                          "protocol %s: %s does not check the host's certificate; use --insecure "
-                          "(WEIR_ALLOW_INSECURE) to read it nevertheless",
-                          protocol, is_blind ? "FFmpeg" : "this FFmpeg (with OpenSSL)");
+                          "protocol %s: this FFmpeg (with OpenSSL) does not check the host's certificate; use "
+                          "--insecure (WEIR_ALLOW_INSECURE) to read it nevertheless",
+                          protocol);
 }
 
 /* WEIR_OK: that was not the reason. */
@@ -413,8 +400,8 @@ static int open_url(weir_input *input, const char *path, AVIOInterruptCB interru
     AVDictionary *options = NULL;
     get_protocol(path, protocol, sizeof protocol);
     if (!av_match_name(protocol, network_protocols))
-        return fail_protocol(input, path, protocol, error);
-    int status = check_is_checkable(input, path, error);
+        return fail_protocol(path, protocol, error);
+    int status = check_is_checkable(input, protocol, error);
     if (status != WEIR_OK)
         return status;
     input->interrupt = interrupt;
@@ -495,9 +482,6 @@ void weir__input_close(weir_input *input)
     input->is_silent = false;
     input->received_bytes = 0;
     input->silent_ns = 0;
-    input->is_open = false;
-    input->num_failed = 0;
-    input->num_opened = 0;
 }
 
 void weir__input_forget(weir_input *input)
@@ -510,14 +494,10 @@ void weir__input_free(weir_input *input)
     weir__input_close(input);
     weir__input_forget(input);
     weir__local_host_free(&input->host);
-    free(input->url);
-    input->url = NULL;
-    input->max_url_bytes = 0;
 }
 
-/* ---- the strict way ------------------------------------------------------------------------------------------- */
+/* ---- the container -------------------------------------------------------------------------------------------- */
 
-/* References to other files are refused. */
 static int refuse_other_file(AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
                              AVDictionary **options)
 {
@@ -585,14 +565,14 @@ static int choose_format(const weir_input *input, AVFormatContext *format, const
         *kind = picture ? picture : *kind;
     }
     if (is_reference_format(*kind))
-        return weir_error_set(
-            error, WEIR_EUNSUPPORTED, 0,
-            "a list of other files (%s) is refused unless WEIR_ALLOW_REFERENCES (--references) is set",
-            (*kind)->name);
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "a list of other files (%s) is not read; make one file of it: ffmpeg -i LIST -c copy "
+                              "FILE.mkv",
+                              (*kind)->name);
     return WEIR_OK;
 }
 
-static int open_strictly(weir_input *input, const char *path, AVFormatContext **format, weir_error *error)
+static int open_container(weir_input *input, const char *path, AVFormatContext **format, weir_error *error)
 {
     char hint[32];
     const AVInputFormat *kind = NULL;
@@ -611,172 +591,6 @@ static int open_strictly(weir_input *input, const char *path, AVFormatContext **
     return averror < 0 ? fail_container(input, path, averror, error) : WEIR_OK;
 }
 
-/* ---- FFmpeg's own way ----------------------------------------------------------------------------------------- */
-
-static const char *without_prefix(const char *path)
-{
-    const char *rest = path;
-    av_strstart(path, "file:", &rest);
-    return rest;
-}
-
-/* A path gets the prefix "file:", as it may contain a colon. */
-static int set_url(weir_input *input, const char *path, bool is_local, weir_error *error)
-{
-    size_t needed = strlen("file:") + strlen(path) + 1;
-    if (needed > input->max_url_bytes) {
-        char *grown = realloc(input->url, needed * 2);
-        if (!grown)
-            return fail_input_memory(error);
-        input->url = grown;
-        input->max_url_bytes = needed * 2;
-    }
-    snprintf(input->url, input->max_url_bytes, "%s%s", is_local ? "file:" : "", without_prefix(path));
-    return WEIR_OK;
-}
-
-/* FFmpeg's readers of playlists do not pass all options of the list's URL on. */
-static int open_other_url(weir_input *input, AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
-                          AVDictionary **options)
-{
-    weir_error error = { 0 };
-    AVDictionary *own = NULL;
-    AVDictionary **all = options ? options : &own;
-    if (check_is_checkable(input, url, &error) != WEIR_OK) {
-        av_log(format, AV_LOG_ERROR, "%s\n", error.message);
-        return AVERROR(EACCES);
-    }
-    int rc = set_certificates(input, all);
-    if (rc >= 0)
-        rc = input->open_by_ffmpeg(format, avio, url, flags, all);
-    av_dict_free(&own);
-    return rc;
-}
-
-/* Uses the descriptor that was checked: the name may refer to a pipe by now. */
-static int try_other_file(weir_input *input, AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
-                          AVDictionary **options)
-{
-    weir_local_file file;
-    weir_error error = { 0 };
-    char protocol[32];
-    char by_descriptor[64];
-    unsigned max_opened = input->is_open ? MAX_OPENED : MAX_OPENED_BY_HEADER;
-    const AVIOInterruptCB *interrupt = &format->interrupt_callback;
-    if (interrupt->callback && interrupt->callback(interrupt->opaque))
-        return AVERROR_EXIT;
-    if (++input->num_opened > max_opened) {
-        av_log(format, AV_LOG_ERROR, "more than %u other files are opened\n", max_opened);
-        return AVERROR_EXIT;
-    }
-    get_protocol(url, protocol, sizeof protocol);
-    if (descriptor_of(url, protocol) >= 0)
-        return AVERROR(EPERM);
-    bool is_file = strcmp(protocol, "file") == 0;
-    if (protocol[0] && !is_file)
-        return open_other_url(input, format, avio, url, flags, options);
-
-    int rc = weir__local_file_open(&file, NULL, is_file ? url + strlen("file:") : url, -1, false, *interrupt, &error);
-    if (rc == WEIR_OK) {
-        snprintf(by_descriptor, sizeof by_descriptor, "file:/proc/self/fd/%d", file.fd);
-        rc = input->open_by_ffmpeg(format, avio, by_descriptor, flags, options);
-    } else {
-        av_log(format, AV_LOG_ERROR, "%s: %s\n", url, error.message);
-        rc = error.library_code ? error.library_code : AVERROR(EPERM);
-    }
-    weir__local_file_close(&file);
-    return rc;
-}
-
-static int open_other_file(AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
-                           AVDictionary **options)
-{
-    weir_input *input = format->opaque;
-    int rc = try_other_file(input, format, avio, url, flags, options);
-    input->num_failed += rc < 0;
-    return rc;
-}
-
-int weir__input_verdict(const weir_input *input, weir_error *error)
-{
-    unsigned max_opened = input->is_open ? MAX_OPENED : MAX_OPENED_BY_HEADER;
-    if (input->num_opened <= max_opened)
-        return WEIR_OK;
-    return weir_error_set(error, WEIR_ELIMIT, 0, "the list has more than %u other files", max_opened);
-}
-
-/* FFmpeg's concat reader opens files by itself: it may have only files that were checked, and no lists among them. */
-static bool may_be_read(const AVInputFormat *kind, bool is_concat)
-{
-    if (strcmp(kind->name, "concat") == 0)
-        return is_concat;
-    return !is_concat || !is_reference_format(kind) || strcmp(kind->name, "image2") == 0;
-}
-
-static int limit_formats(AVFormatContext *format, bool is_concat)
-{
-    const AVInputFormat *kind;
-    void *state = NULL;
-    AVBPrint names;
-    av_bprint_init(&names, 0, AV_BPRINT_SIZE_UNLIMITED);
-    while ((kind = av_demuxer_iterate(&state)))
-        if (may_be_read(kind, is_concat))
-            av_bprintf(&names, "%s,", kind->name);
-    bool is_complete = av_bprint_is_complete(&names);
-    int rc = av_bprint_finalize(&names, &format->format_whitelist);
-    return is_complete ? rc : AVERROR(ENOMEM);
-}
-
-/* Of FFmpeg's HLS reader; other formats have none of these. A connection that is kept would open files without
-   open_other_file(). Playlists of a live stream are read again after half a segment each; one that has had nothing new
-   so often has ended. */
-static int set_list_options(AVDictionary **options)
-{
-    enum { MAX_RELOADS = 8 };
-    int rc = av_dict_set_int(options, "http_persistent", 0, 0);
-    return rc < 0 ? rc : av_dict_set_int(options, "max_reload", MAX_RELOADS, 0);
-}
-
-/* WEIR_SKIP: it is a pipe, which cannot be reopened. */
-static int open_freely(weir_input *input, const char *path, AVFormatContext **format, weir_error *error)
-{
-    AVDictionary *options = NULL;
-    weir_error failure = { 0 };
-    int rc = open_path(input, path, (*format)->interrupt_callback, &failure);
-    bool is_local = rc != WEIR_SKIP;
-    bool is_concat = rc == WEIR_OK && !input->file.is_pipe && weir__concat_is_list(&input->file);
-    if (rc == WEIR_OK && input->file.is_pipe) /* stays open: closing it would end the writer */
-        return WEIR_SKIP;
-    if (is_concat)
-        rc = weir__concat_check(&input->file, without_prefix(path), MAX_OPENED, &failure);
-    weir__local_file_close(&input->file);
-    if (rc < 0 && rc != WEIR_ENOTFOUND) /* a pattern is not a name */
-        return weir_error_set(error, rc, failure.library_code, "%s", failure.message);
-    rc = is_local ? WEIR_OK : check_is_checkable(input, path, error);
-    if (rc == WEIR_OK)
-        rc = set_url(input, path, is_local, error);
-    if (rc != WEIR_OK)
-        return rc;
-    input->open_by_ffmpeg = (*format)->io_open;
-    (*format)->io_open = open_other_file;
-    (*format)->opaque = input;
-    int averror = is_local ? 0 : set_timeout(input, &options);
-    if (averror >= 0)
-        averror = set_list_options(&options);
-    if (averror >= 0)
-        averror = limit_formats(*format, is_concat);
-    if (averror >= 0)
-        averror = avformat_open_input(format, input->url, NULL, &options); /* also frees `format` on failure */
-    av_dict_free(&options);
-    rc = weir__input_verdict(input, error);
-    if (rc == WEIR_OK && averror == AVERROR(EINVAL) && strstr(weir__ffmpeg_log_reason(), "not on whitelist"))
-        return weir_error_set(error, WEIR_EUNSUPPORTED, averror,
-                              "a list in FFmpeg's concat format is read from a local file only, without other lists");
-    return rc == WEIR_OK && averror < 0 ? fail_url(input, path, averror, error) : rc;
-}
-
-/* ---- both ----------------------------------------------------------------------------------------------------- */
-
 int weir__input_open(weir_input *input, const char *path, AVIOInterruptCB interrupt, AVFormatContext **format,
                      weir_error *error)
 {
@@ -784,11 +598,7 @@ int weir__input_open(weir_input *input, const char *path, AVIOInterruptCB interr
     if (!*format)
         return fail_input_memory(error);
     (*format)->interrupt_callback = interrupt;
-    bool is_free = (input->allow & WEIR_ALLOW_REFERENCES) && !input->bytes && !input->member;
-    int rc = is_free ? open_freely(input, path, format, error) : WEIR_SKIP;
-    if (rc == WEIR_SKIP)
-        rc = open_strictly(input, path, format, error);
-    input->is_open = rc == WEIR_OK;
+    int rc = open_container(input, path, format, error);
     if (rc != WEIR_OK)
         avformat_close_input(format);
     return rc;

@@ -2,8 +2,7 @@
  * Opens a path, a URL or memory as an FFmpeg container; all input goes through here. Internal. One thread at a time
  * for each input.
  *
- * FFmpeg opens no local files unless WEIR_ALLOW_REFERENCES is set: weir reads them (see local_file.h), FFmpeg reads
- * only URLs of network protocols. The container's format is checked before it is opened, and containers may not open
+ * FFmpeg opens no local files: weir reads them (see local_file.h), FFmpeg reads only URLs of network protocols. The container's format is checked before it is opened, and containers may not open
  * other files.
  */
 #ifndef STAGES_MEDIA_SOURCE_INPUT_H
@@ -40,19 +39,13 @@ typedef struct weir_input {
     weir_local_host host;    /* with its io_thread set */
 
     /* kept from file to file */
-    char *url;
-    size_t max_url_bytes;
     weir_local_file kept; /* of a pipe that may be opened again; until weir__input_forget() */
 
     /* of the open file */
     weir_local_file file;
     size_t position; /* of the next byte in memory */
     AVIOContext *avio;
-    bool is_url;         /* avio is FFmpeg's */
-    bool is_open;        /* the container's header has been read */
-    unsigned num_failed; /* other files that the container tried to open and could not */
-    unsigned num_opened; /* all other files, failed ones included; opened by: */
-    int (*open_by_ffmpeg)(AVFormatContext *, AVIOContext **, const char *, int, AVDictionary **);
+    bool is_url; /* avio is FFmpeg's */
 
     /* of the open URL: how long FFmpeg has waited without receiving anything for the file */
     AVIOInterruptCB interrupt;
@@ -97,9 +90,6 @@ int weir__input_load(weir_input *input, const char *path, uint64_t max_bytes, AV
 /* What a failure to read means: AVERROR_EOF at the end of a file whose size an HTTP/1.0 server did not send,
    AVERROR(ETIMEDOUT) if a URL sent no data for longer than the limit, else the same error. */
 int weir__input_error(const weir_input *input, int averror);
-
-/* WEIR_OK; or WEIR_ELIMIT with *error filled if the container tried to open too many other files. */
-int weir__input_verdict(const weir_input *input, weir_error *error);
 
 void weir__input_close(weir_input *input);
 

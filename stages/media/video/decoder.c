@@ -506,14 +506,6 @@ int weir__decoder_read(weir_decoder *decoder, weir_error *error)
     int rc = read_packet(decoder);
     if (rc >= 0)
         return WEIR_OK;
-    int verdict = weir__input_verdict(&decoder->input, error);
-    if (verdict != WEIR_OK)
-        return verdict;
-    if (rc == AVERROR_EOF && decoder->input.num_failed > 0) { /* FFmpeg continues without them and reports no error */
-        decoder->num_errors += decoder->input.num_failed - 1;
-        decoder->input.num_failed = 0;
-        rc = AVERROR(ENOENT);
-    }
     rc = rc == AVERROR_EOF ? WEIR_OK : note_damage(decoder, rc, error);
     return rc == WEIR_OK ? WEIR_EOF : rc;
 }
