@@ -22,8 +22,8 @@ struct program {
  */
 void program_start(struct program *program, const char *folder, char *const argv[], int stderr_fd);
 
-/* Waits for its end and reads its output. If it takes longer than limit_s, it is killed and the test fails. */
-void program_wait(struct program *program, const char *folder, int limit_s);
+/* Waits for its end and reads its output. */
+void program_wait(struct program *program, const char *folder);
 
 /* Kills a program that was started and not waited for, for example after a failed test. For teardowns. */
 void program_end_left(void);

@@ -8,8 +8,6 @@
 #include <weir/engine.h>
 #include <weir/list.h>
 
-enum { LIMIT_S = 200 };
-
 void *result_of(const weir_op *source, const void *source_config, const weir_op *op, const void *config,
                 uint64_t *size_bytes, weir_error *error)
 {
@@ -23,13 +21,13 @@ void *result_of(const weir_op *source, const void *source_config, const weir_op 
 
     void *result = NULL;
     weir_item item;
-    int rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    int rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
     if (rc == WEIR_OK) {
         result = item.data;
         *size_bytes = item.size_bytes;
         item.data = NULL;
         weir_item_release(&item);
-        rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+        rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
     }
     assert_int_equal(rc, WEIR_EOF);
     weir_pipeline_stage_error(pipeline, op->name, error);

@@ -19,7 +19,7 @@ static weir_pipeline *build_cache(const test_numbers *numbers, const weir_cache_
 static weir_item take(weir_pipeline *pipeline)
 {
     weir_item item;
-    assert_int_equal(weir_pipeline_next(pipeline, &item, 20 * WEIR_SECOND), WEIR_OK);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
     return item;
 }
 
@@ -74,7 +74,7 @@ TEST_CASE(after_the_replays_the_input_goes_on)
     for (uint64_t i = 10; i < 40; i++)
         assert_next(pipeline, i);
     weir_item item;
-    assert_int_equal(weir_pipeline_next(pipeline, &item, 20 * WEIR_SECOND), WEIR_EOF);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
     end(pipeline, &ledger);
 }
 
@@ -144,7 +144,7 @@ static weir_headspace_result report_of(const weir_headspace *headspace)
 static uint64_t step(weir_headspace *headspace, weir_pipeline *pipeline)
 {
     weir_item item;
-    assert_int_equal(weir_headspace_next(headspace, pipeline, &item, 20 * WEIR_SECOND), WEIR_OK);
+    assert_int_equal(weir_headspace_next(headspace, pipeline, &item, WEIR_FOREVER), WEIR_OK);
     uint64_t value = item_value(&item);
     weir_item_release(&item);
     return value;
@@ -171,7 +171,7 @@ TEST_CASE(a_loop_gets_the_loaders_results_then_kept_ones_then_the_loaders)
     for (; value < 1000; value++)
         assert_int_equal(step(headspace, pipeline), value);
     weir_item item;
-    assert_int_equal(weir_headspace_next(headspace, pipeline, &item, 20 * WEIR_SECOND), WEIR_EOF);
+    assert_int_equal(weir_headspace_next(headspace, pipeline, &item, WEIR_FOREVER), WEIR_EOF);
     weir_headspace_free(headspace);
     end(pipeline, &ledger);
 }
@@ -188,7 +188,7 @@ TEST_CASE(a_stop_ends_the_replay)
     for (int i = 0; i < 1 + WARMUP + STEPS + 1; i++)
         step(headspace, pipeline);
     weir_pipeline_stop(pipeline);
-    assert_int_equal(weir_headspace_next(headspace, pipeline, &item, 20 * WEIR_SECOND), WEIR_ESTOPPED);
+    assert_int_equal(weir_headspace_next(headspace, pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
     assert_false(report_of(headspace).is_complete);
     weir_headspace_free(headspace);
     end(pipeline, &ledger);
@@ -207,7 +207,7 @@ TEST_CASE(the_end_of_an_epoch_does_not_end_a_step)
     for (int i = 0; i < 1 + WARMUP + STEPS; i++) {
         step(headspace, pipeline);
         if (i < WARMUP + STEPS)
-            assert_int_equal(weir_headspace_next(headspace, pipeline, &item, 20 * WEIR_SECOND), WEIR_EPOCH);
+            assert_int_equal(weir_headspace_next(headspace, pipeline, &item, WEIR_FOREVER), WEIR_EPOCH);
     }
     assert_int_equal(report_of(headspace).loader.num_steps, STEPS);
     weir_headspace_free(headspace);
@@ -225,7 +225,7 @@ static bool is_measured(uint64_t num_results, uint64_t *num_needed)
     weir_pipeline *pipeline = build(builder, NULL);
     weir_headspace *headspace = headspace_new();
     weir_item item;
-    while (weir_headspace_next(headspace, pipeline, &item, 20 * WEIR_SECOND) == WEIR_OK)
+    while (weir_headspace_next(headspace, pipeline, &item, WEIR_FOREVER) == WEIR_OK)
         weir_item_release(&item);
     weir_headspace_result result = report_of(headspace);
     *num_needed = result.num_needed;

@@ -48,9 +48,8 @@ static void start_frames(struct program *program, const char *path, const char *
 /* Runs it to its end. */
 static void frames(struct program *program, const char *path, const char *arguments)
 {
-    enum { LIMIT_S = 200 };
     start_frames(program, path, arguments);
-    program_wait(program, clips_path("."), LIMIT_S);
+    program_wait(program, clips_path("."));
 }
 
 static void assert_says(const char *text, const char *expected)
@@ -731,7 +730,7 @@ TEST_CASE(an_interrupted_run_leaves_no_half_array)
     while (num_beside(npy) == 0)
         sched_yield();
     assert_int_equal(kill(program.pid, SIGINT), 0);
-    program_wait(&program, clips_path("."), 200);
+    program_wait(&program, clips_path("."));
     assert_int_equal(program.status, -SIGINT);
     assert_int_equal(num_beside(npy), 0);
     assert_int_not_equal(access(npy, F_OK), 0);

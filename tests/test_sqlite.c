@@ -766,12 +766,10 @@ TEST_CASE(what_found_no_room_is_counted_told_and_stored)
     weir_log_set_function(count_error_lines, NULL);
     sqlite3 *other = connect_to(path);
     run_sql(other, "BEGIN EXCLUSIVE");
-    int64_t start_ns = weir_clock_ns();
-    observe_start(observer); /* takes one place */
-    for (int lap = 0; lap < 500; lap++)
+    observe_start(observer);            /* takes one place */
+    for (int lap = 0; lap < 500; lap++) /* one wait: with two thousand, the time limit would end the test */
         observe_lap(observer, lap, 4);
     observe_end(observer, WEIR_OK);
-    assert_true(weir_clock_ns() - start_ns < 60 * WEIR_SECOND); /* one wait, not two thousand */
     assert_int_equal(atomic_load(&num_error_lines), 1);
     run_sql(other, "COMMIT");
     sqlite3_close(other);

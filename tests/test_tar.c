@@ -18,8 +18,6 @@
 
 #include "tests/clips.h"
 
-enum { LIMIT_S = 200 };
-
 /* Runs a shell command in the tests' folder. */
 static void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -56,7 +54,7 @@ static void list(const char *path, const weir_tar_config *config, char *text, si
     weir_item item;
     int rc;
     text[0] = '\0';
-    while ((rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND)) == WEIR_OK) {
+    while ((rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
         const weir_bytes *bytes = item.data;
         char label[4096];
         snprintf(label, sizeof label, "%s!%s", path, bytes->name);
@@ -226,7 +224,7 @@ TEST_CASE(a_bad_archive_costs_only_itself)
     weir_pipeline *pipeline = start(paths, 4, &(weir_tar_config){ .glob = "*.mp4" });
     weir_item item;
     int num_items = 0;
-    while (weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
+    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK) {
         num_items++;
         weir_item_release(&item);
     }
@@ -243,7 +241,7 @@ TEST_CASE(stop_in_the_middle_leaves_nothing_behind)
     weir_pipeline *pipeline = start(&path, 1, &all);
     weir_item item;
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
         assert_int_equal(atoi((const char *)((weir_bytes *)item.data)->name), 1000 + i);
         weir_item_release(&item);
     }
@@ -270,7 +268,7 @@ TEST_CASE(clips_in_an_archive_decode_as_their_files_do)
     static const char *const names[] = { "clip_a.mp4", "clip_b.mkv" };
     for (int i = 0; i < 2; i++) {
         weir_item item;
-        assert_int_equal(weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
         const weir_frames *frames = item.data;
         assert_int_equal(frames->num_frames, 25);
         assert_non_null(strstr(item.label, names[i]));

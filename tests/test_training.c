@@ -152,11 +152,11 @@ TEST_CASE(a_killed_run_goes_on_where_it_was)
         run_saved(&program, clips_index, save);
         await_step(path);
         kill(program.pid, SIGKILL); /* or it has just ended */
-        program_wait(&program, work, 200);
+        program_wait(&program, work);
         program_free(&program);
     }
     run_saved(&program, clips_index, save);
-    program_wait(&program, work, 200);
+    program_wait(&program, work);
     assert_int_equal(program.status, 0);
     char *text = read_file(path);
     for (int epoch = 0; epoch < 3; epoch++) {
@@ -176,12 +176,12 @@ TEST_CASE(a_checkpoint_of_other_clips_is_refused)
     struct program program;
     char command[1024], *save = path_in(work, "save"), *other = path_in(work, "other.weir");
     run_saved(&program, clips_index, save);
-    program_wait(&program, work, 200);
+    program_wait(&program, work);
     program_free(&program);
     snprintf(command, sizeof command, "'%s' index '%s/c0' -o '%s'", program_path("WEIR_TOOL"), work, other);
     assert_int_equal(system(command), 0); /* NOLINT: the test's own path */
     run_saved(&program, other, save);
-    program_wait(&program, work, 200);
+    program_wait(&program, work);
     assert_int_equal(program.status, 2);
     assert_non_null(strstr(program.err, "training: the checkpoint is of another dataset: it has dataset="));
     program_free(&program);

@@ -14,8 +14,6 @@
 
 #include "tests/clips.h"
 
-enum { LIMIT_S = 200 };
-
 static weir_pipeline *start_with(const char *path, const weir_video_config *config, const weir_stage_options *options)
 {
     weir_pipeline *pipeline = NULL;
@@ -38,7 +36,7 @@ static weir_pipeline *start(const char *path, const weir_video_config *config)
 static weir_frames *next_frames(weir_pipeline *pipeline)
 {
     weir_item item;
-    int rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    int rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
     if (rc == WEIR_EOF)
         return NULL;
     assert_int_equal(rc, WEIR_OK);

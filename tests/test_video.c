@@ -22,7 +22,7 @@
 
 #include "tests/clips.h"
 
-enum { LIMIT_S = 200, CHANNELS = 3 };
+enum { CHANNELS = 3 };
 
 static const char h264_arguments[] =
     "-f lavfi -i testsrc2=s=340x256:d=1:r=30 -c:v libx264 -preset veryfast -bf 3 -g 12 "
@@ -51,14 +51,14 @@ static weir_frames *decode(const char *path, const weir_video_config *config, we
     weir_pipeline *pipeline = start(&path, 1, config, NULL);
     weir_frames *frames = NULL;
     weir_item item;
-    int rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    int rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
     if (rc == WEIR_OK) {
         frames = item.data;
         assert_int_equal(item.size_bytes, frames->memory_bytes);
         assert_string_equal(item.label, path);
         item.data = NULL;
         weir_item_release(&item);
-        rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+        rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
     }
     assert_int_equal(rc, WEIR_EOF);
     if (error)
@@ -350,7 +350,7 @@ TEST_CASE(slots_do_not_disturb_each_other)
     weir_pipeline *pipeline = start(paths, NUM_FILES, &config, &(weir_stage_options){ .concurrency = 6 });
     weir_item item;
     size_t num_items = 0;
-    while (weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
+    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK) {
         const weir_frames *frames = item.data;
         const weir_frames *expected = alone[item.seq % 2];
         assert_int_equal(frames->num_frames, expected->num_frames);
