@@ -52,7 +52,7 @@ int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
     reader->is_spdl = reader->schema == WEIR_SCHEMA_SPDL;
     int code = weir__functions_register(reader->db);
     if (code == SQLITE_OK && reader->is_spdl)
-        code = weir__spdl_make_views(reader->db);
+        code = weir__spdl_make_views(reader->db, false);
     if (code != SQLITE_OK) {
         status = weir__reader_error(reader, code, error);
         goto fail;

@@ -322,8 +322,8 @@ static int make_new(void *self, const char *path_before)
 {
     const new_database *wanted = self;
     sqlite3 *db = NULL;
-    int status =
-        open_database_file(path_before, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &db, wanted->path, wanted->error);
+    int status = open_database_file(path_before, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, &db,
+                                    wanted->path, wanted->error);
     if (status == WEIR_OK)
         status = prepare_writer_until(db, wanted->path, wanted->deadline_ns, wanted->error);
     if (status == WEIR_OK && wanted->fill) {
@@ -360,7 +360,8 @@ int weir__database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **
     if (status == WEIR_OK && access(path, F_OK) != 0)
         status = weir__database_make(path, deadline_ns, NULL, NULL, &was_made, error);
     if (status == WEIR_OK)
-        status = open_database_file(path, SQLITE_OPEN_READWRITE, db, path, error);
+        status = open_database_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, db, path,
+                                    error); /* ATTACH takes URIs */
     if (status != WEIR_OK)
         goto fail;
 

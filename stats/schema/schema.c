@@ -25,28 +25,13 @@
     " world INTEGER NOT NULL DEFAULT 1," /* the number of ranks */ \
     " job TEXT NOT NULL DEFAULT '');"    /* the same for all ranks that were started together */
 
-/* One stage alone with one number of slots; see weir/profile.h. */
-#define PROFILE_STATS \
-    "CREATE TABLE profile_stats (" \
-    " id INTEGER PRIMARY KEY," \
-    " run_id " WEIR_RUN_REFERENCE "," \
-    " name TEXT NOT NULL," \
-    " concurrency INTEGER NOT NULL," \
-    " is_best INTEGER NOT NULL," \
-    " num_tasks INTEGER NOT NULL," \
-    " num_failures INTEGER NOT NULL," \
-    " elapsed REAL NOT NULL," \
-    " cpu_time REAL NOT NULL," \
-    " memory_bytes INTEGER NOT NULL);" \
-    "CREATE INDEX profile_stats_by_run ON profile_stats(run_id);"
-
 #define IDENTITY \
     "PRAGMA application_id = 2003134834;" \
     "PRAGMA user_version = 5;"
 
 _Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 5, "IDENTITY says the same");
 
-const char weir__schema_create[] = RUN PROFILE_STATS IDENTITY;
+const char weir__schema_create[] = RUN IDENTITY;
 
 #define FOREIGN_RUN "(SELECT run_id FROM run WHERE version = 'SPDL' AND pid = 0)"
 
