@@ -26,7 +26,4 @@ void weir__lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *la
 const char *weir__lap_add_histograms(weir_subject subject, sqlite3_stmt *row, weir_histogram *const times[],
                                      bool has[WEIR_MAX_HISTOGRAMS]);
 
-/* Returns laps with damaged histograms without them, instead of ending the query with WEIR_EDATA. */
-void weir__query_tolerate_damage(weir_query *query);
-
 #endif

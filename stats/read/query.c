@@ -18,15 +18,9 @@ struct weir_query {
 
     /* laps */
     weir_histogram times[WEIR_MAX_HISTOGRAMS]; /* of the record */
-    bool tolerates_damage;
 };
 
 /* -- laps */
-
-void weir__query_tolerate_damage(weir_query *query)
-{
-    query->tolerates_damage = true;
-}
 
 static weir_subject subject_of(weir_record_kind kind)
 {
@@ -47,13 +41,12 @@ static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
         weir_histogram_clear(times[i]);
     }
     const char *damaged = weir__lap_add_histograms(subject, row, times, has);
-    if (damaged && !query->tolerates_damage)
+    if (damaged)
         return weir_error_set(error, WEIR_EDATA, 0, "database %s is damaged: row %lld of %s has no valid %s",
                               weir__path_for_message(query->reader->path).text, (long long)lap->id,
                               weir__lap_tables[subject].name, damaged);
     for (size_t i = 0; i < count; i++)
-        *weir_metric_histogram_at(histograms[i].metric, &lap->metrics) =
-            has[i] && !(damaged && strcmp(damaged, histograms[i].metric->name) == 0) ? times[i] : NULL;
+        *weir_metric_histogram_at(histograms[i].metric, &lap->metrics) = has[i] ? times[i] : NULL;
     return WEIR_OK;
 }
 

@@ -1,5 +1,6 @@
 #include "sql_functions.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,47 @@ static void quantile_function(sqlite3_context *context, int num_values, sqlite3_
     else if (add_encoded_value(context, times, values[0]) && times->count)
         sqlite3_result_double(context, (double)weir_histogram_quantile_ns(times, sqlite3_value_double(values[1])) /
                                            (double)WEIR_SECOND);
+    free(times);
+}
+
+/* Each time is known to the width of its bucket, and so is the mean; the last bucket has no upper edge. */
+static bool is_mean_of(const weir_histogram *times, double mean)
+{
+    double least = 0, most = 0, slack = 1e-9 + 1e-6 * mean, count = (double)times->count;
+    for (uint32_t i = times->first; i <= times->last; i++) {
+        int64_t low_ns, high_ns;
+        if (times->buckets[i] == 0)
+            continue;
+        weir_histogram_bucket_range(i, &low_ns, &high_ns);
+        least += (double)times->buckets[i] * (double)low_ns / 1e9;
+        most += i == WEIR_HISTOGRAM_BUCKETS - 1 ? INFINITY : (double)times->buckets[i] * (double)high_ns / 1e9;
+    }
+    return mean >= least / count - slack && mean <= most / count + slack;
+}
+
+/* weir_histogram_fault(column, histogram, count, sum): what is wrong with it; NULL = nothing. */
+static void fault_function(sqlite3_context *context, int num_values, sqlite3_value **values)
+{
+    (void)num_values;
+    const char *column = (const char *)sqlite3_value_text(values[0]);
+    const void *bytes = sqlite3_value_blob(values[1]);
+    int64_t wanted = sqlite3_value_int64(values[2]);
+    double mean = sqlite3_value_type(values[3]) == SQLITE_NULL
+                      ? (double)NAN
+                      : sqlite3_value_double(values[3]) / (double)(wanted ? wanted : 1);
+    weir_histogram *times = calloc(1, sizeof *times);
+    bool is_valid =
+        times && weir__histogram_add_stored(times, bytes, bytes ? (size_t)sqlite3_value_bytes(values[1]) : 0);
+    bool is_complete = is_valid && (int64_t)times->count == wanted;
+    char *fault = !times || (is_complete && (!wanted || is_mean_of(times, mean))) ? NULL
+                  : !is_valid   ? sqlite3_mprintf(" has no valid %s", column)
+                  : is_complete ? sqlite3_mprintf(": the times of %s are not %g s on the average", column, mean)
+                                : sqlite3_mprintf(": %s holds %lld times, and %lld were counted", column,
+                                                  (long long)times->count, (long long)wanted);
+    if (fault)
+        sqlite3_result_text(context, fault, -1, sqlite3_free);
+    else if (!is_complete)
+        sqlite3_result_error_nomem(context);
     free(times);
 }
 
@@ -230,6 +272,7 @@ int weir__functions_register(sqlite3 *db)
     } functions[] = {
         { "weir_merge_histogram", 1, NULL, merge_step, merge_final },
         { "weir_quantile", 2, quantile_function, NULL, NULL },
+        { "weir_histogram_fault", 4, fault_function, NULL, NULL },
         { "weir_sum", 1, NULL, sum_step, sum_final },
         { "weir_last", 2, NULL, last_step, last_final },
         { "weir_reason", 2, reason_function, NULL, NULL },
