@@ -22,6 +22,8 @@
 #include <sqlite3.h>
 
 #include <weir/engine.h>
+#include <weir/sampler.h>
+#include <weir/shuffle.h>
 #include <weir/stages.h>
 
 #include "program.h"

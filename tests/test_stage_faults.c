@@ -17,6 +17,8 @@
 
 #include <weir/dataset.h>
 #include <weir/engine.h>
+#include <weir/sampler.h>
+#include <weir/shuffle.h>
 #include <weir/stages.h>
 
 #include "clips.h"

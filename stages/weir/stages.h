@@ -17,10 +17,7 @@
 #include <weir/npy.h>
 #include <weir/probe.h>
 #include <weir/safetensors.h>
-#include <weir/sampler.h>
-#include <weir/shuffle.h>
 #include <weir/tar.h>
 #include <weir/video.h>
-#include <weir/world.h>
 
 #endif

@@ -22,8 +22,6 @@ const tool_command *const tool_commands[] = {
     &tool_check,
 #ifdef WEIR_HAVE_STAGES
     &tool_frames,
-#endif
-#ifdef WEIR_HAVE_DATASET
     &tool_index,
 #endif
     NULL,

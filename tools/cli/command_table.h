@@ -22,8 +22,6 @@ extern const tool_command tool_check;
 #ifdef WEIR_HAVE_STAGES
 extern const tool_command tool_record;
 extern const tool_command tool_frames;
-#endif
-#ifdef WEIR_HAVE_DATASET
 extern const tool_command tool_index;
 #endif
 
