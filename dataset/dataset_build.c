@@ -208,7 +208,7 @@ static int run_members(void *worker, weir_item *in, weir_item *out, weir_task *t
     members *self = (members *)(uintptr_t)weir_task_config(task);
     const char *path = in->data;
     int rc = WEIR_OK;
-    if (weir_task_num_pieces(task) == 0) {
+    if (weir_task_num_chunks(task) == 0) {
         weir_error error = { 0 };
         weir__tar_members_close(&self->tar);
         rc = weir__tar_members_open(&self->tar, path, &error);

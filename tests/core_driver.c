@@ -154,7 +154,7 @@ static void check_slots(core_driver *driver, const weir__node *node)
     check(driver, num_turns == 0, "a slot has a turn, but is not in the list");
     check(driver, !node->turn_first || node->turn_first->state != SLOT_TURN, "the first turn waits for its turn");
     const weir_account *a = &node->account;
-    check(driver, a->taken + a->created == a->handed_on + a->skipped + a->failed + a->dropped + a->merged + inside,
+    check(driver, a->taken + a->created == a->passed_on + a->skipped + a->failed + a->dropped + a->merged + inside,
           "a node has lost an item");
 }
 
@@ -298,15 +298,15 @@ static int end_of_task(core_driver *driver, driver_slot *slot)
         return end_of_source(driver, node);
     if (slot->core.completed)
         return WEIR_PENDING; /* before run() has returned */
-    if (driver->odd_left && slot->core.num_pieces == 0 && !slot->core.flushing && choose(driver->choices, 2))
+    if (driver->odd_left && slot->core.num_chunks == 0 && !slot->core.flushing && choose(driver->choices, 2))
         return odd_end(driver, node);
-    if (node->multiplies && slot->core.num_pieces < 3 && choose_one_in(driver->choices, 3)) {
+    if (node->multiplies && slot->core.num_chunks < 3 && choose_one_in(driver->choices, 3)) {
         slot->core.passed_over = node->passes_over && choose_one_in(driver->choices, 3);
         return WEIR_MORE;
     }
-    if (node->core.has_flush && !slot->core.flushing && slot->core.num_pieces == 0 && choose(driver->choices, 2))
+    if (node->core.has_flush && !slot->core.flushing && slot->core.num_chunks == 0 && choose(driver->choices, 2))
         return WEIR_KEPT;
-    if (node->pends && !slot->core.flushing && slot->core.num_pieces == 0 && choose_one_in(driver->choices, 2))
+    if (node->pends && !slot->core.flushing && slot->core.num_chunks == 0 && choose_one_in(driver->choices, 2))
         return WEIR_PENDING;
     if (node->skips && choose_one_in(driver->choices, 4))
         return WEIR_SKIP;
@@ -386,7 +386,7 @@ static void find_events_of_slot(driver_slot *slot, event *events, uint32_t *coun
     const driver_node *node = (const driver_node *)slot->core.node;
     if (slot->core.state == SLOT_RUNNING)
         add_event(events, count, EVENT_END, slot);
-    bool may_pend = node->pends && slot->core.num_pieces == 0 && !slot->core.flushing && !slot->core.is_lifecycle;
+    bool may_pend = node->pends && slot->core.num_chunks == 0 && !slot->core.flushing && !slot->core.is_lifecycle;
     bool runs = slot->core.state == SLOT_RUNNING && !slot->core.finishing && !slot->core.abandoned;
     if ((slot->core.state == SLOT_PENDING || (may_pend && runs)) && !slot->core.completed)
         add_event(events, count, EVENT_COMPLETE, slot);
@@ -451,7 +451,7 @@ static void hash_value(uint64_t *hash, uint64_t value)
 static void hash_slot(uint64_t *hash, const weir__slot *slot)
 {
     hash_value(hash,
-               (uint64_t)slot->state << 32 | slot->num_pieces << 16 | (uint64_t)slot->more << 8 | slot->completed);
+               (uint64_t)slot->state << 32 | slot->num_chunks << 16 | (uint64_t)slot->more << 8 | slot->completed);
     hash_value(hash, (uint64_t)slot->has_in << 24 | (uint64_t)slot->has_out << 16 | (uint64_t)slot->flushing << 8 |
                          slot->needs_flush);
     hash_value(hash, slot->has_in || slot->has_out ? slot->in.seq : 0);

@@ -472,7 +472,7 @@ weir_account account_of(weir_pipeline *pipeline, const char *stage)
 
 void assert_account_is_exact(const weir_account *account)
 {
-    assert_int_equal(account->taken + account->created, account->handed_on + account->skipped + account->failed +
+    assert_int_equal(account->taken + account->created, account->passed_on + account->skipped + account->failed +
                                                             account->dropped + account->merged + account->in_flight);
 }
 

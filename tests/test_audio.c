@@ -263,7 +263,7 @@ TEST_CASE(one_read_gives_video_and_sound)
     assert_int_equal(frames[1]->num_frames, frames[2]->num_frames);
     assert_memory_equal(frames[1]->data, frames[2]->data, frames[1]->num_frames * frames[1]->frame_bytes);
     assert_int_equal(frames[1]->audio->num_samples, frames[2]->audio->num_samples);
-    video.piece_frames = 10; /* the sound is in the last one */
+    video.chunk_frames = 10; /* the sound is in the last one */
     video.sampling = (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 4 };
     weir_frames *few = decode_both(clips_path("video.mp4"), &video, &error);
     assert_int_equal(few->num_frames, 4);

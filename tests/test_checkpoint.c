@@ -238,9 +238,9 @@ static int split(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     test_ledger *ledger = (test_ledger *)(uintptr_t)weir_task_config(task);
-    uint32_t piece = weir_task_num_pieces(task);
-    ledger_fill(ledger, out, item_value(in) * 10 + piece, 0);
-    return piece < 2 ? WEIR_MORE : WEIR_OK;
+    uint32_t chunk = weir_task_num_chunks(task);
+    ledger_fill(ledger, out, item_value(in) * 10 + chunk, 0);
+    return chunk < 2 ? WEIR_MORE : WEIR_OK;
 }
 
 static const weir_op split_op = { .name = "split", .makes = WEIR_TYPE_ANY, .run = split };
@@ -255,13 +255,13 @@ static weir_builder *splitting(test_numbers *numbers, int times)
     return builder;
 }
 
-TEST_CASE(pieces_that_are_done_are_left_out)
+TEST_CASE(chunks_that_are_done_are_left_out)
 {
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     uint64_t expected = 0;
     char *text = NULL;
-    for (int stop_after = 1; expected < 18; stop_after = stop_after % 4 + 1) { /* two items, nine pieces of each */
+    for (int stop_after = 1; expected < 18; stop_after = stop_after % 4 + 1) { /* two items, nine chunks of each */
         weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
         options.resume = (const char *const *)&text;
         options.num_resume = text != NULL;
@@ -399,7 +399,7 @@ TEST_CASE(a_text_can_be_read)
     weir_error error = { 0 };
     assert_int_equal(
         weir_checkpoint_read("weir checkpoint 1\nepoch 2\nsource 0 a b\n  first\n  second\n"
-                             "done 2 10 12-14 20\ndone 3 0\npieces 2 30 0123456789abcdef 1\nsource 1 c\nend\n",
+                             "done 2 10 12-14 20\ndone 3 0\nchunks 2 30 0123456789abcdef 1\nsource 1 c\nend\n",
                              &checkpoint, &error),
         WEIR_OK);
     assert_int_equal(weir_checkpoint_epoch(checkpoint), 2);
@@ -439,7 +439,7 @@ TEST_CASE(a_damaged_text_is_refused_with_its_line)
         { "weir checkpoint 1\nepoch 0\nsource 0 a\ndone 0 5 5\nend\n", WEIR_EDATA, "line 4" },
         { "weir checkpoint 1\nepoch 0\nsource 0 a\ndone 0 5 9-8\nend\n", WEIR_EDATA, "line 4" },
         { "weir checkpoint 1\nepoch 0\nsource 0 a\ndone 0 99999999999999999999\nend\n", WEIR_EDATA, "line 4" },
-        { "weir checkpoint 1\nepoch 0\nsource 0 a\npieces 0 1 xyz\nend\n", WEIR_EDATA, "line 4" },
+        { "weir checkpoint 1\nepoch 0\nsource 0 a\nchunks 0 1 xyz\nend\n", WEIR_EDATA, "line 4" },
         { "weir checkpoint 1\nepoch 0\nsource 0 a\nwhat\nend\n", WEIR_EDATA, "line 4" },
         { "weir checkpoint 1\nepoch 0\nend\nmore\n", WEIR_EDATA, "after \"end\"" },
     };
@@ -523,7 +523,7 @@ int main(void)
         TEST(failed_items_can_be_left_for_the_next_run),
         TEST(what_a_stop_drops_is_not_done),
         TEST(a_task_that_obeys_a_stop_has_not_done_its_item),
-        TEST(pieces_that_are_done_are_left_out),
+        TEST(chunks_that_are_done_are_left_out),
         TEST(a_batch_is_done_as_a_whole_or_by_item),
         TEST(inputs_belong_to_the_result_that_they_were_kept_for),
         TEST(an_end_of_an_epoch_is_told_once),

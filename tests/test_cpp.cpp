@@ -67,7 +67,7 @@ static void items_come_in_order_and_are_released(void **)
             expected += 2;
         }
         assert_int_equal(expected, 200);
-        assert_int_equal(p.account().handed_on, 100);
+        assert_int_equal(p.account().passed_on, 100);
     }
     assert_int_equal(alive, 0);
 }

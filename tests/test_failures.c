@@ -32,7 +32,7 @@ static void end_and_check(weir_pipeline *pipeline, uint64_t delivered)
 {
     weir_account account = account_of(pipeline, NULL);
     assert_account_is_exact(&account);
-    assert_int_equal(account.handed_on, delivered);
+    assert_int_equal(account.passed_on, delivered);
     weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
@@ -568,7 +568,7 @@ TEST_CASE(a_stage_hook_that_fails_at_the_start_fails_the_pipeline)
     assert_int_equal(error.library_code, 7);
     assert_string_equal(error.stage, "0:1:hooked");
     assert_string_equal(error.message, "0:1:hooked has no model");
-    assert_int_equal(account_of(pipeline, "hooked").handed_on, 0);
+    assert_int_equal(account_of(pipeline, "hooked").passed_on, 0);
     end_and_check(pipeline, 0);
     assert_int_equal(counter_value(&hook.ends), 0); /* only what has started ends */
     assert_int_equal(recorder.end.status, WEIR_EFAILED);

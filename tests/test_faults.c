@@ -267,7 +267,7 @@ static void drain_and_check(weir_pipeline *pipeline)
     assert_true(status == WEIR_EOF || status == WEIR_EFAILED || status == WEIR_ESTOPPED);
     weir_account account = account_of(pipeline, NULL);
     assert_account_is_exact(&account);
-    assert_int_equal(account.handed_on, delivered);
+    assert_int_equal(account.passed_on, delivered);
     weir_pipeline_free(pipeline);
 }
 

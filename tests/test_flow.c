@@ -90,7 +90,7 @@ TEST_CASE(the_end_comes_again_and_again)
     ledger_close(&ledger);
 }
 
-static int hand_on_nothing(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static int pass_on_nothing(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     (void)in;
@@ -102,7 +102,7 @@ static int hand_on_nothing(void *worker, weir_item *in, weir_item *out, weir_tas
 /* What the operation leaves in its input is released; a result need not hold anything. */
 TEST_CASE(an_item_may_be_empty)
 {
-    static const weir_op op = { .name = "empty", .run = hand_on_nothing };
+    static const weir_op op = { .name = "empty", .run = pass_on_nothing };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
@@ -125,19 +125,19 @@ TEST_CASE(an_item_may_be_empty)
 
 /* ---- numbers and labels ------------------------------------------------------------------------------------- */
 
-enum { PIECES = 3 };
+enum { CHUNKS = 3 };
 
-/* Three pieces of each input; the last one is the input itself. */
+/* Three chunks of each input; the last one is the input itself. */
 static int cut(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
-    uint64_t *piece = worker;
+    uint64_t *chunk = worker;
     uint64_t value = item_value(in);
     (void)task;
-    if (++*piece < PIECES) {
+    if (++*chunk < CHUNKS) {
         ledger_fill(&ledger, out, value, 0);
         return WEIR_MORE;
     }
-    *piece = 0;
+    *chunk = 0;
     weir_item_move(out, in);
     return WEIR_OK;
 }
@@ -154,13 +154,13 @@ TEST_CASE(seq_and_label_are_inherited)
     weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
-    for (uint64_t i = 0; i < numbers.count * PIECES; i++) {
+    for (uint64_t i = 0; i < numbers.count * CHUNKS; i++) {
         weir_item item;
         char label[32];
         assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
-        assert_int_equal(item_value(&item), i / PIECES);
-        assert_int_equal(item.seq, i / PIECES);
-        snprintf(label, sizeof label, "item-%d", (int)(i / PIECES));
+        assert_int_equal(item_value(&item), i / CHUNKS);
+        assert_int_equal(item.seq, i / CHUNKS);
+        snprintf(label, sizeof label, "item-%d", (int)(i / CHUNKS));
         assert_string_equal(item.label, label);
         weir_item_release(&item);
     }
@@ -239,7 +239,7 @@ static int skip_odd(void *worker, weir_item *in, weir_item *out, weir_task *task
 
 static const weir_op skip_odd_op = { .name = "skip_odd", .run = skip_odd };
 
-TEST_CASE(a_skipped_item_is_not_handed_on)
+TEST_CASE(a_skipped_item_is_not_passed_on)
 {
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100 };
@@ -261,17 +261,17 @@ typedef struct endless_run {
     test_counter made;
 } endless_run;
 
-/* Two pieces of each input: which call this is, it asks its task. */
+/* Two chunks of each input: which call this is, it asks its task. */
 static int cut_in_two(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     uint64_t *calls = worker;
     char label[40];
-    REQUIRE(weir_task_num_pieces(task) == (*calls)++ % 2);
-    snprintf(label, sizeof label, "%s/%d", weir_task_num_pieces(task) ? "second" : weir_task_label(task),
+    REQUIRE(weir_task_num_chunks(task) == (*calls)++ % 2);
+    snprintf(label, sizeof label, "%s/%d", weir_task_num_chunks(task) ? "second" : weir_task_label(task),
              (int)*calls);
     REQUIRE(weir_task_set_label(task, label) == WEIR_OK);
     memset(label, '?', sizeof label); /* the engine has a copy */
-    if (weir_task_num_pieces(task) == 0) {
+    if (weir_task_num_chunks(task) == 0) {
         out->data = out;
         return WEIR_MORE;
     }
@@ -279,7 +279,7 @@ static int cut_in_two(void *worker, weir_item *in, weir_item *out, weir_task *ta
     return WEIR_OK;
 }
 
-TEST_CASE(a_task_tells_its_pieces_and_sets_its_label)
+TEST_CASE(a_task_tells_its_chunks_and_sets_its_label)
 {
     static const weir_op op = { .name = "cut", .worker_size = sizeof(uint64_t), .run = cut_in_two };
     test_ledger own = LEDGER;
@@ -328,7 +328,7 @@ TEST_CASE(labels_are_never_null)
     ledger_close(&own);
 }
 
-/* One input becomes pieces without end. */
+/* One input becomes chunks without end. */
 static int make_endless(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     endless_run *endless = (endless_run *)weir_task_config(task);
@@ -339,7 +339,7 @@ static int make_endless(void *worker, weir_item *in, weir_item *out, weir_task *
 }
 
 /* A generator runs no further ahead than its queue, its slot, the sink and the sink's slot hold. */
-TEST_CASE(a_generator_waits_for_room_between_its_pieces)
+TEST_CASE(a_generator_waits_for_room_between_its_chunks)
 {
     static const weir_op op = { .name = "endless", .run = make_endless };
     enum { QUEUE = 2, SINK = 3, AHEAD = 1 + QUEUE + 1 + SINK };
@@ -387,7 +387,7 @@ static int complete_here(void *worker, weir_item *in, weir_item *out, weir_task 
     return WEIR_PENDING;
 }
 
-static int complete_and_hand_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static int complete_and_pass_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     weir_item completed = { 0 };
@@ -400,7 +400,7 @@ static int complete_and_hand_on(void *worker, weir_item *in, weir_item *out, wei
 /* It has completed the task, and returns a result as well: both are released, and the task has failed. */
 TEST_CASE(a_task_that_is_completed_and_returns_a_result_fails)
 {
-    static const weir_op op = { .name = "both", .run = complete_and_hand_on };
+    static const weir_op op = { .name = "both", .run = complete_and_pass_on };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_builder *builder = builder_with(&numbers);
@@ -520,7 +520,7 @@ TEST_CASE(a_pending_task_may_end_in_skip_or_failure)
     weir_account account = account_of(pipeline, "pending");
     assert_int_equal(account.skipped, 1);
     assert_int_equal(account.failed, 2);
-    assert_int_equal(account.handed_on, 1);
+    assert_int_equal(account.passed_on, 1);
     assert_int_equal(weir_pipeline_stage_error(pipeline, "pending", &error), WEIR_EIO);
     assert_int_equal(error.status, WEIR_EIO);
     assert_int_equal(error.library_code, -104);
@@ -610,8 +610,8 @@ TEST_CASE(a_generator_may_end_pending)
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, NULL);
     pending_start(&pending);
-    for (uint64_t i = 0; i < 50 * PIECES; i++)
-        assert_int_equal(next_value(pipeline), i / PIECES);
+    for (uint64_t i = 0; i < 50 * CHUNKS; i++)
+        assert_int_equal(next_value(pipeline), i / CHUNKS);
     assert_int_equal(drain_all(pipeline), 0);
     pending_end(&pending);
     weir_pipeline_free(pipeline);
@@ -986,7 +986,7 @@ TEST_CASE(in_completion_order_nobody_waits_for_the_first)
     ledger_close(&ledger);
 }
 
-/* By the item's number: passed on, skipped, failed, passed on in pieces, or pending. */
+/* By the item's number: passed on, skipped, failed, passed on in chunks, or pending. */
 static int do_anything(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     uint64_t value = item_value(in);
@@ -1004,7 +1004,7 @@ static int do_anything(void *worker, weir_item *in, weir_item *out, weir_task *t
 
 static uint64_t results_of(uint64_t value)
 {
-    return value % 7 < 2 ? 0 : value % 7 == 2 ? PIECES : 1;
+    return value % 7 < 2 ? 0 : value % 7 == 2 ? CHUNKS : 1;
 }
 
 TEST_CASE(input_order_holds_for_every_kind_of_result)
@@ -1300,8 +1300,8 @@ int main(void)
         TEST(seq_and_label_are_inherited),
         TEST(an_operation_may_give_a_label_of_its_own),
         TEST(a_task_knows_its_item_and_stage),
-        TEST(a_skipped_item_is_not_handed_on),
-        TEST(a_generator_waits_for_room_between_its_pieces),
+        TEST(a_skipped_item_is_not_passed_on),
+        TEST(a_generator_waits_for_room_between_its_chunks),
         TEST(a_task_that_is_completed_and_returns_a_result_fails),
         TEST(a_task_may_be_completed_before_run_returns),
         TEST(a_task_may_be_completed_later),
@@ -1314,7 +1314,7 @@ int main(void)
         TEST(a_queue_never_holds_more_items_than_its_capacity),
         TEST(a_queue_overshoots_its_bytes_by_one_item_at_most),
         TEST(at_most_concurrency_tasks_run_at_once),
-        TEST(a_task_tells_its_pieces_and_sets_its_label),
+        TEST(a_task_tells_its_chunks_and_sets_its_label),
         TEST(only_weir_forever_is_a_negative_timeout),
         TEST(labels_are_never_null),
         TEST(concurrency_may_be_far_above_the_threads),

@@ -234,7 +234,7 @@ TEST_CASE(turned_pictures_stand_upright_unless_told_otherwise)
 
 /* ---- the same as the stage's --------------------------------------------------------------------------------- */
 
-/* What a pipeline gives, in one piece. */
+/* What a pipeline gives, in one chunk. */
 static weir_frames *decode(weir_sampling sampling, uint64_t seed)
 {
     const char *path = make_long();
@@ -284,7 +284,7 @@ TEST_CASE(chance_is_the_pipelines)
     assert_as_stage("--random 5 --seed 5 --stretch 1s", five, 5);
 }
 
-/* These are not written piece by piece. */
+/* These are not written chunk by chunk. */
 TEST_CASE(lists_that_jump_back_keep_their_order)
 {
     int64_t indices[] = { 20, 0, -1, 20, 19, 3, 3 };
@@ -295,7 +295,7 @@ TEST_CASE(lists_that_jump_back_keep_their_order)
                     (weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = times_ns, .num_times = 3 }, 0);
 }
 
-TEST_CASE(lists_that_rise_may_repeat_across_pieces)
+TEST_CASE(lists_that_rise_may_repeat_across_chunks)
 {
     int64_t indices[] = { 0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 8, 8, 8, 8, 8, 8, 29 };
     assert_as_stage("--frames 0,1,2,3,4,5,6,7,7,7,8,8,8,8,8,8,29",
@@ -313,7 +313,7 @@ TEST_CASE(lists_that_rise_may_repeat_across_pieces)
 #endif
 
 /* 461 MB of frames. */
-TEST_CASE(a_long_video_takes_the_memory_of_a_few_pieces)
+TEST_CASE(a_long_video_takes_the_memory_of_a_few_chunks)
 {
 #ifdef SANITIZED
     skip(); /* they keep what was freed */
@@ -798,8 +798,8 @@ int main(void)
         cmocka_unit_test(turned_pictures_stand_upright_unless_told_otherwise),
         cmocka_unit_test(chance_is_the_pipelines),
         cmocka_unit_test(lists_that_jump_back_keep_their_order),
-        cmocka_unit_test(lists_that_rise_may_repeat_across_pieces),
-        cmocka_unit_test(a_long_video_takes_the_memory_of_a_few_pieces),
+        cmocka_unit_test(lists_that_rise_may_repeat_across_chunks),
+        cmocka_unit_test(a_long_video_takes_the_memory_of_a_few_chunks),
         cmocka_unit_test(info_tells_what_the_file_is),
         cmocka_unit_test(stdout_takes_raw_video_or_an_array),
         cmocka_unit_test(pictures_have_the_pixels_of_the_frames),

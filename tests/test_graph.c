@@ -72,7 +72,7 @@ static void expect_all_once(weir_pipeline *pipeline, uint64_t count, int end)
 
 /* ---- batches ------------------------------------------------------------------------------------------------ */
 
-TEST_CASE(aggregate_hands_on_full_batches_and_the_incomplete_last_one)
+TEST_CASE(aggregate_passes_on_full_batches_and_the_incomplete_last_one)
 {
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 7, .size_bytes = 10 });
@@ -85,7 +85,7 @@ TEST_CASE(aggregate_hands_on_full_batches_and_the_incomplete_last_one)
     expect_end(pipeline, WEIR_EOF);
     weir_account account = account_of(pipeline, "aggregate");
     assert_int_equal(account.taken, 7);
-    assert_int_equal(account.handed_on, 3);
+    assert_int_equal(account.passed_on, 3);
     assert_int_equal(account.merged, 5);
     assert_int_equal(account.created, 1);
     finish(pipeline, &ledger);
@@ -162,7 +162,7 @@ TEST_CASE(stop_drops_what_an_aggregate_has_kept)
     recorder_free(&recorder);
 }
 
-TEST_CASE(disaggregate_hands_on_each_item_with_its_label)
+TEST_CASE(disaggregate_passes_on_each_item_with_its_label)
 {
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 8, .labelled = true });
@@ -716,7 +716,7 @@ TEST_CASE(sources_that_do_not_end_are_ended_by_the_first)
         assert_true(drain_all(pipeline) > 0);
         weir_account account;
         assert_int_equal(weir_pipeline_account(pipeline, NULL, &account), WEIR_OK);
-        assert_int_equal(account.taken + account.created, account.handed_on + account.dropped + account.in_flight);
+        assert_int_equal(account.taken + account.created, account.passed_on + account.dropped + account.in_flight);
         finish(pipeline, &ledger);
     }
 }
@@ -726,31 +726,31 @@ typedef struct behind_config {
     test_ledger *ledger;
     test_pending *pending;
     int first_status; /* of item 0 */
-    bool in_pieces;   /* the others give two results */
+    bool in_chunks;   /* the others give two results */
 } behind_config;
 
 static int behind_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     const behind_config *config = weir_task_config(task);
-    uint64_t value = item_value(in), piece = weir_task_num_pieces(task);
+    uint64_t value = item_value(in), chunk = weir_task_num_chunks(task);
     if (value == 0) {
         pending_add(config->pending, task, in);
         return WEIR_PENDING;
     }
-    if (value == 2 && piece == 0) {
+    if (value == 2 && chunk == 0) {
         weir_item first = { 0 }, *first_in;
         weir_task *first_task = pending_take(config->pending, &first_in);
         if (config->first_status == WEIR_OK)
             weir_item_move(&first, first_in);
         weir_task_complete(first_task, config->first_status, config->first_status == WEIR_OK ? &first : NULL);
     }
-    if (!config->in_pieces) {
+    if (!config->in_chunks) {
         weir_item_move(out, in);
         return WEIR_OK;
     }
     ledger_fill(config->ledger, out, value, 0);
-    return piece == 0 ? WEIR_MORE : WEIR_OK;
+    return chunk == 0 ? WEIR_MORE : WEIR_OK;
 }
 
 static const weir_op behind_op = {
@@ -791,10 +791,10 @@ TEST_CASE(a_merge_may_end_while_results_are_put_in_a_row)
     end_a_merge_in_a_row_of_results(WEIR_MERGE_ROUND_ROBIN, (behind_config){ .first_status = WEIR_SKIP }, 1);
 }
 
-TEST_CASE(a_merge_may_end_with_a_piece_whose_task_makes_more)
+TEST_CASE(a_merge_may_end_with_a_chunk_whose_task_makes_more)
 {
     end_a_merge_in_a_row_of_results(WEIR_MERGE_WEIGHTED,
-                                    (behind_config){ .first_status = WEIR_OK, .in_pieces = true }, 2);
+                                    (behind_config){ .first_status = WEIR_OK, .in_chunks = true }, 2);
 }
 
 TEST_CASE(only_sources_without_epochs_end_with_the_first)
@@ -987,7 +987,7 @@ TEST_CASE(no_item_crosses_the_end_of_an_epoch)
         expect_end(pipeline, WEIR_EOF);
         weir_account account = account_of(pipeline, NULL);
         assert_account_is_exact(&account);
-        assert_int_equal(account.handed_on, 100);
+        assert_int_equal(account.passed_on, 100);
         weir_pipeline_free(pipeline);
     }
     ledger_close(&ledger);
@@ -1140,7 +1140,7 @@ static int keep_one(void *worker, weir_item *in, weir_item *out, weir_task *task
     return WEIR_KEPT;
 }
 
-static int hand_on_one(void *worker, weir_item *out, weir_task *task)
+static int pass_on_one(void *worker, weir_item *out, weir_task *task)
 {
     (void)task;
     weir_item *kept = worker;
@@ -1157,7 +1157,7 @@ TEST_CASE(what_several_slots_have_kept_is_flushed_in_the_order_of_seq)
         .config_size = sizeof(test_gate *),
         .worker_size = sizeof(weir_item),
         .run = keep_one,
-        .flush = hand_on_one,
+        .flush = pass_on_one,
     };
     test_ledger ledger = LEDGER;
     test_gate gate = GATE, *config = &gate;
@@ -1262,11 +1262,11 @@ TEST_CASE(any_number_of_empty_epochs_may_wait_in_a_queue)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(aggregate_hands_on_full_batches_and_the_incomplete_last_one),
+        TEST(aggregate_passes_on_full_batches_and_the_incomplete_last_one),
         TEST(aggregate_with_drop_last_skips_the_incomplete_batch),
         TEST(a_batch_knows_its_size_and_the_labels_of_its_items),
         TEST(stop_drops_what_an_aggregate_has_kept),
-        TEST(disaggregate_hands_on_each_item_with_its_label),
+        TEST(disaggregate_passes_on_each_item_with_its_label),
         TEST(an_operation_may_accumulate_and_flush_as_it_likes),
         TEST(a_flush_that_fails_is_a_failure_of_what_was_kept),
         TEST(route_sends_each_item_through_the_branch_that_was_picked),
@@ -1284,7 +1284,7 @@ int main(void)
         TEST(a_merge_may_end_with_its_first_input),
         TEST(sources_that_do_not_end_are_ended_by_the_first),
         TEST(a_merge_may_end_while_results_are_put_in_a_row),
-        TEST(a_merge_may_end_with_a_piece_whose_task_makes_more),
+        TEST(a_merge_may_end_with_a_chunk_whose_task_makes_more),
         TEST(only_sources_without_epochs_end_with_the_first),
         TEST(items_are_numbered_by_source_and_epoch),
         TEST(weights_set_the_shares_of_the_inputs),

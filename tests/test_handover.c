@@ -105,12 +105,12 @@ TEST_CASE(the_shape_follows_pixel_and_layout)
     weir_frames_free(frames);
 }
 
-TEST_CASE(pieces_become_one_array)
+TEST_CASE(chunks_become_one_array)
 {
     char header[256];
     size_t num_bytes;
     weir_npy *npy;
-    const char *path = clips_path("pieces.npy");
+    const char *path = clips_path("chunks.npy");
     weir_frames *first = frames_new(4, WIDTH);
     weir_frames *second = frames_new(11, WIDTH);
     weir_frames *wider = frames_new(2, WIDTH + 1);
@@ -285,7 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_npy_file_holds_shape_and_bytes),
         cmocka_unit_test(the_shape_follows_pixel_and_layout),
-        cmocka_unit_test(pieces_become_one_array),
+        cmocka_unit_test(chunks_become_one_array),
         cmocka_unit_test(what_cannot_be_written_leaves_no_file),
         cmocka_unit_test(what_is_no_file_is_not_replaced),
         cmocka_unit_test(a_full_disk_is_told),

@@ -113,16 +113,16 @@ static const weir_op noted_op = { .name = "noted", .run = noted_pass };
 /* By the item's number: fails, is skipped, becomes two results, or is passed on. */
 static int do_anything(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
-    uint64_t *pieces = worker;
+    uint64_t *chunks = worker;
     switch (item_value(in) % 4) {
     case 0: return weir_task_fail(task, WEIR_EDATA, 5, "damaged");
     case 1: return WEIR_SKIP;
     case 2:
-        if (++*pieces == 1) {
+        if (++*chunks == 1) {
             ledger_fill(&ledger, out, item_value(in), 0);
             return WEIR_MORE;
         }
-        *pieces = 0;
+        *chunks = 0;
         return WEIR_SKIP;
     default: weir_item_move(out, in); return WEIR_OK;
     }
@@ -268,20 +268,20 @@ static int make_endless(void *worker, weir_item *in, weir_item *out, weir_task *
 }
 
 /* There is no room for its fifth result: the sink holds three, and one more waits for room. */
-TEST_CASE(hooks_end_when_a_task_between_two_pieces_is_stopped)
+TEST_CASE(hooks_end_when_a_task_between_two_chunks_is_stopped)
 {
     static const weir_op op = { .name = "endless", .run = make_endless };
-    test_counter pieces = COUNTER;
+    test_counter chunks = COUNTER;
     pairing_hook a = { 0 };
     weir_task_hook hook = hook_of(&a, 'A', 'a');
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &pieces, 0,
+    weir_builder_pipe(builder, &op, &chunks, 0,
                       &(weir_stage_options){ .queue_items = 1, .task_hooks = &hook, .num_task_hooks = 1 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, NULL);
-    counter_await(&pieces, 1 + 1 + 1 + 1);
+    counter_await(&chunks, 1 + 1 + 1 + 1);
     weir_pipeline_stop(pipeline);
     free_and_close(pipeline);
     assert_paired(&a, 1);
@@ -354,33 +354,33 @@ TEST_CASE(the_end_sees_result_times_and_error)
     assert_int_equal(log.values[3], 3);
 }
 
-static int timed_pieces(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static int timed_chunks(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
-    uint64_t *pieces = worker;
+    uint64_t *chunks = worker;
     int64_t until_ns = weir_clock_ns() + 2 * WEIR_MILLISECOND;
     while (weir_clock_ns() < until_ns)
         ;
     ledger_fill(&ledger, out, item_value(in), 0);
     counter_add((test_counter *)weir_task_config(task), 1);
-    return ++*pieces < 8 ? WEIR_MORE : WEIR_OK;
+    return ++*chunks < 8 ? WEIR_MORE : WEIR_OK;
 }
 
-/* Eight pieces of 2 ms, and 200 ms in which there is no room. */
+/* Eight chunks of 2 ms, and 200 ms in which there is no room. */
 TEST_CASE(the_time_of_a_task_leaves_out_its_waiting_for_room)
 {
-    static const weir_op op = { .name = "pieces", .worker_size = sizeof(uint64_t), .run = timed_pieces };
+    static const weir_op op = { .name = "chunks", .worker_size = sizeof(uint64_t), .run = timed_chunks };
     end_log log = { .num_ends = 0 };
     weir_task_hook hook = { .self = &log, .end = log_end };
-    test_counter pieces = COUNTER;
+    test_counter chunks = COUNTER;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &op, &pieces, 0,
+    weir_builder_pipe(builder, &op, &chunks, 0,
                       &(weir_stage_options){ .queue_items = 1, .task_hooks = &hook, .num_task_hooks = 1 });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, &one_thread);
-    counter_await(&pieces, 1 + 1 + 1 + 1);
-    AWAIT_SLOTS(pipeline, "0:1:pieces", waiting_out, 1);
+    counter_await(&chunks, 1 + 1 + 1 + 1);
+    AWAIT_SLOTS(pipeline, "0:1:chunks", waiting_out, 1);
     int64_t until_ns = weir_clock_ns() + 200 * WEIR_MILLISECOND;
     while (weir_clock_ns() < until_ns)
         sched_yield();
@@ -628,7 +628,7 @@ int main(void)
         TEST(hooks_pair_around_pending_tasks),
         TEST(a_hook_may_have_one_end_only),
         TEST(hooks_end_when_a_running_task_is_stopped),
-        TEST(hooks_end_when_a_task_between_two_pieces_is_stopped),
+        TEST(hooks_end_when_a_task_between_two_chunks_is_stopped),
         TEST(hooks_end_when_a_pending_task_is_stopped),
         TEST(the_end_sees_result_times_and_error),
         TEST(the_time_of_a_task_leaves_out_its_waiting_for_room),

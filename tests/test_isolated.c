@@ -65,7 +65,7 @@ static void hang_in_a_read(void)
         ;
 }
 
-enum { NUM_COUNTED = 64 }; /* pieces of "count:" */
+enum { NUM_COUNTED = 64 }; /* chunks of "count:" */
 
 /* In memory that the test shares with its child. */
 static atomic_uint *map_counter(const char *path)
@@ -96,7 +96,7 @@ static int run_stand_in(void *worker, weir_item *in, weir_item *out, weir_task *
     const char *text = in->data;
     static volatile bool spins = true;
     char answer[256];
-    *num_tasks += weir_task_num_pieces(task) == 0;
+    *num_tasks += weir_task_num_chunks(task) == 0;
     snprintf(answer, sizeof answer, "%s", text);
     if (strcmp(text, "segv") == 0)
         die_of(SIGSEGV);
@@ -154,7 +154,7 @@ static int run_stand_in(void *worker, weir_item *in, weir_item *out, weir_task *
         snprintf(answer, sizeof answer, "%d", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
     if (strcmp(text, "log") == 0)
         weir_log(WEIR_LOG_WARNING, "a line of the stand-in");
-    bool is_more = weir_task_num_pieces(task) < (strcmp(text, "pieces") == 0       ? 4U
+    bool is_more = weir_task_num_chunks(task) < (strcmp(text, "chunks") == 0       ? 4U
                                                  : strncmp(text, "count:", 6) == 0 ? NUM_COUNTED - 1U
                                                                                    : 0U);
     *out = (weir_item){ .data = strdup(answer), .release = weir_release_free };
@@ -415,19 +415,19 @@ TEST_CASE(the_cpu_time_of_children_counts)
     assert_true(used.pool_ns > LEAST_NS);
 }
 
-TEST_CASE(a_child_serves_many_items_in_several_pieces)
+TEST_CASE(a_child_serves_many_items_in_several_chunks)
 {
-    outcome seen = run_texts((const char *[]){ "a", "pieces", "origin", "tasks", "privileges" }, 5, 0, 0);
+    outcome seen = run_texts((const char *[]){ "a", "chunks", "origin", "tasks", "privileges" }, 5, 0, 0);
     assert_int_equal(seen.num_failures, 0);
     assert_int_equal(seen.num_texts, 9);
-    assert_string_equal(seen.texts[5], "pieces");
+    assert_string_equal(seen.texts[5], "chunks");
     assert_string_equal(seen.texts[6], "0 0 2 origin");
     assert_string_equal(seen.texts[7], "4");
     assert_string_equal(seen.texts[8], "1");
     outcome_free(&seen);
 }
 
-TEST_CASE(a_child_makes_no_pieces_that_nobody_has_room_for)
+TEST_CASE(a_child_makes_no_chunks_that_nobody_has_room_for)
 {
     enum { MAX_AHEAD = 16 }; /* in queues, in the slot and in the consumer */
     char text[4096] = "count:";
@@ -444,7 +444,7 @@ TEST_CASE(a_child_makes_no_pieces_that_nobody_has_room_for)
         assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
         int num_taken_before = atoi(item.data);
         if (i > num_taken_before + MAX_AHEAD)
-            fail_msg("piece %d was made when %d had been taken", i, num_taken_before);
+            fail_msg("chunk %d was made when %d had been taken", i, num_taken_before);
         weir_item_release(&item);
         atomic_fetch_add(num_taken, 1);
     }
@@ -646,7 +646,7 @@ static void assert_same_frames(const weir_frames *a, const weir_frames *b)
     assert_int_equal(a->num_frames, b->num_frames);
     assert_int_equal(a->width, b->width);
     assert_int_equal(a->first_frame, b->first_frame);
-    assert_int_equal(a->is_last_piece, b->is_last_piece);
+    assert_int_equal(a->is_last_chunk, b->is_last_chunk);
     assert_int_equal(a->time_base_den, b->time_base_den);
     assert_string_equal(a->codec, b->codec);
     assert_memory_equal(a->pts, b->pts, a->num_frames * sizeof *a->pts);
@@ -681,7 +681,7 @@ TEST_CASE(frames_are_the_same_as_without_isolation)
     const int64_t indices[] = { 7, 3, 3, -1 };
     expect_same_frames(&weir_video_decode, NULL, path);
     expect_same_frames(&weir_video_decode,
-                       &(weir_video_config){ .piece_frames = 7, .width = 32, .height = 32, .filter = "hflip" }, path);
+                       &(weir_video_config){ .chunk_frames = 7, .width = 32, .height = 32, .filter = "hflip" }, path);
     expect_same_frames(&weir_video_decode,
                        &(weir_video_config){ .seed = 3, .sampling = { .what = WEIR_SAMPLE_RANDOM, .count = 5 } },
                        path);
@@ -802,8 +802,8 @@ int main(int argc, char *argv[])
         TEST(failures_and_skips_of_the_operation_are_its_own),
         TEST(what_spins_or_hangs_is_killed_at_its_deadline),
         TEST(the_cpu_time_of_children_counts),
-        TEST(a_child_serves_many_items_in_several_pieces),
-        TEST(a_child_makes_no_pieces_that_nobody_has_room_for),
+        TEST(a_child_serves_many_items_in_several_chunks),
+        TEST(a_child_makes_no_chunks_that_nobody_has_room_for),
         TEST(log_lines_are_passed_on),
         TEST(a_stop_kills_what_spins),
         TEST(children_end_with_a_killed_parent),

@@ -86,7 +86,7 @@ TEST_CASE(items_are_delivered_while_an_observer_is_held_up_in_a_lap)
 }
 
 /* Holds the observer up in the first lap for that time; later laps end meanwhile. */
-static held_observer hold_up_first_lap(int64_t held_ns)
+static held_observer hold_up_first_lap(int64_t delayed_ns)
 {
     held_observer held;
     weir_observer observer = held_observer_init(&held);
@@ -100,7 +100,7 @@ static held_observer hold_up_first_lap(int64_t held_ns)
         build(builder, &(weir_pipeline_options){
                            .observers = &observer, .num_observers = 1, .stats_interval_ns = WEIR_MILLISECOND });
     gate_await_waiting(&held.gate, 1);
-    for (int64_t end_ns = weir_clock_ns() + held_ns; weir_clock_ns() < end_ns;)
+    for (int64_t end_ns = weir_clock_ns() + delayed_ns; weir_clock_ns() < end_ns;)
         sched_yield();
     gate_open(&source_gate);
     assert_int_equal(drain_all(pipeline), 100);
@@ -108,7 +108,7 @@ static held_observer hold_up_first_lap(int64_t held_ns)
     weir_pipeline_free(pipeline);
     assert_int_equal(held.num_joined, held.next_number);
     assert_int_equal(held.num_tasks, 100);
-    assert_true(held.elapsed_ns >= held_ns);
+    assert_true(held.elapsed_ns >= delayed_ns);
     ledger_close(&ledger);
     return held;
 }
@@ -118,8 +118,8 @@ static held_observer hold_up_first_lap(int64_t held_ns)
 TEST_CASE(laps_that_wait_too_long_are_joined)
 {
     uint64_t first_joined = 0;
-    for (int64_t held_ns = 200 * WEIR_MILLISECOND; first_joined != 65; held_ns *= 2)
-        first_joined = hold_up_first_lap(held_ns).first_joined;
+    for (int64_t delayed_ns = 200 * WEIR_MILLISECOND; first_joined != 65; delayed_ns *= 2)
+        first_joined = hold_up_first_lap(delayed_ns).first_joined;
 }
 
 TEST_CASE(events_are_bounded_and_what_was_dropped_is_told)

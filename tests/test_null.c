@@ -157,7 +157,7 @@ TEST_CASE(the_engine_refuses_null)
     assert_int_equal(weir_task_seq(NULL), 0);
     assert_int_equal(weir_task_epoch(NULL), 0);
     assert_int_equal(weir_task_source(NULL), 0);
-    assert_int_equal(weir_task_num_pieces(NULL), 0);
+    assert_int_equal(weir_task_num_chunks(NULL), 0);
     assert_null(weir_task_config(NULL));
     REFUSED(weir_task_set_label(NULL, "a"));
     REFUSED(weir_task_event(NULL, "a", NULL));

@@ -218,7 +218,7 @@ TEST_CASE(an_account_of_another_size_is_filled_as_far_as_it_goes)
     assert_int_equal(account.known.taken, 3);
     assert_int_equal(account.known.created, UINT64_C(0xa5a5a5a5a5a5a5a5));
     assert_int_equal(weir_pipeline_account_sized(pipeline, NULL, &account.known, sizeof account), WEIR_OK);
-    assert_int_equal(account.known.handed_on, 3);
+    assert_int_equal(account.known.passed_on, 3);
     assert_int_equal(account.unknown, 0);
     weir_pipeline_free(pipeline);
     ledger_close(&ledger);

@@ -376,9 +376,9 @@ TEST_CASE(totals_and_summary_are_exact_over_many_laps)
 }
 
 /* Files stay tasks; what comes out of them are more items. */
-TEST_CASE(long_videos_come_in_pieces)
+TEST_CASE(long_videos_come_in_chunks)
 {
-    enum { NUM_LONG = 3, NUM_FRAMES = 1030, NUM_PIECES = 3 };
+    enum { NUM_LONG = 3, NUM_FRAMES = 1030, NUM_CHUNKS = 3 };
     char *folder = make_subfolder("long");
     char *clip = path_in(work, "1030.mp4");
     make_clip(clip, "32x32", NUM_FRAMES);
@@ -392,11 +392,11 @@ TEST_CASE(long_videos_come_in_pieces)
     char *rest = program.out;
     expect_summary(&rest, "0:1:decode[10]", NUM_LONG + NUM_CORRUPT, NUM_CORRUPT);
     assert_int_equal(query_count("SELECT sum(num_items) FROM queue_stats WHERE name = '0:2:sink_queue'"),
-                     NUM_LONG * NUM_PIECES);
+                     NUM_LONG * NUM_CHUNKS);
     program_free(&program);
 
     remove_database(NULL);
-    run_record(&program, folder, OPTIONS("--width", "16", "--height", "16", "--piece-frames", "1030"));
+    run_record(&program, folder, OPTIONS("--width", "16", "--height", "16", "--chunk-frames", "1030"));
     assert_int_equal(query_count("SELECT sum(num_items) FROM queue_stats WHERE name = '0:2:sink_queue'"), NUM_LONG);
     program_free(&program);
     free(clip);
@@ -968,7 +968,7 @@ int main(void)
         TEST(totals_and_summary_are_exact_in_a_run_shorter_than_a_lap),
         TEST(totals_and_summary_are_exact_at_laps_of_a_second),
         TEST(totals_and_summary_are_exact_over_many_laps),
-        TEST(long_videos_come_in_pieces),
+        TEST(long_videos_come_in_chunks),
         TEST(failed_files_are_listed_with_their_reason_below_the_summary),
         TEST(no_more_than_ten_failed_files_are_listed),
         TEST(spdl_reads_the_database),

@@ -131,7 +131,7 @@ static void check(const model *m, bool holds, const char *what)
 
 /* ---- operations --------------------------------------------------------------------------------------------- */
 
-/* A value contains the epoch, the source, the number, and which piece it is: four digits of 16 bits, from the highest. */
+/* A value contains the epoch, the source, the number, and which chunk it is: four digits of 16 bits, from the highest. */
 typedef struct source_worker {
     uint64_t made;
 } source_worker;
@@ -198,9 +198,9 @@ static bool happens(const behaviour *b, uint64_t seq, uint32_t one_in_, uint64_t
 
 static int multiply(const behaviour *b, const weir_item *in, weir_item *out, weir_task *task)
 {
-    uint64_t value = item_value(in), piece = weir_task_num_pieces(task);
-    ledger_fill(&b->model->ledger, out, (value & ~UINT64_C(0xffff)) | ((value * 4 + piece + 1) & 0xffff), 1);
-    return piece < 2 ? WEIR_MORE : WEIR_OK;
+    uint64_t value = item_value(in), chunk = weir_task_num_chunks(task);
+    ledger_fill(&b->model->ledger, out, (value & ~UINT64_C(0xffff)) | ((value * 4 + chunk + 1) & 0xffff), 1);
+    return chunk < 2 ? WEIR_MORE : WEIR_OK;
 }
 
 static int decide(const behaviour *b, weir_item *in, weir_item *out, weir_task *task)
@@ -613,10 +613,10 @@ static void check_account(model *m, const char *stage, bool ended)
 {
     weir_account account;
     check(m, weir_pipeline_account(atomic_load(&m->pipeline), stage, &account) == WEIR_OK, "no account");
-    uint64_t gone = account.handed_on + account.skipped + account.failed + account.dropped + account.merged;
+    uint64_t gone = account.passed_on + account.skipped + account.failed + account.dropped + account.merged;
     check(m, account.taken + account.created == gone + account.in_flight, "the account does not add up");
     check(m, !ended || account.in_flight == 0, "something is still in flight after the end");
-    check(m, stage || account.handed_on == m->delivered, "the account does not tell what was delivered");
+    check(m, stage || account.passed_on == m->delivered, "the account does not tell what was delivered");
     if (!stage && ended)
         m->made = account.taken;
 }

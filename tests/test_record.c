@@ -195,9 +195,9 @@ TEST_CASE(frames_are_sampled_as_in_weir_frames)
 {
     expect_files("@videos --count 3", 2);
     assert_int_equal(query("SELECT sum(num_frames) FROM item_stats"), 6);
-    expect_files("@videos --at 1.5,0.5", 2); /* they do not rise: in one piece */
+    expect_files("@videos --at 1.5,0.5", 2); /* they do not rise: in one chunk */
     assert_int_equal(query("SELECT sum(num_frames) FROM item_stats"), 4);
-    expect_files("@videos --window 0.5:1.5 --every 2 --piece-frames 2", 2);
+    expect_files("@videos --window 0.5:1.5 --every 2 --chunk-frames 2", 2);
     assert_int_equal(query("SELECT sum(num_items) FROM queue_stats WHERE name LIKE '%sink_queue'"), 6);
 }
 
@@ -551,7 +551,7 @@ TEST_CASE(mistakes_are_refused_in_one_line_before_any_work)
         { "@videos --images --loop-filter none", "--loop-filter: not with --images" },
         { "@videos --audio --lowres 1", "--lowres: not with --audio" },
         { "@videos --audio --width 9", "--width: not with --audio" },
-        { "@videos --images --piece-frames 9", "--piece-frames: not with --images" },
+        { "@videos --images --chunk-frames 9", "--chunk-frames: not with --images" },
         { "@videos --tar-glob *.tgz", "--tar-glob: only with --tar" },
         { "@videos --trace-size 9M", "--trace-size: only with --trace" },
         { "@videos --quiet --verbose", "--verbose: not with --quiet" },

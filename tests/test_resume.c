@@ -42,7 +42,7 @@ typedef struct rank_job {
 
 /* What is left of an item. */
 typedef struct result {
-    uint64_t epoch, number, piece;
+    uint64_t epoch, number, chunk;
 } result;
 
 /* The results that each item has. */
@@ -55,7 +55,7 @@ static int work(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     const weir_entry *entry = in->data;
-    uint64_t piece = weir_task_num_pieces(task);
+    uint64_t chunk = weir_task_num_chunks(task);
     if (entry->number % 7 == 3)
         return weir_task_fail(task, WEIR_EDATA, 0, "one that fails");
     if (num_results(entry->number) == 0)
@@ -63,9 +63,9 @@ static int work(void *worker, weir_item *in, weir_item *out, weir_task *task)
     result *made = malloc(sizeof *made);
     if (!made)
         return WEIR_ENOMEM;
-    *made = (result){ .epoch = entry->epoch, .number = entry->number, .piece = piece };
+    *made = (result){ .epoch = entry->epoch, .number = entry->number, .chunk = chunk };
     *out = (weir_item){ .data = made, .release = weir_release_free };
-    return piece + 1 < num_results(entry->number) ? WEIR_MORE : WEIR_OK;
+    return chunk + 1 < num_results(entry->number) ? WEIR_MORE : WEIR_OK;
 }
 
 static const weir_op work_op = { .name = "work", .takes = WEIR_TYPE_ENTRY, .makes = WEIR_TYPE_ANY, .run = work };
@@ -158,7 +158,7 @@ static void commit(sqlite3 *db, const rank_job *job, weir_pipeline *pipeline, co
     for (size_t i = 0; batch && i < batch->num_items; i++) {
         const result *made = batch->items[i].data;
         run_sql(db, "INSERT INTO result VALUES (?, ?, ?)",
-                (const uint64_t[]){ made->epoch, made->number, made->piece }, 3, NULL);
+                (const uint64_t[]){ made->epoch, made->number, made->chunk }, 3, NULL);
     }
     run_sql(db, "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?)",
             (const uint64_t[]){ job->generation, job->world.rank }, 2, text);
@@ -296,7 +296,7 @@ static void make_tables(const char *path)
 {
     sqlite3 *db = open_database(path);
     assert_int_equal(sqlite3_exec(db,
-                                  "PRAGMA journal_mode=WAL; CREATE TABLE result (epoch, number, piece);"
+                                  "PRAGMA journal_mode=WAL; CREATE TABLE result (epoch, number, chunk);"
                                   "CREATE TABLE checkpoint (generation, rank, text, PRIMARY KEY (generation, rank))",
                                   NULL, NULL, NULL),
                      SQLITE_OK);

@@ -317,77 +317,77 @@ TEST_CASE(chance_keeps_to_its_stretch)
 
 /* ---- pieces -------------------------------------------------------------------------------------------------- */
 
-/* Returns the number of pieces. */
-static uint32_t assert_pieces(const char *path, weir_sampling sampling, uint32_t piece_frames)
+/* Returns the number of chunks. */
+static uint32_t assert_chunks(const char *path, weir_sampling sampling, uint32_t chunk_frames)
 {
     weir_frames *whole = sample(path, sampling);
     weir_video_config config = config_of(sampling);
-    config.piece_frames = piece_frames;
+    config.chunk_frames = chunk_frames;
     weir_pipeline *pipeline = start(&path, 1, &config, 1);
-    uint32_t num_pieces = 0;
+    uint32_t num_chunks = 0;
     uint32_t num_frames = 0;
     bool is_last = false;
-    weir_frames *piece;
-    while ((piece = next_frames(pipeline))) {
+    weir_frames *chunk;
+    while ((chunk = next_frames(pipeline))) {
         assert_false(is_last);
-        is_last = piece->is_last_piece;
-        assert_true(is_last ? piece->num_frames <= piece_frames : piece->num_frames == piece_frames);
-        assert_int_equal(piece->first_frame, num_frames);
-        assert_true(num_frames + piece->num_frames <= whole->num_frames);
-        assert_memory_equal(piece->data, whole->data + num_frames * whole->frame_bytes,
-                            piece->num_frames * whole->frame_bytes);
-        assert_memory_equal(piece->pts, whole->pts + num_frames, piece->num_frames * sizeof *piece->pts);
-        num_frames += piece->num_frames;
-        num_pieces++;
-        weir_frames_free(piece);
+        is_last = chunk->is_last_chunk;
+        assert_true(is_last ? chunk->num_frames <= chunk_frames : chunk->num_frames == chunk_frames);
+        assert_int_equal(chunk->first_frame, num_frames);
+        assert_true(num_frames + chunk->num_frames <= whole->num_frames);
+        assert_memory_equal(chunk->data, whole->data + num_frames * whole->frame_bytes,
+                            chunk->num_frames * whole->frame_bytes);
+        assert_memory_equal(chunk->pts, whole->pts + num_frames, chunk->num_frames * sizeof *chunk->pts);
+        num_frames += chunk->num_frames;
+        num_chunks++;
+        weir_frames_free(chunk);
     }
     assert_true(is_last);
     assert_int_equal(num_frames, whole->num_frames);
     weir_pipeline_free(pipeline);
     weir_frames_free(whole);
-    return num_pieces;
+    return num_chunks;
 }
 
-TEST_CASE(pieces_make_up_the_whole)
+TEST_CASE(chunks_make_up_the_whole)
 {
-    assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ 0 }, 20), 3);
-    assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ 0 }, 25), 3);
-    assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ 0 }, 60), 1);
-    assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ 0 }, 1), 60);
-    assert_int_equal(assert_pieces(make_bare(), (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = 5 }, 5), 3);
-    assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 100 }, 7), 29);
+    assert_int_equal(assert_chunks(make_clip(), (weir_sampling){ 0 }, 20), 3);
+    assert_int_equal(assert_chunks(make_clip(), (weir_sampling){ 0 }, 25), 3);
+    assert_int_equal(assert_chunks(make_clip(), (weir_sampling){ 0 }, 60), 1);
+    assert_int_equal(assert_chunks(make_clip(), (weir_sampling){ 0 }, 1), 60);
+    assert_int_equal(assert_chunks(make_bare(), (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = 5 }, 5), 3);
+    assert_int_equal(assert_chunks(make_clip(), (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 100 }, 7), 29);
 }
 
-TEST_CASE(lists_come_in_pieces_if_they_rise)
+TEST_CASE(lists_come_in_chunks_if_they_rise)
 {
     const int64_t indices[] = { 0, 5, 5, 5, 6, 30, 59 };
     const int64_t times_ns[] = { 0, WEIR_SECOND / 2, WEIR_SECOND };
     const int64_t from_end[] = { -9, -5, -1 };
     const weir_sampling rising = { .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 7 };
-    assert_int_equal(assert_pieces(make_clip(), rising, 2), 4);
-    assert_int_equal(assert_pieces(make_bare(), rising, 3), 3);
-    assert_int_equal(assert_pieces(make_clip(),
+    assert_int_equal(assert_chunks(make_clip(), rising, 2), 4);
+    assert_int_equal(assert_chunks(make_bare(), rising, 3), 3);
+    assert_int_equal(assert_chunks(make_clip(),
                                    (weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = times_ns, .num_times = 3 },
                                    2),
                      2);
     assert_int_equal(
-        assert_pieces(make_clip(),
+        assert_chunks(make_clip(),
                       (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = from_end, .num_indices = 3 }, 1),
         3);
 }
 
-TEST_CASE(pieces_of_several_items_do_not_mix)
+TEST_CASE(chunks_of_several_items_do_not_mix)
 {
     const char *paths[] = { make_clip(), make_uneven(), clips_path("missing.mp4"), make_clip(), make_bare() };
     weir_video_config config = config_of((weir_sampling){ 0 });
-    config.piece_frames = 9;
+    config.chunk_frames = 9;
     weir_pipeline *pipeline = start(paths, 5, &config, 3);
     weir_item item;
     uint32_t num_frames[5] = { 0 };
     while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK) {
-        const weir_frames *piece = item.data;
-        assert_int_equal(piece->first_frame, num_frames[item.seq]);
-        num_frames[item.seq] += piece->num_frames;
+        const weir_frames *chunk = item.data;
+        assert_int_equal(chunk->first_frame, num_frames[item.seq]);
+        num_frames[item.seq] += chunk->num_frames;
         weir_item_release(&item);
     }
     assert_int_equal(num_frames[0], NUM_FRAMES);
@@ -397,12 +397,12 @@ TEST_CASE(pieces_of_several_items_do_not_mix)
     weir_pipeline_free(pipeline);
 }
 
-/* Stopped in the middle of a file, with pieces still to come: nothing is lost, nothing hangs. */
-TEST_CASE(stop_between_pieces)
+/* Stopped in the middle of a file, with chunks still to come: nothing is lost, nothing hangs. */
+TEST_CASE(stop_between_chunks)
 {
     const char *path = make_clip();
     weir_video_config config = config_of((weir_sampling){ 0 });
-    config.piece_frames = 1;
+    config.chunk_frames = 1;
     weir_pipeline *pipeline = start(&path, 1, &config, 1);
     weir_frames_free(next_frames(pipeline));
     weir_pipeline_stop(pipeline);
@@ -625,12 +625,12 @@ TEST_CASE(over_a_limit_fails_and_says_which)
 
 /* ---- options ------------------------------------------------------------------------------------------------- */
 
-static void assert_refused_in_pieces(weir_sampling sampling, uint32_t piece_frames, const char *text)
+static void assert_refused_in_chunks(weir_sampling sampling, uint32_t chunk_frames, const char *text)
 {
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     weir_video_config config = config_of(sampling);
-    config.piece_frames = piece_frames;
+    config.chunk_frames = chunk_frames;
     weir_builder *builder = weir_builder_new();
     weir_source_list(builder, &(weir_list_config){ 0 }, NULL);
     weir_pipe_video(builder, &config, NULL);
@@ -642,7 +642,7 @@ static void assert_refused_in_pieces(weir_sampling sampling, uint32_t piece_fram
 
 static void assert_refused(weir_sampling sampling, const char *text)
 {
-    assert_refused_in_pieces(sampling, 0, text);
+    assert_refused_in_chunks(sampling, 0, text);
 }
 
 TEST_CASE(impossible_samplings_are_refused)
@@ -662,9 +662,9 @@ TEST_CASE(impossible_samplings_are_refused)
 
     const int64_t falling[] = { 5, 4 };
     const int64_t mixed[] = { -1, 4 };
-    assert_refused_in_pieces((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = falling, .num_times = 2 }, 8,
+    assert_refused_in_chunks((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = falling, .num_times = 2 }, 8,
                              "indices or times that increase");
-    assert_refused_in_pieces((weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = mixed, .num_indices = 2 }, 8,
+    assert_refused_in_chunks((weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = mixed, .num_indices = 2 }, 8,
                              "indices or times that increase");
 }
 
@@ -682,10 +682,10 @@ int main(void)
         cmocka_unit_test(what_is_not_there_fails_and_says_so),
         cmocka_unit_test(chance_depends_on_seed_and_item_alone),
         cmocka_unit_test(chance_keeps_to_its_stretch),
-        cmocka_unit_test(pieces_make_up_the_whole),
-        cmocka_unit_test(lists_come_in_pieces_if_they_rise),
-        cmocka_unit_test(pieces_of_several_items_do_not_mix),
-        cmocka_unit_test(stop_between_pieces),
+        cmocka_unit_test(chunks_make_up_the_whole),
+        cmocka_unit_test(lists_come_in_chunks_if_they_rise),
+        cmocka_unit_test(chunks_of_several_items_do_not_mix),
+        cmocka_unit_test(stop_between_chunks),
         cmocka_unit_test(tolerance_counts_and_strictness_fails),
         cmocka_unit_test(in_damaged_files_chosen_frames_are_those_of_the_full_decode),
         cmocka_unit_test(a_hole_is_patched_as_in_the_full_decode),

@@ -57,16 +57,16 @@ static int run_decide(void *worker, weir_item *in, weir_item *out, weir_task *ta
 
 static const weir_op decide_op = { .name = "decide", .config_size = sizeof(decide_config), .run = run_decide };
 
-/* Three pieces of each input: its value, one more, two more. */
+/* Three chunks of each input: its value, one more, two more. */
 static int run_triple(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
-    uint32_t piece = weir_task_num_pieces(task);
+    uint32_t chunk = weir_task_num_chunks(task);
     test_gate *gate = *(test_gate *const *)weir_task_config(task);
     (void)worker;
     if (gate)
         gate_pass(gate);
-    ledger_fill(&ledger, out, item_value(in) + piece, 0);
-    return piece < 2 ? WEIR_MORE : WEIR_OK;
+    ledger_fill(&ledger, out, item_value(in) + chunk, 0);
+    return chunk < 2 ? WEIR_MORE : WEIR_OK;
 }
 
 static const weir_op triple_op = { .name = "triple", .config_size = sizeof(test_gate *), .run = run_triple };
@@ -434,7 +434,7 @@ TEST_CASE(a_generator_makes_several_of_each_input)
         }
 }
 
-TEST_CASE(a_piece_is_delivered_before_the_next_one_is_made)
+TEST_CASE(a_chunk_is_delivered_before_the_next_one_is_made)
 {
     test_gate gate = GATE, *config = &gate;
     weir_item item;
@@ -1919,7 +1919,7 @@ int main(void)
         TEST(in_input_order_results_come_as_their_inputs_whatever_is_completed_first),
         TEST(what_is_left_by_a_filter_keeps_its_order),
         TEST(a_generator_makes_several_of_each_input),
-        TEST(a_piece_is_delivered_before_the_next_one_is_made),
+        TEST(a_chunk_is_delivered_before_the_next_one_is_made),
         TEST(pools_and_threads_of_stages_work_together),
         TEST(a_stage_that_fails_on_threads_of_its_own_fails_the_pipeline),
         TEST(behind_a_stage_that_fails_at_once_nothing_runs),

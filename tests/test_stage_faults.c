@@ -119,7 +119,7 @@ static void assert_nothing_is_lost(weir_pipeline *pipeline)
     weir_account all;
     assert_int_equal(weir_pipeline_account(pipeline, NULL, &all), WEIR_OK);
     assert_int_equal(all.taken + all.created,
-                     all.handed_on + all.skipped + all.failed + all.dropped + all.merged + all.in_flight);
+                     all.passed_on + all.skipped + all.failed + all.dropped + all.merged + all.in_flight);
 }
 
 /* The first stage is the source; the last one has no op. */
@@ -176,8 +176,8 @@ DECODING(decode_some, clip, weir_video_decode,
                               .height = 16,
                               .scaler = WEIR_SCALER_FAST,
                               .io_thread = 1 })
-DECODING(decode_pieces, clip, weir_video_decode,
-         (weir_video_config){ .piece_frames = 4, .audio = &sound, .audio_size = sizeof sound })
+DECODING(decode_chunks, clip, weir_video_decode,
+         (weir_video_config){ .chunk_frames = 4, .audio = &sound, .audio_size = sizeof sound })
 DECODING(decode_sound, clip, weir_audio_decode, sound)
 DECODING(decode_picture, picture, weir_image_decode, (weir_image_config){ .width = 16, .height = 16 })
 DECODING(probe, clip, weir_probe, (weir_probe_config){ .check = WEIR_PROBE_ALL })
@@ -207,7 +207,7 @@ TEST_CASE(decoding_bears_every_fault)
     BEARS_EVERY_FAULT(decode_all);
     BEARS_EVERY_FAULT(decode_exactly);
     BEARS_EVERY_FAULT(decode_some);
-    BEARS_EVERY_FAULT(decode_pieces);
+    BEARS_EVERY_FAULT(decode_chunks);
     BEARS_EVERY_FAULT(decode_pipe);
     BEARS_EVERY_FAULT(decode_sound);
     BEARS_EVERY_FAULT(decode_picture);

@@ -29,7 +29,7 @@ typedef struct lap_span {
 } lap_span;
 
 /* Whatever state the pipeline is in now and stays in: waits for LAPS laps of it. What was told before the event had ended
-   by now; one more lap may have ended and not been handed over yet, and the next one has begun. */
+   by now; one more lap may have ended and not been passed on yet, and the next one has begun. */
 static lap_span watch_laps(weir_pipeline *pipeline, test_recorder *recorder)
 {
     uint64_t events = recorder_events_named(recorder, "now");
@@ -284,11 +284,11 @@ TEST_CASE(pending_tasks_are_busy)
 /* By the item's number: fails, is skipped, becomes two results, is pending, or is passed on. */
 static int do_anything(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
-    uint64_t *pieces = worker;
+    uint64_t *chunks = worker;
     switch (item_value(in) % 5) {
     case 0: return WEIR_EDATA;
     case 1: return WEIR_SKIP;
-    case 2: ledger_fill(&ledger, out, item_value(in), 3); return ++*pieces % 2 ? WEIR_MORE : WEIR_OK;
+    case 2: ledger_fill(&ledger, out, item_value(in), 3); return ++*chunks % 2 ? WEIR_MORE : WEIR_OK;
     case 3: pending_add((test_pending *)weir_task_config(task), task, in); return WEIR_PENDING;
     default: weir_item_move(out, in); return WEIR_OK;
     }
@@ -305,7 +305,7 @@ static void assert_stage_adds_up(test_recorder *recorder, const char *stage, con
     assert_true(total.metrics.task.busy_ns >= total.metrics.task.success_ns + total.metrics.task.failed_ns);
     char queue[128];
     snprintf(queue, sizeof queue, "%s_queue", stage);
-    assert_int_equal(recorder_queue_total(recorder, queue).metrics.queue.num_put, account->handed_on);
+    assert_int_equal(recorder_queue_total(recorder, queue).metrics.queue.num_put, account->passed_on);
 }
 
 static void assert_queue_adds_up(test_recorder *recorder, const char *queue, uint64_t put, uint64_t taken)
@@ -343,11 +343,11 @@ static void add_up(uint64_t count, uint64_t taken, bool stop, int64_t interval_n
     pending_end(&pending);
 
     if (stop || taken == UINT64_MAX) {
-        assert_queue_adds_up(&recorder, "0:0:src_queue", source.handed_on, first.taken);
+        assert_queue_adds_up(&recorder, "0:0:src_queue", source.passed_on, first.taken);
         assert_stage_adds_up(&recorder, "0:1:anything[4]", &first);
-        assert_queue_adds_up(&recorder, "0:1:anything[4]_queue", first.handed_on, second.taken);
+        assert_queue_adds_up(&recorder, "0:1:anything[4]_queue", first.passed_on, second.taken);
         assert_stage_adds_up(&recorder, "0:2:pass", &second);
-        assert_queue_adds_up(&recorder, "0:3:sink_queue", sink.handed_on, all.handed_on);
+        assert_queue_adds_up(&recorder, "0:3:sink_queue", sink.passed_on, all.passed_on);
     }
     if (interval_ns == WEIR_FOREVER)
         assert_int_equal(counter_value(&recorder.laps), 1);
@@ -1054,7 +1054,7 @@ TEST_CASE(without_statistics_there_are_no_laps_but_accounts)
                                                                        .stats_interval_ns = WEIR_MILLISECOND });
     assert_int_equal(drain_all(pipeline), 300);
     weir_account account = account_of(pipeline, "pass");
-    assert_int_equal(account.handed_on, 300);
+    assert_int_equal(account.passed_on, 300);
     assert_account_is_exact(&account);
     weir_pipeline_free(pipeline);
     assert_int_equal(counter_value(&ends), 1);

@@ -263,7 +263,7 @@ TEST_CASE(stop_while_results_wait_for_their_turn)
     stop_and_check(pipeline, &recorder);
 }
 
-static int endless_pieces(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static int endless_chunks(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     (void)task;
@@ -271,9 +271,9 @@ static int endless_pieces(void *worker, weir_item *in, weir_item *out, weir_task
     return WEIR_MORE;
 }
 
-TEST_CASE(stop_while_tasks_are_between_two_pieces)
+TEST_CASE(stop_while_tasks_are_between_two_chunks)
 {
-    static const weir_op op = { .name = "pieces", .run = endless_pieces };
+    static const weir_op op = { .name = "chunks", .run = endless_chunks };
     for (int i = 0; i < 100; i++) {
         test_numbers numbers;
         test_recorder recorder;
@@ -786,7 +786,7 @@ int main(void)
         TEST(stop_while_tasks_are_pending),
         TEST(tasks_may_be_completed_long_after_the_stop),
         TEST(stop_while_results_wait_for_their_turn),
-        TEST(stop_while_tasks_are_between_two_pieces),
+        TEST(stop_while_tasks_are_between_two_chunks),
         TEST(stop_while_a_stage_starts),
         TEST(stop_wakes_every_consumer),
         TEST(stop_may_be_called_from_everywhere),

@@ -15,7 +15,7 @@ static int make_words(void *worker, weir_item *in, weir_item *out, weir_task *ta
     return WEIR_OK;
 }
 
-static int hand_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static int pass_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     (void)task;
@@ -45,10 +45,10 @@ static const weir_op anything = SOURCE(WEIR_TYPE_ANY);
 static const weir_op empty = {
     .name = "empty", .makes = "apple", .worker_size = sizeof(uint64_t), .run = make_empty
 };
-static const weir_op eat_apples = { .name = "eat", .takes = "apple", .run = hand_on };
-static const weir_op eat_fruit = { .name = "eat", .takes = "apple pear", .makes = WEIR_TYPE_ANY, .run = hand_on };
-static const weir_op pass_any = { .name = "pass", .makes = WEIR_TYPE_ANY, .run = hand_on };
-static const weir_op forget = { .name = "forget", .run = hand_on };
+static const weir_op eat_apples = { .name = "eat", .takes = "apple", .run = pass_on };
+static const weir_op eat_fruit = { .name = "eat", .takes = "apple pear", .makes = WEIR_TYPE_ANY, .run = pass_on };
+static const weir_op pass_any = { .name = "pass", .makes = WEIR_TYPE_ANY, .run = pass_on };
+static const weir_op forget = { .name = "forget", .run = pass_on };
 
 static weir_builder *line(const weir_op *source, const weir_op *stage, const weir_op *other)
 {

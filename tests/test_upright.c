@@ -1,5 +1,5 @@
 /* Rotation and filters of the decode stage, compared with the output of the ffmpeg program; also of chosen frames
-   and in pieces. */
+   and in chunks. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -396,26 +396,26 @@ TEST_CASE(lists_that_do_not_rise_are_refused)
     assert_config_refused(&config, "must increase");
 }
 
-static void assert_pieces(const char *path, weir_video_config config, uint32_t piece_frames)
+static void assert_chunks(const char *path, weir_video_config config, uint32_t chunk_frames)
 {
     weir_frames *whole = decode(path, &config);
-    config.piece_frames = piece_frames;
+    config.chunk_frames = chunk_frames;
     weir_pipeline *pipeline = start(path, &config);
     uint32_t num_frames = 0;
     bool is_last = false;
-    weir_frames *piece;
-    while ((piece = next_frames(pipeline))) {
+    weir_frames *chunk;
+    while ((chunk = next_frames(pipeline))) {
         assert_false(is_last);
-        is_last = piece->is_last_piece;
-        assert_int_equal(piece->first_frame, num_frames);
-        assert_true(num_frames + piece->num_frames <= whole->num_frames);
-        assert_true(is_last ? piece->num_frames <= piece_frames : piece->num_frames == piece_frames);
-        assert_int_equal(piece->source_width, whole->source_width);
-        assert_memory_equal(piece->data, whole->data + num_frames * whole->frame_bytes,
-                            piece->num_frames * whole->frame_bytes);
-        assert_memory_equal(piece->pts, whole->pts + num_frames, piece->num_frames * sizeof *piece->pts);
-        num_frames += piece->num_frames;
-        weir_frames_free(piece);
+        is_last = chunk->is_last_chunk;
+        assert_int_equal(chunk->first_frame, num_frames);
+        assert_true(num_frames + chunk->num_frames <= whole->num_frames);
+        assert_true(is_last ? chunk->num_frames <= chunk_frames : chunk->num_frames == chunk_frames);
+        assert_int_equal(chunk->source_width, whole->source_width);
+        assert_memory_equal(chunk->data, whole->data + num_frames * whole->frame_bytes,
+                            chunk->num_frames * whole->frame_bytes);
+        assert_memory_equal(chunk->pts, whole->pts + num_frames, chunk->num_frames * sizeof *chunk->pts);
+        num_frames += chunk->num_frames;
+        weir_frames_free(chunk);
     }
     assert_true(is_last);
     assert_int_equal(num_frames, whole->num_frames);
@@ -423,19 +423,19 @@ static void assert_pieces(const char *path, weir_video_config config, uint32_t p
     weir_frames_free(whole);
 }
 
-TEST_CASE(pieces_are_turned_and_filtered_like_the_whole)
+TEST_CASE(chunks_are_turned_and_filtered_like_the_whole)
 {
     static const char *const filters[] = { "hflip", "fps=12", "tmix=frames=5", "reverse", "loop=loop=1:size=10" };
-    const char *path = clips_rotate(make_long(), "long_pieces.mp4", rotations[2].matrix);
+    const char *path = clips_rotate(make_long(), "long_chunks.mp4", rotations[2].matrix);
     weir_sampling rate = { .what = WEIR_SAMPLE_RATE, .rate_num = 70 };
-    assert_pieces(path, chosen((weir_sampling){ 0 }, NULL), 7);
-    assert_pieces(path, chosen(rate, NULL), 8); /* frames that are repeated in the next piece, too */
+    assert_chunks(path, chosen((weir_sampling){ 0 }, NULL), 7);
+    assert_chunks(path, chosen(rate, NULL), 8); /* frames that are repeated in the next chunk, too */
     if (!has_filters())
         skip();
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
-        assert_pieces(path, chosen((weir_sampling){ 0 }, filters[i]), 7);
-        assert_pieces(path, chosen((weir_sampling){ 0 }, filters[i]), 12);
-        assert_pieces(path, chosen(rate, filters[i]), 9);
+        assert_chunks(path, chosen((weir_sampling){ 0 }, filters[i]), 7);
+        assert_chunks(path, chosen((weir_sampling){ 0 }, filters[i]), 12);
+        assert_chunks(path, chosen(rate, filters[i]), 9);
     }
 }
 
@@ -497,7 +497,7 @@ int main(void)
         cmocka_unit_test(repeated_frames_are_filtered_each_time),
         cmocka_unit_test(lists_that_rise_are_filtered),
         cmocka_unit_test(lists_that_do_not_rise_are_refused),
-        cmocka_unit_test(pieces_are_turned_and_filtered_like_the_whole),
+        cmocka_unit_test(chunks_are_turned_and_filtered_like_the_whole),
         cmocka_unit_test(limits_and_shares_know_the_filter),
         cmocka_unit_test(a_filter_that_goes_on_for_ever_can_be_stopped),
     };

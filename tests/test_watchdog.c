@@ -45,7 +45,7 @@ TEST_CASE(a_task_beyond_its_deadline_is_asked_to_stop_and_fails)
     expect_all_timed_out(&hanging_op, 4);
 }
 
-TEST_CASE(a_result_that_comes_after_the_deadline_is_not_handed_on)
+TEST_CASE(a_result_that_comes_after_the_deadline_is_not_passed_on)
 {
     expect_all_timed_out(&late_op, 3);
 }
@@ -220,7 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_task_beyond_its_deadline_is_asked_to_stop_and_fails),
-        TEST(a_result_that_comes_after_the_deadline_is_not_handed_on),
+        TEST(a_result_that_comes_after_the_deadline_is_not_passed_on),
         TEST(a_pending_task_beyond_its_deadline_is_cancelled),
         TEST(a_task_that_becomes_pending_beyond_its_deadline_is_cancelled),
         TEST(a_task_within_its_deadline_does_not_fail),

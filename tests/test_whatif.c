@@ -279,14 +279,14 @@ TEST_CASE(skips_and_failures_make_no_results)
     weir_model_free(model);
 }
 
-TEST_CASE(batches_and_pieces_change_the_number_of_items)
+TEST_CASE(batches_and_chunks_change_the_number_of_items)
 {
     weir_model *model = one_stage((weir_model_node){ .time_s = 0.001, .results = 0.25 }, 2, 2);
     assert_throughput(model, 250, 0.001);
     weir_model_free(model);
     model = one_stage((weir_model_node){ .time_s = 0.010, .results = 5 }, 2, 2);
     assert_throughput(model, 500, 0.001);
-    set(model, "sink.time", "5ms"); /* pieces wait for room, one by one */
+    set(model, "sink.time", "5ms"); /* chunks wait for room, one by one */
     assert_throughput(model, 200, 0.001);
     weir_model_free(model);
 }
@@ -1027,7 +1027,7 @@ int main(void)
         TEST(results_in_input_order_wait_for_earlier_ones),
         TEST(rare_long_tasks_keep_their_share),
         TEST(skips_and_failures_make_no_results),
-        TEST(batches_and_pieces_change_the_number_of_items),
+        TEST(batches_and_chunks_change_the_number_of_items),
         TEST(queues_are_bounded_in_items_and_in_bytes),
         TEST(the_slow_branch_of_a_route_sets_the_pace),
         TEST(a_join_in_input_order_passes_over_items_that_vanish),

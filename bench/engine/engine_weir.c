@@ -160,7 +160,7 @@ static int stage_init(void *worker, const void *config, weir_task *task)
     return WEIR_OK;
 }
 
-static int hand_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static int pass_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)task;
     const weir_run *run = *(const weir_run **)worker;
@@ -169,7 +169,7 @@ static int hand_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
     return WEIR_OK;
 }
 
-static int hand_on_later(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static int pass_on_later(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)out;
     const weir_run *run = *(const weir_run **)worker;
@@ -194,13 +194,13 @@ static const weir_op stage_op = {
     .name = "nothing",
     .worker_size = sizeof(const weir_run *),
     .worker_init = stage_init,
-    .run = hand_on,
+    .run = pass_on,
 };
 static const weir_op pending_op = {
     .name = "later",
     .worker_size = sizeof(const weir_run *),
     .worker_init = stage_init,
-    .run = hand_on_later,
+    .run = pass_on_later,
 };
 
 /* ---- the run ------------------------------------------------------------------------------------------------ */

@@ -29,7 +29,7 @@ static int end_at_stop(void *worker, weir_item *in, weir_item *out, weir_task *t
     return WEIR_EOF;
 }
 
-static int hand_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static int pass_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     (void)task;
@@ -38,7 +38,7 @@ static int hand_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
 }
 
 static const weir_op source_op = { .name = "wait", .run = end_at_stop };
-static const weir_op pass_op = { .name = "pass", .run = hand_on };
+static const weir_op pass_op = { .name = "pass", .run = pass_on };
 
 static double heap_bytes(void)
 {

@@ -77,7 +77,7 @@ static int compute_until_stopped(void *worker, weir_item *in, weir_item *out, we
     return WEIR_ESTOPPED;
 }
 
-static int hand_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static int pass_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     (void)task;
@@ -104,7 +104,7 @@ static const weir_op endless_source = { .name = "make", .run = make_item };
 static const weir_op silent_source = { .name = "wait", .run = sleep_until_stopped };
 static const weir_op compute_op = { .name = "slots", .run = compute_until_stopped };
 static const weir_op sleep_op = { .name = "slots", .run = sleep_until_stopped };
-static const weir_op hand_on_op = { .name = "slots", .run = hand_on };
+static const weir_op pass_on_op = { .name = "slots", .run = pass_on };
 static const weir_op pending_op = { .name = "slots", .run = stay_pending, .cancel = cancel_pending };
 
 static const stop_state states[] = {
@@ -112,9 +112,9 @@ static const stop_state states[] = {
       offsetof(weir_stage_snapshot, running) },
     { "sleeping", "tasks that sleep, each on a private thread", &endless_source, &sleep_op, true,
       offsetof(weir_stage_snapshot, running) },
-    { "put", "results waiting for room", &endless_source, &hand_on_op, false,
+    { "put", "results waiting for room", &endless_source, &pass_on_op, false,
       offsetof(weir_stage_snapshot, waiting_out) },
-    { "get", "slots waiting for input", &silent_source, &hand_on_op, false,
+    { "get", "slots waiting for input", &silent_source, &pass_on_op, false,
       offsetof(weir_stage_snapshot, waiting_in) },
     { "pending", "pending tasks, completed when they are cancelled", &endless_source, &pending_op, false,
       offsetof(weir_stage_snapshot, pending) },

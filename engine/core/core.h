@@ -48,7 +48,7 @@
  *   1. If a queue has an item, its consumer has no idle slot that could take it.
  *   2. If a queue has room, no slot of its producer waits for room.
  *   3. A slot is in exactly one list that fits its state, and time_ns of its node includes all its time up to since_ns.
- *   4. For each node, taken + created = handed_on + skipped + failed + dropped + merged + the items in its slots.
+ *   4. For each node, taken + created = passed_on + skipped + failed + dropped + merged + the items in its slots.
  *   5. A crew's counts are those of its ready slots, and a rank's bit is set if and only if it has ready nodes.
  *   6. No queue holds more than its capacity; in bytes, at most one item more.
  *
@@ -175,7 +175,7 @@ struct weir__slot {
     bool passed_over;    /* WEIR_MORE, but the result was done in an earlier run */
     int status;          /* result of the step */
     uint32_t out_index;  /* index of the output queue for the result */
-    uint32_t num_pieces; /* results made from this input so far */
+    uint32_t num_chunks; /* results made from this input so far */
     int64_t begin_ns;    /* when the step began: the slot is busy from then on */
     int64_t end_ns;      /* when the step ended: at or before graph->now_ns */
     int64_t step_run_ns; /* from the operation's first instruction to its return */

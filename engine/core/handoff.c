@@ -106,7 +106,7 @@ static void put_item(weir__slot *slot, weir__queue *queue)
     weir__graph *graph = slot->node->graph;
     weir__node *consumer = queue->consumer;
     queue_count_put(queue, slot->state == SLOT_BLOCKED ? graph->now_ns - slot->entered_ns : 0);
-    slot->node->account.handed_on++;
+    slot->node->account.passed_on++;
     slot->has_out = false;
     if (consumer && weir__merge_takes_directly(consumer, queue)) {
         weir__slot *taker = weir__slot_take_idle(consumer);

@@ -150,7 +150,7 @@ static void begin_slot_task(weir__slot *slot)
 {
     slot->begun = true;
     slot->run_ns = 0;
-    slot->num_pieces = 0;
+    slot->num_chunks = 0;
     slot->overdue = slot->cancel_called = false;
     if (slot->node->num_ins == 0)
         number_item(slot);

@@ -135,7 +135,7 @@ static void made_result(weir__slot *slot)
     if (last)
         task_over(slot);
     slot->more = !last;
-    slot->num_pieces++;
+    slot->num_chunks++;
 
     if (node->cancelled && !node->keeps_results)
         weir__slot_make_ready(slot); /* so that a thread releases what it holds */
@@ -164,7 +164,7 @@ static void passed_over_result(weir__slot *slot)
     slot->node->account.created++;
     slot->node->account.skipped++;
     slot->more = true;
-    slot->num_pieces++;
+    slot->num_chunks++;
     weir__slot_make_ready(slot);
 }
 

@@ -6,7 +6,7 @@
  *     source NUMBER NAME
  *       …                              what the source wrote itself, indented
  *     done E LOW A-B C …               of this epoch: all items before LOW, A to B, C
- *     pieces E SEQ PATH …              of this item: these results (a hexadecimal number for each)
+ *     chunks E SEQ PATH …              of this item: these results (a hexadecimal number for each)
  *     end
  */
 #include "checkpoint_parsed.h"
@@ -141,17 +141,17 @@ static int read_done(text_reader *reader, weir_done_source *source, char *at)
     return WEIR_OK;
 }
 
-static int read_pieces(text_reader *reader, weir_done_source *source, char *at)
+static int read_chunks(text_reader *reader, weir_done_source *source, char *at)
 {
-    weir_done_piece piece = { 0 };
-    if (!read_spaced(&at, 10, &piece.epoch) || !read_spaced(&at, 10, &piece.seq) || !*at)
-        return fail_damaged(reader, "expected \"pieces EPOCH NUMBER PATH ...\"");
+    weir_done_chunk chunk = { 0 };
+    if (!read_spaced(&at, 10, &chunk.epoch) || !read_spaced(&at, 10, &chunk.seq) || !*at)
+        return fail_damaged(reader, "expected \"chunks EPOCH NUMBER PATH ...\"");
     while (*at) {
-        if (!read_spaced(&at, 16, &piece.path))
+        if (!read_spaced(&at, 16, &chunk.path))
             return fail_damaged(reader, "a path is not a hexadecimal number");
-        if (grow_array((void **)&source->pieces, source->num_pieces, sizeof *source->pieces) != WEIR_OK)
+        if (grow_array((void **)&source->chunks, source->num_chunks, sizeof *source->chunks) != WEIR_OK)
             return fail_parse_memory(reader->error);
-        source->pieces[source->num_pieces++] = piece;
+        source->chunks[source->num_chunks++] = chunk;
     }
     return WEIR_OK;
 }
@@ -200,8 +200,8 @@ static int read_lines(text_reader *reader)
             status = read_source_text(reader, source, line + 2);
         else if (strncmp(line, "done", 4) == 0)
             status = read_done(reader, source, line + 4);
-        else if (strncmp(line, "pieces", 6) == 0)
-            status = read_pieces(reader, source, line + 6);
+        else if (strncmp(line, "chunks", 6) == 0)
+            status = read_chunks(reader, source, line + 6);
         else
             status = fail_damaged(reader, "unknown word");
     }
@@ -234,7 +234,7 @@ void weir_checkpoint_free(weir_checkpoint *checkpoint)
         for (size_t j = 0; j < source->num_sets; j++)
             free(source->sets[j].runs);
         free(source->sets);
-        free(source->pieces);
+        free(source->chunks);
         free(source->text);
         free(source->name);
     }
@@ -256,8 +256,8 @@ uint64_t weir_checkpoint_last_epoch(const weir_checkpoint *checkpoint, size_t so
         checkpoint && source < checkpoint->num_sources ? &checkpoint->sources[source] : NULL;
     for (size_t i = 0; from && i < from->num_sets; i++)
         last = from->sets[i].epoch > last ? from->sets[i].epoch : last;
-    for (size_t i = 0; from && i < from->num_pieces; i++)
-        last = from->pieces[i].epoch > last ? from->pieces[i].epoch : last;
+    for (size_t i = 0; from && i < from->num_chunks; i++)
+        last = from->chunks[i].epoch > last ? from->chunks[i].epoch : last;
     return last;
 }
 
@@ -319,11 +319,11 @@ uint64_t weir_checkpoint_end(const weir_checkpoint *checkpoint, size_t source, u
     const weir_done_set *set = find_parsed_set(checkpoint, source, epoch);
     uint64_t end =
         set && set->num_runs ? set->runs[set->num_runs - 1].last + 1 : weir_checkpoint_low(checkpoint, source, epoch);
-    for (size_t i = 0; checkpoint && source < checkpoint->num_sources && i < checkpoint->sources[source].num_pieces;
+    for (size_t i = 0; checkpoint && source < checkpoint->num_sources && i < checkpoint->sources[source].num_chunks;
          i++) {
-        const weir_done_piece *piece = &checkpoint->sources[source].pieces[i];
-        if (piece->epoch == epoch && piece->seq >= end)
-            end = piece->seq + 1;
+        const weir_done_chunk *chunk = &checkpoint->sources[source].chunks[i];
+        if (chunk->epoch == epoch && chunk->seq >= end)
+            end = chunk->seq + 1;
     }
     return end;
 }

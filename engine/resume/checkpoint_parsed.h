@@ -17,16 +17,16 @@ typedef struct weir_done_set {
 } weir_done_set;
 
 /* A result of an item that is not done. */
-typedef struct weir_done_piece {
+typedef struct weir_done_chunk {
     uint64_t epoch, seq, path;
-} weir_done_piece;
+} weir_done_chunk;
 
 typedef struct weir_done_source {
     char *name, *text;
     weir_done_set *sets;
     size_t num_sets;
-    weir_done_piece *pieces;
-    size_t num_pieces;
+    weir_done_chunk *chunks;
+    size_t num_chunks;
 } weir_done_source;
 
 struct weir_checkpoint {

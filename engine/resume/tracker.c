@@ -23,7 +23,7 @@ typedef struct weir_mark {
     /* guarded by lock */
     uint32_t refs;
     uint32_t parent; /* 0 = a root */
-    uint32_t pieces; /* of a root: its done pieces */
+    uint32_t chunks; /* of a root: its done chunks */
 
     /* immutable from the making of the mark to its end */
     uint32_t root;
@@ -49,8 +49,8 @@ typedef struct done_set {
 typedef struct tracked_source {
     weir_node *node;
     done_set *sets;          /* by epoch; only the source's thread adds one */
-    weir_done_piece *pieces; /* done in an earlier run, of items that have not been made again */
-    size_t num_pieces;
+    weir_done_chunk *chunks; /* done in an earlier run, of items that have not been made again */
+    size_t num_chunks;
 } tracked_source;
 
 struct weir_tracker {
@@ -67,7 +67,7 @@ struct weir_tracker {
     weir_mark **chunks;
     uint32_t num_chunks;
     uint32_t free;         /* list of marks */
-    uint64_t num_recorded; /* pieces in lists of roots */
+    uint64_t num_recorded; /* chunks in lists of roots */
     uint64_t epochs_delivered;
 };
 
@@ -153,7 +153,7 @@ static void mark_free_locked(weir_tracker *tracker, uint32_t handle)
 {
     weir_mark *mark = mark_at(tracker, handle);
     mark->generation = (uint8_t)(mark->generation % 255 + 1);
-    mark->pieces = 0;
+    mark->chunks = 0;
     mark->next = tracker->free;
     tracker->free = handle_of(handle & INDEX_MASK, mark);
 }
@@ -264,9 +264,9 @@ static int make_room(weir_tracker *tracker, done_set *set, uint64_t seq)
 static void root_done_locked(weir_tracker *tracker, uint32_t handle)
 {
     weir_mark *root = mark_at(tracker, handle);
-    for (uint32_t piece = root->pieces, next; piece; piece = next) {
-        next = mark_at(tracker, piece)->next;
-        mark_free_locked(tracker, piece);
+    for (uint32_t chunk = root->chunks, next; chunk; chunk = next) {
+        next = mark_at(tracker, chunk)->next;
+        mark_free_locked(tracker, chunk);
         tracker->num_recorded--;
     }
     done_set *set = find_done_set(&tracker->sources[root->source], root->epoch);
@@ -287,8 +287,8 @@ static void finish_locked(weir_tracker *tracker, uint32_t handle)
         uint32_t parent = mark->parent;
         if (mark->path) {
             weir_mark *root = mark_at(tracker, mark->root);
-            mark->next = root->pieces;
-            root->pieces = handle;
+            mark->next = root->chunks;
+            root->chunks = handle;
             tracker->num_recorded++;
         } else {
             mark_free_locked(tracker, handle);
@@ -385,21 +385,21 @@ void weir__marks_move(weir_item *to, weir_item *from, bool is_kept)
 /* ---- sources ---------------------------------------------------------------------------------------------------- */
 
 /* Marks for the results of this item that are done since an earlier run. */
-static int remember_pieces(weir_tracker *tracker, tracked_source *source, uint32_t root, uint64_t epoch, uint64_t seq)
+static int remember_chunks(weir_tracker *tracker, tracked_source *source, uint32_t root, uint64_t epoch, uint64_t seq)
 {
-    for (size_t i = 0; i < source->num_pieces;) {
-        weir_done_piece *piece = &source->pieces[i];
-        if (piece->epoch != epoch || piece->seq != seq) {
+    for (size_t i = 0; i < source->num_chunks;) {
+        weir_done_chunk *chunk = &source->chunks[i];
+        if (chunk->epoch != epoch || chunk->seq != seq) {
             i++;
             continue;
         }
         if (lock_with_free_marks(tracker) != WEIR_OK)
             return WEIR_ENOMEM;
         weir_mark *from = mark_at(tracker, root);
-        weir_mark values = { .parent = root, .root = root, .path = piece->path, .next = from->pieces };
-        from->pieces = mark_new_locked(tracker, values);
+        weir_mark values = { .parent = root, .root = root, .path = chunk->path, .next = from->chunks };
+        from->chunks = mark_new_locked(tracker, values);
         tracker->num_recorded++;
-        *piece = source->pieces[--source->num_pieces];
+        *chunk = source->chunks[--source->num_chunks];
         uv_mutex_unlock(&tracker->lock);
     }
     return WEIR_OK;
@@ -430,7 +430,7 @@ static int made_item(weir_tracker *tracker, weir_slot *slot)
     uv_mutex_unlock(&tracker->lock);
     slot->core.in.seq += was_done;
     return was_done             ? WEIR_SKIP
-           : source->num_pieces ? remember_pieces(tracker, source, slot->core.out.marks, root.epoch, root.seq)
+           : source->num_chunks ? remember_chunks(tracker, source, slot->core.out.marks, root.epoch, root.seq)
                                 : WEIR_OK;
 }
 
@@ -471,7 +471,7 @@ void weir__tracker_step_begins(weir_slot *slot)
 
 static uint64_t path_of(const weir_slot *slot, uint64_t parent)
 {
-    uint64_t path = parent ^ ((uint64_t)slot->node->core.index << 32 | slot->core.num_pieces);
+    uint64_t path = parent ^ ((uint64_t)slot->node->core.index << 32 | slot->core.num_chunks);
     path = (path ^ (path >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     path = (path ^ (path >> 27)) * UINT64_C(0x94d049bb133111eb);
     path ^= path >> 31;
@@ -480,14 +480,14 @@ static uint64_t path_of(const weir_slot *slot, uint64_t parent)
 
 static bool is_recorded_locked(const weir_tracker *tracker, uint32_t root, uint64_t path)
 {
-    uint32_t piece = mark_at(tracker, root)->pieces;
-    while (piece && mark_at(tracker, piece)->path != path)
-        piece = mark_at(tracker, piece)->next;
-    return piece != 0;
+    uint32_t chunk = mark_at(tracker, root)->chunks;
+    while (chunk && mark_at(tracker, chunk)->path != path)
+        chunk = mark_at(tracker, chunk)->next;
+    return chunk != 0;
 }
 
-/* Adds a piece of this mark to the list. */
-static int add_piece(weir_tracker *tracker, uint32_t parent, uint64_t path, uint32_t *list)
+/* Adds a chunk of this mark to the list. */
+static int add_chunk(weir_tracker *tracker, uint32_t parent, uint64_t path, uint32_t *list)
 {
     int status = lock_with_free_marks(tracker);
     if (status != WEIR_OK)
@@ -504,27 +504,27 @@ static int add_piece(weir_tracker *tracker, uint32_t parent, uint64_t path, uint
     return status;
 }
 
-static int add_blind_pieces(weir_tracker *tracker, uint32_t parents, uint32_t *list)
+static int add_blind_chunks(weir_tracker *tracker, uint32_t parents, uint32_t *list)
 {
     int status = WEIR_OK;
     for (uint32_t parent = parents; parent && status == WEIR_OK; parent = mark_at(tracker, parent)->next)
-        status = add_piece(tracker, parent, 0, list);
+        status = add_chunk(tracker, parent, 0, list);
     return status;
 }
 
-/* Marks the result as a piece of the task's input. WEIR_SKIP: it is done. */
-static int make_piece(weir_tracker *tracker, weir_slot *slot)
+/* Marks the result as a chunk of the task's input. WEIR_SKIP: it is done. */
+static int make_chunk(weir_tracker *tracker, weir_slot *slot)
 {
     weir_batch *batch = batch_in(&slot->core.in);
-    int status = add_blind_pieces(tracker, slot->carried_marks, &slot->core.out.marks);
+    int status = add_blind_chunks(tracker, slot->carried_marks, &slot->core.out.marks);
     for (size_t i = 0; batch && i < batch->num_items && status == WEIR_OK; i++)
-        status = add_blind_pieces(tracker, check_handle(tracker, batch->items[i].marks), &slot->core.out.marks);
+        status = add_blind_chunks(tracker, check_handle(tracker, batch->items[i].marks), &slot->core.out.marks);
     if (!slot->in_marks || status != WEIR_OK)
         return status;
     const weir_mark *in = mark_at(tracker, slot->in_marks);
     bool is_alone = !slot->core.out.marks && !in->next && in->path;
-    return is_alone ? add_piece(tracker, slot->in_marks, path_of(slot, in->path), &slot->core.out.marks)
-                    : add_blind_pieces(tracker, slot->in_marks, &slot->core.out.marks);
+    return is_alone ? add_chunk(tracker, slot->in_marks, path_of(slot, in->path), &slot->core.out.marks)
+                    : add_blind_chunks(tracker, slot->in_marks, &slot->core.out.marks);
 }
 
 /* What the result got by weir_item_move(). */
@@ -559,15 +559,15 @@ static int made_one_of_several(weir_tracker *tracker, weir_slot *slot)
         slot->carried_marks = join_lists(tracker, released, slot->carried_marks); /* until the last result */
     }
     slot->core.out.marks = moved;
-    return moved ? WEIR_OK : make_piece(tracker, slot);
+    return moved ? WEIR_OK : make_chunk(tracker, slot);
 }
 
 static int made_last(weir_tracker *tracker, weir_slot *slot)
 {
     slot->core.out.marks = moved_marks(tracker, slot);
-    slot->out_is_piece = slot->core.num_pieces && slot->in_marks && !slot->core.out.marks && !slot->released_marks &&
+    slot->out_is_chunk = slot->core.num_chunks && slot->in_marks && !slot->core.out.marks && !slot->released_marks &&
                          !slot->carried_marks && !slot->node->op->flush;
-    return slot->out_is_piece ? make_piece(tracker, slot) : WEIR_OK;
+    return slot->out_is_chunk ? make_chunk(tracker, slot) : WEIR_OK;
 }
 
 int weir__tracker_made(weir_slot *slot, int status)
@@ -598,10 +598,10 @@ static void task_step_ends(weir_tracker *tracker, weir_slot *slot, int status)
     uint32_t own = own_marks(tracker, slot);
     if (status == WEIR_KEPT)
         slot->carried_marks = own;
-    else if (status == WEIR_OK && !slot->out_is_piece)
+    else if (status == WEIR_OK && !slot->out_is_chunk)
         slot->core.out.marks = join_lists(tracker, slot->core.out.marks, own);
     else if (!was_dropped(tracker, slot, status))
-        finish_list(tracker, own); /* the input of pieces waits for them */
+        finish_list(tracker, own); /* the input of chunks waits for them */
 }
 
 void weir__tracker_step_ends(weir_slot *slot, int status)
@@ -678,22 +678,22 @@ static void add_set_text_locked(const done_set *set, text_room *to)
     print_text(to, "\n");
 }
 
-static void add_pieces_text_locked(const weir_tracker *tracker, uint32_t source, text_room *to)
+static void add_chunks_text_locked(const weir_tracker *tracker, uint32_t source, text_room *to)
 {
     const tracked_source *from = &tracker->sources[source];
     uint64_t num_left = tracker->num_recorded;
-    for (size_t i = 0; i < from->num_pieces; i++)
-        print_text(to, "pieces %" PRIu64 " %" PRIu64 " %" PRIx64 "\n", from->pieces[i].epoch, from->pieces[i].seq,
-                   from->pieces[i].path);
+    for (size_t i = 0; i < from->num_chunks; i++)
+        print_text(to, "chunks %" PRIu64 " %" PRIu64 " %" PRIx64 "\n", from->chunks[i].epoch, from->chunks[i].seq,
+                   from->chunks[i].path);
     for (uint32_t i = 1; num_left && i < tracker->num_chunks * MARKS_PER_CHUNK; i++) {
         const weir_mark *root = mark_at(tracker, i);
-        if (root->path != UINT64_MAX || !root->pieces)
+        if (root->path != UINT64_MAX || !root->chunks)
             continue;
         if (root->source == source)
-            print_text(to, "pieces %" PRIu64 " %" PRIu64, root->epoch, root->seq);
-        for (uint32_t piece = root->pieces; piece; piece = mark_at(tracker, piece)->next, num_left--)
+            print_text(to, "chunks %" PRIu64 " %" PRIu64, root->epoch, root->seq);
+        for (uint32_t chunk = root->chunks; chunk; chunk = mark_at(tracker, chunk)->next, num_left--)
             if (root->source == source)
-                print_text(to, " %" PRIx64, mark_at(tracker, piece)->path);
+                print_text(to, " %" PRIx64, mark_at(tracker, chunk)->path);
         if (root->source == source)
             print_text(to, "\n");
     }
@@ -717,7 +717,7 @@ static void write_locked(const weir_tracker *tracker, uint64_t epoch, char *cons
         add_indented(to, saved[i]);
         for (const done_set *set = tracker->sources[i].sets; set; set = set->next)
             add_set_text_locked(set, to);
-        add_pieces_text_locked(tracker, i, to);
+        add_chunks_text_locked(tracker, i, to);
     }
     print_text(to, "end\n");
 }
@@ -810,20 +810,20 @@ static int load_sets(weir_tracker *tracker, tracked_source *source, const weir_d
 }
 
 /* is_new: the source has renumbered its items (weir_op.renumber). */
-static int load_pieces(tracked_source *source, const weir_done_source *from, size_t checkpoint, bool is_new)
+static int load_chunks(tracked_source *source, const weir_done_source *from, size_t checkpoint, bool is_new)
 {
-    if (from->num_pieces == 0)
+    if (from->num_chunks == 0)
         return WEIR_OK;
-    weir_done_piece *pieces = realloc(source->pieces, (source->num_pieces + from->num_pieces) * sizeof *pieces);
-    if (!pieces)
+    weir_done_chunk *chunks = realloc(source->chunks, (source->num_chunks + from->num_chunks) * sizeof *chunks);
+    if (!chunks)
         return WEIR_ENOMEM;
-    source->pieces = pieces;
-    for (size_t i = 0; i < from->num_pieces; i++) {
-        weir_done_piece piece = from->pieces[i];
+    source->chunks = chunks;
+    for (size_t i = 0; i < from->num_chunks; i++) {
+        weir_done_chunk chunk = from->chunks[i];
         if (is_new)
-            piece.seq = source->node->op->renumber(source->node->config, checkpoint, piece.epoch, piece.seq);
-        if (piece.seq != UINT64_MAX)
-            pieces[source->num_pieces++] = piece;
+            chunk.seq = source->node->op->renumber(source->node->config, checkpoint, chunk.epoch, chunk.seq);
+        if (chunk.seq != UINT64_MAX)
+            chunks[source->num_chunks++] = chunk;
     }
     return WEIR_OK;
 }
@@ -857,7 +857,7 @@ static int resume_source(weir_tracker *tracker, uint32_t index, weir_checkpoint 
     int loaded = status == WEIR_OK ? load_sets(tracker, source, from) : WEIR_OK;
     for (size_t i = 0; i < num_given && loaded == WEIR_OK; i++)
         loaded = index < given[i]->num_sources
-                     ? load_pieces(source, &given[i]->sources[index], i, status == WEIR_SKIP)
+                     ? load_chunks(source, &given[i]->sources[index], i, status == WEIR_SKIP)
                      : WEIR_OK;
     return loaded == WEIR_OK ? WEIR_OK : fail_tracker_memory(error);
 }
@@ -961,7 +961,7 @@ void weir__tracker_free(weir_tracker *tracker)
             tracker->sources[i].sets = set->next;
             done_set_free(set);
         }
-        free(tracker->sources[i].pieces);
+        free(tracker->sources[i].chunks);
     }
     for (uint32_t i = 0; i < tracker->num_chunks; i++)
         free(tracker->chunks[i]);

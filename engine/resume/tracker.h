@@ -3,12 +3,12 @@
  * pipeline->tracker is NULL, weir_item.marks is 0 everywhere, and a step costs one comparison.
  *
  * A mark stands for something that must be finished: one source item (a root), or one of several results that a task
- * made from its input (a piece, whose parent is the input's mark). An item carries a list of marks: one, or many after
+ * made from its input (a chunk, whose parent is the input's mark). An item carries a list of marks: one, or many after
  * a stage that combines items. Marks move with the items:
  *
  *     a source's result        gets a new root
  *     WEIR_OK                  the result gets the input's marks, and those of items that the task released
- *     WEIR_MORE, then WEIR_OK  each result gets a new piece; its parent is the input's mark
+ *     WEIR_MORE, then WEIR_OK  each result gets a new chunk; its parent is the input's mark
  *     WEIR_KEPT                marks stay with the kept item (weir_item_keep()); without a kept item they stay with the
  *                              slot, which gives them to its next result
  *     weir_item_move()         marks of an item in a batch, or of a kept item, move with it. The input's own marks stay
@@ -16,16 +16,16 @@
  *     skipped, failed, delivered or acknowledged: finished
  *     dropped by a stop or by the pipeline's failure, or failed with retry_failed: never finished
  *
- * A mark is done when it and all its pieces are finished. When a root is done, its item is set in the done_set of its
- * source and epoch; when a piece is done, it is kept with its root until that is done, and is part of checkpoints.
+ * A mark is done when it and all its chunks are finished. When a root is done, its item is set in the done_set of its
+ * source and epoch; when a chunk is done, it is kept with its root until that is done, and is part of checkpoints.
  *
- * Pieces are identified across runs by a path: a hash of the stages and numbers that made them. Pieces of marks that
+ * Chunks are identified across runs by a path: a hash of the stages and numbers that made them. Chunks of marks that
  * share an item (a batch) have path 0, because the next run makes other batches; they are not recorded.
  *
  * Invariants when the lock is free:
  *   1. Each mark that is not free is in exactly one list (of an item in the pipeline, of a slot, or of its root's done
- *      pieces), or has been given up by a drop, or is a parent that waits for its pieces.
- *   2. mark->refs = 1 if it is not finished, plus the number of its pieces that are not done; 0 only for recorded pieces.
+ *      chunks), or has been given up by a drop, or is a parent that waits for its chunks.
+ *   2. mark->refs = 1 if it is not finished, plus the number of its chunks that are not done; 0 only for recorded chunks.
  *   3. done_set: all items before `low` are done, `low` is not, and bits of items before `low` are 0.
  *
  * Lists are changed without the lock, by the thread that owns the item or slot. The tracker's lock is never held

@@ -303,12 +303,12 @@ int weir_pipeline_stage_error(weir_pipeline *pipeline, const char *stage, weir_e
 
 static uint64_t num_gone(const weir_account *account)
 {
-    return account->handed_on + account->skipped + account->failed + account->dropped + account->merged;
+    return account->passed_on + account->skipped + account->failed + account->dropped + account->merged;
 }
 
 static void add_up_locked(const weir_pipeline *pipeline, weir_account *account)
 {
-    account->handed_on = pipeline->core.sink->total_got;
+    account->passed_on = pipeline->core.sink->total_got;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
         account->taken += node->core.num_ins == 0 ? node->core.account.taken : 0;

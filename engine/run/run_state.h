@@ -6,7 +6,7 @@
  *
  * Threads: the pools' workers (pool.c) run tasks and their hooks. The service thread (service.c) takes laps and runs
  * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
- * (observing.c) calls observers. Caller threads (callers.c), created on demand, call op->cancel and log stalls.
+ * (observing.c) calls observers. Cancel threads (cancel_threads.c), created on demand, call op->cancel and log stalls.
  *
  * Locks: pipeline->lock, poll_lock, outbox->lock, failure_log->lock, tracker->lock, those of signals.c, span_collect.c,
  * span_names.c and log.c. No thread holds two of them, except that the lock of span_collect.c is taken before
@@ -83,7 +83,7 @@ struct weir_task {
     uint32_t released_marks; /* of items that the operation has released in this task */
     uint32_t carried_marks;  /* for the next result */
     bool in_marks_back;      /* the input was released, and not kept for a later result */
-    bool out_is_piece;       /* the last result has a mark of its own */
+    bool out_is_chunk;       /* the last result has a mark of its own */
 };
 
 struct weir_node {
@@ -241,7 +241,7 @@ struct weir_pipeline {
     /* any thread; a virtual speedup, see speedup.h */
     _Atomic(const weir_node *) sped_node; /* NULL = off; the sink: the consumer */
     _Atomic double speedup;               /* share by which it is faster */
-    _Atomic int64_t held_ns;              /* by how much everything should have been held back so far */
+    _Atomic int64_t delayed_ns;           /* by how much everything should have been held back so far */
 
     uv_mutex_t lock;
 
@@ -262,10 +262,10 @@ struct weir_pipeline {
     bool wake_service;                     /* there is work for the service thread */
     struct stall_warning *stalls;          /* to be logged */
     weir__line_limit completion_lines;     /* weir_task_complete() of tasks that are not pending */
-    uint32_t num_callers;                  /* caller threads started so far */
-    uint32_t num_callers_idle;
-    bool callers_quit;
-    uv_cond_t caller_wake; /* core.to_cancel, stalls, or callers_quit; with lock */
+    uint32_t num_cancel_threads;           /* cancel threads started so far */
+    uint32_t num_idle_cancel_threads;
+    bool cancel_threads_quit;
+    uv_cond_t cancel_wake; /* core.to_cancel, stalls, or cancel_threads_quit; with lock */
 
     /* written with lock, read by a spinning consumer without; in a separate cache line */
     char padding_before[CACHE_LINE];
@@ -299,7 +299,7 @@ struct weir_pipeline {
     bool stop_reported, failure_reported;
     bool work_ended; /* what is to be done when the work has ended is done */
     weir__line_limit stall_lines;
-    uv_thread_t *callers; /* of MAX_CALLERS */
+    uv_thread_t *cancel_threads; /* of MAX_CANCEL_THREADS */
 
     /* owned by the observer thread */
     uv_thread_t observer_thread;
@@ -311,7 +311,7 @@ struct weir_pipeline {
     int64_t end_unix_ns;
 };
 
-/* The pipeline whose pool, service, observer or caller thread this is. NULL = none. */
+/* The pipeline whose pool, service, observer or cancel thread this is. NULL = none. */
 extern _Thread_local const weir_pipeline *weir__pipeline_of_thread;
 
 #endif

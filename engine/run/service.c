@@ -1,12 +1,12 @@
 /*
  * The service thread sleeps on a semaphore until something is due or another thread (or a signal handler) posts it.
- * It needs no descriptor, and calls nothing that may block: callers.c and observing.c do that.
+ * It needs no descriptor, and calls nothing that may block: cancel_threads.c and observing.c do that.
  */
 #include "service.h"
 
 #include <errno.h>
 
-#include "callers.h"
+#include "cancel_threads.h"
 #include "laps.h"
 #include "lock.h"
 #include "outbox.h"
@@ -60,7 +60,7 @@ static void end_work(weir_pipeline *pipeline, bool stopped, bool failed)
     if (pipeline->core.measures)
         weir__laps_begin_tail(pipeline);
     release_leftovers(pipeline); /* the lap waits neither for release functions nor for the log */
-    weir__callers_join(pipeline);
+    weir__cancel_threads_join(pipeline);
     pipeline->work_ended = true;
 }
 
@@ -97,7 +97,7 @@ static bool serve_once(weir_pipeline *pipeline, int64_t *due_ns)
     if (over)
         return true;
     set_earlier(due_ns, weir__watchdog_check(pipeline));
-    weir__callers_serve(pipeline, due_ns);
+    weir__cancel_threads_serve(pipeline, due_ns);
     return true;
 }
 
@@ -126,12 +126,12 @@ int weir__service_init(weir_pipeline *pipeline, weir_error *error)
     if (sem_init(&pipeline->service_wake, 0, 0) != 0)
         return weir_error_set(error, WEIR_ESYSTEM, -errno, "cannot create a semaphore: %s", uv_strerror(-errno));
     pipeline->service_wake_made = true;
-    return weir__callers_init(pipeline, error);
+    return weir__cancel_threads_init(pipeline, error);
 }
 
 void weir__service_destroy(weir_pipeline *pipeline)
 {
-    weir__callers_destroy(pipeline);
+    weir__cancel_threads_destroy(pipeline);
     if (pipeline->service_wake_made)
         sem_destroy(&pipeline->service_wake);
 }

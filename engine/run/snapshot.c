@@ -193,7 +193,7 @@ int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **taken)
         .num_queues = pipeline->num_queues,
         .tasks = snapshot->tasks,
         .threads = atomic_load(&pipeline->pools[0]->num_workers),
-        .held_ns = atomic_load(&pipeline->held_ns),
+        .delayed_ns = atomic_load(&pipeline->delayed_ns),
     };
 
     engine_lock_at(pipeline, weir_clock_ns());

@@ -6,10 +6,10 @@
 
 enum { HELD_SLICE_NS = 10 * 1000 * 1000 };
 
-static void raise_held(weir_pipeline *pipeline, int64_t credit_ns)
+static void raise_delayed(weir_pipeline *pipeline, int64_t credit_ns)
 {
-    int64_t held_ns = atomic_load(&pipeline->held_ns);
-    while (held_ns < credit_ns && !atomic_compare_exchange_weak(&pipeline->held_ns, &held_ns, credit_ns))
+    int64_t delayed_ns = atomic_load(&pipeline->delayed_ns);
+    while (delayed_ns < credit_ns && !atomic_compare_exchange_weak(&pipeline->delayed_ns, &delayed_ns, credit_ns))
         continue;
 }
 
@@ -26,12 +26,12 @@ void weir__speedup_settle(weir_pipeline *pipeline, const weir_node *node, int64_
         return;
     if (sped == node) {
         credit_ns += (int64_t)((double)run_ns * atomic_load(&pipeline->speedup));
-        raise_held(pipeline, credit_ns);
+        raise_delayed(pipeline, credit_ns);
     }
-    int64_t start_ns = weir_clock_ns(), owed_ns = atomic_load(&pipeline->held_ns) - credit_ns;
+    int64_t start_ns = weir_clock_ns(), owed_ns = atomic_load(&pipeline->delayed_ns) - credit_ns;
     while (owed_ns > 0 && !(stops && atomic_load(stops)) && atomic_load(&pipeline->sped_node)) {
         sleep_ns(owed_ns);
-        owed_ns = atomic_load(&pipeline->held_ns) - credit_ns - (weir_clock_ns() - start_ns);
+        owed_ns = atomic_load(&pipeline->delayed_ns) - credit_ns - (weir_clock_ns() - start_ns);
     }
 }
 

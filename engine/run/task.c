@@ -32,9 +32,9 @@ uint32_t weir_task_source(const weir_task *task)
     return task ? task->core.in.source : 0;
 }
 
-uint32_t weir_task_num_pieces(const weir_task *task)
+uint32_t weir_task_num_chunks(const weir_task *task)
 {
-    return task ? task->core.num_pieces : 0;
+    return task ? task->core.num_chunks : 0;
 }
 
 int weir_task_set_label(weir_task *task, const char *text)

@@ -145,7 +145,7 @@ static int run_timed(weir_slot *slot)
         weir__speedup_settle(node->pipeline, node, credit_ns, slot->core.step_run_ns, &slot->should_stop);
         slot->core.end_ns = now_after(slot, slot->core.end_ns);
     }
-    if (slot->core.num_pieces == 0)
+    if (slot->core.num_chunks == 0)
         slot->task_start_ns = start_ns;
     return status;
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "callers.h"
+#include "cancel_threads.h"
 #include "label.h"
 #include "lock.h"
 #include "outbox.h"
@@ -97,7 +97,7 @@ static void report_stall(weir_pipeline *pipeline, const stalled_task *stall)
              label[0] ? ": " : "", label, (double)stall->age_ns / (double)WEIR_SECOND,
              stall->asked_to_stop ? ", although it was asked to stop" : "", others);
     weir__outbox_add_event(pipeline, "stall", stall->node->name, warning->text);
-    weir__callers_log(pipeline, warning);
+    weir__cancel_threads_log(pipeline, warning);
 }
 
 int64_t weir__watchdog_check(weir_pipeline *pipeline)

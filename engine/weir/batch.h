@@ -34,7 +34,7 @@ WEIR_API void weir_batch_release(void *data, void *self);
 
 typedef struct weir_aggregate_config {
     size_t num_items; /* items per batch; at least 1 */
-    bool drop_last;   /* an incomplete batch at the end, or at the end of an epoch, is released instead of handed on;
+    bool drop_last;   /* an incomplete batch at the end, or at the end of an epoch, is released instead of passed on;
                          its items count as skipped */
 } weir_aggregate_config;
 

@@ -119,7 +119,7 @@ WEIR_API uint32_t weir_task_source(const weir_task *task);
 
 /* The number of results this task has passed on so far (WEIR_MORE): 0 in the first call of run() for an input,
    above 0 in later ones. The same for flush(). */
-WEIR_API uint32_t weir_task_num_pieces(const weir_task *task);
+WEIR_API uint32_t weir_task_num_chunks(const weir_task *task);
 
 /*
  * Sets the label of the task and of the results it makes from now on; the text is copied. Use it for labels in memory

@@ -353,15 +353,15 @@ WEIR_API int weir_pipeline_stage_error(weir_pipeline *pipeline, const char *stag
 
 /*
  * Where every item went. For a stage, at any moment,
- *     taken + created = handed_on + skipped + failed + dropped + merged + in_flight
- * The same holds for the pipeline, where `taken` is what the sources produced and `handed_on` what
+ *     taken + created = passed_on + skipped + failed + dropped + merged + in_flight
+ * The same holds for the pipeline, where `taken` is what the sources produced and `passed_on` what
  * weir_pipeline_next() delivered. After weir_pipeline_stop() and the end of the last task, in_flight is what
  * weir_pipeline_free() will still release; it counts those items as dropped.
  */
 typedef struct weir_account {
     uint64_t taken;     /* items received (pipeline: produced by the sources) */
     uint64_t created;   /* additional items made from one input (WEIR_MORE) or by a flush */
-    uint64_t handed_on; /* items passed downstream (pipeline: delivered) */
+    uint64_t passed_on; /* items passed downstream (pipeline: delivered) */
     uint64_t skipped;
     uint64_t failed;
     uint64_t dropped;   /* discarded at stop or failure */
@@ -399,7 +399,7 @@ WEIR_API int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stag
 /*
  * Measures what the run would gain if a source, a stage, or the consumer (the name of the sink) were faster by `share` (0.2 =
  * tasks take 20 % less time): while one of its tasks runs for t, all other slots and the consumer are held back for share x
- * t, as in the profiler Coz. So the run gets slower; items per second of (elapsed time - weir_snapshot.held_ns) are those of
+ * t, as in the profiler Coz. So the run gets slower; items per second of (elapsed time - weir_snapshot.delayed_ns) are those of
  * the faster run. stage NULL or share 0: ends it. Time for which tasks are pending does not count. Any thread. WEIR_OK;
  * WEIR_ENOTFOUND; WEIR_EINVAL unless 0 <= share < 1; WEIR_EUNSUPPORTED for merges.
  */
@@ -447,8 +447,8 @@ typedef struct weir_snapshot {
     size_t num_queues;
     const weir_task_snapshot *tasks; /* running or pending */
     size_t num_tasks;
-    uint32_t threads; /* of the pipeline's pool that may run now */
-    int64_t held_ns;  /* by weir_pipeline_set_speedup(), since the start */
+    uint32_t threads;   /* of the pipeline's pool that may run now */
+    int64_t delayed_ns; /* by weir_pipeline_set_speedup(), since the start */
 } weir_snapshot;
 
 /* Takes a snapshot; free it with weir_snapshot_free(). Delays the pipeline by well below a millisecond. Any

@@ -280,7 +280,7 @@ static void join_input(weir_item *in, weir_item *out)
 {
     if (strcmp(out->type, WEIR_TYPE_FRAMES) == 0) {
         weir_frames *frames = out->data;
-        if (frames->is_last_piece) {
+        if (frames->is_last_chunk) {
             weir__input_take_sidecars(in, &frames->sidecars, &frames->memory_bytes);
             weir__input_take_entry(in, &frames->entry, &frames->memory_bytes);
         }
@@ -336,7 +336,7 @@ static int isolated_run(void *self, weir_item *in, weir_item *out, weir_task *ta
 {
     isolated_worker *worker = self;
     isolated_message answer = { 0 };
-    int rc = weir_task_num_pieces(task) == 0 ? begin_item(worker, in, task) : continue_item(worker, task);
+    int rc = weir_task_num_chunks(task) == 0 ? begin_item(worker, in, task) : continue_item(worker, task);
     if (rc == WEIR_OK)
         rc = await_message(worker, task, &answer);
     if (rc == WEIR_OK) {

@@ -36,7 +36,7 @@ static weir_op outer;        /* it, with run_inner(); the same */
 static _Atomic uint64_t seq, epoch;
 static _Atomic uint32_t source;
 
-static sem_t is_continued; /* the parent has room for the next piece */
+static sem_t is_continued; /* the parent has room for the next chunk */
 
 static int parent_fd = -1; /* readable when the parent has ended; -1 = this kernel cannot tell */
 
@@ -144,8 +144,8 @@ static int run_inner(void *worker, weir_item *in, weir_item *out, weir_task *tas
 {
     static char sent[] = "sent";
     weir_item result = { 0 };
-    /* no piece is made before there is room for it; and the parent has read the last one, whose memory may be reused */
-    while (weir_task_num_pieces(task) > 0 && sem_wait(&is_continued) != 0)
+    /* no chunk is made before there is room for it; and the parent has read the last one, whose memory may be reused */
+    while (weir_task_num_chunks(task) > 0 && sem_wait(&is_continued) != 0)
         ;
     in->seq = seq;
     in->epoch = epoch;

@@ -18,7 +18,7 @@
 #define ISOLATED_FD       3
 #define ISOLATED_ARGUMENT "--weir-isolated"
 
-/* parent: CONFIG, then REQUESTs, and a CONTINUE for each piece after the first. child: READY or FAILURE after CONFIG;
+/* parent: CONFIG, then REQUESTs, and a CONTINUE for each chunk after the first. child: READY or FAILURE after CONFIG;
    after a REQUEST or CONTINUE any number of LOGs, then a RESULT of status WEIR_MORE or WEIR_OK, a FAILURE, or a
    SKIPPED. */
 typedef enum isolated_kind {

@@ -132,7 +132,7 @@ static bool frames_make_sense(const isolated_message *message, const weir_frames
 {
     if ((unsigned)frames->pixel > WEIR_PIXEL_YUV420P || (unsigned)frames->layout > WEIR_LAYOUT_NCHW ||
         (unsigned)frames->scaler > WEIR_SCALER_FAST || !is_flag(&frames->full_range) ||
-        !is_flag(&frames->is_last_piece) || frames->width == 0 || frames->width > INT32_MAX || frames->height == 0 ||
+        !is_flag(&frames->is_last_chunk) || frames->width == 0 || frames->width > INT32_MAX || frames->height == 0 ||
         frames->height > INT32_MAX)
         return false;
     uint32_t channels = frames->pixel == WEIR_PIXEL_RGB24 ? 3 : frames->pixel == WEIR_PIXEL_GRAY8 ? 1 : 0;

@@ -2,7 +2,7 @@
  * Writes frames or samples to a .npy file, NumPy's format: `numpy.load("out.npy")` returns the array, with
  * `mmap_mode="r"` without reading it. Its shape is that of the frames, by default [N, height, width, 3] of uint8.
  *
- * Chunks of a long video (weir_video_config.piece_frames) are added one by one, in constant memory. The file is
+ * Chunks of a long video (weir_video_config.chunk_frames) are added one by one, in constant memory. The file is
  * written under a temporary name that ends in ".tmp", in the same folder, and gets its name when it is complete.
  */
 #ifndef WEIR_NPY_H

@@ -117,7 +117,7 @@ typedef struct weir_video_config {
                                 ("crop=in_w/2:in_h,hflip"; NULL = none). They must have one input and one output, and
                                 weir must have been built with libavfilter. The string is copied. The filters get the
                                 frames that sampling selects, in presentation order, repeated frames repeatedly;
-                                explicit indices or times must increase. piece_frames and max_frames count the
+                                explicit indices or times must increase. chunk_frames and max_frames count the
                                 filters' output, min_share their input */
     /* Limits against hostile files: beyond them the task fails with WEIR_ELIMIT. */
     uint64_t max_pixels; /* width × height of a coded picture (0 = 2^26) */
@@ -142,7 +142,7 @@ typedef struct weir_video_config {
     /* which frames, how many per result, and how many are enough */
     weir_sampling sampling; /* (default: all frames) */
     uint64_t seed;          /* for random frames: they are determined by it and the item's number */
-    uint32_t piece_frames;  /* split a video into chunks of this many frames, with back-pressure and constant memory;
+    uint32_t chunk_frames;  /* split a video into chunks of this many frames, with back-pressure and constant memory;
                                explicit indices or times must increase then (0 = one result) */
     weir_damage damage;     /* (default WEIR_DAMAGE_TOLERANT) */
     double min_share;       /* tolerant: the minimum share, up to 1, of the requested frames or, if all are requested,
@@ -202,7 +202,7 @@ typedef struct weir_frames {
        only, and only if the container counts its frames. */
     uint64_t num_missing_frames;
     uint64_t first_frame;            /* number of the item's frames in earlier chunks */
-    bool is_last_piece;              /* the item is complete; always true without chunks */
+    bool is_last_chunk;              /* the item is complete; always true without chunks */
     struct weir_shared_data *shared; /* internal: do not change */
     /* With weir_video_config.audio: all samples of the file's sound, on the last chunk; NULL = it has none. A sound that
        cannot be decoded fails the item. To keep it, take the pointer and set this to NULL */

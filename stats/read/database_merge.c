@@ -58,7 +58,7 @@ static const char count_runs[] = "SELECT sum(what = 'added'), sum(what = 'replac
                                  " sum(what = 'skipped') FROM temp.moved";
 
 /* Prepares a statement from a format, and steps to its only row. The text comes from sqlite3_mprintf(). */
-static int read_row(sqlite3 *db, char *sql, sqlite3_stmt **row)
+static int read_single_row(sqlite3 *db, char *sql, sqlite3_stmt **row)
 {
     *row = NULL;
     int code = sql ? sqlite3_prepare_v2(db, sql, -1, row, NULL) : SQLITE_NOMEM;
@@ -80,13 +80,13 @@ static int copy_runs(merging *m)
 {
     const char *from = m->from->is_spdl ? "temp" : "source", *order = m->from->is_spdl ? "1" : "s.rowid";
     sqlite3_stmt *texts, *counts = NULL;
-    int code = read_row(m->to, sqlite3_mprintf(make_texts, from, from, from, from, order, from), &texts);
+    int code = read_single_row(m->to, sqlite3_mprintf(make_texts, from, from, from, from, order, from), &texts);
     if (code == SQLITE_OK)
         code = run_sql(m->to, sqlite3_mprintf(find_runs, weir__column_text(texts, 1), from));
     if (code == SQLITE_OK)
         code = run_sql(m->to, sqlite3_mprintf("%s", weir__column_text(texts, 0)));
     if (code == SQLITE_OK)
-        code = read_row(m->to, sqlite3_mprintf(count_runs), &counts);
+        code = read_single_row(m->to, sqlite3_mprintf(count_runs), &counts);
     if (code == SQLITE_OK)
         *m->merged = (weir_merged){ .added = sqlite3_column_int64(counts, 0),
                                     .replaced = sqlite3_column_int64(counts, 1),

@@ -21,7 +21,7 @@
 #include "stages/media/video/ffmpeg_log.h"
 #include "stages/media/video/frame_reader.h"
 
-enum { MAX_QUESTIONS = 3000, MAX_PIECES = 10000, NUM_OPTION_BYTES = 12, MAX_LIST = 4 };
+enum { MAX_QUESTIONS = 3000, MAX_CHUNKS = 10000, NUM_OPTION_BYTES = 12, MAX_LIST = 4 };
 
 /* ---- the task ------------------------------------------------------------------------------------------------ */
 
@@ -29,7 +29,7 @@ struct weir_task {
     const void *config;
     unsigned num_questions; /* whether to stop; the answer is yes when there have been many */
     bool has_failed;
-    uint32_t num_pieces;
+    uint32_t num_chunks;
 };
 
 static struct weir_task task;
@@ -52,9 +52,9 @@ uint64_t weir_task_seq(const weir_task *asked)
     return 7;
 }
 
-uint32_t weir_task_num_pieces(const weir_task *asked)
+uint32_t weir_task_num_chunks(const weir_task *asked)
 {
-    return asked->num_pieces;
+    return asked->num_chunks;
 }
 
 const void *weir_task_config(const weir_task *asked)
@@ -103,7 +103,7 @@ static void read_options(weir_video_config *config, const uint8_t bytes[NUM_OPTI
     sampling->num_indices = sampling->num_times = MAX_LIST;
     if (is_list)
         return;
-    config->piece_frames = bytes[11] % 8;
+    config->chunk_frames = bytes[11] % 8;
     sampling->start_ns = bytes[5] * (WEIR_SECOND / 128);
     sampling->end_ns = bytes[6] % 2 ? sampling->start_ns + bytes[6] * (WEIR_SECOND / 128) : 0;
     sampling->count = bytes[7];
@@ -138,7 +138,7 @@ static void check_result(const weir_frames *frames)
 static void run_stage(void *worker, char *path)
 {
     weir_item in = { .data = path, .type = WEIR_TYPE_TEXT };
-    for (unsigned piece = 0; piece < MAX_PIECES; piece++) {
+    for (unsigned chunk = 0; chunk < MAX_CHUNKS; chunk++) {
         weir_item out = { 0 };
         int rc = weir_video_decode.run(worker, &in, &out, &task);
         if (rc == WEIR_OK || rc == WEIR_MORE)
@@ -146,7 +146,7 @@ static void run_stage(void *worker, char *path)
         else if (!task.has_failed || out.data)
             abort();
         weir_item_release(&out);
-        task.num_pieces++;
+        task.num_chunks++;
         if (rc != WEIR_MORE)
             return;
     }

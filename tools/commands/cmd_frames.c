@@ -18,7 +18,7 @@
 
 /* Frames per chunk. Few, so that large pictures need little memory too. Larger chunks would only save scaling a
    repeated frame once more in each chunk. */
-enum { PIECE_FRAMES = 8, FORMAT_BY_NAME = FRAME_FORMAT_PNG + 1 };
+enum { CHUNK_FRAMES = 8, FORMAT_BY_NAME = FRAME_FORMAT_PNG + 1 };
 
 static const char *const format_names[] = { "npy", "raw", "png", NULL }; /* as frame_format */
 
@@ -227,7 +227,7 @@ static void count(report *r, const weir_frames *frames)
     r->num_frames += frames->num_frames;
     r->num_bytes += (uint64_t)frames->num_frames * frames->frame_bytes;
     r->num_corrupt_frames += frames->num_corrupt_frames;
-    r->num_errors = frames->num_errors; /* these are of all pieces so far */
+    r->num_errors = frames->num_errors; /* these are of all chunks so far */
     r->num_missing_frames = frames->num_missing_frames;
     r->cost = frames->cost;
 }
@@ -322,7 +322,7 @@ static int run(tool_call *call)
     if (exit_status == TOOL_DONE) {
         settings.info |= !settings.output;
         settings.list |= call->shared.csv; /* CSV holds nothing else */
-        video.piece_frames = weir_sampling_is_rising(&video.sampling) ? PIECE_FRAMES : 0;
+        video.chunk_frames = weir_sampling_is_rising(&video.sampling) ? CHUNK_FRAMES : 0;
         video.allow |= WEIR_ALLOW_PIPES;    /* reading /dev/stdin was asked for */
         weir_log_set_level(WEIR_LOG_ERROR); /* the failure is reported below */
         int rc = work(&video, &r, &error);

@@ -31,7 +31,7 @@ static bool wait_for_flow(weir_pipeline *pipeline)
     for (;;) {
         weir_account account;
         weir_snapshot *snapshot;
-        if (weir_pipeline_account(pipeline, NULL, &account) != WEIR_OK || account.handed_on >= enough)
+        if (weir_pipeline_account(pipeline, NULL, &account) != WEIR_OK || account.passed_on >= enough)
             return true;
         if (weir_pipeline_snapshot(pipeline, &snapshot) != WEIR_OK)
             return false;

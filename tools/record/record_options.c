@@ -51,7 +51,7 @@ const option_row record_rows[] = {
       .help = "files processed concurrently (default: as many as threads)" },
     { ROW("threads", threads, option_count32), .argument = "N", .max = 65535,
       .help = "threads of the pool (default: the CPUs this process may use)" },
-    { ROW("piece-frames", piece_frames, option_count32), .argument = "N", .excludes = "audio images",
+    { ROW("chunk-frames", chunk_frames, option_count32), .argument = "N", .excludes = "audio images",
       .help = "split long videos into chunks of N frames, each a separate item downstream (default 512)" },
     { ROW("queue-items", queue_items, option_count32), .argument = "N", .max = 65535,
       .help = "capacity of the queue after decode (default 2)" },

@@ -45,7 +45,7 @@ static weir_video_config describe_video(const record_settings *settings)
         video.width = video.width ? video.width : DEFAULT_SIDE;
         video.height = video.height ? video.height : DEFAULT_SIDE;
     }
-    video.piece_frames = weir_sampling_is_rising(&video.sampling) ? settings->piece_frames : 0;
+    video.chunk_frames = weir_sampling_is_rising(&video.sampling) ? settings->chunk_frames : 0;
     return video;
 }
 

@@ -239,7 +239,7 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
     weir_pipeline_account(pipeline, NULL, &account);
     outcome->num_files += account.failed; /* with archives that could not be read */
     outcome->num_failures = account.failed;
-    outcome->is_useless = account.failed > 0 && account.handed_on == 0 && account.skipped == 0;
+    outcome->is_useless = account.failed > 0 && account.passed_on == 0 && account.skipped == 0;
     weir_pipeline_free(pipeline);
     uint64_t num_unreadable = record_inputs_unreadable(inputs);
     if (num_unreadable > 0) {

@@ -25,7 +25,7 @@ typedef struct record_settings {
     /* how they are decoded */
     bool audio, images;
     video_settings video;
-    uint32_t piece_frames;
+    uint32_t chunk_frames;
     uint32_t sample_rate, channels; /* of audio */
     bool planar;
 
@@ -70,7 +70,7 @@ typedef struct record_settings {
 /* The defaults of everything except `program`, `weir`, `input_option` and the inputs. */
 #define RECORD_DEFAULTS \
     { \
-        .tar_glob = "*.tar*", .piece_frames = 512, .db_path = "pipeline_stats.db", .rank = -1, \
+        .tar_glob = "*.tar*", .chunk_frames = 512, .db_path = "pipeline_stats.db", .rank = -1, \
         .trace_bytes = 256 << 20, \
     }
 

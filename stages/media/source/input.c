@@ -572,7 +572,7 @@ static int choose_format(const weir_input *input, AVFormatContext *format, const
     return WEIR_OK;
 }
 
-static int open_container(weir_input *input, const char *path, AVFormatContext **format, weir_error *error)
+static int demux_container(weir_input *input, const char *path, AVFormatContext **format, weir_error *error)
 {
     char hint[32];
     const AVInputFormat *kind = NULL;
@@ -598,7 +598,7 @@ int weir__input_open(weir_input *input, const char *path, AVIOInterruptCB interr
     if (!*format)
         return fail_input_memory(error);
     (*format)->interrupt_callback = interrupt;
-    int rc = open_container(input, path, format, error);
+    int rc = demux_container(input, path, format, error);
     if (rc != WEIR_OK)
         avformat_close_input(format);
     return rc;

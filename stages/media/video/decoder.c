@@ -80,7 +80,7 @@ static bool is_still_image(const AVFormatContext *format)
     return is_pipe || strcmp(name, "image2pipe") == 0;
 }
 
-static int open_container(weir_decoder *decoder, const char *path, weir_error *error)
+static int open_decoder_input(weir_decoder *decoder, const char *path, weir_error *error)
 {
     AVIOInterruptCB asker = { .callback = interrupt_decoder, .opaque = decoder };
     weir__ffmpeg_log_step();
@@ -466,13 +466,13 @@ static bool times_are_known(weir_decoder *decoder)
 /* Opens the container and chooses the stream. */
 static int open_stream(weir_decoder *decoder, const char *path, const AVCodec **codec, weir_error *error)
 {
-    int rc = open_container(decoder, path, error);
+    int rc = open_decoder_input(decoder, path, error);
     if (rc == WEIR_OK && header_is_complete(decoder)) {
         rc = choose_stream(decoder, codec, error);
         if (rc != WEIR_OK || times_are_known(decoder))
             return rc;
         close_container(decoder);
-        rc = open_container(decoder, path, error);
+        rc = open_decoder_input(decoder, path, error);
     }
     if (rc == WEIR_OK)
         rc = probe_streams(decoder, error);

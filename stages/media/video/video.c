@@ -177,7 +177,7 @@ void weir__video_describe(const weir_decoder *decoder, int source_width, int sou
 static uint64_t expected_frames(const video_worker *worker, const weir_video_config *video)
 {
     uint64_t num_frames = weir__frame_reader_estimate_frames(&worker->reader);
-    return video->piece_frames && video->piece_frames < num_frames ? video->piece_frames : num_frames;
+    return video->chunk_frames && video->chunk_frames < num_frames ? video->chunk_frames : num_frames;
 }
 
 /* Called with the first picture, which determines the size of the result and the facts about the file. */
@@ -353,14 +353,14 @@ static int check_share(const video_worker *worker, const weir_video_config *vide
 }
 
 /* Builds the next chunk. WEIR_OK: it is the last one. WEIR_MORE: it is not. */
-static int fill_piece(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
+static int fill_chunk(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
                       weir_error *error)
 {
     for (uint32_t num_added = 0;; num_added++) {
         int rc = worker->picture ? WEIR_OK : next_picture(worker, video, error);
         if (rc == WEIR_EOF)
             return check_share(worker, video, error);
-        if (rc == WEIR_OK && video->piece_frames && num_added == video->piece_frames)
+        if (rc == WEIR_OK && video->chunk_frames && num_added == video->chunk_frames)
             return WEIR_MORE;
         if (rc == WEIR_OK)
             rc = add_picture(worker, video, builder, error);
@@ -381,27 +381,27 @@ static int arrange_frames(const video_worker *worker, weir_frames_builder *build
 }
 
 /* One chunk, or the whole video. WEIR_OK: the item is done. WEIR_MORE: there are more chunks. */
-static int make_piece(video_worker *worker, const weir_video_config *video, weir_frames **frames, weir_error *error)
+static int make_chunk(video_worker *worker, const weir_video_config *video, weir_frames **frames, weir_error *error)
 {
     weir_frames_builder builder = { 0 };
-    int rc = fill_piece(worker, video, &builder, error);
+    int rc = fill_chunk(worker, video, &builder, error);
     int arranged = rc == WEIR_OK ? arrange_frames(worker, &builder, error) : WEIR_OK;
     rc = arranged == WEIR_OK ? rc : arranged;
     if (rc < 0) {
         weir__frames_abort(&builder);
         return rc;
     }
-    weir_frames *piece = weir__frames_end(&builder);
-    piece->num_errors = worker->decoder.num_errors;
-    piece->num_missing_frames = count_missing(worker, video, rc == WEIR_OK && worker->frame_filter.is_ended);
-    piece->first_frame = worker->num_done;
-    piece->is_last_piece = rc == WEIR_OK;
-    worker->num_done += piece->num_frames;
-    piece->cost = worker->decoder.cost;
-    piece->cost.num_frames = worker->num_done;
-    piece->cost.num_missing = piece->num_missing_frames;
-    piece->cost.num_errors = piece->num_errors + worker->num_corrupt;
-    *frames = piece;
+    weir_frames *chunk = weir__frames_end(&builder);
+    chunk->num_errors = worker->decoder.num_errors;
+    chunk->num_missing_frames = count_missing(worker, video, rc == WEIR_OK && worker->frame_filter.is_ended);
+    chunk->first_frame = worker->num_done;
+    chunk->is_last_chunk = rc == WEIR_OK;
+    worker->num_done += chunk->num_frames;
+    chunk->cost = worker->decoder.cost;
+    chunk->cost.num_frames = worker->num_done;
+    chunk->cost.num_missing = chunk->num_missing_frames;
+    chunk->cost.num_errors = chunk->num_errors + worker->num_corrupt;
+    *frames = chunk;
     return rc;
 }
 
@@ -414,7 +414,7 @@ static void take_item(video_worker *worker, weir_item *in)
 
 static void pass_frames(video_worker *worker, weir_frames *frames, weir_item *out)
 {
-    if (frames->is_last_piece) {
+    if (frames->is_last_chunk) {
         weir__input_take_sidecars(&worker->input, &frames->sidecars, &frames->memory_bytes);
         weir__input_take_entry(&worker->input, &frames->entry, &frames->memory_bytes);
     }
@@ -484,7 +484,7 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     video_worker *worker = self;
     const weir_video_config *video = weir_task_config(task);
     const char *label = weir_task_label(task);
-    bool is_first = weir_task_num_pieces(task) == 0;
+    bool is_first = weir_task_num_chunks(task) == 0;
     weir_frames *frames = NULL;
     weir_error error = { 0 };
     worker->task = task;
@@ -496,7 +496,7 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (is_first)
         rc = open_item(worker, video, &error);
     if (rc == WEIR_OK)
-        rc = make_piece(worker, video, &frames, &error);
+        rc = make_chunk(worker, video, &frames, &error);
     if (rc == WEIR_OK && worker->audio && (rc = add_sound(worker, frames, &error)) != WEIR_OK)
         weir_frames_free(frames);
     weir__ffmpeg_log_end();

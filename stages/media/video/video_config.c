@@ -57,9 +57,9 @@ static int sampling_init(weir_video_config *video, weir_error *error)
         return weir_error_set(error, WEIR_EINVAL, 0, "min_share %g is not between 0 and 1", video->min_share);
     if (video->max_duration_ns < 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "max_duration_ns is negative; use 0 for any");
-    if (video->piece_frames && !weir_sampling_is_rising(&video->sampling))
+    if (video->chunk_frames && !weir_sampling_is_rising(&video->sampling))
         return weir_error_set(error, WEIR_EINVAL, 0,
-                              "piece_frames needs indices or times that increase, and that do not count some from "
+                              "chunk_frames needs indices or times that increase, and that do not count some from "
                               "the start and some from the end");
     if (video->max_frames == 0)
         video->max_frames = UINT64_C(1) << 22;

@@ -25,7 +25,7 @@ typedef struct sim_slot {
     double delay_s, cpu_s, late_s; /* of each step */
     double pending_s;              /* of the last step */
     double cpu_since;
-    double credit; /* of batches and pieces: the part of a result that its inputs have made so far */
+    double credit; /* of batches and chunks: the part of a result that its inputs have made so far */
 } sim_slot;
 
 typedef struct sim_crew {

@@ -349,7 +349,7 @@ static bool count_items(weir_pipeline *pipeline, item_count *count)
     weir_snapshot *s;
     if (weir_pipeline_snapshot(pipeline, &s) != WEIR_OK)
         return false;
-    *count = (item_count){ s->queues[s->num_queues - 1].num_items, weir_clock_ns() - s->held_ns };
+    *count = (item_count){ s->queues[s->num_queues - 1].num_items, weir_clock_ns() - s->delayed_ns };
     bool goes_on = is_running(s);
     weir_snapshot_free(s);
     return goes_on;

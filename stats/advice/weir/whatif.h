@@ -11,7 +11,7 @@
  *     weir_model_free(model);
  *
  * The simulator runs the engine's own rules on random tasks: slots, threads that pick the ready slot nearest the sink,
- * queues bounded in items and bytes, output in input order, batches, pieces, routes and merges. The CPU part of
+ * queues bounded in items and bytes, output in input order, batches, chunks, routes and merges. The CPU part of
  * a task shares the CPUs with all other running tasks; the rest of its time is a fixed delay.
  *
  * Only one thread may use a model at a time. Times are in seconds (double), because figures of a model are means.
@@ -59,7 +59,7 @@ typedef struct weir_model_node {
     const weir_histogram *times; /* how the lengths vary; only the shape counts (NULL = all tasks take time_s) */
     double skip_share;           /* of the tasks that end without a result, although they have not failed */
     double failure_share;        /* of the tasks that fail */
-    double results;    /* for each other task: 0.25 = batches of 4 inputs, 3 = pieces of one input (0 = 1) */
+    double results;    /* for each other task: 0.25 = batches of 4 inputs, 3 = chunks of one input (0 = 1) */
     double item_bytes; /* size of a result */
     double slot_bytes; /* memory of a slot, without its items (0 = not known) */
     /* For each input that is a route: the number of the branch (NULL = branches in the order in which the nodes that
