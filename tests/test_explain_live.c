@@ -1,83 +1,12 @@
 /* The experiment on a running pipeline: tasks that wait by themselves, tasks that wait for one server. */
-#include "support.h"
+#include "live_pipeline.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <weir/verdict.h>
 
-static pthread_mutex_t server = PTHREAD_MUTEX_INITIALIZER;
-
-static void take_3_ms(void)
-{
-    nanosleep(&(struct timespec){ .tv_nsec = 3 * WEIR_MILLISECOND }, NULL);
-}
-
-static int make_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
-{
-    (void)worker;
-    (void)in;
-    (void)task;
-    out->data = &server;
-    return WEIR_OK;
-}
-
-static int wait_alone(void *worker, weir_item *in, weir_item *out, weir_task *task)
-{
-    (void)worker;
-    (void)task;
-    take_3_ms();
-    weir_item_move(in, out);
-    return WEIR_OK;
-}
-
-static int wait_in_turn(void *worker, weir_item *in, weir_item *out, weir_task *task)
-{
-    pthread_mutex_lock(&server);
-    wait_alone(worker, in, out, task);
-    pthread_mutex_unlock(&server);
-    return WEIR_OK;
-}
-
-static void *take_all(void *pipeline)
-{
-    weir_item item;
-    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK)
-        weir_item_release(&item);
-    return NULL;
-}
-
-typedef struct running {
-    weir_pipeline *pipeline;
-    pthread_t consumer;
-} running;
-
-static running start(int (*run)(void *, weir_item *, weir_item *, weir_task *), uint32_t threads)
-{
-    static weir_op source = { .name = "src", .run = make_item };
-    static weir_op stage = { .name = "read" };
-    running own;
-    stage.run = run;
-    weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &source, NULL, 0, NULL);
-    weir_builder_pipe(builder, &stage, NULL, 0, &(weir_stage_options){ .concurrency = 2 });
-    weir_builder_sink(builder, NULL);
-    assert_int_equal(weir_builder_build(builder, &(weir_pipeline_options){ .threads = threads }, &own.pipeline, NULL),
-                     WEIR_OK);
-    assert_int_equal(pthread_create(&own.consumer, NULL, take_all, own.pipeline), 0);
-    return own;
-}
-
-static void stop(running *own)
-{
-    weir_pipeline_stop(own->pipeline);
-    pthread_join(own->consumer, NULL);
-    weir_pipeline_free(own->pipeline);
-}
-
-static void assert_settings(const running *own, uint32_t slots, uint32_t threads)
+static void assert_settings(const live_pipeline *own, uint32_t slots, uint32_t threads)
 {
     weir_snapshot *snapshot;
     assert_int_equal(weir_pipeline_snapshot(own->pipeline, &snapshot), WEIR_OK);
@@ -94,7 +23,7 @@ static void count_line(void *count, const char *line)
 }
 
 /* On a machine that others use, a trial may have too few items: it is measured again. */
-static weir_verdict *explain_until(const running *own, weir_live_options options,
+static weir_verdict *explain_until(const live_pipeline *own, weir_live_options options,
                                    bool (*is_enough)(const weir_verdict *))
 {
     for (;;) { /* the test's time limit ends it */
@@ -125,7 +54,7 @@ static bool shows_no_gain(const weir_verdict *v)
     return is_measured(v) && v->advice[0].low < 1.3;
 }
 
-static weir_verdict *explain(const running *own, bool (*is_enough)(const weir_verdict *), int *num_lines)
+static weir_verdict *explain(const live_pipeline *own, bool (*is_enough)(const weir_verdict *), int *num_lines)
 {
     weir_live_options options = { .no_speedups = true, .progress = count_line, .progress_self = num_lines };
     weir_verdict *v = explain_until(own, options, is_enough);
@@ -155,54 +84,98 @@ static bool shows_the_stage(const weir_verdict *v)
 TEST_CASE(twice_the_slots_bring_more_of_what_each_task_waits_for_alone)
 {
     int num_lines = 0;
-    running own = start(wait_alone, 4);
+    live_pipeline own = { .pipeline = NULL };
+    live_pipeline_start(&own, wait_alone, 2, 4);
     weir_verdict *v = explain(&own, shows_a_gain, &num_lines);
     assert_null(strstr(v->sentence, "whatever you set"));
     assert_settings(&own, 2, 4);
     assert_true(num_lines >= 2);
     weir_verdict_free(v);
-    stop(&own);
+    live_pipeline_stop(&own);
 }
 
 TEST_CASE(twice_the_slots_bring_nothing_of_what_serves_one_at_a_time)
 {
     int num_lines = 0;
-    running own = start(wait_in_turn, 4);
+    live_pipeline own = { .pipeline = NULL };
+    live_pipeline_start(&own, wait_in_turn, 2, 4);
     weir_verdict *v = explain(&own, shows_no_gain, &num_lines);
     assert_settings(&own, 2, 4);
     weir_verdict_free(v);
-    stop(&own);
+    live_pipeline_stop(&own);
 }
 
 TEST_CASE(virtual_speedups_show_where_to_optimise)
 {
-    running own = start(wait_in_turn, 4);
+    live_pipeline own = { .pipeline = NULL };
+    live_pipeline_start(&own, wait_in_turn, 2, 4);
     weir_verdict_free(explain_until(&own, (weir_live_options){ .no_speedups = false }, shows_the_stage));
-    stop(&own);
+    live_pipeline_stop(&own);
 }
 
 TEST_CASE(a_virtual_speedup_is_of_a_part_that_exists)
 {
-    running own = start(wait_alone, 4);
+    live_pipeline own = { .pipeline = NULL };
+    live_pipeline_start(&own, wait_alone, 2, 4);
     assert_int_equal(weir_pipeline_set_speedup(own.pipeline, "scale", 0.2), WEIR_ENOTFOUND);
     assert_int_equal(weir_pipeline_set_speedup(own.pipeline, "read", 1), WEIR_EINVAL);
     assert_int_equal(weir_pipeline_set_speedup(own.pipeline, "read", 0.5), WEIR_OK);
     assert_int_equal(weir_pipeline_set_speedup(own.pipeline, NULL, 0), WEIR_OK);
-    stop(&own);
+    live_pipeline_stop(&own);
+}
+
+static bool is_anything(const weir_verdict *v)
+{
+    return v->kind != WEIR_VERDICT_UNKNOWN;
+}
+
+/* Marked steps are those of a training loop, for which items should wait. */
+TEST_CASE(a_training_loop_is_no_limit)
+{
+    live_pipeline own = { .step_ns = 20 * WEIR_MILLISECOND };
+    live_pipeline_start(&own, wait_alone, 2, 4);
+    weir_verdict *v = explain_until(&own, (weir_live_options){ .no_speedups = true }, is_anything);
+    assert_string_equal(weir_verdict_word(v->kind), "none");
+    weir_verdict_free(v);
+    live_pipeline_stop(&own);
+}
+
+static void stop_at_speedups(void *pipeline, const char *line)
+{
+    if (strstr(line, "faster: "))
+        weir_pipeline_stop(pipeline);
+}
+
+static bool has_speedups(const weir_verdict *v)
+{
+    return v->num_evidence > 1 && strstr(v->evidence[v->num_evidence - 2], "faster: ");
+}
+
+/* A list of some of the parts must not look like the whole list. */
+TEST_CASE(a_run_that_ends_during_the_experiment_says_what_was_not_measured)
+{
+    live_pipeline own = { .pipeline = NULL };
+    live_pipeline_start(&own, wait_alone, 2, 4);
+    weir_live_options options = { .progress = stop_at_speedups, .progress_self = own.pipeline };
+    weir_verdict *v = explain_until(&own, options, has_speedups);
+    assert_non_null(strstr(v->evidence[v->num_evidence - 2], "; the run ended before the others were measured"));
+    weir_verdict_free(v);
+    live_pipeline_stop(&own);
 }
 
 TEST_CASE(a_run_that_has_ended_is_not_explained)
 {
     weir_verdict *v = NULL;
     weir_error error = { 0 };
-    running own = start(wait_alone, 4);
+    live_pipeline own = { .pipeline = NULL };
+    live_pipeline_start(&own, wait_alone, 2, 4);
     weir_pipeline_stop(own.pipeline);
     assert_int_equal(weir_explain_live(own.pipeline, NULL, &v, &error), WEIR_EOF);
     assert_null(v);
     assert_non_null(strstr(error.message, "came to its end"));
     weir_live_options negative = { .slice_ns = -1 };
     assert_int_equal(weir_explain_live(own.pipeline, &negative, &v, &error), WEIR_EINVAL);
-    stop(&own);
+    live_pipeline_stop(&own);
 }
 
 int main(void)
@@ -212,6 +185,8 @@ int main(void)
         cmocka_unit_test(twice_the_slots_bring_nothing_of_what_serves_one_at_a_time),
         cmocka_unit_test(virtual_speedups_show_where_to_optimise),
         cmocka_unit_test(a_virtual_speedup_is_of_a_part_that_exists),
+        cmocka_unit_test(a_training_loop_is_no_limit),
+        cmocka_unit_test(a_run_that_ends_during_the_experiment_says_what_was_not_measured),
         cmocka_unit_test(a_run_that_has_ended_is_not_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,10 +40,14 @@ TEST_CASE(a_snapshot_shows_slots_queues_and_tasks_with_label_and_age)
     weir_builder *builder =
         builder_with(&(test_numbers){ .ledger = &ledger, .count = 100, .labelled = true, .size_bytes = 5 });
     weir_builder_pipe(builder, &gated_op, &gate, 0, &(weir_stage_options){ .concurrency = 3 });
-    weir_builder_sink(builder, NULL);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_bytes = 1000 });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 4 });
     gate_await_waiting(&gate, 3);
     weir_snapshot *snapshot;
+    assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+    assert_false(snapshot->marks_steps);
+    weir_snapshot_free(snapshot);
+    assert_int_equal(weir_pipeline_mark_step(pipeline, 1), WEIR_OK);
     for (;;) { /* until the source has filled its queue */
         assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
         if (snapshot->queues[0].waiting_to_put == 1)
@@ -58,6 +62,9 @@ TEST_CASE(a_snapshot_shows_slots_queues_and_tasks_with_label_and_age)
     assert_int_equal(snapshot->stages[2].waiting_in, 1);
     assert_int_equal(snapshot->queues[0].depth, 2);
     assert_int_equal(snapshot->queues[0].bytes, 10);
+    assert_int_equal(snapshot->queues[0].capacity_bytes, 0);
+    assert_int_equal(snapshot->queues[2].capacity_bytes, 1000);
+    assert_true(snapshot->marks_steps);
     assert_int_equal(snapshot->num_tasks, 3);
 
     gate_open(&gate); /* the labels must outlive the tasks */

@@ -1,52 +1,13 @@
 /* The tuner on running pipelines: tasks that wait by themselves, and tasks that wait for one server. */
-#include "support.h"
+#include "live_pipeline.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
 #include <weir/tuner.h>
 
-static pthread_mutex_t server = PTHREAD_MUTEX_INITIALIZER;
-
-static int make_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
-{
-    (void)worker;
-    (void)in;
-    (void)task;
-    out->data = &server;
-    return WEIR_OK;
-}
-
-static int wait_alone(void *worker, weir_item *in, weir_item *out, weir_task *task)
-{
-    (void)worker;
-    (void)task;
-    nanosleep(&(struct timespec){ .tv_nsec = 3 * WEIR_MILLISECOND }, NULL);
-    weir_item_move(in, out);
-    return WEIR_OK;
-}
-
-static int wait_in_turn(void *worker, weir_item *in, weir_item *out, weir_task *task)
-{
-    pthread_mutex_lock(&server);
-    wait_alone(worker, in, out, task);
-    pthread_mutex_unlock(&server);
-    return WEIR_OK;
-}
-
-static void *take_all(void *pipeline)
-{
-    weir_item item;
-    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK)
-        weir_item_release(&item);
-    return NULL;
-}
-
 typedef struct tuned_run {
-    weir_pipeline *pipeline;
-    pthread_t consumer;
+    live_pipeline live;
     weir_tuner *tuner;
     atomic_uint slots, most_slots; /* of the stage, as decided */
     atomic_uint num_decisions;
@@ -69,26 +30,16 @@ static void on_decision(void *self, const weir_tuner_decision *decision)
         atomic_store(&run->has_reduced, true);
 }
 
-static void start_run(tuned_run *run, int (*work)(void *, weir_item *, weir_item *, weir_task *), uint32_t slots,
-                      weir_tuner_options options)
+static void start_run(tuned_run *run, live_work work, uint32_t slots, weir_tuner_options options)
 {
-    static weir_op source = { .name = "src", .run = make_item };
-    static weir_op stage = { .name = "read" };
-    stage.run = work;
-    weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &source, NULL, 0, NULL);
-    weir_builder_pipe(builder, &stage, NULL, 0, &(weir_stage_options){ .concurrency = slots });
-    weir_builder_sink(builder, NULL);
-    assert_int_equal(
-        weir_builder_build(builder, &(weir_pipeline_options){ .threads = slots + 2 }, &run->pipeline, NULL), WEIR_OK);
-    assert_int_equal(pthread_create(&run->consumer, NULL, take_all, run->pipeline), 0);
+    live_pipeline_start(&run->live, work, slots, slots + 2);
     atomic_store(&run->slots, slots);
     options.slice_ns = WEIR_SECOND / 10;
     options.setting_ns = 2 * WEIR_SECOND;
     options.decided = on_decision;
     options.decided_self = run;
     weir_error error = { 0 };
-    if (weir_tuner_start(run->pipeline, &options, &run->tuner, &error) != WEIR_OK)
+    if (weir_tuner_start(run->live.pipeline, &options, &run->tuner, &error) != WEIR_OK)
         fail_msg("%s", error.message);
 }
 
@@ -101,16 +52,13 @@ static void wait_until(const atomic_bool *is_so)
 static void end_run(tuned_run *run)
 {
     weir_tuner_free(run->tuner);
-    weir_pipeline_stop(run->pipeline);
-    pthread_join(run->consumer, NULL);
-    weir_pipeline_free(run->pipeline);
+    live_pipeline_stop(&run->live);
 }
 
 /* Runs until the tuner rests. Returns the slots in the end; *most (may be NULL) is the highest number. */
-static uint32_t tune(int (*work)(void *, weir_item *, weir_item *, weir_task *), uint32_t slots,
-                     weir_tuner_options options, uint32_t *most)
+static uint32_t tune(live_work work, uint32_t slots, weir_tuner_options options, uint32_t *most)
 {
-    tuned_run run = { .pipeline = NULL };
+    tuned_run run = { .tuner = NULL };
     start_run(&run, work, slots, options);
     wait_until(&run.has_rested);
     end_run(&run);
@@ -139,7 +87,7 @@ TEST_CASE(slots_of_what_serves_one_at_a_time_are_taken_back)
 
 TEST_CASE(a_budget_that_is_exceeded_is_kept_at_once)
 {
-    tuned_run run = { .pipeline = NULL };
+    tuned_run run = { .tuner = NULL };
     start_run(&run, wait_alone, 8, (weir_tuner_options){ .memory_bytes = 1 });
     wait_until(&run.has_reduced);
     end_run(&run);
@@ -147,9 +95,9 @@ TEST_CASE(a_budget_that_is_exceeded_is_kept_at_once)
 
 TEST_CASE(a_run_may_end_at_any_time)
 {
-    tuned_run run = { .pipeline = NULL };
+    tuned_run run = { .tuner = NULL };
     start_run(&run, wait_alone, 2, (weir_tuner_options){ .cpus = 0 });
-    weir_pipeline_stop(run.pipeline);
+    weir_pipeline_stop(run.live.pipeline);
     end_run(&run);
 }
 
@@ -157,7 +105,7 @@ TEST_CASE(options_are_checked)
 {
     weir_tuner *tuner;
     weir_error error = { 0 };
-    weir_pipeline *any = (weir_pipeline *)&server; /* is not used */
+    weir_pipeline *any = (weir_pipeline *)&tuner; /* is not used */
     weir_tuner_options options = { .cpus = -1 };
     assert_int_equal(weir_tuner_start(any, &options, &tuner, &error), WEIR_EINVAL);
     assert_null(tuner);

@@ -131,6 +131,7 @@ static void look_at_queue_locked(const weir__queue *queue, weir_queue_snapshot *
         .bytes = queue->bytes,
         .num_put = queue->total_put,
         .num_items = queue->total_got,
+        .capacity_bytes = queue->capacity_bytes == UINT64_MAX ? 0 : queue->capacity_bytes,
         .waiting_to_put = 0,
     };
     for (const weir__slot *slot = queue->blocked.first; slot; slot = slot->next)
@@ -150,6 +151,7 @@ static void look_locked(weir_pipeline *pipeline, full_snapshot *snapshot)
 {
     weir_queue_snapshot *queue = snapshot->queues;
     snapshot->shown.state = state_locked(pipeline);
+    snapshot->shown.marks_steps = pipeline->next_phase.steps_marked;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
         look_at_stage_locked(node, &snapshot->stages[i]);

@@ -428,7 +428,8 @@ typedef struct weir_queue_snapshot {
     uint64_t bytes;
     uint32_t waiting_to_put;     /* results waiting for room */
     uint64_t num_put, num_items; /* put and taken since the start */
-    uint64_t reserved[8];        /* 0: more may follow in this array */
+    uint64_t capacity_bytes;     /* 0 = unlimited */
+    uint64_t reserved[7];        /* 0: more may follow in this array */
 } weir_queue_snapshot;
 
 typedef struct weir_task_snapshot {
@@ -449,6 +450,7 @@ typedef struct weir_snapshot {
     size_t num_tasks;
     uint32_t threads;   /* of the pipeline's pool that may run now */
     int64_t delayed_ns; /* by weir_pipeline_set_speedup(), since the start */
+    bool marks_steps;   /* the consumer has called weir_pipeline_mark_step() */
 } weir_snapshot;
 
 /* Takes a snapshot; free it with weir_snapshot_free(). Delays the pipeline by well below a millisecond. Any

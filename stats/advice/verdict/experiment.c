@@ -301,8 +301,8 @@ static void examine_limits(experiment *e)
 
 /* -- where to optimise */
 
-/* ", decode +17 % (+14 to +20 %)" of each; "" = none could be measured */
-static void append_speedup(experiment *e, const node_view *n, char *text, size_t size)
+/* ", decode +17 % (+14 to +20 %)". False = it could not be measured. */
+static bool append_speedup(experiment *e, const node_view *n, char *text, size_t size)
 {
     live_setting now = { .stage = n->name, .is_speedup = true }, other = now;
     live_trial t;
@@ -314,22 +314,29 @@ static void append_speedup(experiment *e, const node_view *n, char *text, size_t
         weir__live_try(e->pipeline, &now, &other, settling_ns(e, find_node(&e->view, n->name)), &options, NULL, &t);
     e->other_s += t.elapsed_s / 2;
     if (status != WEIR_OK || isnan(t.gain))
-        return;
+        return false;
     format_gain(gain, sizeof gain, &t);
     weir__verdict_short_name(n->name, name, sizeof name);
     size_t used = strlen(text);
     snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", n->is_sink ? "your consumer" : name, gain);
     report_progress(e, "if %s were %.0f %% faster: %s", n->is_sink ? "your consumer" : name, 100 * FASTER, gain);
+    return true;
 }
 
 static void measure_speedups(experiment *e)
 {
-    char text[VERDICT_TEXT_BYTES - 60] = "";
+    char text[VERDICT_TEXT_BYTES - 120] = "";
+    bool are_all = true;
+    live_setting pool;
     for (size_t i = 0; i < e->view.num_nodes && i < MOST_SPEEDUPS; i++)
         if (!e->view.nodes[i].is_merge)
-            append_speedup(e, &e->view.nodes[i], text, sizeof text);
+            are_all &= append_speedup(e, &e->view.nodes[i], text, sizeof text);
+    bool has_ended = !are_all && !weir__live_setting(e->pipeline, -1, &pool);
     if (*text)
-        weir__verdict_add_evidence(e->verdict, "if it were %.0f %% faster: %s", 100 * FASTER, text);
+        weir__verdict_add_evidence(e->verdict, "if it were %.0f %% faster: %s%s", 100 * FASTER, text,
+                                   are_all     ? ""
+                                   : has_ended ? "; the run ended before the others were measured"
+                                               : "; the others could not be measured");
 }
 
 static void tell_cost(experiment *e)

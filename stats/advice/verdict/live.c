@@ -14,7 +14,10 @@
 #define SAMPLE_NS (5 * WEIR_MILLISECOND)
 #define WIDEST    0.7 /* half of an interval, in logarithms: from half to twice. A wider one says nothing */
 
-enum { MOST_PAIRS = 64, LEAST_PAIRS = 3 };
+#define LOOK_PRECISION \
+    0.1 /* of the items per second, half a 95 % interval; a look may take four times as long for it */
+
+enum { MOST_PAIRS = 64, LEAST_PAIRS = 3, LOOK_SLICES = 10, LONGEST_LOOK = 4 };
 
 static void sleep_for(int64_t ns)
 {
@@ -147,6 +150,7 @@ static void view_progress(verdict_view *view, const weir_snapshot *from, const w
     }
     const weir_queue_snapshot *before = &from->queues[view->num_queues - 1],
                               *after = &to->queues[view->num_queues - 1];
+    view->trains = to->marks_steps;
     view->num_items = (double)(after->num_items - before->num_items);
     view->items_per_s = view->num_items / elapsed_s;
 }
@@ -196,7 +200,10 @@ static void name_parts(verdict_view *view, const weir_snapshot *s)
         bool is_next = putter < 0 || strncmp(name, view->nodes[putter].name, length) != 0 ||
                        (name[length] != '_' && name[length] != '.');
         putter += is_next && putter + 1 < (int)view->num_nodes;
-        view->queues[i] = (queue_view){ .name = name, .putter = putter, .capacity = s->queues[i].capacity };
+        view->queues[i] = (queue_view){ .name = name,
+                                        .putter = putter,
+                                        .capacity = s->queues[i].capacity,
+                                        .bound_bytes = (double)s->queues[i].capacity_bytes };
     }
     view->sink = &view->queues[view->num_queues - 1];
 }
@@ -226,37 +233,70 @@ static bool must_stop(const atomic_bool *stops)
     return stops && atomic_load(stops);
 }
 
+/* How far a look has come. Its shares are known when the flow of items is: bursts need a longer look. */
+typedef struct look {
+    int64_t start_ns, time_ns, count;         /* samples */
+    double items[LOOK_SLICES * LONGEST_LOOK]; /* taken in each slice */
+    uint32_t num_slices;
+    uint64_t num_items; /* until the end of the last slice */
+} look;
+
+static bool is_enough(look *l, const weir_snapshot *now)
+{
+    double half, mean;
+    int64_t elapsed_ns = weir_clock_ns() - l->start_ns;
+    if (elapsed_ns < (l->num_slices + 1) * l->time_ns / LOOK_SLICES)
+        return false;
+    uint64_t num_items = now->queues[now->num_queues - 1].num_items;
+    l->items[l->num_slices++] = (double)(num_items - l->num_items);
+    l->num_items = num_items;
+    if (l->num_slices < LOOK_SLICES)
+        return false;
+    mean = weir__mean_interval(l->items, l->num_slices, &half);
+    return half <= LOOK_PRECISION * mean || l->num_slices == LOOK_SLICES * LONGEST_LOOK;
+}
+
+/* Adds samples until it is enough. *now: the last snapshot, for the caller to free. */
+static int sample(weir_pipeline *pipeline, look *l, const atomic_bool *stops, verdict_view *view, weir_snapshot **now)
+{
+    int status;
+    do {
+        weir_snapshot_free(*now);
+        *now = NULL;
+        sleep_for(SAMPLE_NS);
+        status = weir_pipeline_snapshot(pipeline, now);
+        if (status == WEIR_OK && (!is_running(*now) || must_stop(stops)))
+            status = WEIR_EOF;
+        if (status == WEIR_OK)
+            add_sample(view, *now);
+        l->count++;
+    } while (status == WEIR_OK && !is_enough(l, *now));
+    return status;
+}
+
 int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *stops, verdict_view *view)
 {
     weir_snapshot *from, *now = NULL;
     cpu_times before = read_cpu_times();
-    int64_t start_ns = weir_clock_ns(), count = 0;
+    look l = { .start_ns = weir_clock_ns(), .time_ns = time_ns };
     *view = (verdict_view){ .num_nodes = 0 };
     int status = weir_pipeline_snapshot(pipeline, &from);
     if (status != WEIR_OK)
         return status;
+    l.num_items = from->queues[from->num_queues - 1].num_items;
     view->nodes = calloc(from->num_stages, sizeof *view->nodes);
     view->queues = calloc(from->num_queues, sizeof *view->queues);
     status = view->nodes && view->queues ? WEIR_OK : WEIR_ENOMEM;
     view->num_nodes = from->num_stages;
     view->num_queues = from->num_queues;
-    if (status == WEIR_OK)
+    if (status == WEIR_OK) {
         name_parts(view, from);
-    while (status == WEIR_OK && weir_clock_ns() - start_ns < time_ns) {
-        weir_snapshot_free(now);
-        now = NULL;
-        sleep_for(SAMPLE_NS);
-        status = weir_pipeline_snapshot(pipeline, &now);
-        if (status == WEIR_OK && (!is_running(now) || must_stop(stops)))
-            status = WEIR_EOF;
-        if (status == WEIR_OK)
-            add_sample(view, now);
-        count++;
+        status = sample(pipeline, &l, stops, view, &now);
     }
     if (status == WEIR_OK) {
-        double elapsed_s = 1e-9 * (double)(weir_clock_ns() - start_ns);
+        double elapsed_s = 1e-9 * (double)(weir_clock_ns() - l.start_ns);
         cpu_times after = read_cpu_times();
-        divide_samples(view, (double)count);
+        divide_samples(view, (double)l.count);
         view_progress(view, from, now, elapsed_s);
         view_cpus(view, &before, &after, elapsed_s);
         view_empty_queues(view);

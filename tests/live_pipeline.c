@@ -1,0 +1,70 @@
+#include "live_pipeline.h"
+
+#include <time.h>
+
+static pthread_mutex_t server = PTHREAD_MUTEX_INITIALIZER;
+
+static void wait_for(int64_t ns)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+}
+
+static int make_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)task;
+    out->data = &server;
+    return WEIR_OK;
+}
+
+int wait_alone(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)task;
+    wait_for(3 * WEIR_MILLISECOND);
+    weir_item_move(in, out);
+    return WEIR_OK;
+}
+
+int wait_in_turn(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    pthread_mutex_lock(&server);
+    wait_alone(worker, in, out, task);
+    pthread_mutex_unlock(&server);
+    return WEIR_OK;
+}
+
+static void *consume(void *argument)
+{
+    live_pipeline *own = argument;
+    weir_item item;
+    while (weir_pipeline_next(own->pipeline, &item, WEIR_FOREVER) == WEIR_OK) {
+        weir_item_release(&item);
+        if (own->step_ns) {
+            weir_pipeline_mark_step(own->pipeline, own->num_steps++);
+            wait_for(own->step_ns);
+        }
+    }
+    return NULL;
+}
+
+void live_pipeline_start(live_pipeline *own, live_work work, uint32_t slots, uint32_t threads)
+{
+    static weir_op source = { .name = "src", .run = make_item };
+    static weir_op stage = { .name = "read" };
+    stage.run = work;
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &source, NULL, 0, NULL);
+    weir_builder_pipe(builder, &stage, NULL, 0, &(weir_stage_options){ .concurrency = slots });
+    weir_builder_sink(builder, NULL);
+    own->pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
+    own->consumer = thread_start(consume, own);
+}
+
+void live_pipeline_stop(live_pipeline *own)
+{
+    weir_pipeline_stop(own->pipeline);
+    thread_join(own->consumer);
+    weir_pipeline_free(own->pipeline);
+}
