@@ -150,6 +150,14 @@ static uint64_t step(weir_headspace *headspace, weir_pipeline *pipeline)
     return value;
 }
 
+static void assert_phase(weir_pipeline *pipeline, const char *phase)
+{
+    weir_snapshot *snapshot;
+    assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+    assert_string_equal(snapshot->phase, phase);
+    weir_snapshot_free(snapshot);
+}
+
 TEST_CASE(a_loop_gets_the_loaders_results_then_kept_ones_then_the_loaders)
 {
     test_ledger ledger = LEDGER;
@@ -161,15 +169,21 @@ TEST_CASE(a_loop_gets_the_loaders_results_then_kept_ones_then_the_loaders)
     uint64_t value = 0, num_replayed = 0;
     for (; value < 1 + WARMUP + STEPS; value++) /* a step ends with the next result */
         assert_int_equal(step(headspace, pipeline), value);
+    weir_pipeline_mark_phase(pipeline, "train");
+    assert_phase(pipeline, "train");
     while (!report_of(headspace).is_complete) {
         assert_true(step(headspace, pipeline) < 2);
         num_replayed++;
+        if (report_of(headspace).replayed.num_steps)
+            assert_phase(pipeline, WEIR_PHASE_REPLAY);
     }
     assert_true(num_replayed >= WARMUP + STEPS);
     assert_int_equal(report_of(headspace).loader.num_steps, STEPS);
     assert_int_equal(report_of(headspace).replayed.num_steps, STEPS);
-    for (; value < 1000; value++)
+    for (; value < 1000; value++) {
         assert_int_equal(step(headspace, pipeline), value);
+        assert_phase(pipeline, "train");
+    }
     weir_item item;
     assert_int_equal(weir_headspace_next(headspace, pipeline, &item, WEIR_FOREVER), WEIR_EOF);
     weir_headspace_free(headspace);

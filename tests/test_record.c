@@ -483,6 +483,10 @@ TEST_CASE(headspace_says_what_loading_costs_a_step)
     assert_int_equal(query("SELECT count(*) FROM event_stats WHERE event_name = 'headspace' AND detail LIKE "
                            "'loading costs you %'"),
                      1);
+    assert_int_equal(
+        query("SELECT count(*) > 0 AND sum(num_items) = 0 FROM queue_stats WHERE phase = 'replay' AND name "
+              "LIKE '%sink_queue'"),
+        1);
 
     remove_database(NULL);
     record(&program, "@videos --headspace 1ms --epochs 1");

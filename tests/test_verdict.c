@@ -816,6 +816,25 @@ TEST_CASE(a_phase_has_a_verdict_of_its_own)
     weir_verdict_free(cold);
 }
 
+/* While kept results are used, nobody takes items: that is no limit of the pipeline, and no change. */
+TEST_CASE(a_replay_is_not_counted_as_the_pipeline)
+{
+    const char *path = in_folder("replay.db");
+    const pipeline_case *slow = case_of("a slow consumer"), *source = case_of("a source that waits");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer observer = begin_case(writer, source);
+    for (int i = 0; i < 16; i++) {
+        bool replays = i > 4 && i < 13;
+        record_case_lap(observer, replays ? slow : source, i, replays ? WEIR_PHASE_REPLAY : "train", i > 0 && i < 15);
+    }
+    observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1160) });
+    close_writer(writer);
+    weir_verdict *v = verdict_on(path, NULL);
+    assert_string_equal(weir_verdict_word(v->kind), "source");
+    assert_true(v->changed_unix_ns == 0 && v->items_per_s > 90);
+    weir_verdict_free(v);
+}
+
 /* For as long as one part lasts, its limit is clear; one verdict on both would be wrong for each. */
 TEST_CASE(a_limit_that_changes_is_told)
 {
@@ -985,6 +1004,7 @@ int main(void)
         TEST(predictions_of_any_size_are_written),
         TEST(the_advice_is_what_the_model_predicts),
         TEST(a_phase_has_a_verdict_of_its_own),
+        TEST(a_replay_is_not_counted_as_the_pipeline),
         TEST(a_limit_that_changes_is_told),
         TEST(a_limit_that_changes_in_few_laps_is_told),
         TEST(an_endless_queue_does_not_keep_the_advice_waiting),

@@ -451,6 +451,7 @@ typedef struct weir_snapshot {
     uint32_t threads;   /* of the pipeline's pool that may run now */
     int64_t delayed_ns; /* by weir_pipeline_set_speedup(), since the start */
     bool marks_steps;   /* the consumer has called weir_pipeline_mark_step() */
+    char phase[64];     /* of the consumer; "" = none was marked */
 } weir_snapshot;
 
 /* Takes a snapshot; free it with weir_snapshot_free(). Delays the pipeline by well below a millisecond. Any
@@ -472,6 +473,7 @@ WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, cons
  * that marks phases itself also marks "finish" if it wants one. Any thread. WEIR_OK, or WEIR_EINVAL for a phase that
  * is NULL, empty or too long.
  */
+#define WEIR_PHASE_REPLAY "replay" /* the consumer uses results that it has kept: analyses leave these laps out */
 WEIR_API int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step);
 WEIR_API int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase);
 

@@ -73,8 +73,9 @@ static inline int weir_headspace_new(const weir_headspace_options *options, weir
 
 /*
  * weir_pipeline_next(), but in the second part *item is a result that was kept. It shares its data with others: do not
- * change it, and release it with weir_item_release(). A stop or a failure of the pipeline ends the replay. An event
- * "headspace" holds the result when it is complete. One thread at a time.
+ * change it, and release it with weir_item_release(). A stop or a failure of the pipeline ends the replay. The second part
+ * is the phase WEIR_PHASE_REPLAY, which is not counted as throughput. An event "headspace" holds the result when it is
+ * complete. One thread at a time.
  */
 WEIR_API int weir_headspace_next(weir_headspace *headspace, weir_pipeline *pipeline, weir_item *item,
                                  int64_t timeout_ns);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/pipeline.h>
+
 #include "array.h"
 #include "lap_tables.h"
 #include "phase_spans.h"
@@ -100,6 +102,8 @@ static void put_position(selecting *s)
         sqlite3_str_appendall(s->sql, " AND :phase = " WEIR_PHASE_OF_LAP);
     else if (filter->phase)
         sqlite3_str_appendall(s->sql, " AND t.phase = :phase");
+    if (filter->no_replay)
+        sqlite3_str_appendall(s->sql, " AND t.phase <> '" WEIR_PHASE_REPLAY "'");
 }
 
 /* Rows that overlap one of the spans. */

@@ -567,10 +567,12 @@ int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter
     if (!out || !reader)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_totals totals;
+    weir_filter own = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     int status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
         return status;
-    status = weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
+    own.no_replay = true;
+    status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
     if (status == WEIR_OK) {
         status = weir_summary_write_totals(out, reader, filter, &totals, line, error);
         weir_totals_free(&totals);

@@ -105,6 +105,7 @@ typedef struct weir_filter {
     bool descending;    /* latest first */
     bool longest_first; /* laps of stages by max_time, failures and items by run_ns, instead of by time */
     int64_t limit;      /* at most this many records (0 = all) */
+    bool no_replay;     /* without laps of WEIR_PHASE_REPLAY, in which nobody takes items */
 } weir_filter;
 
 /*

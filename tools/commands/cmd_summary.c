@@ -43,6 +43,7 @@ static int refuse_empty(const tool_call *call, weir_reader *reader, const weir_f
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
 {
     weir_totals totals;
+    filter->no_replay = !filter->phase;
     int status = weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
     if (status != WEIR_OK)
         return status;

@@ -256,9 +256,11 @@ static void join_moved(lap_comparison *c)
 int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     reading from = { c, side };
+    weir_filter own = *filter;
+    own.no_replay = true;
     int status = weir_reader_each(reader, WEIR_RECORD_STAGE, filter, add_stage, &from, error);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
-        status = weir_reader_each(reader, weir_record_kind_of(subject), filter, add_lap, &from, error);
+        status = weir_reader_each(reader, weir_record_kind_of(subject), &own, add_lap, &from, error);
     for (size_t i = 0; i < c->num_pairs; i++)
         add_up(c->pairs[i].subject, &c->pairs[i].sides[side]);
     if (side == 1)

@@ -1,6 +1,7 @@
 /* Results of the pipeline for the first part, replayed ones for the second, then those of the pipeline again. */
 #include <weir/headspace.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,8 @@ struct weir_headspace {
     int64_t returned_ns;  /* when the last result was returned; 0 = the next step cannot be measured */
     int64_t epoch_ns;     /* when WEIR_EPOCH was returned: until the next call, time belongs to no step; 0 = not */
     weir_step_times times[2]; /* of PART_LOADER and PART_REPLAYED */
+    bool marks_replay;        /* the pipeline is in WEIR_PHASE_REPLAY, and `phase` was its phase before */
+    char phase[64];
 };
 
 int weir_headspace_new_sized(const weir_headspace_options *options, size_t options_size, weir_headspace **headspace,
@@ -63,6 +66,24 @@ static bool is_warming_up(const weir_headspace *headspace)
             headspace->num_skipped < MAX_RESTLESS_STEPS);
 }
 
+/* From when the pipeline stands still until it is asked again: these laps say nothing about it. */
+static void mark_replay(weir_headspace *headspace, weir_pipeline *pipeline)
+{
+    weir_snapshot *snapshot;
+    if (headspace->marks_replay || weir_pipeline_snapshot(pipeline, &snapshot) != WEIR_OK)
+        return;
+    snprintf(headspace->phase, sizeof headspace->phase, "%s", *snapshot->phase ? snapshot->phase : "loop");
+    weir_snapshot_free(snapshot);
+    headspace->marks_replay = weir_pipeline_mark_phase(pipeline, WEIR_PHASE_REPLAY) == WEIR_OK;
+}
+
+static void end_replay(weir_headspace *headspace, weir_pipeline *pipeline)
+{
+    if (headspace->marks_replay)
+        weir_pipeline_mark_phase(pipeline, headspace->phase);
+    headspace->marks_replay = false;
+}
+
 /* A step has ended. The first ones of a part do not count: queues fill, caches warm up. */
 static void count_step(weir_headspace *headspace, weir_pipeline *pipeline)
 {
@@ -76,6 +97,8 @@ static void count_step(weir_headspace *headspace, weir_pipeline *pipeline)
         headspace->num_skipped++;
         return;
     }
+    if (headspace->part == PART_REPLAYED)
+        mark_replay(headspace, pipeline);
     weir_step_times *times = &headspace->times[headspace->part];
     weir__step_times_add(times, (double)step_ns / (double)WEIR_SECOND);
     if (times->num_steps < headspace->options.num_steps)
@@ -110,8 +133,10 @@ int weir_headspace_next(weir_headspace *headspace, weir_pipeline *pipeline, weir
     headspace->epoch_ns = 0;
     if (headspace->part == PART_REPLAYED && is_running(headspace, pipeline))
         weir__kept_items_lend(&headspace->kept, item);
-    else
+    else {
+        end_replay(headspace, pipeline);
         status = weir_pipeline_next(pipeline, item, timeout_ns);
+    }
     if (status == WEIR_OK && headspace->part == PART_LOADER && weir__kept_items_has_room(&headspace->kept) &&
         !weir__kept_items_add(&headspace->kept, item) && headspace->kept.num_items == 0) {
         weir_item_release(item);

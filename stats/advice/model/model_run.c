@@ -350,6 +350,7 @@ int weir_model_read(weir_reader *reader, const weir_filter *filter, weir_model *
     weir_filter own = filter ? *filter : (weir_filter){ 0 };
     weir_run_record run;
     own.name = NULL; /* the model needs all nodes */
+    own.no_replay = true;
     own.descending = own.longest_first = false;
     own.limit = 0;
     *made = NULL;

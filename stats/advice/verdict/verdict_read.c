@@ -366,6 +366,7 @@ static int read_verdict(weir_reader *reader, const weir_filter *filter, full_ver
 {
     reading r = { .reader = reader, .filter = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS } };
     r.filter.name = NULL;
+    r.filter.no_replay = true;
     r.filter.descending = r.filter.longest_first = false;
     r.filter.limit = r.filter.after_id = 0;
     int status = weir_reader_hold(reader, error);
