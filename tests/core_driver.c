@@ -27,7 +27,7 @@ void driver_init(core_driver *driver, choices *list, uint32_t threads)
     driver->keeps_order = true;
     driver->max_events = 2000;
     driver->num_events = 0;
-    driver->num_made = driver->num_delivered = driver->num_epochs = 0;
+    driver->num_made = driver->num_delivered = driver->num_epochs = driver->num_passed = 0;
     driver->broken = NULL;
     for (uint32_t i = 0; i < 2; i++) {
         driver_crew *crew = &driver->crews[i];
@@ -88,6 +88,9 @@ void driver_start(core_driver *driver)
         if (driver->nodes[i].core.num_ins == 0)
             driver->nodes[i].core.source_index = num_sources++;
     weir__graph_prepare(&driver->graph, 1000);
+    for (uint32_t i = 0; i < driver->graph.num_nodes; i++) /* bursts need an only slot; it may get others */
+        if (driver->nodes[i].core.may_run_ahead && driver->nodes[i].core.num_made > 1)
+            weir__node_set_slots(&driver->nodes[i].core, 1);
     weir__graph_start(&driver->graph);
 }
 
@@ -234,6 +237,8 @@ driver_slot *driver_pick(core_driver *driver, driver_crew *crew)
         return NULL;
     crew->free_threads--;
     slot->core.begin_ns = driver->graph.now_ns;
+    slot->passed = 0;
+    slot->plan = weir__slot_plan_ahead(&slot->core, MAX_ROOM);
     return slot;
 }
 
@@ -258,6 +263,55 @@ void driver_report_end(core_driver *driver, driver_slot *slot, int status)
     ((driver_node *)slot->core.node)->steps++;
     ((driver_crew *)slot->core.node->crew)->free_threads++;
     weir__step_ended(&slot->core);
+}
+
+static bool may_pass(const driver_slot *slot)
+{
+    const driver_node *node = (const driver_node *)slot->core.node;
+    bool has_item = node->core.num_ins || slot->core.in.seq < node->items;
+    return slot->core.state == SLOT_RUNNING && slot->passed < slot->plan.num_steps && has_item;
+}
+
+/* The step makes its result, and the step of the next input begins. */
+static void pass_step(core_driver *driver, driver_slot *slot, weir__passed_step *step)
+{
+    weir__slot *core = &slot->core;
+    core->end_ns = driver->graph.now_ns + 3 * (slot->passed + 1);
+    core->out = (weir_item){ 0 };
+    make_result(driver, slot);
+    core->out.made_ns = core->node->num_ins ? core->in.made_ns : core->end_ns;
+    *weir__queue_item_at(core->node->outs, slot->plan.first_out + slot->passed) = core->out;
+    *step = (weir__passed_step){ .begin_ns = core->begin_ns,
+                                 .end_ns = core->end_ns,
+                                 .run_ns = core->end_ns - core->begin_ns };
+    forget_item(&core->out);
+    forget_item(&core->in);
+    core->begin_ns = core->end_ns;
+    if (core->node->num_ins == 0)
+        core->in.seq++;
+    else
+        core->in = *weir__queue_item_at(core->node->ins[0], slot->plan.first_in + slot->passed);
+    slot->passed++;
+    ((driver_node *)core->node)->steps++;
+}
+
+/* One or more, and the core is told. */
+static void pass_steps(core_driver *driver, driver_slot *slot)
+{
+    weir__passed_step steps[MAX_ROOM];
+    uint32_t num_steps = 0;
+    do
+        pass_step(driver, slot, &steps[num_steps++]);
+    while (may_pass(slot) && choose(driver->choices, 2));
+    weir__steps_passed(&slot->core, steps, num_steps);
+    driver->num_passed += num_steps;
+}
+
+static void set_slots(driver_node *node, uint32_t wanted)
+{
+    for (uint32_t i = 0; i < node->core.num_made; i++)
+        node->all_slots[i].plan.num_steps = node->all_slots[i].passed; /* the burst is over */
+    weir__node_set_slots(&node->core, wanted);
 }
 
 static int end_of_lifecycle(core_driver *driver, driver_slot *slot)
@@ -350,6 +404,8 @@ void driver_take(core_driver *driver)
         driver->seen[id - 1] = true;
     }
     check(driver, item.epoch == driver->num_epochs, "an item crossed the end of an epoch");
+    check(driver, item.made_ns >= 1000 && item.made_ns <= driver->graph.now_ns,
+          "it is not known when an item was made");
     check(driver, !driver->keeps_order || driver->graph.failed || item.seq >= driver->last_seq[item.source],
           "the order was not kept");
     driver->last_seq[item.source] = item.seq;
@@ -362,6 +418,7 @@ typedef enum event_kind {
     EVENT_PICK,
     EVENT_TAKE,
     EVENT_END,
+    EVENT_PASS,
     EVENT_COMPLETE,
     EVENT_CANCEL,
     EVENT_CANCEL_ENDS,
@@ -374,7 +431,7 @@ typedef struct event {
     void *subject;
 } event;
 
-enum { MAX_EVENTS = 4 + 3 * MAX_NODES * (MAX_DRIVER_SLOTS + 1) };
+enum { MAX_EVENTS = 4 + 4 * MAX_NODES * (MAX_DRIVER_SLOTS + 1) };
 
 static void add_event(event *events, uint32_t *count, event_kind kind, void *subject)
 {
@@ -386,6 +443,8 @@ static void find_events_of_slot(driver_slot *slot, event *events, uint32_t *coun
     const driver_node *node = (const driver_node *)slot->core.node;
     if (slot->core.state == SLOT_RUNNING)
         add_event(events, count, EVENT_END, slot);
+    if (may_pass(slot) && !slot->core.completed)
+        add_event(events, count, EVENT_PASS, slot);
     bool may_pend = node->pends && slot->core.num_chunks == 0 && !slot->core.flushing && !slot->core.is_lifecycle;
     bool runs = slot->core.state == SLOT_RUNNING && !slot->core.finishing && !slot->core.abandoned;
     if ((slot->core.state == SLOT_PENDING || (may_pend && runs)) && !slot->core.completed)
@@ -426,6 +485,7 @@ static void do_event(core_driver *driver, const event *next)
     case EVENT_PICK: driver_pick(driver, next->subject); break;
     case EVENT_TAKE: driver_take(driver); break;
     case EVENT_END: driver_end_step(driver, slot, end_status(driver, slot)); break;
+    case EVENT_PASS: pass_steps(driver, slot); break;
     case EVENT_COMPLETE: complete_task(driver, slot); break;
     case EVENT_CANCEL: weir__cancel_take(&driver->graph); break;
     case EVENT_CANCEL_ENDS: weir__cancel_returned(&slot->core); break;
@@ -435,7 +495,7 @@ static void do_event(core_driver *driver, const event *next)
         break;
     case EVENT_SLOTS:
         driver->changes_left--;
-        weir__node_set_slots(&driver->nodes[1].core, 1);
+        set_slots(&driver->nodes[1], 1);
         break;
     }
 }
@@ -455,6 +515,7 @@ static void hash_slot(uint64_t *hash, const weir__slot *slot)
     hash_value(hash, (uint64_t)slot->has_in << 24 | (uint64_t)slot->has_out << 16 | (uint64_t)slot->flushing << 8 |
                          slot->needs_flush);
     hash_value(hash, slot->has_in || slot->has_out ? slot->in.seq : 0);
+    hash_value(hash, (uint64_t)(((const driver_slot *)slot)->plan.num_steps - ((const driver_slot *)slot)->passed));
     hash_value(hash, (uint64_t)slot->finishing << 16 | (uint64_t)slot->abandoned << 8 | slot->num_kept);
 }
 
@@ -521,7 +582,7 @@ static void change_slots(core_driver *driver)
         return;
     uint32_t wanted = 1 + choose(driver->choices, MAX_DRIVER_SLOTS);
     if (wanted <= node->core.num_made)
-        weir__node_set_slots(&node->core, wanted);
+        set_slots(node, wanted);
 }
 
 static void let_task_be_overdue(core_driver *driver)
@@ -629,12 +690,21 @@ static void may_be_limited(core_driver *driver, driver_node *node)
             node->outs[i].capacity_bytes = 10;
 }
 
+/* Its steps are short, and may be run in bursts. */
+static void add_bursts(choices *list, driver_node *node)
+{
+    node->core.may_run_ahead = choose(list, 3);
+    if (node->core.may_run_ahead)
+        node->core.typical_ns = 0;
+}
+
 /* Everything a stage may do. A stage that keeps inputs gives no promise about order: each of its slots keeps its own. */
 static void add_behaviour(core_driver *driver, driver_node *node)
 {
     choices *list = driver->choices;
     if (choose_one_in(list, 6))
         node->core.crew = &driver->crews[1].core;
+    add_bursts(list, node);
     node->core.has_stage_hooks = choose_one_in(list, 6);
     node->hooks_fail = node->core.has_stage_hooks && choose_one_in(list, 4);
     if (choose(list, 3)) {
@@ -711,6 +781,7 @@ static open_end add_source(core_driver *driver, uint32_t epochs)
     driver_node *source = driver_add_node(driver, true, 1, 1, choose_room(driver));
     source->items = choose(driver->choices, 12);
     source->core.epochs = epochs;
+    add_bursts(driver->choices, source);
     source->fails = choose_one_in(driver->choices, 12);
     source->core.has_stage_hooks = choose_one_in(driver->choices, 8);
     may_be_limited(driver, source);

@@ -17,6 +17,10 @@ enum { MAX_NODES = 20, MAX_ENDS = 3, MAX_DRIVER_SLOTS = 4, MAX_ROOM = 4, MAX_DRI
 typedef struct driver_slot {
     weir__slot core; /* first */
     int completion;  /* of a pending task */
+
+    /* while it is RUNNING */
+    weir__plan plan;
+    uint32_t passed; /* of the planned steps */
 } driver_slot;
 
 typedef struct driver_node {
@@ -66,7 +70,7 @@ typedef struct core_driver {
 
     /* what has happened */
     uint32_t num_events;
-    uint64_t num_made, num_delivered, num_epochs;
+    uint64_t num_made, num_delivered, num_epochs, num_passed;
     uint64_t last_seq[MAX_NODES]; /* of each source, of what was delivered in this epoch */
     bool seen[MAX_DRIVER_ITEMS];
     const char *broken; /* what does not hold; NULL = all does */

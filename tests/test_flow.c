@@ -2,7 +2,10 @@
    threads. */
 #include "support.h"
 
+#include <poll.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static test_ledger ledger;
 
@@ -1171,6 +1174,152 @@ static void *consume(void *argument)
     return NULL;
 }
 
+/* Short steps. After 2000 of them, every tenth makes nothing, but ends while the consumer sleeps, and the second one after
+   it waits until the item in between is delivered. */
+typedef struct late_source {
+    int64_t num_steps, num_made, num_waits;
+    test_counter delivered;
+    pid_t consumer;
+} late_source;
+
+enum { LATE_STEPS = 16000, LATE_FROM = 2000 };
+
+/* Until the thread is blocked in the kernel. */
+static void await_sleep_of(pid_t thread)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    while (state != 'S') {
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+        fclose(file);
+        sched_yield();
+    }
+}
+
+static int wait_for_consumer(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    late_source *late = (late_source *)(uintptr_t)weir_task_config(task);
+    (void)worker;
+    (void)in;
+    int64_t step = late->num_steps++;
+    bool waits = step >= LATE_FROM && (step % 10 == 5 || step % 10 == 7);
+    if (step == LATE_STEPS)
+        return WEIR_EOF;
+    late->num_waits += waits;
+    if (waits)
+        counter_await(&late->delivered, late->num_made);
+    if (waits && step % 10 == 5) {
+        await_sleep_of(late->consumer);
+        return WEIR_SKIP;
+    }
+    late->num_made++;
+    out->data = late;
+    return WEIR_OK;
+}
+
+static const weir_op late_source_op = { .name = "late", .run = wait_for_consumer };
+
+/* The same as weir_pipeline_next(), but from some item on in the way of an event loop. */
+static int next_of_late(weir_pipeline *pipeline, weir_item *item, bool polls)
+{
+    struct pollfd poll_fd = { .events = POLLIN };
+    if (!polls)
+        return weir_pipeline_next(pipeline, item, WEIR_FOREVER);
+    assert_int_equal(weir_pipeline_poll_fd(pipeline, &poll_fd.fd), WEIR_OK);
+    int status;
+    while ((status = weir_pipeline_next(pipeline, item, 0)) == WEIR_ETIMEDOUT)
+        assert_int_equal(poll(&poll_fd, 1, -1), 1);
+    return status;
+}
+
+static void take_from_late_source(uint32_t threads, bool polls)
+{
+    late_source late = { .consumer = (pid_t)syscall(SYS_gettid) };
+    counter_init(&late.delivered);
+    weir_stage_options options = { .queue_items = 32 };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &late_source_op, &late, 0, &options);
+    weir_builder_sink(builder, &options);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
+    weir_item item;
+    while (next_of_late(pipeline, &item, polls && counter_value(&late.delivered) >= LATE_FROM) == WEIR_OK)
+        counter_add(&late.delivered, 1);
+    assert_int_equal(counter_value(&late.delivered), late.num_made);
+    assert_int_equal(late.num_waits, (LATE_STEPS - LATE_FROM) / 5);
+    weir_pipeline_free(pipeline);
+}
+
+TEST_CASE(a_sleeping_consumer_gets_a_result_while_the_next_step_waits_for_that)
+{
+    take_from_late_source(1, false);
+    take_from_late_source(2, false);
+}
+
+TEST_CASE(a_descriptor_is_readable_while_the_next_step_waits_for_that)
+{
+    take_from_late_source(1, true);
+    take_from_late_source(2, true);
+}
+
+/* Short steps, but one of them waits until the next item was run, which needs another slot. */
+typedef struct stuck_stage {
+    uint64_t seq; /* of the item that waits */
+    test_counter stuck, passed;
+} stuck_stage;
+
+static int wait_for_next_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    stuck_stage *stuck = (stuck_stage *)(uintptr_t)weir_task_config(task);
+    (void)worker;
+    if (in->seq == stuck->seq) {
+        counter_add(&stuck->stuck, 1);
+        counter_await(&stuck->passed, 1);
+    } else if (in->seq == stuck->seq + 1) {
+        counter_add(&stuck->passed, 1);
+    }
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op stuck_op = { .name = "stuck", .run = wait_for_next_item };
+
+static void *take_all(void *argument)
+{
+    weir_item item;
+    while (weir_pipeline_next(argument, &item, WEIR_FOREVER) == WEIR_OK)
+        weir_item_release(&item);
+    return NULL;
+}
+
+static void add_slot_while_stuck(uint64_t seq)
+{
+    stuck_stage stuck = { .seq = seq };
+    counter_init(&stuck.stuck);
+    counter_init(&stuck.passed);
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = LATE_STEPS };
+    weir_stage_options options = { .queue_items = 32 };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &options);
+    weir_builder_pipe(builder, &stuck_op, &stuck, 0, &options);
+    weir_builder_sink(builder, &options);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
+    pthread_t consumer = thread_start(take_all, pipeline);
+    counter_await(&stuck.stuck, 1);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "stuck", 2), WEIR_OK);
+    thread_join(consumer);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+TEST_CASE(a_slot_that_is_added_runs_the_next_item_of_a_step_that_takes_long)
+{
+    for (uint64_t seq = LATE_FROM; seq < LATE_FROM + 16; seq++) /* the first and the last of a burst are others */
+        add_slot_while_stuck(seq);
+}
+
 TEST_CASE(several_consumers_share_the_results)
 {
     enum { COUNT = 3000 };
@@ -1328,6 +1477,9 @@ int main(void)
         TEST(any_number_of_results_may_wait_for_the_first),
         TEST(workers_are_made_when_needed_and_freed_at_the_end),
         TEST(a_worker_that_could_not_be_made_is_tried_again),
+        TEST(a_sleeping_consumer_gets_a_result_while_the_next_step_waits_for_that),
+        TEST(a_descriptor_is_readable_while_the_next_step_waits_for_that),
+        TEST(a_slot_that_is_added_runs_the_next_item_of_a_step_that_takes_long),
         TEST(several_consumers_share_the_results),
         TEST(next_gives_up_after_its_timeout),
         TEST(events_come_to_the_observer_in_order),

@@ -1124,6 +1124,26 @@ TEST_CASE(the_most_threads_are_those_of_the_header)
 }
 
 /* The batch of two is as old as its first item, which waited for the second. */
+TEST_CASE(items_of_short_steps_have_a_latency_within_the_run)
+{
+    test_recorder recorder;
+    ledger_init(&ledger);
+    weir_stage_options options = { .queue_items = 32 };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &numbers_op, &(test_numbers){ .ledger = &ledger, .count = 5000 }, 0, &options);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &options);
+    weir_builder_sink(builder, &options);
+    int64_t start_ns = weir_clock_ns();
+    weir_pipeline *pipeline = build_recorded(
+        builder, (weir_pipeline_options){ .threads = 1, .stats_interval_ns = WEIR_FOREVER }, &recorder);
+    assert_int_equal(drain_all(pipeline), 5000);
+    int64_t run_ns = weir_clock_ns() - start_ns;
+    weir_pipeline_free(pipeline);
+    weir_subject_lap sink = recorder_queue_total(&recorder, "0:2:sink_queue");
+    assert_in_range(sink.metrics.queue.max_latency_ns, 1, run_ns);
+    ledger_close(&ledger);
+}
+
 TEST_CASE(the_latency_of_a_batch_is_that_of_its_oldest_item)
 {
     test_gate gate = GATE;
@@ -1190,6 +1210,7 @@ int main(void)
         TEST(the_first_lap_of_a_long_interval_ends_early),
         TEST(deadlines_hold_without_statistics),
         TEST(without_statistics_there_are_no_laps_but_accounts),
+        TEST(items_of_short_steps_have_a_latency_within_the_run),
         TEST(the_latency_of_a_batch_is_that_of_its_oldest_item),
         TEST(the_largest_values_do_not_overflow),
         TEST(the_most_threads_are_those_of_the_header),

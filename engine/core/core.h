@@ -41,8 +41,14 @@
  * no task; those of its slots that hold items become READY once more, and the thread that picks them releases items.
  *
  * Who runs next: each crew (the threads of a pool, as the core sees them) runs the ready slot nearest the sink, counted
- * in nodes on the longest way. Nodes of equal distance take turns, one step each; the slots of a node run in the order
- * in which they became ready. So parallel chains of equal cost advance equally.
+ * in nodes on the longest way. Nodes of equal distance take turns, one step or burst each; the slots of a node run in the
+ * order in which they became ready. So parallel chains of equal cost advance equally.
+ *
+ * Short steps may run in bursts: while a step of a node's only slot runs, the driver may run the steps of the next
+ * inputs, too, as planned by weir__slot_plan_ahead(), and tell the core later that these steps have passed. They count as
+ * if each had ended with an event of its own, at the time when it ended; the core's state is that of the last step that was
+ * told. Before it adds slots to the node or begins to record, the driver tells all that have passed, and gives up the rest
+ * of the plan.
  *
  * Invariants, after every event (tests/core_driver.c checks them):
  *   1. If a queue has an item, its consumer has no idle slot that could take it.
@@ -182,6 +188,18 @@ struct weir__slot {
     weir_item in, out;
 };
 
+/* Steps that may pass: they end with WEIR_OK, and are followed at once by the step of the slot's next input. */
+typedef struct weir__plan {
+    uint32_t num_steps; /* from the one that was picked; 0 = none */
+    uint32_t first_in;  /* where the input of the step after the first one is in the input queue; not of a source */
+    uint32_t first_out; /* where the driver puts the result of the first one in the output queue */
+} weir__plan;
+
+typedef struct weir__passed_step {
+    int64_t begin_ns, end_ns;
+    int64_t run_ns;
+} weir__passed_step;
+
 struct weir__node {
     /* immutable after init */
     weir__graph *graph;
@@ -192,11 +210,12 @@ struct weir__node {
     bool has_flush;
     bool has_cancel;
     bool has_stage_hooks;
-    weir__queue **ins; /* output queues of the upstream nodes */
-    uint32_t num_ins;  /* 0 = a source; above 1 only without tasks */
-    weir__queue *outs; /* output queues */
-    uint32_t num_outs; /* above 1 only for a route */
-    weir__crew *crew;  /* NULL without tasks */
+    bool may_run_ahead; /* see weir__slot_plan_ahead(); the driver allows it, weir__graph_prepare() may not */
+    weir__queue **ins;  /* output queues of the upstream nodes */
+    uint32_t num_ins;   /* 0 = a source; above 1 only without tasks */
+    weir__queue *outs;  /* output queues */
+    uint32_t num_outs;  /* above 1 only for a route */
+    weir__crew *crew;   /* NULL without tasks */
     weir_order order;
     weir_max_failures max_failures;
     uint32_t epochs; /* sources: number of epochs; 0 = one run, without ends of epochs */
@@ -342,6 +361,19 @@ void weir__graph_start(weir__graph *graph);
 
 /* A thread takes the next slot to run: READY becomes RUNNING. NULL = no slot is ready. */
 weir__slot *weir__crew_pick(weir__crew *crew);
+
+/* The slot was just picked. At most `most` steps are planned; their inputs stay in their queue, and their results, with
+   made_ns, are put into free entries of the next queue, until weir__steps_passed(). */
+weir__plan weir__slot_plan_ahead(const weir__slot *slot, uint32_t most);
+
+static inline weir_item *weir__queue_item_at(const weir__queue *queue, uint32_t at)
+{
+    return &queue->entries[at < queue->capacity ? at : at - queue->capacity].item;
+}
+
+/* The slot is RUNNING, and this many more of the steps that were planned have passed; now its step is the one that
+   followed. */
+void weir__steps_passed(weir__slot *slot, const weir__passed_step *steps, uint32_t num_steps);
 
 /* The step of the slot has run; slot->status is its result. */
 void weir__step_ended(weir__slot *slot);

@@ -29,9 +29,18 @@ static void keep_order(weir__graph *graph, weir__node *join)
     }
 }
 
+/* Without order, flushes and limits of bytes; and a rate of failures is checked after each task. */
+static bool may_run_ahead(const weir__node *node)
+{
+    return node->has_tasks && !node->has_flush && !node->ordered_join && node->order != WEIR_ORDER_INPUT &&
+           node->num_outs == 1 && node->outs[0].capacity_bytes == UINT64_MAX &&
+           node->max_failures.kind != WEIR_FAILURES_RATE;
+}
+
 static void prepare_node(weir__node *node, int64_t now_ns)
 {
     weir__merge_new_epoch(node);
+    node->may_run_ahead = node->may_run_ahead && may_run_ahead(node);
     for (uint32_t i = 0; i < node->num_outs; i++)
         node->outs[i].level_since_ns = now_ns;
     for (uint32_t i = 0; i < node->num_made; i++) {

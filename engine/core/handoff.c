@@ -101,38 +101,49 @@ static void put_epoch_end(weir__slot *slot, weir__queue *queue)
         notify_consumer(graph);
 }
 
-static void put_item(weir__slot *slot, weir__queue *queue)
+/* The item has passed the queue, in whose entry behind the last one it may have been put already. */
+static void give_directly(weir__queue *queue, const weir_item *item)
 {
-    weir__graph *graph = slot->node->graph;
     weir__node *consumer = queue->consumer;
-    queue_count_put(queue, slot->state == SLOT_BLOCKED ? graph->now_ns - slot->entered_ns : 0);
-    slot->node->account.passed_on++;
-    slot->has_out = false;
+    weir__slot *taker = weir__slot_take_idle(consumer);
+    queue_count_get(queue, queue->producer->graph->now_ns - taker->entered_ns);
+    queue_record(queue, WEIR_TRACE_PASS, item, false);
+    weir__merge_taken(consumer, queue);
+    if (item == &queue->entries[queue->head].item)
+        queue->head = queue_after(queue, queue->head);
+    give_item(taker, item);
+}
+
+/* The queue has room. */
+static void put_item(weir__queue *queue, const weir_item *item, int64_t waited_ns)
+{
+    weir__graph *graph = queue->producer->graph;
+    weir__node *consumer = queue->consumer;
+    queue_count_put(queue, waited_ns);
+    queue->producer->account.passed_on++;
     if (consumer && weir__merge_takes_directly(consumer, queue)) {
-        weir__slot *taker = weir__slot_take_idle(consumer);
-        queue_count_get(queue, graph->now_ns - taker->entered_ns);
-        queue_record(queue, WEIR_TRACE_PASS, &slot->out, false);
-        weir__merge_taken(consumer, queue);
-        give_item(taker, &slot->out);
-        item_forget(&slot->out);
-    } else {
-        queue_push(queue, &slot->out, graph->next_arrival++, graph->now_ns);
-        item_forget(&slot->out);
-        if (!consumer)
-            notify_consumer(graph);
-        else if (consumer->num_ins > 1 && consumer->order == WEIR_ORDER_INPUT)
-            weir__node_resume(consumer);
+        give_directly(queue, item);
+        return;
     }
+    queue_push(queue, item, graph->next_arrival++, graph->now_ns);
+    if (!consumer)
+        notify_consumer(graph);
+    else if (consumer->num_ins > 1 && consumer->order == WEIR_ORDER_INPUT)
+        weir__node_resume(consumer);
 }
 
 /* Moves the result of the slot to a slot that waits for it, or into the queue, which has room. */
 static void put_result(weir__slot *slot)
 {
     weir__queue *queue = &slot->node->outs[slot->out_index];
-    if (weir__is_epoch_end(&slot->out))
+    if (weir__is_epoch_end(&slot->out)) {
         put_epoch_end(slot, queue);
-    else
-        put_item(slot, queue);
+        return;
+    }
+    int64_t now_ns = slot->node->graph->now_ns;
+    slot->has_out = false;
+    put_item(queue, &slot->out, slot->state == SLOT_BLOCKED ? now_ns - slot->entered_ns : 0);
+    item_forget(&slot->out);
 }
 
 static void epoch_end_was_put(weir__slot *lifecycle)
@@ -193,6 +204,30 @@ static void take_input(weir__slot *slot, weir__queue *in, int64_t waited_ns)
     weir__merge_taken(slot->node, in);
     give_item(slot, &item);
     let_blocked_put(in);
+}
+
+static void pass_input(weir__slot *slot, weir__queue *in)
+{
+    const weir_item *item = &in->entries[in->head].item;
+    slot->order_number = item->order_number;
+    slot->trace_item = weir_trace_item(item->source, item->epoch, item->seq);
+    queue_skip(in, slot->node->graph->now_ns);
+    queue_count_get(in, 0);
+    let_blocked_put(in);
+}
+
+void weir__result_pass(weir__slot *slot)
+{
+    weir__node *node = slot->node;
+    weir__queue *out = node->outs;
+    put_item(out, weir__queue_item_at(out, out->head + out->depth), 0);
+    node->account.taken++;
+    if (node->num_ins) {
+        pass_input(slot, node->ins[0]);
+    } else {
+        node->next_seq++;
+        slot->trace_item = weir_trace_item(node->source_index, node->epochs_ended, node->next_seq);
+    }
 }
 
 static void retire_slot(weir__slot *slot)

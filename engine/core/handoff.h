@@ -7,6 +7,10 @@
 /* Passes on the result of the slot, now or as soon as there is room and it is its turn. */
 void weir__result_offer(weir__slot *slot);
 
+/* A step has passed: passes on its result, which is in the entry behind the last item of the queue, and takes out the next
+   input, which the slot has. */
+void weir__result_pass(weir__slot *slot);
+
 /* The slot has finished its work: it takes its next input, or waits for it. */
 void weir__slot_next_input(weir__slot *slot);
 

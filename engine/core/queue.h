@@ -69,12 +69,19 @@ static inline uint64_t queue_bytes_of(const weir_item *item)
     return item->size_bytes < most_bytes ? item->size_bytes : most_bytes;
 }
 
+static inline uint32_t queue_after(const weir__queue *queue, uint32_t at)
+{
+    return at + 1 < queue->capacity ? at + 1 : 0;
+}
+
+/* The item may be in its entry already. */
 static inline void queue_push(weir__queue *queue, const weir_item *item, uint64_t arrival, int64_t now_ns)
 {
     weir__queue_settle(queue, now_ns);
     uint32_t tail = queue->head + queue->depth;
     weir__queued_item *entry = &queue->entries[tail < queue->capacity ? tail : tail - queue->capacity];
-    entry->item = *item;
+    if (item != &entry->item)
+        entry->item = *item;
     entry->arrival = arrival;
     queue->depth++;
     queue->num_epoch_ends += weir__is_epoch_end(item);
@@ -86,15 +93,22 @@ static inline void queue_push(weir__queue *queue, const weir_item *item, uint64_
     queue_record(queue, weir__is_epoch_end(item) ? WEIR_TRACE_EPOCH : WEIR_TRACE_PUT, item, false);
 }
 
-/* dropped: nobody takes the item. */
-static inline void queue_pop(weir__queue *queue, weir_item *item, int64_t now_ns, bool dropped)
+/* Its head was copied before. */
+static inline void queue_skip(weir__queue *queue, int64_t now_ns)
 {
+    const weir_item *item = &queue->entries[queue->head].item;
     weir__queue_settle(queue, now_ns);
-    *item = queue->entries[queue->head].item;
-    queue->head = queue->head + 1 < queue->capacity ? queue->head + 1 : 0;
+    queue->head = queue_after(queue, queue->head);
     queue->depth--;
     queue->num_epoch_ends -= weir__is_epoch_end(item);
     queue->bytes -= queue_bytes_of(item);
+}
+
+/* dropped: nobody takes the item. */
+static inline void queue_pop(weir__queue *queue, weir_item *item, int64_t now_ns, bool dropped)
+{
+    *item = queue->entries[queue->head].item;
+    queue_skip(queue, now_ns);
     queue_record(queue, weir__is_epoch_end(item) ? WEIR_TRACE_LEVEL : WEIR_TRACE_GET, item, dropped);
 }
 

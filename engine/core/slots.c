@@ -173,3 +173,49 @@ weir__slot *weir__crew_pick(weir__crew *crew)
         begin_slot_task(slot);
     return slot;
 }
+
+static bool is_short(const weir__node *node)
+{
+    return node->typical_ns < WEIR__SHORT_STEP_NS;
+}
+
+/* Nobody can do with its results what is worth more than a few short steps; and they do not fill several idle slots,
+   each with a worker state, which one thread would use in turn. */
+static bool results_may_wait(const weir__node *node)
+{
+    const weir__node *after = node->outs[0].consumer;
+    if (!after->has_tasks)
+        return after->outs[0].consumer == NULL; /* the sink */
+    return !after->idle || (is_short(after) && after->num_slots == 1);
+}
+
+static uint32_t num_inputs_ahead(const weir__slot *slot, uint32_t most)
+{
+    const weir__queue *in = slot->node->ins[0];
+    uint32_t num = 0;
+    for (; num < most && num < in->depth; num++) {
+        const weir_item *item = weir__queue_item_at(in, in->head + num);
+        if (weir__is_epoch_end(item) || item->label_owner != slot->in.label_owner)
+            break;
+    }
+    return num;
+}
+
+/* The last step of a burst puts its result like any other step. */
+weir__plan weir__slot_plan_ahead(const weir__slot *slot, uint32_t most)
+{
+    const weir__node *node = slot->node;
+    const weir__queue *out = node->outs;
+    if (!node->may_run_ahead || !slot->starts_task || node->graph->recorder || node->num_slots != 1 ||
+        node->num_wanted != 1 || !is_short(node) || out->depth + 1 >= out->capacity || !results_may_wait(node))
+        return (weir__plan){ 0 };
+    uint32_t num = out->capacity - out->depth - 1;
+    weir__plan plan = { .num_steps = num < most ? num : most, .first_out = out->head + out->depth };
+    if (node->num_ins) {
+        plan.num_steps = num_inputs_ahead(slot, plan.num_steps);
+        plan.first_in = node->ins[0]->head;
+    }
+    if (plan.first_out >= out->capacity)
+        plan.first_out -= out->capacity;
+    return plan;
+}

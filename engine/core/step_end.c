@@ -4,18 +4,17 @@
 #include "queue.h"
 #include "slots.h"
 
-static void count_success(weir__slot *slot)
+static void count_success(weir__node *node, int64_t run_ns)
 {
-    weir__node *node = slot->node;
     node->lap.num_tasks++;
     node->total_tasks++;
-    node->lap.success_ns += slot->run_ns;
-    if (slot->run_ns > node->lap.max_ns)
-        node->lap.max_ns = slot->run_ns;
-    if (slot->run_ns < node->lap.min_ns)
-        node->lap.min_ns = slot->run_ns;
+    node->lap.success_ns += run_ns;
+    if (run_ns > node->lap.max_ns)
+        node->lap.max_ns = run_ns;
+    if (run_ns < node->lap.min_ns)
+        node->lap.min_ns = run_ns;
     if (node->graph->measures)
-        live_histogram_record(node->run_times, slot->run_ns);
+        live_histogram_record(node->run_times, run_ns);
 }
 
 /* The task of the slot, or its flush, is over: it has no input any more. */
@@ -131,7 +130,7 @@ static void made_result(weir__slot *slot)
     if (!last || slot->flushing)
         node->account.created++;
     if (last && !slot->flushing)
-        count_success(slot);
+        count_success(node, slot->run_ns);
     if (last)
         task_over(slot);
     slot->more = !last;
@@ -151,7 +150,7 @@ static void made_nothing(weir__slot *slot)
     if (slot->flushing) {
         count_kept_as(slot, &node->account.skipped);
     } else {
-        count_success(slot);
+        count_success(node, slot->run_ns);
         node->lap.num_skipped++;
         node->account.skipped += slot->has_in;
     }
@@ -170,7 +169,7 @@ static void passed_over_result(weir__slot *slot)
 
 static void kept_input(weir__slot *slot)
 {
-    count_success(slot);
+    count_success(slot->node, slot->run_ns);
     if (slot->node->cancelled) {
         slot->node->account.dropped++;
     } else {
@@ -252,6 +251,30 @@ static void task_step_ended(weir__slot *slot)
     default: step_failed(slot); break;
     }
     check_first_tasks(node);
+}
+
+/* ---- steps that have passed --------------------------------------------------------------------------------------- */
+
+/* The slot was busy from the beginning of the step, and stays so. */
+static void pass_time_of(weir__slot *slot, const weir__passed_step *step)
+{
+    weir__node *node = slot->node;
+    int64_t end_ns = step->end_ns > slot->since_ns ? step->end_ns : slot->since_ns;
+    int64_t begin_ns = step->begin_ns > slot->since_ns ? step->begin_ns : slot->since_ns;
+    weir__graph_move_time(node->graph, end_ns);
+    node->time_ns[SLOT_READY] += begin_ns - slot->since_ns;
+    node->time_ns[SLOT_RUNNING] += end_ns - begin_ns;
+    slot->since_ns = slot->entered_ns = end_ns;
+}
+
+void weir__steps_passed(weir__slot *slot, const weir__passed_step *steps, uint32_t num_steps)
+{
+    for (uint32_t i = 0; i < num_steps; i++) {
+        pass_time_of(slot, &steps[i]);
+        learn_step_time(slot->node, steps[i].end_ns - steps[i].begin_ns);
+        count_success(slot->node, steps[i].run_ns);
+        weir__result_pass(slot);
+    }
 }
 
 static void lifecycle_ended(weir__slot *lifecycle)

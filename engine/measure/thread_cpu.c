@@ -82,7 +82,7 @@ void weir__thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot)
 {
     if (!worker->window_open)
         return;
-    int64_t begin_ns = slot->core.begin_ns, end_ns = slot->core.end_ns;
+    int64_t begin_ns = worker->began_ns, end_ns = slot->core.end_ns;
     if (!slot->is_long_step) /* else the window began with the step */
         weir__cpu_window_add_handoff(&worker->window, begin_ns);
     weir__cpu_window_add_step(&worker->window, begin_ns, end_ns);

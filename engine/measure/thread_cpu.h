@@ -10,7 +10,7 @@
 /* Worker's thread, without the lock: before each step. True = it took a while, until worker->window.start_ns. */
 bool weir__thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot);
 
-/* Worker's thread, without the lock: after each step, whose begin_ns and end_ns are set. */
+/* Worker's thread, without the lock: after each step or burst, from worker->began_ns to the slot's end_ns. */
 void weir__thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot);
 
 /* The thread is about to sleep: its CPU time until it has woken belongs to no task. */

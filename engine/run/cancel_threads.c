@@ -49,7 +49,7 @@ static void cancel_thread_main(void *argument)
             continue;
         pipeline->num_idle_cancel_threads++;
         weir__wake_all_locked(pipeline);
-        uv_cond_wait(&pipeline->cancel_wake, &pipeline->lock);
+        weir__engine_wait_locked(pipeline, &pipeline->cancel_wake, WEIR_FOREVER);
         pipeline->num_idle_cancel_threads--;
     }
     weir__engine_unlock(pipeline);

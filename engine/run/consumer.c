@@ -1,4 +1,5 @@
 /* weir_pipeline_next(): the consumer takes results. */
+#include "burst.h"
 #include "lock.h"
 #include "speedup.h"
 #include "spin_wait.h"
@@ -8,20 +9,21 @@
 
 static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
 {
+    weir__bursts_tell_locked(pipeline, true);
+    if (pipeline->core.consumable)
+        return;
     weir__wake_all_locked(pipeline);
     pipeline->consumers_waiting++;
-    if (deadline_ns == WEIR_FOREVER)
-        uv_cond_wait(&pipeline->consumable, &pipeline->lock);
-    else if (deadline_ns > pipeline->core.now_ns)
-        uv_cond_timedwait(&pipeline->consumable, &pipeline->lock, (uint64_t)(deadline_ns - pipeline->core.now_ns));
+    int64_t left_ns = deadline_ns == WEIR_FOREVER ? WEIR_FOREVER : deadline_ns - pipeline->core.now_ns;
+    if (deadline_ns == WEIR_FOREVER || left_ns > 0)
+        weir__engine_wait_locked(pipeline, &pipeline->consumable, left_ns);
     pipeline->consumers_waiting--;
     if (pipeline->consumers_waking)
         pipeline->consumers_waking--;
-    weir__graph_move_time(&pipeline->core, weir_clock_ns());
 }
 
 /* A running consumer lets results accumulate for about a microsecond: one hand-off for several items costs less. */
-static void gather_memory(void)
+static void gather_results(void)
 {
     for (int i = 0; i < 64; i++)
         cpu_relax();
@@ -36,8 +38,8 @@ static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
     if (may_spin_locked(pipeline, true)) {
         weir__engine_unlock(pipeline);
         if (weir__spin(&pipeline->is_consumable, spin_ns))
-            gather_memory();
-        engine_lock_at(pipeline, weir_clock_ns());
+            gather_results();
+        weir__engine_lock_for_step(pipeline, weir_clock_ns());
     }
     if (!pipeline->core.consumable)
         sleep_consumer_locked(pipeline, deadline_ns);
@@ -101,7 +103,7 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
     bool waited = false;
     int status;
 
-    engine_lock_at(pipeline, start_ns);
+    weir__engine_lock_for_step(pipeline, start_ns);
     for (;;) {
         if (!pipeline->core.stopped && pipeline->core.sink->depth) {
             int64_t waited_ns = waited_ns_locked(pipeline, start_ns, waited);

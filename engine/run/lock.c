@@ -5,6 +5,7 @@
  */
 #include "lock.h"
 
+#include "burst.h"
 #include "news.h"
 #include "poll_fd.h"
 #include "spin_wait.h"
@@ -12,7 +13,7 @@
 
 enum { MAX_SPINS = 32, LONGEST_PAUSE = 32 /* times cpu_relax(): about a microsecond */ };
 
-void weir__engine_lock(weir_pipeline *pipeline)
+static void acquire_lock(weir_pipeline *pipeline)
 {
     for (int look = 0, pause = 4; look < MAX_SPINS; look++) {
         if (uv_mutex_trylock(&pipeline->lock) == 0)
@@ -22,6 +23,35 @@ void weir__engine_lock(weir_pipeline *pipeline)
         pause = 2 * pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
     }
     uv_mutex_lock(&pipeline->lock);
+}
+
+static void tell_bursts_locked(weir_pipeline *pipeline, bool ends)
+{
+    if (pipeline->bursts)
+        weir__bursts_tell_locked(pipeline, ends);
+}
+
+void weir__engine_lock(weir_pipeline *pipeline)
+{
+    acquire_lock(pipeline);
+    tell_bursts_locked(pipeline, true);
+}
+
+void weir__engine_lock_for_step(weir_pipeline *pipeline, int64_t now_ns)
+{
+    acquire_lock(pipeline);
+    tell_bursts_locked(pipeline, false);
+    weir__graph_move_time(&pipeline->core, now_ns);
+}
+
+void weir__engine_wait_locked(weir_pipeline *pipeline, uv_cond_t *cond, int64_t timeout_ns)
+{
+    if (timeout_ns == WEIR_FOREVER)
+        uv_cond_wait(cond, &pipeline->lock);
+    else
+        uv_cond_timedwait(cond, &pipeline->lock, (uint64_t)timeout_ns);
+    tell_bursts_locked(pipeline, false);
+    weir__graph_move_time(&pipeline->core, weir_clock_ns());
 }
 
 void weir__engine_unlock(weir_pipeline *pipeline)

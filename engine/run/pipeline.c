@@ -1,4 +1,5 @@
 /* Start and end of a pipeline, and the user's queries. core.h and run_state.h explain how it runs. */
+#include "burst.h"
 #include "pipeline_start.h"
 
 #include <assert.h>
@@ -169,6 +170,8 @@ static int begin_time(weir_pipeline *pipeline, const weir_pipeline_options *opti
         weir__trace_init(pipeline, options->trace_records) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the statistics");
     pipeline->start_unix_ns = weir__laps_unix_at_ns(pipeline, start_ns);
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
+        pipeline->nodes[i]->core.may_run_ahead = weir__burst_allowed(pipeline->nodes[i]);
     weir__graph_prepare(&pipeline->core, start_ns);
     if (!options->trace_off)
         weir__trace_begin(pipeline);

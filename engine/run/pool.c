@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "burst.h"
 #include "label.h"
 #include "lock.h"
 #include "spin_wait.h"
@@ -32,7 +33,7 @@ static void spin_for_work_locked(weir_pool *pool)
     atomic_store_explicit(&pool->invites, has_work_locked(pool), memory_order_relaxed);
     weir__engine_unlock(pool->pipeline);
     weir__spin(&pool->invites, spin_ns);
-    engine_lock_at(pool->pipeline, weir_clock_ns());
+    weir__engine_lock_for_step(pool->pipeline, weir_clock_ns());
     pool->spinning = false;
 }
 
@@ -50,17 +51,13 @@ static bool is_surplus_locked(const weir_worker *worker)
 /* Waits once, as the guard of the pool if it needs one. */
 static void sleep_once_locked(weir_pool *pool)
 {
-    bool as_guard = pool->core.num_ready > 0 && !pool->guarded;
-    if (as_guard) {
-        pool->guarded = true;
-        uv_cond_timedwait(&pool->work, &pool->pipeline->lock, GUARD_INTERVAL_NS);
+    bool as_guard = needs_guard_locked(pool) && !pool->guarded;
+    pool->guarded |= as_guard;
+    weir__engine_wait_locked(pool->pipeline, &pool->work, as_guard ? GUARD_INTERVAL_NS : WEIR_FOREVER);
+    if (as_guard)
         pool->guarded = false;
-    } else {
-        uv_cond_wait(&pool->work, &pool->pipeline->lock);
-    }
     if (pool->waking)
         pool->waking--;
-    weir__graph_move_time(&pool->pipeline->core, weir_clock_ns());
 }
 
 /* Before the thread sleeps: its CPU time is added up, with the lock released meanwhile. */
@@ -114,9 +111,8 @@ static void park_locked(weir_worker *worker)
     weir__wake_all_locked(pipeline);
     pipeline->num_awake--;
     while (is_surplus_locked(worker) && !pool->quit)
-        uv_cond_wait(&pool->parked, &pipeline->lock);
+        weir__engine_wait_locked(pipeline, &pool->parked, WEIR_FOREVER);
     pipeline->num_awake++;
-    weir__graph_move_time(&pipeline->core, weir_clock_ns());
 }
 
 /* A cancelled task may still have the label and the flags of the one before. */
@@ -137,6 +133,7 @@ static void step_starts_locked(weir_worker *worker, weir_slot *slot)
     worker->running = slot;
     slot->thread = worker;
     worker->busy_since_ns = worker->pool->pipeline->core.now_ns;
+    weir__burst_plan_locked(worker, slot);
 }
 
 /* Its first failure is remembered, and the label of a task that is over is released later, without the lock. */
@@ -145,6 +142,7 @@ static void end_step_locked(weir_worker *worker, weir_slot *slot)
     weir_node *node = slot->node;
     uint64_t failures = node->core.total_failures;
     bool task_over = !slot->core.is_lifecycle && slot->core.status != WEIR_MORE && slot->core.status != WEIR_PENDING;
+    weir__burst_end_locked(worker);
     weir__step_ended(&slot->core);
     if (node->core.total_failures != failures && !node->first_error.status)
         node->first_error = slot->error;
@@ -157,13 +155,12 @@ static void end_step_locked(weir_worker *worker, weir_slot *slot)
 static void step_has_ended_locked(weir_worker *worker, weir_slot *slot)
 {
     weir_pool *pool = worker->pool;
-    int64_t since_ns = slot->core.begin_ns > worker->busy_since_ns ? slot->core.begin_ns : worker->busy_since_ns;
+    int64_t since_ns = worker->began_ns > worker->busy_since_ns ? worker->began_ns : worker->busy_since_ns;
     worker->running = NULL;
     if (slot->core.end_ns > since_ns)
         pool->lap.busy_ns += slot->core.end_ns - since_ns;
     weir__thread_cpu_add_locked(worker);
-    if (slot->core.end_ns - slot->core.begin_ns >= WEIR_CPU_WINDOW_NS && !slot->is_long_step &&
-        !slot->core.is_lifecycle)
+    if (slot->core.end_ns - worker->began_ns >= WEIR_CPU_WINDOW_NS && !slot->is_long_step && !slot->core.is_lifecycle)
         worker->long_node = slot->node;
     end_step_locked(worker, slot);
 }
@@ -180,14 +177,14 @@ static void begin_step(weir_worker *worker, weir_slot *slot)
 {
     int64_t now_ns =
         weir__thread_cpu_step_begins(worker, slot) ? worker->window.start_ns : step_clock_ns(&worker->clock);
-    slot->core.begin_ns = now_ns > slot->core.entered_ns ? now_ns : slot->core.entered_ns;
+    worker->began_ns = slot->core.begin_ns = now_ns > slot->core.entered_ns ? now_ns : slot->core.entered_ns;
 }
 
 static void run_worker(weir_worker *worker)
 {
     weir_pool *pool = worker->pool;
     weir_pipeline *pipeline = pool->pipeline;
-    engine_lock_at(pipeline, weir_clock_ns());
+    weir__engine_lock_for_step(pipeline, weir_clock_ns());
     pipeline->num_awake++;
     for (;;) {
         if (is_surplus_locked(worker) && !pool->quit)
@@ -199,7 +196,7 @@ static void run_worker(weir_worker *worker)
             release_spent_label(worker);
             begin_step(worker, slot);
             weir__run_step(worker, slot);
-            engine_lock_at(pipeline, slot->core.end_ns);
+            weir__engine_lock_for_step(pipeline, slot->core.end_ns);
             step_has_ended_locked(worker, slot);
         } else if (pool->quit) {
             break;
@@ -364,7 +361,7 @@ void weir__pool_join(weir_pool *pool)
     if (pool->parked_made)
         uv_cond_broadcast(&pool->parked);
     while (pool->resizing)
-        uv_cond_wait(&pool->parked, &pool->pipeline->lock);
+        weir__engine_wait_locked(pool->pipeline, &pool->parked, WEIR_FOREVER);
     weir__engine_unlock_last(pool->pipeline);
     for (uint32_t i = 0; i < pool->num_made; i++)
         if (pool->workers[i]->started)

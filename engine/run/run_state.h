@@ -12,9 +12,9 @@
  * span_names.c and log.c. No thread holds two of them, except that the lock of span_collect.c is taken before
  * pipeline->lock. No operation, hook, release function, observer, log function, allocation or system call (except to
  * wake threads) runs under one. The pipeline's lock is held for tens of nanoseconds at a time, once for each step of a
- * task, so that an event of the core (result put, next input taken, room passed upstream) is atomic. Only a lap holds it
- * longer: about 2 µs for each node. Functions whose name ends in _locked need the lock, and so do all functions of the
- * core.
+ * task or each burst of short steps, so that an event of the core (result put, next input taken, room passed upstream) is
+ * atomic. Only a lap holds it longer: about 2 µs for each node. Functions whose name ends in _locked need the lock, and so
+ * do all functions of the core.
  *
  * Invariant, whenever the lock is free: if a slot is ready and a thread of its pool sleeps, then a thread of that pool
  * will take the lock soon: one that was woken or spins, one in a short step, or the pool's guard (see wake.c).
@@ -38,6 +38,7 @@
 typedef struct weir_task weir_slot;
 typedef struct weir_node weir_node;
 typedef struct weir_pool weir_pool;
+typedef struct weir_worker weir_worker;
 typedef struct weir_tracker weir_tracker;
 
 enum { MAX_PHASE = 64, CACHE_LINE = 64 };
@@ -71,10 +72,10 @@ struct weir_task {
     atomic_bool is_overdue;    /* as core.overdue */
 
     /* owned by the thread that runs the step, from RUNNING to the end of the step */
-    struct weir_worker *thread; /* this thread */
-    bool is_long_step;          /* the step is expected to take at least WEIR_LONG_STEP_NS */
-    bool op_start_known;        /* no hooks run between begin_ns and the operation */
-    int64_t task_start_ns;      /* when the task's operation first ran */
+    weir_worker *thread;   /* this thread */
+    bool is_long_step;     /* the step is expected to take at least WEIR_LONG_STEP_NS */
+    bool op_start_known;   /* no hooks run between begin_ns and the operation */
+    int64_t task_start_ns; /* when the task's operation first ran */
     uint32_t hooks_begun;
     weir_error error; /* why the task fails; status 0 = not set */
 
@@ -125,8 +126,25 @@ static inline weir_slot *weir__slot_at(const weir_node *node, uint32_t index)
     return (weir_slot *)node->core.slots[index];
 }
 
+enum { MAX_BURST = 16 };
+
+/* See burst.h. */
+typedef struct weir__burst {
+    weir__plan plan; /* written with lock, while the thread runs no step; no steps = no burst */
+
+    /* owned by the thread; read with lock as far as `progress` says */
+    uint32_t num_passed;
+    weir__passed_step steps[MAX_BURST];
+
+    atomic_uint progress; /* num_passed, added to by the thread; a bit says that the burst was ended, with lock */
+
+    /* guarded by lock */
+    uint32_t num_told; /* of the steps */
+    weir_worker *next; /* in pipeline->bursts */
+} weir__burst;
+
 /* One thread of a pool. */
-typedef struct weir_worker {
+struct weir_worker {
     weir_pool *pool;
     uint32_t index;
     uv_thread_t thread;
@@ -145,7 +163,11 @@ typedef struct weir_worker {
     _Atomic int64_t cpu_base_ns; /* CPU time of the thread that has already been divided among tasks */
     atomic_int tid;              /* thread id in the kernel; 0 = not known */
 
-    weir_step_clock clock; /* owned by the thread */
+    /* owned by the thread */
+    weir_step_clock clock;
+    int64_t began_ns; /* its step, or the first one of its burst */
+
+    weir__burst burst;
 
     /* guarded by pipeline->lock */
     weir_slot *running;   /* NULL between steps */
@@ -154,7 +176,7 @@ typedef struct weir_worker {
     struct weir_label *spent_label; /* label of the ended task, to be released without the lock */
 
     int64_t cpu_ns[]; /* run_ns, then shared_ns */
-} weir_worker;
+};
 
 struct weir_pool {
     weir__crew core; /* first */
@@ -246,7 +268,8 @@ struct weir_pipeline {
     uv_mutex_t lock;
 
     /* guarded by lock */
-    uint32_t num_awake; /* pool threads that do not sleep */
+    weir_worker *bursts; /* threads with a burst, linked through burst.next */
+    uint32_t num_awake;  /* pool threads that do not sleep */
     weir_error error;
     uint32_t consumers_waiting;
     uint32_t consumers_waking; /* of these, already signalled */

@@ -48,5 +48,7 @@ int weir_pipeline_set_speedup(weir_pipeline *pipeline, const char *stage, double
     atomic_store(&pipeline->sped_node, NULL); /* no step may see the new stage with the old share */
     atomic_store(&pipeline->speedup, share);
     atomic_store(&pipeline->sped_node, share > 0 ? node : NULL);
+    weir__engine_lock(pipeline); /* ends the bursts; from now on there are none */
+    weir__engine_unlock(pipeline);
     return WEIR_OK;
 }

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "burst.h"
 #include "failure_log.h"
 #include "label.h"
 #include "lock.h"
@@ -271,6 +272,14 @@ static void run_task_step(weir_slot *slot)
     slot->core.status = status;
 }
 
+/* More than one in a burst. */
+static void run_task_steps(weir_worker *worker, weir_slot *slot)
+{
+    run_task_step(slot);
+    while (worker->burst.plan.num_steps && weir__burst_continue(worker, &slot->core))
+        run_task_step(slot);
+}
+
 static void abandon_task(weir_slot *slot)
 {
     if (slot->hooks_begun) {
@@ -337,7 +346,7 @@ void weir__run_step(weir_worker *worker, weir_slot *slot)
     else if (slot->core.abandoned)
         abandon_task(slot);
     else
-        run_task_step(slot);
+        run_task_steps(worker, slot);
     if (slot->core.is_lifecycle || slot->core.abandoned)
         slot->core.end_ns = now_after(slot, slot->core.end_ns);
     weir__thread_cpu_step_ended(worker, slot);

@@ -19,7 +19,7 @@ bool weir__wake_worker_wanted_locked(weir_pool *pool)
     bool invites = pool_invites_locked(pool);
     if (pool->spinning)
         atomic_store_explicit(&pool->invites, invites, memory_order_relaxed);
-    if (pool->sleeping <= pool->waking || pool->core.num_ready == 0)
+    if (pool->sleeping <= pool->waking || !needs_guard_locked(pool))
         return false;
     if (invites) {
         uint32_t coming = pool->waking + pool->spinning; /* each takes one slot, and all short steps */

@@ -13,6 +13,12 @@ static inline bool pool_invites_locked(const weir_pool *pool)
     return pool->core.num_ready > 0 && (pool->core.num_running_short == 0 || pool->core.num_ready_slow > 0);
 }
 
+/* Work is left to threads in short steps, or they run some in bursts. */
+static inline bool needs_guard_locked(const weir_pool *pool)
+{
+    return pool->core.num_ready > 0 || pool->pipeline->bursts;
+}
+
 /* True = the caller must signal one sleeping thread of the pool, which then counts as waking. */
 bool weir__wake_worker_wanted_locked(weir_pool *pool);
 

@@ -249,9 +249,9 @@ static inline void weir_builder_join(weir_builder *builder, const weir_stage_opt
  * items of a source without epochs belong to the first epoch, which lasts until that source ends.
  *
  * The threads of a pool run the ready task nearest the sink, counted in stages on the longest way; stages of equal
- * distance take turns, one step each. So chains of the same stages whose steps take equally long advance equally: their
- * items are within 10 % of each other over a second, or of their weights. Chains of different length or cost that are
- * merged by arrival need not: the cheaper one delivers more.
+ * distance take turns, one step each, or up to 16 if they take less than 2 µs. So chains of the same stages whose steps
+ * take equally long advance equally: their items are within 10 % of each other over a second, or of their weights. Chains
+ * of different length or cost that are merged by arrival need not: the cheaper one delivers more.
  */
 static inline void weir_builder_merge(weir_builder *builder, const weir_merge_config *config,
                                       const weir_stage_options *options)

@@ -1,0 +1,33 @@
+/*
+ * Bursts: a thread runs several short steps of a slot one after the other, without the lock in between (see core.h).
+ *
+ * Its thread adds the steps that pass, and whoever acquires the lock tells the core about them. So everything that is seen
+ * with the lock is as if each step had ended with the lock. But an operation may take long in the middle of a burst, for
+ * good if it waits for something that needs a result of the burst. A thread that sleeps would not see this result. So
+ * there are no bursts while a consumer sleeps or polls a descriptor; who is about to do that ends those in progress, and so
+ * does everybody else who acquires the lock, except to pick or end a step or to take an item: a burst that was ended passes no
+ * step any more, as both are one atomic operation on `progress`. Sleeping threads of the pool have a guard (wake.c) while there
+ * are bursts.
+ */
+#ifndef ENGINE_RUN_BURST_H
+#define ENGINE_RUN_BURST_H
+
+#include "run_state.h"
+
+/* Whether steps of the node may be run in bursts, as far as this is known when the pipeline is built. */
+bool weir__burst_allowed(const weir_node *node);
+
+/* The thread has picked the slot: plans a burst. */
+void weir__burst_plan_locked(weir_worker *worker, const weir_slot *slot);
+
+/* Thread of the worker, without the lock: the step has ended. True = it has passed, and the step of the next input is to
+   be run. */
+bool weir__burst_continue(weir_worker *worker, weir__slot *core);
+
+/* Tells the core about all steps that have passed; `ends`: no other will. */
+void weir__bursts_tell_locked(weir_pipeline *pipeline, bool ends);
+
+/* The last step of the burst has ended; call it before weir__step_ended(). */
+void weir__burst_end_locked(weir_worker *worker);
+
+#endif
