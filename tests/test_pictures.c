@@ -61,15 +61,16 @@ static void expect_begins(const char *path, const char *beginning)
     free(text);
 }
 
-TEST_CASE(plot_draws_a_picture_of_stages_and_one_of_queues_in_a_folder)
+TEST_CASE(plot_draws_the_first_picture_and_one_of_each_subject_in_a_folder)
 {
     skip_without_gnuplot();
-    char *folder = path_in(work, "pictures"), *tasks = path_in(folder, "tasks.png"),
-         *queues = path_in(folder, "queues.png");
+    char *folder = path_in(work, "pictures"), *tasks = path_in(folder, "stages.png"),
+         *queues = path_in(folder, "queues.png"), *first = path_in(folder, "overview.png");
     struct program program;
     weir(&program, "plot", database, "-o", folder);
     assert_string_equal(program.err, "");
     assert_int_equal(program.status, 0);
+    expect_begins(first, "\x89PNG\r\n");
     expect_begins(tasks, "\x89PNG\r\n");
     expect_begins(queues, "\x89PNG\r\n");
     assert_non_null(strstr(program.out, tasks));
@@ -77,6 +78,7 @@ TEST_CASE(plot_draws_a_picture_of_stages_and_one_of_queues_in_a_folder)
     program_free(&program);
     free(folder);
     free(tasks);
+    free(first);
     free(queues);
 }
 
@@ -89,8 +91,11 @@ TEST_CASE(plot_draws_both_into_one_file)
     assert_int_equal(program.status, 0);
     expect_begins(file, "<?xml");
     char *text = read_file(file);
-    assert_non_null(strstr(text, "tasks per second"));
-    assert_non_null(strstr(text, "p99"));
+    static const char *const parts[] = { "Items per second", ">Limit<",      "Time of the slots",
+                                         "for room",         "this process", "Level of the queues",
+                                         "task time",        "p99" };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        assert_non_null(strstr(text, parts[i]));
     assert_non_null(strstr(text, "0:2:sink_queue"));
     free(text);
     program_free(&program);
@@ -116,7 +121,7 @@ TEST_CASE(plot_draws_in_the_terminal)
     assert_int_equal(program.status, 0);
     assert_non_null(strstr(program.out, "task time"));
     assert_non_null(strstr(program.out, "0:1:decode[4] p99"));
-    assert_non_null(strstr(program.out, "level, items"));
+    assert_non_null(strstr(program.out, "put time"));
     program_free(&program);
 }
 
@@ -175,7 +180,7 @@ TEST_CASE(watch_needs_a_terminal_and_a_database)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plot_draws_a_picture_of_stages_and_one_of_queues_in_a_folder),
+        cmocka_unit_test(plot_draws_the_first_picture_and_one_of_each_subject_in_a_folder),
         cmocka_unit_test(plot_draws_both_into_one_file),
         cmocka_unit_test(plot_draws_in_the_terminal),
         cmocka_unit_test(plot_writes_to_stdout),

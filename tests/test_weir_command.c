@@ -1080,16 +1080,15 @@ TEST_CASE(plot_joins_a_short_last_lap_with_the_one_before)
         recording_end(writer, 1050 + last_s[i]);
         plot_without_gnuplot(i ? "--run 2" : "--run 1");
         if (i == 0) {
-            assert_has(out, "\n40 4 4 0 "); /* 44 tasks in 11 s, from here … */
-            assert_has(out, "\n51 4 4 0 "); /* … to here */
-            assert_lacks(out, "\n50 40 ");
+            assert_has(out, "\n40 4\n51 4\n"); /* 44 tasks in 11 s */
+            assert_lacks(out, "\n50 40\n");
         } else {
-            assert_has(out, "\n40 0.4 0.4 0 "); /* more than half as long as the lap before: not joined */
-            assert_has(out, "\n56 6.66667 ");
+            assert_has(out, "\n40 0.4\n50 0.4\n"); /* more than half as long as the lap before: not joined */
+            assert_has(out, "\n56 6.66667\n");
         }
     }
     plot_without_gnuplot("--run 1 --counts");
-    assert_has(out, "\n51 44 44 0 ");
+    assert_has(out, "\n40 44\n51 44\n");
 }
 
 TEST_CASE(plot_explains_the_colours_of_events)
@@ -1106,12 +1105,13 @@ TEST_CASE(plot_explains_the_colours_of_events)
     }
     recording_end(writer, 1010);
     plot_without_gnuplot("");
-    assert_has(out, "linecolor rgb '#8a2be2' title 'gc'"); /* in the legend … */
+    assert_has(out, "'gc' at screen");
+    assert_has(out, "pointtype 2 pointsize 1.5 linecolor rgb '#8a2be2'"); /* in the legend … */
     assert_has(out, "first 2, graph 0 to first 2, graph 1 nohead dashtype 3 linecolor rgb '#8a2be2'"); /* … and … */
     assert_has(out, "first 4, graph 0 to first 4, graph 1 nohead dashtype 3 linecolor rgb '#8a2be2'"); /* … drawn */
-    assert_has(out, "linecolor rgb '#c71585' title 'disk''s full'");
-    assert_has(out, "title 'e4'");
-    assert_lacks(out, "title 'e5'"); /* the seventh name: it has the colour of all others */
+    assert_has(out, "'disk''s full' at screen");
+    assert_has(out, "'e4' at screen");
+    assert_lacks(out, "'e5' at screen"); /* the seventh name: it has the colour of all others */
     assert_has(out, "first 9, graph 0 to first 9, graph 1 nohead dashtype 3 linecolor rgb '#808080'");
     assert_lacks(out, "expected_items");
 }
@@ -1138,22 +1138,27 @@ TEST_CASE(plot_draws_spans_and_a_panel_for_each_counter)
 {
     record_spans();
     plot_without_gnuplot("");
-    assert_has(out, "set label 9999 'span time'");
-    assert_has(out, "title 'io/read'");
-    assert_has(out, "\n0 2 0.25 "); /* 20 spans and 5 s in 10 s, the longest 0.5 s */
-    assert_has(out, " 0.5 0.5\n10 2 0.25 ");
-    assert_has(out, "\n\n30 2 0.25 ");                                /* none between: the curve is interrupted */
-    assert_has(out, "\n0 0.3 NaN NaN NaN NaN NaN NaN\n");             /* a marker takes no time */
-    assert_has(out, "\n0 0.6 0.5 0.25 0.75\n10 0.6 0.5 0.25 0.75\n"); /* mean, last, min, max */
-    assert_has(out, "set label 9999 'train/loss' ");                  /* both values in one panel */
-    assert_has(out, "set label 9999 'disk''s/left' ");
-    assert_lacks(out, "set label 9999 'train/loss/b'");
+    assert_has(out, "'span time' at screen");
+    assert_has(out, "'io/read' at screen");
+    /* 20 spans and 5 s in 10 s, the longest 0.5 s; none in the middle: the curve is interrupted */
+    assert_has(out, "\n0 2\n10 2\n\n30 2\n40 2\n");
+    assert_has(out, "\n0 0.25\n10 0.25\n\n30 0.25\n40 0.25\n");
+    assert_has(out, "\n0 0.5\n10 0.5\n\n30 1\n40 1\n");
+    assert_has(out, "\n0 0.3\n10 0.3\nEOD");                              /* the marker, which takes no time */
+    static const char *const values[] = { "0.6", "0.5", "0.25", "0.75" }; /* mean, last, min, max */
+    for (size_t i = 0; i < 4; i++) {
+        char rows[64];
+        snprintf(rows, sizeof rows, "\n0 %s\n10 %s\n10 %s\n20 %s\nEOD", values[i], values[i], values[i], values[i]);
+        assert_has(out, rows);
+    }
+    assert_has(out, "'train/loss' at screen"); /* both values in one panel */
+    assert_has(out, "'disk''s/left' at screen");
     assert_has(out, "set yrange [-7.35:-6.65]");
     expect("weir query a.db --by counter", DONE);
     assert_has(out, "\ntrain/loss/a     2       10   0.5  0.25   0.6  0.75\n");
     plot_without_gnuplot("--counts --name io/read");
-    assert_has(out, "\n0 20 0.25 ");
-    assert_lacks(out, "tasks in each lap");
+    assert_has(out, "\n0 20\n10 20\n");
+    assert_lacks(out, "Tasks in each lap");
 }
 
 TEST_CASE(plot_says_how_many_spans_and_counters_it_leaves_out)
@@ -1167,10 +1172,11 @@ TEST_CASE(plot_says_how_many_spans_and_counters_it_leaves_out)
             " INSERT INTO counter_stats (timestamp, elapsed, name, run_id, num_updates, last_value, min_value,"
             " max_value, value_time, known_time) SELECT 1010, 10, 'many/c' || i, 1, 1, i, i, i, i, 1 FROM n");
     plot_without_gnuplot("");
-    assert_has(out, "title '4 more: see --name'");  /* spans: 18, of which 14 are shown: the longest in sum */
-    assert_has(out, "title '10 more: see --name'"); /* counters: 18 in 17 panels, of which 8 are shown */
-    assert_has(out, "title 'many/s16'");
-    assert_lacks(out, "title 'many/s3'");
+    assert_has(out,
+               "'4 more: see --name'"); /* of 18 spans, and of 19 counters' values; the longest spans are drawn */
+    assert_has(out, "'5 more: see --name'");
+    assert_has(out, "'many/s16' at screen");
+    assert_lacks(out, "'many/s2' at screen");
 }
 
 static void skip_without_gnuplot(void)
@@ -1282,11 +1288,11 @@ TEST_CASE(plot_and_report_show_the_process_and_the_machine)
     observer.lap(observer.self, &machine);
     recording_end(writer, 1010);
     expect("weir plot a.db -o pictures && ls pictures", DONE);
-    assert_has(out, "process.png");
-    assert_has(out, "machine.png");
+    assert_has(out, "processes.png");
+    assert_has(out, "machines.png");
     expect("weir plot a.db -o one.svg && cat one.svg", DONE);
     static const char *const texts[] = { "CPUs in use by the process", "300 MB", "5 MB", "other programs",
-                                         "for a disk" };
+                                         "wait disk" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_has(out, texts[i]);
     expect("weir report a.db -o a.html && cat a.html", DONE);
@@ -1301,15 +1307,15 @@ TEST_CASE(plot_draws_nothing_of_what_there_is_nothing_of)
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
     recording_end(writer, 1010);
     expect("weir plot a.db --name sink -o one.svg && cat one.svg", DONE);
-    assert_has(out, "items per second");
-    assert_lacks(out, "tasks per second");
+    assert_has(out, "Items per second");
+    assert_lacks(out, "task time");
     expect("weir plot a.db --name sink -o pictures && ls pictures", DONE);
-    assert_lacks(out, "tasks.png");
+    assert_lacks(out, "stages.png");
     expect("rm a.db", DONE);
     record_spans();
     expect("weir plot a.db -o pictures && ls pictures", DONE);
     assert_string_equal(err, "");
-    static const char *const files[] = { "tasks.png", "queues.png", "spans.png", "counters.png" };
+    static const char *const files[] = { "overview.png", "stages.png", "queues.png", "spans.png", "counters.png" };
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         assert_has(out, files[i]);
     expect("weir plot a.db -o small.png --figsize 3,3", DONE);
@@ -1326,9 +1332,9 @@ TEST_CASE(plot_shows_curves_that_lie_on_the_frame)
     record_lap(writer, &(invented_lap){ .at = 1020, .num_tasks = 4 });
     recording_end(writer, 1020);
     execute(in_folder("a.db"), "UPDATE queue_stats SET occupied_time = elapsed");
-    expect("weir plot a.db --name src --terminal | sed -n '/occupancy/,/level/p' | grep '100 % *[*][*][*]'", DONE);
+    expect("weir plot a.db --name src --terminal | sed -n '/occupied/,/items$/p' | grep '100 % *[*][*][*]'", DONE);
     execute(in_folder("a.db"), "UPDATE queue_stats SET occupied_time = 0");
-    expect("weir plot a.db --name src --terminal | sed -n '/occupancy/,/level/p' | grep ' 0 % *[*][*][*]'", DONE);
+    expect("weir plot a.db --name src --terminal | sed -n '/occupied/,/items$/p' | grep ' 0 % *[*][*][*]'", DONE);
 }
 
 TEST_CASE(plot_names_every_stage_however_many)
@@ -1340,8 +1346,8 @@ TEST_CASE(plot_names_every_stage_however_many)
         recording_end(writer, 1010 + 100 * i);
     }
     expect("weir plot a.db --run all --name '*_queue' -o a.svg && cat a.svg", DONE);
-    assert_has(out, ">run 5 0:2:sink_queue<");
-    const char *label = strstr(out, ">run 5 0:2:sink_queue<");
+    assert_has(out, "run 5 0:2:sink_queue<");
+    const char *label = strstr(out, "run 5 0:2:sink_queue<");
     while (strncmp(label, "translate(", 10) != 0)
         label--;
     assert_in_range(atoi(label + 10), 1, 12 * 96 - 1); /* within the picture */
@@ -1852,7 +1858,10 @@ TEST_CASE(a_report_is_one_file_that_needs_nothing_else)
     assert_has(out, "PIPELINE PERFORMANCE SUMMARY");
     assert_has(out, "📊 Task Statistics:");
     assert_has(out, "<h2>Settings</h2>");
-    assert_has(out, "<h2>Run and machine</h2>");
+    assert_has(out, "<th class=\"words\">Start</th>");
+    assert_has(out, "<th class=\"words\">Folder</th>");
+    assert_has(out, "prefers-color-scheme:dark");
+    assert_has(out, "<h2>Pipeline</h2>\n<svg");
     assert_has(out, "Failures");
     static const char *const elsewhere[] = { "src=\"http", "href=", "<script", "url(", "@import" };
     for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++)
@@ -1862,10 +1871,10 @@ TEST_CASE(a_report_is_one_file_that_needs_nothing_else)
     expect("weir report job.db -o /proc/nothing/x.html", REFUSED);
     skip_without_gnuplot();
     expect("grep -c 'data:image/svg+xml;base64,' job.html", DONE);
-    assert_int_equal(atoi(out), 2);
+    assert_int_equal(atoi(out), 3); /* the first picture, stages, queues */
     record_spans();
     expect("weir report a.db && cat a.html", DONE);
-    assert_has(out, "<h2>Spans over time</h2>\n<img");
+    assert_has(out, "<h2>Spans, frames and markers over time</h2>\n<img");
     assert_has(out, "<h2>Counters over time</h2>\n<img");
 }
 
@@ -1884,7 +1893,7 @@ TEST_CASE(plots_are_png_svg_and_pdf)
     assert_has(out, "local time");
     assert_has(out, ">max<");
     expect("weir plot job.db -o a.svg --counts && cat a.svg", DONE);
-    assert_has(out, "tasks in each lap");
+    assert_has(out, "Items in each lap");
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 
 #include "command_table.h"
 #include "gnuplot_process.h"
+#include "metric_table.h"
 #include "output_file.h"
 #include "plot_series.h"
 #include "tty.h"
@@ -49,10 +50,8 @@ static const char *const axis_words[] = { "relative", "clock", NULL };
 
 static const option_row rows[] = {
     { ROW("output", output, option_file), .letter = 'o', .argument = "DIR|FILE",
-      .help =
-          "one file that ends in .png, .svg or .pdf, - for a PNG on stdout, or a folder for tasks.png, "
-          "queues.png, spans.png, counters.png, process.png and machine.png (default: DB's name with .png, in this "
-          "folder)" },
+      .help = "one file that ends in .png, .svg or .pdf, - for a PNG on stdout, or a folder for overview.png and one "
+              "picture of each subject: stages.png, queues.png, ... (default: DB's name with .png, in this folder)" },
     { ROW("axis", axis, option_choice), .argument = "KIND", .choices = axis_words,
       .help = "time axis: relative, the time since the start (default), or clock, local time" },
     { ROW("counts", counts, option_flag), .help = "plot the number of tasks and items in each lap instead of rates" },
@@ -60,7 +59,7 @@ static const option_row rows[] = {
       .help = "draw in the terminal, as text" },
     { ROW("dpi", dpi, option_count), .argument = "N", .help = "pixels per inch, for .png (default 110)" },
     { ROW("figsize", size, option_size), .argument = "WxH",
-      .help = "size in inches (default 12x10 for each figure)" },
+      .help = "size in inches (default 12 x as much as it needs)" },
     { ROW("force", force, option_flag), .excludes = "terminal", .help = OUTPUT_FORCE_HELP },
     { 0 },
 };
@@ -112,19 +111,14 @@ static bool is_other_format(const char *path)
     return has_ending && !is_picture(path) && !(stat(path, &info) == 0 && S_ISDIR(info.st_mode));
 }
 
-static figure_size size_or(double width_in, double height_in)
-{
-    return settings.size.width_in > 0 ? settings.size : (figure_size){ width_in, height_in };
-}
-
 static int draw_file(const tool_call *call, const char *path, drawing_plan *drawing, const series_set *set)
 {
-    figure_size size = size_or(12 * drawing_columns(drawing), 10 * drawing_rows(drawing));
-    drawing->width_in = size.width_in;
-    drawing->height_in = size.height_in;
+    bool is_given = settings.size.width_in > 0;
+    drawing->width_in = is_given ? settings.size.width_in : 12;
+    drawing->height_in = is_given ? settings.size.height_in : drawing_height_in(drawing, set);
     drawing->dpi = (double)settings.dpi;
     if (drawing->medium == DRAWING_PNG &&
-        (size.width_in * drawing->dpi > 30000 || size.height_in * drawing->dpi > 30000))
+        (drawing->width_in * drawing->dpi > 30000 || drawing->height_in * drawing->dpi > 30000))
         return tool_refuse(call, "the picture would be larger than 30000 pixels: lower --dpi or --figsize");
     int exit_status = draw(call, path, drawing, set);
     if (exit_status == TOOL_DONE && !is_stdout(path))
@@ -134,18 +128,22 @@ static int draw_file(const tool_call *call, const char *path, drawing_plan *draw
 
 static int draw_in_folder(const tool_call *call, drawing_plan *drawing, const series_set *set)
 {
+    enum { NUM_PICTURES = WEIR_NUM_SUBJECTS + 1 };
     int exit_status = output_make_folder(call, settings.output);
-    for (int i = 0; i < 2 * NUM_SERIES_KINDS && exit_status == TOOL_DONE; i++) {
-        series_kind kind = (series_kind)(i % NUM_SERIES_KINDS);
-        if (set->lists[kind].count == 0)
-            continue;
+    for (int i = 0; i < 2 * NUM_PICTURES && exit_status == TOOL_DONE; i++) {
+        int subject = i % NUM_PICTURES - 1; /* -1 = the first picture */
         char path[4096];
-        snprintf(path, sizeof path, "%s/%s.png", settings.output, series_kind_name(kind));
+        snprintf(path, sizeof path, "%s/%s.png", settings.output,
+                 subject < 0 ? "overview" : metric_subject_key((weir_subject)subject));
         memset(drawing->shown, 0, sizeof drawing->shown);
-        drawing->shown[kind] = true;
+        drawing->overview = subject < 0;
+        if (subject >= 0)
+            drawing->shown[subject] = set->lists[subject].count > 0;
+        if (subject >= 0 && !drawing->shown[subject])
+            continue;
         /* all are checked before the first one is drawn */
-        exit_status = i < NUM_SERIES_KINDS ? output_allow(call, path, OUTPUT_PNG, settings.force, 0)
-                                           : draw_file(call, path, drawing, set);
+        exit_status = i < NUM_PICTURES ? output_allow(call, path, OUTPUT_PNG, settings.force, 0)
+                                       : draw_file(call, path, drawing, set);
     }
     return exit_status;
 }
@@ -161,9 +159,11 @@ static int draw_in_terminal(const tool_call *call, drawing_plan *drawing, const 
 
 static int draw_set(const tool_call *call, const char *title, const series_set *set)
 {
-    drawing_plan drawing = { .title = title, .clock = settings.axis == 1 };
-    for (series_kind kind = 0; kind < NUM_SERIES_KINDS; kind++)
-        drawing.shown[kind] = set->lists[kind].count > 0;
+    drawing_plan drawing = {
+        .title = title, .clock = settings.axis == 1, .counts = settings.counts, .overview = true
+    };
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
+        drawing.shown[subject] = set->lists[subject].count > 0;
     if (settings.terminal)
         return draw_in_terminal(call, &drawing, set);
     output_kind kind = kind_of(settings.output);
@@ -176,9 +176,9 @@ static int draw_set(const tool_call *call, const char *title, const series_set *
 /* The first curve; NULL = there is nothing to draw. */
 static const series *first_of(const series_set *set)
 {
-    for (series_kind kind = 0; kind < NUM_SERIES_KINDS; kind++)
-        if (set->lists[kind].count)
-            return set->lists[kind].all;
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
+        if (set->lists[subject].count)
+            return set->lists[subject].all;
     return NULL;
 }
 
@@ -206,7 +206,7 @@ static int add_limit(char *title, size_t size, weir_reader *reader, const weir_f
     if (status != WEIR_OK)
         return status;
     if (verdict->kind != WEIR_VERDICT_UNKNOWN)
-        snprintf(title + length, size - length, ". Limit: %s", verdict->sentence);
+        snprintf(title + length, size - length, "\nLimit: %s", verdict->sentence);
     weir_verdict_free(verdict);
     return WEIR_OK;
 }
@@ -234,8 +234,9 @@ static int run(tool_call *call)
         return exit_status;
 
     char title[1024];
-    int status =
-        series_read(reader, &filter, SERIES_JOIN_SHORT | (settings.counts ? SERIES_COUNTS : 0), &set, &error);
+    int status = series_read(reader, &filter, true, &set, &error);
+    if (status == WEIR_OK && !settings.terminal)
+        status = series_read_limits(reader, &filter, &set, &error);
     if (status != WEIR_OK) {
         exit_status = tool_fail(call, &error);
     } else if (!first_of(&set)) {
@@ -258,14 +259,13 @@ const tool_command tool_plot = {
     .min_words = 1,
     .summary = "plot a run with gnuplot",
     .help =
-        "Plots a run lap by lap: for the stages, tasks and failures per second, task times (average, p50, p90, p99 "
-        "and maximum), and what the slots did; for the queues, items per second, occupancy, level up to the "
-        "capacity, and waits; for spans, spans per second, their times, and the mean number of threads in them; for "
-        "each counter, its mean, last, smallest and largest value; for the process, CPUs in use, memory, and bytes "
-        "read and written; for the machine, CPUs of others, pressure and network. All stages are in one plot, each "
-        "with its own "
-        "colour and symbol. Of more than 14 spans, the 14 with the longest total time are drawn; of more than 8 "
-        "counters, the first 8; --name selects others. Phases are shaded. "
+        "Plots a run lap by lap. The first picture shows how many items came out, and below them a band with what "
+        "limited each part of the run (see weir explain); what the slots of each stage did; who used the CPUs, up to "
+        "the budget; and how full the queues were. Below it are panels of all measures of the stages, queues, "
+        "sources, pools, the process, the machine, spans and counters that are not always 0: the times of tasks "
+        "(average, p50, p90, p99 and maximum), rates, memory, and so on. Panels of a subject with the same unit have "
+        "the same scale. Of more than 14 spans, the 14 with the longest total time are drawn, and the first "
+        "14 values of counters; --name selects. Phases are shaded. "
         "Events are dotted lines in the colours of the legend; a pair of events named NAME_start and NAME_stop is a "
         "hatched span. A last lap that is much shorter than the others is joined with the previous lap.\n\n"
         "If a run has more than 600 laps, several laps are drawn as one, with exact sums and percentiles. Waits that "

@@ -1,179 +1,65 @@
 /*
- * Stages, queues, spans and counters have a figure each, two in a row. The panels of a figure are stacked and share the
- * time axis at the bottom. The line styles are explained above each panel, the colours once at the right.
+ * Layout from the top, in inches: the title; the first picture, over the whole width; then, for each subject, a heading with
+ * the names of its series, and its panels, two in a row. Panels of a subject with the same unit have the same scale.
  */
 #include "gnuplot.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include <weir/verdict.h>
+
+#include "format.h"
+#include "memory.h"
+#include "metric_table.h"
+#include "plot_panel.h"
 
 /* Colours for all kinds of colour vision (Okabe and Ito, 2008); symbols distinguish curves in grey prints, and if
    there are more curves than colours. */
 static const char *const colours[] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000" };
 static const int symbols[] = { 7, 5, 9, 11, 13, 6, 4, 8, 10, 12 }; /* gnuplot's: filled and empty ● ■ ▲ ▼ ◆ */
 static const char *const tints[] = { "#e9edf2", "#f7ecd9", "#e2f0e4", "#f3e3ee", "#dcebf5", "#dcdcdc" };
+static const char *const event_colours[] = { "#8a2be2", "#c71585", "#2f4f4f", "#8b4513",
+                                             "#4682b4", "#556b2f", "#808080" };
 enum {
     NUM_COLOURS = sizeof colours / sizeof colours[0],
     NUM_SYMBOLS = sizeof symbols / sizeof symbols[0],
-    NUM_TINTS = sizeof tints / sizeof tints[0] - 1, /* the last is for all others */
-    MAX_PANELS = 8,                                 /* of a figure */
-    MAX_SPANS = 14,                                 /* in the figure: more could not be distinguished */
-    MAX_CURVES = 5,                                 /* of a panel, for each series */
-    MAX_MARKS = 150,      /* events, and phases, in the figure: more would hide the curves */
-    MAX_EVENT_KINDS = 6,  /* events that have a colour and a line in the legend; all others share the last colour */
-    MAX_TEXT = 32,        /* characters of a name next to the figure */
-    MAX_EVENT_TEXT = 20,  /* characters of an event's name, which is vertical in a panel */
+    NUM_TINTS = sizeof tints / sizeof tints[0] - 1, /* the last is for all others, as that of events */
+    NUM_EVENTS = sizeof event_colours / sizeof event_colours[0] - 1,
+    MAX_LINES = 14,  /* of spans, and of counters: more could not be distinguished */
+    MAX_STAGES = 12, /* in the first picture */
+    MAX_MARKS = 150, /* events, and phases: more would hide the curves */
+    MAX_TEXT = 32,   /* characters of a name in a legend */
+    MAX_BESIDE = 24, /* the same left of a panel */
+    MAX_EVENT_TEXT = 20,
     SYMBOLS_ON_CURVE = 12 /* about */
 };
 
-typedef enum scale { SCALE_LINEAR, SCALE_TIME, SCALE_SHARE, SCALE_LEVEL, SCALE_VALUE, SCALE_BYTES, SCALE_RATE } scale;
-
-typedef struct curve {
-    const char *title; /* NULL = the only curve of its panel */
-    int figure;
+/* Of the first, second, ... curve of a panel. gnuplot's own dots are too thin to follow across a figure. */
+static const struct {
     const char *dash;
     double width;
-    double paleness; /* 0 = the colour of the series, 1 = white */
-} curve;
-
-/* gnuplot dash patterns: on and off, in line widths. Its built-in dots are too thin to follow across a figure. */
-#define SOLID    "1"
-#define DASHES   "2"
-#define DOT_DASH "4"
-#define DOTS     "(3,5)"
-
-typedef struct panel {
-    const char *title;
-    const char *count_title; /* title with counts instead of rates; NULL = the same */
-    scale scale;
-    curve curves[MAX_CURVES]; /* the first one has the symbols */
-    int num_curves;
-} panel;
-
-#define TIMES_PANEL(title, kind) \
-    { \
-        title, NULL, SCALE_TIME, \
-            { { "average", kind##_AVE, SOLID, 2.4, 0 }, \
-              { "p50", kind##_P50, DASHES, 1.8, 0 }, \
-              { "p90", kind##_P90, SOLID, 1.2, 0.3 }, \
-              { "p99", kind##_P99, DOT_DASH, 1.6, 0.15 }, \
-              { "max", kind##_MAX, DOTS, 1.8, 0.1 } }, \
-            5 \
-    }
-
-static const panel task_panels[] = {
-    { "tasks per second",
-      "tasks in each lap",
-      SCALE_LINEAR,
-      { { "ended", TASK_RATE, SOLID, 2, 0 }, { "succeeded", TASK_SUCCESSES, DASHES, 1.6, 0 } },
-      2 },
-    { "failures per second", "failures in each lap", SCALE_LINEAR, { { NULL, TASK_FAILURES, SOLID, 2, 0 } }, 1 },
-    TIMES_PANEL("task time", TASK),
-    { "slots at work",
-      NULL,
-      SCALE_SHARE,
-      { { "busy", TASK_BUSY, SOLID, 2, 0 }, { "on a CPU", TASK_CPU, DOTS, 1.6, 0 } },
-      2 },
-    { "slots waiting",
-      NULL,
-      SCALE_SHARE,
-      { { "for input", TASK_WAIT_IN, SOLID, 1.8, 0 },
-        { "for a thread", TASK_WAIT_THREAD, DASHES, 1.8, 0 },
-        { "for its turn", TASK_WAIT_TURN, DOT_DASH, 1.4, 0.35 },
-        { "for room", TASK_WAIT_OUT, DOTS, 1.8, 0 } },
-      4 },
-};
-
-static const panel queue_panels[] = {
-    { "items per second", "items in each lap", SCALE_LINEAR, { { NULL, QUEUE_RATE, SOLID, 2, 0 } }, 1 },
-    { "occupancy: time not empty", NULL, SCALE_SHARE, { { NULL, QUEUE_OCCUPIED, SOLID, 2, 0 } }, 1 },
-    { "level, items; dashed: capacity", NULL, SCALE_LEVEL, { { NULL, QUEUE_DEPTH, SOLID, 2, 0 } }, 1 },
-    { "put time: an item waits for room", NULL, SCALE_TIME, { { NULL, QUEUE_PUT, SOLID, 2, 0 } }, 1 },
-    { "get time: the consumer waits for an item", NULL, SCALE_TIME, { { NULL, QUEUE_GET, SOLID, 2, 0 } }, 1 },
-};
-
-static const panel span_panels[] = {
-    { "spans per second", "spans in each lap", SCALE_LINEAR, { { NULL, SPAN_RATE, SOLID, 2, 0 } }, 1 },
-    TIMES_PANEL("span time", SPAN),
-    { "time in spans: threads", NULL, SCALE_LINEAR, { { NULL, SPAN_SHARE, SOLID, 2, 0 } }, 1 },
-};
-
-static const panel process_panels[] = {
-    { "CPUs in use by the process",
-      NULL,
-      SCALE_LINEAR,
-      { { "all", PROCESS_CPUS, SOLID, 2, 0 }, { "in the pools", PROCESS_POOL_CPUS, DASHES, 1.6, 0 } },
-      2 },
-    { "memory",
-      NULL,
-      SCALE_BYTES,
-      { { "resident", PROCESS_MEMORY, SOLID, 2, 0 }, { "peak", PROCESS_PEAK, DOTS, 1.8, 0.1 } },
-      2 },
-    { "storage, per second",
-      NULL,
-      SCALE_BYTES,
-      { { "read", PROCESS_READ, SOLID, 2, 0 }, { "written", PROCESS_WRITTEN, DASHES, 1.6, 0 } },
-      2 },
-};
-
-static const panel machine_panels[] = {
-    { "other CPUs",
-      NULL,
-      SCALE_LINEAR,
-      { { "other programs", MACHINE_OTHER_CPUS, SOLID, 2, 0 },
-        { "idle", MACHINE_IDLE_CPUS, DASHES, 1.6, 0 },
-        { "other virtual machines", MACHINE_STOLEN_CPUS, DOTS, 1.8, 0 } },
-      3 },
-    { "pressure: time in which some task waits",
-      NULL,
-      SCALE_SHARE,
-      { { "for a CPU", MACHINE_CPU_PRESSURE, SOLID, 2, 0 },
-        { "for a disk", MACHINE_IO_PRESSURE, DASHES, 1.8, 0 },
-        { "for memory", MACHINE_MEMORY_PRESSURE, DOTS, 1.8, 0 } },
-      3 },
-    { "network, per second",
-      NULL,
-      SCALE_BYTES,
-      { { "received", MACHINE_RECEIVED, SOLID, 2, 0 }, { "sent", MACHINE_SENT, DASHES, 1.6, 0 } },
-      2 },
-};
-
-static const panel counter_panel = {
-    .scale = SCALE_VALUE,
-    .curves = { { "mean", COUNTER_MEAN, SOLID, 2, 0 },
-                { "last", COUNTER_LAST, DASHES, 1.6, 0 },
-                { "min", COUNTER_MIN, DOTS, 1.4, 0.2 },
-                { "max", COUNTER_MAX, DOTS, 1.4, 0.2 } },
-    .num_curves = 4,
-};
-
-/* One of the figures, and its position in inches; not used in the terminal. */
-typedef struct figure {
-    panel panels[MAX_PANELS];
-    size_t groups[MAX_PANELS];     /* the panel shows lines of the group of this line, from 1; 0 = all lines */
-    size_t num_panels, num_values; /* the values of a line */
-    const series *lines;
-    size_t num_lines, num_hidden; /* lines that are left out */
-    const char *block;            /* what its data blocks are called */
-    const char *title;            /* NULL = none */
-    double left_in, right_in;     /* of the panels */
-    double top_in, bottom_in;     /* of the figure, from the bottom of the picture */
-} figure;
+} styles[PANEL_MAX_CURVES] = { { "1", 2.2 },     { "2", 1.7 },     { "1", 1.1 },     { "4", 1.5 },
+                               { "(3,5)", 1.8 }, { "(9,3)", 1.2 }, { "(1,3)", 1.5 }, { "(9,3,1,3)", 1.2 } };
 
 typedef struct drawing {
     FILE *out;
     const drawing_plan *plan;
     const series_set *set;
-    double unit_s; /* of the time axis */
-    double local_origin_s;
+    double width_in, height_in, stretch; /* of rows, where there is more room than they need */
+    double y_in;                         /* what is drawn ends here, from the top */
+    double unit_s, local_origin_s;       /* of the time axis */
     const char *unit;
-    const char *names[NUM_TINTS]; /* of phases: one tint each */
-    size_t num_names;
-    const char *events[MAX_EVENT_KINDS]; /* the names of events: one colour for each */
-    size_t num_events;
+    const char *phases[NUM_TINTS], *events[NUM_EVENTS]; /* the names that have a colour of their own */
+    size_t num_phases, num_events;
+    size_t num_blocks, num_labels;
 } drawing;
+
+static const double left_in = 0.85, right_in = 0.25, beside_in = 2.1, character_in = 0.085, line_in = 0.22;
 
 /* ---- text and data ------------------------------------------------------------------------------------------ */
 
@@ -204,119 +90,108 @@ static double at(const drawing *d, double time_s)
     return d->plan->clock ? d->local_origin_s + time_s : time_s / d->unit_s;
 }
 
-static void put_row(const drawing *d, const figure *f, double time_s, const series_point *point)
+static void choose_unit(drawing *d)
 {
-    fprintf(d->out, "%.12g", at(d, time_s));
-    for (size_t i = 0; i < f->num_values; i++)
-        if (isfinite(point->values[i]))
-            fprintf(d->out, " %.6g", point->values[i]);
-        else
-            fputs(" NaN", d->out);
-    fputc('\n', d->out);
+    time_t origin = (time_t)(d->set->origin_unix_ns / 1000000000);
+    struct tm local;
+    d->local_origin_s = (double)d->set->origin_unix_ns / 1e9;
+    if (localtime_r(&origin, &local))
+        d->local_origin_s += (double)local.tm_gmtoff;
+    double end = d->set->end;
+    d->unit_s = end >= 4 * 86400 ? 86400 : end >= 4 * 3600 ? 3600 : end >= 600 ? 60 : 1;
+    d->unit = end >= 4 * 86400 ? "days" : end >= 4 * 3600 ? "hours" : end >= 600 ? "minutes" : "seconds";
 }
 
-/*
- * Draws each lap as a step from its start to its end; where laps are missing, the curve is interrupted. Symbols are in
- * a separate block, in the middle of some laps; each line uses other laps, so that lines that overlap can be
- * distinguished. The columns are the values of a line.
- */
-static void put_blocks(const drawing *d, const figure *f)
+static const char *clock_format(const drawing *d)
 {
-    for (size_t i = 0; i < f->num_lines; i++) {
-        const series *line = &f->lines[i];
-        fprintf(d->out, "$%s%zu << EOD\n", f->block, i);
-        for (size_t j = 0; j < line->num_points; j++) {
-            const series_point *point = &line->points[j];
-            if (j > 0 && point->start - point[-1].end > 0.5 * (point->end - point->start))
-                fputc('\n', d->out);
-            put_row(d, f, point->start, point);
-            put_row(d, f, point->end, point);
-        }
-        size_t every = line->num_points / SYMBOLS_ON_CURVE + 1;
-        fprintf(d->out, "EOD\n$%ssymbols%zu << EOD\n", f->block, i);
-        for (size_t j = i * every / f->num_lines; j < line->num_points; j += every)
-            put_row(d, f, (line->points[j].start + line->points[j].end) / 2, &line->points[j]);
-        fputs("EOD\n", d->out);
+    return d->set->end < 20          ? "%H:%M:%.1S"
+           : d->set->end < 600       ? "%H:%M:%S"
+           : d->set->end < 2 * 86400 ? "%H:%M"
+                                     : "%d.%m. %H:%M";
+}
+
+static void put_screen_label(drawing *d, const char *text, double x_in, double y_in, const char *how)
+{
+    fprintf(d->out, "set label %zu ", ++d->num_labels);
+    put_string(d->out, text, SIZE_MAX);
+    fprintf(d->out, " at screen %.5f, screen %.5f %s\n", x_in / d->width_in, 1 - y_in / d->height_in, how);
+}
+
+/* An entry of a legend: a symbol and a name. *x_in moves on; a new line begins at left. */
+static void put_entry(drawing *d, const char *text, int symbol, const char *colour, double *x_in)
+{
+    char cut[4 * MAX_TEXT], how[120];
+    size_t length = strlen(text) > MAX_TEXT ? MAX_TEXT : strlen(text);
+    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+        length--;
+    snprintf(cut, sizeof cut, "%.*s%s", (int)length, text, text[length] ? "…" : "");
+    double entry_in = ((double)length + 1) * character_in + 0.35;
+    if (*x_in > left_in && *x_in + entry_in > d->width_in - right_in) {
+        *x_in = left_in;
+        d->y_in += line_in;
     }
+    snprintf(how, sizeof how, "left point pointtype %d pointsize 1.5 linecolor rgb '%s' offset 1.2,0", symbol,
+             colour);
+    put_screen_label(d, cut, *x_in, d->y_in + line_in / 2, how);
+    *x_in += entry_in;
 }
 
-/* The length of the counter's category and name in "category/name/value": values of one counter share a panel. */
-static size_t group_length(const char *name)
+/* The place of the next plot; it has nothing of the one before. */
+static void put_place(const drawing *d, double from_in, double to_in, double top_in, double bottom_in)
 {
-    size_t length = strcspn(name, "/");
-    return length + (name[length] ? 1 + strcspn(name + length + 1, "/") : 0);
+    fprintf(
+        d->out,
+        "unset object\nunset arrow\nunset xlabel\nunset key\nunset logscale y\nset format x ''\nset format y '%%g'\n"
+        "set ytics autofreq nomirror\nset lmargin at screen %.5f\nset rmargin at screen %.5f\n"
+        "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
+        from_in / d->width_in, to_in / d->width_in, 1 - top_in / d->height_in, 1 - bottom_in / d->height_in);
 }
 
-/* "category/name" of the lines in this panel; "" = it shows all lines. */
-static const char *group_of(const figure *f, const panel *p, size_t *length)
+static void put_times(const drawing *d)
 {
-    size_t group = f->groups[p - f->panels];
-    const char *name = group ? f->lines[group - 1].plain_name : "";
-    *length = group_length(name);
-    return name;
+    fprintf(d->out, "set format x '%s'%s\n", d->plan->clock ? clock_format(d) : "%g", d->plan->clock ? " time" : "");
 }
 
-static bool is_of(const figure *f, const panel *p, size_t line)
+static void put_times_title(const drawing *d)
 {
-    size_t length;
-    const char *group = group_of(f, p, &length), *name = f->lines[line].plain_name;
-    return !*group || (group_length(name) == length && strncmp(name, group, length) == 0);
-}
-
-/* A panel for each counter; those that do not fit are left out. */
-static void make_counter_panels(figure *f)
-{
-    size_t i = 0;
-    for (; i < f->num_lines; i++) {
-        size_t place = 0;
-        while (place < f->num_panels && !is_of(f, &f->panels[place], i))
-            place++;
-        if (place == MAX_PANELS)
-            break;
-        if (place < f->num_panels)
-            continue;
-        f->panels[place] = counter_panel;
-        f->groups[place] = i + 1;
-        f->num_panels++;
-    }
-    f->num_hidden = f->num_lines - i;
-    f->num_lines = i;
+    fprintf(d->out, "set xlabel '%s%s'%s\n", d->plan->clock ? "local time" : d->unit,
+            d->plan->clock ? "" : " since the start", d->plan->medium == DRAWING_TERMINAL ? "" : " offset 0,0.4");
 }
 
 /* ---- axes --------------------------------------------------------------------------------------------------- */
-
-/* A lap that a mark has cut very short is not representative, and must not determine the scale. */
-static bool counts(const figure *f, size_t line, size_t point)
-{
-    const series *s = &f->lines[line];
-    double longest = s->points[0].end - s->points[0].start;
-    if (s->num_points > 1)
-        longest = fmax(longest, s->points[s->num_points / 2].end - s->points[s->num_points / 2].start);
-    return s->points[point].end - s->points[point].start >= longest / 10;
-}
 
 /* The range of the values above 0 (high is 0 if there are none); least and most are those of all values. */
 typedef struct range {
     double low, high, least, most;
 } range;
 
-static range range_of(const figure *f, const panel *p)
+static const range empty_range = { INFINITY, 0, INFINITY, -INFINITY };
+
+static void range_add(range *r, double value)
 {
-    range r = { INFINITY, 0, INFINITY, -INFINITY };
-    for (size_t i = 0; i < f->num_lines; i++)
-        for (size_t j = 0; j < f->lines[i].num_points && is_of(f, p, i); j++)
-            for (int k = 0; k < p->num_curves && counts(f, i, j); k++) {
-                double value = f->lines[i].points[j].values[p->curves[k].figure];
-                if (!isfinite(value))
-                    continue;
-                r.least = fmin(r.least, value);
-                r.most = fmax(r.most, value);
-                if (value > 0) {
-                    r.low = fmin(r.low, value);
-                    r.high = fmax(r.high, value);
-                }
-            }
-    return r;
+    if (!isfinite(value))
+        return;
+    r->least = fmin(r->least, value);
+    r->most = fmax(r->most, value);
+    if (value > 0) {
+        r->low = fmin(r->low, value);
+        r->high = fmax(r->high, value);
+    }
+}
+
+/* A lap that a mark has cut very short is not representative, and must not determine the scale. */
+static bool counts_for_scale(const series *s, size_t point)
+{
+    const series_point *middle = &s->points[s->num_points / 2];
+    double longest = fmax(s->points[0].end - s->points[0].start, middle->end - middle->start);
+    return s->points[point].end - s->points[point].start >= longest / 10;
+}
+
+static void range_add_curve(range *r, weir_subject subject, const series *line, const char *measure)
+{
+    for (size_t j = 0; j < line->num_points; j++)
+        if (counts_for_scale(line, j))
+            range_add(r, series_value(subject, &line->points[j], measure));
 }
 
 /* The largest of 1, 2, 5, 10, … that is not above, as (number, power of ten). */
@@ -332,18 +207,6 @@ static double next_step(double digit)
     return digit == 1 ? 2 : digit == 2 ? 5 : 10;
 }
 
-/* "20 ms" */
-static void put_time(FILE *out, double seconds)
-{
-    static const char *const units[] = { "s", "ms", "µs", "ns" };
-    int unit = 0;
-    while (unit < 3 && seconds < 0.9995) {
-        seconds *= 1000;
-        unit++;
-    }
-    fprintf(out, "%.3g %s", seconds, units[unit]);
-}
-
 /*
  * A logarithmic axis of durations, over at most five decades. Returns its bottom value, at which zero and shorter
  * durations are drawn.
@@ -354,27 +217,24 @@ static double put_time_axis(FILE *out, range values)
     if (values.high < shortest)
         values = (range){ shortest, 1e-3, values.least, values.most };
     double low = fmax(fmax(values.low, values.high / decades), shortest), power;
-    double digit = step_below(low, &power), at = digit * power;
+    double digit = step_below(low, &power), tic = digit * power;
     bool is_wide = values.high / low > 120, has_less = values.least < low;
-    const double foot = at * pow(fmax(values.high / at, 2), has_less ? -0.15 : -0.08);
+    const double foot = tic * pow(fmax(values.high / tic, 2), has_less ? -0.15 : -0.08);
     fputs("set logscale y\nset ytics (", out);
-    if (has_less) {
-        fputs(values.low < low ? "'less' " : "'0' ", out);
-        fprintf(out, "%.6g", foot);
-    }
-    for (const char *between = has_less ? ", '" : "'"; at < values.high * 2;) {
+    if (has_less)
+        fprintf(out, "'%s' %.6g", values.low < low ? "less" : "0", foot);
+    for (const char *between = has_less ? ", '" : "'"; tic < values.high * 2; tic = digit * power) {
         if (!is_wide || digit == 1) {
-            fputs(between, out);
-            put_time(out, at);
-            fprintf(out, "' %.3g", at);
+            char text[WEIR_FORMAT_BYTES], unit[8];
+            double number;
+            weir__text_format_time(text, tic);
+            if (sscanf(text, "%lf %7s", &number, unit) == 2) /* no decimals that are 0 */
+                fprintf(out, "%s%g %s' %.3g", between, number, strcmp(unit, "us") == 0 ? "µs" : unit, tic);
             between = ", '";
         }
         digit = next_step(digit);
-        if (digit == 10) {
-            digit = 1;
-            power *= 10;
-        }
-        at = digit * power;
+        power *= digit == 10 ? 10 : 1;
+        digit = digit == 10 ? 1 : digit;
     }
     fprintf(out, ")\nset yrange [%.6g:%.6g]\n", foot, fmax(values.high * 1.15, foot * 2));
     return foot;
@@ -400,122 +260,46 @@ static void put_value_axis(FILE *out, range values)
             high + margin, next_step(digit) * power, fmax(fabs(low), fabs(high)) < 1e4 ? "%g" : "%.1s %c");
 }
 
-static double largest_capacity(const figure *f)
+/* Of a unit of weir_measure. Returns the smallest value that can be drawn. */
+static double put_axis(const drawing *d, const char *unit, range values)
 {
-    int64_t largest = 0;
-    for (size_t i = 0; i < f->num_lines; i++)
-        largest = f->lines[i].capacity > largest ? f->lines[i].capacity : largest;
-    return (double)largest;
-}
-
-/* Returns the smallest value that can be drawn. */
-static double put_axis(const drawing *d, const figure *f, const panel *p)
-{
-    range values = range_of(f, p);
-    fputs("unset logscale y\nset ytics autofreq\nset format y '%g'\n", d->out);
-    switch (p->scale) {
-    case SCALE_TIME: return put_time_axis(d->out, values);
-    case SCALE_SHARE: fputs("set yrange [0:103]\nset ytics 25\nset format y '%g %%'\n", d->out); break;
-    case SCALE_LINEAR: put_linear_axis(d->out, values.high); break;
-    case SCALE_BYTES:
+    if (strcmp(unit, "s") == 0)
+        return put_time_axis(d->out, values);
+    if (strcmp(unit, "share") == 0 && values.high <= 1.001)
+        fputs("set yrange [0:1.03]\nset ytics ('0 %%' 0, '25 %%' 0.25, '50 %%' 0.5, '75 %%' 0.75, '100 %%' 1)\n",
+              d->out);
+    else if (strcmp(unit, "units") == 0)
+        put_value_axis(d->out, values);
+    else if (strncmp(unit, "bytes", 5) == 0) {
         put_linear_axis(d->out, fmax(values.high, 1000));
         fputs("set format y '%.0s %cB'\n", d->out);
-        break;
-    case SCALE_VALUE: put_value_axis(d->out, values); break;
-    case SCALE_RATE:
-        if (values.high > 0)
-            fprintf(d->out, "set logscale y\nset yrange [%.6g:%.6g]\nset format y '%%.0s%%c'\n", values.low / 1.5,
-                    values.high * 1.5);
-        break;
-    case SCALE_LEVEL: put_linear_axis(d->out, fmax(values.high, largest_capacity(f) / 1.04)); break;
-    }
+    } else
+        put_linear_axis(d->out, values.high);
     return 0;
 }
 
-static void choose_unit(drawing *d)
+/* ---- events and phases -------------------------------------------------------------------------------------- */
+
+/* The index of a name among those that have a colour; count = it has none of its own. */
+static size_t index_of(const char *const *names, size_t count, const char *name)
 {
-    time_t origin = (time_t)(d->set->origin_unix_ns / 1000000000);
-    struct tm local;
-    d->local_origin_s = (double)d->set->origin_unix_ns / 1e9;
-    if (localtime_r(&origin, &local))
-        d->local_origin_s += (double)local.tm_gmtoff;
-    static const struct {
-        const char *name;
-        double seconds, from_s;
-    } units[] = { { "days", 86400, 4 * 86400 }, { "hours", 3600, 4 * 3600 }, { "minutes", 60, 600 } };
-    d->unit = "seconds";
-    d->unit_s = 1;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (d->set->end >= units[i].from_s) {
-            d->unit = units[i].name;
-            d->unit_s = units[i].seconds;
-            return;
-        }
+    size_t i = 0;
+    while (i < count && strcmp(names[i], name) != 0)
+        i++;
+    return i;
 }
 
-/* ---- events and phases -------------------------------------------------------------------------------- */
-
-/* The tint of a phase: the index of its name among the known names; NUM_TINTS = any later one. */
-static size_t tint_of(const drawing *d, const char *phase)
+static size_t name_marks(const series_marks *marks, const char **names, size_t max)
 {
-    size_t tint = 0;
-    while (tint < d->num_names && strcmp(d->names[tint], phase) != 0)
-        tint++;
-    return tint;
-}
-
-static void name_phases(drawing *d)
-{
-    for (size_t i = 0; i < d->set->num_phases && d->num_names < NUM_TINTS; i++)
-        if (tint_of(d, d->set->phases[i].text) == d->num_names)
-            d->names[d->num_names++] = d->set->phases[i].text;
-}
-
-static const char *const event_colours[MAX_EVENT_KINDS + 1] = { "#8a2be2", "#c71585", "#2f4f4f", "#8b4513",
-                                                                "#4682b4", "#556b2f", "#808080" };
-
-/* The index of an event's name among the known names; MAX_EVENT_KINDS = any later one. */
-static size_t event_kind_of(const drawing *d, const char *name)
-{
-    size_t kind = 0;
-    while (kind < d->num_events && strcmp(d->events[kind], name) != 0)
-        kind++;
-    return kind < d->num_events ? kind : MAX_EVENT_KINDS;
-}
-
-static void name_events(drawing *d)
-{
-    for (size_t i = 0; i < d->set->num_events && d->num_events < MAX_EVENT_KINDS; i++)
-        if (event_kind_of(d, d->set->events[i].text) == MAX_EVENT_KINDS)
-            d->events[d->num_events++] = d->set->events[i].text;
-}
-
-static void put_span(const drawing *d, size_t tag, const series_mark *mark, const char *fill)
-{
-    fprintf(d->out, "set object %zu rectangle from first %.12g, graph 0 to first %.12g, graph 1 behind %s noborder\n",
-            tag, at(d, mark->start), at(d, mark->end), fill);
-}
-
-/* Marks the start of a phase: in grey prints all tints look alike. */
-static void put_edge(const drawing *d, size_t tag, double at_s)
-{
-    fprintf(
-        d->out,
-        "set arrow %zu from first %.12g, graph 0 to first %.12g, graph 1 nohead linewidth 1 linecolor rgb '#b4b4b4' "
-        "back\n",
-        tag, at(d, at_s), at(d, at_s));
-}
-
-static void put_label(const drawing *d, size_t tag, const char *text, double at_s, const char *how,
-                      int max_characters)
-{
-    fprintf(d->out, "set label %zu ", tag);
-    put_string(d->out, text, (size_t)max_characters);
-    fprintf(d->out, " at first %.12g, %s textcolor rgb '#404040' front\n", at(d, at_s), how);
+    size_t count = 0;
+    for (size_t i = 0; i < marks->count && count < max; i++)
+        if (index_of(names, count, marks->all[i].text) == count)
+            names[count++] = marks->all[i].text;
+    return count;
 }
 
 /* Skips marks that are out of view, or too close to the previous one to be distinguished. */
-static bool is_shown(const drawing *d, const series_mark *mark, double *shown_until)
+static bool is_mark_shown(const drawing *d, const series_mark *mark, double *shown_until)
 {
     double narrow = d->set->end / MAX_MARKS;
     bool is_narrow = mark->end - mark->start < narrow;
@@ -525,365 +309,546 @@ static bool is_shown(const drawing *d, const series_mark *mark, double *shown_un
     return true;
 }
 
-/* Names are drawn if they fit; the legend at the right also explains the tints. */
-static void put_phases(const drawing *d, double width_in, bool named)
+static void shade_mark(const drawing *d, const series_mark *mark, const char *fill)
 {
-    const double character_in = 0.085;
-    const series_set *set = d->set;
-    double shown_until = -INFINITY;
-    size_t num_edges = set->num_events + 1; /* events use the arrows before */
-    for (size_t i = 0; i < set->num_phases; i++) {
-        const series_mark *phase = &set->phases[i];
-        if (!is_shown(d, phase, &shown_until))
-            continue;
-        char fill[64];
-        snprintf(fill, sizeof fill, "fillcolor rgb '%s' fillstyle solid", tints[tint_of(d, phase->text)]);
-        put_span(d, i + 1, phase, fill);
-        put_edge(d, num_edges++, phase->start);
-        double room_in = (phase->end - phase->start) / set->end * width_in;
-        if (named && room_in > ((double)strlen(phase->text) + 1) * character_in)
-            put_label(d, i + 1, phase->text, (phase->start + phase->end) / 2, "graph 0.92 center", MAX_TEXT);
-    }
+    fprintf(d->out, "set object rectangle from first %.12g, graph 0 to first %.12g, graph 1 behind %s noborder\n",
+            at(d, mark->start), at(d, mark->end), fill);
 }
 
-static void put_events(const drawing *d, double width_in, bool named)
+static void put_edge(const drawing *d, double at_s, const char *how)
 {
-    const double line_in = 0.18;
-    const series_set *set = d->set;
+    fprintf(d->out, "set arrow from first %.12g, graph 0 to first %.12g, graph 1 nohead %s\n", at(d, at_s),
+            at(d, at_s), how);
+}
+
+static void put_name(drawing *d, const char *text, double at_s, size_t max_characters, const char *how)
+{
+    fprintf(d->out, "set label %zu ", ++d->num_labels);
+    put_string(d->out, text, max_characters);
+    fprintf(d->out, " at first %.12g, %s textcolor rgb '#404040' front\n", at(d, at_s), how);
+}
+
+/* Phases are shaded, with an edge for grey prints; events are dotted lines. Names are drawn if they fit; the legend has
+   the colours. */
+static void put_marks(drawing *d, double width_in, bool named)
+{
+    const series_marks *phases = &d->set->phases, *events = &d->set->events;
     double shown_until = -INFINITY, named_until = -INFINITY;
-    for (size_t i = 0; i < set->num_events; i++) {
-        const series_mark *event = &set->events[i];
-        size_t tag = set->num_phases + i + 1; /* after those of phases: objects are drawn in this order */
-        if (!is_shown(d, event, &shown_until))
+    for (size_t i = 0; i < phases->count; i++) {
+        const series_mark *phase = &phases->all[i];
+        char fill[64];
+        if (!is_mark_shown(d, phase, &shown_until))
+            continue;
+        snprintf(fill, sizeof fill, "fillcolor rgb '%s' fillstyle solid",
+                 tints[index_of(d->phases, d->num_phases, phase->text)]);
+        shade_mark(d, phase, fill);
+        put_edge(d, phase->start, "linewidth 1 linecolor rgb '#b4b4b4' back");
+        double room_in = (phase->end - phase->start) / d->set->end * width_in;
+        if (named && room_in > ((double)strlen(phase->text) + 1) * character_in)
+            put_name(d, phase->text, (phase->start + phase->end) / 2, MAX_TEXT, "graph 0.92 center");
+    }
+    shown_until = -INFINITY;
+    for (size_t i = 0; i < events->count; i++) {
+        const series_mark *event = &events->all[i];
+        size_t kind = index_of(d->events, d->num_events, event->text);
+        char how[64];
+        if (!is_mark_shown(d, event, &shown_until))
             continue;
         if (event->end > event->start)
-            put_span(d, tag, event, "fillcolor rgb '#808080' fillstyle pattern 4 transparent");
-        fprintf(d->out,
-                "set arrow %zu from first %.12g, graph 0 to first %.12g, graph 1 nohead dashtype 3 "
-                "linecolor rgb '%s' back\n",
-                i + 1, at(d, event->start), at(d, event->start), event_colours[event_kind_of(d, event->text)]);
-        double at_in = event->start / set->end * width_in;
-        if (named && at_in >= named_until) {
-            put_label(d, tag, event->text, event->start, "graph 0.04 rotate by 90 offset 0.8,0", MAX_EVENT_TEXT);
-            named_until = at_in + line_in;
+            shade_mark(d, event, "fillcolor rgb '#808080' fillstyle pattern 4 transparent");
+        snprintf(how, sizeof how, "dashtype 3 linecolor rgb '%s' back",
+                 event_colours[kind < d->num_events ? kind : NUM_EVENTS]);
+        put_edge(d, event->start, how);
+        if (named && event->start >= named_until) {
+            put_name(d, event->text, event->start, MAX_EVENT_TEXT, "graph 0.05 left rotate by 90 offset 0.6,0");
+            named_until = event->start + 0.18 / width_in * d->set->end;
         }
     }
 }
 
-/* ---- one panel ---------------------------------------------------------------------------------------------- */
-
-/* "#rrggbb" mixed with white. */
-static void mix(char mixed[8], const char *colour, double paleness)
+static void put_marks_legend(drawing *d)
 {
-    unsigned parts[3];
-    if (sscanf(colour, "#%2x%2x%2x", &parts[0], &parts[1], &parts[2]) != 3)
-        parts[0] = parts[1] = parts[2] = 0;
-    for (int i = 0; i < 3; i++)
-        parts[i] = (unsigned)lround(parts[i] + (255 - parts[i]) * paleness) & 0xff;
-    snprintf(mixed, 8, "#%02x%02x%02x", parts[0], parts[1], parts[2]);
+    double x_in = left_in;
+    for (size_t i = 0; i < d->num_phases; i++)
+        put_entry(d, d->phases[i], 5, tints[i], &x_in);
+    for (size_t i = 0; i < d->num_events; i++)
+        put_entry(d, d->events[i], 2, event_colours[i], &x_in);
+    d->y_in += x_in > left_in ? line_in : 0;
 }
 
-/* A data block and its column; values below the foot of the axis are drawn there. */
-static void put_data(const drawing *d, const figure *f, const char *what, size_t line, const panel *p, const curve *c,
-                     double foot)
-{
-    int column = 2 + c->figure;
-    fprintf(d->out, "$%s%s%zu using 1:", f->block, what, line);
-    if (p->scale == SCALE_TIME)
-        fprintf(d->out, "($%d < %.6g ? %.6g : $%d)", column, foot, foot, column);
-    else
-        fprintf(d->out, p->scale == SCALE_SHARE ? "(100 * $%d)" : "%d", column);
-}
+/* ---- curves ------------------------------------------------------------------------------------------------- */
 
-static void put_curve(const drawing *d, const figure *f, size_t line, const panel *p, const curve *c, double foot)
+/* Each lap is a step from its start to its end; where laps are missing, the curve is interrupted. Returns the block. */
+static size_t put_block(drawing *d, weir_subject subject, const series *line, const char *measure, double foot)
 {
-    put_data(d, f, "", line, p, c, foot);
-    fputs(" with lines", d->out);
-    if (d->plan->medium != DRAWING_TERMINAL) {
-        double thin = f->lines[line].num_points > 200 ? 0.6 : 1;
-        char colour[8];
-        mix(colour, colours[line % NUM_COLOURS], c->paleness);
-        fprintf(d->out, " linewidth %.2f linecolor rgb '%s' dashtype %s notitle", c->width * thin, colour, c->dash);
-        return;
+    fprintf(d->out, "$b%zu << EOD\n", ++d->num_blocks);
+    for (size_t j = 0; j < line->num_points; j++) {
+        const series_point *point = &line->points[j];
+        double value = series_value(subject, point, measure);
+        if (j > 0 && point->start - point[-1].end > 0.5 * (point->end - point->start))
+            fputc('\n', d->out);
+        if (isfinite(value))
+            fprintf(d->out, "%.12g %.6g\n%.12g %.6g\n", at(d, point->start), fmax(value, foot > 0 ? foot : value),
+                    at(d, point->end), fmax(value, foot > 0 ? foot : value));
+        else
+            fputc('\n', d->out);
     }
-    char title[256];
-    snprintf(title, sizeof title, "%s%s%s", f->lines[line].name, c->title ? " " : "", c->title ? c->title : "");
-    fputs(" title ", d->out);
-    put_string(d->out, title, MAX_TEXT);
+    fputs("EOD\n", d->out);
+    return d->num_blocks;
 }
 
-static void put_symbols(const drawing *d, const figure *f, size_t line, const panel *p, double foot)
+/* Adds a curve to the commands of a plot. colour: an index; style: of the curve in its panel. */
+static void add_curve(const drawing *d, FILE *commands, size_t block, const series *line, size_t colour, int style,
+                      bool has_symbols)
 {
-    put_data(d, f, "symbols", line, p, &p->curves[0], foot);
-    fprintf(d->out, " with points pointtype %d linecolor rgb '%s' notitle", symbols[line % NUM_SYMBOLS],
-            colours[line % NUM_COLOURS]);
+    size_t every = 2 * (line->num_points / SYMBOLS_ON_CURVE + 1);
+    double thin = line->num_points > 200 ? 0.6 : 1;
+    fprintf(commands, "%s$b%zu using 1:2 with %s", ftell(commands) ? ", \\\n     " : "plot ", block,
+            has_symbols ? "linespoints" : "lines");
+    if (d->plan->medium != DRAWING_TERMINAL)
+        fprintf(commands, " linewidth %.2f linecolor rgb '%s' dashtype %s", styles[style].width * thin,
+                colours[colour % NUM_COLOURS], styles[style].dash);
+    if (has_symbols)
+        fprintf(commands, " pointtype %d pointinterval %zu", symbols[colour % NUM_SYMBOLS], every);
 }
 
-static void put_style(const drawing *d, const curve *c)
+static size_t num_drawn(weir_subject subject, const series_list *list)
 {
-    char colour[8];
-    mix(colour, "#303030", c->paleness);
-    fprintf(d->out, ", \\\n     NaN with lines linewidth %.2f linecolor rgb '%s' dashtype %s title '%s'", c->width,
-            colour, c->dash, c->title);
+    return subject >= WEIR_SUBJECT_SPAN && list->count > MAX_LINES ? MAX_LINES : list->count;
 }
 
-/* Explains the line styles, in black because they apply to all colours. */
-static void put_styles(const drawing *d, const panel *p)
+static range panel_range(const panel *panels, size_t num_panels, const panel *p, const series_list *list)
 {
-    for (int i = 0; i < p->num_curves && p->curves[i].title; i++)
-        put_style(d, &p->curves[i]);
+    range values = empty_range;
+    for (size_t k = 0; k < num_panels; k++)
+        for (int c = 0; c < panels[k].num_curves; c++)
+            for (size_t i = 0; i < num_drawn(p->subject, list); i++)
+                if ((&panels[k] == p || !p->group) && strcmp(panels[k].curves[c]->unit, p->curves[0]->unit) == 0 &&
+                    panel_has(&panels[k], &list->all[i]))
+                    range_add_curve(&values, p->subject, &list->all[i], panels[k].curves[c]->name);
+    for (size_t i = 0; i < list->count && strcmp(p->curves[0]->unit, "items") == 0; i++)
+        range_add(&values, (double)list->all[i].capacity);
+    return values;
 }
 
-/* A line at each queue's capacity. */
-static void put_capacities(const drawing *d, const figure *f)
+/* A single series has a colour for each curve; several have one each, and the curves differ by their dashes. */
+static void put_panel(drawing *d, const panel *p, const series_list *list, range values)
 {
-    for (size_t i = 0; i < f->num_lines; i++)
-        if (f->lines[i].capacity > 0)
-            fprintf(d->out, ", \\\n     %lld with lines linewidth 1 linecolor rgb '%s' dashtype 2 notitle",
-                    (long long)f->lines[i].capacity, colours[i % NUM_COLOURS]);
-}
-
-static void put_curves(const drawing *d, const figure *f, const panel *p, double foot)
-{
-    const char *between = "plot ";
+    char *text = NULL, title[64];
+    size_t size, num_lines = 0;
     bool is_terminal = d->plan->medium == DRAWING_TERMINAL;
-    for (size_t i = 0; i < f->num_lines; i++)
-        for (int j = 0; j < p->num_curves && is_of(f, p, i); j++) {
-            fputs(between, d->out);
-            between = ", \\\n     ";
-            put_curve(d, f, i, p, &p->curves[j], foot);
-            if (j == 0 && !is_terminal) {
-                fputs(between, d->out);
-                put_symbols(d, f, i, p, foot);
-            }
+    double foot = put_axis(d, p->curves[0]->unit, values);
+    FILE *commands = memory_file_open(&text, &size);
+    for (size_t i = 0; i < list->count; i++)
+        num_lines += panel_has(p, &list->all[i]);
+    for (size_t i = 0; i < num_drawn(p->subject, list); i++)
+        for (int c = 0; c < p->num_curves && panel_has(p, &list->all[i]); c++) {
+            range own = empty_range;
+            range_add_curve(&own, p->subject, &list->all[i], p->curves[c]->name);
+            if (own.high == 0 && own.least >= 0 && p->subject <= WEIR_SUBJECT_FLOW)
+                continue; /* a sink has no tasks */
+            size_t block = put_block(d, p->subject, &list->all[i], p->curves[c]->name, foot);
+            panel_curve_title(p->curves[c], title);
+            bool is_single = num_lines == 1;
+            add_curve(d, commands, block, &list->all[i], is_single ? (size_t)c : i, is_single ? 0 : c,
+                      !is_terminal && !is_single && c == 0);
+            fputs(is_terminal || (is_single && p->num_curves > 1) ? " title " : " notitle", commands);
+            char whole[256];
+            snprintf(whole, sizeof whole, "%s%s%s", is_terminal ? list->all[i].name : "", is_terminal ? " " : "",
+                     title);
+            if (is_terminal || (is_single && p->num_curves > 1))
+                put_string(commands, whole, 2 * MAX_TEXT);
         }
-    if (f->num_lines == 0)
-        fputs("plot NaN notitle", d->out);
-    if (!is_terminal)
-        put_styles(d, p);
-    if (!is_terminal && p->scale == SCALE_LEVEL)
-        put_capacities(d, f);
-    fputc('\n', d->out);
+    for (int c = 0; c < p->num_curves && num_lines > 1 && p->num_curves > 1 && !is_terminal; c++) {
+        panel_curve_title(p->curves[c], title);
+        fprintf(commands, ", \\\n     NaN with lines linewidth %.2f linecolor rgb '#303030' dashtype %s title ",
+                styles[c].width, styles[c].dash);
+        put_string(commands, title, MAX_TEXT);
+    }
+    for (size_t i = 0; i < list->count && !is_terminal && strcmp(p->curves[0]->unit, "items") == 0; i++)
+        if (list->all[i].capacity > 0)
+            fprintf(commands, ", \\\n     %" PRId64 " with lines linewidth 1 linecolor rgb '%s' dashtype 2 notitle",
+                    list->all[i].capacity, colours[i % NUM_COLOURS]);
+    memory_file_close(commands);
+    fprintf(d->out, "%s\nunset label\n", size ? text : "plot NaN notitle");
+    free(text);
+}
+
+static void put_cell(drawing *d, const panel *p, const series_list *list, range values, double from_in, double to_in,
+                     double top_in, double height_in)
+{
+    double panel_top_in = top_in + 0.32, bottom_in = top_in + height_in - 0.3;
+    put_place(d, from_in + left_in, to_in - right_in, panel_top_in, bottom_in);
+    put_times(d);
+    put_screen_label(d, p->title, from_in + left_in, panel_top_in - 0.12, "left");
+    put_marks(d, to_in - from_in - left_in - right_in, false);
+    fprintf(d->out,
+            "set key at screen %.5f, screen %.5f right bottom horizontal Left reverse samplen 1.5 width -1 noopaque "
+            "font ',10'\n",
+            (to_in - right_in) / d->width_in, 1 - (panel_top_in - 0.01) / d->height_in);
+    put_panel(d, p, list, values);
+}
+
+static void put_section_heading(drawing *d, weir_subject subject, const series_list *list)
+{
+    char text[64];
+    double x_in = left_in;
+    put_screen_label(d, metric_subject_title(subject), 0.2, d->y_in + 0.2, "left font ',14'");
+    d->y_in += 0.36;
+    for (size_t i = 0; i < num_drawn(subject, list); i++)
+        put_entry(d, list->all[i].name, symbols[i % NUM_SYMBOLS], colours[i % NUM_COLOURS], &x_in);
+    snprintf(text, sizeof text, "%zu more: see --name", list->count - num_drawn(subject, list));
+    if (list->count > num_drawn(subject, list))
+        put_entry(d, text, 0, "#ffffff", &x_in);
+    d->y_in += line_in;
+}
+
+/* All panels of a subject. */
+static void put_section(drawing *d, weir_subject subject)
+{
+    const series_list *list = &d->set->lists[subject];
+    bool is_terminal = d->plan->medium == DRAWING_TERMINAL;
+    panel panels[PANEL_MAX];
+    size_t num_panels = panels_make(subject, list, d->plan->counts, is_terminal, panels);
+    double row_in = 1.85 * d->stretch;
+    if (num_panels && !is_terminal)
+        put_section_heading(d, subject, list);
+    for (size_t i = 0; i < num_panels; i++) {
+        range values = panel_range(panels, num_panels, &panels[i], list);
+        bool is_right = i % 2, is_alone = num_panels == 1;
+        if (is_terminal) {
+            fputs("unset logscale y\nset ytics autofreq\nset format y '%g'\nset title ", d->out);
+            put_string(d->out, panels[i].title, SIZE_MAX);
+            fputc('\n', d->out);
+            put_times_title(d);
+            put_panel(d, &panels[i], list, values);
+            continue;
+        }
+        put_cell(d, &panels[i], list, values, is_right ? d->width_in / 2 : 0,
+                 is_right || is_alone ? d->width_in : d->width_in / 2, d->y_in, row_in);
+        d->y_in += is_right || i == num_panels - 1 ? row_in : 0;
+    }
+    d->y_in += num_panels ? 0.15 : 0;
+}
+
+/* ---- the first picture: boxes ------------------------------------------------------------------------------- */
+
+static void put_box(const drawing *d, double start, double end, double low, double high, const char *colour)
+{
+    end = fmin(end + 0.0015 * d->set->end, fmax(end, d->set->end)); /* no seam before the next one */
+    fprintf(d->out, "%.12g %.12g %.6g %.6g %ld\n", at(d, start), at(d, end), low, high, strtol(colour + 1, NULL, 16));
+}
+
+static void begin_boxes(drawing *d)
+{
+    fprintf(d->out, "$b%zu << EOD\n", ++d->num_blocks);
+}
+
+/* Draws them; more = curves in addition, or "". */
+static void end_boxes(const drawing *d, const char *more)
+{
+    fprintf(d->out,
+            "EOD\nplot $b%zu using 1:3:1:2:3:4:5 with boxxyerror fillstyle solid 1 noborder linecolor rgb variable "
+            "notitle%s\nunset label\n",
+            d->num_blocks, more);
+}
+
+/* A row over the whole width, with a name at its left. */
+static void begin_row(drawing *d, const char *name, double height_in)
+{
+    put_place(d, beside_in, d->width_in - right_in, d->y_in, d->y_in + height_in * d->stretch);
+    if (name) {
+        fprintf(d->out, "set label %zu ", ++d->num_labels);
+        put_string(d->out, name, MAX_BESIDE);
+        fprintf(d->out, " at screen %.5f, screen %.5f left\n", 0.2 / d->width_in,
+                1 - (d->y_in + height_in * d->stretch / 2) / d->height_in);
+    }
+    d->y_in += height_in * d->stretch;
+}
+
+/* A part of a stack. */
+typedef struct layer {
+    const char *title, *colour, *measure;
+    weir_subject subject;
+} layer;
+
+/* Whether it is ever more than 0; subjects: sources have those of stages. */
+static bool is_used(const drawing *d, const layer *part)
+{
+    range used = empty_range;
+    bool is_state = part->subject == WEIR_SUBJECT_STAGE;
+    for (weir_subject subject = part->subject; subject <= part->subject + is_state; subject++)
+        for (size_t i = 0; i < d->set->lists[subject].count; i++)
+            range_add_curve(&used, subject, &d->set->lists[subject].all[i], part->measure);
+    return used.high > 0 || !*part->measure;
+}
+
+static void put_layers_legend(drawing *d, const char *heading, const layer *layers, size_t count)
+{
+    double x_in = beside_in;
+    put_screen_label(d, heading, 0.2, d->y_in + line_in / 2, "left font ',12'");
+    for (size_t i = 0; i < count; i++)
+        if (is_used(d, &layers[i]))
+            put_entry(d, layers[i].title, 5, layers[i].colour, &x_in);
+    d->y_in += line_in + 0.04;
+}
+
+static const layer states[] = {
+    { "busy", "#0072b2", "busy_share", WEIR_SUBJECT_STAGE },
+    { "waits for input", "#d9d9d9", "wait_in_share", WEIR_SUBJECT_STAGE },
+    { "for a thread", "#d55e00", "wait_thread_share", WEIR_SUBJECT_STAGE },
+    { "for its turn", "#cc79a7", "wait_turn_share", WEIR_SUBJECT_STAGE },
+    { "for room", "#f0e442", "wait_out_share", WEIR_SUBJECT_STAGE },
+};
+
+static const layer cpu_parts[] = {
+    { "this process", "#0072b2", "cpus", WEIR_SUBJECT_PROCESS },
+    { "throttled", "#000000", "throttled_share", WEIR_SUBJECT_MACHINE }, /* of one CPU */
+    { "other virtual machines", "#cc79a7", "stolen_cpus", WEIR_SUBJECT_MACHINE },
+    { "other programs", "#d55e00", "other_cpus", WEIR_SUBJECT_MACHINE },
+    { "idle", "#d9d9d9", "idle_cpus", WEIR_SUBJECT_MACHINE },
+};
+
+enum { NUM_STATES = sizeof states / sizeof states[0], NUM_PARTS = sizeof cpu_parts / sizeof cpu_parts[0] };
+
+/* The point of another series at the same time. */
+static const series_point *point_at(const series_list *list, size_t index, double time_s)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (index < list->all[i].num_points && fabs(list->all[i].points[index].start - time_s) < 0.5)
+            return &list->all[i].points[index];
+    return NULL;
+}
+
+/* The layers of each lap on each other, up to `most`. `line` is a series of the first layer's subject. */
+static void put_stack(drawing *d, const series *line, const layer *layers, size_t num_layers, double most)
+{
+    begin_boxes(d);
+    for (size_t j = 0; j < line->num_points; j++) {
+        const series_point *point = &line->points[j];
+        double sum = 0;
+        for (size_t i = 0; i < num_layers; i++) {
+            bool is_own = layers[i].subject == layers[0].subject;
+            double value = series_value(layers[i].subject,
+                                        is_own ? point : point_at(&d->set->lists[layers[i].subject], j, point->start),
+                                        layers[i].measure);
+            double top = fmin(sum + (isfinite(value) ? fmax(value, 0) : 0), i == 0 ? INFINITY : fmax(most, sum));
+            if (top > sum)
+                put_box(d, point->start, point->end, sum, top, layers[i].colour);
+            sum = top;
+        }
+    }
+}
+
+static bool has_states(const series *line)
+{
+    return line->num_points && strcmp(line->kind, "sink") != 0 && strcmp(line->kind, "merge") != 0 &&
+           isfinite(series_value(WEIR_SUBJECT_STAGE, &line->points[0], "busy_share"));
+}
+
+static void put_states(drawing *d)
+{
+    size_t count = 0;
+    for (int pass = 0; pass < 2; pass++) { /* sources come first */
+        weir_subject subject = pass ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW;
+        const series_list *list = &d->set->lists[subject];
+        for (size_t i = 0; i < list->count && count < MAX_STAGES; i++) {
+            if (!has_states(&list->all[i]))
+                continue;
+            if (count++ == 0)
+                put_layers_legend(d, "Time of the slots", states, NUM_STATES);
+            begin_row(d, list->all[i].name, 0.5);
+            fputs("set yrange [0:1]\nset ytics ('100 %%' 1)\n", d->out);
+            put_stack(d, &list->all[i], states, NUM_STATES, 1);
+            end_boxes(d, "");
+            d->y_in += 0.1;
+        }
+    }
+    d->y_in += count ? 0.1 : 0;
+}
+
+static void put_cpu_stack(drawing *d)
+{
+    const series_list *processes = &d->set->lists[WEIR_SUBJECT_PROCESS];
+    const series *line = processes->count == 1 ? processes->all : NULL;
+    range used = empty_range;
+    char budget[120], title[40];
+    if (line)
+        range_add_curve(&used, WEIR_SUBJECT_PROCESS, line, "cpus");
+    if (!line || used.high == 0)
+        return;
+    double most = line->capacity ? (double)line->capacity : used.high;
+    snprintf(title, sizeof title, "of %g", most);
+    snprintf(budget, sizeof budget,
+             ", \\\n     %g with lines linewidth 1.5 dashtype 2 linecolor rgb '#000000' notitle", most);
+    put_layers_legend(d, "CPUs", cpu_parts, NUM_PARTS);
+    begin_row(d, title, 0.8);
+    put_linear_axis(d->out, fmax(most, used.high));
+    put_stack(d, line, cpu_parts, NUM_PARTS, most);
+    end_boxes(d, budget);
+    d->y_in += 0.2;
+}
+
+/* The share of its room that a queue uses; that of the time in which it was not empty, if the level is not known. */
+static double filled_share(const series *queue, const series_point *point)
+{
+    double depth = series_value(WEIR_SUBJECT_QUEUE, point, "ave_depth");
+    return queue->capacity > 0 && isfinite(depth) ? fmin(1, depth / (double)queue->capacity)
+                                                  : series_value(WEIR_SUBJECT_QUEUE, point, "occupancy_rate");
+}
+
+/* From white (0) to dark blue. */
+static void mix_level(double level, char colour[8])
+{
+    static const int full[] = { 0x08, 0x3c, 0x78 };
+    int parts[3];
+    for (int i = 0; i < 3; i++)
+        parts[i] = (int)lround(242 + level * (full[i] - 242));
+    snprintf(colour, 8, "#%02x%02x%02x", parts[0] & 0xff, parts[1] & 0xff, parts[2] & 0xff);
+}
+
+static void put_queue_strips(drawing *d)
+{
+    static const layer levels[] = { { "empty", "#f2f2f2", "", 0 },
+                                    { "half full", "#7d97b5", "", 0 },
+                                    { "full", "#083c78", "", 0 } };
+    const series_list *queues = &d->set->lists[WEIR_SUBJECT_QUEUE];
+    if (queues->count)
+        put_layers_legend(d, "Level of the queues", levels, 3);
+    for (size_t i = 0; i < queues->count && i < MAX_STAGES; i++) {
+        const series *queue = &queues->all[i];
+        begin_row(d, queue->name, 0.22);
+        fputs("set yrange [0:1]\nunset ytics\n", d->out);
+        begin_boxes(d);
+        for (size_t j = 0; j < queue->num_points; j++) {
+            char colour[8];
+            double level = filled_share(queue, &queue->points[j]);
+            mix_level(isfinite(level) ? fmax(0, level) : 0, colour);
+            put_box(d, queue->points[j].start, queue->points[j].end, 0, 1, colour);
+        }
+        end_boxes(d, "");
+        d->y_in += 0.05;
+    }
+}
+
+static const char *const limit_colours[WEIR_NUM_VERDICTS] = {
+    [WEIR_VERDICT_UNKNOWN] = "#d9d9d9", [WEIR_VERDICT_NONE] = "#009e73",  [WEIR_VERDICT_CONSUMER] = "#56b4e9",
+    [WEIR_VERDICT_SOURCE] = "#cc79a7",  [WEIR_VERDICT_SLOTS] = "#0072b2", [WEIR_VERDICT_OUTSIDE] = "#e69f00",
+    [WEIR_VERDICT_THREADS] = "#d55e00", [WEIR_VERDICT_CPUS] = "#a02020",  [WEIR_VERDICT_ORDER] = "#7f5ab6",
+    [WEIR_VERDICT_QUEUE] = "#c8b400",
+};
+
+/* A band that says what limits each part of the run. */
+static void put_limits(drawing *d)
+{
+    const series_marks *limits = &d->set->limits;
+    double width_in = d->width_in - beside_in - right_in;
+    if (limits->count == 0)
+        return;
+    begin_row(d, "Limit", 0.26);
+    fputs("set yrange [0:1]\nunset ytics\n", d->out);
+    for (size_t i = 0; i < limits->count; i++) {
+        const series_mark *limit = &limits->all[i];
+        double room_in = (limit->end - limit->start) / d->set->end * width_in;
+        if (room_in < ((double)strlen(limit->text) + 1) * character_in && i + 1 < limits->count)
+            continue;
+        fprintf(d->out, "set label %zu ", ++d->num_labels);
+        put_string(d->out, limit->text, MAX_TEXT);
+        fprintf(d->out, " at first %.12g, graph 0.5 center textcolor rgb '%s' front\n",
+                at(d, (limit->start + limit->end) / 2), limit->kind == WEIR_VERDICT_UNKNOWN ? "#404040" : "#ffffff");
+    }
+    begin_boxes(d);
+    for (size_t i = 0; i < limits->count; i++)
+        put_box(d, limits->all[i].start, limits->all[i].end, 0, 1, limit_colours[limits->all[i].kind]);
+    end_boxes(d, "");
+    d->y_in += 0.16;
+}
+
+/* What weir/measures.h calls the rate of the subject, or its number. */
+static const char *throughput_measure(const drawing *d, weir_subject subject)
+{
+    return subject == WEIR_SUBJECT_QUEUE ? d->plan->counts ? "num_items" : "items_per_s"
+           : d->plan->counts             ? "num_tasks"
+                                         : "tasks_per_s";
+}
+
+static void put_throughput(drawing *d)
+{
+    weir_subject subject;
+    const series *line = series_throughput(d->set, &subject);
+    const char *measure = throughput_measure(d, subject);
+    char text[80], *commands = NULL;
+    size_t size;
+    if (!line)
+        return;
+    snprintf(text, sizeof text, "%s %s", subject == WEIR_SUBJECT_QUEUE ? "Items" : "Tasks",
+             d->plan->counts ? "in each lap" : "per second");
+    begin_row(d, text, 1.7);
+    range values = empty_range;
+    range_add_curve(&values, subject, line, measure);
+    put_linear_axis(d->out, values.high);
+    for (size_t i = 0; i < d->set->limits.count; i++) { /* pale, as the band below it */
+        char fill[80];
+        snprintf(fill, sizeof fill, "fillcolor rgb '%s' fillstyle transparent solid 0.12",
+                 limit_colours[d->set->limits.all[i].kind]);
+        shade_mark(d, &d->set->limits.all[i], fill);
+    }
+    put_marks(d, d->width_in - beside_in - right_in, true);
+    FILE *file = memory_file_open(&commands, &size);
+    const series_list *list = &d->set->lists[subject];
+    for (size_t i = 0, run = 0; i < list->count; i++)
+        if (strcmp(list->all[i].plain_name, line->plain_name) == 0) {
+            add_curve(d, file, put_block(d, subject, &list->all[i], measure, 0), &list->all[i], run++, 0, false);
+            fputs(" notitle", file);
+        }
+    memory_file_close(file);
+    fprintf(d->out, "%s\nunset label\n", commands);
+    free(commands);
+    d->y_in += 0.06;
+}
+
+static void put_overview(drawing *d)
+{
+    double top_in = d->y_in;
+    put_throughput(d);
+    put_limits(d);
+    put_states(d);
+    put_cpu_stack(d);
+    put_queue_strips(d);
+    if (d->y_in == top_in)
+        return;
+    begin_row(d, NULL, 0.02); /* the axis of all of them */
+    put_times(d);
+    put_times_title(d);
+    fputs("unset ytics\nset yrange [0:1]\nset border 1\nplot NaN notitle\nset border 3\n", d->out);
+    d->y_in += 0.62;
 }
 
 /* ---- the picture -------------------------------------------------------------------------------------------- */
 
-/* Inches around and between the panels. */
-static const double left_in = 0.95, top_in = 0.5, bottom_in = 0.62, title_in = 0.36, beside_in = 0.2;
-
-static void put_panel_title(const drawing *d, const figure *f, const panel *p)
-{
-    char title[256];
-    size_t length;
-    const char *group = group_of(f, p, &length);
-    snprintf(title, sizeof title, "%.*s", (int)length, group);
-    put_string(d->out, *group ? title : d->set->counts && p->count_title ? p->count_title : p->title, SIZE_MAX);
-}
-
-static void put_place(const drawing *d, const figure *f, size_t row)
-{
-    const drawing_plan *plan = d->plan;
-    double each_in = (f->top_in - f->bottom_in - top_in - bottom_in) / (double)f->num_panels;
-    double top = f->top_in - top_in - (double)row * each_in - title_in, bottom = top - (each_in - title_in);
-    if (bottom >= top)
-        bottom = top - 0.02;
-    fprintf(d->out,
-            "set lmargin at screen %.5f\nset rmargin at screen %.5f\nset tmargin at screen %.5f\n"
-            "set bmargin at screen %.5f\n",
-            f->left_in / plan->width_in, f->right_in / plan->width_in, top / plan->height_in,
-            bottom / plan->height_in);
-    fputs("set label 9999 ", d->out);
-    put_panel_title(d, f, &f->panels[row]);
-    fputs(" at graph 0, graph 1 left offset 0,0.7\n", d->out);
-    fprintf(d->out, "set key at screen %.5f, screen %.5f right bottom horizontal samplen 2.5 noopaque\n",
-            f->right_in / plan->width_in, (top + 0.02) / plan->height_in);
-}
-
-static void put_title(const drawing *d, const figure *f)
-{
-    fputs("set label 10000 ", d->out);
-    put_string(d->out, f->title, SIZE_MAX);
-    fprintf(d->out, " at screen %.5f, screen %.5f left font ',14'\n", 0.25 / d->plan->width_in,
-            1 - 0.3 / d->plan->height_in);
-}
-
-static const char *clock_format(const drawing *d)
-{
-    return d->set->end < 20          ? "%H:%M:%.1S"
-           : d->set->end < 600       ? "%H:%M:%S"
-           : d->set->end < 2 * 86400 ? "%H:%M"
-                                     : "%d.%m. %H:%M";
-}
-
-static void put_panel(const drawing *d, const figure *f, size_t row)
-{
-    bool is_last = row == f->num_panels - 1, is_terminal = d->plan->medium == DRAWING_TERMINAL;
-    fputs("unset object\nunset label\nunset arrow\nunset xlabel\n", d->out);
-    double foot = put_axis(d, f, &f->panels[row]);
-    if (is_terminal) {
-        fputs("set title ", d->out);
-        put_panel_title(d, f, &f->panels[row]);
-        fputc('\n', d->out);
-    } else {
-        put_place(d, f, row);
-        put_phases(d, f->right_in - f->left_in, row == 0);
-        put_events(d, f->right_in - f->left_in, row == 0);
-        fprintf(d->out, "set format x '%s'%s\n",
-                !is_last         ? ""
-                : d->plan->clock ? clock_format(d)
-                                 : "%g",
-                d->plan->clock ? " time" : "");
-        if (row == 0 && f->title)
-            put_title(d, f);
-    }
-    if (is_last || is_terminal)
-        fprintf(d->out, "set xlabel '%s%s'\n", d->plan->clock ? "local time" : d->unit,
-                d->plan->clock ? "" : " since the start");
-    put_curves(d, f, &f->panels[row], foot);
-}
-
-/* The legend of colours, symbols and tints, next to the panels: the key of an empty plot. */
-static void put_legend(const drawing *d, const figure *f)
-{
-    const drawing_plan *plan = d->plan;
-    fprintf(d->out,
-            "unset object\nunset label\nunset arrow\nunset xlabel\nunset border\nunset tics\nunset logscale y\n"
-            "set tmargin at screen 1\nset bmargin at screen 0\n" /* gnuplot omits names that do not fit */
-            "set yrange [0:1]\nset key at screen %.5f, screen %.5f left top vertical Left reverse samplen 2.5\nplot ",
-            (f->right_in + beside_in) / plan->width_in, (f->top_in - top_in - title_in) / plan->height_in);
-    for (size_t i = 0; i < f->num_lines; i++) {
-        fprintf(d->out, "NaN with linespoints linewidth 2 pointtype %d linecolor rgb '%s' title ",
-                symbols[i % NUM_SYMBOLS], colours[i % NUM_COLOURS]);
-        put_string(d->out, f->lines[i].name, MAX_TEXT);
-        fputs(", \\\n     ", d->out);
-    }
-    if (f->num_hidden)
-        fprintf(d->out, "NaN with lines linecolor rgb '#ffffff' title '%zu more: see --name', \\\n     ",
-                f->num_hidden);
-    for (size_t i = 0; i < d->num_names; i++) {
-        fprintf(d->out, "NaN with boxes fillstyle solid noborder linecolor rgb '%s' title ", tints[i]);
-        put_string(d->out, d->names[i], MAX_TEXT);
-        fputs(", \\\n     ", d->out);
-    }
-    for (size_t i = 0; i < d->num_events; i++) {
-        fprintf(d->out, "NaN with lines linewidth 2 dashtype 3 linecolor rgb '%s' title ", event_colours[i]);
-        put_string(d->out, d->events[i], MAX_TEXT);
-        fputs(", \\\n     ", d->out);
-    }
-    fputs("NaN notitle\nset border 3\nset xtics nomirror\nset ytics nomirror\n", d->out);
-}
-
-static void put_figure(const drawing *d, const figure *f)
-{
-    put_blocks(d, f);
-    for (size_t row = 0; row < f->num_panels; row++)
-        put_panel(d, f, row);
-    if (d->plan->medium != DRAWING_TERMINAL)
-        put_legend(d, f);
-}
-
-/* The width of the names next to the panels; at most two fifths of the figure. */
-static double legend_width_in(const drawing *d, const figure *f, double figure_in)
-{
-    const double sample_in = 0.6, character_in = 0.08, margin_in = 0.12;
-    size_t longest = 0;
-    for (size_t i = 0; i < f->num_lines; i++)
-        longest = strlen(f->lines[i].name) > longest ? strlen(f->lines[i].name) : longest;
-    for (size_t i = 0; i < d->set->num_phases; i++)
-        longest = strlen(d->set->phases[i].text) > longest ? strlen(d->set->phases[i].text) : longest;
-    for (size_t i = 0; i < d->num_events; i++)
-        longest = strlen(d->events[i]) > longest ? strlen(d->events[i]) : longest;
-    longest = longest > MAX_TEXT ? MAX_TEXT : longest;
-    return fmin(beside_in + sample_in + (double)longest * character_in + margin_in, 0.4 * figure_in);
-}
-
-static void make_figure(figure *f, series_kind kind, const series_set *set)
-{
-    const series_list *list = &set->lists[kind];
-    static const struct {
-        const panel *panels;
-        size_t num_panels, num_values;
-    } kinds[NUM_SERIES_KINDS] = {
-        [SERIES_STAGES] = { task_panels, sizeof task_panels / sizeof(panel), SERIES_MAX_VALUES },
-        [SERIES_QUEUES] = { queue_panels, sizeof queue_panels / sizeof(panel), QUEUE_DEPTH + 1 },
-        [SERIES_SPANS] = { span_panels, sizeof span_panels / sizeof(panel), SPAN_SHARE + 1 },
-        [SERIES_COUNTERS] = { NULL, 0, COUNTER_MAX + 1 },
-        [SERIES_PROCESS] = { process_panels, sizeof process_panels / sizeof(panel), PROCESS_WRITTEN + 1 },
-        [SERIES_MACHINE] = { machine_panels, sizeof machine_panels / sizeof(panel), MACHINE_SENT + 1 },
-    };
-    *f = (figure){ .lines = list->all, .num_lines = list->count, .block = series_kind_name(kind) };
-    f->num_values = kinds[kind].num_values;
-    f->num_panels = kinds[kind].num_panels;
-    if (f->num_panels)
-        memcpy(f->panels, kinds[kind].panels, f->num_panels * sizeof(panel));
-    else
-        make_counter_panels(f);
-    if (kind == SERIES_SPANS && f->num_lines > MAX_SPANS) {
-        f->num_hidden = f->num_lines - MAX_SPANS;
-        f->num_lines = MAX_SPANS;
-    }
-}
-
-static void put_figures(const drawing *d)
-{
-    int columns = drawing_columns(d->plan), rows = drawing_rows(d->plan), place = 0;
-    double width_in = d->plan->width_in / columns, height_in = d->plan->height_in / rows;
-    for (series_kind kind = 0; kind < NUM_SERIES_KINDS; kind++) {
-        figure f;
-        if (!d->plan->shown[kind])
-            continue;
-        make_figure(&f, kind, d->set);
-        f.left_in = place % columns * width_in + fmin(left_in, 0.3 * width_in);
-        f.right_in = (place % columns + 1) * width_in - legend_width_in(d, &f, width_in);
-        int row = place / columns;
-        f.top_in = (rows - row) * height_in;
-        f.bottom_in = f.top_in - height_in;
-        f.title = place > 0 ? NULL : d->plan->title;
-        put_figure(d, &f);
-        place++;
-    }
-}
-
-/*
- * Text fits into figures of this size. Smaller figures are laid out as if they had it, and drawn with smaller
- * letters; returns the scale.
- */
-static double enlarge(drawing_plan *plan)
-{
-    const double least_width_in = 11, least_height_in = 7.5;
-    double width_in = plan->width_in / drawing_columns(plan), height_in = plan->height_in / drawing_rows(plan);
-    if (plan->medium == DRAWING_TERMINAL)
-        return 1;
-    double shrunk = fmin(1, fmin(width_in / least_width_in, height_in / least_height_in));
-    plan->width_in /= shrunk;
-    plan->height_in /= shrunk;
-    plan->dpi *= shrunk;
-    return shrunk;
-}
-
 static void put_terminal(const drawing *d, double shrunk)
 {
     const drawing_plan *plan = d->plan;
+    double width_in = d->width_in * shrunk, height_in = d->height_in * shrunk, scale = plan->dpi / 110 * shrunk;
     fputs("set encoding utf8\n", d->out);
     switch (plan->medium) {
     case DRAWING_PNG:
         fprintf(d->out,
                 "set terminal pngcairo noenhanced size %.0f,%.0f fontscale %.3f linewidth %.3f pointscale %.3f\n"
                 "set pointsize 0.9\n",
-                plan->width_in * plan->dpi, plan->height_in * plan->dpi, plan->dpi / 110, plan->dpi / 110,
-                plan->dpi / 110);
+                width_in * plan->dpi, height_in * plan->dpi, scale, scale, scale);
         break;
     case DRAWING_SVG:
         fprintf(d->out,
                 "set terminal svg noenhanced size %.0f,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,12.5' "
                 "fontscale %.3g linewidth %.3g background '#ffffff'\nset pointsize %.3g\n",
-                plan->width_in * 96 * shrunk, plan->height_in * 96 * shrunk, shrunk, shrunk, 0.55 * shrunk);
+                width_in * 96, height_in * 96, shrunk, shrunk, 0.55 * shrunk);
         break;
     case DRAWING_PDF:
         fprintf(
             d->out,
             "set terminal pdfcairo noenhanced size %.2fin,%.2fin fontscale %.3g linewidth %.3g\nset pointsize %.3g\n",
-            plan->width_in * shrunk, plan->height_in * shrunk, 0.85 * shrunk, shrunk, 0.5 * shrunk);
+            width_in, height_in, 0.85 * shrunk, shrunk, 0.5 * shrunk);
         break;
     case DRAWING_TERMINAL:
         fprintf(d->out, "set terminal dumb noenhanced size %d,%d%s\n", plan->columns, plan->rows,
@@ -897,51 +862,77 @@ static void put_settings(const drawing *d)
     double length = d->set->end > 0 ? d->set->end : 1;
     if (d->plan->clock && length < 1) /* gnuplot refuses a range that is small beside the time since 1970 */
         length = 1;
-    fputs("set xtics nomirror\nset ytics nomirror\n", d->out);
-    fprintf(d->out, "set xrange [%.17g:%.17g]\n", at(d, 0), at(d, length));
+    fprintf(d->out, "set xtics nomirror\nset ytics nomirror\nset xrange [%.17g:%.17g]\n", at(d, 0), at(d, length));
     if (d->plan->clock)
         fprintf(d->out, "set xtics time\nset format x '%s' time\n", clock_format(d));
-    if (d->plan->medium == DRAWING_TERMINAL) {
+    if (d->plan->medium == DRAWING_TERMINAL)
         fputs("set border 15 back\n" /* at the back, because curves at 0 or 100 % are drawn on it */
               "set key outside bottom center horizontal samplen 2 width 2\n",
               d->out);
-        return;
+    else
+        fputs("set border 3 linecolor rgb '#404040'\nset grid xtics ytics linecolor rgb '#d4d4d4' linewidth 1 "
+              "dashtype 1\nset multiplot\n",
+              d->out);
+}
+
+static void put_all(drawing *d)
+{
+    d->y_in = 0.1;
+    for (const char *line = d->plan->title; *line && d->plan->medium != DRAWING_TERMINAL;) {
+        char text[400];
+        size_t length = strcspn(line, "\n");
+        snprintf(text, sizeof text, "%.*s", (int)length, line);
+        put_screen_label(d, text, 0.2, d->y_in + 0.17, "left font ',13'");
+        d->y_in += 0.31;
+        line += length + (line[length] == '\n');
     }
-    fputs("set border 3 linecolor rgb '#404040'\nset grid xtics ytics linecolor rgb '#d4d4d4' linewidth 1 "
-          "dashtype 1\nset multiplot\n",
-          d->out);
+    if (d->plan->medium != DRAWING_TERMINAL) {
+        put_marks_legend(d);
+        d->y_in += 0.1;
+        if (d->plan->overview)
+            put_overview(d);
+    }
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
+        if (d->plan->shown[subject])
+            put_section(d, subject);
 }
 
-static int num_shown(const drawing_plan *plan)
+static void begin_drawing(drawing *d)
 {
-    int number = 0;
-    for (series_kind kind = 0; kind < NUM_SERIES_KINDS; kind++)
-        number += plan->shown[kind];
-    return number;
+    choose_unit(d);
+    d->num_phases = name_marks(&d->set->phases, d->phases, NUM_TINTS);
+    d->num_events = name_marks(&d->set->events, d->events, NUM_EVENTS);
 }
 
-int drawing_columns(const drawing_plan *plan)
+double drawing_height_in(const drawing_plan *plan, const series_set *set)
 {
-    return num_shown(plan) > 1 ? 2 : 1;
+    char *text = NULL;
+    size_t size;
+    FILE *nowhere = memory_file_open(&text, &size);
+    drawing d = { .out = nowhere, .plan = plan, .set = set, .width_in = 12, .height_in = 1, .stretch = 1 };
+    begin_drawing(&d);
+    put_all(&d);
+    memory_file_close(nowhere);
+    free(text);
+    return d.y_in + 0.1;
 }
 
-int drawing_rows(const drawing_plan *plan)
-{
-    return (num_shown(plan) + 1) / 2;
-}
-
+/* A picture that is smaller than it needs is laid out as if it had the size, and drawn with smaller letters. */
 void drawing_write(FILE *gnuplot, const drawing_plan *plan, const series_set *set)
 {
-    drawing d = { .out = gnuplot, .plan = plan, .set = set };
-    drawing_plan laid_out = *plan;
-    double shrunk = enlarge(&laid_out);
-    d.plan = &laid_out;
-    choose_unit(&d);
-    name_phases(&d);
-    name_events(&d);
+    const double least_width_in = 10;
+    double needed_in = plan->medium == DRAWING_TERMINAL ? 1 : drawing_height_in(plan, set);
+    double height_in = plan->height_in > 0 ? plan->height_in : needed_in;
+    double shrunk = fmin(1, fmin(plan->width_in / least_width_in, height_in / needed_in));
+    if (plan->medium == DRAWING_TERMINAL)
+        shrunk = 1;
+    drawing d = { .out = gnuplot, .plan = plan, .set = set, .width_in = plan->width_in / shrunk };
+    d.height_in = height_in / shrunk;
+    d.stretch = fmax(1, d.height_in / needed_in);
+    begin_drawing(&d);
     put_terminal(&d, shrunk);
     put_settings(&d);
-    put_figures(&d);
+    put_all(&d);
     if (plan->medium != DRAWING_TERMINAL)
         fputs("unset multiplot\n", gnuplot);
     fputs("unset output\n", gnuplot);

@@ -1,4 +1,7 @@
-/* Draws series with gnuplot: writes gnuplot's commands and data. */
+/*
+ * Draws series with gnuplot: writes gnuplot's commands and data. The first picture answers what the run did and what
+ * limited it; below it are panels of all measures, made from the tables of weir/measures.h.
+ */
 #ifndef TOOLS_VIEW_GNUPLOT_H
 #define TOOLS_VIEW_GNUPLOT_H
 
@@ -11,19 +14,20 @@ typedef enum drawing_medium { DRAWING_PNG, DRAWING_SVG, DRAWING_PDF, DRAWING_TER
 
 typedef struct drawing_plan {
     drawing_medium medium;
-    const char *title;
-    bool clock;                   /* the time axis shows the time of day instead of the time since the start */
-    bool shown[NUM_SERIES_KINDS]; /* which figures: two in a row, in the terminal one below the other */
-    double width_in, height_in;
+    const char *title;             /* lines; "" = none */
+    bool clock;                    /* the time axis shows the time of day instead of the time since the start */
+    bool counts;                   /* numbers in each lap instead of rates */
+    bool overview;                 /* the first picture */
+    bool shown[WEIR_NUM_SUBJECTS]; /* which panels below it */
+    double width_in, height_in;    /* height 0 = as much as it needs */
     double dpi;
     int columns, rows; /* DRAWING_TERMINAL: characters for each panel */
     bool coloured;     /* DRAWING_TERMINAL */
 } drawing_plan;
 
-/* How the figures are placed. */
-int drawing_columns(const drawing_plan *drawing);
-int drawing_rows(const drawing_plan *drawing);
+/* The height that the pictures need, in inches, at a width of 12. 0 = there is nothing to draw. */
+double drawing_height_in(const drawing_plan *plan, const series_set *set);
 
-void drawing_write(FILE *gnuplot, const drawing_plan *drawing, const series_set *set);
+void drawing_write(FILE *gnuplot, const drawing_plan *plan, const series_set *set);
 
 #endif

@@ -4,13 +4,22 @@
 #include <string.h>
 
 static const struct {
-    const char *name, *key;
+    const char *name, *key, *title;
 } subjects[WEIR_NUM_SUBJECTS] = {
-    [WEIR_SUBJECT_STAGE] = { "stage", "stages" },        [WEIR_SUBJECT_FLOW] = { "node", "flow" },
-    [WEIR_SUBJECT_QUEUE] = { "queue", "queues" },        [WEIR_SUBJECT_POOL] = { "pool", "pools" },
-    [WEIR_SUBJECT_PROCESS] = { "process", "processes" }, [WEIR_SUBJECT_MACHINE] = { "machine", "machines" },
-    [WEIR_SUBJECT_SPAN] = { "span", "spans" },           [WEIR_SUBJECT_COUNTER] = { "counter", "counters" },
+    [WEIR_SUBJECT_STAGE] = { "stage", "stages", "Stages" },
+    [WEIR_SUBJECT_FLOW] = { "node", "flow", "Sources, routes, merges and sinks" },
+    [WEIR_SUBJECT_QUEUE] = { "queue", "queues", "Queues" },
+    [WEIR_SUBJECT_POOL] = { "pool", "pools", "Thread pools" },
+    [WEIR_SUBJECT_PROCESS] = { "process", "processes", "Process" },
+    [WEIR_SUBJECT_MACHINE] = { "machine", "machines", "Machine" },
+    [WEIR_SUBJECT_SPAN] = { "span", "spans", "Spans, frames and markers" },
+    [WEIR_SUBJECT_COUNTER] = { "counter", "counters", "Counters" },
 };
+
+const char *metric_subject_title(weir_subject subject)
+{
+    return subjects[subject].title;
+}
 
 const char *metric_subject_name(weir_subject subject)
 {

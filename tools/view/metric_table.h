@@ -43,4 +43,7 @@ bool metric_subject_has_kinds(weir_subject subject);
 const char *metric_subject_name(weir_subject subject);
 const char *metric_subject_key(weir_subject subject);
 
+/* "Stages": a heading. */
+const char *metric_subject_title(weir_subject subject);
+
 #endif

@@ -68,7 +68,7 @@ static int read_recent(weir_reader *reader, frame *f, weir_error *error)
         return status;
     weir_filter recent = { .run_id = f->run.run_id };
     recent.start_unix_ns = f->last_lap_unix_ns - (int64_t)((SPARKS + 0.5) * (double)lap_length_ns(f));
-    status = series_read(reader, &recent, 0, &f->recent, error);
+    status = series_read(reader, &recent, false, &f->recent, error);
     return status == WEIR_OK ? weir_verdict_read(reader, &recent, &f->verdict, error) : status;
 }
 
@@ -104,24 +104,21 @@ static bool is_gone(const frame *f)
 
 /* ---- pieces ------------------------------------------------------------------------------------------------- */
 
-static const series *find_line(const series_list *lines, const char *name)
+static double rate_at(weir_subject subject, const series_point *point)
 {
-    for (size_t i = 0; i < lines->count; i++)
-        if (strcmp(lines->all[i].name, name) == 0)
-            return &lines->all[i];
-    return NULL;
+    return series_value(subject, point, subject == WEIR_SUBJECT_QUEUE ? "items_per_s" : "tasks_per_s");
 }
 
 /* Draws each of the latest laps as a bar, the largest at full height. */
-static void put_sparks(FILE *out, const series *line, int rate, int most)
+static void put_sparks(FILE *out, const series *line, weir_subject subject, int most)
 {
     static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
     size_t room = (size_t)most, first = line && line->num_points > room ? line->num_points - room : 0;
     double highest = 0;
     for (size_t i = first; line && i < line->num_points; i++)
-        highest = fmax(highest, line->points[i].values[rate]);
+        highest = fmax(highest, rate_at(subject, &line->points[i]));
     for (size_t i = first; line && i < line->num_points; i++) {
-        double height = highest > 0 ? fmax(0, line->points[i].values[rate]) / highest : 0;
+        double height = highest > 0 ? fmax(0, rate_at(subject, &line->points[i])) / highest : 0;
         fputs(bars[(int)fmin(7, floor(8 * height))], out);
     }
 }
@@ -197,11 +194,11 @@ static void put_head(FILE *out, const frame *f, const char *path)
 }
 
 /* Bars use the rest of the line. */
-static void end_line(FILE *out, const frame *f, int used, const series *line, series_task_figure rate)
+static void end_line(FILE *out, const frame *f, int used, const series *line, weir_subject subject)
 {
     int room = f->width - used - 2;
     fputs(room > 0 ? "  " : "", out);
-    put_sparks(out, line, (int)rate, room < 0 ? 0 : room > SPARKS ? SPARKS : room);
+    put_sparks(out, line, subject, room < 0 ? 0 : room > SPARKS ? SPARKS : room);
     fputc('\n', out);
 }
 
@@ -220,20 +217,22 @@ static void put_stages(FILE *out, const frame *f)
                 "input", "thread", "room");
     for (size_t i = 0; i < stages->count; i++) {
         const weir_total *t = &stages->all[i];
-        const series *line = find_line(&f->recent.lists[SERIES_STAGES], t->key.name);
+        const series *line = series_find(&f->recent.lists[WEIR_SUBJECT_STAGE], t->key.name);
         const series_point *p = latest(line);
         char average[WEIR_FORMAT_BYTES], p99[WEIR_FORMAT_BYTES];
         fprintf(out, "%-*.*s %8" PRIu64 " %6" PRIu64 " %8.1f %7s", name_width(f), name_width(f), t->key.name,
-                t->metrics.task.num_tasks, t->metrics.task.num_failures, p ? or_zero(p->values[TASK_RATE]) : 0,
-                time_text(average, p ? p->values[TASK_AVE] : NAN));
+                t->metrics.task.num_tasks, t->metrics.task.num_failures,
+                or_zero(series_value(WEIR_SUBJECT_STAGE, p, "tasks_per_s")),
+                time_text(average, series_value(WEIR_SUBJECT_STAGE, p, "ave_time")));
         if (!is_narrow(f))
-            fprintf(out, " %7s", time_text(p99, p ? p->values[TASK_P99] : NAN));
+            fprintf(out, " %7s", time_text(p99, series_value(WEIR_SUBJECT_STAGE, p, "p99_time")));
         char busy[WEIR_FORMAT_BYTES], in[WEIR_FORMAT_BYTES], thread[WEIR_FORMAT_BYTES], room[WEIR_FORMAT_BYTES];
-        fprintf(out, " %5s %5s %6s %5s", percent_text(busy, p ? p->values[TASK_BUSY] : NAN),
-                percent_text(in, p ? p->values[TASK_WAIT_IN] : NAN),
-                percent_text(thread, p ? p->values[TASK_WAIT_THREAD] : NAN),
-                percent_text(room, p ? p->values[TASK_WAIT_OUT] + p->values[TASK_WAIT_TURN] : NAN));
-        end_line(out, f, name_width(f) + (is_narrow(f) ? 58 : 66), line, TASK_RATE);
+        fprintf(out, " %5s %5s %6s %5s", percent_text(busy, series_value(WEIR_SUBJECT_STAGE, p, "busy_share")),
+                percent_text(in, series_value(WEIR_SUBJECT_STAGE, p, "wait_in_share")),
+                percent_text(thread, series_value(WEIR_SUBJECT_STAGE, p, "wait_thread_share")),
+                percent_text(room, series_value(WEIR_SUBJECT_STAGE, p, "wait_out_share") +
+                                       series_value(WEIR_SUBJECT_STAGE, p, "wait_turn_share")));
+        end_line(out, f, name_width(f) + (is_narrow(f) ? 58 : 66), line, WEIR_SUBJECT_STAGE);
     }
 }
 
@@ -245,16 +244,18 @@ static void put_queues(FILE *out, const frame *f)
                 name_width(f), "queue", "items", "per s", "occupied", "level", "put", "get");
     for (size_t i = 0; i < queues->count; i++) {
         const weir_total *t = &queues->all[i];
-        const series *line = find_line(&f->recent.lists[SERIES_QUEUES], t->key.name);
+        const series *line = series_find(&f->recent.lists[WEIR_SUBJECT_QUEUE], t->key.name);
         const series_point *p = latest(line);
         char put[WEIR_FORMAT_BYTES], get[WEIR_FORMAT_BYTES], occupied[WEIR_FORMAT_BYTES], level[40] = "-";
         if (t->capacity)
-            snprintf(level, sizeof level, "%4.1f/%-4" PRId64, p ? or_zero(p->values[QUEUE_DEPTH]) : 0, t->capacity);
+            snprintf(level, sizeof level, "%4.1f/%-4" PRId64,
+                     or_zero(series_value(WEIR_SUBJECT_QUEUE, p, "ave_depth")), t->capacity);
         fprintf(out, "%-*.*s %8" PRIu64 " %8.1f %8s %9s %7s %7s", name_width(f), name_width(f), t->key.name,
-                t->metrics.queue.num_items, p ? or_zero(p->values[QUEUE_RATE]) : 0,
-                percent_text(occupied, p ? p->values[QUEUE_OCCUPIED] : NAN), level,
-                time_text(put, p ? p->values[QUEUE_PUT] : NAN), time_text(get, p ? p->values[QUEUE_GET] : NAN));
-        end_line(out, f, name_width(f) + 53, line, (series_task_figure)QUEUE_RATE);
+                t->metrics.queue.num_items, or_zero(series_value(WEIR_SUBJECT_QUEUE, p, "items_per_s")),
+                percent_text(occupied, series_value(WEIR_SUBJECT_QUEUE, p, "occupancy_rate")), level,
+                time_text(put, series_value(WEIR_SUBJECT_QUEUE, p, "ave_put_time")),
+                time_text(get, series_value(WEIR_SUBJECT_QUEUE, p, "ave_get_time")));
+        end_line(out, f, name_width(f) + 53, line, WEIR_SUBJECT_QUEUE);
     }
 }
 
@@ -421,13 +422,13 @@ int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64
 static const series *sink_line(const frame *f)
 {
     const weir_total *sink = weir_totals_sink_queue(&f->totals);
-    return sink ? find_line(&f->recent.lists[SERIES_QUEUES], sink->key.name) : NULL;
+    return sink ? series_find(&f->recent.lists[WEIR_SUBJECT_QUEUE], sink->key.name) : NULL;
 }
 
-static double latest_value(const frame *f, series_queue_figure value)
+static double latest_value(const frame *f, const char *measure)
 {
     const series_point *p = latest(sink_line(f));
-    return p ? or_zero(p->values[value]) : 0;
+    return or_zero(series_value(WEIR_SUBJECT_QUEUE, p, measure));
 }
 
 static const char *base_name(const char *path)
@@ -445,13 +446,13 @@ static void put_row(FILE *out, const frame *f, const char *path)
             f->run.has_ended ? weir_run_state_name(f->state)
             : is_gone(f)     ? "killed"
                              : "running",
-            p.done, latest_value(f, QUEUE_RATE), 100 * or_zero(latest_value(f, QUEUE_OCCUPIED)), p.failures);
+            p.done, latest_value(f, "items_per_s"), 100 * or_zero(latest_value(f, "occupancy_rate")), p.failures);
     if (!is_narrow(f)) {
         fputs("   ", out);
         put_span(out, seconds(until_unix_ns(f) - f->run.started_unix_ns));
         used += 10;
     }
-    end_line(out, f, used, sink_line(f), (series_task_figure)QUEUE_RATE);
+    end_line(out, f, used, sink_line(f), WEIR_SUBJECT_QUEUE);
 }
 
 static void put_no_run(FILE *out, const frame *f, const char *path)
@@ -472,7 +473,7 @@ int frame_write_row(FILE *out, weir_reader *reader, const weir_filter *filter, i
         sum->done += p.done;
         sum->failures += p.failures;
         sum->expected += f.expected;
-        sum->rate += is_running ? latest_value(&f, QUEUE_RATE) : 0;
+        sum->rate += is_running ? latest_value(&f, "items_per_s") : 0;
         sum->remaining_s = fmax(sum->remaining_s, or_zero(p.remaining_s));
     }
     if (status == WEIR_OK || status == WEIR_ENOTFOUND)
