@@ -27,10 +27,9 @@ static bool is_registered(const char *path, const char *test)
     char *source = named_tests_read(path);
     char entry[160];
     bool found = false;
-    static const char *const macros[] = { "TEST(%s)", "cmocka_unit_test(%s)", "cmocka_unit_test_setup(%s,",
-                                          "cmocka_unit_test_setup_teardown(%s," };
-    for (size_t i = 0; i < sizeof macros / sizeof macros[0]; i++) {
-        snprintf(entry, sizeof entry, macros[i], test);
+    static const char *const heads[] = { "\nTEST_CASE(%s)\n", "cmocka_unit_test(%s)" };
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        snprintf(entry, sizeof entry, heads[i], test);
         found = found || strstr(source, entry);
     }
     free(source);

@@ -28,18 +28,7 @@
 /* a test that takes longer is aborted, and its name is printed; sanitizer builds get four times as long */
 enum { TEST_SECONDS = 240 };
 
-/* One entry of the table for cmocka_run_group_tests(): the test has a time limit, and its log does not go to
-   stderr. */
-#define TEST(function) \
-    { \
-#function, function, test_setup, test_teardown, #function \
-    }
-
-/* The result for main(). WEIR_TEST and WEIR_SKIP_TEST, patterns with * and ?, select tests. */
-#define RUN_TESTS(tests) \
-    (cmocka_set_test_filter(getenv("WEIR_TEST")), cmocka_set_skip_filter(getenv("WEIR_SKIP_TEST")), \
-     cmocka_run_group_tests(tests, NULL, NULL))
-
+/* For TEST_MAIN(): each test has a time limit, and its log does not go to stderr. */
 int test_setup(void **state);
 int test_teardown(void **state);
 

@@ -21,8 +21,4 @@ TEST_CASE(every_transfer_is_delivered_by_one_thread)
     remove_folder(work);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_transfer_is_delivered_by_one_thread) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL, NULL, NULL)

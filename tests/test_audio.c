@@ -312,19 +312,4 @@ TEST_CASE(wrong_options_of_the_sound_are_refused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_are_ffmpegs),
-        cmocka_unit_test(resampled_and_mixed_samples_are_ffmpegs),
-        cmocka_unit_test(the_result_tells_what_it_is),
-        cmocka_unit_test(samples_from_memory_are_those_from_the_file),
-        cmocka_unit_test(what_is_no_audio_fails_and_says_why),
-        cmocka_unit_test(what_is_cut_off_gives_what_is_there),
-        cmocka_unit_test(impossible_options_are_refused),
-        cmocka_unit_test(one_read_gives_video_and_sound),
-        cmocka_unit_test(a_silent_video_has_no_sound_and_a_broken_one_fails),
-        cmocka_unit_test(wrong_options_of_the_sound_are_refused),
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

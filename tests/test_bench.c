@@ -134,15 +134,4 @@ TEST_CASE(wrong_options_are_told_with_what_they_want)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(engine_runs_every_part_and_writes_a_row_for_each_configuration),
-        cmocka_unit_test(engine_names_the_peers_that_are_not_built),
-        cmocka_unit_test(engine_runs_only_what_it_is_asked_for),
-        cmocka_unit_test(size_tells_bytes_of_slots_stages_and_pipelines),
-        cmocka_unit_test(stop_measures_every_state),
-        cmocka_unit_test(wrong_options_are_told_with_what_they_want),
-    };
-    return cmocka_run_group_tests(tests, bench_set_up, bench_tear_down);
-}
+TEST_MAIN(NULL, NULL, bench_set_up, bench_tear_down)

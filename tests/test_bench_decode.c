@@ -160,14 +160,4 @@ TEST_CASE(wrong_options_and_folders_are_told_before_any_work)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decode_finds_the_same_pictures_as_the_bare_loop),
-        cmocka_unit_test(where_time_goes_is_told_for_each_class_in_order),
-        cmocka_unit_test(peers_that_are_there_are_measured_and_the_others_named),
-        cmocka_unit_test(the_script_of_the_peers_is_found_from_any_folder),
-        cmocka_unit_test(wrong_options_and_folders_are_told_before_any_work),
-    };
-    return cmocka_run_group_tests(tests, make_folders, remove_folders);
-}
+TEST_MAIN(NULL, NULL, make_folders, remove_folders)

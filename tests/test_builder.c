@@ -903,21 +903,4 @@ TEST_CASE(hooks_and_names_are_copied)
     ledger_close(&ledger);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_mistake_is_told_with_its_stage),
-        TEST(the_librarys_own_code_is_kept),
-        TEST(nobody_has_to_take_the_error),
-        TEST(a_null_builder_is_out_of_memory),
-        TEST(a_builder_may_be_given_up),
-        TEST(all_zero_options_mean_the_documented_defaults),
-        TEST(options_show_in_names_and_infos),
-        TEST(the_options_of_the_operation_are_copied),
-        TEST(each_copy_is_freed_once),
-        TEST(no_options_of_the_operation_are_zeros),
-        TEST(without_a_size_the_pointer_is_passed_on),
-        TEST(hooks_and_names_are_copied),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

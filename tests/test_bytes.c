@@ -395,22 +395,4 @@ TEST_CASE(a_server_cannot_send_us_to_our_own_files)
     weir_bytes_free(file);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_from_memory_are_those_from_the_file),
-        cmocka_unit_test(wrapped_memory_is_released_once),
-        cmocka_unit_test(what_belongs_to_the_clip_comes_out_with_its_frames),
-        cmocka_unit_test(bytes_that_are_no_video_fail_and_say_why),
-        cmocka_unit_test(bytes_open_no_other_file),
-        cmocka_unit_test(a_server_that_never_answers_times_out),
-        cmocka_unit_test(a_server_that_falls_silent_times_out),
-        cmocka_unit_test(a_header_without_end_times_out),
-        cmocka_unit_test(a_url_gives_the_frames_of_the_file),
-        cmocka_unit_test(a_server_that_hangs_up_leaves_an_error),
-        cmocka_unit_test(an_old_server_need_not_tell_the_length),
-        cmocka_unit_test(a_picture_may_be_larger_than_its_server_says),
-        cmocka_unit_test(a_server_cannot_send_us_to_our_own_files),
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

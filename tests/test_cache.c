@@ -279,19 +279,4 @@ TEST_CASE(the_cost_is_the_share_of_a_step_that_replaying_saves)
     assert_non_null(strstr(text, "nothing that can be measured"));
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(what_was_kept_is_replayed_until_the_stop),
-        TEST(after_the_replays_the_input_goes_on),
-        TEST(an_input_that_ends_early_is_replayed_at_its_end),
-        TEST(bytes_bound_what_is_kept),
-        TEST(replayed_items_outlive_their_pipeline),
-        TEST(a_loop_gets_the_loaders_results_then_kept_ones_then_the_loaders),
-        TEST(a_stop_ends_the_replay),
-        TEST(the_end_of_an_epoch_does_not_end_a_step),
-        TEST(the_report_says_how_many_results_it_needs),
-        TEST(the_cost_is_the_share_of_a_step_that_replaying_saves),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

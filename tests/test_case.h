@@ -1,8 +1,9 @@
 /*
- * What every test program includes first of cmocka: its headers in the order that it wants, and the head of a test.
+ * What every test program includes first of cmocka: its headers in the order that it wants, the head of a test, and the
+ * main() of a program. A test registers itself: it is written once.
  */
-#ifndef TESTS_TEST_CASE_H
-#define TESTS_TEST_CASE_H
+#ifndef WEIR_TESTS_TEST_CASE_H
+#define WEIR_TESTS_TEST_CASE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,27 @@
 
 #include <cmocka.h>
 
-/* The head of a test's function; its body follows. A test that wants cmocka's state writes the head in full. */
-#define TEST_CASE(name) static void name(__attribute__((unused)) void **state)
+/* The head of a test's function; its body follows. */
+#define TEST_CASE(name) \
+    static void name(void **state); \
+    __attribute__((constructor)) static void add_##name(void) \
+    { \
+        test_case_add(#name, name); \
+    } \
+    static void name(__attribute__((unused)) void **state)
+
+void test_case_add(const char *name, CMUnitTestFunction test);
+
+/* Runs the tests in the order of the source; the result is that of main(). setup and teardown (NULL = none) run around
+   each test, with its name in *state, the others around all. WEIR_TEST and WEIR_SKIP_TEST, patterns with * and ?, select
+   tests. */
+int test_cases_run(CMFixtureFunction setup, CMFixtureFunction teardown, CMFixtureFunction group_setup,
+                   CMFixtureFunction group_teardown);
+
+#define TEST_MAIN(...) \
+    int main(void) \
+    { \
+        return test_cases_run(__VA_ARGS__); \
+    }
 
 #endif

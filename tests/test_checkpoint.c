@@ -513,24 +513,4 @@ TEST_CASE(a_source_that_has_renumbered_its_items_must_say_how)
     assert_non_null(strstr(error.message, "has no renumber"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(without_the_option_there_are_no_checkpoints),
-        TEST(a_delivered_item_is_done),
-        TEST(acknowledged_items_are_done_in_any_order),
-        TEST(skipped_and_failed_items_are_done),
-        TEST(failed_items_can_be_left_for_the_next_run),
-        TEST(what_a_stop_drops_is_not_done),
-        TEST(a_task_that_obeys_a_stop_has_not_done_its_item),
-        TEST(chunks_that_are_done_are_left_out),
-        TEST(a_batch_is_done_as_a_whole_or_by_item),
-        TEST(inputs_belong_to_the_result_that_they_were_kept_for),
-        TEST(an_end_of_an_epoch_is_told_once),
-        TEST(a_text_can_be_read),
-        TEST(a_damaged_text_is_refused_with_its_line),
-        TEST(what_cannot_be_resumed_is_refused),
-        TEST(a_source_that_has_renumbered_its_items_must_say_how),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

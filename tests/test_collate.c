@@ -693,29 +693,4 @@ TEST_CASE(options_that_make_no_sense_are_refused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_type_and_layout_has_the_right_values),
-        TEST(ragged_clips_are_padded_and_masked),
-        TEST(all_that_is_set_to_nothing_is_scaled_to_one),
-        TEST(ids_labels_and_names_come_along),
-        TEST(vectors_and_plain_loops_give_the_same_bits),
-        TEST(batches_end_by_count_frames_or_bytes),
-        TEST(a_crop_is_in_the_middle_or_anywhere),
-        TEST(flips_are_of_whole_clips_and_by_chance),
-        TEST(what_is_drawn_depends_on_the_clip_alone),
-        TEST(a_resize_keeps_gradients_straight),
-        TEST(memory_is_the_users_and_used_again),
-        TEST(a_stop_in_the_middle_releases_all),
-        TEST(a_safetensors_file_holds_all_tensors),
-        TEST(a_batch_is_an_npy_file_unless_numpy_lacks_the_type),
-        TEST(a_place_that_cannot_be_written_is_named),
-#ifdef WEIR_HAVE_DLPACK
-        TEST(tensors_share_the_batch),
-#endif
-        TEST(what_does_not_fit_fails_alone),
-        TEST(options_that_make_no_sense_are_refused),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -153,18 +153,4 @@ TEST_CASE(an_abbreviation_that_could_mean_something_else_is_refused)
     assert_int_equal(parse("--from-phase x"), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_and_words_may_come_in_any_order),
-        cmocka_unit_test(letters_may_share_a_dash_and_have_their_value_attached),
-        cmocka_unit_test(names_may_be_shortened_and_have_an_alias),
-        cmocka_unit_test(the_last_value_counts),
-        cmocka_unit_test(a_similar_option_is_proposed),
-        cmocka_unit_test(wrong_values_are_told_with_what_is_wanted),
-        cmocka_unit_test(sizes_and_durations_have_units),
-        cmocka_unit_test(options_without_effect_are_refused),
-        cmocka_unit_test(an_abbreviation_that_could_mean_something_else_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL, NULL, NULL)

@@ -299,20 +299,4 @@ TEST_CASE(threads_may_be_changed_while_items_flow)
     ledger_close(&ledger);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(more_slots_run_more_tasks_at_once),
-        TEST(slots_that_are_too_many_end_with_their_task_and_nothing_is_lost),
-        TEST(waiting_slots_end_at_once_and_come_back),
-        TEST(the_figures_fit_across_a_change_and_an_event_tells_it),
-        TEST(what_cannot_be_changed_is_refused),
-        TEST(several_threads_may_change_it_while_items_flow),
-        TEST(more_threads_run_more_slots_at_once),
-        TEST(surplus_threads_end_their_step_then_rest_and_come_back),
-        TEST(thread_time_fits_across_a_change_and_an_event_tells_it),
-        TEST(threads_that_cannot_be_changed_are_refused),
-        TEST(threads_may_be_changed_while_items_flow),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -136,12 +136,4 @@ TEST_CASE(the_budget_of_this_process_obeys_its_affinity_mask)
     assert_int_equal(alone, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_quota_of_groups_limits_the_budget),
-        TEST(without_groups_the_budget_is_the_cpus),
-        TEST(the_budget_of_this_process_obeys_its_affinity_mask),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -81,15 +81,4 @@ TEST_CASE(tasks_use_no_more_than_they_ran_and_no_less_than_nothing)
     assert_int_equal(window.handoffs_ns, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(handoffs_of_a_thread_that_had_a_cpu_are_exact, begin_thread),
-        cmocka_unit_test_setup(a_wait_for_a_cpu_in_a_handoff_is_not_taken_from_tasks_that_sleep, begin_thread),
-        cmocka_unit_test_setup(a_wait_for_a_cpu_in_a_step_is_not_given_to_the_task, begin_thread),
-        cmocka_unit_test_setup(a_step_that_is_a_window_needs_no_estimate, begin_thread),
-        cmocka_unit_test_setup(tasks_use_no_more_than_they_ran_and_no_less_than_nothing, begin_thread),
-    };
-    cmocka_set_test_filter(getenv("WEIR_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(begin_thread, NULL, NULL, NULL)

@@ -618,24 +618,4 @@ TEST_CASE(batches_have_the_labels_of_the_index)
     weir_dataset_close(dataset);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clips_are_numbered_by_path_and_labelled_by_folder),
-        cmocka_unit_test(a_second_build_reads_only_what_has_changed),
-        cmocka_unit_test(a_build_that_was_stopped_goes_on),
-        cmocka_unit_test(clips_that_failed_for_another_reason_than_their_data_are_read_again),
-        cmocka_unit_test(a_list_brings_its_labels),
-        cmocka_unit_test(conditions_and_classes_choose),
-        cmocka_unit_test(members_of_archives_are_read_in_place),
-        cmocka_unit_test(archives_that_cannot_be_used_are_broken_clips),
-        cmocka_unit_test(of_members_with_the_same_name_the_last_counts),
-        cmocka_unit_test(an_index_of_an_older_version_is_updated_by_the_next_build),
-        cmocka_unit_test(what_cannot_be_opened_is_named),
-        cmocka_unit_test(values_that_are_missing_do_no_harm),
-        cmocka_unit_test(questions_are_answered),
-        cmocka_unit_test(durations_that_make_no_sense_end_the_answer),
-        cmocka_unit_test(batches_have_the_labels_of_the_index),
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

@@ -183,17 +183,4 @@ TEST_CASE(numpy_takes_the_frames_without_a_copy)
     program_free(&program);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(images_prints_the_brightness_of_each),
-        cmocka_unit_test(audio_prints_length_and_loudness),
-        cmocka_unit_test(tar_reads_samples_with_their_class),
-        cmocka_unit_test(urls_decodes_each_and_fails_if_one_does),
-        cmocka_unit_test(observer_is_told_of_laps_failures_and_the_end),
-        cmocka_unit_test(processes_share_the_files_and_end_in_one_database),
-        cmocka_unit_test(brightness_measures_and_leaves_out_the_dark),
-        cmocka_unit_test(numpy_takes_the_frames_without_a_copy),
-    };
-    return cmocka_run_group_tests(tests, set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, set_up, clips_tear_down)

@@ -578,30 +578,4 @@ TEST_CASE(deep_folders_are_reached)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_what_matches_below_the_root),
-        cmocka_unit_test(without_a_glob_every_file_is_listed),
-        cmocka_unit_test(flat_stays_in_the_root),
-        cmocka_unit_test(sorted_puts_a_folders_contents_in_its_names_place),
-        cmocka_unit_test(only_accepted_files_are_listed_and_counted),
-        cmocka_unit_test(a_slash_behind_the_root_is_not_doubled),
-        cmocka_unit_test(links_to_files_and_folders_are_followed),
-        cmocka_unit_test(a_folder_that_several_links_lead_to_is_listed_once),
-        cmocka_unit_test(folders_that_link_to_each_other_are_listed_once_each),
-        cmocka_unit_test(link_loops_end),
-        cmocka_unit_test(a_listing_that_breaks_off_is_counted_and_told),
-        cmocka_unit_test(stop_ends_a_listing_in_which_nothing_matches),
-        cmocka_unit_test(pipes_are_passed_over),
-        cmocka_unit_test(unreadable_folders_are_counted_told_and_passed_over),
-        cmocka_unit_test(a_root_that_cannot_be_listed_is_refused),
-        cmocka_unit_test(count_stops_where_it_is_told),
-        cmocka_unit_test(videos_are_taken_by_their_extension_in_upper_and_lower_case),
-        cmocka_unit_test(the_extensions_of_videos_are_those_that_ffmpeg_knows),
-        cmocka_unit_test(a_folder_without_a_match_says_what_it_has),
-        cmocka_unit_test(the_listing_streams),
-        cmocka_unit_test(deep_folders_are_reached),
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

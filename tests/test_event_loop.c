@@ -135,14 +135,4 @@ TEST_CASE(a_completion_from_elsewhere_makes_it_readable)
     ledger_close(&ledger);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(it_is_readable_while_next_would_not_wait),
-        TEST(it_is_readable_at_once_if_something_is_there),
-        TEST(stop_makes_it_readable),
-        TEST(a_loop_of_poll_and_next_gets_everything),
-        TEST(a_completion_from_elsewhere_makes_it_readable),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -37,11 +37,4 @@ TEST_CASE(the_pipeline_in_cpp_keeps_the_order_and_counts_failures)
     remove_folder(work);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_event_loop_gets_everything_and_is_not_held_up),
-        cmocka_unit_test(the_pipeline_in_cpp_keeps_the_order_and_counts_failures),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL, NULL, NULL)

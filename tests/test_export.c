@@ -287,21 +287,4 @@ TEST_CASE(places_that_cannot_be_written_are_named)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(openmetrics_tells_sums_and_promtool_accepts_it),
-        TEST(openmetrics_by_lap_is_history_that_prometheus_imports),
-        TEST(json_holds_every_record),
-        TEST(csv_is_a_file_for_each_table),
-        TEST(tensorboard_is_written_or_said_to_be_missing),
-        TEST(killed_run_has_no_end),
-        TEST(database_being_written_is_exported_up_to_now),
-        TEST(nothing_to_export_is_said),
-        TEST(damaged_rows_are_an_error_and_write_nothing),
-        TEST(places_that_cannot_be_written_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(make_folder, remove_folder, NULL, NULL)

@@ -739,33 +739,4 @@ TEST_CASE(failures_of_one_kind_are_not_logged_one_by_one)
     assert_true(lines >= 11 && lines < 100);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(failures_are_borne_up_to_the_budget),
-        TEST(beyond_the_budget_the_error_tells_the_numbers_and_the_last_failure),
-        TEST(each_stage_keeps_its_first_error),
-        TEST(a_result_that_is_none_fails_the_task),
-        TEST(a_failure_without_a_word_gets_the_text_of_its_status),
-        TEST(the_last_word_of_a_task_counts_and_the_status_returned),
-        TEST(the_result_of_a_failed_task_is_released),
-        TEST(of_a_long_label_the_end_is_kept),
-        TEST(a_failure_is_logged_with_stage_and_label),
-        TEST(a_failed_source_fails_the_pipeline_after_what_it_has_made),
-        TEST(a_source_that_wants_to_go_on_without_input_has_failed),
-        TEST(what_is_already_downstream_is_still_delivered),
-        TEST(results_that_wait_for_their_turn_are_delivered_too),
-        TEST(tasks_beside_the_failed_one_are_asked_to_stop),
-        TEST(a_failure_in_one_line_ends_the_other_sources_too),
-        TEST(a_failure_behind_many_routes_ends_them_all),
-        TEST(a_stage_hook_that_fails_at_the_start_fails_the_pipeline),
-        TEST(a_stage_hook_that_fails_at_the_end_fails_the_pipeline_after_everything),
-        TEST(a_stage_hook_that_answers_nonsense_has_failed),
-        TEST(the_observer_is_told_each_failure_once),
-        TEST(a_held_up_observer_holds_up_nobody),
-        TEST(failures_that_do_not_fit_are_counted_and_told),
-        TEST(stop_does_not_wait_for_an_observer_that_is_held_up),
-        TEST(failures_of_one_kind_are_not_logged_one_by_one),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

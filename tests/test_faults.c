@@ -488,14 +488,4 @@ TEST_CASE(without_a_fault_everything_is_delivered)
         assert_false(run_with_fault(runs[i], 0, 0));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(without_a_fault_everything_is_delivered),
-        TEST(a_line_bears_every_fault),
-        TEST(a_graph_bears_every_fault),
-        TEST(a_stop_bears_every_fault),
-        TEST(questions_bear_every_fault),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -223,19 +223,4 @@ TEST_CASE(bad_input_gets_one_line)
     assert_has(run("a.db --slower -3", 2), "--slower");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_straggler_is_named_since_it_is_slow, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(more_cpu_time_is_the_cpu, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(ranks_that_died_or_are_missing_are_named, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_rank_may_be_a_label, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_negative_rank_hides_no_other, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_database_that_is_left_out_adds_nothing, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(all_ranks_of_the_job_are_expected, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_folder_may_have_files_that_are_no_databases, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(the_last_run_of_a_rank_counts, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(bad_input_gets_one_line, make_folder, remove_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(make_folder, remove_folder, NULL, NULL)

@@ -788,33 +788,4 @@ TEST_CASE(pictures_come_through_a_pipe)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_array_says_its_shape),
-        cmocka_unit_test(options_are_ffmpegs_filters),
-        cmocka_unit_test(pixels_are_ffmpegs),
-        cmocka_unit_test(planes_are_ffmpegs_pixels_one_colour_at_a_time),
-        cmocka_unit_test(turned_pictures_stand_upright_unless_told_otherwise),
-        cmocka_unit_test(chance_is_the_pipelines),
-        cmocka_unit_test(lists_that_jump_back_keep_their_order),
-        cmocka_unit_test(lists_that_rise_may_repeat_across_chunks),
-        cmocka_unit_test(a_long_video_takes_the_memory_of_a_few_chunks),
-        cmocka_unit_test(info_tells_what_the_file_is),
-        cmocka_unit_test(stdout_takes_raw_video_or_an_array),
-        cmocka_unit_test(pictures_have_the_pixels_of_the_frames),
-        cmocka_unit_test(one_picture_cannot_hold_two_frames),
-        cmocka_unit_test(info_tells_where_the_time_went),
-        cmocka_unit_test(mistakes_are_told_in_one_line),
-        cmocka_unit_test(values_that_make_no_sense_are_refused),
-        cmocka_unit_test(options_that_contradict_each_other_are_refused),
-        cmocka_unit_test(what_lies_beyond_the_end_is_told),
-        cmocka_unit_test(frames_that_damage_has_cost_are_counted),
-        cmocka_unit_test(damage_is_counted_or_fails),
-        cmocka_unit_test(what_cannot_be_written_is_told),
-        cmocka_unit_test(an_interrupted_run_leaves_no_half_array),
-        cmocka_unit_test(what_comes_through_a_pipe_is_read),
-        cmocka_unit_test(pictures_come_through_a_pipe),
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

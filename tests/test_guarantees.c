@@ -62,8 +62,4 @@ TEST_CASE(every_promise_names_tests_that_are_there)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_promise_names_tests_that_are_there) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL, NULL, NULL)

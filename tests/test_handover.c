@@ -280,22 +280,4 @@ TEST_CASE(without_dlpack_h_the_frames_stay_ours)
 }
 #endif
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_npy_file_holds_shape_and_bytes),
-        cmocka_unit_test(the_shape_follows_pixel_and_layout),
-        cmocka_unit_test(chunks_become_one_array),
-        cmocka_unit_test(what_cannot_be_written_leaves_no_file),
-        cmocka_unit_test(what_is_no_file_is_not_replaced),
-        cmocka_unit_test(a_full_disk_is_told),
-        cmocka_unit_test(links_that_lie_in_wait_are_not_followed),
-        cmocka_unit_test(two_writers_of_one_file_do_not_disturb_each_other),
-#ifdef WEIR_HAVE_DLPACK
-        cmocka_unit_test(a_tensor_is_the_frames_themselves),
-#else
-        cmocka_unit_test(without_dlpack_h_the_frames_stay_ours),
-#endif
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

@@ -348,24 +348,4 @@ TEST_CASE(random_bytes_never_do_harm)
     free(histogram);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(buckets_cover_all_durations_without_gap),
-        TEST(both_ends_of_a_bucket_fall_into_it),
-        TEST(what_is_out_of_range_falls_into_the_end_buckets),
-        TEST(one_value_comes_back_within_a_128th),
-        TEST(quantiles_are_those_of_the_sorted_values_within_a_128th),
-        TEST(an_empty_histogram_answers_zero),
-        TEST(a_cleared_histogram_is_as_new),
-        TEST(merged_histograms_equal_one_that_saw_everything),
-        TEST(an_hour_of_do_nothing_items_is_added_up_exactly),
-        TEST(a_full_bucket_stops_instead_of_starting_anew),
-        TEST(the_stored_form_brings_everything_back),
-        TEST(the_stored_form_is_the_same_bytes_everywhere),
-        TEST(a_stored_form_adds_to_what_is_there),
-        TEST(damaged_bytes_are_refused_and_change_nothing),
-        TEST(random_bytes_never_do_harm),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -619,30 +619,4 @@ TEST_CASE(a_source_has_stage_hooks_too)
     assert_non_null(strchr(trace.text, 'a'));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(hooks_nest_in_the_order_given_the_pipelines_outside),
-        TEST(the_pipelines_hooks_run_around_every_stage_but_not_the_source),
-        TEST(hooks_pair_whatever_the_result),
-        TEST(hooks_pair_around_pending_tasks),
-        TEST(a_hook_may_have_one_end_only),
-        TEST(hooks_end_when_a_running_task_is_stopped),
-        TEST(hooks_end_when_a_task_between_two_chunks_is_stopped),
-        TEST(hooks_end_when_a_pending_task_is_stopped),
-        TEST(the_end_sees_result_times_and_error),
-        TEST(the_time_of_a_task_leaves_out_its_waiting_for_room),
-        TEST(a_failed_begin_keeps_the_operation_from_running),
-        TEST(a_failed_end_drops_the_item),
-        TEST(the_end_of_a_failed_task_does_not_hide_its_error),
-        TEST(a_hook_that_answers_nonsense_has_failed),
-        TEST(a_hook_may_say_why_it_fails_and_counts_against_the_budget),
-        TEST(stage_hooks_run_before_the_first_task_and_after_the_last),
-        TEST(no_task_starts_before_the_start_hooks_have_ended),
-        TEST(what_has_started_ends_when_a_later_start_fails),
-        TEST(stage_hooks_end_on_stop),
-        TEST(a_stop_during_the_start_is_followed_by_the_end),
-        TEST(a_source_has_stage_hooks_too),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

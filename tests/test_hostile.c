@@ -608,30 +608,4 @@ TEST_CASE(a_cut_container_is_damage_where_it_ends_like_a_whole_one)
     weir_frames_free(frames);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_that_name_others_are_refused_whatever_they_are_called),
-        cmocka_unit_test(a_pattern_is_a_name),
-        cmocka_unit_test(an_archive_is_not_a_video),
-        cmocka_unit_test(pipes_are_refused_unless_asked_for),
-        cmocka_unit_test(a_pipe_that_nobody_writes_to_is_left_at_the_deadline),
-        cmocka_unit_test(frames_can_be_chosen_from_a_pipe),
-        cmocka_unit_test(animated_pictures_are_read_from_pipes),
-        cmocka_unit_test(reads_and_opens_that_hang_are_left_behind),
-        cmocka_unit_test(a_decoder_that_takes_too_much_memory_is_stopped),
-        cmocka_unit_test(memory_that_decoders_share_is_given_back),
-        cmocka_unit_test(a_picture_over_the_limit_is_called_that),
-        cmocka_unit_test(of_streams_that_are_alike_the_first_is_taken),
-        cmocka_unit_test(the_stream_can_be_chosen),
-        cmocka_unit_test(a_photograph_is_one_picture),
-        cmocka_unit_test(a_stream_of_jpegs_is_a_video),
-        cmocka_unit_test(what_cannot_be_decoded_is_named),
-        cmocka_unit_test(encrypted_files_are_called_that),
-        cmocka_unit_test(a_cover_is_no_video),
-        cmocka_unit_test(frames_that_a_cut_has_cost_are_counted),
-        cmocka_unit_test(frames_are_missing_where_only_the_container_has_noticed_the_cut),
-        cmocka_unit_test(a_cut_container_is_damage_where_it_ends_like_a_whole_one),
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

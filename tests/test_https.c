@@ -179,13 +179,4 @@ TEST_CASE(every_stage_and_the_index_check_certificates)
     expect(0, "weir index $expired/clip.mkv -o c.weir --insecure && weir index c.weir --list clips | grep mpeg4");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_certificate_must_be_trusted_valid_and_of_the_host),
-        cmocka_unit_test(what_a_url_is_redirected_to_is_checked),
-        cmocka_unit_test(every_stage_and_the_index_check_certificates),
-    };
-    cmocka_set_test_filter(getenv("WEIR_TEST"));
-    return cmocka_run_group_tests(tests, start_servers, stop_servers);
-}
+TEST_MAIN(NULL, NULL, start_servers, stop_servers)

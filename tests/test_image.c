@@ -207,16 +207,4 @@ TEST_CASE(impossible_options_are_refused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_are_ffmpegs_bytes),
-        cmocka_unit_test(a_jpeg_can_be_decoded_smaller),
-        cmocka_unit_test(a_cameras_orientation_is_applied),
-        cmocka_unit_test(pictures_from_memory_are_those_from_the_file),
-        cmocka_unit_test(what_is_no_picture_fails_and_says_why),
-        cmocka_unit_test(a_damaged_picture_is_counted),
-        cmocka_unit_test(impossible_options_are_refused),
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

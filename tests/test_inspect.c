@@ -193,15 +193,4 @@ TEST_CASE(a_phase_needs_a_name_that_fits)
     ledger_close(&ledger);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(describe_tells_the_graph_as_built),
-        TEST(a_snapshot_shows_slots_queues_and_tasks_with_label_and_age),
-        TEST(snapshots_can_be_taken_by_any_thread_while_items_flow),
-        TEST(laps_say_in_which_phase_and_at_which_steps_they_were),
-        TEST(the_end_is_a_phase_of_its_own_once_the_sources_have_ended),
-        TEST(a_phase_needs_a_name_that_fits),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

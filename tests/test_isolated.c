@@ -793,31 +793,6 @@ int main(int argc, char *argv[])
     if (argc == 4 && strcmp(argv[1], "--parent") == 0)
         return run_parent(argv[2], atoi(argv[3]));
 
-    static const struct CMUnitTest tests[] = {
-        TEST(a_crash_is_one_failure_with_the_signals_name),
-        TEST(an_exit_and_a_broken_connection_are_one_failure),
-        TEST(an_interrupt_while_children_start_does_not_end_them),
-        TEST(a_program_that_ignores_its_children_is_told),
-        TEST(memory_over_the_limit_is_one_failure),
-        TEST(failures_and_skips_of_the_operation_are_its_own),
-        TEST(what_spins_or_hangs_is_killed_at_its_deadline),
-        TEST(the_cpu_time_of_children_counts),
-        TEST(a_child_serves_many_items_in_several_chunks),
-        TEST(a_child_makes_no_chunks_that_nobody_has_room_for),
-        TEST(log_lines_are_passed_on),
-        TEST(a_stop_kills_what_spins),
-        TEST(children_end_with_a_killed_parent),
-        TEST(children_end_with_a_killed_parent_that_has_forked),
-        TEST(mistakes_in_the_config_are_refused),
-        TEST(the_config_reaches_the_child),
-        TEST(an_operation_that_the_worker_does_not_know_fails_each_item),
-        TEST(a_process_that_is_not_a_child_goes_on),
-        TEST(frames_are_the_same_as_without_isolation),
-        TEST(pictures_and_samples_are_the_same_as_without_isolation),
-        TEST(texts_of_a_broken_child_have_an_end),
-        TEST(files_in_memory_and_entries_are_decoded),
-    };
-    cmocka_set_test_filter(getenv("WEIR_TEST"));
     cmocka_set_skip_filter(getenv("WEIR_SKIP_TEST"));
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
+    return test_cases_run(test_setup, test_teardown, clips_set_up, clips_tear_down);
 }

@@ -534,21 +534,4 @@ TEST_CASE(an_observer_may_refuse_to_be_attached)
     ledger_close(&ledger);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(items_are_delivered_while_an_observer_is_held_up_in_a_lap),
-        TEST(laps_that_wait_too_long_are_joined),
-        TEST(events_are_bounded_and_what_was_dropped_is_told),
-        TEST(events_that_an_observer_reports_about_the_last_lap_are_told),
-        TEST(an_observer_that_reports_events_without_end_does_not_hold_up_the_end),
-        TEST(deadlines_hold_while_an_observer_is_held_up),
-        TEST(long_tasks_behind_many_short_ones_run_at_once),
-        TEST(a_slow_cancel_delays_no_other_deadline),
-        TEST(threads_have_names_and_no_signals),
-        TEST(a_pipeline_needs_no_descriptors),
-        TEST(a_lap_in_which_the_process_was_stopped_is_marked),
-        TEST(an_observer_may_refuse_to_be_attached),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

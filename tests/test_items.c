@@ -140,13 +140,4 @@ TEST_CASE(impossible_options_are_refused)
     close_writer(writer);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_item_is_recorded_if_asked_for, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(the_slowest_and_a_sample_are_recorded_always, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(without_a_cost_items_have_their_time, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(impossible_options_are_refused, make_folder, remove_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(make_folder, remove_folder, NULL, NULL)

@@ -54,12 +54,4 @@ TEST_CASE(a_null_among_the_paths_is_refused)
     assert_null(pipeline);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gives_copies_in_order),
-        cmocka_unit_test(an_empty_list_ends_at_once),
-        cmocka_unit_test(a_null_among_the_paths_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL, NULL, NULL)

@@ -23,10 +23,4 @@ TEST_CASE(nothing_is_loaded_from_the_current_directory)
     remove_folder(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_loaded_from_the_current_directory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL, NULL, NULL)

@@ -136,11 +136,4 @@ TEST_CASE(throttling_is_counted_by_the_group_with_the_lowest_quota)
     assert_int_equal(system(command), 0);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(every_lap_tells_what_the_process_and_the_machine_did),
-        TEST(throttling_is_counted_by_the_group_with_the_lowest_quota),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

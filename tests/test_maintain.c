@@ -444,30 +444,6 @@ TEST_CASE(a_damaged_file_is_reported)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        TEST(what_spdl_does_not_store_is_not_known),
-        TEST(a_merged_run_has_all_that_was_recorded_of_it),
-        TEST(runs_of_several_databases_come_into_one),
-        TEST(merged_twice_nothing_counts_twice),
-        TEST(an_interrupt_ends_a_merge_into_a_new_database_and_leaves_nothing),
-        TEST(a_run_that_went_on_is_replaced),
-        TEST(the_last_run_is_the_one_that_started_last),
-        TEST(what_never_started_is_left_out),
-        TEST(a_database_is_not_merged_into_itself),
-        TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
-        TEST(what_a_run_has_written_has_no_fault),
-        TEST(each_fault_is_found),
-        TEST(a_metric_that_was_added_since_is_no_fault),
-        TEST(timestamps_may_be_a_little_late),
-        TEST(a_clock_that_was_set_is_no_fault),
-        TEST(a_clock_that_was_set_back_again_is_told),
-        TEST(short_laps_told_twice_are_found),
-        TEST(many_faults_of_a_kind_are_counted),
-        TEST(a_run_that_has_not_ended_is_a_note),
-        TEST(a_change_of_concurrency_is_no_fault),
-        TEST(a_damaged_file_is_reported),
-    };
     weir_log_set_level(WEIR_LOG_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_cases_run(make_folder, remove_folder, NULL, NULL);
 }

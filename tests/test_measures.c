@@ -265,17 +265,6 @@ TEST_CASE(the_sinks_queue_is_found_by_the_sink)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        TEST(every_metric_is_stored_and_read_back),
-        TEST(every_metric_is_added_up_by_its_kind),
-        TEST(every_measure_has_a_unit_and_a_meaning),
-        TEST(what_spdl_would_not_have_stays_out_of_its_tables),
-        TEST(what_the_system_does_not_tell_is_null),
-        TEST(a_metric_that_a_database_lacks_is_unknown_until_a_writer_adds_it),
-        TEST(a_run_is_running_killed_or_ended),
-        TEST(the_sinks_queue_is_found_by_the_sink),
-    };
     weir_log_set_level(WEIR_LOG_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_cases_run(make_folder, remove_folder, NULL, NULL);
 }

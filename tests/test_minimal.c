@@ -65,12 +65,4 @@ TEST_CASE(the_readme_shows_minimal_as_it_is)
     free(minimal);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(minimal_prints_a_line_for_each_video),
-        cmocka_unit_test(minimal_names_a_folder_that_is_missing),
-        cmocka_unit_test(the_readme_shows_minimal_as_it_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL, NULL, NULL)

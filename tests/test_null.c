@@ -522,20 +522,4 @@ TEST_CASE(every_public_function_is_here)
     free(source);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(the_engine_refuses_null),
-#ifdef WEIR_VIDEO_H
-        TEST(the_stages_refuse_null),        TEST(sampling_and_batches_refuse_null),
-#endif
-#ifdef WEIR_SQLITE_H
-        TEST(the_statistics_refuse_null),    TEST(models_refuse_null),
-#endif
-#ifdef WEIR_DATASET_H
-        TEST(the_dataset_refuses_null),
-#endif
-        TEST(every_public_function_is_here),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -315,23 +315,4 @@ TEST_CASE(folder_that_goes_away_and_comes_back_is_survived)
     assert_non_null(strstr(error.message, "gone/weir.prom"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(sums_of_all_laps_are_told),
-        TEST(buckets_count_exactly),
-        TEST(buckets_are_cumulative),
-        TEST(file_changes_with_each_whole_lap),
-        TEST(readers_never_see_half_a_file),
-        TEST(promtool_accepts_it),
-        TEST(a_file_has_one_pipeline_at_a_time),
-        TEST(every_stored_metric_is_told_with_its_meaning),
-        TEST(events_without_number_are_added_up),
-        TEST(numbers_have_a_point_in_any_locale),
-        TEST(missing_folder_is_told_at_once),
-        TEST(folder_that_goes_away_and_comes_back_is_survived),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(make_folder, remove_folder, NULL, NULL)

@@ -224,19 +224,4 @@ TEST_CASE(an_account_of_another_size_is_filled_as_far_as_it_goes)
     ledger_close(&ledger);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(what_an_older_program_does_not_know_is_the_default),
-        TEST(what_a_newer_program_leaves_zero_is_no_matter),
-        TEST(what_a_newer_program_sets_is_refused),
-        TEST(no_options_are_the_defaults_whatever_their_size),
-        TEST(an_older_programs_config_is_not_read_beyond_its_end),
-        TEST(a_newer_programs_config_is_refused_if_it_sets_more),
-        TEST(a_config_without_its_size_is_refused),
-        TEST(structs_without_a_size_of_their_own_keep_their_size),
-        TEST(what_a_newer_program_sets_in_a_table_or_hook_is_refused),
-        TEST(an_account_of_another_size_is_filled_as_far_as_it_goes),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

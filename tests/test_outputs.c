@@ -397,21 +397,4 @@ TEST_CASE(a_link_to_nothing_or_of_another_user_is_no_database)
     assert_true(runs("rm -r gone", DONE));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_output_is_never_an_input),
-        cmocka_unit_test(a_file_of_another_kind_is_not_replaced),
-        cmocka_unit_test(a_file_of_its_own_kind_an_empty_one_and_a_forced_one_are_replaced),
-        cmocka_unit_test(what_others_have_planted_is_not_followed),
-        cmocka_unit_test(a_database_is_not_left_half_made_where_there_is_no_room),
-        cmocka_unit_test(a_database_is_not_left_half_made_on_a_full_disk),
-        cmocka_unit_test(an_interrupt_while_a_database_is_made_leaves_nothing_half_made),
-        cmocka_unit_test(a_program_that_is_ended_early_leaves_nothing_half_made),
-        cmocka_unit_test(two_that_create_the_same_database_both_work),
-        cmocka_unit_test(a_database_that_goes_away_during_a_run_is_told_and_has_no_summary),
-        cmocka_unit_test(a_link_to_nothing_or_of_another_user_is_no_database),
-    };
-    cmocka_set_test_filter(getenv("WEIR_TEST"));
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(NULL, NULL, set_up, tear_down)

@@ -961,38 +961,4 @@ static int end_program(void **state)
     return 0;
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, remove_database, end_program)
-    const struct CMUnitTest tests[] = {
-        TEST(totals_and_summary_are_exact_in_a_run_shorter_than_a_lap),
-        TEST(totals_and_summary_are_exact_at_laps_of_a_second),
-        TEST(totals_and_summary_are_exact_over_many_laps),
-        TEST(long_videos_come_in_chunks),
-        TEST(failed_files_are_listed_with_their_reason_below_the_summary),
-        TEST(no_more_than_ten_failed_files_are_listed),
-        TEST(spdl_reads_the_database),
-        TEST(one_database_holds_many_runs_and_the_summary_is_of_the_last),
-        TEST(stderr_has_the_log_and_stdout_only_the_summary),
-        TEST(verbose_logs_the_figures_of_each_lap),
-        TEST(what_files_cost_is_recorded_for_the_slowest_and_some_others_or_for_all),
-        TEST(figures_go_to_prometheus_and_tensorboard_too),
-        TEST(too_many_failures_fail_the_run_and_the_summary_comes_all_the_same),
-        TEST(a_summary_that_cannot_be_written_is_an_error),
-        TEST(wrong_numbers_are_refused_by_name),
-        TEST(wrong_options_are_refused_by_name),
-        TEST(a_folder_that_is_missing_or_no_folder_is_refused_by_name),
-        TEST(a_folder_without_a_video_is_refused_by_name),
-        TEST(a_database_that_cannot_be_written_is_refused_by_name),
-        TEST(the_databases_folders_are_made),
-        TEST(help_and_version_go_to_stdout),
-        TEST(ctrl_c_stops_within_a_second_and_prints_the_summary),
-        TEST(sigterm_stops_as_ctrl_c_does),
-        TEST(sigint_stops_where_it_was_ignored_at_the_start),
-        TEST(sigusr1_prints_a_snapshot_and_the_run_goes_on),
-        TEST(a_signal_that_comes_twice_does_not_kill_the_summary),
-        TEST(a_second_ctrl_c_kills),
-        TEST(a_terminal_shows_progress_that_never_mixes_with_the_log),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(remove_database, end_program, set_up, tear_down)

@@ -177,16 +177,4 @@ TEST_CASE(watch_needs_a_terminal_and_a_database)
     program_free(&program);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plot_draws_the_first_picture_and_one_of_each_subject_in_a_folder),
-        cmocka_unit_test(plot_draws_both_into_one_file),
-        cmocka_unit_test(plot_draws_in_the_terminal),
-        cmocka_unit_test(plot_writes_to_stdout),
-        cmocka_unit_test(plot_says_what_is_wrong),
-        cmocka_unit_test(watch_prints_one_frame),
-        cmocka_unit_test(watch_needs_a_terminal_and_a_database),
-    };
-    return cmocka_run_group_tests(tests, record_a_run, remove_the_run);
-}
+TEST_MAIN(NULL, NULL, record_a_run, remove_the_run)

@@ -177,15 +177,4 @@ TEST_CASE(the_result_tells_how_it_is_stored)
     weir_frames_free(frames);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gray_is_ffmpegs),
-        cmocka_unit_test(yuv_planes_are_ffmpegs),
-        cmocka_unit_test(yuv_planes_are_padded_and_cropped_as_ffmpegs),
-        cmocka_unit_test(without_a_size_yuv_planes_are_the_decoders_own),
-        cmocka_unit_test(planes_of_rgb_have_the_values_of_its_pixels),
-        cmocka_unit_test(the_result_tells_how_it_is_stored),
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

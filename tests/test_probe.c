@@ -276,18 +276,4 @@ TEST_CASE(a_file_that_has_changed_is_refused)
     weir_probe_result_free(result);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_clip_is_described),
-        cmocka_unit_test(a_broken_file_is_a_result_with_the_reason),
-        cmocka_unit_test(decoding_finds_what_reading_does_not),
-        cmocka_unit_test(a_clip_that_needs_too_much_memory_says_how_much),
-        cmocka_unit_test(decoding_takes_its_share_of_the_memory_of_all_decoders),
-        cmocka_unit_test(frames_are_the_same_with_the_table_and_without),
-        cmocka_unit_test(a_damaged_table_changes_nothing),
-        cmocka_unit_test(with_the_table_little_is_read),
-        cmocka_unit_test(a_file_that_has_changed_is_refused),
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

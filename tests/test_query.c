@@ -1277,54 +1277,6 @@ TEST_CASE(the_last_value_of_a_counter_is_that_of_the_latest_lap)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        TEST(without_a_filter_everything_comes_in_the_order_of_time),
-        TEST(descending_gives_the_latest_first),
-        TEST(a_name_is_matched_whole_short_and_by_glob),
-        TEST(quotes_and_newlines_in_conditions_are_only_text),
-        TEST(runs_are_chosen_by_number_node_and_rank),
-        TEST(a_run_that_is_not_there_is_not_found),
-        TEST(laps_that_overlap_with_a_range_belong_to_it),
-        TEST(ranges_that_begin_and_end_with_laps_hold_just_these),
-        TEST(points_in_time_belong_to_a_range_from_its_start_to_before_its_end),
-        TEST(records_after_an_id_follow_what_is_written),
-        TEST(laps_that_overlap_with_a_range_of_steps_belong_to_it),
-        TEST(phases_hold_their_laps),
-        TEST(without_marks_there_is_no_phase),
-        TEST(points_have_the_phase_and_step_of_the_lap_around_them),
-        TEST(a_range_between_two_phases_goes_from_one_beginning_to_the_other),
-        TEST(a_range_between_two_phases_may_come_every_time),
-        TEST(positions_are_steps_and_phases_within_them),
-        TEST(parts_are_before_the_first_step_and_after_the_last),
-        TEST(contents_are_listed_by_table_and_name),
-        TEST(contents_name_files_that_exist),
-        TEST(groups_are_by_transition_between_phases),
-        TEST(stretches_of_a_phase_are_one_record_each),
-        TEST(laps_that_are_told_a_little_late_part_no_phase),
-        TEST(a_record_holds_what_was_observed),
-        TEST(items_are_read_from_whatever_columns_there_are),
-        TEST(the_longest_come_first_when_asked_for),
-        TEST(an_unknown_kind_is_refused),
-        TEST(percentiles_over_laps_ranks_and_runs_are_those_of_all_times_together),
-        TEST(more_tasks_than_32_bits_count_are_added_up),
-        TEST(queues_are_weighted_by_what_their_means_are_of),
-        TEST(groups_are_by_run_node_phase_step_and_time),
-        TEST(job_phases_are_start_up_loop_and_finish_whatever_the_loop_is_called),
-        TEST(groups_say_what_they_cover),
-        TEST(over_nothing_there_are_no_groups),
-        TEST(more_groups_than_fit_are_refused),
-        TEST(a_damaged_histogram_is_named_with_its_row),
-        TEST(what_is_held_is_of_one_moment),
-        TEST(several_queries_of_one_reader_go_on_side_by_side),
-        TEST(a_folder_that_cannot_be_written_to_is_read),
-        TEST(a_log_that_cannot_be_read_is_told),
-        TEST(the_statement_behind_an_answer_runs_in_other_programs),
-        TEST(what_is_no_database_of_ours_is_refused_by_name),
-        TEST(sums_of_the_largest_numbers_do_not_overflow),
-        TEST(there_may_be_any_number_of_windows),
-        TEST(the_last_value_of_a_counter_is_that_of_the_latest_lap),
-    };
     weir_log_set_level(WEIR_LOG_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_cases_run(make_folder, remove_folder, NULL, NULL);
 }

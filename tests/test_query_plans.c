@@ -95,9 +95,6 @@ TEST_CASE(queries_go_by_the_indexes)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(queries_go_by_the_indexes, make_folder, remove_folder),
-    };
     weir_log_set_level(WEIR_LOG_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_cases_run(make_folder, remove_folder, NULL, NULL);
 }

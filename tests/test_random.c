@@ -881,9 +881,4 @@ TEST_CASE(after_kills_resumed_runs_deliver_each_result_once)
     run_models(run_resumed_model, DEFAULT_RUNS / 20);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { TEST(whatever_happens_nothing_is_lost_and_it_ends),
-                                        TEST(after_kills_resumed_runs_deliver_each_result_once) };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

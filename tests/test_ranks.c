@@ -341,15 +341,5 @@ TEST_CASE(bad_worlds_and_databases_are_refused_in_a_line)
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(shares_are_disjoint_complete_and_the_same_under_each_launcher, begin_job),
-        cmocka_unit_test_setup(rank_0_prints_one_summary_of_all, begin_job),
-        cmocka_unit_test_setup(a_job_in_which_every_file_fails_has_failed, begin_job),
-        cmocka_unit_test_setup(a_killed_rank_is_named_and_its_files_can_be_resumed, begin_job),
-        cmocka_unit_test_setup(files_that_no_rank_has_decoded_are_named, begin_job),
-        cmocka_unit_test_setup(rank_0_does_not_wait_for_ever, begin_job),
-        cmocka_unit_test_setup(a_signal_ends_all_ranks_with_their_last_lap, begin_job),
-        cmocka_unit_test_setup(bad_worlds_and_databases_are_refused_in_a_line, begin_job),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_cases_run(begin_job, NULL, set_up, tear_down);
 }

@@ -587,18 +587,4 @@ TEST_CASE(frames_behind_damage_keep_their_numbers)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reading_from_the_beginning_gives_ffmpegs_frames),
-        cmocka_unit_test(lists_of_frames_give_those_frames),
-        cmocka_unit_test(a_frame_alone_is_the_same),
-        cmocka_unit_test(every_so_many_frames_are_the_same),
-        cmocka_unit_test(the_first_frames_are_the_same),
-        cmocka_unit_test(the_first_frames_need_one_reading),
-        cmocka_unit_test(times_below_zero_need_one_reading),
-        cmocka_unit_test(keyframes_are_the_same),
-        cmocka_unit_test(frames_behind_damage_keep_their_numbers),
-    };
-    return cmocka_run_group_tests(tests, make_samples, free_samples);
-}
+TEST_MAIN(NULL, NULL, make_samples, free_samples)

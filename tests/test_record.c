@@ -590,33 +590,4 @@ TEST_CASE(mistakes_are_refused_in_one_line_before_any_work)
     program_free(&program);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, remove_database)
-    const struct CMUnitTest tests[] = {
-        TEST(folders_files_lists_and_urls_are_decoded_together),
-        TEST(a_file_for_each_thread_is_decoded_at_a_time),
-        TEST(epochs_repeat_the_files),
-        TEST(images_are_found_by_their_usual_endings),
-        TEST(audio_is_decoded_at_the_rate_asked_for),
-        TEST(archives_are_read),
-        TEST(frames_are_sampled_as_in_weir_frames),
-        TEST(every_option_of_the_pipeline_is_taken),
-        TEST(child_processes_decode_the_same),
-        TEST(a_run_in_which_every_file_fails_has_failed),
-        TEST(a_run_that_ends_at_once_has_lost_no_events),
-        TEST(the_default_size_gives_way_to_resize_none),
-        TEST(a_listing_that_is_not_complete_fails_the_run),
-        TEST(what_a_cut_has_cost_is_recorded_and_said),
-        TEST(a_list_whose_reading_breaks_off_is_refused),
-        TEST(names_of_failed_files_are_not_broken_on_a_terminal),
-        TEST(a_closed_stderr_does_not_end_the_run),
-        TEST(a_failure_writes_the_trace_of_the_time_before_it),
-        TEST(the_end_names_the_next_commands),
-        TEST(headspace_says_what_loading_costs_a_step),
-        TEST(a_tuned_run_decodes_all_files),
-        TEST(an_experiment_measures_what_limits_the_run),
-        TEST(mistakes_are_refused_in_one_line_before_any_work),
-    };
-    return cmocka_run_group_tests(tests, set_up, clips_tear_down);
-}
+TEST_MAIN(remove_database, NULL, set_up, clips_tear_down)

@@ -528,13 +528,4 @@ TEST_CASE(absurd_numbers_of_a_sampler_are_refused)
     free(text[0]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_killed_job_has_each_result_once),
-        cmocka_unit_test(each_order_can_be_divided_again),
-        cmocka_unit_test(a_checkpoint_of_something_else_is_refused),
-        cmocka_unit_test(absurd_numbers_of_a_sampler_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL, NULL, NULL)

@@ -110,12 +110,4 @@ TEST_CASE(a_pipeline_that_reports_nothing_more_ends_with_its_work)
     assert_true(query_real(path, "SELECT ended FROM run") < (double)(ended_unix_ns + 10 * WEIR_MILLISECOND) / 1e9);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(reports_after_the_last_item_are_recorded, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_pipeline_that_reports_nothing_more_ends_with_its_work, make_folder,
-                                        remove_folder),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(make_folder, remove_folder, NULL, NULL)

@@ -585,28 +585,5 @@ int main(void)
 {
     for (size_t i = 0; i < LENGTH(variables); i++)
         unsetenv(variables[i]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_place_has_its_own_number_and_the_way_back),
-        cmocka_unit_test(numbers_beyond_32_bits_are_permuted_too),
-        cmocka_unit_test(no_permutation_is_more_frequent_than_others),
-        cmocka_unit_test(neighbours_are_spread),
-        cmocka_unit_test(the_order_is_the_same_on_every_machine),
-        cmocka_unit_test(each_item_comes_once_on_any_number_of_ranks),
-        cmocka_unit_test(epochs_and_seeds_differ_and_repeat),
-        cmocka_unit_test(windows_hold_neighbours),
-        cmocka_unit_test(more_samples_than_items_are_passes_of_their_own),
-        cmocka_unit_test(weights_are_shares),
-        cmocka_unit_test(weights_without_replacement_decide_what_comes_first),
-        cmocka_unit_test(each_run_of_positions_has_each_class),
-        cmocka_unit_test(padding_and_dropping_make_counts_equal),
-        cmocka_unit_test(more_ranks_than_items_get_none_or_the_same),
-        cmocka_unit_test(costs_make_ranks_equally_loaded),
-        cmocka_unit_test(launchers_are_recognised),
-        cmocka_unit_test(a_bad_environment_is_refused_by_name),
-        cmocka_unit_test(the_environment_decides_where_the_options_do_not),
-        cmocka_unit_test(options_that_make_no_sense_are_refused),
-        cmocka_unit_test(the_source_goes_through_epochs_from_a_position_on),
-        cmocka_unit_test(the_source_refuses_what_the_sampler_refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_cases_run(NULL, NULL, NULL, NULL);
 }

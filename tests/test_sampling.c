@@ -668,31 +668,4 @@ TEST_CASE(impossible_samplings_are_refused)
                              "indices or times that increase");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_k_th_frame_is_ffmpegs),
-        cmocka_unit_test(windows_are_ffmpegs_trim),
-        cmocka_unit_test(a_rate_is_ffmpegs),
-        cmocka_unit_test(keyframes_are_ffmpegs),
-        cmocka_unit_test(the_first_frames_are_ffmpegs),
-        cmocka_unit_test(lists_keep_their_order_and_repeats),
-        cmocka_unit_test(times_give_the_frame_that_is_shown_then),
-        cmocka_unit_test(uniform_frames_are_the_middles_of_equal_parts),
-        cmocka_unit_test(what_is_not_there_fails_and_says_so),
-        cmocka_unit_test(chance_depends_on_seed_and_item_alone),
-        cmocka_unit_test(chance_keeps_to_its_stretch),
-        cmocka_unit_test(chunks_make_up_the_whole),
-        cmocka_unit_test(lists_come_in_chunks_if_they_rise),
-        cmocka_unit_test(chunks_of_several_items_do_not_mix),
-        cmocka_unit_test(stop_between_chunks),
-        cmocka_unit_test(tolerance_counts_and_strictness_fails),
-        cmocka_unit_test(in_damaged_files_chosen_frames_are_those_of_the_full_decode),
-        cmocka_unit_test(a_hole_is_patched_as_in_the_full_decode),
-        cmocka_unit_test(a_palette_applies_to_all_frames),
-        cmocka_unit_test(frames_that_are_not_to_be_shown_are_not_missed),
-        cmocka_unit_test(over_a_limit_fails_and_says_which),
-        cmocka_unit_test(impossible_samplings_are_refused),
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

@@ -572,18 +572,4 @@ TEST_CASE(rows_are_joined_and_split)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fast_is_as_good_as_double_precision),
-        cmocka_unit_test(exact_has_the_same_picture),
-        cmocka_unit_test(cropped_pictures_are_the_middle_of_the_whole),
-        cmocka_unit_test(borders_are_black_in_every_format),
-        cmocka_unit_test(luma_is_the_same_as_swscales),
-        cmocka_unit_test(kernels_give_the_same_on_every_cpu),
-        cmocka_unit_test(rows_are_joined_and_split),
-        cmocka_unit_test(unaligned_pictures_are_scaled_alike),
-        cmocka_unit_test(nothing_is_read_outside_of_the_picture),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL, NULL, NULL)

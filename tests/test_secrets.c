@@ -220,14 +220,4 @@ TEST_CASE(a_resumed_run_finds_signed_urls)
     expect_no_secret();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_the_secrets_of_a_url_are_hidden),
-        cmocka_unit_test(no_secret_is_stored_or_shown),
-        cmocka_unit_test(a_refused_redirection_is_told),
-        cmocka_unit_test(a_resumed_run_finds_signed_urls),
-    };
-    cmocka_set_test_filter(getenv("WEIR_TEST"));
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+TEST_MAIN(NULL, NULL, start_server, stop_server)

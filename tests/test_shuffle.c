@@ -93,13 +93,4 @@ TEST_CASE(a_buffer_for_nothing_is_refused)
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_EINVAL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_item_comes_once_and_out_of_order_in_each_epoch),
-        TEST(the_seed_decides),
-        TEST(a_stop_releases_what_is_held),
-        TEST(a_buffer_for_nothing_is_refused),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

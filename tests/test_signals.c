@@ -188,16 +188,4 @@ TEST_CASE(pipelines_may_be_freed_while_signals_arrive)
     weir_pipeline_free(kept);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(a_handler_may_stop_a_pipeline),
-        TEST(the_first_signal_stops_every_pipeline_that_asked),
-        TEST(what_signals_did_before_is_restored_with_the_last_pipeline),
-        TEST(a_pipeline_that_starts_after_the_signal_is_stopped_by_the_next_one),
-        TEST(a_signal_that_comes_twice_is_one),
-        TEST(a_later_signal_kills),
-        TEST(pipelines_may_be_freed_while_signals_arrive),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

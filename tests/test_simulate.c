@@ -149,14 +149,4 @@ TEST_CASE(one_slow_file_shows_in_the_longest_time_and_holds_up_the_others)
     assert_shows("slow-file", shows_slow_file);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(behind_a_slow_source_slots_wait_for_input_and_its_queue_is_empty),
-        cmocka_unit_test(a_slow_decode_stage_is_busy_and_the_queue_before_it_full),
-        cmocka_unit_test(before_a_slow_consumer_slots_wait_for_room_and_queues_are_full),
-        cmocka_unit_test(with_too_few_threads_slots_wait_for_them),
-        cmocka_unit_test(one_slow_file_shows_in_the_longest_time_and_holds_up_the_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL, NULL, NULL)

@@ -1142,41 +1142,4 @@ TEST_CASE(too_many_names_are_counted_together_and_reported)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(spans_nest_and_are_counted_when_they_end),
-        TEST(spans_deeper_than_the_limit_leave_the_others_intact),
-        TEST(token_is_finished_once_on_any_thread),
-#ifdef WEIR_SPAN
-        TEST(scope_macro_ends_with_its_block),
-#endif
-        TEST(frames_end_when_the_next_one_begins),
-        TEST(markers_are_counted),
-        TEST(prefixes_nest_or_replace_and_end_with_the_pop),
-        TEST(nothing_is_recorded_during_a_pause),
-        TEST(counters_have_last_lowest_highest_and_mean),
-        TEST(whole_numbers_are_added_exactly),
-        TEST(a_constant_counter_has_its_value_as_mean),
-        TEST(counter_adds_of_several_threads_are_not_lost),
-        TEST(dump_sorts_and_keeps_the_order_of_names),
-        TEST(json_escapes_names),
-        TEST(names_must_not_be_empty_or_long),
-        TEST(every_span_is_in_exactly_one_lap),
-        TEST(step_ends_with_a_phase),
-        TEST(steps_end_laps_when_asked_to),
-        TEST(spans_of_pool_threads_belong_to_their_pipeline),
-        TEST(user_code_is_in_the_raw_record_while_it_is_on),
-        TEST(foreign_threads_record_while_traced_pipelines_come_and_go),
-        TEST(open_spans_are_closed_and_reopened_by_each_switch),
-        TEST(a_forked_child_sets_counters_that_others_are_setting),
-        TEST(a_forked_child_records_for_pipelines_of_its_own),
-        TEST(open_spans_begin_when_recording_does),
-        TEST(frames_follow_each_other_without_overlapping),
-        TEST(spans_that_end_between_recordings_are_not_in_the_next),
-        TEST(switches_beside_busy_threads_record_each_part_once),
-        TEST(dumps_during_recording_lose_nothing),
-        TEST(too_many_names_are_counted_together_and_reported),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -456,12 +456,6 @@ int main(int argc, char *argv[])
         weir_isolated_serve(argc, argv, NULL, 0);
         fault_arm(false);
     }
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decoding_bears_every_fault),
-        cmocka_unit_test(children_bear_every_fault),
-        cmocka_unit_test(sources_and_batches_bear_every_fault),
-        cmocka_unit_test(an_index_bears_every_fault),
-    };
     fault_drop_log();
-    return cmocka_run_group_tests(tests, set_up, clips_tear_down);
+    return test_cases_run(NULL, NULL, set_up, clips_tear_down);
 }

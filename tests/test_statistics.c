@@ -1179,41 +1179,4 @@ TEST_CASE(the_latency_of_a_batch_is_that_of_its_oldest_item)
     ledger_close(&ledger);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(before_the_first_item_comes_out_the_sink_is_empty),
-        TEST(slots_that_wait_for_input_show_it),
-        TEST(slots_that_wait_for_a_thread_show_it),
-        TEST(slots_that_wait_for_room_show_it),
-        TEST(pending_tasks_are_busy),
-        TEST(the_laps_add_up_to_the_accounts),
-        TEST(the_last_lap_is_recorded_on_every_way_out),
-        TEST(the_last_lap_is_recorded_after_a_failure),
-        TEST(the_laps_cover_the_run_without_gap),
-        TEST(failed_tasks_have_their_time_apart),
-        TEST(cpu_time_is_that_of_the_tasks),
-        TEST(a_task_shows_its_time_and_cpu_time_before_it_ends),
-        TEST(level_and_bytes_of_a_full_queue),
-        TEST(an_empty_queue_shows_nothing),
-        TEST(the_time_an_item_waits_for_room_is_its_put_time),
-        TEST(the_time_a_result_waits_for_its_turn_is_no_put_time),
-        TEST(the_time_a_taker_waits_is_the_get_time),
-        TEST(who_does_not_wait_has_a_get_time_of_zero),
-        TEST(several_observers_are_told_the_same),
-        TEST(an_observer_may_ask_the_pipeline),
-        TEST(run_info_and_end_tell_the_times),
-        TEST(the_console_observer_writes_a_line_for_each_stage_and_queue),
-        TEST(what_runs_before_the_operation_is_no_task_time),
-        TEST(sources_and_sinks_have_laps_like_stages),
-        TEST(a_consumer_that_polls_has_waited_since_it_first_asked),
-        TEST(the_first_lap_of_a_long_interval_ends_early),
-        TEST(deadlines_hold_without_statistics),
-        TEST(without_statistics_there_are_no_laps_but_accounts),
-        TEST(items_of_short_steps_have_a_latency_within_the_run),
-        TEST(the_latency_of_a_batch_is_that_of_its_oldest_item),
-        TEST(the_largest_values_do_not_overflow),
-        TEST(the_most_threads_are_those_of_the_header),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

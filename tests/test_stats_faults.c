@@ -332,10 +332,6 @@ static int set_up(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readers_bear_every_fault),
-        cmocka_unit_test(writers_bear_every_fault),
-    };
     fault_drop_log();
-    return cmocka_run_group_tests(tests, set_up, remove_folder);
+    return test_cases_run(NULL, NULL, set_up, remove_folder);
 }

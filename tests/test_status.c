@@ -214,24 +214,4 @@ TEST_CASE(several_threads_may_log_at_once)
     assert_int_equal(logged_lines(WEIR_LOG_INFO), 1000 * LENGTH(threads));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_status_has_its_name_and_a_text),
-        TEST(a_foreign_number_is_no_status),
-        TEST(the_first_error_counts),
-        TEST(an_error_is_one_line),
-        TEST(an_error_may_be_null),
-        TEST(a_long_message_is_cut),
-        TEST(the_version_is_that_of_the_headers),
-        TEST(lines_above_the_level_are_dropped),
-        TEST(a_line_comes_as_it_was_formatted),
-        TEST(a_line_of_more_than_4095_bytes_is_cut),
-        TEST(null_gives_the_log_back_to_stderr),
-        TEST(control_characters_do_not_reach_the_terminal),
-        TEST(what_turns_or_forges_text_is_escaped),
-        TEST(escaped_text_is_cut_between_characters),
-        TEST(several_threads_may_log_at_once),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

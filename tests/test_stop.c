@@ -774,31 +774,4 @@ TEST_CASE(a_task_can_stop_its_own_pipeline)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(stop_at_once),
-        TEST(stop_while_the_source_runs),
-        TEST(stop_while_the_source_is_pending_and_everybody_waits_for_input),
-        TEST(stop_while_everybody_waits_for_room),
-        TEST(stop_while_tasks_run),
-        TEST(stop_while_tasks_wait_for_a_thread),
-        TEST(stop_while_tasks_are_pending),
-        TEST(tasks_may_be_completed_long_after_the_stop),
-        TEST(stop_while_results_wait_for_their_turn),
-        TEST(stop_while_tasks_are_between_two_chunks),
-        TEST(stop_while_a_stage_starts),
-        TEST(stop_wakes_every_consumer),
-        TEST(stop_may_be_called_from_everywhere),
-        TEST(stop_may_be_called_by_many_at_once),
-        TEST(a_completion_may_meet_the_cancel),
-        TEST(a_stop_after_the_end_changes_nothing),
-        TEST(a_stop_after_a_failure_changes_nothing),
-        TEST(free_without_draining),
-        TEST(free_at_once),
-        TEST(stop_is_over_soon),
-        TEST(free_from_a_task_stops_and_says_so),
-        TEST(a_task_can_stop_its_own_pipeline),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -465,27 +465,4 @@ TEST_CASE(what_cannot_be_printed_is_reported)
     fclose(full);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(text_is_the_designs_to_the_letter),
-        TEST(means_are_weighted_by_what_they_are_means_of),
-        TEST(short_times_have_a_unit),
-        TEST(percentiles_come_from_all_laps_together),
-        TEST(each_run_of_a_file_has_its_own_summary),
-        TEST(a_run_under_way_is_summed_up_and_said_to_be),
-        TEST(lost_entries_are_said),
-        TEST(damage_is_added_up_by_run),
-        TEST(a_run_without_laps_has_the_frame),
-        TEST(stages_come_in_the_order_of_the_pipeline),
-        TEST(failures_are_listed_up_to_a_number),
-        TEST(without_failures_nothing_is_listed),
-        TEST(what_holds_no_run_of_ours_is_named),
-        TEST(a_damaged_histogram_is_reported_with_its_row),
-        TEST(nothing_is_printed_of_what_cannot_be_read),
-        TEST(what_cannot_be_printed_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(make_folder, remove_folder, NULL, NULL)

@@ -281,21 +281,4 @@ TEST_CASE(clips_in_an_archive_decode_as_their_files_do)
     weir_pipeline_free(pipeline);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_file_comes_out_with_its_name),
-        cmocka_unit_test(compressed_archives_are_read_as_well),
-        cmocka_unit_test(only_what_matches_comes_out),
-        cmocka_unit_test(files_of_a_sample_come_out_together),
-        cmocka_unit_test(names_beyond_ascii_and_long_ones_are_kept),
-        cmocka_unit_test(a_file_over_the_limit_costs_only_itself),
-        cmocka_unit_test(empty_files_of_a_sample_count_with_their_names),
-        cmocka_unit_test(a_damaged_archive_gives_what_was_before_the_damage),
-        cmocka_unit_test(what_is_no_archive_fails_and_says_why),
-        cmocka_unit_test(a_bad_archive_costs_only_itself),
-        cmocka_unit_test(stop_in_the_middle_leaves_nothing_behind),
-        cmocka_unit_test(clips_in_an_archive_decode_as_their_files_do),
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

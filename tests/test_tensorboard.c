@@ -421,21 +421,4 @@ TEST_CASE(tensorboard_reads_it)
     assert_int_equal(system(command), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(live_log_holds_every_lap),
-        TEST(export_writes_what_a_live_log_would_have),
-        TEST(laps_can_be_read_as_soon_as_they_have_ended),
-        TEST(histogram_counts_and_bounds_every_time),
-        TEST(steps_of_the_consumer_are_told),
-        TEST(only_what_is_asked_for_is_exported),
-        TEST(a_log_has_one_pipeline_at_a_time),
-        TEST(damaged_histogram_is_an_error_and_leaves_no_file),
-        TEST(folder_that_cannot_be_is_told_at_once),
-        TEST(tensorboard_reads_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(make_folder, remove_folder, NULL, NULL)

@@ -1227,39 +1227,4 @@ TEST_CASE(spans_in_a_trace_add_up_to_what_was_measured)
     ledger_close(&ledger);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(what_happened_to_each_item_is_recorded_in_order),
-        TEST(recording_is_switched_while_tasks_run),
-        TEST(a_full_ring_loses_records_and_begins_again),
-        TEST(lost_records_are_counted_and_in_the_summary_although_recording_is_switched),
-        TEST(a_ring_that_is_too_small_for_added_slots_grows),
-        TEST(an_observer_that_records_each_of_its_calls_gets_all_records_in_time),
-        TEST(a_pipeline_without_an_observer_of_records_refuses_to_record),
-        TEST(a_file_is_strict_json_and_says_what_became_of_each_item),
-        TEST(bytes_in_flight_of_each_stage_are_a_counter),
-        TEST(spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program),
-        TEST(lost_begins_and_ends_do_not_move_the_others),
-        TEST(lost_records_of_user_code_are_marked_in_the_file),
-        TEST(counters_of_any_value_leave_the_file_well_formed_in_any_locale),
-        TEST(epochs_and_kept_items_appear_as_what_they_are),
-        TEST(a_compressed_file_says_the_same),
-        TEST(a_file_that_was_cut_off_anywhere_can_be_read),
-        TEST(a_file_survives_a_kill_at_any_moment),
-        TEST(a_file_without_its_bracket_is_json_up_to_there),
-        TEST(a_file_that_cannot_grow_ends_with_what_fitted),
-        TEST(weir_trace_reads_hostile_numbers),
-        TEST(a_limited_file_holds_the_last_events),
-        TEST(a_schedule_writes_one_file_for_each_cycle),
-        TEST(a_removed_file_leaves_its_name_unused),
-        TEST(a_failure_triggers_a_file_of_what_was_before_it),
-        TEST(a_stall_and_a_request_trigger_files),
-        TEST(mistakes_are_refused_with_one_line),
-        TEST(ranks_are_merged_by_their_clocks),
-        TEST(a_part_of_a_trace_is_cut_out),
-        TEST(weir_trace_tells_total_and_self_time),
-        TEST(spans_in_a_trace_add_up_to_what_was_measured),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

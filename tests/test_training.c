@@ -206,15 +206,4 @@ TEST_CASE(bad_input_gets_one_line)
     program_free(&program);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_epoch_has_each_clip_once),
-        cmocka_unit_test(ranks_share_each_epoch),
-        cmocka_unit_test(the_seed_decides_all),
-        cmocka_unit_test(a_killed_run_goes_on_where_it_was),
-        cmocka_unit_test(a_checkpoint_of_other_clips_is_refused),
-        cmocka_unit_test(bad_input_gets_one_line),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(NULL, NULL, set_up, tear_down)

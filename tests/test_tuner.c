@@ -114,14 +114,4 @@ TEST_CASE(options_are_checked)
     assert_non_null(strstr(error.message, "slots"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slots_that_bring_more_are_kept_up_to_the_limit),
-        cmocka_unit_test(slots_of_what_serves_one_at_a_time_are_taken_back),
-        cmocka_unit_test(a_budget_that_is_exceeded_is_kept_at_once),
-        cmocka_unit_test(a_run_may_end_at_any_time),
-        cmocka_unit_test(options_are_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL, NULL, NULL)

@@ -186,19 +186,4 @@ TEST_CASE(a_batch_is_taken_apart_only_if_it_is_one)
     weir_pipeline_free(pipeline);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(another_type_is_refused_when_the_pipeline_is_built),
-        TEST(what_is_not_declared_is_refused),
-        TEST(a_type_that_fits_passes),
-        TEST(alternatives_are_checked_with_each_item),
-        TEST(an_item_without_data_is_not_given_to_an_operation_with_types),
-        TEST(a_failure_names_both_types),
-        TEST(routes_and_joins_pass_types_on),
-        TEST(a_merge_makes_what_its_inputs_make),
-        TEST(batches_bring_the_types_of_their_items_back),
-        TEST(a_batch_is_taken_apart_only_if_it_is_one),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

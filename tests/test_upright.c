@@ -479,27 +479,4 @@ TEST_CASE(a_filter_that_goes_on_for_ever_can_be_stopped)
     weir_pipeline_free(pipeline);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_are_turned_as_ffmpeg_does),
-        cmocka_unit_test(odd_and_deep_pictures_are_turned_too),
-        cmocka_unit_test(formats_that_cannot_be_turned_are_converted),
-        cmocka_unit_test(without_a_size_turned_pictures_have_their_own),
-        cmocka_unit_test(real_phone_clips_are_turned),
-        cmocka_unit_test(pictures_go_through_the_filter),
-        cmocka_unit_test(filters_may_change_the_number_of_frames),
-        cmocka_unit_test(filtered_frames_have_the_times_of_the_stream),
-        cmocka_unit_test(turned_pictures_are_filtered_upright),
-        cmocka_unit_test(impossible_filters_are_refused),
-        cmocka_unit_test(chosen_frames_are_turned_like_all),
-        cmocka_unit_test(the_filter_gets_the_frames_of_the_window),
-        cmocka_unit_test(repeated_frames_are_filtered_each_time),
-        cmocka_unit_test(lists_that_rise_are_filtered),
-        cmocka_unit_test(lists_that_do_not_rise_are_refused),
-        cmocka_unit_test(chunks_are_turned_and_filtered_like_the_whole),
-        cmocka_unit_test(limits_and_shares_know_the_filter),
-        cmocka_unit_test(a_filter_that_goes_on_for_ever_can_be_stopped),
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

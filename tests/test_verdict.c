@@ -997,23 +997,6 @@ TEST_CASE(totals_alone_have_a_verdict)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        TEST(each_limit_is_named),
-        TEST(each_kind_has_a_case_a_word_and_a_sentence),
-        TEST(predictions_of_any_size_are_written),
-        TEST(the_advice_is_what_the_model_predicts),
-        TEST(a_phase_has_a_verdict_of_its_own),
-        TEST(a_replay_is_not_counted_as_the_pipeline),
-        TEST(a_limit_that_changes_is_told),
-        TEST(a_limit_that_changes_in_few_laps_is_told),
-        TEST(an_endless_queue_does_not_keep_the_advice_waiting),
-        TEST(threads_are_advised_to_the_stage_that_holds_them),
-        TEST(a_range_that_was_not_measured_includes_no_gain),
-        TEST(a_consumer_that_polls_is_not_slow),
-        TEST(without_records_nothing_can_be_told),
-        TEST(totals_alone_have_a_verdict),
-    };
     weir_log_set_level(WEIR_LOG_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_cases_run(make_folder, remove_folder, NULL, NULL);
 }

@@ -700,34 +700,4 @@ TEST_CASE(stop_breaks_off_blocking_input)
     close(listener);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stretched_frames_are_ffmpegs_bytes),
-        cmocka_unit_test(larger_frames_are_ffmpegs_bytes),
-        cmocka_unit_test(padded_frames_are_ffmpegs_bytes),
-        cmocka_unit_test(cropped_frames_are_ffmpegs_bytes),
-        cmocka_unit_test(without_a_size_frames_keep_their_own),
-        cmocka_unit_test(frames_come_in_order_where_no_header_tells_it),
-        cmocka_unit_test(real_clips_are_ffmpegs_bytes),
-        cmocka_unit_test(borders_are_black_and_even),
-        cmocka_unit_test(the_result_tells_what_it_is),
-        cmocka_unit_test(frames_that_the_header_does_not_count_are_all_there),
-        cmocka_unit_test(slots_do_not_disturb_each_other),
-        cmocka_unit_test(cheaper_frames_are_those_of_ffmpeg_with_the_same_options),
-        cmocka_unit_test(lowres_makes_frames_without_a_size_smaller),
-        cmocka_unit_test(what_is_no_video_fails_and_says_why),
-        cmocka_unit_test(what_cannot_be_read_fails_and_says_why),
-        cmocka_unit_test(a_truncated_file_without_its_index_fails),
-        cmocka_unit_test(a_truncated_file_with_its_index_gives_what_is_there),
-        cmocka_unit_test(broken_packets_are_counted_and_passed_over),
-        cmocka_unit_test(sizes_over_a_limit_fail),
-        cmocka_unit_test(what_a_decoder_adds_does_not_count_as_size),
-        cmocka_unit_test(impossible_options_are_refused),
-        cmocka_unit_test(a_colon_in_a_name_is_no_protocol),
-        cmocka_unit_test(ffmpegs_log_names_the_file_and_does_not_flood),
-        cmocka_unit_test(stop_breaks_off_a_long_decode),
-        cmocka_unit_test(stop_breaks_off_blocking_input),
-    };
-    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
-}
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

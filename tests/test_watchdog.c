@@ -216,19 +216,4 @@ TEST_CASE(a_task_that_is_stopped_before_it_begins_is_not_named)
     ledger_close(&ledger);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_task_beyond_its_deadline_is_asked_to_stop_and_fails),
-        TEST(a_result_that_comes_after_the_deadline_is_not_passed_on),
-        TEST(a_pending_task_beyond_its_deadline_is_cancelled),
-        TEST(a_task_that_becomes_pending_beyond_its_deadline_is_cancelled),
-        TEST(a_task_within_its_deadline_does_not_fail),
-        TEST(a_task_that_runs_very_long_is_named_while_it_runs),
-        TEST(many_stalled_tasks_do_not_flood_the_log),
-        TEST(many_double_completions_do_not_flood_the_log),
-        TEST(a_task_that_does_not_heed_a_stop_is_named),
-        TEST(a_task_that_is_stopped_before_it_begins_is_not_named),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -194,16 +194,4 @@ TEST_CASE(lists_of_any_bytes_are_read_or_refused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_folder_becomes_an_index_that_answers),
-        cmocka_unit_test(lists_bring_labels),
-        cmocka_unit_test(members_of_archives_are_indexed),
-        cmocka_unit_test(bad_input_gets_one_line),
-        cmocka_unit_test(a_folder_of_other_videos_becomes_an_index_too),
-        cmocka_unit_test(a_file_whose_size_is_not_known_is_broken),
-        cmocka_unit_test(lists_of_any_bytes_are_read_or_refused),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(NULL, NULL, set_up, tear_down)

@@ -1014,42 +1014,4 @@ TEST_CASE(a_recorded_run_gives_the_same_model_as_a_live_one)
     assert_int_equal(system(command), 0);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(the_slowest_of_constant_stages_sets_the_pace),
-        TEST(slots_beyond_the_threads_do_not_help),
-        TEST(private_threads_do_not_share),
-        TEST(pending_tasks_hold_no_thread),
-        TEST(tasks_share_the_cpus),
-        TEST(waiting_tasks_need_no_cpu),
-        TEST(exponential_stages_block_as_theory_says),
-        TEST(results_in_input_order_wait_for_earlier_ones),
-        TEST(rare_long_tasks_keep_their_share),
-        TEST(skips_and_failures_make_no_results),
-        TEST(batches_and_chunks_change_the_number_of_items),
-        TEST(queues_are_bounded_in_items_and_in_bytes),
-        TEST(the_slow_branch_of_a_route_sets_the_pace),
-        TEST(a_join_in_input_order_passes_over_items_that_vanish),
-        TEST(a_branch_without_stages_keeps_its_share),
-        TEST(merges_take_from_their_inputs_as_their_order_says),
-        TEST(the_laws_of_queues_hold),
-        TEST(the_same_seed_gives_the_same_prediction),
-        TEST(bad_settings_say_what_is_allowed),
-        TEST(impossible_models_are_refused),
-        TEST(steady_laps_make_the_figures),
-        TEST(without_a_source_there_is_no_model),
-        TEST(only_start_and_tail_are_better_than_nothing),
-        TEST(long_tasks_at_even_intervals_need_shorter_queues),
-        TEST(the_range_is_wider_if_laps_differ_and_if_they_are_few),
-        TEST(a_range_for_other_slots_contains_no_difference),
-        TEST(the_range_has_both_ways_to_share_cpus_with_others),
-        TEST(others_cannot_have_had_the_cpu_time_that_the_tasks_had),
-        TEST(tasks_that_compute_do_not_sleep),
-        TEST(the_cpus_are_those_that_the_process_may_use),
-        TEST(waits_for_a_thread_of_its_own_belong_to_each_task),
-        TEST(the_range_knows_that_busy_cpus_slow_each_other_down),
-        TEST(a_recorded_run_gives_the_same_model_as_a_live_one),
-    };
-    return RUN_TESTS(tests);
-}
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -1,0 +1,31 @@
+#include "test_case.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_TESTS = 128 };
+
+static struct CMUnitTest tests[MAX_TESTS];
+static size_t num_tests;
+
+void test_case_add(const char *name, CMUnitTestFunction test)
+{
+    if (num_tests == MAX_TESTS) {
+        fprintf(stderr, "%s: more than %d tests\n", name, (int)MAX_TESTS);
+        abort();
+    }
+    tests[num_tests++] =
+        (struct CMUnitTest){ .name = name, .test_func = test, .initial_state = (void *)(uintptr_t)name };
+}
+
+int test_cases_run(CMFixtureFunction setup, CMFixtureFunction teardown, CMFixtureFunction group_setup,
+                   CMFixtureFunction group_teardown)
+{
+    for (size_t i = 0; i < num_tests; i++) {
+        tests[i].setup_func = setup;
+        tests[i].teardown_func = teardown;
+    }
+    cmocka_set_test_filter(getenv("WEIR_TEST"));
+    cmocka_set_skip_filter(getenv("WEIR_SKIP_TEST"));
+    return _cmocka_run_group_tests("tests", tests, num_tests, group_setup, group_teardown);
+}
