@@ -33,7 +33,8 @@ struct table {
     size_t *widths;
     bool *hidden; /* columns that are empty in all rows; only known if the table fits the screen */
     size_t num_keys;
-    size_t limit; /* columns of the terminal; 0 = none */
+    bool has_few_keys; /* all of them would leave no room: only the first and the last are repeated */
+    size_t limit;      /* columns of the terminal; 0 = none */
     bool coloured;
     bool titled;
 };
@@ -269,12 +270,13 @@ static const char *skip_characters(const char *text, size_t count)
 static void put_cut(FILE *out, const char *cell, size_t width)
 {
     size_t whole = width_of(cell);
+    const char *mark = tty_has_utf8() ? "…" : "~";
     if (whole <= width)
         fputs(cell, out);
     else if (strchr(cell, '/'))
-        fprintf(out, "…%s", skip_characters(cell, whole - width + 1));
+        fprintf(out, "%s%s", mark, skip_characters(cell, whole - width + 1));
     else
-        fprintf(out, "%.*s…", (int)(skip_characters(cell, width - 1) - cell), cell);
+        fprintf(out, "%.*s%s", (int)(skip_characters(cell, width - 1) - cell), cell, mark);
 }
 
 static const char *colour_of(const char *cell)
@@ -296,7 +298,7 @@ typedef struct section {
 
 static bool is_key(const table *t, size_t column)
 {
-    return column < t->num_keys;
+    return column < t->num_keys && (!t->has_few_keys || column == 0 || column + 1 == t->num_keys);
 }
 
 static bool is_in(const table *t, const section *s, size_t column)
@@ -388,6 +390,7 @@ static void write_sections(table *t)
         shorten_words(t, &all, SHORTEST_WORDS);
         if (width_of_columns(t, &all) > t->limit)
             t->titled = false; /* each section has its own titles */
+        t->has_few_keys = width_of_columns(t, &(section){ 0, 0 }) > t->limit / 2;
     }
     for (section s = { 0, 0 }; s.first < t->num_columns; s.first = s.end) {
         fill_section(t, &s);

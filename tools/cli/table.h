@@ -54,7 +54,8 @@ typedef struct table table;
 /* The columns must outlive it. */
 table *table_begin(FILE *out, table_format format, const table_column *columns, size_t num_columns);
 
-/* The first columns are repeated in each section of a table that is too wide: by default one of them. */
+/* The first columns are repeated in each section of a table that is too wide: by default one of them. Where these need more than half of the
+   terminal, only the first and the last are repeated. */
 void table_set_keys(table *t, size_t num_keys);
 
 /* The next cell of the row; a row ends with its last cell. Text is copied. */

@@ -22,3 +22,12 @@ bool tty_has_colours(void)
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 }
+
+bool tty_has_utf8(void)
+{
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    const char *locale = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !(locale && *locale); i++)
+        locale = getenv(names[i]);
+    return locale && (strstr(locale, "UTF-8") || strstr(locale, "utf8") || strstr(locale, "UTF8"));
+}

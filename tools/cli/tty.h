@@ -10,4 +10,7 @@ int tty_width(void);
 /* A terminal, and neither NO_COLOR nor TERM=dumb is set. */
 bool tty_has_colours(void);
 
+/* Whether the locale has UTF-8; otherwise what is printed is ASCII. */
+bool tty_has_utf8(void);
+
 #endif

@@ -85,7 +85,7 @@ const tool_command tool_check = {
     .summary = "check that a database is intact and consistent",
     .help = "Checks the schema, the file, and that every row belongs to a run. Then checks that the metrics of each "
             "run are consistent: histograms with the counts and mean times of tasks and items, busy and waiting "
-            "times with slots × time, each lap with the previous one, failed tasks with their records, items put "
+            "times with slots x time, each lap with the previous one, failed tasks with their records, items put "
             "into a queue with items taken out. Entries that the writer had to drop are a fault, because the metrics "
             "lack them; a run that has not ended is a note.\n\n"
             "Nothing is repaired. SQLite's own tools can recover data from a damaged file: "

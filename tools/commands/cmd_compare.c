@@ -364,7 +364,7 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
     size_t num_left_out = put_metrics(call, c);
     if (num_left_out)
         printf("(%zu more metrics do not clearly differ; --all shows them)\n", num_left_out);
-    puts("\nChanges of each stage (delivers = slots × busy share / time):");
+    puts("\nChanges of each stage (delivers = slots x busy share / time):");
     put_effects(call, c, sides);
     return tool_finish(call);
 }
@@ -492,7 +492,7 @@ const tool_command tool_compare = {
         "metrics are compared (Holm's method, 5 % for all of them together).\n\n"
         "The limit of each run is that of weir explain, for the steady part of the run. The last table shows how "
         "much the number of slots, their busy share and the time per task of each stage have changed, and how much "
-        "more or less it delivers because of all three (slots × busy share / time per task): a positive change of "
+        "more or less it delivers because of all three (slots x busy share / time per task): a positive change of "
         "the time per task means longer tasks. Only the change at the limit affects the throughput.\n\n"
         "If slots, threads or queues differ, the two recordings are an experiment: it says what each of these "
         "settings "

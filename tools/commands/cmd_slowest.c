@@ -315,7 +315,7 @@ static int put_first(const tool_call *call, weir_reader *reader, const weir_filt
     if (has_formats && as_text)
         status = tell_formats(first, reader, filter, error);
     if (status == WEIR_OK && first->count && !has_items && kind == KIND_ALL && as_text)
-        puts("\nOf tasks that succeeded only the longest of each lap is known:\n this run has not recorded its items "
+        puts("\nOf successful tasks only the longest of each lap is known:\n this run has not recorded its items "
              "(item_stats).");
     return status;
 }

@@ -12,7 +12,8 @@
 #include <weir/clock.h>
 
 #include "command_table.h"
-#include "tty.h"
+#include "memory.h"
+#include "text_fill.h"
 #include "watch_screen.h"
 
 static struct settings {
@@ -29,8 +30,10 @@ static const option_row rows[] = {
     { 0 },
 };
 
+static watch_view view;
+
 /* Opens a database again, so that the data is current. Returns the exit status. sum: NULL = it is the only one. */
-static int write_one(const tool_call *call, const char *path, FILE *out, int width, frame_sum *sum)
+static int write_one(const tool_call *call, const char *path, FILE *out, watch_sum *sum)
 {
     weir_reader *reader;
     weir_filter filter;
@@ -39,9 +42,9 @@ static int write_one(const tool_call *call, const char *path, FILE *out, int wid
     if (exit_status != TOOL_DONE)
         return exit_status;
     int64_t now_unix_ns = weir_clock_unix_ns();
-    int status = settings.json ? frame_write_json(out, reader, &filter, now_unix_ns, &error)
-                 : sum         ? frame_write_row(out, reader, &filter, now_unix_ns, width, sum, &error)
-                               : frame_write(out, reader, &filter, now_unix_ns, width, &error);
+    int status = settings.json ? watch_write_json(out, reader, &filter, now_unix_ns, &error)
+                 : sum         ? watch_add_row(sum, out, reader, &filter, now_unix_ns, &error)
+                               : watch_write(out, reader, &filter, now_unix_ns, &view, &error);
     if (status != WEIR_OK)
         exit_status = tool_fail(call, &error);
     weir_reader_close(reader);
@@ -49,24 +52,22 @@ static int write_one(const tool_call *call, const char *path, FILE *out, int wid
 }
 
 /* Of several databases: an array, or a line for each below their sum. */
-static int write_frame(const tool_call *call, FILE *out, int width)
+static int write_screen(const tool_call *call, FILE *out)
 {
-    frame_sum sum = { 0 };
+    watch_sum sum = { 0 };
     char *text = NULL;
     size_t size;
     bool is_one = call->num_words == 1;
     int exit_status = TOOL_DONE;
-    FILE *lines = open_memstream(&text, &size);
-    if (!lines)
-        return tool_refuse(call, "out of memory"), TOOL_FAILED;
+    FILE *lines = memory_file_open(&text, &size);
     for (int i = 0; i < call->num_words && exit_status == TOOL_DONE; i++) {
         if (settings.json && !is_one)
             fputs(i ? ",\n " : "[", lines);
-        exit_status = write_one(call, call->words[i], lines, width, is_one ? NULL : &sum);
+        exit_status = write_one(call, call->words[i], lines, is_one ? NULL : &sum);
     }
-    fclose(lines);
     if (exit_status == TOOL_DONE && !settings.json && !is_one)
-        frame_write_sum(out, &sum, width);
+        watch_end_rows(&sum, out);
+    memory_file_close(lines);
     if (exit_status == TOOL_DONE)
         fprintf(out, "%s%s", text, !settings.json ? "" : is_one ? "\n" : "]\n");
     free(text);
@@ -75,13 +76,22 @@ static int write_frame(const tool_call *call, FILE *out, int width)
 
 static int watch_once(const tool_call *call)
 {
-    int width = tty_width() ? tty_width() : 4096;
-    int exit_status = write_frame(call, stdout, width);
+    int exit_status = write_screen(call, stdout);
     return exit_status == TOOL_DONE ? tool_finish(call) : exit_status;
 }
 
+#define KEYS \
+    "s sorts the stages, in turn by busy_share, tasks_per_s, ave_time, num_failures and their order in the " \
+    "pipeline; " \
+    "1 to 9 opens a stage with all its measures, 0 shows all again; p stops and resumes the updates; h shows the " \
+    "keys; " \
+    "q quits."
+
 #ifdef WEIR_HAVE_NCURSES
-static void show(const char *text)
+static const char keys[] = KEYS;
+static bool shows_help, is_paused;
+
+static void show_lines(const char *text)
 {
     erase();
     int row = 0;
@@ -90,43 +100,61 @@ static void show(const char *text)
         mvaddnstr(row, 0, line, (int)length);
         line += length + (line[length] == '\n');
     }
-    mvaddstr(LINES - 1, 0, "q quits");
+    mvaddstr(LINES - 1, 0,
+             is_paused ? "paused: p goes on, h help, q quits" : "s sort, 1-9 open, p pause, h help, q quit");
     refresh();
 }
 
 /*
- * Waits for the next frame, even if the run has ended: another run may start. If reading a frame takes long (a
+ * Waits for the next screen, even if the run has ended: another run may start. If reading takes long (a
  * database with millions of laps), at most a tenth of the time is spent reading.
  */
 static int pause_ms(int64_t took_ns)
 {
     double took_s = (double)took_ns / (double)WEIR_SECOND;
     double pause_s = settings.interval_s > 9 * took_s ? settings.interval_s : 9 * took_s;
-    return pause_s < 1e6 ? (int)(1000 * pause_s) : 1000000000;
+    return is_paused ? -1 : pause_s < 1e6 ? (int)(1000 * pause_s) : 1000000000;
+}
+
+/* False = the user quits. */
+static bool take_key(int key)
+{
+    if (key == 's')
+        view.sort = watch_sorts[view.sort + 1] ? view.sort + 1 : 0;
+    if (key >= '0' && key <= '9')
+        view.opened = key - '0';
+    if (key == 'p' || key == ' ')
+        is_paused = !is_paused;
+    shows_help = (key == 'h' || key == '?') && !shows_help;
+    if (key == 27 && view.opened) /* Esc goes back first */
+        return view.opened = 0, true;
+    return key != 'q' && key != 'Q' && key != 27;
 }
 
 /* Runs until the user quits. */
-static int show_frames(const tool_call *call)
+static int show_screens(const tool_call *call)
 {
-    for (;;) {
+    view.has_keys = true;
+    for (bool goes_on = true; goes_on;) {
         char *text = NULL;
         size_t size;
         int64_t began_ns = weir_clock_ns();
-        FILE *lines = open_memstream(&text, &size);
-        if (!lines)
-            return TOOL_FAILED;
-        int exit_status = write_frame(call, lines, COLS);
-        fclose(lines);
+        FILE *lines = memory_file_open(&text, &size);
+        int exit_status = TOOL_DONE;
+        if (shows_help)
+            weir__text_fill(lines, keys, keys + strlen(keys), 0, 0, (size_t)COLS);
+        else
+            exit_status = write_screen(call, lines);
+        memory_file_close(lines);
         if (exit_status == TOOL_DONE)
-            show(text);
+            show_lines(text);
         free(text);
         if (exit_status != TOOL_DONE)
             return exit_status;
         timeout(pause_ms(weir_clock_ns() - began_ns));
-        int key = getch();
-        if (key == 'q' || key == 'Q' || key == 27)
-            return TOOL_DONE;
+        goes_on = take_key(getch());
     }
+    return TOOL_DONE;
 }
 
 static int watch(const tool_call *call)
@@ -134,7 +162,7 @@ static int watch(const tool_call *call)
     if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
         return tool_refuse(call, "stdout is not a terminal: use --once");
     FILE *nowhere = fopen("/dev/null", "w"); /* reports database errors before the screen is taken over */
-    int exit_status = nowhere ? write_frame(call, nowhere, 80) : TOOL_FAILED;
+    int exit_status = nowhere ? write_screen(call, nowhere) : TOOL_FAILED;
     if (nowhere)
         fclose(nowhere);
     if (exit_status != TOOL_DONE)
@@ -145,7 +173,7 @@ static int watch(const tool_call *call)
     cbreak();
     noecho();
     curs_set(0);
-    exit_status = show_frames(call);
+    exit_status = show_screens(call);
     endwin();
     return exit_status;
 }
@@ -172,16 +200,19 @@ const tool_command tool_watch = {
     .max_words = -1,
     .summary = "show the state of a run, or of the ranks of a job, live",
     .help =
-        "Shows each stage and queue of a run: its totals so far, then the metrics of its latest lap, and a bar for "
-        "each earlier lap. The data is updated after each lap, whose length the program sets (--log-interval of weir "
-        "record). If the program has recorded how many items it expects (an event \"expected_items\"), the remaining "
-        "time is estimated. Without --run, the display switches to a new run when one starts in the same "
-        "database.\n\n"
+        "Shows what a run does now: how far it is, items and frames per second, CPUs, memory, what limits the latest "
+        "laps "
+        "(see weir explain), and each stage and queue, with a bar for each earlier lap; then tasks that have run for "
+        "long, and the slowest file. The data is updated after each lap, whose length the program sets "
+        "(--log-interval of weir record). If the program has recorded how many items it expects (an event "
+        "\"expected_items\"), the remaining time is estimated. Frames per second follow from sampled items. Without "
+        "--run, the display switches to a new run when one starts in the same database.\n\n"
         "Given several databases, such as those of the ranks of a job, it shows their sum, and below it one line for "
         "each, with bars for the results that its consumer took; --json prints an array. ready is the share of the "
-        "latest lap in which a result was available. input, thread and room are the shares of the time in which the "
-        "slots of a stage waited for these.\n\n"
-        "Press q to quit.",
+        "latest lap in which a result was available. input, thread, turn and room are the shares of the time in "
+        "which "
+        "the slots of a stage waited for these.\n\n"
+        "Keys: " KEYS,
     .examples = "weir watch pipeline_stats.db\n"
                 "weir watch pipeline_stats.rank*.db\n"
                 "weir watch pipeline_stats.db --once --json | jq '{done, expected, remaining}'\n",

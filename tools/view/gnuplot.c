@@ -17,6 +17,7 @@
 #include "memory.h"
 #include "metric_table.h"
 #include "plot_panel.h"
+#include "tty.h"
 
 /* Colours for all kinds of colour vision (Okabe and Ito, 2008); symbols distinguish curves in grey prints, and if
    there are more curves than colours. */
@@ -211,7 +212,7 @@ static double next_step(double digit)
  * A logarithmic axis of durations, over at most five decades. Returns its bottom value, at which zero and shorter
  * durations are drawn.
  */
-static double put_time_axis(FILE *out, range values)
+static double put_time_axis(FILE *out, range values, bool has_utf8)
 {
     const double shortest = 1e-6, decades = 1e5;
     if (values.high < shortest)
@@ -229,7 +230,8 @@ static double put_time_axis(FILE *out, range values)
             double number;
             weir__text_format_time(text, tic);
             if (sscanf(text, "%lf %7s", &number, unit) == 2) /* no decimals that are 0 */
-                fprintf(out, "%s%g %s' %.3g", between, number, strcmp(unit, "us") == 0 ? "µs" : unit, tic);
+                fprintf(out, "%s%g %s' %.3g", between, number, strcmp(unit, "us") == 0 && has_utf8 ? "µs" : unit,
+                        tic);
             between = ", '";
         }
         digit = next_step(digit);
@@ -264,7 +266,7 @@ static void put_value_axis(FILE *out, range values)
 static double put_axis(const drawing *d, const char *unit, range values)
 {
     if (strcmp(unit, "s") == 0)
-        return put_time_axis(d->out, values);
+        return put_time_axis(d->out, values, d->plan->medium != DRAWING_TERMINAL || tty_has_utf8());
     if (strcmp(unit, "share") == 0 && values.high <= 1.001)
         fputs("set yrange [0:1.03]\nset ytics ('0 %%' 0, '25 %%' 0.25, '50 %%' 0.5, '75 %%' 0.75, '100 %%' 1)\n",
               d->out);

@@ -10,253 +10,216 @@
 #include <weir/verdict.h>
 
 #include "format.h"
+#include "memory.h"
 #include "metric_table.h"
 #include "plot_series.h"
 #include "text_fill.h"
+#include "tty.h"
 
-enum { SPARKS = 24 /* laps in a sparkline */ };
+enum { MAX_SPARKS = 24 /* laps in a sparkline */, MAX_SHOWN = 12 };
 
-/* The data of a frame. */
-typedef struct frame {
+const char *const watch_sorts[] = { "pipeline", "busy_share", "tasks_per_s", "ave_time", "num_failures", NULL };
+
+/* The data of a screen. */
+typedef struct watched {
     weir_run_record run; /* its texts are not kept */
     weir_run_state state;
-    weir_totals totals;       /* of the whole run, by name */
-    series_set recent;        /* the latest laps */
-    int64_t last_lap_unix_ns; /* when the latest lap ended; 0 = none */
-    weir_verdict *verdict;    /* on the latest laps; NULL = none has ended */
-    int64_t expected;         /* items that the program expects to deliver; 0 = unknown */
-    char *last_failure;       /* NULL = none */
+    weir_totals totals;                   /* of the whole run, by name */
+    series_set recent;                    /* the latest laps */
+    int64_t last_lap_unix_ns;             /* when the latest lap ended; 0 = none */
+    weir_verdict *verdict;                /* on the latest laps; NULL = none has ended */
+    int64_t expected;                     /* items that the program expects to deliver; 0 = unknown */
+    char *last_failure, *stall, *slowest; /* NULL = none */
+    double frames_per_item;               /* NAN = not known */
     int64_t now_unix_ns;
-    int width;
-} frame;
+} watched;
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 
-/* The average length of laps: the last lap of a run may be much shorter. */
-static int64_t lap_length_ns(const frame *f)
-{
-    const weir_total_list *queues = &f->totals.of[WEIR_SUBJECT_QUEUE];
-    int64_t length_ns = queues->count ? queues->all[0].elapsed_ns / queues->all[0].key.num_laps : 0;
-    return length_ns > 10 * WEIR_MILLISECOND ? length_ns : 10 * WEIR_MILLISECOND;
-}
-
-/* The latest lap, the expected number of items, or the latest failure. */
-static int note_latest(void *self, const weir_record *record, weir_error *error)
-{
-    frame *f = self;
-    if (record->kind == WEIR_RECORD_QUEUE)
-        f->last_lap_unix_ns = record->lap.end_unix_ns;
-    else if (record->kind == WEIR_RECORD_EVENT)
-        f->expected = strtoll(record->event.detail, NULL, 10);
-    else if (asprintf(&f->last_failure, "%s: %s", record->failure.label, record->failure.message) < 0) {
-        f->last_failure = NULL;
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the frame");
-    }
-    return WEIR_OK;
-}
-
-static int read_latest(weir_reader *reader, frame *f, weir_record_kind kind, const char *name, weir_error *error)
-{
-    weir_filter latest = { .run_id = f->run.run_id, .name = name, .descending = true, .limit = 1 };
-    return weir_reader_each(reader, kind, &latest, note_latest, f, error);
-}
-
-static int read_recent(weir_reader *reader, frame *f, weir_error *error)
-{
-    int status = read_latest(reader, f, WEIR_RECORD_QUEUE, NULL, error);
-    if (status != WEIR_OK || f->last_lap_unix_ns == 0)
-        return status;
-    weir_filter recent = { .run_id = f->run.run_id };
-    recent.start_unix_ns = f->last_lap_unix_ns - (int64_t)((SPARKS + 0.5) * (double)lap_length_ns(f));
-    status = series_read(reader, &recent, false, &f->recent, error);
-    return status == WEIR_OK ? weir_verdict_read(reader, &recent, &f->verdict, error) : status;
-}
-
-static int read_frame(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
-{
-    int status = weir_reader_find_run(reader, filter->run_id, &f->run, error);
-    weir_filter own = *filter;
-    own.run_id = f->run.run_id;
-    if (status == WEIR_OK)
-        f->state = weir_run_state_of(&f->run);
-    f->run.node_id = f->run.command = f->run.version = f->run.machine = NULL;
-    if (status == WEIR_OK)
-        status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &f->totals, error);
-    if (status == WEIR_OK)
-        status = read_recent(reader, f, error);
-    if (status == WEIR_OK)
-        status = read_latest(reader, f, WEIR_RECORD_EVENT, "expected_items", error);
-    return status == WEIR_OK ? read_latest(reader, f, WEIR_RECORD_FAILURE, NULL, error) : status;
-}
-
-static void free_frame(frame *f)
-{
-    weir_totals_free(&f->totals);
-    series_free(&f->recent);
-    weir_verdict_free(f->verdict);
-    free(f->last_failure);
-}
-
-static bool is_gone(const frame *f)
-{
-    return f->state == WEIR_RUN_KILLED;
-}
-
-/* ---- pieces ------------------------------------------------------------------------------------------------- */
-
-static double rate_at(weir_subject subject, const series_point *point)
-{
-    return series_value(subject, point, subject == WEIR_SUBJECT_QUEUE ? "items_per_s" : "tasks_per_s");
-}
-
-/* Draws each of the latest laps as a bar, the largest at full height. */
-static void put_sparks(FILE *out, const series *line, weir_subject subject, int most)
-{
-    static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
-    size_t room = (size_t)most, first = line && line->num_points > room ? line->num_points - room : 0;
-    double highest = 0;
-    for (size_t i = first; line && i < line->num_points; i++)
-        highest = fmax(highest, rate_at(subject, &line->points[i]));
-    for (size_t i = first; line && i < line->num_points; i++) {
-        double height = highest > 0 ? fmax(0, rate_at(subject, &line->points[i])) / highest : 0;
-        fputs(bars[(int)fmin(7, floor(8 * height))], out);
-    }
-}
-
-static const series_point *latest(const series *line)
-{
-    return line && line->num_points ? &line->points[line->num_points - 1] : NULL;
-}
-
-static void put_span(FILE *out, double seconds)
-{
-    long whole = seconds > 0 ? lround(seconds) : 0;
-    fprintf(out, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-static const char *time_text(char figure[WEIR_FORMAT_BYTES], double seconds)
-{
-    if (!isfinite(seconds))
-        return "-";
-    weir__text_format_time(figure, seconds);
-    return figure;
-}
-
-static double seconds(int64_t ns)
+static double to_seconds(int64_t ns)
 {
     return (double)ns / 1e9;
 }
 
-static double or_zero(double value)
+/* The average length of laps: the last lap of a run may be much shorter. */
+static int64_t lap_length_ns(const watched *w)
 {
-    return isfinite(value) ? value : 0;
+    const weir_total_list *queues = &w->totals.of[WEIR_SUBJECT_QUEUE];
+    int64_t length_ns = queues->count ? queues->all[0].elapsed_ns / queues->all[0].key.num_laps : 0;
+    return length_ns > 10 * WEIR_MILLISECOND ? length_ns : 10 * WEIR_MILLISECOND;
 }
 
-/* Names are truncated if the line is narrow. */
-static int name_width(const frame *f)
+static void set_text(char **text, char *value)
 {
-    return f->width < 100 ? 22 : 28;
+    free(*text);
+    *text = value;
 }
 
-/* "-" = not known. */
-static const char *percent_text(char text[WEIR_FORMAT_BYTES], double share)
+/* The latest lap, event or failure. */
+static int note_latest(void *self, const weir_record *record, weir_error *error)
 {
-    snprintf(text, WEIR_FORMAT_BYTES, isfinite(share) ? "%.0f%%" : "-", 100 * share);
-    return text;
+    watched *w = self;
+    (void)error;
+    if (record->kind == WEIR_RECORD_QUEUE)
+        w->last_lap_unix_ns = record->lap.end_unix_ns;
+    else if (record->kind == WEIR_RECORD_FAILURE)
+        set_text(&w->last_failure, memory_format("%s: %s", record->failure.label, record->failure.message));
+    else if (strcmp(record->event.name, "stall") == 0)
+        set_text(&w->stall, memory_copy(record->event.detail));
+    else
+        w->expected = strtoll(record->event.detail, NULL, 10);
+    return WEIR_OK;
 }
 
-/* ---- the lines ---------------------------------------------------------------------------------------------- */
+static int read_latest(weir_reader *reader, watched *w, weir_record_kind kind, const char *name,
+                       int64_t since_unix_ns, weir_error *error)
+{
+    weir_filter latest = {
+        .run_id = w->run.run_id, .name = name, .descending = true, .limit = 1, .start_unix_ns = since_unix_ns
+    };
+    return weir_reader_each(reader, kind, &latest, note_latest, w, error);
+}
+
+static int note_items(void *self, const weir_row *row, weir_error *error)
+{
+    watched *w = self;
+    char time[WEIR_FORMAT_BYTES];
+    (void)error;
+    if (*weir_row_text(row, 0))
+        w->frames_per_item = strtod(weir_row_text(row, 0), NULL);
+    weir__text_format_time(time, strtod(weir_row_text(row, 1), NULL));
+    if (*weir_row_text(row, 2))
+        set_text(&w->slowest, memory_format("%s in %s", time, weir_row_text(row, 2)));
+    return WEIR_OK;
+}
+
+/* The frames of sampled items, not of those that were recorded because they are slow; and the slowest item. */
+static int read_items(weir_reader *reader, const weir_filter *recent, watched *w, weir_error *error)
+{
+    return weir_reader_select(
+        reader, WEIR_RECORD_ITEM, recent,
+        "avg(CASE WHEN t.chosen IN ('all', 'sample') THEN t.num_frames END), max(t.elapsed), t.label", "", note_items,
+        w, error);
+}
+
+static int read_recent(weir_reader *reader, watched *w, weir_error *error)
+{
+    int status = read_latest(reader, w, WEIR_RECORD_QUEUE, NULL, 0, error);
+    if (status != WEIR_OK || w->last_lap_unix_ns == 0)
+        return status;
+    weir_filter recent = { .run_id = w->run.run_id };
+    recent.start_unix_ns = w->last_lap_unix_ns - (int64_t)((MAX_SPARKS + 0.5) * (double)lap_length_ns(w));
+    status = series_read(reader, &recent, false, &w->recent, error);
+    if (status == WEIR_OK)
+        status = weir_verdict_read(reader, &recent, &w->verdict, error);
+    if (status == WEIR_OK)
+        status = read_items(reader, &recent, w, error);
+    return status == WEIR_OK
+               ? read_latest(reader, w, WEIR_RECORD_EVENT, "stall", w->last_lap_unix_ns - 2 * lap_length_ns(w), error)
+               : status;
+}
+
+static int read_run(weir_reader *reader, const weir_filter *filter, watched *w, weir_error *error)
+{
+    w->frames_per_item = NAN;
+    int status = weir_reader_find_run(reader, filter->run_id, &w->run, error);
+    weir_filter own = *filter;
+    own.run_id = w->run.run_id;
+    if (status == WEIR_OK)
+        w->state = weir_run_state_of(&w->run);
+    w->run.node_id = w->run.command = w->run.version = w->run.machine = NULL;
+    if (status == WEIR_OK)
+        status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &w->totals, error);
+    if (status == WEIR_OK)
+        status = read_recent(reader, w, error);
+    if (status == WEIR_OK)
+        status = read_latest(reader, w, WEIR_RECORD_EVENT, "expected_items", 0, error);
+    return status == WEIR_OK ? read_latest(reader, w, WEIR_RECORD_FAILURE, NULL, 0, error) : status;
+}
+
+static void free_watched(watched *w)
+{
+    weir_totals_free(&w->totals);
+    series_free(&w->recent);
+    weir_verdict_free(w->verdict);
+    free(w->last_failure);
+    free(w->stall);
+    free(w->slowest);
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------------------- */
+
+static bool is_gone(const watched *w)
+{
+    return w->state == WEIR_RUN_KILLED;
+}
+
+static bool is_running(const watched *w)
+{
+    return !w->run.has_ended && !is_gone(w);
+}
+
+static const char *state_word(const watched *w)
+{
+    return w->run.has_ended ? weir_run_state_name(w->state) : is_gone(w) ? "killed" : "running";
+}
+
+static const series_point *latest_point(const series *line)
+{
+    return line && line->num_points ? &line->points[line->num_points - 1] : NULL;
+}
+
+/* The latest value of a measure of a series; of the process, whatever it is called, if name is NULL. */
+static double latest_value(const watched *w, weir_subject subject, const char *name, const char *measure)
+{
+    const series_list *list = &w->recent.lists[subject];
+    const series *line = name ? series_find(list, name) : list->count ? &list->all[0] : NULL;
+    return series_value(subject, latest_point(line), measure);
+}
+
+/* "1:02:03" */
+static void format_clock(char text[32], double seconds)
+{
+    long whole = seconds > 0 ? lround(seconds) : 0;
+    snprintf(text, 32, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+/* Each of the latest laps as a bar, the largest at full height. */
+static void format_sparks(char text[4 * MAX_SPARKS], weir_subject subject, const series *line, const char *measure,
+                          size_t most)
+{
+    static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+    static const char *const letters[] = { "_", ".", ":", "-", "=", "+", "*", "#" };
+    const char *const *bars = tty_has_utf8() ? blocks : letters;
+    size_t count = line ? line->num_points : 0, first = count > most ? count - most : 0;
+    double highest = 0;
+    *text = '\0';
+    for (size_t i = first; i < count; i++)
+        highest = fmax(highest, series_value(subject, &line->points[i], measure));
+    for (size_t i = first; i < count; i++) {
+        double height = highest > 0 ? fmax(0, series_value(subject, &line->points[i], measure)) / highest : 0;
+        strcat(text, bars[(int)fmin(7, floor(8 * height))]);
+    }
+}
+
+/* A paragraph, broken at spaces if the terminal is too narrow. */
+static void put_text(FILE *out, char *text)
+{
+    size_t size = 4 * strlen(text) + 1, width = tty_width() ? (size_t)tty_width() : SIZE_MAX / 2;
+    char *harmless = memory_get(size, 1);
+    weir_text_escape(text, harmless, size);
+    weir__text_fill(out, harmless, harmless + strlen(harmless), 0, 0, width);
+    free(harmless);
+    free(text);
+}
+
+/* ---- the head ----------------------------------------------------------------------------------------------- */
 
 /* The end of the run, or until when it is known to go on. */
-static int64_t until_unix_ns(const frame *f)
+static int64_t until_unix_ns(const watched *w)
 {
-    int64_t last_sign = f->last_lap_unix_ns > 0 ? f->last_lap_unix_ns : f->run.started_unix_ns;
-    return f->run.has_ended ? f->run.ended_unix_ns : is_gone(f) ? last_sign : f->now_unix_ns;
-}
-
-static void put_head(FILE *out, const frame *f, const char *path)
-{
-    weir_text_escape_to(out, path);
-    fprintf(out, "  run %" PRId64 "  %s ", f->run.run_id,
-            f->run.has_ended ? weir_run_state_name(f->state)
-            : is_gone(f)     ? "recorded for"
-                             : "running for");
-    if (f->run.has_ended)
-        fputs("after ", out);
-    put_span(out, seconds(until_unix_ns(f) - f->run.started_unix_ns));
-    if (is_gone(f))
-        fprintf(out, "  (killed: its process %" PRId64 " no longer exists)", f->run.pid);
-    else if (!f->run.has_ended && f->last_lap_unix_ns > 0)
-        fprintf(out, "  (the metrics are %.0f s old)", fmax(0, seconds(f->now_unix_ns - f->last_lap_unix_ns)));
-    else if (!f->run.has_ended)
-        fputs("  (no lap has ended yet)", out);
-    fputs("\n\n", out);
-}
-
-/* Bars use the rest of the line. */
-static void end_line(FILE *out, const frame *f, int used, const series *line, weir_subject subject)
-{
-    int room = f->width - used - 2;
-    fputs(room > 0 ? "  " : "", out);
-    put_sparks(out, line, subject, room < 0 ? 0 : room > SPARKS ? SPARKS : room);
-    fputc('\n', out);
-}
-
-/* 80 columns do not have room for all of them. */
-static bool is_narrow(const frame *f)
-{
-    return f->width < 100;
-}
-
-static void put_stages(FILE *out, const frame *f)
-{
-    const weir_total_list *stages = &f->totals.of[WEIR_SUBJECT_STAGE];
-    if (stages->count)
-        fprintf(out, "%-*s %15s    latest lap\n%-*s %8s %6s %8s %7s%s %5s %5s %6s %5s\n", name_width(f), "", "total",
-                name_width(f), "stage", "tasks", "failed", "per s", "average", is_narrow(f) ? "" : "     p99", "busy",
-                "input", "thread", "room");
-    for (size_t i = 0; i < stages->count; i++) {
-        const weir_total *t = &stages->all[i];
-        const series *line = series_find(&f->recent.lists[WEIR_SUBJECT_STAGE], t->key.name);
-        const series_point *p = latest(line);
-        char average[WEIR_FORMAT_BYTES], p99[WEIR_FORMAT_BYTES];
-        fprintf(out, "%-*.*s %8" PRIu64 " %6" PRIu64 " %8.1f %7s", name_width(f), name_width(f), t->key.name,
-                t->metrics.task.num_tasks, t->metrics.task.num_failures,
-                or_zero(series_value(WEIR_SUBJECT_STAGE, p, "tasks_per_s")),
-                time_text(average, series_value(WEIR_SUBJECT_STAGE, p, "ave_time")));
-        if (!is_narrow(f))
-            fprintf(out, " %7s", time_text(p99, series_value(WEIR_SUBJECT_STAGE, p, "p99_time")));
-        char busy[WEIR_FORMAT_BYTES], in[WEIR_FORMAT_BYTES], thread[WEIR_FORMAT_BYTES], room[WEIR_FORMAT_BYTES];
-        fprintf(out, " %5s %5s %6s %5s", percent_text(busy, series_value(WEIR_SUBJECT_STAGE, p, "busy_share")),
-                percent_text(in, series_value(WEIR_SUBJECT_STAGE, p, "wait_in_share")),
-                percent_text(thread, series_value(WEIR_SUBJECT_STAGE, p, "wait_thread_share")),
-                percent_text(room, series_value(WEIR_SUBJECT_STAGE, p, "wait_out_share") +
-                                       series_value(WEIR_SUBJECT_STAGE, p, "wait_turn_share")));
-        end_line(out, f, name_width(f) + (is_narrow(f) ? 58 : 66), line, WEIR_SUBJECT_STAGE);
-    }
-}
-
-static void put_queues(FILE *out, const frame *f)
-{
-    const weir_total_list *queues = &f->totals.of[WEIR_SUBJECT_QUEUE];
-    if (queues->count)
-        fprintf(out, "\n%-*s %8s    latest lap\n%-*s %8s %8s %8s %9s %7s %7s\n", name_width(f), "", "total",
-                name_width(f), "queue", "items", "per s", "occupied", "level", "put", "get");
-    for (size_t i = 0; i < queues->count; i++) {
-        const weir_total *t = &queues->all[i];
-        const series *line = series_find(&f->recent.lists[WEIR_SUBJECT_QUEUE], t->key.name);
-        const series_point *p = latest(line);
-        char put[WEIR_FORMAT_BYTES], get[WEIR_FORMAT_BYTES], occupied[WEIR_FORMAT_BYTES], level[40] = "-";
-        if (t->capacity)
-            snprintf(level, sizeof level, "%4.1f/%-4" PRId64,
-                     or_zero(series_value(WEIR_SUBJECT_QUEUE, p, "ave_depth")), t->capacity);
-        fprintf(out, "%-*.*s %8" PRIu64 " %8.1f %8s %9s %7s %7s", name_width(f), name_width(f), t->key.name,
-                t->metrics.queue.num_items, or_zero(series_value(WEIR_SUBJECT_QUEUE, p, "items_per_s")),
-                percent_text(occupied, series_value(WEIR_SUBJECT_QUEUE, p, "occupancy_rate")), level,
-                time_text(put, series_value(WEIR_SUBJECT_QUEUE, p, "ave_put_time")),
-                time_text(get, series_value(WEIR_SUBJECT_QUEUE, p, "ave_get_time")));
-        end_line(out, f, name_width(f) + 53, line, WEIR_SUBJECT_QUEUE);
-    }
+    int64_t last_sign = w->last_lap_unix_ns > 0 ? w->last_lap_unix_ns : w->run.started_unix_ns;
+    return w->run.has_ended ? w->run.ended_unix_ns : is_gone(w) ? last_sign : w->now_unix_ns;
 }
 
 /* How far the run is. */
@@ -265,53 +228,255 @@ typedef struct progress {
     double remaining_s;     /* NAN = not known */
 } progress;
 
-static progress progress_of(const frame *f)
+static progress progress_of(const watched *w)
 {
-    const weir_total_list *stages = &f->totals.of[WEIR_SUBJECT_STAGE];
-    const weir_total *sink = weir_totals_sink_queue(&f->totals);
-    double elapsed = seconds(f->last_lap_unix_ns - f->run.started_unix_ns);
+    const weir_total_list *stages = &w->totals.of[WEIR_SUBJECT_STAGE];
+    const weir_total *sink = weir_totals_sink_queue(&w->totals);
+    double elapsed = to_seconds(w->last_lap_unix_ns - w->run.started_unix_ns);
     progress p = { .done = sink ? (int64_t)sink->metrics.queue.num_items : 0, .remaining_s = NAN };
     for (size_t i = 0; i < stages->count; i++) {
         p.failures += (int64_t)stages->all[i].metrics.task.num_failures;
         p.done += (int64_t)stages->all[i].metrics.task.num_skipped;
     }
     p.done += p.failures;
-    if (p.done > 0 && elapsed > 0 && f->expected >= p.done && !f->run.has_ended && !is_gone(f))
-        p.remaining_s = (double)(f->expected - p.done) * elapsed / (double)p.done;
+    if (p.done > 0 && elapsed > 0 && w->expected >= p.done && is_running(w))
+        p.remaining_s = (double)(w->expected - p.done) * elapsed / (double)p.done;
     return p;
 }
 
-/* The sentence, broken at a space if the line is too short. */
-static void put_limit(FILE *out, const frame *f)
+static double sink_rate(const watched *w)
 {
-    if (!f->verdict || f->verdict->kind == WEIR_VERDICT_UNKNOWN)
-        return;
-    char text[512], harmless[4 * sizeof text];
-    snprintf(text, sizeof text, "limit of the latest laps (%s): %s", weir_verdict_certainty(f->verdict),
-             f->verdict->sentence);
-    weir_text_escape(text, harmless, sizeof harmless);
-    fputc('\n', out);
-    weir__text_fill(out, harmless, harmless + strlen(harmless), 0, 0, (size_t)(f->width > 20 ? f->width : 20));
+    const weir_total *sink = weir_totals_sink_queue(&w->totals);
+    return sink ? latest_value(w, WEIR_SUBJECT_QUEUE, sink->key.name, "items_per_s") : NAN;
 }
 
-static void put_foot(FILE *out, const frame *f)
+static void put_state(FILE *out, const watched *w, const char *path)
 {
-    progress p = progress_of(f);
-    put_limit(out, f);
-    fprintf(out, "\nfailures: %" PRId64 "\n", p.failures);
-    if (f->last_failure) {
-        fputs("  the last: ", out);
-        weir_text_escape_to(out, f->last_failure);
-        fputc('\n', out);
-    }
-    if (f->expected <= 0 || f->run.has_ended || is_gone(f))
+    char duration[32], note[120] = "";
+    format_clock(duration, to_seconds(until_unix_ns(w) - w->run.started_unix_ns));
+    if (is_gone(w))
+        snprintf(note, sizeof note, "  (killed: its process %" PRId64 " no longer exists)", w->run.pid);
+    else if (!w->run.has_ended && w->last_lap_unix_ns > 0)
+        snprintf(note, sizeof note, "  (the metrics are %.0f s old)",
+                 fmax(0, to_seconds(w->now_unix_ns - w->last_lap_unix_ns)));
+    else if (!w->run.has_ended)
+        snprintf(note, sizeof note, "  (no lap has ended yet)");
+    put_text(out, memory_format("%s  run %" PRId64 "  %s %s%s%s", path, w->run.run_id,
+                                w->run.has_ended ? weir_run_state_name(w->state)
+                                : is_gone(w)     ? "recorded for"
+                                                 : "running for",
+                                w->run.has_ended ? "after " : "", duration, note));
+}
+
+static void put_progress(FILE *out, const watched *w)
+{
+    progress p = progress_of(w);
+    char expected[64] = "", remaining[64] = "", clock[32];
+    format_clock(clock, p.remaining_s);
+    if (w->expected > 0)
+        snprintf(expected, sizeof expected, " of %" PRId64, w->expected);
+    if (isfinite(p.remaining_s))
+        snprintf(remaining, sizeof remaining, ", remaining time about %s", clock);
+    put_text(out,
+             memory_format("done: %" PRId64 "%s, failures: %" PRId64 "%s", p.done, expected, p.failures, remaining));
+}
+
+static double process_value(const watched *w, const char *measure)
+{
+    return latest_value(w, WEIR_SUBJECT_PROCESS, NULL, measure);
+}
+
+/* What the machine does, of the latest lap. */
+static void put_resources(FILE *out, const watched *w)
+{
+    char frames[64] = "", cpus[120] = "", memory[64] = "", bytes[WEIR_FORMAT_BYTES];
+    double rate = sink_rate(w), used = process_value(w, "cpus"), resident = process_value(w, "resident_bytes");
+    double others = latest_value(w, WEIR_SUBJECT_MACHINE, NULL, "other_cpus");
+    if (!isfinite(rate))
         return;
-    fprintf(out, "done: %" PRId64 " of %" PRId64, p.done, f->expected);
-    if (isfinite(p.remaining_s)) {
-        fputs(", remaining time about ", out);
-        put_span(out, p.remaining_s);
+    if (isfinite(w->frames_per_item))
+        snprintf(frames, sizeof frames, ", about %.0f frames per s", w->frames_per_item * rate);
+    if (isfinite(used))
+        snprintf(cpus, sizeof cpus, ";  CPUs: %.2f of %" PRId64, used,
+                 w->recent.lists[WEIR_SUBJECT_PROCESS].all[0].capacity);
+    if (isfinite(used) && isfinite(others))
+        snprintf(cpus + strlen(cpus), sizeof cpus - strlen(cpus), ", other programs %.2f", others);
+    weir__text_format_bytes(bytes, resident);
+    if (isfinite(resident) && resident > 0)
+        snprintf(memory, sizeof memory, ";  memory: %s", bytes);
+    put_text(out, memory_format("%.1f items per s%s%s%s", rate, frames, cpus, memory));
+}
+
+static void put_limit(FILE *out, const watched *w)
+{
+    if (w->verdict && w->verdict->kind != WEIR_VERDICT_UNKNOWN)
+        put_text(out, memory_format("limit of the latest laps (%s): %s", weir_verdict_certainty(w->verdict),
+                                    w->verdict->sentence));
+}
+
+/* ---- tables: columns are measures ---------------------------------------------------------------------------- */
+
+/* Of the whole run, up to the first NULL; then of the latest lap. */
+static const char *const stage_measures[] = { "num_tasks",       "num_failures",  NULL,
+                                              "tasks_per_s",     "ave_time",      "p99_time",
+                                              "busy_share",      "wait_in_share", "wait_thread_share",
+                                              "wait_turn_share", "wait_out_share" };
+static const char *const narrow_stage_measures[] = {
+    "num_tasks", NULL, "tasks_per_s", "ave_time", "busy_share", "wait_in_share", "wait_thread_share", "wait_out_share"
+};
+static const char *const queue_measures[] = { "num_items", NULL,           "items_per_s", "occupancy_rate",
+                                              "ave_depth", "ave_put_time", "ave_get_time" };
+
+/* Whether 80 columns are all there are. */
+static bool is_narrow(void)
+{
+    return tty_width() && tty_width() < 110;
+}
+
+static size_t num_sparks(void)
+{
+    return tty_width() == 0 || tty_width() >= 140 ? MAX_SPARKS : tty_width() >= 125 ? 8 : 0;
+}
+
+static const watched *sorted_run; /* for qsort() */
+static const char *sorted_measure;
+
+static double sort_value(const weir_total *total)
+{
+    double whole = weir_total_value(total, weir_measure_find(total->subject, sorted_measure));
+    double value = latest_value(sorted_run, total->subject, total->key.name, sorted_measure);
+    value = strncmp(sorted_measure, "num_", 4) == 0 ? whole : value;
+    return isfinite(value) ? value : -1;
+}
+
+static int compare_totals(const void *a, const void *b)
+{
+    double one = sort_value(*(const weir_total *const *)a), other = sort_value(*(const weir_total *const *)b);
+    return one > other ? -1 : one < other;
+}
+
+static void put_series_row(table *t, const watched *w, const weir_total *total, size_t number,
+                           const char *const *measures, size_t count)
+{
+    char key[32], sparks[4 * MAX_SPARKS];
+    bool is_total = true;
+    const series *line = series_find(&w->recent.lists[total->subject], total->key.name);
+    snprintf(key, sizeof key, "%zu", number);
+    table_words(t, key);
+    table_words(t, total->key.name);
+    for (size_t i = 0; i < count; i++) {
+        if (measures[i])
+            table_number(t, is_total ? weir_total_value(total, weir_measure_find(total->subject, measures[i]))
+                                     : series_value(total->subject, latest_point(line), measures[i]));
+        is_total &= measures[i] != NULL;
     }
+    if (total->capacity && total->subject == WEIR_SUBJECT_QUEUE)
+        table_count(t, total->capacity);
+    else
+        table_nothing(t);
+    format_sparks(sparks, total->subject, line, total->subject == WEIR_SUBJECT_QUEUE ? "items_per_s" : "tasks_per_s",
+                  num_sparks());
+    table_words(t, sparks);
+}
+
+/* The totals of a subject, sorted by watch_sorts[sort]. */
+static void put_series_table(FILE *out, const watched *w, weir_subject subject, const watch_view *view, int sort,
+                             const char *const *measures, size_t count)
+{
+    const weir_total_list *list = &w->totals.of[subject];
+    table_column columns[MAX_SHOWN + 4];
+    const weir_total **order = memory_get(list->count, sizeof *order);
+    size_t num_columns = 0;
+    columns[num_columns++] =
+        (table_column){ "", view->has_keys && subject == WEIR_SUBJECT_STAGE ? "#" : NULL, TABLE_WORDS };
+    columns[num_columns++] = (table_column){ "", metric_subject_name(subject), TABLE_WORDS };
+    for (size_t i = 0; i < count; i++)
+        if (measures[i])
+            columns[num_columns++] = metric_column(weir_measure_find(subject, measures[i]));
+    columns[num_columns++] = (table_column){ "", "capacity", TABLE_COUNT };
+    columns[num_columns++] = (table_column){ "", num_sparks() ? "latest laps" : NULL, TABLE_WORDS };
+    table *t = table_begin(out, TABLE_TEXT, columns, num_columns);
+    table_set_keys(t, 2);
+    for (size_t i = 0; i < list->count; i++)
+        order[i] = &list->all[i];
+    sorted_run = w;
+    sorted_measure = watch_sorts[sort];
+    if (sort > 0 && list->count > 0)
+        qsort(order, list->count, sizeof *order, compare_totals);
+    for (size_t i = 0; i < list->count; i++)
+        put_series_row(t, w, order[i], (size_t)(order[i] - list->all) + 1, measures, count);
+    table_end(t);
+    free(order);
+}
+
+#define PUT_TABLE(subject, sort, measures) \
+    put_series_table(out, w, subject, view, sort, measures, sizeof(measures) / sizeof(measures)[0])
+
+static void put_tables(FILE *out, const watched *w, const watch_view *view)
+{
+    fprintf(out, "\nStages%s%s: %s so far; the rest is of the latest lap\n", view->sort ? ", sorted by " : "",
+            view->sort ? watch_sorts[view->sort] : "", is_narrow() ? "tasks" : "tasks and failed");
+    if (is_narrow())
+        PUT_TABLE(WEIR_SUBJECT_STAGE, view->sort, narrow_stage_measures);
+    else
+        PUT_TABLE(WEIR_SUBJECT_STAGE, view->sort, stage_measures);
+    fputs("\nQueues\n", out);
+    PUT_TABLE(WEIR_SUBJECT_QUEUE, 0, queue_measures);
     fputc('\n', out);
+    if (w->stall && is_running(w))
+        put_text(out, memory_format("running for long: %s", w->stall));
+    if (w->slowest)
+        put_text(out, memory_format("slowest of the latest laps: %s", w->slowest));
+    if (w->last_failure)
+        put_text(out, memory_format("the last failure: %s", w->last_failure));
+}
+
+/* All measures of one stage: of the whole run, and of its latest lap. */
+static void put_stage(FILE *out, const watched *w, const weir_total *total)
+{
+    static const table_column columns[] = { { "", "", TABLE_WORDS },
+                                            { "", "so far", TABLE_REAL },
+                                            { "", "latest lap", TABLE_REAL },
+                                            { "", "", TABLE_WORDS } };
+    size_t count;
+    const weir_measure *measures = weir_subject_measures(total->subject, &count);
+    table *t = table_begin(out, TABLE_TEXT, TABLE_COLUMNS(columns));
+    for (size_t i = 0; i < count; i++) {
+        if (!measures[i].title)
+            continue;
+        table_kind kind = metric_column(&measures[i]).kind;
+        table_words(t, measures[i].title);
+        table_number_as(t, weir_total_value(total, &measures[i]), kind);
+        table_number_as(t, latest_value(w, total->subject, total->key.name, measures[i].name), kind);
+        table_words(t, measures[i].help);
+    }
+    table_end(t);
+}
+
+static void put_screen(FILE *out, const watched *w, const watch_view *view, const char *path)
+{
+    const weir_total_list *stages = &w->totals.of[WEIR_SUBJECT_STAGE];
+    put_state(out, w, path);
+    put_progress(out, w);
+    put_resources(out, w);
+    put_limit(out, w);
+    if (view->opened > 0 && (size_t)view->opened <= stages->count) {
+        const weir_total *total = &stages->all[view->opened - 1];
+        fprintf(out, "\n%s\n", total->key.name);
+        put_stage(out, w, total);
+    } else
+        put_tables(out, w, view);
+}
+
+int watch_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
+                const watch_view *view, weir_error *error)
+{
+    watched w = { .now_unix_ns = now_unix_ns };
+    int status = read_run(reader, filter, &w, error);
+    if (status == WEIR_OK)
+        put_screen(out, &w, view, weir_reader_path(reader));
+    free_watched(&w);
+    return status;
 }
 
 /* ---- JSON --------------------------------------------------------------------------------------------------- */
@@ -324,112 +489,48 @@ static void put_totals_json(FILE *out, const weir_totals *totals)
     }
 }
 
-static void put_json(FILE *out, const frame *f, const weir_totals *last_lap, const char *path)
+static void put_watch_json(FILE *out, const watched *w, const weir_totals *last_lap, const char *path)
 {
-    progress p = progress_of(f);
+    progress p = progress_of(w);
     fputs("{\"database\": ", out);
     json_string(out, path);
-    fprintf(out, ", \"rank\": %d, \"run_id\": %" PRId64 ", \"state\": \"%s\", \"elapsed\": ", (int)f->run.rank,
-            f->run.run_id, weir_run_state_name(f->state));
-    json_number(out, seconds(until_unix_ns(f) - f->run.started_unix_ns));
+    fprintf(out, ", \"rank\": %d, \"run_id\": %" PRId64 ", \"state\": \"%s\", \"elapsed\": ", (int)w->run.rank,
+            w->run.run_id, weir_run_state_name(w->state));
+    json_number(out, to_seconds(until_unix_ns(w) - w->run.started_unix_ns));
     fputs(", \"last_lap_time\": ", out);
-    json_number(out, f->last_lap_unix_ns ? seconds(f->last_lap_unix_ns) : NAN);
+    json_number(out, w->last_lap_unix_ns ? to_seconds(w->last_lap_unix_ns) : NAN);
     fprintf(out, ", \"failures\": %" PRId64 ", \"last_failure\": ", p.failures);
-    json_string_or_null(out, f->last_failure);
+    json_string_or_null(out, w->last_failure);
     fprintf(out, ", \"done\": %" PRId64 ", \"expected\": ", p.done);
-    json_number(out, f->expected > 0 ? (double)f->expected : NAN);
+    json_number(out, w->expected > 0 ? (double)w->expected : NAN);
     fputs(", \"remaining\": ", out);
     json_number(out, p.remaining_s);
     fputs(", \"limit\": ", out);
-    metric_put_limit(out, f->verdict);
+    metric_put_limit(out, w->verdict);
     fputs(", ", out);
-    put_totals_json(out, &f->totals);
+    put_totals_json(out, &w->totals);
     fputs(", \"last_lap\": {", out);
     put_totals_json(out, last_lap);
     fputs("}}", out);
 }
 
-int frame_write_json(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
+int watch_write_json(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
                      weir_error *error)
 {
-    frame f = { .now_unix_ns = now_unix_ns };
+    watched w = { .now_unix_ns = now_unix_ns };
     weir_totals last_lap = { 0 };
-    int status = read_frame(reader, filter, &f, error);
-    weir_filter latest = { .run_id = f.run.run_id, .start_unix_ns = f.last_lap_unix_ns - WEIR_MICROSECOND * 2 };
-    if (status == WEIR_OK && f.last_lap_unix_ns)
+    int status = read_run(reader, filter, &w, error);
+    weir_filter latest = { .run_id = w.run.run_id, .start_unix_ns = w.last_lap_unix_ns - WEIR_MICROSECOND * 2 };
+    if (status == WEIR_OK && w.last_lap_unix_ns)
         status = weir_totals_read(reader, &latest, &(weir_grouping){ .by = WEIR_BY_NAME }, &last_lap, error);
     if (status == WEIR_OK)
-        put_json(out, &f, &last_lap, weir_reader_path(reader));
+        put_watch_json(out, &w, &last_lap, weir_reader_path(reader));
     weir_totals_free(&last_lap);
-    free_frame(&f);
-    return status;
-}
-
-/* ---- the frame ---------------------------------------------------------------------------------------------- */
-
-/* Copies, and truncates each line to `width` characters. */
-static void put_cut(FILE *out, const char *text, int width)
-{
-    int column = 0;
-    for (const char *c = text; *c; c++) {
-        bool continues = ((unsigned char)*c & 0xc0) == 0x80;
-        column += !continues;
-        if (*c == '\n')
-            column = 0;
-        if (column <= width || *c == '\n')
-            fputc(*c, out);
-    }
-}
-
-/* The text that `write` makes of the frame, truncated. */
-static int write_lines(FILE *out, const frame *f, const char *path,
-                       void (*write)(FILE *lines, const frame *f, const char *path), weir_error *error)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *lines = open_memstream(&text, &size);
-    if (!lines)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the frame");
-    write(lines, f, path);
-    fclose(lines);
-    put_cut(out, text, f->width);
-    free(text);
-    return WEIR_OK;
-}
-
-static void put_frame(FILE *lines, const frame *f, const char *path)
-{
-    put_head(lines, f, path);
-    put_stages(lines, f);
-    put_queues(lines, f);
-    put_foot(lines, f);
-}
-
-int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns, int width,
-                weir_error *error)
-{
-    frame f = { .now_unix_ns = now_unix_ns, .width = width };
-    int status = read_frame(reader, filter, &f, error);
-    if (status == WEIR_OK)
-        status = write_lines(out, &f, weir_reader_path(reader), put_frame, error);
-    free_frame(&f);
+    free_watched(&w);
     return status;
 }
 
 /* ---- several runs -------------------------------------------------------------------------------------------- */
-
-/* The latest lap of the sink's queue, and those before it. */
-static const series *sink_line(const frame *f)
-{
-    const weir_total *sink = weir_totals_sink_queue(&f->totals);
-    return sink ? series_find(&f->recent.lists[WEIR_SUBJECT_QUEUE], sink->key.name) : NULL;
-}
-
-static double latest_value(const frame *f, const char *measure)
-{
-    const series_point *p = latest(sink_line(f));
-    return or_zero(series_value(WEIR_SUBJECT_QUEUE, p, measure));
-}
 
 static const char *base_name(const char *path)
 {
@@ -437,64 +538,73 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-static void put_row(FILE *out, const frame *f, const char *path)
+static void put_run_row(table *t, const watched *w, const char *path)
 {
-    progress p = progress_of(f);
-    int used = name_width(f) + 51;
-    fprintf(out, "%-*.*s %4d %-8s %9" PRId64 " %9.1f %6.0f%% %8" PRId64, name_width(f), name_width(f),
-            base_name(path), (int)f->run.rank,
-            f->run.has_ended ? weir_run_state_name(f->state)
-            : is_gone(f)     ? "killed"
-                             : "running",
-            p.done, latest_value(f, "items_per_s"), 100 * or_zero(latest_value(f, "occupancy_rate")), p.failures);
-    if (!is_narrow(f)) {
-        fputs("   ", out);
-        put_span(out, seconds(until_unix_ns(f) - f->run.started_unix_ns));
-        used += 10;
-    }
-    end_line(out, f, used, sink_line(f), WEIR_SUBJECT_QUEUE);
+    const weir_total *sink = weir_totals_sink_queue(&w->totals);
+    const series *line = sink ? series_find(&w->recent.lists[WEIR_SUBJECT_QUEUE], sink->key.name) : NULL;
+    progress p = progress_of(w);
+    char elapsed[32], sparks[4 * MAX_SPARKS];
+    format_clock(elapsed, to_seconds(until_unix_ns(w) - w->run.started_unix_ns));
+    format_sparks(sparks, WEIR_SUBJECT_QUEUE, line, "items_per_s", num_sparks());
+    table_words(t, base_name(path));
+    table_count(t, w->run.rank);
+    table_words(t, state_word(w));
+    table_count(t, p.done);
+    table_count(t, p.failures);
+    table_words(t, elapsed);
+    table_number(t, series_value(WEIR_SUBJECT_QUEUE, latest_point(line), "items_per_s"));
+    table_number(t, series_value(WEIR_SUBJECT_QUEUE, latest_point(line), "occupancy_rate"));
+    table_words(t, sparks);
 }
 
-static void put_no_run(FILE *out, const frame *f, const char *path)
+int watch_add_row(watch_sum *sum, FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
+                  weir_error *error)
 {
-    fprintf(out, "%-*.*s    - no run yet\n", name_width(f), name_width(f), base_name(path));
-}
-
-int frame_write_row(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns, int width,
-                    frame_sum *sum, weir_error *error)
-{
-    frame f = { .now_unix_ns = now_unix_ns, .width = width };
-    int status = read_frame(reader, filter, &f, error);
+    static const table_column columns[] = {
+        { "", "database", TABLE_WORDS }, { "", "rank", TABLE_COUNT },     { "", "state", TABLE_WORDS },
+        { "", "done", TABLE_COUNT },     { "", "failures", TABLE_COUNT }, { "", "elapsed", TABLE_WORDS },
+        { "", "per s", TABLE_REAL },     { "", "ready", TABLE_SHARE },    { "", "latest laps", TABLE_WORDS },
+    };
+    watched w = { .now_unix_ns = now_unix_ns };
+    int status = read_run(reader, filter, &w, error);
+    if (!sum->rows)
+        sum->rows = table_begin(out, TABLE_TEXT, TABLE_COLUMNS(columns));
     if (status == WEIR_OK) {
-        progress p = progress_of(&f);
-        bool is_running = !f.run.has_ended && !is_gone(&f);
+        progress p = progress_of(&w);
+        double rate = sink_rate(&w);
         sum->num_runs++;
-        sum->num_running += is_running;
+        sum->num_running += is_running(&w);
         sum->done += p.done;
         sum->failures += p.failures;
-        sum->expected += f.expected;
-        sum->rate += is_running ? latest_value(&f, "items_per_s") : 0;
-        sum->remaining_s = fmax(sum->remaining_s, or_zero(p.remaining_s));
+        sum->expected += w.expected;
+        sum->rate += is_running(&w) && isfinite(rate) ? rate : 0;
+        sum->remaining_s = fmax(sum->remaining_s, isfinite(p.remaining_s) ? p.remaining_s : 0);
+        put_run_row(sum->rows, &w, weir_reader_path(reader));
+    } else if (status == WEIR_ENOTFOUND) {
+        status = WEIR_OK;
+        table_words(sum->rows, base_name(weir_reader_path(reader)));
+        table_nothing(sum->rows);
+        table_words(sum->rows, "no run yet");
+        for (size_t i = 3; i < sizeof columns / sizeof columns[0]; i++)
+            table_nothing(sum->rows);
     }
-    if (status == WEIR_OK || status == WEIR_ENOTFOUND)
-        status = write_lines(out, &f, weir_reader_path(reader), status == WEIR_OK ? put_row : put_no_run, error);
-    free_frame(&f);
+    free_watched(&w);
     return status;
 }
 
-void frame_write_sum(FILE *out, const frame_sum *sum, int width)
+void watch_end_rows(watch_sum *sum, FILE *out)
 {
-    const frame f = { .width = width };
-    fprintf(out, "%" PRIu64 " run%s, %" PRIu64 " running; latest laps: %.1f items per s; total: %" PRId64 " done",
-            sum->num_runs, sum->num_runs == 1 ? "" : "s", sum->num_running, sum->rate, sum->done);
+    char expected[64] = "", remaining[80] = "", clock[32];
+    format_clock(clock, sum->remaining_s);
     if (sum->expected > 0)
-        fprintf(out, " of %" PRId64, sum->expected);
-    fprintf(out, ", %" PRId64 " failed", sum->failures);
-    if (sum->remaining_s > 0) {
-        fputs(", remaining time about ", out);
-        put_span(out, sum->remaining_s);
-    }
-    fprintf(out, "\n\n%-*s %4s %-8s %9s %17s %8s\n", name_width(&f), "", "", "", "total", "latest lap", "total");
-    fprintf(out, "%-*s %4s %-8s %9s %9s %7s %8s%s\n", name_width(&f), "database", "rank", "state", "done", "per s",
-            "ready", "failures", is_narrow(&f) ? "" : "   elapsed");
+        snprintf(expected, sizeof expected, " of %" PRId64, sum->expected);
+    if (sum->remaining_s > 0)
+        snprintf(remaining, sizeof remaining, ", remaining time about %s", clock);
+    put_text(out,
+             memory_format("%" PRIu64 " run%s, %" PRIu64 " running; latest laps: %.1f items per s; total: %" PRId64
+                           " done%s, %" PRId64 " failed%s",
+                           sum->num_runs, sum->num_runs == 1 ? "" : "s", sum->num_running, sum->rate, sum->done,
+                           expected, sum->failures, remaining));
+    fputc('\n', out);
+    table_end(sum->rows);
 }
