@@ -1116,10 +1116,12 @@ TEST_CASE(the_statement_behind_an_answer_runs_in_other_programs)
     snprintf(sql, sizeof sql, "SELECT weir_quantile(histogram, 0.9) AS p90 FROM (%s)", weir_reader_sql(reader));
     assert_true(fabs(first_value(path, sql, "p90") - total_value(stage, "p90_time")) < 0.01);
     weir_totals_free(&totals);
-    /* without a text of its own */
-    assert_int_equal(weir_query_begin(reader, WEIR_RECORD_FAILURE, &(weir_filter){ .phase = "train" }, &query, NULL),
-                     WEIR_OK);
-    assert_null(weir_reader_sql(reader));
+    /* spans of time and positions are part of the statement */
+    const weir_filter filter = { .phase = "train", .until_phase = "eval" };
+    weir_reader_set_window(reader, &(weir_window){ .by_step = true, .until_step = 100 }, NULL);
+    assert_int_equal(weir_query_begin(reader, WEIR_RECORD_FAILURE, &filter, &query, NULL), WEIR_OK);
+    assert_non_null(weir_reader_sql(reader));
+    assert_non_null(strstr(weir_reader_sql(reader), "'eval'"));
     weir_query_end(query);
     weir_reader_close(reader);
 }

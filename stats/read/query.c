@@ -106,6 +106,16 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
 
 /* -- the kinds */
 
+static const weir_sql_selection phases = {
+    .kind = WEIR_ROWS_LAPS,
+    .table = "queue_stats",
+    .begin = "lap AS (",
+    .columns = WEIR_LAP_COLUMNS,
+    .condition = "AND " WEIR_LAPS_OF_ONE_QUEUE,
+    .end = "), " WEIR_SPANS(WEIR_WITH_A_PHASE_OR_GAP) " SELECT * FROM span ORDER BY run_id, number LIMIT"
+                                                      " CASE :limit WHEN 0 THEN -1 ELSE :limit END",
+};
+
 static const weir_sql_selection selections[WEIR_RECORD_CONTENT + 1] = {
     [WEIR_RECORD_EVENT] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.event_name" },
     [WEIR_RECORD_FAILURE] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.name", .length = "t.elapsed" },
@@ -145,7 +155,10 @@ static int begin_query(weir_query *query, const weir_filter *filter, weir_error 
         return begin_contents(query, filter, error);
     if (query->record.kind != WEIR_RECORD_PHASE)
         return begin_rows(query, filter, error);
-    return weir__phases_select(query->reader, filter, false, &query->statement, error);
+    weir_filter laps = *filter; /* of one queue, whatever its name */
+    laps.name = NULL;
+    laps.after_id = 0;
+    return weir__select(query->reader, &phases, &laps, &query->statement, error);
 }
 
 int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, weir_query **begun,

@@ -10,7 +10,6 @@
 
 #include "existing_files.h"
 #include "name_match.h"
-#include "sql_select.h"
 
 /* -- histograms */
 
@@ -102,17 +101,22 @@ static void merge_final(sqlite3_context *context)
     sqlite3_result_blob64(context, bytes, size_bytes, sqlite3_free);
 }
 
+/* A bucket's middle may lie outside of the shortest and longest time, if these are given: no quantile does. */
 static void quantile_function(sqlite3_context *context, int num_values, sqlite3_value **values)
 {
-    (void)num_values;
-    if (sqlite3_value_type(values[0]) == SQLITE_NULL)
+    if (num_values < 2 || sqlite3_value_type(values[0]) == SQLITE_NULL)
         return;
     weir_histogram *times = calloc(1, sizeof *times);
     if (!times)
         sqlite3_result_error_nomem(context);
-    else if (add_encoded_value(context, times, values[0]) && times->count)
-        sqlite3_result_double(context, (double)weir_histogram_quantile_ns(times, sqlite3_value_double(values[1])) /
-                                           (double)WEIR_SECOND);
+    else if (add_encoded_value(context, times, values[0]) && times->count) {
+        double time =
+            (double)weir_histogram_quantile_ns(times, sqlite3_value_double(values[1])) / (double)WEIR_SECOND;
+        double least = num_values > 2 ? sqlite3_value_double(values[2]) : 0,
+               most = num_values > 3 ? sqlite3_value_double(values[3]) : 0;
+        time = most > 0 && time > most ? most : time;
+        sqlite3_result_double(context, time < least ? least : time);
+    }
     free(times);
 }
 
@@ -271,7 +275,7 @@ int weir__functions_register(sqlite3 *db)
         void (*final)(sqlite3_context *context);
     } functions[] = {
         { "weir_merge_histogram", 1, NULL, merge_step, merge_final },
-        { "weir_quantile", 2, quantile_function, NULL, NULL },
+        { "weir_quantile", -1, quantile_function, NULL, NULL },
         { "weir_histogram_fault", 4, fault_function, NULL, NULL },
         { "weir_sum", 1, NULL, sum_step, sum_final },
         { "weir_last", 2, NULL, last_step, last_final },
@@ -279,8 +283,6 @@ int weir__functions_register(sqlite3 *db)
         { "weir_folder", 1, folder_function, NULL, NULL },
     };
     int code = weir__names_register(db);
-    if (code == SQLITE_OK)
-        code = weir__select_register(db);
     if (code == SQLITE_OK)
         code = weir__existing_files_register(db);
     for (size_t i = 0; i < sizeof functions / sizeof functions[0] && code == SQLITE_OK; i++)

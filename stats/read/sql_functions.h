@@ -2,7 +2,8 @@
  * The SQL functions of weir, which every connection to a database has:
  *
  *     weir_merge_histogram(blob)       aggregate: the histogram of all rows; NULL = none of them has one
- *     weir_quantile(blob, q)           the quantile (0 to 1) of a histogram, in seconds; NULL = no values
+ *     weir_quantile(blob, q, min, max) the quantile (0 to 1) of a histogram, in seconds, not outside of the shortest and
+ *                                      longest time, which may be left out; NULL = no values
  *     weir_sum(value)                  aggregate: the sum, which does not overflow; NULL = a value is NULL: not known
  *     weir_last(value, time)           aggregate: the value that is not NULL and has the latest time
  *     weir_reason(message, label)      the message of a failure without its label and numbers
@@ -10,7 +11,6 @@
  *     weir_name(pattern, name)         whether a stage's, queue's or span's name matches; see weir_filter
  *     weir_glob(pattern, text)         whether a text equals the pattern or matches it as a glob
  *     weir_histogram_fault(name, blob, count, sum)   what is wrong with a histogram of so many values; NULL = nothing
- *     weir_within(spans, run, ...)     internal, see sql_select.c
  *
  * Other programs that use SQLite get them from the library: sqlite3 -cmd '.load libweir-stats'
  */

@@ -2,19 +2,13 @@
  * Which index is used: one run in the order of its ids uses the index by run; a range of time, or several runs in the
  * order of time, uses the index by time; everything unordered reads the table. A unary + keeps SQLite from choosing
  * another index.
- *
- * Conditions of phase and step on rows that are points in time, and from_phase and until_phase, are first converted
- * to spans of time. The statement calls weir_within() with them: a run may have more than an SQL text could list.
  */
 #include "sql_select.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <weir/pipeline.h>
 
-#include "array.h"
-#include "lap_tables.h"
 #include "phase_spans.h"
 #include "struct_copy.h"
 
@@ -24,27 +18,12 @@
  */
 #define TOUCHING_S 1e-6
 
-/* A span of time of one run. */
-typedef struct span {
-    int64_t run_id;
-    double start, end; /* Unix seconds, as they are stored */
-} span;
-
-/* While they are collected: by run and time. In a statement: sorted, with `end` the latest of the run's ends so far. */
-typedef struct spans {
-    size_t count;
-    span *all;
-} spans;
-
 /* The state of building one statement. */
 typedef struct selecting {
     weir_reader *reader;
     const weir_sql_selection *selection;
     const weir_filter *filter;
     sqlite3_str *sql;
-    spans *phases;  /* the spans that match a point's phase and step; NULL = any */
-    spans *windows; /* between two phases; NULL = any */
-    weir_error *error;
 } selecting;
 
 /* Whether rows are found with the index by time. */
@@ -93,35 +72,98 @@ static void put_time_condition(selecting *s)
         sqlite3_str_appendall(s->sql, is_point ? " AND t.timestamp < :end" : " AND t.timestamp - t.elapsed < :end");
 }
 
-static void put_position(selecting *s)
-{
-    const weir_filter *filter = s->filter;
-    if (filter->by_step)
-        sqlite3_str_appendall(s->sql, " AND t.last_step >= :first_step AND t.first_step <= :last_step");
-    if (filter->phase && strcmp(filter->phase, "startup") == 0)
-        sqlite3_str_appendall(s->sql, " AND :phase = " WEIR_PHASE_OF_LAP);
-    else if (filter->phase)
-        sqlite3_str_appendall(s->sql, " AND t.phase = :phase");
-    if (filter->no_replay)
-        sqlite3_str_appendall(s->sql, " AND t.phase <> '" WEIR_PHASE_REPLAY "'");
-}
-
-/* Rows that overlap one of the spans. */
-static void put_spans(selecting *s, const char *parameter)
-{
-    sqlite3_str_appendf(s->sql, " AND weir_within(%s, t.run_id, t.timestamp%s)", parameter,
-                        s->selection->kind == WEIR_ROWS_POINTS ? "" : ", t.elapsed");
-}
-
-static bool has_position_conditions(const weir_filter *filter)
-{
-    return filter->phase || filter->by_step;
-}
-
 static bool has_windows(const selecting *s)
 {
     const weir_window *window = &s->reader->window;
-    return s->filter->from_phase || s->filter->until_phase || window->by_step || window->part;
+    return s->selection->kind <= WEIR_ROWS_POINTS &&
+           (s->filter->from_phase || s->filter->until_phase || window->by_step || window->part);
+}
+
+/*
+ * The laps in the windows of their runs, a table in_window(id). A window is open from the first span that opens it up to
+ * the next span that ends it. `step` is the last step that was marked when the span ended.
+ */
+#define WITH_STEPS \
+    ", counted AS (SELECT *, sum(last_step >= first_step) OVER (PARTITION BY run_id ORDER BY number) AS marks FROM " \
+    "span)," \
+    " marked AS (SELECT *, CASE WHEN marks THEN first_value(last_step) OVER (PARTITION BY run_id, marks ORDER BY " \
+    "number)" \
+    " END AS step FROM counted), "
+#define ENDS \
+    "coalesce(CASE WHEN :until_phase IS NOT NULL THEN phase = :until_phase AND (NOT :by_step OR step >= " \
+    ":until_step)" \
+    " ELSE :by_step AND iif(last_step >= first_step, first_step, step) > :until_step END, 0)"
+#define OPENS \
+    "coalesce((:from_phase IS NULL OR phase = :from_phase) AND (NOT :by_step OR step >= :from_step), 0)" \
+    " AND (:until_phase IS NOT NULL OR NOT " ENDS ")"
+#define COUNT_ENDS "sum(" ENDS ") OVER (PARTITION BY run_id ORDER BY number) AS num_ends"
+#define FROM_MARKS \
+    WITH_STEPS \
+    "part AS (SELECT *, " COUNT_ENDS ", " OPENS " AS opens FROM marked)," \
+    " open AS (SELECT *, max(opens) OVER (PARTITION BY run_id, num_ends ORDER BY number) AS is_open," \
+    " min(iif(opens, num_ends, NULL)) OVER (PARTITION BY run_id) AS first_part FROM part)," \
+    " chosen AS (SELECT run_id, number FROM open WHERE is_open AND (:every OR num_ends = first_part))"
+
+static const char from_start[] = WEIR_SPANS(WEIR_WITH_A_PHASE_OR_GAP) WITH_STEPS
+    "part AS (SELECT *, " COUNT_ENDS " FROM marked), chosen AS (SELECT run_id, number FROM part WHERE num_ends = 0)";
+static const char from_phase[] = WEIR_SPANS(WEIR_WITH_A_PHASE_OR_GAP) FROM_MARKS;
+static const char from_step[] = WEIR_SPANS(WEIR_WITH_EACH_LAP) FROM_MARKS;
+static const char before_steps[] =
+    WEIR_SPANS(WEIR_WITH_EACH_LAP) WITH_STEPS "chosen AS (SELECT run_id, number FROM marked WHERE marks = 0)";
+static const char after_steps[] = WEIR_SPANS(WEIR_WITH_EACH_LAP) WITH_STEPS
+    "part AS (SELECT *, max(marks) OVER (PARTITION BY run_id) AS all_marks FROM marked),"
+    " chosen AS (SELECT run_id, number FROM part WHERE marks = all_marks AND marks AND last_step < first_step)";
+
+static void put_windows(selecting *s)
+{
+    const weir_window *window = &s->reader->window;
+    sqlite3_str_appendall(s->sql, "in_window AS MATERIALIZED (WITH lap AS (SELECT " WEIR_LAP_COLUMNS
+                                  " FROM queue_stats t WHERE " WEIR_LAPS_OF_ONE_QUEUE);
+    put_run_condition(s);
+    sqlite3_str_appendf(s->sql,
+                        "), %s SELECT n.id FROM numbered n JOIN chosen c ON c.run_id = n.run_id AND"
+                        " c.number = n.number)",
+                        window->part == WEIR_PART_BEFORE_STEPS  ? before_steps
+                        : window->part == WEIR_PART_AFTER_STEPS ? after_steps
+                        : window->by_step                       ? from_step
+                        : s->filter->from_phase                 ? from_phase
+                                                                : from_start);
+}
+
+/* The lap of the same run in which a row lies, or ends; through the index by name and time. */
+#define LAP_AT(when)   "FROM queue_stats l WHERE +l.run_id = t.run_id AND l.name = " WEIR_QUEUE_OF("t") when " LIMIT 1)"
+#define LAP_OF_POINT   LAP_AT(" AND l.timestamp > t.timestamp ORDER BY l.timestamp")
+#define LAP_OF_LAP     LAP_AT(" AND l.timestamp >= t.timestamp - 1e-6 ORDER BY l.timestamp")
+#define LAST_LAP       LAP_AT(" ORDER BY l.timestamp DESC")
+#define IN_WINDOW(lap) " AND coalesce((SELECT l.id " lap ", (SELECT l.id " LAST_LAP ") IN in_window"
+
+/* Conditions on a lap of this name; the phase of a startup has no column of its own. */
+#define STEPS(lap)   " AND " lap ".last_step >= :first_step AND " lap ".first_step <= :last_step"
+#define STARTUP(lap) " AND :phase = " WEIR_PHASE_OF(lap)
+#define PHASE(lap)   " AND " lap ".phase = :phase"
+
+static void put_position(selecting *s)
+{
+    const weir_filter *filter = s->filter;
+    bool is_startup = filter->phase && strcmp(filter->phase, "startup") == 0;
+    bool is_point = s->selection->kind == WEIR_ROWS_POINTS;
+    if (filter->no_replay && !is_point)
+        sqlite3_str_appendall(s->sql, " AND t.phase <> '" WEIR_PHASE_REPLAY "'");
+    if (!filter->phase && !filter->by_step)
+        return;
+    /* A point in time has the phase and the steps of the lap in which it lies. */
+    if (is_point)
+        sqlite3_str_appendall(s->sql,
+                              " AND (SELECT l.timestamp - l.elapsed - " WEIR_GAP_OF("l.elapsed") " <= "
+                                                                                                 "t.timestamp");
+    if (filter->by_step)
+        sqlite3_str_appendall(s->sql, is_point ? STEPS("l") : STEPS("t"));
+    if (is_startup)
+        sqlite3_str_appendall(s->sql, is_point ? STARTUP("l") : STARTUP("t"));
+    else if (filter->phase)
+        sqlite3_str_appendall(s->sql, is_point ? PHASE("l") : PHASE("t"));
+    if (is_point)
+        sqlite3_str_appendall(s->sql, " " LAP_OF_POINT);
 }
 
 static void put_conditions(selecting *s)
@@ -133,12 +175,10 @@ static void put_conditions(selecting *s)
     if (filter->name && s->selection->name_column)
         sqlite3_str_appendf(s->sql, " AND weir_name(:name, %s)", s->selection->name_column);
     put_time_condition(s);
-    if (is_lap)
+    if (is_lap || is_point)
         put_position(s);
-    if (s->phases)
-        put_spans(s, ":phases");
-    if (s->windows)
-        put_spans(s, ":windows");
+    if (has_windows(s))
+        sqlite3_str_appendall(s->sql, is_point ? IN_WINDOW(LAP_OF_POINT) : IN_WINDOW(LAP_OF_LAP));
     if ((is_point || is_lap) && filter->after_id > 0)
         sqlite3_str_appendall(s->sql, " AND t.id > :after");
     sqlite3_str_appendf(s->sql, " %s", s->selection->condition ? s->selection->condition : "");
@@ -167,8 +207,12 @@ static void put_order(selecting *s)
 static void put_statement(selecting *s)
 {
     const weir_sql_selection *selection = s->selection;
-    sqlite3_str_appendf(s->sql, "%sSELECT %s FROM %s t", selection->begin ? selection->begin : "", selection->columns,
-                        selection->table);
+    if (has_windows(s) || selection->begin)
+        sqlite3_str_appendall(s->sql, "WITH ");
+    if (has_windows(s))
+        put_windows(s);
+    sqlite3_str_appendf(s->sql, "%s%s SELECT %s FROM %s t", has_windows(s) && selection->begin ? ", " : "",
+                        selection->begin ? selection->begin : "", selection->columns, selection->table);
     put_conditions(s);
     if (selection->end)
         sqlite3_str_appendall(s->sql, selection->end);
@@ -178,74 +222,28 @@ static void put_statement(selecting *s)
 
 /* -- values */
 
-static int compare_spans(const void *a, const void *b)
-{
-    const span *one = a, *other = b;
-    return one->run_id != other->run_id ? (one->run_id > other->run_id) - (one->run_id < other->run_id)
-                                        : (one->start > other->start) - (one->start < other->start);
-}
-
-static void free_spans(void *pointer)
-{
-    spans *of = pointer;
-    if (of)
-        free(of->all);
-    free(of);
-}
-
-/* weir_within(spans, run, time) or weir_within(spans, run, end, length): whether it lies in, or overlaps, one of them. */
-static void within_function(sqlite3_context *context, int num_values, sqlite3_value **values)
-{
-    const spans *in = sqlite3_value_pointer(values[0], "weir_spans");
-    int64_t run_id = sqlite3_value_int64(values[1]);
-    double end = sqlite3_value_double(values[2]), start = end;
-    size_t low = 0, high = in ? in->count : 0;
-    if (num_values > 3)
-        start -= sqlite3_value_double(values[3]);
-    while (low < high) { /* to the first one that begins later */
-        const span *one = &in->all[(low + high) / 2];
-        bool is_later = one->run_id > run_id ||
-                        (one->run_id == run_id && (num_values > 3 ? one->start >= end : one->start > end));
-        *(is_later ? &high : &low) = (low + high) / 2 + !is_later;
-    }
-    sqlite3_result_int(context, low > 0 && in->all[low - 1].run_id == run_id && in->all[low - 1].end > start);
-}
-
-int weir__select_register(sqlite3 *db)
-{
-    return sqlite3_create_function_v2(db, "weir_within", -1, SQLITE_UTF8, NULL, within_function, NULL, NULL, NULL);
-}
-
-/* The statement owns them from now on, even on failure. */
-static int bind_spans(sqlite3_stmt *statement, const char *name, spans **of)
-{
-    spans *own = *of;
-    *of = NULL;
-    if (!own)
-        return SQLITE_OK;
-    if (own->count)
-        qsort(own->all, own->count, sizeof *own->all, compare_spans);
-    for (size_t i = 1; i < own->count; i++)
-        if (own->all[i].run_id == own->all[i - 1].run_id && own->all[i].end < own->all[i - 1].end)
-            own->all[i].end = own->all[i - 1].end;
-    return sqlite3_bind_pointer(statement, sqlite3_bind_parameter_index(statement, name), own, "weir_spans",
-                                free_spans);
-}
-
 /* Values that the statement does not use are ignored. */
-static int bind_values(sqlite3_stmt *statement, const weir_sql_selection *selection, const weir_filter *filter)
+static int bind_values(sqlite3_stmt *statement, const selecting *s)
 {
-    const double touching = selection->kind == WEIR_ROWS_POINTS ? 0 : TOUCHING_S;
+    const weir_filter *filter = s->filter;
+    const weir_window *window = &s->reader->window;
+    const double touching = s->selection->kind == WEIR_ROWS_POINTS ? 0 : TOUCHING_S;
     const struct {
         const char *name;
         int64_t number;
     } numbers[] = {
-        { ":run", filter->run_id },          { ":rank", filter->rank },      { ":first_step", filter->first_step },
-        { ":last_step", filter->last_step }, { ":after", filter->after_id }, { ":limit", filter->limit }
+        { ":run", filter->run_id },           { ":rank", filter->rank },       { ":first_step", filter->first_step },
+        { ":last_step", filter->last_step },  { ":after", filter->after_id },  { ":limit", filter->limit },
+        { ":every", window->every },          { ":by_step", window->by_step }, { ":from_step", window->from_step },
+        { ":until_step", window->until_step }
     };
     const struct {
         const char *name, *text;
-    } texts[] = { { ":node", filter->node_id }, { ":name", filter->name }, { ":phase", filter->phase } };
+    } texts[] = { { ":node", filter->node_id },
+                  { ":name", filter->name },
+                  { ":phase", filter->phase },
+                  { ":from_phase", filter->from_phase },
+                  { ":until_phase", filter->until_phase } };
     const struct {
         const char *name;
         double time;
@@ -262,139 +260,6 @@ static int bind_values(sqlite3_stmt *statement, const weir_sql_selection *select
         if ((at = sqlite3_bind_parameter_index(statement, times[i].name)))
             code = sqlite3_bind_double(statement, at, times[i].time);
     return code;
-}
-
-/* -- spans */
-
-static double seconds(int64_t unix_ns)
-{
-    return (double)unix_ns / 1e9;
-}
-
-static int add_span(selecting *s, spans *to, const span *one)
-{
-    span *grown = weir__array_grow(to->all, to->count, sizeof *grown);
-    if (!grown)
-        return weir__reader_out_of_memory(s->error);
-    to->all = grown;
-    to->all[to->count++] = *one;
-    return WEIR_OK;
-}
-
-/* The filter's runs, without any other condition. */
-static weir_filter runs_of(const weir_filter *filter)
-{
-    return (weir_filter){
-        .run_id = filter->run_id, .node_id = filter->node_id, .by_rank = filter->by_rank, .rank = filter->rank
-    };
-}
-
-/* Each span of laps that matches the phase and step. */
-static int find_phases(selecting *s)
-{
-    weir_filter filter = runs_of(s->filter);
-    filter.phase = s->filter->phase;
-    filter.by_step = s->filter->by_step;
-    filter.first_step = s->filter->first_step;
-    filter.last_step = s->filter->last_step;
-    sqlite3_stmt *found = NULL;
-    weir_phase_record one;
-    if (!(s->phases = calloc(1, sizeof *s->phases)))
-        return weir__reader_out_of_memory(s->error);
-    int status = weir__phases_select(s->reader, &filter, false, &found, s->error);
-    while (status == WEIR_OK && (status = weir__phases_next(s->reader, found, &one, s->error)) == WEIR_OK)
-        status = add_span(s, s->phases, &(span){ one.run_id, seconds(one.start_unix_ns), seconds(one.end_unix_ns) });
-    sqlite3_finalize(found);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
-static const double open_end = 1e300;
-
-/* The last window of the run; NULL = none. */
-static span *last_window(selecting *s, int64_t run_id)
-{
-    span *last = s->windows->count ? &s->windows->all[s->windows->count - 1] : NULL;
-    return last && last->run_id == run_id ? last : NULL;
-}
-
-/* Before the first lap with a step, or after the last one. */
-static int add_to_part(selecting *s, const weir_window *want, const weir_phase_record *one)
-{
-    bool has_steps = one->position.last_step >= one->position.first_step;
-    span *window = last_window(s, one->run_id);
-    if (want->part == WEIR_PART_AFTER_STEPS && has_steps && window)
-        window->start = seconds(one->end_unix_ns);
-    else if (want->part == WEIR_PART_AFTER_STEPS && has_steps)
-        return add_span(s, s->windows, &(span){ one->run_id, seconds(one->end_unix_ns), open_end });
-    else if (want->part == WEIR_PART_BEFORE_STEPS && !window)
-        return add_span(s, s->windows,
-                        &(span){ one->run_id, -open_end, has_steps ? seconds(one->start_unix_ns) : open_end });
-    else if (want->part == WEIR_PART_BEFORE_STEPS && has_steps && window->end == open_end)
-        window->end = seconds(one->start_unix_ns);
-    return WEIR_OK;
-}
-
-static bool is_phase(const char *wanted, const weir_phase_record *one)
-{
-    return !wanted || strcmp(one->position.phase, wanted) == 0;
-}
-
-/*
- * Adds a span to the window of its run, which is open until until_phase starts. `step` is the last step that was marked
- * when the span ended.
- */
-static int add_to_windows(selecting *s, const weir_window *want, const weir_phase_record *one, int64_t step)
-{
-    int64_t first_step = one->position.last_step >= one->position.first_step ? one->position.first_step : step;
-    const weir_filter *filter = s->filter;
-    span *window = last_window(s, one->run_id);
-    bool ends = filter->until_phase
-                    ? is_phase(filter->until_phase, one) && (!want->by_step || step >= want->until_step)
-                    : want->by_step && first_step > want->until_step;
-    bool is_first = !window;
-    if (is_first && !filter->from_phase && !want->by_step) {
-        int status = add_span(s, s->windows, &(span){ one->run_id, -open_end, open_end });
-        if (status != WEIR_OK)
-            return status;
-        window = last_window(s, one->run_id);
-    }
-    if (window && window->end == open_end && ends && (filter->until_phase || want->by_step))
-        window->end = seconds(one->start_unix_ns);
-    bool is_open = window && window->end == open_end;
-    bool begins = is_phase(filter->from_phase, one) && (!want->by_step || step >= want->from_step) &&
-                  (filter->from_phase || want->by_step);
-    if (is_open || !begins || !(is_first || want->every) || (ends && !filter->until_phase))
-        return WEIR_OK;
-    return add_span(s, s->windows, &(span){ one->run_id, seconds(one->start_unix_ns), open_end });
-}
-
-static int find_windows(selecting *s)
-{
-    const weir_window want = s->reader->window;
-    weir_filter filter = runs_of(s->filter);
-    sqlite3_stmt *found = NULL;
-    weir_phase_record one;
-    int64_t run_id = 0, step = INT64_MIN;
-    if (!(s->windows = calloc(1, sizeof *s->windows)))
-        return weir__reader_out_of_memory(s->error);
-    s->reader->window = (weir_window){ .every = false }; /* this pass sees everything */
-    int status = weir__phases_select(s->reader, &filter, want.by_step || want.part, &found, s->error);
-    while (status == WEIR_OK && (status = weir__phases_next(s->reader, found, &one, s->error)) == WEIR_OK) {
-        if (one.run_id != run_id)
-            step = INT64_MIN;
-        if (one.position.last_step >= one.position.first_step)
-            step = one.position.last_step;
-        run_id = one.run_id;
-        status = want.part ? add_to_part(s, &want, &one) : add_to_windows(s, &want, &one, step);
-    }
-    sqlite3_finalize(found);
-    s->reader->window = want;
-    /* The time of a row at the start or end of a lap may differ from it in the last digit. */
-    for (size_t i = 0; i < s->windows->count && s->selection->kind == WEIR_ROWS_LAPS; i++) {
-        s->windows->all[i].start += TOUCHING_S;
-        s->windows->all[i].end -= TOUCHING_S;
-    }
-    return status == WEIR_EOF ? WEIR_OK : status;
 }
 
 int weir_reader_set_window_sized(weir_reader *reader, const weir_window *window, size_t window_size,
@@ -414,42 +279,23 @@ int weir_reader_set_window_sized(weir_reader *reader, const weir_window *window,
 
 /* -- all of it */
 
-static int prepare_select(selecting *s, sqlite3_stmt **statement)
+int weir__select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
+                 sqlite3_stmt **statement, weir_error *error)
 {
-    s->sql = sqlite3_str_new(s->reader->db);
-    put_statement(s);
-    int code = sqlite3_str_errcode(s->sql);
-    char *text = sqlite3_str_finish(s->sql);
+    selecting s = { reader, selection, filter, sqlite3_str_new(reader->db) };
+    *statement = NULL;
+    put_statement(&s);
+    int code = sqlite3_str_errcode(s.sql);
+    char *text = sqlite3_str_finish(s.sql);
     if (code == SQLITE_OK)
-        code = text ? sqlite3_prepare_v2(s->reader->db, text, -1, statement, NULL) : SQLITE_NOMEM;
-    if (code == SQLITE_OK)
-        code = bind_values(*statement, s->selection, s->filter);
-    weir__reader_note_sql(s->reader, s->phases || s->windows ? NULL : *statement); /* pointers have no text */
-    if (code == SQLITE_OK)
-        code = bind_spans(*statement, ":phases", &s->phases);
-    if (code == SQLITE_OK)
-        code = bind_spans(*statement, ":windows", &s->windows);
+        code = text ? sqlite3_prepare_v2(reader->db, text, -1, statement, NULL) : SQLITE_NOMEM;
     sqlite3_free(text);
+    if (code == SQLITE_OK)
+        code = bind_values(*statement, &s);
+    weir__reader_note_sql(reader, *statement);
     if (code == SQLITE_OK)
         return WEIR_OK;
     sqlite3_finalize(*statement);
     *statement = NULL;
-    return weir__reader_error(s->reader, code, s->error);
-}
-
-int weir__select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
-                 sqlite3_stmt **statement, weir_error *error)
-{
-    selecting s = { .reader = reader, .selection = selection, .filter = filter, .error = error };
-    int status = WEIR_OK;
-    *statement = NULL;
-    if (selection->kind == WEIR_ROWS_POINTS && has_position_conditions(filter))
-        status = find_phases(&s);
-    if (status == WEIR_OK && selection->kind <= WEIR_ROWS_POINTS && has_windows(&s))
-        status = find_windows(&s);
-    if (status == WEIR_OK)
-        status = prepare_select(&s, statement);
-    free_spans(s.phases);
-    free_spans(s.windows);
-    return status;
+    return weir__reader_error(reader, code, error);
 }

@@ -23,7 +23,7 @@ typedef struct weir_sql_selection {
     const char *condition;   /* one more: "AND …"; NULL = none */
     const char *name_column; /* that weir_filter.name is about; NULL = none */
     const char *length;      /* sort key of longest_first; NULL = none */
-    const char *begin;       /* what stands before SELECT; NULL = nothing */
+    const char *begin;       /* what stands between WITH and SELECT; NULL = nothing */
     const char *end; /* what stands behind the conditions: "GROUP BY …"; NULL = the filter's order and limit */
 } weir_sql_selection;
 
@@ -33,8 +33,5 @@ typedef struct weir_sql_selection {
  */
 int weir__select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
                  sqlite3_stmt **statement, weir_error *error);
-
-/* Adds the function that such statements use to a connection. Returns a SQLITE_ code. */
-int weir__select_register(sqlite3 *db);
 
 #endif

@@ -28,6 +28,13 @@ enum { MAX_GROUPS = 100000 };
     "coalesce((SELECT x.text FROM transition x WHERE x.run_id = t.run_id AND x.end >= t.timestamp - 1e-6" \
     " ORDER BY x.end LIMIT 1), '')"
 
+/* A phase that goes on after a gap keeps its transition. */
+#define WITH_TRANSITIONS \
+    "transition AS MATERIALIZED (WITH lap AS (SELECT " WEIR_LAP_COLUMNS " FROM queue_stats t WHERE t.run_id IN" \
+    " (SELECT r.run_id FROM run r WHERE :run = 0 OR r.run_id = :run) AND " WEIR_LAPS_OF_ONE_QUEUE "), " WEIR_SPANS( \
+        WEIR_WITH_A_PHASE) " SELECT run_id, end, coalesce(lag(phase) OVER before, 'start') || ' > ' || phase AS" \
+                           " text FROM span WINDOW before AS (PARTITION BY run_id ORDER BY number))"
+
 /* A lap that ends with its bin belongs to it, even if its timestamp is larger in the last digit: 1 us does not count. */
 #define END_NS "(CAST(round(t.timestamp * 1e9) AS INTEGER) - 1000)"
 
@@ -36,7 +43,8 @@ enum { MAX_GROUPS = 100000 };
 
 /* Behind the columns of a lap, in this order. */
 #define MORE_COLUMNS "min(t.timestamp - t.elapsed) AS start, %s AS key_node, %s AS key_step, %s AS key_time"
-enum { MORE_START, MORE_NODE, MORE_STEP, MORE_TIME };
+enum { MORE_START, MORE_NODE, MORE_STEP, MORE_TIME, MORE_SHARE };
+#define SHARE "elapsed / sum(elapsed) OVER (PARTITION BY key_run, key_node, key_name) AS share"
 
 /* The state of reading the sums of one subject. */
 typedef struct summing {
@@ -64,21 +72,24 @@ static bool has_kinds(weir_subject subject)
  */
 static char *end_of_sums(const summing *s)
 {
+    const bool by_lap = is_by(s, WEIR_BY_LAP), has_kind = has_kinds(s->subject);
     const bool by_phase = is_by(s, WEIR_BY_PHASE | WEIR_BY_JOB_PHASE | WEIR_BY_TRANSITION);
     const struct {
         bool is_key;
         const char *key, *order;
     } keys[] = {
-        { is_by(s, WEIR_BY_RUN), "key_run", "key_run" },
-        { is_by(s, WEIR_BY_NODE), "key_node", "key_node" },
-        { is_by(s, WEIR_BY_TIME), "key_time", "key_time" },
-        { is_by(s, WEIR_BY_STEP), "key_step", "key_step" },
-        { by_phase, "key_phase", "min(min(t.id)) OVER (PARTITION BY key_phase)" },
-        { is_by(s, WEIR_BY_NAME), "key_name",
-          "CAST(key_name AS INTEGER), CAST(substr(key_name, instr(key_name, ':') + 1) AS INTEGER), "
-          "min(min(t.id)) OVER (PARTITION BY key_name)" },
-        { has_kinds(s->subject), "t.kind", "t.kind" },
+        { by_lap, "t.id", "id" },
+        { !by_lap && is_by(s, WEIR_BY_RUN), "key_run", "key_run" },
+        { !by_lap && is_by(s, WEIR_BY_NODE), "key_node", "key_node" },
+        { !by_lap && is_by(s, WEIR_BY_TIME), "key_time", "key_time" },
+        { !by_lap && is_by(s, WEIR_BY_STEP), "key_step", "key_step" },
+        { !by_lap && by_phase, "key_phase", "min(id) OVER (PARTITION BY key_phase)" },
+        { !by_lap && is_by(s, WEIR_BY_NAME), "key_name",
+          "CAST(key_name AS INTEGER)%s, CAST(substr(key_name, instr(key_name, ':') + 1) AS INTEGER)%s, "
+          "min(id) OVER (PARTITION BY key_name)" },
+        { !by_lap && has_kind, "t.kind", "kind" },
     };
+    const char *order_by = s->grouping.order_by, *keys_down = s->grouping.reverse && !order_by ? " DESC" : "";
     sqlite3_str *sql = sqlite3_str_new(s->reader->db);
     const char *between = " GROUP BY ";
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
@@ -88,9 +99,16 @@ static char *end_of_sums(const summing *s)
         }
     if (*between != ',')
         sqlite3_str_appendall(sql, " GROUP BY NULL"); /* one group, or none without laps */
-    sqlite3_str_appendall(sql, " ORDER BY NULL");
+    sqlite3_str_appendf(sql, ") SELECT *, " SHARE " FROM sums ORDER BY %s%s", order_by ? order_by : "NULL",
+                        order_by && !s->grouping.reverse ? " DESC" : "");
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        sqlite3_str_appendf(sql, keys[i].is_key ? ", %s" : "", keys[i].order);
+        if (keys[i].is_key) {
+            sqlite3_str_appendall(sql, ", ");
+            sqlite3_str_appendf(sql, keys[i].order, keys_down, keys_down);
+            sqlite3_str_appendall(sql, keys_down);
+        }
+    if (s->grouping.limit > 0)
+        sqlite3_str_appendf(sql, " LIMIT %lld", (long long)s->grouping.limit);
     return sqlite3_str_finish(sql);
 }
 
@@ -112,14 +130,14 @@ static int select_sums(const summing *s, sqlite3_stmt **rows)
 {
     char *more = more_columns(s), *end = end_of_sums(s);
     const weir_lap_group group = {
-        .keys = { .run = is_by(s, WEIR_BY_RUN) ? "t.run_id" : "0",
-                  .name = is_by(s, WEIR_BY_NAME) ? "t.name" : "''",
-                  .phase = is_by(s, WEIR_BY_TRANSITION)  ? TRANSITION_OF_LAP
-                           : is_by(s, WEIR_BY_JOB_PHASE) ? JOB_PHASE_OF_LAP
-                           : is_by(s, WEIR_BY_PHASE)     ? WEIR_PHASE_OF_LAP
-                                                         : "''" },
+        .keys = { .run = is_by(s, WEIR_BY_RUN | WEIR_BY_LAP) ? "t.run_id" : "0",
+                  .name = is_by(s, WEIR_BY_NAME | WEIR_BY_LAP) ? "t.name" : "''",
+                  .phase = is_by(s, WEIR_BY_TRANSITION)            ? TRANSITION_OF_LAP
+                           : is_by(s, WEIR_BY_JOB_PHASE)           ? JOB_PHASE_OF_LAP
+                           : is_by(s, WEIR_BY_PHASE | WEIR_BY_LAP) ? WEIR_PHASE_OF_LAP
+                                                                   : "''" },
         .columns = more,
-        .begin = is_by(s, WEIR_BY_TRANSITION) ? weir__with_transitions : NULL,
+        .begin = is_by(s, WEIR_BY_TRANSITION) ? WITH_TRANSITIONS ", sums AS (" : "sums AS (",
         .condition = is_by(s, WEIR_BY_STEP) ? "AND t.last_step >= t.first_step" : "",
         .end = end,
     };
@@ -164,6 +182,7 @@ static int read_total(summing *s, sqlite3_stmt *row, weir_total *total)
     total->key.node_id = weir__column_text(row, more + MORE_NODE);
     total->key.bin_step = sqlite3_column_int64(row, more + MORE_STEP);
     total->key.bin_unix_ns = sqlite3_column_int64(row, more + MORE_TIME);
+    total->key.share = sqlite3_column_double(row, more + MORE_SHARE);
     return weir__total_keep(total) ? status : weir__reader_out_of_memory(s->error);
 }
 

@@ -45,10 +45,12 @@ int weir__lap_tables_complete(sqlite3 *db);
 /* Whether it would have nothing to do. Returns a SQLITE_ code. */
 int weir__lap_tables_are_complete(sqlite3 *db, bool *are_complete);
 
-/* The phase of a lap of table t: laps that ended before the first mark of their run belong to its startup. */
-#define WEIR_PHASE_OF_LAP \
-    "CASE WHEN t.phase = '' AND t.run_id IN (SELECT r.run_id FROM run r WHERE (SELECT q.phase FROM queue_stats q" \
-    " WHERE q.run_id = r.run_id ORDER BY q.id DESC LIMIT 1) <> '') THEN 'startup' ELSE t.phase END"
+/* The phase of a lap of this name: laps that ended before the first mark of their run belong to its startup. */
+#define WEIR_PHASE_OF(lap) \
+    "CASE WHEN " lap ".phase = '' AND " lap ".run_id IN (SELECT r.run_id FROM run r WHERE (SELECT q.phase FROM" \
+    " queue_stats q WHERE q.run_id = r.run_id ORDER BY q.id DESC LIMIT 1) <> '') THEN 'startup' ELSE " lap \
+    ".phase END"
+#define WEIR_PHASE_OF_LAP WEIR_PHASE_OF("t")
 
 /* What laps are grouped by, as SQL; a constant = not by that. */
 typedef struct weir_lap_keys {

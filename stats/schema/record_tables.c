@@ -95,7 +95,7 @@ static const weir_column nodes[] = {
       "CASE WHEN count(t.ended) = count(*) THEN max(t.ended) END" },
 };
 
-/* In the order of the statement in phase_spans.c. */
+/* In the order of the columns of WEIR_SPANS (phase_spans.h). */
 static const weir_column phases[] = {
     { "run_id", WEIR_FIELD_INT64, FIELD(phase.run_id), NULL },
     { "phase", WEIR_FIELD_TEXT, FIELD(phase.position.phase), NULL },

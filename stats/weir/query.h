@@ -68,8 +68,7 @@ WEIR_API void weir_reader_release(weir_reader *reader);
  */
 WEIR_API int weir_reader_keep_sql(weir_reader *reader);
 
-/* That of the last one, valid until the next; NULL = none, or a filter by spans of time (from_phase, until_phase,
-   weir_window; phase and steps of failures, items and events) has no SQL text. */
+/* That of the last one, valid until the next; NULL = none. */
 WEIR_API const char *weir_reader_sql(const weir_reader *reader);
 
 /* -- which records -- */
@@ -369,6 +368,7 @@ typedef enum weir_group_by {
     WEIR_BY_STEP = 32, /* bins of steps; a lap counts in the bin of its first step, a lap without steps in none */
     WEIR_BY_TIME = 64, /* bins of time; a lap counts in the bin of its end */
     WEIR_BY_TRANSITION = 128, /* phase, and the one before it: "eval > train"; the first is "start > …" */
+    WEIR_BY_LAP = 256,        /* each lap alone, with its name, run and phase */
 } weir_group_by;
 
 /* A zeroed struct aggregates everything into one group. */
@@ -377,6 +377,11 @@ typedef struct weir_grouping {
     uint32_t subjects; /* the subjects to read: 1 << weir_subject, or-ed (0 = all) */
     int64_t bin_steps; /* (0 = 1) */
     int64_t bin_ns;    /* (0 = a minute); bins start at multiples of it, in Unix time */
+    /* SQL: groups with the largest value first; its names are the columns of the sums (metrics, elapsed, …), and weir's
+       functions (docs/sql.md) are there. NULL = in the order of the keys */
+    const char *order_by;
+    bool reverse;  /* the smallest, or the last, first */
+    int64_t limit; /* only the first groups of each subject (0 = all) */
 } weir_grouping;
 
 /* The keys that a group's records share, and the range that they cover. */
@@ -390,6 +395,7 @@ typedef struct weir_group_key {
     int64_t first_step, last_step;      /* covered; last < first = none */
     int64_t start_unix_ns, end_unix_ns; /* covered */
     int64_t num_laps;                   /* records added */
+    double share;                       /* of the time of all groups with the same name, run and node */
 } weir_group_key;
 
 /* One group: the sum of its laps. */

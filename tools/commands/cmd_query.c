@@ -1,14 +1,9 @@
-/*
- * weir query: metrics aggregated by any keys, sorted and limited; single laps; lists of records. Groups are kept in
- * memory for sorting. Laps are read one at a time; if they are sorted, only the first --top rows are kept.
- */
-#include <math.h>
-#include <stdlib.h>
+/* weir query: metrics aggregated by any keys, sorted and limited, by SQLite; single laps; lists of records. */
+#include <stdio.h>
 #include <string.h>
 
 #include "command_table.h"
 #include "metric_table.h"
-#include "owned_total.h"
 #include "record_table.h"
 
 /* The keys of --by, or-ed. */
@@ -105,7 +100,7 @@ static const option_row rows[] = {
               "none: in the order of the keys)" },
     { ROW("reverse", reverse, option_flag), .help = "smallest first; without --sort, last first" },
     { ROW("top", top, option_count), .argument = "N", .help = "only the first N rows" },
-    { ROW("sql", sql, option_flag), .excludes = "json csv sort",
+    { ROW("sql", sql, option_flag), .excludes = "json csv",
       .help =
           "print the SQL statement that reads these sums, laps or records, instead of its answer; docs/sql.md says "
           "how to run it elsewhere" },
@@ -117,74 +112,45 @@ static const option_row rows[] = {
     { 0 },
 };
 
-/* -- sort keys: the largest of these measures */
+/* -- sort keys, in SQL; of queues the longer of put and get time */
 
-enum { MAX_SORT_MEASURES = 4 };
+#define LONGER(put, get)             "max(coalesce(" put ", 0), coalesce(" get ", 0))"
+#define QUANTILES(q, task, put, get) /* stored: of a lap of SPDL's */ \
+    { \
+        "coalesce(weir_quantile(histogram, " q ", min_time, max_time), " task ")", \
+            LONGER("coalesce(weir_quantile(put_histogram, " q ", min_put_time, max_put_time), " put ")", \
+                   "coalesce(weir_quantile(get_histogram, " q ", min_get_time, max_get_time), " get ")"), \
+            "weir_quantile(span_histogram, " q ", min_time, max_time)", NULL \
+    }
 
-static const char *const sort_measures[][MAX_SORT_MEASURES] = {
-    [SORT_NONE] = { NULL },
-    [SORT_AVG] = { "ave_time", "ave_put_time", "ave_get_time", "ave_value" },
-    [SORT_P50] = { "p50_time", "p50_put_time", "p50_get_time" },
-    [SORT_P90] = { "p90_time", "p90_put_time", "p90_get_time" },
-    [SORT_P99] = { "p99_time", "p99_put_time", "p99_get_time" },
-    [SORT_MAX] = { "max_time", "max_put_time", "max_get_time", "max_value" },
+/* Of stages, queues, spans and counters; NULL = all are the same. */
+static const struct {
+    const char *tasks, *queues, *spans, *counters;
+} sort_terms[] = {
+    [SORT_AVG] = { "success_time / (num_tasks - num_failures)", LONGER("put_time / num_put", "get_time / num_items"),
+                   "total_time / num_spans", "coalesce(value_time / known_time, last_value)" },
+    [SORT_P50] = QUANTILES("0.5", "NULL", "NULL", "NULL"),
+    [SORT_P90] = QUANTILES("0.9", "p90_time", "p90_put_time", "p90_get_time"),
+    [SORT_P99] = QUANTILES("0.99", "p99_time", "p99_put_time", "p99_get_time"),
+    [SORT_MAX] = { "max_time", LONGER("max_put_time", "max_get_time"), "max_time", "max_value" },
     [SORT_COUNT] = { "num_tasks", "num_items", "num_spans", "num_updates" },
-    [SORT_TOTAL] = { "busy_time", "put_time", "get_time", "total_time" },
-    [SORT_FAILURES] = { "num_failures" },
-    [SORT_RATE] = { "tasks_per_s", "items_per_s", "spans_per_s" },
-    [SORT_BUSY] = { "busy_share", "occupancy_rate", "total_share" },
+    [SORT_TOTAL] = { "busy_time", LONGER("put_time", "get_time"), "total_time", NULL },
+    [SORT_FAILURES] = { "num_failures", NULL, NULL, NULL },
+    [SORT_RATE] = { "num_tasks / elapsed", "num_items / elapsed", "num_spans / elapsed", NULL },
+    [SORT_BUSY] = { "busy_time / (busy_time + wait_in_time + wait_thread_time + wait_turn_time + wait_out_time)",
+                    "occupied_time / elapsed", "total_time / elapsed", NULL },
 };
 
-/* Of those that the subject has. */
-static double sort_value(const weir_total *total)
+/* What is not known is sorted as 0. NULL = in the order of the keys. */
+static const char *order_of(weir_subject subject, char text[400])
 {
-    const char *const *names = sort_measures[settings.sort];
-    double largest = NAN;
-    for (int i = 0; i < MAX_SORT_MEASURES && names[i]; i++)
-        largest = fmax(largest, weir_total_value(total, weir_measure_find(total->subject, names[i])));
-    return isnan(largest) ? 0 : largest; /* fmax() ignores unknown values (NAN) */
-}
-
-/* A row that waits to be printed. */
-typedef struct kept_row {
-    double sort_value;
-    size_t number; /* in input order */
-    weir_total total;
-    double share;
-} kept_row;
-
-/* Which of two rows is printed first. */
-static int compare_rows(const void *left, const void *right)
-{
-    const kept_row *a = left, *b = right;
-    int order = (a->sort_value < b->sort_value) - (a->sort_value > b->sort_value);
-    if (settings.reverse)
-        order = -order;
-    return order ? order : (a->number > b->number) - (a->number < b->number);
-}
-
-/* -- printing */
-
-typedef struct printing {
-    table *t;
-    metric_keys keys;
-    size_t num_left; /* rows up to --top */
-    table_column columns[METRIC_MAX_COLUMNS];
-} printing;
-
-static bool begin_printing(printing *p, const tool_call *call, const metric_keys *keys, weir_subject subject)
-{
-    *p = (printing){ .keys = *keys, .num_left = settings.top ? (size_t)settings.top : SIZE_MAX };
-    p->t = metric_table_begin(stdout, tool_format(call), p->columns, subject, keys);
-    return p->t;
-}
-
-static void print_row(printing *p, const kept_row *row)
-{
-    if (p->num_left == 0)
-        return;
-    p->num_left--;
-    metric_put_row(p->t, &p->keys, &row->total, row->share);
+    const char *term = subject == WEIR_SUBJECT_STAGE || subject == WEIR_SUBJECT_FLOW ? sort_terms[settings.sort].tasks
+                       : subject == WEIR_SUBJECT_QUEUE   ? sort_terms[settings.sort].queues
+                       : subject == WEIR_SUBJECT_SPAN    ? sort_terms[settings.sort].spans
+                       : subject == WEIR_SUBJECT_COUNTER ? sort_terms[settings.sort].counters
+                                                         : NULL;
+    snprintf(text, 400, "coalesce(%s, 0)", term ? term : "NULL");
+    return settings.sort == SORT_NONE ? NULL : text;
 }
 
 /* -- groups */
@@ -212,152 +178,78 @@ static metric_keys keys_of(unsigned by, weir_subject subject)
     };
 }
 
-/* Rows of one stage or queue, of one run and node, next to each other. */
-static int compare_wholes(const void *left, const void *right)
+enum { DEFAULT_TOP = 10 }; /* of sorted laps */
+
+static weir_grouping grouping_for(weir_subject subject, const char *order_by)
 {
-    const kept_row *a = *(kept_row *const *)left, *b = *(kept_row *const *)right;
-    const weir_group_key *p = &a->total.key, *q = &b->total.key;
-    int order = (p->run_id > q->run_id) - (p->run_id < q->run_id);
-    if (order == 0)
-        order = strcmp(p->node_id, q->node_id);
-    return order ? order : strcmp(p->name, q->name);
+    bool by_lap = settings.by & BY_LAP;
+    return (weir_grouping){ .by = by_lap ? WEIR_BY_LAP : grouping_of(settings.by),
+                            .subjects = 1u << subject,
+                            .bin_ns = (int64_t)(settings.bin_s * 1e9),
+                            .bin_steps = settings.bin_steps,
+                            .order_by = order_by,
+                            .reverse = settings.reverse,
+                            .limit = by_lap && !settings.top ? DEFAULT_TOP : settings.top };
 }
 
-/* Each row's share of the time of its stage or queue (with --by run, of that run). False = out of memory. */
-static bool find_shares(kept_row *all, size_t count)
+static int query_groups(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_subject subject,
+                        int64_t *count, weir_error *error)
 {
-    kept_row **sorted = calloc(count + 1, sizeof *sorted);
-    if (!sorted)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = &all[i];
-    qsort(sorted, count, sizeof *sorted, compare_wholes);
-    for (size_t first = 0, next; first < count; first = next) {
-        double whole = 0;
-        for (next = first; next < count && compare_wholes(&sorted[first], &sorted[next]) == 0; next++)
-            whole += (double)sorted[next]->total.elapsed_ns;
-        for (size_t i = first; i < next && whole > 0; i++)
-            sorted[i]->share = (double)sorted[i]->total.elapsed_ns / whole;
-    }
-    free(sorted);
-    return true;
-}
-
-static kept_row *rows_of(const weir_total_list *list)
-{
-    kept_row *all = calloc(list->count + 1, sizeof *all);
-    for (size_t i = 0; all && i < list->count; i++)
-        all[i] = (kept_row){ .number = i, .total = list->all[i], .sort_value = sort_value(&list->all[i]) };
-    return all;
-}
-
-static void order_rows(kept_row *all, size_t count)
-{
-    if (settings.sort != SORT_NONE)
-        qsort(all, count, sizeof *all, compare_rows);
-    else if (settings.reverse)
-        for (size_t i = 0; i < count / 2; i++) {
-            kept_row other = all[i];
-            all[i] = all[count - 1 - i];
-            all[count - 1 - i] = other;
-        }
-}
-
-/* Returns how many rows there were, or -1 without memory. */
-static int64_t print_groups(const tool_call *call, const weir_total_list *list, unsigned by, weir_subject subject)
-{
-    printing p;
-    metric_keys keys = keys_of(by, subject);
-    kept_row *all = rows_of(list);
-    if (!all || (keys.share && !find_shares(all, list->count)) || !begin_printing(&p, call, &keys, subject)) {
-        free(all);
-        return -1;
-    }
-    order_rows(all, list->count);
-    for (size_t i = 0; i < list->count; i++)
-        print_row(&p, &all[i]);
-    table_end_alone(p.t);
-    free(all);
-    return (int64_t)list->count;
-}
-
-static int query_groups(const tool_call *call, weir_reader *reader, const weir_filter *filter, unsigned by,
-                        weir_subject subject, int64_t *count, weir_error *error)
-{
+    char order_by[400];
+    table_column columns[METRIC_MAX_COLUMNS];
     weir_totals totals;
-    weir_grouping grouping = { .by = grouping_of(by),
-                               .subjects = 1u << subject,
-                               .bin_ns = (int64_t)(settings.bin_s * 1e9),
-                               .bin_steps = settings.bin_steps };
+    weir_grouping grouping = grouping_for(subject, order_of(subject, order_by));
+    metric_keys keys = keys_of(settings.by, subject);
     int status = weir_totals_read(reader, filter, &grouping, &totals, error);
     if (status != WEIR_OK)
         return status;
-    *count = print_groups(call, &totals.of[subject], by, subject);
+    const weir_total_list *list = &totals.of[subject];
+    table *t = metric_table_begin(stdout, tool_format(call), columns, subject, &keys);
+    for (size_t i = 0; i < list->count; i++)
+        metric_put_row(t, &keys, &list->all[i], list->all[i].key.share);
+    table_end_alone(t);
+    *count = (int64_t)list->count;
     weir_totals_free(&totals);
-    return *count < 0 ? weir_error_set(error, WEIR_ENOMEM, 0, "out of memory") : WEIR_OK;
+    return WEIR_OK;
 }
 
-/* -- laps */
+/* -- laps in the order of time, one by one */
 
-/* The laps that are printed: at once, or, if they are sorted, the first `room` of them so far, and as many more. */
-typedef struct lap_list {
-    printing *p;
-    kept_row *all;
-    size_t count, room; /* room 0 = not sorted */
+typedef struct lap_printing {
+    table *t;
+    metric_keys keys;
     int64_t num_laps;
-} lap_list;
+} lap_printing;
 
-static void drop_last(lap_list *laps)
+static int put_lap(void *self, const weir_record *record, weir_error *error)
 {
-    qsort(laps->all, laps->count, sizeof *laps->all, compare_rows);
-    while (laps->count > laps->room)
-        weir__total_forget(&laps->all[--laps->count].total);
-}
-
-static int add_lap(void *self, const weir_record *record, weir_error *error)
-{
-    lap_list *laps = self;
+    lap_printing *p = self;
     weir_total total = weir_total_of_lap(&record->lap);
-    kept_row row = { .number = (size_t)laps->num_laps++, .total = total, .sort_value = sort_value(&total) };
-    if (!laps->room) {
-        print_row(laps->p, &row);
-        return WEIR_OK;
-    }
-    if (laps->count == 2 * laps->room)
-        drop_last(laps);
-    bool is_complete = weir__total_keep(&row.total); /* a record is valid until the next one */
-    laps->all[laps->count++] = row;
-    return is_complete ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    (void)error;
+    p->num_laps++;
+    metric_put_row(p->t, &p->keys, &total, 0);
+    return WEIR_OK;
 }
 
-enum { DEFAULT_TOP = 10 };
+/* The records of laps, or of a list. */
+static weir_filter cut_filter(const weir_filter *filter)
+{
+    weir_filter cut = *filter;
+    cut.descending = settings.reverse;
+    cut.limit = settings.top;
+    return cut;
+}
 
 static int query_laps(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_subject subject,
                       int64_t *count, weir_error *error)
 {
-    printing p;
-    lap_list laps = { .p = &p };
-    metric_keys keys = keys_of(BY_LAP, subject);
-    weir_filter cut = *filter;
-    if (settings.sort == SORT_NONE) {
-        cut.descending = settings.reverse;
-        cut.limit = settings.top;
-    } else
-        laps.room = settings.top ? (size_t)settings.top : DEFAULT_TOP;
-    laps.all = calloc(2 * laps.room + 1, sizeof *laps.all);
-    if (!laps.all || !begin_printing(&p, call, &keys, subject)) {
-        free(laps.all);
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    }
-    int status = weir_reader_each(reader, weir_record_kind_of(subject), &cut, add_lap, &laps, error);
-    drop_last(&laps);
-    for (size_t i = 0; i < laps.count; i++) {
-        print_row(&p, &laps.all[i]);
-        weir__total_forget(&laps.all[i].total);
-    }
-    free(laps.all);
+    table_column columns[METRIC_MAX_COLUMNS];
+    weir_filter cut = cut_filter(filter);
+    lap_printing p = { .keys = keys_of(BY_LAP, subject) };
+    p.t = metric_table_begin(stdout, tool_format(call), columns, subject, &p.keys);
+    int status = weir_reader_each(reader, weir_record_kind_of(subject), &cut, put_lap, &p, error);
     table_end_alone(p.t);
-    *count = laps.num_laps;
+    *count = p.num_laps;
     return status;
 }
 
@@ -365,25 +257,19 @@ static int query_laps(const tool_call *call, weir_reader *reader, const weir_fil
 
 static int put_sql(weir_reader *reader, const weir_filter *filter, weir_subject subject, weir_error *error)
 {
+    char order_by[400];
     weir_totals totals = { 0 };
     weir_query *query = NULL;
-    weir_grouping grouping = { .by = grouping_of(settings.by),
-                               .subjects = 1u << subject,
-                               .bin_ns = (int64_t)(settings.bin_s * 1e9),
-                               .bin_steps = settings.bin_steps };
+    weir_grouping grouping = grouping_for(subject, order_of(subject, order_by));
+    weir_filter cut = cut_filter(filter);
+    bool is_sum = settings.list < 0 && (!(settings.by & BY_LAP) || settings.sort != SORT_NONE);
+    weir_record_kind kind = settings.list < 0 ? weir_record_kind_of(subject) : record_table_kind(settings.list);
     int status = weir_reader_keep_sql(reader);
-    if (status == WEIR_OK && settings.list < 0 && !(settings.by & BY_LAP))
-        status = weir_totals_read(reader, filter, &grouping, &totals, error);
-    else if (status == WEIR_OK)
-        status = weir_query_begin(reader,
-                                  settings.list < 0 ? weir_record_kind_of(subject) : record_table_kind(settings.list),
-                                  filter, &query, error);
-    if (status == WEIR_OK && weir_reader_sql(reader))
+    if (status == WEIR_OK)
+        status = is_sum ? weir_totals_read(reader, filter, &grouping, &totals, error)
+                        : weir_query_begin(reader, kind, &cut, &query, error);
+    if (status == WEIR_OK)
         printf("%s;\n", weir_reader_sql(reader));
-    else if (status == WEIR_OK)
-        status =
-            weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                           "--sql: this selection has no single statement; leave out the filters by phase and step");
     weir_query_end(query);
     weir_totals_free(&totals);
     return status;
@@ -415,12 +301,11 @@ static int check_settings(const tool_call *call)
     return TOOL_DONE;
 }
 
-static int query_records(const tool_call *call, weir_reader *reader, weir_filter *filter, int64_t *count,
+static int query_records(const tool_call *call, weir_reader *reader, const weir_filter *filter, int64_t *count,
                          weir_error *error)
 {
-    filter->descending = settings.reverse;
-    filter->limit = settings.top;
-    int status = record_table(stdout, tool_format(call), settings.list, reader, filter, count, error);
+    weir_filter cut = cut_filter(filter);
+    int status = record_table(stdout, tool_format(call), settings.list, reader, &cut, count, error);
     if (tool_format(call) == TABLE_JSON && status == WEIR_OK)
         putchar('\n');
     return status;
@@ -451,10 +336,10 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         return put_sql(reader, filter, subject, error);
     if (settings.list >= 0)
         status = query_records(call, reader, filter, &count, error);
-    else if (settings.by & BY_LAP)
+    else if ((settings.by & BY_LAP) && settings.sort == SORT_NONE)
         status = query_laps(call, reader, filter, subject, &count, error);
     else
-        status = query_groups(call, reader, filter, settings.by, subject, &count, error);
+        status = query_groups(call, reader, filter, subject, &count, error);
     if (status != WEIR_OK || count)
         return status;
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
