@@ -672,7 +672,7 @@ static weir_observer begin_case(weir_sqlite_writer *writer, const pipeline_case 
 static const char *record_case(const pipeline_case *c)
 {
     const char *path = in_folder("case.db"); /* many runs; the last one counts */
-    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .command = "weir record videos" });
     weir_observer observer = begin_case(writer, c);
     for (int i = 0; i < STEADY_LAPS + 2; i++)
         record_case_lap(observer, c, i, "", i > 0 && i <= STEADY_LAPS);
@@ -768,6 +768,77 @@ TEST_CASE(predictions_of_any_size_are_written)
     assert_advice_is_written(&v, "  * this\n", "predicted: 9999");
 }
 
+static weir_verdict_advice invented_advice(const char *change, double low, double high)
+{
+    return (weir_verdict_advice){ .change = change,
+                                  .options = "--threads 2",
+                                  .code = "",
+                                  .next = "",
+                                  .assumes = "",
+                                  .stage = "",
+                                  .gain = (low + high) / 2,
+                                  .low = low,
+                                  .high = high,
+                                  .more_cpus = NAN,
+                                  .is_measured = true };
+}
+
+/* What was measured and does not help is no help; there is one command to go on with. */
+TEST_CASE(a_measured_loss_is_no_help)
+{
+    const weir_verdict_advice advice[] = { invented_advice("more slots", 0.7, 0.9),
+                                           invented_advice("fewer", 1.2, 1.3) };
+    weir_verdict v = { .kind = WEIR_VERDICT_SLOTS, .sentence = "The slots.", .missing = "", .items_per_s = NAN };
+    v.advice = advice;
+    v.num_advice = 2;
+    assert_advice_is_written(&v, "  * more slots\n      measured: 0.70 to 0.90 times",
+                             "\nWhat would help:\n  * fewer\n      measured: 1.20 to 1.30 times");
+    assert_advice_is_written(&v, "What would help", "\nNext: weir record DIR --threads 2, then weir compare\n");
+    v.num_advice = 1;
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    weir_verdict_write(&v, false, out);
+    fclose(out);
+    assert_null(strstr(text, "would help"));
+    assert_null(strstr(text, "Next"));
+    free(text);
+}
+
+/* Options are those of the program that recorded. */
+TEST_CASE(advice_fits_the_program_that_recorded)
+{
+    static const char *const commands[][2] = { { "/usr/bin/weir record videos", "--concurrency 4 --threads 6" },
+                                               { "bin/performance_analysis --dataset-dir d", "--concurrency 4" },
+                                               { "python3 train.py record", "" },
+                                               { "", "" } };
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        char sql[200];
+        const char *path = record_case(case_of("two slots that wait"));
+        snprintf(sql, sizeof sql, "UPDATE run SET command = '%s'", commands[i][0]);
+        execute(path, sql);
+        weir_verdict *v = verdict_on(path, NULL);
+        assert_string_equal(v->advice[0].options, commands[i][1]);
+        assert_true(*v->advice[0].code && !strstr(v->missing, "weir record") == (i > 0));
+        weir_verdict_free(v);
+    }
+}
+
+/* Where a stage waits: its slowest items. */
+TEST_CASE(the_slowest_items_of_a_stage_that_waits_are_named)
+{
+    const char *path = record_case(case_of("two slots that wait"));
+    execute(path,
+            "INSERT INTO item_stats (timestamp, run_id, name, label, elapsed) SELECT 1020, run_id, "
+            "'0:1:decode', 'dir/' || value || '.mp4', value FROM run, json_each('[1, 5, 2, 4]'); "
+            "INSERT INTO event_stats (timestamp, event_name, run_id, detail) SELECT 1020, 'trace_file', run_id, "
+            "'/tmp/t.json' FROM run");
+    weir_verdict *v = verdict_on(path, NULL);
+    assert_advice_is_written(v, "its slowest items: 5.mp4 5.00 s, 4.mp4 4.00 s, 2.mp4 2.00 s",
+                             "weir trace /tmp/t.json");
+    weir_verdict_free(v);
+}
+
 TEST_CASE(the_advice_is_what_the_model_predicts)
 {
     weir_verdict *v = verdict_on(record_case(case_of("two slots that wait")), NULL);
@@ -801,7 +872,7 @@ TEST_CASE(a_phase_has_a_verdict_of_its_own)
 {
     const char *path = in_folder("phases.db");
     const pipeline_case *slow = case_of("a slow consumer"), *source = case_of("a source that waits");
-    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .command = "weir record videos" });
     weir_observer observer = begin_case(writer, slow);
     for (int i = 0; i < 8; i++)
         record_case_lap(observer, i < 4 ? slow : source, i, i < 4 ? "warm" : "cold", true);
@@ -821,7 +892,7 @@ TEST_CASE(a_replay_is_not_counted_as_the_pipeline)
 {
     const char *path = in_folder("replay.db");
     const pipeline_case *slow = case_of("a slow consumer"), *source = case_of("a source that waits");
-    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .command = "weir record videos" });
     weir_observer observer = begin_case(writer, source);
     for (int i = 0; i < 16; i++) {
         bool replays = i > 4 && i < 13;
@@ -835,12 +906,79 @@ TEST_CASE(a_replay_is_not_counted_as_the_pipeline)
     weir_verdict_free(v);
 }
 
+static void record_rank(const char *path, const pipeline_case *c, int32_t rank)
+{
+    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .rank = rank, .world = 2 });
+    weir_observer observer = begin_case(writer, c);
+    for (int i = 0; i < STEADY_LAPS + 2; i++)
+        record_case_lap(observer, c, i, "", i > 0 && i <= STEADY_LAPS);
+    observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1100) });
+    close_writer(writer);
+}
+
+/* Two ranks that have half of the CPUs each, at the same time. */
+TEST_CASE(ranks_of_one_job_are_no_other_programs)
+{
+    const char *path = in_folder("job.db");
+    pipeline_case c = *case_of("CPUs that other programs take");
+    c.nodes[1].cpu = c.nodes[1].delay = 0.49;
+    c.others = 2;
+    record_rank(path, &c, 0);
+    weir_verdict *v = verdict_on(path, NULL);
+    assert_non_null(strstr(v->sentence, "other programs"));
+    assert_true(v->world == 2 && v->num_ranks == 1 && fabs(v->items_per_s - 100) < 5);
+    weir_verdict_free(v);
+    record_rank(path, &c, 1);
+    v = verdict_on(path, NULL);
+    assert_non_null(strstr(v->sentence, "the other ranks of the job"));
+    assert_true(v->rank == 1 && v->num_ranks == 1 && fabs(v->items_per_s - 100) < 5);
+    assert_advice_is_written(v, " items per second by rank 1 of 2 ", "other ranks of the job 1.9");
+    weir_verdict_free(v);
+    v = verdict_on(path, &(weir_filter){ .run_id = WEIR_ALL_RUNS });
+    assert_true(v->num_ranks == 2 && fabs(v->items_per_s - 200) < 10);
+    weir_verdict_free(v);
+}
+
+/* SPDL records how often queues are not empty, and no use of slots: items wait before the slow stage, and not behind it. */
+TEST_CASE(occupancies_alone_name_a_stage)
+{
+    static const struct {
+        double occupied[3];
+        const char *limit;
+    } runs[] = { { { 1, 0, 0.01 }, "slots 0:1:decode[10]" },
+                 { { 0.02, 0, 0.01 }, "source 0:0:src" },
+                 { { 1, 1, 0.98 }, "consumer " },
+                 { { 0.6, 0.3, 0.2 }, "unknown " } };
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        char name[40], sql[2000], limit[100];
+        snprintf(name, sizeof name, "spdl-%zu.db", i);
+        snprintf(
+            sql, sizeof sql,
+            "CREATE TABLE task_stats (id INTEGER PRIMARY KEY, timestamp REAL, name TEXT, num_tasks INTEGER, "
+            "num_failures INTEGER, ave_time REAL, p90_time REAL, p99_time REAL);"
+            "CREATE TABLE event_stats (id INTEGER PRIMARY KEY, timestamp REAL, event_name TEXT);"
+            "CREATE TABLE queue_stats (id INTEGER PRIMARY KEY, timestamp REAL, name TEXT, elapsed REAL, num_items "
+            "INTEGER, ave_put_time REAL, ave_get_time REAL, p90_put_time REAL, p99_put_time REAL, p90_get_time "
+            "REAL, p99_get_time REAL, occupancy_rate REAL);"
+            "INSERT INTO task_stats VALUES (1, 1060, '0:1:decode[10]', 100, 0, 1, 1, 1);"
+            "INSERT INTO queue_stats VALUES (1, 1060, '0:0:src_queue', 60, 100, 0, 0, 0, 0, 0, 0, %g),"
+            "(2, 1060, '0:1:decode[10]_queue', 60, 100, 0, 0, 0, 0, 0, 0, %g),"
+            "(3, 1060, '0:2:sink_queue', 60, 100, 0, 0, 0, 0, 0, 0, %g)",
+            runs[i].occupied[0], runs[i].occupied[1], runs[i].occupied[2]);
+        execute(in_folder(name), sql);
+        weir_verdict *v = verdict_on(in_folder(name), NULL);
+        snprintf(limit, sizeof limit, "%s %s", weir_verdict_word(v->kind), v->name);
+        assert_string_equal(limit, runs[i].limit);
+        weir_verdict_free(v);
+    }
+}
+
 /* For as long as one part lasts, its limit is clear; one verdict on both would be wrong for each. */
 TEST_CASE(a_limit_that_changes_is_told)
 {
     const char *path = in_folder("change.db");
     const pipeline_case *consumer = case_of("a slow consumer"), *source = case_of("a source that waits");
-    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .command = "weir record videos" });
     weir_observer observer = begin_case(writer, consumer);
     for (int i = 0; i < 18; i++)
         record_case_lap(observer, i < 7 ? consumer : source, i, "", i > 0 && i < 17);
@@ -867,7 +1005,7 @@ TEST_CASE(a_limit_that_changes_in_few_laps_is_told)
     const char *path = in_folder("change.db");
     const pipeline_case *consumer = case_of("a slow consumer"), *source = case_of("a source that waits");
     for (int before = 1; before <= 2; before++) {
-        weir_sqlite_writer *writer = open_writer(path, NULL);
+        weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .command = "weir record videos" });
         weir_observer observer = begin_case(writer, consumer);
         for (int i = 0; i < 7; i++)
             record_case_lap(observer, i <= before ? consumer : source, i, "", i > 0 && i < 6);

@@ -74,6 +74,8 @@ static void put_json(const weir_verdict *v)
     put_number("end_time", (double)v->end_unix_ns / 1e9);
     put_number("num_laps", (double)v->num_laps);
     put_number("num_cut_laps", (double)v->num_cut_laps);
+    if (v->world > 1)
+        printf(", \"rank\": %d, \"world\": %u, \"num_ranks\": %u", v->rank, v->world, v->num_ranks);
     if (v->changed_unix_ns)
         put_number("changed_time", (double)v->changed_unix_ns / 1e9);
     printf(", \"evidence\": [");

@@ -46,7 +46,7 @@ static bool wait_for_flow(weir_pipeline *pipeline)
 static void *explain_run(void *argument)
 {
     record_explain *own = argument;
-    weir_live_options options = { .progress = log_line };
+    weir_live_options options = { .progress = log_line, .command = "weir record DIR" };
     if (wait_for_flow(own->pipeline))
         weir_explain_live(own->pipeline, &options, &own->verdict, &own->error);
     else

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CLEAR_GAIN 1.05 /* throughput / throughput: at least this much is a gain */
-#define NO_GAIN    1.10 /* an interval that ends below this has none worth the slots */
+#include <weir/verdict.h>
 
 /* From the side with less of a setting to the one with more. */
 typedef struct outcome {
@@ -42,15 +41,16 @@ static const char *conclusion_of(const comparison_pair *pair, const outcome *o)
     double times = setting_at(pair, o->more) / setting_at(pair, !o->more), share = log(o->gain) / log(times);
     bool is_stage = pair->subject == WEIR_SUBJECT_STAGE;
     double busy = is_stage ? comparison_value(pair, !o->more, "busy_share") : NAN;
+    bool brings_nothing = o->high < WEIR_WORTH_GAIN && !(o->low > 1);
     if (isnan(o->low) || isnan(o->high))
         return ": too few laps to say more";
-    if (o->high < NO_GAIN && is_stage && busy >= 0.8)
+    if (brings_nothing && is_stage && busy >= 0.8)
         return ": the stage waits for something that does not get faster, so more slots do not help";
-    if (o->high < NO_GAIN)
+    if (brings_nothing)
         return ": more of them does not help";
-    if (o->low >= CLEAR_GAIN && share > 0.75)
+    if (o->low > 1 && share > 0.75)
         return ": more of them helps";
-    if (o->low >= CLEAR_GAIN)
+    if (o->low > 1)
         return ": more of them helps, but less and less";
     return ": no clear difference";
 }

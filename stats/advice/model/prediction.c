@@ -243,58 +243,61 @@ static double times_deviation(size_t num_laps)
     return (freedom <= sizeof t / sizeof t[0] ? t[freedom - 1] : 2) * sqrt(2 * (double)num_laps / (double)freedom);
 }
 
-/* Sets low and high to the throughput ± the deviation of the resampled runs, plus the relative error of the model at
-   the recorded settings. */
-static int find_range(weir_model *model, const weir_predict_options *options, const model_lap *whole,
-                      weir_prediction *p, weir_error *error)
+/* The relative deviation of the throughput of resampled runs; 0 for a single lap. */
+static int find_deviation(weir_model *model, const weir_predict_options *options, const model_lap *whole,
+                          double *deviation, weir_error *error)
 {
     uint32_t count = options->resamples ? options->resamples : DEFAULT_RESAMPLES;
-    double sum = 0, squares = 0, deviation = 0;
-    if (model->num_laps > 1) {
-        weir_histogram *times = calloc(model->num_nodes, sizeof *times);
-        weir_model_node *nodes = calloc(model->num_nodes, sizeof *nodes);
-        model_lap *drawn = weir__model_lap_new(model);
-        int status = times && nodes && drawn ? WEIR_OK : weir__model_no_memory(error);
-        for (uint32_t i = 0; i < count && status == WEIR_OK; i++) {
-            double throughput = 0;
-            status = resample_laps(model, mix(options->seed + i + 1), drawn, whole, nodes, times, &throughput, error);
-            sum += throughput;
-            squares += throughput * throughput;
-        }
-        free(nodes);
-        free(times);
-        free(drawn);
-        if (status != WEIR_OK)
-            return status;
-        double variance = fmax(squares / count - sum / count * sum / count, 0);
-        deviation = times_deviation(model->num_laps) * sqrt(variance) / (sum / count) * p->throughput;
+    double sum = 0, squares = 0;
+    *deviation = 0;
+    if (model->num_laps < 2)
+        return WEIR_OK;
+    weir_histogram *times = calloc(model->num_nodes, sizeof *times);
+    weir_model_node *nodes = calloc(model->num_nodes, sizeof *nodes);
+    model_lap *drawn = weir__model_lap_new(model);
+    int status = times && nodes && drawn ? WEIR_OK : weir__model_no_memory(error);
+    for (uint32_t i = 0; i < count && status == WEIR_OK; i++) {
+        double throughput = 0;
+        status = resample_laps(model, mix(options->seed + i + 1), drawn, whole, nodes, times, &throughput, error);
+        sum += throughput;
+        squares += throughput * throughput;
     }
-    double off = isnan(p->measured) ? 0 : fabs(p->baseline / p->measured - 1) * p->throughput;
-    p->low = fmax(p->throughput - deviation - off, 0);
-    p->high = p->throughput + deviation + off;
-    return WEIR_OK;
+    free(nodes);
+    free(times);
+    free(drawn);
+    if (status == WEIR_OK && sum > 0)
+        *deviation = times_deviation(model->num_laps) * sqrt(fmax(squares * count / (sum * sum) - 1, 0));
+    return status;
 }
 
-/* Whether tasks of some node can run in another number than recorded: other slots, threads or CPUs. */
-static bool runs_others_at_once(const weir_model *model)
+/* Whether the settings differ from the recorded ones. */
+static bool is_changed(const weir_model *model)
 {
-    bool differs = model->shown.threads != model->recorded.threads || model->shown.cpus != model->recorded.cpus;
-    for (size_t i = 0; i < model->num_nodes; i++)
-        differs |= model->shown.nodes[i].concurrency != model->recorded.nodes[i].concurrency ||
-                   model->shown.nodes[i].threads != model->recorded.nodes[i].threads;
-    return differs;
+    return weir_model_num_laps(model) > 0 && model->num_settings > 0;
 }
 
 /*
- * What tasks cost was measured with the recorded number of them at once. With another number, what they wait for (a disk, a
- * lock, a server, shared caches and CPUs) may serve as many per second as before: the range contains "no difference".
+ * The range has one width to either side: what resampled runs deviate, and by how much the model is off at the recorded
+ * settings. What tasks cost was measured with the recorded settings alone: with others, what they wait for (a disk, a lock,
+ * shared caches and CPUs) may serve as many per second as before. So the range of a change reaches to "no difference", with
+ * the same width. Where the CPUs are full, more tasks at once cost CPU time, and nothing recorded says how much: there the
+ * change may bring as much less as it may bring more.
  */
-static void widen_to_baseline(const weir_model *model, weir_prediction *p)
+static int find_range(weir_model *model, const weir_predict_options *options, const model_lap *whole,
+                      weir_prediction *p, weir_error *error)
 {
-    if (weir_model_num_laps(model) == 0 || !runs_others_at_once(model))
-        return;
-    p->low = fmin(p->low, fmin(p->baseline, p->measured)); /* fmin() and fmax() ignore an unknown one */
-    p->high = fmax(p->high, fmax(p->baseline, p->measured));
+    double deviation;
+    int status = find_deviation(model, options, whole, &deviation, error);
+    if (status != WEIR_OK)
+        return status;
+    double width = deviation + (isnan(p->measured) ? 0 : fabs(p->baseline / p->measured - 1));
+    double now = isnan(p->measured) ? p->baseline : p->measured;
+    bool changes = is_changed(model);
+    p->low = (changes ? fmin(p->throughput, now) : p->throughput) * fmax(0, 1 - width);
+    p->high = (changes ? fmax(p->throughput, now) : p->throughput) * (1 + width);
+    if (changes && p->limit == WEIR_LIMIT_CPUS)
+        p->low = fmin(p->low, now * now / p->high);
+    return WEIR_OK;
 }
 
 /* ---- the prediction ----------------------------------------------------------------------------------------- */
@@ -545,8 +548,6 @@ static int predict_run(weir_model *model, const weir_predict_options *options, p
         status = find_range(model, options, whole, p, error);
     else if (status == WEIR_OK && !options->no_range)
         status = weir__model_no_memory(error);
-    if (status == WEIR_OK && !options->no_range)
-        widen_to_baseline(model, p);
     free(whole);
     return status;
 }

@@ -15,9 +15,16 @@
 
 #define SAMPLE_TIME_NS WEIR_SECOND
 
-/* Intervals of a trial that say: it brings at least this much; it brings less than this. */
-#define CLEAR_GAIN 1.05
-#define NO_GAIN    1.10
+/* Intervals of a trial that say: it brings something; it brings nothing that is worth it. */
+static bool brings_more(const live_trial *t)
+{
+    return t->low > 1;
+}
+
+static bool brings_nothing(const live_trial *t)
+{
+    return t->high < WEIR_WORTH_GAIN && !brings_more(t);
+}
 
 #define FASTER 0.2 /* of virtual speedups */
 
@@ -194,13 +201,13 @@ static void conclude_slots(experiment *e, const node_view *n, const live_trial *
     double slots = round(n->slots), computing = n->cpu + n->delay;
     const char *verb = waits ? (slots > 1 ? "wait" : "waits") : slots > 1 ? "compute" : "computes";
     format_gain(gain, sizeof gain, t);
-    if (t->high < NO_GAIN)
+    if (brings_nothing(t))
         snprintf(serves, sizeof serves, " It serves %.3g items per second whatever you set.", t->rate);
     weir__verdict_text(v->sentence, "The slots of %s: its %.0f slot%s %s %.0f %% of the time%s. Doubled: %s.%s",
                        n->name, slots, slots > 1 ? "s" : "", verb,
                        100 * n->busy * (waits ? 1 - computing : computing),
                        waits ? " for something outside weir" : "", gain, serves);
-    v->shown.confidence = t->low >= CLEAR_GAIN || t->high < NO_GAIN ? 0.95 : 0.7;
+    v->shown.confidence = brings_more(t) || brings_nothing(t) ? 0.95 : 0.7;
 }
 
 /* Two stages are in use nearly as much: the one whose slots bring more is the limit. */
@@ -210,8 +217,8 @@ static void compare_candidates(experiment *e, int node, live_trial *first)
     int other = v->shown.other_kind == WEIR_VERDICT_SLOTS || v->shown.other_kind == WEIR_VERDICT_OUTSIDE
                     ? find_node(&e->view, v->other_name)
                     : -1;
-    live_trial second = other >= 0 && !(first->low >= CLEAR_GAIN) ? try_slots(e, other) : (live_trial){ .low = NAN };
-    if (second.low >= CLEAR_GAIN) {
+    live_trial second = other >= 0 && !brings_more(first) ? try_slots(e, other) : (live_trial){ .low = NAN };
+    if (brings_more(&second)) {
         weir_verdict_kind kind = v->shown.other_kind;
         weir__verdict_settle(v, kind, e->view.nodes[other].name, "%s", 0.95);
         *first = second;
@@ -239,17 +246,17 @@ static void examine_threads(experiment *e)
     live_trial t = try_threads(e, node, twice);
     if (isnan(t.gain))
         return;
-    if (t.low >= CLEAR_GAIN) {
+    if (brings_more(&t)) {
         v->shown.confidence = 0.95;
         return;
     }
-    if (t.high >= NO_GAIN) {
+    if (!brings_nothing(&t)) {
         v->shown.confidence = 0.7;
         return;
     }
     /* What the tasks on the threads wait for, or the CPUs, are the limit. */
     const node_view *n = node >= 0 ? &e->view.nodes[node] : NULL;
-    bool computes = n && n->cpu + n->delay >= 0.6;
+    bool computes = n && n->cpu + n->delay >= 0.5; /* most of the time */
     if (n && !computes) {
         weir__verdict_settle(v, n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_OUTSIDE, n->name,
                              "What the tasks of %s wait for: more threads do not get more of it.", 0.8);
@@ -268,18 +275,18 @@ static void examine_cpus(experiment *e)
     full_verdict *v = e->verdict;
     int node = find_node(&e->view, v->name);
     const node_view *n = node >= 0 ? &e->view.nodes[node] : NULL;
-    bool is_starved = n && n->thread >= 0.2 * n->held;
+    bool is_starved = n && n->slots * n->thread >= 0.5; /* at least one, rounded */
     live_trial t = !n ? (live_trial){ .gain = NAN } : is_starved ? try_threads(e, node, twice) : try_slots(e, node);
     if (isnan(t.gain))
         return;
-    if (t.low >= CLEAR_GAIN && is_starved)
+    if (brings_more(&t) && is_starved)
         weir__verdict_settle(v, WEIR_VERDICT_THREADS, n->name,
                              "The threads: %s keeps them busy, and more of them get more CPU time.", 0.95);
-    else if (t.low >= CLEAR_GAIN) {
+    else if (brings_more(&t)) {
         v->shown.kind = WEIR_VERDICT_SLOTS;
         conclude_slots(e, n, &t);
     } else
-        v->shown.confidence = t.high < NO_GAIN ? 0.95 : 0.7;
+        v->shown.confidence = brings_nothing(&t) ? 0.95 : 0.7;
 }
 
 static void examine_limits(experiment *e)
@@ -380,6 +387,7 @@ int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_options *op
         if (!e.options.no_speedups)
             measure_speedups(&e);
         tell_cost(&e);
+        weir__verdict_fit_options(e.verdict, e.options.command);
         *verdict = &e.verdict->shown;
         weir__verdict_view_free(&e.view);
         return WEIR_OK;

@@ -166,6 +166,7 @@ static void view_cpus(verdict_view *view, const cpu_times *from, const cpu_times
                         .budget = weir_cpu_budget(),
                         .outside = used - pools,
                         .idle = (to->idle - from->idle) / elapsed_s,
+                        .ranks = NAN,
                         .stolen = NAN,
                         .throttled = NAN,
                         .io_pressure = NAN,

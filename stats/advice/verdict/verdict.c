@@ -15,12 +15,17 @@
 #include "format.h"
 #include "model.h"
 
-#define SATURATED  0.80 /* of the time: a resource in use this much is the limit, if no other one explains the rest */
-#define PARTLY     0.60
-#define CLOSE      0.10 /* two limits this close to each other cannot be distinguished */
-#define COMPUTING  0.60 /* on a CPU or waiting for one / busy, of tasks that compute */
-#define FEW_ITEMS  20   /* fewer give no clear verdict */
-#define HAND_OFF_S 1e-4 /* a wake-up; items that are closer together than this say nothing about waiting */
+/*
+ * A resource is FULL where more of it can bring more than anything else. In use for a share U of the time, twice of it
+ * brings at most 2 U times as many items, while better timing alone (longer queues, other orders) brings at most 1 / U: the
+ * two are equal at the square root of 1/2.
+ */
+#define FULL 0.7071
+#define MOST 0.5 /* of a time: more than everything else in it */
+#define ONE  0.5 /* a mean number of CPUs, threads or slots that rounds to one */
+#define SURE \
+    0.9 /* at most: of 51 verdicts on recordings of known pipelines none was wrong, so 94 % or more are right */
+#define HAND_OFF_S 1e-4 /* a wake-up of a sleeping thread; items that are closer together say nothing about waiting */
 
 static double or_zero(double value)
 {
@@ -37,7 +42,8 @@ static bool is_worker(const node_view *n)
 typedef struct finding {
     const node_view *node; /* NULL = none */
     const queue_view *queue;
-    double share;
+    double share; /* of the time; of a cause of timing: of the time that is lost */
+    double loss;  /* of a cause of timing: share of the time */
 } finding;
 
 /* The nodes in the order of their use; the second one does not run on the same busy threads as the first. */
@@ -47,10 +53,18 @@ typedef struct judgement {
     const node_view *first, *second;
 } judgement;
 
-/* Its slots wait for threads for a good part of the time in which they have work. */
-static bool is_starved(const node_view *n)
+/* More of the slots of its pool wait for a thread than there are idle threads: by Little's law at least one more would be
+   in use. Without figures of the pool: at least half as many wait as run. */
+static bool is_starved(const judgement *j, const node_view *n)
 {
-    return n->thread >= 0.2 * n->held && n->thread > 0;
+    double waiting = 0, idle = n->pool ? n->threads * (1 - n->pool_busy) : MOST * n->slots * n->busy;
+    for (size_t i = 0; i < j->view->num_nodes; i++) {
+        const node_view *other = &j->view->nodes[i];
+        waiting += is_worker(other) && (other == n || (n->pool && other->pool == n->pool))
+                       ? other->slots * other->thread
+                       : 0;
+    }
+    return n->thread > 0 && waiting >= ONE && waiting > idle;
 }
 
 static double computing(const node_view *n)
@@ -58,11 +72,24 @@ static double computing(const node_view *n)
     return or_zero(n->cpu) + n->delay;
 }
 
-static bool cpus_are_full(const system_view *s)
+/* The tasks that wait for a CPU, on average. */
+static double waiting_for_cpus(const judgement *j)
 {
-    bool by_budget = s->process >= 0.85 * s->budget, by_quota = s->throttled >= 0.05;
-    bool by_machine = s->idle + or_zero(s->disk_idle) <= 0.1 * s->all;
-    return by_budget || by_quota || by_machine; /* comparisons with NAN are false */
+    double waiting = 0;
+    for (size_t i = 0; i < j->view->num_nodes; i++)
+        waiting += is_worker(&j->view->nodes[i])
+                       ? j->view->nodes[i].slots * j->view->nodes[i].busy * j->view->nodes[i].delay
+                       : 0;
+    return waiting;
+}
+
+/* Not one more task would find a CPU, or fewer CPUs are left than tasks wait for one: a scheduler leaves some idle. */
+static bool cpus_are_full(const judgement *j)
+{
+    const system_view *s = &j->view->system;
+    double left =
+        fmin(s->budget - s->process, s->idle + or_zero(s->disk_idle)); /* fmin() ignores what is not known */
+    return left < ONE || left < waiting_for_cpus(j);
 }
 
 /* The CPUs that threads and processes other than the pools' use, beyond what the consumer may use. */
@@ -71,10 +98,16 @@ static double own_threads_cpus(const judgement *j)
     return j->view->system.outside - (1 - j->view->sink_waits);
 }
 
+/* It takes longer than the rest of the time without it: what it could bring is worth a change. */
+static bool is_worth(double share)
+{
+    return share > 0 && 1 / (1 - fmin(share, 0.99)) >= WEIR_WORTH_GAIN;
+}
+
 static finding measure_consumer(const judgement *j)
 {
     double occupied = j->view->sink ? j->view->sink->occupied : 0, held = j->first ? j->first->held : 0;
-    return (finding){ .share = occupied >= fmax(0.7, held - CLOSE) ? occupied : 0 };
+    return (finding){ .share = occupied * WEIR_WORTH_GAIN >= held ? occupied : 0 };
 }
 
 static finding measure_order(const judgement *j)
@@ -82,40 +115,41 @@ static finding measure_order(const judgement *j)
     finding most = { 0 };
     for (size_t i = 0; i < j->view->num_nodes; i++) {
         const node_view *n = &j->view->nodes[i];
-        if (is_worker(n) && n->turn > most.share && n->held + n->turn >= PARTLY)
-            most = (finding){ n, NULL, n->turn };
+        if (is_worker(n) && n->turn > most.share && is_worth(n->turn) && n->slots * n->turn >= ONE)
+            most = (finding){ .node = n, .share = n->turn };
     }
+    if (most.node)
+        most.share = most.node->held + most.node->turn;
     return most;
 }
 
 static finding of_first(const judgement *j, bool applies)
 {
-    return (finding){ j->first, NULL, applies && j->first ? j->first->held : 0 };
+    const node_view *n = j->first;
+    double pool = n && is_starved(j, n) ? n->pool_busy : 0; /* its threads are full although its slots are not */
+    return (finding){ .node = n, .share = applies && n ? fmax(n->held, pool) : 0 };
 }
 
+/* Most of the time in which its tasks are not on a CPU, the quota stops them. */
 static finding measure_quota(const judgement *j)
 {
-    return of_first(j, j->view->system.throttled >= 0.3);
+    double throttled = or_zero(j->view->system.throttled);
+    return of_first(j, j->first && throttled > 0 && throttled >= MOST * (1 - or_zero(j->first->cpu)));
 }
 
-/* Threads that wait for a CPU: most of the time of busy threads that compute. */
+/* Its tasks, or the threads that they wait for, need CPUs most of the time, and get none. */
 static bool wait_for_cpus(const judgement *j, const node_view *n)
 {
-    const system_view *s = &j->view->system;
-    if (is_starved(n))
-        return (n->pool_cpu + n->pool_delay >= COMPUTING &&
-                (n->pool_delay >= 0.15 || s->process >= 0.85 * s->budget) && cpus_are_full(s)) ||
-               n->pool_delay >= 0.5;
-    return computing(n) >= COMPUTING &&
-           ((n->delay >= 0.15 && cpus_are_full(s)) || s->process >= 0.85 * s->budget || n->delay >= 0.35);
+    bool starves = is_starved(j, n);
+    double cpu = starves ? n->pool_cpu : or_zero(n->cpu), delay = starves ? n->pool_delay : n->delay;
+    return (cpu + delay >= MOST && cpus_are_full(j)) || delay >= MOST;
 }
 
 /* All CPUs are in use, most of them by child processes or by threads of a codec, while slots wait for them. */
 static bool wait_for_helpers(const judgement *j, const node_view *n)
 {
-    const system_view *s = &j->view->system;
     double own = fmax(own_threads_cpus(j), n->slots * n->busy * or_zero(n->cpu));
-    return cpus_are_full(s) && own >= 0.5 * s->process && own >= 0.3;
+    return cpus_are_full(j) && own >= MOST * j->view->system.process && own >= ONE;
 }
 
 static bool lacks_cpus(const judgement *j)
@@ -123,22 +157,27 @@ static bool lacks_cpus(const judgement *j)
     return j->first && (wait_for_cpus(j, j->first) || wait_for_helpers(j, j->first));
 }
 
-static finding measure_stolen(const judgement *j)
+/* At least one CPU that the process could use is not its own, and most of that is taken by `taken`. */
+static finding taken_by(const judgement *j, double taken)
 {
     const system_view *s = &j->view->system;
-    return of_first(j, lacks_cpus(j) && s->stolen >= 0.1 * s->all && s->stolen >= s->other);
+    double missing = fmin(s->budget, s->all) - s->process;
+    return of_first(j, lacks_cpus(j) && missing >= ONE && taken >= MOST * missing);
 }
 
-static finding measure_throttled(const judgement *j)
+static finding measure_stolen(const judgement *j)
 {
-    return of_first(j, lacks_cpus(j) && j->view->system.throttled >= 0.05);
+    return taken_by(j, j->view->system.stolen);
+}
+
+static finding measure_ranks(const judgement *j)
+{
+    return taken_by(j, j->view->system.ranks);
 }
 
 static finding measure_others(const judgement *j)
 {
-    const system_view *s = &j->view->system;
-    double most = s->all > 0 ? fmin(s->budget, s->all) : s->budget;
-    return of_first(j, lacks_cpus(j) && s->process < 0.7 * most && s->other >= 0.25 * s->all);
+    return taken_by(j, or_zero(j->view->system.other) + or_zero(j->view->system.ranks));
 }
 
 static finding measure_cpus(const judgement *j)
@@ -148,29 +187,37 @@ static finding measure_cpus(const judgement *j)
 
 static finding measure_threads(const judgement *j)
 {
-    const node_view *n = j->first;
-    return of_first(j, n && is_starved(n) && (!n->pool || n->pool_busy >= PARTLY || n->slots > 1.5 * n->threads));
+    return of_first(j, j->first && is_starved(j, j->first));
 }
 
 static finding measure_source(const judgement *j)
 {
-    return of_first(j, j->first && j->first->is_source);
+    return of_first(j, j->first->is_source);
 }
 
 static finding measure_own_threads(const judgement *j)
 {
     double own = own_threads_cpus(j);
-    return of_first(j, computing(j->first) < COMPUTING && own >= 0.3 && own >= 0.5 * j->view->system.process);
+    return of_first(j, computing(j->first) < MOST && own >= ONE && own >= MOST * j->view->system.process);
 }
 
 static finding measure_slots(const judgement *j)
 {
-    return of_first(j, computing(j->first) >= COMPUTING);
+    return of_first(j, computing(j->first) >= MOST);
 }
 
 static finding measure_outside(const judgement *j)
 {
     return of_first(j, true);
+}
+
+/* A cause of timing: how much it explains of the time in which the fullest resource is not in use. */
+static finding explain_loss(const judgement *j, finding found)
+{
+    double lost = 1 - j->first->held;
+    found.loss = found.share;
+    found.share = is_worth(found.loss) && is_worth(lost) ? fmin(1, found.loss / lost) : 0;
+    return found;
 }
 
 /* Slots wait for input while items are in their queue: those are of the next epoch. */
@@ -185,9 +232,9 @@ static finding measure_epochs(const judgement *j)
         const node_view *n = &j->view->nodes[taker];
         double share = n->in + q->occupied - 1;
         if (is_worker(n) && share > most.share)
-            most = (finding){ n, q, share };
+            most = (finding){ .node = n, .queue = q, .share = share };
     }
-    return most;
+    return explain_loss(j, most);
 }
 
 /* A queue that is often full, so that upstream waits, and often empty, so that downstream waits. Where items are closer
@@ -200,9 +247,9 @@ static finding measure_queue(const judgement *j)
         double full = q->putter >= 0 ? or_zero(j->view->nodes[q->putter].out) : 0;
         double share = fmin(full, fmin(q->empty, 1 - q->occupied));
         if (share > most.share)
-            most = (finding){ NULL, q, share };
+            most = (finding){ .queue = q, .share = share };
     }
-    return most;
+    return explain_loss(j, most);
 }
 
 static bool is_bound_by_bytes(const queue_view *q)
@@ -221,45 +268,35 @@ static finding measure_bytes(const judgement *j)
 typedef struct rule {
     weir_verdict_kind kind;
     finding (*measure)(const judgement *j);
-    double least;      /* share of the time */
-    double confidence; /* that this is the limit, if it applies */
+    double least; /* it applies from this share on */
     const char *sentence;
 } rule;
 
 static const rule rules[] = {
-    { WEIR_VERDICT_CONSUMER, measure_consumer, 0.7, 0.9,
+    { WEIR_VERDICT_CONSUMER, measure_consumer, FULL,
       "The consumer: the pipeline makes items faster than they are taken." },
-    { WEIR_VERDICT_ORDER, measure_order, 0.2, 0.85,
+    { WEIR_VERDICT_ORDER, measure_order, FULL,
       "The order of the output of %s: finished items wait for a slow one before them." },
-    { WEIR_VERDICT_CPUS, measure_quota, PARTLY, 0.85,
-      "The CPU quota of the container: it stops the process, so %s waits." },
-    { WEIR_VERDICT_CPUS, measure_throttled, PARTLY, 0.85,
-      "The CPU quota of the container: it stops the process, so %s waits." },
-    { WEIR_VERDICT_CPUS, measure_stolen, PARTLY, 0.85,
-      "The CPUs: other virtual machines take them while %s waits for one." },
-    { WEIR_VERDICT_CPUS, measure_others, PARTLY, 0.85, "The CPUs: other programs take them while %s waits for one." },
-    { WEIR_VERDICT_CPUS, measure_cpus, PARTLY, 0.9,
-      "The CPUs: this process uses all that it may use, most of it for %s." },
-    { WEIR_VERDICT_THREADS, measure_threads, PARTLY, 0.9,
+    { WEIR_VERDICT_CPUS, measure_quota, MOST, "The CPU quota of the container: it stops the process, so %s waits." },
+    { WEIR_VERDICT_CPUS, measure_stolen, MOST, "The CPUs: other virtual machines take them while %s waits for one." },
+    { WEIR_VERDICT_CPUS, measure_ranks, MOST,
+      "The CPUs: the other ranks of the job take them while %s waits for one." },
+    { WEIR_VERDICT_CPUS, measure_others, MOST, "The CPUs: other programs take them while %s waits for one." },
+    { WEIR_VERDICT_CPUS, measure_cpus, MOST, "The CPUs: this process uses all that it may use, most of it for %s." },
+    { WEIR_VERDICT_THREADS, measure_threads, MOST,
       "The threads: %s keeps them busy, and slots with work wait for one." },
-    { WEIR_VERDICT_SOURCE, measure_source, SATURATED, 0.9,
+    { WEIR_VERDICT_SOURCE, measure_source, FULL,
       "The source %s: it makes items more slowly than the stages could take them." },
-    { WEIR_VERDICT_SLOTS, measure_own_threads, SATURATED, 0.8,
+    { WEIR_VERDICT_SLOTS, measure_own_threads, FULL,
       "The slots of %s: all of them wait for threads that a codec or library started, which compute." },
-    { WEIR_VERDICT_SLOTS, measure_slots, SATURATED, 0.9,
-      "The slots of %s: all of them compute nearly all the time." },
-    { WEIR_VERDICT_OUTSIDE, measure_outside, SATURATED, 0.85,
+    { WEIR_VERDICT_SLOTS, measure_slots, FULL, "The slots of %s: all of them compute nearly all the time." },
+    { WEIR_VERDICT_OUTSIDE, measure_outside, FULL,
       "The slots of %s: all of them are busy, mostly with waiting for something outside weir." },
-    { WEIR_VERDICT_ORDER, measure_epochs, 0.15, 0.75,
+    { WEIR_VERDICT_ORDER, measure_epochs, MOST,
       "The ends of epochs: slots of %s wait for the last items of an epoch before they may begin the next one." },
-    { WEIR_VERDICT_QUEUE, measure_bytes, 0.15, 0.75, "The byte bound of %s: it leaves room for too few items." },
-    { WEIR_VERDICT_QUEUE, measure_queue, 0.15, 0.75,
+    { WEIR_VERDICT_QUEUE, measure_bytes, MOST, "The byte bound of %s: it leaves room for too few items." },
+    { WEIR_VERDICT_QUEUE, measure_queue, MOST,
       "The queue %s: items come and go in bursts that it is too small for." },
-    { WEIR_VERDICT_SOURCE, measure_source, PARTLY, 0.6,
-      "The source %s: it makes items more slowly than the stages could take them." },
-    { WEIR_VERDICT_SLOTS, measure_slots, PARTLY, 0.6, "The slots of %s: they compute most of the time." },
-    { WEIR_VERDICT_OUTSIDE, measure_outside, PARTLY, 0.6,
-      "The slots of %s: they are busy most of the time, mostly with waiting for something outside weir." },
 };
 
 static const char *const words[WEIR_NUM_VERDICTS] = {
@@ -352,15 +389,21 @@ static void tell_cpus(full_verdict *v, const judgement *j)
     char other[80] = "", idle[40] = "", quota[60] = "";
     if (isnan(s->process) || isnan(s->budget))
         return;
+    if (s->ranks > 0)
+        snprintf(other, sizeof other, ", other ranks of the job %.2f", s->ranks);
     if (!isnan(s->other))
-        snprintf(other, sizeof other, ", other programs %.2f", s->other + or_zero(s->stolen));
+        snprintf(other + strlen(other), sizeof other - strlen(other), ", other programs %.2f",
+                 s->other + or_zero(s->stolen));
     if (!isnan(s->idle))
         snprintf(idle, sizeof idle, ", %.2f are idle", s->idle + or_zero(s->disk_idle));
     if (s->throttled > 0.005)
         snprintf(quota, sizeof quota, "; the quota stopped it for %.0f %% of the time", 100 * s->throttled);
     weir__verdict_add_evidence(v, "CPUs: this process uses %.2f of %.0f%s%s%s", s->process, s->budget, other, idle,
                                quota);
-    if (own_threads_cpus(j) >= 0.3)
+    if (j->view->world > 1 && isnan(s->ranks))
+        weir__verdict_add_evidence(v, "other programs may be other ranks of this job, of which the database has none "
+                                      "(weir merge joins their databases)");
+    if (own_threads_cpus(j) >= ONE)
         weir__verdict_add_evidence(v, "%.2f CPUs are used by threads that are not the pipeline's",
                                    own_threads_cpus(j));
 }
@@ -371,7 +414,7 @@ static void tell_cpus(full_verdict *v, const judgement *j)
 static void tell_giants(full_verdict *v, const node_view *n)
 {
     double all = 0, above = 0, count = 0;
-    if (!n->times || n->times->count < FEW_ITEMS)
+    if (!n->times || n->times->count < 20) /* one in 20 is the largest share of giants */
         return;
     double giant_s = 8e-9 * (double)weir_histogram_quantile_ns(n->times, 0.5);
     for (uint32_t i = n->times->first; i <= n->times->last; i++) {
@@ -440,7 +483,7 @@ static void add_finding(full_verdict *v, const judgement *j, weir_verdict_kind k
     }
     if (found->node)
         tell_slots(v, found->node);
-    if (kind == WEIR_VERDICT_THREADS || (kind == WEIR_VERDICT_CPUS && is_starved(found->node)))
+    if (kind == WEIR_VERDICT_THREADS || (kind == WEIR_VERDICT_CPUS && is_starved(j, found->node)))
         tell_threads(v, found->node);
     if (kind == WEIR_VERDICT_THREADS || kind == WEIR_VERDICT_CPUS || kind == WEIR_VERDICT_SLOTS)
         tell_cpus(v, j);
@@ -449,7 +492,7 @@ static void add_finding(full_verdict *v, const judgement *j, weir_verdict_kind k
     if (kind == WEIR_VERDICT_SLOTS)
         tell_giants(v, found->node);
     if (found->queue && !found->node)
-        tell_queue(v, found->queue, found->share);
+        tell_queue(v, found->queue, found->loss);
     else if (found->queue)
         weir__verdict_add_evidence(v,
                                    "while its slots wait for input, %s is not empty (for %.0f %% of the time): these "
@@ -468,14 +511,14 @@ static void rank_nodes(judgement *j)
     }
     for (size_t i = 0; j->first && i < j->view->num_nodes; i++) {
         const node_view *n = &j->view->nodes[i];
-        bool waits_as_well = is_worker(n) && is_starved(n) && n->pool == j->first->pool;
+        bool waits_as_well = is_worker(n) && is_starved(j, n) && n->pool == j->first->pool;
         if (is_worker(n) && n != j->first && !waits_as_well && (!j->second || n->held > j->second->held))
             j->second = n;
     }
     /* With more slots than threads, no slot is in use all the time, but the threads are. */
-    for (size_t i = 0; j->first && j->first->held < PARTLY && i < j->view->num_nodes; i++) {
+    for (size_t i = 0; j->first && j->first->held < FULL && i < j->view->num_nodes; i++) {
         const node_view *n = &j->view->nodes[i];
-        if (is_worker(n) && is_starved(n) && n->pool_busy >= SATURATED)
+        if (is_worker(n) && is_starved(j, n) && !is_starved(j, j->first))
             j->first = n;
     }
 }
@@ -512,24 +555,38 @@ static const node_view *find_user(const judgement *j, weir_verdict_kind kind, co
     return user;
 }
 
-/* A rule applies to a node whose pool is full although its slots are not. */
-static bool rule_applies(const judgement *j, const rule *r, const finding *found)
-{
-    bool by_pool = found->node && found->node == j->first &&
-                   (r->kind == WEIR_VERDICT_THREADS || r->kind == WEIR_VERDICT_CPUS) && is_starved(found->node) &&
-                   found->node->pool_busy >= SATURATED;
-    return found->share > 0 && (found->share >= r->least || by_pool);
-}
-
 static const char sources[] = "The source %s: it is in use nearly as much.",
                   stages[] = "The slots of %s: they are in use nearly as much.",
                   training[] = "Nothing limits it: finished items wait for your program, as they should.";
+
+/* Another resource is in use nearly as much: without the first limit, that one would be reached soon. Or the resource is
+   not quite full, and bursts explain most of the rest. */
+static void add_rival(judgement *j, const rule *r, const finding *found)
+{
+    static const char queues[] = "The queue %s: items come and go in bursts that it is too small for.";
+    full_verdict *v = j->verdict;
+    bool is_consumer = r->kind == WEIR_VERDICT_CONSUMER, by_use = found->node && found->node == j->first;
+    bool shares = r->kind == WEIR_VERDICT_THREADS || r->kind == WEIR_VERDICT_CPUS;
+    const node_view *rival = is_consumer ? j->first : by_use && !shares ? j->second : NULL;
+    finding queue = is_consumer || shares || !by_use ? (finding){ 0 } : measure_queue(j);
+    if (rival && rival->held >= FULL && (is_consumer || found->node->held < WEIR_WORTH_GAIN * rival->held)) {
+        weir__verdict_add_evidence(v, "%s is in use nearly as much: for %.0f %% of the time", rival->name,
+                                   100 * fmin(1, rival->held));
+        settle_other(v,
+                     rival->is_source           ? WEIR_VERDICT_SOURCE
+                     : computing(rival) >= MOST ? WEIR_VERDICT_SLOTS
+                                                : WEIR_VERDICT_OUTSIDE,
+                     rival->name, rival->is_source ? sources : stages);
+    } else if (queue.share >= MOST) {
+        tell_queue(v, queue.queue, queue.loss);
+        settle_other(v, WEIR_VERDICT_QUEUE, queue.queue->name, queues);
+    }
+}
 
 static void apply_rule(judgement *j, const rule *r, const finding *found)
 {
     full_verdict *v = j->verdict;
     bool shares = r->kind == WEIR_VERDICT_THREADS || r->kind == WEIR_VERDICT_CPUS;
-    bool by_use = found->node && found->node == j->first;
     const node_view *named = shares ? find_user(j, r->kind, found->node) : found->node;
     const char *name = named ? named->name : found->queue ? found->queue->name : "";
     add_finding(v, j, r->kind, found);
@@ -537,39 +594,57 @@ static void apply_rule(judgement *j, const rule *r, const finding *found)
         weir__verdict_add_evidence(v, "%s uses most of them: %.2f on average", name,
                                    r->kind == WEIR_VERDICT_THREADS ? threads_of(j, named)
                                                                    : named->slots * named->busy * computing(named));
-    weir__verdict_settle(v, r->kind, name, r->sentence, r->confidence);
+    weir__verdict_settle(v, r->kind, name, r->sentence, fmin(SURE, found->share));
     if (r->kind == WEIR_VERDICT_CONSUMER && j->view->trains)
-        weir__verdict_settle(v, WEIR_VERDICT_NONE, "", training, r->confidence);
-    const node_view *rival = r->kind == WEIR_VERDICT_CONSUMER ? j->first : by_use && !shares ? j->second : NULL;
-    if (!rival || rival->held < SATURATED ||
-        (by_use && (found->share < SATURATED || found->share - rival->held >= CLOSE)))
+        weir__verdict_settle(v, WEIR_VERDICT_NONE, "", training, v->shown.confidence);
+    add_rival(j, r, found);
+}
+
+/* Without the use of slots: the place before which items wait, and behind which none do. */
+static void find_limit_by_queues(judgement *j)
+{
+    static const char stage[] = "The stage %s: items wait in the queue before it, and few in the one behind it.",
+                      source[] = "The source %s: the queue behind it is empty.";
+    size_t count = j->view->num_queues, at = 0;
+    double before = 1, most = 0; /* a source can always go on; behind the last queue, nothing waits */
+    char name[VERDICT_TEXT_BYTES];
+    for (size_t i = 0; i <= count && count; i++) {
+        double occupied = i < count ? j->view->queues[i].occupied : 0;
+        if (i < count)
+            weir__verdict_add_evidence(j->verdict, "%s: not empty for %.0f %% of the time", j->view->queues[i].name,
+                                       100 * occupied);
+        if (before - occupied > most) {
+            most = before - occupied;
+            at = i;
+        }
+        before = occupied;
+    }
+    if (most < MOST)
         return;
-    weir__verdict_add_evidence(v, "%s is in use nearly as much: for %.0f %% of the time", rival->name,
-                               100 * fmin(1, rival->held));
-    settle_other(v,
-                 rival->is_source                ? WEIR_VERDICT_SOURCE
-                 : computing(rival) >= COMPUTING ? WEIR_VERDICT_SLOTS
-                                                 : WEIR_VERDICT_OUTSIDE,
-                 rival->name, rival->is_source ? sources : stages);
+    const char *queue = at < count ? j->view->queues[at].name : "", *end = strstr(queue, "_queue");
+    snprintf(name, sizeof name, "%.*s", end ? (int)(end - queue) : (int)strlen(queue), queue);
+    weir__verdict_settle(j->verdict,
+                         at == count ? WEIR_VERDICT_CONSUMER
+                         : at == 0   ? WEIR_VERDICT_SOURCE
+                                     : WEIR_VERDICT_SLOTS,
+                         name,
+                         at == count ? rules[0].sentence
+                         : at == 0   ? source
+                                     : stage,
+                         fmin(SURE, most));
 }
 
 static void find_full_limit(judgement *j)
 {
     static const char unknown[] = "The data cannot tell what limits the run.";
-    const queue_view *sink = j->view->sink;
     weir__verdict_settle(j->verdict, WEIR_VERDICT_UNKNOWN, "", unknown, 0);
     if (!j->first) { /* databases of SPDL and of the first versions: only queues */
-        if (sink && sink->occupied > 0) {
-            weir__verdict_add_evidence(j->verdict, "%s: not empty for %.0f %% of the time", sink->name,
-                                       100 * sink->occupied);
-            if (sink->occupied > 0.5)
-                weir__verdict_settle(j->verdict, WEIR_VERDICT_CONSUMER, "", rules[0].sentence, 0.6);
-        }
+        find_limit_by_queues(j);
         return;
     }
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         finding found = rules[i].measure(j);
-        if (rule_applies(j, &rules[i], &found)) {
+        if (found.share > 0 && found.share >= rules[i].least) {
             apply_rule(j, &rules[i], &found);
             return;
         }
@@ -593,12 +668,12 @@ static void weigh_sample(judgement *j)
         tell_all_failed(j);
         return;
     }
-    if (j->view->num_items >= FEW_ITEMS)
-        return;
-    shown->confidence *= 0.6;
-    j->verdict->is_short = true;
-    weir__verdict_add_evidence(j->verdict, "only %.0f items were delivered in the part of the run that counts",
-                               j->view->num_items);
+    double error = 1 / sqrt(fmax(j->view->num_items, 1)); /* of a count */
+    shown->confidence *= 1 - error;
+    j->verdict->is_short = error > 0.2;
+    if (j->verdict->is_short)
+        weir__verdict_add_evidence(j->verdict, "only %.0f items were delivered in the part of the run that counts",
+                                   j->view->num_items);
 }
 
 full_verdict *weir__verdict_judge(const verdict_view *view)

@@ -37,11 +37,12 @@ typedef struct queue_view {
 } queue_view;
 
 typedef struct system_view {
-    double process, budget, outside, other, idle, stolen, all; /* CPUs; outside: not of the pools' threads */
-    double throttled, io_pressure, memory_pressure;            /* shares of the time */
-    double disk_idle;                                          /* CPUs */
-    double stored, received;                                   /* bytes per second */
-    double major_faults;                                       /* per second */
+    /* CPUs. outside: not of the pools' threads; ranks: other ranks of the job, as far as they are in the database */
+    double process, budget, outside, ranks, other, idle, stolen, all;
+    double throttled, io_pressure, memory_pressure; /* shares of the time */
+    double disk_idle;                               /* CPUs */
+    double stored, received;                        /* bytes per second */
+    double major_faults;                            /* per second */
 } system_view;
 
 typedef struct verdict_view {
@@ -52,8 +53,9 @@ typedef struct verdict_view {
     const queue_view *sink; /* NULL = not known */
     double sink_waits;      /* share of the time that the consumer waits for an item */
     double num_items, items_per_s;
-    bool trains; /* the consumer is a training loop */
-    bool polls;  /* the consumer does not wait for items */
+    uint32_t world; /* ranks of the job; 0, 1: it is alone */
+    bool trains;    /* the consumer is a training loop */
+    bool polls;     /* the consumer does not wait for items */
     system_view system;
 } verdict_view;
 
@@ -86,6 +88,9 @@ void weir__verdict_settle(full_verdict *verdict, weir_verdict_kind kind, const c
 /* Says that the limit was another one in a part of the run. `share`: of the time, before the change. */
 void weir__verdict_settle_change(full_verdict *verdict, const full_verdict *before, const full_verdict *after,
                                  double share);
+
+/* Keeps only options that the program with this command line has. */
+void weir__verdict_fit_options(full_verdict *verdict, const char *command);
 
 /* An advice without figures, whose texts are empty; NULL = there is no room for more. */
 weir_verdict_advice *weir__verdict_new_advice(full_verdict *verdict);

@@ -13,6 +13,8 @@
 
 #include <weir/whatif.h>
 
+#include "format.h"
+
 #define LEAST_GAIN 1.03 /* less is within the error of the model */
 
 /* What the recorded items say about decoding; times are sums. */
@@ -111,9 +113,8 @@ static bool predict_change(advising *a, weir_verdict_advice *advice, double leas
     if (gains) {
         double now = isnan(then->measured) ? then->baseline : then->measured;
         advice->gain = then->throughput / then->baseline;
-        advice->low =
-            fmin(1, then->low / then->baseline); /* it was not measured: no range excludes that it brings nothing */
-        advice->high = then->high / then->baseline;
+        advice->low = fmin(1, then->low / now); /* it was not measured: no range excludes that it brings nothing */
+        advice->high = fmax(advice->gain, then->high / now);
         advice->items_per_s = advice->gain * now;
         advice->more_cpus = then->cpus - a->base_cpus;
         weir_prediction_describe_limit(then, (char *)(uintptr_t)advice->next, VERDICT_TEXT_BYTES);
@@ -400,8 +401,32 @@ static void suggest_others(advising *a)
                        "weir_pipeline_next(pipeline, &item, WEIR_FOREVER) or weir_pipeline_poll_fd()");
 }
 
-/* The one command that would decide. */
-static void say_next(full_verdict *v)
+/* What a program is started with tells its options. */
+typedef enum program_kind { PROGRAM_OTHER, PROGRAM_WEIR_RECORD, PROGRAM_ANALYSIS } program_kind;
+
+static program_kind program_of(const char *command)
+{
+    size_t length = strcspn(command, " ");
+    char program[1024];
+    snprintf(program, sizeof program, "%.*s", (int)length, command);
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    if (strcmp(name, "weir") == 0 && strncmp(command + length, " record ", 8) == 0)
+        return PROGRAM_WEIR_RECORD;
+    return strcmp(name, "performance_analysis") == 0 ? PROGRAM_ANALYSIS : PROGRAM_OTHER;
+}
+
+void weir__verdict_fit_options(full_verdict *v, const char *command)
+{
+    program_kind kind = program_of(command ? command : "");
+    for (size_t i = 0; i < v->shown.num_advice && kind != PROGRAM_WEIR_RECORD; i++) {
+        weir_verdict_advice *a = &v->advice[i];
+        bool is_slots = kind == PROGRAM_ANALYSIS && *a->options && a->slots > 0;
+        weir__verdict_text(a->options, is_slots ? "--concurrency %u" : "", a->slots);
+    }
+}
+
+/* The one thing that would decide. */
+static void say_next(full_verdict *v, const char *command)
 {
     bool is_open = v->shown.kind == WEIR_VERDICT_OUTSIDE || v->shown.kind == WEIR_VERDICT_UNKNOWN ||
                    v->shown.other_kind != WEIR_VERDICT_UNKNOWN || v->is_short;
@@ -410,12 +435,91 @@ static void say_next(full_verdict *v)
                            "explain each part alone: weir explain with --until or --since and the time of "
                            "the change");
     else if (is_open)
-        weir__verdict_text(v->missing,
-                           "weir record DIR --explain changes the settings while it runs, and measures what "
-                           "they bring (other programs: weir_explain_live())");
+        weir__verdict_text(
+            v->missing, program_of(command) == PROGRAM_WEIR_RECORD
+                            ? "weir record DIR --explain changes settings while it runs, and measures what they bring"
+                            : "weir_explain_live() changes settings while the program runs, and measures what they "
+                              "bring");
 }
 
-/* -- what the items say */
+/* -- what the items say, and where the program waits */
+
+/* "a.mp4 1.2 s, b.mp4 0.9 s" */
+typedef struct slow_items {
+    char text[VERDICT_TEXT_BYTES - 40];
+} slow_items;
+
+static int append_item(void *self, const weir_record *record, weir_error *error)
+{
+    slow_items *items = self;
+    const weir_item_record *item = &record->item;
+    const char *slash = strrchr(item->label, '/');
+    char time[WEIR_FORMAT_BYTES];
+    size_t used = strlen(items->text);
+    (void)error;
+    weir__text_format_time(time, 1e-9 * (double)item->run_ns);
+    snprintf(items->text + used, sizeof items->text - used, "%s%.80s %s", used ? ", " : "",
+             slash ? slash + 1 : item->label, time);
+    return WEIR_OK;
+}
+
+typedef struct long_span {
+    char name[128];
+    double total_s;
+} long_span;
+
+static void find_long_span(const weir_total_list *spans, long_span *longest)
+{
+    for (size_t i = 0; i < spans->count; i++) {
+        const weir_total *span = &spans->all[i];
+        double total_s = 1e-9 * (double)span->metrics.span.total_ns;
+        if (strcmp(span->kind, "span") == 0 && total_s > longest->total_s) {
+            longest->total_s = total_s;
+            snprintf(longest->name, sizeof longest->name, "%s", span->key.name);
+        }
+    }
+}
+
+static int take_trace(void *self, const weir_record *record, weir_error *error)
+{
+    (void)error;
+    snprintf(self, VERDICT_TEXT_BYTES - 60, "%s", record->event.detail);
+    return WEIR_OK;
+}
+
+/* Of a stage that waits: its slowest items, the longest span of the program, and the trace. */
+static int tell_places(full_verdict *v, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    slow_items items = { "" };
+    long_span longest = { "", 0 };
+    char trace[VERDICT_TEXT_BYTES - 60] = "";
+    weir_filter own = *filter;
+    weir_totals totals;
+    own.name = v->name;
+    own.descending = false;
+    own.longest_first = true;
+    own.limit = 3;
+    int status = weir_reader_each(reader, WEIR_RECORD_ITEM, &own, append_item, &items, error);
+    own = *filter;
+    own.name = "trace_file";
+    if (status == WEIR_OK)
+        status = weir_reader_each(reader, WEIR_RECORD_EVENT, &own, take_trace, trace, error);
+    own.name = NULL;
+    if (status == WEIR_OK)
+        status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
+    if (status != WEIR_OK)
+        return status;
+    find_long_span(&totals.of[WEIR_SUBJECT_SPAN], &longest);
+    weir_totals_free(&totals);
+    if (*items.text)
+        weir__verdict_add_evidence(v, "its slowest items: %s", items.text);
+    if (longest.total_s > 0)
+        weir__verdict_add_evidence(v, "the longest span in the program: %s, %.3g s in all", longest.name,
+                                   longest.total_s);
+    if (*trace)
+        weir__verdict_add_evidence(v, "weir trace %s shows where each slot waits", trace);
+    return WEIR_OK;
+}
 
 static void add_item(decoding *d, const weir_item_record *item)
 {
@@ -439,14 +543,10 @@ static int read_decoding(weir_reader *reader, const weir_filter *filter, decodin
     enum { ENOUGH = 1000 };
     weir_query *query;
     const weir_record *record;
-    weir_run_record run;
     weir_filter items = *filter;
     items.name = NULL;
     items.descending = items.longest_first = false;
     items.limit = ENOUGH;
-    if (weir_reader_find_run(reader, filter->run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : filter->run_id, &run, NULL) ==
-        WEIR_OK)
-        snprintf(d->command, sizeof d->command, "%s", run.command);
     int status = weir_query_begin(reader, WEIR_RECORD_ITEM, &items, &query, error);
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
         add_item(d, &record->item);
@@ -479,10 +579,17 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
     advising a = { .verdict = verdict, .error = error };
     weir_error why = { 0 };
     weir_model_node node;
-    say_next(verdict);
+    weir_run_record run;
+    if (weir_reader_find_run(reader, filter->run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : filter->run_id, &run, NULL) ==
+        WEIR_OK)
+        snprintf(a.decoding.command, sizeof a.decoding.command, "%s", run.command);
+    say_next(verdict, a.decoding.command);
     if (verdict->shown.kind == WEIR_VERDICT_UNKNOWN)
         return WEIR_OK;
-    int status = weir_model_read(reader, filter, &a.model, &why);
+    int status = verdict->shown.kind == WEIR_VERDICT_OUTSIDE ? tell_places(verdict, reader, filter, error) : WEIR_OK;
+    if (status != WEIR_OK)
+        return status;
+    status = weir_model_read(reader, filter, &a.model, &why);
     bool is_missing = status == WEIR_EUNSUPPORTED || status == WEIR_ENOTFOUND || status == WEIR_EINVAL;
     if (status != WEIR_OK && !is_missing)
         return weir_error_set(error, why.status, why.library_code, "%s", why.message);
@@ -500,6 +607,7 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
     if (is_complete)
         suggest_others(&a);
     weir_model_free(a.model);
+    weir__verdict_fit_options(verdict, a.decoding.command);
     qsort(verdict->advice, verdict->shown.num_advice, sizeof *verdict->advice, by_gain);
     return is_complete ? WEIR_OK : a.status;
 }

@@ -2,6 +2,7 @@
 #include "verdict.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +137,8 @@ typedef struct reading {
     int64_t num_laps, num_cut;
     int64_t *ends_unix_ns; /* of the laps that count, of the last run */
     int64_t num_ends;
+    int32_t rank; /* of the last run */
+    uint32_t world;
 } reading;
 
 static int add_wiring(reading *r, const weir_stage_record *stage, weir_error *error)
@@ -213,8 +216,11 @@ static int read_runs(reading *r, weir_error *error)
     weir_query *query;
     const weir_record *record;
     int status = weir_query_begin(r->reader, WEIR_RECORD_RUN, &r->filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
+        r->rank = record->run.rank;
+        r->world = record->run.world;
         status = read_run(r, record->run.run_id, error);
+    }
     weir_query_end(query);
     return status == WEIR_EOF ? WEIR_OK : status;
 }
@@ -225,6 +231,52 @@ static int read_runs(reading *r, weir_error *error)
 static int64_t quarter_lap_ns(int64_t start_unix_ns, int64_t end_unix_ns, int64_t num_laps)
 {
     return (end_unix_ns - start_unix_ns) / (4 * num_laps + 4);
+}
+
+/* What the runs of a job have used together. */
+typedef struct job_use {
+    int64_t num_ranks;      /* that are looked at */
+    int64_t num_others;     /* other ranks of the job on the same node that are in the database */
+    int64_t cpu_ns, all_ns; /* CPU time of all of them on this node; the length of the range */
+} job_use;
+
+static int take_job_use(void *self, const weir_row *row, weir_error *error)
+{
+    job_use *use = self;
+    (void)error;
+    use->num_ranks = weir_row_int(row, 0);
+    use->num_others = weir_row_int(row, 1) - use->num_ranks;
+    use->cpu_ns = weir_row_int(row, 2);
+    return WEIR_OK;
+}
+
+/* Other ranks of the job are no other programs, and the job makes what all ranks make. */
+static int view_ranks(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, verdict_view *view, job_use *use,
+                      weir_error *error)
+{
+    char columns[1000];
+    double start = 1e-9 * (double)start_unix_ns, end = 1e-9 * (double)end_unix_ns;
+    *use = (job_use){ .num_ranks = 1 };
+    view->world = r->world;
+    if (r->world <= 1 || !(end > start))
+        return WEIR_OK;
+    snprintf(
+        columns, sizeof columns,
+        "count(DISTINCT t.rank), (SELECT count(DISTINCT s.rank) FROM run s WHERE s.node_id = t.node_id AND s.world = "
+        "t.world AND s.job = t.job), CAST(1e9 * (SELECT sum(p.cpu_time * (min(p.timestamp, %.9f) - "
+        "max(p.timestamp - p.elapsed, %.9f)) / p.elapsed) FROM process_stats p JOIN run s ON s.run_id = p.run_id "
+        "WHERE s.node_id = t.node_id AND s.world = t.world AND s.job = t.job AND p.elapsed > 0 AND p.timestamp > "
+        "%.9f AND p.timestamp - p.elapsed < %.9f) AS INTEGER)",
+        end, start, start, end);
+    int status = weir_reader_select(r->reader, WEIR_RECORD_RUN, &r->filter, columns, "", take_job_use, use, error);
+    system_view *s = &view->system;
+    if (use->num_others > 0 || use->num_ranks > 1) {
+        s->ranks = fmin(fmax(0, 1e-9 * (double)use->cpu_ns / (end - start) - s->process), s->other);
+        s->other -= s->ranks;
+    }
+    if (use->num_ranks > 1)
+        view->items_per_s = view->num_items / (end - start);
+    return status;
 }
 
 static int judge_range(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, const weir_totals *whole,
@@ -243,12 +295,19 @@ static int judge_range(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, c
         return status;
     verdict_view view;
     if (weir__verdict_view_totals(&view, &steady, whole ? whole : &steady, r->wirings, r->num_wirings)) {
+        job_use use;
         view.trains = r->marks_steps;
-        *made = weir__verdict_judge(&view);
+        status = view_ranks(r, start_unix_ns, end_unix_ns, &view, &use, error);
+        *made = status == WEIR_OK ? weir__verdict_judge(&view) : NULL;
         weir__verdict_view_free(&view);
+        if (*made) {
+            (*made)->shown.rank = r->rank;
+            (*made)->shown.world = r->world;
+            (*made)->shown.num_ranks = (uint32_t)use.num_ranks;
+        }
     }
     weir_totals_free(&steady);
-    return *made ? WEIR_OK : out_of_memory(error);
+    return *made || status != WEIR_OK ? status : out_of_memory(error);
 }
 
 static bool names_limit(const full_verdict *v, const full_verdict *of)
@@ -268,9 +327,9 @@ static bool is_same_limit(const full_verdict *a, const full_verdict *b)
 }
 
 enum { MAX_SEGMENTS = 8, LEAST_LAPS = 4, LEAST_LAPS_OF_PART = 2 };
-/* The least confidence of both limits of a change; less if there were few items. In few laps, one of them may be unusual. */
-#define SURE      0.6
-#define VERY_SURE 0.75
+/* The least confidence of both limits of a change: likely. In few laps, one of them may be unusual: clear. */
+#define SURE      0.55
+#define VERY_SURE 0.8
 
 /*
  * The first segments have one limit and the last ones another, each of them a quarter of all or more; the change may be

@@ -134,6 +134,7 @@ static void view_system(system_view *s, const weir_totals *steady)
     *s = (system_view){
         .process = value_of(process, "cpus"),
         .outside = value_of(process, "cpus") - value_of(process, "pool_cpus"),
+        .ranks = NAN,
         .other = value_of(machine, "other_cpus"),
         .idle = value_of(machine, "idle_cpus"),
         .stolen = value_of(machine, "stolen_cpus"),

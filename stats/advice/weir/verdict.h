@@ -38,6 +38,10 @@ typedef enum weir_verdict_kind {
     WEIR_NUM_VERDICTS
 } weir_verdict_kind;
 
+/* What a change must bring to be worth it. Two runs of one pipeline differ by 5 % each (weir-bench verdict allows as
+   much). */
+#define WEIR_WORTH_GAIN 1.10
+
 /* A change that would help. */
 typedef struct weir_verdict_advice {
     const char *change;      /* "decode with 4 slots instead of 2" */
@@ -77,6 +81,10 @@ typedef struct weir_verdict {
     double items_per_s; /* delivered to the consumer; NAN = not known */
     int64_t start_unix_ns, end_unix_ns;
     int64_t num_laps, num_cut_laps; /* laps that count; laps that do not */
+    /* Of a job of several processes; num_ranks: so many of its ranks are looked at, and items_per_s is what they deliver
+       together; `rank` is the last of them. world 0, 1 = not of such a job. */
+    int32_t rank;
+    uint32_t world, num_ranks;
     /* The limit changed here, from one of `kind` and `other_kind` to the other; `kind` is that of the longer part, and
        the advice is for it. 0 = it did not change */
     int64_t changed_unix_ns;
@@ -112,7 +120,7 @@ typedef struct weir_live_options {
     /* Called with a line for each trial, on the calling thread (NULL = no call). */
     void (*progress)(void *self, const char *line);
     void *progress_self;
-    uint64_t reserved[4];
+    const char *command; /* the command line: advice has options for weir record only (NULL = another program) */
 } weir_live_options;
 
 /* For the inline function below. */
