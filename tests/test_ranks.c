@@ -187,13 +187,16 @@ TEST_CASE(shares_are_disjoint_complete_and_the_same_under_each_launcher)
 
 TEST_CASE(rank_0_prints_one_summary_of_all)
 {
-    for (int rank = 0; rank < NUM_RANKS; rank++)
-        start(rank, NUM_RANKS, 0, "@videos --trace @trace{rank}.json");
+    for (int rank = 0; rank < NUM_RANKS; rank++) {
+        setenv("OMPI_COMM_WORLD_LOCAL_RANK", rank ? "1" : "0", 1);
+        start(rank, NUM_RANKS, 0, "@videos --trace @trace{rank}-{local_rank}-of-{world_size}.{batch}.json");
+    }
+    unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
     for (int rank = 0; rank < NUM_RANKS; rank++)
         wait_for(rank, 0);
     for (int rank = 0; rank < NUM_RANKS; rank++) {
         char name[32];
-        snprintf(name, sizeof name, "trace%d.json", rank);
+        snprintf(name, sizeof name, "trace%d-%d-of-3.0.json", rank, rank > 0);
         assert_int_equal(access(clips_path(name), F_OK), 0);
     }
     assert_int_equal(count_of(ranks[0].out, "PIPELINE PERFORMANCE SUMMARY"), 1);

@@ -45,7 +45,7 @@ static uint64_t count_items(weir_sampler_config config, uint64_t epoch, uint32_t
     uint32_t size = config.world.size ? config.world.size : 1;
     memset(counts, 0, config.num_items * sizeof *counts);
     for (uint32_t rank = 0; rank < size; rank++) {
-        config.world = (weir_world){ rank, size };
+        config.world = (weir_world){ .rank = rank, .size = size };
         weir_sampler *sampler = make(config);
         assert_int_equal(weir_sampler_begin(sampler, epoch), WEIR_OK);
         sum += weir_sampler_count(sampler);
@@ -306,7 +306,7 @@ TEST_CASE(each_run_of_positions_has_each_class)
 
 static uint64_t count_of(weir_sampler_config config, uint32_t rank, uint32_t size)
 {
-    config.world = (weir_world){ rank, size };
+    config.world = (weir_world){ .rank = rank, .size = size };
     weir_sampler *sampler = make(config);
     uint64_t count = weir_sampler_count(sampler);
     weir_sampler_free(sampler);
@@ -363,7 +363,7 @@ TEST_CASE(costs_make_ranks_equally_loaded)
                                            .order = WEIR_SAMPLER_SHUFFLED,
                                            .share = WEIR_SHARE_DROP,
                                            .costs = balanced ? costs : NULL,
-                                           .world = { rank, RANKS } };
+                                           .world = { .rank = rank, .size = RANKS } };
             weir_sampler *sampler = make(config);
             double sum = 0, *spread = balanced ? by_cost : by_count;
             assert_int_equal(weir_sampler_count(sampler), COUNT / RANKS);
@@ -394,6 +394,8 @@ static const char *const variables[] = { "RANK",
                                          "MV2_COMM_WORLD_SIZE",
                                          "PMI_RANK",
                                          "PMI_SIZE",
+                                         "LOCAL_RANK",
+                                         "SLURM_LOCALID",
                                          "PMIX_RANK",
                                          "PMIX_SIZE",
                                          "SLURM_PROCID",
@@ -425,18 +427,18 @@ TEST_CASE(launchers_are_recognised)
         const char *settings, *launcher;
         weir_world world;
     } cases[] = {
-        { "", "", { 0, 1 } },
-        { "RANK=2 WORLD_SIZE=4", "torchrun", { 2, 4 } },
-        { "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8", "Open MPI", { 3, 8 } },
-        { "MV2_COMM_WORLD_RANK=1 MV2_COMM_WORLD_SIZE=2", "MVAPICH2", { 1, 2 } },
-        { "PMI_RANK=5 PMI_SIZE=6", "PMI", { 5, 6 } },
-        { "PMIX_RANK=5 PMIX_SIZE=6", "PMIx", { 5, 6 } },
-        { "SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=3 SLURM_NTASKS=9", "srun", { 1, 3 } },
-        { "SLURM_PROCID=0 SLURM_NTASKS=3", "", { 0, 1 } }, /* a batch script itself */
-        { "RANK=6 WORLD_SIZE=8 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2", "torchrun", { 6, 8 } },
+        { "", "", { 0, 1, 0 } },
+        { "RANK=2 WORLD_SIZE=4 LOCAL_RANK=1", "torchrun", { 2, 4, 1 } },
+        { "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8", "Open MPI", { 3, 8, 0 } },
+        { "MV2_COMM_WORLD_RANK=1 MV2_COMM_WORLD_SIZE=2", "MVAPICH2", { 1, 2, 0 } },
+        { "PMI_RANK=5 PMI_SIZE=6", "PMI", { 5, 6, 0 } },
+        { "PMIX_RANK=5 PMIX_SIZE=6", "PMIx", { 5, 6, 0 } },
+        { "SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=3 SLURM_NTASKS=9 SLURM_LOCALID=1", "srun", { 1, 3, 1 } },
+        { "SLURM_PROCID=0 SLURM_NTASKS=3", "", { 0, 1, 0 } }, /* a batch script itself */
+        { "RANK=6 WORLD_SIZE=8 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2", "torchrun", { 6, 8, 0 } },
         { "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1",
           "Open MPI",
-          { 3, 8 } },
+          { 3, 8, 0 } },
     };
     for (size_t i = 0; i < LENGTH(cases); i++) {
         weir_world world;
@@ -446,6 +448,7 @@ TEST_CASE(launchers_are_recognised)
         assert_string_equal(launcher, cases[i].launcher);
         assert_int_equal(world.rank, cases[i].world.rank);
         assert_int_equal(world.size, cases[i].world.size);
+        assert_int_equal(world.local_rank, cases[i].world.local_rank);
     }
 }
 

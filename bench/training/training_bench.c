@@ -48,7 +48,7 @@ static bool measure_sampler(const char *what, weir_sampler_config config)
     double ns[ROUNDS];
     weir_error error = { 0 };
     weir_sampler *sampler;
-    config.world = (weir_world){ 3, 8 };
+    config.world = (weir_world){ .rank = 3, .size = 8 };
     if (weir_sampler_new(&config, &sampler, &error) != WEIR_OK)
         return refuse(error.message);
     volatile uint64_t sum = 0;

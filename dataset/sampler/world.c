@@ -8,8 +8,8 @@
 
 typedef struct launcher {
     const char *name;
-    const char *rank, *size; /* variables */
-    bool rank_alone_is_none; /* the rank without the size is ignored */
+    const char *rank, *size, *local_rank; /* variables */
+    bool rank_alone_is_none;              /* the rank without the size is ignored */
 } launcher;
 
 /*
@@ -18,12 +18,12 @@ typedef struct launcher {
  * could read the wrong share.
  */
 static const launcher launchers[] = {
-    { "torchrun", "RANK", "WORLD_SIZE", false },
-    { "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", false },
-    { "MVAPICH2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", false },
-    { "PMI", "PMI_RANK", "PMI_SIZE", false },
-    { "srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", true },
-    { "PMIx", "PMIX_RANK", "PMIX_SIZE", false },
+    { "torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", false },
+    { "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", false },
+    { "MVAPICH2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", false },
+    { "PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", false },
+    { "srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", true },
+    { "PMIx", "PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK", false },
 };
 
 static int read_number(const char *variable, uint32_t *number, weir_error *error)
@@ -49,6 +49,8 @@ static int read_pair(const launcher *from, weir_world *world, weir_error *error)
     int rc = read_number(from->rank, &world->rank, error);
     if (rc == WEIR_OK)
         rc = read_number(from->size, &world->size, error);
+    if (rc == WEIR_OK && getenv(from->local_rank))
+        rc = read_number(from->local_rank, &world->local_rank, error);
     if (rc == WEIR_OK && world->size == 0)
         rc = weir_error_set(error, WEIR_EINVAL, 0, "the environment has %s=0: it must be at least 1", from->size);
     if (rc == WEIR_OK && world->rank >= world->size)

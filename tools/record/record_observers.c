@@ -35,6 +35,7 @@ int record_observers_open(const record_settings *settings, record_observers *obs
     bool triggers = settings->trace_last_ns > 0;
     weir_trace_options trace = {
         .rank = (int32_t)settings->rank,
+        .local_rank = (int32_t)settings->local_rank,
         .world_size = (uint32_t)settings->world,
         .overwrite = true,
         .max_bytes = settings->trace_bytes,

@@ -63,6 +63,7 @@ int record_ranks_find(record_settings *settings, record_ranks *ranks)
     int exit_status = find_world(settings, &ranks->world);
     settings->rank = ranks->world.rank;
     settings->world = ranks->world.size;
+    settings->local_rank = ranks->world.local_rank;
     settings->job = ranks->job;
     if (exit_status != RECORD_DONE || ranks->world.size == 1) {
         ranks->world.rank = 0; /* with --rank alone, the rank is only a label */

@@ -50,6 +50,7 @@ typedef struct record_settings {
     const char *db_path;
     int64_t log_interval_ns; /* 0 = 60 s */
     int64_t rank;            /* -1 = the launcher's, or 0 */
+    uint32_t local_rank;     /* the launcher's, or 0 */
     int64_t world;           /* 0 = the launcher's; or 1 if a rank is given */
     const char *job;         /* of the launcher; NULL = none */
     int64_t wait_ns;         /* how long rank 0 waits for a rank that records nothing; 0 = the default */
