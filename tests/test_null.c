@@ -163,6 +163,7 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_task_event(NULL, "a", NULL));
     REFUSED(weir_task_fail(NULL, WEIR_EIO, 0, "a"));
     weir_task_add_cpu_time(NULL, 1);
+    weir_task_add_part(NULL, "a", 1);
     weir_task_complete(NULL, WEIR_OK, NULL);
 
     assert_int_equal(drain_all(p), 3);
@@ -290,10 +291,9 @@ TEST_CASE(the_statistics_refuse_null)
     assert_int_not_equal(weir_trace_open(NULL, NULL, &trace, NULL), WEIR_OK);
     assert_int_not_equal(weir_trace_open("a", NULL, NULL, NULL), WEIR_OK);
     assert_int_equal(weir_trace_close(NULL, NULL), WEIR_OK);
-    weir_trace_times times;
-    REFUSED(weir_trace_times_read(NULL, NULL, WEIR_TRACE_BY_NAME, &times, NULL));
-    REFUSED(weir_trace_times_read("a", NULL, WEIR_TRACE_BY_NAME, NULL, NULL));
-    weir_trace_times_free(NULL);
+    weir_trace_facts facts;
+    REFUSED(weir_trace_times_read(NULL, NULL, WEIR_TRACE_BY_NAME, &facts, NULL, NULL, NULL));
+    REFUSED(weir_trace_times_read("a", NULL, WEIR_TRACE_BY_NAME, &facts, NULL, NULL, NULL));
     assert_null(weir_trace_observer(NULL).self);
     weir_trace_request(NULL);
     assert_int_not_equal(weir_trace_merge(NULL, &(const char *){ "a" }, 1, NULL, NULL), WEIR_OK);

@@ -448,12 +448,12 @@ TEST_CASE(a_file_is_strict_json_and_says_what_became_of_each_item)
 }
 
 /* The consumer waits until all queues and slots are full. */
-TEST_CASE(bytes_in_flight_of_each_stage_are_a_counter)
+TEST_CASE(items_and_bytes_of_each_queue_are_a_counter)
 {
     static const struct {
         const char *name;
-        long most; /* queues of 2, 2 and 3 items, and what waits in 1 and 3 slots */
-    } stages[] = { { "0:0:src", 300 }, { "0:1:pass[3]", 500 }, { "0:2:sink", 300 } };
+        long most; /* queues of 2, 2 and 3 items */
+    } queues[] = { { "0:0:src_queue", 200 }, { "0:1:pass[3]_queue", 200 }, { "0:2:sink_queue", 300 } };
     char *folder = make_folder(), *path = path_in(folder, "trace.json"), name[80];
     test_ledger ledger = LEDGER;
     test_counter made;
@@ -468,20 +468,49 @@ TEST_CASE(bytes_in_flight_of_each_stage_are_a_counter)
     end_traced(pipeline, file);
     assert_well_formed(path);
     char *text = read_file(path);
-    for (size_t i = 0; i < LENGTH(stages); i++) {
+    for (size_t i = 0; i < LENGTH(queues); i++) {
         long highest = 0, last = -1;
-        snprintf(name, sizeof name, "\"name\":\"%s in flight\",\"args\":{\"bytes\":", stages[i].name);
-        for (const char *at = text; (at = strstr(at, name)); highest = last > highest ? last : highest) {
-            at += strlen(name);
-            last = strtol(at, NULL, 10);
+        snprintf(name, sizeof name, "\"name\":\"%s\",\"args\":{\"items\":", queues[i].name);
+        for (char *at = text; (at = strstr(at, name)); highest = last > highest ? last : highest) {
+            long items = strtol(at + strlen(name), &at, 10);
+            const char *bytes = ",\"bytes\":";
+            last = strncmp(at, bytes, strlen(bytes)) == 0 ? strtol(at + strlen(bytes), NULL, 10) : 0;
+            assert_int_equal(last, 100 * items);
         }
-        assert_in_range(highest, 100, stages[i].most);
+        assert_in_range(highest, 100, queues[i].most);
         assert_int_equal(last, 0);
     }
     free(text);
     free(path);
     remove_folder(folder);
     ledger_close(&ledger);
+}
+
+static int parts_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    weir_task_add_part(task, "first", WEIR_MICROSECOND);
+    weir_task_add_part(task, "none", 0);
+    weir_task_add_part(task, "longer than the task", WEIR_SECOND);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op parts_op = { .name = "parts", .run = parts_run };
+
+TEST_CASE(parts_of_a_task_are_inside_it)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    write_trace(path, NULL, (run_spec){ .count = 10, .op = &parts_op });
+    assert_well_formed(path);
+    assert_int_equal(totals.num_open, 0);
+    assert_int_equal(count_in(path, "\"cat\":\"busy\",\"name\":\"parts\""), 10);
+    assert_int_equal(count_in(path, "\"cat\":\"part\",\"name\":\"first\""), 10);
+    assert_int_equal(count_in(path, "\"cat\":\"part\",\"name\":\"longer than the task\""), 10);
+    assert_int_equal(count_in(path, "\"name\":\"none\""), 0);
+    assert_true(totals.end_ns < WEIR_SECOND);
+    free(path);
+    remove_folder(folder);
 }
 
 /* A file that was not closed: it holds what was open at its last flush. */
@@ -494,9 +523,8 @@ TEST_CASE(spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program)
     weir_trace_file *file = open_trace(path, NULL);
     weir_builder *builder = builder_with(&numbers);
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ .trace_off = true });
+    weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ 0 });
     weir_span_begin(weir_span_name_get("mine", "never ends"));
-    assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
     weir_frame_begin(weir_span_name_get("mine", "frame"), 12);
     while (access(path, F_OK) != 0)
         sched_yield();
@@ -506,9 +534,9 @@ TEST_CASE(spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program)
            count_in(path, "\"cat\":\"busy\",\"name\":\"src\"") == 0);
     assert_well_formed_with_bracket(path);
     assert_true(totals.num_open >= 2); /* the span, and the task of the source */
+    weir_frame_end(weir_span_name_get("mine", "frame"));
     gate_open(&gate);
     end_traced(pipeline, file);
-    weir_frame_end(weir_span_name_get("mine", "frame"));
     weir_span_end();
     assert_well_formed(path);
     assert_int_equal(count_in(path, "\"cat\":\"mine\",\"name\":\"never ends\""), 1);
@@ -541,6 +569,9 @@ TEST_CASE(lost_begins_and_ends_do_not_move_the_others)
         span_record(WEIR_TRACE_SPAN_END, now_ns + 4000, 1, "mine/next"),
         span_record(WEIR_TRACE_SPAN_END, now_ns + 6000, 1, "mine/other"),
         span_record(WEIR_TRACE_SPAN_END, now_ns + 9000, 0, "mine/outer"),
+        span_record(WEIR_TRACE_SPAN_BEGIN, now_ns + 10000, 2, "mine/deep"), /* of spans that began before the file */
+        span_record(WEIR_TRACE_SPAN_END, now_ns + 11000, 2, "mine/deep"),
+        span_record(WEIR_TRACE_SPAN_END, now_ns + 12000, 1, "mine/before"),
     };
     observer.run_start(observer.self, &(weir_run_info){ .start_ns = now_ns });
     observer.trace(observer.self, &(weir_trace_batch){ records, LENGTH(records), 2 });
@@ -548,8 +579,8 @@ TEST_CASE(lost_begins_and_ends_do_not_move_the_others)
     weir_trace_close(file, NULL);
     assert_well_formed(path);
     assert_int_equal(totals.num_open, 0);
-    assert_int_equal(count_in(path, "\"ph\":\"B\""), 3);
-    assert_int_equal(count_in(path, "\"ph\":\"E\""), 3);
+    assert_int_equal(count_in(path, "\"ph\":\"B\""), 4);
+    assert_int_equal(count_in(path, "\"ph\":\"E\""), 4);
     free(path);
     remove_folder(folder);
 }
@@ -1053,7 +1084,7 @@ TEST_CASE(ranks_are_merged_by_their_clocks)
     assert_int_equal(count_in(out, "\"process_name\""), 4);
     assert_int_equal(count_in(out, "\"name\":\"weir rank 03\""), 1);
     assert_int_equal(count_in(out, "\"pid\":5,"), 1);
-    assert_int_equal(count_in(out, "\"ts\":0.000,\"dur\":2,\"name\":\"theirs\",\"pid\":5"), 1);
+    assert_int_equal(count_in(out, "\"ts\":0.000,\"dur\":2.000,\"name\":\"theirs\",\"pid\":5"), 1);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(weir_trace_merge(paths[i], (const char *const *)paths, 5, NULL, &error), WEIR_EINVAL);
     }
@@ -1179,11 +1210,31 @@ TEST_CASE(weir_trace_tells_total_and_self_time)
 }
 
 /* The same figures as those of weir_span_dump(), to the nanosecond. */
+struct found_times {
+    char *dump; /* of weir_span_dump() */
+    size_t count;
+};
+
+static void check_time(void *self, const weir_trace_time *one)
+{
+    struct found_times *found = self;
+    char wanted[160];
+    if (strcmp(one->name, "outer") != 0 && strcmp(one->name, "inner") != 0)
+        return;
+    snprintf(wanted, sizeof wanted, "{\"name\": \"sums/%s\", \"kind\": \"span\", \"count\": 500, \"total\": %.9g,",
+             one->name, (double)one->total_ns / 1e9);
+    if (!strstr(found->dump, wanted))
+        fail_msg("%s is missing in:\n%s", wanted, found->dump);
+    found->count++;
+    assert_true(strcmp(one->name, "outer") == 0 ? one->self_ns < one->total_ns : one->self_ns == one->total_ns);
+}
+
 TEST_CASE(spans_in_a_trace_add_up_to_what_was_measured)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json.gz");
     weir_trace_file *file;
-    weir_trace_times times;
+    weir_trace_facts facts;
+    struct found_times found = { NULL, 0 };
     if (weir_trace_open(path, NULL, &file, NULL) == WEIR_EUNSUPPORTED)
         skip();
     test_ledger ledger = LEDGER;
@@ -1200,28 +1251,14 @@ TEST_CASE(spans_in_a_trace_add_up_to_what_was_measured)
     }
     gate_open(&gate);
     end_traced(pipeline, file);
-    assert_int_equal(weir_trace_times_read(path, NULL, WEIR_TRACE_BY_NAME, &times, NULL), WEIR_OK);
-    char *dump = NULL;
-    size_t size, num_found = 0;
-    FILE *out = open_memstream(&dump, &size);
+    size_t size;
+    FILE *out = open_memstream(&found.dump, &size);
     assert_int_equal(weir_span_dump(out, &(weir_span_dump_options){ .json = true }), WEIR_OK);
     fclose(out);
-    for (size_t i = 0; i < times.num_times; i++) {
-        char wanted[160];
-        const weir_trace_time *one = &times.times[i];
-        if (strcmp(one->name, "outer") != 0 && strcmp(one->name, "inner") != 0)
-            continue;
-        snprintf(wanted, sizeof wanted,
-                 "{\"name\": \"sums/%s\", \"kind\": \"span\", \"count\": 500, \"total\": %.9g,", one->name,
-                 (double)one->total_ns / 1e9);
-        if (!strstr(dump, wanted))
-            fail_msg("%s is missing in:\n%s", wanted, dump);
-        num_found++;
-        assert_true(strcmp(one->name, "outer") == 0 ? one->self_ns < one->total_ns : one->self_ns == one->total_ns);
-    }
-    assert_int_equal(num_found, 2);
-    weir_trace_times_free(&times);
-    free(dump);
+    assert_int_equal(weir_trace_times_read(path, NULL, WEIR_TRACE_BY_NAME, &facts, check_time, &found, NULL),
+                     WEIR_OK);
+    assert_int_equal(found.count, 2);
+    free(found.dump);
     free(path);
     remove_folder(folder);
     ledger_close(&ledger);

@@ -41,7 +41,7 @@ typedef struct weir_pool weir_pool;
 typedef struct weir_worker weir_worker;
 typedef struct weir_tracker weir_tracker;
 
-enum { MAX_PHASE = 64, CACHE_LINE = 64 };
+enum { MAX_PHASE = 64, CACHE_LINE = 64, SLOT_MAX_PARTS = 8 };
 
 /* The position of the consumer. */
 typedef struct weir_consumer_phase {
@@ -77,7 +77,12 @@ struct weir_task {
     bool op_start_known;   /* no hooks run between begin_ns and the operation */
     int64_t task_start_ns; /* when the task's operation first ran */
     uint32_t hooks_begun;
-    weir_error error; /* why the task fails; status 0 = not set */
+    uint32_t num_parts; /* while a trace is recorded */
+    struct {
+        const char *name;
+        int64_t ns;
+    } parts[SLOT_MAX_PARTS]; /* see weir_task_add_part() */
+    weir_error error;        /* why the task fails; status 0 = not set */
 
     /* the same, with checkpoints only; see tracker.h */
     uint32_t in_marks;       /* of the input */
@@ -234,11 +239,9 @@ typedef struct weir_outbox {
 struct weir_pipeline {
     weir__graph core; /* first */
 
-    /* guarded by the lock of span_collect.c */
+    /* guarded by the lock of span_trace.c */
     weir_pipeline *next_traced;
-    bool traces_users;    /* records of user code are added to `trace`, except in a pause */
-    uint32_t recording;   /* number of the current recording of user code; 0 = none */
-    int64_t recording_ns; /* it began */
+    bool traces_users; /* records of user code are added to `trace` */
 
     /* immutable after init */
     uint32_t id;

@@ -137,6 +137,7 @@ static int run_timed(weir_slot *slot)
     const weir_node *node = slot->node;
     int64_t start_ns = slot->op_start_known ? slot->core.begin_ns : now_after(slot, slot->core.begin_ns);
     int64_t credit_ns = weir__speedup_credit(node->pipeline);
+    slot->num_parts = 0;
     int status = slot->core.flushing
                      ? node->op->flush(slot->worker, &slot->core.out, slot)
                      : node->op->run(slot->worker, node->core.num_ins ? &slot->core.in : NULL, &slot->core.out, slot);

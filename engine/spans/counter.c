@@ -86,9 +86,9 @@ static void update_value(weir_counter *counter, size_t which, bool adds, bool is
     if (thread) {
         int64_t bits;
         memcpy(&bits, &now, sizeof bits);
-        span_lock(thread);
-        weir__span_trace_locked(thread, counter->names[which], WEIR_TRACE_COUNTER, weir_clock_ns(), bits, 0);
-        span_unlock(thread);
+        weir__span_trace(
+            thread, counter->names[which],
+            (weir_trace_record){ .kind = WEIR_TRACE_COUNTER, .time_ns = weir_clock_ns(), .value = bits });
     }
 }
 

@@ -50,7 +50,6 @@ void weir_span_pause(void)
         atomic_store(&pauses_before, atomic_load(&pauses));
         atomic_store(&pauses, weir__span_now_ns() - INT64_MAX);
     }
-    weir__span_retarget_locked();
     weir__spans_unlock();
 }
 
@@ -60,7 +59,6 @@ void weir_span_resume(void)
     int64_t stopped_ns = weir__span_now_ns(), now_ns = step_clock_ns(&own_clock);
     if (weir__span_is_paused())
         atomic_store(&pauses, now_ns > stopped_ns ? now_ns - stopped_ns : 0);
-    weir__span_retarget_locked();
     weir__spans_unlock();
 }
 
@@ -186,6 +184,16 @@ static inline int64_t start_now(void)
     return weir__span_is_paused() ? SPAN_NOT_RECORDED : weir__span_now_ns();
 }
 
+/* The begin or end of a span inside `depth` others; `at` on the clock of spans. */
+static inline void trace_nested(span_thread *thread, const weir_span_name *name, weir_trace_kind kind, int64_t at,
+                                uint32_t depth)
+{
+    if (span_is_traced())
+        weir__span_trace(
+            thread, name,
+            (weir_trace_record){ .kind = (uint8_t)kind, .time_ns = weir__span_clock_ns(at), .value = depth });
+}
+
 void weir_span_begin(weir_span_name *name)
 {
     span_thread *thread = get_thread();
@@ -196,14 +204,14 @@ void weir_span_begin(weir_span_name *name)
     name = name ? resolve_name(thread, name) : NULL;
     span_lock(thread);
     uint32_t depth = thread->depth++;
+    int64_t start = start_now();
     if (depth < SPAN_MAX_DEPTH) {
-        int64_t start = start_now();
         thread->open[depth].name = name;
         thread->open[depth].start = start;
-        if (thread->target && name && start != SPAN_NOT_RECORDED)
-            weir__span_trace_locked(thread, name, WEIR_TRACE_SPAN_BEGIN, weir__span_clock_ns(start), depth, 0);
     }
     span_unlock(thread);
+    if (depth < SPAN_MAX_DEPTH && name && start != SPAN_NOT_RECORDED)
+        trace_nested(thread, name, WEIR_TRACE_SPAN_BEGIN, start, depth);
 }
 
 void weir_span_end(void)
@@ -219,27 +227,39 @@ void weir_span_end(void)
     uint32_t depth = --thread->depth;
     const weir_span_name *name = depth < SPAN_MAX_DEPTH ? thread->open[depth].name : NULL;
     int64_t start = name ? thread->open[depth].start : SPAN_NOT_RECORDED;
-    if (start != SPAN_NOT_RECORDED) {
-        int64_t span_ns = weir__span_since_ns(start);
+    int64_t span_ns = start != SPAN_NOT_RECORDED ? weir__span_since_ns(start) : 0;
+    if (start != SPAN_NOT_RECORDED)
         record_locked(thread, name, span_ns);
-        if (thread->target)
-            weir__span_trace_locked(thread, name, WEIR_TRACE_SPAN_END, weir__span_clock_ns(start + span_ns), depth,
-                                    0);
-    }
     span_unlock(thread);
+    if (start != SPAN_NOT_RECORDED)
+        trace_nested(thread, name, WEIR_TRACE_SPAN_END, start + span_ns, depth);
 }
 
 /* ---- spans that may end on another thread, frames -------------------------------------------------------------- */
 
+/* Tokens contain the id of the span in traces, which is 0 if its begin is in none, and the number of the frame. */
+static void trace_token(span_thread *thread, const weir_span_token *token, bool is_frame, weir_trace_kind kind,
+                        int64_t at)
+{
+    weir__span_trace(thread, token->name,
+                     (weir_trace_record){ .kind = (uint8_t)kind,
+                                          .time_ns = weir__span_clock_ns(at),
+                                          .value = (int64_t)token->place[1],
+                                          .number = (uint32_t)token->place[0],
+                                          .detail = is_frame ? SPAN_IS_FRAME : SPAN_OVERLAPS });
+}
+
 static weir_span_token start_token(weir_span_name *name, bool is_frame, int64_t number)
 {
     span_thread *thread = name ? get_thread() : NULL;
-    weir_span_token token = { .start = start_now() };
+    weir_span_token token = { .start = start_now(), .place = { (uint32_t)number, 0 } };
     if (!thread)
         return token;
     token.name = is_frame ? name : resolve_name(thread, name);
-    if (span_is_traced() && token.start != SPAN_NOT_RECORDED)
-        weir__span_trace_start(thread, &token, is_frame, number);
+    if (span_is_traced() && token.start != SPAN_NOT_RECORDED) {
+        token.place[1] = (uint64_t)weir__span_trace_new_id();
+        trace_token(thread, &token, is_frame, WEIR_TRACE_SPAN_BEGIN, token.start);
+    }
     return token;
 }
 
@@ -257,8 +277,8 @@ static void finish_token(weir_span_token *token, bool is_frame, int64_t end)
         span_lock(thread);
         record_locked(thread, token->name, span_ns);
         span_unlock(thread);
-        if (span_is_traced())
-            weir__span_trace_finish(thread, token, is_frame, weir__span_clock_ns(token->start + span_ns));
+        if (span_is_traced() && token->place[1])
+            trace_token(thread, token, is_frame, WEIR_TRACE_SPAN_END, token->start + span_ns);
     }
     token->name = NULL;
 }
@@ -275,7 +295,10 @@ static void change_frame(weir_span_name *name, bool begins, int64_t number)
         return;
     atomic_store_explicit(&name->kind, SPAN_KIND_FRAME, memory_order_relaxed);
     weir_span_token next = begins ? start_token(name, true, number) : (weir_span_token){ .name = NULL };
-    weir_span_token before = weir__span_swap_frame(name, next);
+    weir__spans_lock();
+    weir_span_token before = name->frame;
+    name->frame = next;
+    weir__spans_unlock();
     /* it ends where the next one begins, so that they do not overlap */
     finish_token(&before, true, next.name && next.start != SPAN_NOT_RECORDED ? next.start : weir__span_now_ns());
 }
@@ -299,7 +322,9 @@ void weir_marker(weir_span_name *name, weir_marker_scope scope)
     atomic_store_explicit(&name->kind, SPAN_KIND_MARKER, memory_order_relaxed);
     span_lock(thread);
     record_locked(thread, name, 0);
-    if (thread->target)
-        weir__span_trace_locked(thread, name, WEIR_TRACE_MARKER, weir_clock_ns(), 0, (int8_t)scope);
     span_unlock(thread);
+    if (span_is_traced())
+        weir__span_trace(
+            thread, name,
+            (weir_trace_record){ .kind = WEIR_TRACE_MARKER, .time_ns = weir_clock_ns(), .detail = (int8_t)scope });
 }

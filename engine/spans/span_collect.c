@@ -58,7 +58,7 @@ static void begin_child(void)
         free_store(store);
     }
     stores = NULL;
-    weir__span_trace_reset_child(own);
+    weir__span_trace_reset_child();
     weir__counters_reset_child();
     unlock_after_fork();
 }
@@ -151,7 +151,6 @@ void weir__span_thread_add(span_thread *thread)
     if (weir__span_threads)
         weir__span_threads->link = &thread->next;
     weir__span_threads = thread;
-    weir__span_retarget_locked();
     weir__spans_unlock();
 }
 
@@ -159,7 +158,6 @@ void weir__span_thread_remove(span_thread *thread)
 {
     weir__spans_lock();
     collect_thread(thread);
-    weir__span_trace_end_thread_locked(thread);
     *thread->link = thread->next;
     if (thread->next)
         thread->next->link = thread->link;

@@ -1,11 +1,10 @@
 /*
  * How spans and counters get into laps and traces. Each thread adds its spans to cells of its own, one for each name,
- * with a lock of its own, which is free except while its figures are collected or a recording is switched.
- * span_collect.c moves the cells to the process's sums and to those of the pipelines; span_trace.c says where records
- * for traces go.
+ * with a lock of its own, which is free except while its figures are collected. span_collect.c moves the cells to the
+ * process's sums and to those of the pipelines; span_trace.c says where records for traces go.
  *
  * Locks: the registry's lock, then that of a thread or of a counter. None of them is taken with the lock of a pipeline
- * held, and no other lock is taken with that of a thread or of a counter held. fork() takes the registry's lock, so that
+ * held, and no other lock is taken with that of a thread or of a counter held. The lock of span_trace.c is taken last. fork() takes the registry's lock, so that
  * a child can record, too. It begins without the other threads and without pipelines.
  */
 #ifndef ENGINE_SPANS_SPANS_H
@@ -51,8 +50,6 @@ typedef struct span_thread {
 
     /* guarded by span_lock(); this thread alone changes depth and open, so it reads them without */
     span_cell *cells[WEIR_SPAN_MAX_NAMES];
-    weir_pipeline *target; /* its trace gets the records of this thread; NULL = they are not recorded */
-    int64_t told_ns;       /* the latest record */
     uint32_t depth;
     struct {
         weir_span_name *name;
@@ -63,6 +60,7 @@ typedef struct span_thread {
     struct span_thread *next, **link;
 
     /* this thread only */
+    int64_t told_ns; /* the time of its latest record in a trace */
     uint32_t prefix_levels;
     char prefixes[SPAN_PREFIX_LEVELS * SPAN_PREFIX_BYTES];
     struct {
@@ -126,28 +124,19 @@ static inline bool span_is_traced(void)
     return atomic_load_explicit(&weir__span_traced, memory_order_relaxed);
 }
 
-/* Adds a record to the trace of the thread's target, if it has one. With the thread's lock. `value` and `detail`: see
-   weir/trace.h. */
-void weir__span_trace_locked(span_thread *thread, const weir_span_name *name, weir_trace_kind kind, int64_t time_ns,
-                             int64_t value, int8_t detail);
+/* weir_trace_record.detail of spans that may overlap others */
+enum { SPAN_OVERLAPS = 1, SPAN_IS_FRAME = 2 };
 
-/* A span that another thread may finish, or a frame, starts or has finished. */
-void weir__span_trace_start(span_thread *thread, weir_span_token *token, bool is_frame, int64_t number);
-void weir__span_trace_finish(const span_thread *thread, const weir_span_token *token, bool is_frame, int64_t end_ns);
+/* Adds a record to the trace that gets those of this thread, if there is one; times do not go back. `value`, `number`,
+   `detail`: see weir/trace.h; the thread's id is filled in. */
+void weir__span_trace(span_thread *thread, const weir_span_name *name, weir_trace_record record);
+int64_t weir__span_trace_new_id(void); /* for a span that may overlap others */
 
-/* Makes this the open frame of its name; returns the one before. */
-weir_span_token weir__span_swap_frame(weir_span_name *name, weir_span_token next);
+/* Whether the pipeline's trace gets records of user code. */
+void weir__span_trace_switch(weir_pipeline *pipeline, bool on);
 
-/* With the registry's lock: records go elsewhere after weir__span_is_paused() has changed or a thread was added, and
-   nowhere after the thread has ended. */
-void weir__span_retarget_locked(void);
-void weir__span_trace_end_thread_locked(span_thread *thread);
-
-/* The same, after recording of the pipeline has been switched. */
-void weir__span_trace_switch_locked(weir_pipeline *pipeline, bool on);
-
-/* In a new child process, which has no traced pipelines, and one thread or (NULL) none. With the registry's lock. */
-void weir__span_trace_reset_child(span_thread *thread);
+/* In a new child process, which has no traced pipelines. */
+void weir__span_trace_reset_child(void);
 
 /* Threads may add records to the pipeline's trace, or no longer do when it returns. */
 void weir__span_trace_open(weir_pipeline *pipeline);

@@ -11,13 +11,11 @@ enum { DEFAULT_RECORDS = 1 << 16, MAX_RECORDS = 1 << 28, MAX_NODES = 1 << 16 };
 
 /* ---- adding -------------------------------------------------------------------------------------------------- */
 
-bool weir__trace_make_room_locked(weir_pipeline *pipeline)
+bool weir__trace_make_room(weir_trace_ring *ring)
 {
-    weir_trace_rings *rings = pipeline->trace;
-    weir_trace_ring *ring = &rings->engine;
     uint64_t limit = atomic_load_explicit(&ring->head, memory_order_acquire) + ring->mask + 1;
-    if (rings->lost || atomic_load_explicit(&ring->tail, memory_order_relaxed) >= limit) {
-        rings->lost = true;
+    if (ring->lost || atomic_load_explicit(&ring->tail, memory_order_relaxed) >= limit) {
+        ring->lost = ring->stays_empty;
         atomic_fetch_add_explicit(&ring->num_lost, 1, memory_order_relaxed);
         return false;
     }
@@ -25,22 +23,14 @@ bool weir__trace_make_room_locked(weir_pipeline *pipeline)
     return true;
 }
 
-void weir__trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record)
+static bool trace_add_locked(weir_pipeline *pipeline, const weir_trace_record *record)
 {
-    weir_trace_ring *ring = &pipeline->trace->users;
-    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    do {
-        if (tail < atomic_load_explicit(&ring->limit, memory_order_acquire))
-            continue;
-        uint64_t limit = atomic_load_explicit(&ring->head, memory_order_acquire) + ring->mask + 1;
-        if (tail >= limit) {
-            atomic_fetch_add_explicit(&ring->num_lost, 1, memory_order_relaxed);
-            return;
-        }
-        atomic_store_explicit(&ring->limit, limit, memory_order_release);
-    } while (!atomic_compare_exchange_weak_explicit(&ring->tail, &tail, tail + 1, memory_order_relaxed,
-                                                    memory_order_relaxed));
-    trace_fill(&ring->records[tail & ring->mask], record);
+    return ring_add(&pipeline->trace->engine, record);
+}
+
+void weir__trace_add_user_locked(weir_pipeline *pipeline, const weir_trace_record *record)
+{
+    ring_add(&pipeline->trace->users, record);
 }
 
 /* The ring holds a reference to the label. The observer thread may release it as soon as the record is added. */
@@ -138,6 +128,15 @@ static void record_task_end(const weir__slot *core, bool dropped)
 {
     const weir_slot *slot = (const weir_slot *)core;
     weir_pipeline *pipeline = pipeline_of(core->node);
+    for (uint32_t i = 0; i < slot->num_parts; i++)
+        trace_add_locked(pipeline, &(weir_trace_record){
+                                       .time_ns = pipeline->core.now_ns,
+                                       .item = (uintptr_t)slot->parts[i].name,
+                                       .value = slot->parts[i].ns,
+                                       .number = slot->trace_number,
+                                       .node = (uint16_t)core->node->index,
+                                       .kind = WEIR_TRACE_PART,
+                                   });
     uint32_t flags = (core->flushing ? WEIR_TRACE_FLUSH : 0) | (dropped ? WEIR_TRACE_DROPPED : 0);
     trace_add_locked(pipeline, &(weir_trace_record){
                                    .time_ns = pipeline->core.now_ns,
@@ -193,7 +192,7 @@ static void begin_locked(weir_pipeline *pipeline)
 {
     atomic_store_explicit(&pipeline->traces, true, memory_order_relaxed);
     pipeline->core.recorder = &recorder;
-    if (pipeline->trace->lost)
+    if (pipeline->trace->engine.lost)
         return; /* the observer thread will begin again */
     pipeline->trace->on_ns = pipeline->core.now_ns;
     uint64_t lost = atomic_exchange(&pipeline->trace->engine.num_lost, 0);
@@ -222,9 +221,9 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
         return WEIR_EINVAL;
     if (!pipeline->trace)
         return WEIR_EUNSUPPORTED;
-    weir__spans_lock();
-    if (!on) /* records of user code are inside of the recording */
-        weir__span_trace_switch_locked(pipeline, false);
+    weir__spans_lock(); /* one switch at a time */
+    if (!on)            /* records of user code are inside of the recording */
+        weir__span_trace_switch(pipeline, false);
     engine_lock_at(pipeline, weir_clock_ns());
     if (on && !weir__trace_is_on(pipeline) && !pipeline->closing)
         begin_locked(pipeline);
@@ -233,7 +232,7 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
     bool is_on = weir__trace_is_on(pipeline);
     weir__engine_unlock(pipeline);
     if (is_on)
-        weir__span_trace_switch_locked(pipeline, true);
+        weir__span_trace_switch(pipeline, true);
     weir__spans_unlock();
     if (on)
         weir__outbox_wake(&pipeline->outbox);
@@ -267,14 +266,8 @@ static size_t take_batch(weir_trace_rings *rings, weir_trace_ring *ring, uint64_
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     size_t num_records = 0;
-    for (; head < tail && num_records < TRACE_BATCH; head++) {
-        weir_trace_record *place = &ring->records[head & ring->mask];
-        if (__atomic_load_n(&place->kind, __ATOMIC_ACQUIRE) == WEIR_TRACE_NONE)
-            break;
-        rings->batch[num_records++] = *place;
-        if (ring == &rings->users)
-            __atomic_store_n(&place->kind, WEIR_TRACE_NONE, __ATOMIC_RELAXED);
-    }
+    while (head < tail && num_records < TRACE_BATCH)
+        rings->batch[num_records++] = ring->records[head++ & ring->mask];
     atomic_store_explicit(&ring->head, head, memory_order_release);
     return num_records;
 }
@@ -364,7 +357,7 @@ static bool begin_again(weir_pipeline *pipeline)
 {
     weir_trace_rings *rings = pipeline->trace;
     engine_lock_at(pipeline, weir_clock_ns());
-    bool lost = rings->lost, is_empty = rings->engine.head == rings->engine.tail;
+    bool lost = rings->engine.lost, is_empty = rings->engine.head == rings->engine.tail;
     weir__engine_unlock(pipeline);
     if (!lost || !is_empty)
         return lost;
@@ -372,7 +365,7 @@ static bool begin_again(weir_pipeline *pipeline)
         return false;
     engine_lock_at(pipeline, weir_clock_ns());
     bool on = weir__trace_is_on(pipeline);
-    rings->lost = false;
+    rings->engine.lost = false;
     begin_locked(pipeline);
     if (!on)
         weir__trace_end_locked(pipeline, pipeline->core.now_ns);
@@ -388,7 +381,7 @@ void weir__trace_deliver(weir_pipeline *pipeline)
     do {
         uint64_t tail = atomic_load_explicit(&rings->engine.tail, memory_order_acquire);
         adapt_patience(rings, tail - atomic_load_explicit(&rings->engine.head, memory_order_relaxed));
-        deliver_ring(pipeline, &rings->users, atomic_load(&rings->users.tail));
+        deliver_ring(pipeline, &rings->users, atomic_load_explicit(&rings->users.tail, memory_order_acquire));
         deliver_ring(pipeline, &rings->engine, tail);
     } while (begin_again(pipeline));
     if (weir__trace_is_on(pipeline) && weir_clock_ns() - rings->told_ns >= WEIR_SECOND)
@@ -425,6 +418,7 @@ int weir__trace_init(weir_pipeline *pipeline, uint32_t wanted_records)
     while (num_records < MAX_RECORDS && (num_records < least || num_records < wanted_records))
         num_records *= 2;
     rings->patience_ns = WEIR_MILLISECOND;
+    rings->engine.stays_empty = true;
     rings->batch = calloc(TRACE_BATCH, sizeof *rings->batch);
     rings->spent = calloc(TRACE_BATCH, sizeof *rings->spent);
     if (!rings->batch || !rings->spent || ring_init(&rings->engine, num_records) != WEIR_OK ||
@@ -439,9 +433,7 @@ void weir__trace_begin(weir_pipeline *pipeline)
     if (!pipeline->trace)
         return;
     begin_locked(pipeline);
-    weir__spans_lock();
-    weir__span_trace_switch_locked(pipeline, true);
-    weir__spans_unlock();
+    weir__span_trace_switch(pipeline, true);
 }
 
 void weir__trace_destroy(weir_pipeline *pipeline)

@@ -1,7 +1,7 @@
 /*
  * The raw trace of a pipeline (see weir/trace.h): two rings of records between the threads that record and the
  * observer thread. One belongs to the engine and is written with the pipeline's lock, so a record costs a few plain
- * stores. The other is for user code on any thread, without a lock.
+ * stores. The other is for user code on any thread, and is written with the lock of span_trace.c.
  */
 #ifndef ENGINE_TRACE_TRACE_RING_H
 #define ENGINE_TRACE_TRACE_RING_H
@@ -10,16 +10,16 @@
 
 #include "run_state.h"
 
-/*
- * Writers reserve a place at `tail`, fill it, and set `kind` last. In the ring for user code, the reader stops at a
- * place whose kind is not set, and clears the kinds of the records that it has read. Then it advances `head`. If the
- * ring is full, records are dropped and counted.
- */
+/* One writer at a time fills a place, then advances `tail`; the reader reads it, then advances `head`. If the ring is
+   full, records are dropped and counted. */
 typedef struct weir_trace_ring {
     /* the engine's ring: changed by the observer thread, with the lock, while records are lost; else immutable */
     weir_trace_record *records;
     uint64_t mask; /* number of records - 1 */
+    bool
+        stays_empty; /* immutable: if a record is lost, nothing is added until the ring is empty and `lost` is reset */
     char padding_writers[CACHE_LINE];
+    bool lost;                 /* guarded by the lock of the writers */
     _Atomic uint64_t tail;     /* of the writers */
     _Atomic uint64_t limit;    /* head + number of records, as last read by a writer */
     _Atomic uint64_t num_lost; /* not reported yet */
@@ -28,9 +28,8 @@ typedef struct weir_trace_ring {
 } weir_trace_ring;
 
 typedef struct weir_trace_rings {
-    weir_trace_ring engine; /* written with pipeline->lock */
-    weir_trace_ring users;
-    bool lost;                 /* guarded by pipeline->lock: `engine` was full; nothing is added until it is empty */
+    weir_trace_ring engine;    /* written with pipeline->lock */
+    weir_trace_ring users;     /* written with the lock of span_trace.c */
     int64_t on_ns;             /* guarded by pipeline->lock: when recording last began */
     int64_t told_ns;           /* observer thread: when a batch was last passed */
     uint64_t num_lost;         /* observer thread: records, in all */
@@ -41,40 +40,24 @@ typedef struct weir_trace_rings {
 
 enum { TRACE_BATCH = 4096, TRACE_AHEAD = 16 };
 
-/* Writes a record into a reserved place. */
-static inline void trace_fill(weir_trace_record *place, const weir_trace_record *record)
-{
-    place->time_ns = record->time_ns;
-    place->item = record->item;
-    place->value = record->value;
-    place->number = record->number;
-    place->node = record->node;
-    place->detail = record->detail;
-    __atomic_store_n(&place->kind, record->kind, __ATOMIC_RELEASE);
-}
+/* False = the ring is full. With the lock of the writers. */
+bool weir__trace_make_room(weir_trace_ring *ring);
 
-/* False = the ring is full. With the lock of the pipeline. */
-bool weir__trace_make_room_locked(weir_pipeline *pipeline);
-
-/* Adds a record of the engine; call it if pipeline->traces. False = it is lost. */
-static inline bool trace_add_locked(weir_pipeline *pipeline, const weir_trace_record *record)
+/* Adds a record. False = it is lost. With the lock of the writers. */
+static inline bool ring_add(weir_trace_ring *ring, const weir_trace_record *record)
 {
-    weir_trace_ring *ring = &pipeline->trace->engine;
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    if (tail >= atomic_load_explicit(&ring->limit, memory_order_relaxed) && !weir__trace_make_room_locked(pipeline))
+    if (tail >= atomic_load_explicit(&ring->limit, memory_order_relaxed) && !weir__trace_make_room(ring))
         return false;
     __builtin_prefetch(&ring->records[(tail + TRACE_AHEAD) & ring->mask], true); /* the reader's CPU has it */
-    trace_fill(&ring->records[tail & ring->mask], record);
+    ring->records[tail & ring->mask] = *record;
     atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
     return true;
 }
 
-/*
- * For span_trace.c: adds a record of user code. Any thread, at any time between the start and the end of the pipeline,
- * without the lock; never waits. If the ring is full, the record is lost and counted. `record->kind` is
- * WEIR_TRACE_NAME or above; a pointer in it must stay valid until the pipeline has been freed.
- */
-void weir__trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record);
+/* For span_trace.c: adds a record of user code, or counts it as lost; never waits. A pointer in it must stay valid until
+   the pipeline has been freed. */
+void weir__trace_add_user_locked(weir_pipeline *pipeline, const weir_trace_record *record);
 
 /* One relaxed load. */
 static inline bool weir__trace_is_on(weir_pipeline *pipeline)

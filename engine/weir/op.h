@@ -134,6 +134,13 @@ WEIR_API int weir_task_set_label(weir_task *task, const char *text);
  */
 WEIR_API void weir_task_add_cpu_time(weir_task *task, int64_t cpu_ns);
 
+/*
+ * Says how long a part of the task took in all ("demux"); traces show the parts of a task inside it, one after the
+ * other. The name is not copied: it must live as long as the process. A task has up to 8 parts for each result; further
+ * ones, and what is not above 0, are ignored. Only on the thread that runs the task.
+ */
+WEIR_API void weir_task_add_part(weir_task *task, const char *name, int64_t part_ns);
+
 /* The stage's name in the statistics. Valid until the pipeline is freed. */
 WEIR_API const char *weir_task_stage(const weir_task *task);
 

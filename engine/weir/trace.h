@@ -49,6 +49,9 @@ typedef enum weir_trace_kind {
     WEIR_TRACE_STEP = 12,    /* weir_pipeline_mark_step(). value: the step */
     WEIR_TRACE_PHASE = 13,   /* the consumer's phase begins. value: (intptr_t) of its name */
     WEIR_TRACE_LAP = 14,     /* the end of a lap, or of a part of it */
+    /* a part of the task whose TASK follows: item: (uintptr_t) of its name; value: how long it took in all
+       (weir_task_add_part()) */
+    WEIR_TRACE_PART = 15,
 
     /*
      * From user code, see <weir/span.h>. item: (uintptr_t) of the text "category/name"; node: bytes of the category;
@@ -56,13 +59,12 @@ typedef enum weir_trace_kind {
      */
     WEIR_TRACE_NAME = 32, /* not used in records: the first of these kinds */
     /* A span or frame begins or ends. detail: 0 = it is inside the open spans of its thread, and value is the number of
-       spans around it; an end also ends the spans inside. 1 = it may overlap others, and value is its id. 2 = a frame:
-       likewise, and number is the last 32 bits of the frame's, not the thread */
+       spans around it. 1 = it may overlap others, and value is its id. 2 = a frame: likewise, and number is the last 32
+       bits of the frame's, not the thread. Of spans that are open when recording is switched, one of the two is missing. */
     WEIR_TRACE_SPAN_BEGIN = 33,
     WEIR_TRACE_SPAN_END = 34,
-    WEIR_TRACE_COUNTER = 35,   /* a value of a counter was set. value: the bits of the double */
-    WEIR_TRACE_MARKER = 36,    /* detail: weir_marker_scope */
-    WEIR_TRACE_SPANS_OFF = 37, /* recording of user code ends or pauses: open spans that may overlap end with it */
+    WEIR_TRACE_COUNTER = 35, /* a value of a counter was set. value: the bits of the double */
+    WEIR_TRACE_MARKER = 36,  /* detail: weir_marker_scope */
 } weir_trace_kind;
 
 /* The state of a slot. In parentheses: the metric that contains its time. */
@@ -125,8 +127,8 @@ typedef struct weir_trace_batch {
 } weir_trace_batch;
 
 /*
- * Switches recording on or off; does nothing if it already is. Open states and spans end when it is switched off, and
- * are recorded again when it is switched on. Any thread, also in tasks, hooks and observers. WEIR_OK; WEIR_EINVAL;
+ * Switches recording on or off; does nothing if it already is. Open states end when it is switched off, and are
+ * recorded again when it is switched on. Any thread, also in tasks, hooks and observers. WEIR_OK; WEIR_EINVAL;
  * WEIR_ENOMEM; WEIR_EUNSUPPORTED if no observer has `trace` or the pipeline has more than 65536 stages.
  */
 WEIR_API int weir_pipeline_trace(struct weir_pipeline *pipeline, bool on);

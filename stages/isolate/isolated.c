@@ -23,6 +23,7 @@
 #include "isolated_config.h"
 #include "message.h"
 #include "struct_copy.h"
+#include "task_parts.h"
 
 /* How often a waiting task asks if it should stop. */
 enum { ASK_INTERVAL_MS = 50 };
@@ -37,6 +38,7 @@ typedef struct isolated_worker {
     isolated_process process;
     bool is_midway;                               /* the child has more results of the last item */
     weir_shared_data *blocks[WEIR_SHARED_BLOCKS]; /* of this child; the items that use them hold them, too */
+    weir_item_cost told_cost;                     /* to traces, of this item */
 } isolated_worker;
 
 /* -- config */
@@ -320,6 +322,9 @@ static int take_result(isolated_worker *worker, isolated_message *answer, weir_i
         weir_item_release(out);
         return WEIR_EUNSUPPORTED;
     }
+    weir_item_cost cost = { 0 };
+    if (weir_frames_cost(out, &cost) || weir_audio_cost(out, &cost))
+        weir__task_tell_parts(task, &cost, &worker->told_cost);
     join_input(in, out);
     worker->is_midway = is_more;
     return is_more ? WEIR_MORE : WEIR_OK;

@@ -1,23 +1,31 @@
 #include "trace_events.h"
-#include "trace_user.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 enum { NUM_LABELS = 1 << 14 };
 
-typedef struct state_kind {
+/* Tracks: a slot's is track_of_slot(). They are shown in this order; the kernel's thread ids are below 2^22. */
+enum {
+    TRACK_RUN = 1,
+    TRACK_STEPS,
+    TRACK_PHASES,
+    TRACK_WAITS = 70000, /* from a slot's tasks to its waits */
+    TRACK_NODES = 140000,
+    TRACK_USERS = 1000000000,
+};
+
+static const struct {
     const char *name;     /* of its spans; NULL = the stage's */
     const char *category; /* the metric that the time counts in */
     bool has_item, is_wait;
-} state_kind;
-
-static const state_kind states[WEIR_TRACE_STATES] = {
+} states[WEIR_TRACE_STATES] = {
     [WEIR_TRACE_WAITING_IN] = { "waits for input", "wait_in", false, true },
     [WEIR_TRACE_WAITING_THREAD] = { "waits for a thread", "wait_thread", true, true },
     [WEIR_TRACE_RUNNING] = { NULL, "busy", true, false },
@@ -29,41 +37,59 @@ static const state_kind states[WEIR_TRACE_STATES] = {
 
 /* ---- events -------------------------------------------------------------------------------------------------- */
 
-#define PUT_LITERAL(text, literal) weir__trace_put(text, literal, sizeof(literal) - 1)
-
 static void put_key_int(weir_trace_text *out, const char *key, int64_t value)
 {
     weir__trace_puts(out, key);
     weir__trace_put_int(out, value);
 }
 
-void weir__trace_event_begin(weir_trace_events *events, char phase, int64_t track, int64_t at_ns, const char *name,
-                             const char *category)
+static void put_key_text(weir_trace_text *out, const char *key, const char *text)
 {
-    weir_trace_text *out = events->out;
+    weir__trace_puts(out, key);
+    weir__trace_put_json(out, text);
+}
+
+/* The caller may add members, then calls end_event(). name: NULL = neither name nor category */
+static weir_trace_text *begin_event(weir_trace_events *events, char phase, int64_t track, int64_t at_ns,
+                                    const char *name, const char *category)
+{
+    weir_trace_text *out = events->body;
     events->event_start = out->length;
-    PUT_LITERAL(out, "{\"ph\":\"");
+    weir__trace_puts(out, "{\"ph\":\"");
     weir__trace_put(out, &phase, 1);
     put_key_int(out, "\",\"pid\":", events->pid);
     put_key_int(out, ",\"tid\":", track);
-    PUT_LITERAL(out, ",\"ts\":");
+    weir__trace_puts(out, ",\"ts\":");
     weir__trace_put_us(out, at_ns - events->base_ns);
-    if (!name)
-        return;
-    PUT_LITERAL(out, ",\"cat\":");
-    weir__trace_put_json(out, category);
-    PUT_LITERAL(out, ",\"name\":");
-    weir__trace_put_json(out, name);
+    if (name) {
+        put_key_text(out, ",\"cat\":", category);
+        put_key_text(out, ",\"name\":", name);
+    }
+    return out;
 }
 
-void weir__trace_event_end(weir_trace_events *events)
+static void end_event(weir_trace_events *events)
 {
-    weir_trace_text *out = events->out;
-    PUT_LITERAL(out, "},\n");
+    weir_trace_text *out = events->body;
+    weir__trace_puts(out, "},\n");
     events->num_lost += out->no_memory;
     if (out->no_memory || events->muted)
         out->length = events->event_start;
     out->no_memory = false;
+}
+
+static void put_bare_event(weir_trace_events *events, char phase, int64_t track, int64_t at_ns, const char *name,
+                           const char *category)
+{
+    begin_event(events, phase, track, at_ns, name, category);
+    end_event(events);
+}
+
+static void put_whole_span(weir_trace_events *events, int64_t track, int64_t begin_ns, int64_t end_ns,
+                           const char *name, const char *category)
+{
+    put_bare_event(events, 'B', track, begin_ns, name, category);
+    put_bare_event(events, 'E', track, end_ns, NULL, NULL);
 }
 
 void weir__trace_put_metadata(weir_trace_text *out, int64_t pid, int64_t track, const char *what, const char *key,
@@ -71,19 +97,18 @@ void weir__trace_put_metadata(weir_trace_text *out, int64_t pid, int64_t track, 
 {
     put_key_int(out, "{\"ph\":\"M\",\"pid\":", pid);
     put_key_int(out, ",\"tid\":", track);
-    PUT_LITERAL(out, ",\"ts\":0,\"name\":\"");
-    weir__trace_puts(out, what);
-    PUT_LITERAL(out, "\",\"args\":{\"");
-    weir__trace_puts(out, key);
-    PUT_LITERAL(out, "\":");
+    put_key_text(out, ",\"ts\":0,\"name\":", what);
+    put_key_text(out, ",\"args\":{", key);
+    weir__trace_puts(out, ":");
     if (name)
         weir__trace_put_json(out, name);
     else
         weir__trace_put_int(out, number);
-    PUT_LITERAL(out, "}},\n");
+    weir__trace_puts(out, "}},\n");
 }
 
-void weir__trace_name_track(weir_trace_events *events, int64_t track, const char *name)
+/* The name of a track, and its place among the others; once for each track. */
+static void name_track(weir_trace_events *events, int64_t track, const char *name)
 {
     weir_trace_text *head = events->head, *body = events->body;
     size_t start = head->length;
@@ -97,41 +122,14 @@ void weir__trace_name_track(weir_trace_events *events, int64_t track, const char
     head->no_memory = body->no_memory = false;
 }
 
-static void put_text_argument(weir_trace_events *events, const char *key, const char *text)
-{
-    weir__trace_puts(events->out, key);
-    weir__trace_put_json(events->out, text);
-}
-
 /* What a person looks for: a mark in the first track. */
 static void put_instant(weir_trace_events *events, int64_t at_ns, const char *name, const char *category,
                         const char *detail)
 {
-    weir__trace_event_begin(events, 'i', TRACE_TRACK_RUN, at_ns, name, category);
-    PUT_LITERAL(events->out, ",\"s\":\"t\"");
-    put_text_argument(events, ",\"args\":{\"detail\":", detail);
-    PUT_LITERAL(events->out, "}");
-    weir__trace_event_end(events);
-}
-
-/* Viewers show a value that is no number as 0, or reject the file. */
-void weir__trace_counter(weir_trace_events *events, int64_t at_ns, const char *name, const char *value_name,
-                         double value)
-{
-    if (!isfinite(value)) {
-        put_instant(events, at_ns, name, "event", isnan(value) ? "not a number" : "infinite");
-        return;
-    }
-    weir__trace_event_begin(events, 'C', 0, at_ns, name, "counter");
-    PUT_LITERAL(events->out, ",\"args\":{");
-    weir__trace_put_json(events->out, value_name);
-    PUT_LITERAL(events->out, ":");
-    if (fabs(value) < 1e15 && value == (double)(int64_t)value)
-        weir__trace_put_int(events->out, (int64_t)value);
-    else
-        weir__trace_put_real(events->out, value);
-    PUT_LITERAL(events->out, "}");
-    weir__trace_event_end(events);
+    weir_trace_text *out = begin_event(events, 'i', TRACK_RUN, at_ns, name, category);
+    put_key_text(out, ",\"s\":\"t\",\"args\":{\"detail\":", detail);
+    weir__trace_puts(out, "}");
+    end_event(events);
 }
 
 void weir__trace_events_lost(weir_trace_events *events, int64_t at_ns, const char *where, uint64_t num_records)
@@ -157,23 +155,17 @@ static void learn_label(weir_trace_events *events, uint64_t item, const char *te
     *label = (struct trace_label){ item, strdup(text) };
 }
 
-static const char *label_of(weir_trace_events *events, uint64_t item)
-{
-    const struct trace_label *label = label_place(events, item);
-    return label->item == item ? label->text : NULL;
-}
-
 static void put_item(weir_trace_events *events, uint64_t item)
 {
-    weir_trace_text *out = events->out;
-    const char *label = label_of(events, item);
+    weir_trace_text *out = events->body;
+    const struct trace_label *label = label_place(events, item);
     put_key_int(out, "\"seq\":", (int64_t)weir_trace_seq(item));
     if (weir_trace_epoch(item))
         put_key_int(out, ",\"epoch\":", (int64_t)weir_trace_epoch(item));
     if (weir_trace_source(item))
         put_key_int(out, ",\"source\":", (int64_t)weir_trace_source(item));
-    if (label)
-        put_text_argument(events, ",\"label\":", label);
+    if (label->item == item && label->text)
+        put_key_text(out, ",\"label\":", label->text);
 }
 
 /* An arrow begins ('s'), goes on ('t') or ends ('f') in the span at this time. */
@@ -184,24 +176,17 @@ static void put_item_flow(weir_trace_events *events, char phase, int64_t track, 
         return;
     uint64_t key[2] = { (uint64_t)events->pid, item };
     snprintf(id, sizeof id, ",\"id\":\"0x%016llx\"", (unsigned long long)weir__trace_hash(key, sizeof key, 0));
-    weir__trace_event_begin(events, phase, track, at_ns, "item", "item");
-    weir__trace_puts(events->out, id);
-    if (phase == 'f')
-        PUT_LITERAL(events->out, ",\"bp\":\"e\"");
-    weir__trace_event_end(events);
+    weir_trace_text *out = begin_event(events, phase, track, at_ns, "item", "item");
+    weir__trace_puts(out, id);
+    weir__trace_puts(out, phase == 'f' ? ",\"bp\":\"e\"" : "");
+    end_event(events);
 }
 
 /* ---- slots --------------------------------------------------------------------------------------------------- */
 
-int64_t weir__trace_track_of(uint16_t node, uint32_t number)
-{
-    int64_t place = number & WEIR_TRACE_LIFECYCLE ? WEIR_TRACE_SLOT + 2 : (number & WEIR_TRACE_SLOT) + 1;
-    return ((int64_t)node + 1) * TRACE_TRACK_NODES + place;
-}
-
 static weir_trace_slot *find_slot(weir_trace_events *events, const weir_trace_record *record)
 {
-    weir_trace_node *node = &events->nodes[record->node];
+    struct trace_node *node = &events->nodes[record->node];
     uint32_t number = record->number & WEIR_TRACE_SLOT;
     if (record->number & WEIR_TRACE_LIFECYCLE)
         return &node->lifecycle;
@@ -216,28 +201,25 @@ static weir_trace_slot *find_slot(weir_trace_events *events, const weir_trace_re
     return &node->slots[number];
 }
 
-static void name_slot(const weir_trace_slot *slot, weir_trace_events *events, uint16_t node, bool waits)
+/* Of the slot's tasks, or of its waits; hooks have one for both. Named when it is first used. */
+static int64_t track_of_slot(weir_trace_events *events, const struct trace_node *node, weir_trace_slot *slot,
+                             bool waits)
 {
     char name[256];
-    const char *stage = events->stage_names[node], *suffix = waits ? " waits" : "";
-    int64_t track = weir__trace_track_of(node, slot->number) + (waits ? TRACE_TRACK_WAITS : 0);
-    if (slot->number & WEIR_TRACE_LIFECYCLE)
-        snprintf(name, sizeof name, "%s hooks", stage);
-    else if (strchr(stage, '[') || (slot->number & WEIR_TRACE_SLOT) > 0)
-        snprintf(name, sizeof name, "%s #%u%s", stage, (unsigned)(slot->number & WEIR_TRACE_SLOT), suffix);
-    else
-        snprintf(name, sizeof name, "%s%s", stage, suffix);
-    weir__trace_name_track(events, track, name);
-}
-
-/* Of the slot's tasks, or of its waits; hooks have one for both. */
-static int64_t track_of_state(weir_trace_events *events, uint16_t node, weir_trace_slot *slot)
-{
-    bool waits = states[slot->state].is_wait && !(slot->number & WEIR_TRACE_LIFECYCLE);
-    if (!slot->named[waits])
-        name_slot(slot, events, node, waits);
+    bool is_hooks = slot->number & WEIR_TRACE_LIFECYCLE;
+    uint32_t number = slot->number & WEIR_TRACE_SLOT;
+    waits &= !is_hooks;
+    int64_t track = (node - events->nodes + 1) * (int64_t)TRACK_NODES + (waits ? TRACK_WAITS : 0) +
+                    (is_hooks ? WEIR_TRACE_SLOT + 2 : number + 1);
+    if (slot->named[waits])
+        return track;
     slot->named[waits] = true;
-    return weir__trace_track_of(node, slot->number) + (waits ? TRACE_TRACK_WAITS : 0);
+    if (!is_hooks && (strchr(node->name, '[') || number > 0))
+        snprintf(name, sizeof name, "%s #%u%s", node->name, (unsigned)number, waits ? " waits" : "");
+    else
+        snprintf(name, sizeof name, "%s%s", node->name, is_hooks ? " hooks" : waits ? " waits" : "");
+    name_track(events, track, name);
+    return track;
 }
 
 static const char *outcome_name(const weir_trace_slot *slot)
@@ -255,94 +237,105 @@ static const char *outcome_name(const weir_trace_slot *slot)
     }
 }
 
-static bool tells_item(const weir_trace_events *events, uint16_t node, const weir_trace_slot *slot)
+static const char *name_of_state(const struct trace_node *node, const weir_trace_slot *slot)
 {
-    if (!states[slot->state].has_item || slot->number & WEIR_TRACE_LIFECYCLE)
-        return false;
-    return !events->is_source[node] || slot->has_outcome || slot->state == WEIR_TRACE_WAITING_OUT;
-}
-
-static bool has_failed(const weir_trace_slot *slot)
-{
-    return slot->state == WEIR_TRACE_RUNNING && slot->has_outcome && slot->outcome < 0;
-}
-
-static const char *name_of_state(const weir_trace_events *events, uint16_t node, const weir_trace_slot *slot)
-{
-    if (has_failed(slot))
+    if (slot->has_outcome && slot->outcome < 0)
         return "! failed";
-    if (events->is_source[node] && slot->state == WEIR_TRACE_WAITING_IN) /* it has not begun, or has ended */
+    if (node->is_source && slot->state == WEIR_TRACE_WAITING_IN) /* it has not begun, or has ended */
         return "idle";
-    return states[slot->state].name ? states[slot->state].name : events->short_names[node];
+    return states[slot->state].name ? states[slot->state].name : node->short_name;
 }
 
-static void begin_state(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t begin_ns)
+static void begin_state(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t at_ns)
 {
-    weir__trace_event_begin(events, 'B', track_of_state(events, node, slot), begin_ns,
-                            name_of_state(events, node, slot),
-                            slot->number & WEIR_TRACE_LIFECYCLE ? "hooks" : states[slot->state].category);
-    slot->item_written = tells_item(events, node, slot);
-    if (slot->item_written) {
-        PUT_LITERAL(events->out, ",\"args\":{");
+    bool is_hooks = slot->number & WEIR_TRACE_LIFECYCLE;
+    weir_trace_text *out =
+        begin_event(events, 'B', track_of_slot(events, node, slot, states[slot->state].is_wait), at_ns,
+                    name_of_state(node, slot), is_hooks ? "hooks" : states[slot->state].category);
+    if (states[slot->state].has_item && !is_hooks) {
+        weir__trace_puts(out, ",\"args\":{");
         put_item(events, slot->item);
-        PUT_LITERAL(events->out, "}");
+        weir__trace_puts(out, "}");
     }
-    weir__trace_event_end(events);
+    end_event(events);
     slot->written = true;
 }
 
-static void put_outcome(weir_trace_events *events, uint16_t node, const weir_trace_slot *slot)
+static void put_end(weir_trace_events *events, const struct trace_node *node, weir_trace_slot *slot, int64_t end_ns)
 {
-    weir_trace_text *out = events->out;
-    PUT_LITERAL(out, ",\"args\":{");
-    if (!slot->item_written && tells_item(events, node, slot)) {
-        put_item(events, slot->item);
-        PUT_LITERAL(out, ",");
+    weir_trace_text *out =
+        begin_event(events, 'E', track_of_slot(events, node, slot, states[slot->state].is_wait), end_ns, NULL, NULL);
+    if (slot->has_outcome) {
+        put_key_text(out, ",\"args\":{\"outcome\":", outcome_name(slot));
+        if (slot->result_bytes)
+            put_key_int(out, ",\"bytes\":", slot->result_bytes);
+        if (slot->number & WEIR_TRACE_FLUSH)
+            weir__trace_puts(out, ",\"flush\":true");
+        weir__trace_puts(out, "}");
     }
-    PUT_LITERAL(out, "\"outcome\":\"");
-    weir__trace_puts(out, outcome_name(slot));
-    PUT_LITERAL(out, "\"");
-    if (slot->result_bytes)
-        put_key_int(out, ",\"bytes\":", slot->result_bytes);
-    if (slot->number & WEIR_TRACE_FLUSH)
-        PUT_LITERAL(out, ",\"flush\":true");
-    PUT_LITERAL(out, "}");
-}
-
-static void put_end(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t end_ns)
-{
-    weir__trace_event_begin(events, 'E', track_of_state(events, node, slot), end_ns, NULL, NULL);
-    if (slot->state == WEIR_TRACE_RUNNING && slot->has_outcome)
-        put_outcome(events, node, slot);
-    weir__trace_event_end(events);
+    end_event(events);
     slot->written = false;
 }
 
-/* A part of the state that has been written. */
-static void put_part(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t begin_ns,
-                     int64_t end_ns, const char *name, const char *category)
-{
-    int64_t track = track_of_state(events, node, slot);
-    if (slot->number & WEIR_TRACE_LIFECYCLE)
-        return;
-    weir__trace_event_begin(events, 'B', track, begin_ns, name, category);
-    weir__trace_event_end(events);
-    weir__trace_event_begin(events, 'E', track, end_ns, NULL, NULL);
-    weir__trace_event_end(events);
-}
-
-static void put_flow_of_task(weir_trace_events *events, uint16_t node, const weir_trace_slot *slot, int64_t begin_ns)
+static void put_flow_of_task(weir_trace_events *events, const struct trace_node *node, weir_trace_slot *slot,
+                             int64_t begin_ns)
 {
     if (!slot->has_outcome || slot->outcome == WEIR_EOF || slot->outcome == WEIR_EPOCH)
         return;
     bool goes_on = slot->outcome == WEIR_OK || slot->outcome == WEIR_MORE;
-    bool begins = events->is_source[node] || slot->number & WEIR_TRACE_FLUSH;
+    bool begins = node->is_source || slot->number & WEIR_TRACE_FLUSH;
+    char phase = begins ? 's' : 't';
     if (goes_on || !begins)
-        put_item_flow(events,
-                      !goes_on ? 'f'
-                      : begins ? 's'
-                               : 't',
-                      weir__trace_track_of(node, slot->number), begin_ns, slot->item);
+        put_item_flow(events, goes_on ? phase : 'f', track_of_slot(events, node, slot, false), begin_ns, slot->item);
+}
+
+/* Each with its total, one after the other: a decoder goes back and forth between them. */
+static void put_parts(weir_trace_events *events, const struct trace_node *node, weir_trace_slot *slot,
+                      int64_t begin_ns, int64_t end_ns)
+{
+    for (uint32_t i = 0; i < slot->num_parts; i++) {
+        int64_t part_ns = slot->parts[i].ns < end_ns - begin_ns ? slot->parts[i].ns : end_ns - begin_ns;
+        put_whole_span(events, track_of_slot(events, node, slot, false), begin_ns, begin_ns + part_ns,
+                       slot->parts[i].name, "part");
+        begin_ns += part_ns;
+    }
+}
+
+/* Of a task that has just begun, up to begin_ns. */
+static void put_wait_for_thread(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot,
+                                int64_t begin_ns)
+{
+    if (begin_ns <= slot->ready_ns)
+        return;
+    weir_trace_slot ready = *slot;
+    ready.state = WEIR_TRACE_WAITING_THREAD;
+    ready.has_outcome = false;
+    begin_state(events, node, &ready, slot->ready_ns);
+    put_end(events, node, &ready, begin_ns);
+    slot->named[1] = ready.named[1];
+}
+
+/* began_ns: when the task really began, if that is later than a thread took it. */
+static void end_task(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t began_ns,
+                     int64_t end_ns)
+{
+    int64_t begin_ns = began_ns > end_ns ? end_ns : began_ns > slot->since_ns ? began_ns : slot->since_ns;
+    if (slot->written) {
+        if (begin_ns > slot->since_ns)
+            put_whole_span(events, track_of_slot(events, node, slot, false), slot->since_ns, begin_ns,
+                           states[WEIR_TRACE_WAITING_THREAD].name, states[WEIR_TRACE_WAITING_THREAD].category);
+        if (slot->has_outcome && slot->outcome < 0)
+            put_whole_span(events, track_of_slot(events, node, slot, false), begin_ns, end_ns,
+                           name_of_state(node, slot), states[slot->state].category);
+    } else {
+        put_wait_for_thread(events, node, slot, begin_ns);
+        if (end_ns > begin_ns || slot->has_outcome)
+            begin_state(events, node, slot, begin_ns);
+    }
+    put_flow_of_task(events, node, slot, begin_ns);
+    put_parts(events, node, slot, begin_ns, end_ns);
+    if (slot->written)
+        put_end(events, node, slot, end_ns);
 }
 
 static bool is_shown(const weir_trace_slot *slot)
@@ -351,41 +344,7 @@ static bool is_shown(const weir_trace_slot *slot)
            !(slot->number & WEIR_TRACE_LIFECYCLE && slot->state == WEIR_TRACE_WAITING_IN);
 }
 
-/* The wait before the task, up to begin_ns. */
-static void put_wait_for_thread(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t begin_ns)
-{
-    weir_trace_slot ready = *slot;
-    ready.state = WEIR_TRACE_WAITING_THREAD;
-    ready.has_outcome = false;
-    if (begin_ns <= slot->ready_ns)
-        return;
-    begin_state(events, node, &ready, slot->ready_ns);
-    put_end(events, node, &ready, begin_ns);
-    slot->named[1] = ready.named[1];
-}
-
-/* began_ns: when the task really began, if that is later than a thread took it. */
-static void end_task(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t began_ns,
-                     int64_t end_ns)
-{
-    int64_t since_ns = slot->since_ns;
-    int64_t begin_ns = began_ns > end_ns ? end_ns : began_ns > since_ns ? began_ns : since_ns;
-    if (!slot->written) {
-        put_wait_for_thread(events, node, slot, begin_ns);
-        if (end_ns <= begin_ns && !slot->has_outcome)
-            return;
-        begin_state(events, node, slot, begin_ns);
-    } else {
-        if (begin_ns > since_ns)
-            put_part(events, node, slot, since_ns, begin_ns, states[WEIR_TRACE_WAITING_THREAD].name, "wait_thread");
-        if (has_failed(slot))
-            put_part(events, node, slot, begin_ns, end_ns, "! failed", "busy");
-    }
-    put_flow_of_task(events, node, slot, begin_ns);
-    put_end(events, node, slot, end_ns);
-}
-
-static void end_state(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t began_ns,
+static void end_state(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t began_ns,
                       int64_t end_ns)
 {
     end_ns = end_ns > slot->since_ns ? end_ns : slot->since_ns; /* after a cut, it may be earlier */
@@ -401,52 +360,17 @@ static void end_state(weir_trace_events *events, uint16_t node, weir_trace_slot 
         put_end(events, node, slot, end_ns);
 }
 
-static void write_open_state(weir_trace_events *events, uint16_t node, weir_trace_slot *slot)
-{
-    if (!is_shown(slot) || slot->written || slot->has_outcome) /* its end follows */
-        return;
-    if (slot->state == WEIR_TRACE_RUNNING)
-        put_wait_for_thread(events, node, slot, slot->since_ns);
-    begin_state(events, node, slot, slot->since_ns);
-}
-
-static void change_held(weir_trace_events *events, uint32_t node, int64_t change, int64_t at_ns)
-{
-    events->nodes[node].held_bytes += change;
-    if (change)
-        events->held_ns = at_ns > events->last_ns ? at_ns : events->last_ns; /* the end of a step may be earlier */
-}
-
-/* Bytes in flight: results that the next stage has not taken. Written when time goes on: passing on a result is several
-   records of one moment. */
-static void put_held(weir_trace_events *events)
-{
-    char name[192];
-    for (uint32_t i = 0; i < events->num_nodes; i++) {
-        weir_trace_node *node = &events->nodes[i];
-        if (node->held_bytes == node->told_bytes)
-            continue;
-        snprintf(name, sizeof name, "%s in flight", events->stage_names[i]);
-        weir__trace_counter(events, events->held_ns, name, "bytes", (double)node->held_bytes);
-        node->told_bytes = node->held_bytes;
-    }
-    events->held_ns = 0;
-}
-
 static void on_state(weir_trace_events *events, const weir_trace_record *record)
 {
     weir_trace_slot *slot = find_slot(events, record);
     if (!slot || record->detail < 0 || record->detail >= WEIR_TRACE_STATES)
         return;
-    bool taken = slot->known && slot->state == WEIR_TRACE_WAITING_THREAD && record->detail == WEIR_TRACE_RUNNING;
-    int64_t ready_ns = taken && !slot->written ? slot->since_ns : record->time_ns;
-    if (!taken || slot->written) /* otherwise it is written with the task that follows */
-        end_state(events, record->node, slot, record->value, record->time_ns);
-    bool holds = record->detail == WEIR_TRACE_WAITING_OUT || record->detail == WEIR_TRACE_WAITING_TURN;
-    if (!holds)
-        change_held(events, record->node, -slot->held_bytes, record->time_ns);
+    bool is_taken = slot->known && slot->state == WEIR_TRACE_WAITING_THREAD && record->detail == WEIR_TRACE_RUNNING &&
+                    !slot->written;
+    int64_t ready_ns = is_taken ? slot->since_ns : record->time_ns;
+    if (!is_taken) /* otherwise it is written with the task that follows */
+        end_state(events, &events->nodes[record->node], slot, record->value, record->time_ns);
     *slot = (weir_trace_slot){
-        .held_bytes = holds ? slot->held_bytes : 0,
         .known = true,
         .named = { slot->named[0], slot->named[1] },
         .state = record->detail,
@@ -467,135 +391,237 @@ static void on_task(weir_trace_events *events, const weir_trace_record *record)
     slot->number = record->number;
     slot->item = record->item;
     slot->result_bytes = record->value;
-    bool holds = record->detail == WEIR_OK || record->detail == WEIR_MORE;
-    change_held(events, record->node, (holds ? record->value : 0) - slot->held_bytes, record->time_ns);
-    slot->held_bytes = holds ? record->value : 0;
 }
 
-typedef void slot_function(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t at_ns);
+static void on_part(weir_trace_events *events, const weir_trace_record *record)
+{
+    weir_trace_slot *slot = find_slot(events, record);
+    if (!slot || slot->num_parts == sizeof slot->parts / sizeof slot->parts[0])
+        return;
+    slot->parts[slot->num_parts].name = (const char *)(uintptr_t)record->item;
+    slot->parts[slot->num_parts++].ns = record->value;
+}
+
+typedef void slot_function(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t at_ns);
 
 static void each_slot(weir_trace_events *events, slot_function *call, int64_t at_ns)
 {
-    for (uint32_t i = 0; i < events->num_nodes; i++) {
-        weir_trace_node *node = &events->nodes[i];
-        for (uint32_t j = 0; j < node->num_slots; j++)
-            call(events, (uint16_t)i, &node->slots[j], at_ns);
-        call(events, (uint16_t)i, &node->lifecycle, at_ns);
+    for (struct trace_node *node = events->nodes; node && node < events->nodes + events->num_nodes; node++) {
+        for (uint32_t i = 0; i < node->num_slots; i++)
+            call(events, node, &node->slots[i], at_ns);
+        call(events, node, &node->lifecycle, at_ns);
     }
 }
 
-static void end_slot(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t at_ns)
+static void end_slot(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t at_ns)
 {
     end_state(events, node, slot, 0, at_ns);
-    change_held(events, node, -slot->held_bytes, at_ns);
-    slot->held_bytes = 0;
     slot->known = false;
 }
 
-static void cut_slot(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t at_ns)
+static void cut_slot(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t at_ns)
 {
     if (!slot->known)
         return;
     end_state(events, node, slot, 0, at_ns);
     slot->has_outcome = false;
+    slot->num_parts = 0;
     slot->since_ns = slot->ready_ns = at_ns > slot->since_ns ? at_ns : slot->since_ns;
 }
 
-static void write_open_slot(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t at_ns)
+static void write_open_slot(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t at_ns)
 {
     (void)at_ns;
-    write_open_state(events, node, slot);
+    if (!is_shown(slot) || slot->written || slot->has_outcome) /* its end follows */
+        return;
+    if (slot->state == WEIR_TRACE_RUNNING)
+        put_wait_for_thread(events, node, slot, slot->since_ns);
+    begin_state(events, node, slot, slot->since_ns);
 }
 
-/* ---- the others ---------------------------------------------------------------------------------------------- */
+/* ---- queues, consumer, steps, phases --------------------------------------------------------------------------- */
 
 static void put_queue_level(weir_trace_events *events, struct trace_queue *queue, int64_t at_ns, uint32_t num_items,
                             int64_t num_bytes)
 {
-    change_held(events, queue->producer, num_bytes - queue->num_bytes, at_ns);
-    queue->num_items = num_items;
-    queue->num_bytes = num_bytes;
-    weir__trace_counter(events, at_ns, queue->name, "items", num_items);
-}
-
-/* The levels are not known from now on. */
-static void end_levels(weir_trace_events *events, int64_t now_ns)
-{
-    for (uint32_t i = 0; i < events->num_queues; i++)
-        if (events->queues[i].num_items)
-            put_queue_level(events, &events->queues[i], now_ns, 0, 0);
-    put_held(events);
-}
-
-static void on_level(weir_trace_events *events, const weir_trace_record *record)
-{
-    put_queue_level(events, &events->queues[record->node], record->time_ns, record->number, record->value);
+    weir_trace_text *out = begin_event(events, 'C', 0, at_ns, queue->name, "counter");
+    put_key_int(out, ",\"args\":{\"items\":", num_items);
+    if ((queue->has_bytes |= num_bytes != 0))
+        put_key_int(out, ",\"bytes\":", num_bytes);
+    weir__trace_puts(out, "}");
+    end_event(events);
+    queue->has_items = num_items > 0;
 }
 
 static void on_deliver(weir_trace_events *events, const weir_trace_record *record)
 {
-    int64_t track = ((int64_t)events->num_nodes + 1) * TRACE_TRACK_NODES;
+    int64_t track = ((int64_t)events->num_nodes + 1) * TRACK_NODES;
     if (!events->consumer_named)
-        weir__trace_name_track(events, track, "consumer");
+        name_track(events, track, "consumer waits");
     events->consumer_named = true;
     events->epoch = weir_trace_epoch(record->item);
-    weir__trace_event_begin(events, 'B', track, record->time_ns - record->value, "next", "consumer");
-    PUT_LITERAL(events->out, ",\"args\":{");
+    weir_trace_text *out =
+        begin_event(events, 'B', track, record->time_ns - record->value, "waits for an item", "consumer");
+    weir__trace_puts(out, ",\"args\":{");
     put_item(events, record->item);
-    PUT_LITERAL(events->out, "}");
-    weir__trace_event_end(events);
+    weir__trace_puts(out, "}");
+    end_event(events);
     put_item_flow(events, 'f', track, record->time_ns, record->item);
-    weir__trace_event_begin(events, 'E', track, record->time_ns, NULL, NULL);
-    weir__trace_event_end(events);
+    put_bare_event(events, 'E', track, record->time_ns, NULL, NULL);
 }
 
-/* begin_ns of what goes on while recording is off. */
-#define NOT_RECORDED INT64_MAX
-
-static void write_mark(weir_trace_events *events, struct trace_mark *mark)
+static void write_mark(weir_trace_events *events, weir_trace_mark *mark)
 {
-    bool steps = mark == &events->marks[0];
-    int64_t track = steps ? TRACE_TRACK_STEPS : TRACE_TRACK_PHASES;
-    if (!mark->name[0] || mark->begin_ns == NOT_RECORDED || mark->written)
+    bool is_step = mark == &events->marks[0];
+    int64_t track = is_step ? TRACK_STEPS : TRACK_PHASES;
+    if (!mark->name[0] || mark->written)
         return;
     if (!mark->named)
-        weir__trace_name_track(events, track, steps ? "steps" : "phases");
+        name_track(events, track, is_step ? "steps" : "phases");
     mark->named = mark->written = true;
-    weir__trace_event_begin(events, 'B', track, mark->begin_ns, mark->name, steps ? "step" : "phase");
-    weir__trace_event_end(events);
+    put_bare_event(events, 'B', track, mark->since_ns, mark->name, is_step ? "step" : "phase");
 }
 
-/* The open step or phase ends. */
-static void end_mark(weir_trace_events *events, struct trace_mark *mark, int64_t end_ns)
+/* What is open ends; it goes on in the next file. */
+static void cut_mark(weir_trace_events *events, weir_trace_mark *mark, int64_t at_ns)
 {
     write_mark(events, mark);
-    if (!mark->written)
-        return;
-    end_ns = end_ns > mark->begin_ns ? end_ns : mark->begin_ns;
-    weir__trace_event_begin(events, 'E', mark == &events->marks[0] ? TRACE_TRACK_STEPS : TRACE_TRACK_PHASES, end_ns,
-                            NULL, NULL);
-    weir__trace_event_end(events);
+    at_ns = at_ns > mark->since_ns ? at_ns : mark->since_ns;
+    if (mark->written)
+        put_bare_event(events, 'E', mark == &events->marks[0] ? TRACK_STEPS : TRACK_PHASES, at_ns, NULL, NULL);
     mark->written = false;
-    mark->begin_ns = end_ns;
+    mark->since_ns = at_ns;
 }
 
-static void begin_mark(weir_trace_events *events, struct trace_mark *mark, int64_t begin_ns, const char *format, ...)
+/* name: "" = none begins */
+static void change_mark(weir_trace_events *events, weir_trace_mark *mark, int64_t at_ns, const char *name)
 {
-    va_list arguments;
-    end_mark(events, mark, begin_ns);
-    mark->begin_ns = begin_ns;
-    va_start(arguments, format);
-    vsnprintf(mark->name, sizeof mark->name, format, arguments);
-    va_end(arguments);
+    cut_mark(events, mark, at_ns);
+    snprintf(mark->name, sizeof mark->name, "%s", name);
+}
+
+static void trace_step(weir_trace_events *events, const weir_trace_record *record)
+{
+    char name[32];
+    snprintf(name, sizeof name, "step %" PRId64, record->value);
+    events->step = record->value;
+    change_mark(events, &events->marks[0], record->time_ns, name);
+}
+
+/* ---- user code --------------------------------------------------------------------------------------------------- */
+
+static void name_thread(weir_trace_events *events, uint32_t tid)
+{
+    char path[48], name[32] = "thread", track[80] = "frames";
+    snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
+    FILE *file = tid ? fopen(path, "re") : NULL; /* it may have ended */
+    if (file && fgets(name, sizeof name, file))
+        name[strcspn(name, "\n")] = '\0';
+    if (file)
+        fclose(file);
+    if (tid)
+        snprintf(track, sizeof track, "%s %u (spans)", name, tid);
+    name_track(events, TRACK_USERS + (int64_t)tid, track);
+}
+
+/* NULL = out of memory. */
+static struct trace_thread *find_thread(weir_trace_events *events, uint32_t tid)
+{
+    for (size_t i = 0; i < events->num_threads; i++)
+        if (events->threads[i].tid == tid)
+            return &events->threads[i];
+    struct trace_thread *grown = weir__array_grow(events->threads, events->num_threads, sizeof *grown);
+    events->num_lost += !grown;
+    if (!grown)
+        return NULL;
+    events->threads = grown;
+    name_thread(events, tid);
+    grown += events->num_threads++;
+    *grown = (struct trace_thread){ .tid = tid };
+    return grown;
+}
+
+/* Ends the spans that are inside `level` others or more, also those whose ends were lost. */
+static void end_user_spans(weir_trace_events *events, struct trace_thread *thread, int64_t at_ns, int64_t level)
+{
+    for (; thread->depth > thread->floor && thread->depth > level; thread->depth--)
+        put_bare_event(events, 'E', TRACK_USERS + (int64_t)thread->tid, at_ns, NULL, NULL);
+}
+
+static void on_span(weir_trace_events *events, const weir_trace_record *record)
+{
+    const char *text = (const char *)(uintptr_t)record->item;
+    bool is_begin = record->kind == WEIR_TRACE_SPAN_BEGIN, is_frame = record->detail == 2;
+    struct trace_thread *thread = find_thread(events, is_frame ? 0 : record->number);
+    char category[256], phase = is_begin ? 'b' : 'e';
+    if (!thread)
+        return;
+    snprintf(category, sizeof category, "%.*s", (int)record->node, text);
+    if (!record->detail) {
+        end_user_spans(events, thread, record->time_ns, record->value);
+        if (!is_begin)
+            return;
+        thread->floor = thread->depth > thread->floor ? thread->floor : record->value;
+        thread->depth = record->value + 1;
+        phase = 'B';
+    }
+    weir_trace_text *out = begin_event(events, phase, TRACK_USERS + (int64_t)thread->tid, record->time_ns,
+                                       text + record->node + 1, category);
+    if (record->detail)
+        put_key_int(out, ",\"id\":", record->value);
+    if (is_frame && is_begin) {
+        put_key_int(out, ",\"args\":{\"number\":", record->number);
+        weir__trace_puts(out, "}");
+    }
+    end_event(events);
+}
+
+static void on_marker(weir_trace_events *events, const weir_trace_record *record)
+{
+    static const char *const scopes[] = { ",\"s\":\"g\"", ",\"s\":\"p\"", ",\"s\":\"t\"",
+                                          ",\"s\":\"t\",\"args\":{\"scope\":\"task\"}" };
+    const char *text = (const char *)(uintptr_t)record->item;
+    char category[256];
+    if (!find_thread(events, record->number))
+        return;
+    snprintf(category, sizeof category, "%.*s", (int)record->node, text);
+    weir_trace_text *out = begin_event(events, 'i', TRACK_USERS + (int64_t)record->number, record->time_ns,
+                                       text + record->node + 1, category);
+    weir__trace_puts(out, scopes[record->detail & 3]);
+    end_event(events);
+}
+
+/* Viewers show a value that is not a number as 0, or reject the file. */
+static void on_counter(weir_trace_events *events, const weir_trace_record *record)
+{
+    double value;
+    const char *name = (const char *)(uintptr_t)record->item;
+    memcpy(&value, &record->value, sizeof value);
+    if (!isfinite(value)) {
+        put_instant(events, record->time_ns, name, "event", isnan(value) ? "not a number" : "infinite");
+        return;
+    }
+    weir_trace_text *out = begin_event(events, 'C', 0, record->time_ns, name, "counter");
+    weir__trace_puts(out, ",\"args\":{\"value\":");
+    weir__trace_put_real(out, value);
+    weir__trace_puts(out, "}");
+    end_event(events);
+}
+
+/* ---- all --------------------------------------------------------------------------------------------------------- */
+
+/* Nothing is known from now on. */
+static void end_all(weir_trace_events *events, int64_t at_ns)
+{
+    each_slot(events, end_slot, at_ns);
+    for (uint32_t i = 0; i < events->num_queues; i++)
+        if (events->queues[i].has_items)
+            put_queue_level(events, &events->queues[i], at_ns, 0, 0);
 }
 
 static void on_on(weir_trace_events *events, const weir_trace_record *record)
 {
-    each_slot(events, end_slot, events->last_ns);
-    end_levels(events, events->last_ns);
-    for (int i = 0; i < 2; i++)
-        if (events->marks[i].begin_ns == NOT_RECORDED)
-            events->marks[i].begin_ns = record->time_ns;
+    end_all(events, events->last_ns);
     if (record->value == 0)
         return;
     weir__trace_events_lost(events, events->last_ns, "records are lost from here", (uint64_t)record->value);
@@ -604,41 +630,39 @@ static void on_on(weir_trace_events *events, const weir_trace_record *record)
 
 static void on_off(weir_trace_events *events, const weir_trace_record *record)
 {
-    each_slot(events, end_slot, record->time_ns);
-    end_levels(events, record->time_ns);
-    for (int i = 0; i < 2; i++) {
-        end_mark(events, &events->marks[i], record->time_ns);
-        events->marks[i].begin_ns = NOT_RECORDED;
-    }
+    end_all(events, record->time_ns);
+    for (int i = 0; i < 2; i++)
+        change_mark(events, &events->marks[i], record->time_ns, "");
+    for (size_t i = 0; i < events->num_threads; i++)
+        end_user_spans(events, &events->threads[i], record->time_ns, 0);
 }
 
 void weir__trace_events_add(weir_trace_events *events, const weir_trace_record *record)
 {
-    if (events->held_ns && record->kind < WEIR_TRACE_NAME && record->time_ns > events->held_ns)
-        put_held(events);
+    const char *text = (const char *)(intptr_t)record->value;
     switch ((weir_trace_kind)record->kind) {
     case WEIR_TRACE_ON: on_on(events, record); break;
     case WEIR_TRACE_OFF: on_off(events, record); break;
     case WEIR_TRACE_STATE: on_state(events, record); break;
     case WEIR_TRACE_TASK: on_task(events, record); break;
+    case WEIR_TRACE_PART: on_part(events, record); break;
     case WEIR_TRACE_PUT:
     case WEIR_TRACE_GET:
-    case WEIR_TRACE_LEVEL: on_level(events, record); break;
-    case WEIR_TRACE_LABEL: learn_label(events, record->item, (const char *)(intptr_t)record->value); break;
+    case WEIR_TRACE_LEVEL:
+        put_queue_level(events, &events->queues[record->node], record->time_ns, record->number, record->value);
+        break;
+    case WEIR_TRACE_LABEL: learn_label(events, record->item, text); break;
     case WEIR_TRACE_EPOCH:
         put_instant(events, record->time_ns, "end of an epoch", "epoch", events->queues[record->node].name);
         break;
     case WEIR_TRACE_DELIVER: on_deliver(events, record); break;
-    case WEIR_TRACE_STEP:
-        events->step = record->value;
-        begin_mark(events, &events->marks[0], record->time_ns, "step %" PRId64, record->value);
-        break;
-    case WEIR_TRACE_PHASE:
-        begin_mark(events, &events->marks[1], record->time_ns, "%s", (const char *)(intptr_t)record->value);
-        break;
-    default:
-        if (record->kind > WEIR_TRACE_NAME && record->kind <= WEIR_TRACE_SPANS_OFF)
-            weir__trace_user_add(events, record);
+    case WEIR_TRACE_STEP: trace_step(events, record); break;
+    case WEIR_TRACE_PHASE: change_mark(events, &events->marks[1], record->time_ns, text); break;
+    case WEIR_TRACE_SPAN_BEGIN:
+    case WEIR_TRACE_SPAN_END: on_span(events, record); break;
+    case WEIR_TRACE_MARKER: on_marker(events, record); break;
+    case WEIR_TRACE_COUNTER: on_counter(events, record); break;
+    default: break;
     }
     if (record->kind < WEIR_TRACE_NAME && record->time_ns > events->last_ns)
         events->last_ns = record->time_ns;
@@ -678,8 +702,7 @@ void weir__trace_events_cut(weir_trace_events *events, int64_t at_ns)
 {
     each_slot(events, cut_slot, at_ns);
     for (int i = 0; i < 2; i++)
-        end_mark(events, &events->marks[i], at_ns);
-    weir__trace_user_cut(events, at_ns);
+        cut_mark(events, &events->marks[i], at_ns);
 }
 
 /* ---- the run ------------------------------------------------------------------------------------------------- */
@@ -692,66 +715,43 @@ static char *short_name(const char *name)
     return strndup(begin, strcspn(begin, "["));
 }
 
-static int copy_names(weir_trace_events *events, const weir_run_info *info)
-{
-    bool all = true;
-    for (uint32_t i = 0; i < info->num_stages; i++) {
-        events->stage_names[i] = strdup(info->stages[i].name);
-        events->short_names[i] = short_name(info->stages[i].name);
-        events->is_source[i] = strcmp(info->stages[i].kind, "source") == 0;
-        all = all && events->stage_names[i] && events->short_names[i];
-    }
-    for (uint32_t i = 0; i < info->num_queues; i++) {
-        events->queues[i].producer = info->queues[i].producer;
-        all &= (events->queues[i].name = strdup(info->queues[i].name)) != NULL;
-    }
-    return all ? 0 : ENOMEM;
-}
-
-static void free_texts(char **texts, uint32_t num_texts)
-{
-    for (uint32_t i = 0; texts && i < num_texts; i++)
-        free(texts[i]);
-    free(texts);
-}
-
 int weir__trace_events_begin(weir_trace_events *events, const weir_run_info *info)
 {
     events->start_ns = events->last_ns = info->start_ns;
     events->start_unix_ns = info->start_unix_ns;
-    events->num_nodes = info->num_stages;
-    events->num_queues = info->num_queues;
-    events->stage_names = calloc(info->num_stages + 1, sizeof *events->stage_names);
-    events->short_names = calloc(info->num_stages + 1, sizeof *events->short_names);
-    events->queues = calloc(info->num_queues + 1, sizeof *events->queues);
-    events->is_source = calloc(info->num_stages + 1, sizeof *events->is_source);
     events->nodes = calloc(info->num_stages + 1, sizeof *events->nodes);
+    events->queues = calloc(info->num_queues + 1, sizeof *events->queues);
     events->labels = calloc(NUM_LABELS, sizeof *events->labels);
-    bool all = events->stage_names && events->short_names && events->queues && events->is_source && events->nodes &&
-               events->labels;
-    if (!all || copy_names(events, info) != 0)
-        return ENOMEM;
-    weir__trace_name_track(events, TRACE_TRACK_RUN, "failures, stalls, events");
-    return 0;
+    bool is_complete = events->nodes && events->queues && events->labels;
+    events->num_nodes = is_complete ? info->num_stages : 0;
+    events->num_queues = is_complete ? info->num_queues : 0;
+    for (uint32_t i = 0; i < events->num_nodes; i++) {
+        struct trace_node *node = &events->nodes[i];
+        node->is_source = strcmp(info->stages[i].kind, "source") == 0;
+        is_complete &= (node->name = strdup(info->stages[i].name)) != NULL;
+        is_complete &= (node->short_name = short_name(info->stages[i].name)) != NULL;
+    }
+    for (uint32_t i = 0; i < events->num_queues; i++)
+        is_complete &= (events->queues[i].name = strdup(info->queues[i].name)) != NULL;
+    if (is_complete)
+        name_track(events, TRACK_RUN, "failures, stalls, events");
+    return is_complete ? 0 : ENOMEM;
 }
 
 void weir__trace_events_free(weir_trace_events *events)
 {
-    for (uint32_t i = 0; events->nodes && i < events->num_nodes; i++)
+    for (uint32_t i = 0; i < events->num_nodes; i++) {
         free(events->nodes[i].slots);
+        free(events->nodes[i].name);
+        free(events->nodes[i].short_name);
+    }
+    for (uint32_t i = 0; i < events->num_queues; i++)
+        free(events->queues[i].name);
     for (uint32_t i = 0; events->labels && i < NUM_LABELS; i++)
         free(events->labels[i].text);
-    free_texts(events->stage_names, events->num_nodes);
-    free_texts(events->short_names, events->num_nodes);
-    for (uint32_t i = 0; events->queues && i < events->num_queues; i++)
-        free(events->queues[i].name);
-    free(events->queues);
-    free(events->is_source);
     free(events->nodes);
+    free(events->queues);
     free(events->labels);
-    free(events->user_threads);
-    free(events->open);
-    *events = (weir_trace_events){
-        .out = events->out, .body = events->body, .head = events->head, .no_flows = events->no_flows
-    };
+    free(events->threads);
+    *events = (weir_trace_events){ .body = events->body, .head = events->head, .no_flows = events->no_flows };
 }

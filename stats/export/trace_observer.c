@@ -18,19 +18,18 @@
 #include <weir/log.h>
 #include <weir/version.h>
 
+#include "array.h"
 #include "database_path.h"
 #include "process_info.h"
 #include "struct_copy.h"
 #include "trace_events.h"
 #include "trace_output.h"
 #include "trace_path.h"
-#include "trace_user.h"
 
 enum { FLUSH_BYTES = 1 << 18, MAX_KEPT_BYTES = 64 << 20, RUN_PIDS = 10000000 };
 
-/* Events in memory, with triggers. */
+/* Events in memory, with triggers: of the time before end_ns. */
 typedef struct kept_events {
-    struct kept_events *next;
     weir_trace_text text;
     int64_t end_ns;
 } kept_events;
@@ -46,7 +45,8 @@ struct weir_trace_file {
     weir_trace_text body, head;
     weir_trace_output *output; /* NULL = no file is open */
     bool has_triggers;
-    kept_events *first_kept, **end_kept;
+    kept_events *kept; /* the oldest first */
+    size_t num_kept;
     uint64_t kept_bytes;
     int64_t flushed_ns, dumped_ns;
     int64_t num_runs;
@@ -61,26 +61,13 @@ struct weir_trace_file {
 
 /* ---- files --------------------------------------------------------------------------------------------------- */
 
-static int fail_trace(weir_error *error, int failure, const char *path)
-{
-    if (failure == ENOTSUP)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "cannot write trace %s: this build of weir has no zlib; use a name without .gz",
-                              weir__path_for_message(path).text);
-    int status = failure == ENOMEM                                                                   ? WEIR_ENOMEM
-                 : failure == EACCES || failure == EROFS || failure == EPERM                         ? WEIR_EACCESS
-                 : failure == ENOTDIR || failure == EISDIR || failure == ENOENT || failure == EINVAL ? WEIR_EINVAL
-                                                                                                     : WEIR_EIO;
-    return weir_error_set(error, status, -failure, "cannot write trace %s: %s", weir__path_for_message(path).text,
-                          failure == EINVAL /* of ftruncate() */ ? "not a regular file; give the path of a file"
-                                                                 : strerror(failure));
-}
+static const char cannot_write[] = "cannot write trace";
 
 static void note_failure(weir_trace_file *file, int failure, const char *path)
 {
     if (failure == 0 || file->failure.status)
         return;
-    fail_trace(&file->failure, failure, path);
+    weir__trace_fail(&file->failure, failure, cannot_write, path);
     weir_log(WEIR_LOG_ERROR, "%s", file->failure.message);
 }
 
@@ -151,12 +138,17 @@ static void announce_trace(weir_trace_file *file, const char *path)
         unlink(file->paths[file->num_removed++]);
 }
 
-static void write_body(weir_trace_file *file)
+static void write_trace_text(weir_trace_file *file, const weir_trace_text *text)
 {
-    if (!file->output)
-        return;
-    note_failure(file, weir__trace_output_write(file->output, &file->body), weir__trace_output_path(file->output));
-    file->body.length = 0;
+    if (file->output)
+        note_failure(file, weir__trace_output_write(file->output, text), weir__trace_output_path(file->output));
+}
+
+static void write_trace_body(weir_trace_file *file)
+{
+    write_trace_text(file, &file->body);
+    if (file->output)
+        file->body.length = 0;
 }
 
 /* all: also the begins of what is open, which happens in each flush_interval_ns. */
@@ -166,15 +158,14 @@ static void flush_trace(weir_trace_file *file, bool all)
         return;
     if (weir__trace_output_is_full(file->output, file->body.length)) {
         weir__trace_events_cut(&file->events, file->events.last_ns);
-        write_body(file);
+        write_trace_body(file);
         note_failure(file, weir__trace_output_turn_over(file->output), weir__trace_output_path(file->output));
-        weir__trace_user_resume(&file->events);
     }
     if (all) {
         file->flushed_ns = weir_clock_ns();
         weir__trace_events_write_open(&file->events);
     }
-    write_body(file);
+    write_trace_body(file);
 }
 
 static void close_file(weir_trace_file *file, int64_t at_ns)
@@ -182,9 +173,9 @@ static void close_file(weir_trace_file *file, int64_t at_ns)
     if (!file->output)
         return;
     weir__trace_events_cut(&file->events, at_ns);
-    write_body(file);
+    write_trace_body(file);
     char *path = strdup(weir__trace_output_path(file->output));
-    int failure = weir__trace_output_close(file->output);
+    int failure = weir__trace_output_close(file->output, 0);
     file->output = NULL;
     note_failure(file, failure, path ? path : file->pattern);
     if (failure == 0 && path)
@@ -196,37 +187,29 @@ static void close_file(weir_trace_file *file, int64_t at_ns)
 
 static void free_first_kept(weir_trace_file *file)
 {
-    kept_events *first = file->first_kept;
-    file->first_kept = first->next;
-    if (!file->first_kept)
-        file->end_kept = &file->first_kept;
-    file->kept_bytes -= first->text.room;
-    weir__trace_text_free(&first->text);
-    free(first);
+    file->kept_bytes -= file->kept->text.room;
+    weir__trace_text_free(&file->kept->text);
+    memmove(file->kept, file->kept + 1, --file->num_kept * sizeof *file->kept);
 }
 
-/* Moves the events to those in memory, and forgets the oldest. Spans of user code end and begin again between two parts,
-   so that each of them is complete. */
+/* Moves the events to those in memory, and forgets the oldest. */
 static void keep_events(weir_trace_file *file, int64_t now_ns)
 {
-    kept_events *kept = calloc(1, sizeof *kept);
+    kept_events *grown = weir__array_grow(file->kept, file->num_kept, sizeof *grown);
     file->flushed_ns = now_ns;
-    if (!kept)
+    if (!grown)
         return; /* with the next ones */
-    weir__trace_user_cut(&file->events, file->events.last_ns);
-    kept->text = file->body;
-    kept->end_ns = now_ns;
+    file->kept = grown;
+    file->kept[file->num_kept++] = (kept_events){ file->body, now_ns };
+    file->kept_bytes += file->body.room;
     file->body = (weir_trace_text){ 0 };
-    file->kept_bytes += kept->text.room;
-    *file->end_kept = kept;
-    file->end_kept = &kept->next;
     uint64_t max_bytes = file->options.max_bytes ? file->options.max_bytes : MAX_KEPT_BYTES;
-    while (file->first_kept != kept &&
-           (file->kept_bytes > max_bytes || file->first_kept->end_ns < now_ns - file->options.last_ns))
+    while (file->num_kept > 1 &&
+           (file->kept_bytes > max_bytes || file->kept->end_ns < now_ns - file->options.last_ns))
         free_first_kept(file);
 }
 
-/* Writes a file of what is in memory. */
+/* Writes a file of what is in memory, and of what is open. */
 static void dump_trace(weir_trace_file *file)
 {
     int64_t now_ns = weir_clock_ns();
@@ -235,11 +218,9 @@ static void dump_trace(weir_trace_file *file)
     file->dumped_ns = now_ns;
     keep_events(file, now_ns);
     open_trace_file(file);
-    for (const kept_events *kept = file->first_kept; file->output && kept; kept = kept->next)
-        note_failure(file, weir__trace_output_write(file->output, &kept->text),
-                     weir__trace_output_path(file->output));
+    for (size_t i = 0; i < file->num_kept; i++)
+        write_trace_text(file, &file->kept[i].text);
     close_file(file, now_ns);
-    weir__trace_user_resume(&file->events);
 }
 
 static void trigger_trace(weir_trace_file *file, bool wanted)
@@ -260,7 +241,7 @@ static bool is_active(const weir_trace_schedule *schedule, uint64_t num_steps)
 }
 
 /* A step begins. Two cycles that touch are two files. */
-static void on_step(weir_trace_file *file, const weir_trace_record *record)
+static void scheduled_step(weir_trace_file *file, const weir_trace_record *record)
 {
     const weir_trace_schedule *schedule = &file->options.schedule;
     uint64_t idle = schedule->wait + schedule->warmup;
@@ -276,7 +257,6 @@ static void on_step(weir_trace_file *file, const weir_trace_record *record)
     weir__trace_events_cut(&file->events, record->time_ns);
     file->events.muted = false;
     open_trace_file(file);
-    weir__trace_user_resume(&file->events);
 }
 
 /* ---- the observer -------------------------------------------------------------------------------------------- */
@@ -315,7 +295,6 @@ static void end_events(weir_trace_file *file)
     bool muted = file->events.muted;
     weir__trace_events_free(&file->events);
     file->events = (weir_trace_events){
-        .out = &file->body,
         .body = &file->body,
         .head = &file->head,
         .muted = muted,
@@ -336,7 +315,7 @@ static void trace_run_start(void *self, const weir_run_info *info)
     }
     file->body.length = 0;
     weir__trace_put(&file->body, file->head.data + start, file->head.length - start);
-    write_body(file); /* the file is there from here on */
+    write_trace_body(file); /* the file is there from here on */
 }
 
 static void on_trace(void *self, const weir_trace_batch *batch)
@@ -350,7 +329,7 @@ static void on_trace(void *self, const weir_trace_batch *batch)
         const weir_trace_record *record = &batch->records[i];
         file->num_steps += record->kind == WEIR_TRACE_STEP;
         if (scheduled && record->kind == WEIR_TRACE_STEP)
-            on_step(file, record);
+            scheduled_step(file, record);
         else
             weir__trace_events_add(&file->events, record);
         if (file->output && file->body.length > FLUSH_BYTES)
@@ -360,19 +339,17 @@ static void on_trace(void *self, const weir_trace_batch *batch)
     bool requested =
         atomic_load_explicit(&file->requested, memory_order_relaxed) && atomic_exchange(&file->requested, false);
     bool timed = now_ns - file->flushed_ns >= file->options.flush_interval_ns || (requested && !file->has_triggers);
-    if (file->has_triggers && (timed || file->body.length > FLUSH_BYTES)) {
+    if (file->has_triggers && (timed || file->body.length > FLUSH_BYTES))
         keep_events(file, now_ns);
-        weir__trace_user_resume(&file->events);
-    } else if (timed || file->body.length > FLUSH_BYTES) {
+    else if (timed || file->body.length > FLUSH_BYTES)
         flush_trace(file, timed);
-    }
     trigger_trace(file, requested && file->options.on_request);
 }
 
 static void trace_failure(void *self, const weir_failure *failure)
 {
     weir_trace_file *file = self;
-    if (file->events.num_nodes)
+    if (file->events.nodes)
         weir__trace_events_failure(&file->events, failure);
     trigger_trace(file, file->options.on_failure);
 }
@@ -380,7 +357,7 @@ static void trace_failure(void *self, const weir_failure *failure)
 static void trace_event(void *self, const weir_event *event)
 {
     weir_trace_file *file = self;
-    if (file->events.num_nodes)
+    if (file->events.nodes)
         weir__trace_events_event(&file->events, event);
     trigger_trace(file, file->options.on_stall && strcmp(event->name, "stall") == 0);
 }
@@ -427,8 +404,9 @@ void weir_trace_request(weir_trace_file *file)
 static void free_trace_file(weir_trace_file *file)
 {
     weir__trace_events_free(&file->events);
-    while (file->first_kept)
+    while (file->num_kept)
         free_first_kept(file);
+    free(file->kept);
     while (file->num_paths)
         free(file->paths[--file->num_paths]);
     weir__trace_text_free(&file->body);
@@ -463,7 +441,6 @@ static weir_trace_file *new_trace_file(const char *pattern, const weir_trace_opt
         file->options.last_ns = 10 * WEIR_SECOND;
     if (!file->options.flush_interval_ns)
         file->options.flush_interval_ns = WEIR_SECOND;
-    file->end_kept = &file->first_kept;
     file->events.base_ns = weir_clock_ns();
     int64_t base_unix_ns = weir_clock_unix_ns();
     end_events(file);
@@ -525,7 +502,7 @@ static int open_first(weir_trace_file *file, weir_error *error)
     if (failure == 0 && status == WEIR_OK && !later)
         failure = weir__trace_output_open(path, &file->head, file->options.max_bytes, true, &file->output);
     if (failure)
-        status = fail_trace(error, failure, path ? path : file->pattern);
+        status = weir__trace_fail(error, failure, cannot_write, path ? path : file->pattern);
     free(path);
     return status;
 }
@@ -544,7 +521,7 @@ int weir_trace_open_sized(const char *path, const weir_trace_options *given, siz
         return status;
     weir_trace_file *file = new_trace_file(path, &options);
     if (!file)
-        return fail_trace(error, ENOMEM, path);
+        return weir__trace_fail(error, ENOMEM, cannot_write, path);
     status = open_first(file, error);
     if (status == WEIR_OK)
         *opened = file;
@@ -559,7 +536,7 @@ int weir_trace_close(weir_trace_file *file, weir_error *error)
         return WEIR_OK;
     if (file->num_runs > 0) /* otherwise it has no events, and leaves no file */
         close_file(file, weir_clock_ns());
-    weir__trace_output_close(file->output);
+    weir__trace_output_close(file->output, 0);
     int status = file->failure.status;
     if (status != WEIR_OK)
         weir_error_set(error, status, file->failure.library_code, "%s; the trace is not complete",

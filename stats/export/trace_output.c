@@ -17,55 +17,41 @@
 struct weir_trace_output {
     char *path, *old_path;
     char *new_path; /* of a file that does not have its name yet; NULL = none */
-    bool is_live, has_events;
+    bool is_live, is_compressed, has_events;
     const weir_trace_text *head;
     uint64_t max_bytes;
     int file; /* -1 = none */
     int64_t size;
-    int64_t begin;          /* where the events after the head begin */
-    int64_t old_size;       /* of the older file; 0 = there is none */
-    weir_trace_text packed; /* of one write */
+    int64_t begin;    /* where the events after the head begin */
+    int64_t old_size; /* of the older file; 0 = there is none */
     int failure;
-    bool compressed, stream_made;
-#ifdef WEIR_HAVE_ZLIB
-    z_stream stream;
-#endif
 };
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */
 
-#ifdef WEIR_HAVE_ZLIB
-/* Appends the text to what will be written. ends: of the gzip member; the next text begins another one. */
-static int pack_text(weir_trace_output *output, const char *data, size_t length, bool ends)
+/* Replaces the text by a gzip member. */
+static int pack_text(weir_trace_text *text)
 {
-    z_stream *stream = &output->stream;
-    unsigned char block[16384];
-    int code = Z_OK;
-    if (!output->stream_made &&
-        deflateInit2(stream, Z_BEST_SPEED, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+#ifdef WEIR_HAVE_ZLIB
+    z_stream stream = { 0 };
+    if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return ENOMEM;
-    output->stream_made = true;
-    stream->next_in = (unsigned char *)(uintptr_t)data;
-    stream->avail_in = (uInt)length;
-    do {
-        stream->next_out = block;
-        stream->avail_out = sizeof block;
-        code = deflate(stream, ends ? Z_FINISH : Z_SYNC_FLUSH);
-        weir__trace_put(&output->packed, (const char *)block, sizeof block - stream->avail_out);
-    } while (code == Z_OK && stream->avail_out == 0);
-    return ends && deflateReset(stream) != Z_OK ? EIO : 0;
-}
+    weir_trace_text packed = { .room = deflateBound(&stream, text->length) };
+    packed.data = malloc(packed.room);
+    stream.next_in = (unsigned char *)text->data;
+    stream.avail_in = (uInt)text->length;
+    stream.next_out = (unsigned char *)packed.data;
+    stream.avail_out = packed.data ? (uInt)packed.room : 0;
+    int failure = deflate(&stream, Z_FINISH) == Z_STREAM_END ? 0 : ENOMEM;
+    packed.length = stream.total_out;
+    deflateEnd(&stream);
+    weir__trace_text_free(text);
+    *text = packed;
+    return failure;
+#else
+    (void)text;
+    return ENOTSUP;
 #endif
-
-static int add_output(weir_trace_output *output, const char *data, size_t length, bool ends)
-{
-#ifdef WEIR_HAVE_ZLIB
-    if (output->compressed)
-        return pack_text(output, data, length, ends);
-#endif
-    (void)ends;
-    weir__trace_put(&output->packed, data, length);
-    return output->compressed ? ENOTSUP : 0;
 }
 
 static int write_all(int file, const char *data, size_t length, int64_t at)
@@ -83,33 +69,29 @@ static int write_all(int file, const char *data, size_t length, int64_t at)
     return 0;
 }
 
-/* Appends what has been added; after a failure, the file is as before. */
-static int write_packed(weir_trace_output *output)
+/* After a failure, the file is as before. */
+static int append(weir_trace_output *output, const char *prefix, const char *data, size_t length)
 {
-    weir_trace_text *packed = &output->packed;
-    int failure = packed->no_memory ? ENOMEM : write_all(output->file, packed->data, packed->length, output->size);
+    weir_trace_text text = { 0 };
+    weir__trace_puts(&text, prefix);
+    weir__trace_put(&text, data, length);
+    int failure = text.no_memory ? ENOMEM : output->is_compressed ? pack_text(&text) : 0;
     if (failure == 0)
-        output->size += (int64_t)packed->length;
+        failure = write_all(output->file, text.data, text.length, output->size);
+    if (failure == 0)
+        output->size += (int64_t)text.length;
     else if (ftruncate(output->file, output->size) != 0)
         failure = errno;
-    packed->length = 0;
-    packed->no_memory = false;
+    weir__trace_text_free(&text);
     return failure;
 }
 
-/* The bracket and the head. They are a gzip member of their own: the Perfetto UI recognises a compressed file by the
-   first bytes of its first member, "[{", and joining two files leaves it out of the second one. */
+/* The bracket and the head. The Perfetto UI recognises a compressed file by the first bytes of its first member, "[{". */
 static int begin_file(weir_trace_output *output)
 {
     output->file = weir__create_beside(output->path, &output->new_path);
     output->size = 0;
-    if (output->file < 0)
-        return errno;
-    int failure = add_output(output, "[\n", 2, false);
-    if (failure == 0)
-        failure = add_output(output, output->head->data, output->head->length - 2, true);
-    if (failure == 0)
-        failure = write_packed(output);
+    int failure = output->file < 0 ? errno : append(output, "[\n", output->head->data, output->head->length - 2);
     output->begin = output->size;
     return failure;
 }
@@ -124,23 +106,11 @@ static int place_file(weir_trace_output *output)
     return 0;
 }
 
-static void remove_new_file(weir_trace_output *output)
-{
-    if (output->new_path)
-        unlink(output->new_path);
-    free(output->new_path);
-    output->new_path = NULL;
-}
-
 int weir__trace_output_write(weir_trace_output *output, const weir_trace_text *events)
 {
     if (output->failure || events->length == 0)
         return output->failure;
-    output->failure = add_output(output, ",\n", 2, false);
-    if (output->failure == 0)
-        output->failure = add_output(output, events->data, events->length - 2, false);
-    if (output->failure == 0)
-        output->failure = write_packed(output);
+    output->failure = append(output, ",\n", events->data, events->length - 2);
     output->has_events = true;
     if (output->new_path && output->is_live) {
         int failure = place_file(output);
@@ -154,20 +124,15 @@ int weir__trace_output_write(weir_trace_output *output, const weir_trace_text *e
 bool weir__trace_output_is_full(const weir_trace_output *output, size_t length)
 {
     return output->max_bytes && output->size > output->begin &&
-           (uint64_t)output->size + length / (output->compressed ? 8 : 1) > output->max_bytes / 2;
+           (uint64_t)output->size + length / (output->is_compressed ? 8 : 1) > output->max_bytes / 2;
 }
 
 /* At each moment there is a file at the path, if the file system has hard links. */
 static int begin_next(weir_trace_output *output)
 {
-    int failure = add_output(output, "", 0, true);
-    if (failure == 0)
-        failure = write_packed(output);
     close(output->file);
-    output->file = -1;
     output->old_size = output->size;
-    if (failure == 0 && (failure = begin_file(output)) != 0)
-        remove_new_file(output);
+    int failure = begin_file(output);
     if (failure)
         return failure;
     unlink(output->old_path);
@@ -209,14 +174,11 @@ static void free_output(weir_trace_output *output)
 {
     if (output->file >= 0)
         close(output->file);
-#ifdef WEIR_HAVE_ZLIB
-    if (output->stream_made)
-        deflateEnd(&output->stream);
-#endif
-    weir__trace_text_free(&output->packed);
+    if (output->new_path)
+        unlink(output->new_path);
+    free(output->new_path);
     free(output->path);
     free(output->old_path);
-    remove_new_file(output);
     free(output);
 }
 
@@ -235,7 +197,7 @@ int weir__trace_output_open(const char *path, const weir_trace_text *head, uint6
     output->head = head;
     output->max_bytes = max_bytes;
     output->is_live = is_live;
-    output->compressed = length > 3 && strcmp(path + length - 3, ".gz") == 0;
+    output->is_compressed = length > 3 && strcmp(path + length - 3, ".gz") == 0;
     output->path = strdup(path);
     if (asprintf(&output->old_path, "%s.old", path) < 0)
         output->old_path = NULL;
@@ -253,25 +215,17 @@ const char *weir__trace_output_path(const weir_trace_output *output)
     return output->path;
 }
 
-void weir__trace_output_abandon(weir_trace_output *output)
-{
-    if (output)
-        output->has_events = false;
-}
-
-int weir__trace_output_close(weir_trace_output *output)
+int weir__trace_output_close(weir_trace_output *output, int has_failed)
 {
     if (!output)
         return 0;
-    if (output->failure == 0)
-        output->failure = add_output(output, "\n]\n", 3, true);
-    if (output->failure == 0)
-        output->failure = write_packed(output);
-    if (output->failure == 0 && output->old_size)
-        output->failure = join_files(output);
-    if (output->new_path && output->has_events && output->failure == 0)
-        output->failure = place_file(output);
-    int failure = output->failure;
+    int failure = output->failure ? output->failure : has_failed;
+    if (failure == 0)
+        failure = append(output, "", "\n]\n", 3);
+    if (failure == 0 && output->old_size)
+        failure = join_files(output);
+    if (failure == 0 && output->new_path && output->has_events)
+        failure = place_file(output);
     free_output(output);
     return failure;
 }

@@ -1,7 +1,6 @@
 /*
  * A file of events: Chrome's JSON array, whose closing bracket may be missing by definition. It only grows, so the file
- * of a killed program can be opened. With ".gz" at the end of its name it is compressed, and can be read up to the end
- * of the last write.
+ * of a killed program can be opened. With ".gz" at the end of its name, each write is a gzip member of its own.
  *
  * It is created beside its path, and gets its name with the first events (a live trace can then be read) or when it is
  * closed (a merge is there whole or not at all). Until then an older file stays.
@@ -37,11 +36,8 @@ int weir__trace_output_turn_over(weir_trace_output *output);
 
 const char *weir__trace_output_path(const weir_trace_output *output);
 
-/* What has no name yet is removed by closing. */
-void weir__trace_output_abandon(weir_trace_output *output);
-
-/* Writes the closing bracket. 0, or the errno value of the first failure. A file that has no name yet gets it, unless
-   something failed or no events were written; then it is removed. NULL is fine. */
-int weir__trace_output_close(weir_trace_output *output);
+/* Writes the closing bracket. 0, or the errno value of the first failure; has_failed: the caller's. A file that has no
+   name yet gets it, unless something failed or no events were written; then it is removed. NULL is fine. */
+int weir__trace_output_close(weir_trace_output *output, int has_failed);
 
 #endif

@@ -11,20 +11,17 @@
 #include <zlib.h> /* reads files that are not compressed, too */
 #else
 typedef FILE *gzFile;
-#define gzopen          fopen
-#define gzread(f, d, n) ((int)fread(d, 1, n, f))
-#define gzclose         fclose
+#define gzopen  fopen
+#define gzgetc  getc
+#define gzclose fclose
 #endif
 
-enum { BLOCK = 1 << 16, MAX_EVENT = 1 << 26 };
+enum { MAX_EVENT = 1 << 26 };
 
 struct weir_trace_reader {
     gzFile file;
-    char block[BLOCK];
-    int length, position; /* in the block */
-    weir_trace_text event;
-    bool ended, is_cut;
-    int failure;
+    weir_trace_text text; /* of the last value */
+    bool has_ended, is_cut;
 };
 
 /* Of what has been read; damage in a compressed file is a cut. */
@@ -39,55 +36,32 @@ static int read_failure(gzFile file)
 #endif
 }
 
-static int next_char(weir_trace_reader *reader)
-{
-    if (reader->position == reader->length) {
-        reader->length = gzread(reader->file, reader->block, BLOCK);
-        reader->position = 0;
-        if (reader->length <= 0) {
-            reader->failure = read_failure(reader->file);
-            reader->length = 0;
-            return EOF;
-        }
-    }
-    return (unsigned char)reader->block[reader->position++];
-}
-
-static bool is_space(int c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static int next_token(weir_trace_reader *reader)
 {
     int c;
     do
-        c = next_char(reader);
-    while (is_space(c));
+        c = gzgetc(reader->file);
+    while (c == ' ' || c == '\t' || c == '\n' || c == '\r');
     return c;
 }
 
-/* Reads the rest of the string, object or array that began with this character into reader->event. False = the file
-   ends in it. */
+/* Reads the rest of the string, object or array that began with this character into reader->text. False = the file ends
+   in it. */
 static bool read_value(weir_trace_reader *reader, int c)
 {
     int depth = 0;
-    bool in_string = false;
-    reader->event.length = 0;
-    for (; c != EOF && reader->event.length < MAX_EVENT; c = next_char(reader)) {
-        char byte = (char)c;
-        weir__trace_put(&reader->event, &byte, 1);
-        if (in_string && c == '\\') {
-            byte = (char)next_char(reader);
-            weir__trace_put(&reader->event, &byte, 1);
-        } else if (c == '"') {
+    bool in_string = false, is_escaped = false;
+    reader->text.length = 0;
+    for (; c != EOF && reader->text.length < MAX_EVENT; c = gzgetc(reader->file)) {
+        weir__trace_put(&reader->text, &(char){ (char)c }, 1);
+        if (c == '"' && !is_escaped)
             in_string = !in_string;
-        } else if (!in_string) {
+        else if (!in_string)
             depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-        }
+        is_escaped = in_string && c == '\\' && !is_escaped;
         if (!in_string && depth == 0) {
-            weir__trace_put(&reader->event, "", 1);
-            return !reader->event.no_memory;
+            weir__trace_put(&reader->text, "", 1);
+            return !reader->text.no_memory;
         }
     }
     return false;
@@ -97,50 +71,35 @@ static bool read_value(weir_trace_reader *reader, int c)
 static bool find_events(weir_trace_reader *reader)
 {
     int c = next_token(reader);
-    if (c == '[')
-        return true;
-    if (c != '{')
-        return false;
-    for (c = next_token(reader); c == '"'; c = next_token(reader)) {
-        if (!read_value(reader, c) || next_token(reader) != ':')
-            return false;
-        bool found = strcmp(reader->event.data, "\"traceEvents\"") == 0;
+    bool is_object = c == '{';
+    while (is_object && (c = next_token(reader)) == '"' && read_value(reader, c) && next_token(reader) == ':') {
+        bool is_found = strcmp(reader->text.data, "\"traceEvents\"") == 0;
         c = next_token(reader);
-        if (found)
-            return c == '[';
-        if (c == '{' || c == '[' || c == '"') {
-            if (!read_value(reader, c))
-                return false;
+        if (is_found)
+            break;
+        if ((c == '{' || c == '[' || c == '"') && read_value(reader, c))
             c = next_token(reader);
-        }
-        while (c != ',' && c != '}' && c != EOF)
-            c = next_char(reader);
+        while (c != ',' && c != EOF)
+            c = gzgetc(reader->file);
     }
-    return false;
+    return c == '[';
 }
 
 const char *weir__trace_reader_next(weir_trace_reader *reader)
 {
-    if (reader->ended)
-        return NULL;
-    int c = next_token(reader);
+    int c = reader->has_ended ? EOF : next_token(reader);
     if (c == ',')
         c = next_token(reader);
     if (c == '{' && read_value(reader, c))
-        return reader->event.data;
-    reader->ended = true;
-    reader->is_cut = c != ']';
+        return reader->text.data;
+    reader->is_cut |= !reader->has_ended && c != ']';
+    reader->has_ended = true;
     return NULL;
 }
 
 bool weir__trace_reader_is_cut(const weir_trace_reader *reader)
 {
     return reader->is_cut;
-}
-
-int weir__trace_reader_failure(const weir_trace_reader *reader)
-{
-    return reader->event.no_memory ? ENOMEM : reader->failure;
 }
 
 int weir__trace_reader_open(const char *path, weir_trace_reader **opened)
@@ -152,7 +111,7 @@ int weir__trace_reader_open(const char *path, weir_trace_reader **opened)
     reader->file = gzopen(path, "rb");
     int failure = reader->file ? 0 : errno ? errno : ENOMEM;
     if (failure == 0 && !find_events(reader))
-        failure = errno == EISDIR ? EISDIR : EBADMSG;
+        failure = errno == EISDIR ? EISDIR : reader->text.no_memory ? ENOMEM : EBADMSG;
     if (failure == 0)
         return 0;
     weir__trace_reader_close(reader);
@@ -160,12 +119,15 @@ int weir__trace_reader_open(const char *path, weir_trace_reader **opened)
     return failure;
 }
 
-void weir__trace_reader_close(weir_trace_reader *reader)
+int weir__trace_reader_close(weir_trace_reader *reader)
 {
-    if (!reader)
-        return;
-    if (reader->file)
+    int failure = 0;
+    if (reader && reader->file) {
+        failure = reader->text.no_memory ? ENOMEM : read_failure(reader->file);
         gzclose(reader->file);
-    weir__trace_text_free(&reader->event);
+    }
+    if (reader)
+        weir__trace_text_free(&reader->text);
     free(reader);
+    return failure;
 }

@@ -6,8 +6,6 @@
 #define STATS_EXPORT_TRACE_READER_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 typedef struct weir_trace_reader weir_trace_reader;
 
@@ -20,13 +18,7 @@ const char *weir__trace_reader_next(weir_trace_reader *reader);
 /* After the last event: the file ended before its array did. */
 bool weir__trace_reader_is_cut(const weir_trace_reader *reader);
 
-/* After the last event: 0, or the errno value of a failure to read, or of missing memory; then events are missing. */
-int weir__trace_reader_failure(const weir_trace_reader *reader);
-
-void weir__trace_reader_close(weir_trace_reader *reader); /* NULL is fine */
-
-/* Times from here on are not taken from files: sums of a few smaller ones do not overflow, and Unix times are below it
-   until 2043. */
-#define WEIR_TRACE_MAX_NS (INT64_MAX / 4)
+/* Returns 0, or the errno value of a failure to read, or of missing memory; then events were missing. NULL is fine. */
+int weir__trace_reader_close(weir_trace_reader *reader);
 
 #endif

@@ -111,8 +111,8 @@ typedef struct weir_trace_part {
  * "traceEvents"), compressed or not. Each input becomes a separate process with its tracks. Clocks are aligned by the
  * wall time that each file of weir contains. A file without it starts at the same time as the earliest file, unless its
  * times are Unix times. Only what lies in the part is written (NULL = everything), with spans cut off at its ends. Memory
- * use does not depend on the size of the files. WEIR_OK, WEIR_EIO, WEIR_EDATA (an input is
- * not a trace) and others; *error (may be NULL) names the file. Any thread.
+ * use does not depend on the size of the files; large ones need room for a temporary file. WEIR_OK, WEIR_EIO, WEIR_EDATA
+ * (an input is not a trace) and others; *error (may be NULL) names the file. Any thread.
  */
 WEIR_API int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins,
                               const weir_trace_part *part, weir_error *error);
@@ -125,31 +125,29 @@ typedef enum weir_trace_by {
     WEIR_TRACE_BY_PROCESS, /* name and process: a rank */
 } weir_trace_by;
 
+typedef struct weir_trace_facts {
+    int64_t length_ns;                                       /* of the part */
+    uint64_t num_events, num_failures, num_stalls, num_gaps; /* gaps: records were lost */
+    bool is_complete;                                        /* the array has its end */
+} weir_trace_facts;
+
 /* All spans of one name, from begin to end; only the time within the part. */
 typedef struct weir_trace_time {
-    char *process, *track, *name; /* "" = of all */
+    const char *process, *track, *name; /* "" = of all; valid during the call */
     uint64_t count;
     int64_t total_ns;
     int64_t self_ns; /* without the spans inside */
 } weir_trace_time;
 
-typedef struct weir_trace_times {
-    int64_t length_ns;                                       /* of the part */
-    uint64_t num_events, num_failures, num_stalls, num_gaps; /* gaps: records were lost */
-    bool is_complete;                                        /* the array has its end */
-    weir_trace_time *times;                                  /* the largest self time first */
-    size_t num_times;
-} weir_trace_times;
-
 /*
- * Adds up the spans of a trace of weir or of another program, compressed or not. Open spans count to the end. Part NULL
- * = the whole trace. Free *times afterwards, which is zeroed on failure. WEIR_OK, WEIR_EINVAL, WEIR_ENOTFOUND, WEIR_EIO,
- * WEIR_EDATA (it is not a trace), WEIR_ENOMEM; *error (may be NULL) names the file. Large traces are sorted in a
- * temporary file. Any thread.
+ * Adds up the spans of a trace of weir or of another program, compressed or not. Parts of tasks have "(part)" behind
+ * their names; open spans count to the end. Part NULL = the whole trace. Fills *facts, then calls `each`, the largest
+ * self time first. WEIR_OK, WEIR_EINVAL, WEIR_ENOTFOUND, WEIR_EIO, WEIR_EDATA (it is not a trace), WEIR_ENOMEM; *error (may
+ * be NULL) names the file. Large traces are sorted in a temporary file. Any thread.
  */
 WEIR_API int weir_trace_times_read(const char *path, const weir_trace_part *part, weir_trace_by by,
-                                   weir_trace_times *times, weir_error *error);
-WEIR_API void weir_trace_times_free(weir_trace_times *times); /* NULL is fine */
+                                   weir_trace_facts *facts, void (*each)(void *self, const weir_trace_time *time),
+                                   void *self, weir_error *error);
 
 #ifdef __cplusplus
 }

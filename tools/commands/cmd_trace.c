@@ -40,32 +40,67 @@ static const option_row rows[] = {
     { 0 },
 };
 
-static void print_head(const char *path, const weir_trace_times *times)
+/* What is printed: the head with the first of the times, or at the end. */
+struct listing {
+    const char *path;
+    const table_column *columns;
+    size_t num_columns;
+    weir_trace_facts facts;
+    table *times; /* NULL = not begun */
+    int64_t num_times;
+};
+
+static void print_head(const struct listing *listing)
 {
-    double seconds = (double)times->length_ns / 1e9;
+    const weir_trace_facts *facts = &listing->facts;
+    double seconds = (double)facts->length_ns / 1e9;
     if (settings.json) {
         fputs("{\"file\": ", stdout);
-        json_string(stdout, path);
+        json_string(stdout, listing->path);
         printf(", \"elapsed\": %.9f, \"events\": %" PRIu64 ", \"complete\": %s, \"gaps\": %" PRIu64
                ", \"failures\": %" PRIu64 ", \"stalls\": %" PRIu64 ",\n\"names\": ",
-               seconds, times->num_events, times->is_complete ? "true" : "false", times->num_gaps,
-               times->num_failures, times->num_stalls);
+               seconds, facts->num_events, facts->is_complete ? "true" : "false", facts->num_gaps,
+               facts->num_failures, facts->num_stalls);
         return;
     }
-    weir_text_escape_to(stdout, path);
-    printf(": %.3f s, %" PRIu64 " events, %" PRIu64 " failure%s, %" PRIu64 " stall%s\n", seconds, times->num_events,
-           times->num_failures, times->num_failures == 1 ? "" : "s", times->num_stalls,
-           times->num_stalls == 1 ? "" : "s");
-    if (!times->is_complete)
+    weir_text_escape_to(stdout, listing->path);
+    printf(": %.3f s, %" PRIu64 " events, %" PRIu64 " failure%s, %" PRIu64 " stall%s\n", seconds, facts->num_events,
+           facts->num_failures, facts->num_failures == 1 ? "" : "s", facts->num_stalls,
+           facts->num_stalls == 1 ? "" : "s");
+    if (!facts->is_complete)
         printf("The file has no end: its program was killed, or still runs.\n");
-    if (times->num_gaps)
-        printf("Records were lost %" PRIu64 " time%s: they came faster than they were written.\n", times->num_gaps,
-               times->num_gaps == 1 ? "" : "s");
+    if (facts->num_gaps)
+        printf("Records were lost %" PRIu64 " time%s: they came faster than they were written.\n", facts->num_gaps,
+               facts->num_gaps == 1 ? "" : "s");
     puts("\nTime by name. self: without the spans inside; share: self time of the trace's length, several tracks add "
          "up");
 }
 
-static void print_times(const weir_trace_times *times)
+static void begin_listing(struct listing *listing)
+{
+    if (!settings.csv)
+        print_head(listing);
+    table_format format = settings.json ? TABLE_JSON : settings.csv ? TABLE_CSV : TABLE_TEXT;
+    listing->times = table_begin(stdout, format, listing->columns, listing->num_columns);
+}
+
+static void print_time(void *self, const weir_trace_time *time)
+{
+    struct listing *listing = self;
+    if (!listing->times)
+        begin_listing(listing);
+    if (listing->num_times++ >= settings.top)
+        return;
+    table_words(listing->times, time->process);
+    table_words(listing->times, time->track);
+    table_words(listing->times, time->name);
+    table_count(listing->times, (int64_t)time->count);
+    table_duration(listing->times, time->total_ns);
+    table_duration(listing->times, time->self_ns);
+    table_number(listing->times, (double)time->self_ns / (double)listing->facts.length_ns);
+}
+
+static int show_times(const tool_call *call)
 {
     const table_column columns[] = {
         { "process_name", settings.by != WEIR_TRACE_BY_NAME ? "process" : NULL, TABLE_WORDS },
@@ -76,46 +111,25 @@ static void print_times(const weir_trace_times *times)
         { "self_time", "self", TABLE_TIME },
         { "share", "share", TABLE_SHARE },
     };
-    table_format format = settings.json ? TABLE_JSON : settings.csv ? TABLE_CSV : TABLE_TEXT;
-    table *t = table_begin(stdout, format, TABLE_COLUMNS(columns));
-    for (size_t i = 0; i < times->num_times && i < (size_t)settings.top; i++) {
-        const weir_trace_time *time = &times->times[i];
-        table_words(t, time->process);
-        table_words(t, time->track);
-        table_words(t, time->name);
-        table_count(t, (int64_t)time->count);
-        table_duration(t, time->total_ns);
-        table_duration(t, time->self_ns);
-        table_number(t, (double)time->self_ns / (double)times->length_ns);
-    }
-    table_end(t);
-}
-
-static int show_times(const tool_call *call)
-{
-    const char *path = call->words[0];
-    weir_trace_times times;
+    struct listing listing = { .path = call->words[0], TABLE_COLUMNS(columns) };
     weir_error error = { 0 };
-    int status = weir_trace_times_read(path, &settings.part, (weir_trace_by)settings.by, &times, &error);
-    if (status == WEIR_EDATA && tool_file_begins(path, "SQLite format 3"))
-        return tool_refuse(call, "%s: a database, not a trace; weir summary and weir explain read databases", path);
+    int status = weir_trace_times_read(listing.path, &settings.part, (weir_trace_by)settings.by, &listing.facts,
+                                       print_time, &listing, &error);
+    if (status == WEIR_EDATA && tool_file_begins(listing.path, "SQLite format 3"))
+        return tool_refuse(call, "%s: a database, not a trace; weir summary and weir explain read databases",
+                           listing.path);
     if (status != WEIR_OK) {
         tool_refuse(call, "%s", error.message);
         return status == WEIR_EIO || status == WEIR_ENOMEM ? TOOL_FAILED : TOOL_REFUSED;
     }
-    int exit_status = TOOL_DONE;
-    if (times.num_events == 0) {
-        exit_status = tool_nothing(call, "%s: the trace has no events", path);
-    } else {
-        if (!settings.csv)
-            print_head(path, &times);
-        print_times(&times);
-        if (settings.json)
-            puts("}");
-        exit_status = tool_finish(call);
-    }
-    weir_trace_times_free(&times);
-    return exit_status;
+    if (listing.facts.num_events == 0)
+        return tool_nothing(call, "%s: the trace has no events", listing.path);
+    if (!listing.times)
+        begin_listing(&listing);
+    table_end(listing.times);
+    if (settings.json)
+        puts("}");
+    return tool_finish(call);
 }
 
 static int merge_traces(const tool_call *call)

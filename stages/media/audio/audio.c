@@ -10,6 +10,7 @@
 #include "decoder.h"
 #include "ffmpeg_log.h"
 #include "resampler.h"
+#include "task_parts.h"
 
 typedef struct audio_worker {
     weir_decoder decoder;
@@ -150,6 +151,7 @@ static int decode_file(audio_worker *worker, const char *path, weir_audio **audi
     }
     weir__resampler_abort(resampler);
     weir__decoder_close(decoder);
+    weir__task_tell_parts(worker->task, &decoder->cost, &decoder->told_cost);
     return rc;
 }
 

@@ -53,6 +53,7 @@ typedef struct weir_decoder {
     /* Accumulates, also over several openings, until the caller sets it to zero: times of opening, reading and
        decoding, and facts about the file. */
     weir_item_cost cost;
+    weir_item_cost told_cost; /* to traces, of this item */
 } weir_decoder;
 
 /* *decoder must be all-zero except its immutable fields. WEIR_OK or WEIR_ENOMEM. After any result

@@ -14,6 +14,7 @@
 #include "frame_buffer.h"
 #include "rotate.h"
 #include "scaler.h"
+#include "task_parts.h"
 #include "video_stage.h"
 
 typedef struct image_worker {
@@ -189,6 +190,7 @@ static int image_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (rc == WEIR_OK)
         rc = decode_picture(worker, path, &frames, &error);
     weir__ffmpeg_log_end();
+    weir__task_tell_parts(task, &worker->decoder.cost, &worker->decoder.told_cost);
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 

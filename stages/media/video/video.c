@@ -19,6 +19,7 @@
 #include "frame_reader.h"
 #include "random.h"
 #include "scaler.h"
+#include "task_parts.h"
 #include "video_stage.h"
 
 /* For selected frames. The packet cache holds about a minute of typical video. Reading a megabyte costs less than a
@@ -502,6 +503,7 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     weir__ffmpeg_log_end();
     worker->num_log_errors += worker->log.num_errors;
     worker->log.num_errors = 0;
+    weir__task_tell_parts(task, &worker->decoder.cost, &worker->decoder.told_cost);
     if (rc < 0)
         rc = weir_task_fail(task, rc, error.library_code, "%s", error.message);
     else
