@@ -20,7 +20,7 @@ void driver_init(core_driver *driver, choices *list, uint32_t threads)
     memset(driver->seen, 0, driver->num_made < MAX_DRIVER_ITEMS ? driver->num_made : MAX_DRIVER_ITEMS);
     memset(driver->crews, 0, sizeof driver->crews);
     memset(driver->last_seq, 0, sizeof driver->last_seq);
-    driver->graph = (weir__graph){ .nodes = driver->node_list };
+    driver->graph = (weir__graph){ .nodes = driver->node_list, .measures = true };
     driver->choices = list;
     driver->stop_at = driver->change_at = driver->overdue_at = 0;
     driver->odd_left = driver->stops_left = driver->changes_left = 0;

@@ -1022,6 +1022,32 @@ static int spin_a_little(void *worker, weir_item *in, weir_item *out, weir_task 
     return WEIR_OK;
 }
 
+static int expect_no_run_time(void *self, void *state, weir_task *task, const weir_task_end *end)
+{
+    (void)state;
+    (void)task;
+    counter_add(self, 1);
+    return end->run_ns == 0 ? WEIR_OK : WEIR_EINVAL;
+}
+
+TEST_CASE(without_statistics_hooks_get_no_run_time)
+{
+    enum { COUNT = 20 };
+    static const weir_op op = { .name = "spin", .run = spin_a_little };
+    test_counter ends = COUNTER;
+    const weir_task_hook hook = { .self = &ends, .end = expect_no_run_time };
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = COUNT };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &op, NULL, 0, &(weir_stage_options){ .task_hooks = &hook, .num_task_hooks = 1 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .no_statistics = true });
+    assert_int_equal(drain_all(pipeline), COUNT);
+    assert_int_equal(counter_value(&ends), COUNT);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
 /* Without statistics time advances, too: a short task is not reported as late after longer ones. */
 TEST_CASE(deadlines_hold_without_statistics)
 {

@@ -134,8 +134,8 @@ struct weir__queue {
     /* since the driver last cleared them */
     int64_t level_since_ns; /* depth and bytes are counted in the metrics up to this time */
     weir_queue_metrics lap;
-    weir_live_histogram *put_times, *get_times; /* used if graph->measures */
-    weir_live_histogram *latencies;             /* of the sink, if graph->measures; NULL = not measured */
+    weir_live_histogram *put_times, *get_times; /* NULL = not recorded */
+    weir_live_histogram *latencies;             /* of the sink; NULL = not measured */
 };
 
 struct weir__slot {
@@ -266,7 +266,7 @@ struct weir__node {
     /* since the driver last cleared them */
     int64_t time_ns[SLOT_STATES];
     weir_task_metrics lap;
-    weir_live_histogram *run_times; /* used if graph->measures */
+    weir_live_histogram *run_times; /* NULL = not recorded */
 
     /* owned by the driver while the lifecycle slot runs */
     size_t stage_hooks_begun; /* stage hooks that have started and not ended */
@@ -319,7 +319,7 @@ struct weir__graph {
     uint32_t num_nodes;
     weir__node **nodes; /* upstream first; the last is the sink */
     weir__queue *sink;  /* the sink's */
-    bool measures;      /* fill the histograms */
+    bool measures;      /* count times and levels: time_ns, `lap`, histograms; else only totals and accounts */
 
     const weir__recorder *recorder; /* the driver's; NULL = nobody records */
     int64_t now_ns;                 /* the driver's */
@@ -418,7 +418,7 @@ static inline uint32_t weir__queue_num_items(const weir__queue *queue)
 static inline void weir__queue_settle(weir__queue *queue, int64_t now_ns)
 {
     uint32_t num_items = weir__queue_num_items(queue);
-    if (num_items) {
+    if (num_items && queue->producer->graph->measures) {
         int64_t span_ns = now_ns - queue->level_since_ns;
         queue->lap.occupied_ns += span_ns;
         queue->lap.depth_ns += (double)span_ns * num_items;

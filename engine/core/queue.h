@@ -23,28 +23,30 @@ static inline bool queue_has_room(const weir__queue *queue)
 
 static inline void queue_count_put(weir__queue *queue, int64_t waited_ns)
 {
-    queue->lap.num_put++;
     queue->total_put++;
+    if (!queue->producer->graph->measures)
+        return;
+    queue->lap.num_put++;
     queue->lap.put_ns += waited_ns;
     if (waited_ns < queue->lap.min_put_ns)
         queue->lap.min_put_ns = waited_ns;
     if (waited_ns > queue->lap.max_put_ns)
         queue->lap.max_put_ns = waited_ns;
-    if (queue->producer->graph->measures)
-        live_histogram_record(queue->put_times, waited_ns);
+    live_histogram_record(queue->put_times, waited_ns);
 }
 
 static inline void queue_count_get(weir__queue *queue, int64_t waited_ns)
 {
-    queue->lap.num_items++;
     queue->total_got++;
+    if (!queue->producer->graph->measures)
+        return;
+    queue->lap.num_items++;
     queue->lap.get_ns += waited_ns;
     if (waited_ns < queue->lap.min_get_ns)
         queue->lap.min_get_ns = waited_ns;
     if (waited_ns > queue->lap.max_get_ns)
         queue->lap.max_get_ns = waited_ns;
-    if (queue->producer->graph->measures)
-        live_histogram_record(queue->get_times, waited_ns);
+    live_histogram_record(queue->get_times, waited_ns);
 }
 
 /* Source to sink. */

@@ -42,7 +42,7 @@ static int64_t entry_ns(const weir__slot *slot)
 void weir__slot_enter(weir__slot *slot, slot_state state)
 {
     int64_t at_ns = entry_ns(slot);
-    if (!slot->is_lifecycle)
+    if (!slot->is_lifecycle && slot->node->graph->measures)
         count_time(slot, at_ns);
     if (__builtin_expect(slot->node->graph->recorder != NULL, false))
         slot->node->graph->recorder->state(slot, state, at_ns);

@@ -175,8 +175,11 @@ static void release_spent_label(weir_worker *worker)
 /* When the step begins. Busy time is never less than run time, although the clock may go back by some ns. */
 static void begin_step(weir_worker *worker, weir_slot *slot)
 {
-    int64_t now_ns =
-        weir__thread_cpu_step_begins(worker, slot) ? worker->window.start_ns : step_clock_ns(&worker->clock);
+    int64_t now_ns = 0;
+    if (weir__thread_cpu_step_begins(worker, slot))
+        now_ns = worker->window.start_ns;
+    else if (worker->pool->pipeline->core.measures)
+        now_ns = step_clock_ns(&worker->clock);
     worker->began_ns = slot->core.begin_ns = now_ns > slot->core.entered_ns ? now_ns : slot->core.entered_ns;
 }
 

@@ -74,7 +74,7 @@ struct weir_task {
     /* owned by the thread that runs the step, from RUNNING to the end of the step */
     weir_worker *thread;   /* this thread */
     bool is_long_step;     /* the step is expected to take at least WEIR_LONG_STEP_NS */
-    bool op_start_known;   /* no hooks run between begin_ns and the operation */
+    bool op_start_known;   /* no hooks run between begin_ns and the operation, or nothing is measured */
     int64_t task_start_ns; /* when the task's operation first ran */
     uint32_t hooks_begun;
     uint32_t num_parts; /* while a trace is recorded */

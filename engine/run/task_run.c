@@ -55,7 +55,7 @@ static int end_hooks(weir_slot *slot, int status)
 
     weir_task_end end = {
         .start_ns = slot->task_start_ns,
-        .run_ns = slot->core.run_ns + slot->core.step_run_ns,
+        .run_ns = slot->node->pipeline->core.measures ? slot->core.run_ns + slot->core.step_run_ns : 0,
     };
     while (slot->hooks_begun > 0) {
         weir_task_hook *hook = &slot->node->task_hooks[--slot->hooks_begun];
@@ -231,7 +231,8 @@ static void report_failure(weir_slot *slot, int status)
 static int run_to_result(weir_slot *slot)
 {
     slot->core.out_index = 0;
-    slot->op_start_known = slot->core.worker_live && (!slot->core.starts_task || slot->node->num_task_hooks == 0);
+    slot->op_start_known = !slot->node->pipeline->core.measures ||
+                           (slot->core.worker_live && (!slot->core.starts_task || slot->node->num_task_hooks == 0));
     int status = slot->core.starts_task ? begin_run(slot) : WEIR_OK;
     if (status == WEIR_OK)
         status = fail_if_late(slot, run_operation(slot));
@@ -257,7 +258,8 @@ static void run_task_step(weir_slot *slot)
     int status = run_to_result(slot);
     int64_t op_end_ns = slot->core.end_ns;
     bool ended = status != WEIR_MORE && status != WEIR_PENDING;
-    bool calls = ended && (slot->hooks_begun || status < 0 || slot->core.in.release);
+    bool calls =
+        ended && slot->node->pipeline->core.measures && (slot->hooks_begun || status < 0 || slot->core.in.release);
     if (ended)
         status = end_hooks(slot, status);
     if (status < 0)

@@ -418,6 +418,7 @@ static void connect_node(sim_run *run, sim_node *node)
 static bool make_graph(sim_run *run)
 {
     uint32_t num_nodes = run->graph.num_nodes = (uint32_t)run->spec->num_nodes;
+    run->graph.measures = true;
     size_t num_slots = 1;
     for (uint32_t i = 0; i < num_nodes; i++)
         num_slots += run->spec->nodes[i].concurrency;
