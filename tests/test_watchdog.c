@@ -1,6 +1,9 @@
 /* Deadlines, and hangs that are not silent. */
 #include "support.h"
 
+#include <dirent.h>
+#include <inttypes.h>
+
 /* Hands its input on when it is asked to stop. */
 static int run_too_long(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
@@ -48,6 +51,64 @@ TEST_CASE(a_task_beyond_its_deadline_is_asked_to_stop_and_fails)
 TEST_CASE(a_result_that_comes_after_the_deadline_is_not_passed_on)
 {
     expect_all_timed_out(&late_op, 3);
+}
+
+/* How often the service thread of the only pipeline has slept. */
+static int64_t count_sleeps_of_service(void)
+{
+    char path[300], name[32] = "";
+    int64_t sleeps = -1;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (struct dirent *entry; sleeps < 0 && (entry = readdir(tasks));) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
+        FILE *status = fopen(path, "r");
+        bool is_service = status && fscanf(status, "Name: %31s", name) == 1 && strcmp(name, "weir-service") == 0;
+        char line[256];
+        while (is_service && fgets(line, sizeof line, status))
+            if (sscanf(line, "voluntary_ctxt_switches: %" SCNd64, &sleeps) == 1)
+                break;
+        if (status)
+            fclose(status);
+    }
+    closedir(tasks);
+    assert_true(sleeps >= 0);
+    return sleeps;
+}
+
+static void count_lap(void *self, const weir_lap *lap)
+{
+    (void)lap;
+    counter_add(self, 1);
+}
+
+TEST_CASE(an_idle_pipeline_is_not_woken_by_a_short_deadline)
+{
+    enum { NUM_LAPS = 15 };
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 2, .gate = &gate };
+    test_counter laps = COUNTER;
+    const weir_observer observer = { .self = &laps, .lap_end = count_lap };
+    weir_pipeline *pipeline =
+        with_stage(&numbers, &pass_op, NULL, &(weir_stage_options){ .task_deadline_ns = WEIR_MILLISECOND },
+                   &(weir_pipeline_options){
+                       .stats_interval_ns = 30 * WEIR_MILLISECOND, .observers = &observer, .num_observers = 1 });
+    gate_let(&gate, 1);
+    weir_item item;
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    weir_item_release(&item);
+    gate_await_waiting(&gate, 1);
+    counter_await(&laps, counter_value(&laps) + 2);
+    int64_t sleeps = count_sleeps_of_service(), num_laps = counter_value(&laps);
+    counter_await(&laps, num_laps + NUM_LAPS);
+    sleeps = count_sleeps_of_service() - sleeps;
+    num_laps = counter_value(&laps) - num_laps;
+    assert_in_range(sleeps, 0, 5 * num_laps); /* for laps and heartbeats; was about 20 in a lap */
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
 }
 
 static int never_complete(void *worker, weir_item *in, weir_item *out, weir_task *task)

@@ -129,6 +129,8 @@ static void step_starts_locked(weir_worker *worker, weir_slot *slot)
 {
     if (slot->core.starts_task)
         task_starts_locked(slot);
+    if (slot->node->task_deadline_ns && !slot->node->watched)
+        slot->node->watched = worker->pool->pipeline->wake_service = true;
     slot->is_long_step = slot->node->core.typical_ns >= WEIR_LONG_STEP_NS;
     worker->running = slot;
     slot->thread = worker;

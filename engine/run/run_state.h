@@ -120,6 +120,8 @@ struct weir_node {
 
     /* guarded by lock */
     weir_error first_error;
+    bool watched;           /* the service thread checks the deadlines of its tasks; see watchdog.c */
+    uint64_t watched_tasks; /* core.total_tasks at the last check */
 
     _Atomic int64_t outside_cpu_ns;       /* of the tasks, in other processes; since the last lap */
     _Atomic int64_t total_outside_cpu_ns; /* the same since the start */

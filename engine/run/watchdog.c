@@ -1,6 +1,8 @@
 /*
  * The watchdog asks tasks beyond their deadline to stop, and logs tasks that have run very long, so that a hang is
- * never silent. It runs on the service thread, which checks again when the next task may be due.
+ * never silent. It runs on the service thread, which checks again when the next task may be due. A stage with deadlines
+ * has a watch, a check within its deadline, as long as its tasks run or have run since the check before. Without a watch
+ * (the pipeline is idle) the next step begins one.
  */
 #include "watchdog.h"
 
@@ -68,8 +70,8 @@ static void check_node_locked(watchdog_check *check, weir_node *node)
 {
     if (!node->op)
         return;
-    if (node->task_deadline_ns) /* a task could begin now */
-        due_in(check, node->task_deadline_ns);
+    bool runs = node->watched_tasks != node->core.total_tasks;
+    node->watched_tasks = node->core.total_tasks;
     for (uint32_t i = 0; i < node->core.num_made; i++) {
         weir_slot *slot = weir__slot_at(node, i);
         if (slot->core.state != SLOT_RUNNING && slot->core.state != SLOT_PENDING)
@@ -77,7 +79,11 @@ static void check_node_locked(watchdog_check *check, weir_node *node)
         int64_t age_ns = slot->core.run_ns + node->pipeline->core.now_ns - slot->core.entered_ns;
         watch_deadline(check, slot, age_ns);
         check_stall(check, slot, age_ns);
+        runs = true;
     }
+    node->watched = node->task_deadline_ns && runs;
+    if (node->watched) /* a task could begin now */
+        due_in(check, node->task_deadline_ns);
 }
 
 /* As an event and in the log, both limited: thousands of tasks may stall together. */
