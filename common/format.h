@@ -2,10 +2,23 @@
 #ifndef COMMON_FORMAT_H
 #define COMMON_FORMAT_H
 
+#include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Large enough for any of the texts below. */
 enum { WEIR_FORMAT_BYTES = 32 };
+
+static inline double weir__seconds(int64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
+/* NAN, a value that is not known, as 0. */
+static inline double weir__or_zero(double value)
+{
+    return isnan(value) ? 0 : value;
+}
 
 /* How many decimals make three digits. */
 static inline int weir__format_decimals(double figure)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format.h"
 #include "spans.h"
 #include "struct_copy.h"
 
@@ -21,16 +22,11 @@ typedef struct dump {
     double keys[WEIR_SPAN_MAX_NAMES];
 } dump;
 
-static double seconds(int64_t ns)
-{
-    return (double)ns / 1e9;
-}
-
 /* The middle of a bucket may lie above the longest time in it. */
 static double span_quantile(const weir_span_metrics *span, double share)
 {
     int64_t ns = weir_histogram_quantile_ns(span->times, share);
-    return seconds(ns < span->max_ns ? ns : span->max_ns);
+    return weir__seconds(ns < span->max_ns ? ns : span->max_ns);
 }
 
 static void add_row(void *self, const weir_span_name *name, const void *metrics)
@@ -50,10 +46,10 @@ static void add_row(void *self, const weir_span_name *name, const void *metrics)
     }
     const weir_span_metrics *span = metrics;
     row->count = span->num_spans;
-    row->total = seconds(span->total_ns);
+    row->total = weir__seconds(span->total_ns);
     row->average = row->total / (double)span->num_spans;
-    row->min = seconds(span->min_ns);
-    row->max = seconds(span->max_ns);
+    row->min = weir__seconds(span->min_ns);
+    row->max = weir__seconds(span->max_ns);
     row->p50 = span_quantile(span, 0.5);
     row->p99 = span_quantile(span, 0.99);
 }

@@ -12,6 +12,7 @@
 #include "array.h"
 #include "database_path.h"
 #include "exposition.h"
+#include "format.h"
 #include "live_export.h"
 #include "owned_total.h"
 #include "replacement.h"
@@ -27,11 +28,6 @@ struct weir_openmetrics_file {
     weir_error failure; /* of the last attempt to write; all-zero = it succeeded */
     bool is_short;      /* some metrics are missing for lack of memory */
 };
-
-static double seconds(int64_t ns)
-{
-    return (double)ns / 1e9;
-}
 
 /* -- the file */
 
@@ -139,7 +135,7 @@ static void replace_metrics(weir_live_export *live, const weir_lap *lap)
 {
     weir_openmetrics_file *file = (weir_openmetrics_file *)live;
     if (lap->position.phase && lap->position.phase[0] &&
-        weir__key_sums_add(&file->all.phases, 0, lap->position.phase, "", seconds(lap->elapsed_ns)) != WEIR_OK)
+        weir__key_sums_add(&file->all.phases, 0, lap->position.phase, "", weir__seconds(lap->elapsed_ns)) != WEIR_OK)
         lack_memory(file);
     replace_file(file);
 }

@@ -22,11 +22,6 @@ static double value_of(const weir_total *total, const char *name)
     return weir_measure_of(total->subject, name, &total->metrics, total->elapsed_ns);
 }
 
-static double or_zero(double value)
-{
-    return isnan(value) ? 0 : value;
-}
-
 static double percent(double part, double whole)
 {
     return whole > 0 ? 100.0 * part / whole : 0.0;
@@ -176,11 +171,11 @@ static void put_queue(FILE *out, const weir_total *total)
 {
     print_name(out, "Queue", total);
     fprintf(out, "    Total items processed: %" PRIu64 "\n    Average QPS: %.2f\n", total->metrics.queue.num_items,
-            or_zero(value_of(total, "items_per_s")));
-    put_seconds(out, "Average put time", or_zero(value_of(total, "ave_put_time")));
-    put_seconds(out, "Average get time", or_zero(value_of(total, "ave_get_time")));
+            weir__or_zero(value_of(total, "items_per_s")));
+    put_seconds(out, "Average put time", weir__or_zero(value_of(total, "ave_put_time")));
+    put_seconds(out, "Average get time", weir__or_zero(value_of(total, "ave_get_time")));
     fprintf(out, "    Average occupancy rate: %.1f%%\n    Number of log entries: %" PRId64 "\n",
-            100 * or_zero(value_of(total, "occupancy_rate")), total->key.num_laps);
+            100 * weir__or_zero(value_of(total, "occupancy_rate")), total->key.num_laps);
     print_times(out, "Put time", total, put_waits, value_of(total, "ave_put_time"));
     print_times(out, "Get time", total, get_waits, value_of(total, "ave_get_time"));
     print_level(out, total);
@@ -426,11 +421,11 @@ static void put_span(FILE *out, const weir_total *total)
     bool is_marker = strcmp(total->kind, "marker") == 0;
     print_name(out, is_marker ? "Marker" : strcmp(total->kind, "frame") == 0 ? "Frame" : "Span", total);
     fprintf(out, "    Count: %" PRIu64 ", %.2f per second\n", total->metrics.span.num_spans,
-            or_zero(value_of(total, "spans_per_s")));
+            weir__or_zero(value_of(total, "spans_per_s")));
     if (is_marker)
         return;
-    print_time(out, "    Average time: ", or_zero(value_of(total, "ave_time")));
-    print_time(out, "\n    Total time: ", or_zero(value_of(total, "total_time")));
+    print_time(out, "    Average time: ", weir__or_zero(value_of(total, "ave_time")));
+    print_time(out, "\n    Total time: ", weir__or_zero(value_of(total, "total_time")));
     fputc('\n', out);
     print_times(out, "Time", total, task_times, 0);
 }

@@ -27,11 +27,6 @@
     0.9 /* at most: of 51 verdicts on recordings of known pipelines none was wrong, so 94 % or more are right */
 #define HAND_OFF_S 1e-4 /* a wake-up of a sleeping thread; items that are closer together say nothing about waiting */
 
-static double or_zero(double value)
-{
-    return isnan(value) ? 0 : value;
-}
-
 static bool is_worker(const node_view *n)
 {
     return !n->is_merge && !n->is_sink && !isnan(n->held);
@@ -69,7 +64,7 @@ static bool is_starved(const judgement *j, const node_view *n)
 
 static double computing(const node_view *n)
 {
-    return or_zero(n->cpu) + n->delay;
+    return weir__or_zero(n->cpu) + n->delay;
 }
 
 /* The tasks that wait for a CPU, on average. */
@@ -88,7 +83,7 @@ static bool cpus_are_full(const judgement *j)
 {
     const system_view *s = &j->view->system;
     double left =
-        fmin(s->budget - s->process, s->idle + or_zero(s->disk_idle)); /* fmin() ignores what is not known */
+        fmin(s->budget - s->process, s->idle + weir__or_zero(s->disk_idle)); /* fmin() ignores what is not known */
     return left < ONE || left < waiting_for_cpus(j);
 }
 
@@ -133,22 +128,22 @@ static finding of_first(const judgement *j, bool applies)
 /* Most of the time in which its tasks are not on a CPU, the quota stops them. */
 static finding measure_quota(const judgement *j)
 {
-    double throttled = or_zero(j->view->system.throttled);
-    return of_first(j, j->first && throttled > 0 && throttled >= MOST * (1 - or_zero(j->first->cpu)));
+    double throttled = weir__or_zero(j->view->system.throttled);
+    return of_first(j, j->first && throttled > 0 && throttled >= MOST * (1 - weir__or_zero(j->first->cpu)));
 }
 
 /* Its tasks, or the threads that they wait for, need CPUs most of the time, and get none. */
 static bool wait_for_cpus(const judgement *j, const node_view *n)
 {
     bool starves = is_starved(j, n);
-    double cpu = starves ? n->pool_cpu : or_zero(n->cpu), delay = starves ? n->pool_delay : n->delay;
+    double cpu = starves ? n->pool_cpu : weir__or_zero(n->cpu), delay = starves ? n->pool_delay : n->delay;
     return (cpu + delay >= MOST && cpus_are_full(j)) || delay >= MOST;
 }
 
 /* All CPUs are in use, most of them by child processes or by threads of a codec, while slots wait for them. */
 static bool wait_for_helpers(const judgement *j, const node_view *n)
 {
-    double own = fmax(own_threads_cpus(j), n->slots * n->busy * or_zero(n->cpu));
+    double own = fmax(own_threads_cpus(j), n->slots * n->busy * weir__or_zero(n->cpu));
     return cpus_are_full(j) && own >= MOST * j->view->system.process && own >= ONE;
 }
 
@@ -177,7 +172,7 @@ static finding measure_ranks(const judgement *j)
 
 static finding measure_others(const judgement *j)
 {
-    return taken_by(j, or_zero(j->view->system.other) + or_zero(j->view->system.ranks));
+    return taken_by(j, weir__or_zero(j->view->system.other) + weir__or_zero(j->view->system.ranks));
 }
 
 static finding measure_cpus(const judgement *j)
@@ -244,7 +239,7 @@ static finding measure_queue(const judgement *j)
     finding most = { 0 };
     for (size_t i = 0; i < j->view->num_queues && !(j->view->items_per_s * HAND_OFF_S > 0.5); i++) {
         const queue_view *q = &j->view->queues[i];
-        double full = q->putter >= 0 ? or_zero(j->view->nodes[q->putter].out) : 0;
+        double full = q->putter >= 0 ? weir__or_zero(j->view->nodes[q->putter].out) : 0;
         double share = fmin(full, fmin(q->empty, 1 - q->occupied));
         if (share > most.share)
             most = (finding){ .queue = q, .share = share };
@@ -393,9 +388,9 @@ static void tell_cpus(full_verdict *v, const judgement *j)
         snprintf(other, sizeof other, ", other ranks of the job %.2f", s->ranks);
     if (!isnan(s->other))
         snprintf(other + strlen(other), sizeof other - strlen(other), ", other programs %.2f",
-                 s->other + or_zero(s->stolen));
+                 s->other + weir__or_zero(s->stolen));
     if (!isnan(s->idle))
-        snprintf(idle, sizeof idle, ", %.2f are idle", s->idle + or_zero(s->disk_idle));
+        snprintf(idle, sizeof idle, ", %.2f are idle", s->idle + weir__or_zero(s->disk_idle));
     if (s->throttled > 0.005)
         snprintf(quota, sizeof quota, "; the quota stopped it for %.0f %% of the time", 100 * s->throttled);
     weir__verdict_add_evidence(v, "CPUs: this process uses %.2f of %.0f%s%s%s", s->process, s->budget, other, idle,
@@ -444,11 +439,11 @@ static void tell_waits(full_verdict *v, const judgement *j, const node_view *n)
                                    "had to read",
                                    100 * s->memory_pressure, s->major_faults);
     if (s->io_pressure >= 0.2 || s->disk_idle >= 0.2) {
-        weir__text_format_bytes(bytes, or_zero(s->stored));
+        weir__text_format_bytes(bytes, weir__or_zero(s->stored));
         weir__verdict_add_evidence(v,
                                    "for %.0f %% of the time some task of the machine waited for a disk; this process "
                                    "reads and writes %s per second",
-                                   100 * or_zero(s->io_pressure), bytes);
+                                   100 * weir__or_zero(s->io_pressure), bytes);
     }
     if (s->received >= 50e3) {
         weir__text_format_bytes(bytes, s->received);
@@ -533,7 +528,7 @@ static double threads_of(const judgement *j, const node_view *n)
         const node_view *other = &j->view->nodes[i];
         left -= other != n && other->pool == n->pool && is_worker(other) ? other->slots * other->busy : 0;
     }
-    return fmax(busy * or_zero(n->cpu), fmin(busy, left));
+    return fmax(busy * weir__or_zero(n->cpu), fmin(busy, left));
 }
 
 /* Which node takes most of the threads, or CPUs, that `n` waits for. */

@@ -3,17 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format.h"
 #include "model.h"
 #include "verdict.h"
 
 static double value_of(const weir_total *total, const char *measure)
 {
     return total ? weir_measure_of(total->subject, measure, &total->metrics, total->elapsed_ns) : NAN;
-}
-
-static double or_zero(double value)
-{
-    return isnan(value) ? 0 : value;
 }
 
 /* At most 1; NAN stays NAN. */
@@ -71,28 +67,23 @@ static int by_position(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static double seconds(int64_t ns)
-{
-    return 1e-9 * (double)ns;
-}
-
 /* The delay of a pool's threads, as shares of its busy time and of a task's. */
 static void view_pool(node_view *n, const weir_totals *totals, const weir_total *pool)
 {
-    double cpu_s = 0, busy_s = seconds(pool->metrics.pool.busy_ns);
+    double cpu_s = 0, busy_s = weir__seconds(pool->metrics.pool.busy_ns);
     for (int subject = WEIR_SUBJECT_STAGE; subject <= WEIR_SUBJECT_FLOW; subject++)
         for (size_t i = 0; i < totals->of[subject].count; i++) {
             const weir_total *other = &totals->of[subject].all[i];
-            if (pool_named(totals, other->key.name) == pool && or_zero((double)other->metrics.task.cpu_ns) > 0)
-                cpu_s += seconds(other->metrics.task.cpu_ns);
+            if (pool_named(totals, other->key.name) == pool && weir__or_zero((double)other->metrics.task.cpu_ns) > 0)
+                cpu_s += weir__seconds(other->metrics.task.cpu_ns);
         }
     double delay_s = weir__model_delay(busy_s, cpu_s, pool->metrics.pool.run_delay_ns);
     n->pool = pool->key.name;
     n->threads = (double)pool->capacity;
     n->pool_busy = value_of(pool, "busy_share");
-    n->pool_cpu = or_zero(value_of(pool, "cpu_share")) / fmax(n->pool_busy, 1e-9);
+    n->pool_cpu = weir__or_zero(value_of(pool, "cpu_share")) / fmax(n->pool_busy, 1e-9);
     n->pool_delay = busy_s > 0 ? delay_s / busy_s : 0;
-    n->delay = cpu_s > 0 ? fmin(or_zero(n->cpu) * delay_s / cpu_s, 1 - or_zero(n->cpu)) : 0;
+    n->delay = cpu_s > 0 ? fmin(weir__or_zero(n->cpu) * delay_s / cpu_s, 1 - weir__or_zero(n->cpu)) : 0;
 }
 
 static void view_node(verdict_view *view, const weir_total *total, const weir_totals *steady,
@@ -141,17 +132,17 @@ static void view_system(system_view *s, const weir_totals *steady)
         .throttled = share_of(machine, "throttled_share"), /* some kernels add up all CPUs */
         .io_pressure = value_of(machine, "io_pressure"),
         .memory_pressure = value_of(machine, "memory_pressure"),
-        .stored = value_of(process, "read_rate") + or_zero(value_of(process, "write_rate")),
+        .stored = value_of(process, "read_rate") + weir__or_zero(value_of(process, "write_rate")),
         .received = value_of(machine, "receive_rate"),
         .major_faults = NAN,
         .disk_idle = NAN,
     };
     s->budget = s->process / value_of(process, "cpu_share");
     if (process && process->elapsed_ns > 0) {
-        s->major_faults = value_of(process, "num_major_faults") / seconds(process->elapsed_ns);
-        s->disk_idle = machine ? value_of(machine, "disk_idle_time") / seconds(process->elapsed_ns) : NAN;
+        s->major_faults = value_of(process, "num_major_faults") / weir__seconds(process->elapsed_ns);
+        s->disk_idle = machine ? value_of(machine, "disk_idle_time") / weir__seconds(process->elapsed_ns) : NAN;
     }
-    s->all = s->process + s->other + s->idle + or_zero(s->disk_idle) + or_zero(s->stolen);
+    s->all = s->process + s->other + s->idle + weir__or_zero(s->disk_idle) + weir__or_zero(s->stolen);
 }
 
 /* The node that puts into a queue: the one with the longest name that the queue's begins with. */
@@ -193,16 +184,16 @@ static void view_queue(verdict_view *view, const weir_total *total, const weir_t
     *q = (queue_view){
         .name = total->key.name,
         .putter = find_putter(view, total->key.name),
-        .occupied = or_zero(value_of(total, "occupancy_rate")),
-        .ave_depth = or_zero(value_of(total, "ave_depth")),
-        .max_depth = or_zero(value_of(total, "max_depth")),
+        .occupied = weir__or_zero(value_of(total, "occupancy_rate")),
+        .ave_depth = weir__or_zero(value_of(total, "ave_depth")),
+        .max_depth = weir__or_zero(value_of(total, "max_depth")),
         .capacity = (double)total->capacity,
-        .max_bytes = or_zero(value_of(total, "max_bytes")),
+        .max_bytes = weir__or_zero(value_of(total, "max_bytes")),
         .bound_bytes = (double)bound_bytes,
     };
     for (size_t i = 0; i < view->num_nodes; i++)
         if (!view->nodes[i].is_merge && !view->nodes[i].is_sink && takes_from(view, i, q))
-            q->empty = fmax(q->empty, or_zero(view->nodes[i].in));
+            q->empty = fmax(q->empty, weir__or_zero(view->nodes[i].in));
     if (total != sink)
         return;
     const weir_queue_metrics *m = &total->metrics.queue;
