@@ -383,7 +383,7 @@ TEST_CASE(an_end_of_an_epoch_is_told_once)
     assert_string_equal(text, "weir checkpoint 1\nepoch 3\nsource 0 src\nend\n");
     weir_checkpoint *checkpoint;
     assert_int_equal(weir_checkpoint_read(text, &checkpoint, NULL), WEIR_OK);
-    assert_int_equal(weir_checkpoint_epoch(checkpoint), 3);
+    assert_int_equal(checkpoint->epoch, 3);
     assert_true(weir_checkpoint_is_done(checkpoint, 0, 2, 1000));
     assert_false(weir_checkpoint_is_done(checkpoint, 0, 3, 0));
     weir_checkpoint_free(checkpoint);
@@ -402,22 +402,25 @@ TEST_CASE(a_text_can_be_read)
                              "done 2 10 12-14 20\ndone 3 0\nchunks 2 30 0123456789abcdef 1\nsource 1 c\nend\n",
                              &checkpoint, &error),
         WEIR_OK);
-    assert_int_equal(weir_checkpoint_epoch(checkpoint), 2);
-    assert_int_equal(weir_checkpoint_num_sources(checkpoint), 2);
-    assert_string_equal(weir_checkpoint_source_name(checkpoint, 0), "a b");
-    assert_string_equal(weir_checkpoint_source_text(checkpoint, 0), "first\nsecond\n");
-    assert_string_equal(weir_checkpoint_source_text(checkpoint, 1), "");
-    assert_null(weir_checkpoint_source_name(checkpoint, 2));
+    assert_int_equal(checkpoint->epoch, 2);
+    assert_int_equal(checkpoint->num_sources, 2);
+    assert_string_equal(weir_checkpoint_source_at(checkpoint, 0)->name, "a b");
+    assert_string_equal(weir_checkpoint_source_at(checkpoint, 0)->text, "first\nsecond\n");
+    assert_string_equal(weir_checkpoint_source_at(checkpoint, 1)->text, "");
+    assert_null(weir_checkpoint_source_at(checkpoint, 2));
     static const uint64_t done[] = { 0, 9, 12, 13, 14, 20 }, not_done[] = { 10, 11, 15, 19, 21, 30 };
     for (size_t i = 0; i < LENGTH(done); i++)
         assert_true(weir_checkpoint_is_done(checkpoint, 0, 2, done[i]));
     for (size_t i = 0; i < LENGTH(not_done); i++)
         assert_false(weir_checkpoint_is_done(checkpoint, 0, 2, not_done[i]));
     assert_true(weir_checkpoint_is_done(checkpoint, 0, 1, 99));
-    assert_int_equal(weir_checkpoint_low(checkpoint, 0, 2), 10);
-    assert_int_equal(weir_checkpoint_end(checkpoint, 0, 2), 31);
-    assert_int_equal(weir_checkpoint_num_done(checkpoint, 0, 2), 14);
-    assert_int_equal(weir_checkpoint_last_epoch(checkpoint, 0), 3);
+    uint64_t low, end;
+    weir_checkpoint_range(checkpoint, 0, 2, &low, &end);
+    assert_int_equal(low, 10);
+    assert_int_equal(end, 31);
+    weir_checkpoint_range(checkpoint, 0, 1, &low, &end);
+    assert_true(low == UINT64_MAX && end == UINT64_MAX);
+    assert_int_equal(weir_checkpoint_source_at(checkpoint, 0)->last_epoch, 3);
     weir_checkpoint_free(checkpoint);
 }
 

@@ -778,7 +778,7 @@ static int run_once_more(model *m, uint64_t seed, uint32_t run, store *to)
     weir_checkpoint *checkpoint = NULL;
     if (to->text)
         check(m, weir_checkpoint_read(to->text, &checkpoint, NULL) == WEIR_OK, "the checkpoint cannot be read");
-    m->epochs_seen = weir_checkpoint_epoch(checkpoint);
+    m->epochs_seen = checkpoint ? checkpoint->epoch : 0;
     weir_checkpoint_free(checkpoint);
     m->never_stops = is_reference;
     build_model(m);

@@ -59,22 +59,22 @@ static int add_place(weir_dealing *to, uint64_t *capacity, uint64_t place)
 int weir__dealing_again(weir_dealing *dealing, const weir_dealing *old, const weir_world *ranks,
                         const weir_checkpoint *const *checkpoints, size_t num_checkpoints, size_t source)
 {
-    uint64_t capacity = 0;
+    uint64_t capacity = 0, low, end;
     int status = WEIR_OK;
     *dealing = *old;
     dealing->rest = NULL;
     dealing->num_rest = 0;
     for (size_t i = 0; i < num_checkpoints; i++) {
         uint64_t count = weir__dealing_count(old, &ranks[i]);
-        uint64_t end = weir_checkpoint_end(checkpoints[i], source, old->epoch);
+        weir_checkpoint_range(checkpoints[i], source, old->epoch, &low, &end);
         end = end < count ? end : count;
         uint64_t from = end ? weir__dealing_place(old, &ranks[i], end - 1) + 1 : 0;
         dealing->from = from > dealing->from ? from : dealing->from;
     }
     for (size_t i = 0; i < num_checkpoints && status == WEIR_OK; i++) {
         uint64_t count = weir__dealing_count(old, &ranks[i]);
-        for (uint64_t p = weir_checkpoint_low(checkpoints[i], source, old->epoch); p < count && status == WEIR_OK;
-             p++) {
+        weir_checkpoint_range(checkpoints[i], source, old->epoch, &low, &end);
+        for (uint64_t p = low; p < count && status == WEIR_OK; p++) {
             uint64_t place = weir__dealing_place(old, &ranks[i], p);
             if (place >= dealing->from)
                 break;

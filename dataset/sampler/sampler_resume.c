@@ -63,7 +63,8 @@ static int not_a_sampler(weir_error *error)
 
 static int read_saved(const weir_checkpoint *checkpoint, size_t source, saved *to, weir_error *error)
 {
-    const char *text = weir_checkpoint_source_text(checkpoint, source);
+    const weir_checkpoint_source *from = weir_checkpoint_source_at(checkpoint, source);
+    const char *text = from ? from->text : NULL;
     const char *rank = text ? strchr(text, '\n') : NULL;
     const char *dealt = rank ? strchr(rank + 1, '\n') : NULL;
     *to = (saved){ .items = text, .dealt = dealt ? dealt + 1 : NULL };
@@ -135,7 +136,7 @@ static const char *find_line(const saved *from, uint64_t epoch, size_t *length)
 
 static uint64_t last_epoch(const saved *from, const weir_checkpoint *checkpoint, size_t source)
 {
-    uint64_t last = weir_checkpoint_last_epoch(checkpoint, source);
+    uint64_t last = weir_checkpoint_source_at(checkpoint, source)->last_epoch;
     for (const char *at = from->dealt; *at; at += strcspn(at, "\n") + 1) {
         uint64_t epoch = 0;
         if (sscanf(at, "dealt %" SCNu64, &epoch) == 1 && epoch > last)
@@ -202,7 +203,7 @@ static int deal_rest(weir_sampler *sampler, const saved *all, bool deals, const 
     uint64_t first = UINT64_MAX, end = 0;
     weir_world *ranks = calloc(num_checkpoints, sizeof *ranks);
     for (size_t i = 0; ranks && i < num_checkpoints; i++) {
-        uint64_t epoch = weir_checkpoint_epoch(checkpoints[i]);
+        uint64_t epoch = checkpoints[i]->epoch;
         uint64_t last = last_epoch(&all[i], checkpoints[i], source);
         first = epoch < first ? epoch : first;
         end = last + 1 > end ? last + 1 : end;

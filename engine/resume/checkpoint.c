@@ -208,6 +208,19 @@ static int read_lines(text_reader *reader)
     return status;
 }
 
+static void describe_sources(weir_checkpoint *checkpoint)
+{
+    for (size_t i = 0; i < checkpoint->num_sources; i++) {
+        weir_done_source *of = &checkpoint->sources[i];
+        of->known = (weir_checkpoint_source){ of->name, of->text, checkpoint->epoch };
+        uint64_t *last = &of->known.last_epoch;
+        for (size_t j = 0; j < of->num_sets; j++)
+            *last = of->sets[j].epoch > *last ? of->sets[j].epoch : *last;
+        for (size_t j = 0; j < of->num_chunks; j++)
+            *last = of->chunks[j].epoch > *last ? of->chunks[j].epoch : *last;
+    }
+}
+
 int weir_checkpoint_read(const char *text, weir_checkpoint **checkpoint, weir_error *error)
 {
     if (checkpoint)
@@ -218,10 +231,12 @@ int weir_checkpoint_read(const char *text, weir_checkpoint **checkpoint, weir_er
     text_reader reader = { .at = copy, .to = calloc(1, sizeof *reader.to), .error = error };
     int status = copy && reader.to ? read_lines(&reader) : fail_parse_memory(error);
     free(copy);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK) {
+        describe_sources(reader.to);
         *checkpoint = reader.to;
-    else
+    } else {
         weir_checkpoint_free(reader.to);
+    }
     return status;
 }
 
@@ -244,36 +259,9 @@ void weir_checkpoint_free(weir_checkpoint *checkpoint)
 
 /* ---- access ----------------------------------------------------------------------------------------------------- */
 
-uint64_t weir_checkpoint_epoch(const weir_checkpoint *checkpoint)
+const weir_checkpoint_source *weir_checkpoint_source_at(const weir_checkpoint *checkpoint, size_t source)
 {
-    return checkpoint ? checkpoint->epoch : 0;
-}
-
-uint64_t weir_checkpoint_last_epoch(const weir_checkpoint *checkpoint, size_t source)
-{
-    uint64_t last = weir_checkpoint_epoch(checkpoint);
-    const weir_done_source *from =
-        checkpoint && source < checkpoint->num_sources ? &checkpoint->sources[source] : NULL;
-    for (size_t i = 0; from && i < from->num_sets; i++)
-        last = from->sets[i].epoch > last ? from->sets[i].epoch : last;
-    for (size_t i = 0; from && i < from->num_chunks; i++)
-        last = from->chunks[i].epoch > last ? from->chunks[i].epoch : last;
-    return last;
-}
-
-size_t weir_checkpoint_num_sources(const weir_checkpoint *checkpoint)
-{
-    return checkpoint ? checkpoint->num_sources : 0;
-}
-
-const char *weir_checkpoint_source_name(const weir_checkpoint *checkpoint, size_t source)
-{
-    return checkpoint && source < checkpoint->num_sources ? checkpoint->sources[source].name : NULL;
-}
-
-const char *weir_checkpoint_source_text(const weir_checkpoint *checkpoint, size_t source)
-{
-    return checkpoint && source < checkpoint->num_sources ? checkpoint->sources[source].text : NULL;
+    return checkpoint && source < checkpoint->num_sources ? &checkpoint->sources[source].known : NULL;
 }
 
 static const weir_done_set *find_parsed_set(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
@@ -308,31 +296,18 @@ bool weir_checkpoint_is_done(const weir_checkpoint *checkpoint, size_t source, u
     return low < set->num_runs && set->runs[low].first <= seq;
 }
 
-uint64_t weir_checkpoint_low(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
+void weir_checkpoint_range(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch, uint64_t *low,
+                           uint64_t *end)
 {
     const weir_done_set *set = find_parsed_set(checkpoint, source, epoch);
-    return set ? set->low : is_epoch_done(checkpoint, epoch) ? UINT64_MAX : 0;
-}
-
-uint64_t weir_checkpoint_end(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
-{
-    const weir_done_set *set = find_parsed_set(checkpoint, source, epoch);
-    uint64_t end =
-        set && set->num_runs ? set->runs[set->num_runs - 1].last + 1 : weir_checkpoint_low(checkpoint, source, epoch);
+    if (!low || !end)
+        return;
+    *low = set ? set->low : is_epoch_done(checkpoint, epoch) ? UINT64_MAX : 0;
+    *end = set && set->num_runs ? set->runs[set->num_runs - 1].last + 1 : *low;
     for (size_t i = 0; checkpoint && source < checkpoint->num_sources && i < checkpoint->sources[source].num_chunks;
          i++) {
         const weir_done_chunk *chunk = &checkpoint->sources[source].chunks[i];
-        if (chunk->epoch == epoch && chunk->seq >= end)
-            end = chunk->seq + 1;
+        if (chunk->epoch == epoch && chunk->seq >= *end)
+            *end = chunk->seq + 1;
     }
-    return end;
-}
-
-uint64_t weir_checkpoint_num_done(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
-{
-    const weir_done_set *set = find_parsed_set(checkpoint, source, epoch);
-    uint64_t num_done = weir_checkpoint_low(checkpoint, source, epoch);
-    for (size_t i = 0; set && i < set->num_runs; i++)
-        num_done += set->runs[i].last - set->runs[i].first + 1;
-    return num_done;
 }

@@ -22,17 +22,12 @@ typedef struct weir_done_chunk {
 } weir_done_chunk;
 
 typedef struct weir_done_source {
+    weir_checkpoint_source known; /* what programs get */
     char *name, *text;
     weir_done_set *sets;
     size_t num_sets;
     weir_done_chunk *chunks;
     size_t num_chunks;
 } weir_done_source;
-
-struct weir_checkpoint {
-    uint64_t epoch;
-    weir_done_source *sources;
-    size_t num_sources;
-};
 
 #endif

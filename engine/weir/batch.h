@@ -26,11 +26,14 @@ typedef struct weir_batch {
 /* The type of items whose data is a weir_batch. */
 #define WEIR_TYPE_BATCH "weir.batch"
 
-/* Frees the batch and releases its items. NULL is accepted. Any thread. */
-WEIR_API void weir_batch_free(weir_batch *batch);
-
-/* The same as a weir_item.release function; self is not used. */
+/* The weir_item.release of such an item; self is not used. */
 WEIR_API void weir_batch_release(void *data, void *self);
+
+/* Frees the batch and releases its items. NULL is accepted. Any thread. */
+static inline void weir_batch_free(weir_batch *batch)
+{
+    weir_batch_release(batch, NULL);
+}
 
 typedef struct weir_aggregate_config {
     size_t num_items; /* items per batch; at least 1 */

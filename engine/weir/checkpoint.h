@@ -67,8 +67,20 @@ WEIR_API int weir_item_done(struct weir_pipeline *pipeline, weir_item *item);
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
 
-/* A parsed text. Immutable: any thread. Sources are numbered as they were built, epochs and items from 0. */
-typedef struct weir_checkpoint weir_checkpoint;
+/* A parsed text, as weir_op.resume gets it. Made by the library only; immutable: any thread. Sources are numbered as they
+   were built, epochs and items from 0. */
+typedef struct weir_checkpoint {
+    uint64_t epoch; /* with which a resumed pipeline begins: all earlier ones are done */
+    size_t num_sources;
+    struct weir_done_source *sources; /* internal: weir_checkpoint_source() */
+} weir_checkpoint;
+
+/* Valid until the checkpoint is freed. */
+typedef struct weir_checkpoint_source {
+    const char *name;    /* of its stage */
+    const char *text;    /* what weir_op.save wrote to identify its items; "" = nothing */
+    uint64_t last_epoch; /* in which items of it may be done; at least weir_checkpoint.epoch */
+} weir_checkpoint_source;
 
 /* WEIR_OK, or *checkpoint is NULL and *error (may be NULL) names the line: WEIR_EDATA (not a checkpoint, or damaged),
    WEIR_EUNSUPPORTED (of a newer version), WEIR_EINVAL (NULL), WEIR_ENOMEM. */
@@ -77,29 +89,16 @@ WEIR_API int weir_checkpoint_read(const char *text, weir_checkpoint **checkpoint
 /* NULL is fine. */
 WEIR_API void weir_checkpoint_free(weir_checkpoint *checkpoint);
 
-/* The epoch with which a resumed pipeline begins: all earlier ones are done. */
-WEIR_API uint64_t weir_checkpoint_epoch(const weir_checkpoint *checkpoint);
-
-/* The last epoch in which items of that source may be done; at least weir_checkpoint_epoch(). */
-WEIR_API uint64_t weir_checkpoint_last_epoch(const weir_checkpoint *checkpoint, size_t source);
-
-WEIR_API size_t weir_checkpoint_num_sources(const weir_checkpoint *checkpoint);
-
-/* The name of the source's stage, and what the source wrote to identify its items (see weir_op.save; "" = nothing).
-   NULL = no such source. Valid until the checkpoint is freed. */
-WEIR_API const char *weir_checkpoint_source_name(const weir_checkpoint *checkpoint, size_t source);
-WEIR_API const char *weir_checkpoint_source_text(const weir_checkpoint *checkpoint, size_t source);
+/* NULL = no such source. */
+WEIR_API const weir_checkpoint_source *weir_checkpoint_source_at(const weir_checkpoint *checkpoint, size_t source);
 
 /* Whether that item of the epoch is done. */
 WEIR_API bool weir_checkpoint_is_done(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch, uint64_t seq);
 
-/* All items of the epoch before `low` are done; from `end` on, no item is done, not even partly. UINT64_MAX = the epoch
-   is complete. */
-WEIR_API uint64_t weir_checkpoint_low(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch);
-WEIR_API uint64_t weir_checkpoint_end(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch);
-
-/* The number of done items of that epoch. UINT64_MAX = the epoch is complete. */
-WEIR_API uint64_t weir_checkpoint_num_done(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch);
+/* All items of the epoch before *low are done; from *end on, no item is done, not even partly. Both are UINT64_MAX if the
+   epoch is complete. */
+WEIR_API void weir_checkpoint_range(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch, uint64_t *low,
+                                    uint64_t *end);
 
 #ifdef __cplusplus
 }

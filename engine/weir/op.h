@@ -86,7 +86,7 @@ typedef struct weir_op {
      * With resume, run() makes the item weir_task_seq(task) of the epoch weir_task_epoch(task), whichever that is.
      *   save    What identifies the items, for resume: lines of text, to be freed with free(). epoch: earlier ones do
      *           not matter any more. Any thread, also while run() runs. NULL = out of memory
-     *   resume  Called before the pipeline starts: the texts of these checkpoints (weir_checkpoint_source_text()) must
+     *   resume  Called before the pipeline starts: the texts of these checkpoints (weir_checkpoint_source.text) must
      *           be of the same items. WEIR_OK: the items have the same numbers as in the only checkpoint. WEIR_SKIP:
      *           the source numbers what is not done anew, from 0. Or negative with *error filled
      *   renumber  After WEIR_SKIP: the new number of the item that has this number in that checkpoint; UINT64_MAX = this

@@ -70,8 +70,10 @@ void weir__collated_hold(weir_collated *batch)
     atomic_fetch_add_explicit(&((shared_batch *)batch)->num_owners, 1, memory_order_relaxed);
 }
 
-void weir_collated_free(weir_collated *batch)
+void weir_collated_release(void *data, void *self)
 {
+    weir_collated *batch = data;
+    (void)self;
     if (!batch || atomic_fetch_sub_explicit(&((shared_batch *)batch)->num_owners, 1, memory_order_acq_rel) != 1)
         return;
     weir__block_put(batch->block);
@@ -83,12 +85,6 @@ void weir_collated_free(weir_collated *batch)
     free(batch->sizes);
     free(batch->mask);
     free((shared_batch *)batch);
-}
-
-void weir_collated_release(void *data, void *self)
-{
-    (void)self;
-    weir_collated_free(data);
 }
 
 static void set_shape(weir_collated *batch, const collate_job *job)

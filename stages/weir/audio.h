@@ -71,11 +71,14 @@ typedef struct weir_audio {
 /* The type of items whose data is a weir_audio. */
 #define WEIR_TYPE_AUDIO "weir.audio"
 
-/* Frees a weir_audio and all it holds. NULL is fine. Any thread. */
-WEIR_API void weir_audio_free(weir_audio *audio);
-
-/* The same for weir_item.release; self is not used. */
+/* The weir_item.release of such an item; self is not used. */
 WEIR_API void weir_audio_release(void *data, void *self);
+
+/* Frees a weir_audio and all it holds. NULL is fine. Any thread. */
+static inline void weir_audio_free(weir_audio *audio)
+{
+    weir_audio_release(audio, NULL);
+}
 
 /* weir_audio.cost of this stage's item, for weir_sqlite_items.cost_of: a weir_item_cost_function. */
 WEIR_API bool weir_audio_cost(const weir_item *out, weir_item_cost *cost);

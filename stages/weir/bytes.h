@@ -56,11 +56,14 @@ WEIR_API weir_bytes *weir_bytes_wrap(const void *data, size_t size_bytes, const 
 /* Its memory, the files in `next` included: for weir_item.size_bytes. NULL is 0. Any thread. */
 WEIR_API size_t weir_bytes_memory(const weir_bytes *bytes);
 
-/* Frees it and the files in `next`. NULL is fine. Any thread. */
-WEIR_API void weir_bytes_free(weir_bytes *bytes);
-
-/* The same for weir_item.release; self is not used. */
+/* The weir_item.release of such an item; self is not used. */
 WEIR_API void weir_bytes_release(void *data, void *self);
+
+/* Frees it and the files in `next`. NULL is fine. Any thread. */
+static inline void weir_bytes_free(weir_bytes *bytes)
+{
+    weir_bytes_release(bytes, NULL);
+}
 
 #ifdef __cplusplus
 }

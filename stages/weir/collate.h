@@ -107,11 +107,14 @@ typedef struct weir_collated {
 /* The type of items whose data is a weir_collated. */
 #define WEIR_TYPE_COLLATED "weir.collated"
 
-/* NULL is fine. Any thread, also after the pipeline has been freed. */
-WEIR_API void weir_collated_free(weir_collated *batch);
-
-/* The same for weir_item.release; self is not used. */
+/* The weir_item.release of such an item; self is not used. */
 WEIR_API void weir_collated_release(void *data, void *self);
+
+/* NULL is fine. Any thread, also after the pipeline has been freed. */
+static inline void weir_collated_free(weir_collated *batch)
+{
+    weir_collated_release(batch, NULL);
+}
 
 /* Its name in .safetensors, such as "F32"; a static string. */
 WEIR_API const char *weir_dtype_name(weir_dtype dtype);

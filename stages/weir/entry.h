@@ -46,11 +46,14 @@ WEIR_API weir_entry *weir_entry_new(void);
 /* Its memory in bytes. NULL is 0. Any thread. */
 WEIR_API size_t weir_entry_memory(const weir_entry *entry);
 
-/* NULL is fine. Any thread. */
-WEIR_API void weir_entry_free(weir_entry *entry);
-
-/* The same for weir_item.release; self is not used. */
+/* The weir_item.release of such an item; self is not used. */
 WEIR_API void weir_entry_release(void *data, void *self);
+
+/* NULL is fine. Any thread. */
+static inline void weir_entry_free(weir_entry *entry)
+{
+    weir_entry_release(entry, NULL);
+}
 
 #ifdef __cplusplus
 }

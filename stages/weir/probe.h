@@ -67,11 +67,14 @@ typedef struct weir_probe_result {
 /* The type of items whose data is a weir_probe_result. */
 #define WEIR_TYPE_PROBE "weir.probe"
 
-/* NULL is fine. Any thread. */
-WEIR_API void weir_probe_result_free(weir_probe_result *result);
-
-/* The same for weir_item.release; self is not used. */
+/* The weir_item.release of such an item; self is not used. */
 WEIR_API void weir_probe_result_release(void *data, void *self);
+
+/* NULL is fine. Any thread. */
+static inline void weir_probe_result_free(weir_probe_result *result)
+{
+    weir_probe_result_release(result, NULL);
+}
 
 extern WEIR_API const weir_op weir_probe;
 

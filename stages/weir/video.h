@@ -212,11 +212,14 @@ typedef struct weir_frames {
 /* The type of items whose data is a weir_frames. */
 #define WEIR_TYPE_FRAMES "weir.frames"
 
-/* Frees a weir_frames and all it holds. NULL is fine. Any thread. */
-WEIR_API void weir_frames_free(weir_frames *frames);
-
-/* The same for weir_item.release; self is not used. */
+/* The weir_item.release of such an item; self is not used. */
 WEIR_API void weir_frames_release(void *data, void *self);
+
+/* Frees a weir_frames and all it holds. NULL is fine. Any thread. */
+static inline void weir_frames_free(weir_frames *frames)
+{
+    weir_frames_release(frames, NULL);
+}
 
 /* weir_frames.cost of a decode stage's item, for weir_sqlite_items.cost_of: a weir_item_cost_function. Rotation and
    filters count as scaling. */

@@ -11,20 +11,16 @@
 #include "ffmpeg_log.h"
 #include "shared_data.h"
 
-void weir_audio_free(weir_audio *audio)
+void weir_audio_release(void *data, void *self)
 {
+    weir_audio *audio = data;
+    (void)self;
     if (!audio)
         return;
     weir__shared_data_free(audio->data, audio->shared);
     weir_entry_free(audio->entry);
     weir_bytes_free(audio->sidecars);
     free(audio);
-}
-
-void weir_audio_release(void *data, void *self)
-{
-    (void)self;
-    weir_audio_free(data);
 }
 
 static void close_swr(weir_resampler *resampler)

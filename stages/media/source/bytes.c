@@ -55,8 +55,10 @@ size_t weir_bytes_memory(const weir_bytes *bytes)
     return memory_bytes;
 }
 
-void weir_bytes_free(weir_bytes *bytes)
+void weir_bytes_release(void *data, void *self)
 {
+    weir_bytes *bytes = data;
+    (void)self;
     while (bytes) {
         weir_bytes *next = bytes->next;
         if (bytes->release)
@@ -64,10 +66,4 @@ void weir_bytes_free(weir_bytes *bytes)
         free(bytes);
         bytes = next;
     }
-}
-
-void weir_bytes_release(void *data, void *self)
-{
-    (void)self;
-    weir_bytes_free(data);
 }

@@ -16,17 +16,13 @@ size_t weir_entry_memory(const weir_entry *entry)
     return entry ? sizeof *entry + (entry->path ? strlen(entry->path) + 1 : 0) + entry->packets_bytes : 0;
 }
 
-void weir_entry_free(weir_entry *entry)
+void weir_entry_release(void *data, void *self)
 {
+    weir_entry *entry = data;
+    (void)self;
     if (!entry)
         return;
     free(entry->path);
     free(entry->packets);
     free(entry);
-}
-
-void weir_entry_release(void *data, void *self)
-{
-    (void)self;
-    weir_entry_free(data);
 }

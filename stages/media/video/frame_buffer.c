@@ -16,8 +16,10 @@ enum { MIN_FRAMES = 16 };
 
 static const uint64_t max_trusted_bytes = UINT64_C(256) << 20;
 
-void weir_frames_free(weir_frames *frames)
+void weir_frames_release(void *data, void *self)
 {
+    weir_frames *frames = data;
+    (void)self;
     if (!frames)
         return;
     weir__shared_data_free(frames->data, frames->shared);
@@ -26,12 +28,6 @@ void weir_frames_free(weir_frames *frames)
     weir_bytes_free(frames->sidecars);
     weir_audio_free(frames->audio);
     free(frames);
-}
-
-void weir_frames_release(void *data, void *self)
-{
-    (void)self;
-    weir_frames_free(data);
 }
 
 bool weir_frames_cost(const weir_item *out, weir_item_cost *cost)

@@ -22,18 +22,14 @@ typedef struct probe_worker {
     weir_task *task; /* the running one */
 } probe_worker;
 
-void weir_probe_result_free(weir_probe_result *result)
+void weir_probe_result_release(void *data, void *self)
 {
+    weir_probe_result *result = data;
+    (void)self;
     if (!result)
         return;
     free(result->packets);
     free(result);
-}
-
-void weir_probe_result_release(void *data, void *self)
-{
-    (void)self;
-    weir_probe_result_free(data);
 }
 
 static void probe_config_free(void *config)
