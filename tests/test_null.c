@@ -361,33 +361,11 @@ TEST_CASE(the_statistics_refuse_null)
     REFUSED(weir_tuner_start(NULL, NULL, NULL, NULL));
 }
 
-TEST_CASE(models_refuse_null)
+TEST_CASE(predictions_refuse_null)
 {
-    weir_model *model;
     weir_prediction *prediction;
-    REFUSED(weir_model_new(NULL, NULL));
-    REFUSED(weir_model_read(NULL, NULL, &model, NULL));
-    REFUSED(weir_model_add(NULL, NULL, NULL));
-    assert_null(weir_model_observer(NULL).self);
-    weir_model_forget(NULL);
-    weir_model_free(NULL);
-    assert_int_equal(weir_model_num_nodes(NULL), 0);
-    assert_null(weir_model_node_at(NULL, 0));
-    assert_true(isnan(weir_model_measured(NULL)));
-    assert_int_equal(weir_model_num_laps(NULL), 0);
-    REFUSED(weir_model_set(NULL, "threads", "1", NULL));
-    assert_true(isnan(weir_model_get(NULL, NULL)));
-    weir_model_reset(NULL);
-    REFUSED(weir_model_predict(NULL, NULL, &prediction, NULL));
+    REFUSED(weir_whatif(NULL, NULL, NULL, &prediction, NULL));
     weir_prediction_free(NULL);
-    weir_prediction_describe_limit(NULL, NULL, 0);
-    assert_int_equal(weir_model_new(&model, NULL), WEIR_OK);
-    REFUSED(weir_model_add(model, NULL, NULL));
-    REFUSED(weir_model_set(model, NULL, "1", NULL));
-    REFUSED(weir_model_set(model, "threads", NULL, NULL));
-    assert_true(isnan(weir_model_get(model, NULL)));
-    REFUSED(weir_model_predict(model, NULL, NULL, NULL));
-    weir_model_free(model);
 }
 #endif
 

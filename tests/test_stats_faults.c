@@ -54,18 +54,17 @@ static int explain(FILE *out, weir_error *error)
 
 static int predict(FILE *out, weir_error *error)
 {
-    weir_model *model = NULL;
     weir_prediction *prediction = NULL;
-    int status = weir_model_read(reader, NULL, &model, error);
-    if (status == WEIR_OK)
-        status = weir_model_set(model, "decode.concurrency", "4", error);
-    if (status == WEIR_OK)
-        status = weir_model_predict(model, &(weir_predict_options){ .num_items = 100, .seed = 1, .resamples = 2 },
-                                    &prediction, error);
+    int status = weir_whatif(reader, NULL,
+                             &(weir_whatif_options){ .settings = (const char *const[]){ "decode.concurrency=4" },
+                                                     .num_settings = 1,
+                                                     .num_items = 100,
+                                                     .seed = 1,
+                                                     .resamples = 2 },
+                             &prediction, error);
     if (status == WEIR_OK)
         fprintf(out, "%.9g\n", prediction->throughput);
     weir_prediction_free(prediction);
-    weir_model_free(model);
     return status;
 }
 

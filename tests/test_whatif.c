@@ -11,6 +11,8 @@
 #include <weir/sqlite.h>
 #include <weir/whatif.h>
 
+#include "stats/advice/model/model.h"
+
 /* -- making models */
 
 static weir_model *new_model(uint32_t threads, double cpus)
@@ -18,26 +20,26 @@ static weir_model *new_model(uint32_t threads, double cpus)
     weir_model *model;
     weir_error error = { 0 };
     char text[32];
-    assert_int_equal(weir_model_new(&model, &error), WEIR_OK);
+    assert_int_equal(weir__model_new(&model, &error), WEIR_OK);
     snprintf(text, sizeof text, "%u", threads);
-    assert_int_equal(weir_model_set(model, "threads", text, &error), WEIR_OK);
+    assert_int_equal(weir__model_set(model, "threads", text, &error), WEIR_OK);
     snprintf(text, sizeof text, "%g", cpus);
-    assert_int_equal(weir_model_set(model, "cpus", text, &error), WEIR_OK);
+    assert_int_equal(weir__model_set(model, "cpus", text, &error), WEIR_OK);
     return model;
 }
 
 static uint32_t add(weir_model *model, weir_model_node node)
 {
     weir_error error = { 0 };
-    if (weir_model_add(model, &node, &error) != WEIR_OK)
+    if (weir__model_add(model, &node, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    return (uint32_t)weir_model_num_nodes(model) - 1;
+    return (uint32_t)weir__model_num_nodes(model) - 1;
 }
 
 static void set(weir_model *model, const char *name, const char *value)
 {
     weir_error error = { 0 };
-    if (weir_model_set(model, name, value, &error) != WEIR_OK)
+    if (weir__model_set(model, name, value, &error) != WEIR_OK)
         fail_msg("%s=%s: %s", name, value, error.message);
 }
 
@@ -45,8 +47,8 @@ static weir_prediction *predict(weir_model *model)
 {
     weir_error error = { 0 };
     weir_prediction *prediction;
-    weir_predict_options options = { .num_items = 20000, .resamples = 8 };
-    if (weir_model_predict(model, &options, &prediction, &error) != WEIR_OK)
+    weir_whatif_options options = { .num_items = 20000, .resamples = 8 };
+    if (weir__model_predict(model, &options, &prediction, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return prediction;
 }
@@ -69,7 +71,7 @@ static void assert_limit(weir_model *model, weir_limit_kind kind, const char *na
 {
     weir_prediction *prediction = predict(model);
     char text[400];
-    weir_prediction_describe_limit(prediction, text, sizeof text);
+    snprintf(text, sizeof text, "%s", prediction->limit_text);
     if (prediction->limit != kind || strcmp(prediction->limit_name, name) != 0)
         fail_msg("the limit is %s", text);
     weir_prediction_free(prediction);
@@ -144,9 +146,9 @@ TEST_CASE(the_slowest_of_constant_stages_sets_the_pace)
     set(model, "src.time", "40ms");
     assert_throughput(model, 25, 0.001);
     assert_limit(model, WEIR_LIMIT_SOURCE, "src");
-    weir_model_reset(model);
+    weir__model_reset(model);
     assert_throughput(model, 100, 0.001);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 TEST_CASE(slots_beyond_the_threads_do_not_help)
@@ -157,7 +159,7 @@ TEST_CASE(slots_beyond_the_threads_do_not_help)
     set(model, "threads", "10");
     assert_throughput(model, 2000, 0.001);
     assert_limit(model, WEIR_LIMIT_SLOTS, "work");
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 TEST_CASE(private_threads_do_not_share)
@@ -174,14 +176,14 @@ TEST_CASE(private_threads_do_not_share)
     set(model, "threads", "1");
     set(model, "read.threads", "0"); /* one thread for both: 14 ms an item */
     assert_throughput(model, 1 / 0.014, 0.001);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 TEST_CASE(pending_tasks_hold_no_thread)
 {
     weir_model *model = one_stage((weir_model_node){ .concurrency = 8, .time_s = 0.010, .pending_s = 0.010 }, 1, 1);
     assert_throughput(model, 800, 0.001);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 /* -- CPUs */
@@ -202,18 +204,18 @@ TEST_CASE(tasks_share_the_cpus)
     assert_true(prediction->beyond_measured);
     assert_near(prediction->cpus, 64, 0.005);
     weir_prediction_free(prediction);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 TEST_CASE(waiting_tasks_need_no_cpu)
 {
     weir_model *model = one_stage((weir_model_node){ .concurrency = 2, .time_s = 0.010, .cpu_s = 0.001 }, 2, 1);
     set(model, "work.cpu_time", "0.5x");
-    assert_near(weir_model_get(model, "work.time"), 0.0095, 1e-9);
+    assert_near(weir__model_get(model, "work.time"), 0.0095, 1e-9);
     set(model, "work.wait_time", "0");
     set(model, "work.cpu_time", "2ms");
     assert_throughput(model, 500, 0.001);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 /* -- lengths that vary */
@@ -235,7 +237,7 @@ TEST_CASE(exponential_stages_block_as_theory_says)
         set(model, "src.queue_items", rooms[i]);
         assert_throughput(model, 1000 * (room + 2) / (room + 3), 0.015);
     }
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 /*
@@ -255,7 +257,7 @@ TEST_CASE(results_in_input_order_wait_for_earlier_ones)
     weir_prediction_free(prediction);
     set(model, "work.output_order", "completion");
     assert_throughput(model, 1000, 0.015);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 TEST_CASE(rare_long_tasks_keep_their_share)
@@ -266,7 +268,7 @@ TEST_CASE(rare_long_tasks_keep_their_share)
         weir_histogram_record(&times, i % 50000 == 0 ? 10 * WEIR_SECOND : WEIR_MILLISECOND);
     weir_model *model = one_stage((weir_model_node){ .time_s = 0.0014, .times = &times }, 1, 1);
     assert_throughput(model, 1 / 0.0014, 0.05);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 /* -- results */
@@ -276,19 +278,19 @@ TEST_CASE(skips_and_failures_make_no_results)
     weir_model *model =
         one_stage((weir_model_node){ .time_s = 0.001, .skip_share = 0.25, .failure_share = 0.25 }, 2, 2);
     assert_throughput(model, 500, 0.02);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 TEST_CASE(batches_and_chunks_change_the_number_of_items)
 {
     weir_model *model = one_stage((weir_model_node){ .time_s = 0.001, .results = 0.25 }, 2, 2);
     assert_throughput(model, 250, 0.001);
-    weir_model_free(model);
+    weir__model_free(model);
     model = one_stage((weir_model_node){ .time_s = 0.010, .results = 5 }, 2, 2);
     assert_throughput(model, 500, 0.001);
     set(model, "sink.time", "5ms"); /* chunks wait for room, one by one */
     assert_throughput(model, 200, 0.001);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 TEST_CASE(queues_are_bounded_in_items_and_in_bytes)
@@ -308,7 +310,7 @@ TEST_CASE(queues_are_bounded_in_items_and_in_bytes)
     assert_near(prediction->nodes[0].queue_depth, 5, 0.001);
     assert_near(prediction->memory_bytes, 6000, 0.001); /* and one in the source's slot */
     weir_prediction_free(prediction);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 /* -- routes and merges */
@@ -346,21 +348,21 @@ TEST_CASE(the_slow_branch_of_a_route_sets_the_pace)
     assert_limit(model, WEIR_LIMIT_SLOTS, "slow");
     set(model, "slow.concurrency", "5");
     assert_throughput(model, 1000, 0.03);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 TEST_CASE(a_join_in_input_order_passes_over_items_that_vanish)
 {
     weir_model *model = two_branches(WEIR_ORDER_INPUT, 0);
     assert_throughput(model, 200, 0.03);
-    weir_model_free(model);
+    weir__model_free(model);
     model = two_branches(WEIR_ORDER_INPUT, 0.5); /* 100 items a second for the slow branch, half of them vanish */
     assert_throughput(model, 150, 0.04);
     weir_error error = { 0 };
     set(model, "slow.output_order", "input");
-    assert_int_equal(weir_model_set(model, "slow.output_order", "completion", &error), WEIR_EINVAL);
+    assert_int_equal(weir__model_set(model, "slow.output_order", "completion", &error), WEIR_EINVAL);
     assert_non_null(strstr(error.message, "a join after it restores the order"));
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 /* The first branch has no stage; the second one gets 3 of 4 items. */
@@ -383,7 +385,7 @@ TEST_CASE(a_branch_without_stages_keeps_its_share)
                                   .num_inputs = 2 });
     add(model, SINK);
     assert_throughput(model, 1000 / 3.0 / 0.75, 0.02);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 /* Sources of 10 ms and 1 ms an item. */
@@ -405,7 +407,7 @@ TEST_CASE(merges_take_from_their_inputs_as_their_order_says)
                                       .weights = (const uint32_t[]){ 1, 4 } });
         add(model, SINK);
         assert_throughput(model, cases[i].wanted, 0.001);
-        weir_model_free(model);
+        weir__model_free(model);
     }
 }
 
@@ -431,7 +433,7 @@ TEST_CASE(the_laws_of_queues_hold)
     assert_near(slow->cpus, slow->items_per_s / 0.8 * 0.004, 0.02);
     assert_near((slow->busy_share - slow->cpu_wait_share) * 4, slow->items_per_s / 0.8 * 0.007, 0.02);
     weir_prediction_free(p);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 TEST_CASE(the_same_seed_gives_the_same_prediction)
@@ -440,13 +442,13 @@ TEST_CASE(the_same_seed_gives_the_same_prediction)
     weir_error error = { 0 };
     weir_prediction *p[3];
     for (int i = 0; i < 3; i++)
-        assert_int_equal(weir_model_predict(model, &(weir_predict_options){ .seed = (uint64_t)i / 2 }, &p[i], &error),
+        assert_int_equal(weir__model_predict(model, &(weir_whatif_options){ .seed = (uint64_t)i / 2 }, &p[i], &error),
                          WEIR_OK);
     assert_true(p[0]->throughput == p[1]->throughput);
     assert_true(p[0]->throughput != p[2]->throughput);
     for (int i = 0; i < 3; i++)
         weir_prediction_free(p[i]);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 /* -- what is refused */
@@ -473,12 +475,12 @@ TEST_CASE(bad_settings_say_what_is_allowed)
     weir_model *model = one_stage((weir_model_node){ .time_s = 0.001 }, 2, 2);
     for (size_t i = 0; i < LENGTH(cases); i++) {
         weir_error error = { 0 };
-        assert_int_equal(weir_model_set(model, cases[i].name, cases[i].value, &error), cases[i].status);
+        assert_int_equal(weir__model_set(model, cases[i].name, cases[i].value, &error), cases[i].status);
         if (!strstr(error.message, cases[i].wanted))
             fail_msg("no \"%s\" in \"%s\"", cases[i].wanted, error.message);
     }
     assert_throughput(model, 1000, 0.001);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 TEST_CASE(impossible_models_are_refused)
@@ -486,21 +488,21 @@ TEST_CASE(impossible_models_are_refused)
     weir_model *model = new_model(2, 2);
     weir_prediction *prediction;
     weir_error error = { 0 };
-    assert_int_equal(weir_model_predict(model, NULL, &prediction, &error), WEIR_EINVAL);
-    assert_int_equal(weir_model_add(model, &STAGE(.name = "first"), &error), WEIR_EINVAL);
+    assert_int_equal(weir__model_predict(model, NULL, &prediction, &error), WEIR_EINVAL);
+    assert_int_equal(weir__model_add(model, &STAGE(.name = "first"), &error), WEIR_EINVAL);
     add(model, SOURCE);
-    assert_int_equal(weir_model_add(model, &STAGE(.name = "work", .time_s = 1, .cpu_s = 2), &error), WEIR_EINVAL);
-    assert_int_equal(weir_model_add(model, &(weir_model_node){ .name = "x", .kind = "pump" }, &error), WEIR_EINVAL);
-    assert_int_equal(weir_model_add(model, &STAGE(.name = "wide", .concurrency = 65537), &error), WEIR_EINVAL);
+    assert_int_equal(weir__model_add(model, &STAGE(.name = "work", .time_s = 1, .cpu_s = 2), &error), WEIR_EINVAL);
+    assert_int_equal(weir__model_add(model, &(weir_model_node){ .name = "x", .kind = "pump" }, &error), WEIR_EINVAL);
+    assert_int_equal(weir__model_add(model, &STAGE(.name = "wide", .concurrency = 65537), &error), WEIR_EINVAL);
     add(model, SINK);
-    assert_int_equal(weir_model_add(model, &STAGE(.name = "late"), &error), WEIR_EINVAL);
-    assert_int_equal(weir_model_predict(model, NULL, &prediction, &error), WEIR_EINVAL); /* nothing takes time */
+    assert_int_equal(weir__model_add(model, &STAGE(.name = "late"), &error), WEIR_EINVAL);
+    assert_int_equal(weir__model_predict(model, NULL, &prediction, &error), WEIR_EINVAL); /* nothing takes time */
     assert_null(prediction);
-    weir_model_free(model);
+    weir__model_free(model);
 
     model = one_stage((weir_model_node){ .time_s = 0.001, .skip_share = 1 }, 2, 2);
-    assert_int_equal(weir_model_predict(model, NULL, &prediction, &error), WEIR_ELIMIT);
-    weir_model_free(model);
+    assert_int_equal(weir__model_predict(model, NULL, &prediction, &error), WEIR_ELIMIT);
+    weir__model_free(model);
 }
 
 /* -- laps */
@@ -575,7 +577,7 @@ static void tell_lap(weir_observer observer, told_lap told)
 
 static weir_observer observed(weir_model *model)
 {
-    weir_observer observer = weir_model_observer(model);
+    weir_observer observer = weir__model_observer(model);
     observer.run_start(observer.self, &(weir_run_info){ .stages = made_up, .num_stages = LENGTH(made_up) });
     set(model, "cpus", "4");
     return observer;
@@ -592,20 +594,20 @@ TEST_CASE(steady_laps_make_the_figures)
                                    .time_s = 0.1,
                                    .cpu_s = 0.1,
                                    .source_ended_ns = WEIR_SECOND / 2 }); /* the source has ended */
-    const weir_model_node *decode = weir_model_node_at(model, 1);
+    const weir_model_node *decode = weir__model_node_at(model, 1);
     assert_near(decode->time_s, 0.020, 1e-6);
     assert_near(decode->cpu_s, 0.005, 1e-6);
-    assert_near(weir_model_node_at(model, 2)->time_s, 0.0025, 1e-6); /* half a second of work for 200 items */
-    assert_int_equal(weir_model_num_laps(model), 10);
-    assert_near(weir_model_measured(model), 200, 1e-6);
-    assert_near(weir_model_get(model, "threads"), 4, 1e-9);
+    assert_near(weir__model_node_at(model, 2)->time_s, 0.0025, 1e-6); /* half a second of work for 200 items */
+    assert_int_equal(weir__model_num_laps(model), 10);
+    assert_near(weir__model_measured(model), 200, 1e-6);
+    assert_near(weir__model_get(model, "threads"), 4, 1e-9);
     assert_throughput(model, 200, 0.001);
     set(model, "decode.concurrency", "2");
     assert_throughput(model, 100, 0.001);
     assert_limit(model, WEIR_LIMIT_SLOTS, "0:1:decode[2]"); /* with the slots of the prediction */
     set(model, "decode.concurrency", "1");
     assert_limit(model, WEIR_LIMIT_SLOTS, "0:1:decode");
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 /* As in a recording of which only the laps are left. */
@@ -617,10 +619,10 @@ TEST_CASE(without_a_source_there_is_no_model)
         weir_run_info info = { .stages = i ? made_up + 1 : NULL, .num_stages = i };
         observer.run_start(observer.self, &info);
         tell_lap(observer, (told_lap){ .tasks = 100, .time_s = 0.020 });
-        assert_int_equal(weir_model_num_nodes(model), 0);
-        assert_int_equal(weir_model_num_laps(model), 0);
+        assert_int_equal(weir__model_num_nodes(model), 0);
+        assert_int_equal(weir__model_num_laps(model), 0);
     }
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 TEST_CASE(only_start_and_tail_are_better_than_nothing)
@@ -629,13 +631,13 @@ TEST_CASE(only_start_and_tail_are_better_than_nothing)
     weir_observer observer = observed(model);
     weir_prediction *prediction;
     weir_error error = { 0 };
-    assert_int_equal(weir_model_predict(model, NULL, &prediction, &error), WEIR_EINVAL); /* no laps yet */
+    assert_int_equal(weir__model_predict(model, NULL, &prediction, &error), WEIR_EINVAL); /* no laps yet */
     tell_lap(observer, (told_lap){ .tasks = 100, .time_s = 0.020, .cpu_s = 0.005, .source_ended_ns = 1 });
-    assert_int_equal(weir_model_num_laps(model), 1);
+    assert_int_equal(weir__model_num_laps(model), 1);
     assert_throughput(model, 200, 0.001);
-    weir_model_forget(model);
-    assert_int_equal(weir_model_num_laps(model), 0);
-    weir_model_free(model);
+    weir__model_forget(model);
+    assert_int_equal(weir__model_num_laps(model), 0);
+    weir__model_free(model);
 }
 
 /* One task of 20 takes 100 ms, the others 1 ms; after it a stage takes 8 ms for each item, so that the long ones empty
@@ -674,7 +676,7 @@ static double throughput_with_long_tasks(int num_laps, int tasks_per_lap, bool i
     weir_prediction *prediction = predict(model);
     double throughput = prediction->throughput;
     weir_prediction_free(prediction);
-    weir_model_free(model);
+    weir__model_free(model);
     return throughput;
 }
 
@@ -705,12 +707,12 @@ TEST_CASE(the_range_is_wider_if_laps_differ_and_if_they_are_few)
         for (int i = 0; i < cases[k].num_laps; i++)
             tell_lap(observer, (told_lap){ .tasks = 200,
                                            .time_s = i / cases[k].joined % 2 ? cases[k].long_s : cases[k].short_s });
-        assert_int_equal(weir_model_num_laps(model), cases[k].num_laps - 1); /* without the first */
+        assert_int_equal(weir__model_num_laps(model), cases[k].num_laps - 1); /* without the first */
         weir_prediction *prediction = predict(model);
         widths[k] = (prediction->high - prediction->low) / prediction->throughput;
         assert_true(prediction->low <= prediction->throughput && prediction->throughput <= prediction->high);
         weir_prediction_free(prediction);
-        weir_model_free(model);
+        weir__model_free(model);
     }
     assert_true(widths[1] > widths[0] + 0.05);
     assert_true(widths[2] > 5 * widths[1]);
@@ -726,21 +728,21 @@ static void expect_range(told_lap start, told_lap lap, const char *setting, cons
     for (int i = 0; i < 20; i++)
         tell_lap(observer, lap);
     if (lap.cpu_wait_s > 0)
-        weir_model_reset(model); /* CPUs of this machine: the range is about those that are recorded */
+        weir__model_reset(model); /* CPUs of this machine: the range is about those that are recorded */
     set(model, setting, value);
     set(model, "sink.time", "0");
     if (strcmp(setting, "decode.concurrency") == 0)
         set(model, "threads", "16");
     weir_prediction *p;
     weir_error error = { 0 };
-    if (weir_model_predict(model, &(weir_predict_options){ .num_items = 2000, .resamples = 2 }, &p, &error) !=
+    if (weir__model_predict(model, &(weir_whatif_options){ .num_items = 2000, .resamples = 2 }, &p, &error) !=
         WEIR_OK)
         fail_msg("%s", error.message);
     assert_near(p->throughput, wanted, 0.02);
     if (!(p->low <= other * 1.02 && p->high >= other * 0.98 && p->low <= p->throughput && p->throughput <= p->high))
         fail_msg("%s=%s: %g (%g to %g) does not contain %g", setting, value, p->throughput, p->low, p->high, other);
     weir_prediction_free(p);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 /* Tasks wait for something that may serve as many per second as before: more slots may bring nothing, and fewer cost
@@ -786,17 +788,17 @@ TEST_CASE(others_cannot_have_had_the_cpu_time_that_the_tasks_had)
     };
     for (size_t i = 0; i < LENGTH(cases); i++) {
         weir_model *model = new_model(1, 4);
-        weir_observer observer = weir_model_observer(model);
+        weir_observer observer = weir__model_observer(model);
         observer.run_start(observer.self, &(weir_run_info){ .stages = made_up, .num_stages = LENGTH(made_up) });
         for (int k = 0; k < 10; k++) {
             tell_cpus(observer, 2);
             tell_lap(observer, cases[i].lap);
         }
         weir_prediction_free(predict(model));
-        double others = weir_model_get(model, "background");
+        double others = weir__model_get(model, "background");
         if (!(others <= cases[i].most_others))
             fail_msg("case %zu: %g threads of other programs", i, others);
-        weir_model_free(model);
+        weir__model_free(model);
     }
 }
 
@@ -807,19 +809,19 @@ TEST_CASE(tasks_that_compute_do_not_sleep)
     weir_observer observer = observed(model);
     for (int i = 0; i < 10; i++)
         tell_lap(observer, (told_lap){ .tasks = 390, .time_s = 0.041, .cpu_s = 0.005, .cpu_wait_s = 0.03585 });
-    assert_near(weir_model_node_at(model, 1)->time_s, 0.00515, 0.001);
-    weir_model_free(model);
+    assert_near(weir__model_node_at(model, 1)->time_s, 0.00515, 0.001);
+    weir__model_free(model);
 }
 
 /* A container on a larger machine. */
 TEST_CASE(the_cpus_are_those_that_the_process_may_use)
 {
     weir_model *model;
-    assert_int_equal(weir_model_new(&model, NULL), WEIR_OK);
-    tell_cpus(weir_model_observer(model), 3);
-    weir_model_reset(model);
-    assert_near(weir_model_get(model, "cpus"), 3, 1e-9);
-    weir_model_free(model);
+    assert_int_equal(weir__model_new(&model, NULL), WEIR_OK);
+    tell_cpus(weir__model_observer(model), 3);
+    weir__model_reset(model);
+    assert_near(weir__model_get(model, "cpus"), 3, 1e-9);
+    weir__model_free(model);
 }
 
 /* The source has a thread for its slot, but the slot waits 2 ms for it after each task of 10 ms. */
@@ -829,7 +831,7 @@ TEST_CASE(waits_for_a_thread_of_its_own_belong_to_each_task)
     memcpy(infos, made_up, sizeof infos);
     infos[0].threads = 1;
     weir_model *model = new_model(1, 4);
-    weir_observer observer = weir_model_observer(model);
+    weir_observer observer = weir__model_observer(model);
     observer.run_start(observer.self, &(weir_run_info){ .stages = infos, .num_stages = LENGTH(infos) });
     for (int k = 0; k < 10; k++) {
         weir_subject_lap source = { .subject = WEIR_SUBJECT_FLOW, .name = "0:0:src", .kind = "source" };
@@ -844,8 +846,8 @@ TEST_CASE(waits_for_a_thread_of_its_own_belong_to_each_task)
         observer.lap(observer.self, &pool);
         tell_lap(observer, (told_lap){ .tasks = 0 });
     }
-    assert_near(weir_model_node_at(model, 0)->time_s, 0.012, 0.01);
-    weir_model_free(model);
+    assert_near(weir__model_node_at(model, 0)->time_s, 0.012, 0.01);
+    weir__model_free(model);
 }
 
 /* A task needs less CPU time if it has the CPUs for itself, but how much less is not recorded. */
@@ -863,7 +865,7 @@ TEST_CASE(the_range_knows_that_busy_cpus_slow_each_other_down)
     if (!(p->high >= 150 && p->low > 90))
         fail_msg("%g to %g", p->low, p->high);
     weir_prediction_free(p);
-    weir_model_free(model);
+    weir__model_free(model);
 }
 
 /* -- a real run, live and from its database */
@@ -977,29 +979,29 @@ TEST_CASE(a_recorded_run_gives_the_same_model_as_a_live_one)
     weir_error error = { 0 };
     assert_int_equal(weir_sqlite_open(path, NULL, &writer, &error), WEIR_OK);
     live = new_model(1, 1);
-    run_pipeline((const weir_observer[]){ weir_sqlite_observer(writer), weir_model_observer(live) }, 2);
+    run_pipeline((const weir_observer[]){ weir_sqlite_observer(writer), weir__model_observer(live) }, 2);
     assert_int_equal(weir_sqlite_close(writer, &error), WEIR_OK);
 
     assert_int_equal(weir_reader_open(path, &reader, &error), WEIR_OK);
-    if (weir_model_read(reader, NULL, &read, &error) != WEIR_OK)
+    if (weir__model_read(reader, NULL, &read, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     weir_reader_close(reader);
-    assert_int_equal(weir_model_num_nodes(read), 8);
+    assert_int_equal(weir__model_num_nodes(read), 8);
     for (size_t i = 0; i < 8; i++)
-        assert_same_node(weir_model_node_at(live, i), weir_model_node_at(read, i));
-    assert_int_equal(weir_model_node_at(read, 4)->branches[0], 1);
-    const weir_model_node *merge = weir_model_node_at(read, 2), *route = weir_model_node_at(read, 3);
+        assert_same_node(weir__model_node_at(live, i), weir__model_node_at(read, i));
+    assert_int_equal(weir__model_node_at(read, 4)->branches[0], 1);
+    const weir_model_node *merge = weir__model_node_at(read, 2), *route = weir__model_node_at(read, 3);
     assert_int_equal(merge->merge_order, WEIR_MERGE_WEIGHTED);
     assert_int_equal(merge->weights[0], 3);
     assert_near(route->shares[0] / route->shares[1], 3, 1e-9);
-    assert_int_equal(weir_model_node_at(read, 0)->threads, 1);
-    assert_near(weir_model_node_at(read, 6)->results, 0.2, 1e-9);
-    assert_near(weir_model_get(read, "threads"), 2, 1e-9);
+    assert_int_equal(weir__model_node_at(read, 0)->threads, 1);
+    assert_near(weir__model_node_at(read, 6)->results, 0.2, 1e-9);
+    assert_near(weir__model_get(read, "threads"), 2, 1e-9);
     weir_prediction *prediction = predict(read);
     assert_true(prediction->throughput > 0);
     weir_prediction_free(prediction);
-    weir_model_free(read);
-    weir_model_free(live);
+    weir__model_free(read);
+    weir__model_free(live);
     check_command(path, "--set pass.concurrency=8 --threads 4 --cpus 16", 0,
                   "This is a prediction for more slots, threads or CPUs");
     check_command(path, "--set pass.concurrency=8", 0, "This is a prediction for more slots");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <weir/escape.h>
+#include <weir/pipeline.h>
 #include <weir/whatif.h>
 
 #include "command_table.h"
@@ -12,7 +13,7 @@ enum { MAX_SETTINGS = 64, SETTING_BYTES = 256 };
 
 /* A list of "NAME=VALUE", from options that may be given several times. */
 typedef struct setting_list {
-    const char *all[MAX_SETTINGS];
+    const char *all[MAX_SETTINGS + 2]; /* and --threads, --cpus */
     size_t count;
 } setting_list;
 
@@ -69,25 +70,6 @@ static const option_row rows[] = {
     { 0 },
 };
 
-static int apply(weir_model *model, weir_error *error)
-{
-    char text[SETTING_BYTES];
-    int status = WEIR_OK;
-    for (size_t i = 0; i < settings.set.count && status == WEIR_OK; i++) {
-        snprintf(text, sizeof text, "%s", settings.set.all[i]);
-        char *equals = strchr(text, '=');
-        *equals = '\0';
-        status = weir_model_set(model, text, equals + 1, error);
-    }
-    snprintf(text, sizeof text, "%u", settings.threads);
-    if (status == WEIR_OK && settings.threads)
-        status = weir_model_set(model, "threads", text, error);
-    snprintf(text, sizeof text, "%.3f", settings.cpus);
-    if (status == WEIR_OK && settings.cpus > 0)
-        status = weir_model_set(model, "cpus", text, error);
-    return status;
-}
-
 /* -- output */
 
 static const table_column columns[] = {
@@ -111,14 +93,14 @@ static double rounded(table_format format, double value)
     return format == TABLE_TEXT ? round(100 * value) / 100 : value;
 }
 
-static void put_nodes(table_format format, const weir_model *model, const weir_prediction *p)
+static void put_nodes(table_format format, const weir_prediction *p)
 {
     table *t = table_begin(stdout, format, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < p->num_nodes; i++) {
         const weir_predicted_node *node = &p->nodes[i];
         table_words(t, node->name);
         table_words(t, node->kind);
-        table_count(t, weir_model_node_at(model, i)->concurrency);
+        table_count(t, node->concurrency);
         table_number(t, node->items_per_s);
         table_number(t, node->busy_share);
         table_number(t, node->cpu_wait_share);
@@ -138,10 +120,8 @@ static void put_json_number(const char *name, double value)
     json_number(stdout, value);
 }
 
-static void put_json(const weir_model *model, const weir_prediction *p)
+static void put_json(const weir_prediction *p)
 {
-    char limit[400];
-    weir_prediction_describe_limit(p, limit, sizeof limit);
     printf("{\"is_prediction\": true");
     put_json_number("throughput", p->throughput);
     put_json_number("low", p->low);
@@ -149,38 +129,35 @@ static void put_json(const weir_model *model, const weir_prediction *p)
     put_json_number("baseline", p->baseline);
     put_json_number("measured", p->measured);
     printf(", \"limit\": ");
-    json_string(stdout, limit);
+    json_string(stdout, p->limit_text);
     put_json_number("limit_share", p->limit_share);
-    put_json_number("threads", weir_model_get(model, "threads"));
-    put_json_number("available_cpus", weir_model_get(model, "cpus"));
-    put_json_number("background", weir_model_get(model, "background"));
+    put_json_number("threads", p->threads);
+    put_json_number("available_cpus", p->available_cpus);
+    put_json_number("background", p->background);
     put_json_number("cpus", p->cpus);
     put_json_number("cpu_share", p->cpu_share);
     put_json_number("memory_bytes", p->memory_bytes);
     printf(", \"beyond_measured\": %s", p->beyond_measured ? "true" : "false");
-    put_json_number("num_laps", (double)weir_model_num_laps(model));
+    put_json_number("num_laps", (double)p->num_laps);
     put_json_number("simulated_items", (double)p->num_items);
     printf(", \"nodes\": ");
-    put_nodes(TABLE_JSON, model, p);
+    put_nodes(TABLE_JSON, p);
     puts("}");
 }
 
-static void put_text(const weir_model *model, const weir_prediction *p)
+static void put_text(const weir_prediction *p)
 {
-    char limit[400];
-    weir_prediction_describe_limit(p, limit, sizeof limit);
     if (!isnan(p->measured))
         printf("Measured:  %.2f items/s (the model of the same settings gives %.2f, %+.1f %%).\n", p->measured,
                p->baseline, 100 * (p->baseline / p->measured - 1) + 0.0);
     printf("Predicted: %.2f items/s (%.2f to %.2f), %.2f times the model's figure above.\n", p->throughput, p->low,
            p->high, p->throughput / p->baseline);
     printf("Limit:     ");
-    weir_text_escape_to(stdout, limit);
+    weir_text_escape_to(stdout, p->limit_text);
     printf(" (%.0f %% in use).\n", 100 * p->limit_share);
-    printf("CPUs:      %.2f of %.4g in use", p->cpus, weir_model_get(model, "cpus"));
-    if (weir_model_get(model, "background") > 0.05)
-        printf(", next to %.1f threads of other programs, as when it was recorded",
-               weir_model_get(model, "background"));
+    printf("CPUs:      %.2f of %.4g in use", p->cpus, p->available_cpus);
+    if (p->background > 0.05)
+        printf(", next to %.1f threads of other programs, as when it was recorded", p->background);
     printf(".\n");
     if (!isnan(p->memory_bytes))
         printf("Memory:    %.1f MB in items that wait.\n", p->memory_bytes / 1e6);
@@ -189,7 +166,22 @@ static void put_text(const weir_model *model, const weir_prediction *p)
                "the same CPU time there,\nand that no lock, disk or memory bus that the recording could not show "
                "becomes the limit.\n");
     putchar('\n');
-    put_nodes(TABLE_TEXT, model, p);
+    put_nodes(TABLE_TEXT, p);
+}
+
+/* --threads and --cpus are settings, too. Returns the number of all. */
+static size_t add_shorthands(void)
+{
+    static char threads[32], cpus[32];
+    setting_list *list = &settings.set;
+    size_t count = list->count;
+    snprintf(threads, sizeof threads, "threads=%u", settings.threads);
+    snprintf(cpus, sizeof cpus, "cpus=%.3f", settings.cpus);
+    if (settings.threads)
+        list->all[count++] = threads;
+    if (settings.cpus > 0)
+        list->all[count++] = cpus;
+    return count;
 }
 
 static int run(tool_call *call)
@@ -197,32 +189,29 @@ static int run(tool_call *call)
     weir_reader *reader;
     weir_filter filter;
     weir_error error = { 0 };
-    weir_model *model = NULL;
     weir_prediction *prediction = NULL;
     int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    int status = weir_model_read(reader, &filter, &model, &error);
+    weir_whatif_options options = { .settings = settings.set.all, .num_settings = add_shorthands() };
+    options.seed = (uint64_t)settings.seed;
+    options.resamples = (uint32_t)settings.resamples;
+    int status = weir_whatif(reader, &filter, &options, &prediction, &error);
     weir_reader_close(reader);
     if (status == WEIR_ENOTFOUND)
         return tool_nothing(call, "%s", tool_no_records(call));
+    if (status == WEIR_EINVAL)
+        return tool_refuse(call, "%s", error.message);
     if (status != WEIR_OK)
         return tool_fail_early(call, &error);
-    if (apply(model, &error) != WEIR_OK) {
-        weir_model_free(model);
-        return tool_refuse(call, "%s", error.message);
-    }
-    weir_predict_options options = { .seed = (uint64_t)settings.seed, .resamples = (uint32_t)settings.resamples };
-    status = weir_model_predict(model, &options, &prediction, &error);
-    if (status == WEIR_OK && tool_format(call) == TABLE_JSON)
-        put_json(model, prediction);
-    else if (status == WEIR_OK && tool_format(call) == TABLE_CSV)
-        put_nodes(TABLE_CSV, model, prediction);
-    else if (status == WEIR_OK)
-        put_text(model, prediction);
+    if (tool_format(call) == TABLE_JSON)
+        put_json(prediction);
+    else if (tool_format(call) == TABLE_CSV)
+        put_nodes(TABLE_CSV, prediction);
+    else
+        put_text(prediction);
     weir_prediction_free(prediction);
-    weir_model_free(model);
-    return status == WEIR_OK ? tool_finish(call) : tool_fail(call, &error);
+    return tool_finish(call);
 }
 
 const tool_command tool_whatif = {

@@ -6,10 +6,10 @@
 
 #include "array.h"
 
-int weir_model_new(weir_model **model, weir_error *error)
+int weir__model_new(weir_model **model, weir_error *error)
 {
     if (!model)
-        return weir_error_set(error, WEIR_EINVAL, 0, "weir_model_new(): the address for the model is NULL");
+        return weir_error_set(error, WEIR_EINVAL, 0, "weir__model_new(): the address for the model is NULL");
     *model = calloc(1, sizeof **model);
     if (!*model)
         return weir__model_no_memory(error);
@@ -18,7 +18,7 @@ int weir_model_new(weir_model **model, weir_error *error)
     return WEIR_OK;
 }
 
-void weir_model_forget(weir_model *model)
+void weir__model_forget(weir_model *model)
 {
     if (!model)
         return;
@@ -46,7 +46,7 @@ static void free_node(weir_model_node *node)
 
 void weir__model_clear(weir_model *model)
 {
-    weir_model_forget(model);
+    weir__model_forget(model);
     free(model->others);
     free(model->current);
     for (size_t i = 0; i < model->num_nodes; i++)
@@ -65,7 +65,7 @@ void weir__model_clear(weir_model *model)
                            .reads_records = model->reads_records };
 }
 
-void weir_model_free(weir_model *model)
+void weir__model_free(weir_model *model)
 {
     if (model)
         weir__model_clear(model);
@@ -139,7 +139,7 @@ static weir_model_node node_copy(const weir_model *model, const weir_model_node 
     return own;
 }
 
-int weir_model_add(weir_model *model, const weir_model_node *node, weir_error *error)
+int weir__model_add(weir_model *model, const weir_model_node *node, weir_error *error)
 {
     if (!model || !node)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
@@ -167,12 +167,12 @@ int weir_model_add(weir_model *model, const weir_model_node *node, weir_error *e
     return WEIR_OK;
 }
 
-size_t weir_model_num_nodes(const weir_model *model)
+size_t weir__model_num_nodes(const weir_model *model)
 {
     return model ? model->num_nodes : 0;
 }
 
-const weir_model_node *weir_model_node_at(const weir_model *model, size_t index)
+const weir_model_node *weir__model_node_at(const weir_model *model, size_t index)
 {
     return model && index < model->num_nodes ? &model->shown.nodes[index] : NULL;
 }
@@ -192,7 +192,7 @@ size_t weir__model_find(const weir_model *model, const char *name)
     return found;
 }
 
-size_t weir_model_num_laps(const weir_model *model)
+size_t weir__model_num_laps(const weir_model *model)
 {
     if (!model)
         return 0;

@@ -1,12 +1,109 @@
 /*
- * The model behind weir/whatif.h. Its nodes come from weir_model_add(), with figures from the caller, or from a run,
+ * The model behind weir/whatif.h. Only one thread may use a model at a time. Its nodes come from weir__model_add(), with figures from the caller, or from a run,
  * with figures computed from its laps (model_figures.c). Settings are stored separately, so that they can be reset, and
  * each resampling of the laps gets the same settings.
  */
 #ifndef STATS_ADVICE_MODEL_MODEL_H
 #define STATS_ADVICE_MODEL_MODEL_H
 
+#include <weir/observer.h>
+#include <weir/pipeline.h>
 #include <weir/whatif.h>
+
+typedef struct weir_model weir_model;
+
+/* One source, stage, route, merge or sink: how it is built, and what a task costs. Texts and arrays are copied. */
+typedef struct weir_model_node {
+    const char *name;     /* as in the statistics, "0:1:decode[10]", or any other name */
+    const char *kind;     /* "source", "stage", "route", "merge" or "sink" */
+    uint32_t concurrency; /* slots (0 = 1) */
+    uint32_t threads;     /* private threads (0 = it uses the pipeline's pool) */
+    uint32_t queue_items; /* capacity of its output queue (0 = 2, of a sink 3) */
+    uint32_t num_inputs;  /* (0 = the node before it, or none if it is a source) */
+    uint64_t queue_bytes; /* (0 = unlimited) */
+    weir_order output_order;
+    weir_merge_order merge_order;
+    const uint32_t *inputs;  /* the nodes it takes from, by index */
+    const uint32_t *weights; /* of the inputs, for WEIR_MERGE_WEIGHTED (NULL = all 1) */
+    const double *shares;    /* of a route: how its items are divided among num_shares branches, in any scale */
+    uint32_t num_shares;
+
+    /* what a task costs */
+    double time_s;    /* mean length of a task without competition for CPUs; of a sink: of the consumer's work */
+    double cpu_s;     /* part of time_s in which it needs a CPU */
+    double pending_s; /* part of the rest in which it holds no thread (WEIR_PENDING) */
+    const weir_histogram *times; /* how the lengths vary; only the shape counts (NULL = all tasks take time_s) */
+    double skip_share;           /* of the tasks that end without a result, although they have not failed */
+    double failure_share;        /* of the tasks that fail */
+    double results;    /* for each other task: 0.25 = batches of 4 inputs, 3 = chunks of one input (0 = 1) */
+    double item_bytes; /* size of a result */
+    double slot_bytes; /* memory of a slot, without its items (0 = not known) */
+    /* For each input that is a route: the number of the branch (NULL = branches in the order in which the nodes that
+       take from it are added). */
+    const uint32_t *branches;
+} weir_model_node;
+
+/* -- making models. WEIR_OK, or WEIR_EINVAL, WEIR_ENOMEM, … with *error (may be NULL) set -- */
+
+/* An empty model. */
+int weir__model_new(weir_model **model, weir_error *error);
+
+/*
+ * The model of one run of a database: filter->run_id, by default the last run. Only laps in the steady part of the run
+ * that match the filter count; see weir__model_observer(). WEIR_ENOTFOUND if no lap is left; WEIR_EUNSUPPORTED if the
+ * recording does not contain how its nodes are connected (routes in databases of older schemas).
+ */
+int weir__model_read(weir_reader *reader, const weir_filter *filter, weir_model **model, weir_error *error);
+
+/* Adds a node by hand to a model from weir__model_new(). Add a node after the nodes that it takes from. */
+int weir__model_add(weir_model *model, const weir_model_node *node, weir_error *error);
+
+/*
+ * Fills the model from live laps: give it to a pipeline, or call its functions from your own observer. run_start
+ * replaces the content of the model. The model can be used from the first lap_end on; each lap refines it. Laps before
+ * the first result of the pipeline and laps in which a source had already ended do not count unless there are no
+ * others. Memory use does not depend on the number of laps: if there are more than 64, neighbouring laps are joined.
+ * Use the model only on the thread that calls the observer, or after the run has ended.
+ */
+weir_observer weir__model_observer(weir_model *model);
+
+/* Forgets all laps, for example because the load has changed. The pipeline and its settings stay. */
+void weir__model_forget(weir_model *model);
+
+/* NULL is fine. */
+void weir__model_free(weir_model *model);
+
+/* -- reading models -- */
+
+size_t weir__model_num_nodes(const weir_model *model);
+
+/* With the current settings and the figures of all laps. Valid until the model is changed. NULL = no such node. */
+const weir_model_node *weir__model_node_at(const weir_model *model, size_t index);
+
+/* Items per second that the consumer got in the laps that count; NAN = not known. */
+double weir__model_measured(const weir_model *model);
+
+/* The number of laps that count, before joining. */
+size_t weir__model_num_laps(const weir_model *model);
+
+/* -- changing settings -- */
+
+/* Changes one setting (see weir_whatif_options). WEIR_ENOTFOUND or WEIR_EINVAL with a message that says what is allowed;
+   the model is then unchanged. */
+int weir__model_set(weir_model *model, const char *setting, const char *value, weir_error *error);
+
+/* The current value of a numeric setting; times are in seconds. NAN = no such setting. */
+double weir__model_get(const weir_model *model, const char *setting);
+
+/* Sets all settings back to the recorded ones. */
+void weir__model_reset(weir_model *model);
+
+/* Simulates the model with its current settings; those of the options are not used. options may be NULL. WEIR_EINVAL if the
+   model has no source, no sink or no lap. */
+int weir__model_predict(weir_model *model, const weir_whatif_options *options, weir_prediction **prediction,
+                        weir_error *error);
+
+/* ---- private to the model */
 
 enum { MODEL_MAX_LAPS = 64 };
 

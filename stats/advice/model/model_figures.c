@@ -319,7 +319,7 @@ double weir__model_throughput(const weir_model *model, const model_lap *lap)
     return (double)lap->queues[model->num_queues - 1].num_items / positive_seconds(lap->elapsed_ns);
 }
 
-double weir_model_measured(const weir_model *model)
+double weir__model_measured(const weir_model *model)
 {
     model_lap *all = model && model->num_nodes ? weir__model_sum(model, false) : NULL;
     double throughput = all ? weir__model_throughput(model, all) : NAN;

@@ -135,7 +135,7 @@ static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index
                              .times = &empty };
     node.weights = node.merge_order == WEIR_MERGE_WEIGHTED ? weights : NULL;
     char *pool = NULL;
-    int status = weir_model_add(model, &node, error);
+    int status = weir__model_add(model, &node, error);
     if (status == WEIR_OK && !add_queues(model, info, model->num_nodes - 1, num_branches))
         status = weir__model_no_memory(error);
     if (status == WEIR_OK && info->threads &&
@@ -297,7 +297,7 @@ static void on_lap_end(void *self, const weir_lap *ended)
         learn_lap(model);
 }
 
-weir_observer weir_model_observer(weir_model *model)
+weir_observer weir__model_observer(weir_model *model)
 {
     if (!model)
         return (weir_observer){ 0 };
@@ -308,7 +308,7 @@ weir_observer weir_model_observer(weir_model *model)
 
 static int replay_run(weir_reader *reader, const weir_filter *filter, weir_model *model, weir_error *error)
 {
-    weir_observer observer = weir_model_observer(model);
+    weir_observer observer = weir__model_observer(model);
     model->reads_records = true;
     int status = weir_replay(reader, filter, &observer, error);
     model->reads_records = false;
@@ -343,7 +343,7 @@ static double cpus_of(const char *machine)
     return is_known ? count : weir_cpu_budget();
 }
 
-int weir_model_read(weir_reader *reader, const weir_filter *filter, weir_model **made, weir_error *error)
+int weir__model_read(weir_reader *reader, const weir_filter *filter, weir_model **made, weir_error *error)
 {
     if (!reader || !made)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
@@ -357,19 +357,19 @@ int weir_model_read(weir_reader *reader, const weir_filter *filter, weir_model *
     int status = weir_reader_find_run(reader, own.run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : own.run_id, &run, error);
     own.run_id = status == WEIR_OK ? run.run_id : 0;
     if (status == WEIR_OK)
-        status = weir_model_new(made, error);
+        status = weir__model_new(made, error);
     if (status == WEIR_OK) {
         (*made)->recorded.cpus = cpus_of(run.machine); /* laps may say how many of them the process may use */
         status = replay_run(reader, &own, *made, error);
     }
-    if (status == WEIR_OK && weir_model_num_laps(*made) == 0)
+    if (status == WEIR_OK && weir__model_num_laps(*made) == 0)
         status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no lap of run %" PRId64 " matches", own.run_id);
     if (status == WEIR_OK)
         status = check_sources(*made, own.run_id, error);
     if (status == WEIR_OK) {
         learn_lap(*made);
     } else {
-        weir_model_free(*made);
+        weir__model_free(*made);
         *made = NULL;
     }
     return status;

@@ -263,7 +263,7 @@ static const char *mistake_in_setting(const weir_model *model, const model_setti
     return NULL;
 }
 
-int weir_model_set(weir_model *model, const char *name, const char *value, weir_error *error)
+int weir__model_set(weir_model *model, const char *name, const char *value, weir_error *error)
 {
     if (!model || !name || !value)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
@@ -294,7 +294,7 @@ int weir_model_set(weir_model *model, const char *name, const char *value, weir_
     return WEIR_OK;
 }
 
-double weir_model_get(const weir_model *model, const char *name)
+double weir__model_get(const weir_model *model, const char *name)
 {
     const setting_row *row;
     size_t index;
@@ -316,7 +316,7 @@ double weir_model_get(const weir_model *model, const char *name)
     return NAN;
 }
 
-void weir_model_reset(weir_model *model)
+void weir__model_reset(weir_model *model)
 {
     if (!model)
         return;

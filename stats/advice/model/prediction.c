@@ -197,7 +197,7 @@ static int find_background(weir_model *model, uint64_t seed, weir_error *error)
 static int prepare_run(weir_model *model, uint64_t seed, uint64_t num_items, weir_error *error)
 {
     int status = WEIR_OK;
-    if (!model->knows_background && weir_model_num_laps(model) > 0)
+    if (!model->knows_background && weir__model_num_laps(model) > 0)
         status = find_background(model, seed, error);
     if (status != WEIR_OK || !isnan(model->baseline))
         return status;
@@ -244,7 +244,7 @@ static double times_deviation(size_t num_laps)
 }
 
 /* The relative deviation of the throughput of resampled runs; 0 for a single lap. */
-static int find_deviation(weir_model *model, const weir_predict_options *options, const model_lap *whole,
+static int find_deviation(weir_model *model, const weir_whatif_options *options, const model_lap *whole,
                           double *deviation, weir_error *error)
 {
     uint32_t count = options->resamples ? options->resamples : DEFAULT_RESAMPLES;
@@ -273,7 +273,7 @@ static int find_deviation(weir_model *model, const weir_predict_options *options
 /* Whether the settings differ from the recorded ones. */
 static bool is_changed(const weir_model *model)
 {
-    return weir_model_num_laps(model) > 0 && model->num_settings > 0;
+    return weir__model_num_laps(model) > 0 && model->num_settings > 0;
 }
 
 /*
@@ -283,7 +283,7 @@ static bool is_changed(const weir_model *model)
  * the same width. Where the CPUs are full, more tasks at once cost CPU time, and nothing recorded says how much: there the
  * change may bring as much less as it may bring more.
  */
-static int find_range(weir_model *model, const weir_predict_options *options, const model_lap *whole,
+static int find_range(weir_model *model, const weir_whatif_options *options, const model_lap *whole,
                       weir_prediction *p, weir_error *error)
 {
     double deviation;
@@ -338,7 +338,7 @@ static prediction_parts *new_parts(size_t num_nodes)
         return NULL;
     parts->nodes = calloc(num_nodes, sizeof *parts->nodes);
     parts->pools = calloc(num_nodes + 1, sizeof *parts->pools);
-    parts->texts = calloc(2 * num_nodes + 2, sizeof *parts->texts);
+    parts->texts = calloc(3 * num_nodes + 3, sizeof *parts->texts);
     if (parts->nodes && parts->pools && parts->texts)
         return parts;
     weir_prediction_free(&parts->prediction);
@@ -369,7 +369,8 @@ static void fill_nodes(const weir_model *model, const sim_result *result, predic
         double held = (of->time_s[SIM_TURN] + of->time_s[SIM_BLOCKED]) / result->elapsed_s;
         parts->nodes[i] = (weir_predicted_node){
             .name = name_with_slots(parts, node),
-            .kind = node->kind,
+            .kind = own_text(parts, node->kind),
+            .concurrency = node->concurrency,
             .items_per_s = of->results_per_s,
             .busy_share = (of->time_s[SIM_RUNNING] + of->time_s[SIM_PENDING]) / slots_s,
             .wait_in_share = of->time_s[SIM_IDLE] / slots_s,
@@ -500,7 +501,7 @@ static const char *find_incomplete(const weir_model *model)
 {
     if (model->num_nodes < 2 || strcmp(model->recorded.nodes[model->num_nodes - 1].kind, "sink") != 0)
         return "has no source or no sink";
-    if (model->num_queues > 0 && weir_model_num_laps(model) == 0)
+    if (model->num_queues > 0 && weir__model_num_laps(model) == 0)
         return "has no laps yet";
     for (size_t i = 0; i + 1 < model->num_nodes; i++) {
         uint32_t shares = model->recorded.nodes[i].num_shares, branches = shares > 1 ? shares : 1;
@@ -513,8 +514,24 @@ static const char *find_incomplete(const weir_model *model)
     return NULL;
 }
 
+static const char *describe_limit(prediction_parts *parts)
+{
+    const weir_prediction *p = &parts->prediction;
+    char text[400] = "";
+    switch (p->limit) {
+    case WEIR_LIMIT_SOURCE: snprintf(text, sizeof text, "the source %s", p->limit_name); break;
+    case WEIR_LIMIT_SLOTS: snprintf(text, sizeof text, "the slots of %s", p->limit_name); break;
+    case WEIR_LIMIT_THREADS: snprintf(text, sizeof text, "the threads of %s", p->limit_name); break;
+    case WEIR_LIMIT_CPUS: snprintf(text, sizeof text, "the CPUs"); break;
+    case WEIR_LIMIT_ORDER: snprintf(text, sizeof text, "the order of the results of %s", p->limit_name); break;
+    case WEIR_LIMIT_CONSUMER: snprintf(text, sizeof text, "the consumer"); break;
+    case WEIR_LIMIT_NONE: snprintf(text, sizeof text, "none alone: the parts wait for each other"); break;
+    }
+    return own_text(parts, text);
+}
+
 /* Fills the prediction from one simulation. */
-static int fill_parts(weir_model *model, const weir_predict_options *options, prediction_parts *parts,
+static int fill_parts(weir_model *model, const weir_whatif_options *options, prediction_parts *parts,
                       weir_error *error)
 {
     const model_state *state = &model->shown;
@@ -526,17 +543,22 @@ static int fill_parts(weir_model *model, const weir_predict_options *options, pr
     if (status == WEIR_OK) {
         p->throughput = p->low = p->high = result.throughput;
         p->baseline = model->baseline;
-        p->measured = weir_model_measured(model);
+        p->measured = weir__model_measured(model);
         p->beyond_measured = is_beyond(model);
         fill_nodes(model, &result, parts);
         fill_pools(model, &result, parts);
         find_predicted_limit(model, &result, p);
+        p->limit_text = describe_limit(parts);
+        p->threads = state->threads;
+        p->available_cpus = state->cpus;
+        p->background = state->background;
+        p->num_laps = weir__model_num_laps(model);
     }
     free(result.nodes);
     return status;
 }
 
-static int predict_run(weir_model *model, const weir_predict_options *options, prediction_parts *parts,
+static int predict_run(weir_model *model, const weir_whatif_options *options, prediction_parts *parts,
                        weir_error *error)
 {
     weir_prediction *p = &parts->prediction;
@@ -552,21 +574,19 @@ static int predict_run(weir_model *model, const weir_predict_options *options, p
     return status;
 }
 
-int weir_model_predict_sized(weir_model *model, const weir_predict_options *options, size_t options_size,
-                             weir_prediction **prediction, weir_error *error)
+int weir__model_predict(weir_model *model, const weir_whatif_options *options, weir_prediction **prediction,
+                        weir_error *error)
 {
-    weir_predict_options own;
+    static const weir_whatif_options defaults = { 0 };
     if (!model || !prediction)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *prediction = NULL;
-    int status = weir__struct_copy(&own, sizeof own, options, options_size, "weir_predict_options", error);
-    if (status != WEIR_OK)
-        return status;
+    options = options ? options : &defaults;
     const char *mistake = find_incomplete(model);
-    if (mistake || own.resamples > MAX_RESAMPLES)
+    if (mistake || options->resamples > MAX_RESAMPLES)
         return weir_error_set(error, WEIR_EINVAL, 0, mistake ? "the model %s" : "resamples: at most 1000", mistake);
     prediction_parts *parts = new_parts(model->num_nodes);
-    status = parts ? predict_run(model, &own, parts, error) : weir__model_no_memory(error);
+    int status = parts ? predict_run(model, options, parts, error) : weir__model_no_memory(error);
     if (status == WEIR_OK)
         *prediction = &parts->prediction;
     else
@@ -574,20 +594,39 @@ int weir_model_predict_sized(weir_model *model, const weir_predict_options *opti
     return status;
 }
 
-void weir_prediction_describe_limit(const weir_prediction *p, char *text, size_t size)
+/* "decode.concurrency=8" */
+static int apply_setting(weir_model *model, const char *setting, weir_error *error)
 {
-    if (!text || size == 0)
-        return;
-    *text = '\0';
-    if (!p)
-        return;
-    switch (p->limit) {
-    case WEIR_LIMIT_SOURCE: snprintf(text, size, "the source %s", p->limit_name); break;
-    case WEIR_LIMIT_SLOTS: snprintf(text, size, "the slots of %s", p->limit_name); break;
-    case WEIR_LIMIT_THREADS: snprintf(text, size, "the threads of %s", p->limit_name); break;
-    case WEIR_LIMIT_CPUS: snprintf(text, size, "the CPUs"); break;
-    case WEIR_LIMIT_ORDER: snprintf(text, size, "the order of the results of %s", p->limit_name); break;
-    case WEIR_LIMIT_CONSUMER: snprintf(text, size, "the consumer"); break;
-    case WEIR_LIMIT_NONE: snprintf(text, size, "none alone: the parts wait for each other"); break;
+    char *name = setting ? strdup(setting) : NULL, *equals = name ? strchr(name, '=') : NULL;
+    int status = WEIR_EINVAL;
+    if (setting && !name)
+        status = weir__model_no_memory(error);
+    else if (!equals)
+        weir_error_set(error, status, 0, "\"%s\" is not a setting and its value, such as decode.concurrency=8",
+                       setting ? setting : "");
+    else {
+        *equals = '\0';
+        status = weir__model_set(model, name, equals + 1, error);
     }
+    free(name);
+    return status == WEIR_ENOTFOUND ? WEIR_EINVAL : status;
+}
+
+int weir_whatif_sized(weir_reader *reader, const weir_filter *filter, const weir_whatif_options *options,
+                      size_t options_size, weir_prediction **prediction, weir_error *error)
+{
+    weir_whatif_options own;
+    weir_model *model = NULL;
+    if (!reader || !prediction)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    *prediction = NULL;
+    int status = weir__struct_copy(&own, sizeof own, options, options_size, "weir_whatif_options", error);
+    if (status == WEIR_OK)
+        status = weir__model_read(reader, filter, &model, error);
+    for (size_t i = 0; status == WEIR_OK && own.settings && i < own.num_settings; i++)
+        status = apply_setting(model, own.settings[i], error);
+    if (status == WEIR_OK)
+        status = weir__model_predict(model, &own, prediction, error);
+    weir__model_free(model);
+    return status;
 }

@@ -3,6 +3,7 @@
  * more slots would get from something outside weir, no recording tells: that range is 1 to the gain of the model, and the
  * command that measures it is told.
  */
+#include "model.h"
 #include "verdict.h"
 
 #include <math.h>
@@ -10,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <weir/whatif.h>
 
 #include "format.h"
 
@@ -75,7 +74,7 @@ weir_verdict_advice *weir__verdict_new_advice(full_verdict *v)
 
 static double setting_of(const advising *a, const char *name)
 {
-    return weir_model_get(a->model, name);
+    return weir__model_get(a->model, name);
 }
 
 static bool is_kind(const weir_model_node *node, const char *kind)
@@ -97,7 +96,7 @@ static void set_in_model(advising *a, const char *node, const char *what, double
     char setting[VERDICT_TEXT_BYTES + 40], text[40];
     snprintf(setting, sizeof setting, "%s%s%s", node, *node ? "." : "", what);
     snprintf(text, sizeof text, "%.12g%s", value, unit);
-    int status = a->status == WEIR_OK ? weir_model_set(a->model, setting, text, a->error) : WEIR_OK;
+    int status = a->status == WEIR_OK ? weir__model_set(a->model, setting, text, a->error) : WEIR_OK;
     if (status != WEIR_OK && status != WEIR_EINVAL) /* the engine would refuse it */
         a->status = status;
 }
@@ -107,8 +106,8 @@ static bool predict_change(advising *a, weir_verdict_advice *advice, double leas
 {
     weir_prediction *then = NULL;
     if (a->status == WEIR_OK)
-        a->status = weir_model_predict(a->model, &(weir_predict_options){ .resamples = 6 }, &then, a->error);
-    weir_model_reset(a->model);
+        a->status = weir__model_predict(a->model, &(weir_whatif_options){ .resamples = 6 }, &then, a->error);
+    weir__model_reset(a->model);
     bool gains = then && then->throughput >= least * then->baseline;
     if (gains) {
         double now = isnan(then->measured) ? then->baseline : then->measured;
@@ -117,7 +116,7 @@ static bool predict_change(advising *a, weir_verdict_advice *advice, double leas
         advice->high = fmax(advice->gain, then->high / now);
         advice->items_per_s = advice->gain * now;
         advice->more_cpus = then->cpus - a->base_cpus;
-        weir_prediction_describe_limit(then, (char *)(uintptr_t)advice->next, VERDICT_TEXT_BYTES);
+        snprintf((char *)(uintptr_t)advice->next, VERDICT_TEXT_BYTES, "%s", then->limit_text);
     }
     weir_prediction_free(then);
     return gains;
@@ -221,7 +220,7 @@ static void propose_completion(advising *a)
         return;
     weir__verdict_short_name(a->node->name, name, sizeof name);
     snprintf(setting, sizeof setting, "%s.output_order", a->node->name);
-    weir_model_set(a->model, setting, "completion", NULL);
+    weir__model_set(a->model, setting, "completion", NULL);
     weir__verdict_text(advice->change, "results of %s in the order of completion", name);
     weir__verdict_text(advice->options, "%s", is_decode(a->node->name) ? "--order completion" : "");
     weir__verdict_text(advice->code, ".output_order = WEIR_ORDER_COMPLETION in the options of %s", name);
@@ -355,8 +354,8 @@ static void propose_all(advising *a)
 {
     full_verdict *v = a->verdict;
     weir_verdict_kind kind = v->shown.kind;
-    for (size_t i = 0; i < weir_model_num_nodes(a->model); i++) {
-        weir_model_node node = *weir_model_node_at(a->model, i); /* the original changes with the settings */
+    for (size_t i = 0; i < weir__model_num_nodes(a->model); i++) {
+        weir_model_node node = *weir__model_node_at(a->model, i); /* the original changes with the settings */
         size_t length = strlen(node.name);
         if (kind == WEIR_VERDICT_QUEUE && strncmp(v->name, node.name, length) == 0 && v->name[length] == '_')
             propose_queue(a, &node);
@@ -569,7 +568,7 @@ static int by_gain(const void *left, const void *right)
 static void predict_base(advising *a)
 {
     weir_prediction *now = NULL;
-    a->status = weir_model_predict(a->model, &(weir_predict_options){ .no_range = true }, &now, a->error);
+    a->status = weir__model_predict(a->model, &(weir_whatif_options){ .no_range = true }, &now, a->error);
     a->base_cpus = now ? now->cpus : NAN;
     weir_prediction_free(now);
 }
@@ -589,12 +588,12 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
     int status = verdict->shown.kind == WEIR_VERDICT_OUTSIDE ? tell_places(verdict, reader, filter, error) : WEIR_OK;
     if (status != WEIR_OK)
         return status;
-    status = weir_model_read(reader, filter, &a.model, &why);
+    status = weir__model_read(reader, filter, &a.model, &why);
     bool is_missing = status == WEIR_EUNSUPPORTED || status == WEIR_ENOTFOUND || status == WEIR_EINVAL;
     if (status != WEIR_OK && !is_missing)
         return weir_error_set(error, why.status, why.library_code, "%s", why.message);
-    for (size_t i = 0; a.model && i < weir_model_num_nodes(a.model) && !a.node; i++) {
-        node = *weir_model_node_at(a.model, i); /* the original changes with the settings */
+    for (size_t i = 0; a.model && i < weir__model_num_nodes(a.model) && !a.node; i++) {
+        node = *weir__model_node_at(a.model, i); /* the original changes with the settings */
         a.node = strcmp(node.name, verdict->name) == 0 ? &node : NULL;
     }
     if (a.node && is_decode(a.node->name))
@@ -606,7 +605,7 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
     bool is_complete = a.status == WEIR_OK || a.status == WEIR_ELIMIT; /* without what takes too long to simulate */
     if (is_complete)
         suggest_others(&a);
-    weir_model_free(a.model);
+    weir__model_free(a.model);
     weir__verdict_fit_options(verdict, a.decoding.command);
     qsort(verdict->advice, verdict->shown.num_advice, sizeof *verdict->advice, by_gain);
     return is_complete ? WEIR_OK : a.status;
