@@ -80,7 +80,7 @@ int weir__index_run(sqlite3 *db, const char *sql, const char *path, weir_error *
     return code == SQLITE_OK ? WEIR_OK : weir__index_error(error, db, code, "write to", path);
 }
 
-static int read_number(sqlite3 *db, const char *sql, int64_t *number)
+static int read_key_number(sqlite3 *db, const char *sql, int64_t *number)
 {
     sqlite3_stmt *statement;
     int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
@@ -94,11 +94,11 @@ static int read_number(sqlite3 *db, const char *sql, int64_t *number)
 static int check_version(sqlite3 *db, const char *path, int64_t *found, weir_error *error)
 {
     int64_t application = 0, version = 0, num_tables = 0;
-    int code = read_number(db, "PRAGMA application_id", &application);
+    int code = read_key_number(db, "PRAGMA application_id", &application);
     if (code == SQLITE_OK)
-        code = read_number(db, "PRAGMA user_version", &version);
+        code = read_key_number(db, "PRAGMA user_version", &version);
     if (code == SQLITE_OK)
-        code = read_number(db, "SELECT count(*) FROM sqlite_master", &num_tables);
+        code = read_key_number(db, "SELECT count(*) FROM sqlite_master", &num_tables);
     if (code != SQLITE_OK)
         return weir__index_error(error, db, code, "read the index", path);
     *found = version;

@@ -94,7 +94,7 @@ static int sampler_worker_init(void *self, const void *config, weir_task *task)
     return WEIR_OK;
 }
 
-static int fill_entry(const weir_sampler_source_config *source, weir_entry *entry, weir_error *error)
+static int fill_sampled_entry(const weir_sampler_source_config *source, weir_entry *entry, weir_error *error)
 {
     if (!source->paths)
         return source->items.fill(source->items.self, entry, error);
@@ -116,7 +116,7 @@ static int sampler_run(void *self, weir_item *in, weir_item *out, weir_task *tas
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     entry->number = weir_sampler_at(worker->sampler, position);
     entry->epoch = worker->epoch;
-    int rc = fill_entry(weir_task_config(task), entry, &error);
+    int rc = fill_sampled_entry(weir_task_config(task), entry, &error);
     if (rc != WEIR_OK) {
         weir_entry_free(entry);
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
