@@ -68,10 +68,13 @@ static int64_t waited_ns_locked(weir_pipeline *pipeline, int64_t start_ns, bool 
     return until_ns - since_ns;
 }
 
-/* Since when, and with which credit, this thread is away with an item; see speedup.h. */
+/* Of the calling thread. */
 static _Thread_local struct {
+    /* since when, and with which credit, it is away with an item; see speedup.h */
     const weir_pipeline *from;
     int64_t since_ns, credit_ns;
+
+    weir_step_clock clock;
 } away;
 
 static void consumer_leaves(const weir_pipeline *pipeline)
@@ -98,7 +101,7 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
     if (!pipeline || !item || (timeout_ns < 0 && timeout_ns != WEIR_FOREVER))
         return WEIR_EINVAL;
     consumer_is_back(pipeline);
-    int64_t start_ns = weir_clock_ns();
+    int64_t start_ns = step_clock_ns(&away.clock);
     int64_t deadline_ns = timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? WEIR_FOREVER : start_ns + timeout_ns;
     bool waited = false;
     int status;
