@@ -2,9 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,20 +10,62 @@
 
 #include <weir/escape.h>
 
-#include "tensorboard.pb-c.h"
+#include "trace_text.h"
 
 struct weir_event_file {
     int fd;
     off_t size_bytes; /* end of the last complete record */
-    double wall_time;
-    int64_t step;
-
-    uint8_t *pending; /* records that are not written yet */
-    size_t pending_bytes, pending_room;
-    bool lacks_memory; /* a record was lost */
-
+    int64_t unix_ns, step;
+    bool lacks_memory;       /* a record was lost */
+    weir_trace_text pending; /* records that are not written yet */
+    weir_trace_text summary; /* of the next record */
     uint32_t crc_table[256]; /* immutable after open */
 };
+
+/* -- protocol buffers */
+
+enum { FIXED64 = 1, BYTES = 2, FIXED32 = 5 }; /* wire types */
+
+static void put_varint(weir_trace_text *out, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        weir__trace_put(out, &(char){ (char)(value | 0x80) }, 1);
+    weir__trace_put(out, &(char){ (char)value }, 1);
+}
+
+static void put_little_endian(weir_trace_text *out, uint64_t value, int size_bytes)
+{
+    for (int i = 0; i < size_bytes; i++)
+        weir__trace_put(out, &(char){ (char)(value >> (8 * i)) }, 1);
+}
+
+static void put_double(weir_trace_text *out, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_little_endian(out, bits, sizeof bits);
+}
+
+static void put_double_field(weir_trace_text *out, unsigned field, double value)
+{
+    put_varint(out, field << 3 | FIXED64);
+    put_double(out, value);
+}
+
+static void put_bytes_field(weir_trace_text *out, unsigned field, const char *data, size_t length)
+{
+    put_varint(out, field << 3 | BYTES);
+    put_varint(out, length);
+    weir__trace_put(out, data, length);
+}
+
+/* Adds the message as a field of another one, and frees it. */
+static void end_message(weir_trace_text *out, unsigned field, weir_trace_text *message)
+{
+    put_bytes_field(out, field, message->data ? message->data : "", message->length);
+    out->no_memory |= message->no_memory;
+    weir__trace_text_free(message);
+}
 
 /* -- TFRecord */
 
@@ -39,351 +79,148 @@ static void fill_crc_table(uint32_t table[256])
     }
 }
 
-static uint32_t crc32c(const uint32_t table[256], const uint8_t *bytes, size_t size_bytes)
+/* Of the last bytes. Masked: a CRC of data that contains CRCs would be weak. */
+static void put_crc(weir_event_file *file, size_t size_bytes)
 {
+    weir_trace_text *out = &file->pending;
     uint32_t crc = UINT32_MAX;
-    for (size_t i = 0; i < size_bytes; i++)
-        crc = (crc >> 8) ^ table[(crc ^ bytes[i]) & 0xff];
-    return ~crc;
+    for (size_t i = out->length - size_bytes; i < out->length; i++)
+        crc = (crc >> 8) ^ file->crc_table[(crc ^ (uint8_t)out->data[i]) & 0xff];
+    crc = ~crc;
+    put_little_endian(out, ((crc >> 15) | (crc << 17)) + UINT32_C(0xa282ead8), 4);
 }
 
-/* Masked, as in TFRecord: a CRC of data that contains CRCs would be weak. */
-static uint32_t masked_crc32c(const weir_event_file *file, const uint8_t *bytes, size_t size_bytes)
+/* What is missing for lack of memory is left out as a whole. */
+static void end_record(weir_event_file *file, weir_trace_text *event)
 {
-    uint32_t crc = crc32c(file->crc_table, bytes, size_bytes);
-    return ((crc >> 15) | (crc << 17)) + UINT32_C(0xa282ead8);
-}
-
-static void put_little_endian(uint8_t *to, uint64_t value, int size_bytes)
-{
-    for (int i = 0; i < size_bytes; i++)
-        to[i] = (uint8_t)(value >> (8 * i));
-}
-
-enum { HEAD_BYTES = 12, TAIL_BYTES = 4 };
-
-/* Room for a record of this size after the pending ones; NULL = out of memory. */
-static uint8_t *make_room(weir_event_file *file, size_t size_bytes)
-{
-    size_t needed = file->pending_bytes + HEAD_BYTES + size_bytes + TAIL_BYTES;
-    if (needed > file->pending_room) {
-        uint8_t *pending = realloc(file->pending, 2 * needed);
-        if (!pending)
-            return NULL;
-        file->pending = pending;
-        file->pending_room = 2 * needed;
-    }
-    return file->pending + file->pending_bytes;
-}
-
-static void write_event(weir_event_file *file, const Weir__Tensorboard__Event *event)
-{
-    size_t size_bytes = weir__tensorboard__event__get_packed_size(event);
-    uint8_t *record = make_room(file, size_bytes);
-    if (!record) {
+    weir_trace_text *out = &file->pending;
+    size_t start = out->length;
+    put_little_endian(out, event->length, 8);
+    if (!out->no_memory)
+        put_crc(file, 8);
+    weir__trace_put(out, event->data, event->length);
+    if (!out->no_memory)
+        put_crc(file, event->length);
+    if (out->no_memory || event->no_memory) {
+        out->length = start;
         file->lacks_memory = true;
-        return;
     }
-    put_little_endian(record, size_bytes, 8);
-    put_little_endian(record + 8, masked_crc32c(file, record, 8), 4);
-    weir__tensorboard__event__pack(event, record + HEAD_BYTES);
-    put_little_endian(record + HEAD_BYTES + size_bytes, masked_crc32c(file, record + HEAD_BYTES, size_bytes), 4);
-    file->pending_bytes += HEAD_BYTES + size_bytes + TAIL_BYTES;
+    out->no_memory = false;
+    weir__trace_text_free(event);
 }
 
-/* Freed by the caller; NULL = out of memory. */
-static char *escaped(const char *text)
+/* -- values */
+
+/* The tag, valid UTF-8: "GROUP/FIGURE". */
+static weir_trace_text begin_value(const char *group, const char *figure)
 {
-    size_t size = 4 * strlen(text) + 1;
-    char *line = malloc(size);
-    if (line)
-        weir_text_escape(text, line, size);
-    return line;
-}
-
-/* -- summaries */
-
-/* The values of one event. The summary owns them, their tags and what they point to. */
-enum { MAX_VALUES = 64 };
-
-typedef struct summary {
-    weir_event_file *file;
-    char *group; /* prefix of the tags, valid UTF-8 */
-    Weir__Tensorboard__Summary__Value values[MAX_VALUES];
-    size_t num_values;
-} summary;
-
-/* group may be NULL: then tags have no prefix. */
-static void begin_summary(summary *s, weir_event_file *file, const char *group)
-{
-    s->file = file;
-    s->num_values = 0;
-    s->group = escaped(group ? group : "");
-    if (!s->group)
-        file->lacks_memory = true;
-}
-
-/* The next value, or NULL: out of memory. */
-static Weir__Tensorboard__Summary__Value *add_summary_value(summary *s, const char *figure)
-{
-    if (!s->group || s->num_values == MAX_VALUES)
-        return NULL;
-    size_t size = strlen(s->group) + strlen(figure) + 2;
-    char *tag = malloc(size);
-    if (!tag) {
-        s->file->lacks_memory = true;
-        return NULL;
-    }
-    snprintf(tag, size, "%s%s%s", s->group, s->group[0] ? "/" : "", figure);
-    Weir__Tensorboard__Summary__Value *value = &s->values[s->num_values++];
-    weir__tensorboard__summary__value__init(value);
-    value->tag = tag;
+    weir_trace_text value = { 0 };
+    char tag[1024], escaped[4 * sizeof tag];
+    snprintf(tag, sizeof tag, "%s%s%s", group, *group ? "/" : "", figure);
+    weir_text_escape(tag, escaped, sizeof escaped);
+    put_bytes_field(&value, 1, escaped, strlen(escaped));
     return value;
 }
 
-static void add_scalar(summary *s, const char *figure, double number)
+static void add_scalar(weir_event_file *file, const char *group, const char *figure, double number)
 {
-    Weir__Tensorboard__Summary__Value *value = add_summary_value(s, figure);
-    if (!value)
-        return;
-    value->value_case = WEIR__TENSORBOARD__SUMMARY__VALUE__VALUE_SIMPLE_VALUE;
-    value->simple_value = (float)number;
+    weir_trace_text value = begin_value(group, figure);
+    float rounded = (float)number;
+    uint32_t bits;
+    memcpy(&bits, &rounded, sizeof bits);
+    put_varint(&value, 2 << 3 | FIXED32);
+    put_little_endian(&value, bits, sizeof bits);
+    end_message(&file->summary, 1, &value);
 }
 
 /* A bucket for each non-empty one, and an empty one before it if there is a gap. */
-static void fill_histogram(Weir__Tensorboard__HistogramProto *histo, const weir_histogram *times)
+static void add_histogram(weir_event_file *file, const char *group, const char *figure, const weir_histogram *times,
+                          double sum)
 {
+    weir_trace_text value = begin_value(group, figure), histogram = { 0 }, limits = { 0 }, counts = { 0 };
     int64_t low_ns, high_ns, covered_ns = -1;
+    double sum_squares = 0;
     for (uint32_t i = times->first; i <= times->last; i++) {
         double count = (double)times->buckets[i];
         if (times->buckets[i] == 0)
             continue;
         weir_histogram_bucket_range(i, &low_ns, &high_ns);
-        if (covered_ns >= 0 && low_ns > covered_ns)
-            histo->bucket_limit[histo->n_bucket_limit++] = (double)low_ns / 1e9;
+        if (covered_ns >= 0 && low_ns > covered_ns) {
+            put_double(&limits, (double)low_ns / 1e9);
+            put_double(&counts, 0);
+        }
         covered_ns = high_ns + 1;
-        histo->bucket_limit[histo->n_bucket_limit++] = (double)covered_ns / 1e9;
-        histo->bucket[histo->n_bucket_limit - 1] = count;
+        put_double(&limits, (double)covered_ns / 1e9);
+        put_double(&counts, count);
         double middle = ((double)low_ns + (double)high_ns) / 2e9;
-        histo->sum_squares += count * middle * middle;
+        sum_squares += count * middle * middle;
     }
-    histo->n_bucket = histo->n_bucket_limit;
     weir_histogram_bucket_range(times->first, &low_ns, &high_ns);
-    histo->min = (double)low_ns / 1e9;
-    histo->max = (double)covered_ns / 1e9;
-    histo->num = (double)times->count;
+    const double sums[] = { (double)low_ns / 1e9, (double)covered_ns / 1e9, (double)times->count, sum, sum_squares };
+    for (unsigned i = 0; i < 5; i++)
+        put_double_field(&histogram, i + 1, sums[i]);
+    end_message(&histogram, 6, &limits);
+    end_message(&histogram, 7, &counts);
+    end_message(&value, 5, &histogram);
+    end_message(&file->summary, 1, &value);
 }
 
-static void free_histogram(Weir__Tensorboard__HistogramProto *histo)
+/* Writes the values as an event. */
+static void end_summary(weir_event_file *file)
 {
-    if (histo) {
-        free(histo->bucket_limit);
-        free(histo->bucket);
-    }
-    free(histo);
+    weir_trace_text event = { 0 };
+    put_double_field(&event, 1, (double)file->unix_ns / 1e9);
+    put_varint(&event, 2 << 3);
+    put_varint(&event, (uint64_t)file->step);
+    end_message(&event, 5, &file->summary);
+    end_record(file, &event);
 }
-
-/* The largest possible one, zeroed; NULL = out of memory. */
-static Weir__Tensorboard__HistogramProto *new_histogram(const weir_histogram *times)
-{
-    size_t room = 2 * ((size_t)times->last - times->first + 1);
-    Weir__Tensorboard__HistogramProto *histo = malloc(sizeof *histo);
-    if (!histo)
-        return NULL;
-    weir__tensorboard__histogram_proto__init(histo);
-    histo->bucket_limit = calloc(room, sizeof *histo->bucket_limit);
-    histo->bucket = calloc(room, sizeof *histo->bucket);
-    if (histo->bucket_limit && histo->bucket)
-        return histo;
-    free_histogram(histo);
-    return NULL;
-}
-
-/* Adds nothing for an empty one. */
-static void add_histogram(summary *s, const char *figure, const weir_histogram *times, double sum)
-{
-    if (times->count == 0)
-        return;
-    Weir__Tensorboard__HistogramProto *histo = new_histogram(times);
-    Weir__Tensorboard__Summary__Value *value = histo ? add_summary_value(s, figure) : NULL;
-    if (!value) {
-        s->file->lacks_memory = true;
-        free_histogram(histo);
-        return;
-    }
-    fill_histogram(histo, times);
-    histo->sum = sum;
-    value->value_case = WEIR__TENSORBOARD__SUMMARY__VALUE__VALUE_HISTO;
-    value->histo = histo;
-}
-
-/* Writes the event and frees what the summary owns. */
-static void end_summary(summary *s)
-{
-    Weir__Tensorboard__Summary__Value *pointers[MAX_VALUES];
-    for (size_t i = 0; i < s->num_values; i++)
-        pointers[i] = &s->values[i];
-    Weir__Tensorboard__Summary message = WEIR__TENSORBOARD__SUMMARY__INIT;
-    message.value = pointers;
-    message.n_value = s->num_values;
-    Weir__Tensorboard__Event event = WEIR__TENSORBOARD__EVENT__INIT;
-    event.wall_time = s->file->wall_time;
-    event.step = s->file->step;
-    event.what_case = WEIR__TENSORBOARD__EVENT__WHAT_SUMMARY;
-    event.summary = &message;
-    if (s->num_values)
-        write_event(s->file, &event);
-
-    for (size_t i = 0; i < s->num_values; i++) {
-        free(s->values[i].tag);
-        if (s->values[i].value_case == WEIR__TENSORBOARD__SUMMARY__VALUE__VALUE_HISTO)
-            free_histogram(s->values[i].histo);
-    }
-    free(s->group);
-}
-
-/* -- laps */
 
 /* A lap without successes has no times, which differs from short times: unknown values are omitted. */
-static void put_lap(weir_event_file *file, const weir_lap_record *lap)
+void weir__event_file_lap(weir_event_file *file, const weir_lap_record *lap, int64_t step)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count, num_histograms = weir_subject_histograms(lap->subject, histograms);
     const weir_measure *measures = weir_subject_measures(lap->subject, &count);
     weir_metrics metrics = lap->metrics;
     const weir_total total = weir_total_of_lap(lap);
-    summary s;
-    begin_summary(&s, file, lap->name);
+    file->unix_ns = lap->end_unix_ns;
+    file->step = step;
     for (size_t i = 0; i < count; i++) {
         double value = weir_total_value(&total, &measures[i]);
         if (isfinite(value))
-            add_scalar(&s, measures[i].name, value);
+            add_scalar(file, lap->name, measures[i].name, value);
     }
     for (size_t i = 0; i < num_histograms; i++) {
         const weir_histogram *times = *weir_metric_histogram_at(histograms[i].metric, &metrics);
-        char tag[48];
-        snprintf(tag, sizeof tag, "%s_histogram", histograms[i].name);
-        if (times)
-            add_histogram(&s, tag, times,
+        char figure[48];
+        snprintf(figure, sizeof figure, "%s_histogram", histograms[i].name);
+        if (times && times->count)
+            add_histogram(file, lap->name, figure, times,
                           weir_measure_of(lap->subject, histograms[i].sum, &metrics, lap->elapsed_ns));
     }
-    end_summary(&s);
+    end_summary(file);
 }
 
 void weir__event_file_scalar(weir_event_file *file, const char *tag, double value)
 {
-    summary s;
-    begin_summary(&s, file, NULL);
-    add_scalar(&s, tag, value);
-    end_summary(&s);
-}
-
-/* -- text */
-
-/* The text is Markdown. */
-static void add_summary_text(weir_event_file *file, const char *tag, const char *text)
-{
-    summary s;
-    begin_summary(&s, file, NULL);
-    Weir__Tensorboard__Summary__Value *value = add_summary_value(&s, tag);
-
-    ProtobufCBinaryData bytes = { .len = strlen(text), .data = (uint8_t *)(uintptr_t)text };
-    Weir__Tensorboard__TensorShapeProto shape = WEIR__TENSORBOARD__TENSOR_SHAPE_PROTO__INIT; /* a scalar */
-    Weir__Tensorboard__TensorProto tensor = WEIR__TENSORBOARD__TENSOR_PROTO__INIT;
-    tensor.dtype = WEIR__TENSORBOARD__DATA_TYPE__DT_STRING;
-    tensor.tensor_shape = &shape;
-    tensor.string_val = &bytes;
-    tensor.n_string_val = 1;
-    Weir__Tensorboard__SummaryMetadata__PluginData plugin = WEIR__TENSORBOARD__SUMMARY_METADATA__PLUGIN_DATA__INIT;
-    char plugin_name[] = "text";
-    plugin.plugin_name = plugin_name;
-    Weir__Tensorboard__SummaryMetadata metadata = WEIR__TENSORBOARD__SUMMARY_METADATA__INIT;
-    metadata.plugin_data = &plugin;
-    if (value) {
-        value->metadata = &metadata;
-        value->value_case = WEIR__TENSORBOARD__SUMMARY__VALUE__VALUE_TENSOR;
-        value->tensor = &tensor;
-    }
-    end_summary(&s);
-}
-
-static void write_text(weir_event_file *file, const char *tag, const char *format, ...) WEIR_PRINTF(3, 4);
-
-/* One line of text, indented so that Markdown shows it unchanged. */
-static void write_text(weir_event_file *file, const char *tag, const char *format, ...)
-{
-    va_list arguments;
-    char *text = NULL, *line = NULL, *indented = NULL;
-    va_start(arguments, format);
-    int length = vasprintf(&text, format, arguments);
-    va_end(arguments);
-    if (length < 0)
-        text = NULL;
-    else
-        line = escaped(text);
-    if (line && asprintf(&indented, "    %s", line) >= 0)
-        add_summary_text(file, tag, indented);
-    else
-        file->lacks_memory = true;
-    free(text);
-    free(line);
-    if (line)
-        free(indented);
-}
-
-static void write_run(weir_event_file *file, const weir_run_record *run)
-{
-    write_text(file, "run", "%s (weir %s, %" PRId64 " threads, node %s, rank %" PRId32 ")", run->command,
-               run->version, run->threads, run->node_id, run->rank);
-}
-
-static void put_happening(weir_event_file *file, const weir_event_record *event)
-{
-    write_text(file, "events", "%s%s%s%s%s", event->category, event->category[0] ? ": " : "", event->name,
-               event->detail[0] ? ": " : "", event->detail);
-}
-
-static void write_failure(weir_event_file *file, const weir_failure_record *failure)
-{
-    write_text(file, "failures", "%s: %s%s%s (item %" PRId64 ", %s)", failure->name, failure->label,
-               failure->label[0] ? ": " : "", failure->message, failure->seq, weir_status_name(failure->status));
-}
-
-int64_t weir__event_file_time_of(const weir_record *record)
-{
-    switch (record->kind) {
-    case WEIR_RECORD_RUN: return record->run.started_unix_ns;
-    case WEIR_RECORD_EVENT: return record->event.unix_ns;
-    case WEIR_RECORD_FAILURE: return record->failure.unix_ns;
-    default: return record->lap.end_unix_ns;
-    }
-}
-
-void weir__event_file_record(weir_event_file *file, const weir_record *record, int64_t step)
-{
-    file->wall_time = (double)weir__event_file_time_of(record) / 1e9;
-    file->step = step;
-    switch (record->kind) {
-    case WEIR_RECORD_RUN: write_run(file, &record->run); break;
-    case WEIR_RECORD_EVENT: put_happening(file, &record->event); break;
-    case WEIR_RECORD_FAILURE: write_failure(file, &record->failure); break;
-    default: put_lap(file, &record->lap);
-    }
+    add_scalar(file, "", tag, value);
+    end_summary(file);
 }
 
 /* -- the file */
 
 size_t weir__event_file_pending(const weir_event_file *file)
 {
-    return file->pending_bytes;
+    return file->pending.length;
 }
 
 /* Returns 0 or an errno. */
-static int write_pending(weir_event_file *file)
+static int write_records(weir_event_file *file)
 {
     size_t written = 0;
-    while (written < file->pending_bytes) {
-        ssize_t got = pwrite(file->fd, file->pending + written, file->pending_bytes - written,
+    while (written < file->pending.length) {
+        ssize_t got = pwrite(file->fd, file->pending.data + written, file->pending.length - written,
                              file->size_bytes + (off_t)written);
         if (got < 0 && errno == EINTR)
             continue;
@@ -396,13 +233,13 @@ static int write_pending(weir_event_file *file)
 
 int weir__event_file_flush(weir_event_file *file)
 {
-    int failure = write_pending(file);
+    int failure = write_records(file);
     if (!failure)
-        file->size_bytes += (off_t)file->pending_bytes;
+        file->size_bytes += (off_t)file->pending.length;
     else if (ftruncate(file->fd, file->size_bytes) != 0) {
         /* A partial record may stay in the file; readers wait for the rest, and the next flush overwrites it. */
     }
-    file->pending_bytes = 0;
+    file->pending.length = 0;
     if (!failure && file->lacks_memory)
         failure = ENOMEM;
     file->lacks_memory = false;
@@ -416,13 +253,15 @@ int weir__event_file_close(weir_event_file *file)
     int failure = weir__event_file_flush(file);
     if (close(file->fd) != 0 && !failure)
         failure = errno;
-    free(file->pending);
+    weir__trace_text_free(&file->pending);
+    weir__trace_text_free(&file->summary);
     free(file);
     return failure;
 }
 
 int weir__event_file_open(const char *path, int64_t unix_ns, weir_event_file **file)
 {
+    static const char version[] = "brain.Event:2";
     *file = NULL;
     weir_event_file *opened = calloc(1, sizeof *opened);
     if (!opened)
@@ -433,14 +272,11 @@ int weir__event_file_open(const char *path, int64_t unix_ns, weir_event_file **f
         free(opened);
         return failure;
     }
-
     fill_crc_table(opened->crc_table);
-    char version[] = "brain.Event:2";
-    Weir__Tensorboard__Event event = WEIR__TENSORBOARD__EVENT__INIT;
-    event.wall_time = (double)unix_ns / 1e9;
-    event.what_case = WEIR__TENSORBOARD__EVENT__WHAT_FILE_VERSION;
-    event.file_version = version;
-    write_event(opened, &event);
+    weir_trace_text event = { 0 };
+    put_double_field(&event, 1, (double)unix_ns / 1e9);
+    put_bytes_field(&event, 3, version, sizeof version - 1);
+    end_record(opened, &event);
     int failure = weir__event_file_flush(opened);
     if (failure) {
         weir__event_file_close(opened);

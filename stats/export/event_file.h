@@ -1,16 +1,17 @@
 /*
- * An event file of TensorBoard: records of TFRecord (length, its checksum, bytes, their checksum; crc32c, masked)
- * with messages of tensorboard.proto. Records are buffered in memory and written together: all of them or, if writing
- * fails, none. One thread at a time.
+ * An event file of TensorBoard: records of TFRecord (length, its checksum, bytes, their checksum; crc32c, masked) with
+ * protocol buffers: Event { double wall_time = 1; int64 step = 2; string file_version = 3; Summary summary = 5; },
+ * Summary { repeated Value { string tag = 1; float simple_value = 2; HistogramProto histo = 5; } value = 1; },
+ * HistogramProto { double min = 1, max = 2, num = 3, sum = 4, sum_squares = 5; repeated double bucket_limit = 6,
+ * bucket = 7; }. Records are buffered in memory and written together: all of them or, if writing fails, none. One thread
+ * at a time.
  */
 #ifndef STATS_EXPORT_EVENT_FILE_H
 #define STATS_EXPORT_EVENT_FILE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/histogram.h>
 #include <weir/query.h>
 
 typedef struct weir_event_file weir_event_file;
@@ -19,13 +20,10 @@ typedef struct weir_event_file weir_event_file;
    NULL. */
 int weir__event_file_open(const char *path, int64_t unix_ns, weir_event_file **file);
 
-/* A lap (all measures and histograms), a run (its description), an event or a failure, with its time. */
-void weir__event_file_record(weir_event_file *file, const weir_record *record, int64_t step);
+/* All measures and histograms of a lap. */
+void weir__event_file_lap(weir_event_file *file, const weir_lap_record *lap, int64_t step);
 
-/* The time that it is written with. */
-int64_t weir__event_file_time_of(const weir_record *record);
-
-/* With the time and step of the last record. */
+/* With the time and step of the last lap. */
 void weir__event_file_scalar(weir_event_file *file, const char *tag, double value);
 
 /* The number of buffered bytes. */

@@ -1,16 +1,29 @@
-#include "tensorboard.h"
+/* TensorBoard event files: live, lap by lap; and from a database, as a live log would have written them. */
+#include <weir/tensorboard.h>
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
+
+#include <weir/clock.h>
+#include <weir/log.h>
 
 #include "database_path.h"
+#include "event_file.h"
+#include "live_export.h"
+#include "struct_copy.h"
 
-char *weir__tensorboard_path(const char *folder, int64_t started_unix_ns, const char *node_id, int64_t pid,
+enum { MANY_BYTES = 1 << 18 };
+
+/* -- both */
+
+/* TensorBoard reads files with tfevents in their name, in the order of their names. NULL = out of memory. */
+static char *event_file_path(const char *folder, int64_t started_unix_ns, const char *node_id, int64_t pid,
                              unsigned number)
 {
     char *path = NULL, node[128];
@@ -26,7 +39,8 @@ char *weir__tensorboard_path(const char *folder, int64_t started_unix_ns, const 
     return path;
 }
 
-int weir__tensorboard_make_folder(const char *folder)
+/* Creates a folder and its parents if missing. Returns 0 or an errno. */
+static int make_log_folder(const char *folder)
 {
     char *path = NULL;
     if (asprintf(&path, "%s/", folder) < 0)
@@ -36,7 +50,7 @@ int weir__tensorboard_make_folder(const char *folder)
     return failure;
 }
 
-int weir__tensorboard_error(weir_error *error, int failure, const char *folder)
+static int fail_log(weir_error *error, int failure, const char *folder)
 {
     int status = failure == ENOMEM                                              ? WEIR_ENOMEM
                  : failure == EACCES || failure == EROFS || failure == EPERM    ? WEIR_EACCESS
@@ -44,4 +58,260 @@ int weir__tensorboard_error(weir_error *error, int failure, const char *folder)
                                                                                 : WEIR_EIO;
     return weir_error_set(error, status, -failure, "cannot write event files to %s: %s",
                           weir__path_for_message(folder).text, strerror(failure));
+}
+
+static int check_log_dir(const char *log_dir, weir_error *error)
+{
+    return log_dir && *log_dir
+               ? WEIR_OK
+               : weir_error_set(error, WEIR_EINVAL, 0, "cannot write event files: their folder has no name");
+}
+
+/* -- live */
+
+struct weir_tensorboard_log {
+    weir_live_export live; /* its path is the folder */
+    weir_event_file *file;
+    int64_t lap; /* from 0 on */
+
+    weir_error failure; /* the first one */
+    bool failed_last;   /* the last flush failed */
+};
+
+static void take_log_lap(void *self, const weir_record *record)
+{
+    weir_tensorboard_log *log = self;
+    if (record->kind != WEIR_RECORD_RUN)
+        weir__event_file_lap(log->file, &record->lap, log->lap);
+}
+
+static void end_log_lap(weir_live_export *live, const weir_lap *lap)
+{
+    weir_tensorboard_log *log = (weir_tensorboard_log *)live;
+    const weir_lap_position *position = &lap->position;
+    if (position->last_step >= position->first_step && position->phase && position->phase[0])
+        weir__event_file_scalar(log->file, "consumer/step", (double)position->last_step);
+    log->lap++;
+    int failure = weir__event_file_flush(log->file);
+    if (failure) {
+        weir_error error = { 0 };
+        fail_log(&error, failure, live->path);
+        if (!log->failed_last)
+            weir_log(WEIR_LOG_ERROR, "%s", error.message);
+        weir_error_set(&log->failure, error.status, error.library_code, "%s", error.message);
+    }
+    log->failed_last = failure != 0;
+}
+
+weir_observer weir_tensorboard_observer(weir_tensorboard_log *log)
+{
+    return log ? log->live.observer : (weir_observer){ 0 };
+}
+
+/* Finds an unused name. Returns 0 or an errno. */
+static int open_log_file(weir_tensorboard_log *log, const char *folder)
+{
+    int64_t now_unix_ns = weir_clock_unix_ns();
+    int failure = make_log_folder(folder);
+    for (unsigned number = 0; (failure == 0 && number == 0) || (failure == EEXIST && number < 1000); number++) {
+        char *path = event_file_path(folder, now_unix_ns, log->live.node_id, getpid(), number);
+        failure = path ? weir__event_file_open(path, now_unix_ns, &log->file) : ENOMEM;
+        free(path);
+    }
+    return failure;
+}
+
+int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_options *given, size_t given_size,
+                                weir_tensorboard_log **opened, weir_error *error)
+{
+    if (!log_dir || !opened)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    weir_tensorboard_options options;
+    *opened = NULL;
+    int status = weir__struct_copy(&options, sizeof options, given, given_size, "weir_tensorboard_options", error);
+    if (status == WEIR_OK)
+        status = check_log_dir(log_dir, error);
+    if (status != WEIR_OK)
+        return status;
+    weir_tensorboard_log *log = calloc(1, sizeof *log);
+    int failure = ENOMEM;
+    if (log) {
+        log->live = (weir_live_export){ .in_use = "is already the log of another pipeline",
+                                        .taker = { take_log_lap },
+                                        .lap_end = end_log_lap };
+        if (weir__live_export_init(&log->live, log_dir, options.node_id, NULL, 0))
+            failure = open_log_file(log, log_dir);
+        log->live.observer.failure = NULL;
+        log->live.observer.event = NULL;
+    }
+    if (failure == 0) {
+        *opened = log;
+        return WEIR_OK;
+    }
+    if (log)
+        weir__live_export_free(&log->live);
+    free(log);
+    return fail_log(error, failure, log_dir);
+}
+
+int weir_tensorboard_close(weir_tensorboard_log *log, weir_error *error)
+{
+    if (!log)
+        return WEIR_OK;
+    int failure = weir__event_file_close(log->file);
+    if (failure)
+        fail_log(&log->failure, failure, log->live.path);
+    int status = log->failure.status;
+    if (status != WEIR_OK)
+        weir_error_set(error, status, log->failure.library_code, "%s; laps are missing there", log->failure.message);
+    weir__live_export_free(&log->live);
+    free(log);
+    return status;
+}
+
+/* -- from a database */
+
+static const weir_record_kind stream_kinds[] = { WEIR_RECORD_TASK, WEIR_RECORD_FLOW,    WEIR_RECORD_QUEUE,
+                                                 WEIR_RECORD_POOL, WEIR_RECORD_PROCESS, WEIR_RECORD_MACHINE,
+                                                 WEIR_RECORD_SPAN, WEIR_RECORD_COUNTER };
+enum { NUM_STREAMS = sizeof stream_kinds / sizeof stream_kinds[0] };
+
+/* The export of one run: its laps of all kinds, in the order of time. */
+typedef struct run_export {
+    const weir_run_record *run;
+    const char *folder;
+    weir_query *queries[NUM_STREAMS];
+    const weir_record *next[NUM_STREAMS]; /* NULL = no more */
+    weir_event_file *file;
+    int64_t lap; /* from 0 on */
+} run_export;
+
+static int advance_stream(run_export *export, size_t stream, weir_error *error)
+{
+    int status = weir_query_next(export->queries[stream], &export->next[stream], error);
+    if (status != WEIR_OK)
+        export->next[stream] = NULL;
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+/* NUM_STREAMS = no more. */
+static size_t earliest_stream(const run_export *export)
+{
+    size_t first = NUM_STREAMS;
+    for (size_t i = 0; i < NUM_STREAMS; i++)
+        if (export->next[i] &&
+            (first == NUM_STREAMS || export->next[i]->lap.end_unix_ns < export->next[first]->lap.end_unix_ns))
+            first = i;
+    return first;
+}
+
+/* The records of one lap all have the same time. */
+static int write_laps(run_export *export, weir_error *error)
+{
+    int status = WEIR_OK;
+    int64_t last_unix_ns = INT64_MIN;
+    export->lap = -1;
+    for (size_t i; status == WEIR_OK && (i = earliest_stream(export)) < NUM_STREAMS;) {
+        const weir_lap_record *lap = &export->next[i]->lap;
+        bool begins = lap->end_unix_ns != last_unix_ns;
+        export->lap += begins;
+        last_unix_ns = lap->end_unix_ns;
+        weir__event_file_lap(export->file, lap, export->lap);
+        if (begins && lap->position.last_step >= lap->position.first_step)
+            weir__event_file_scalar(export->file, "consumer/step", (double)lap->position.last_step);
+        status = advance_stream(export, i, error);
+        int failure = weir__event_file_pending(export->file) > MANY_BYTES ? weir__event_file_flush(export->file) : 0;
+        if (failure)
+            return fail_log(error, failure, export->folder);
+    }
+    return status;
+}
+
+/* Writes to a file with a name that TensorBoard ignores, and renames it when it is complete. */
+static int write_run(run_export *export, weir_error *error)
+{
+    const weir_run_record *run = export->run;
+    char *path = event_file_path(export->folder, run->started_unix_ns, run->node_id, run->pid, 0),
+         *path_before = NULL;
+    if (asprintf(&path_before, "%s/export.%ld.tmp", export->folder, (long)getpid()) < 0)
+        path_before = NULL;
+    int failure = path && path_before ? make_log_folder(export->folder) : ENOMEM, status = WEIR_OK;
+    if (failure == 0) {
+        unlink(path_before); /* left by a killed process with the same id */
+        failure = weir__event_file_open(path_before, run->started_unix_ns, &export->file);
+    }
+    if (failure == 0) {
+        status = write_laps(export, error);
+        failure = weir__event_file_close(export->file);
+        if (status == WEIR_OK && !failure && rename(path_before, path) != 0)
+            failure = errno;
+        if (status != WEIR_OK || failure)
+            unlink(path_before);
+    }
+    free(path);
+    free(path_before);
+    return status == WEIR_OK && failure ? fail_log(error, failure, export->folder) : status;
+}
+
+/* All runs. */
+struct log_export {
+    weir_reader *reader;
+    const weir_filter *filter;
+    const char *log_dir;
+    bool has_runs;
+};
+
+static bool is_narrow(const weir_filter *f)
+{
+    return f->name || f->start_unix_ns != 0 || f->end_unix_ns != 0 || f->by_step || f->phase || f->from_phase ||
+           f->until_phase;
+}
+
+/* A run without matching laps gets no file. */
+static int export_run(void *self, const weir_record *record, weir_error *error)
+{
+    struct log_export *all = self;
+    run_export export = { .run = &record->run };
+    weir_filter of_run = *all->filter;
+    char *folder = NULL, rank[32] = "";
+    of_run.run_id = record->run.run_id;
+    of_run.descending = of_run.longest_first = false;
+    of_run.limit = of_run.after_id = 0;
+    all->has_runs = true;
+    if (record->run.rank)
+        snprintf(rank, sizeof rank, "-rank-%" PRId32, record->run.rank);
+    if (asprintf(&folder, "%s/run-%" PRId64 "%s", all->log_dir, record->run.run_id, rank) < 0)
+        return fail_log(error, ENOMEM, all->log_dir);
+    export.folder = folder;
+    int status = WEIR_OK;
+    for (size_t i = 0; i < NUM_STREAMS && status == WEIR_OK; i++) {
+        status = weir_query_begin(all->reader, stream_kinds[i], &of_run, &export.queries[i], error);
+        if (status == WEIR_OK)
+            status = advance_stream(&export, i, error);
+    }
+    if (status == WEIR_OK && (earliest_stream(&export) < NUM_STREAMS || !is_narrow(all->filter)))
+        status = write_run(&export, error);
+    for (size_t i = 0; i < NUM_STREAMS; i++)
+        weir_query_end(export.queries[i]);
+    free(folder);
+    return status;
+}
+
+int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, const char *log_dir, weir_error *error)
+{
+    static const weir_filter everything;
+    if (!reader)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    int status = check_log_dir(log_dir, error);
+    if (status == WEIR_OK)
+        status = weir_reader_hold(reader, error);
+    if (status != WEIR_OK)
+        return status;
+    struct log_export all = { .reader = reader, .filter = filter ? filter : &everything, .log_dir = log_dir };
+    status = weir_reader_each(reader, WEIR_RECORD_RUN, all.filter, export_run, &all, error);
+    if (status == WEIR_OK && !all.has_runs)
+        status =
+            weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));
+    weir_reader_release(reader);
+    return status;
 }

@@ -9,11 +9,8 @@
  *     weir_pipeline_free(p);
  *     weir_tensorboard_close(log, &error);
  *
- * Both hold the same: scalars and histograms named "<stage or queue>/<metric>" for each lap; the description, events
- * and failures of the run as text. A TensorBoard step is a lap, counted from 0; "consumer/step" has the steps that
- * the consumer marked.
- *
- * In a build without protobuf-c both fail with WEIR_EUNSUPPORTED.
+ * Both hold the same: scalars and histograms named "<stage or queue>/<metric>" for each lap. A TensorBoard step is a
+ * lap, counted from 0; "consumer/step" has the steps that the consumer marked.
  */
 #ifndef WEIR_TENSORBOARD_H
 #define WEIR_TENSORBOARD_H
@@ -45,9 +42,7 @@ typedef struct weir_tensorboard_log weir_tensorboard_log;
 
 /* Setting this struct to all-zero is equivalent to defaults. Strings are copied. */
 typedef struct weir_tensorboard_options {
-    const char *node_id; /* in the file's name and the run's text (NULL = the host's name) */
-    int32_t rank;        /* in the run's text */
-    const char *command; /* in the run's text (NULL = this process's command line, if the system reports it) */
+    const char *node_id; /* in the file's name (NULL = the host's name) */
 } weir_tensorboard_options;
 
 /* For the inline function below. */

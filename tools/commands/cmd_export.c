@@ -194,7 +194,7 @@ const tool_command tool_export = {
         "tools; promtool check metrics accepts it. --laps exports the history, for promtool tsdb create-blocks-from "
         "openmetrics. Programs can also keep such a file up to date while they run: see weir/openmetrics.h.\n\n"
         "tensorboard: an event file for each run, in a separate folder below DIR, with scalars and histograms of "
-        "each stage and queue by lap, events and failures as text. Programs can also write them while they run: see "
+        "each stage and queue by lap. Programs can also write them while they run: see "
         "weir/tensorboard.h.\n\n"
         "csv and json: every record. JSON is an object with an array for each table; CSV has one file per table, or "
         "a single table. Times are in seconds, points in time in Unix seconds, sizes in bytes, shares from 0 to "
