@@ -89,47 +89,11 @@ void json_string_or_null(FILE *out, const char *text)
         fputs("null", out);
 }
 
-/* Writes digits from right to left, ending before `end`. Returns their start. */
-static char *put_digits(char *end, uint64_t number, int min_digits)
-{
-    for (; number || min_digits > 0; number /= 10, min_digits--)
-        *--end = (char)('0' + number % 10);
-    return end;
-}
-
-/*
- * Numbers with only this many decimals, as most stored numbers are: an integer divided by a power of ten, if a double
- * holds both exactly, is the nearest double.
- */
-static bool format_decimal(char text[40], double number, int decimals, double unit)
-{
-    double digits = round(fabs(number) * unit);
-    if (!(digits < 9007199254740992.0) || digits / unit != fabs(number))
-        return false;
-    uint64_t whole = (uint64_t)digits / (uint64_t)unit, part = (uint64_t)digits % (uint64_t)unit;
-    char reversed[40], *begin = reversed + sizeof reversed;
-    for (; decimals && part % 10 == 0; decimals--)
-        part /= 10;
-    if (decimals) {
-        begin = put_digits(begin, part, decimals);
-        *--begin = '.';
-    }
-    begin = put_digits(begin, whole, 1);
-    if (number < 0)
-        *--begin = '-';
-    size_t length = (size_t)(reversed + sizeof reversed - begin);
-    memcpy(text, begin, length);
-    text[length] = '\0';
-    return true;
-}
-
 /* A decimal form that reads back as the same number, almost always the shortest; "" if there is none. */
 static void format_number(char text[40], double number)
 {
     text[0] = '\0';
     if (!isfinite(number))
-        return;
-    if (format_decimal(text, number, 9, 1e9) || format_decimal(text, number, 6, 1e6))
         return;
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, 40, "%.*g", digits, number);
@@ -438,10 +402,18 @@ static void format_when(char figure[WEIR_FORMAT_BYTES], double unix_time)
         snprintf(figure, WEIR_FORMAT_BYTES, "%.0f", unix_time);
 }
 
+static void format_time(char figure[WEIR_FORMAT_BYTES], double seconds)
+{
+    weir__text_format_time(figure, seconds);
+    char *unit = strstr(figure, "us");
+    if (unit && tty_has_utf8())
+        strcpy(unit, "µs");
+}
+
 static void format_figure(char figure[WEIR_FORMAT_BYTES], table_kind kind, double number)
 {
     switch (kind) {
-    case TABLE_TIME: weir__text_format_time(figure, number); break;
+    case TABLE_TIME: format_time(figure, number); break;
     case TABLE_BYTES: weir__text_format_bytes(figure, number); break;
     case TABLE_SHARE: snprintf(figure, WEIR_FORMAT_BYTES, "%.1f%%", 100 * number); break;
     case TABLE_CHANGE:

@@ -106,47 +106,22 @@ static int put_picture(FILE *out, const drawing_plan *plan, const series_set *se
 
 /* -- tables */
 
-enum { MAX_COLUMNS = 6 }; /* that fit a page beside the name and the meaning of a measure */
-
-static bool is_any_known(const weir_total *totals, size_t count, const weir_measure *measure)
-{
-    bool is_known = false;
-    for (size_t i = 0; i < count; i++) {
-        double value = weir_total_value(&totals[i], measure);
-        is_known |= isfinite(value) && value != 0;
-    }
-    return is_known;
-}
-
-/* A row for each measure, a column for each stage: tables as wide as all measures do not fit a page. */
-static void put_measures(FILE *out, weir_subject subject, const weir_total *totals, size_t count)
-{
-    size_t num_measures;
-    const weir_measure *measures = weir_subject_measures(subject, &num_measures);
-    table_column columns[MAX_COLUMNS + 2] = { { "", "", TABLE_WORDS } };
-    for (size_t i = 0; i < count; i++)
-        columns[i + 1] = (table_column){ "", totals[i].key.name, TABLE_REAL };
-    columns[count + 1] = (table_column){ "", "", TABLE_WORDS };
-    table *t = table_begin(out, TABLE_HTML, columns, count + 2);
-    for (size_t i = 0; i < num_measures; i++) {
-        if (!measures[i].title || !is_any_known(totals, count, &measures[i]))
-            continue;
-        table_words(t, measures[i].title);
-        for (size_t j = 0; j < count; j++)
-            table_number_as(t, weir_total_value(&totals[j], &measures[i]), metric_column(&measures[i]).kind);
-        table_words(t, measures[i].help);
-    }
-    table_end(t);
-}
-
 static void put_metric_tables(FILE *out, const weir_totals *totals)
 {
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
         const weir_total_list *list = &totals->of[subject];
         if (list->count)
             put_heading(out, metric_subject_title(subject));
-        for (size_t i = 0; i < list->count; i += MAX_COLUMNS)
-            put_measures(out, subject, list->all + i, list->count - i < MAX_COLUMNS ? list->count - i : MAX_COLUMNS);
+        for (size_t i = 0; i < list->count; i += METRIC_MAX_UPRIGHT) {
+            const weir_total *shown[METRIC_MAX_UPRIGHT];
+            const char *titles[METRIC_MAX_UPRIGHT];
+            size_t count = 0;
+            for (; count < METRIC_MAX_UPRIGHT && i + count < list->count; count++) {
+                shown[count] = &list->all[i + count];
+                titles[count] = shown[count]->key.name;
+            }
+            metric_put_upright(out, TABLE_HTML, shown, titles, count);
+        }
     }
 }
 

@@ -140,12 +140,12 @@ static void put_entry(drawing *d, const char *text, int symbol, const char *colo
 /* The place of the next plot; it has nothing of the one before. */
 static void put_place(const drawing *d, double from_in, double to_in, double top_in, double bottom_in)
 {
-    fprintf(
-        d->out,
-        "unset object\nunset arrow\nunset xlabel\nunset key\nunset logscale y\nset format x ''\nset format y '%%g'\n"
-        "set ytics autofreq nomirror\nset lmargin at screen %.5f\nset rmargin at screen %.5f\n"
-        "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
-        from_in / d->width_in, to_in / d->width_in, 1 - top_in / d->height_in, 1 - bottom_in / d->height_in);
+    fprintf(d->out,
+            "unset object\nunset arrow\nunset xlabel\nunset key\nunset logscale y\nset format x "
+            "''\nset format y '%%g'\n"
+            "set ytics autofreq nomirror font ',10'\nset lmargin at screen %.5f\nset rmargin at screen %.5f\n"
+            "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
+            from_in / d->width_in, to_in / d->width_in, 1 - top_in / d->height_in, 1 - bottom_in / d->height_in);
 }
 
 static void put_times(const drawing *d)
@@ -242,24 +242,9 @@ static double put_time_axis(FILE *out, range values, bool has_utf8)
     return foot;
 }
 
-/* A linear axis from 0, with two to five labels. */
 static void put_linear_axis(FILE *out, double high)
 {
-    double power, top = high > 0 ? high : 1, digit = step_below(top / 5.001, &power);
-    fprintf(out, "set yrange [0:%.6g]\nset ytics %.6g\n", 1.08 * top, next_step(digit) * power);
-}
-
-/* A linear axis of any values; it contains 0 unless that would hide how they change. */
-static void put_value_axis(FILE *out, range values)
-{
-    double low = values.least <= values.most ? values.least : 0, power;
-    double high = values.least <= values.most ? values.most : 0;
-    if (low >= 0 && low < high / 2)
-        low = 0;
-    double margin = high > low ? (high - low) * 0.05 : high != 0 ? fabs(high) * 0.05 : 1;
-    double digit = step_below((high - low + 2 * margin) / 5.001, &power);
-    fprintf(out, "set yrange [%.9g:%.9g]\nset ytics %.6g\nset format y '%s'\n", low == 0 ? 0 : low - margin,
-            high + margin, next_step(digit) * power, fmax(fabs(low), fabs(high)) < 1e4 ? "%g" : "%.1s %c");
+    fprintf(out, "set yrange [0:%.6g]\n", 1.08 * (high > 0 ? high : 1));
 }
 
 /* Of a unit of weir_measure. Returns the smallest value that can be drawn. */
@@ -271,7 +256,7 @@ static double put_axis(const drawing *d, const char *unit, range values)
         fputs("set yrange [0:1.03]\nset ytics ('0 %%' 0, '25 %%' 0.25, '50 %%' 0.5, '75 %%' 0.75, '100 %%' 1)\n",
               d->out);
     else if (strcmp(unit, "units") == 0)
-        put_value_axis(d->out, values);
+        fputs("set yrange [*:*]\nset format y '%.4g'\n", d->out);
     else if (strncmp(unit, "bytes", 5) == 0) {
         put_linear_axis(d->out, fmax(values.high, 1000));
         fputs("set format y '%.0s %cB'\n", d->out);
@@ -485,7 +470,7 @@ static void put_cell(drawing *d, const panel *p, const series_list *list, range 
     put_screen_label(d, p->title, from_in + left_in, panel_top_in - 0.12, "left");
     put_marks(d, to_in - from_in - left_in - right_in, false);
     fprintf(d->out,
-            "set key at screen %.5f, screen %.5f right bottom horizontal Left reverse samplen 1.5 width -1 noopaque "
+            "set key at screen %.5f, screen %.5f right bottom horizontal Left reverse samplen 1.5 width 0 noopaque "
             "font ',10'\n",
             (to_in - right_in) / d->width_in, 1 - (panel_top_in - 0.01) / d->height_in);
     put_panel(d, p, list, values);
@@ -786,8 +771,11 @@ static void put_throughput(drawing *d)
     snprintf(text, sizeof text, "%s %s", subject == WEIR_SUBJECT_QUEUE ? "Items" : "Tasks",
              d->plan->counts ? "in each lap" : "per second");
     begin_row(d, text, 1.7);
+    const series_list *list = &d->set->lists[subject];
     range values = empty_range;
-    range_add_curve(&values, subject, line, measure);
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->all[i].plain_name, line->plain_name) == 0)
+            range_add_curve(&values, subject, &list->all[i], measure);
     put_linear_axis(d->out, values.high);
     for (size_t i = 0; i < d->set->limits.count; i++) { /* pale, as the band below it */
         char fill[80];
@@ -797,7 +785,6 @@ static void put_throughput(drawing *d)
     }
     put_marks(d, d->width_in - beside_in - right_in, true);
     FILE *file = memory_file_open(&commands, &size);
-    const series_list *list = &d->set->lists[subject];
     for (size_t i = 0, run = 0; i < list->count; i++)
         if (strcmp(list->all[i].plain_name, line->plain_name) == 0) {
             add_curve(d, file, put_block(d, subject, &list->all[i], measure, 0), &list->all[i], run++, 0, false);

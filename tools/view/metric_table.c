@@ -178,6 +178,35 @@ void metric_put_list(FILE *out, table_format format, weir_subject subject, const
     table_end(t);
 }
 
+static double upright_value(const weir_total *total, const weir_measure *measure)
+{
+    return total ? known_value(measure, total) : NAN;
+}
+
+void metric_put_upright(FILE *out, table_format format, const weir_total *const *totals, const char *const *titles,
+                        size_t count)
+{
+    size_t num_measures;
+    const weir_measure *measures = weir_subject_measures(totals[0]->subject, &num_measures);
+    table_column columns[METRIC_MAX_UPRIGHT + 2] = { { "", "", TABLE_WORDS } };
+    for (size_t i = 0; i < count; i++)
+        columns[i + 1] = (table_column){ "", titles[i], TABLE_REAL };
+    columns[count + 1] = (table_column){ "", "", TABLE_WORDS };
+    table *t = table_begin(out, format, columns, count + 2);
+    for (const weir_measure *m = measures; m < measures + num_measures; m++) {
+        bool is_used = false;
+        for (size_t i = 0; i < count; i++)
+            is_used |= isfinite(upright_value(totals[i], m)) && upright_value(totals[i], m) != 0;
+        if (!m->title || !is_used)
+            continue;
+        table_words(t, m->title);
+        for (size_t i = 0; i < count; i++)
+            table_number_as(t, upright_value(totals[i], m), metric_column(m).kind);
+        table_words(t, m->help);
+    }
+    table_end(t);
+}
+
 /* -- all subjects in one table */
 
 static bool is_among(const table_column *columns, size_t count, const char *name)

@@ -33,6 +33,14 @@ void metric_put_all(FILE *out, const weir_totals *totals);
 /* A table of one subject; as text, nothing is printed if it is empty. */
 void metric_put_list(FILE *out, table_format format, weir_subject subject, const weir_total_list *list);
 
+/*
+ * A row for each measure that has a title and is not always 0, with its meaning; a column with this title for each of up to
+ * METRIC_MAX_UPRIGHT totals of one subject (NULL = not known). Tables as wide as all measures do not fit a page.
+ */
+enum { METRIC_MAX_UPRIGHT = 6 };
+void metric_put_upright(FILE *out, table_format format, const weir_total *const *totals, const char *const *titles,
+                        size_t count);
+
 /* {"kind": "slots", "stage": "0:1:decode", "sentence": "…", "confidence": 0.93}; null if there is no verdict. */
 void metric_put_limit(FILE *out, const weir_verdict *verdict);
 

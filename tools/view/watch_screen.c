@@ -24,7 +24,7 @@ const char *const watch_sorts[] = { "pipeline", "busy_share", "tasks_per_s", "av
 typedef struct watched {
     weir_run_record run; /* its texts are not kept */
     weir_run_state state;
-    weir_totals totals;                   /* of the whole run, by name */
+    weir_totals totals, last_lap;         /* of the whole run, and of its latest lap; by name */
     series_set recent;                    /* the latest laps */
     int64_t last_lap_unix_ns;             /* when the latest lap ended; 0 = none */
     weir_verdict *verdict;                /* on the latest laps; NULL = none has ended */
@@ -114,6 +114,9 @@ static int read_recent(weir_reader *reader, watched *w, weir_error *error)
         status = weir_verdict_read(reader, &recent, &w->verdict, error);
     if (status == WEIR_OK)
         status = read_items(reader, &recent, w, error);
+    recent.start_unix_ns = w->last_lap_unix_ns - WEIR_MICROSECOND * 2;
+    if (status == WEIR_OK)
+        status = weir_totals_read(reader, &recent, &(weir_grouping){ .by = WEIR_BY_NAME }, &w->last_lap, error);
     return status == WEIR_OK
                ? read_latest(reader, w, WEIR_RECORD_EVENT, "stall", w->last_lap_unix_ns - 2 * lap_length_ns(w), error)
                : status;
@@ -140,6 +143,7 @@ static int read_run(weir_reader *reader, const weir_filter *filter, watched *w, 
 static void free_watched(watched *w)
 {
     weir_totals_free(&w->totals);
+    weir_totals_free(&w->last_lap);
     series_free(&w->recent);
     weir_verdict_free(w->verdict);
     free(w->last_failure);
@@ -164,17 +168,21 @@ static const char *state_word(const watched *w)
     return w->run.has_ended ? weir_run_state_name(w->state) : is_gone(w) ? "killed" : "running";
 }
 
-static const series_point *latest_point(const series *line)
+/* Of a name, or the only one if name is NULL; NULL = none. */
+static const weir_total *find_total(const weir_totals *totals, weir_subject subject, const char *name)
 {
-    return line && line->num_points ? &line->points[line->num_points - 1] : NULL;
+    const weir_total_list *list = &totals->of[subject];
+    for (size_t i = 0; i < list->count; i++)
+        if (!name || strcmp(list->all[i].key.name, name) == 0)
+            return &list->all[i];
+    return NULL;
 }
 
-/* The latest value of a measure of a series; of the process, whatever it is called, if name is NULL. */
+/* The value of a measure in the latest lap. */
 static double latest_value(const watched *w, weir_subject subject, const char *name, const char *measure)
 {
-    const series_list *list = &w->recent.lists[subject];
-    const series *line = name ? series_find(list, name) : list->count ? &list->all[0] : NULL;
-    return series_value(subject, latest_point(line), measure);
+    const weir_total *total = find_total(&w->last_lap, subject, name);
+    return total ? weir_total_value(total, weir_measure_find(subject, measure)) : NAN;
 }
 
 /* "1:02:03" */
@@ -298,7 +306,7 @@ static void put_resources(FILE *out, const watched *w)
         snprintf(frames, sizeof frames, ", about %.0f frames per s", w->frames_per_item * rate);
     if (isfinite(used))
         snprintf(cpus, sizeof cpus, ";  CPUs: %.2f of %" PRId64, used,
-                 w->recent.lists[WEIR_SUBJECT_PROCESS].all[0].capacity);
+                 find_total(&w->last_lap, WEIR_SUBJECT_PROCESS, NULL)->capacity);
     if (isfinite(used) && isfinite(others))
         snprintf(cpus + strlen(cpus), sizeof cpus - strlen(cpus), ", other programs %.2f", others);
     weir__text_format_bytes(bytes, resident);
@@ -367,7 +375,7 @@ static void put_series_row(table *t, const watched *w, const weir_total *total, 
     for (size_t i = 0; i < count; i++) {
         if (measures[i])
             table_number(t, is_total ? weir_total_value(total, weir_measure_find(total->subject, measures[i]))
-                                     : series_value(total->subject, latest_point(line), measures[i]));
+                                     : latest_value(w, total->subject, total->key.name, measures[i]));
         is_total &= measures[i] != NULL;
     }
     if (total->capacity && total->subject == WEIR_SUBJECT_QUEUE)
@@ -431,28 +439,6 @@ static void put_tables(FILE *out, const watched *w, const watch_view *view)
         put_text(out, memory_format("the last failure: %s", w->last_failure));
 }
 
-/* All measures of one stage: of the whole run, and of its latest lap. */
-static void put_stage(FILE *out, const watched *w, const weir_total *total)
-{
-    static const table_column columns[] = { { "", "", TABLE_WORDS },
-                                            { "", "so far", TABLE_REAL },
-                                            { "", "latest lap", TABLE_REAL },
-                                            { "", "", TABLE_WORDS } };
-    size_t count;
-    const weir_measure *measures = weir_subject_measures(total->subject, &count);
-    table *t = table_begin(out, TABLE_TEXT, TABLE_COLUMNS(columns));
-    for (size_t i = 0; i < count; i++) {
-        if (!measures[i].title)
-            continue;
-        table_kind kind = metric_column(&measures[i]).kind;
-        table_words(t, measures[i].title);
-        table_number_as(t, weir_total_value(total, &measures[i]), kind);
-        table_number_as(t, latest_value(w, total->subject, total->key.name, measures[i].name), kind);
-        table_words(t, measures[i].help);
-    }
-    table_end(t);
-}
-
 static void put_screen(FILE *out, const watched *w, const watch_view *view, const char *path)
 {
     const weir_total_list *stages = &w->totals.of[WEIR_SUBJECT_STAGE];
@@ -462,8 +448,9 @@ static void put_screen(FILE *out, const watched *w, const watch_view *view, cons
     put_limit(out, w);
     if (view->opened > 0 && (size_t)view->opened <= stages->count) {
         const weir_total *total = &stages->all[view->opened - 1];
+        const weir_total *both[] = { total, find_total(&w->last_lap, WEIR_SUBJECT_STAGE, total->key.name) };
         fprintf(out, "\n%s\n", total->key.name);
-        put_stage(out, w, total);
+        metric_put_upright(out, TABLE_TEXT, both, (const char *const[]){ "so far", "latest lap" }, 2);
     } else
         put_tables(out, w, view);
 }
@@ -489,7 +476,7 @@ static void put_totals_json(FILE *out, const weir_totals *totals)
     }
 }
 
-static void put_watch_json(FILE *out, const watched *w, const weir_totals *last_lap, const char *path)
+static void put_watch_json(FILE *out, const watched *w, const char *path)
 {
     progress p = progress_of(w);
     fputs("{\"database\": ", out);
@@ -510,7 +497,7 @@ static void put_watch_json(FILE *out, const watched *w, const weir_totals *last_
     fputs(", ", out);
     put_totals_json(out, &w->totals);
     fputs(", \"last_lap\": {", out);
-    put_totals_json(out, last_lap);
+    put_totals_json(out, &w->last_lap);
     fputs("}}", out);
 }
 
@@ -518,14 +505,9 @@ int watch_write_json(FILE *out, weir_reader *reader, const weir_filter *filter, 
                      weir_error *error)
 {
     watched w = { .now_unix_ns = now_unix_ns };
-    weir_totals last_lap = { 0 };
     int status = read_run(reader, filter, &w, error);
-    weir_filter latest = { .run_id = w.run.run_id, .start_unix_ns = w.last_lap_unix_ns - WEIR_MICROSECOND * 2 };
-    if (status == WEIR_OK && w.last_lap_unix_ns)
-        status = weir_totals_read(reader, &latest, &(weir_grouping){ .by = WEIR_BY_NAME }, &last_lap, error);
     if (status == WEIR_OK)
-        put_watch_json(out, &w, &last_lap, weir_reader_path(reader));
-    weir_totals_free(&last_lap);
+        put_watch_json(out, &w, weir_reader_path(reader));
     free_watched(&w);
     return status;
 }
@@ -552,8 +534,8 @@ static void put_run_row(table *t, const watched *w, const char *path)
     table_count(t, p.done);
     table_count(t, p.failures);
     table_words(t, elapsed);
-    table_number(t, series_value(WEIR_SUBJECT_QUEUE, latest_point(line), "items_per_s"));
-    table_number(t, series_value(WEIR_SUBJECT_QUEUE, latest_point(line), "occupancy_rate"));
+    table_number(t, sink_rate(w));
+    table_number(t, sink ? latest_value(w, WEIR_SUBJECT_QUEUE, sink->key.name, "occupancy_rate") : NAN);
     table_words(t, sparks);
 }
 
