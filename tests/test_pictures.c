@@ -61,28 +61,7 @@ static void expect_begins(const char *path, const char *beginning)
     free(text);
 }
 
-TEST_CASE(plot_draws_the_first_picture_and_one_of_each_subject_in_a_folder)
-{
-    skip_without_gnuplot();
-    char *folder = path_in(work, "pictures"), *tasks = path_in(folder, "stages.png"),
-         *queues = path_in(folder, "queues.png"), *first = path_in(folder, "overview.png");
-    struct program program;
-    weir(&program, "plot", database, "-o", folder);
-    assert_string_equal(program.err, "");
-    assert_int_equal(program.status, 0);
-    expect_begins(first, "\x89PNG\r\n");
-    expect_begins(tasks, "\x89PNG\r\n");
-    expect_begins(queues, "\x89PNG\r\n");
-    assert_non_null(strstr(program.out, tasks));
-    assert_non_null(strstr(program.out, queues));
-    program_free(&program);
-    free(folder);
-    free(tasks);
-    free(first);
-    free(queues);
-}
-
-TEST_CASE(plot_draws_both_into_one_file)
+TEST_CASE(plot_draws_the_answer_and_the_details)
 {
     skip_without_gnuplot();
     char *file = path_in(work, "both.svg");
@@ -113,18 +92,6 @@ TEST_CASE(plot_writes_to_stdout)
     assert_int_not_equal(access("-", F_OK), 0);
 }
 
-TEST_CASE(plot_draws_in_the_terminal)
-{
-    skip_without_gnuplot();
-    struct program program;
-    weir(&program, "plot", database, "--terminal", NULL);
-    assert_int_equal(program.status, 0);
-    assert_non_null(strstr(program.out, "task time"));
-    assert_non_null(strstr(program.out, "0:1:decode[4] p99"));
-    assert_non_null(strstr(program.out, "put time"));
-    program_free(&program);
-}
-
 TEST_CASE(plot_says_what_is_wrong)
 {
     struct program program;
@@ -134,18 +101,14 @@ TEST_CASE(plot_says_what_is_wrong)
     program_free(&program);
     weir(&program, "plot", database, "-o", "x.xyz");
     assert_int_equal(program.status, 2);
-    assert_non_null(strstr(program.err, "x.xyz: pictures are .png, .svg or .pdf; a new folder is x.xyz/"));
+    assert_non_null(strstr(program.err, "x.xyz: pictures are .png, .svg or .pdf"));
     assert_int_not_equal(access("x.xyz", F_OK), 0);
-    program_free(&program);
-    weir(&program, "plot", database, "--terminal", "--output=x.png");
-    assert_int_equal(program.status, 2);
-    assert_non_null(strstr(program.err, "--terminal: not with --output"));
     program_free(&program);
     weir(&program, "plot", database, "-o", "/proc/nothing/x.png");
     assert_int_equal(program.status, 2);
     assert_non_null(strstr(program.err, "cannot write /proc/nothing/x.png"));
     program_free(&program);
-    weir(&program, "plot", database, "--terminal", "--name=nobody");
+    weir(&program, "plot", database, "--name=nobody", NULL);
     assert_int_equal(program.status, 3);
     assert_non_null(strstr(program.err, "no laps match the filters"));
     program_free(&program);

@@ -159,7 +159,7 @@ static const char *const filtered[] = {
     "export recorded.db --format tensorboard --output events",
     "report recorded.db --output -",
     "plot recorded.db --output picture.svg",
-    "plot recorded.db --output picture.svg --axis step --counts",
+    "plot recorded.db --output picture.svg",
     "watch recorded.db --once",
     "watch recorded.db --once --json",
     "query recorded.db",

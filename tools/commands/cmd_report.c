@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include <weir/clock.h>
-#include <weir/summary.h>
 #include <weir/verdict.h>
 
 #include "command_table.h"
@@ -37,19 +36,19 @@ static const char style[] =
     ":root{color-scheme:light dark;--text:#1d1d1f;--back:#fff;--line:#ddd;--soft:#f5f5f5;--warn:#d55e00}"
     "@media(prefers-color-scheme:dark){:root{--text:#e6e6e6;--back:#16181c;--line:#3a3d44;--soft:#22252b;--warn:#"
     "ff9a52}"
-    "img{filter:invert(1) hue-rotate(180deg)}}"
+    "svg{filter:invert(1) hue-rotate(180deg)}}"
     "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:1152px;padding:0 1em;color:var(--text);"
     "background:var(--back)}"
     "h1{font-size:1.6em}h2{font-size:1.2em;margin-top:2em;border-bottom:1px solid var(--line)}"
     "table{border-collapse:collapse;font-size:.85em;font-variant-numeric:tabular-nums;margin-bottom:1em}"
     "th,td{padding:.2em .6em;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap;"
     "vertical-align:top}"
-    ".words{text-align:left;white-space:normal;overflow-wrap:anywhere}img,svg{max-width:100%}"
+    ".words{text-align:left;white-space:normal;overflow-wrap:anywhere}svg{max-width:100%;height:auto}"
     "pre{background:var(--soft);padding:1em;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85em}"
     ".lead{font-size:1.1em}.about{color:#888}"
-    "svg text{fill:var(--text);font:13px system-ui,sans-serif}svg .small{font-size:11px}"
-    "svg rect{fill:var(--soft);stroke:var(--line)}svg .limit{stroke:var(--warn);stroke-width:3}"
-    "svg path{stroke:var(--text);fill:none}";
+    ".flow{display:flex;flex-wrap:wrap;align-items:center}.flow>div+div::before{content:'\\2192';padding:0 .6em}"
+    ".flow>div{display:flex;align-items:center}.flow p{background:var(--soft);border:1px solid var(--line);"
+    "border-radius:6px;padding:.3em .8em;margin:.2em}.flow .limit{border:3px solid var(--warn)}";
 
 /* -- pieces */
 
@@ -65,43 +64,20 @@ static void put_paragraph(FILE *out, const char *class, const char *text)
     fputs("</p>\n", out);
 }
 
-static void put_base64(FILE *out, FILE *in)
+/* Writes it into the page. A page without pictures is complete only where gnuplot is not installed. */
+static int put_picture(FILE *out, bool is_overview, const series_set *set, weir_error *error)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    unsigned char bytes[3];
-    for (size_t count; (count = fread(bytes, 1, 3, in)) > 0;) {
-        uint32_t bits = (uint32_t)bytes[0] << 16 | (count > 1 ? (uint32_t)bytes[1] << 8 : 0) |
-                        (count > 2 ? (uint32_t)bytes[2] : 0);
-        fputc(digits[bits >> 18], out);
-        fputc(digits[bits >> 12 & 63], out);
-        fputc(count > 1 ? digits[bits >> 6 & 63] : '=', out);
-        fputc(count > 2 ? digits[bits & 63] : '=', out);
-    }
-}
-
-/* -- plots: drawn to a temporary file, which is embedded in the page */
-
-/* A page without pictures is complete only where gnuplot is not installed. */
-static int put_picture(FILE *out, const drawing_plan *plan, const series_set *set, const char *alternative,
-                       weir_error *error)
-{
-    char problem[200] = "no plot: cannot create a temporary file";
-    FILE *picture = tmpfile();
-    bool is_drawn = picture && gnuplot_run(plan, set, picture, problem, sizeof problem);
-    int status = WEIR_OK;
-    if (is_drawn && (ferror(picture) || fseek(picture, 0, SEEK_SET) != 0))
-        status = weir_error_set(error, WEIR_EIO, 0, "no plot: cannot write a temporary file");
-    else if (is_drawn) {
-        fputs("<img src=\"data:image/svg+xml;base64,", out);
-        put_base64(out, picture);
-        fprintf(out, "\" alt=\"%s\">\n", alternative);
-    } else if (strcmp(problem, gnuplot_missing) == 0)
-        put_paragraph(out, "", problem);
-    else
-        status = weir_error_set(error, WEIR_EIO, 0, "%s", problem);
-    if (picture)
-        fclose(picture);
-    return status;
+    const drawing_plan plan = {
+        .medium = DRAWING_SVG, .title = "", .overview = is_overview, .details = !is_overview
+    };
+    char problem[200];
+    put_heading(out, is_overview ? "The run over time" : "Details over time");
+    if (gnuplot_run(&plan, set, out, problem, sizeof problem))
+        return WEIR_OK;
+    if (strcmp(problem, gnuplot_missing) != 0)
+        return weir_error_set(error, WEIR_EIO, 0, "%s", problem);
+    put_paragraph(out, "", problem);
+    return WEIR_OK;
 }
 
 /* -- tables */
@@ -127,62 +103,7 @@ static void put_metric_tables(FILE *out, const weir_totals *totals)
 
 /* -- the pipeline */
 
-enum { MAX_NODES = 64, NODE_WIDTH = 132, NODE_HEIGHT = 62, NODE_X = 176, NODE_Y = 82 };
-
-/* A stage, source, merge, route or sink in the drawing; a column is as far from the sources as its inputs allow. */
-typedef struct node {
-    char *name, *queue, *inputs, *kind;
-    int64_t slots;
-    int column, row;
-} node;
-
-typedef struct pipeline_drawing {
-    node nodes[MAX_NODES];
-    size_t count;
-    int num_columns, num_rows;
-} pipeline_drawing;
-
-/* "decode" of "0:1:decode[10]" */
-static const char *bare_name(const char *name)
-{
-    const char *colon = strrchr(name, ':');
-    return colon ? colon + 1 : name;
-}
-
-/* Whether the stage takes its items from the other: inputs has the names of the queues or stages. */
-static bool has_input(const pipeline_drawing *p, const node *to, const node *from)
-{
-    if (*to->inputs)
-        return strstr(to->inputs, from->name) || strstr(to->inputs, from->queue);
-    return to > p->nodes && from == to - 1 && strcmp(to->kind, "source") != 0;
-}
-
-static int add_pipeline_node(void *self, const weir_record *record, weir_error *error)
-{
-    pipeline_drawing *p = self;
-    const weir_stage_record *stage = &record->stage;
-    (void)error;
-    if (p->count == MAX_NODES)
-        return WEIR_OK;
-    node *own = &p->nodes[p->count++];
-    *own = (node){ memory_copy(stage->name),
-                   memory_copy(stage->queue_name),
-                   memory_copy(stage->inputs),
-                   memory_copy(stage->kind),
-                   stage->concurrency,
-                   0,
-                   0 };
-    for (const node *other = p->nodes; other < own; other++)
-        if (has_input(p, own, other) && other->column >= own->column)
-            own->column = other->column + 1;
-    for (const node *other = p->nodes; other < own; other++)
-        own->row += other->column == own->column;
-    p->num_columns = own->column >= p->num_columns ? own->column + 1 : p->num_columns;
-    p->num_rows = own->row >= p->num_rows ? own->row + 1 : p->num_rows;
-    return WEIR_OK;
-}
-
-static const weir_total *total_of(const weir_totals *totals, const char *name)
+static const weir_total *find_node(const weir_totals *totals, const char *name)
 {
     static const weir_subject subjects[] = { WEIR_SUBJECT_STAGE, WEIR_SUBJECT_FLOW, WEIR_SUBJECT_QUEUE };
     for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++)
@@ -192,114 +113,81 @@ static const weir_total *total_of(const weir_totals *totals, const char *name)
     return NULL;
 }
 
-/* "96 %"; "" = not known. */
-static const char *share_text(char text[32], const weir_totals *totals, const char *name, const char *measure)
+static void put_share(FILE *out, const weir_totals *totals, const char *name, const char *measure, const char *title)
 {
-    const weir_total *total = total_of(totals, name);
+    const weir_total *total = find_node(totals, name);
     double share = total ? weir_total_value(total, weir_measure_find(total->subject, measure)) : NAN;
-    *text = '\0';
     if (isfinite(share))
-        snprintf(text, 32, "%.0f %%", 100 * share);
-    return text;
+        fprintf(out, "<br>%s %.0f %%", title, 100 * share);
 }
 
-static void put_arrow(FILE *out, const node *from, const node *to, const weir_totals *totals)
+typedef struct pipeline_drawing {
+    FILE *out;
+    const weir_totals *totals;
+    const weir_verdict *verdict;
+} pipeline_drawing;
+
+/* Its slots, what they did, and how often there was something in its queue; the limit has a border. */
+static int put_node(void *self, const weir_record *record, weir_error *error)
 {
-    char share[32];
-    int x = 10 + from->column * NODE_X + NODE_WIDTH, y = 10 + from->row * NODE_Y + NODE_HEIGHT / 2;
-    int end_x = 10 + to->column * NODE_X, end_y = 10 + to->row * NODE_Y + NODE_HEIGHT / 2, middle = (x + end_x) / 2;
-    fprintf(out, "<path d=\"M%d %d C%d %d %d %d %d %d m-6 -4 l6 4 l-6 4\"/>", x, y, middle, y, middle, end_y, end_x,
-            end_y);
-    fprintf(out, "<text class=\"small\" x=\"%d\" y=\"%d\">%s</text>\n", x + 4, y - 6,
-            share_text(share, totals, from->queue, "occupancy_rate"));
+    const pipeline_drawing *p = self;
+    const weir_stage_record *stage = &record->stage;
+    bool is_limit = strcmp(p->verdict->name, stage->name) == 0 || strcmp(p->verdict->name, stage->queue_name) == 0;
+    bool runs_tasks = strcmp(stage->kind, "stage") == 0 || strcmp(stage->kind, "source") == 0;
+    (void)error;
+    fprintf(p->out, "<div><p%s><b>", is_limit ? " class=\"limit\"" : "");
+    html_text(p->out, stage->name);
+    fprintf(p->out, "</b><br>%s, %" PRId64 " slot%s", stage->kind, stage->concurrency,
+            stage->concurrency == 1 ? "" : "s");
+    if (*stage->inputs) {
+        fputs("<br>takes from ", p->out);
+        html_text(p->out, stage->inputs);
+    }
+    if (runs_tasks)
+        put_share(p->out, p->totals, stage->name, "busy_share", "busy");
+    put_share(p->out, p->totals, stage->queue_name, "occupancy_rate", "queue occupied");
+    fputs("</p></div>\n", p->out);
+    return WEIR_OK;
 }
 
-/* Each stage with its slots and what they did, arrows with the occupancy of the queue; the limit has a border. */
-static int put_pipeline(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t run_id,
-                        const weir_totals *totals, const weir_verdict *verdict, weir_error *error)
+static int put_pipeline(FILE *out, weir_reader *reader, int64_t run_id, const weir_totals *totals,
+                        const weir_verdict *verdict, weir_error *error)
 {
-    pipeline_drawing p = { .count = 0 };
-    weir_filter own = { .run_id = run_id, .node_id = filter->node_id };
-    char share[32];
-    int status = weir_reader_each(reader, WEIR_RECORD_STAGE, &own, add_pipeline_node, &p, error);
-    if (status == WEIR_OK && p.count > 0) {
-        put_heading(out, "Pipeline");
-        fprintf(out, "<svg viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\">\n", p.num_columns * NODE_X - 24,
-                p.num_rows * NODE_Y, p.num_columns * NODE_X - 24);
-    }
-    for (size_t i = 0; i < p.count; i++) {
-        const node *n = &p.nodes[i];
-        bool is_limit = strcmp(verdict->name, n->name) == 0 || strcmp(verdict->name, n->queue) == 0;
-        int x = 10 + n->column * NODE_X, y = 10 + n->row * NODE_Y;
-        for (size_t j = 0; j < i; j++)
-            if (has_input(&p, n, &p.nodes[j]))
-                put_arrow(out, &p.nodes[j], n, totals);
-        fprintf(out, "<rect%s x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"6\"/><text x=\"%d\" y=\"%d\">",
-                is_limit ? " class=\"limit\"" : "", x, y, NODE_WIDTH, NODE_HEIGHT, x + 10, y + 20);
-        html_text(out, bare_name(n->name));
-        fprintf(out, "</text><text class=\"small\" x=\"%d\" y=\"%d\">%s, %" PRId64 " slot%s</text>", x + 10, y + 36,
-                n->kind, n->slots, n->slots == 1 ? "" : "s");
-        if (*share_text(share, totals, n->name, "busy_share") && strcmp(n->kind, "sink") != 0 &&
-            strcmp(n->kind, "merge") != 0)
-            fprintf(out, "<text class=\"small\" x=\"%d\" y=\"%d\">busy %s</text>", x + 10, y + 52, share);
-        fputc('\n', out);
-    }
-    for (size_t i = 0; i < p.count; i++) {
-        free(p.nodes[i].name);
-        free(p.nodes[i].queue);
-        free(p.nodes[i].inputs);
-        free(p.nodes[i].kind);
-    }
-    if (status == WEIR_OK && p.count > 0) {
-        fputs("</svg>\n", out);
-        put_paragraph(out, "about", "At the arrows: the share of the time in which the queue was not empty.");
-    }
+    pipeline_drawing drawing = { out, totals, verdict };
+    put_heading(out, "Pipeline");
+    fputs("<div class=\"flow\">\n", out);
+    int status =
+        weir_reader_each(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = run_id }, put_node, &drawing, error);
+    fputs("</div>\n", out);
     return status;
 }
 
-static int put_pictures(FILE *out, const series_set *set, weir_error *error)
-{
-    int status = WEIR_OK;
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++) {
-        drawing_plan plan = { .medium = DRAWING_SVG, .title = "", .width_in = 12, .clock = true };
-        char heading[64];
-        plan.shown[subject] = true;
-        if (set->lists[subject].count == 0)
-            continue;
-        snprintf(heading, sizeof heading, "%s over time", metric_subject_title(subject));
-        put_heading(out, heading);
-        status = put_picture(out, &plan, set, heading, error);
-    }
-    return status;
-}
-
-static int put_record_list(FILE *out, weir_reader *reader, int which, weir_record_kind kind,
-                           const weir_filter *filter, const char *heading, weir_error *error)
-{
-    bool found = false;
-    int status = weir_reader_has(reader, kind, filter, &found, error);
-    if (status != WEIR_OK || !found)
-        return status;
-    put_heading(out, heading);
-    return record_table(out, TABLE_HTML, which, reader, filter, NULL, error);
-}
+/* -- lists */
 
 static int put_lists(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
+    static const struct {
+        const char *table, *heading;
+        bool is_slowest;
+    } lists[] = { { "items", "Slowest items", true },
+                  { "failures", "Failures (the slowest first)", true },
+                  { "events", "Events", false },
+                  { "stages", "Settings", false } };
     weir_filter slowest = *filter, own = *filter;
+    int status = WEIR_OK;
     slowest.longest_first = true;
     slowest.limit = settings.top;
     own.name = NULL;
-    int status =
-        put_record_list(out, reader, record_table_find("items"), WEIR_RECORD_ITEM, &slowest, "Slowest items", error);
-    if (status == WEIR_OK)
-        status = put_record_list(out, reader, record_table_find("failures"), WEIR_RECORD_FAILURE, &slowest,
-                                 "Failures (the slowest first)", error);
-    if (status == WEIR_OK)
-        status = put_record_list(out, reader, record_table_find("events"), WEIR_RECORD_EVENT, &own, "Events", error);
-    if (status == WEIR_OK)
-        status =
-            put_record_list(out, reader, record_table_find("stages"), WEIR_RECORD_STAGE, &own, "Settings", error);
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0] && status == WEIR_OK; i++) {
+        int which = record_table_find(lists[i].table);
+        const weir_filter *chosen = lists[i].is_slowest ? &slowest : &own;
+        bool found = false;
+        status = weir_reader_has(reader, record_table_kind(which), chosen, &found, error);
+        if (status != WEIR_OK || !found)
+            continue;
+        put_heading(out, lists[i].heading);
+        status = record_table(out, TABLE_HTML, which, reader, chosen, NULL, error);
+    }
     return status;
 }
 
@@ -391,19 +279,6 @@ static void put_verdict(FILE *out, const weir_verdict *verdict)
     put_preformatted(out, text);
 }
 
-static int put_summary(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
-                       weir_error *error)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *memory = memory_file_open(&text, &size);
-    int status = weir_summary_write_totals(memory, reader, filter, totals, weir_verdict_write_limit, error);
-    memory_file_close(memory);
-    put_heading(out, "Summary");
-    put_preformatted(out, text);
-    return status;
-}
-
 /* First what answers the question, then the details. */
 static int write_parts(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
                        const weir_verdict *verdict, const series_set *set, weir_error *error)
@@ -414,21 +289,17 @@ static int write_parts(FILE *out, weir_reader *reader, const weir_filter *filter
     if (status != WEIR_OK)
         return status;
     int64_t run_id = run.run_id;
-    drawing_plan overview = { .medium = DRAWING_SVG, .title = "", .overview = true, .width_in = 12, .clock = true };
     put_page_head(out, reader, &run, totals, verdict);
-    put_heading(out, "The run over time");
-    status = put_picture(out, &overview, set, "The run over time", error);
+    status = put_picture(out, true, set, error);
     if (status == WEIR_OK)
-        status = put_pipeline(out, reader, filter, run_id, totals, verdict, error);
+        status = put_pipeline(out, reader, run_id, totals, verdict, error);
     if (status == WEIR_OK) {
         put_verdict(out, verdict);
         put_metric_tables(out, totals);
-        status = put_pictures(out, set, error);
+        status = put_picture(out, false, set, error);
     }
     if (status == WEIR_OK)
         status = put_lists(out, reader, filter, error);
-    if (status == WEIR_OK)
-        status = put_summary(out, reader, filter, totals, error);
     fputs("</body></html>\n", out);
     return status;
 }
@@ -443,7 +314,7 @@ static int write_page(FILE *out, weir_reader *reader, const weir_filter *filter,
         return status;
     status = weir_verdict_explain(reader, filter, &verdict, error);
     if (status == WEIR_OK)
-        status = series_read(reader, filter, true, &set, error);
+        status = series_read(reader, filter, &set, error);
     if (status == WEIR_OK)
         status = series_read_limits(reader, filter, &set, error);
     if (status == WEIR_OK)
@@ -487,7 +358,7 @@ const tool_command tool_report = {
     .help =
         "Writes a page with everything about a run: the picture of weir plot that shows what it did and what limited "
         "it, the pipeline, what would help, the metrics of stages, queues, sources and "
-        "thread pools, plots, the slowest items, failures, events, settings, the machine and the summary. It is "
+        "thread pools, plots, the slowest items, failures, events, settings and the machine. It is "
         "one file that opens in any browser, light or dark, without a network.\n\n"
         "gnuplot draws the plots and must be installed (Debian and Ubuntu: gnuplot-nox); without it the page "
         "says so in their place.",

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
+#include "memory.h"
 
 enum { FEWEST_BATCHES = 4 /* with fewer, no confidence interval can be computed */ };
 
@@ -14,11 +14,10 @@ enum { FEWEST_BATCHES = 4 /* with fewer, no confidence interval can be computed 
 
 /* -- names */
 
-/* "0:1:decode[10]_queue" and "0:1:decode[4]_queue" are the same queue; the caller frees it. NULL = out of memory. */
+/* "0:1:decode[10]_queue" and "0:1:decode[4]_queue" are the same queue; the caller frees it. */
 static char *key_of(const char *name)
 {
-    char *key = strdup(name);
-    char *bracket = key ? strrchr(key, '[') : NULL;
+    char *key = memory_copy(name), *bracket = strrchr(key, '[');
     if (bracket) {
         size_t digits = strspn(bracket + 1, "0123456789");
         char *rest = bracket + 1 + digits;
@@ -32,21 +31,14 @@ static char *key_of(const char *name)
 static comparison_pair *find_pair(lap_comparison *c, const char *name, weir_subject subject)
 {
     char *key = key_of(name);
-    if (!key)
-        return NULL;
     for (size_t i = 0; i < c->num_pairs; i++)
         if (c->pairs[i].subject == subject && strcmp(c->pairs[i].key, key) == 0) {
             free(key);
             return &c->pairs[i];
         }
-    comparison_pair *grown = weir__array_grow(c->pairs, c->num_pairs, sizeof *grown);
-    if (!grown) {
-        free(key);
-        return NULL;
-    }
-    c->pairs = grown;
-    grown[c->num_pairs] = (comparison_pair){ .key = key, .subject = subject };
-    return &grown[c->num_pairs++];
+    c->pairs = memory_grow(c->pairs, c->num_pairs, sizeof *c->pairs);
+    c->pairs[c->num_pairs] = (comparison_pair){ .key = key, .subject = subject };
+    return &c->pairs[c->num_pairs++];
 }
 
 /* -- batches. Only stages keep histograms: those of queues would need too much memory */
@@ -91,17 +83,15 @@ static void halve(weir_subject subject, comparison_side *side)
     side->laps_per_batch *= 2;
 }
 
-static bool begin_batch(weir_subject subject, batch *b)
+static void begin_batch(weir_subject subject, batch *b)
 {
     *b = (batch){ .num_laps = 0 };
     weir_metrics_clear(weir_subject_metrics(subject), &b->metrics);
-    if (!has_times(subject))
-        return true;
-    b->metrics.task.run_times = calloc(1, sizeof *b->metrics.task.run_times);
-    return b->metrics.task.run_times;
+    if (has_times(subject))
+        b->metrics.task.run_times = memory_get(1, sizeof *b->metrics.task.run_times);
 }
 
-/* The batch that the next lap belongs to; NULL = out of memory. */
+/* The batch that the next lap belongs to. */
 static batch *batch_for_lap(weir_subject subject, comparison_side *side)
 {
     size_t last = side->num_batches - 1;
@@ -109,30 +99,21 @@ static batch *batch_for_lap(weir_subject subject, comparison_side *side)
         return &side->batches[last];
     if (side->num_batches == COMPARISON_BATCHES)
         halve(subject, side);
-    if (!begin_batch(subject, &side->batches[side->num_batches]))
-        return NULL;
+    begin_batch(subject, &side->batches[side->num_batches]);
     return &side->batches[side->num_batches++];
 }
 
 static comparison_side *side_of(lap_comparison *c, int side, const char *name, const char *kind, weir_subject subject)
 {
     comparison_pair *pair = find_pair(c, name, subject);
-    if (!pair)
-        return NULL;
     comparison_side *found = &pair->sides[side];
     if (!found->name) {
         snprintf(pair->kind, sizeof pair->kind, "%s", kind);
         found->laps_per_batch = 1;
-        found->name = strdup(name);
-        if (!found->name || !begin_batch(subject, &found->all))
-            return NULL;
+        found->name = memory_copy(name);
+        begin_batch(subject, &found->all);
     }
     return found;
-}
-
-static int out_of_memory(weir_error *error)
-{
-    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
 /* One of the two recordings, while it is read. */
@@ -146,9 +127,8 @@ static int add_lap(void *self, const weir_record *record, weir_error *error)
     const reading *from = self;
     const weir_lap_record *lap = &record->lap;
     comparison_side *found = side_of(from->c, from->side, lap->name, lap->kind, lap->subject);
-    batch *b = found ? batch_for_lap(lap->subject, found) : NULL;
-    if (!b)
-        return out_of_memory(error);
+    batch *b = batch_for_lap(lap->subject, found);
+    (void)error;
     found->capacity = lap->capacity;
     batch one = { .metrics = lap->metrics, .elapsed_ns = lap->elapsed_ns, .num_laps = 1 };
     add_batch(lap->subject, b, &one);
@@ -162,16 +142,15 @@ static void free_settings(comparison_settings *built)
 }
 
 /* Of several runs, those of the last one. */
-static bool keep_settings(comparison_settings *built, const weir_stage_record *stage)
+static void keep_settings(comparison_settings *built, const weir_stage_record *stage)
 {
     free_settings(built);
     *built = (comparison_settings){ .concurrency = stage->concurrency,
                                     .threads = stage->threads,
                                     .queue_items = stage->queue_items,
                                     .queue_bytes = stage->queue_bytes,
-                                    .output_order = strdup(stage->output_order),
-                                    .merge_order = strdup(stage->merge_order) };
-    return built->output_order && built->merge_order;
+                                    .output_order = memory_copy(stage->output_order),
+                                    .merge_order = memory_copy(stage->merge_order) };
 }
 
 /* Stages are read first, so that the pairs are in the order of the pipeline. */
@@ -181,10 +160,11 @@ static int add_stage(void *self, const weir_record *record, weir_error *error)
     const weir_stage_record *stage = &record->stage;
     bool is_stage = strcmp(stage->kind, "stage") == 0, is_route = strcmp(stage->kind, "route") == 0;
     comparison_pair *pair = find_pair(from->c, stage->name, is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW);
-    bool is_complete = pair && keep_settings(&pair->sides[from->side].built, stage);
-    if (is_complete && !is_route) /* which has several queues */
-        is_complete = find_pair(from->c, stage->queue_name, WEIR_SUBJECT_QUEUE);
-    return is_complete ? WEIR_OK : out_of_memory(error);
+    (void)error;
+    keep_settings(&pair->sides[from->side].built, stage);
+    if (!is_route) /* which has several queues */
+        find_pair(from->c, stage->queue_name, WEIR_SUBJECT_QUEUE);
+    return WEIR_OK;
 }
 
 static void add_up(weir_subject subject, comparison_side *side)
@@ -460,10 +440,9 @@ double comparison_most_chance(const lap_comparison *c)
         for (size_t j = 0; j < count; j++) {
             double chance =
                 comparison_has(&measures[j]) ? comparison_compare(&c->pairs[i], &measures[j]).chance : NAN;
-            double *grown = isnan(chance) ? NULL : weir__array_grow(chances, num_chances, sizeof *grown);
-            if (!grown)
+            if (isnan(chance))
                 continue;
-            chances = grown;
+            chances = memory_grow(chances, num_chances, sizeof *chances);
             chances[num_chances++] = chance;
         }
     }

@@ -27,30 +27,24 @@ static const char *family_of(const weir_measure *measure)
     return strcmp(measure->unit, "s") == 0 ? measure->name : measure->unit;
 }
 
-/* What the slots do adds up to all of their time. */
-static bool is_state(const weir_measure *measure)
-{
-    return strcmp(measure->name, "busy_share") == 0 || strncmp(measure->name, "wait_", 5) == 0;
-}
-
-/* Sums depend on the length of a lap, rates do not. Bad rates have no title in tables, but are worth a curve. */
-static bool is_drawn(weir_subject subject, const weir_measure *measure, bool counts, bool states)
+/* Sums depend on the length of a lap, rates do not. Bad rates have no title in tables, but are worth a curve. What the
+   slots do is in the first picture. */
+static bool is_drawn(weir_subject subject, const weir_measure *measure)
 {
     bool is_sum = measure->metric && measure->metric->kind <= WEIR_METRIC_SUM;
-    bool is_rate = strcmp(measure->unit, "1/s") == 0, is_flow = subject <= WEIR_SUBJECT_FLOW;
-    if (strncmp(measure->name, "min_", 4) == 0 && subject != WEIR_SUBJECT_COUNTER)
-        return false;
-    return (measure->title || (is_rate && measure->better < 0)) && (is_sum ? counts : !(is_rate && counts)) &&
-           (states || !is_flow || !is_state(measure));
+    bool is_bad_rate = strcmp(measure->unit, "1/s") == 0 && measure->better < 0;
+    bool is_state = strcmp(measure->name, "busy_share") == 0 || strncmp(measure->name, "wait_", 5) == 0;
+    bool is_least = strncmp(measure->name, "min_", 4) == 0 && subject != WEIR_SUBJECT_COUNTER;
+    return (measure->title || is_bad_rate) && !is_sum && !is_least && !(is_state && subject <= WEIR_SUBJECT_FLOW);
 }
 
-/* Whether any of the panel's series has a value of it that is not 0, or may_be_0. */
-static bool has_values(const panel *p, const series_list *list, const weir_measure *measure, bool may_be_0)
+/* Whether any of the panel's series has a value of it that is not 0. */
+static bool has_values(const panel *p, const series_list *list, const weir_measure *measure)
 {
     for (size_t i = 0; i < list->count; i++)
         for (size_t j = 0; j < list->all[i].num_points && panel_has(p, &list->all[i]); j++) {
             double value = series_value(p->subject, &list->all[i].points[j], measure->name);
-            if (isfinite(value) && (value != 0 || may_be_0))
+            if (isfinite(value) && value != 0)
                 return true;
         }
     return false;
@@ -63,38 +57,29 @@ void panel_curve_title(const weir_measure *measure, char title[64])
         *c = *c == '_' ? ' ' : *c;
 }
 
+/* "task time", "share", or, of a single measure, what it is. */
 static void name_panel(panel *p)
 {
-    static const char *const nouns[WEIR_NUM_SUBJECTS] = { "task ", "task ", "", "", "", "", "span ", "" };
     const weir_measure *first = p->curves[0];
-    const char *family = family_of(first), *formula = strstr(first->help, ": ");
-    char title[64];
+    const char *noun = p->subject <= WEIR_SUBJECT_FLOW ? "task " : p->subject == WEIR_SUBJECT_SPAN ? "span " : "";
+    bool is_time = strcmp(family_of(first), "time") == 0;
     if (p->group)
         snprintf(p->title, sizeof p->title, "%.*s", (int)p->group_length, p->group);
-    else if (p->num_curves == 1) {
-        panel_curve_title(first, title);
-        snprintf(p->title, sizeof p->title, "%s: %.*s", title,
-                 (int)(formula ? formula - first->help : (ptrdiff_t)strlen(first->help)), first->help);
-    } else if (strcmp(first->unit, "s") == 0)
-        snprintf(p->title, sizeof p->title, "%s%s", strcmp(family, "time") == 0 ? nouns[p->subject] : "", family);
+    else if (p->num_curves == 1 && first->title)
+        snprintf(p->title, sizeof p->title, "%s: %.*s", first->title, (int)strcspn(first->help, ":"), first->help);
     else
-        snprintf(p->title, sizeof p->title, "%s",
-                 strcmp(family, "share") == 0 ? "share of the time"
-                 : strcmp(family, "1/s") == 0 ? "per second"
-                                              : family);
+        snprintf(p->title, sizeof p->title, "%s%s", is_time ? noun : "", family_of(first));
     for (char *c = p->title; *c && !p->group; c++)
         *c = *c == '_' ? ' ' : *c;
 }
 
 /* Adds a panel for each family of measures, for all series or those of a group. */
-static size_t add_panels(const panel *like, const series_list *list, bool counts, bool states, panel *panels,
-                         size_t num_panels)
+static size_t add_panels(const panel *like, const series_list *list, panel *panels, size_t num_panels)
 {
     size_t num_measures, first = num_panels;
     const weir_measure *measures = weir_subject_measures(like->subject, &num_measures);
     for (size_t i = 0; i < num_measures; i++) {
-        bool may_be_0 = states && strcmp(measures[i].unit, "share") == 0;
-        if (!is_drawn(like->subject, &measures[i], counts, states) || !has_values(like, list, &measures[i], may_be_0))
+        if (!is_drawn(like->subject, &measures[i]) || !has_values(like, list, &measures[i]))
             continue;
         size_t place = first;
         while (place < num_panels && strcmp(family_of(panels[place].curves[0]), family_of(&measures[i])) != 0)
@@ -110,12 +95,12 @@ static size_t add_panels(const panel *like, const series_list *list, bool counts
     return num_panels;
 }
 
-size_t panels_make(weir_subject subject, const series_list *list, bool counts, bool states, panel panels[PANEL_MAX])
+size_t panels_make(weir_subject subject, const series_list *list, panel panels[PANEL_MAX])
 {
     size_t num_panels = 0;
     memset(panels, 0, PANEL_MAX * sizeof *panels);
     if (subject != WEIR_SUBJECT_COUNTER)
-        return add_panels(&(panel){ .subject = subject }, list, counts, states, panels, 0);
+        return add_panels(&(panel){ .subject = subject }, list, panels, 0);
     for (size_t i = 0; i < list->count && num_panels < PANEL_MAX; i++) { /* counters have scales of their own */
         bool is_known = false;
         for (size_t j = 0; j < num_panels; j++)
@@ -123,7 +108,7 @@ size_t panels_make(weir_subject subject, const series_list *list, bool counts, b
         const char *name = list->all[i].plain_name;
         panel own = { .subject = subject, .group = name, .group_length = group_length(name) };
         if (!is_known)
-            num_panels = add_panels(&own, list, counts, states, panels, num_panels);
+            num_panels = add_panels(&own, list, panels, num_panels);
     }
     return num_panels;
 }

@@ -16,9 +16,8 @@ typedef struct panel {
     int num_curves;
 } panel;
 
-/* counts: numbers in each lap instead of rates. states: what the first picture shows, too: what the slots do, and shares
-   that are always 0. Other measures that are always 0, or not known, have no curve. Returns how many panels there are. */
-size_t panels_make(weir_subject subject, const series_list *list, bool counts, bool states, panel panels[PANEL_MAX]);
+/* Measures that are always 0, or not known, have no curve. Returns how many panels there are. */
+size_t panels_make(weir_subject subject, const series_list *list, panel panels[PANEL_MAX]);
 
 /* Whether the panel shows the series. */
 bool panel_has(const panel *p, const series *line);

@@ -100,155 +100,74 @@ static void add_mark(series_marks *marks, const series_mark *mark)
     marks->all[marks->count++].text = memory_copy(mark->text);
 }
 
-/* "gc" of "gc_start"; 0 = it has no such suffix. */
-static size_t stem_of(const char *name, const char *suffix)
-{
-    size_t length = strlen(name), tail = strlen(suffix);
-    return length > tail && strcmp(name + length - tail, suffix) == 0 ? length - tail : 0;
-}
-
-/* Ends the span that began with NAME_start. */
-static bool end_span(series_set *set, const weir_event_record *event)
-{
-    size_t stem = stem_of(event->name, "_stop");
-    for (size_t i = set->events.count; stem && i-- > 0;) { /* the latest first, which is usually the match */
-        series_mark *mark = &set->events.all[i];
-        if (mark->run_id == event->run_id && mark->start == mark->end && stem_of(mark->text, "_start") == stem &&
-            strncmp(mark->text, event->name, stem) == 0) {
-            mark->text[stem] = '\0';
-            mark->end = since_origin(set, event->unix_ns);
-            return true;
-        }
-    }
-    return false;
-}
-
 static void add_event(series_set *set, const weir_event_record *event)
 {
     double at = since_origin(set, event->unix_ns);
     if (strcmp(event->name, "phase") != 0 && strcmp(event->name, "expected_items") != 0 &&
-        strcmp(event->name, "trace_file") != 0 && !end_span(set, event))
-        add_mark(&set->events, &(series_mark){ at, at, event->run_id, (char *)(uintptr_t)event->name, 0 });
+        strcmp(event->name, "trace_file") != 0)
+        add_mark(&set->events, &(series_mark){ at, at, (char *)(uintptr_t)event->name, 0 });
 }
 
 static void add_phase(series_set *set, const weir_phase_record *phase)
 {
     series_mark mark = { since_origin(set, phase->start_unix_ns), since_origin(set, phase->end_unix_ns),
-                         phase->run_id, (char *)(uintptr_t)phase->position.phase, 0 };
+                         (char *)(uintptr_t)phase->position.phase, 0 };
     if (phase->position.phase[0])
         add_mark(&set->phases, &mark);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 
-static int add_record(void *self, const weir_record *record, weir_error *error)
+static int note_record(void *self, const weir_record *record, weir_error *error)
 {
     (void)error;
     if (record->kind == WEIR_RECORD_EVENT)
         add_event(self, &record->event);
-    else if (record->kind == WEIR_RECORD_PHASE)
+    else
         add_phase(self, &record->phase);
-    else {
-        weir_total total = weir_total_of_lap(&record->lap);
-        add_total(self, &total);
-    }
     return WEIR_OK;
 }
 
-static int read_series_totals(weir_reader *reader, const weir_filter *filter, int64_t bin_ns, weir_totals *totals,
-                              weir_error *error)
+/* Where the laps are, how many curves they are, and of how many runs. */
+static size_t find_extent(series_set *set, const weir_totals *totals)
 {
-    weir_grouping grouping = { .by = WEIR_BY_NAME | WEIR_BY_RUN | (bin_ns ? WEIR_BY_TIME : 0), .bin_ns = bin_ns };
-    return weir_totals_read(reader, filter, &grouping, totals, error);
-}
-
-static void add_all_totals(series_set *set, const weir_totals *totals,
-                           void (*add)(series_set *set, const weir_total *total))
-{
+    int64_t start = INT64_MAX, end = 0, last_run = 0;
+    size_t num_lines = 0;
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
-        for (size_t i = 0; i < totals->of[subject].count; i++)
-            add(set, &totals->of[subject].all[i]);
+        for (size_t i = 0; i < totals->of[subject].count; i++) {
+            const weir_group_key *key = &totals->of[subject].all[i].key;
+            start = key->start_unix_ns < start ? key->start_unix_ns : start;
+            end = key->end_unix_ns > end ? key->end_unix_ns : end;
+            num_lines++;
+            set->num_runs += key->run_id > last_run;
+            last_run = key->run_id > last_run ? key->run_id : last_run;
+        }
+    set->origin_unix_ns = num_lines ? start : 0;
+    set->end = num_lines ? since_origin(set, end) : 0;
+    return num_lines;
 }
 
-/* What will be drawn, before it is read. */
-typedef struct extent {
-    int64_t start_unix_ns, end_unix_ns;
-    int64_t max_laps; /* of a curve */
-    size_t num_lines;
-    int64_t last_run, num_runs;
-} extent;
-
-static void extend(extent *all, const weir_group_key *key)
-{
-    if (all->num_lines == 0 || key->start_unix_ns < all->start_unix_ns)
-        all->start_unix_ns = key->start_unix_ns;
-    if (all->num_lines == 0 || key->end_unix_ns > all->end_unix_ns)
-        all->end_unix_ns = key->end_unix_ns;
-    all->max_laps = key->num_laps > all->max_laps ? key->num_laps : all->max_laps;
-    all->num_lines++;
-    all->num_runs += key->run_id > all->last_run;
-    all->last_run = key->run_id > all->last_run ? key->run_id : all->last_run;
-}
-
+/* Laps that end in the same three-hundredth of the time are one point; most often these are single laps. */
 static int read_laps(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error)
 {
-    extent all = { 0 };
+    weir_grouping grouping = { .by = WEIR_BY_NAME | WEIR_BY_RUN };
     weir_totals totals;
-    int status = read_series_totals(reader, filter, 0, &totals, error);
+    int status = weir_totals_read(reader, filter, &grouping, &totals, error);
     if (status != WEIR_OK)
         return status;
+    size_t num_lines = find_extent(set, &totals), most = num_lines ? MAX_BINS / num_lines : 1;
+    weir_totals_free(&totals);
+    most = most > MAX_POINTS ? MAX_POINTS : most < MIN_POINTS ? MIN_POINTS : most;
+    grouping.by |= WEIR_BY_TIME;
+    grouping.bin_ns = (int64_t)(set->end * 1e9) / (int64_t)most + 1;
+    status = num_lines ? weir_totals_read(reader, filter, &grouping, &totals, error) : WEIR_EOF;
+    if (status != WEIR_OK)
+        return status == WEIR_EOF ? WEIR_OK : status;
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
         for (size_t i = 0; i < totals.of[subject].count; i++)
-            extend(&all, &totals.of[subject].all[i].key);
+            add_total(set, &totals.of[subject].all[i]);
     weir_totals_free(&totals);
-    set->num_runs = all.num_runs;
-    set->origin_unix_ns = all.start_unix_ns;
-    set->end = since_origin(set, all.end_unix_ns);
-    set->binned = all.max_laps > 2 * MAX_POINTS;
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK && !set->binned; subject++)
-        status = weir_reader_each(reader, weir_record_kind_of(subject), filter, add_record, set, error);
-    if (!set->binned)
-        return status;
-    size_t most = MAX_BINS / (2 * all.num_lines);
-    most = most > MAX_POINTS ? MAX_POINTS : most < MIN_POINTS ? MIN_POINTS : most;
-    status =
-        read_series_totals(reader, filter, (all.end_unix_ns - all.start_unix_ns) / (int64_t)most, &totals, error);
-    if (status == WEIR_OK) {
-        add_all_totals(set, &totals, add_total);
-        weir_totals_free(&totals);
-    }
-    return status;
-}
-
-/* The last lap of a run is shorter than the others, and its rates are mostly noise: it is joined with the previous
-   lap. */
-static void replace_last_two(series_set *set, const weir_total *total)
-{
-    series *line = find_or_add(set, total);
-    if (total->key.num_laps == 2 && line->num_points >= 2)
-        fill_point(set, &line->points[--line->num_points - 1], total);
-}
-
-static int join_short_last_lap(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error)
-{
-    const series *line = NULL;
-    for (weir_subject subject = WEIR_NUM_SUBJECTS; subject-- > 0;)
-        line = set->lists[subject].count ? set->lists[subject].all : line;
-    if (set->num_runs != 1 || set->binned || !line || line->num_points < 3)
-        return WEIR_OK;
-    const series_point *last = &line->points[line->num_points - 1], *before = last - 1;
-    double length = before->end - before->start;
-    if (last->end - last->start >= 0.5 * length)
-        return WEIR_OK;
-    weir_totals totals;
-    weir_filter latest = *filter;
-    latest.start_unix_ns = set->origin_unix_ns + (int64_t)((before->start + 0.5 * length) * 1e9);
-    int status = read_series_totals(reader, &latest, 0, &totals, error);
-    if (status == WEIR_OK) {
-        add_all_totals(set, &totals, replace_last_two);
-        weir_totals_free(&totals);
-    }
-    return status;
+    return WEIR_OK;
 }
 
 static double time_in(const series *span)
@@ -265,20 +184,18 @@ static int longer_span(const void *one, const void *other)
     return a > b ? -1 : a < b;
 }
 
-int series_read(weir_reader *reader, const weir_filter *filter, bool join_short, series_set *set, weir_error *error)
+int series_read(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error)
 {
     *set = (series_set){ 0 };
     weir_filter own = *filter;
     own.name = NULL; /* names of stages and queues must not filter events and phases */
     int status = read_laps(reader, filter, set, error);
-    if (status == WEIR_OK && join_short)
-        status = join_short_last_lap(reader, filter, set, error);
     if (set->lists[WEIR_SUBJECT_SPAN].count)
         qsort(set->lists[WEIR_SUBJECT_SPAN].all, set->lists[WEIR_SUBJECT_SPAN].count, sizeof(series), longer_span);
     if (status == WEIR_OK)
-        status = weir_reader_each(reader, WEIR_RECORD_EVENT, &own, add_record, set, error);
+        status = weir_reader_each(reader, WEIR_RECORD_EVENT, &own, note_record, set, error);
     if (status == WEIR_OK)
-        status = weir_reader_each(reader, WEIR_RECORD_PHASE, &own, add_record, set, error);
+        status = weir_reader_each(reader, WEIR_RECORD_PHASE, &own, note_record, set, error);
     return status;
 }
 
@@ -314,7 +231,7 @@ static void add_limit_mark(series_set *set, double start, double end, const weir
     if (last && strcmp(last->text, text) == 0)
         last->end = end;
     else
-        add_mark(&set->limits, &(series_mark){ start, end, 0, text, (int)verdict->kind });
+        add_mark(&set->limits, &(series_mark){ start, end, text, (int)verdict->kind });
     free(text);
 }
 

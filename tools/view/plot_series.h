@@ -37,7 +37,6 @@ typedef struct series_list {
 
 typedef struct series_mark {
     double start, end; /* equal for a point in time */
-    int64_t run_id;
     char *text;
     int kind; /* of a limit: weir_verdict_kind */
 } series_mark;
@@ -50,17 +49,15 @@ typedef struct series_marks {
 typedef struct series_set {
     int64_t origin_unix_ns; /* when 0 is */
     double end;             /* of the last lap, since the origin */
-    bool binned;            /* each point is several merged laps */
     int64_t num_runs;
     series_list lists[WEIR_NUM_SUBJECTS];
-    series_marks events; /* points in time; or spans, from pairs of events named NAME_start and NAME_stop */
+    series_marks events;
     series_marks phases;
     series_marks limits; /* see series_read_limits() */
 } series_set;
 
-/* WEIR_OK, even if there is nothing. join_short: a last lap shorter than half of the previous one is joined with it. Call
-   series_free() afterwards in any case. */
-int series_read(weir_reader *reader, const weir_filter *filter, bool join_short, series_set *set, weir_error *error);
+/* WEIR_OK, even if there is nothing. Call series_free() afterwards in any case. */
+int series_read(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error);
 
 /* Adds what limits each part of a single run, as weir_verdict_read() judges it. */
 int series_read_limits(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error);

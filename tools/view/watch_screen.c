@@ -109,7 +109,7 @@ static int read_recent(weir_reader *reader, watched *w, weir_error *error)
         return status;
     weir_filter recent = { .run_id = w->run.run_id };
     recent.start_unix_ns = w->last_lap_unix_ns - (int64_t)((MAX_SPARKS + 0.5) * (double)lap_length_ns(w));
-    status = series_read(reader, &recent, false, &w->recent, error);
+    status = series_read(reader, &recent, &w->recent, error);
     if (status == WEIR_OK)
         status = weir_verdict_read(reader, &recent, &w->verdict, error);
     if (status == WEIR_OK)
