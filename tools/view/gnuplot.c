@@ -81,29 +81,26 @@ static double at(const drawing *d, double time_s)
     return time_s / d->unit_s;
 }
 
-static void put_screen_label(drawing *d, const char *text, double x_in, double y_in, const char *how)
+static void put_screen_label(drawing *d, const char *text, size_t max_characters, double x_in, double y_in,
+                             const char *how)
 {
     fprintf(d->out, "set label %zu ", ++d->num_labels);
-    put_string(d->out, text, SIZE_MAX);
+    put_string(d->out, text, max_characters);
     fprintf(d->out, " at screen %.5f, screen %.5f %s\n", x_in / width_in, 1 - y_in / d->height_in, how);
 }
 
 /* An entry of a legend: a symbol and a name. *x_in moves on; a new line begins at left. */
 static void put_entry(drawing *d, const char *text, int symbol, const char *colour, double *x_in)
 {
-    char cut[4 * MAX_TEXT], how[120];
-    size_t length = strlen(text) > MAX_TEXT ? MAX_TEXT : strlen(text);
-    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
-        length--;
-    snprintf(cut, sizeof cut, "%.*s%s", (int)length, text, text[length] ? "…" : "");
-    double entry_in = ((double)length + 1) * character_in + 0.35;
+    char how[120];
+    double entry_in = (fmin((double)strlen(text), MAX_TEXT) + 1) * character_in + 0.35;
     if (*x_in > left_in && *x_in + entry_in > width_in - right_in) {
         *x_in = left_in;
         d->y_in += line_in;
     }
     snprintf(how, sizeof how, "left point pointtype %d pointsize 1.5 linecolor rgb '%s' offset 1.2,0", symbol,
              colour);
-    put_screen_label(d, cut, *x_in, d->y_in + line_in / 2, how);
+    put_screen_label(d, text, MAX_TEXT, *x_in, d->y_in + line_in / 2, how);
     *x_in += entry_in;
 }
 
@@ -202,38 +199,24 @@ static void put_mark(drawing *d, const series_mark *mark, const char *dash, bool
     fprintf(d->out, " at first %.12g, %s textcolor rgb '#404040' front\n", at(d, mark->start), how);
 }
 
-/* The same for the same name. */
-static const char *tint_of(const char *phase)
-{
-    size_t sum = 0;
-    for (; *phase; phase++)
-        sum += (unsigned char)*phase;
-    return tints[sum % NUM_TINTS];
-}
-
 /* Phases are shaded, events are dotted lines. Those too close to the one before are left out; names that do not fit,
    too. */
-static void put_marks(drawing *d, double panel_in, bool named)
+static void put_marks(drawing *d, const series_marks *marks, double panel_in, bool named)
 {
+    bool are_phases = marks == &d->set->phases;
     double shown_until = -INFINITY, named_until = -INFINITY, second_in = panel_in / d->set->end;
-    for (size_t i = 0; i < d->set->phases.count; i++) {
-        const series_mark *phase = &d->set->phases.all[i];
-        if (phase->end - phase->start < d->set->end / MAX_MARKS && phase->start < shown_until)
+    for (size_t i = 0; i < marks->count; i++) {
+        const series_mark *mark = &marks->all[i];
+        double name_s = (are_phases ? ((double)strlen(mark->text) + 1) * character_in : 0.18) / second_in;
+        bool fits = mark->start >= named_until && (!are_phases || mark->end - mark->start > name_s);
+        if (mark->end - mark->start < d->set->end / MAX_MARKS && mark->start < shown_until)
             continue;
-        bool fits = (phase->end - phase->start) * second_in > ((double)strlen(phase->text) + 1) * character_in;
-        shown_until = phase->start + d->set->end / MAX_MARKS;
-        shade_mark(d, phase, tint_of(phase->text), 1);
-        put_mark(d, phase, "1", named && fits, "graph 0.92 left offset 0.5,0");
-    }
-    shown_until = -INFINITY;
-    for (size_t i = 0; i < d->set->events.count; i++) {
-        const series_mark *event = &d->set->events.all[i];
-        if (event->start < shown_until)
-            continue;
-        bool fits = event->start >= named_until;
-        shown_until = event->start + d->set->end / MAX_MARKS;
-        put_mark(d, event, "3", named && fits, "graph 0.05 left rotate by 90 offset 0.6,0");
-        named_until = fits ? event->start + 0.18 / second_in : named_until;
+        if (are_phases) /* the same tint for the same name */
+            shade_mark(d, mark, tints[(strlen(mark->text) + (unsigned char)mark->text[0]) % NUM_TINTS], 1);
+        put_mark(d, mark, are_phases ? "1" : "3", named && fits,
+                 are_phases ? "graph 0.92 left offset 0.5,0" : "graph 0.05 left rotate by 90 offset 0.6,0");
+        shown_until = mark->start + d->set->end / MAX_MARKS;
+        named_until = fits ? mark->start + name_s : named_until;
     }
 }
 
@@ -324,8 +307,9 @@ static void put_cell(drawing *d, const panel *p, const series_list *list, range 
     double top_in = d->y_in + 0.32;
     put_place(d, from_in + left_in, to_in - right_in, top_in, d->y_in + row_in - 0.3);
     fputs("set format x '%g'\n", d->out);
-    put_screen_label(d, p->title, from_in + left_in, top_in - 0.12, "left");
-    put_marks(d, to_in - from_in - left_in - right_in, false);
+    put_screen_label(d, p->title, 64, from_in + left_in, top_in - 0.12, "left");
+    put_marks(d, &d->set->phases, to_in - from_in - left_in - right_in, false);
+    put_marks(d, &d->set->events, to_in - from_in - left_in - right_in, false);
     fprintf(
         d->out,
         "set key at screen %.5f, screen %.5f right bottom horizontal Left reverse samplen 1.5 noopaque font ',10'\n",
@@ -337,7 +321,7 @@ static void put_section_heading(drawing *d, weir_subject subject, const series_l
 {
     char text[64];
     double x_in = left_in;
-    put_screen_label(d, metric_subject_title(subject), 0.2, d->y_in + 0.2, "left font ',14'");
+    put_screen_label(d, metric_subject_title(subject), SIZE_MAX, 0.2, d->y_in + 0.2, "left font ',14'");
     d->y_in += 0.36;
     for (size_t i = 0; i < num_drawn(subject, list); i++)
         put_entry(d, list->all[i].name, symbols[i % NUM_SYMBOLS], colours[i % NUM_COLOURS], &x_in);
@@ -391,12 +375,8 @@ static void end_boxes(const drawing *d, const char *more)
 static void begin_row(drawing *d, const char *name, double height_in)
 {
     put_place(d, beside_in, width_in - right_in, d->y_in, d->y_in + height_in);
-    if (name) {
-        fprintf(d->out, "set label %zu ", ++d->num_labels);
-        put_string(d->out, name, MAX_BESIDE);
-        fprintf(d->out, " at screen %.5f, screen %.5f left\n", 0.2 / width_in,
-                1 - (d->y_in + height_in / 2) / d->height_in);
-    }
+    if (name)
+        put_screen_label(d, name, MAX_BESIDE, 0.2, d->y_in + height_in / 2, "left");
     d->y_in += height_in;
 }
 
@@ -420,7 +400,7 @@ static bool is_used(const drawing *d, const layer *part)
 static void put_layers_legend(drawing *d, const char *heading, const layer *layers, size_t count)
 {
     double x_in = beside_in;
-    put_screen_label(d, heading, 0.2, d->y_in + line_in / 2, "left font ',12'");
+    put_screen_label(d, heading, MAX_TEXT, 0.2, d->y_in + line_in / 2, "left font ',12'");
     for (size_t i = 0; i < count; i++)
         if (is_used(d, &layers[i]))
             put_entry(d, layers[i].title, 5, layers[i].colour, &x_in);
@@ -617,7 +597,8 @@ static void put_throughput(drawing *d)
     for (size_t i = 0; i < d->set->limits.count; i++) { /* pale, as the band below it */
         shade_mark(d, &d->set->limits.all[i], limit_colours[d->set->limits.all[i].kind], 0.12);
     }
-    put_marks(d, width_in - beside_in - right_in, true);
+    put_marks(d, &d->set->phases, width_in - beside_in - right_in, true);
+    put_marks(d, &d->set->events, width_in - beside_in - right_in, true);
     FILE *file = memory_file_open(&commands, &size);
     for (size_t i = 0, run = 0; i < list->count; i++)
         if (strcmp(list->all[i].plain_name, line->plain_name) == 0) {
@@ -675,7 +656,7 @@ static void put_all(drawing *d)
         char text[400];
         size_t length = strcspn(line, "\n");
         snprintf(text, sizeof text, "%.*s", (int)length, line);
-        put_screen_label(d, text, 0.2, d->y_in + 0.17, "left font ',13'");
+        put_screen_label(d, text, SIZE_MAX, 0.2, d->y_in + 0.17, "left font ',13'");
         d->y_in += 0.31;
         line += length + (line[length] == '\n');
     }
