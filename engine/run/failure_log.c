@@ -83,10 +83,7 @@ void weir__failure_log_add(weir_failure_log *log, uint32_t stage, const weir_err
 
 void weir__failure_log_finish(weir_failure_log *log)
 {
-    uv_mutex_lock(&log->lock);
-    uint32_t num_reasons = log->num_reasons;
-    uv_mutex_unlock(&log->lock);
-    for (uint32_t i = 0; i < num_reasons; i++) { /* no lock needed: no task runs any more */
+    for (uint32_t i = 0; i < log->num_reasons; i++) { /* no lock needed: no task runs any more */
         const reason *why = &log->reasons[i];
         if (why->limit.num_left_out > 0)
             weir_log(WEIR_LOG_WARNING, "%s: %" PRIu64 " more failures (%s) were not logged individually",

@@ -244,7 +244,7 @@ static int make_workers(weir_pool *pool, uint32_t num_workers)
     pool->core.num_words = (num_nodes + 63) / 64;
     pool->core.ready_ranks = calloc(pool->core.num_words, sizeof *pool->core.ready_ranks);
     pool->core.ranks = calloc(num_nodes, sizeof *pool->core.ranks);
-    pool->workers = calloc(num_workers, sizeof(weir_worker *));
+    pool->workers = calloc(WEIR_MAX_THREADS, sizeof(weir_worker *)); /* memory that is not written is not used */
     if (!pool->core.ready_ranks || !pool->core.ranks || !pool->workers)
         return WEIR_ENOMEM;
     for (; pool->num_made < num_workers; pool->num_made++)
@@ -312,24 +312,16 @@ void weir__pool_settle_locked(weir_pool *pool)
 /* Adds one worker, with a thread that parks at once. `resizing` keeps other callers away. */
 static int add_worker(weir_pool *pool)
 {
-    uint32_t index = pool->num_made;
-    weir_worker **workers = calloc(index + 1, sizeof(weir_worker *)), **before = pool->workers;
-    weir_worker *worker = make_worker(pool, index);
-    int status = workers && worker ? WEIR_OK : WEIR_ENOMEM;
-    if (status == WEIR_OK && start_worker(worker) != 0)
-        status = WEIR_ESYSTEM;
-    if (status != WEIR_OK) {
-        free(workers);
+    weir_worker *worker = make_worker(pool, pool->num_made);
+    if (!worker)
+        return WEIR_ENOMEM;
+    if (start_worker(worker) != 0) {
         free(worker);
-        return status;
+        return WEIR_ESYSTEM;
     }
-    memcpy(workers, before, index * sizeof(weir_worker *));
-    workers[index] = worker;
     weir__engine_lock(pool->pipeline);
-    pool->workers = workers;
-    pool->num_made++;
+    pool->workers[pool->num_made++] = worker;
     weir__engine_unlock(pool->pipeline);
-    free(before);
     return WEIR_OK;
 }
 

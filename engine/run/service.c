@@ -116,11 +116,6 @@ static void service_main(void *argument)
     }
 }
 
-void weir__service_wake_from_signal(weir_pipeline *pipeline)
-{
-    sem_post(&pipeline->service_wake);
-}
-
 int weir__service_init(weir_pipeline *pipeline, weir_error *error)
 {
     if (sem_init(&pipeline->service_wake, 0, 0) != 0)

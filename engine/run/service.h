@@ -12,7 +12,4 @@ int weir__service_start(weir_pipeline *pipeline, weir_error *error);
 /* Returns when the run is over and its last lap is in the outbox. */
 void weir__service_join(weir_pipeline *pipeline);
 
-/* Makes the thread check stop_wanted. Async-signal-safe. */
-void weir__service_wake_from_signal(weir_pipeline *pipeline);
-
 #endif

@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 
-#include "service.h"
+#include "run_state.h"
 
 static const int numbers[] = { SIGINT, SIGTERM };
 enum { NUM_SIGNALS = sizeof numbers / sizeof numbers[0] };
@@ -33,7 +33,7 @@ int weir_pipeline_stop_from_signal(weir_pipeline *pipeline)
         return WEIR_EINVAL;
     int error = errno;
     atomic_store(&pipeline->stop_wanted, true);
-    weir__service_wake_from_signal(pipeline);
+    sem_post(&pipeline->service_wake);
     errno = error;
     return WEIR_OK;
 }
