@@ -31,25 +31,26 @@ enum { WEIR_MAX_KEY_SUMS = 500 };
 /* Adds to the sum of these two. WEIR_OK or WEIR_ENOMEM. */
 int weir__key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category,
                        double amount);
-void weir__key_sums_free(weir_key_sums *key_sums);
-
-/* Called with the sums of a stage or queue at a point in time. */
-typedef void weir_lap_visitor(void *self, int64_t unix_ns, const weir_total *total);
 
 typedef struct weir_exposition {
-    const weir_run_record *runs; /* by run_id, rising; run_id 0 = no label `run` */
+    weir_run_record *runs; /* by run_id, rising; run_id 0 = no label `run` */
     size_t num_runs;
-    const weir_totals *totals; /* by run and name */
-    weir_key_sums events;      /* by name and category: how often */
-    weir_key_sums phases;      /* by name: seconds */
+    weir_totals totals;   /* by run and name */
+    weir_key_sums events; /* by name and category: how often */
+    weir_key_sums phases; /* by name: seconds */
 
-    /* If not NULL, history is written: the sums of each stage and queue after each lap, with the time, and nothing
-       about the runs. Visits the laps of that total, in the order of time. */
-    void (*walk)(void *walker, const weir_total *of, weir_lap_visitor *visit, void *visitor);
-    void *walker;
+    /* If not NULL, history is written: the sums of each stage and queue after each lap that matches the filter, with the
+       time, and nothing about the runs. */
+    weir_reader *history;
+    const weir_filter *filter;
+    int status; /* the first failure to read it */
+    weir_error *error;
 } weir_exposition;
 
+/* Frees the sums, not the runs. */
+void weir__exposition_clear(weir_exposition *exposition);
+
 /* Writes all of it as OpenMetrics text. Write errors are in ferror(out). */
-void weir__exposition_write(FILE *out, const weir_exposition *exposition);
+void weir__exposition_write(FILE *out, weir_exposition *exposition);
 
 #endif

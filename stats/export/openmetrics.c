@@ -14,54 +14,36 @@
 #include <string.h>
 
 #include "array.h"
+#include "owned_total.h"
 #include "utf8.h"
 
 /* -- sums by key */
 
-static weir_key_sum *find_key_sum(const weir_key_sums *key_sums, int64_t run_id, const char *name,
-                                  const char *category)
-{
-    for (size_t i = 0; i < key_sums->count; i++) {
-        weir_key_sum *row = &key_sums->rows[i];
-        if (row->run_id == run_id && strcmp(row->name, name) == 0 && strcmp(row->category, category) == 0)
-            return row;
-    }
-    return NULL;
-}
-
-static weir_key_sum *add_key_sum(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category)
-{
-    weir_key_sum *rows = weir__array_grow(key_sums->rows, key_sums->count, sizeof *rows);
-    if (!rows)
-        return NULL;
-    key_sums->rows = rows;
-    weir_key_sum *row = &rows[key_sums->count];
-    *row = (weir_key_sum){ .run_id = run_id, .name = strdup(name), .category = strdup(category) };
-    if (!row->name || !row->category) {
-        free(row->name);
-        free(row->category);
-        return NULL;
-    }
-    key_sums->count++;
-    return row;
-}
-
 int weir__key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category, double amount)
 {
-    weir_key_sum *row = find_key_sum(key_sums, run_id, name, category);
-    if (!row && key_sums->count >= WEIR_MAX_KEY_SUMS) {
-        name = category = WEIR_OTHERS;
-        row = find_key_sum(key_sums, run_id, name, category);
+    weir_key_sum *row = key_sums->rows, *end = row + key_sums->count;
+    while (row < end &&
+           (row->run_id != run_id || strcmp(row->name, name) != 0 || strcmp(row->category, category) != 0))
+        row++;
+    if (row == end && key_sums->count >= WEIR_MAX_KEY_SUMS && strcmp(name, WEIR_OTHERS) != 0)
+        return weir__key_sums_add(key_sums, run_id, WEIR_OTHERS, WEIR_OTHERS, amount);
+    if (row == end) {
+        weir_key_sum *rows = weir__array_grow(key_sums->rows, key_sums->count, sizeof *rows);
+        weir_key_sum added = { run_id, strdup(name), strdup(category), 0 };
+        key_sums->rows = rows ? rows : key_sums->rows;
+        if (!rows || !added.name || !added.category) {
+            free(added.name);
+            free(added.category);
+            return WEIR_ENOMEM;
+        }
+        row = &rows[key_sums->count++];
+        *row = added;
     }
-    if (!row)
-        row = add_key_sum(key_sums, run_id, name, category);
-    if (!row)
-        return WEIR_ENOMEM;
     row->sum += amount;
     return WEIR_OK;
 }
 
-void weir__key_sums_free(weir_key_sums *key_sums)
+static void free_key_sums(weir_key_sums *key_sums)
 {
     for (size_t i = 0; i < key_sums->count; i++) {
         free(key_sums->rows[i].name);
@@ -69,6 +51,13 @@ void weir__key_sums_free(weir_key_sums *key_sums)
     }
     free(key_sums->rows);
     *key_sums = (weir_key_sums){ 0 };
+}
+
+void weir__exposition_clear(weir_exposition *exposition)
+{
+    weir_totals_free(&exposition->totals);
+    free_key_sums(&exposition->events);
+    free_key_sums(&exposition->phases);
 }
 
 /* -- pieces of text */
@@ -267,7 +256,7 @@ static int compare_runs(const void *key, const void *element)
 }
 
 /* False if the run is not among the exported ones. */
-static bool make_subject(const weir_exposition *all, int64_t run_id, const char *key, const char *value, subject *of)
+static bool make_subject(weir_exposition *all, int64_t run_id, const char *key, const char *value, subject *of)
 {
     *of = (subject){ .key = key, .value = value };
     of->run = bsearch(&run_id, all->runs, all->num_runs, sizeof *all->runs, compare_runs);
@@ -278,34 +267,61 @@ static bool make_subject(const weir_exposition *all, int64_t run_id, const char 
 struct history {
     FILE *out;
     const family *f;
+    const char *name;
     subject of;
+    bool has_sum;
+    weir_total sum; /* of the laps so far */
 };
 
-static void put_past(void *self, int64_t unix_ns, const weir_total *total)
+/* A name is also a pattern that may match others, which are skipped. */
+static int put_past_lap(void *self, const weir_record *record, weir_error *error)
 {
     struct history *history = self;
-    if (unix_ns <= history->of.unix_ns)
-        return; /* readers refuse samples that are not after the last one */
-    history->of.unix_ns = unix_ns;
-    history->f->put(history->out, history->f, &history->of, total);
+    const weir_lap_record *lap = &record->lap;
+    if (strcmp(lap->name, history->name) != 0)
+        return WEIR_OK;
+    weir_total one = weir_total_of_lap(lap);
+    if (history->has_sum)
+        weir_total_add(&history->sum, &one);
+    else
+        history->sum = one;
+    if (!history->has_sum && (history->has_sum = true) && !weir__total_keep(&history->sum))
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics");
+    if (lap->end_unix_ns <= history->of.unix_ns)
+        return WEIR_OK; /* readers refuse samples that are not after the last one */
+    history->of.unix_ns = lap->end_unix_ns;
+    history->f->put(history->out, history->f, &history->of, &history->sum);
+    return WEIR_OK;
 }
 
-static void put_totals(FILE *out, const weir_exposition *all, const struct group *g, const family *f)
+static void put_history(weir_exposition *all, const weir_total *total, struct history *history)
+{
+    weir_filter filter = *all->filter;
+    filter.run_id = total->key.run_id;
+    filter.name = total->key.name;
+    if (all->status == WEIR_OK)
+        all->status = weir_reader_each(all->history, weir_record_kind_of(total->subject), &filter, put_past_lap,
+                                       history, all->error);
+    if (history->has_sum)
+        weir__total_forget(&history->sum);
+}
+
+static void put_totals(FILE *out, weir_exposition *all, const struct group *g, const family *f)
 {
     put_family(out, f->name, f->type, f->help);
     for (int s = 0; s < g->num_subjects; s++) {
-        const weir_total_list *list = &all->totals->of[g->subjects[s]];
+        const weir_total_list *list = &all->totals.of[g->subjects[s]];
         for (size_t i = 0; i < list->count; i++) {
             const weir_total *total = &list->all[i];
-            struct history history = { .out = out, .f = f };
+            struct history history = { .out = out, .f = f, .name = total->key.name };
             if (!make_subject(all, total->key.run_id, g->label, total->key.name, &history.of))
                 continue;
             if (g->num_subjects > 1) {
                 history.of.second_key = "kind";
                 history.of.second_value = total->kind;
             }
-            if (all->walk)
-                all->walk(all->walker, total, put_past, &history);
+            if (all->history)
+                put_history(all, total, &history);
             else
                 f->put(out, f, &history.of, total);
         }
@@ -323,7 +339,7 @@ static void name_family(family *f, const char *prefix, const char *name)
              is_time ? "_seconds" : "", f->type ? "" : "_total");
 }
 
-static void put_metric_family(FILE *out, const weir_exposition *all, const struct group *g, const weir_metric *metric)
+static void put_metric_family(FILE *out, weir_exposition *all, const struct group *g, const weir_metric *metric)
 {
     /* What may become smaller is a gauge; so is the integral of a counter, which may be negative. */
     bool is_gauge = metric->kind == WEIR_METRIC_MIN || metric->kind == WEIR_METRIC_MAX ||
@@ -336,7 +352,7 @@ static void put_metric_family(FILE *out, const weir_exposition *all, const struc
     put_totals(out, all, g, &f);
 }
 
-static void put_histogram_families(FILE *out, const weir_exposition *all, const struct group *g,
+static void put_histogram_families(FILE *out, weir_exposition *all, const struct group *g,
                                    const weir_metric_histogram *histogram)
 {
     family times = { .type = "histogram", .help = histogram->metric->meaning, .put = put_time_families };
@@ -350,7 +366,7 @@ static void put_histogram_families(FILE *out, const weir_exposition *all, const 
     put_totals(out, all, g, &percentiles);
 }
 
-static void put_group(FILE *out, const weir_exposition *all, const struct group *g)
+static void put_group(FILE *out, weir_exposition *all, const struct group *g)
 {
     const weir_metric_table *table = weir_subject_metrics(g->subjects[0]);
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
@@ -371,7 +387,7 @@ static void put_group(FILE *out, const weir_exposition *all, const struct group 
 
 /* -- families of runs */
 
-static void put_run_infos(FILE *out, const weir_exposition *all)
+static void put_run_infos(FILE *out, weir_exposition *all)
 {
     put_family(out, "weir_run_info", "gauge", "A run: its program and the version of weir; always 1.");
     for (size_t i = 0; i < all->num_runs; i++) {
@@ -400,7 +416,7 @@ static const struct run_figure {
       offsetof(weir_run_record, entries_lost), false },
 };
 
-static void put_run_figure(FILE *out, const weir_exposition *all, const struct run_figure *f)
+static void put_run_figure(FILE *out, weir_exposition *all, const struct run_figure *f)
 {
     put_family(out, f->name, f->type, f->help);
     for (size_t i = 0; i < all->num_runs; i++) {
@@ -413,7 +429,7 @@ static void put_run_figure(FILE *out, const weir_exposition *all, const struct r
     }
 }
 
-static void put_key_sums(FILE *out, const weir_exposition *all)
+static void put_key_sums(FILE *out, weir_exposition *all)
 {
     subject of;
     put_family(out, "weir_phase_seconds_total", NULL, "Time that the consumer was in a phase of its job.");
@@ -430,7 +446,7 @@ static void put_key_sums(FILE *out, const weir_exposition *all)
     }
 }
 
-static void put_runs(FILE *out, const weir_exposition *all)
+static void put_runs(FILE *out, weir_exposition *all)
 {
     put_run_infos(out, all);
     for (size_t i = 0; i < sizeof run_figures / sizeof run_figures[0]; i++)
@@ -438,16 +454,16 @@ static void put_runs(FILE *out, const weir_exposition *all)
     put_key_sums(out, all);
 }
 
-static void put_all(FILE *out, const weir_exposition *all)
+static void put_all(FILE *out, weir_exposition *all)
 {
-    if (!all->walk)
+    if (!all->history)
         put_runs(out, all);
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
         put_group(out, all, &groups[i]);
     fputs("# EOF\n", out);
 }
 
-void weir__exposition_write(FILE *out, const weir_exposition *exposition)
+void weir__exposition_write(FILE *out, weir_exposition *exposition)
 {
     /* The program may have set a locale that writes 0,5. */
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);

@@ -22,8 +22,7 @@ struct weir_openmetrics_file {
     weir_live_export live;
 
     bool has_run;
-    weir_exposition all; /* of the run; totals points to: */
-    weir_totals totals;
+    weir_exposition all; /* of the run */
 
     weir_error failure; /* of the last attempt to write; all-zero = it succeeded */
     bool is_short;      /* some metrics are missing for lack of memory */
@@ -32,10 +31,9 @@ struct weir_openmetrics_file {
 /* -- the file */
 
 /* Returns 0 or an errno. */
-static int write_metrics_file(const weir_openmetrics_file *file)
+static int write_metrics_file(weir_openmetrics_file *file)
 {
-    static const weir_totals nothing;
-    static const weir_exposition empty = { .totals = &nothing };
+    weir_exposition empty = { 0 };
     weir__replacement out;
     int failure = weir__replacement_open(&out, file->live.path);
     if (failure)
@@ -72,19 +70,9 @@ static void lack_memory(weir_openmetrics_file *file)
     file->is_short = true;
 }
 
-static void free_totals(weir_totals *totals)
-{
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
-        for (size_t i = 0; i < totals->of[subject].count; i++)
-            weir__total_forget(&totals->of[subject].all[i]);
-        free(totals->of[subject].all);
-    }
-    *totals = (weir_totals){ 0 };
-}
-
 static void add_lap(weir_openmetrics_file *file, const weir_lap_record *lap)
 {
-    weir_total_list *list = &file->totals.of[lap->subject];
+    weir_total_list *list = &file->all.totals.of[lap->subject];
     weir_total one = weir_total_of_lap(lap);
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->all[i].key.name, lap->name) == 0) {
@@ -107,9 +95,7 @@ static void add_lap(weir_openmetrics_file *file, const weir_lap_record *lap)
 
 static void forget_run(weir_openmetrics_file *file)
 {
-    free_totals(&file->totals);
-    weir__key_sums_free(&file->all.events);
-    weir__key_sums_free(&file->all.phases);
+    weir__exposition_clear(&file->all);
     file->has_run = file->is_short = false;
 }
 
@@ -159,7 +145,7 @@ static weir_openmetrics_file *new_metrics_file(const char *path, const weir_open
     weir_openmetrics_file *file = calloc(1, sizeof *file);
     if (!file)
         return NULL;
-    file->all = (weir_exposition){ .runs = &file->live.run, .num_runs = 1, .totals = &file->totals };
+    file->all = (weir_exposition){ .runs = &file->live.run, .num_runs = 1 };
     file->live = (weir_live_export){ .in_use = "already has the metrics of another pipeline",
                                      .taker = { take_metrics },
                                      .lap_end = replace_metrics };
