@@ -93,6 +93,7 @@ TEST_CASE(sums_of_all_laps_are_told)
     assert_line(path, "weir_stage_cpu_seconds_total" DECODE "} 16");
     assert_line(path, "weir_queue_get_time_seconds_count" NODE ",queue=\"0:0:src_queue\"} 120");
     assert_line(path, "weir_queue_get_time_seconds_sum" NODE ",queue=\"0:0:src_queue\"} 2.4");
+    assert_false(has_line(path, "weir_queue_latency_seconds_count" NODE ",queue=\"0:0:src_queue\"} 120")); /* none */
     assert_line(path, "weir_queue_occupied_seconds_total" NODE ",queue=\"0:2:sink_queue\"} 2");
     assert_line(path, "weir_queue_depth_seconds_total" NODE ",queue=\"0:2:sink_queue\"} 6");
     assert_line(path, "weir_queue_max_bytes" NODE ",queue=\"0:2:sink_queue\"} 2000000");

@@ -222,6 +222,8 @@ static void put_time_families(FILE *out, const family *f, const subject *of, con
         put_histogram(out, f->name, of, times, sum);
         return;
     }
+    if (isnan(sum) && count > 0) /* the latency of a queue that is not the sink's */
+        return;
     put_sample(out, f->name, "_bucket", of, "le", "+Inf", count); /* SPDL's: which bucket is not known */
     put_sample(out, f->name, "_sum", of, NULL, NULL, isnan(sum) ? 0 : sum);
     put_sample(out, f->name, "_count", of, NULL, NULL, count);
