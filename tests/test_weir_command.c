@@ -645,6 +645,17 @@ TEST_CASE(compare_lists_the_settings_that_differ)
     record_equal_laps("b.db", 100, "");
     expect("weir compare a.db b.db", DONE);
     assert_has(out, "All settings in the recordings are the same.\n");
+    execute(in_folder("a.db"), "UPDATE run SET command = '/bin/weir record videos --first 16 -q --db-path a.db'");
+    execute(in_folder("b.db"), "UPDATE run SET command = 'weir record other -q --epochs 3 --db-path b.db --trace t'");
+    expect("weir compare a.db b.db", DONE); /* another job */
+    assert_lacks(out, "All settings");
+    assert_has(out, "Only the command of A has: videos --first 16\nOnly the command of B has: other --epochs 3\n");
+    expect("weir compare a.db b.db --json", DONE);
+    assert_is_json();
+    assert_json("$.settings[1].a", "--first 16");
+    assert_json("$.settings[1].b", "null");
+    execute(in_folder("a.db"), "UPDATE run SET command = 'weir record'");
+    execute(in_folder("b.db"), "UPDATE run SET command = 'weir record'");
     execute(in_folder("b.db"), "UPDATE stage SET name = '0:1:other' WHERE name = '0:1:decode[10]'");
     expect("weir compare a.db b.db", DONE); /* nothing is known of one stage of each */
     assert_lacks(out, "All settings");

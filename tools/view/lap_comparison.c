@@ -237,7 +237,11 @@ int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir
 {
     reading from = { c, side };
     weir_filter own = *filter;
+    weir_run_record run;
     own.no_replay = true;
+    if (weir_reader_find_run(reader, filter->run_id ? filter->run_id : WEIR_LAST_RUN, &run, NULL) == WEIR_OK &&
+        !(c->commands[side] = strdup(run.command)))
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     int status = weir_reader_each(reader, WEIR_RECORD_STAGE, filter, add_stage, &from, error);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
         status = weir_reader_each(reader, weir_record_kind_of(subject), &own, add_lap, &from, error);
@@ -250,6 +254,8 @@ int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir
 
 void comparison_free(lap_comparison *c)
 {
+    free(c->commands[0]);
+    free(c->commands[1]);
     for (size_t i = 0; i < c->num_pairs; i++) {
         free(c->pairs[i].key);
         for (int side = 0; side < 2; side++) {

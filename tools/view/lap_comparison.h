@@ -51,6 +51,7 @@ typedef struct comparison_pair {
 typedef struct lap_comparison {
     comparison_pair *pairs;
     size_t num_pairs;
+    char *commands[2]; /* what the runs were started with; NULL = not known */
 } lap_comparison;
 
 /* Adds the laps of side 0, then those of side 1. Call comparison_free() even after a failure. */

@@ -6,6 +6,8 @@
 
 #include <weir/verdict.h>
 
+#include "setting_changes.h"
+
 /* From the side with less of a setting to the one with more. */
 typedef struct outcome {
     double gain, low, high; /* of the throughput */
@@ -92,7 +94,9 @@ bool pair_verdict_describe(const lap_comparison *c, const comparison_pair *sink,
         used += add_sentence(text + used, size - used, &c->pairs[i], &o);
         count++;
     }
-    if (count > 1)
+    if (count && setting_changes_other_job(c))
+        snprintf(text + used, size - used, "But the runs did not do the same job.");
+    else if (count > 1)
         snprintf(text + used, size - used, "These settings differ together: each alone may bring less.");
     else if (used)
         text[used - 1] = '\0'; /* the last space */

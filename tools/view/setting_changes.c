@@ -1,10 +1,12 @@
 #include "setting_changes.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <weir/escape.h>
 
+#include "memory.h"
 #include "table.h"
 
 typedef struct setting {
@@ -66,6 +68,99 @@ static bool is_on_one_side(const comparison_pair *pair)
     return !pair->sides[0].built.output_order != !pair->sides[1].built.output_order;
 }
 
+/* -- command lines: what is decoded, and how */
+
+/* Options with a value that are settings, which are told, or say where a recording goes. */
+static bool is_told(const char *word, size_t length)
+{
+    static const char *const told[] = {
+        "--concurrency",        "--threads",          "--queue-items",  "--queue-bytes", "--order",       "--db-path",
+        "--source-queue-items", "--sink-queue-items", "--log-interval", "--openmetrics", "--tensorboard", "--trace"
+    };
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
+        if (strlen(told[i]) == length && memcmp(told[i], word, length) == 0)
+            return true;
+    return false;
+}
+
+/* A word of a command, with the option that it is the value of. */
+typedef struct command_part {
+    const char *start;
+    size_t length;
+} command_part;
+
+/* The next part behind the program; *at is where it looks. Length 0 = there is none. */
+static command_part next_part(const char **at)
+{
+    for (*at += strspn(*at, " "); **at;) {
+        const char *start = *at;
+        size_t length = strcspn(start, " "), name = strcspn(start, " =");
+        const char *next = start + length + strspn(start + length, " ");
+        bool has_value = *start == '-' && name == length && *next && *next != '-';
+        if (has_value)
+            length = (size_t)(next - start) + strcspn(next, " ");
+        *at = start + length + strspn(start + length, " ");
+        if (!is_told(start, name))
+            return (command_part){ start, length };
+    }
+    return (command_part){ *at, 0 };
+}
+
+static const char *arguments_of(const char *command)
+{
+    return command ? command + strcspn(command, " ") : "";
+}
+
+static bool has_part(const char *command, const command_part *wanted)
+{
+    const char *at = arguments_of(command);
+    for (command_part part; (part = next_part(&at)).length;)
+        if (part.length == wanted->length && memcmp(part.start, wanted->start, part.length) == 0)
+            return true;
+    return false;
+}
+
+/* Writes what the command of a side has and the other one does not. Returns how much that is. */
+static size_t put_parts(FILE *out, const lap_comparison *c, int side)
+{
+    size_t count = 0;
+    char text[1024];
+    const char *at = arguments_of(c->commands[side]);
+    for (command_part part; (part = next_part(&at)).length;)
+        if (!has_part(c->commands[!side], &part)) {
+            snprintf(text, sizeof text, "%.*s", (int)part.length, part.start);
+            fputs(count++ ? " " : "", out);
+            weir_text_escape_to(out, text);
+        }
+    return count;
+}
+
+bool setting_changes_other_job(const lap_comparison *c)
+{
+    for (int side = 0; side < 2 && c->commands[0] && c->commands[1]; side++) {
+        const char *at = arguments_of(c->commands[side]);
+        for (command_part part; (part = next_part(&at)).length;)
+            if (!has_part(c->commands[!side], &part))
+                return true;
+    }
+    return false;
+}
+
+/* "Only the command of A has: videos --first 16" */
+static void say_commands(FILE *out, const lap_comparison *c)
+{
+    for (int side = 0; side < 2 && setting_changes_other_job(c); side++) {
+        char *text = NULL;
+        size_t size;
+        FILE *memory = memory_file_open(&text, &size);
+        size_t count = put_parts(memory, c, side);
+        memory_file_close(memory);
+        if (count)
+            fprintf(out, "Only the command of %c has: %s\n", "AB"[side], text);
+        free(text);
+    }
+}
+
 void setting_changes_say(FILE *out, const lap_comparison *c)
 {
     setting settings[MOST_SETTINGS];
@@ -93,7 +188,8 @@ void setting_changes_say(FILE *out, const lap_comparison *c)
     }
     if (num_told)
         fputs(".\n", out);
-    else if (num_known && are_same_nodes)
+    say_commands(out, c);
+    if (!num_told && num_known && are_same_nodes && !setting_changes_other_job(c))
         fputs("All settings in the recordings are the same.\n", out);
 }
 
@@ -124,6 +220,19 @@ void setting_changes_put_json(const lap_comparison *c)
             putchar('}');
             comma = ", ";
         }
+    }
+    for (int side = 0; side < 2; side++) {
+        const char *at = arguments_of(c->commands[side]);
+        for (command_part part; (part = next_part(&at)).length;)
+            if (!has_part(c->commands[!side], &part)) {
+                char text[1024];
+                snprintf(text, sizeof text, "%.*s", (int)part.length, part.start);
+                printf("%s{\"name\": \"\", \"setting\": \"command\", \"%s\": null, \"%s\": ", comma, side ? "a" : "b",
+                       side ? "b" : "a");
+                json_string(stdout, text);
+                putchar('}');
+                comma = ", ";
+            }
     }
     putchar(']');
 }
