@@ -842,7 +842,7 @@ TEST_CASE(the_slowest_items_of_a_stage_that_waits_are_named)
 TEST_CASE(the_advice_is_what_the_model_predicts)
 {
     weir_verdict *v = verdict_on(record_case(case_of("two slots that wait")), NULL);
-    assert_true(v->num_advice >= 2);
+    assert_true(v->num_advice >= 1);
     assert_string_equal(v->advice[0].change, "decode with 4 slots instead of 2, and 6 threads instead of 4");
     assert_string_equal(v->advice[0].options, "--concurrency 4 --threads 6");
     assert_string_equal(v->advice[0].stage, "0:1:decode");
@@ -863,7 +863,7 @@ TEST_CASE(the_advice_is_what_the_model_predicts)
     assert_true(has_order);
     weir_verdict_free(v);
     v = verdict_on(record_case(case_of("a network")), NULL);
-    assert_true(v->num_advice >= 2);
+    assert_true(v->num_advice >= 1);
     weir_verdict_free(v);
 }
 
@@ -991,7 +991,7 @@ TEST_CASE(a_limit_that_changes_is_told)
     assert_string_equal(weir_verdict_certainty(v), "unsure");
     assert_true(v->changed_unix_ns >= NS(1060) && v->changed_unix_ns <= NS(1080));
     assert_non_null(strstr(v->evidence[0], "the limit changed after"));
-    assert_true(v->num_advice > 0 && strncmp(v->advice[0].change, "src: ", 5) == 0);
+    assert_true(v->num_advice > 0 && strstr(v->advice[0].change, "source"));
     weir_verdict_free(v);
     v = verdict_on(path, &(weir_filter){ .run_id = WEIR_LAST_RUN, .start_unix_ns = NS(1081) });
     assert_string_equal(weir_verdict_certainty(v), "clear");

@@ -155,7 +155,7 @@ TEST_CASE(slots_beyond_the_threads_do_not_help)
 {
     weir_model *model = one_stage((weir_model_node){ .concurrency = 10, .time_s = 0.005 }, 2, 16);
     assert_throughput(model, 400, 0.001);
-    assert_limit(model, WEIR_LIMIT_THREADS, "pool");
+    assert_limit(model, WEIR_LIMIT_THREADS, "the pool");
     set(model, "threads", "10");
     assert_throughput(model, 2000, 0.001);
     assert_limit(model, WEIR_LIMIT_SLOTS, "work");
@@ -172,7 +172,7 @@ TEST_CASE(private_threads_do_not_share)
     assert_throughput(model, 250, 0.001);
     set(model, "read.threads", "2");
     assert_throughput(model, 200, 0.001);
-    assert_limit(model, WEIR_LIMIT_THREADS, "read_pool");
+    assert_limit(model, WEIR_LIMIT_THREADS, "read");
     set(model, "threads", "1");
     set(model, "read.threads", "0"); /* one thread for both: 14 ms an item */
     assert_throughput(model, 1 / 0.014, 0.001);
@@ -638,59 +638,6 @@ TEST_CASE(only_start_and_tail_are_better_than_nothing)
     weir__model_forget(model);
     assert_int_equal(weir__model_num_laps(model), 0);
     weir__model_free(model);
-}
-
-/* One task of 20 takes 100 ms, the others 1 ms; after it a stage takes 8 ms for each item, so that the long ones empty
-   the queue. Every twentieth is long, or 15 in a row. */
-static double throughput_with_long_tasks(int num_laps, int tasks_per_lap, bool is_even)
-{
-    weir_model *model = new_model(1, 4);
-    weir_observer observer = observed(model);
-    static weir_histogram times;
-    for (int i = 0, number = 0; i < num_laps; i++) {
-        weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .position.phase = "" };
-        weir_subject_lap stage = {
-            .subject = WEIR_SUBJECT_STAGE, .lap = &lap, .name = "0:1:decode[4]", .kind = "stage"
-        };
-        weir_subject_lap queue = { .subject = WEIR_SUBJECT_QUEUE,
-                                   .kind = "queue",
-                                   .lap = &lap,
-                                   .name = "0:2:sink_queue",
-                                   .metrics.queue = { .num_items = (uint64_t)tasks_per_lap } };
-        weir_histogram_clear(&times);
-        stage.metrics.task = (weir_task_metrics){ .num_tasks = (uint64_t)tasks_per_lap, .run_times = &times };
-        for (int k = 0; k < tasks_per_lap; k++, number++) {
-            bool is_long = is_even ? number % 20 == 7 : number % 300 < 15;
-            int64_t length_ns = is_long ? 100 * WEIR_MILLISECOND : WEIR_MILLISECOND;
-            weir_histogram_record(&times, length_ns);
-            stage.metrics.task.busy_ns += length_ns;
-            stage.metrics.task.success_ns += length_ns;
-        }
-        observer.lap(observer.self, &stage);
-        observer.lap(observer.self, &queue);
-        observer.lap_end(observer.self, &lap);
-    }
-    set(model, "decode.concurrency", "1");
-    set(model, "decode.queue_items", "16");
-    set(model, "sink.time", "8ms");
-    weir_prediction *prediction = predict(model);
-    double throughput = prediction->throughput;
-    weir_prediction_free(prediction);
-    weir__model_free(model);
-    return throughput;
-}
-
-TEST_CASE(long_tasks_at_even_intervals_need_shorter_queues)
-{
-    static const struct {
-        int num_laps, tasks_per_lap;
-    } cases[] = { { 13, 100 }, { 61, 7 } }; /* laps of several intervals, and shorter ones */
-    for (size_t i = 0; i < LENGTH(cases); i++) {
-        double even = throughput_with_long_tasks(cases[i].num_laps, cases[i].tasks_per_lap, true);
-        double random = throughput_with_long_tasks(cases[i].num_laps, cases[i].tasks_per_lap, false);
-        if (!(even > 1.04 * random))
-            fail_msg("laps of %d tasks: %g even, %g random", cases[i].tasks_per_lap, even, random);
-    }
 }
 
 /* Laps that differ widen the range; if they are few, they show less of how much they differ. */

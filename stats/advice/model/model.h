@@ -235,9 +235,6 @@ bool weir__model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint6
 /* CPU time of all tasks per second. */
 double weir__model_used_cpus(const weir_model *model, const model_lap *lap);
 
-/* Whether long tasks of a node come at even intervals, as if every tenth file was large. */
-bool weir__model_is_even(const weir_model *model, size_t node);
-
 /* The middle of a bucket of a histogram, in seconds. */
 double weir__model_bucket_s(uint32_t bucket);
 

@@ -201,39 +201,6 @@ double weir__model_bucket_s(uint32_t bucket)
     return 0.5e-9 * ((double)low_ns + (double)high_ns);
 }
 
-/*
- * The lengths are in random order if tasks so far x mean differs from their time so far as a random walk does. The
- * statistic is that of Cramer and von Mises: the mean square of this difference over the laps, over the variance of the
- * sum of all lengths. For a random order it is 1/6 on average, and below 0.03 in one case of 40; for long tasks at even
- * intervals it is 1 / (12 x their number).
- */
-bool weir__model_is_even(const weir_model *model, size_t node)
-{
-    enum { LEAST_LAPS = 4 };
-    const double even = 0.03;
-    double count = 0, sum = 0, squares = 0, tasks = 0, busy_s = 0;
-    for (size_t i = 0; i < model->num_laps; i++) {
-        const weir_histogram *times = &model->laps[i]->times[node];
-        for (uint32_t k = times->first; times->count && k <= times->last; k++) {
-            double length_s = weir__model_bucket_s(k), number = (double)times->buckets[k];
-            count += number;
-            sum += number * length_s;
-            squares += number * length_s * length_s;
-        }
-        tasks += (double)model->laps[i]->tasks[node].num_tasks;
-        busy_s += positive_seconds(model->laps[i]->tasks[node].busy_ns);
-    }
-    double mean = sum / count, variance = squares / count - mean * mean, difference = 0, differences = 0;
-    if (model->num_laps < LEAST_LAPS || !(variance >= 0.25 * mean * mean))
-        return false; /* with nearly equal tasks the order does not matter */
-    for (size_t i = 0; i < model->num_laps; i++) {
-        double ended = (double)model->laps[i]->tasks[node].num_tasks;
-        difference += positive_seconds(model->laps[i]->tasks[node].busy_ns) - ended * busy_s / tasks;
-        differences += ended / tasks * difference * difference;
-    }
-    return differences < even * tasks * variance;
-}
-
 /* Ratios of small numbers are rounded to whole ones: some items are still in slots when a lap ends. */
 static double whole_ratio(double results, double inputs, double uncertain)
 {

@@ -98,19 +98,16 @@ static int simulate_run(const simulation *s, sim_result *result, weir_error *err
     double num_steps = (double)s->num_items * steps_per_item(s->state->nodes, count);
     double **decks = calloc(count, sizeof *decks);
     size_t *sizes = calloc(count, sizeof *sizes);
-    bool *is_even = calloc(count, sizeof *is_even);
-    int status = decks && sizes && is_even ? WEIR_OK : weir__model_no_memory(error);
+    int status = decks && sizes ? WEIR_OK : weir__model_no_memory(error);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         decks[i] = make_deck(s->state->nodes[i].times, s->most_in_deck, &sizes[i]);
         status = decks[i] ? WEIR_OK : weir__model_no_memory(error);
-        is_even[i] = weir__model_is_even(s->model, i);
     }
     if (status == WEIR_OK)
         status = weir__simulate(&(sim_spec){ .nodes = s->state->nodes,
                                              .num_nodes = count,
                                              .lengths = (const double *const *)decks,
                                              .num_lengths = sizes,
-                                             .is_even = is_even,
                                              .threads = (uint32_t)s->state->threads,
                                              .cpus = s->state->cpus,
                                              .background = s->state->background,
@@ -123,7 +120,6 @@ static int simulate_run(const simulation *s, sim_result *result, weir_error *err
         free(decks[i]);
     free(decks);
     free(sizes);
-    free(is_even);
     return status;
 }
 
@@ -305,7 +301,6 @@ static int find_range(weir_model *model, const weir_whatif_options *options, con
 typedef struct prediction_parts {
     weir_prediction prediction; /* first: what the caller gets */
     weir_predicted_node *nodes;
-    weir_predicted_pool *pools;
     char **texts;
     size_t num_texts;
 } prediction_parts;
@@ -327,7 +322,6 @@ void weir_prediction_free(weir_prediction *prediction)
         free(parts->texts[i]);
     free(parts->texts);
     free(parts->nodes);
-    free(parts->pools);
     free(parts);
 }
 
@@ -337,9 +331,8 @@ static prediction_parts *new_parts(size_t num_nodes)
     if (!parts)
         return NULL;
     parts->nodes = calloc(num_nodes, sizeof *parts->nodes);
-    parts->pools = calloc(num_nodes + 1, sizeof *parts->pools);
     parts->texts = calloc(3 * num_nodes + 3, sizeof *parts->texts);
-    if (parts->nodes && parts->pools && parts->texts)
+    if (parts->nodes && parts->texts)
         return parts;
     weir_prediction_free(&parts->prediction);
     return NULL;
@@ -390,43 +383,25 @@ static void fill_nodes(const weir_model *model, const sim_result *result, predic
     p->num_nodes = model->num_nodes;
 }
 
-static void fill_pools(const weir_model *model, const sim_result *result, prediction_parts *parts)
+/* A pool of threads in the prediction: that of a node, or the pipeline's (owner = num_nodes). */
+typedef struct pool_use {
+    double busy_share;
+    double waiting; /* the time for which its slots wait for a thread / the time for which its threads are busy */
+} pool_use;
+
+static pool_use use_of_pool(const weir_model *model, const sim_result *result, size_t owner)
 {
-    weir_prediction *p = &parts->prediction;
-    double shared_s = 0;
-    char name[400];
-    p->num_pools = 1;
+    double busy_s = 0, waiting_s = 0, threads = model->shown.threads;
     for (size_t i = 0; i < model->num_nodes; i++) {
         const weir_model_node *node = &model->shown.nodes[i];
-        double busy_s = result->nodes[i].time_s[SIM_RUNNING];
         bool runs = strcmp(node->kind, "merge") != 0 && strcmp(node->kind, "sink") != 0;
-        if (!runs || !node->threads) {
-            shared_s += runs ? busy_s : 0;
+        if (!runs || (node->threads ? i : model->num_nodes) != owner)
             continue;
-        }
-        snprintf(name, sizeof name, "%s_pool", p->nodes[i].name);
-        parts->pools[p->num_pools++] =
-            (weir_predicted_pool){ own_text(parts, name), node->threads, busy_s / result->elapsed_s / node->threads };
+        busy_s += result->nodes[i].time_s[SIM_RUNNING];
+        waiting_s += result->nodes[i].time_s[SIM_READY];
+        threads = node->threads ? node->threads : threads;
     }
-    parts->pools[0] =
-        (weir_predicted_pool){ own_text(parts, model->num_pools ? model->pools[0].name : "pool"),
-                               (uint32_t)model->shown.threads, shared_s / result->elapsed_s / model->shown.threads };
-    p->pools = parts->pools;
-}
-
-/* The time for which the slots of a pool wait for a thread, relative to the time its threads are busy. */
-static double thread_wait_ratio(const weir_model *model, const weir_prediction *p, const weir_predicted_pool *pool)
-{
-    double waiting = 0;
-    for (size_t i = 0; i < p->num_nodes; i++) {
-        const weir_model_node *node = &model->shown.nodes[i];
-        size_t length = strlen(p->nodes[i].name);
-        bool is_owner =
-            strncmp(pool->name, p->nodes[i].name, length) == 0 && strcmp(pool->name + length, "_pool") == 0;
-        if (is_owner || (pool == p->pools && !node->threads))
-            waiting += p->nodes[i].wait_thread_share * node->concurrency;
-    }
-    return waiting / (pool->busy_share * pool->threads + 1e-9);
+    return (pool_use){ busy_s / result->elapsed_s / threads, waiting_s / (busy_s + 1e-9) };
 }
 
 static void set_limit(weir_prediction *p, weir_limit_kind kind, const char *name, double share)
@@ -459,11 +434,13 @@ static void find_predicted_limit(const weir_model *model, const sim_result *resu
         set_limit(p, WEIR_LIMIT_CPUS, "", fmin(in_use / model->shown.cpus, 1));
         return;
     }
-    for (size_t i = 0; i < p->num_pools; i++)
-        if (p->pools[i].busy_share >= full && thread_wait_ratio(model, p, &p->pools[i]) > waits) {
-            set_limit(p, WEIR_LIMIT_THREADS, p->pools[i].name, p->pools[i].busy_share);
+    for (size_t i = 0; i <= model->num_nodes; i++) {
+        pool_use use = use_of_pool(model, result, i);
+        if (use.busy_share >= full && use.waiting > waits) {
+            set_limit(p, WEIR_LIMIT_THREADS, i < model->num_nodes ? p->nodes[i].name : "the pool", use.busy_share);
             return;
         }
+    }
     for (size_t i = 0; i < p->num_nodes; i++)
         limit_by_node(p, &p->nodes[i], p);
     if (result->consumer_share > p->limit_share)
@@ -546,7 +523,6 @@ static int fill_parts(weir_model *model, const weir_whatif_options *options, pre
         p->measured = weir__model_measured(model);
         p->beyond_measured = is_beyond(model);
         fill_nodes(model, &result, parts);
-        fill_pools(model, &result, parts);
         find_predicted_limit(model, &result, p);
         p->limit_text = describe_limit(parts);
         p->threads = state->threads;

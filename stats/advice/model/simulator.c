@@ -38,9 +38,8 @@ typedef struct sim_node {
     const weir_model_node *model;
     double *shares; /* of a route: the upper ends of its branches' ranges, from 0 to 1 */
     double cpu_done_s, cpu_wait_s;
-    /* lengths of tasks: a deck that is shuffled when it has been dealt, or is dealt evenly */
+    /* lengths of tasks: a deck that is shuffled when it has been dealt */
     double *deck;
-    bool is_even;
     size_t deck_size, dealt;
 } sim_node;
 
@@ -100,17 +99,8 @@ static double next_share(sim_run *run)
     return (double)(next_random(run) >> 11) * 0x1p-53;
 }
 
-/* The golden ratio takes the places of the deck in an order in which any part of it comes at even intervals. */
-static double deal_evenly(sim_node *node)
-{
-    double place = (double)++node->dealt * 0.6180339887498949;
-    return node->deck[(size_t)((place - floor(place)) * (double)node->deck_size)];
-}
-
 static double deal_length(sim_run *run, sim_node *node)
 {
-    if (node->is_even)
-        return deal_evenly(node);
     if (node->dealt == 0)
         for (size_t i = node->deck_size; i > 1; i--) {
             size_t other = (size_t)(next_random(run) % i);
@@ -389,7 +379,6 @@ static void make_node(sim_run *run, uint32_t index)
         node->core.weights[i] = model->weights ? model->weights[i] : 1;
     make_queues(run, node);
     make_slots(run, node);
-    node->is_even = run->spec->is_even && run->spec->is_even[index];
     node->deck_size = run->spec->num_lengths[index];
     node->deck = allocate_array(run, node->deck_size, sizeof *node->deck);
     if (node->deck && node->deck_size)

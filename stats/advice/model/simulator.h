@@ -16,7 +16,6 @@ typedef struct sim_spec {
     size_t num_nodes;
     const double *const *lengths; /* of each node: task lengths relative to the mean, ascending */
     const size_t *num_lengths;
-    const bool *is_even; /* of each node: long tasks come at even intervals, not in random order; NULL = of none */
     uint32_t threads;
     double cpus, background;
     uint64_t num_items;   /* to measure, at the consumer */

@@ -16,16 +16,14 @@
 
 #define LEAST_GAIN 1.03 /* less is within the error of the model */
 
-/* What the recorded items say about decoding; times are sums. */
+/* What the recorded videos took; sums. */
 typedef struct decoding {
-    double run_s, demux_s, decode_s, scale_s, num_items, num_frames;
-    char codecs[VERDICT_TEXT_BYTES]; /* " h264 vp9 "; "" = no videos, or not known */
-    char command[1024];              /* of the run */
+    int64_t num_items, num_frames, frames_ns, run_ns; /* frames_ns: what depends on their number */
 } decoding;
 
 typedef struct advising {
     full_verdict *verdict;
-    decoding decoding;
+    char command[1024];          /* of the run */
     weir_model *model;           /* NULL = cannot be made from these records */
     const weir_model_node *node; /* that limits; NULL = none */
     double base_cpus;            /* predicted for the recorded settings */
@@ -129,13 +127,12 @@ static void propose_change(advising *a, weir_verdict_advice *advice)
 }
 
 /* A change that is not simulated. */
-static void suggest_change(advising *a, const char *change, const char *options, const char *code)
+static void suggest_change(advising *a, const char *change, const char *code)
 {
     weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
     if (!advice)
         return;
     weir__verdict_text(advice->change, "%s", change);
-    weir__verdict_text(advice->options, "%s", options);
     weir__verdict_text(advice->code, "%s", code);
 }
 
@@ -251,106 +248,59 @@ static void propose_queue(advising *a, const weir_model_node *node)
     predict_change(a, advice, LEAST_GAIN); /* the model does not know every burst */
 }
 
-/* Its tasks take another time: what it would bring to make them faster. */
-static void propose_cheaper(advising *a, const weir_model_node *node, const char *what, double factor,
-                            const char *change)
+/* -- a change of the job itself */
+
+static int take_decoding(void *self, const weir_row *row, weir_error *error)
 {
-    char name[VERDICT_TEXT_BYTES];
-    weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
-    if (!advice)
-        return;
-    weir__verdict_text(advice->change, "%s: %s", weir__verdict_short_name(node->name, name, sizeof name), change);
-    set_in_model(a, node->name, what, factor, "x");
-    propose_change(a, advice);
+    (void)error;
+    *(decoding *)self =
+        (decoding){ weir_row_int(row, 0), weir_row_int(row, 1), weir_row_int(row, 2), weir_row_int(row, 3) };
+    return WEIR_OK;
 }
 
-/* -- changes of the job itself: docs/tuning.md has figures */
-
-static const struct {
-    const char *option, *value, *code, *change;
-    const char *codecs; /* that have it */
-    double at_most;     /* the share of the decoding time that it can save */
-} cheaper[] = {
-    { "--loop-filter", " references", ".loop_filter = WEIR_LOOP_FILTER_REFERENCES",
-      "decode without the loop filter on frames that no other frame refers to (slightly less accurate)",
-      " h264 hevc vp8 vp9 ", 1.0 / 3 },
-    { "--lowres", " 1", ".lowres = 1", "decode at half the width and height (less accurate)",
-      " mjpeg mpeg1video mpeg2video mpeg4 ", 0.75 },
-};
-
-static bool has_codec(const decoding *d, const char *codecs)
-{
-    char word[80];
-    for (const char *at = d->codecs + strspn(d->codecs, " "); *at; at += strspn(at, " ")) {
-        int length = (int)strcspn(at, " ");
-        snprintf(word, sizeof word, " %.*s ", length, at);
-        if (strstr(codecs, word))
-            return true;
-        at += length;
-    }
-    return false;
-}
-
-/* Predicts the time of a task x factor, as an upper bound of what the option brings. */
-static void propose_other_job(advising *a, double factor, const char *option, const char *change, const char *code)
-{
-    weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
-    if (!advice)
-        return;
-    weir__verdict_text(advice->change, "%s", change);
-    weir__verdict_text(advice->options, "%s", option);
-    weir__verdict_text(advice->code, "%s in weir_video_config", code);
-    advice->changes_job = true;
-    set_in_model(a, a->node->name, "time", factor, "x");
-    propose_change(a, advice);
-}
-
-static void propose_other_jobs(advising *a)
+/* Half of the frames, unless the run has chosen frames already. */
+static void propose_fewer_frames(advising *a, weir_reader *reader, const weir_filter *filter)
 {
     static const char *const choices[] = { "--at",     "--frames",    "--every",  "--rate", "--count",
                                            "--random", "--keyframes", "--window", "--first" };
-    const decoding *d = &a->decoding;
-    double frames = round(0.5 * d->num_frames / d->num_items);
-    char change[120], option[60], code[60];
-    bool has_choice = frames < 2;
+    decoding d = { 0 };
+    weir_filter items = *filter;
+    items.name = a->node->name;
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
-        has_choice |= strstr(d->command, choices[i]) != NULL;
-    snprintf(change, sizeof change, "half of the frames: only the first %.0f of each video", frames);
-    snprintf(option, sizeof option, "--first %.0f", frames);
-    snprintf(code, sizeof code, ".sampling.first = %.0f", frames);
-    if (!has_choice)
-        propose_other_job(a, 1 - 0.5 * (d->demux_s + d->decode_s + d->scale_s) / d->run_s, option, change, code);
-    for (size_t i = 0; i < sizeof cheaper / sizeof cheaper[0]; i++) {
-        snprintf(option, sizeof option, "%s%s", cheaper[i].option, cheaper[i].value);
-        if (!strstr(d->command, cheaper[i].option) && has_codec(d, cheaper[i].codecs))
-            propose_other_job(a, 1 - cheaper[i].at_most * d->decode_s / d->run_s, option, cheaper[i].change,
-                              cheaper[i].code);
-    }
+        if (strstr(a->command, choices[i]))
+            return;
+    a->status =
+        weir_reader_select(reader, WEIR_RECORD_ITEM, &items,
+                           "sum(t.codec <> ''), sum(t.num_frames), CAST(1e9 * sum(max(t.demux_time, 0) + "
+                           "max(t.decode_time, 0) + max(t.scale_time, 0)) AS INTEGER), CAST(1e9 * sum(t.elapsed) "
+                           "AS INTEGER)",
+                           "", take_decoding, &d, a->error);
+    double frames = d.num_items > 0 ? round(0.5 * (double)d.num_frames / (double)d.num_items) : 0;
+    weir_verdict_advice *advice = frames >= 2 && d.run_ns > 0 ? weir__verdict_new_advice(a->verdict) : NULL;
+    if (!advice)
+        return;
+    weir__verdict_text(advice->change, "half of the frames: only the first %.0f of each video", frames);
+    weir__verdict_text(advice->options, "--first %.0f", frames);
+    weir__verdict_text(advice->code, ".sampling.first = %.0f in weir_video_config", frames);
+    advice->changes_job = true;
+    set_in_model(a, a->node->name, "time", 1 - 0.5 * fmin(1, (double)d.frames_ns / (double)d.run_ns), "x");
+    propose_change(a, advice);
 }
 
 /* -- all of them */
 
-static void propose_for_node(advising *a, weir_verdict_kind kind)
+static void propose_cpus(advising *a)
 {
-    bool computes = a->node->cpu_s >= 0.3 * a->node->time_s, is_stage = is_kind(a->node, "stage");
-    if (is_stage && (kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE))
-        propose_slots(a);
-    if (kind == WEIR_VERDICT_THREADS)
-        propose_threads(a);
-    if (kind == WEIR_VERDICT_ORDER)
-        propose_completion(a);
-    if (kind == WEIR_VERDICT_SOURCE)
-        propose_cheaper(a, a->node, "time", 0.5,
-                        "half the time per item (list or fetch ahead, several sources and a merge)");
-    else if (kind == WEIR_VERDICT_OUTSIDE)
-        propose_cheaper(a, a->node, "wait_time", 0.5, "half the waiting per item (faster storage, a nearer server)");
-    else if (computes && a->decoding.run_s <= 0)
-        propose_cheaper(a, a->node, "cpu_time", 0.7, "30 % less CPU time per item");
-    if (computes && a->decoding.run_s > 0)
-        propose_other_jobs(a);
+    weir_verdict_advice *advice = isnan(setting_of(a, "cpus")) ? NULL : weir__verdict_new_advice(a->verdict);
+    if (!advice)
+        return;
+    weir__verdict_text(advice->change, "a machine, or a quota, with twice the CPUs");
+    set_in_model(a, "", "cpus", 2 * setting_of(a, "cpus"), "");
+    set_in_model(a, "", "threads", 2 * setting_of(a, "threads"), "");
+    propose_change(a, advice);
 }
 
-static void propose_all(advising *a)
+static void propose_all(advising *a, weir_reader *reader, const weir_filter *filter)
 {
     full_verdict *v = a->verdict;
     weir_verdict_kind kind = v->shown.kind;
@@ -359,44 +309,42 @@ static void propose_all(advising *a)
         size_t length = strlen(node.name);
         if (kind == WEIR_VERDICT_QUEUE && strncmp(v->name, node.name, length) == 0 && v->name[length] == '_')
             propose_queue(a, &node);
-        else if (is_kind(&node, "sink") && kind == WEIR_VERDICT_CONSUMER)
-            propose_cheaper(a, &node, "time", 0.5, "a consumer that takes half the time per item");
         else if (kind == WEIR_VERDICT_THREADS)
             propose_own_threads(a, &node);
     }
-    if (a->node)
-        propose_for_node(a, kind);
-    if (kind == WEIR_VERDICT_CPUS && !isnan(setting_of(a, "cpus"))) {
-        weir_verdict_advice *advice = weir__verdict_new_advice(v);
-        if (!advice)
-            return;
-        weir__verdict_text(advice->change, "a machine, or a quota, with twice the CPUs");
-        set_in_model(a, "", "cpus", 2 * setting_of(a, "cpus"), "");
-        set_in_model(a, "", "threads", 2 * setting_of(a, "threads"), "");
-        propose_change(a, advice);
-    }
+    if (kind == WEIR_VERDICT_CPUS)
+        propose_cpus(a);
+    if (!a->node)
+        return;
+    if ((kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE) && is_kind(a->node, "stage"))
+        propose_slots(a);
+    if (kind == WEIR_VERDICT_THREADS)
+        propose_threads(a);
+    if (kind == WEIR_VERDICT_ORDER)
+        propose_completion(a);
+    if (is_decode(a->node->name) && a->node->cpu_s >= 0.5 * a->node->time_s)
+        propose_fewer_frames(a, reader, filter);
 }
 
-/* Changes that the model cannot represent. */
+/* Changes that are no settings. */
 static void suggest_others(advising *a)
 {
     static const struct {
         weir_verdict_kind kind;
-        const char *change, *options, *code;
+        const char *change;
     } others[] = {
-        { WEIR_VERDICT_NONE, "loading needs no change; only a faster training step would help", "", "" },
-        { WEIR_VERDICT_CONSUMER, "several threads that consume: each of them may call weir_pipeline_next()", "", "" },
+        { WEIR_VERDICT_NONE, "loading needs no change; only a faster training step would help" },
+        { WEIR_VERDICT_CONSUMER, "several threads that consume: each of them may call weir_pipeline_next()" },
+        { WEIR_VERDICT_SOURCE, "a source that lists or fetches ahead, or several sources and a merge" },
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (others[i].kind == a->verdict->shown.kind)
-            suggest_change(a, others[i].change, others[i].options, others[i].code);
+            suggest_change(a, others[i].change, "");
     if (a->verdict->shown.kind == WEIR_VERDICT_ORDER && a->node && a->node->output_order != WEIR_ORDER_INPUT)
-        suggest_change(
-            a,
-            "longer epochs: several passes over the items in each, or no epochs but steps that the consumer counts",
-            "", "");
+        suggest_change(a, "longer epochs: several passes over the items in each, or steps that the consumer counts",
+                       "");
     if (a->verdict->polls)
-        suggest_change(a, "a consumer that waits for items instead of asking again and again", "",
+        suggest_change(a, "a consumer that waits for items instead of asking again and again",
                        "weir_pipeline_next(pipeline, &item, WEIR_FOREVER) or weir_pipeline_poll_fd()");
 }
 
@@ -520,39 +468,6 @@ static int tell_places(full_verdict *v, weir_reader *reader, const weir_filter *
     return WEIR_OK;
 }
 
-static void add_item(decoding *d, const weir_item_record *item)
-{
-    char word[VERDICT_TEXT_BYTES];
-    if (!*item->codec || item->run_ns <= 0 || item->decode_ns < 0)
-        return;
-    d->num_items++;
-    d->num_frames += item->num_frames > 0 ? (double)item->num_frames : 0;
-    d->run_s += 1e-9 * (double)item->run_ns;
-    d->demux_s += item->demux_ns > 0 ? 1e-9 * (double)item->demux_ns : 0;
-    d->decode_s += 1e-9 * (double)item->decode_ns;
-    d->scale_s += item->scale_ns > 0 ? 1e-9 * (double)item->scale_ns : 0;
-    snprintf(word, sizeof word, " %.60s ", item->codec);
-    size_t length = strlen(d->codecs);
-    if (!strstr(d->codecs, word))
-        snprintf(d->codecs + length, sizeof d->codecs - length, "%s", word + (length > 0));
-}
-
-static int read_decoding(weir_reader *reader, const weir_filter *filter, decoding *d, weir_error *error)
-{
-    enum { ENOUGH = 1000 };
-    weir_query *query;
-    const weir_record *record;
-    weir_filter items = *filter;
-    items.name = NULL;
-    items.descending = items.longest_first = false;
-    items.limit = ENOUGH;
-    int status = weir_query_begin(reader, WEIR_RECORD_ITEM, &items, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        add_item(d, &record->item);
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
 /* Largest gain first; what changes the job itself last. */
 static int by_gain(const void *left, const void *right)
 {
@@ -581,8 +496,8 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
     weir_run_record run;
     if (weir_reader_find_run(reader, filter->run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : filter->run_id, &run, NULL) ==
         WEIR_OK)
-        snprintf(a.decoding.command, sizeof a.decoding.command, "%s", run.command);
-    say_next(verdict, a.decoding.command);
+        snprintf(a.command, sizeof a.command, "%s", run.command);
+    say_next(verdict, a.command);
     if (verdict->shown.kind == WEIR_VERDICT_UNKNOWN)
         return WEIR_OK;
     int status = verdict->shown.kind == WEIR_VERDICT_OUTSIDE ? tell_places(verdict, reader, filter, error) : WEIR_OK;
@@ -596,17 +511,15 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
         node = *weir__model_node_at(a.model, i); /* the original changes with the settings */
         a.node = strcmp(node.name, verdict->name) == 0 ? &node : NULL;
     }
-    if (a.node && is_decode(a.node->name))
-        a.status = read_decoding(reader, filter, &a.decoding, error);
     if (a.model && a.status == WEIR_OK) {
         predict_base(&a);
-        propose_all(&a);
+        propose_all(&a, reader, filter);
     }
     bool is_complete = a.status == WEIR_OK || a.status == WEIR_ELIMIT; /* without what takes too long to simulate */
     if (is_complete)
         suggest_others(&a);
     weir__model_free(a.model);
-    weir__verdict_fit_options(verdict, a.decoding.command);
+    weir__verdict_fit_options(verdict, a.command);
     qsort(verdict->advice, verdict->shown.num_advice, sizeof *verdict->advice, by_gain);
     return is_complete ? WEIR_OK : a.status;
 }

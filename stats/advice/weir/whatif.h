@@ -72,12 +72,6 @@ typedef struct weir_predicted_node {
     double queue_depth;    /* mean number of items in its output queues */
 } weir_predicted_node;
 
-typedef struct weir_predicted_pool {
-    const char *name; /* "0:pool", "0:1:decode[10]_pool" */
-    uint32_t threads;
-    double busy_share;
-} weir_predicted_pool;
-
 /* Texts belong to the prediction. */
 typedef struct weir_prediction {
     double throughput; /* items per second that the consumer gets, in the steady state */
@@ -88,7 +82,7 @@ typedef struct weir_prediction {
     double baseline; /* the model's throughput at the recorded settings */
     double measured; /* the measured one; NAN = not known */
     weir_limit_kind limit;
-    const char *limit_name; /* of the node or pool; "" = none */
+    const char *limit_name; /* of the node, the owner of the pool, or "the pool"; "" = none */
     const char *limit_text; /* "the slots of 0:1:decode[10]", "the CPUs", … */
     double limit_share;     /* share of it that is in use */
     double cpus;            /* CPU time per second of all tasks */
@@ -100,8 +94,6 @@ typedef struct weir_prediction {
     size_t num_laps;                            /* that were recorded and count */
     const weir_predicted_node *nodes;
     size_t num_nodes;
-    const weir_predicted_pool *pools;
-    size_t num_pools;
 } weir_prediction;
 
 WEIR_API int weir_whatif_sized(weir_reader *reader, const weir_filter *filter, const weir_whatif_options *options,
