@@ -367,8 +367,10 @@ void weir__verdict_fit_options(full_verdict *v, const char *command)
     program_kind kind = program_of(command ? command : "");
     for (size_t i = 0; i < v->shown.num_advice && kind != PROGRAM_WEIR_RECORD; i++) {
         weir_verdict_advice *a = &v->advice[i];
-        bool is_slots = kind == PROGRAM_ANALYSIS && *a->options && a->slots > 0;
-        weir__verdict_text(a->options, is_slots ? "--concurrency %u" : "", a->slots);
+        if (kind == PROGRAM_ANALYSIS && *a->options && a->slots > 0)
+            weir__verdict_text(a->options, "--concurrency %u", a->slots);
+        else
+            *(char *)(uintptr_t)a->options = '\0';
     }
 }
 
