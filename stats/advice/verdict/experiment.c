@@ -224,9 +224,15 @@ static void compare_candidates(experiment *e, int node, live_trial *first)
         *first = second;
         node = other;
     }
+    conclude_slots(e, &e->view.nodes[node], first);
+    if (v->shown.other_kind == WEIR_VERDICT_QUEUE && !brings_nothing(first)) {
+        v->shown.confidence = fmin(v->shown.confidence, 0.5); /* a longer queue was not tried */
+        return;
+    }
+    if (v->shown.other_kind == WEIR_VERDICT_QUEUE)
+        weir__verdict_settle(v, WEIR_VERDICT_QUEUE, v->other_name, v->other_sentence, 0.7);
     v->shown.other_kind = WEIR_VERDICT_UNKNOWN;
     *v->other_name = *v->other_sentence = '\0';
-    conclude_slots(e, &e->view.nodes[node], first);
 }
 
 static void examine_slots(experiment *e)
