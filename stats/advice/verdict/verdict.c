@@ -132,12 +132,14 @@ static finding measure_quota(const judgement *j)
     return of_first(j, j->first && throttled > 0 && throttled >= MOST * (1 - weir__or_zero(j->first->cpu)));
 }
 
-/* Its tasks, or the threads that they wait for, need CPUs most of the time, and get none. */
+/* Its tasks, or the threads that they wait for, need CPUs most of the time, and get none. Short tasks on threads that wait
+   for a CPU most of the time do so as well: their own delay is not measured. */
 static bool wait_for_cpus(const judgement *j, const node_view *n)
 {
     bool starves = is_starved(j, n);
     double cpu = starves ? n->pool_cpu : weir__or_zero(n->cpu), delay = starves ? n->pool_delay : n->delay;
-    return (cpu + delay >= MOST && cpus_are_full(j)) || delay >= MOST;
+    bool is_full = cpus_are_full(j);
+    return (cpu + delay >= MOST && is_full) || delay >= MOST || (n->pool_delay >= MOST && is_full);
 }
 
 /* All CPUs are in use, most of them by child processes or by threads of a codec, while slots wait for them. */
