@@ -20,7 +20,8 @@ static inline void weir__total_forget_histograms(weir_total *total)
 /* Frees the texts and histograms of a total. */
 static inline void weir__total_forget(weir_total *total)
 {
-    const char *const texts[] = { total->key.name, total->key.node_id, total->key.phase, total->kind };
+    const char *const texts[] = { total->key.name, total->key.node_id, total->key.phase, total->key.mode,
+                                  total->kind };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         free((void *)(uintptr_t)texts[i]);
     weir__total_forget_histograms(total);
@@ -32,7 +33,8 @@ static inline bool weir__total_keep(weir_total *total)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir_subject_histograms(total->subject, histograms);
-    const char **const texts[] = { &total->key.name, &total->key.node_id, &total->key.phase, &total->kind };
+    const char **const texts[] = { &total->key.name, &total->key.node_id, &total->key.phase, &total->key.mode,
+                                   &total->kind };
     bool is_complete = true;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         is_complete &= (*texts[i] = strdup(*texts[i])) != NULL;

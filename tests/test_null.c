@@ -76,6 +76,8 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_pipeline_trace(NULL, true));
     REFUSED(weir_pipeline_mark_phase(NULL, "train"));
     REFUSED(weir_pipeline_mark_phase(p, NULL));
+    REFUSED(weir_pipeline_mark_mode(NULL, "train"));
+    REFUSED(weir_pipeline_mark_mode(p, NULL));
     weir_pipeline_free(NULL);
 
     weir_task_metrics metrics;

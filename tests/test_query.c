@@ -436,7 +436,8 @@ static const char *record_steps_with_phases(void)
                                             .first_step = (i + 1) / 2,
                                             .last_step = (i + 1) / 2 });
         weir_lap lap = { .end_unix_ns = NS(1010 + 10 * i), .elapsed_ns = NS(10), .num_joined = 1 };
-        lap.position = (weir_lap_position){ phases[i], has_step ? (i + 1) / 2 : 0, has_step ? (i + 1) / 2 : -1 };
+        lap.position =
+            (weir_lap_position){ "train", phases[i], has_step ? (i + 1) / 2 : 0, has_step ? (i + 1) / 2 : -1 };
         weir_subject_lap span = { .lap = &lap,
                                   .subject = WEIR_SUBJECT_SPAN,
                                   .name = "train/io/read",
@@ -453,6 +454,17 @@ static const char *record_steps_with_phases(void)
     }
     recording_end(writer, 1080);
     return path;
+}
+
+TEST_CASE(phases_and_modes_are_globs)
+{
+    const char *path = record_steps_with_phases();
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "*ward" }, "1020 1030 1040 1050 1060 1070 ");
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "[fs]*" }, "1010 1020 1040 1060 1080 ");
+    assert_times(WEIR_RECORD_FAILURE, &(weir_filter){ .phase = "f*d" }, "1015 1035 1055 ");
+    assert_times(WEIR_RECORD_SPAN, (&(weir_filter){ .mode = "tr*", .phase = "b*" }), "1030 1050 1070 ");
+    assert_times(WEIR_RECORD_SPAN, &(weir_filter){ .mode = "eval" }, "");
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .mode = "train" }, ""); /* its laps have no mode */
 }
 
 static weir_window each_time(bool every)
@@ -526,24 +538,31 @@ TEST_CASE(parts_are_before_the_first_step_and_after_the_last)
     weir_reader_close(reader);
 }
 
-TEST_CASE(contents_are_listed_by_table_and_name)
+TEST_CASE(contents_are_listed_by_table_name_node_mode_and_phase)
 {
+    static const char *const phases[] = { "backward", "finish", "forward", "startup" };
+    static const int64_t counts[] = { 3, 1, 3, 1 };
     const char *path = record_steps_with_phases();
     const weir_record *record;
     weir_reader *reader = open_reader(path);
     weir_query *query = begin_query(reader, WEIR_RECORD_CONTENT, &(weir_filter){ .name = "*read" });
-    assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
-    assert_string_equal(record->content.table, "span_stats");
-    assert_string_equal(record->content.name, "train/io/read");
-    assert_string_equal(record->content.path, path);
-    assert_int_equal(record->content.num_records, 8);
-    assert_true(record->content.start_unix_ns == NS(1000) && record->content.end_unix_ns == NS(1080));
+    for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
+        assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+        assert_string_equal(record->content.table, "span_stats");
+        assert_string_equal(record->content.name, "train/io/read");
+        assert_string_equal(record->content.node_id, "a");
+        assert_string_equal(record->content.mode, "train");
+        assert_string_equal(record->content.phase, phases[i]);
+        assert_string_equal(record->content.path, path);
+        assert_int_equal(record->content.num_records, counts[i]);
+    }
+    assert_true(record->content.start_unix_ns == NS(1000) && record->content.end_unix_ns == NS(1010));
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
     weir_query_end(query);
     weir_reader_close(reader);
     /* failures, then stage, queues, span, counter */
-    assert_times(WEIR_RECORD_CONTENT, NULL, "8 8 8 8 8 8 8 ");
-    assert_times(WEIR_RECORD_CONTENT, &(weir_filter){ .name = "loss" }, "8 ");
+    assert_times(WEIR_RECORD_CONTENT, NULL, "8 3 1 3 1 3 1 3 1 3 1 3 1 3 1 3 1 3 1 3 1 3 1 3 1 ");
+    assert_times(WEIR_RECORD_CONTENT, &(weir_filter){ .name = "loss" }, "3 1 3 1 ");
 }
 
 TEST_CASE(contents_name_files_that_exist)

@@ -634,7 +634,9 @@ static void record_case_lap(weir_observer observer, const pipeline_case *c, int 
                      .end_unix_ns = NS(1000 + LAP_S * (number + 1)),
                      .elapsed_ns = NS(LAP_S),
                      .num_joined = 1,
-                     .position = { phase, c->trains ? number : 0, c->trains ? number : -1 } };
+                     .position = { .phase = phase,
+                                  .first_step = c->trains ? number : 0,
+                                  .last_step = c->trains ? number : -1 } };
     double cpus = 0;
     for (const node_case *n = c->nodes; n < c->nodes + MAX_NODES && n->name; n++) {
         record_node(observer, &lap, n, counts);

@@ -1,10 +1,9 @@
 /*
- * Laps. A lap is taken as a whole under the lock: open spans are closed at its end and continue in the next lap, sums
- * and histograms are copied and reset. So every task is in exactly one lap, and all metrics of a lap are consistent.
- * Values from the kernel are read before; slow work (encoding the histograms) is done afterwards.
+ * Laps. All parts of a lap (part.h) are taken as a whole under the lock, so every task is in exactly one lap, and all metrics
+ * of a lap are consistent. Values from the kernel are read before; slow work (encoding the histograms) is done afterwards.
  *
- * Parts: the live histograms are emptied at least once a minute, whatever the interval is, so that 32 bits are enough
- * for a bucket. The parts of a long lap are joined.
+ * Parts are taken at least once a minute, whatever the interval is, so that 32 bits are enough for a bucket of a live
+ * histogram. Those of one lap, mode and phase are joined.
  */
 #include "laps.h"
 
@@ -12,14 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer_phase.h"
+#include "current_part.h"
 #include "kernel_stats.h"
 #include "lock.h"
 #include "machine_stats.h"
 #include "outbox.h"
 #include "pool.h"
 #include "spans.h"
-#include "taken_lap.h"
 #include "thread_cpu.h"
 #include "trace_ring.h"
 
@@ -31,21 +29,23 @@ typedef struct thread_reading {
     weir_worker *worker;
     uint32_t pool; /* index of its pool */
     int64_t cpu_ns;
-    weir_thread_kernel_stats now, before;
+    weir_thread_kernel_stats now;
+    weir_pool_metrics counted; /* since the reading before */
+    int64_t read_delay_ns;     /* the same */
 } thread_reading;
 
 typedef struct weir_lap_taker {
     uint64_t number;
-    int64_t start_ns;                 /* start of the current part */
+    int64_t start_ns;                 /* parts up to this time have been taken */
+    int64_t told_ns;                  /* parts up to this time have been passed on */
     int64_t due_ns;                   /* end of the current lap; INT64_MAX = the end of the run */
-    bool is_cut;                      /* the last part ended with a phase, or with a step that ends a lap */
     bool in_tail;                     /* parts up to the end of the work have been taken */
     uint64_t num_traced;              /* records of the engine up to the end of the part before */
     int64_t next_ns;                  /* the first multiple of the interval not yet reached */
-    weir_taken_lap *parts;            /* parts of the current lap, joined; NULL = none yet */
+    weir_part *parts;                 /* of the current lap, in the order in which they were last left */
     int64_t unix_offset_ns;           /* wall clock minus monotonic clock */
     int64_t unix_asleep_ns;           /* how long the machine had slept when that was measured */
-    int64_t suspended_ns;             /* in the current part */
+    int64_t suspended_ns;             /* since start_ns */
     int64_t asleep_ns;                /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC: how long the machine has slept */
     int64_t noted_ns;                 /* suspensions until then are counted */
     int64_t service_read_ns;          /* when `service` was read */
@@ -54,7 +54,7 @@ typedef struct weir_lap_taker {
     uint32_t num_readings;
     uint32_t *num_known; /* for each pool: of its threads, how many have a reading */
     weir_machine_sources machine_sources;
-    weir_machine_reading machine; /* at the start of the current part */
+    weir_machine_reading machine; /* at start_ns */
 } weir_lap_taker;
 
 /* ---- wall clock --------------------------------------------------------------------------------------------- */
@@ -144,104 +144,14 @@ void weir__laps_note_progress(weir_pipeline *pipeline, int64_t due_ns)
     note_progress_until(laps, due_ns, weir_clock_ns());
 }
 
-/* ---- one part of a lap -------------------------------------------------------------------------------------- */
+/* ---- what the kernel counts ---------------------------------------------------------------------------------- */
 
-/* Closes the open spans at the end of the lap. */
-static void settle_states_locked(weir_pipeline *pipeline)
-{
-    int64_t now_ns = pipeline->core.now_ns;
-    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
-        weir_node *node = pipeline->nodes[i];
-        for (uint32_t j = 0; j < node->core.num_outs; j++)
-            weir__queue_settle(&node->core.outs[j], now_ns);
-        for (uint32_t j = 0; j < node->core.num_made; j++) {
-            weir__slot *slot = node->core.slots[j];
-            node->core.time_ns[slot->state] += now_ns - slot->since_ns;
-            slot->since_ns = now_ns;
-        }
-    }
-    const weir_lap_taker *laps = pipeline->laps;
-    for (uint32_t i = 0; i < laps->num_readings; i++) {
-        weir_worker *worker = laps->readings[i].worker;
-        weir__thread_cpu_settle_locked(worker, laps->readings[i].cpu_ns);
-        if (!worker->running)
-            continue;
-        worker->pool->lap.busy_ns += now_ns - worker->busy_since_ns;
-        worker->busy_since_ns = now_ns;
-    }
-}
-
-/* A sum with a part that is not known (negative) is not known. */
-static void add_known(int64_t *sum_ns, int64_t part_ns)
-{
-    if (*sum_ns < 0 || part_ns < 0)
-        *sum_ns = -1;
-    else
-        *sum_ns = part_ns > INT64_MAX - *sum_ns ? INT64_MAX : *sum_ns + part_ns;
-}
-
-static void take_histogram_locked(weir_live_histogram *taken, weir_live_histogram *recorded)
-{
-    *taken = *recorded;
-    *recorded = (weir_live_histogram){ 0 };
-}
-
-/* Returns the CPU time of its tasks in other processes. */
-static int64_t take_node_locked(weir_node *node, weir_task_metrics *taken, weir_live_histogram *run_times)
-{
-    int64_t outside_cpu_ns = atomic_exchange_explicit(&node->outside_cpu_ns, 0, memory_order_relaxed);
-    *taken = node->core.lap;
-    taken->busy_ns = node->core.time_ns[SLOT_RUNNING] + node->core.time_ns[SLOT_PENDING];
-    taken->wait_in_ns = node->core.time_ns[SLOT_IDLE];
-    taken->wait_thread_ns = node->core.time_ns[SLOT_READY];
-    taken->wait_turn_ns = node->core.time_ns[SLOT_TURN];
-    taken->wait_out_ns = node->core.time_ns[SLOT_BLOCKED];
-    memset(node->core.time_ns, 0, sizeof node->core.time_ns);
-    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &node->core.lap);
-    if (taken->cpu_ns > taken->busy_ns) { /* the previous reading was a little after the end of the previous lap */
-        node->core.lap.cpu_ns = taken->cpu_ns - taken->busy_ns;
-        taken->cpu_ns = taken->busy_ns;
-    }
-    add_known(&taken->cpu_ns, outside_cpu_ns); /* several processes, or threads, may have used it in one task */
-    if (node->core.run_times)
-        take_histogram_locked(run_times, node->core.run_times);
-    return outside_cpu_ns;
-}
-
-static void take_queue_locked(weir__queue *queue, weir_queue_metrics *taken, weir_live_histogram times[2])
-{
-    *taken = queue->lap;
-    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &queue->lap);
-    queue->lap.max_depth = queue->depth - queue->num_epoch_ends;
-    queue->lap.max_bytes = (int64_t)queue->bytes;
-    take_histogram_locked(&times[0], queue->put_times);
-    take_histogram_locked(&times[1], queue->get_times);
-    if (!queue->latencies)
-        taken->latency_ns = taken->min_latency_ns = taken->max_latency_ns = -1;
-}
-
-/* Returns the CPU time of the tasks in other processes. */
-static int64_t take_all_locked(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times)
-{
-    settle_states_locked(pipeline);
-    int64_t outside_cpu_ns = 0;
-    weir_queue_metrics *queue = record->queues;
-    weir_live_histogram *queue_times = times + pipeline->core.num_nodes;
-    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
-        weir_node *node = pipeline->nodes[i];
-        add_known(&outside_cpu_ns, take_node_locked(node, &record->nodes[i], &times[i]));
-        for (uint32_t j = 0; j < node->core.num_outs; j++, queue_times += 2)
-            take_queue_locked(&node->core.outs[j], queue++, queue_times);
-    }
-    take_histogram_locked(queue_times, pipeline->core.sink->latencies);
-    for (uint32_t i = 0; i < pipeline->num_pools; i++) {
-        weir_pool *pool = pipeline->pools[i];
-        weir__pool_settle_locked(pool);
-        record->pools[i] = pool->lap;
-        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_POOL), &pool->lap);
-    }
-    return outside_cpu_ns;
-}
+/* Since the readings before: of the pools, the process and the machine. */
+typedef struct kernel_counts {
+    weir_machine_reading machine;
+    weir_process_metrics process;
+    weir_machine_metrics system;
+} kernel_counts;
 
 /* Room for the threads that pools have got. Out of memory: they are read in the next lap. */
 static void find_new_threads(weir_pipeline *pipeline)
@@ -269,86 +179,73 @@ static void find_new_threads(weir_pipeline *pipeline)
     weir__engine_unlock(pipeline);
 }
 
-static void read_threads(weir_lap_taker *laps)
-{
-    for (uint32_t i = 0; i < laps->num_readings; i++) {
-        thread_reading *reading = &laps->readings[i];
-        int tid = atomic_load(&reading->worker->tid);
-        reading->cpu_ns = weir__thread_cpu_read_ns(reading->worker);
-        reading->before = reading->now;
-        if (tid)
-            weir__kernel_stats_of_thread(tid, &reading->now);
-    }
-}
-
 static int64_t counted_since(int64_t now, int64_t before)
 {
     return now < 0 || before < 0 ? -1 : now - before;
 }
 
-static void add_thread_reading(weir_pool_metrics *pool, const thread_reading *reading)
+static void read_threads(weir_lap_taker *laps)
 {
-    const weir_thread_kernel_stats *now = &reading->now, *before = &reading->before;
-    weir_pool_metrics thread = {
-        .cpu_ns = counted_since(now->cpu_ns, before->cpu_ns),
-        .run_delay_ns = counted_since(now->run_delay_ns, before->run_delay_ns),
-        .num_voluntary = counted_since(now->num_voluntary, before->num_voluntary),
-        .num_involuntary = counted_since(now->num_involuntary, before->num_involuntary),
-        .num_minor_faults = counted_since(now->num_minor_faults, before->num_minor_faults),
-        .num_major_faults = counted_since(now->num_major_faults, before->num_major_faults),
-    };
-    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_POOL), pool, &thread);
+    for (uint32_t i = 0; i < laps->num_readings; i++) {
+        thread_reading *reading = &laps->readings[i];
+        const weir_thread_kernel_stats before = reading->now, *now = &reading->now;
+        int tid = atomic_load(&reading->worker->tid);
+        reading->cpu_ns = weir__thread_cpu_read_ns(reading->worker);
+        if (tid)
+            weir__kernel_stats_of_thread(tid, &reading->now);
+        reading->counted = (weir_pool_metrics){
+            .cpu_ns = counted_since(now->cpu_ns, before.cpu_ns),
+            .run_delay_ns = counted_since(now->run_delay_ns, before.run_delay_ns),
+            .num_voluntary = counted_since(now->num_voluntary, before.num_voluntary),
+            .num_involuntary = counted_since(now->num_involuntary, before.num_involuntary),
+            .num_minor_faults = counted_since(now->num_minor_faults, before.num_minor_faults),
+            .num_major_faults = counted_since(now->num_major_faults, before.num_major_faults),
+        };
+        reading->read_delay_ns = counted_since(now->read_delay_ns, before.read_delay_ns);
+    }
 }
 
-static void fill_pools(const weir_lap_taker *laps, weir_taken_lap *record)
+/* What child processes have used for tasks counts as if the threads of the pools had used it. */
+static void sum_counts(const weir_pipeline *pipeline, kernel_counts *counts, int64_t outside_cpu_ns)
 {
-    weir_process_metrics *process = &record->process;
+    weir_lap_taker *laps = pipeline->laps;
+    weir_process_metrics *process = &counts->process;
+    int64_t *other_ns = &counts->system.other_cpu_ns;
+    if (pipeline->wants_laps)
+        weir__machine_subtract(&counts->machine, &laps->machine, process, &counts->system);
     process->read_delay_ns = laps->machine_sources.counts_read_delay ? 0 : -1;
     process->pool_cpu_ns = process->run_delay_ns = 0;
-    for (uint32_t i = 0; i < record->pipeline->num_pools; i++) {
-        weir_pool_metrics *pool = &record->pools[i];
+    for (uint32_t i = 0; i < laps->num_readings; i++) {
+        weir__add_known(&process->read_delay_ns, laps->readings[i].read_delay_ns);
+        weir__add_known(&process->pool_cpu_ns, laps->readings[i].counted.cpu_ns);
+        weir__add_known(&process->run_delay_ns, laps->readings[i].counted.run_delay_ns);
+    }
+    weir__add_known(&process->cpu_ns, outside_cpu_ns);
+    weir__add_known(&process->pool_cpu_ns, outside_cpu_ns);
+    if (*other_ns >= 0)
+        *other_ns = *other_ns > outside_cpu_ns ? *other_ns - outside_cpu_ns : 0;
+    laps->machine = counts->machine;
+}
+
+/* Adds the share of the part, which lasted from begin_ns to end_ns of the time between the readings. */
+static void add_counts(weir_part *part, const kernel_counts *counts, int64_t begin_ns, int64_t end_ns,
+                       int64_t whole_ns)
+{
+    const weir_lap_taker *laps = part->pipeline->laps;
+    weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &part->process, &counts->process, begin_ns,
+                            end_ns, whole_ns);
+    weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &part->machine, &counts->system, begin_ns,
+                            end_ns, whole_ns);
+    part->process.budget_ns = part->pipeline->num_cpus * part->lap.elapsed_ns;
+    for (uint32_t i = 0; i < part->pipeline->num_pools; i++) {
+        weir_pool_metrics *pool = &part->pools[i];
         pool->idle_ns -= pool->busy_ns;
         if (pool->idle_ns < 0)
             pool->idle_ns = 0; /* surplus threads were still busy */
     }
-    for (uint32_t i = 0; i < laps->num_readings; i++) {
-        const thread_reading *reading = &laps->readings[i];
-        add_thread_reading(&record->pools[reading->pool], reading);
-        add_known(&process->read_delay_ns, counted_since(reading->now.read_delay_ns, reading->before.read_delay_ns));
-    }
-    for (uint32_t i = 0; i < record->pipeline->num_pools; i++) {
-        add_known(&process->pool_cpu_ns, record->pools[i].cpu_ns);
-        add_known(&process->run_delay_ns, record->pools[i].run_delay_ns);
-    }
-}
-
-/* What the process and the machine did since the part before. */
-static void fill_machine(const weir_pipeline *pipeline, const weir_machine_reading *now, weir_taken_lap *record)
-{
-    weir_lap_taker *laps = pipeline->laps;
-    weir__machine_subtract(now, &laps->machine, &record->process, &record->machine);
-    record->process.budget_ns = pipeline->num_cpus * record->lap.elapsed_ns;
-    laps->machine = *now;
-}
-
-/* What child processes have used for tasks counts as if the threads of the pools had used it. */
-static void add_outside(weir_taken_lap *record, int64_t cpu_ns)
-{
-    int64_t *other_ns = &record->machine.other_cpu_ns;
-    add_known(&record->process.cpu_ns, cpu_ns);
-    add_known(&record->process.pool_cpu_ns, cpu_ns);
-    if (*other_ns >= 0)
-        *other_ns = *other_ns > cpu_ns ? *other_ns - cpu_ns : 0;
-}
-
-/* A lap without its percentiles would not agree with its counts, so that one allocation that fails is not the end. */
-static void store_histogram(weir_taken_lap *lap, size_t index, const weir_live_histogram *recorded)
-{
-    enum { ATTEMPTS = 10 };
-    for (int i = 0; i < ATTEMPTS; i++)
-        if (weir__taken_lap_store(lap, index, recorded))
-            return;
-    weir_log(WEIR_LOG_ERROR, "out of memory: the percentiles of a lap are lost");
+    for (uint32_t i = 0; i < laps->num_readings; i++)
+        weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_POOL), &part->pools[laps->readings[i].pool],
+                                &laps->readings[i].counted, begin_ns, end_ns, whole_ns);
 }
 
 /* The figures have to be those of the end of the lap: they are read again if this thread lost its CPU meanwhile. */
@@ -363,62 +260,116 @@ static void read_machine(weir_lap_taker *laps, weir_machine_reading *machine)
     } while (++num_read < ATTEMPTS && weir_clock_ns() - start_ns > WEIR_MILLISECOND);
 }
 
-/* Whether user code has reported anything in this part of the tail, or the trace shows anything. */
-static bool is_reported_locked(const weir_pipeline *pipeline, const weir_taken_lap *part)
+/* ---- parts --------------------------------------------------------------------------------------------------- */
+
+/* Whether user code has reported anything in the tail, or the trace shows anything. */
+static bool is_reported_locked(const weir_pipeline *pipeline)
 {
-    bool is_reported = pipeline->tail_marked || weir__trace_count_locked(pipeline) != pipeline->laps->num_traced ||
-                       (pipeline->trace && !pipeline->wants_marks); /* spans are not known */
-    for (size_t i = 0; i < part->num_marks && !is_reported; i++)
-        is_reported = !part->marks[i].name->counter || part->marks[i].counter.num_updates > 0;
-    return is_reported;
+    return pipeline->tail_marked || weir__trace_count_locked(pipeline) != pipeline->laps->num_traced ||
+           (pipeline->trace && !pipeline->wants_marks); /* spans are not known */
 }
 
-/* False = the last part of the tail, in which nothing was reported: it belongs to no lap. */
-static bool take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times, bool last)
+/*
+ * The parts of laps that have ended; with `fresh`, also those of the current lap, which ends if ends_lap. last: they end with
+ * the run; NULL then also says that nothing was reported in the tail, which belongs to no lap.
+ */
+static weir_part *take_parts(weir_pipeline *pipeline, weir_part *fresh, bool last, kernel_counts *counts)
 {
     weir_lap_taker *laps = pipeline->laps;
-    weir_machine_reading machine;
+    int64_t outside_cpu_ns;
     find_new_threads(pipeline);
     read_threads(laps);
     if (pipeline->wants_laps)
-        read_machine(laps, &machine);
-    if (last)
-        weir__span_store_take(pipeline, record);
+        read_machine(laps, &counts->machine);
+    bool has_marks = last && weir__span_store_has_more(pipeline);
 
     engine_lock_at(pipeline, weir_clock_ns());
-    int64_t end_ns = pipeline->core.now_ns;
-    int64_t outside_cpu_ns = take_all_locked(pipeline, record, times);
-    laps->is_cut = pipeline->cut_lap;
-    weir__phase_lap_ended_locked(pipeline, &record->phase);
-    bool counts = !last || !laps->in_tail || is_reported_locked(pipeline, record);
-    if (counts)
+    for (uint32_t i = 0; i < laps->num_readings; i++)
+        weir__thread_cpu_settle_locked(laps->readings[i].worker, laps->readings[i].cpu_ns);
+    weir_part *taken = weir__parts_take_locked(pipeline, fresh, &outside_cpu_ns);
+    int64_t now_ns = pipeline->core.now_ns;
+    bool are_counted = !last || !laps->in_tail || has_marks || is_reported_locked(pipeline);
+    if (fresh && are_counted)
         weir__trace_mark_locked(pipeline, WEIR_TRACE_LAP, 0);
     laps->num_traced = weir__trace_count_locked(pipeline);
     if (last) /* the record ends when the last lap does */
-        weir__trace_end_locked(pipeline, counts ? end_ns : laps->start_ns);
+        weir__trace_end_locked(pipeline, are_counted ? now_ns : laps->start_ns);
     weir__engine_unlock(pipeline);
-    if (!counts)
-        return false;
-    note_progress_until(laps, 0, end_ns);
+    note_progress_until(laps, 0, now_ns);
+    sum_counts(pipeline, counts, outside_cpu_ns);
+    if (are_counted)
+        return taken;
+    weir__part_free(taken);
+    return NULL;
+}
 
-    record->lap = (weir_lap){
-        .end_unix_ns = weir__laps_unix_at_ns(pipeline, end_ns),
-        .elapsed_ns = end_ns - laps->start_ns,
-        .suspended_ns = laps->suspended_ns,
-        .num_joined = 1,
-        .position = { .first_step = record->phase.first_step, .last_step = record->phase.last_step },
-    };
-    laps->start_ns = end_ns;
-    laps->suspended_ns = 0;
-    if (pipeline->wants_laps)
-        fill_machine(pipeline, &machine, record);
-    fill_pools(laps, record);
-    add_outside(record, outside_cpu_ns);
-    for (size_t i = 0; i < taken_lap_num_stored(pipeline); i++)
-        store_histogram(record, i, &times[i]);
-    if (!last)
-        weir__span_store_take(pipeline, record);
+/* Of one lap, mode and phase there is one part, at the place of the later one. */
+static void add_to_lap(weir_lap_taker *laps, weir_part *part)
+{
+    weir_part **link = weir__part_find(&laps->parts, part->mode, part->phase), *before = *link;
+    if (before) {
+        *link = before->next;
+        before->next = NULL;
+        weir__part_join(before, part);
+        part = before;
+    }
+    while (*link)
+        link = &(*link)->next;
+    *link = part;
+}
+
+/* Passes the parts of the current lap on. False = out of memory: the others belong to the next lap. */
+static bool hand_over(weir_pipeline *pipeline)
+{
+    weir_lap_taker *laps = pipeline->laps;
+    for (weir_part *part; (part = laps->parts);) {
+        laps->parts = part->next;
+        part->next = NULL;
+        part->ends_lap = false;
+        part->lap.number = laps->number;
+        part->lap.num_joined = 1;
+        part->lap.end_unix_ns = weir__laps_unix_at_ns(pipeline, laps->told_ns + part->lap.elapsed_ns);
+        int64_t elapsed_ns = part->lap.elapsed_ns;
+        if (!pipeline->wants_laps) {
+            weir__part_free(part);
+        } else if (!weir__outbox_add_lap(pipeline, part)) {
+            part->next = laps->parts;
+            laps->parts = part;
+            return false;
+        }
+        laps->number++;
+        laps->told_ns += elapsed_ns;
+    }
     return true;
+}
+
+/* Moves what was measured to the laps. */
+static void add_parts(weir_pipeline *pipeline, weir_part *taken, const kernel_counts *counts, bool last)
+{
+    weir_lap_taker *laps = pipeline->laps;
+    int64_t whole_ns = 0, begin_ns = 0, suspended_ns = laps->suspended_ns;
+    for (weir_part *part = taken; part; part = part->next)
+        whole_ns += part->lap.elapsed_ns;
+    for (weir_part *part = taken; part; part = part->next) {
+        int64_t end_ns = begin_ns + part->lap.elapsed_ns;
+        add_counts(part, counts, begin_ns, part->next ? end_ns : whole_ns, whole_ns);
+        part->lap.suspended_ns =
+            part->next && suspended_ns > part->lap.elapsed_ns ? part->lap.elapsed_ns : suspended_ns;
+        suspended_ns -= part->lap.suspended_ns;
+        begin_ns = end_ns;
+        weir__part_store(part);
+    }
+    laps->suspended_ns = 0;
+    laps->start_ns += whole_ns;
+    weir__span_store_take(pipeline, taken, last);
+    for (weir_part *part = taken, *next; part; part = next) {
+        bool ends_lap = part->ends_lap;
+        next = part->next;
+        part->next = NULL;
+        add_to_lap(laps, part);
+        if (ends_lap)
+            hand_over(pipeline);
+    }
 }
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
@@ -444,58 +395,42 @@ static void plan_next(weir_pipeline *pipeline, int64_t now_ns)
     laps->due_ns = laps->next_ns;
 }
 
-/* Passes laps->parts on. False = out of memory: they are joined to the next lap. */
-static bool hand_over(weir_pipeline *pipeline)
+/* Takes what was measured up to now. False = out of memory: nothing was taken, the lap continues. */
+static bool take_all(weir_pipeline *pipeline, bool last)
 {
-    weir_lap_taker *laps = pipeline->laps;
-    if (!laps->parts)
-        return true; /* the tail has nothing */
-    laps->parts->lap.number = laps->number++;
-    laps->parts->lap.num_joined = 1;
-    if (!pipeline->wants_laps)
-        weir__taken_lap_free(laps->parts);
-    else if (!weir__outbox_add_lap(pipeline, laps->parts))
+    kernel_counts counts = { .process = { 0 } };
+    weir_part *fresh = weir__part_new(pipeline);
+    if (!fresh)
         return false;
-    laps->parts = NULL;
+    weir_part *taken = take_parts(pipeline, fresh, last, &counts);
+    if (taken)
+        add_parts(pipeline, taken, &counts, last);
     return true;
 }
 
-/* Moves the recorded metrics to laps->parts. False = out of memory: nothing was moved, the lap continues. */
-static bool take_lap(weir_pipeline *pipeline, bool last)
+static void take_ended(weir_pipeline *pipeline)
 {
-    weir_lap_taker *laps = pipeline->laps;
-    weir_taken_lap *part = weir__taken_lap_new(pipeline);
-    weir_live_histogram *times = calloc(taken_lap_num_stored(pipeline), sizeof *times);
-    bool taken = part && times;
-    if (taken) {
-        if (!take_part(pipeline, part, times, last))
-            weir__taken_lap_free(part);
-        else if (laps->parts)
-            weir__taken_lap_join(laps->parts, part);
-        else
-            laps->parts = part;
-    } else {
-        weir__taken_lap_free(part);
-    }
-    free(times);
-    return taken;
+    kernel_counts counts = { .process = { 0 } };
+    weir_part *taken = take_parts(pipeline, NULL, false, &counts);
+    add_parts(pipeline, taken, &counts, false);
 }
 
-void weir__laps_take(weir_pipeline *pipeline, bool now)
+void weir__laps_take(weir_pipeline *pipeline, bool lap_ended)
 {
+    weir_lap_taker *laps = pipeline->laps;
     int64_t now_ns = weir_clock_ns();
-    if (!now && now_ns < weir__laps_due_ns(pipeline))
+    if (lap_ended)
+        take_ended(pipeline);
+    if (now_ns < weir__laps_due_ns(pipeline))
         return;
-    if (pipeline->laps->in_tail && !now)
-        hand_over(pipeline);
-    else if (take_lap(pipeline, false) && (pipeline->laps->is_cut || now_ns >= pipeline->laps->due_ns))
+    if ((laps->in_tail || take_all(pipeline, false)) && now_ns >= laps->due_ns)
         hand_over(pipeline);
     plan_next(pipeline, now_ns);
 }
 
 void weir__laps_begin_tail(weir_pipeline *pipeline)
 {
-    pipeline->laps->in_tail = take_lap(pipeline, false); /* else the last lap has both, which loses nothing */
+    pipeline->laps->in_tail = take_all(pipeline, false); /* else the last lap has both, which loses nothing */
 }
 
 int64_t weir__laps_take_last(weir_pipeline *pipeline)
@@ -503,7 +438,7 @@ int64_t weir__laps_take_last(weir_pipeline *pipeline)
     enum { ATTEMPTS = 10 };
     bool taken = false;
     for (int i = 0; i < ATTEMPTS && !taken; i++)
-        taken = take_lap(pipeline, true) && hand_over(pipeline);
+        taken = take_all(pipeline, true) && hand_over(pipeline);
     if (!taken)
         weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
     weir__span_store_close(pipeline);
@@ -529,12 +464,20 @@ int weir__laps_init(weir_pipeline *pipeline, int64_t start_ns)
     }
 
     int64_t interval_ns = pipeline->stats_interval_ns;
-    laps->start_ns = start_ns;
+    laps->start_ns = laps->told_ns = start_ns;
     laps->asleep_ns = machine_asleep_ns();
     laps->next_ns = laps->due_ns = interval_ns == WEIR_FOREVER ? INT64_MAX : start_ns + interval_ns;
     if (interval_ns > early_lap_ns)
         laps->due_ns = start_ns + early_lap_ns;
-    return pipeline->wants_marks && pipeline->core.measures ? weir__span_store_open(pipeline) : WEIR_OK;
+    if (!pipeline->core.measures)
+        return WEIR_OK;
+    int64_t nothing_ns;
+    weir_part *first = weir__part_new(pipeline);
+    if (!first)
+        return WEIR_ENOMEM;
+    pipeline->core.now_ns = start_ns;
+    weir__parts_take_locked(pipeline, first, &nothing_ns); /* there are no threads yet */
+    return pipeline->wants_marks ? weir__span_store_open(pipeline) : WEIR_OK;
 }
 
 void weir__laps_destroy(weir_pipeline *pipeline)
@@ -542,7 +485,9 @@ void weir__laps_destroy(weir_pipeline *pipeline)
     if (!pipeline->laps)
         return;
     weir__span_store_close(pipeline);
-    weir__taken_lap_free(pipeline->laps->parts);
+    weir__part_free(pipeline->parts);
+    weir__part_free(pipeline->spare_parts);
+    weir__part_free(pipeline->laps->parts);
     free(pipeline->laps->readings);
     free(pipeline->laps->num_known);
     free(pipeline->laps);

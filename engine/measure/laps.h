@@ -7,7 +7,7 @@
  * one:
  *   nothing was reported in the tail   it ends with the work, so a pipeline that is kept for long has the same figures
  *                                      (nor traced: a trace shows leftover items that are dropped, for example)
- *   a phase begins in the tail         it ends there, like any lap, and the last lap is of the last phase
+ *   a phase begins in the tail         it has a part of the lap, as always, and the last one is of the last phase
  *   something else was reported        it contains the tail
  *   the interval ends in the tail      it is passed on, so that live observers have it; if something is reported
  *                                      afterwards, the tail from the end of the work on is a lap of its own
@@ -18,8 +18,6 @@
 
 #include "run_state.h"
 
-struct weir_taken_lap;
-
 /* Creates pipeline->laps; the first lap begins at start_ns. WEIR_OK or WEIR_ENOMEM. */
 int weir__laps_init(weir_pipeline *pipeline, int64_t start_ns);
 void weir__laps_destroy(weir_pipeline *pipeline);
@@ -27,8 +25,8 @@ void weir__laps_destroy(weir_pipeline *pipeline);
 /* When to call weir__laps_take(). INT64_MAX = at the end of the run. */
 int64_t weir__laps_due_ns(const weir_pipeline *pipeline);
 
-/* Takes a lap if it is due, or if `now`, and passes it to the outbox. */
-void weir__laps_take(weir_pipeline *pipeline, bool now);
+/* Passes a lap to the outbox if it is due; and those that marks have ended, if lap_ended. */
+void weir__laps_take(weir_pipeline *pipeline, bool lap_ended);
 
 /* The work has ended: the tail begins. */
 void weir__laps_begin_tail(weir_pipeline *pipeline);

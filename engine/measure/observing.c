@@ -13,7 +13,7 @@
 
 #include "failure_log.h"
 #include "outbox.h"
-#include "taken_lap.h"
+#include "part.h"
 #include "thread.h"
 #include "trace_ring.h"
 
@@ -29,14 +29,14 @@
 /* Histograms of one stage or queue at a time. */
 typedef struct delivery {
     const weir_pipeline *pipeline;
-    const weir_taken_lap *record;
+    const weir_part *record;
     weir_histogram histograms[3];
 } delivery;
 
 static const weir_histogram *load_histogram(delivery *lap, int which, size_t stored)
 {
     weir_histogram_clear(&lap->histograms[which]);
-    weir__taken_lap_load(lap->record, stored, &lap->histograms[which]);
+    weir__part_load(lap->record, stored, &lap->histograms[which]);
     return &lap->histograms[which];
 }
 
@@ -69,7 +69,7 @@ static void deliver_queue(delivery *to, const weir__queue *queue, uint32_t index
     lap.metrics.queue.put_times = load_histogram(to, 0, stored);
     lap.metrics.queue.get_times = load_histogram(to, 1, stored + 1);
     if (queue == to->pipeline->core.sink)
-        lap.metrics.queue.latencies = load_histogram(to, 2, taken_lap_latencies(to->pipeline));
+        lap.metrics.queue.latencies = load_histogram(to, 2, part_latencies(to->pipeline));
     deliver_to(to, lap);
 }
 
@@ -100,7 +100,7 @@ static void deliver_machine(const delivery *to)
                                        .metrics.machine = to->record->machine });
 }
 
-static void deliver_mark(delivery *to, const weir_taken_mark *mark)
+static void deliver_mark(delivery *to, const weir_part_mark *mark)
 {
     weir_subject_lap lap = { .subject = WEIR_SUBJECT_COUNTER, .name = mark->name->text, .kind = "counter" };
     if (mark->name->counter) {
@@ -116,12 +116,11 @@ static void deliver_mark(delivery *to, const weir_taken_mark *mark)
     deliver_to(to, lap);
 }
 
-static void deliver_lap(delivery *lap, weir_taken_lap *record)
+static void deliver_lap(delivery *lap, weir_part *record)
 {
     const weir_pipeline *pipeline = lap->pipeline;
     uint32_t queue = 0;
     lap->record = record;
-    record->lap.position.phase = record->phase.phase;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         deliver_stage(lap, i);
         for (uint32_t j = 0; j < pipeline->nodes[i]->core.num_outs; j++)

@@ -1,13 +1,12 @@
 #include "outbox.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <weir/escape.h>
 
 #include "observing.h"
-#include "taken_lap.h"
+#include "part.h"
 
 enum { MAX_LAPS = 64, MAX_BYTES = 16 << 20 };
 
@@ -46,7 +45,7 @@ void weir__outbox_destroy(weir_outbox *outbox)
 void weir__message_free(weir_message *message)
 {
     if (message->kind == MESSAGE_LAP)
-        weir__taken_lap_free(message->lap);
+        weir__part_free(message->lap);
     free(message);
 }
 
@@ -164,16 +163,18 @@ int weir__outbox_add_event(weir_pipeline *pipeline, const char *name, const char
     return WEIR_OK;
 }
 
-/* Removes the newest lap if laps have to be joined. Failures and events after it keep their order. */
-static weir_message *take_newest_lap_locked(weir_outbox *outbox)
+/* Removes the newest lap of this mode and phase if laps have to be joined. Failures and events after it keep their
+   order. NULL = there is none, or laps need not be joined. */
+static weir_message *take_newest_lap_locked(weir_outbox *outbox, const weir_part *lap)
 {
     weir_message **newest = NULL;
     if (outbox->num_laps < MAX_LAPS)
         return NULL;
     for (weir_message **link = &outbox->first; *link; link = &(*link)->next)
-        if ((*link)->kind == MESSAGE_LAP)
+        if ((*link)->kind == MESSAGE_LAP && *weir__part_find(&(*link)->lap, lap->mode, lap->phase))
             newest = link;
-    assert(newest);
+    if (!newest)
+        return NULL;
     weir_message *message = *newest;
     *newest = message->next;
     if (!message->next)
@@ -182,15 +183,15 @@ static weir_message *take_newest_lap_locked(weir_outbox *outbox)
     return message;
 }
 
-bool weir__outbox_add_lap(weir_pipeline *pipeline, weir_taken_lap *lap)
+bool weir__outbox_add_lap(weir_pipeline *pipeline, weir_part *lap)
 {
     weir_outbox *outbox = &pipeline->outbox;
     uv_mutex_lock(&outbox->lock);
-    weir_message *message = take_newest_lap_locked(outbox);
+    weir_message *message = take_newest_lap_locked(outbox, lap);
     uv_mutex_unlock(&outbox->lock);
 
     if (message) {
-        weir__taken_lap_join(message->lap, lap);
+        weir__part_join(message->lap, lap);
     } else {
         message = calloc(1, sizeof *message);
         if (!message)

@@ -7,7 +7,7 @@
 
 #include "run_state.h"
 
-struct weir_taken_lap;
+struct weir_part;
 
 typedef enum message_kind { MESSAGE_START, MESSAGE_LAP, MESSAGE_FAILURE, MESSAGE_EVENT } message_kind;
 
@@ -16,7 +16,7 @@ struct weir_message {
     message_kind kind;
     size_t size_bytes; /* of a failure or event, including its texts stored after the struct */
     union {
-        struct weir_taken_lap *lap;
+        struct weir_part *lap;
         weir_failure failure;
         weir_event event;
     };
@@ -36,7 +36,7 @@ int weir__outbox_add_event(weir_pipeline *pipeline, const char *name, const char
 
 /* Takes ownership of `lap`, and joins it to the newest lap if too many are waiting. False = out of memory: the
    caller keeps `lap`. */
-bool weir__outbox_add_lap(weir_pipeline *pipeline, struct weir_taken_lap *lap);
+bool weir__outbox_add_lap(weir_pipeline *pipeline, struct weir_part *lap);
 
 /* After this call, only events that observers report are added (at most 64), and all other messages are dropped. */
 void weir__outbox_close(weir_outbox *outbox);

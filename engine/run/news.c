@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "consumer_phase.h"
+#include "consumer_position.h"
 
 /* From now on a task that does not stop is worth a warning. */
 static void ask_to_stop_locked(weir_slot *slot)
@@ -52,6 +52,6 @@ void weir__news_handle_locked(weir_pipeline *pipeline)
     if (news & WEIR__NEWS_FAILED)
         describe_failure_locked(pipeline);
     if (news & WEIR__NEWS_SOURCES_ENDED)
-        weir__phase_sources_ended_locked(pipeline);
+        weir__position_sources_ended_locked(pipeline);
     pipeline->wake_service = true;
 }

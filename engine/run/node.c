@@ -224,16 +224,11 @@ static int queue_init(weir__queue *queue, uint32_t capacity, uint64_t capacity_b
     queue->capacity_bytes = capacity_bytes ? capacity_bytes : UINT64_MAX;
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &queue->lap);
     queue->entries = calloc(capacity, sizeof *queue->entries);
-    queue->put_times = calloc(1, sizeof *queue->put_times);
-    queue->get_times = calloc(1, sizeof *queue->get_times);
-    return queue->entries && queue->put_times && queue->get_times ? WEIR_OK : WEIR_ENOMEM;
+    return queue->entries ? WEIR_OK : WEIR_ENOMEM;
 }
 
 static void queue_destroy(weir__queue *queue)
 {
-    free(queue->latencies);
-    free(queue->get_times);
-    free(queue->put_times);
     free(queue->entries);
     free(queue->name);
 }
@@ -350,10 +345,9 @@ int weir__node_new(const weir_node_spec *spec, const weir_stage_options *options
     node->concurrency = options->concurrency ? options->concurrency : 1;
     node->core.typical_ns = 10 * WEIR__SHORT_STEP_NS; /* assumed to be long until measured */
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &node->core.lap);
-    node->core.run_times = node->op ? calloc(1, sizeof *node->core.run_times) : NULL;
     node->makes_one_type = node->op && weir__types_is_one(node->op->makes);
-    if (!node->short_name || (node->op && !node->core.run_times) || copy_hooks(node, options) != WEIR_OK ||
-        make_queues(node, spec, options) != WEIR_OK || join_inputs(node, spec) != WEIR_OK)
+    if (!node->short_name || copy_hooks(node, options) != WEIR_OK || make_queues(node, spec, options) != WEIR_OK ||
+        join_inputs(node, spec) != WEIR_OK)
         return fail_node_memory(node, error);
     status = set_types(node, spec->kind, error);
     return status == WEIR_OK ? copy_config(node, spec, error) : status;
@@ -502,7 +496,6 @@ void weir__node_free(weir_node *node)
     free(node->core.ins);
     free(node->core.credits);
     free(node->core.weights);
-    free(node->core.run_times);
     free(node->task_hooks);
     free(node->stage_hooks);
     free(node->makes);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer_phase.h"
+#include "consumer_position.h"
 #include "failure_log.h"
 #include "laps.h"
 #include "lock.h"
@@ -40,9 +40,7 @@ static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *opt
         if (status == WEIR_OK)
             status = weir__node_make_slots(node, error);
     }
-    weir__queue *sink = pipeline->core.sink = &pipeline->nodes[pipeline->core.num_nodes - 1]->core.outs[0];
-    if (status == WEIR_OK && pipeline->core.measures && !(sink->latencies = calloc(1, sizeof *sink->latencies)))
-        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pipeline");
+    pipeline->core.sink = &pipeline->nodes[pipeline->core.num_nodes - 1]->core.outs[0];
     return status;
 }
 
@@ -151,8 +149,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->num_cpus = weir_cpu_budget();
     pipeline->core.measures = !options->no_statistics;
     pipeline->stall_warning_ns = options->stall_warning_ns ? options->stall_warning_ns : 30 * WEIR_SECOND;
-    weir__phase_init(&pipeline->phase);
-    weir__phase_init(&pipeline->next_phase);
+    pipeline->steps_in_lap = options->steps_per_lap; /* the first step ends a lap */
     atomic_init(&pipeline->is_consumable, 0);
     atomic_init(&pipeline->traces, false);
     atomic_init(&pipeline->stop_wanted, false);
@@ -239,7 +236,7 @@ static bool is_accounted_for(weir_pipeline *pipeline)
 /* What was reported before is part of the run. */
 static void close_run(weir_pipeline *pipeline)
 {
-    weir__phase_end_run(pipeline);
+    weir__position_end_step(pipeline);
     engine_lock_at(pipeline, weir_clock_ns());
     pipeline->closing = true;
     pipeline->wake_service = true;

@@ -41,15 +41,7 @@ typedef struct weir_pool weir_pool;
 typedef struct weir_worker weir_worker;
 typedef struct weir_tracker weir_tracker;
 
-enum { MAX_PHASE = 64, CACHE_LINE = 64, SLOT_MAX_PARTS = 8 };
-
-/* The position of the consumer. */
-typedef struct weir_consumer_phase {
-    char phase[MAX_PHASE];
-    bool phase_named;  /* by weir_pipeline_mark_phase() */
-    bool steps_marked; /* ever */
-    int64_t first_step, last_step;
-} weir_consumer_phase;
+enum { MAX_MARK = 64, CACHE_LINE = 64, SLOT_MAX_PARTS = 8 };
 
 struct weir_task {
     weir__slot core; /* first */
@@ -265,6 +257,10 @@ struct weir_pipeline {
     struct weir_trace_rings *trace; /* the raw record; NULL = no observer wants it */
     atomic_bool traces;             /* it is recorded; written with lock, also read without */
 
+    /* any thread, see spans.h */
+    _Atomic uint64_t part_id;     /* of the current part */
+    atomic_bool has_others_spans; /* those of threads of no pipeline belong to this one */
+
     /* any thread; a virtual speedup, see speedup.h */
     _Atomic(const weir_node *) sped_node; /* NULL = off; the sink: the consumer */
     _Atomic double speedup;               /* share by which it is faster */
@@ -280,17 +276,25 @@ struct weir_pipeline {
     uint32_t consumers_waking; /* of these, already signalled */
     uv_cond_t consumable;      /* the sink queue has an item, or no more will come; with lock */
     int64_t consumer_spin_ns;
-    int64_t asked_ns;                      /* since when a polling consumer has found no item; 0 = none does */
-    weir_consumer_phase phase, next_phase; /* phase of the current lap, and of the lap after it */
-    int64_t step_start;                    /* of the current step, on the clock of spans; 0 = none */
-    uint32_t steps_in_lap;                 /* with steps_per_lap: marked since a step ended a lap */
-    bool cut_lap;                          /* the phase changes: the service thread must end the lap now */
-    bool tail_marked;                      /* the last lap has the tail; see laps.h */
-    bool closing;                          /* weir_pipeline_free() has begun: the run is over once the work is */
-    bool wake_service;                     /* there is work for the service thread */
-    struct stall_warning *stalls;          /* to be logged */
-    weir__line_limit completion_lines;     /* weir_task_complete() of tasks that are not pending */
-    uint32_t num_cancel_threads;           /* cancel threads started so far */
+    int64_t asked_ns;                     /* since when a polling consumer has found no item; 0 = none does */
+    char mode[MAX_MARK], phase[MAX_MARK]; /* where the consumer is, see consumer_position.h; "" = not marked */
+    bool phase_named;                     /* by weir_pipeline_mark_phase() */
+    bool steps_marked;                    /* ever */
+    bool has_step;                        /* a step has begun, and not ended: */
+    int64_t step;
+    int64_t step_start;             /* on the clock of spans; 0 = no step */
+    uint32_t steps_in_lap;          /* with steps_per_lap: marked since a step ended a lap */
+    struct weir_part *parts, *part; /* that the service thread has not taken, and the current one; see part.h */
+    struct weir_part *spare_parts;
+    uint32_t num_spares;
+    int64_t part_since_ns;             /* the sums of the current part begin */
+    bool lap_ended;                    /* parts of a lap that has ended wait for the service thread */
+    bool tail_marked;                  /* the last lap has the tail; see laps.h */
+    bool closing;                      /* weir_pipeline_free() has begun: the run is over once the work is */
+    bool wake_service;                 /* there is work for the service thread */
+    struct stall_warning *stalls;      /* to be logged */
+    weir__line_limit completion_lines; /* weir_task_complete() of tasks that are not pending */
+    uint32_t num_cancel_threads;       /* cancel threads started so far */
     uint32_t num_idle_cancel_threads;
     bool cancel_threads_quit;
     uv_cond_t cancel_wake; /* core.to_cancel, stalls, or cancel_threads_quit; with lock */

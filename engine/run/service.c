@@ -78,14 +78,14 @@ static bool serve_once(weir_pipeline *pipeline, int64_t *due_ns)
     if (atomic_exchange(&pipeline->stop_wanted, false))
         weir_pipeline_stop(pipeline);
     weir__engine_lock(pipeline);
-    bool over = pipeline->core.over, cut_lap = pipeline->cut_lap, closing = pipeline->closing;
+    bool over = pipeline->core.over, lap_ended = pipeline->lap_ended, closing = pipeline->closing;
     bool stopped = pipeline->core.stopped, failed = pipeline->core.failed;
     weir__engine_unlock(pipeline);
 
     *due_ns = weir_clock_ns() + WEIR_HEARTBEAT_NS;
     report_stop_and_failure(pipeline, stopped, failed);
     if (pipeline->core.measures)
-        weir__laps_take(pipeline, cut_lap); /* if it cuts: the last lap is of the phase that has just begun */
+        weir__laps_take(pipeline, lap_ended);
     if (over && !pipeline->work_ended)
         end_work(pipeline, stopped, failed);
     if (over && closing) {

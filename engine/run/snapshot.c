@@ -151,8 +151,8 @@ static void look_locked(weir_pipeline *pipeline, full_snapshot *snapshot)
 {
     weir_queue_snapshot *queue = snapshot->queues;
     snapshot->shown.state = state_locked(pipeline);
-    snapshot->shown.marks_steps = pipeline->next_phase.steps_marked;
-    snprintf(snapshot->shown.phase, sizeof snapshot->shown.phase, "%s", pipeline->next_phase.phase);
+    snapshot->shown.marks_steps = pipeline->steps_marked;
+    snprintf(snapshot->shown.phase, sizeof snapshot->shown.phase, "%s", pipeline->phase);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
         look_at_stage_locked(node, &snapshot->stages[i]);

@@ -2,9 +2,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "current_part.h"
+#include "lock.h"
 #include "outbox.h"
 #include "spans.h"
-#include "taken_lap.h"
 
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 
@@ -16,14 +17,20 @@ static weir_span_store process; /* the sums for weir_span_dump() */
 static void free_thread(span_thread *thread)
 {
     for (size_t id = 0; id < WEIR_SPAN_MAX_NAMES; id++)
-        free(thread->cells[id]);
+        for (span_cell *cell = thread->cells[id], *next; cell; cell = next) {
+            next = cell->next;
+            free(cell);
+        }
     free(thread);
 }
 
 static void free_store(weir_span_store *store)
 {
     for (size_t id = 0; store && id < WEIR_SPAN_MAX_NAMES; id++)
-        free(store->sums[id]);
+        for (span_sum *sum = store->sums[id], *next; sum; sum = next) {
+            next = sum->next;
+            free(sum);
+        }
     free(store);
 }
 
@@ -83,11 +90,15 @@ void weir__spans_unlock(void)
 /* ---- collecting --------------------------------------------------------------------------------------------- */
 
 /* NULL = out of memory. */
-static span_sum *sum_of(weir_span_store *store, uint32_t id)
+static span_sum *sum_of(weir_span_store *store, uint32_t id, uint64_t part_id)
 {
     span_sum **sum = &store->sums[id];
-    if (!*sum && (*sum = calloc(1, sizeof **sum)))
+    while (*sum && (*sum)->part_id != part_id)
+        sum = &(*sum)->next;
+    if (!*sum && (*sum = calloc(1, sizeof **sum))) {
         weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_SPAN), &(*sum)->metrics);
+        (*sum)->part_id = part_id;
+    }
     return *sum;
 }
 
@@ -115,13 +126,26 @@ static weir_span_store *find_store(const weir_pipeline *pipeline)
 /* Without memory, what the cell holds stays there. */
 static void collect_cell(weir_span_store *store, span_cell *cell, uint32_t id)
 {
-    if (!cell->count || !sum_of(&process, id) || (store && !sum_of(store, id)))
+    span_sum *of_process = cell->count ? sum_of(&process, id, 0) : NULL;
+    span_sum *of_part = of_process && store ? sum_of(store, id, cell->part_id) : NULL;
+    if (!of_process || (store && !of_part))
         return;
     weir_span_metrics metrics = { cell->count, cell->total_ns, cell->min_ns, cell->max_ns, NULL };
-    add_metrics(process.sums[id], &metrics, &cell->times);
-    if (store)
-        add_metrics(store->sums[id], &metrics, &cell->times);
-    *cell = (span_cell){ .min_ns = INT64_MAX };
+    add_metrics(of_process, &metrics, &cell->times);
+    if (of_part)
+        add_metrics(of_part, &metrics, &cell->times);
+    *cell = (span_cell){ .next = cell->next, .part_id = cell->part_id, .min_ns = INT64_MAX };
+}
+
+/* One cell of each name remains. */
+static void collect_cells(weir_span_store *store, span_cell *first, uint32_t id)
+{
+    for (span_cell *cell = first; cell; cell = cell->next)
+        collect_cell(store, cell, id);
+    for (span_cell *cell; first && (cell = first->next) && !cell->count;) {
+        first->next = cell->next;
+        free(cell);
+    }
 }
 
 static void collect_thread(span_thread *thread)
@@ -131,8 +155,7 @@ static void collect_thread(span_thread *thread)
     weir__span_names(&count);
     for (uint32_t id = 0; id < count; id++) {
         span_lock(thread);
-        if (thread->cells[id])
-            collect_cell(store, thread->cells[id], id);
+        collect_cells(store, thread->cells[id], id);
         span_unlock(thread);
     }
 }
@@ -204,6 +227,16 @@ static void restart_counters(void)
             weir__counter_take(names[id], true, true, &before);
 }
 
+/* The spans of threads of no pipeline are in the laps of the oldest one. */
+static void assign_others(void)
+{
+    if (!stores || atomic_exchange(&stores->pipeline->has_others_spans, true))
+        return;
+    weir__engine_lock(stores->pipeline); /* marks set it, too */
+    weir__span_set_part(stores->pipeline, atomic_load(&stores->pipeline->part_id));
+    weir__engine_unlock(stores->pipeline);
+}
+
 int weir__span_store_open(weir_pipeline *pipeline)
 {
     weir_span_store *store = calloc(1, sizeof *store), **end = &stores;
@@ -218,6 +251,7 @@ int weir__span_store_open(weir_pipeline *pipeline)
     while (*end)
         end = &(*end)->next;
     *end = store;
+    assign_others();
     weir__spans_unlock();
     return WEIR_OK;
 }
@@ -231,69 +265,107 @@ void weir__span_store_close(weir_pipeline *pipeline)
         link = &(*link)->next;
     if ((found = *link))
         *link = found->next;
+    atomic_store(&pipeline->has_others_spans, false);
+    assign_others();
     weir__spans_unlock();
     free_store(found);
 }
 
-void weir__span_store_add(const weir_pipeline *pipeline, const weir_span_name *name, int64_t span_ns)
+weir_span_name *weir__span_name_of_steps(void)
 {
+    weir_span_name *name = weir_span_name_get("weir", "step");
+    if (name)
+        atomic_store_explicit(&name->kind, SPAN_KIND_FRAME, memory_order_relaxed);
+    return name;
+}
+
+void weir__span_add_step(int64_t step_ns)
+{
+    const weir_span_name *name = step_ns >= 0 ? weir__span_name_of_steps() : NULL;
+    if (!name)
+        return;
     weir__spans_lock();
-    weir_span_store *to[] = { &process, find_store(pipeline) };
-    for (int i = 0; i < 2; i++) {
-        span_sum *sum = to[i] ? sum_of(to[i], name->id) : NULL;
-        weir_span_metrics one = { 1, span_ns, span_ns, span_ns, NULL };
-        if (!sum)
-            continue;
+    span_sum *sum = sum_of(&process, name->id, 0);
+    const weir_span_metrics one = { 1, step_ns, step_ns, step_ns, NULL };
+    if (sum) {
         weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_SPAN), &sum->metrics, &one);
-        weir_histogram_record(&sum->times, span_ns);
+        weir_histogram_record(&sum->times, step_ns);
     }
     weir__spans_unlock();
 }
 
-static bool take_span(span_sum *sum, const weir_span_name *name, weir_taken_lap *lap)
-{
-    weir_taken_mark *mark = weir__taken_lap_add_mark(lap, name);
-    if (!mark || !weir__stored_histogram_set(&mark->times, &sum->times)) {
-        lap->num_marks -= mark != NULL;
-        return false;
-    }
-    mark->span = sum->metrics;
-    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_SPAN), &sum->metrics);
-    weir_histogram_clear(&sum->times);
-    return true;
-}
-
-static bool take_counter(const weir_span_name *name, weir_taken_lap *lap)
-{
-    weir_taken_mark *mark = weir__taken_lap_add_mark(lap, name);
-    if (mark && !weir__counter_take(name, true, true, &mark->counter))
-        lap->num_marks--;
-    return mark;
-}
-
-static bool take_sums(weir_span_store *store, weir_taken_lap *lap)
+bool weir__span_store_has_more(const weir_pipeline *pipeline)
 {
     uint32_t count;
-    bool is_complete = true;
-    weir_span_name *const *names = weir__span_names(&count);
-    for (uint32_t id = 0; id < count && is_complete; id++) {
-        if (names[id]->counter && store == stores)
-            is_complete = take_counter(names[id], lap);
-        else if (store->sums[id] && store->sums[id]->metrics.num_spans)
-            is_complete = take_span(store->sums[id], names[id], lap);
-    }
-    return is_complete;
-}
-
-bool weir__span_store_take(weir_pipeline *pipeline, weir_taken_lap *lap)
-{
-    bool is_complete = true;
-    uint64_t refused = 0;
+    bool has_more = false;
     weir__spans_lock();
     weir_span_store *store = find_store(pipeline);
+    if (store)
+        collect_all();
+    weir_span_name *const *names = weir__span_names(&count);
+    for (uint32_t id = 0; store && id < count && !has_more; id++) {
+        weir_counter_metrics counter;
+        has_more = store->sums[id] != NULL ||
+                   (names[id]->counter && store == stores && weir__counter_take(names[id], true, false, &counter) &&
+                    counter.num_updates > 0);
+    }
+    weir__spans_unlock();
+    return has_more;
+}
+
+/* False = out of memory. */
+static bool take_sum(span_sum *sum, const weir_span_name *name, weir_part *part)
+{
+    weir_part_mark mark = { .name = name, .span = sum->metrics };
+    bool is_taken = weir__stored_histogram_set(&mark.times, &sum->times) && weir__part_add_mark(part, &mark);
+    free(mark.times.bytes);
+    return is_taken;
+}
+
+/* NULL = of a part that will be taken. If it was taken before, the sum is of the last of these. */
+static weir_part *part_of_sum(weir_pipeline *pipeline, const span_sum *sum, weir_part *parts, bool last)
+{
+    while (parts->next && parts->id != sum->part_id)
+        parts = parts->next;
+    return parts->id == sum->part_id || last || !weir__part_is_open(pipeline, sum->part_id) ? parts : NULL;
+}
+
+static void take_sums(weir_span_store *store, uint32_t id, const weir_span_name *name, weir_part *parts, bool last)
+{
+    for (span_sum **link = &store->sums[id], *sum; (sum = *link);) {
+        weir_part *part = part_of_sum(store->pipeline, sum, parts, last);
+        if (part && take_sum(sum, name, part)) {
+            *link = sum->next;
+            free(sum);
+        } else {
+            link = &sum->next;
+        }
+    }
+}
+
+static void take_counter(const weir_span_name *name, weir_part *parts)
+{
+    weir_part_mark mark = { .name = name };
+    while (parts->next)
+        parts = parts->next;
+    if (weir__counter_take(name, true, true, &mark.counter))
+        weir__part_add_mark(parts, &mark);
+}
+
+void weir__span_store_take(weir_pipeline *pipeline, weir_part *parts, bool last)
+{
+    uint32_t count;
+    uint64_t refused = 0;
+    weir__spans_lock();
+    weir_span_store *store = parts ? find_store(pipeline) : NULL;
     if (store) {
         collect_all();
-        is_complete = take_sums(store, lap);
+        weir_span_name *const *names = weir__span_names(&count);
+        for (uint32_t id = 0; id < count; id++) {
+            take_sums(store, id, names[id], parts, last);
+            if (names[id]->counter && store == stores)
+                take_counter(names[id], parts);
+        }
         refused = weir_span_names_refused() - store->refused_told;
         store->refused_told += refused;
     }
@@ -303,5 +375,4 @@ bool weir__span_store_take(weir_pipeline *pipeline, weir_taken_lap *lap)
         snprintf(detail, sizeof detail, "%llu", (unsigned long long)refused);
         weir__outbox_add_event(pipeline, "span_names_refused", "pipeline", detail);
     }
-    return is_complete;
 }

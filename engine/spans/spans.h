@@ -32,7 +32,10 @@ struct weir_span_name {
     weir_span_token frame; /* the open one; guarded by the registry's lock */
 };
 
+/* Of one part of a lap; empty (count 0), it may become that of another. */
 typedef struct span_cell {
+    struct span_cell *next;
+    uint64_t part_id;
     uint64_t count;
     int64_t total_ns, min_ns, max_ns;
     weir_live_histogram times;
@@ -49,7 +52,7 @@ typedef struct span_thread {
     atomic_bool locked; /* span_lock() */
 
     /* guarded by span_lock(); this thread alone changes depth and open, so it reads them without */
-    span_cell *cells[WEIR_SPAN_MAX_NAMES];
+    span_cell *cells[WEIR_SPAN_MAX_NAMES]; /* of each name: first the latest part's */
     uint32_t depth;
     struct {
         weir_span_name *name;
@@ -71,21 +74,23 @@ typedef struct span_thread {
     uint64_t level_ids[SPAN_PREFIX_LEVELS];
 } span_thread;
 
-/* The sums of one name: of the process, or of a pipeline since its last lap. */
+/* The sums of one name: of the process, or of a part of a pipeline's laps that has not been taken. */
 typedef struct span_sum {
+    struct span_sum *next;
+    uint64_t part_id; /* 0 = of the process */
     weir_span_metrics metrics;
     weir_histogram times;
 } span_sum;
 
 /* The sums of one pipeline. */
 typedef struct weir_span_store {
-    const weir_pipeline *pipeline;
+    weir_pipeline *pipeline;
     struct weir_span_store *next; /* younger */
     span_sum *sums[WEIR_SPAN_MAX_NAMES];
     uint64_t refused_told;
 } weir_span_store;
 
-struct weir_taken_lap;
+struct weir_part;
 
 /* span.c */
 
@@ -161,11 +166,21 @@ void weir__span_thread_remove(span_thread *thread); /* and frees it */
 int weir__span_store_open(weir_pipeline *pipeline);
 void weir__span_store_close(weir_pipeline *pipeline);
 
-/* Adds a span to the sums of the process and of the pipeline, whose thread it is not. */
-void weir__span_store_add(const weir_pipeline *pipeline, const weir_span_name *name, int64_t span_ns);
+/* With the pipeline's lock: spans that end from now on are of this part of a lap. */
+void weir__span_set_part(weir_pipeline *pipeline, uint64_t part_id);
 
-/* Moves the sums since the last lap to the lap. False = out of memory: they are in the next one. */
-bool weir__span_store_take(weir_pipeline *pipeline, struct weir_taken_lap *lap);
+/* "weir/step"; NULL = refused. */
+weir_span_name *weir__span_name_of_steps(void);
+
+/* Adds a step to the sums of the process; negative = none. */
+void weir__span_add_step(int64_t step_ns);
+
+/* Whether there is anything to take. */
+bool weir__span_store_has_more(const weir_pipeline *pipeline);
+
+/* Moves the sums to their parts of laps, which are all that were taken; those of the current part only if it is the last.
+   Counters are added to the last one. Without memory, sums remain for the next lap. */
+void weir__span_store_take(weir_pipeline *pipeline, struct weir_part *parts, bool last);
 
 /* Collects, then calls `each` for the sums of the process; metrics is a weir_span_metrics or a weir_counter_metrics. */
 void weir__span_totals_visit(void (*each)(void *self, const weir_span_name *name, const void *metrics), void *self,

@@ -62,17 +62,18 @@ void weir__trace_mark_locked(weir_pipeline *pipeline, weir_trace_kind kind, int6
 
 enum { FIXED_TEXT = 1 };
 
-void weir__trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, const char *fixed)
+void weir__trace_place_locked(weir_pipeline *pipeline, weir_trace_kind kind, struct weir_label *label,
+                              const char *fixed)
 {
     if (!weir__trace_is_on(pipeline))
         return;
     if (label)
-        add_label_locked(pipeline, WEIR_TRACE_PHASE, 0, label);
+        add_label_locked(pipeline, kind, 0, label);
     else
         trace_add_locked(pipeline, &(weir_trace_record){ .time_ns = pipeline->core.now_ns,
                                                          .value = (intptr_t)fixed,
                                                          .detail = FIXED_TEXT,
-                                                         .kind = WEIR_TRACE_PHASE });
+                                                         .kind = (uint8_t)kind });
 }
 
 void weir__trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t waited_ns)
@@ -279,7 +280,9 @@ static size_t resolve_texts(weir_trace_rings *rings, size_t num_records)
     for (size_t i = 0; i < num_records; i++) {
         weir_trace_record *record = &rings->batch[i];
         rings->num_lost += record->kind == WEIR_TRACE_ON ? (uint64_t)record->value : 0;
-        if ((record->kind != WEIR_TRACE_LABEL && record->kind != WEIR_TRACE_PHASE) || record->detail == FIXED_TEXT)
+        bool has_label =
+            record->kind == WEIR_TRACE_LABEL || record->kind == WEIR_TRACE_PHASE || record->kind == WEIR_TRACE_MODE;
+        if (!has_label || record->detail == FIXED_TEXT)
             continue;
         rings->spent[num_spent] = (struct weir_label *)(intptr_t)record->value;
         record->value = (intptr_t)weir__label_text(rings->spent[num_spent++]);

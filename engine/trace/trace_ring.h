@@ -70,8 +70,9 @@ static inline bool weir__trace_is_on(weir_pipeline *pipeline)
 /* WEIR_TRACE_STEP, WEIR_TRACE_LAP: only a value. */
 void weir__trace_mark_locked(weir_pipeline *pipeline, weir_trace_kind kind, int64_t value);
 
-/* A phase begins. label: its name; NULL = `fixed`, a static text. */
-void weir__trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, const char *fixed);
+/* WEIR_TRACE_PHASE, WEIR_TRACE_MODE. label: its name; NULL = `fixed`, a static text. */
+void weir__trace_place_locked(weir_pipeline *pipeline, weir_trace_kind kind, struct weir_label *label,
+                              const char *fixed);
 
 /* The consumer got an item that it had waited for. */
 void weir__trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t waited_ns);

@@ -4,8 +4,8 @@
  *
  * Blocking: an observer may block as long as it needs. Scheduling, deadlines, stop and the ends of laps do not wait
  * for it. Only weir_pipeline_free() waits, until the last call has returned. Meanwhile the engine buffers its
- * reports: up to 64 laps, after which new laps are joined to the newest one (weir_lap.num_joined), so that sums stay
- * exact; and up to 16 MiB of failures and events. Whatever does not fit is counted; as soon as there is room, an
+ * reports: up to 64 laps, after which new laps are joined to the newest one of their mode and phase (weir_lap.num_joined),
+ * so that sums stay exact; and up to 16 MiB of failures and events. Whatever does not fit is counted; as soon as there is room, an
  * event "dropped" and a log line report the number.
  *
  * Pointers inside the structs are valid during the call only, except names of stages, queues and pools, which are valid
@@ -61,15 +61,22 @@ typedef struct weir_run_info {
 } weir_run_info;
 
 /*
- * The position of the consumer during a lap. A lap ends when a phase ends, so each lap belongs to one phase:
- * "startup" until the first step is marked, then "loop", then "finish" once the sources have ended, or the phase set
- * by weir_pipeline_mark_phase(). "" means that the lap ended before any mark; if marks follow, it belongs to the
- * start-up.
+ * The position of the consumer during a lap, which has one mode and one phase. The phase is "startup" until the first step is
+ * marked, then "loop", then "finish" once the sources have ended, or what weir_pipeline_mark_phase() has set. "" means that
+ * the lap ended before any mark; if marks follow, it belongs to the start-up.
+ *
+ * A mode or phase that has lasted for a second ends the lap. Those that change more often share the time between two ends of
+ * laps: each mode and phase in it is one lap, which has all of their stretches. These laps follow each other, in the order in
+ * which their last stretches ended, so their sums and lengths are exact, and so are their times if each had one stretch.
  */
 typedef struct weir_lap_position {
+    const char *mode; /* "" = none was marked */
     const char *phase;
-    int64_t first_step, last_step; /* marked so far and not before this lap; last < first = none */
+    int64_t first_step, last_step; /* the steps that began in it, and the one that was open; last < first = none */
 } weir_lap_position;
+
+/* Instead of a step: none. The mark ends the step before; what follows belongs to none. */
+#define WEIR_NO_STEP INT64_MIN
 
 /*
  * One reporting interval. If the interval is longer than a second, the first lap ends after one second. The last lap is

@@ -158,10 +158,10 @@ typedef struct weir_pipeline_options {
     /* Capacity of the raw record's ring, in records of 32 bytes. The observer thread empties it several times a second
        (0 = 65536). */
     uint32_t trace_records;
-    /* A lap also ends after this number of steps (weir_pipeline_mark_step()). With 1, the metrics of a step are those of
-       its lap, exact to the wake-up time of the service thread (about 50 us). Each lap of three stages that is recorded
-       in a database costs about 0.3 ms of CPU time outside the pool, and 2 kB. Steps that are shorter than the time to
-       take a lap share one (0 = steps do not end laps). */
+    /* A lap also ends after this number of steps (weir_pipeline_mark_step()), at the time of the mark. With 1, the metrics of
+       a step are those of its laps, one for each mode and phase in it. Each lap of three stages that is recorded in a database
+       costs about 0.3 ms of CPU time outside the pool, and 2 kB. If steps are so short that 256 laps wait to be taken,
+       the next ones share a lap (0 = steps do not end laps). */
     uint32_t steps_per_lap;
     /* With checkpoints: a failed item is not done, so a pipeline that is resumed from a checkpoint of this one processes
        it again, even if the checkpoint was made epochs later (default: it is done). Each failed item takes 56 bytes, and
@@ -468,15 +468,21 @@ WEIR_API void weir_snapshot_print(const weir_snapshot *snapshot, FILE *file);
 WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
 
 /*
- * Marks the position of the consumer, which the following laps report: the start of step `step` (an increasing
- * number), or of a phase of any name, such as "train" or "eval" (up to 63 bytes), which lasts until the next phase
- * mark. Without phase marks, "startup", "loop" and "finish" are set automatically (see weir_lap_position). A program
- * that marks phases itself also marks "finish" if it wants one. Any thread. WEIR_OK, or WEIR_EINVAL for a phase that
- * is NULL, empty or too long.
+ * Mark the position of the consumer, on three independent axes: a step, an increasing number; a phase of any name, such as
+ * "forward" or "load"; a mode, such as "train" or "eval" (names have up to 63 bytes). Each lasts until the next mark of its
+ * kind, the last one until weir_pipeline_free(); a step also until the mark WEIR_NO_STEP. Laps (weir_lap_position), traces
+ * and spans say in which of them they were; the thread that marks moves all figures at the time of the mark.
+ *
+ * Without phase marks, "startup", "loop" and "finish" are set automatically. A program that marks phases itself also marks
+ * "finish" if it wants one. At a point where several change, mark the step first: the time up to the next mark belongs to it.
+ * A mark takes about a microsecond. Any thread. WEIR_OK; WEIR_ENOMEM, without an effect; WEIR_EINVAL for a name that is NULL,
+ * empty or too long.
  */
-#define WEIR_PHASE_REPLAY "replay" /* the consumer uses results that it has kept: analyses leave these laps out */
 WEIR_API int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step);
 WEIR_API int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase);
+WEIR_API int weir_pipeline_mark_mode(weir_pipeline *pipeline, const char *mode);
+
+#define WEIR_PHASE_REPLAY "replay" /* the consumer uses results that it has kept: analyses leave these laps out */
 
 /* The CPUs this process may use: the smaller of its affinity mask and its cgroup's quota (rounded down), at least 1. */
 WEIR_API uint32_t weir_cpu_budget(void);

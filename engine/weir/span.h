@@ -89,7 +89,7 @@ static inline void weir_span_leave(const int *entered)
 /*
  * Frames: numbered spans, one after the other, from any thread. A new frame ends the previous one. Queries show the
  * rate of a name as spans_per_s. weir_pipeline_mark_step() also records frames "weir/step": a step lasts until the next
- * mark of a step or phase, or until weir_pipeline_free() begins.
+ * mark of a step, or until weir_pipeline_free() begins.
  */
 WEIR_API void weir_frame_begin(weir_span_name *name, int64_t number);
 WEIR_API void weir_frame_end(weir_span_name *name);

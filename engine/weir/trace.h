@@ -46,12 +46,13 @@ typedef enum weir_trace_kind {
     WEIR_TRACE_LABEL = 9,    /* the label of an item, before the item is put. value: (intptr_t) of its text */
     WEIR_TRACE_EPOCH = 10,   /* the end of an epoch was put into queue `node` */
     WEIR_TRACE_DELIVER = 11, /* the consumer got an item. value: how long it had waited */
-    WEIR_TRACE_STEP = 12,    /* weir_pipeline_mark_step(). value: the step */
+    WEIR_TRACE_STEP = 12,    /* weir_pipeline_mark_step(). value: the step, or WEIR_NO_STEP */
     WEIR_TRACE_PHASE = 13,   /* the consumer's phase begins. value: (intptr_t) of its name */
     WEIR_TRACE_LAP = 14,     /* the end of a lap, or of a part of it */
     /* a part of the task whose TASK follows: item: (uintptr_t) of its name; value: how long it took in all
        (weir_task_add_part()) */
     WEIR_TRACE_PART = 15,
+    WEIR_TRACE_MODE = 16, /* the consumer's mode begins. value: (intptr_t) of its name */
 
     /*
      * From user code, see <weir/span.h>. item: (uintptr_t) of the text "category/name"; node: bytes of the category;

@@ -289,6 +289,22 @@ class pipeline
         return status;
     }
 
+    /* Where the consumer is, see weir_pipeline_mark_step(). */
+    void mark_step(std::int64_t step)
+    {
+        detail::check(weir_pipeline_mark_step(raw(), step));
+    }
+
+    void mark_phase(const char *phase)
+    {
+        detail::check(weir_pipeline_mark_phase(raw(), phase));
+    }
+
+    void mark_mode(const char *mode)
+    {
+        detail::check(weir_pipeline_mark_mode(raw(), mode));
+    }
+
     /* stage: nullptr = the whole pipeline */
     weir_account account(const char *stage = nullptr)
     {

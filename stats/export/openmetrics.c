@@ -434,11 +434,13 @@ static void put_run_figure(FILE *out, weir_exposition *all, const struct run_fig
 static void put_key_sums(FILE *out, weir_exposition *all)
 {
     subject of;
-    put_family(out, "weir_phase_seconds_total", NULL, "Time that the consumer was in a phase of its job.");
+    put_family(out, "weir_phase_seconds_total", NULL,
+               "Time that the consumer was in a phase of its job, and in a mode.");
     for (size_t i = 0; i < all->phases.count; i++) {
         const weir_key_sum *row = &all->phases.rows[i];
         if (make_subject(all, row->run_id, "phase", row->name, &of))
-            put_sample(out, "weir_phase_seconds_total", "", &of, NULL, NULL, row->sum);
+            put_sample(out, "weir_phase_seconds_total", "", &of, *row->category ? "mode" : NULL, row->category,
+                       row->sum);
     }
     put_family(out, "weir_events_total", NULL, "Events of the run, by name and category.");
     for (size_t i = 0; i < all->events.count; i++) {

@@ -59,7 +59,7 @@ static int take_phase(void *self, const weir_record *record, weir_error *error)
     const weir_phase_record *phase = &record->phase;
     if (!phase->position.phase[0])
         return WEIR_OK;
-    int status = weir__key_sums_add(&contents->all.phases, phase->run_id, phase->position.phase, "",
+    int status = weir__key_sums_add(&contents->all.phases, phase->run_id, phase->position.phase, phase->position.mode,
                                     (double)(phase->end_unix_ns - phase->start_unix_ns) / 1e9);
     return status == WEIR_OK ? status : out_of_memory(error);
 }

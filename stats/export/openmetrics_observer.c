@@ -121,7 +121,8 @@ static void replace_metrics(weir_live_export *live, const weir_lap *lap)
 {
     weir_openmetrics_file *file = (weir_openmetrics_file *)live;
     if (lap->position.phase && lap->position.phase[0] &&
-        weir__key_sums_add(&file->all.phases, 0, lap->position.phase, "", weir__seconds(lap->elapsed_ns)) != WEIR_OK)
+        weir__key_sums_add(&file->all.phases, 0, lap->position.phase, lap->position.mode ? lap->position.mode : "",
+                           weir__seconds(lap->elapsed_ns)) != WEIR_OK)
         lack_memory(file);
     replace_file(file);
 }

@@ -263,8 +263,8 @@ struct log_export {
 
 static bool is_narrow(const weir_filter *f)
 {
-    return f->name || f->start_unix_ns != 0 || f->end_unix_ns != 0 || f->by_step || f->phase || f->from_phase ||
-           f->until_phase;
+    return f->name || f->start_unix_ns != 0 || f->end_unix_ns != 0 || f->by_step || f->phase || f->mode ||
+           f->from_phase || f->until_phase;
 }
 
 /* A run without matching laps gets no file. */

@@ -16,6 +16,7 @@ enum {
     TRACK_RUN = 1,
     TRACK_STEPS,
     TRACK_PHASES,
+    TRACK_MODES,
     TRACK_WAITS = 70000, /* from a slot's tasks to its waits */
     TRACK_NODES = 140000,
     TRACK_USERS = 1000000000,
@@ -472,14 +473,15 @@ static void on_deliver(weir_trace_events *events, const weir_trace_record *recor
 
 static void write_mark(weir_trace_events *events, weir_trace_mark *mark)
 {
-    bool is_step = mark == &events->marks[0];
-    int64_t track = is_step ? TRACK_STEPS : TRACK_PHASES;
+    static const char *const tracks[] = { "steps", "phases", "modes" }, *const categories[] = { "step", "phase",
+                                                                                                "mode" };
+    ptrdiff_t axis = mark - events->marks;
     if (!mark->name[0] || mark->written)
         return;
     if (!mark->named)
-        name_track(events, track, is_step ? "steps" : "phases");
+        name_track(events, TRACK_STEPS + axis, tracks[axis]);
     mark->named = mark->written = true;
-    put_bare_event(events, 'B', track, mark->since_ns, mark->name, is_step ? "step" : "phase");
+    put_bare_event(events, 'B', TRACK_STEPS + axis, mark->since_ns, mark->name, categories[axis]);
 }
 
 /* What is open ends; it goes on in the next file. */
@@ -488,7 +490,7 @@ static void cut_mark(weir_trace_events *events, weir_trace_mark *mark, int64_t a
     write_mark(events, mark);
     at_ns = at_ns > mark->since_ns ? at_ns : mark->since_ns;
     if (mark->written)
-        put_bare_event(events, 'E', mark == &events->marks[0] ? TRACK_STEPS : TRACK_PHASES, at_ns, NULL, NULL);
+        put_bare_event(events, 'E', TRACK_STEPS + (mark - events->marks), at_ns, NULL, NULL);
     mark->written = false;
     mark->since_ns = at_ns;
 }
@@ -502,9 +504,11 @@ static void change_mark(weir_trace_events *events, weir_trace_mark *mark, int64_
 
 static void trace_step(weir_trace_events *events, const weir_trace_record *record)
 {
-    char name[32];
-    snprintf(name, sizeof name, "step %" PRId64, record->value);
-    events->step = record->value;
+    char name[32] = "";
+    if (record->value != WEIR_NO_STEP) {
+        snprintf(name, sizeof name, "step %" PRId64, record->value);
+        events->step = record->value;
+    }
     change_mark(events, &events->marks[0], record->time_ns, name);
 }
 
@@ -631,7 +635,7 @@ static void on_on(weir_trace_events *events, const weir_trace_record *record)
 static void on_off(weir_trace_events *events, const weir_trace_record *record)
 {
     end_all(events, record->time_ns);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < TRACE_NUM_AXES; i++)
         change_mark(events, &events->marks[i], record->time_ns, "");
     for (size_t i = 0; i < events->num_threads; i++)
         end_user_spans(events, &events->threads[i], record->time_ns, 0);
@@ -658,6 +662,7 @@ void weir__trace_events_add(weir_trace_events *events, const weir_trace_record *
     case WEIR_TRACE_DELIVER: on_deliver(events, record); break;
     case WEIR_TRACE_STEP: trace_step(events, record); break;
     case WEIR_TRACE_PHASE: change_mark(events, &events->marks[1], record->time_ns, text); break;
+    case WEIR_TRACE_MODE: change_mark(events, &events->marks[2], record->time_ns, text); break;
     case WEIR_TRACE_SPAN_BEGIN:
     case WEIR_TRACE_SPAN_END: on_span(events, record); break;
     case WEIR_TRACE_MARKER: on_marker(events, record); break;
@@ -694,14 +699,14 @@ void weir__trace_events_write_open(weir_trace_events *events)
     if (events->muted)
         return;
     each_slot(events, write_open_slot, 0);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < TRACE_NUM_AXES; i++)
         write_mark(events, &events->marks[i]);
 }
 
 void weir__trace_events_cut(weir_trace_events *events, int64_t at_ns)
 {
     each_slot(events, cut_slot, at_ns);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < TRACE_NUM_AXES; i++)
         cut_mark(events, &events->marks[i], at_ns);
 }
 

@@ -31,7 +31,9 @@ typedef struct weir_trace_slot {
     } parts[8];
 } weir_trace_slot;
 
-/* A step or a phase. */
+enum { TRACE_NUM_AXES = 3 };
+
+/* A step, phase or mode. */
 typedef struct weir_trace_mark {
     char name[64]; /* "" = none is open */
     bool named, written;
@@ -66,8 +68,8 @@ typedef struct weir_trace_events {
     bool consumer_named;
     int64_t last_ns; /* the latest time of a record */
     int64_t step;
-    uint64_t epoch;           /* of the last item that the consumer got */
-    weir_trace_mark marks[2]; /* step, phase */
+    uint64_t epoch;                        /* of the last item that the consumer got */
+    weir_trace_mark marks[TRACE_NUM_AXES]; /* step, phase, mode */
     struct trace_thread {
         uint32_t tid; /* 0 = frames */
         /* spans that are open in the file: those inside `floor` others up to those inside depth - 1 others */

@@ -327,8 +327,9 @@ static void on_trace(void *self, const weir_trace_batch *batch)
                                 batch->num_dropped);
     for (size_t i = 0; i < batch->num_records && file->events.nodes; i++) {
         const weir_trace_record *record = &batch->records[i];
-        file->num_steps += record->kind == WEIR_TRACE_STEP;
-        if (scheduled && record->kind == WEIR_TRACE_STEP)
+        bool begins_step = record->kind == WEIR_TRACE_STEP && record->value != WEIR_NO_STEP;
+        file->num_steps += begins_step;
+        if (scheduled && begins_step)
             scheduled_step(file, record);
         else
             weir__trace_events_add(&file->events, record);

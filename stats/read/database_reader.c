@@ -53,6 +53,8 @@ int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
     int code = weir__functions_register(reader->db);
     if (code == SQLITE_OK && reader->is_spdl)
         code = weir__spdl_make_views(reader->db, false);
+    if (code == SQLITE_OK)
+        code = weir__table_has_column(reader->db, "queue_stats", "mode", &reader->has_modes);
     if (code != SQLITE_OK) {
         status = weir__reader_error(reader, code, error);
         goto fail;

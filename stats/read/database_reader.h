@@ -16,12 +16,19 @@ struct weir_reader {
     int schema;   /* its version */
     int num_held; /* holds that have not been released */
     weir_window window;
-    bool is_spdl; /* a database recorded by SPDL, which is read through views */
+    bool is_spdl;   /* a database recorded by SPDL, which is read through views */
+    bool has_modes; /* its laps have a mode: those of SPDL and of older libraries have none */
     bool keeps_sql;
     char *sql; /* of the last selection, if it is kept; of SQLite */
 
     struct weir_record_entry *run; /* the last result of weir_reader_find_run() or weir_reader_find_rank() */
 };
+
+/* The mode of a lap of table t, as SQL. */
+static inline const char *weir__mode_of_lap(const weir_reader *reader)
+{
+    return reader->has_modes ? "t.mode" : "''";
+}
 
 /* Reports that reading failed with a SQLITE_ code; returns the status. */
 int weir__reader_error(const weir_reader *reader, int code, weir_error *error);

@@ -84,6 +84,7 @@ void weir__lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *la
     lap->kind = kinds[subject] ? kinds[subject] : weir__column_text(row, WEIR_LAP_OWN);
     lap->capacity = has_capacity(subject) ? sqlite3_column_int64(row, WEIR_LAP_OWN) : 0;
     lap->position.phase = weir__column_text(row, WEIR_LAP_PHASE);
+    lap->position.mode = weir__column_text(row, WEIR_LAP_MODE);
     lap->position.first_step = has_steps ? sqlite3_column_int64(row, WEIR_LAP_FIRST_STEP) : 0;
     lap->position.last_step = has_steps ? sqlite3_column_int64(row, WEIR_LAP_LAST_STEP) : -1;
     for (int i = 0; i < WEIR_MAX_HISTOGRAMS; i++) {

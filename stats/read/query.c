@@ -66,10 +66,12 @@ static void read_row(weir_query *query, sqlite3_stmt *row)
 static int begin_contents(weir_query *query, const weir_filter *filter, weir_error *error)
 {
     static const char files[] =
-        " UNION ALL SELECT 'trace', '', count(*), min(r.started), max(coalesce(r.ended, t.timestamp)), f.value"
+        " UNION ALL SELECT 'trace', '', r.node_id, '', '', count(*), min(r.started), max(coalesce(r.ended, "
+        "t.timestamp)),"
+        " f.value"
         " FROM event_stats t JOIN run r USING (run_id), json_each(weir_existing_files(t.detail)) f WHERE "
         "t.event_name = 'trace_file' AND"
-        " (?1 = 0 OR run_id = ?1) AND (?2 IS NULL OR weir_name(?2, 'trace')) GROUP BY f.value";
+        " (?1 = 0 OR run_id = ?1) AND (?2 IS NULL OR weir_name(?2, 'trace')) GROUP BY f.value, r.node_id";
     const char *tables[WEIR_NUM_SUBJECTS + 3] = { "event_stats", "task_failures", "item_stats" };
     weir_reader *reader = query->reader;
     sqlite3_str *sql = sqlite3_str_new(reader->db);
@@ -78,6 +80,7 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
         tables[subject + 3] = weir__lap_tables[subject].name;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0] && code == SQLITE_OK; i++) {
         bool has_run = false, has_elapsed = false;
+        bool is_lap_table = i >= 3;
         const char *name = i == 0 ? "event_name" : "name";
         code = weir__table_has_column(reader->db, tables[i], "run_id", &has_run);
         if (code == SQLITE_OK)
@@ -85,10 +88,12 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
         if (has_run)
             sqlite3_str_appendf(
                 sql,
-                "%s SELECT '%s', t.%s, count(*), min(t.timestamp%s), max(t.timestamp), '' FROM %s t "
-                "WHERE (?1 = 0 OR t.run_id = ?1) AND (?2 IS NULL OR weir_name(?2, t.%s)) GROUP BY t.%s",
-                sqlite3_str_length(sql) ? " UNION ALL" : "", tables[i], name, has_elapsed ? " - t.elapsed" : "",
-                tables[i], name, name);
+                "%s SELECT '%s', t.%s, " WEIR_NODE_OF_LAP " AS node, %s AS mode, %s AS phase, count(*),"
+                " min(t.timestamp%s), max(t.timestamp), '' FROM %s t "
+                "WHERE (?1 = 0 OR t.run_id = ?1) AND (?2 IS NULL OR weir_name(?2, t.%s)) GROUP BY t.%s, 3, 4, 5",
+                sqlite3_str_length(sql) ? " UNION ALL" : "", tables[i], name,
+                is_lap_table ? weir__mode_of_lap(reader) : "''", is_lap_table ? WEIR_PHASE_OF_LAP : "''",
+                has_elapsed ? " - t.elapsed" : "", tables[i], name, name);
         if (has_run && i == 0)
             sqlite3_str_appendall(sql, files);
     }
@@ -110,7 +115,6 @@ static const weir_sql_selection phases = {
     .kind = WEIR_ROWS_LAPS,
     .table = "queue_stats",
     .begin = "lap AS (",
-    .columns = WEIR_LAP_COLUMNS,
     .condition = "AND " WEIR_LAPS_OF_ONE_QUEUE,
     .end = "), " WEIR_SPANS(WEIR_WITH_A_PHASE_OR_GAP) " SELECT * FROM span ORDER BY run_id, number LIMIT"
                                                       " CASE :limit WHEN 0 THEN -1 ELSE :limit END",
@@ -156,9 +160,11 @@ static int begin_query(weir_query *query, const weir_filter *filter, weir_error 
     if (query->record.kind != WEIR_RECORD_PHASE)
         return begin_rows(query, filter, error);
     weir_filter laps = *filter; /* of one queue, whatever its name */
+    weir_sql_selection selection = phases;
     laps.name = NULL;
     laps.after_id = 0;
-    return weir__select(query->reader, &phases, &laps, &query->statement, error);
+    selection.columns = query->reader->has_modes ? WEIR_LAP_COLUMNS_AND("t.mode") : WEIR_LAP_COLUMNS;
+    return weir__select(query->reader, &selection, &laps, &query->statement, error);
 }
 
 int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, weir_query **begun,

@@ -86,7 +86,7 @@ static int give_lap(lap_cursor *cursor, const weir_observer *observer, uint64_t 
 {
     static const int64_t same_ns = 1000; /* times in the database are exact to a quarter of it */
     const weir_lap_record *first = NULL;
-    char phase[64] = "";
+    char phase[64] = "", mode[64] = "";
     int status = WEIR_OK;
     for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
         if (cursor->next[i] && (!first || cursor->next[i]->end_unix_ns < first->end_unix_ns))
@@ -95,12 +95,14 @@ static int give_lap(lap_cursor *cursor, const weir_observer *observer, uint64_t 
     if (!first)
         return WEIR_OK;
     snprintf(phase, sizeof phase, "%s", first->position.phase ? first->position.phase : "");
+    snprintf(mode, sizeof mode, "%s", first->position.mode ? first->position.mode : "");
     weir_lap lap = {
         .number = number,
         .end_unix_ns = first->end_unix_ns,
         .elapsed_ns = first->elapsed_ns,
         .num_joined = (uint32_t)first->num_joined,
-        .position = { .phase = phase,
+        .position = { .mode = mode,
+                      .phase = phase,
                       .first_step = first->position.first_step,
                       .last_step = first->position.last_step },
     };

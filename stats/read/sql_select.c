@@ -84,17 +84,19 @@ static bool has_windows(const selecting *s)
  * the next span that ends it. `step` is the last step that was marked when the span ended.
  */
 #define WITH_STEPS \
-    ", counted AS (SELECT *, sum(last_step >= first_step) OVER (PARTITION BY run_id ORDER BY number) AS marks FROM " \
-    "span)," \
+    ", stepped AS (SELECT *, last_step >= first_step AND last_step IS NOT lag(last_step) OVER (PARTITION BY run_id " \
+    "ORDER" \
+    " BY number) AS begins_step FROM span)," \
+    " counted AS (SELECT *, sum(begins_step) OVER (PARTITION BY run_id ORDER BY number) AS marks FROM stepped)," \
     " marked AS (SELECT *, CASE WHEN marks THEN first_value(last_step) OVER (PARTITION BY run_id, marks ORDER BY " \
     "number)" \
     " END AS step FROM counted), "
 #define ENDS \
-    "coalesce(CASE WHEN :until_phase IS NOT NULL THEN phase = :until_phase AND (NOT :by_step OR step >= " \
+    "coalesce(CASE WHEN :until_phase IS NOT NULL THEN weir_glob(:until_phase, phase) AND (NOT :by_step OR step >= " \
     ":until_step)" \
     " ELSE :by_step AND iif(last_step >= first_step, first_step, step) > :until_step END, 0)"
 #define OPENS \
-    "coalesce((:from_phase IS NULL OR phase = :from_phase) AND (NOT :by_step OR step >= :from_step), 0)" \
+    "coalesce((:from_phase IS NULL OR weir_glob(:from_phase, phase)) AND (NOT :by_step OR step >= :from_step), 0)" \
     " AND (:until_phase IS NOT NULL OR NOT " ENDS ")"
 #define COUNT_ENDS "sum(" ENDS ") OVER (PARTITION BY run_id ORDER BY number) AS num_ends"
 #define FROM_MARKS \
@@ -112,7 +114,7 @@ static const char before_steps[] =
     WEIR_SPANS(WEIR_WITH_EACH_LAP) WITH_STEPS "chosen AS (SELECT run_id, number FROM marked WHERE marks = 0)";
 static const char after_steps[] = WEIR_SPANS(WEIR_WITH_EACH_LAP) WITH_STEPS
     "part AS (SELECT *, max(marks) OVER (PARTITION BY run_id) AS all_marks FROM marked),"
-    " chosen AS (SELECT run_id, number FROM part WHERE marks = all_marks AND marks AND last_step < first_step)";
+    " chosen AS (SELECT run_id, number FROM part WHERE marks = all_marks AND marks AND NOT begins_step)";
 
 static void put_windows(selecting *s)
 {
@@ -137,19 +139,18 @@ static void put_windows(selecting *s)
 #define LAST_LAP       LAP_AT(" ORDER BY l.timestamp DESC")
 #define IN_WINDOW(lap) " AND coalesce((SELECT l.id " lap ", (SELECT l.id " LAST_LAP ") IN in_window"
 
-/* Conditions on a lap of this name; the phase of a startup has no column of its own. */
-#define STEPS(lap)   " AND " lap ".last_step >= :first_step AND " lap ".first_step <= :last_step"
-#define STARTUP(lap) " AND :phase = " WEIR_PHASE_OF(lap)
-#define PHASE(lap)   " AND " lap ".phase = :phase"
+/* Conditions on a lap of this name. */
+#define STEPS(lap) " AND " lap ".last_step >= :first_step AND " lap ".first_step <= :last_step"
+#define PHASE(lap) " AND weir_glob(:phase, " WEIR_PHASE_OF(lap) ")"
+#define MODE(lap)  " AND weir_glob(:mode, " lap ".mode)"
 
 static void put_position(selecting *s)
 {
     const weir_filter *filter = s->filter;
-    bool is_startup = filter->phase && strcmp(filter->phase, "startup") == 0;
     bool is_point = s->selection->kind == WEIR_ROWS_POINTS;
     if (filter->no_replay && !is_point)
         sqlite3_str_appendall(s->sql, " AND t.phase <> '" WEIR_PHASE_REPLAY "'");
-    if (!filter->phase && !filter->by_step)
+    if (!filter->phase && !filter->mode && !filter->by_step)
         return;
     /* A point in time has the phase and the steps of the lap in which it lies. */
     if (is_point)
@@ -158,10 +159,12 @@ static void put_position(selecting *s)
                                                                                                  "t.timestamp");
     if (filter->by_step)
         sqlite3_str_appendall(s->sql, is_point ? STEPS("l") : STEPS("t"));
-    if (is_startup)
-        sqlite3_str_appendall(s->sql, is_point ? STARTUP("l") : STARTUP("t"));
-    else if (filter->phase)
+    if (filter->phase)
         sqlite3_str_appendall(s->sql, is_point ? PHASE("l") : PHASE("t"));
+    if (filter->mode)
+        sqlite3_str_appendall(s->sql, !s->reader->has_modes ? " AND weir_glob(:mode, '')"
+                                      : is_point            ? MODE("l")
+                                                            : MODE("t"));
     if (is_point)
         sqlite3_str_appendall(s->sql, " " LAP_OF_POINT);
 }
@@ -239,11 +242,9 @@ static int bind_values(sqlite3_stmt *statement, const selecting *s)
     };
     const struct {
         const char *name, *text;
-    } texts[] = { { ":node", filter->node_id },
-                  { ":name", filter->name },
-                  { ":phase", filter->phase },
-                  { ":from_phase", filter->from_phase },
-                  { ":until_phase", filter->until_phase } };
+    } texts[] = { { ":node", filter->node_id },          { ":name", filter->name },
+                  { ":phase", filter->phase },           { ":mode", filter->mode },
+                  { ":from_phase", filter->from_phase }, { ":until_phase", filter->until_phase } };
     const struct {
         const char *name;
         double time;

@@ -20,7 +20,6 @@ enum { MAX_GROUPS = 100000 };
 
 /* -- the statement */
 
-#define NODE_OF_LAP "coalesce((SELECT r.node_id FROM run r WHERE r.run_id = t.run_id), '')"
 #define JOB_PHASE_OF_LAP \
     "CASE WHEN " WEIR_PHASE_OF_LAP " IN ('', 'startup', 'finish') THEN " WEIR_PHASE_OF_LAP " ELSE 'loop' END"
 /* The first one that ends with the lap or later. */
@@ -83,6 +82,7 @@ static char *end_of_sums(const summing *s)
         { !by_lap && is_by(s, WEIR_BY_NODE), "key_node", "key_node" },
         { !by_lap && is_by(s, WEIR_BY_TIME), "key_time", "key_time" },
         { !by_lap && is_by(s, WEIR_BY_STEP), "key_step", "key_step" },
+        { !by_lap && is_by(s, WEIR_BY_MODE), "key_mode", "min(id) OVER (PARTITION BY key_mode)" },
         { !by_lap && by_phase, "key_phase", "min(id) OVER (PARTITION BY key_phase)" },
         { !by_lap && is_by(s, WEIR_BY_NAME), "key_name",
           "CAST(key_name AS INTEGER)%s, CAST(substr(key_name, instr(key_name, ':') + 1) AS INTEGER)%s, "
@@ -117,10 +117,11 @@ static char *more_columns(const summing *s)
     const long long steps = s->grouping.bin_steps, time = s->grouping.bin_ns;
     char *step_bin = sqlite3_mprintf(BIN_OF("t.first_step"), steps, steps, steps);
     char *time_bin = sqlite3_mprintf(BIN_OF(END_NS), time, time, time);
-    char *more = step_bin && time_bin ? sqlite3_mprintf(MORE_COLUMNS, is_by(s, WEIR_BY_NODE) ? NODE_OF_LAP : "''",
-                                                        is_by(s, WEIR_BY_STEP) ? step_bin : "0",
-                                                        is_by(s, WEIR_BY_TIME) ? time_bin : "0")
-                                      : NULL;
+    char *more =
+        step_bin && time_bin
+            ? sqlite3_mprintf(MORE_COLUMNS, is_by(s, WEIR_BY_NODE) ? WEIR_NODE_OF_LAP : "''",
+                              is_by(s, WEIR_BY_STEP) ? step_bin : "0", is_by(s, WEIR_BY_TIME) ? time_bin : "0")
+            : NULL;
     sqlite3_free(step_bin);
     sqlite3_free(time_bin);
     return more;
@@ -135,7 +136,8 @@ static int select_sums(const summing *s, sqlite3_stmt **rows)
                   .phase = is_by(s, WEIR_BY_TRANSITION)            ? TRANSITION_OF_LAP
                            : is_by(s, WEIR_BY_JOB_PHASE)           ? JOB_PHASE_OF_LAP
                            : is_by(s, WEIR_BY_PHASE | WEIR_BY_LAP) ? WEIR_PHASE_OF_LAP
-                                                                   : "''" },
+                                                                   : "''",
+                  .mode = is_by(s, WEIR_BY_MODE | WEIR_BY_LAP) ? weir__mode_of_lap(s->reader) : "''" },
         .columns = more,
         .begin = is_by(s, WEIR_BY_TRANSITION) ? WITH_TRANSITIONS ", sums AS (" : "sums AS (",
         .condition = is_by(s, WEIR_BY_STEP) ? "AND t.last_step >= t.first_step" : "",
@@ -300,6 +302,7 @@ weir_total weir_total_of_lap(const weir_lap_record *lap)
         .key = { .name = lap->name,
                  .node_id = "",
                  .phase = lap->position.phase,
+                 .mode = lap->position.mode ? lap->position.mode : "",
                  .run_id = lap->run_id,
                  .first_step = lap->position.first_step,
                  .last_step = lap->position.last_step,

@@ -168,15 +168,16 @@ static int insert_run_start(weir_insert *rows, int64_t run_id, const weir_run_in
 
 /* -- laps: one column at a time, if its value is known */
 
-static const char *const lap_columns[] = { "timestamp",      "name",       "elapsed",     "run_id",     "phase",
-                                           "kind",           "capacity",   "num_threads", "first_step", "last_step",
-                                           "suspended_time", "num_joined", "num_cpus" };
+static const char *const lap_columns[] = { "timestamp", "name",           "elapsed",    "run_id",      "mode",
+                                           "phase",     "kind",           "capacity",   "num_threads", "first_step",
+                                           "last_step", "suspended_time", "num_joined", "num_cpus" };
 
 enum {
     LAP_END,
     LAP_NAME,
     LAP_ELAPSED,
     LAP_RUN,
+    LAP_MODE,
     LAP_PHASE,
     LAP_KIND,
     LAP_CAPACITY,
@@ -197,6 +198,7 @@ static void bind_lap_column(binder *b, int column, const weir_lap_record *lap)
     case LAP_NAME: bind_column_text(b, lap->name); break;
     case LAP_ELAPSED: bind_seconds(b, lap->elapsed_ns); break;
     case LAP_RUN: bind_int(b, lap->run_id); break;
+    case LAP_MODE: bind_column_text(b, lap->position.mode); break;
     case LAP_PHASE: bind_column_text(b, lap->position.phase); break;
     case LAP_KIND: bind_column_text(b, lap->kind); break;
     case LAP_CAPACITY:

@@ -52,7 +52,8 @@ static void on_lap(void *self, const weir_subject_lap *lap)
                                                .name = lap->name,
                                                .kind = lap->kind,
                                                .capacity = (int64_t)lap->capacity,
-                                               .position = { .phase = has_phase ? of->position.phase : "",
+                                               .position = { .mode = of->position.mode ? of->position.mode : "",
+                                                             .phase = has_phase ? of->position.phase : "",
                                                              .first_step = has_phase ? of->position.first_step : 0,
                                                              .last_step = has_phase ? of->position.last_step : -1 },
                                                .metrics = lap->metrics } });
@@ -103,7 +104,8 @@ weir_record_entry *weir__record_entry_of_lap(const weir_lap_record *lap)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir_subject_histograms(lap->subject, histograms);
-    size_t extra_bytes = text_bytes(lap->name) + text_bytes(lap->kind) + text_bytes(lap->position.phase);
+    size_t extra_bytes = text_bytes(lap->name) + text_bytes(lap->kind) + text_bytes(lap->position.mode) +
+                         text_bytes(lap->position.phase);
     for (size_t i = 0; i < count; i++)
         extra_bytes += weir_histogram_encode(times_of(&histograms[i], lap), NULL, 0);
 
@@ -115,6 +117,7 @@ weir_record_entry *weir__record_entry_of_lap(const weir_lap_record *lap)
     entry->lap.record = *lap;
     keep_text(&entry->lap.record.name, &room);
     keep_text(&entry->lap.record.kind, &room);
+    keep_text(&entry->lap.record.position.mode, &room);
     keep_text(&entry->lap.record.position.phase, &room);
     for (size_t i = 0; i < count; i++) {
         weir_stored_histogram *stored = &entry->lap.histograms[i];

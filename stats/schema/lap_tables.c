@@ -35,8 +35,8 @@ const weir_lap_table weir__lap_tables[WEIR_NUM_SUBJECTS] = {
 };
 
 /* The columns of all lap tables after SPDL's, unless they are among SPDL's. */
-static const char *const common[] = { "run_id",    "elapsed",        "phase",     "first_step",
-                                      "last_step", "suspended_time", "num_joined" };
+static const char *const common[] = { "run_id",     "elapsed",   "mode",           "phase",
+                                      "first_step", "last_step", "suspended_time", "num_joined" };
 
 enum { NUM_COMMON = sizeof common / sizeof common[0] };
 
@@ -50,7 +50,8 @@ static const char *metric_type(weir_subject subject, const char *column, bool is
         return WEIR_RUN_REFERENCE;
     if (strcmp(column, "name") == 0)
         return "TEXT NOT NULL";
-    if (strcmp(column, "phase") == 0) /* '' = ended before the first mark, or no marks */
+    if (strcmp(column, "mode") == 0 ||
+        strcmp(column, "phase") == 0) /* '' = ended before the first mark, or no marks */
         return "TEXT NOT NULL DEFAULT ''";
     if (strcmp(column, "kind") == 0)
         return "TEXT NOT NULL DEFAULT ''";
@@ -216,10 +217,12 @@ char *weir__lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_
     if (keys)
         sqlite3_str_appendf(sql,
                             "min(t.id) AS id, %s AS key_run, max(t.timestamp) AS timestamp, sum(t.elapsed) AS "
-                            "elapsed, %s AS key_name, %s AS key_phase",
-                            keys->run, keys->name, keys->phase);
+                            "elapsed, %s AS key_name, %s AS key_phase, %s AS key_mode",
+                            keys->run, keys->name, keys->phase, keys->mode);
     else
         sqlite3_str_appendall(sql, "t.id, t.run_id, t.timestamp, t.elapsed, t.name, " WEIR_PHASE_OF_LAP " AS phase");
+    if (!keys)
+        put_expression(sql, there, "mode", false, SUM_ALL);
     put_expression(sql, there, "first_step", keys, SUM_LEAST);
     put_expression(sql, there, "last_step", keys, SUM_MOST);
     put_expression(sql, there, "suspended_time", keys, SUM_ALL);

@@ -29,6 +29,7 @@ enum {
     WEIR_LAP_ELAPSED,
     WEIR_LAP_NAME,
     WEIR_LAP_PHASE,
+    WEIR_LAP_MODE,
     WEIR_LAP_FIRST_STEP,
     WEIR_LAP_LAST_STEP,
     WEIR_LAP_SUSPENDED,
@@ -52,9 +53,12 @@ int weir__lap_tables_are_complete(sqlite3 *db, bool *are_complete);
     ".phase END"
 #define WEIR_PHASE_OF_LAP WEIR_PHASE_OF("t")
 
+/* The node of its run. */
+#define WEIR_NODE_OF_LAP "coalesce((SELECT r.node_id FROM run r WHERE r.run_id = t.run_id), '')"
+
 /* What laps are grouped by, as SQL; a constant = not by that. */
 typedef struct weir_lap_keys {
-    const char *run, *name, *phase;
+    const char *run, *name, *phase, *mode;
 } weir_lap_keys;
 
 /*

@@ -98,6 +98,7 @@ static const weir_column nodes[] = {
 /* In the order of the columns of WEIR_SPANS (phase_spans.h). */
 static const weir_column phases[] = {
     { "run_id", WEIR_FIELD_INT64, FIELD(phase.run_id), NULL },
+    { "mode", WEIR_FIELD_TEXT, FIELD(phase.position.mode), NULL },
     { "phase", WEIR_FIELD_TEXT, FIELD(phase.position.phase), NULL },
     { "first_step", WEIR_FIELD_INT64, FIELD(phase.position.first_step), NULL },
     { "last_step", WEIR_FIELD_INT64, FIELD(phase.position.last_step), NULL },
@@ -110,6 +111,9 @@ static const weir_column phases[] = {
 static const weir_column contents[] = {
     { "table", WEIR_FIELD_TEXT, FIELD(content.table), NULL },
     { "name", WEIR_FIELD_TEXT, FIELD(content.name), NULL },
+    { "node_id", WEIR_FIELD_TEXT, FIELD(content.node_id), NULL },
+    { "mode", WEIR_FIELD_TEXT, FIELD(content.mode), NULL },
+    { "phase", WEIR_FIELD_TEXT, FIELD(content.phase), NULL },
     { "num_records", WEIR_FIELD_INT64, FIELD(content.num_records), NULL },
     { "start", WEIR_FIELD_TIME, FIELD(content.start_unix_ns), NULL },
     { "end", WEIR_FIELD_TIME, FIELD(content.end_unix_ns), NULL },

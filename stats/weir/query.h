@@ -95,8 +95,8 @@ typedef struct weir_filter {
     int64_t start_unix_ns, end_unix_ns;
     bool by_step;                  /* only records that overlap steps first_step to last_step, inclusive */
     int64_t first_step, last_step; /* INT64_MAX = to the end */
-    /* only this phase, by its exact name (NULL = any). "startup" includes laps that ended before the first mark */
-    const char *phase;
+    /* globs of phases and modes (NULL = any): "train*". The phase "startup" includes laps that ended before the first mark */
+    const char *phase, *mode;
     const char *from_phase; /* in each run, only from the start of its first from_phase (NULL = of the run) */
     /* and only up to the start of the first until_phase after that (NULL or no such phase = the end) */
     const char *until_phase;
@@ -156,12 +156,12 @@ typedef enum weir_record_kind {
     WEIR_RECORD_RUN,     /* by run_id */
     WEIR_RECORD_STAGE,   /* by run and position in the pipeline */
     WEIR_RECORD_NODE,    /* by name */
-    WEIR_RECORD_PHASE,   /* consecutive laps of one phase of one run; by run and time */
+    WEIR_RECORD_PHASE,   /* consecutive laps of one phase and mode of one run; by run and time */
     WEIR_RECORD_PROCESS, /* a lap of the process */
     WEIR_RECORD_MACHINE, /* a lap of the machine */
     WEIR_RECORD_SPAN,    /* a lap of a span, frame or marker */
     WEIR_RECORD_COUNTER, /* a lap of a counter's value */
-    WEIR_RECORD_CONTENT, /* what the database holds: by table and name. Only run_id and name of a filter count */
+    WEIR_RECORD_CONTENT, /* what the database holds: by table, name, node, mode and phase. Only run_id and name of a filter count */
 } weir_record_kind;
 
 /* The kind of the laps of a subject. */
@@ -176,7 +176,7 @@ static inline weir_record_kind weir_record_kind_of(weir_subject subject)
 
 /* Where the consumer was; see weir_lap_position. */
 typedef struct weir_record_position {
-    const char *phase;             /* "" = the consumer made no marks */
+    const char *mode, *phase;      /* "" = the consumer made no such marks */
     int64_t first_step, last_step; /* last < first = none */
 } weir_record_position;
 
@@ -283,7 +283,9 @@ typedef struct weir_phase_record {
 
 typedef struct weir_content_record {
     const char *table, *name;
-    const char *path; /* the database; of "trace", the file that weir record --trace has written */
+    const char *node_id;
+    const char *mode, *phase; /* of laps; "" = no marks, or not of laps */
+    const char *path;         /* the database; of "trace", the file that weir record --trace has written */
     int64_t num_records;
     int64_t start_unix_ns, end_unix_ns;
 } weir_content_record;
@@ -369,6 +371,7 @@ typedef enum weir_group_by {
     WEIR_BY_TIME = 64, /* bins of time; a lap counts in the bin of its end */
     WEIR_BY_TRANSITION = 128, /* phase, and the one before it: "eval > train"; the first is "start > …" */
     WEIR_BY_LAP = 256,        /* each lap alone, with its name, run and phase */
+    WEIR_BY_MODE = 512,
 } weir_group_by;
 
 /* A zeroed struct aggregates everything into one group. */
@@ -389,6 +392,7 @@ typedef struct weir_group_key {
     const char *name;                   /* "" = not grouped by it */
     const char *node_id;                /* "" = not grouped by it */
     const char *phase;                  /* or transition; "" = not grouped by it, or no marks */
+    const char *mode;                   /* "" = not grouped by it, or no marks */
     int64_t run_id;                     /* 0 = not grouped by it */
     int64_t bin_step;                   /* start of the bin; 0 = not grouped by it */
     int64_t bin_unix_ns;                /* start of the bin; 0 = not grouped by it */
@@ -415,7 +419,7 @@ typedef struct weir_total_list {
     size_t count;
 } weir_total_list;
 
-/* Sorted by run, node, time, step and phase, then in the order of the pipeline. */
+/* Sorted by run, node, time, step, mode and phase, then in the order of the pipeline. */
 typedef struct weir_totals {
     weir_total_list of[WEIR_NUM_SUBJECTS];
 } weir_totals;

@@ -131,8 +131,8 @@ static int64_t resolved(const tool_time *when, const time_range *range)
 bool tool_has_filter(const tool_call *call)
 {
     const tool_shared *s = &call->shared;
-    return s->name || s->node || s->phase || s->from_phase || s->until_phase || s->steps.given || s->between.given ||
-           s->every_time || s->part || s->rank.given || s->since.kind || s->until.kind;
+    return s->name || s->node || s->phase || s->mode || s->from_phase || s->until_phase || s->steps.given ||
+           s->between.given || s->every_time || s->part || s->rank.given || s->since.kind || s->until.kind;
 }
 
 const char *tool_no_records(const tool_call *call)
@@ -161,6 +161,7 @@ static int make_filter(const tool_call *call, weir_reader *reader, weir_filter *
     filter->first_step = shared->steps.first;
     filter->last_step = shared->steps.last;
     filter->phase = shared->phase;
+    filter->mode = shared->mode;
     filter->from_phase = shared->from_phase;
     filter->until_phase = shared->until_phase;
     weir_window window = { .every = shared->every_time,

@@ -25,9 +25,8 @@ enum {
 
 /* Sets of options that several subcommands share; or-ed. All of them have --help. */
 enum {
-    TOOL_FILTER =
-        1, /* --run --name --node --rank --since --until --steps --phase --from-phase --until-phase --every-time
-                        --between-steps --part */
+    TOOL_FILTER = 1, /* --run --name --node --rank --since --until --steps --phase --mode --from-phase --until-phase
+                        --every-time --between-steps --part */
     TOOL_FORMAT = 2, /* --json --csv */
     TOOL_RUN = 4,    /* --run alone */
 };

@@ -119,7 +119,7 @@ static int check_something(const struct job *job)
     static const weir_record_kind kinds[] = { WEIR_RECORD_RUN, WEIR_RECORD_TASK, WEIR_RECORD_QUEUE, WEIR_RECORD_EVENT,
                                               WEIR_RECORD_FAILURE };
     const weir_filter *f = job->filter;
-    bool narrow = f->name || f->start_unix_ns != 0 || f->end_unix_ns != 0 || f->by_step || f->phase ||
+    bool narrow = f->name || f->start_unix_ns != 0 || f->end_unix_ns != 0 || f->by_step || f->phase || f->mode ||
                   f->from_phase || f->until_phase || job->call->shared.between.given || job->call->shared.part;
     weir_error error = { 0 };
     bool found = false;

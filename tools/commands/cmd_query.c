@@ -24,12 +24,13 @@ enum {
     BY_SPAN = 8192,
     BY_COUNTER = 16384,
     BY_TRANSITION = 32768,
+    BY_MODE = 65536,
 };
 
 static const char *const by_words[] = { "stage",   "queue", "lap",     "step",       "phase", "job-phase",
                                         "node",    "run",   "time",    "flow",       "pool",  "process",
-                                        "machine", "span",  "counter", "transition", NULL };
-_Static_assert(BY_TRANSITION == 1u << (sizeof by_words / sizeof by_words[0] - 2), "a bit for each word");
+                                        "machine", "span",  "counter", "transition", "mode",  NULL };
+_Static_assert(BY_MODE == 1u << (sizeof by_words / sizeof by_words[0] - 2), "a bit for each word");
 
 typedef enum sort_key {
     SORT_NONE,
@@ -78,8 +79,8 @@ static bool parse_by(const char *text, void *value)
 static const option_kind by_kind = {
     .parse = parse_by,
     .wanted =
-        "stage, flow, queue, pool, process, machine, span, counter, lap, step, phase, job-phase, transition, node, "
-        "run or time, or several with commas"
+        "stage, flow, queue, pool, process, machine, span, counter, lap, step, phase, mode, job-phase, transition, "
+        "node, run or time, or several with commas"
 };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
@@ -87,8 +88,8 @@ static const option_kind by_kind = {
 static const option_row rows[] = {
     { ROW("by", by, by_kind), .argument = "KEY,...", .choices = by_words,
       .help = "keys to aggregate by: stage, flow (sources, routes, merges, sinks), queue, pool, process, machine, "
-              "span, counter, lap, step, phase, job-phase, transition (the phase and the one before it), node, run, "
-              "time (default stage)" },
+              "span, counter, lap, step, phase, mode, job-phase, transition (the phase and the one before it), node, "
+              "run, time (default stage)" },
     { ROW("queues", queues, option_flag), .help = "show queues instead of stages" },
     { ROW("bin", bin_s, option_span), .argument = "SPAN",
       .help = "with --by time: width of a bin, such as 10m or 1h (default 1m)" },
@@ -160,19 +161,20 @@ static uint32_t grouping_of(unsigned by)
     return WEIR_BY_NAME | (by & BY_STEP ? WEIR_BY_STEP : 0u) | (by & BY_PHASE ? WEIR_BY_PHASE : 0u) |
            (by & BY_JOB_PHASE ? WEIR_BY_JOB_PHASE : 0u) | (by & BY_NODE ? WEIR_BY_NODE : 0u) |
            (by & BY_TRANSITION ? WEIR_BY_TRANSITION : 0u) | (by & BY_RUN ? WEIR_BY_RUN : 0u) |
-           (by & BY_TIME ? WEIR_BY_TIME : 0u);
+           (by & BY_TIME ? WEIR_BY_TIME : 0u) | (by & BY_MODE ? WEIR_BY_MODE : 0u);
 }
 
 static metric_keys keys_of(unsigned by, weir_subject subject)
 {
-    bool by_phase = by & (BY_PHASE | BY_JOB_PHASE | BY_TRANSITION);
+    bool by_phase = by & (BY_PHASE | BY_JOB_PHASE | BY_TRANSITION), by_mode = by & BY_MODE;
     return (metric_keys){
         .run = by & (BY_RUN | BY_LAP),
         .node = by & BY_NODE,
         .time = by & (BY_TIME | BY_LAP),
         .steps = by_phase || by & (BY_STEP | BY_LAP),
+        .mode = by & (BY_MODE | BY_LAP),
         .phase = by_phase || by & BY_LAP,
-        .share = by_phase && !(by & BY_LAP),
+        .share = (by_phase || by_mode) && !(by & BY_LAP),
         .name = true,
         .kind = metric_subject_has_kinds(subject),
     };
@@ -360,8 +362,9 @@ const tool_command tool_query = {
         "Aggregates metrics by the keys of --by, and prints a row for each group. Stages are never added up: each "
         "has its own row in each group. So have queues with --by queue, pools with --by pool, and so on. The "
         "default is the last run; with --by run or node, and for the lists of runs and nodes, all runs.\n\n"
-        "--by step and --by phase need a program that marks them (weir_pipeline_mark_step, "
-        "weir_pipeline_mark_phase). job-phase is startup, loop or finish, whatever the program calls the phases "
+        "--by step, --by phase and --by mode need a program that marks them (weir_pipeline_mark_step, "
+        "weir_pipeline_mark_phase, weir_pipeline_mark_mode), and can be combined. job-phase is startup, loop or "
+        "finish, whatever the program calls the phases "
         "of the loop; share is the phase's share of the time. With --by lap, nothing is aggregated: each lap is "
         "a row, in the order of time; with --sort, the first ten laps, or as many as --top says.\n\n"
         "Columns: tasks include failed tasks; average, p50, p90, p99 and max are of successful tasks only. busy, "

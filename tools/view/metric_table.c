@@ -61,18 +61,14 @@ table_column metric_column(const weir_measure *measure)
 static size_t key_columns(table_column *columns, weir_subject subject, const metric_keys *keys)
 {
     const table_column all[] = {
-        { "time", "time", TABLE_WHEN },
-        { "run_id", "run", TABLE_COUNT },
-        { "node_id", "node", TABLE_WORDS },
-        { "phase", "phase", TABLE_WORDS },
-        { "first_step", "from step", TABLE_COUNT },
-        { "last_step", "to step", TABLE_COUNT },
-        { "name", subjects[subject].name, TABLE_WORDS },
-        { "kind", "kind", TABLE_WORDS },
-        { "share", "share", TABLE_SHARE },
+        { "time", "time", TABLE_WHEN },          { "run_id", "run", TABLE_COUNT },
+        { "node_id", "node", TABLE_WORDS },      { "mode", "mode", TABLE_WORDS },
+        { "phase", "phase", TABLE_WORDS },       { "first_step", "from step", TABLE_COUNT },
+        { "last_step", "to step", TABLE_COUNT }, { "name", subjects[subject].name, TABLE_WORDS },
+        { "kind", "kind", TABLE_WORDS },         { "share", "share", TABLE_SHARE },
     };
-    const bool wanted[] = { keys->time,  keys->run,  keys->node, keys->phase, keys->steps,
-                            keys->steps, keys->name, keys->kind, keys->share };
+    const bool wanted[] = { keys->time,  keys->run,   keys->node, keys->mode, keys->phase,
+                            keys->steps, keys->steps, keys->name, keys->kind, keys->share };
     static const table_column covered[] = {
         { "num_laps", "laps", TABLE_COUNT }, { "start_time", NULL, TABLE_WHEN }, { "end_time", NULL, TABLE_WHEN },
         { "elapsed", NULL, TABLE_TIME },     { "suspended", NULL, TABLE_TIME },
@@ -105,8 +101,8 @@ table *metric_table_begin(FILE *out, table_format format, table_column columns[M
                           weir_subject subject, const metric_keys *keys)
 {
     table *t = table_begin(out, format, columns, metric_columns(columns, subject, keys));
-    table_set_keys(t,
-                   (size_t)keys->time + keys->run + keys->node + keys->phase + 2 * (size_t)keys->steps + keys->name);
+    table_set_keys(t, (size_t)keys->time + keys->run + keys->node + keys->mode + keys->phase +
+                          2 * (size_t)keys->steps + keys->name);
     return t;
 }
 
@@ -122,6 +118,8 @@ static void put_keys(table *t, const metric_keys *keys, const weir_total *total,
         table_count(t, key->run_id);
     if (keys->node)
         table_words(t, key->node_id);
+    if (keys->mode)
+        table_words(t, key->mode);
     if (keys->phase)
         table_words(t, key->phase);
     for (int i = 0; i < 2 && keys->steps; i++)

@@ -9,7 +9,7 @@
 
 /* Which columns of the key a table has. */
 typedef struct metric_keys {
-    bool run, node, time, steps, phase, share, kind, name;
+    bool run, node, time, steps, mode, phase, share, kind, name;
 } metric_keys;
 
 enum { METRIC_MAX_COLUMNS = 160 };

@@ -6,6 +6,7 @@
 
 static void put_position(table *t, const weir_record_position *position)
 {
+    table_words(t, position->mode);
     table_words(t, position->phase);
     if (position->last_step < position->first_step) {
         table_nothing(t);
@@ -17,7 +18,7 @@ static void put_position(table *t, const weir_record_position *position)
 }
 
 #define POSITION_COLUMNS \
-    { "phase", "phase", TABLE_WORDS }, { "first_step", "from step", TABLE_COUNT }, \
+    { "mode", "mode", TABLE_WORDS }, { "phase", "phase", TABLE_WORDS }, { "first_step", "from step", TABLE_COUNT }, \
     { \
         "last_step", "to step", TABLE_COUNT \
     }
@@ -188,8 +189,9 @@ static const size_t node_fields[] = { AT(node.node_id), AT(node.num_runs), AT(no
                                       AT(node.ended_unix_ns) };
 
 static const table_column content_columns[] = {
-    { "table", "table", TABLE_WORDS },    { "name", "name", TABLE_WORDS },  { "num_records", "rows", TABLE_COUNT },
-    { "start_time", "from", TABLE_WHEN }, { "end_time", "to", TABLE_WHEN }, { "file", "file", TABLE_WORDS },
+    { "table", "table", TABLE_WORDS },    { "name", "name", TABLE_WORDS },   { "node_id", "node", TABLE_WORDS },
+    { "mode", "mode", TABLE_WORDS },      { "phase", "phase", TABLE_WORDS }, { "num_records", "rows", TABLE_COUNT },
+    { "start_time", "from", TABLE_WHEN }, { "end_time", "to", TABLE_WHEN },  { "file", "file", TABLE_WORDS },
 };
 
 static void put_content(table *t, const weir_record *record)
@@ -197,6 +199,9 @@ static void put_content(table *t, const weir_record *record)
     const weir_content_record *content = &record->content;
     table_words(t, content->table);
     table_words(t, content->name);
+    table_words(t, content->node_id);
+    table_words(t, content->mode);
+    table_words(t, content->phase);
     table_count(t, content->num_records);
     table_when(t, content->start_unix_ns);
     table_when(t, content->end_unix_ns);

@@ -1,0 +1,126 @@
+#include "consumer_position.h"
+
+#include <string.h>
+
+#include "current_part.h"
+#include "label.h"
+#include "lock.h"
+#include "trace_ring.h"
+
+/* A mark needs a spare part, and so does the end of the sources, which cannot make one. False = out of memory. */
+static bool lock_with_spares(weir_pipeline *pipeline)
+{
+    enum { NUM_SPARES = 2 };
+    engine_lock_at(pipeline, weir_clock_ns());
+    while (pipeline->core.measures && pipeline->num_spares < NUM_SPARES) {
+        weir__engine_unlock(pipeline);
+        weir_part *spare = weir__part_new(pipeline);
+        if (!spare)
+            return false;
+        engine_lock_at(pipeline, weir_clock_ns());
+        spare->next = pipeline->spare_parts;
+        pipeline->spare_parts = spare;
+        pipeline->num_spares++;
+    }
+    pipeline->tail_marked |= pipeline->core.over;
+    return true;
+}
+
+static void change_locked(weir_pipeline *pipeline, char *place, const char *name)
+{
+    memcpy(place, name, strlen(name) + 1);
+    weir__part_switch_locked(pipeline, false);
+}
+
+/* Before the first step, the program has started. This is known only now. */
+static void name_startup_locked(weir_pipeline *pipeline)
+{
+    for (weir_part *part = pipeline->parts; part; part = part->next)
+        if (!part->phase[0])
+            memcpy(part->phase, "startup", sizeof "startup");
+}
+
+/* The step ends, if there is one: it is a span of the current part. Returns its length; negative = none. */
+static int64_t end_step_locked(weir_pipeline *pipeline, int64_t now)
+{
+    int64_t start = pipeline->step_start, step_ns = now > start ? now - start : 0;
+    pipeline->step_start = 0;
+    if (!start || weir__span_is_paused())
+        return -1;
+    weir__part_add_step_locked(pipeline, step_ns);
+    return step_ns;
+}
+
+int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
+{
+    if (!pipeline)
+        return WEIR_EINVAL;
+    if (!lock_with_spares(pipeline))
+        return WEIR_ENOMEM;
+    bool begins = step != WEIR_NO_STEP, is_first = begins && !pipeline->steps_marked;
+    int64_t now = weir__span_now_ns(), step_ns = end_step_locked(pipeline, now);
+    if (is_first) {
+        name_startup_locked(pipeline);
+        pipeline->steps_marked = true;
+    }
+    if (is_first && !pipeline->phase_named) {
+        memcpy(pipeline->phase, "loop", sizeof "loop");
+        weir__trace_place_locked(pipeline, WEIR_TRACE_PHASE, NULL, "loop");
+    }
+    pipeline->has_step = begins;
+    pipeline->step = step;
+    pipeline->step_start = begins ? now : 0;
+    bool ends_lap = pipeline->steps_per_lap && (!begins || pipeline->steps_in_lap >= pipeline->steps_per_lap);
+    pipeline->steps_in_lap = !begins ? pipeline->steps_per_lap : ends_lap ? 1 : pipeline->steps_in_lap + 1;
+    weir__part_switch_locked(pipeline, ends_lap);
+    weir__trace_mark_locked(pipeline, WEIR_TRACE_STEP, step);
+    weir__engine_unlock(pipeline);
+    weir__span_add_step(step_ns);
+    return WEIR_OK;
+}
+
+static int mark_place(weir_pipeline *pipeline, weir_trace_kind kind, const char *name)
+{
+    if (!pipeline || !name || !name[0] || strlen(name) >= MAX_MARK)
+        return WEIR_EINVAL;
+    weir_item named = { 0 };
+    if (!weir__label_set(&named, name))
+        return WEIR_ENOMEM;
+    bool has_spares = lock_with_spares(pipeline);
+    if (has_spares) {
+        bool is_mode = kind == WEIR_TRACE_MODE;
+        pipeline->phase_named |= !is_mode;
+        weir__trace_place_locked(pipeline, kind, named.label_owner, name);
+        change_locked(pipeline, is_mode ? pipeline->mode : pipeline->phase, name);
+        weir__engine_unlock(pipeline);
+    }
+    weir_item_release(&named);
+    return has_spares ? WEIR_OK : WEIR_ENOMEM;
+}
+
+int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase)
+{
+    return mark_place(pipeline, WEIR_TRACE_PHASE, phase);
+}
+
+int weir_pipeline_mark_mode(weir_pipeline *pipeline, const char *mode)
+{
+    return mark_place(pipeline, WEIR_TRACE_MODE, mode);
+}
+
+void weir__position_end_step(weir_pipeline *pipeline)
+{
+    engine_lock_at(pipeline, weir_clock_ns());
+    pipeline->tail_marked |= pipeline->step_start != 0;
+    int64_t step_ns = end_step_locked(pipeline, weir__span_now_ns());
+    weir__engine_unlock(pipeline);
+    weir__span_add_step(step_ns);
+}
+
+void weir__position_sources_ended_locked(weir_pipeline *pipeline)
+{
+    if (!pipeline->steps_marked || pipeline->phase_named)
+        return;
+    weir__trace_place_locked(pipeline, WEIR_TRACE_PHASE, NULL, "finish");
+    change_locked(pipeline, pipeline->phase, "finish");
+}

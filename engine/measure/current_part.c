@@ -1,0 +1,237 @@
+#include "current_part.h"
+
+#include <string.h>
+
+#include "lock.h"
+#include "pool.h"
+#include "trace_ring.h"
+
+/* A stretch of at least this length ends its lap: it is a lap of its own, or the last of one. */
+static const int64_t long_stretch_ns = 1 * WEIR_SECOND;
+
+/* With so many parts that are not taken yet, the lap ends; with so many, no part begins. */
+enum { MANY_PARTS = 32, MAX_PARTS = 256 };
+
+/* ---- entering and leaving ------------------------------------------------------------------------------------ */
+
+static void add_current_step_locked(weir_pipeline *pipeline)
+{
+    if (pipeline->has_step)
+        weir__part_add_steps(pipeline->part, pipeline->step, pipeline->step);
+}
+
+/* Closes the open spans: they continue in the next part. */
+static void close_spans_locked(weir_pipeline *pipeline)
+{
+    int64_t now_ns = pipeline->core.now_ns;
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        for (uint32_t j = 0; j < node->core.num_outs; j++)
+            weir__queue_settle(&node->core.outs[j], now_ns);
+        for (uint32_t j = 0; j < node->core.num_made; j++) {
+            weir__slot *slot = node->core.slots[j];
+            node->core.time_ns[slot->state] += now_ns - slot->since_ns;
+            slot->since_ns = now_ns;
+        }
+    }
+    for (uint32_t i = 0; i < pipeline->num_pools; i++) {
+        weir_pool *pool = pipeline->pools[i];
+        weir__pool_settle_locked(pool);
+        for (uint32_t j = 0; j < pool->num_made; j++) {
+            weir_worker *worker = pool->workers[j];
+            if (!worker->running)
+                continue;
+            pool->lap.busy_ns += now_ns - worker->busy_since_ns;
+            worker->busy_since_ns = now_ns;
+        }
+    }
+}
+
+static void save_node(weir_node *node, weir_task_metrics *saved)
+{
+    int64_t *time_ns = node->core.time_ns;
+    *saved = node->core.lap;
+    saved->busy_ns += time_ns[SLOT_RUNNING] + time_ns[SLOT_PENDING];
+    saved->wait_in_ns += time_ns[SLOT_IDLE];
+    saved->wait_thread_ns += time_ns[SLOT_READY];
+    saved->wait_turn_ns += time_ns[SLOT_TURN];
+    saved->wait_out_ns += time_ns[SLOT_BLOCKED];
+    memset(time_ns, 0, sizeof node->core.time_ns);
+}
+
+/* Moves the sums into the part. */
+static void leave_part_locked(weir_pipeline *pipeline)
+{
+    weir_part *part = pipeline->part;
+    close_spans_locked(pipeline);
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        save_node(node, &part->nodes[i]);
+        for (uint32_t j = 0; j < node->core.num_outs; j++)
+            part->queues[node->core.outs[j].index] = node->core.outs[j].lap;
+    }
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        part->pools[i] = pipeline->pools[i]->lap;
+    part->lap.elapsed_ns += pipeline->core.now_ns - pipeline->part_since_ns;
+}
+
+static void load_queue(weir__queue *queue, const weir_part *part, weir_live_histogram *times)
+{
+    queue->lap = part->queues[queue->index];
+    if (queue->lap.max_depth < weir__queue_num_items(queue))
+        queue->lap.max_depth = weir__queue_num_items(queue);
+    if (queue->lap.max_bytes < (int64_t)queue->bytes)
+        queue->lap.max_bytes = (int64_t)queue->bytes;
+    queue->put_times = &times[2 * queue->index];
+    queue->get_times = &times[2 * queue->index + 1];
+}
+
+/* Moves the sums out of the part. */
+static void enter_part_locked(weir_pipeline *pipeline, weir_part *part)
+{
+    weir_live_histogram *times = part->times + pipeline->core.num_nodes;
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        node->core.lap = part->nodes[i];
+        node->core.run_times = &part->times[i];
+        for (uint32_t j = 0; j < node->core.num_outs; j++)
+            load_queue(&node->core.outs[j], part, times);
+    }
+    pipeline->core.sink->latencies = &part->times[part_latencies(pipeline)];
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        pipeline->pools[i]->lap = part->pools[i];
+    weir_part **link = &pipeline->parts;
+    while (*link)
+        link = &(*link)->next;
+    *link = pipeline->part = part;
+    pipeline->part_since_ns = pipeline->core.now_ns;
+    weir__span_set_part(pipeline, part->id);
+    add_current_step_locked(pipeline);
+}
+
+/* Makes it the current part, of the current mode and phase. */
+static void install_part_locked(weir_pipeline *pipeline, weir_part *part)
+{
+    memcpy(part->mode, pipeline->mode, sizeof part->mode);
+    memcpy(part->phase, pipeline->phase, sizeof part->phase);
+    part->next = NULL;
+    enter_part_locked(pipeline, part);
+}
+
+/* The parts of the open lap. */
+static weir_part **open_parts_locked(weir_pipeline *pipeline)
+{
+    weir_part **open = &pipeline->parts;
+    for (weir_part *part = pipeline->parts; part; part = part->next)
+        if (part->ends_lap)
+            open = &part->next;
+    return open;
+}
+
+static uint32_t count_parts(const weir_part *part)
+{
+    uint32_t count = 0;
+    for (; part; part = part->next)
+        count++;
+    return count;
+}
+
+void weir__part_switch_locked(weir_pipeline *pipeline, bool ends_lap)
+{
+    weir_part *before = pipeline->part;
+    if (!before)
+        return; /* nothing is measured */
+    uint32_t num_parts = count_parts(pipeline->parts);
+    bool stays = weir__part_is_at(before, pipeline->mode, pipeline->phase);
+    ends_lap |=
+        !stays && (num_parts >= MANY_PARTS || pipeline->core.now_ns - pipeline->part_since_ns >= long_stretch_ns);
+    weir_part **link = weir__part_find(open_parts_locked(pipeline), pipeline->mode, pipeline->phase);
+    bool begins = ends_lap || !*link;
+    if ((stays && !ends_lap) || (begins && (!pipeline->spare_parts || num_parts >= MAX_PARTS))) {
+        add_current_step_locked(pipeline);
+        return;
+    }
+    weir_part **from = begins ? &pipeline->spare_parts : link, *next = *from;
+    pipeline->num_spares -= begins;
+    leave_part_locked(pipeline);
+    *from = next->next;
+    next->next = NULL;
+    if (ends_lap) {
+        before->ends_lap = pipeline->lap_ended = pipeline->wake_service = true;
+        weir__trace_mark_locked(pipeline, WEIR_TRACE_LAP, 0);
+    }
+    if (begins)
+        install_part_locked(pipeline, next);
+    else
+        enter_part_locked(pipeline, next);
+}
+
+void weir__part_add_step_locked(weir_pipeline *pipeline, int64_t step_ns)
+{
+    weir_part *part = pipeline->part;
+    if (!part)
+        return;
+    const weir_span_metrics step = { 1, step_ns, step_ns, step_ns, NULL };
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_SPAN), &part->steps, &step);
+    live_histogram_record(&part->times[part_steps(pipeline)], step_ns);
+}
+
+/* ---- taking -------------------------------------------------------------------------------------------------- */
+
+/*
+ * A reading of CPU time may be a little later than the end of the parts: what is more than the busy time belongs to the part
+ * that is current now. Returns the CPU time in other processes, of which one task may have used more than its own.
+ */
+static int64_t divide_cpu_locked(weir_node *node, weir_part *taken)
+{
+    uint32_t index = node->core.index;
+    int64_t outside_ns = atomic_exchange_explicit(&node->outside_cpu_ns, 0, memory_order_relaxed);
+    int64_t busy_ns = 0, cpu_ns = 0, up_to_ns = 0;
+    for (weir_part *part = taken; part; part = part->next) {
+        busy_ns += part->nodes[index].busy_ns;
+        cpu_ns += part->nodes[index].cpu_ns;
+    }
+    if (cpu_ns > busy_ns) {
+        node->core.lap.cpu_ns += cpu_ns - busy_ns;
+        cpu_ns = busy_ns;
+    }
+    for (weir_part *part = taken; part; part = part->next) {
+        weir_task_metrics *task = &part->nodes[index];
+        int64_t begin_ns = up_to_ns;
+        up_to_ns = part->next ? up_to_ns + task->busy_ns : busy_ns;
+        task->cpu_ns = weir__share_of(cpu_ns, begin_ns, up_to_ns, busy_ns);
+        weir__add_known(&task->cpu_ns, weir__share_of(outside_ns, begin_ns, up_to_ns, busy_ns));
+    }
+    return outside_ns;
+}
+
+weir_part *weir__parts_take_locked(weir_pipeline *pipeline, weir_part *fresh, int64_t *outside_cpu_ns)
+{
+    weir_part *taken = pipeline->parts, **open = open_parts_locked(pipeline);
+    if (fresh && pipeline->part)
+        leave_part_locked(pipeline);
+    if (fresh) {
+        pipeline->parts = NULL;
+        install_part_locked(pipeline, fresh);
+    } else if (open == &pipeline->parts) {
+        taken = NULL; /* no lap has ended */
+    } else {
+        pipeline->parts = *open;
+        *open = NULL;
+    }
+    pipeline->lap_ended = false;
+    *outside_cpu_ns = 0;
+    for (uint32_t i = 0; taken && i < pipeline->core.num_nodes; i++)
+        weir__add_known(outside_cpu_ns, divide_cpu_locked(pipeline->nodes[i], taken));
+    return taken;
+}
+
+bool weir__part_is_open(weir_pipeline *pipeline, uint64_t id)
+{
+    weir__engine_lock(pipeline);
+    const weir_part *part = pipeline->parts;
+    while (part && part->id != id)
+        part = part->next;
+    weir__engine_unlock(pipeline);
+    return part;
+}

@@ -1,0 +1,254 @@
+#include "part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- one part ------------------------------------------------------------------------------------------------ */
+
+static void clear_metrics(weir_part *part)
+{
+    const weir_pipeline *pipeline = part->pipeline;
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
+        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &part->nodes[i]);
+    for (uint32_t i = 0; i < pipeline->num_queues; i++) {
+        weir_queue_metrics *queue = &part->queues[i];
+        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_QUEUE), queue);
+        if (i != pipeline->core.sink->index)
+            queue->latency_ns = queue->min_latency_ns = queue->max_latency_ns = -1;
+    }
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_POOL), &part->pools[i]);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_SPAN), &part->steps);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &part->process);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &part->machine);
+}
+
+weir_part *weir__part_new(const weir_pipeline *pipeline)
+{
+    static _Atomic uint64_t num_parts;
+    weir_part *part = calloc(1, sizeof *part);
+    if (!part)
+        return NULL;
+    part->pipeline = pipeline;
+    part->id = 1 + atomic_fetch_add(&num_parts, 1);
+    part->lap.position = (weir_lap_position){ .mode = part->mode, .phase = part->phase, .last_step = -1 };
+    part->nodes = calloc(pipeline->core.num_nodes, sizeof *part->nodes);
+    part->queues = calloc(pipeline->num_queues, sizeof *part->queues);
+    part->pools = calloc(pipeline->num_pools, sizeof *part->pools);
+    part->times = calloc(part_num_stored(pipeline), sizeof *part->times);
+    part->stored = calloc(part_num_stored(pipeline), sizeof *part->stored);
+    if (!part->nodes || !part->queues || !part->pools || !part->times || !part->stored) {
+        weir__part_free(part);
+        return NULL;
+    }
+    clear_metrics(part);
+    return part;
+}
+
+void weir__part_free(weir_part *part)
+{
+    for (weir_part *next; part; part = next) {
+        next = part->next;
+        for (size_t i = 0; part->stored && i < part_num_stored(part->pipeline); i++)
+            free(part->stored[i].bytes);
+        for (size_t i = 0; i < part->num_marks; i++)
+            free(part->marks[i].times.bytes);
+        free(part->marks);
+        free(part->stored);
+        free(part->times);
+        free(part->pools);
+        free(part->queues);
+        free(part->nodes);
+        free(part);
+    }
+}
+
+/* ---- places and sums ----------------------------------------------------------------------------------------- */
+
+void weir__part_add_steps(weir_part *part, int64_t first_step, int64_t last_step)
+{
+    weir_lap_position *position = &part->lap.position;
+    if (last_step < first_step)
+        return;
+    if (position->last_step < position->first_step)
+        position->first_step = first_step;
+    position->last_step = last_step;
+}
+
+bool weir__part_is_at(const weir_part *part, const char *mode, const char *phase)
+{
+    return strcmp(part->mode, mode) == 0 && strcmp(part->phase, phase) == 0;
+}
+
+weir_part **weir__part_find(weir_part **parts, const char *mode, const char *phase)
+{
+    while (*parts && !weir__part_is_at(*parts, mode, phase))
+        parts = &(*parts)->next;
+    return parts;
+}
+
+void weir__add_known(int64_t *sum_ns, int64_t part_ns)
+{
+    if (*sum_ns < 0 || part_ns < 0)
+        *sum_ns = -1;
+    else
+        *sum_ns = part_ns > INT64_MAX - *sum_ns ? INT64_MAX : *sum_ns + part_ns;
+}
+
+/* Shares of one value add up to it. Not known (negative) remains so. */
+static int64_t share_up_to(int64_t value, int64_t at, int64_t whole)
+{
+    return at >= whole || value < 0 ? value : (int64_t)((double)value * (double)at / (double)whole);
+}
+
+int64_t weir__share_of(int64_t value, int64_t begin, int64_t end, int64_t whole)
+{
+    int64_t up_to_end = share_up_to(value, end, whole);
+    return value < 0 || begin <= 0 ? up_to_end : up_to_end - share_up_to(value, begin, whole);
+}
+
+void weir__metrics_add_share(const weir_metric_table *table, void *to, const void *from, int64_t begin, int64_t end,
+                             int64_t whole)
+{
+    weir_metrics share;
+    memcpy(&share, from, table->struct_size);
+    for (size_t i = 0; i < table->num_metrics; i++) {
+        void *value = (char *)&share + table->metrics[i].offset;
+        if (table->metrics[i].kind == WEIR_METRIC_COUNT || table->metrics[i].kind == WEIR_METRIC_SUM)
+            *(int64_t *)value = weir__share_of(*(int64_t *)value, begin, end, whole);
+        else if (table->metrics[i].kind == WEIR_METRIC_LEVEL && whole > 0)
+            *(double *)value *= (double)(end - begin) / (double)whole;
+    }
+    weir_metrics_add(table, to, &share);
+}
+
+/* ---- histograms and marks ------------------------------------------------------------------------------------ */
+
+bool weir__stored_histogram_set(weir_stored_histogram *stored, const weir_histogram *histogram)
+{
+    size_t size_bytes = weir_histogram_encode(histogram, NULL, 0);
+    uint8_t *bytes = malloc(size_bytes);
+    if (!bytes)
+        return false;
+    weir_histogram_encode(histogram, bytes, size_bytes);
+    free(stored->bytes);
+    *stored = (weir_stored_histogram){ bytes, size_bytes };
+    return true;
+}
+
+void weir__part_load(const weir_part *part, size_t index, weir_histogram *to)
+{
+    const weir_stored_histogram *stored = &part->stored[index];
+    if (stored->bytes)
+        weir_histogram_add_encoded(to, stored->bytes, stored->size_bytes);
+}
+
+static void join_histograms(weir_part *first, const weir_part *second)
+{
+    weir_histogram *joined = calloc(1, sizeof *joined);
+    for (size_t i = 0; joined && i < part_num_stored(first->pipeline); i++) {
+        if (!second->stored[i].bytes)
+            continue;
+        weir__part_load(first, i, joined);
+        weir__part_load(second, i, joined);
+        weir__stored_histogram_set(&first->stored[i], joined);
+        weir_histogram_clear(joined);
+    }
+    free(joined);
+}
+
+/* False = out of memory: there is none of this name, and no room for it. */
+static bool find_mark(weir_part *part, const weir_span_name *name, weir_part_mark **found)
+{
+    size_t count = part->num_marks;
+    for (*found = part->marks; *found < part->marks + count; ++*found)
+        if ((*found)->name == name)
+            return true;
+    *found = NULL;
+    if ((count & (count - 1)) == 0) { /* a power of two is full */
+        weir_part_mark *grown = realloc(part->marks, (count ? 2 * count : 1) * sizeof *grown);
+        if (!grown)
+            return false;
+        part->marks = grown;
+    }
+    return true;
+}
+
+bool weir__part_add_mark(weir_part *part, weir_part_mark *mark)
+{
+    weir_part_mark *to;
+    if (!find_mark(part, mark->name, &to))
+        return false;
+    if (!to) {
+        part->marks[part->num_marks++] = *mark;
+        mark->times.bytes = NULL;
+        return true;
+    }
+    weir_metrics_add(weir_subject_metrics(mark->name->counter ? WEIR_SUBJECT_COUNTER : WEIR_SUBJECT_SPAN), &to->span,
+                     &mark->span);
+    weir_histogram *joined = mark->times.bytes ? calloc(1, sizeof *joined) : NULL;
+    if (joined) {
+        weir_histogram_add_encoded(joined, to->times.bytes, to->times.size_bytes);
+        weir_histogram_add_encoded(joined, mark->times.bytes, mark->times.size_bytes);
+        weir__stored_histogram_set(&to->times, joined);
+    }
+    free(joined);
+    return true;
+}
+
+/* Without memory, they are lost. */
+static void add_steps_mark(weir_part *part)
+{
+    weir_stored_histogram *times = &part->stored[part_steps(part->pipeline)];
+    weir_part_mark mark = { .name = weir__span_name_of_steps(), .span = part->steps, .times = *times };
+    *times = (weir_stored_histogram){ NULL, 0 };
+    if (mark.name)
+        weir__part_add_mark(part, &mark);
+    free(mark.times.bytes);
+}
+
+/* A lap without its percentiles would not agree with its counts, so that one allocation that fails is not the end. */
+void weir__part_store(weir_part *part)
+{
+    enum { ATTEMPTS = 10 };
+    weir_histogram *histogram = NULL;
+    size_t count = part_num_stored(part->pipeline), num_stored = 0;
+    for (int i = 0; i < ATTEMPTS && !histogram; i++)
+        histogram = calloc(1, sizeof *histogram);
+    for (int i = 0; i < ATTEMPTS && histogram && num_stored < count; i++)
+        for (bool stored = true; stored && num_stored < count; num_stored += stored) {
+            weir_histogram_clear(histogram);
+            weir__live_histogram_add_to(histogram, &part->times[num_stored]);
+            stored = histogram->count == 0 || weir__stored_histogram_set(&part->stored[num_stored], histogram);
+        }
+    if (num_stored < count)
+        weir_log(WEIR_LOG_ERROR, "out of memory: the percentiles of a lap are lost");
+    free(histogram);
+    free(part->times);
+    part->times = NULL;
+    if (part->steps.num_spans)
+        add_steps_mark(part);
+}
+
+void weir__part_join(weir_part *first, weir_part *second)
+{
+    const weir_pipeline *pipeline = first->pipeline;
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_STAGE), &first->nodes[i], &second->nodes[i]);
+    for (uint32_t i = 0; i < pipeline->num_queues; i++)
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &first->queues[i], &second->queues[i]);
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_POOL), &first->pools[i], &second->pools[i]);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &first->process, &second->process);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &first->machine, &second->machine);
+    join_histograms(first, second);
+    for (size_t i = 0; i < second->num_marks; i++)
+        weir__part_add_mark(first, &second->marks[i]);
+    first->lap.end_unix_ns = second->lap.end_unix_ns;
+    first->lap.elapsed_ns += second->lap.elapsed_ns;
+    first->lap.suspended_ns += second->lap.suspended_ns;
+    first->lap.num_joined += second->lap.num_joined;
+    weir__part_add_steps(first, second->lap.position.first_step, second->lap.position.last_step);
+    second->next = NULL;
+    weir__part_free(second);
+}
