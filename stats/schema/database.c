@@ -227,7 +227,11 @@ static int complete_database(sqlite3 *db, const identity *found)
         code = weir__record_tables_complete(db);
     if (code == SQLITE_OK)
         code = weir__lap_tables_complete(db);
-    return code == SQLITE_OK && is_empty(found) ? sqlite3_exec(db, weir__schema_foreign, NULL, NULL, NULL) : code;
+    if (code == SQLITE_OK && is_empty(found))
+        code = sqlite3_exec(db, weir__schema_foreign, NULL, NULL, NULL);
+    for (size_t i = 0; weir__schema_views[i] && is_empty(found) && code == SQLITE_OK; i++)
+        code = sqlite3_exec(db, weir__schema_views[i], NULL, NULL, NULL);
+    return code;
 }
 
 /* Another process may be doing the same: the second one finds it done. */

@@ -61,6 +61,49 @@ const char weir__schema_foreign[] = FOREIGN("event_stats", "NEW.timestamp", "") 
                                                                  "task_stats"
                                                                  " WHERE id = NEW.id; END;";
 
+/* ---- views: rates and shares in plain SQL, for programs without weir's functions --------------------------------- */
+
+#define RUN_OF_LAP "r.run_id, r.node_id, r.rank, r.job"
+#define SLOTS(sum) "(" sum "(t.busy_time + t.wait_in_time + t.wait_thread_time + t.wait_turn_time + t.wait_out_time))"
+#define TASK_RATES(sum) \
+    sum "(t.elapsed) AS elapsed, " sum "(t.num_tasks) AS num_tasks, " sum "(t.num_failures) AS num_failures," \
+        " 1.0 * " sum "(t.num_tasks) / nullif(" sum "(t.elapsed), 0) AS tasks_per_s, " sum "(t.success_time) /" \
+        " nullif(" sum "(t.num_tasks - t.num_failures), 0) AS ave_time, " sum "(t.busy_time) / nullif(" SLOTS( \
+            sum) ", 0)" \
+                 " AS busy_share, " sum "(t.wait_in_time) / nullif(" SLOTS( \
+                     sum) ", 0) AS wait_in_share, " sum "(t.wait_thread_time)" \
+                          " / nullif(" SLOTS(sum) ", 0) AS wait_thread_share, " sum \
+                                                  "(t.wait_turn_time) / nullif(" SLOTS( \
+                                                      sum) ", 0) AS" \
+                                                           " wait_turn_share, " sum \
+                                                           "(t.wait_out_time) / nullif(" SLOTS( \
+                                                               sum) ", 0) AS wait_out_share, " sum "(t.cpu_time)" \
+                                                                    " / nullif(" sum \
+                                                                    "(t.busy_time), 0) AS cpu_share"
+#define QUEUE_RATES(sum) \
+    sum "(t.elapsed) AS elapsed, " sum "(t.num_items) AS num_items, 1.0 * " sum "(t.num_items) / nullif(" sum \
+        "(t.elapsed), 0) AS items_per_s, " sum "(t.put_time) / nullif(" sum "(t.num_put), 0) AS ave_put_time, " sum \
+        "(t.get_time) / nullif(" sum "(t.num_items), 0) AS ave_get_time, " sum "(t.latency_time) / nullif(" sum \
+        "(t.num_items), 0) AS ave_latency, " sum "(t.occupied_time) / nullif(" sum \
+        "(t.elapsed), 0) AS occupancy_rate, " sum "(t.depth_time) / nullif(" sum "(t.elapsed), 0) AS ave_depth"
+#define VIEWS(table, name, kind, rates, percentiles) \
+    "CREATE VIEW " name "_laps AS SELECT " RUN_OF_LAP ", t.name, " kind "t.timestamp - t.elapsed AS start_time," \
+    " t.timestamp AS end_time, t.phase, t.first_step, t.last_step, " rates("") percentiles \
+        " FROM " table " t JOIN run r" \
+        " USING (run_id);" \
+        "CREATE VIEW " name "_runs AS SELECT " RUN_OF_LAP ", t.name, " kind \
+        "min(t.timestamp - t.elapsed) AS start_time," \
+        " max(t.timestamp) AS end_time, " rates("sum") " FROM " table \
+                                                       " t JOIN run r USING (run_id) GROUP BY r.run_id, t.name;"
+
+const char *const weir__schema_views[] = {
+    VIEWS("task_stats", "stage", "", TASK_RATES, ", t.p90_time, t.p99_time"),
+    VIEWS("flow_stats", "flow", "t.kind, ", TASK_RATES, ", t.p90_time, t.p99_time"),
+    VIEWS("queue_stats", "queue", "", QUEUE_RATES,
+          ", t.p90_put_time, t.p99_put_time, t.p90_get_time, t.p99_get_time"),
+    NULL,
+};
+
 int weir_schema_version(void)
 {
     return WEIR_SCHEMA_VERSION;

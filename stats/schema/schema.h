@@ -20,4 +20,7 @@ extern const char weir__schema_create[];
 /* Triggers that give such a row a run and our columns. All its rows are one run, with the version "SPDL". */
 extern const char weir__schema_foreign[];
 
+/* Views of each lap and of each run, with rates and shares; docs/sql.md describes them. NULL ends the list. */
+extern const char *const weir__schema_views[];
+
 #endif
