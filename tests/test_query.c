@@ -861,6 +861,45 @@ static const char *groups_by(const char *path, const weir_filter *filter, uint32
     return text;
 }
 
+/* A run is what a rank has recorded: 10 items per second, 100 s long. */
+static void record_one_rank(const char *path, int32_t rank, double started)
+{
+    weir_sqlite_writer *writer = recording_begin(path, "node", rank, started);
+    for (int i = 1; i <= 10; i++)
+        record_lap(writer, &(invented_lap){ .at = started + 10 * i, .num_tasks = 100 });
+    recording_end(writer, started + 100);
+}
+
+/* items_per_s of all runs together. */
+static double rate_of_all(const char *path)
+{
+    weir_totals totals;
+    weir_reader *reader = open_reader(path);
+    assert_int_equal(weir_totals_read(reader, &(weir_filter){ .name = "sink_queue" },
+                                      &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
+                     WEIR_OK);
+    const weir_total *sink = &totals.of[WEIR_SUBJECT_QUEUE].all[0];
+    double rate = weir_total_value(sink, weir_measure_find(WEIR_SUBJECT_QUEUE, "items_per_s"));
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+    return rate;
+}
+
+TEST_CASE(the_rate_of_a_job_is_that_of_its_ranks_together)
+{
+    const char *path = in_folder("job.db");
+    record_one_rank(path, 0, 1000);
+    assert_true(rate_of_all(path) == 10);
+    record_one_rank(path, 0, 2000); /* one after the other */
+    assert_true(rate_of_all(path) == 10);
+    assert_int_equal(unlink(path), 0);
+    record_one_rank(path, 0, 1000);
+    record_one_rank(path, 1, 1000); /* at the same time */
+    assert_true(rate_of_all(path) == 20);
+    record_one_rank(path, 2, 1050); /* half of the time */
+    assert_true(fabs(rate_of_all(path) - 20) < 1e-9);
+}
+
 TEST_CASE(groups_are_by_run_node_phase_step_and_time)
 {
     const char *runs = record_three_runs(), *phases = record_phases();
@@ -1143,6 +1182,48 @@ TEST_CASE(the_statement_behind_an_answer_runs_in_other_programs)
     assert_non_null(strstr(weir_reader_sql(reader), "'eval'"));
     weir_query_end(query);
     weir_reader_close(reader);
+}
+
+/* Every column of a view that has the name of a measure has its value. */
+static void assert_view(const char *path, const char *view, weir_subject subject)
+{
+    char sql[200];
+    int num_compared = 0;
+    weir_totals totals;
+    weir_reader *reader = open_reader(path);
+    sqlite3_stmt *row;
+    sqlite3 *db = connect_to(path);
+    assert_int_equal(
+        weir_totals_read(reader, NULL, &(weir_grouping){ .by = WEIR_BY_NAME | WEIR_BY_RUN }, &totals, NULL), WEIR_OK);
+    const weir_total *total = &totals.of[subject].all[0];
+    snprintf(sql, sizeof sql, "SELECT * FROM %s WHERE run_id = %lld AND name = '%s'", view,
+             (long long)total->key.run_id, total->key.name);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    for (int i = 0; i < sqlite3_column_count(row); i++) {
+        const weir_measure *measure = weir_measure_find(subject, sqlite3_column_name(row, i));
+        double value = measure ? weir_total_value(total, measure) : NAN;
+        if (!measure || isnan(value))
+            continue;
+        num_compared++;
+        if (fabs(sqlite3_column_double(row, i) - value) > 1e-9 * fabs(value))
+            fail_msg("%s: %s is %g, and not %g", view, measure->name, sqlite3_column_double(row, i), value);
+    }
+    assert_in_range(num_compared, 5, 20);
+    sqlite3_finalize(row);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+}
+
+TEST_CASE(the_views_have_the_figures_of_queries)
+{
+    const char *path = record_four_laps();
+    assert_view(path, "stage_runs", WEIR_SUBJECT_STAGE);
+    assert_view(path, "queue_runs", WEIR_SUBJECT_QUEUE);
+    execute(path, "DELETE FROM task_stats WHERE id > 1; DELETE FROM queue_stats WHERE id > 1"); /* one lap */
+    assert_view(path, "stage_laps", WEIR_SUBJECT_STAGE);
+    assert_view(path, "queue_laps", WEIR_SUBJECT_QUEUE);
 }
 
 TEST_CASE(what_is_no_database_of_ours_is_refused_by_name)

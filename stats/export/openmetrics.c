@@ -194,7 +194,7 @@ static void put_family(FILE *out, const char *name, const char *type, const char
 
 static double measured_value(const weir_total *total, const char *measure)
 {
-    return weir_measure_of(total->subject, measure, &total->metrics, total->elapsed_ns);
+    return weir_total_value(total, weir_measure_find(total->subject, measure));
 }
 
 static void put_metric(FILE *out, const family *f, const subject *of, const weir_total *total)

@@ -8,6 +8,7 @@
 #include <weir/clock.h>
 #include <weir/export.h>
 
+#include "array.h"
 #include "existing_files.h"
 #include "name_match.h"
 
@@ -194,6 +195,70 @@ static void sum_final(sqlite3_context *context)
         sqlite3_result_int64(context, sum->whole);
 }
 
+/* -- runs at the same time */
+
+typedef struct run_extent {
+    int64_t run_id;
+    double start, end;
+} run_extent;
+
+typedef struct run_extents {
+    run_extent *all;
+    size_t count, last; /* last: of the row before */
+    bool has_failed;
+} run_extents;
+
+static void concurrency_step(sqlite3_context *context, int num_values, sqlite3_value **values)
+{
+    (void)num_values;
+    run_extents *runs = sqlite3_aggregate_context(context, sizeof *runs);
+    int64_t run_id = sqlite3_value_int64(values[0]);
+    double start = sqlite3_value_double(values[1]), end = sqlite3_value_double(values[2]);
+    if (!runs || runs->has_failed)
+        return;
+    if (runs->last >= runs->count || runs->all[runs->last].run_id != run_id)
+        for (runs->last = 0; runs->last < runs->count && runs->all[runs->last].run_id != run_id; runs->last++)
+            ;
+    if (runs->last == runs->count) {
+        run_extent *grown = weir__array_grow(runs->all, runs->count, sizeof *grown);
+        runs->has_failed = !grown;
+        if (!grown) {
+            sqlite3_result_error_nomem(context);
+            return;
+        }
+        runs->all = grown;
+        runs->all[runs->count++] = (run_extent){ run_id, start, end };
+    }
+    run_extent *run = &runs->all[runs->last];
+    run->start = start < run->start ? start : run->start;
+    run->end = end > run->end ? end : run->end;
+}
+
+static int compare_extents(const void *left, const void *right)
+{
+    const run_extent *a = left, *b = right;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+/* weir_concurrency(run, start, end): the time of all runs, by the time in which at least one of them went on. */
+static void concurrency_final(sqlite3_context *context)
+{
+    run_extents *runs = sqlite3_aggregate_context(context, 0);
+    double sum = 0, covered = 0, end = -INFINITY;
+    if (!runs || runs->has_failed)
+        return;
+    qsort(runs->all, runs->count, sizeof *runs->all, compare_extents);
+    for (size_t i = 0; i < runs->count; i++) {
+        const run_extent *run = &runs->all[i];
+        double start = run->start > end ? run->start : end;
+        sum += run->end - run->start;
+        covered += run->end > start ? run->end - start : 0;
+        end = run->end > end ? run->end : end;
+    }
+    sqlite3_result_double(context, runs->count > 1 && covered > 0 && sum > covered ? sum / covered : 1);
+    free(runs->all);
+}
+
 /* -- the last value */
 
 typedef struct last_value {
@@ -278,6 +343,7 @@ int weir__functions_register(sqlite3 *db)
         { "weir_quantile", -1, quantile_function, NULL, NULL },
         { "weir_histogram_fault", 4, fault_function, NULL, NULL },
         { "weir_sum", 1, NULL, sum_step, sum_final },
+        { "weir_concurrency", 3, NULL, concurrency_step, concurrency_final },
         { "weir_last", 2, NULL, last_step, last_final },
         { "weir_reason", 2, reason_function, NULL, NULL },
         { "weir_folder", 1, folder_function, NULL, NULL },

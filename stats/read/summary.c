@@ -19,7 +19,7 @@ enum { RULE_WIDTH = 80 };
 
 static double value_of(const weir_total *total, const char *name)
 {
-    return weir_measure_of(total->subject, name, &total->metrics, total->elapsed_ns);
+    return weir_total_value(total, weir_measure_find(total->subject, name));
 }
 
 static double percent(double part, double whole)

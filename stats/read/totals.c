@@ -41,8 +41,10 @@ enum { MAX_GROUPS = 100000 };
 #define BIN_OF(number) number " - (" number " %% %lld + %lld) %% %lld"
 
 /* Behind the columns of a lap, in this order. */
-#define MORE_COLUMNS "min(t.timestamp - t.elapsed) AS start, %s AS key_node, %s AS key_step, %s AS key_time"
-enum { MORE_START, MORE_NODE, MORE_STEP, MORE_TIME, MORE_SHARE };
+#define MORE_COLUMNS \
+    "min(t.timestamp - t.elapsed) AS start, %s AS key_node, %s AS key_step, %s AS key_time, " \
+    "weir_concurrency(t.run_id, t.timestamp - t.elapsed, t.timestamp) AS concurrency"
+enum { MORE_START, MORE_NODE, MORE_STEP, MORE_TIME, MORE_CONCURRENCY, MORE_SHARE };
 #define SHARE "elapsed / sum(elapsed) OVER (PARTITION BY key_run, key_node, key_name) AS share"
 
 /* The state of reading the sums of one subject. */
@@ -184,6 +186,7 @@ static int read_total(summing *s, sqlite3_stmt *row, weir_total *total)
     total->key.node_id = weir__column_text(row, more + MORE_NODE);
     total->key.bin_step = sqlite3_column_int64(row, more + MORE_STEP);
     total->key.bin_unix_ns = sqlite3_column_int64(row, more + MORE_TIME);
+    total->concurrency = sqlite3_column_double(row, more + MORE_CONCURRENCY);
     total->key.share = sqlite3_column_double(row, more + MORE_SHARE);
     return weir__total_keep(total) ? status : weir__reader_out_of_memory(s->error);
 }
@@ -280,8 +283,12 @@ double weir_total_value(const weir_total *total, const weir_measure *measure)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     double value = total ? weir_measure_value(measure, &total->metrics, total->elapsed_ns) : NAN;
-    if (!total || !measure || !isnan(value))
+    if (!total || !measure)
         return value;
+    if (!isnan(value)) {
+        const char *per_second = strstr(measure->unit, "/s");
+        return total->concurrency > 1 && per_second && !per_second[2] ? value * total->concurrency : value;
+    }
     bool is_p90 = strncmp(measure->name, "p90_", 4) == 0, is_p99 = strncmp(measure->name, "p99_", 4) == 0;
     weir_metrics metrics = total->metrics;
     size_t count = is_p90 || is_p99 ? weir_subject_histograms(total->subject, histograms) : 0;
@@ -297,7 +304,7 @@ double weir_total_value(const weir_total *total, const weir_measure *measure)
 weir_total weir_total_of_lap(const weir_lap_record *lap)
 {
     if (!lap)
-        return (weir_total){ .kind = "" };
+        return (weir_total){ .kind = "", .concurrency = 1 };
     weir_total total = {
         .key = { .name = lap->name,
                  .node_id = "",
@@ -312,6 +319,7 @@ weir_total weir_total_of_lap(const weir_lap_record *lap)
         .subject = lap->subject,
         .kind = lap->kind,
         .elapsed_ns = lap->elapsed_ns,
+        .concurrency = 1,
         .suspended_ns = lap->suspended_ns,
         .capacity = lap->capacity,
         .metrics = lap->metrics,

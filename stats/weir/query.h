@@ -410,6 +410,7 @@ typedef struct weir_total {
     int64_t elapsed_ns;   /* of all laps together */
     int64_t suspended_ns; /* part of it in which the process did not run; -1 = not known */
     int64_t capacity;     /* of the last lap */
+    double concurrency;   /* how many of its runs went on at a time, on the average; up to 1 = a single one */
     weir_metrics metrics; /* histograms NULL = not known */
     weir_percentiles percentiles[WEIR_MAX_HISTOGRAMS]; /* of a single lap */
 } weir_total;
@@ -433,8 +434,8 @@ WEIR_API int weir_totals_read(weir_reader *reader, const weir_filter *filter, co
                               weir_totals *totals, weir_error *error);
 WEIR_API void weir_totals_free(weir_totals *totals);
 
-/* The value of a measure, as weir_measure_value() has it; percentiles of laps without histograms as they were
-   recorded. */
+/* The value of a measure, as weir_measure_value() has it. Of runs that went on at the same time (the ranks of a job),
+   what is counted per second is that of all together; percentiles of laps without histograms are as recorded. */
 WEIR_API double weir_total_value(const weir_total *total, const weir_measure *measure);
 
 /* A lap as a total; its texts and histograms belong to the lap. */
