@@ -352,6 +352,7 @@ TEST_CASE(the_statistics_refuse_null)
     REFUSED(weir_reader_has(NULL, WEIR_RECORD_FAILURE, NULL, NULL, NULL));
     assert_string_equal(weir_row_text(NULL, 0), "");
     assert_int_equal(weir_row_int(NULL, 0), 0);
+    assert_true(isnan(weir_row_real(NULL, 0)));
     REFUSED(weir_reader_keep_sql(NULL));
     assert_null(weir_reader_sql(NULL));
     REFUSED(weir_database_check(NULL, true, no_function, NULL, NULL));

@@ -1,6 +1,7 @@
 /* Single records: for each kind, the columns and how a row is read. */
 #include <weir/query.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,6 +122,7 @@ static const weir_sql_selection phases = {
 };
 
 static const weir_sql_selection selections[WEIR_RECORD_CONTENT + 1] = {
+    [WEIR_RECORD_TASK] = { .kind = WEIR_ROWS_LAPS, .table = "task_stats", .name_column = "t.name" },
     [WEIR_RECORD_EVENT] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.event_name" },
     [WEIR_RECORD_FAILURE] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.name", .length = "t.elapsed" },
     [WEIR_RECORD_ITEM] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.name", .length = "t.elapsed" },
@@ -266,27 +268,45 @@ int64_t weir_row_int(const weir_row *row, int column)
     return row ? sqlite3_column_int64((sqlite3_stmt *)(uintptr_t)row, column) : 0;
 }
 
-/* SPDL's databases have no items. */
+double weir_row_real(const weir_row *row, int column)
+{
+    sqlite3_stmt *of = (sqlite3_stmt *)(uintptr_t)row;
+    return row && sqlite3_column_type(of, column) != SQLITE_NULL ? sqlite3_column_double(of, column) : (double)NAN;
+}
+
+/* Columns that were added since the database was written are NULL. SPDL's databases have no items. */
 static int select_rows(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, const char *columns,
                        const char *end, sqlite3_stmt **rows, weir_error *error)
 {
     weir_sql_selection selection = selections[kind];
-    bool has_it;
-    selection.table = weir__record_table_of(kind)->name;
+    int code = SQLITE_OK, status = WEIR_OK;
+    char *known = NULL, *table = NULL;
+    *rows = NULL;
+    if (!selection.table) {
+        known = weir__record_expressions(reader->db, kind, &code);
+        table = known ? sqlite3_mprintf("(SELECT %s, t.rowid FROM %s t)", known, weir__record_table_of(kind)->name)
+                      : NULL;
+        code = known && !table ? SQLITE_NOMEM : code;
+        selection.table = table;
+    }
     selection.columns = columns;
     selection.end = end;
-    *rows = NULL;
-    int code = weir__table_has_column(reader->db, selection.table, "run_id", &has_it);
     if (code != SQLITE_OK)
-        return weir__reader_error(reader, code, error);
-    return has_it ? weir__select(reader, &selection, filter, rows, error) : WEIR_OK;
+        status = weir__reader_error(reader, code, error);
+    else if (selection.table)
+        status = weir__select(reader, &selection, filter, rows, error);
+    sqlite3_free(known);
+    sqlite3_free(table);
+    return status;
 }
 
 int weir_reader_select(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, const char *columns,
                        const char *end, weir_row_function *each, void *self, weir_error *error)
 {
-    if (!reader || !columns || !end || !each || kind < WEIR_RECORD_EVENT || kind > WEIR_RECORD_STAGE)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL, or a kind of laps");
+    if (!reader || !columns || !end || !each || kind > WEIR_RECORD_STAGE ||
+        (kind < WEIR_RECORD_EVENT && kind != WEIR_RECORD_TASK))
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "an argument that must not be NULL is NULL, or a kind that cannot be selected");
     weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     sqlite3_stmt *rows = NULL;
     int code = SQLITE_DONE, status = weir__reader_resolve_run(reader, &resolved.run_id, error);

@@ -291,19 +291,13 @@ static int take_damage(void *self, const weir_row *row, weir_error *error)
     return WEIR_OK;
 }
 
-/* A database that was not written to since damage is counted lacks the columns. */
 static int note_damage(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
-    bool is_known;
-    int code = weir__table_has_column(reader->db, "item_stats", "num_missing", &is_known);
-    if (code != SQLITE_OK)
-        return weir__reader_error(reader, code, error);
-    if (!is_known)
-        return WEIR_OK;
-    return weir_reader_select(reader, WEIR_RECORD_ITEM, filter,
-                              "weir_sum(t.num_missing > 0 OR t.num_errors > 0), weir_sum(max(t.num_missing, 0)), "
-                              "weir_sum(max(t.num_errors, 0))",
-                              "", take_damage, notes, error);
+    return weir_reader_select(
+        reader, WEIR_RECORD_ITEM, filter,
+        "weir_sum(coalesce(t.num_missing > 0 OR t.num_errors > 0, 0)), "
+        "weir_sum(max(coalesce(t.num_missing, 0), 0)), weir_sum(max(coalesce(t.num_errors, 0), 0))",
+        "", take_damage, notes, error);
 }
 
 static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)

@@ -295,10 +295,11 @@ char *weir__record_expressions(sqlite3 *db, weir_record_kind kind, int *code)
     for (size_t i = 0; i < table->num_columns; i++) {
         const weir_column *column = &table->columns[i];
         bool is_there = !column->expression && weir__has_word(there, column->name);
-        sqlite3_str_appendf(text, "%s%s%s", i ? ", " : "", is_there ? "t." : "",
+        sqlite3_str_appendf(text, "%s%s%s AS \"%w\"", i ? ", " : "", is_there ? "t." : "",
                             is_there             ? column->name
                             : column->expression ? column->expression
-                                                 : "NULL");
+                                                 : "NULL",
+                            column->name);
     }
     sqlite3_free(there);
     char *expressions = sqlite3_str_finish(text);

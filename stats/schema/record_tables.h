@@ -36,8 +36,8 @@ typedef struct weir_record_table {
 /* WEIR_RECORD_EVENT, _FAILURE, _ITEM, _RUN, _STAGE, _NODE or _CONTENT; others have no columns. */
 const weir_record_table *weir__record_table_of(weir_record_kind kind);
 
-/* The list of expressions that read a record from its table, called t; free with sqlite3_free(). NULL = the database has
-   no such table, or out of memory (*code says which). */
+/* The list of expressions that read a record from its table, called t, each AS the name of its column; free with
+   sqlite3_free(). NULL = the database has no such table, or out of memory (*code says which). */
 char *weir__record_expressions(sqlite3 *db, weir_record_kind kind, int *code);
 
 /* Fills the record from a row of these expressions; texts belong to the row. */

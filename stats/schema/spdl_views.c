@@ -19,7 +19,7 @@
     " " LAPS " FROM " db ".queue_stats;" \
     "CREATE TEMP VIEW task_stats AS SELECT id, timestamp, name, num_tasks, num_failures, ave_time, p90_time, " \
     "p99_time," \
-    " ave_time * (num_tasks - num_failures) AS success_time," \
+    " ave_time * (num_tasks - num_failures) AS success_time, NULL AS max_time," \
     " coalesce(min(timestamp - lag(timestamp) OVER (PARTITION BY name ORDER BY timestamp)," \
     " (SELECT max(elapsed) FROM " db ".queue_stats)), (SELECT max(elapsed) FROM " db \
     ".queue_stats), 0.0) AS elapsed," \

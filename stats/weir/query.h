@@ -334,14 +334,15 @@ WEIR_API int weir_reader_has(weir_reader *reader, weir_record_kind kind, const w
 typedef struct weir_row weir_row;
 WEIR_API const char *weir_row_text(const weir_row *row, int column); /* "" = NULL */
 WEIR_API int64_t weir_row_int(const weir_row *row, int column);      /* 0 = NULL */
+WEIR_API double weir_row_real(const weir_row *row, int column);      /* NAN = NULL */
 
 /* Gets a row, which is valid until it returns. WEIR_OK; WEIR_EOF ends early; or a failure, with *error filled. */
 typedef int weir_row_function(void *self, const weir_row *row, weir_error *error);
 
 /*
- * Sums of single records: "SELECT columns FROM their table t WHERE the filter's conditions end". columns and end
- * ("GROUP BY … ORDER BY …") are SQL, with weir's functions (docs/sql.md); the filter's order and limit are ignored. The kind
- * is WEIR_RECORD_EVENT, _FAILURE, _ITEM, _RUN or _STAGE. WEIR_OK, or the first failure.
+ * Rows of SQL: "SELECT columns FROM their table t WHERE the filter's conditions end". columns and end ("GROUP BY … ORDER
+ * BY … LIMIT …") are SQL, with weir's functions (docs/sql.md); the filter's order and limit are ignored. The kind is
+ * WEIR_RECORD_TASK, _EVENT, _FAILURE, _ITEM, _RUN or _STAGE. WEIR_OK, or the first failure.
  */
 WEIR_API int weir_reader_select(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
                                 const char *columns, const char *end, weir_row_function *each, void *self,

@@ -2,14 +2,14 @@
  * weir slowest: the items that took longest. item_stats holds all items or a sample. Without it, failures are known
  * one by one, but of the successful items only the longest time of each lap.
  */
-#include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
 #include "command_table.h"
+#include "memory.h"
 
 static struct settings {
     int64_t top;
@@ -62,172 +62,129 @@ static const table_column columns[] = {
     { "num_errors", "errors", TABLE_COUNT }, { "label", "label", TABLE_WORDS },
 };
 
-/* Counts and times below 0 mean unknown. */
-typedef struct slow {
-    double value; /* that the rows are sorted by */
-    int64_t run_ns, unix_ns, run_id, seq;
-    const char *kind;
-    char *name, *label;    /* copies */
-    weir_item_record item; /* its codec is a copy; of a failure and a lap, all is unknown */
-} slow;
+enum { NUM_COLUMNS = sizeof columns / sizeof columns[0] };
 
-static double sort_value(const weir_item_record *item, int64_t run_ns)
-{
-    switch (settings.sort) {
-    case SORT_OPEN: return (double)item->open_ns;
-    case SORT_DEMUX: return (double)item->demux_ns;
-    case SORT_DECODE: return (double)item->decode_ns;
-    case SORT_SCALE: return (double)item->scale_ns;
-    case SORT_BYTES: return (double)item->size_bytes;
-    case SORT_FRAMES: return (double)item->num_frames;
-    case SORT_PER_FRAME: return item->num_frames > 0 ? (double)run_ns / (double)item->num_frames : -1;
-    case SORT_DAMAGE: {
-        double damage = (double)item->num_missing + (double)item->num_errors;
-        return damage > 0 ? damage : -1;
-    }
-    default: return run_ns > 0 ? (double)run_ns : -1; /* laps without a success have none */
-    }
-}
-
-#define COMMON_FIELDS(record) \
-    .run_ns = (record).run_ns, .unix_ns = (record).unix_ns, .run_id = (record).run_id, .seq = (record).seq, \
-    .name = strdup((record).name), .label = strdup((record).label)
-
-static slow row_of(const weir_record *record)
-{
-    static const weir_item_record unknown = { .width = -1,
-                                              .height = -1,
-                                              .num_frames = -1,
-                                              .size_bytes = -1,
-                                              .open_ns = -1,
-                                              .demux_ns = -1,
-                                              .decode_ns = -1,
-                                              .scale_ns = -1 };
-    slow row = { .kind = "lap",
-                 .item = unknown,
-                 .run_ns = record->lap.metrics.task.max_ns,
-                 .unix_ns = record->lap.end_unix_ns,
-                 .run_id = record->lap.run_id,
-                 .seq = -1 };
-    if (record->kind == WEIR_RECORD_ITEM)
-        row = (slow){ .kind = "item", .item = record->item, COMMON_FIELDS(record->item) };
-    else if (record->kind == WEIR_RECORD_FAILURE)
-        row = (slow){ .kind = "failure", .item = unknown, COMMON_FIELDS(record->failure) };
-    else {
-        row.name = strdup(record->lap.name);
-        row.label = strdup("");
-    }
-    row.item.codec = strdup(row.item.codec ? row.item.codec : "");
-    row.value = sort_value(&row.item, row.run_ns);
-    return row;
-}
-
-static void forget(slow *row)
-{
-    free(row->name);
-    free(row->label);
-    free((void *)(uintptr_t)row->item.codec);
-}
-
-static void put_known(table *t, int64_t count)
-{
-    if (count >= 0)
-        table_count(t, count);
-    else
-        table_nothing(t);
-}
-
-static void put_row(table *t, const slow *row)
-{
-    const weir_item_record *item = &row->item;
-    table_duration(t, row->run_ns);
-    table_words(t, row->kind);
-    table_when(t, row->unix_ns);
-    table_count(t, row->run_id);
-    table_words(t, row->name);
-    put_known(t, row->seq);
-    table_words(t, item->codec);
-    put_known(t, item->width);
-    put_known(t, item->height);
-    put_known(t, item->num_frames);
-    put_known(t, item->size_bytes);
-    table_duration(t, item->open_ns);
-    table_duration(t, item->demux_ns);
-    table_duration(t, item->decode_ns);
-    table_duration(t, item->scale_ns);
-    put_known(t, item->num_missing ? item->num_missing : -1);
-    put_known(t, item->num_errors ? item->num_errors : -1);
-    table_words(t, row->label);
-}
-
-/* -- the first rows in sort order */
-
-typedef struct first_rows {
-    slow *all;
-    size_t count;
-} first_rows;
-
-static int keep(void *self, const weir_record *record, weir_error *error)
-{
-    first_rows *first = self;
-    slow row = row_of(record);
-    size_t at = first->count, most = (size_t)settings.top;
-    bool is_complete = row.name && row.label && row.item.codec;
-    assert(most > 0);
-    if (is_complete && (row.value < 0 || (at == most && row.value <= first->all[at - 1].value))) {
-        forget(&row); /* unknown, or not among the first */
-        return WEIR_OK;
-    }
-    slow *grown = at < most ? weir__array_grow(first->all, at, sizeof *first->all) : first->all;
-    first->all = grown ? grown : first->all;
-    if (!grown || !is_complete) {
-        forget(&row);
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    }
-    if (at == most)
-        forget(&first->all[--at]);
-    for (; at > 0 && first->all[at - 1].value < row.value; at--)
-        first->all[at] = first->all[at - 1];
-    first->all[at] = row;
-    first->count += first->count < most;
-    return WEIR_OK;
-}
-
-static int keep_all(weir_reader *reader, const weir_filter *filter, weir_record_kind kind, first_rows *first,
-                    weir_error *error)
-{
-    weir_filter longest = *filter;
-    longest.longest_first = settings.sort == SORT_TIME;
-    longest.limit = longest.longest_first ? settings.top : 0;
-    return weir_reader_each(reader, kind, &longest, keep, first, error);
-}
-
-/* -- formats: codec and size, and how common these are among all recorded items */
-
-/* As format_of(). */
+/* In SQL: what the rows are sorted by, which must be above 0, the columns of the table, and the format. */
+#define COMMON    "t.timestamp, t.run_id, t.name, "
+#define UNKNOWN   "'', " NONE_OF_5 ", " NONE_OF_5 ", "
+#define NONE_OF_5 "NULL, NULL, NULL, NULL, NULL"
 #define FORMAT_OF_ITEM \
     "coalesce(nullif(CASE WHEN t.width > 0 AND t.height > 0 THEN trim(t.codec || ' ' || t.width || 'x' || t.height)" \
     " ELSE t.codec END, ''), 'unknown')"
 
-static void format_of(const weir_item_record *item, char format[160])
+static const char *const sort_terms[] = {
+    "t.elapsed",
+    "t.open_time",
+    "t.demux_time",
+    "t.decode_time",
+    "t.scale_time",
+    "t.size_bytes",
+    "t.num_frames",
+    "t.elapsed / nullif(max(t.num_frames, 0), 0)",
+    "t.num_missing + t.num_errors",
+};
+static const char item_columns[] =
+    ", t.elapsed, 'item', " COMMON "t.seq, t.codec, nullif(t.width, 0), nullif(t.height, 0), nullif(t.num_frames, 0),"
+    " nullif(t.size_bytes, 0), nullif(t.open_time, 0), nullif(t.demux_time, 0), nullif(t.decode_time, 0),"
+    " nullif(t.scale_time, 0), nullif(t.num_missing, 0), nullif(t.num_errors, 0), t.label, " FORMAT_OF_ITEM;
+static const char failure_columns[] = ", t.elapsed, 'failure', " COMMON "t.seq, " UNKNOWN "t.label, NULL";
+static const char lap_columns[] = ", t.max_time, 'lap', " COMMON "NULL, " UNKNOWN "'', NULL";
+
+typedef struct slow {
+    double value, numbers[NUM_COLUMNS];
+    size_t number;            /* as it was read */
+    char *words[NUM_COLUMNS]; /* of columns of words */
+    char *format;             /* "" = of no item */
+} slow;
+
+/* The first rows of each kind, then of all together. */
+typedef struct first_rows {
+    slow *all;
+    size_t count;
+    bool has_items;
+} first_rows;
+
+static int keep_row(void *self, const weir_row *row, weir_error *error)
 {
-    snprintf(format, 160, "%.100s", *item->codec ? item->codec : "");
-    if (item->width > 0 && item->height > 0)
-        snprintf(format, 160, "%.100s%s%" PRId64 "x%" PRId64, item->codec, *item->codec ? " " : "", item->width,
-                 item->height);
-    else if (!*format)
-        snprintf(format, 160, "unknown");
+    first_rows *first = self;
+    (void)error;
+    first->all = memory_grow(first->all, first->count, sizeof *first->all);
+    slow *one = &first->all[first->count];
+    one->number = first->count++;
+    one->value = weir_row_real(row, 0);
+    for (int i = 0; i < NUM_COLUMNS; i++) {
+        one->numbers[i] = weir_row_real(row, i + 1);
+        one->words[i] = columns[i].kind == TABLE_WORDS ? memory_copy(weir_row_text(row, i + 1)) : NULL;
+    }
+    one->format = memory_copy(weir_row_text(row, NUM_COLUMNS + 1));
+    return WEIR_OK;
 }
 
-/* A format of the slowest items. */
+static int keep_kind(weir_reader *reader, const weir_filter *filter, weir_record_kind kind, const char *term,
+                     const char *kind_columns, first_rows *first, weir_error *error)
+{
+    char *wanted = memory_format("%s%s", term, kind_columns);
+    char *end = memory_format(" AND %s > 0 ORDER BY 1 DESC, t.id LIMIT %" PRId64, term, settings.top);
+    int status = weir_reader_select(reader, kind, filter, wanted, end, keep_row, first, error);
+    free(wanted);
+    free(end);
+    return status;
+}
+
+static void forget_last(first_rows *first)
+{
+    slow *last = &first->all[--first->count];
+    for (size_t i = 0; i < NUM_COLUMNS; i++)
+        free(last->words[i]);
+    free(last->format);
+}
+
+/* Of equal ones, items come before failures. */
+static int compare_slow(const void *left, const void *right)
+{
+    const slow *a = left, *b = right;
+    int order = (a->value < b->value) - (a->value > b->value);
+    return order ? order : (a->number > b->number) - (a->number < b->number);
+}
+
+static int read_first(weir_reader *reader, const weir_filter *filter, int kind, first_rows *first, weir_error *error)
+{
+    int status = WEIR_OK;
+    if (kind == KIND_ALL || kind == KIND_ITEMS)
+        status = keep_kind(reader, filter, WEIR_RECORD_ITEM, sort_terms[settings.sort], item_columns, first, error);
+    first->has_items = first->count > 0;
+    if (status == WEIR_OK && (kind == KIND_ALL || kind == KIND_FAILURES))
+        status = keep_kind(reader, filter, WEIR_RECORD_FAILURE, "t.elapsed", failure_columns, first, error);
+    if (status == WEIR_OK && (kind == KIND_LAPS || (kind == KIND_ALL && !first->has_items)))
+        status = keep_kind(reader, filter, WEIR_RECORD_TASK, "t.max_time", lap_columns, first, error);
+    if (first->count)
+        qsort(first->all, first->count, sizeof *first->all, compare_slow);
+    while (first->count > (size_t)settings.top)
+        forget_last(first);
+    return status;
+}
+
+static void put_slow(table *t, const slow *row)
+{
+    for (size_t i = 0; i < NUM_COLUMNS; i++)
+        if (columns[i].kind == TABLE_WORDS)
+            table_words(t, row->words[i]);
+        else if (columns[i].kind != TABLE_COUNT || isnan(row->numbers[i]))
+            table_number(t, row->numbers[i]);
+        else
+            table_count(t, (int64_t)row->numbers[i]);
+}
+
+/* -- formats: codec and size, and how common these are among all recorded items */
+
 typedef struct slow_format {
-    char name[160];
+    char *name;
     int64_t num_shown, num_all;
 } slow_format;
 
 typedef struct format_list {
     const first_rows *first;
-    slow_format *all;
+    slow_format *all; /* of the slowest items */
     size_t count;
     int64_t num_formats, num_shown, num_all; /* of all items; sums */
 } format_list;
@@ -236,18 +193,17 @@ static int add_format(void *self, const weir_row *row, weir_error *error)
 {
     format_list *list = self;
     slow_format format = { .num_all = weir_row_int(row, 1) };
-    char other[160];
     (void)error;
-    snprintf(format.name, sizeof format.name, "%s", weir_row_text(row, 0));
-    for (size_t i = 0; i < list->first->count; i++) {
-        format_of(&list->first->all[i].item, other);
-        format.num_shown += strcmp(list->first->all[i].kind, "item") == 0 && strcmp(other, format.name) == 0;
-    }
+    for (size_t i = 0; i < list->first->count; i++)
+        format.num_shown += strcmp(list->first->all[i].format, weir_row_text(row, 0)) == 0;
     list->num_formats++;
     list->num_all += format.num_all;
     list->num_shown += format.num_shown;
-    if (format.num_shown)
-        list->all[list->count++] = format; /* there is room for one of each row */
+    if (format.num_shown) {
+        format.name = memory_copy(weir_row_text(row, 0));
+        list->all = memory_grow(list->all, list->count, sizeof *list->all);
+        list->all[list->count++] = format;
+    }
     return WEIR_OK;
 }
 
@@ -264,7 +220,8 @@ static void put_formats(const format_list *list)
         { "shown_share", "share", TABLE_SHARE },     { "all", "all recorded", TABLE_COUNT },
         { "all_share", "share", TABLE_SHARE },
     };
-    qsort(list->all, list->count, sizeof *list->all, compare_formats);
+    if (list->count)
+        qsort(list->all, list->count, sizeof *list->all, compare_formats);
     puts("\nFormats of these slowest items, and of all items that were recorded:");
     table *t = table_begin(stdout, TABLE_TEXT, TABLE_COLUMNS(format_columns));
     for (size_t i = 0; i < list->count; i++) {
@@ -280,13 +237,13 @@ static void put_formats(const format_list *list)
 /* Only in text output: scripts can use the columns, and weir query --list items. */
 static int tell_formats(const first_rows *first, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
-    format_list list = { .first = first, .all = calloc(first->count, sizeof *list.all) };
-    if (!list.all)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    format_list list = { .first = first };
     int status = weir_reader_select(reader, WEIR_RECORD_ITEM, filter, FORMAT_OF_ITEM " AS format, count(*)",
                                     " GROUP BY format", add_format, &list, error);
     if (status == WEIR_OK && list.num_formats > 1)
         put_formats(&list);
+    while (list.count)
+        free(list.all[--list.count].name);
     free(list.all);
     return status;
 }
@@ -294,27 +251,22 @@ static int tell_formats(const first_rows *first, weir_reader *reader, const weir
 static int put_first(const tool_call *call, weir_reader *reader, const weir_filter *filter, first_rows *first,
                      weir_error *error)
 {
-    int kind = settings.sort == SORT_TIME ? settings.kind : KIND_ITEMS, status = WEIR_OK;
-    bool as_text = tool_format(call) == TABLE_TEXT;
-    bool has_formats = false;
-    if (kind == KIND_ALL || kind == KIND_ITEMS)
-        status = keep_all(reader, filter, WEIR_RECORD_ITEM, first, error);
-    bool has_items = first->count > 0;
-    if (status == WEIR_OK && (kind == KIND_ALL || kind == KIND_FAILURES))
-        status = keep_all(reader, filter, WEIR_RECORD_FAILURE, first, error);
-    if (status == WEIR_OK && (kind == KIND_LAPS || (kind == KIND_ALL && !has_items)))
-        status = keep_all(reader, filter, WEIR_RECORD_TASK, first, error);
+    int kind = settings.sort == SORT_TIME ? settings.kind : KIND_ITEMS;
+    int status = read_first(reader, filter, kind, first, error);
+    bool shows_items = false;
     if (status != WEIR_OK)
         return status;
     table *t = table_begin(stdout, tool_format(call), TABLE_COLUMNS(columns));
     for (size_t i = 0; i < first->count; i++) {
-        put_row(t, &first->all[i]);
-        has_formats |= strcmp(first->all[i].kind, "item") == 0 && settings.sort == SORT_TIME;
+        put_slow(t, &first->all[i]);
+        shows_items |= *first->all[i].format;
     }
     table_end_alone(t);
-    if (has_formats && as_text)
+    if (tool_format(call) != TABLE_TEXT)
+        return WEIR_OK;
+    if (shows_items && settings.sort == SORT_TIME)
         status = tell_formats(first, reader, filter, error);
-    if (status == WEIR_OK && first->count && !has_items && kind == KIND_ALL && as_text)
+    if (status == WEIR_OK && first->count && !first->has_items && kind == KIND_ALL)
         puts("\nOf successful tasks only the longest of each lap is known:\n this run has not recorded its items "
              "(item_stats).");
     return status;
@@ -333,7 +285,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     int status = put_first(call, reader, filter, &first, error);
     bool is_empty = first.count == 0;
     while (first.count > 0)
-        forget(&first.all[--first.count]);
+        forget_last(&first);
     free(first.all);
     if (status != WEIR_OK || !is_empty)
         return status;
