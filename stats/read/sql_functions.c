@@ -245,7 +245,7 @@ static void concurrency_final(sqlite3_context *context)
 {
     run_extents *runs = sqlite3_aggregate_context(context, 0);
     double sum = 0, covered = 0, end = -INFINITY;
-    if (!runs || runs->has_failed)
+    if (!runs || runs->count == 0)
         return;
     qsort(runs->all, runs->count, sizeof *runs->all, compare_extents);
     for (size_t i = 0; i < runs->count; i++) {
