@@ -137,7 +137,7 @@ const char *weir_reader_lacks(const weir_reader *reader)
 {
     return reader && reader->is_spdl
                ? "recorded by SPDL, which stores no slot times, CPU times, histograms, failures and runs: "
-                 "percentiles of more than a lap, bottlenecks and single runs are not known"
+                 "percentiles of more than a lap and single runs are not known"
                : NULL;
 }
 

@@ -290,7 +290,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     if (status != WEIR_OK || !is_empty)
         return status;
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
-                          settings.sort == SORT_DAMAGE ? "no item that was recorded (item_stats) has damage"
+                          weir_reader_lacks(reader)      ? weir_reader_lacks(reader)
+                          : settings.sort == SORT_DAMAGE ? "no item that was recorded (item_stats) has damage"
                           : settings.kind == KIND_ITEMS || settings.sort != SORT_TIME
                               ? "no items were recorded (item_stats); try --of laps or --of failures"
                               : tool_no_records(call));
