@@ -230,7 +230,7 @@ int weir_reader_each(weir_reader *reader, weir_record_kind kind, const weir_filt
                      weir_record_function *each, void *self, weir_error *error)
 {
     weir_query *query = NULL;
-    const weir_record *record;
+    const weir_record *record = NULL;
     int status = each ? weir_query_begin(reader, kind, filter, &query, error)
                       : weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
