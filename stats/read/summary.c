@@ -295,7 +295,7 @@ static int note_damage(weir_reader *reader, const weir_filter *filter, run_notes
 {
     return weir_reader_select(
         reader, WEIR_RECORD_ITEM, filter,
-        "weir_sum(coalesce(t.num_missing > 0 OR t.num_errors > 0, 0)), "
+        "weir_sum(t.num_missing IS NOT NULL AND (t.num_missing > 0 OR t.num_errors > 0)), "
         "weir_sum(max(coalesce(t.num_missing, 0), 0)), weir_sum(max(coalesce(t.num_errors, 0), 0))",
         "", take_damage, notes, error);
 }
