@@ -679,9 +679,9 @@ static void run_and_record(weir_builder *builder, weir_pipeline_options options,
 TEST_CASE(all_zero_options_mean_the_documented_defaults)
 {
     static const weir_stage_info expected[] = {
-        { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion", "", "", 0, { 0 } },
-        { "0:1:pass", "0:1:pass_queue", "stage", 1, 2, 0, "completion", "0:0:src_queue", "", 0, { 0 } },
-        { "0:2:sink", "0:2:sink_queue", "sink", 1, 3, 0, "completion", "0:1:pass_queue", "", 0, { 0 } },
+        { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion", "", "", 0 },
+        { "0:1:pass", "0:1:pass_queue", "stage", 1, 2, 0, "completion", "0:0:src_queue", "", 0 },
+        { "0:2:sink", "0:2:sink_queue", "sink", 1, 3, 0, "completion", "0:1:pass_queue", "", 0 },
     };
     test_recorder recorder;
     weir_builder *builder = weir_builder_new();
@@ -700,10 +700,10 @@ TEST_CASE(all_zero_options_mean_the_documented_defaults)
 TEST_CASE(options_show_in_names_and_infos)
 {
     static const weir_stage_info expected[] = {
-        { "7:0:src", "7:0:src_queue", "source", 1, 5, 1000, "completion", "", "", 0, { 0 } },
-        { "7:1:a.B-c_1[64]", "7:1:a.B-c_1[64]_queue", "stage", 64, 9, 0, "input", "", "", 0, { 0 } },
-        { "7:2:pass[2]", "7:2:pass[2]_queue", "stage", 2, 2, 1, "completion", "", "", 0, { 0 } },
-        { "7:3:sink", "7:3:sink_queue", "sink", 1, 8, 0, "completion", "", "", 0, { 0 } },
+        { "7:0:src", "7:0:src_queue", "source", 1, 5, 1000, "completion", "", "", 0 },
+        { "7:1:a.B-c_1[64]", "7:1:a.B-c_1[64]_queue", "stage", 64, 9, 0, "input", "", "", 0 },
+        { "7:2:pass[2]", "7:2:pass[2]_queue", "stage", 2, 2, 1, "completion", "", "", 0 },
+        { "7:3:sink", "7:3:sink_queue", "sink", 1, 8, 0, "completion", "", "", 0 },
     };
     test_recorder recorder;
     weir_builder *builder = weir_builder_new();

@@ -167,8 +167,8 @@ TEST_CASE(structs_without_a_size_of_their_own_keep_their_size)
     assert_int_equal(sizeof(weir_max_failures), 24);
     assert_int_equal(sizeof(weir_batch), 24);
     assert_int_equal(sizeof(weir_error), 1672);
-    assert_int_equal(sizeof(weir_stage_info), 112);
-    assert_int_equal(sizeof(weir_queue_info), 48);
+    assert_int_equal(sizeof(weir_stage_info), 72);
+    assert_int_equal(sizeof(weir_queue_info), 16);
 }
 
 static void test_newer_function(void)

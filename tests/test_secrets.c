@@ -12,8 +12,7 @@
 
 #include "test_case.h"
 
-#include <weir/escape.h>
-
+#include "common/redact.h"
 #include "tests/clips.h"
 #include "tests/program.h"
 
@@ -79,10 +78,10 @@ TEST_CASE(only_the_secrets_of_a_url_are_hidden)
         for (int again = 0; again < 2; again++) {
             char text[128];
             snprintf(text, sizeof text, "%s", again ? all[i].shown : all[i].text);
-            weir_text_redact(text);
+            weir__text_redact(text);
             assert_string_equal(text, all[i].shown);
         }
-    weir_text_redact(NULL);
+    weir__text_redact(NULL);
 }
 
 /* ---- the programs ------------------------------------------------------------------------------------------------- */

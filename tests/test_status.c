@@ -1,4 +1,5 @@
 /* Statuses, errors and the log. */
+#include "common/text_escape.h"
 #include "support.h"
 
 /* ---- status and error --------------------------------------------------------------------------------------- */
@@ -179,7 +180,7 @@ TEST_CASE(what_turns_or_forges_text_is_escaped)
     };
     for (size_t i = 0; i < LENGTH(all); i++) {
         char shown[64];
-        assert_int_equal(weir_text_escape(all[i].text, shown, sizeof shown), strlen(all[i].shown));
+        assert_int_equal(weir__text_escape(all[i].text, shown, sizeof shown), strlen(all[i].shown));
         assert_string_equal(shown, all[i].shown);
     }
 }
@@ -190,7 +191,7 @@ TEST_CASE(escaped_text_is_cut_between_characters)
     static const size_t cut_at[] = { 0, 0, 1, 1, 1, 1, 5, 5, 7, 8 };
     for (size_t size = 0; size < LENGTH(cut_at); size++) {
         char cut[16] = "unchanged";
-        assert_int_equal(weir_text_escape(text, cut, size), strlen(shown));
+        assert_int_equal(weir__text_escape(text, cut, size), strlen(shown));
         assert_int_equal(strlen(cut), size ? cut_at[size] : strlen("unchanged"));
         assert_int_equal(strncmp(cut, shown, size ? cut_at[size] : 0), 0);
     }

@@ -1,11 +1,10 @@
 /* Items and their labels. A label is a reference-counted text, shared by all items made from one item. */
 #include "label.h"
+#include "redact.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <weir/escape.h>
 
 struct weir_label {
     atomic_uint references;
@@ -21,7 +20,7 @@ static struct weir_label *label_new(const char *text)
     atomic_init(&label->references, 1);
     memcpy(label->text, text, size);
     if (strstr(text, "://")) /* names of files stay as they are */
-        weir_text_redact(label->text);
+        weir__text_redact(label->text);
     return label;
 }
 

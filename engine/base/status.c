@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "message_text.h"
+#include "redact.h"
 
 const char *weir_status_name(int status)
 {
@@ -51,4 +52,14 @@ int weir_error_format(const weir_error *error, char *line, size_t size)
         return snprintf(line, size, "%s", "");
     return snprintf(line, size, "%s%s%s%s%s (%s)", error->stage, error->stage[0] ? ": " : "", error->label,
                     error->label[0] ? ": " : "", error->message, weir_status_name(error->status));
+}
+
+enum { MAX_MESSAGE = 4096 };
+
+void weir__message_format(char *message, size_t size_bytes, const char *format, va_list arguments)
+{
+    char whole[MAX_MESSAGE];
+    vsnprintf(whole, sizeof whole, format, arguments);
+    weir__text_redact(whole);
+    snprintf(message, size_bytes, "%s", whole);
 }

@@ -3,10 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <weir/escape.h>
-
 #include "observing.h"
 #include "part.h"
+#include "redact.h"
 
 enum { MAX_LAPS = 64, MAX_BYTES = 16 << 20 };
 
@@ -66,7 +65,7 @@ static const char *copy_text(char **texts, const char *text)
 {
     size_t size = strlen(text) + 1;
     char *added = memcpy(*texts, text, size);
-    weir_text_redact(added); /* those of events are not, yet */
+    weir__text_redact(added); /* those of events are not, yet */
     *texts += size;
     return added;
 }

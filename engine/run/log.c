@@ -1,12 +1,11 @@
 #include <weir/log.h>
 
-#include <weir/escape.h>
-
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
 #include "message_text.h"
+#include "text_escape.h"
 
 enum { MAX_LINE = 4096 };
 
@@ -16,7 +15,7 @@ static void log_to_stderr(void *self, weir_log_level level, const char *line)
 {
     (void)self;
     char escaped[4 * MAX_LINE]; /* file names may contain newlines and terminal control sequences */
-    weir_text_escape(line, escaped, sizeof escaped);
+    weir__text_escape(line, escaped, sizeof escaped);
     /* a single call: several threads may log at the same time */
     fprintf(stderr, "weir: %s: %s\n", level_names[level], escaped);
 }

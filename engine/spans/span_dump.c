@@ -8,6 +8,7 @@
 #include "format.h"
 #include "spans.h"
 #include "struct_copy.h"
+#include "text_escape.h"
 
 typedef struct dump_row {
     const weir_span_name *name;
@@ -104,7 +105,7 @@ enum { MAX_SHOWN = 4 * 512 };
 static void put_json_text(FILE *out, const char *text)
 {
     char shown[MAX_SHOWN];
-    weir_text_escape(text, shown, sizeof shown);
+    weir__text_escape(text, shown, sizeof shown);
     fputc('"', out);
     for (const char *at = shown; *at; at++)
         fprintf(out, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
@@ -136,7 +137,7 @@ static void put_line(FILE *out, const dump_row *row)
 {
     char name[MAX_SHOWN];
     double scale = row->name->counter ? 1 : 1e3;
-    weir_text_escape(row->name->text, name, sizeof name);
+    weir__text_escape(row->name->text, name, sizeof name);
     fprintf(out, "%-40s %-8s%10" PRIu64 " %12.6g %12.6g %12.6g %12.6g\n", name, weir__span_kind_name(row->name),
             row->count, row->total * scale, row->average * scale, row->min * scale, row->max * scale);
 }

@@ -6,7 +6,6 @@
 #include <weir/checkpoint.h>
 #include <weir/clock.h>
 #include <weir/cost.h>
-#include <weir/escape.h>
 #include <weir/histogram.h>
 #include <weir/item.h>
 #include <weir/log.h>

@@ -29,8 +29,7 @@ typedef struct weir_item {
     const char *type;                        /* type of data, see weir_op.makes: a static text, NULL = not declared */
     const char *label;                       /* what a person calls it (a path, a URL); "" = nothing. The engine
                                                   makes its own copy when the operation returns, and what is made of
-                                                  the item inherits it. The copy of a URL is without its secrets:
-                                                  see weir_text_redact(). Items from the engine never have NULL */
+                                                  the item inherits it. The copy of a URL is without its secrets. Items from the engine never have NULL */
     uint64_t seq;                   /* number in the order of its source and epoch, from 0; set by the engine */
     uint64_t epoch;                 /* of its source, from 0; set by the engine */
     uint32_t source;                /* number of its source in the order of building, from 0; set by the engine */

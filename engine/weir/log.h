@@ -1,4 +1,4 @@
-/* The log: one line per call, written to stderr and escaped by weir_text_escape(), unless the program sets its own
+/* The log: one line per call, written to stderr with control characters escaped, unless the program sets its own
    function. */
 #ifndef WEIR_LOG_H
 #define WEIR_LOG_H
@@ -16,7 +16,7 @@ typedef enum weir_log_level {
     WEIR_LOG_DEBUG = 3,
 } weir_log_level;
 
-/* Receives one line without its newline and not escaped: weir_text_escape() makes it safe for a terminal. Called
+/* Receives one line without its newline and not escaped: it may contain control characters. Called
    on any thread, several at once, never under a lock of weir. */
 typedef void weir_log_function(void *self, weir_log_level level, const char *line);
 

@@ -38,15 +38,13 @@ typedef struct weir_stage_info {
     const char *inputs;       /* the queues that it takes from, separated by spaces; "" = none */
     const char *merge_order;  /* "" = one input; "arrival", "round_robin", "weighted 3 1", "random 3 1" */
     uint64_t threads;         /* private threads; 0 = it uses the pipeline's pool */
-    uint64_t reserved[5];     /* 0 */
 } weir_stage_info;
 
 /* One queue; a route has several, one for each branch. */
 typedef struct weir_queue_info {
     const char *name;
-    uint32_t producer;    /* index in weir_run_info.stages */
-    uint32_t capacity;    /* items */
-    uint64_t reserved[4]; /* 0 */
+    uint32_t producer; /* index in weir_run_info.stages */
+    uint32_t capacity; /* items */
 } weir_queue_info;
 
 typedef struct weir_run_info {

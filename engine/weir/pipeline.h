@@ -418,9 +418,8 @@ typedef struct weir_stage_snapshot {
     uint32_t running, pending, waiting_in, waiting_thread, waiting_turn, waiting_out;
     uint64_t num_tasks, num_failures; /* since the start; num_tasks includes the failures */
     bool ended;
-    uint32_t threads;     /* private threads that may run now; 0 = it uses the pipeline's pool */
-    int64_t cpu_ns;       /* CPU time of its ended steps, since the start; other processes' included */
-    uint64_t reserved[6]; /* 0: more may follow in this array */
+    uint32_t threads; /* private threads that may run now; 0 = it uses the pipeline's pool */
+    int64_t cpu_ns;   /* CPU time of its ended steps, since the start; other processes' included */
 } weir_stage_snapshot;
 
 typedef struct weir_queue_snapshot {
@@ -430,7 +429,6 @@ typedef struct weir_queue_snapshot {
     uint32_t waiting_to_put;     /* results waiting for room */
     uint64_t num_put, num_items; /* put and taken since the start */
     uint64_t capacity_bytes;     /* 0 = unlimited */
-    uint64_t reserved[7];        /* 0: more may follow in this array */
 } weir_queue_snapshot;
 
 typedef struct weir_task_snapshot {
@@ -438,7 +436,6 @@ typedef struct weir_task_snapshot {
     const char *label; /* "" = none */
     int64_t age_ns;    /* run time so far */
     bool pending;
-    uint64_t reserved[8]; /* 0: more may follow in this array */
 } weir_task_snapshot;
 
 typedef struct weir_snapshot {

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <weir/escape.h>
-
+#include "text_escape.h"
 #include "trace_text.h"
 
 struct weir_event_file {
@@ -117,7 +116,7 @@ static weir_trace_text begin_value(const char *group, const char *figure)
     weir_trace_text value = { 0 };
     char tag[1024], escaped[4 * sizeof tag];
     snprintf(tag, sizeof tag, "%s%s%s", group, *group ? "/" : "", figure);
-    weir_text_escape(tag, escaped, sizeof escaped);
+    weir__text_escape(tag, escaped, sizeof escaped);
     put_bytes_field(&value, 1, escaped, strlen(escaped));
     return value;
 }

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include <weir/clock.h>
-#include <weir/escape.h>
 
 #include "database_reader.h"
 #include "format.h"
 #include "record_tables.h"
+#include "text_escape.h"
 
 enum { RULE_WIDTH = 80 };
 
@@ -43,7 +43,7 @@ static void put_heading(FILE *out, const char *text)
 static void print_name(FILE *out, const char *what, const weir_total *total)
 {
     fprintf(out, "\n  %s: ", what);
-    weir_text_escape_to(out, total->key.name);
+    weir__text_escape_to(out, total->key.name);
     fputc('\n', out);
 }
 
@@ -599,13 +599,13 @@ static int print_failure(void *self, const weir_record *record, weir_error *erro
     const weir_failure_record *failure = &record->failure;
     fputs("  ", out);
     if (*failure->label)
-        weir_text_escape_to(out, failure->label);
+        weir__text_escape_to(out, failure->label);
     else
         fprintf(out, "item %" PRId64, failure->seq);
     fputs(": ", out);
-    weir_text_escape_to(out, *failure->message ? failure->message : weir_status_text(failure->status));
+    weir__text_escape_to(out, *failure->message ? failure->message : weir_status_text(failure->status));
     fputs(" (", out);
-    weir_text_escape_to(out, failure->name);
+    weir__text_escape_to(out, failure->name);
     fprintf(out, ", %s)\n", weir_status_name(failure->status));
     return WEIR_OK;
 }

@@ -1,12 +1,11 @@
 #include "process_info.h"
+#include "redact.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <uv.h>
-
-#include <weir/escape.h>
 
 char *weir__host_name(void)
 {
@@ -40,7 +39,7 @@ static void put_arguments(FILE *out, FILE *in)
     char *argument = NULL;
     size_t size = 0;
     for (int is_first = 1; getdelim(&argument, &size, '\0', in) > 0; is_first = 0) {
-        weir_text_redact(argument);
+        weir__text_redact(argument);
         put_argument(out, argument, is_first);
     }
     free(argument);
@@ -51,7 +50,7 @@ char *weir__command_line(const char *given)
     FILE *in = given ? NULL : fopen("/proc/self/cmdline", "re");
     if (!in) {
         char *copy = strdup(given ? given : "");
-        weir_text_redact(copy);
+        weir__text_redact(copy);
         return copy;
     }
     char *text = NULL;

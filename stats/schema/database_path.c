@@ -13,23 +13,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <weir/escape.h>
 #include <weir/log.h>
 
 #include "replacement.h"
+#include "text_escape.h"
 
 weir_path_text weir__path_for_message(const char *path)
 {
     weir_path_text result = { "" };
     const size_t room = sizeof result.text - 1;
-    if (weir_text_escape(path, NULL, 0) > room) {
+    if (weir__text_escape(path, NULL, 0) > room) {
         strcpy(result.text, "...");
         path += strlen(path) > room ? strlen(path) - room : 0;
-        while (strlen(result.text) + weir_text_escape(path, NULL, 0) > room || ((unsigned char)*path & 0xc0) == 0x80)
+        while (strlen(result.text) + weir__text_escape(path, NULL, 0) > room || ((unsigned char)*path & 0xc0) == 0x80)
             path++; /* to a whole character */
     }
     size_t used = strlen(result.text);
-    weir_text_escape(path, result.text + used, sizeof result.text - used);
+    weir__text_escape(path, result.text + used, sizeof result.text - used);
     return result;
 }
 

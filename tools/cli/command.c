@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <weir/escape.h>
-
 #include "filter_options.h"
+#include "redact.h"
+#include "text_escape.h"
 
 enum { MAX_MESSAGE = 8192 };
 
@@ -37,8 +37,8 @@ static void say(const tool_call *call, const char *format, va_list arguments)
     fflush(stdout); /* keeps the order if stdout and stderr are the same file */
     fprintf(stderr, "weir%s%s: ", *call->command->name ? " " : "", call->command->name);
     vsnprintf(text, sizeof text, format, arguments);
-    weir_text_redact(text);
-    weir_text_escape_to(stderr, text); /* it may name files */
+    weir__text_redact(text);
+    weir__text_escape_to(stderr, text); /* it may name files */
     fputc('\n', stderr);
 }
 

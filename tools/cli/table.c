@@ -6,10 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#include <weir/escape.h>
-
 #include "format.h"
 #include "memory.h"
+#include "text_escape.h"
 #include "tty.h"
 #include "utf8.h"
 
@@ -138,7 +137,7 @@ static char *in_one_line(const char *text)
 {
     size_t size = 4 * strlen(text) + 1;
     char *line = memory_get(size, 1);
-    weir_text_escape(text, line, size);
+    weir__text_escape(text, line, size);
     return line;
 }
 

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <weir/escape.h>
 #include <weir/verdict.h>
 
 #include "command_table.h"
@@ -24,6 +23,7 @@
 #include "pair_verdict.h"
 #include "prose.h"
 #include "setting_changes.h"
+#include "text_escape.h"
 
 static struct settings {
     int64_t run_b; /* 0 = as --run */
@@ -135,7 +135,7 @@ static void say_throughput(FILE *out, const lap_comparison *c, const compared si
 static void say_limit(FILE *out, char side, const weir_verdict *v)
 {
     fprintf(out, "Limit of %c: ", side);
-    weir_text_escape_to(out, v->sentence);
+    weir__text_escape_to(out, v->sentence);
     fputc('\n', out);
 }
 
@@ -152,7 +152,7 @@ static void say_cause(FILE *out, const effect *e)
     const comparison_side *a = &e->stage->sides[0], *b = &e->stage->sides[1];
     char before[WEIR_FORMAT_BYTES], after[WEIR_FORMAT_BYTES];
     fputs("The largest change at ", out);
-    weir_text_escape_to(out, e->stage->key);
+    weir__text_escape_to(out, e->stage->key);
     if (fabs(e->task) >= fabs(e->slots) && fabs(e->task) >= fabs(e->busy)) {
         double cpu = log(comparison_value(e->stage, 1, "cpu_time_per_task") /
                          comparison_value(e->stage, 0, "cpu_time_per_task"));
@@ -183,7 +183,7 @@ static const comparison_pair *say_move(FILE *out, const lap_comparison *c, const
         if (!(side ? e.whole < -CLEAR_MOVE : e.whole > CLEAR_MOVE))
             continue;
         fputs("The limit has moved: ", out);
-        weir_text_escape_to(out, stage->key);
+        weir__text_escape_to(out, stage->key);
         fprintf(out, " with all its slots busy can deliver %.0f%% %s in B than in A.\n", 100 * fabs(expm1(e.whole)),
                 side ? "less" : "more");
         say_cause(out, &e);
@@ -227,7 +227,7 @@ static void say_why(FILE *out, const lap_comparison *c, const compared sides[2],
     bool both_threads = l->kind == WEIR_VERDICT_THREADS && sides[!slower].verdict->kind == WEIR_VERDICT_THREADS;
     if (stage && stage->subject == WEIR_SUBJECT_STAGE && !stage->sides[!slower].name) {
         fprintf(out, "%c is slower because of ", "AB"[slower]);
-        weir_text_escape_to(out, stage->sides[slower].name);
+        weir__text_escape_to(out, stage->sides[slower].name);
         fprintf(out, ", which %c does not have.\n", "BA"[slower]);
     } else if (stage && (is_in_stage(l->kind) || both_threads)) {
         effect e = effect_of(stage);
@@ -243,7 +243,7 @@ static void say_experiment(FILE *out, const lap_comparison *c, const compared si
     char text[EXPERIMENT_BYTES];
     if (!pair_verdict_describe(c, find_sink(c, sides), text, sizeof text))
         return;
-    weir_text_escape_to(out, text);
+    weir__text_escape_to(out, text);
     fputc('\n', out);
 }
 
@@ -351,7 +351,7 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
     prose_open(&text);
     for (int side = 0; side < 2; side++) {
         fprintf(text.file, "%c: ", "AB"[side]);
-        weir_text_escape_to(text.file, call->words[side]);
+        weir__text_escape_to(text.file, call->words[side]);
         fputs(side ? "\n\n" : "\n", text.file);
     }
     setting_changes_say(text.file, c);

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <weir/escape.h>
 #include <weir/verdict.h>
 
 #include "array.h"
 #include "command_table.h"
 #include "prose.h"
+#include "text_escape.h"
 
 static struct settings {
     double slower; /* percent */
@@ -488,7 +488,7 @@ static void put_ranks(const tool_call *call, const fleet *f)
 static void put_reason(FILE *out, const rank_row *row)
 {
     fprintf(out, "rank %d is %.0f %% slower: ", row->rank, 100 * row->slower);
-    weir_text_escape_to(out, row->reason); /* it names stages */
+    weir__text_escape_to(out, row->reason); /* it names stages */
     fputc('\n', out);
 }
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <weir/engine.h>
-#include <weir/escape.h>
 #include <weir/list.h>
 #include <weir/video.h>
 
@@ -14,6 +13,8 @@
 #include "format.h"
 #include "frame_output.h"
 #include "output_check.h"
+#include "redact.h"
+#include "text_escape.h"
 #include "video_options.h"
 
 /* Frames per chunk. Few, so that large pictures need little memory too. Larger chunks would only save scaling a
@@ -77,7 +78,7 @@ static void begin_text(const report *r, const weir_frames *frames)
     char file_size[WEIR_FORMAT_BYTES];
     weir__text_format_bytes(file_size, (double)frames->cost.size_bytes);
     fputs("file       ", stdout);
-    weir_text_escape_to(stdout, r->shown_path);
+    weir__text_escape_to(stdout, r->shown_path);
     printf(frames->cost.size_bytes ? ", %s\n" : "\n", file_size);
     printf("codec      %s, video stream %" PRIu32 " (FFmpeg's stream %" PRIu32 ")\n", frames->codec, frames->stream,
            frames->stream_index);
@@ -311,7 +312,7 @@ static int run(tool_call *call)
 {
     report r = { .call = call, .path = call->words[0], .start_ns = weir_clock_ns() };
     r.shown_path = strdup(r.path);
-    weir_text_redact(r.shown_path);
+    weir__text_redact(r.shown_path);
     weir_error error = { 0 };
     weir_video_config video;
     char problem[OPTION_PROBLEM_BYTES];

@@ -10,11 +10,11 @@
 #include <weir/bytes.h>
 #include <weir/clock.h>
 #include <weir/dataset.h>
-#include <weir/escape.h>
 
 #include "command_table.h"
 #include "output_file.h"
 #include "path_list.h"
+#include "redact.h"
 
 static struct settings {
     const char *db_path, *glob, *path_column, *label_column, *where;
@@ -188,7 +188,7 @@ static void begin_table(answer *to, const weir_dataset_cell *cells, size_t num_c
 static void put_words(table *t, const char *words)
 {
     char *shown = strdup(words);
-    weir_text_redact(shown);
+    weir__text_redact(shown);
     table_words(t, shown ? shown : "");
     free(shown);
 }

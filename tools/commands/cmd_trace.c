@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <weir/escape.h>
 #include <weir/trace_file.h>
 
 #include "command_table.h"
 #include "output_file.h"
+#include "text_escape.h"
 
 enum { MAX_TOP = 1000000 };
 
@@ -63,7 +63,7 @@ static void print_head(const struct listing *listing)
                facts->num_failures, facts->num_stalls);
         return;
     }
-    weir_text_escape_to(stdout, listing->path);
+    weir__text_escape_to(stdout, listing->path);
     printf(": %.3f s, %" PRIu64 " events, %" PRIu64 " failure%s, %" PRIu64 " stall%s\n", seconds, facts->num_events,
            facts->num_failures, facts->num_failures == 1 ? "" : "s", facts->num_stalls,
            facts->num_stalls == 1 ? "" : "s");

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <weir/escape.h>
 #include <weir/pipeline.h>
 #include <weir/whatif.h>
 
 #include "command_table.h"
+#include "text_escape.h"
 
 enum { MAX_SETTINGS = 64, SETTING_BYTES = 256 };
 
@@ -153,7 +153,7 @@ static void put_text(const weir_prediction *p)
     printf("Predicted: %.2f items/s (%.2f to %.2f), %.2f times the model's figure above.\n", p->throughput, p->low,
            p->high, p->throughput / p->baseline);
     printf("Limit:     ");
-    weir_text_escape_to(stdout, p->limit_text);
+    weir__text_escape_to(stdout, p->limit_text);
     printf(" (%.0f %% in use).\n", 100 * p->limit_share);
     printf("CPUs:      %.2f of %.4g in use", p->cpus, p->available_cpus);
     if (p->background > 0.05)

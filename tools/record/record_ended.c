@@ -6,10 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <weir/escape.h>
-
 #include "array.h"
 #include "memory.h"
+#include "redact.h"
 
 char *record_rank_path(const char *path, const char *rank)
 {
@@ -110,7 +109,7 @@ static char *label_of_path(const char *path)
 {
     char *label = memory_copy(path);
     if (strstr(label, "://"))
-        weir_text_redact(label);
+        weir__text_redact(label);
     return label;
 }
 

@@ -1,10 +1,10 @@
 #include "record_messages.h"
+#include "redact.h"
+#include "text_escape.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <weir/escape.h>
 
 enum { MAX_MESSAGE = 8192 };
 
@@ -15,9 +15,9 @@ int record_refuse(const record_settings *settings, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    weir_text_redact(text);
+    weir__text_redact(text);
     fprintf(stderr, "%s: ", settings->program);
-    weir_text_escape_to(stderr, text); /* it may name files */
+    weir__text_escape_to(stderr, text); /* it may name files */
     fputc('\n', stderr);
     return RECORD_REFUSED;
 }

@@ -10,13 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <weir/escape.h>
 #include <weir/maintain.h>
 #include <weir/summary.h>
 #include <weir/verdict.h>
 
 #include "memory.h"
 #include "record_messages.h"
+#include "redact.h"
+#include "text_escape.h"
 
 enum { MAX_LISTED = 10 };
 
@@ -247,9 +248,9 @@ static void take_unfinished(void *self, const char *path)
     if (record_ended_has(files->before, path) || files->count++ >= MAX_LISTED || !files->prints)
         return;
     char *shown = memory_copy(path);
-    weir_text_redact(shown);
+    weir__text_redact(shown);
     fputs("  ", stderr);
-    weir_text_escape_to(stderr, shown);
+    weir__text_escape_to(stderr, shown);
     fputc('\n', stderr);
     free(shown);
 }

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <weir/escape.h>
 #include <weir/headspace.h>
 #include <weir/log.h>
 #include <weir/summary.h>
@@ -24,6 +23,7 @@
 #include "record_pipeline.h"
 #include "record_progress.h"
 #include "record_ranks.h"
+#include "redact.h"
 #include "terminal.h"
 
 enum { MAX_LISTED_FAILURES = 10 };
@@ -402,7 +402,7 @@ static void print_file(void *self, const char *path)
 {
     (void)self;
     char *shown = memory_copy(path);
-    weir_text_redact(shown);
+    weir__text_redact(shown);
     puts(shown);
     free(shown);
 }

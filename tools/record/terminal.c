@@ -1,5 +1,6 @@
 /* The screen is only changed with the lock held. */
 #include "terminal.h"
+#include "text_escape.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -7,8 +8,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#include <weir/escape.h>
 
 enum { MAX_STATUS = 256, MAX_LINE = 4 * 4096 };
 
@@ -32,7 +31,7 @@ static void write_log(void *self, weir_log_level level, const char *line)
 {
     (void)self;
     char harmless[MAX_LINE], text[MAX_LINE + 64];
-    weir_text_escape(line, harmless, sizeof harmless);
+    weir__text_escape(line, harmless, sizeof harmless);
     snprintf(text, sizeof text, "weir: %s: %s\n", level_names[level], harmless);
     terminal_print(text);
 }

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <weir/escape.h>
-
 #include "memory.h"
 #include "table.h"
+#include "text_escape.h"
 
 typedef struct setting {
     const char *name; /* as for weir whatif --set */
@@ -55,7 +54,7 @@ static bool differs(const setting *s)
 static void say_value(FILE *out, const setting *s, int side)
 {
     if (s->words[0])
-        weir_text_escape_to(out, s->words[side]);
+        weir__text_escape_to(out, s->words[side]);
     else if (s->numbers[side] <= 0)
         fputs(s->zero, out);
     else
@@ -130,7 +129,7 @@ static size_t put_parts(FILE *out, const lap_comparison *c, int side)
         if (!has_part(c->commands[!side], &part)) {
             snprintf(text, sizeof text, "%.*s", (int)part.length, part.start);
             fputs(count++ ? " " : "", out);
-            weir_text_escape_to(out, text);
+            weir__text_escape_to(out, text);
         }
     return count;
 }
@@ -176,7 +175,7 @@ void setting_changes_say(FILE *out, const lap_comparison *c)
                 continue;
             fputs(num_told == 0 ? "Settings of B that differ: " : num_told > told_before ? ", " : "; ", out);
             if (count > 1 && num_told == told_before) {
-                weir_text_escape_to(out, pair->key);
+                weir__text_escape_to(out, pair->key);
                 fputc('.', out);
             }
             fprintf(out, "%s ", settings[j].name);

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include <weir/clock.h>
-#include <weir/escape.h>
 #include <weir/verdict.h>
 
 #include "format.h"
 #include "memory.h"
 #include "metric_table.h"
 #include "plot_series.h"
+#include "text_escape.h"
 #include "text_fill.h"
 #include "tty.h"
 
@@ -215,7 +215,7 @@ static void put_text(FILE *out, char *text)
 {
     size_t size = 4 * strlen(text) + 1, width = tty_width() ? (size_t)tty_width() : SIZE_MAX / 2;
     char *harmless = memory_get(size, 1);
-    weir_text_escape(text, harmless, size);
+    weir__text_escape(text, harmless, size);
     weir__text_fill(out, harmless, harmless + strlen(harmless), 0, 0, width);
     free(harmless);
     free(text);

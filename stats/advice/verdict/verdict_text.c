@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <weir/escape.h>
-
 #include "format.h"
+#include "text_escape.h"
 #include "text_fill.h"
 #include "verdict.h"
 
@@ -24,7 +23,7 @@ static void put_filled(FILE *out, const char *before, const char *text)
 {
     char harmless[4 * VERDICT_TEXT_BYTES];
     size_t indent = strlen(before);
-    weir_text_escape(text, harmless, sizeof harmless);
+    weir__text_escape(text, harmless, sizeof harmless);
     fputs(before, out);
     weir__text_fill(out, harmless, harmless + strlen(harmless), indent, indent, WIDTH);
 }
@@ -189,7 +188,7 @@ int weir_verdict_write_limit(FILE *out, weir_reader *reader, const weir_filter *
     bool is_known = v->kind != WEIR_VERDICT_UNKNOWN;
     if (is_known || v->items_per_s > 0) {
         fputs("Limit: ", out);
-        weir_text_escape_to(out, v->sentence);
+        weir__text_escape_to(out, v->sentence);
         if (is_known)
             fprintf(out, " (%s; weir explain tells why)\n", weir_verdict_certainty(v));
         else

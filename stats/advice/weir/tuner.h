@@ -50,7 +50,6 @@ typedef struct weir_tuner_decision {
     double gain, low,
         high;         /* throughput relative to the setting before, with its 95 % interval; NAN = not measured */
     const char *text; /* the complete text of the event */
-    uint64_t reserved[4];
 } weir_tuner_decision;
 
 /* Setting this struct to all-zero is equivalent to defaults. */

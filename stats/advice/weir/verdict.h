@@ -58,7 +58,6 @@ typedef struct weir_verdict_advice {
     uint32_t slots, threads; /* the changed settings; 0 = as they are */
     bool is_measured;        /* in the run, not predicted: low and high are its 95 % interval */
     bool changes_job;        /* the program would do something else: fewer frames, less accurate decoding */
-    uint64_t reserved[3];
 } weir_verdict_advice;
 
 /* Made by the library; it may grow at its end. Texts belong to it. */

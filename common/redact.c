@@ -1,5 +1,5 @@
 /* Hides the secrets of URLs. A secret is replaced by at most as many bytes, so the text is changed in place. */
-#include "message_text.h"
+#include "redact.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <weir/escape.h>
-
-enum { MAX_NAME = 32, MAX_MESSAGE = 4096 };
+enum { MAX_NAME = 32 };
 
 /* Characters that end a URL in a text. */
 #define URL_ENDS " \t\r\n\"<>"
@@ -163,7 +161,7 @@ static size_t userinfo_length(const char *authority)
     return at ? (size_t)(at - authority) : length;
 }
 
-void weir_text_redact(char *text)
+void weir__text_redact(char *text)
 {
     char *to = text;
     for (const char *from = text; from && to;) {
@@ -186,12 +184,4 @@ void weir_text_redact(char *text)
     }
     if (to)
         *to = '\0';
-}
-
-void weir__message_format(char *message, size_t size_bytes, const char *format, va_list arguments)
-{
-    char whole[MAX_MESSAGE];
-    vsnprintf(whole, sizeof whole, format, arguments);
-    weir_text_redact(whole);
-    snprintf(message, size_bytes, "%s", whole);
 }

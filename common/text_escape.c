@@ -1,5 +1,5 @@
 /* Escapes text for a terminal. UTF-8 as defined by RFC 3629: no overlong forms, no surrogates, up to U+10FFFF. */
-#include <weir/escape.h>
+#include "text_escape.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,7 +71,7 @@ static size_t next_shown(const unsigned char **text, char escape[8], const char 
     return write_escape(taken ? character : *from, escape);
 }
 
-size_t weir_text_escape(const char *text, char *escaped, size_t size_bytes)
+size_t weir__text_escape(const char *text, char *escaped, size_t size_bytes)
 {
     const unsigned char *from = (const unsigned char *)(text ? text : "");
     const char *shown;
@@ -89,7 +89,7 @@ size_t weir_text_escape(const char *text, char *escaped, size_t size_bytes)
     return length;
 }
 
-void weir_text_escape_to(FILE *stream, const char *text)
+void weir__text_escape_to(FILE *stream, const char *text)
 {
     const unsigned char *from = (const unsigned char *)(text ? text : "");
     const char *shown;
