@@ -84,6 +84,8 @@ static void follow_trace(void *self, const weir_trace_batch *batch)
 /* ---- what the laps say --------------------------------------------------------------------------------------- */
 
 typedef struct told {
+    test_counter steps; /* in laps so far */
+    int64_t next_step;
     places places;
     bool has_lap_of_steps;        /* a lap with more than one step */
     int64_t num_laps, num_spans;  /* spans "test/forward" */
@@ -182,15 +184,26 @@ static void spend_time(uint64_t *random)
         ;
 }
 
+/* A slow observer gets laps of several steps, joined. */
+static void follow_lap_ends(void *self, const weir_lap *lap)
+{
+    told *t = self;
+    if (lap->position.last_step < lap->position.first_step || lap->position.last_step < t->next_step)
+        return;
+    counter_add(&t->steps, (int)(lap->position.last_step + 1 - t->next_step));
+    t->next_step = lap->position.last_step + 1;
+}
+
 static int64_t next_step;
 
 /* Marks at random, and takes items in between. Returns how many spans it has recorded in the phase "forward". */
-static int64_t consume(weir_pipeline *pipeline, uint64_t *random, int num_marks, bool takes_items)
+static int64_t consume(weir_pipeline *pipeline, uint64_t *random, int num_marks, bool takes_items, told *each_step)
 {
     static const char *const modes[] = { "train", "eval", "test" }, *const phases[] = { "forward", "backward",
                                                                                         "load" };
     weir_span_name *forward = weir_span_name_get("test", "forward");
     int64_t num_spans = 0;
+    int num_steps = 0;
     for (int i = 0; i < num_marks; i++) {
         uint64_t which = random_below(random, 8), phase = random_below(random, 3);
         if (which == 0)
@@ -201,6 +214,9 @@ static int64_t consume(weir_pipeline *pipeline, uint64_t *random, int num_marks,
             assert_int_equal(weir_pipeline_mark_step(pipeline, next_step++), WEIR_OK);
         else
             assert_int_equal(weir_pipeline_mark_phase(pipeline, phases[phase]), WEIR_OK);
+        num_steps += which == 2 || which == 3;
+        if (each_step && num_steps % 8 == 7) /* all but the last have ended a lap */
+            counter_await(&each_step->steps, num_steps - 1);
         if (takes_items && random_below(random, 2))
             next_value(pipeline);
         if (which >= 4 && phase == 0) {
@@ -220,11 +236,11 @@ static void compare_run(uint32_t steps_per_lap, int64_t interval_ns, uint64_t ra
     static places read;
     test_ledger ledger = LEDGER;
     trace = (traced){ .step = WEIR_NO_STEP };
-    laps = (told){ .num_laps = 0 };
+    laps = (told){ .steps = COUNTER, .next_step = next_step };
     const char *path = in_folder("axes.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observers[] = { { .self = &trace, .trace = follow_trace },
-                                  { .self = &laps, .lap = follow_laps },
+                                  { .self = &laps, .lap = follow_laps, .lap_end = follow_lap_ends },
                                   weir_sqlite_observer(writer) };
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 1000 });
     weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
@@ -233,9 +249,9 @@ static void compare_run(uint32_t steps_per_lap, int64_t interval_ns, uint64_t ra
                                                                        .num_observers = 3,
                                                                        .stats_interval_ns = interval_ns,
                                                                        .steps_per_lap = steps_per_lap });
-    int64_t num_spans = consume(pipeline, &random, 150, true);
+    int64_t num_spans = consume(pipeline, &random, 150, true, steps_per_lap == 1 ? &laps : NULL);
     drain_all(pipeline);
-    num_spans += consume(pipeline, &random, 20, false); /* until the pipeline is freed */
+    num_spans += consume(pipeline, &random, 20, false, NULL); /* until the pipeline is freed */
     weir_pipeline_free(pipeline);
     close_writer(writer);
     ledger_close(&ledger);
@@ -269,6 +285,7 @@ TEST_CASE(figures_by_mode_phase_and_step_are_those_of_the_trace)
 /* Steps of a training with the phases that docs/tracing.md recommends. */
 static void record_steps(const char *path, traced *trace, uint32_t steps_per_lap, int64_t num_steps)
 {
+    *trace = (traced){ .step = WEIR_NO_STEP };
     test_ledger ledger = LEDGER;
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observers[] = { { .self = trace, .trace = follow_trace }, weir_sqlite_observer(writer) };
@@ -278,7 +295,6 @@ static void record_steps(const char *path, traced *trace, uint32_t steps_per_lap
                                                                        .num_observers = 2,
                                                                        .stats_interval_ns = WEIR_FOREVER,
                                                                        .steps_per_lap = steps_per_lap });
-    *trace = (traced){ .step = WEIR_NO_STEP };
     assert_int_equal(weir_pipeline_mark_mode(pipeline, "train"), WEIR_OK);
     for (int64_t step = 1; step <= num_steps; step++) {
         uint64_t random = (uint64_t)step;
