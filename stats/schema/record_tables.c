@@ -71,6 +71,7 @@ static const weir_column runs[] = {
     { "entries_lost", WEIR_FIELD_INT64, FIELD(run.entries_lost), NULL },
     { "machine", WEIR_FIELD_TEXT, FIELD(run.machine), NULL },
     { "world", WEIR_FIELD_INT, FIELD(run.world), NULL },
+    { "job", WEIR_FIELD_TEXT, FIELD(run.job), NULL },
 };
 
 static const weir_column stages[] = {

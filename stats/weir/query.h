@@ -235,7 +235,8 @@ typedef struct weir_run_record {
     int64_t run_id;
     const char *node_id;
     int32_t rank;
-    uint32_t world; /* the number of ranks; 0 = not known */
+    uint32_t world;  /* the number of ranks; 0 = not known */
+    const char *job; /* a name that the ranks of a job share; "" = not known */
     int64_t pid;
     int64_t started_unix_ns;
     bool has_ended;        /* false: running, or killed; see weir_run_state_of() */

@@ -130,7 +130,7 @@ static int read_run(weir_reader *reader, const weir_filter *filter, watched *w, 
     own.run_id = w->run.run_id;
     if (status == WEIR_OK)
         w->state = weir_run_state_of(&w->run);
-    w->run.node_id = w->run.command = w->run.version = w->run.machine = NULL;
+    w->run.node_id = w->run.command = w->run.version = w->run.machine = w->run.job = NULL;
     if (status == WEIR_OK)
         status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &w->totals, error);
     if (status == WEIR_OK)
