@@ -57,10 +57,11 @@ TEST_CASE(columns_stand_in_the_order_of_the_design)
         "num_joined, capacity, num_put, put_time, get_time, min_put_time, max_put_time, min_get_time, "
         "max_get_time, occupied_time, depth_time, bytes_time, max_depth, max_bytes, put_histogram, "
         "get_histogram, latency_time, min_latency, max_latency, latency_histogram");
-    assert_columns(path, "pool_stats",
-                   "id, timestamp, name, run_id, elapsed, mode, phase, first_step, last_step, suspended_time, num_joined, "
-                   "num_threads, busy_time, idle_time, cpu_time, run_delay_time, num_voluntary_switches, "
-                   "num_involuntary_switches, num_minor_faults, num_major_faults");
+    assert_columns(
+        path, "pool_stats",
+        "id, timestamp, name, run_id, elapsed, mode, phase, first_step, last_step, suspended_time, num_joined, "
+        "num_threads, busy_time, idle_time, cpu_time, run_delay_time, num_voluntary_switches, "
+        "num_involuntary_switches, num_minor_faults, num_major_faults");
     assert_columns(path, "event_stats", "id, timestamp, event_name, run_id, category, detail");
     assert_columns(path, "task_failures",
                    "id, timestamp, run_id, name, seq, label, status, library_code, message, elapsed");

@@ -630,13 +630,13 @@ static void record_machine(weir_observer observer, const weir_lap *lap, const pi
 static void record_case_lap(weir_observer observer, const pipeline_case *c, int number, const char *phase,
                             bool counts)
 {
-    weir_lap lap = { .number = (uint64_t)number,
-                     .end_unix_ns = NS(1000 + LAP_S * (number + 1)),
-                     .elapsed_ns = NS(LAP_S),
-                     .num_joined = 1,
-                     .position = { .phase = phase,
-                                  .first_step = c->trains ? number : 0,
-                                  .last_step = c->trains ? number : -1 } };
+    weir_lap lap = {
+        .number = (uint64_t)number,
+        .end_unix_ns = NS(1000 + LAP_S * (number + 1)),
+        .elapsed_ns = NS(LAP_S),
+        .num_joined = 1,
+        .position = { .phase = phase, .first_step = c->trains ? number : 0, .last_step = c->trains ? number : -1 }
+    };
     double cpus = 0;
     for (const node_case *n = c->nodes; n < c->nodes + MAX_NODES && n->name; n++) {
         record_node(observer, &lap, n, counts);

@@ -20,8 +20,8 @@
 #define WEIR_WITH_A_PHASE "lag(phase) OVER before IS NOT phase"
 #define WEIR_WITH_A_PHASE_OR_GAP \
     WEIR_WITH_A_PHASE \
-        " OR lag(mode) OVER before IS NOT mode OR timestamp - elapsed - lag(timestamp) OVER before >= " WEIR_GAP_OF( \
-            "max(elapsed, lag(elapsed) OVER before)")
+    " OR lag(mode) OVER before IS NOT mode OR timestamp - elapsed - lag(timestamp) OVER before >= " WEIR_GAP_OF( \
+        "max(elapsed, lag(elapsed) OVER before)")
 #define WEIR_WITH_EACH_LAP "1"
 
 /* A table `span` from a table `lap`: "begun AS …, numbered AS …, span AS …" */
