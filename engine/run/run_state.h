@@ -8,9 +8,10 @@
  * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
  * (observing.c) calls observers. Cancel threads (cancel_threads.c), created on demand, call op->cancel and log stalls.
  *
- * Locks: pipeline->lock, poll_lock, outbox->lock, failure_log->lock, tracker->lock, those of signals.c, span_collect.c,
- * span_names.c and log.c. No thread holds two of them, except that the lock of span_collect.c is taken before
- * pipeline->lock. No operation, hook, release function, observer, log function, allocation or system call (except to
+ * Locks: pipeline->lock, poll_lock, outbox->lock, failure_log->lock, tracker->lock, that of each counter (counter.c) and of
+ * each thread that records spans (spans.h), and those of signals.c, span_collect.c, span_names.c, span_trace.c and log.c. No
+ * thread holds two of them, except that the lock of span_collect.c is taken before pipeline->lock, a counter's or a span
+ * thread's. No operation, hook, release function, observer, log function, allocation or system call (except to
  * wake threads) runs under one. The pipeline's lock is held for tens of nanoseconds at a time, once for each step of a
  * task or each burst of short steps, so that an event of the core (result put, next input taken, room passed upstream) is
  * atomic. Only a lap holds it longer: about 2 µs for each node. Functions whose name ends in _locked need the lock, and so
