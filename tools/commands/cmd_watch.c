@@ -67,6 +67,8 @@ static int write_screen(const tool_call *call, FILE *out)
     }
     if (exit_status == TOOL_DONE && !settings.json && !is_one)
         watch_end_rows(&sum, out);
+    else if (sum.rows)
+        table_end(sum.rows); /* nobody sees it */
     memory_file_close(lines);
     if (exit_status == TOOL_DONE)
         fprintf(out, "%s%s", text, !settings.json ? "" : is_one ? "\n" : "]\n");
