@@ -585,9 +585,13 @@ TEST_CASE(pending_tasks_hold_no_thread)
     pending_await(&pending, SLOTS);
     for (int i = 0; i < SLOTS; i++)
         tasks[i] = pending_take(&pending, &ins[i]);
-    for (int i = SLOTS; i-- > 0;)
+    for (int i = SLOTS; i-- > 0;) {
         complete(tasks[i], ins[i], WEIR_OK);
-    assert_delivers(pipeline, SLOTS);
+        assert_int_equal(next_value(pipeline), i); /* in the order of completion */
+    }
+    assert_int_equal(drain_all(pipeline), 0);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
 }
 
 /* Two results immediately, the third one pending. */
