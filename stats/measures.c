@@ -2,7 +2,7 @@
  * The derived metrics, one line each. X(subject, name, title, unit, better, value, help); `m` is the struct of metrics, `ns`
  * the time that it covers. A line without help gives the stored metric of that name this position.
  */
-#include <weir/measures.h>
+#include "measures.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -184,20 +184,6 @@ static double num_successes(const weir_task_metrics *m)
     return (double)m->num_tasks - (double)m->num_failures;
 }
 
-int64_t weir_slots_ns(const weir_task_metrics *m)
-{
-    if (!m)
-        return -1;
-    const int64_t parts[] = { m->busy_ns, m->wait_in_ns, m->wait_thread_ns, m->wait_turn_ns, m->wait_out_ns };
-    int64_t sum = 0;
-    for (size_t i = 0; i < NUM(parts); i++) {
-        if (parts[i] < 0)
-            return -1;
-        sum = parts[i] > INT64_MAX - sum ? INT64_MAX : sum + parts[i];
-    }
-    return sum;
-}
-
 static double slot_share(const weir_task_metrics *m, int64_t part_ns)
 {
     return ratio(known_seconds(part_ns), known_seconds(weir_slots_ns(m)));
@@ -369,7 +355,7 @@ double weir_metric_value(const weir_metric *metric, const weir_metrics *metrics)
     return NAN;
 }
 
-size_t weir_subject_histograms(weir_subject subject, weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS])
+size_t weir__subject_histograms(weir_subject subject, weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS])
 {
     static const char *const names[][3] = {
         { "histogram", "time", "success_time" },     { "put_histogram", "put_time", "put_time" },
@@ -378,7 +364,7 @@ size_t weir_subject_histograms(weir_subject subject, weir_metric_histogram histo
     };
     const weir_metric_table *table = weir_subject_metrics(subject);
     size_t count = 0;
-    for (size_t i = 0; i < NUM(names) && histograms; i++) {
+    for (size_t i = 0; i < NUM(names); i++) {
         const weir_metric *metric = find_metric(table, names[i][0]);
         if (metric)
             histograms[count++] = (weir_metric_histogram){ metric, names[i][1], names[i][2] };
@@ -386,9 +372,7 @@ size_t weir_subject_histograms(weir_subject subject, weir_metric_histogram histo
     return count;
 }
 
-const weir_histogram **weir_metric_histogram_at(const weir_metric *metric, weir_metrics *metrics)
+const weir_histogram **weir__metric_histogram_at(const weir_metric *metric, weir_metrics *metrics)
 {
-    if (!metric || !metrics)
-        return NULL;
     return (const weir_histogram **)(void *)((char *)metrics + metric->offset);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "measures.h"
 #include "text_escape.h"
 #include "trace_text.h"
 
@@ -179,7 +180,7 @@ static void end_summary(weir_event_file *file)
 void weir__event_file_lap(weir_event_file *file, const weir_lap_record *lap, int64_t step)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t count, num_histograms = weir_subject_histograms(lap->subject, histograms);
+    size_t count, num_histograms = weir__subject_histograms(lap->subject, histograms);
     const weir_measure *measures = weir_subject_measures(lap->subject, &count);
     weir_metrics metrics = lap->metrics;
     const weir_total total = weir_total_of_lap(lap);
@@ -191,7 +192,7 @@ void weir__event_file_lap(weir_event_file *file, const weir_lap_record *lap, int
             add_scalar(file, lap->name, measures[i].name, value);
     }
     for (size_t i = 0; i < num_histograms; i++) {
-        const weir_histogram *times = *weir_metric_histogram_at(histograms[i].metric, &metrics);
+        const weir_histogram *times = *weir__metric_histogram_at(histograms[i].metric, &metrics);
         char figure[48];
         snprintf(figure, sizeof figure, "%s_histogram", histograms[i].name);
         if (times && times->count)

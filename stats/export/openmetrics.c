@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "measures.h"
 #include "owned_total.h"
 #include "utf8.h"
 
@@ -216,7 +217,7 @@ static uint64_t count_of(const family *f, const weir_total *total)
 static void put_time_families(FILE *out, const family *f, const subject *of, const weir_total *total)
 {
     weir_metrics metrics = total->metrics;
-    const weir_histogram *times = *weir_metric_histogram_at(f->histogram.metric, &metrics);
+    const weir_histogram *times = *weir__metric_histogram_at(f->histogram.metric, &metrics);
     double sum = measured_value(total, f->histogram.sum), count = (double)count_of(f, total);
     if (times) {
         put_histogram(out, f->name, of, times, sum);
@@ -284,7 +285,7 @@ static int put_past_lap(void *self, const weir_record *record, weir_error *error
         return WEIR_OK;
     weir_total one = weir_total_of_lap(lap);
     if (history->has_sum)
-        weir_total_add(&history->sum, &one);
+        weir__total_add(&history->sum, &one);
     else
         history->sum = one;
     if (!history->has_sum && (history->has_sum = true) && !weir__total_keep(&history->sum))
@@ -372,7 +373,7 @@ static void put_group(FILE *out, weir_exposition *all, const struct group *g)
 {
     const weir_metric_table *table = weir_subject_metrics(g->subjects[0]);
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t num_histograms = weir_subject_histograms(g->subjects[0], histograms);
+    size_t num_histograms = weir__subject_histograms(g->subjects[0], histograms);
     for (size_t i = 0; i < num_histograms; i++)
         put_histogram_families(out, all, g, &histograms[i]);
     for (size_t i = 0; i < table->num_metrics; i++)

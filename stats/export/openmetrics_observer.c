@@ -76,7 +76,7 @@ static void add_lap(weir_openmetrics_file *file, const weir_lap_record *lap)
     weir_total one = weir_total_of_lap(lap);
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->all[i].key.name, lap->name) == 0) {
-            weir_total_add(&list->all[i], &one);
+            weir__total_add(&list->all[i], &one);
             return;
         }
     weir_total *all = weir__array_grow(list->all, list->count, sizeof *all);

@@ -8,6 +8,7 @@
 #include "database_path.h"
 #include "database_reader.h"
 #include "lap_rows.h"
+#include "measures.h"
 #include "phase_spans.h"
 #include "record_tables.h"
 #include "sql_select.h"
@@ -35,7 +36,7 @@ static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     weir_histogram *times[WEIR_MAX_HISTOGRAMS];
     bool has[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir_subject_histograms(subject, histograms);
+    size_t count = weir__subject_histograms(subject, histograms);
     weir__lap_read(subject, row, lap);
     for (size_t i = 0; i < count; i++) {
         times[i] = &query->times[i];
@@ -47,7 +48,7 @@ static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
                               weir__path_for_message(query->reader->path).text, (long long)lap->id,
                               weir__lap_tables[subject].name, damaged);
     for (size_t i = 0; i < count; i++)
-        *weir_metric_histogram_at(histograms[i].metric, &lap->metrics) = has[i] ? times[i] : NULL;
+        *weir__metric_histogram_at(histograms[i].metric, &lap->metrics) = has[i] ? times[i] : NULL;
     return WEIR_OK;
 }
 

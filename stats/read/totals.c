@@ -10,6 +10,7 @@
 #include "array.h"
 #include "database_reader.h"
 #include "lap_rows.h"
+#include "measures.h"
 #include "owned_total.h"
 #include "phase_spans.h"
 #include "record_tables.h"
@@ -163,13 +164,13 @@ static int read_histograms(summing *s, sqlite3_stmt *row, weir_metrics *metrics)
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     weir_histogram *times[WEIR_MAX_HISTOGRAMS];
     bool has[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir_subject_histograms(s->subject, histograms);
+    size_t count = weir__subject_histograms(s->subject, histograms);
     for (size_t i = 0; i < count; i++)
         weir_histogram_clear(times[i] = &s->times[i]);
     if (weir__lap_add_histograms(s->subject, row, times, has)) /* we have merged it: only without memory */
         return weir__reader_out_of_memory(s->error);
     for (size_t i = 0; i < count; i++)
-        *weir_metric_histogram_at(histograms[i].metric, metrics) = has[i] ? times[i] : NULL;
+        *weir__metric_histogram_at(histograms[i].metric, metrics) = has[i] ? times[i] : NULL;
     return WEIR_OK;
 }
 
@@ -291,10 +292,10 @@ double weir_total_value(const weir_total *total, const weir_measure *measure)
     }
     bool is_p90 = strncmp(measure->name, "p90_", 4) == 0, is_p99 = strncmp(measure->name, "p99_", 4) == 0;
     weir_metrics metrics = total->metrics;
-    size_t count = is_p90 || is_p99 ? weir_subject_histograms(total->subject, histograms) : 0;
+    size_t count = is_p90 || is_p99 ? weir__subject_histograms(total->subject, histograms) : 0;
     for (size_t i = 0; i < count; i++) {
         const weir_percentiles *recorded = &total->percentiles[i];
-        bool has_times = *weir_metric_histogram_at(histograms[i].metric, &metrics); /* then there were none */
+        bool has_times = *weir__metric_histogram_at(histograms[i].metric, &metrics); /* then there were none */
         if (!has_times && recorded->are_known && strcmp(measure->name + 4, histograms[i].name) == 0)
             return is_p90 ? recorded->p90 : recorded->p99;
     }
@@ -378,17 +379,15 @@ static void add_sums(weir_total *to, const weir_total *from)
         to->suspended_ns < 0 || from->suspended_ns < 0 ? -1 : sum_ns(to->suspended_ns, from->suspended_ns);
 }
 
-void weir_total_add(weir_total *to, const weir_total *from)
+void weir__total_add(weir_total *to, const weir_total *from)
 {
-    if (!to || !from)
-        return;
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     weir_metrics metrics = from->metrics;
-    size_t count = weir_subject_histograms(to->subject, histograms);
+    size_t count = weir__subject_histograms(to->subject, histograms);
     add_sums(to, from);
     for (size_t i = 0; i < count; i++) {
-        const weir_histogram *times = *weir_metric_histogram_at(histograms[i].metric, &metrics);
-        const weir_histogram **sum = weir_metric_histogram_at(histograms[i].metric, &to->metrics);
+        const weir_histogram *times = *weir__metric_histogram_at(histograms[i].metric, &metrics);
+        const weir_histogram **sum = weir__metric_histogram_at(histograms[i].metric, &to->metrics);
         if (*sum && times)
             weir_histogram_add((weir_histogram *)(uintptr_t)*sum, times); /* owned by the total */
     }

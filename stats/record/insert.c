@@ -8,6 +8,8 @@
 #include <weir/clock.h>
 #include <weir/version.h>
 
+#include "measures.h"
+
 static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
     [WEIR_INSERT_BEGIN] = "BEGIN IMMEDIATE",
     [WEIR_INSERT_COMMIT] = "COMMIT",
@@ -218,7 +220,7 @@ static void bind_lap_column(binder *b, int column, const weir_lap_record *lap)
 static bool plan_column(weir_lap_insert *insert, weir_subject subject, const char *column, bool takes_null)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir_subject_histograms(subject, histograms), at = insert->num_columns;
+    size_t count = weir__subject_histograms(subject, histograms), at = insert->num_columns;
     const weir_measure *measure = weir_measure_find(subject, column);
     if (at == WEIR_MAX_LAP_COLUMNS)
         return false;
@@ -285,13 +287,13 @@ static int insert_lap(weir_insert *rows, int64_t run_id, const weir_lap_entry *e
     weir_lap_record lap = entry->record;
     weir_lap_insert *insert = &rows->laps[lap.subject];
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir_subject_histograms(lap.subject, histograms);
+    size_t count = weir__subject_histograms(lap.subject, histograms);
     binder b = { .statement = insert->statement };
     lap.run_id = run_id;
     for (size_t i = 0; i < count; i++) { /* for the percentiles among SPDL's columns */
         weir_histogram_clear(&rows->times[i]);
         weir_histogram_add_encoded(&rows->times[i], entry->histograms[i].bytes, entry->histograms[i].size_bytes);
-        *weir_metric_histogram_at(histograms[i].metric, &lap.metrics) = &rows->times[i];
+        *weir__metric_histogram_at(histograms[i].metric, &lap.metrics) = &rows->times[i];
     }
     for (size_t i = 0; i < insert->num_columns; i++) {
         const weir_stored_histogram *stored = &entry->histograms[insert->columns[i].histogram];

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measures.h"
 #include "record_tables.h"
 
 /* Creates an entry with room for `extra_bytes` after it, at *room. */
@@ -96,14 +97,14 @@ static const weir_histogram *times_of(const weir_metric_histogram *histogram, co
 {
     static const weir_histogram no_times;
     weir_metrics metrics = lap->metrics;
-    const weir_histogram *times = *weir_metric_histogram_at(histogram->metric, &metrics);
+    const weir_histogram *times = *weir__metric_histogram_at(histogram->metric, &metrics);
     return times ? times : &no_times;
 }
 
 weir_record_entry *weir__record_entry_of_lap(const weir_lap_record *lap)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir_subject_histograms(lap->subject, histograms);
+    size_t count = weir__subject_histograms(lap->subject, histograms);
     size_t extra_bytes = text_bytes(lap->name) + text_bytes(lap->kind) + text_bytes(lap->position.mode) +
                          text_bytes(lap->position.phase);
     for (size_t i = 0; i < count; i++)
@@ -124,7 +125,7 @@ weir_record_entry *weir__record_entry_of_lap(const weir_lap_record *lap)
         stored->bytes = room;
         stored->size_bytes = weir_histogram_encode(times_of(&histograms[i], lap), room, (size_t)(end - room));
         room += stored->size_bytes;
-        *weir_metric_histogram_at(histograms[i].metric, &entry->lap.record.metrics) = NULL;
+        *weir__metric_histogram_at(histograms[i].metric, &entry->lap.record.metrics) = NULL;
     }
     return entry;
 }

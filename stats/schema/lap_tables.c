@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "measures.h"
 #include "record_tables.h"
 #include "schema.h"
 
@@ -193,7 +194,7 @@ static void put_expression(sqlite3_str *sql, const char *there, const char *colu
 static void put_percentile_columns(sqlite3_str *sql, const char *there, weir_subject subject, bool is_sum)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir_subject_histograms(subject, histograms);
+    size_t count = weir__subject_histograms(subject, histograms);
     for (size_t i = 0; i < 2 * WEIR_MAX_HISTOGRAMS; i++) {
         char column[64] = "";
         if (i / 2 < count)

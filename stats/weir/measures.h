@@ -22,19 +22,8 @@ extern "C" {
  */
 WEIR_API double weir_metric_value(const weir_metric *metric, const weir_metrics *metrics);
 
-/* A histogram of metrics, and the metric that is the sum of its values. */
-typedef struct weir_metric_histogram {
-    const weir_metric *metric;
-    const char *name; /* "time", "put_time", "get_time", "latency" */
-    const char *sum;  /* the name of the metric that is its sum */
-} weir_metric_histogram;
-
-/* The histograms of a subject; returns how many there are. */
+/* The most histograms that the metrics of a subject have: metrics of the kind WEIR_METRIC_HISTOGRAM. */
 enum { WEIR_MAX_HISTOGRAMS = 3 };
-WEIR_API size_t weir_subject_histograms(weir_subject subject, weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS]);
-
-/* The address of that histogram in the metrics. */
-WEIR_API const weir_histogram **weir_metric_histogram_at(const weir_metric *metric, weir_metrics *metrics);
 
 typedef struct weir_measure {
     const char *name;  /* key of JSON and CSV, column of the database: "ave_time" */
@@ -63,7 +52,20 @@ WEIR_API double weir_measure_of(weir_subject subject, const char *name, const we
                                 int64_t elapsed_ns);
 
 /* Slots × time of a stage or flow node: busy and all kinds of waiting; negative = not known. */
-WEIR_API int64_t weir_slots_ns(const weir_task_metrics *task);
+static inline int64_t weir_slots_ns(const weir_task_metrics *task)
+{
+    if (!task)
+        return -1;
+    const int64_t parts[] = { task->busy_ns, task->wait_in_ns, task->wait_thread_ns, task->wait_turn_ns,
+                              task->wait_out_ns };
+    int64_t sum = 0;
+    for (int i = 0; i < 5; i++) {
+        if (parts[i] < 0)
+            return -1;
+        sum = parts[i] > INT64_MAX - sum ? INT64_MAX : sum + parts[i];
+    }
+    return sum;
+}
 
 #ifdef __cplusplus
 }

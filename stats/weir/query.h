@@ -198,7 +198,7 @@ typedef struct weir_lap_record {
     weir_record_position position;
     int64_t capacity; /* of queues: items; of pools: threads; of processes: the CPU budget; else 0 */
     weir_metrics metrics;
-    weir_percentiles percentiles[WEIR_MAX_HISTOGRAMS]; /* in the order of weir_subject_histograms() */
+    weir_percentiles percentiles[WEIR_MAX_HISTOGRAMS]; /* in the order of the histograms in weir_subject_metrics() */
 } weir_lap_record;
 
 typedef struct weir_event_record {
@@ -442,9 +442,6 @@ WEIR_API double weir_total_value(const weir_total *total, const weir_measure *me
 
 /* A lap as a total; its texts and histograms belong to the lap. */
 WEIR_API weir_total weir_total_of_lap(const weir_lap_record *lap);
-
-/* Adds `from` to `to`. Histograms of `to` must be its own, not those of a lap. */
-WEIR_API void weir_total_add(weir_total *to, const weir_total *from);
 
 #ifdef __cplusplus
 }

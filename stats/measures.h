@@ -1,0 +1,20 @@
+/* The histograms among the metrics of a subject. */
+#ifndef STATS_MEASURES_H
+#define STATS_MEASURES_H
+
+#include <weir/measures.h>
+
+/* A histogram of metrics, and the metric that is the sum of its values. */
+typedef struct weir_metric_histogram {
+    const weir_metric *metric;
+    const char *name; /* "time", "put_time", "get_time", "latency" */
+    const char *sum;  /* the name of the metric that is its sum */
+} weir_metric_histogram;
+
+/* The histograms of a subject; returns how many there are. */
+size_t weir__subject_histograms(weir_subject subject, weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS]);
+
+/* The address of that histogram in the metrics. */
+const weir_histogram **weir__metric_histogram_at(const weir_metric *metric, weir_metrics *metrics);
+
+#endif
