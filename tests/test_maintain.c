@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include <weir/log.h>
-#include <weir/maintain.h>
+#include <weir/query.h>
 #include <weir/summary.h>
 
 /* -- merging */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include <weir/log.h>
-#include <weir/maintain.h>
+#include <weir/query.h>
 #include <weir/verdict.h>
 
 /* Sets every metric of a subject to a different value; `scale` is 1 for the first lap. */

@@ -21,7 +21,7 @@
 
 #include <weir/clock.h>
 #include <weir/log.h>
-#include <weir/maintain.h>
+#include <weir/query.h>
 
 /* -- written rows */
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <weir/engine.h>
-#include <weir/maintain.h>
 #include <weir/openmetrics.h>
 #include <weir/query.h>
 #include <weir/span.h>

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include <weir/log.h>
-#include <weir/maintain.h>
+#include <weir/query.h>
 #include <weir/summary.h>
 #include <weir/verdict.h>
 

@@ -2,7 +2,7 @@
  * Checks that a database is consistent. Each check is a SELECT of the faults: of the file, then of each run. One of them
  * finds a lap that was recorded twice, lost, or written by another program.
  */
-#include <weir/maintain.h>
+#include <weir/query.h>
 
 #include <inttypes.h>
 #include <stdarg.h>

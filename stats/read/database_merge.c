@@ -2,7 +2,7 @@
  * Copies runs from one database into another, which ATTACHes it. The schemas say what is copied: every table with a
  * run_id that both have, and every column of it that both have, except the row's id, which is new.
  */
-#include <weir/maintain.h>
+#include <weir/query.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include <weir/replay.h>
+#include <weir/query.h>
 
 #include <stdio.h>
 #include <stdlib.h>

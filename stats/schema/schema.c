@@ -6,7 +6,7 @@
  */
 #include "schema.h"
 
-#include <weir/maintain.h>
+#include <weir/query.h>
 
 #define RUN \
     "CREATE TABLE run (" \

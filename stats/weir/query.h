@@ -1,6 +1,7 @@
 /*
  * Queries of recorded runs: single records, or aggregated, from a database that is complete or that a run is still
- * writing to. Databases are only read: no writer is needed, and writers are not disturbed.
+ * writing to; their replay; and checking and merging databases. Queries only read: no writer is needed, and writers are
+ * not disturbed.
  *
  *     weir_reader_open("pipeline_stats.db", &reader, &error);
  *     weir_query_begin(reader, WEIR_RECORD_TASK, &(weir_filter){ .run_id = WEIR_LAST_RUN, .name = "decode" }, &query,
@@ -30,6 +31,7 @@
 #include <weir/export.h>
 #include <weir/histogram.h>
 #include <weir/measures.h>
+#include <weir/observer.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -442,6 +444,73 @@ WEIR_API double weir_total_value(const weir_total *total, const weir_measure *me
 
 /* A lap as a total; its texts and histograms belong to the lap. */
 WEIR_API weir_total weir_total_of_lap(const weir_lap_record *lap);
+
+/* -- replay -- */
+
+/*
+ * Gives a recorded run to an observer as if it happened now: one that was written for live laps also reads databases.
+ * Calls run_start, then lap and lap_end for each lap, those that are set, on this thread. filter->run_id is one run (NULL = the last); laps are those that match. The run's information has the
+ * stages and their connections; hosts, commands and versions are not given. WEIR_OK; WEIR_EUNSUPPORTED if the run does
+ * not say which stages it had; other failures as above, with *error (may be NULL) set.
+ */
+WEIR_API int weir_replay(weir_reader *reader, const weir_filter *filter, const weir_observer *observer,
+                         weir_error *error);
+
+/* -- checking -- */
+
+typedef enum weir_finding_level {
+    WEIR_FINDING_OK,    /* the check passed */
+    WEIR_FINDING_NOTE,  /* information: the run has not ended */
+    WEIR_FINDING_FAULT, /* the check failed: do not trust the metrics without looking into it */
+} weir_finding_level;
+
+typedef struct weir_finding {
+    weir_finding_level level;
+    const char *check; /* "schema", "integrity", "references", "run", "histograms", "laps", "slots", "failures",
+                          "queues" */
+    int64_t run_id;    /* 0 = the whole database */
+    const char *text;  /* a sentence without a full stop */
+} weir_finding;
+
+/* Called for each finding, which is valid during the call. */
+typedef void weir_finding_function(void *self, const weir_finding *finding);
+
+/*
+ * Checks, in this order: that every table has its columns; that the file is intact (quick: without comparing each
+ * index with its table); that every row belongs to an existing run; and for each run that its metrics are consistent:
+ * histograms with the counts of tasks and items, busy and waiting time with slots × time, each lap with the previous
+ * one, failed tasks with their records, items put into a queue with items taken out. Only reads. Memory use does not
+ * depend on the number of laps. If a run has many faults of one kind, the first few are reported, and the number of
+ * others.
+ *
+ * Returns WEIR_OK if the checks could be run, even if they found faults.
+ */
+WEIR_API int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *report, void *self,
+                                 weir_error *error);
+
+/* -- schemas -- */
+
+/* The schema that this library reads and writes. */
+WEIR_API int weir_schema_version(void);
+
+/* -- merging -- */
+
+typedef struct weir_merged {
+    int64_t added;    /* new runs */
+    int64_t replaced; /* runs that had fewer records before */
+    int64_t present;  /* runs that were already there, with the same records or more */
+    int64_t skipped;  /* runs that never started */
+} weir_merged;
+
+/*
+ * Copies all runs of the database at `from` into the one at `to`, which is created if missing, in one transaction. A
+ * run is identified by its node, rank, process, start and command. A run that is already there is left as it is, or
+ * replaced if the copy is newer (it had not ended when it was copied before), so that nothing counts twice. Runs get
+ * new numbers. A writer may be using `from`: what it has written so far is copied. WEIR_EINVAL if both are the same
+ * file. If `to` is created, SIGINT, SIGTERM and SIGHUP of this thread wait meanwhile; one that waits ends the merge:
+ * WEIR_ESTOPPED.
+ */
+WEIR_API int weir_database_merge(const char *to, const char *from, weir_merged *merged, weir_error *error);
 
 #ifdef __cplusplus
 }

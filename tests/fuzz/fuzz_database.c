@@ -12,9 +12,7 @@
 #include <string.h>
 
 #include <weir/engine.h>
-#include <weir/maintain.h>
 #include <weir/query.h>
-#include <weir/replay.h>
 #include <weir/sqlite.h>
 
 #include "changed_database.h"

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include <weir/maintain.h>
+#include <weir/query.h>
 
 #include "command_table.h"
 

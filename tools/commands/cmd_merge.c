@@ -1,7 +1,7 @@
 /* weir merge: copies the runs of several ranks or nodes into one database. */
 #include <stdio.h>
 
-#include <weir/maintain.h>
+#include <weir/query.h>
 
 #include "command_table.h"
 #include "output_file.h"

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <weir/maintain.h>
+#include <weir/query.h>
 #include <weir/summary.h>
 #include <weir/verdict.h>
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include <weir/log.h>
-#include <weir/replay.h>
+#include <weir/query.h>
 
 #include "array.h"
 #include "model.h"
