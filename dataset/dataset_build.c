@@ -15,8 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <weir/directory.h>
-#include <weir/list.h>
+#include <weir/files.h>
 #include <weir/pipeline.h>
 
 #include "index_file.h"

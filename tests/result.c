@@ -6,7 +6,7 @@
 #include "test_case.h"
 
 #include <weir/engine.h>
-#include <weir/list.h>
+#include <weir/files.h>
 
 void *result_of(const weir_op *source, const void *source_config, const weir_op *op, const void *config,
                 uint64_t *size_bytes, weir_error *error)

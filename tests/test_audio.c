@@ -11,8 +11,8 @@
 
 #include <weir/audio.h>
 #include <weir/engine.h>
+#include <weir/files.h>
 #include <weir/isolated.h>
-#include <weir/list.h>
 #include <weir/npy.h>
 #include <weir/video.h>
 

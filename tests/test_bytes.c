@@ -12,8 +12,8 @@
 #include "test_case.h"
 
 #include <weir/engine.h>
+#include <weir/files.h>
 #include <weir/image.h>
-#include <weir/list.h>
 #include <weir/video.h>
 
 #include "tests/bytes_source.h"

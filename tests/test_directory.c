@@ -14,9 +14,8 @@
 
 #include "test_case.h"
 
-#include <weir/directory.h>
 #include <weir/engine.h>
-#include <weir/file_names.h>
+#include <weir/files.h>
 
 #include <libavformat/avformat.h>
 

@@ -21,8 +21,8 @@
 
 #include <weir/audio.h>
 #include <weir/engine.h>
+#include <weir/files.h>
 #include <weir/image.h>
-#include <weir/list.h>
 #include <weir/video.h>
 
 #include "tests/clips.h"

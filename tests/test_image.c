@@ -9,8 +9,8 @@
 #include "test_case.h"
 
 #include <weir/engine.h>
+#include <weir/files.h>
 #include <weir/image.h>
-#include <weir/list.h>
 
 #include "tests/bytes_source.h"
 #include "tests/clips.h"

@@ -6,7 +6,7 @@
 #include "test_case.h"
 
 #include <weir/engine.h>
-#include <weir/list.h>
+#include <weir/files.h>
 
 static int build(const weir_list_config *config, weir_pipeline **pipeline)
 {

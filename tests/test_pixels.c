@@ -8,7 +8,7 @@
 #include "test_case.h"
 
 #include <weir/engine.h>
-#include <weir/list.h>
+#include <weir/files.h>
 #include <weir/video.h>
 
 #include "tests/clips.h"

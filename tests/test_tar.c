@@ -12,7 +12,7 @@
 #include "test_case.h"
 
 #include <weir/engine.h>
-#include <weir/list.h>
+#include <weir/files.h>
 #include <weir/tar.h>
 #include <weir/video.h>
 

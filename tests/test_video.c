@@ -15,9 +15,8 @@
 #include <glob.h>
 #include <uv.h>
 
-#include <weir/directory.h>
 #include <weir/engine.h>
-#include <weir/list.h>
+#include <weir/files.h>
 #include <weir/video.h>
 
 #include "tests/clips.h"

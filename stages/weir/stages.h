@@ -6,14 +6,12 @@
 #include <weir/bytes.h>
 #include <weir/cache.h>
 #include <weir/collate.h>
-#include <weir/directory.h>
 #include <weir/dlpack.h>
 #include <weir/entry.h>
-#include <weir/file_names.h>
+#include <weir/files.h>
 #include <weir/headspace.h>
 #include <weir/image.h>
 #include <weir/isolated.h>
-#include <weir/list.h>
 #include <weir/npy.h>
 #include <weir/probe.h>
 #include <weir/safetensors.h>

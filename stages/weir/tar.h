@@ -23,7 +23,7 @@
 
 #include <weir/bytes.h>
 #include <weir/export.h>
-#include <weir/file_names.h>
+#include <weir/files.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
 

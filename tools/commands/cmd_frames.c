@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <weir/engine.h>
-#include <weir/list.h>
+#include <weir/files.h>
 #include <weir/video.h>
 
 #include "command_table.h"

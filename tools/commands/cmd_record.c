@@ -1,7 +1,7 @@
 /* weir record: decodes videos, images or audio in a pipeline and records its statistics. */
 #include <string.h>
 
-#include <weir/file_names.h>
+#include <weir/files.h>
 
 #include "command_table.h"
 #include "record_run.h"

@@ -2,7 +2,7 @@
 #ifndef TOOLS_RECORD_RECORD_INPUTS_H
 #define TOOLS_RECORD_RECORD_INPUTS_H
 
-#include <weir/directory.h>
+#include <weir/files.h>
 
 #include <weir/world.h>
 

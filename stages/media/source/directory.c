@@ -1,5 +1,5 @@
 /* The directory source: the walk as an operation. It has one slot, so the worker has one user at a time. */
-#include <weir/directory.h>
+#include <weir/files.h>
 
 #include <weir/log.h>
 

@@ -1,5 +1,5 @@
 /* What a folder has instead of the files that were looked for: the message if there are none. */
-#include <weir/directory.h>
+#include <weir/files.h>
 
 #include <stdio.h>
 #include <stdlib.h>

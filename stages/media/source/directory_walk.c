@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <weir/file_names.h>
+#include <weir/files.h>
 
 /* A folder's entry. */
 typedef struct walk_entry {

@@ -5,7 +5,7 @@
 #ifndef STAGES_MEDIA_SOURCE_DIRECTORY_WALK_H
 #define STAGES_MEDIA_SOURCE_DIRECTORY_WALK_H
 
-#include <weir/directory.h>
+#include <weir/files.h>
 
 typedef struct weir_walk weir_walk;
 

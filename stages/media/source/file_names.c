@@ -1,4 +1,4 @@
-#include <weir/file_names.h>
+#include <weir/files.h>
 
 #include <fnmatch.h>
 #include <stddef.h>

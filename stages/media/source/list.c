@@ -1,5 +1,5 @@
 /* The list source. It has one slot, so the worker has one user at a time. */
-#include <weir/list.h>
+#include <weir/files.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,80 @@
 /*
+ * The files to read: the sources that name them, and patterns for their names, which also the tar stage and the index of a
+ * dataset use.
+ */
+#ifndef WEIR_FILES_H
+#define WEIR_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/export.h>
+#include <weir/op.h>
+#include <weir/pipeline.h>
+#include <weir/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- patterns -- */
+
+/* The extensions of the formats that FFmpeg knows as video. Its own lists are not used: what it reads includes .txt
+   and .dat, but not .mpg and .ts, which it recognises by their contents. */
+#define WEIR_VIDEO_EXTENSIONS \
+    "264 265 3g2 3gp amv asf avi avs2 avs3 cavs divx dnxhd dnxhr drc dv dvd f4v flv gxf h261 h263 h264 h265 hevc " \
+    "ismv " \
+    "ivf " \
+    "kux m1v m2t m2ts m2v m4v mj2 mjpeg mjpg mk3d mkv mov mp4 mpe mpeg mpg mpv mts mxf nut obu ogm ogv psp qt rm " \
+    "rmvb " \
+    "roq ts vc1 vc2 viv vob webm wmv wtv y4m"
+#define WEIR_AUDIO_EXTENSIONS "aac flac m4a mkv mov mp3 mp4 ogg opus wav webm"
+#define WEIR_IMAGE_EXTENSIONS "bmp gif jpeg jpg png tif tiff webp"
+
+/* Patterns that match names with one of these extensions, in upper or lower case. */
+#define WEIR_VIDEO_FILES "*.:video:"
+#define WEIR_AUDIO_FILES "*.:audio:"
+#define WEIR_IMAGE_FILES "*.:image:"
+
+/*
+ * Does the last part of the path match? The pattern is one of the above, or as in fnmatch(3), for example "*.mp4"
+ * (upper and lower case differ) or, with the GNU C library, "*.@(mkv|webm)"; NULL matches every name. A leading dot is
+ * not special. Any thread. path NULL: false.
+ */
+WEIR_API bool weir_file_name_matches(const char *path, const char *pattern);
+
+/* Fills *error for the case that nothing matches: "no video in PLACE", "no file in PLACE matches *.mp4". Returns
+   WEIR_ENOTFOUND. */
+WEIR_API int weir_file_names_refuse(const char *pattern, const char *place, weir_error *error);
+
+/* -- the list source -- */
+
+/*
+ * The list source: paths (or URLs, or any other strings) that the program already has.
+ *
+ * Each item's data is a copy of the string (a char *, freed with free()), which is its label, too; in the label, the
+ * secrets of a URL are hidden.
+ */
+
+/* The array and its strings are copied. */
+typedef struct weir_list_config {
+    const char *const *paths; /* must not contain NULL */
+    size_t num_paths;         /* (0 = the pipeline ends at once) */
+} weir_list_config;
+
+extern WEIR_API const weir_op weir_list_source;
+
+/* Adds the source to the builder; see weir_builder_source(). */
+static inline void weir_source_list(weir_builder *builder, const weir_list_config *config,
+                                    const weir_stage_options *options)
+{
+    weir_builder_source(builder, &weir_list_source, config, sizeof *config, options);
+}
+
+/* -- the directory source -- */
+
+/*
  * The directory source: the files below a folder, as paths.
  *
  * Each item's data is the path (a char *, freed with free()): the root, a slash, and the path below the root. The
@@ -16,21 +92,6 @@
  * source fails. A broken link is passed on if its name matches, so that the failure is reported with its name. Pipes,
  * sockets and devices are skipped.
  */
-#ifndef WEIR_DIRECTORY_H
-#define WEIR_DIRECTORY_H
-
-#include <stdbool.h>
-#include <stdint.h>
-
-#include <weir/export.h>
-#include <weir/file_names.h>
-#include <weir/op.h>
-#include <weir/pipeline.h>
-#include <weir/status.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* What the source has found so far; with epochs, in the current one. */
 typedef struct weir_directory_counts {
