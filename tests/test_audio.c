@@ -9,11 +9,11 @@
 
 #include "test_case.h"
 
+#include <weir/arrays.h>
 #include <weir/audio.h>
 #include <weir/engine.h>
 #include <weir/files.h>
 #include <weir/isolated.h>
-#include <weir/npy.h>
 #include <weir/video.h>
 
 #include "tests/bytes_source.h"

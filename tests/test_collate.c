@@ -6,10 +6,8 @@
 
 #include <unistd.h>
 
+#include <weir/arrays.h>
 #include <weir/collate.h>
-#include <weir/dlpack.h>
-#include <weir/npy.h>
-#include <weir/safetensors.h>
 #include <weir/video.h>
 
 #ifdef WEIR_HAVE_DLPACK

@@ -13,8 +13,7 @@
 
 #include "test_case.h"
 
-#include <weir/dlpack.h>
-#include <weir/npy.h>
+#include <weir/arrays.h>
 
 #ifdef WEIR_HAVE_DLPACK
 #include <dlpack/dlpack.h>

@@ -1,4 +1,4 @@
-#include <weir/dlpack.h>
+#include <weir/arrays.h>
 
 #ifdef WEIR_HAVE_DLPACK
 

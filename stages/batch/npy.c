@@ -2,7 +2,7 @@
  * NumPy's format 1.0: a text header, padded so that the data starts at a multiple of 64 bytes, then the data. The
  * number of frames is known only at the end, so the header is written last, into reserved space.
  */
-#include <weir/npy.h>
+#include <weir/arrays.h>
 
 #include <errno.h>
 #include <inttypes.h>

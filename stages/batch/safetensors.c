@@ -2,7 +2,7 @@
  * The format: the length of the header in 8 bytes, little endian; the header, JSON padded with spaces to a multiple
  * of 8 bytes; the tensors, one after the other.
  */
-#include <weir/safetensors.h>
+#include <weir/arrays.h>
 
 #include <errno.h>
 #include <inttypes.h>

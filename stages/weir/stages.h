@@ -2,19 +2,17 @@
 #ifndef WEIR_STAGES_H
 #define WEIR_STAGES_H
 
+#include <weir/arrays.h>
 #include <weir/audio.h>
 #include <weir/bytes.h>
 #include <weir/cache.h>
 #include <weir/collate.h>
-#include <weir/dlpack.h>
 #include <weir/entry.h>
 #include <weir/files.h>
 #include <weir/headspace.h>
 #include <weir/image.h>
 #include <weir/isolated.h>
-#include <weir/npy.h>
 #include <weir/probe.h>
-#include <weir/safetensors.h>
 #include <weir/tar.h>
 #include <weir/video.h>
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <weir/npy.h>
+#include <weir/arrays.h>
 
 #include "output_part.h"
 #include "png_picture.h"
