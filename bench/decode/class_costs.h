@@ -2,7 +2,7 @@
 #ifndef BENCH_DECODE_CLASS_COSTS_H
 #define BENCH_DECODE_CLASS_COSTS_H
 
-#include <weir/cost.h>
+#include <weir/item.h>
 
 #include "report.h"
 

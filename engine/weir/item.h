@@ -2,6 +2,7 @@
 #ifndef WEIR_ITEM_H
 #define WEIR_ITEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,6 +53,26 @@ WEIR_API void weir_item_move(weir_item *out, weir_item *in);
 /* The same, and also copies seq, source, epoch and label to `to`: for operations that keep an item beyond their
    task (WEIR_KEPT). Release `to` with weir_item_release(). */
 WEIR_API void weir_item_keep(weir_item *to, weir_item *in);
+
+/* The cost of one item, as measured by the stage that made it: reported by stages, recorded by observers and hooks. 0
+   means unknown, except in the last two fields. */
+typedef struct weir_item_cost {
+    char codec[32]; /* "h264" */
+    uint32_t width; /* of the source, in pixels */
+    uint32_t height;
+    uint64_t num_frames; /* in the result */
+    uint64_t size_bytes; /* of the source */
+    int64_t open_ns;     /* until the codec was ready */
+    int64_t demux_ns;    /* reading and demuxing */
+    int64_t decode_ns;
+    int64_t scale_ns;
+    uint64_t num_missing; /* frames lost to damage, as far as known */
+    uint64_t num_errors;  /* packets that could not be read or decoded, and frames that had to be concealed */
+} weir_item_cost;
+
+/* Fills *cost (zeroed by the caller) for the result of a task; returns false if the cost of such an item is not
+   known. */
+typedef bool weir_item_cost_function(const weir_item *out, weir_item_cost *cost);
 
 #ifdef __cplusplus
 }

@@ -16,9 +16,9 @@
 #include <stdint.h>
 
 #include <weir/bytes.h>
-#include <weir/cost.h>
 #include <weir/entry.h>
 #include <weir/export.h>
+#include <weir/item.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
 

@@ -36,9 +36,9 @@
 
 #include <weir/audio.h>
 #include <weir/bytes.h>
-#include <weir/cost.h>
 #include <weir/entry.h>
 #include <weir/export.h>
+#include <weir/item.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
 #include <weir/sampling.h>

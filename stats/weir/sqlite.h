@@ -26,8 +26,8 @@
 #include <stdint.h>
 
 #include <weir/clock.h>
-#include <weir/cost.h>
 #include <weir/export.h>
+#include <weir/item.h>
 #include <weir/observer.h>
 #include <weir/op.h>
 #include <weir/status.h>

@@ -11,7 +11,7 @@
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 
-#include <weir/cost.h>
+#include <weir/item.h>
 #include <weir/status.h>
 
 #include "frame_memory.h"

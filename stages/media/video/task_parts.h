@@ -2,7 +2,7 @@
 #ifndef STAGES_MEDIA_VIDEO_TASK_PARTS_H
 #define STAGES_MEDIA_VIDEO_TASK_PARTS_H
 
-#include <weir/cost.h>
+#include <weir/item.h>
 #include <weir/op.h>
 
 /* cost: of the item so far; *told: of its earlier chunks, kept by the worker. */
