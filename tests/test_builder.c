@@ -578,6 +578,11 @@ static const struct {
     { no_mistake, { .threads = UINT32_MAX }, WEIR_EINVAL, "", "threads" },
     { no_mistake, { .num_task_hooks = 1 }, WEIR_EINVAL, "", "task_hooks" },
     { no_mistake, { .max_failures = { .kind = WEIR_FAILURES_RATE } }, WEIR_EINVAL, "", "max_failures" },
+    { no_mistake,
+      { .max_failures = { .kind = WEIR_FAILURES_RATE, .num = 3, .den = 2 } },
+      WEIR_EINVAL,
+      "",
+      "above 1" },
     { no_mistake, { .max_failures = { .kind = (weir_failures_kind)9 } }, WEIR_EINVAL, "", "max_failures" },
 };
 

@@ -63,37 +63,48 @@ static void assert_failed_for_good(weir_pipeline *pipeline)
 
 static const struct {
     const char *what;
+    uint64_t count; /* of items */
+    uint32_t slots;
     weir_max_failures of_pipeline, of_stage;
     failing_config failing;
     uint64_t failures;  /* that are counted */
-    uint64_t delivered; /* of 1000; then the end, or, if `fails`, WEIR_EFAILED */
+    uint64_t delivered; /* then comes the end, or, if `fails`, WEIR_EFAILED */
     bool fails;
 } budgets[] = {
-    { "any number by default", ANY_NUMBER, ANY_NUMBER, { 0, 1000, 0 }, 1000, 0, false },
-    { "-1 is any number", COUNT_OF(-1), ANY_NUMBER, { 0, 1000, 0 }, 1000, 0, false },
-    { "none is tolerated", COUNT_OF(0), ANY_NUMBER, { 7, 1000, 0 }, 1, 7, true },
-    { "none is tolerated and none comes", COUNT_OF(0), ANY_NUMBER, { 0, 0, 0 }, 0, 1000, false },
-    { "three are tolerated", ANY_NUMBER, COUNT_OF(3), { 10, 1000, 10 }, 4, 37, true },
-    { "three are tolerated and three come", ANY_NUMBER, COUNT_OF(3), { 10, 13, 0 }, 3, 997, false },
-    { "the stage's is looser", COUNT_OF(0), COUNT_OF(-1), { 0, 500, 0 }, 500, 500, false },
-    { "the stage's is tighter", COUNT_OF(-1), COUNT_OF(1), { 0, 500, 0 }, 2, 0, true },
-    { "the stage's rate against the pipeline's count", COUNT_OF(0), RATE_OF(1, 2), { 0, 50, 0 }, 50, 950, false },
-    { "a rate is checked from 100 tasks on", RATE_OF(1, 2), ANY_NUMBER, { 0, 1000, 0 }, 100, 0, true },
-    { "a rate reached is not exceeded", RATE_OF(1, 10), ANY_NUMBER, { 9, 1000, 10 }, 100, 900, false },
-    { "a rate exceeded at 100 tasks", RATE_OF(1, 10), ANY_NUMBER, { 0, 1000, 9 }, 12, 88, true },
-    { "a rate exceeded only before it is judged", RATE_OF(1, 2), ANY_NUMBER, { 0, 60, 0 }, 60, 40, true },
-    { "a rate exceeded later", RATE_OF(1, 10), ANY_NUMBER, { 900, 1000, 0 }, 100, 900, false },
-    { "a rate exceeded much later", RATE_OF(1, 20), ANY_NUMBER, { 900, 1000, 0 }, 48, 900, true },
-    { "a rate of nothing", RATE_OF(0, 1), ANY_NUMBER, { 150, 151, 0 }, 1, 150, true },
+    { "any number by default", 1000, 3, ANY_NUMBER, ANY_NUMBER, { 0, 1000, 0 }, 1000, 0, false },
+    { "-1 is any number", 1000, 1, COUNT_OF(-1), ANY_NUMBER, { 0, 1000, 0 }, 1000, 0, false },
+    { "none is tolerated", 1000, 1, COUNT_OF(0), ANY_NUMBER, { 7, 1000, 0 }, 1, 7, true },
+    { "none is tolerated and none comes", 1000, 1, COUNT_OF(0), ANY_NUMBER, { 0, 0, 0 }, 0, 1000, false },
+    { "three are tolerated", 1000, 1, ANY_NUMBER, COUNT_OF(3), { 10, 1000, 10 }, 4, 37, true },
+    { "three are tolerated and three come", 1000, 1, ANY_NUMBER, COUNT_OF(3), { 10, 13, 0 }, 3, 997, false },
+    { "the stage's is looser", 1000, 3, COUNT_OF(0), COUNT_OF(-1), { 0, 500, 0 }, 500, 500, false },
+    { "the stage's is tighter", 1000, 1, COUNT_OF(-1), COUNT_OF(1), { 0, 500, 0 }, 2, 0, true },
+    { "the stage's rate, the pipeline's count", 1000, 1, COUNT_OF(0), RATE_OF(1, 2), { 0, 50, 0 }, 50, 950, false },
+    { "a rate is checked from 100 tasks on", 1000, 1, RATE_OF(1, 2), ANY_NUMBER, { 0, 1000, 0 }, 100, 0, true },
+    { "a rate reached is not exceeded", 1000, 1, RATE_OF(1, 10), ANY_NUMBER, { 9, 1000, 10 }, 100, 900, false },
+    { "a rate exceeded at 100 tasks", 1000, 1, RATE_OF(1, 10), ANY_NUMBER, { 0, 1000, 9 }, 12, 88, true },
+    { "a rate exceeded only before it is judged", 1000, 1, RATE_OF(1, 2), ANY_NUMBER, { 0, 60, 0 }, 60, 40, true },
+    { "a rate exceeded later", 1000, 1, RATE_OF(1, 10), ANY_NUMBER, { 900, 1000, 0 }, 100, 900, false },
+    { "a rate exceeded much later", 1000, 1, RATE_OF(1, 20), ANY_NUMBER, { 900, 1000, 0 }, 48, 900, true },
+    { "a rate of nothing", 1000, 1, RATE_OF(0, 1), ANY_NUMBER, { 150, 151, 0 }, 1, 150, true },
+    { "all may fail", 1000, 1, RATE_OF(1, 1), ANY_NUMBER, { 0, 1000, 0 }, 1000, 0, false },
+    { "a rate of which none comes", 1000, 1, RATE_OF(99, 100), ANY_NUMBER, { 0, 0, 0 }, 0, 1000, false },
+    { "the stage's rate is tighter", 100, 1, RATE_OF(19, 100), RATE_OF(11, 100), { 0, 100, 7 }, 15, 85, true },
+    { "a rate with five slots", 100, 5, RATE_OF(1, 2), RATE_OF(3, 20), { 0, 100, 5 }, 20, 80, true },
+    { "20 tasks are too few to judge", 20, 1, RATE_OF(1, 100), ANY_NUMBER, { 0, 20, 5 }, 4, 16, false },
 };
 
-static void run_budget(size_t i)
+static void run_budget(size_t i, weir_order order, bool own_threads)
 {
     ledger_init(&ledger);
-    test_numbers numbers = { .ledger = &ledger, .count = 1000 };
+    test_numbers numbers = { .ledger = &ledger, .count = budgets[i].count };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &failing_op, &budgets[i].failing, 0,
-                      &(weir_stage_options){ .max_failures = budgets[i].of_stage });
+                      &(weir_stage_options){ .concurrency = budgets[i].slots,
+                                             .threads = own_threads ? budgets[i].slots : 0,
+                                             .output_order = order,
+                                             .max_failures = budgets[i].of_stage });
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .max_failures = budgets[i].of_pipeline });
@@ -102,15 +113,19 @@ static void run_budget(size_t i)
     uint64_t failures = account_of(pipeline, "failing").failed;
     if (delivered != budgets[i].delivered || failures != budgets[i].failures ||
         status != (budgets[i].fails ? WEIR_EFAILED : WEIR_EOF))
-        fail_msg("%s: %d delivered, %d failures, %s", budgets[i].what, (int)delivered, (int)failures,
-                 weir_status_name(status));
+        fail_msg("%s, order %d, own threads %d: %d delivered, %d failures, %s", budgets[i].what, (int)order,
+                 own_threads, (int)delivered, (int)failures, weir_status_name(status));
+    assert_int_equal(account_of(pipeline, "pass").taken, delivered); /* nothing else runs behind it */
     end_and_check(pipeline, delivered);
 }
 
 TEST_CASE(failures_are_borne_up_to_the_budget)
 {
     for (size_t i = 0; i < LENGTH(budgets); i++)
-        run_budget(i);
+        for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
+            run_budget(i, order, false);
+            run_budget(i, order, true);
+        }
 }
 
 TEST_CASE(beyond_the_budget_the_error_tells_the_numbers_and_the_last_failure)
@@ -332,19 +347,19 @@ TEST_CASE(a_failure_is_logged_with_stage_and_label)
 
 /* ---- what fails the pipeline -------------------------------------------------------------------------------- */
 
-TEST_CASE(a_failed_source_fails_the_pipeline_after_what_it_has_made)
+static void fail_source_behind(uint64_t count)
 {
     weir_error error = { 0 };
     test_recorder recorder;
     recorder_init(&recorder);
     ledger_init(&ledger);
-    test_numbers numbers = { .ledger = &ledger, .count = 20, .end_status = WEIR_ENOTFOUND };
+    test_numbers numbers = { .ledger = &ledger, .count = count, .end_status = WEIR_ENOTFOUND };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
-    for (uint64_t i = 0; i < 20; i++)
+    for (uint64_t i = 0; i < count; i++)
         assert_int_equal(next_value(pipeline), i);
     assert_failed_for_good(pipeline);
     weir_pipeline_error(pipeline, &error);
@@ -352,10 +367,16 @@ TEST_CASE(a_failed_source_fails_the_pipeline_after_what_it_has_made)
     assert_string_equal(error.stage, "0:0:src");
     weir_pipeline_stage_error(pipeline, "0:0:src", &error);
     assert_int_equal(error.status, WEIR_ENOTFOUND);
-    end_and_check(pipeline, 20);
+    end_and_check(pipeline, count);
     assert_int_equal(recorder.end.status, WEIR_EFAILED);
     assert_int_equal(recorder_events_named(&recorder, "failed"), 1);
     recorder_free(&recorder);
+}
+
+TEST_CASE(a_failed_source_fails_the_pipeline_after_what_it_has_made)
+{
+    fail_source_behind(20);
+    fail_source_behind(0);
 }
 
 TEST_CASE(a_source_that_wants_to_go_on_without_input_has_failed)

@@ -262,20 +262,6 @@ static void finish(weir_pipeline *pipeline)
 
 /* ---- sources ------------------------------------------------------------------------------------------------ */
 
-TEST_CASE(a_source_that_fails_at_once_fails_the_pipeline)
-{
-    weir_error error = { 0 };
-    ledger_init(&ledger);
-    test_numbers numbers = { .ledger = &ledger, .end_status = WEIR_EIO };
-    weir_builder *builder = builder_with(&numbers);
-    add_affine(builder, 2, 0);
-    weir_pipeline *pipeline = end_with_sink(builder, 2);
-    expect_nothing(pipeline, WEIR_EFAILED);
-    assert_int_equal(weir_pipeline_error(pipeline, &error), WEIR_EIO);
-    assert_string_equal(error.stage, "0:0:src");
-    finish(pipeline);
-}
-
 static int skip_every_second(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     uint64_t *calls = worker;
@@ -383,32 +369,6 @@ TEST_CASE(pools_and_threads_of_stages_work_together)
         expect(pipeline, false, WEIR_EOF, expected, 20);
         finish(pipeline);
     }
-}
-
-TEST_CASE(a_stage_that_fails_on_threads_of_its_own_fails_the_pipeline)
-{
-    weir_error error = { 0 };
-    weir_builder *builder = line_of(10);
-    add_affine(builder, 1, 0);
-    add_decide(builder, fail_the_second,
-               &(weir_stage_options){ .threads = 1, .max_failures = { .kind = WEIR_FAILURES_COUNT } });
-    weir_pipeline *pipeline = end_with_sink(builder, 1);
-    EXPECT(pipeline, WEIR_EFAILED, 0, 1);
-    assert_int_equal(weir_pipeline_error(pipeline, &error), WEIR_EDATA);
-    finish(pipeline);
-}
-
-TEST_CASE(behind_a_stage_that_fails_at_once_nothing_runs)
-{
-    weir_builder *builder = line_of(10);
-    add_affine(builder, 1, 0);
-    add_decide(builder, fail_always, &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT } });
-    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
-    weir_pipeline *pipeline = end_with_sink(builder, 2);
-    for (int i = 0; i < 4; i++)
-        expect_nothing(pipeline, WEIR_EFAILED);
-    assert_int_equal(account_of(pipeline, "pass").taken, 0);
-    finish(pipeline);
 }
 
 /* ---- hooks -------------------------------------------------------------------------------------------------- */
@@ -676,34 +636,6 @@ TEST_CASE(a_batch_of_ones_own_is_taken_apart_and_an_empty_one_disappears)
         .kind = WEIR_FAILURES_ANY \
     }
 
-TEST_CASE(a_count_of_failures_is_tolerated_in_either_order)
-{
-    static const struct {
-        weir_max_failures of_pipeline, of_stage;
-        uint32_t slots;
-        int end;
-        size_t num_left;
-    } cases[] = {
-        { ANY_NUMBER, ANY_NUMBER, 1, WEIR_EOF, 5 },      /* 0 2 4 6 8 */
-        { COUNT_OF(3), ANY_NUMBER, 1, WEIR_EFAILED, 4 }, /* 1, 3 and 5 are tolerated; 7 is one too many */
-        { COUNT_OF(-1), COUNT_OF(2), 1, WEIR_EFAILED, 3 },
-        { COUNT_OF(2), COUNT_OF(-1), 3, WEIR_EOF, 5 },
-    };
-    for (size_t i = 0; i < LENGTH(cases); i++)
-        for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
-            weir_builder *builder = line_of(10);
-            add_decide(builder, fail_odd,
-                       &(weir_stage_options){
-                           .concurrency = cases[i].slots, .output_order = order, .max_failures = cases[i].of_stage });
-            weir_builder_sink(builder, NULL);
-            weir_pipeline *pipeline =
-                build(builder, &(weir_pipeline_options){ .threads = 2, .max_failures = cases[i].of_pipeline });
-            expect(pipeline, order == WEIR_ORDER_COMPLETION, cases[i].end, (uint64_t[]){ 0, 2, 4, 6, 8 },
-                   cases[i].num_left);
-            finish(pipeline);
-        }
-}
-
 TEST_CASE(each_stage_has_a_count_of_its_own)
 {
     for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
@@ -754,87 +686,6 @@ TEST_CASE(pipelines_have_budgets_of_their_own)
     ledger_close(&ledger);
 }
 
-static int fail_hundredths(uint64_t value)
-{
-    return value % 100 ? WEIR_OK : WEIR_EDATA;
-}
-
-static int fail_tenths(uint64_t value)
-{
-    return value % 10 ? WEIR_OK : WEIR_EDATA;
-}
-
-static int fail_from_90(uint64_t value)
-{
-    return value < 90 ? WEIR_OK : WEIR_EDATA;
-}
-
-static int fail_fifths(uint64_t value)
-{
-    return value % 5 ? WEIR_OK : WEIR_EDATA;
-}
-
-static int fail_sevenths(uint64_t value)
-{
-    return value % 7 ? WEIR_OK : WEIR_EDATA;
-}
-
-static int fail_thirds(uint64_t value)
-{
-    return value % 3 ? WEIR_OK : WEIR_EDATA;
-}
-
-static const struct {
-    const char *what;
-    int (*decide)(uint64_t);
-    uint64_t count;
-    weir_max_failures of_pipeline, of_stage;
-    uint32_t slots;
-    int end;
-    uint64_t delivered;
-} rates[] = {
-    { "1 % is above 0.1 %", fail_hundredths, 1000, RATE_OF(1, 1000), ANY_NUMBER, 1, WEIR_EFAILED, 99 },
-    { "10 % is below 15 %", fail_tenths, 100, RATE_OF(3, 20), ANY_NUMBER, 1, WEIR_EOF, 90 },
-    { "10 % at the end is below 11 %", fail_from_90, 100, RATE_OF(11, 100), ANY_NUMBER, 1, WEIR_EOF, 90 },
-    { "10 % at the end is above 9 %", fail_from_90, 200, RATE_OF(9, 100), ANY_NUMBER, 1, WEIR_EFAILED, 90 },
-    { "20 tasks are too few to judge", fail_fifths, 20, RATE_OF(1, 100), ANY_NUMBER, 1, WEIR_EOF, 16 },
-    { "10 tasks are too few to judge", fail_thirds, 10, RATE_OF(3, 10), ANY_NUMBER, 1, WEIR_EOF, 6 },
-    { "10 tasks, 1 %", fail_fifths, 10, RATE_OF(1, 100), ANY_NUMBER, 1, WEIR_EOF, 8 },
-    { "the stage's is tighter", fail_sevenths, 100, RATE_OF(19, 100), RATE_OF(11, 100), 1, WEIR_EFAILED, 85 },
-    { "the stage's alone", fail_sevenths, 100, ANY_NUMBER, RATE_OF(11, 100), 1, WEIR_EFAILED, 85 },
-    { "a count of 15", fail_tenths, 100, COUNT_OF(15), ANY_NUMBER, 1, WEIR_EOF, 90 },
-    { "a count of 5", fail_tenths, 100, COUNT_OF(5), ANY_NUMBER, 1, WEIR_EFAILED, 45 },
-    { "five slots", fail_fifths, 100, RATE_OF(1, 2), RATE_OF(3, 20), 5, WEIR_EFAILED, 80 },
-    { "no failure", fail_never, 100, RATE_OF(1, 10), ANY_NUMBER, 1, WEIR_EOF, 100 },
-    { "all may fail", fail_always, 10, RATE_OF(1, 1), ANY_NUMBER, 1, WEIR_EOF, 0 },
-    { "all of many may fail", fail_always, 300, RATE_OF(1, 1), ANY_NUMBER, 1, WEIR_EOF, 0 },
-    { "judged from 100 tasks on", fail_fifths, 200, RATE_OF(1, 10), ANY_NUMBER, 1, WEIR_EFAILED, 80 },
-    { "1 % is valid", fail_never, 100, RATE_OF(1, 100), ANY_NUMBER, 1, WEIR_EOF, 100 },
-    { "50 % is valid", fail_never, 100, RATE_OF(1, 2), ANY_NUMBER, 1, WEIR_EOF, 100 },
-    { "99 % is valid", fail_never, 100, RATE_OF(99, 100), ANY_NUMBER, 1, WEIR_EOF, 100 },
-    { "100 % is valid", fail_never, 100, RATE_OF(1, 1), ANY_NUMBER, 1, WEIR_EOF, 100 },
-};
-
-TEST_CASE(a_rate_of_failures_is_tolerated_in_either_order)
-{
-    for (size_t i = 0; i < LENGTH(rates); i++)
-        for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
-            int status;
-            weir_builder *builder = line_of(rates[i].count);
-            add_decide(builder, rates[i].decide,
-                       &(weir_stage_options){
-                           .concurrency = rates[i].slots, .output_order = order, .max_failures = rates[i].of_stage });
-            weir_builder_sink(builder, NULL);
-            weir_pipeline *pipeline = build(
-                builder, &(weir_pipeline_options){ .threads = rates[i].slots, .max_failures = rates[i].of_pipeline });
-            uint64_t delivered = drain(pipeline, &status);
-            if (delivered != rates[i].delivered || status != rates[i].end)
-                fail_msg("%s, order %d: %d delivered, %s", rates[i].what, (int)order, (int)delivered,
-                         weir_status_name(status));
-            finish(pipeline);
-        }
-}
-
 TEST_CASE(each_stage_has_a_rate_of_its_own)
 {
     for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
@@ -847,27 +698,6 @@ TEST_CASE(each_stage_has_a_rate_of_its_own)
         assert_int_equal(drain_all(pipeline), 50 - 9);
         finish(pipeline);
     }
-}
-
-TEST_CASE(rates_above_one_and_of_nothing_are_refused)
-{
-    static const weir_max_failures refused[] = { RATE_OF(11, 10),   RATE_OF(2, 1), RATE_OF(150, 100),
-                                                 RATE_OF(101, 100), RATE_OF(1, 0), RATE_OF(0, 0) };
-    for (size_t i = 0; i < LENGTH(refused); i++)
-        for (int of_stage = 0; of_stage <= 1; of_stage++) {
-            weir_pipeline *pipeline;
-            weir_error error = { 0 };
-            weir_pipeline_options options = { .threads = 1 };
-            weir_stage_options stage_options = { .concurrency = 1 };
-            *(of_stage ? &stage_options.max_failures : &options.max_failures) = refused[i];
-            weir_builder *builder = line_of(1);
-            weir_builder_pipe(builder, &pass_op, NULL, 0, &stage_options);
-            weir_builder_sink(builder, NULL);
-            assert_int_equal(weir_builder_build(builder, &options, &pipeline, &error), WEIR_EINVAL);
-            assert_non_null(strstr(error.message, "max_failures"));
-            assert_null(pipeline);
-            ledger_close(&ledger);
-        }
 }
 
 /* ---- routes ------------------------------------------------------------------------------------------------- */
