@@ -29,6 +29,8 @@ typedef struct pairing_hook {
     char begin_letter, end_letter;
     int begin_status, end_status;
     uint64_t failing_seq; /* the item at which it answers so; UINT64_MAX = all */
+    bool in_order;        /* it sees the items one after the other */
+    uint64_t next_seq;
     test_counter begun, ended;
     atomic_int last_status; /* passed to the end hook */
 } pairing_hook;
@@ -51,6 +53,7 @@ static int pairing_begin(void *self, void *state, weir_task *task, const weir_it
     REQUIRE((uintptr_t)own % _Alignof(max_align_t) == 0);
     REQUIRE(!own->hook && own->seq == 0 && !own->label[0]); /* zeroed for each task */
     REQUIRE(in->seq == weir_task_seq(task) && in->label && strcmp(in->label, weir_task_label(task)) == 0);
+    REQUIRE(!hook->in_order || in->seq == hook->next_seq++);
     note(hook->begin_letter);
     if (hook->begin_status && answers(hook, in->seq))
         return hook->begin_status;
@@ -183,15 +186,26 @@ TEST_CASE(the_pipelines_hooks_run_around_every_stage_but_not_the_source)
 
 TEST_CASE(hooks_pair_whatever_the_result)
 {
-    pairing_hook a = { 0 }, b = { 0 };
-    weir_task_hook hooks[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b') };
-    test_numbers numbers = { .ledger = &ledger, .count = 400, .labelled = true };
-    weir_pipeline *pipeline =
-        build_hooked(&numbers, &anything_op, NULL, hooks, 2, &(weir_pipeline_options){ .threads = 2 });
-    assert_int_equal(drain_all(pipeline), 200);
-    free_and_close(pipeline);
-    assert_paired(&a, 400);
-    assert_paired(&b, 400);
+    for (uint32_t slots = 1; slots <= 4; slots += 3)
+        for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
+            pairing_hook a = { .in_order = slots == 1 }, b = { .in_order = slots == 1 };
+            weir_task_hook hooks[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b') };
+            ledger_init(&ledger);
+            test_numbers numbers = { .ledger = &ledger, .count = 400, .labelled = true };
+            weir_builder *builder = builder_with(&numbers);
+            weir_builder_pipe(builder, &anything_op, NULL, 0,
+                              &(weir_stage_options){ .concurrency = slots,
+                                                     .threads = slots,
+                                                     .output_order = order,
+                                                     .task_hooks = hooks,
+                                                     .num_task_hooks = 2 });
+            weir_builder_sink(builder, NULL);
+            weir_pipeline *pipeline = build(builder, &one_thread);
+            assert_int_equal(drain_all(pipeline), 200);
+            free_and_close(pipeline);
+            assert_paired(&a, 400);
+            assert_paired(&b, 400);
+        }
 }
 
 TEST_CASE(hooks_pair_around_pending_tasks)
@@ -538,6 +552,52 @@ TEST_CASE(stage_hooks_run_before_the_first_task_and_after_the_last)
     assert_int_equal(drain_all(pipeline), 5);
     free_and_close(pipeline);
     assert_string_equal(trace.text, "ABxxxxxba");
+}
+
+static int fail_each(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    (void)task;
+    return WEIR_EDATA;
+}
+
+static void assert_noted_once(char letter)
+{
+    assert_non_null(strchr(trace.text, letter));
+    assert_ptr_equal(strchr(trace.text, letter), strrchr(trace.text, letter));
+}
+
+/* Ten items, batches of four: a flush of the incomplete one, or none, is no task. The stage behind fails every task. */
+TEST_CASE(hooks_run_around_the_tasks_of_an_aggregate_and_around_those_that_fail)
+{
+    static const weir_op op = { .name = "failing", .takes = WEIR_TYPE_BATCH, .run = fail_each };
+    for (int drop_last = 0; drop_last <= 1; drop_last++) {
+        pairing_hook a = { 0 }, b = { 0 };
+        weir_task_hook of_aggregate = hook_of(&a, 'A', 'a'), of_failing = hook_of(&b, 'B', 'b');
+        stage_pair s = { 'S', 's', 0, NULL, "0:1:aggregate" }, t = { 'T', 't', 0, NULL, "0:2:failing" };
+        const weir_stage_hook around_aggregate = STAGE_HOOK(s), around_failing = STAGE_HOOK(t);
+        ledger_init(&ledger);
+        test_numbers numbers = { .ledger = &ledger, .count = 10, .labelled = true };
+        weir_builder *builder = builder_with(&numbers);
+        weir_stage_options options = { .task_hooks = &of_aggregate, .num_task_hooks = 1 };
+        options.stage_hooks = &around_aggregate;
+        options.num_stage_hooks = 1;
+        weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 4, .drop_last = drop_last }, &options);
+        options.task_hooks = &of_failing;
+        options.stage_hooks = &around_failing;
+        weir_builder_pipe(builder, &op, NULL, 0, &options);
+        weir_builder_sink(builder, NULL);
+        weir_pipeline *pipeline = build(builder, &one_thread);
+        assert_int_equal(drain_all(pipeline), 0);
+        free_and_close(pipeline);
+        assert_paired(&a, 10);
+        assert_paired(&b, drop_last ? 2 : 3);
+        assert_int_equal(b.last_status, WEIR_EDATA);
+        for (const char *letter = "SsTt"; *letter; letter++)
+            assert_noted_once(*letter);
+    }
 }
 
 TEST_CASE(no_task_starts_before_the_start_hooks_have_ended)

@@ -34,24 +34,15 @@ enum { MOST_VALUES = 1000 };
 /* Which status a value has; WEIR_OK hands it on. */
 typedef struct decide_config {
     int (*decide)(uint64_t value);
-    bool backwards; /* each even value is decided after the odd one behind it; for several slots with their threads */
-    uint64_t count; /* of values, if backwards */
 } decide_config;
-
-static atomic_bool decided[MOST_VALUES];
 
 static int run_decide(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     const decide_config *config = weir_task_config(task);
-    uint64_t value = item_value(in);
     (void)worker;
-    while (config->backwards && value % 2 == 0 && value + 1 < config->count && !decided[value + 1])
-        sched_yield();
-    int status = config->decide(value);
+    int status = config->decide(item_value(in));
     if (status == WEIR_OK)
         weir_item_move(out, in);
-    if (config->backwards)
-        decided[value] = true;
     return status;
 }
 
@@ -119,15 +110,6 @@ static void add_decide(weir_builder *builder, int (*decide)(uint64_t), const wei
     weir_builder_pipe(builder, &decide_op, &(decide_config){ .decide = decide }, sizeof(decide_config), options);
 }
 
-static void add_decide_backwards(weir_builder *builder, int (*decide)(uint64_t), uint64_t count,
-                                 const weir_stage_options *options)
-{
-    for (uint64_t i = 0; i < count; i++)
-        decided[i] = false;
-    weir_builder_pipe(builder, &decide_op, &(decide_config){ decide, options->threads > 1, count },
-                      sizeof(decide_config), options);
-}
-
 static void add_aggregate(weir_builder *builder, size_t num_items, bool drop_last)
 {
     weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = num_items, .drop_last = drop_last }, NULL);
@@ -149,25 +131,10 @@ static weir_pipeline *end_with_sink(weir_builder *builder, uint32_t threads)
 
 /* ---- decisions ---------------------------------------------------------------------------------------------- */
 
-static int skip_even(uint64_t value)
-{
-    return value % 2 ? WEIR_OK : WEIR_SKIP;
-}
-
-static int skip_thirds(uint64_t value)
-{
-    return value % 3 ? WEIR_OK : WEIR_SKIP;
-}
-
 static int skip_all(uint64_t value)
 {
     (void)value;
     return WEIR_SKIP;
-}
-
-static int skip_the_beginning_and_the_middle(uint64_t value)
-{
-    return value < 2 || value == 5 || value == 6 ? WEIR_SKIP : WEIR_OK;
 }
 
 static int fail_never(uint64_t value)
@@ -185,11 +152,6 @@ static int fail_always(uint64_t value)
 static int fail_odd(uint64_t value)
 {
     return value % 2 ? WEIR_EDATA : WEIR_OK;
-}
-
-static int fail_even(uint64_t value)
-{
-    return value % 2 ? WEIR_OK : WEIR_EDATA;
 }
 
 static int fail_sixths(uint64_t value)
@@ -295,28 +257,16 @@ TEST_CASE(what_a_source_skips_has_no_number)
 
 /* ---- stages ------------------------------------------------------------------------------------------------- */
 
-TEST_CASE(what_is_left_by_a_filter_keeps_its_order)
+TEST_CASE(in_input_order_all_items_may_be_skipped)
 {
-    static const struct {
-        int (*decide)(uint64_t);
-        uint64_t count, left[16];
-        size_t num_left;
-    } cases[] = {
-        { skip_even, 10, { 1, 3, 5, 7, 9 }, 5 },
-        { skip_thirds, 15, { 1, 2, 4, 5, 7, 8, 10, 11, 13, 14 }, 10 },
-        { skip_all, 5, { 0 }, 0 },
-        { skip_the_beginning_and_the_middle, 10, { 2, 3, 4, 7, 8, 9 }, 6 },
-    };
-    for (size_t i = 0; i < LENGTH(cases); i++)
-        for (uint32_t slots = 0; slots <= 5; slots++) { /* none: one slot, in the order of completion */
-            weir_stage_options options = { .concurrency = slots, .threads = slots };
-            options.output_order = slots ? WEIR_ORDER_INPUT : WEIR_ORDER_COMPLETION;
-            weir_builder *builder = line_of(cases[i].count);
-            add_decide_backwards(builder, cases[i].decide, cases[i].count, &options);
-            weir_pipeline *pipeline = end_with_sink(builder, 3);
-            expect(pipeline, false, WEIR_EOF, cases[i].left, cases[i].num_left);
-            finish(pipeline);
-        }
+    for (uint32_t slots = 1; slots <= 5; slots++) {
+        weir_builder *builder = line_of(5);
+        add_decide(builder, skip_all,
+                   &(weir_stage_options){ .concurrency = slots, .output_order = WEIR_ORDER_INPUT });
+        weir_pipeline *pipeline = end_with_sink(builder, 3);
+        expect_nothing(pipeline, WEIR_EOF);
+        finish(pipeline);
+    }
 }
 
 TEST_CASE(a_generator_makes_several_of_each_input)
@@ -369,133 +319,6 @@ TEST_CASE(pools_and_threads_of_stages_work_together)
         expect(pipeline, false, WEIR_EOF, expected, 20);
         finish(pipeline);
     }
-}
-
-/* ---- hooks -------------------------------------------------------------------------------------------------- */
-
-/* Counts its calls, and keeps the values of the inputs. */
-typedef struct counting_hook {
-    test_counter begun, ended, started, stopped;
-    pthread_mutex_t lock;
-    uint64_t begun_values[MOST_VALUES], failed_values[MOST_VALUES];
-    size_t num_begun, num_failed;
-} counting_hook;
-
-static int count_begin(void *self, void *state, weir_task *task, const weir_item *in)
-{
-    counting_hook *hook = self;
-    (void)task;
-    counter_add(&hook->begun, 1);
-    pthread_mutex_lock(&hook->lock);
-    hook->begun_values[hook->num_begun++] = *(uint64_t *)state = in->type ? 0 : item_value(in);
-    pthread_mutex_unlock(&hook->lock);
-    return WEIR_OK;
-}
-
-static int count_end(void *self, void *state, weir_task *task, const weir_task_end *end)
-{
-    counting_hook *hook = self;
-    (void)task;
-    counter_add(&hook->ended, 1);
-    if (end->status < 0) {
-        pthread_mutex_lock(&hook->lock);
-        hook->failed_values[hook->num_failed++] = *(uint64_t *)state;
-        pthread_mutex_unlock(&hook->lock);
-    }
-    return WEIR_OK;
-}
-
-static int count_start(void *self, const char *stage, weir_error *error)
-{
-    (void)stage;
-    (void)error;
-    counter_add(&((counting_hook *)self)->started, 1);
-    return WEIR_OK;
-}
-
-static int count_stop(void *self, const char *stage, weir_error *error)
-{
-    (void)stage;
-    (void)error;
-    counter_add(&((counting_hook *)self)->stopped, 1);
-    return WEIR_OK;
-}
-
-/* Both kinds of hooks in options that the next call copies. */
-static weir_stage_options hooked(counting_hook *hook, weir_task_hook *task_hook, weir_stage_hook *stage_hook)
-{
-    memset(hook, 0, sizeof *hook);
-    pthread_mutex_init(&hook->lock, NULL);
-    counter_init(&hook->begun);
-    counter_init(&hook->ended);
-    counter_init(&hook->started);
-    counter_init(&hook->stopped);
-    *task_hook = (weir_task_hook){ hook, sizeof(uint64_t), count_begin, count_end, { NULL } };
-    *stage_hook = (weir_stage_hook){ hook, count_start, count_stop, { NULL } };
-    return (weir_stage_options){
-        .task_hooks = task_hook, .num_task_hooks = 1, .stage_hooks = stage_hook, .num_stage_hooks = 1
-    };
-}
-
-static void assert_called(counting_hook *hook, int64_t num_tasks)
-{
-    assert_int_equal(counter_value(&hook->begun), num_tasks);
-    assert_int_equal(counter_value(&hook->ended), num_tasks);
-    assert_int_equal(counter_value(&hook->started), 1);
-    assert_int_equal(counter_value(&hook->stopped), 1);
-}
-
-/* Ten items, batches of four: a flush of the incomplete one, or none, is no task. The stage behind fails every task. */
-TEST_CASE(hooks_run_around_the_tasks_of_an_aggregate_and_around_those_that_fail)
-{
-    for (int drop_last = 0; drop_last <= 1; drop_last++) {
-        static counting_hook hooks[3];
-        weir_task_hook task_hook;
-        weir_stage_hook stage_hook;
-        weir_builder *builder = line_of(10);
-        weir_stage_options options = hooked(&hooks[0], &task_hook, &stage_hook);
-        weir_builder_pipe(builder, &pass_op, NULL, 0, &options);
-        options = hooked(&hooks[1], &task_hook, &stage_hook);
-        weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 4, .drop_last = drop_last }, &options);
-        weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
-        options = hooked(&hooks[2], &task_hook, &stage_hook);
-        add_decide(builder, fail_always, &options);
-        weir_pipeline *pipeline = end_with_sink(builder, 1);
-        expect_nothing(pipeline, WEIR_EOF);
-        finish(pipeline);
-        assert_called(&hooks[0], 10);
-        assert_called(&hooks[1], 10);
-        assert_called(&hooks[2], drop_last ? 2 : 3);
-        assert_int_equal(hooks[2].num_failed, drop_last ? 2 : 3);
-    }
-}
-
-TEST_CASE(a_hook_knows_the_input_of_each_task_and_of_those_that_fail)
-{
-    for (uint32_t slots = 1; slots <= 4; slots += 3)
-        for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
-            static counting_hook hook;
-            weir_task_hook task_hook;
-            weir_stage_hook stage_hook;
-            weir_builder *builder = line_of(6);
-            weir_stage_options options = hooked(&hook, &task_hook, &stage_hook);
-            options.concurrency = options.threads = slots;
-            options.output_order = order;
-            add_decide_backwards(builder, fail_even, 6, &options);
-            weir_pipeline *pipeline = end_with_sink(builder, slots);
-            expect(pipeline, order == WEIR_ORDER_COMPLETION && slots > 1, WEIR_EOF, (uint64_t[]){ 1, 3, 5 }, 3);
-            finish(pipeline);
-            assert_called(&hook, 6);
-            if (slots > 1) { /* hooks of concurrent tasks are concurrent, too */
-                qsort(hook.begun_values, hook.num_begun, sizeof(uint64_t), compare_values);
-                qsort(hook.failed_values, hook.num_failed, sizeof(uint64_t), compare_values);
-            }
-            for (uint64_t i = 0; i < 6; i++)
-                assert_int_equal(hook.begun_values[i], i);
-            assert_int_equal(hook.num_failed, 3);
-            for (uint64_t i = 0; i < 3; i++)
-                assert_int_equal(hook.failed_values[i], 2 * i);
-        }
 }
 
 /* ---- batches ------------------------------------------------------------------------------------------------ */
