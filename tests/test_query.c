@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include <weir/log.h>
-#include <weir/query.h>
 #include <weir/openmetrics.h>
+#include <weir/query.h>
 #include <weir/summary.h>
 #include <weir/trace_file.h>
 #include <weir/verdict.h>

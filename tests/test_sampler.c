@@ -184,8 +184,12 @@ TEST_CASE(the_order_is_the_same_on_every_machine)
         { { .weights = weights }, 1, UINT64_C(0xfb428771626108a6) },
         { { .classes = classes, .num_classes = 3 }, 1, UINT64_C(0xe10acac384eac5c9) },
         { { .classes = classes, .num_classes = 3, .replacement = true }, 1, UINT64_C(0xbbd9b19319496917) },
-        { { .costs = weights, .order = WEIR_SAMPLER_SHUFFLED, .world = { 1, 3 } }, 1, UINT64_C(0xa9e117dbb5606736) },
-        { { .order = WEIR_SAMPLER_WINDOWS, .window_items = 64, .world = { 1, 3 } }, 1, UINT64_C(0x4d82fb8b5208bada) },
+        { { .costs = weights, .order = WEIR_SAMPLER_SHUFFLED, .world = { .rank = 1, .size = 3 } },
+          1,
+          UINT64_C(0xa9e117dbb5606736) },
+        { { .order = WEIR_SAMPLER_WINDOWS, .window_items = 64, .world = { .rank = 1, .size = 3 } },
+          1,
+          UINT64_C(0x4d82fb8b5208bada) },
     };
     for (size_t i = 0; i < LENGTH(pinned); i++) {
         weir_sampler_config config = pinned[i].config;
@@ -501,8 +505,8 @@ TEST_CASE(options_that_make_no_sense_are_refused)
         const char *named;
     } cases[] = {
         { { .num_items = 0 }, "no items" },
-        { { .num_items = 3, .world = { 3, 3 } }, "rank 3 is not below the world size 3" },
-        { { .num_items = 3, .world = { 1, 0 } }, "rank 1 is not below the world size 0" },
+        { { .num_items = 3, .world = { .rank = 3, .size = 3 } }, "rank 3 is not below the world size 3" },
+        { { .num_items = 3, .world = { .rank = 1, .size = 0 } }, "rank 1 is not below the world size 0" },
         { { .num_items = 3, .order = WEIR_SAMPLER_WINDOWS }, "window_items" },
         { { .num_items = 3, .window_items = 2 }, "window_items" },
         { { .num_items = 3, .weights = weights }, "weight of item 1 is -1" },
@@ -510,7 +514,7 @@ TEST_CASE(options_that_make_no_sense_are_refused)
         { { .num_items = 3, .costs = weights }, "cost of item 1 is -1" },
         { { .num_items = 3, .classes = classes, .num_classes = 2 }, "item 1 is of class 2" },
         { { .num_items = 3, .classes = classes, .num_classes = 3 }, "class 1 has no items" },
-        { { .num_items = 3, .share = WEIR_SHARE_DROP, .world = { 0, 4 } }, "are none" },
+        { { .num_items = 3, .share = WEIR_SHARE_DROP, .world = { .rank = 0, .size = 4 } }, "are none" },
         { { .num_items = UINT64_MAX }, "2^62" },
     };
     for (size_t i = 0; i < LENGTH(cases); i++) {

@@ -142,7 +142,7 @@ static bool read_clips(const clip_job *job, uint64_t *num_clips)
     weir_sampler_source_config source = { .sampler = { .num_items = weir_dataset_count(job->dataset),
                                                        .order = WEIR_SAMPLER_SHUFFLED,
                                                        .num_samples = job->num_clips,
-                                                       .world = { 0, 1 } },
+                                                       .world = { .size = 1 } },
                                           .items = weir_dataset_items(job->dataset) };
     if (job->without_table)
         source.items = (weir_sampler_items){ job->dataset, fill_without_table };
