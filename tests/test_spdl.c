@@ -110,11 +110,6 @@ static void add_decide(weir_builder *builder, int (*decide)(uint64_t), const wei
     weir_builder_pipe(builder, &decide_op, &(decide_config){ .decide = decide }, sizeof(decide_config), options);
 }
 
-static void add_aggregate(weir_builder *builder, size_t num_items, bool drop_last)
-{
-    weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = num_items, .drop_last = drop_last }, NULL);
-}
-
 static weir_builder *line_of(uint64_t count)
 {
     weir_builder *builder = weir_builder_new();
@@ -171,12 +166,6 @@ static int fail_the_second(uint64_t value)
 
 /* ---- what is delivered -------------------------------------------------------------------------------------- */
 
-static int compare_values(const void *a, const void *b)
-{
-    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-    return (first > second) - (first < second);
-}
-
 /* Takes items until something else comes, which must be `end`. */
 static size_t collect(weir_pipeline *pipeline, uint64_t values[MOST_VALUES], int end)
 {
@@ -192,25 +181,21 @@ static size_t collect(weir_pipeline *pipeline, uint64_t values[MOST_VALUES], int
     return num_values;
 }
 
-static void expect(weir_pipeline *pipeline, bool any_order, int end, const uint64_t *expected, size_t num_expected)
+static void expect(weir_pipeline *pipeline, int end, const uint64_t *expected, size_t num_expected)
 {
     uint64_t values[MOST_VALUES];
     size_t num_values = collect(pipeline, values, end);
-    if (any_order)
-        qsort(values, num_values, sizeof *values, compare_values);
     assert_int_equal(num_values, num_expected);
     for (size_t i = 0; i < num_values; i++)
         assert_int_equal(values[i], expected[i]);
 }
 
 #define EXPECT(pipeline, end, ...) \
-    expect((pipeline), false, (end), (uint64_t[]){ __VA_ARGS__ }, LENGTH(((uint64_t[]){ __VA_ARGS__ })))
-#define EXPECT_IN_ANY_ORDER(pipeline, end, ...) \
-    expect((pipeline), true, (end), (uint64_t[]){ __VA_ARGS__ }, LENGTH(((uint64_t[]){ __VA_ARGS__ })))
+    expect((pipeline), (end), (uint64_t[]){ __VA_ARGS__ }, LENGTH(((uint64_t[]){ __VA_ARGS__ })))
 
 static void expect_nothing(weir_pipeline *pipeline, int end)
 {
-    expect(pipeline, false, end, NULL, 0);
+    expect(pipeline, end, NULL, 0);
 }
 
 /* An exact account, and every item released. */
@@ -316,46 +301,12 @@ TEST_CASE(pools_and_threads_of_stages_work_together)
         uint64_t expected[20];
         for (uint64_t i = 0; i < 20; i++)
             expected[i] = 8 * i + 7;
-        expect(pipeline, false, WEIR_EOF, expected, 20);
+        expect(pipeline, WEIR_EOF, expected, 20);
         finish(pipeline);
     }
 }
 
 /* ---- batches ------------------------------------------------------------------------------------------------ */
-
-TEST_CASE(batches_are_full_but_for_the_last)
-{
-    static const struct {
-        uint64_t count;
-        size_t num_items;
-        bool drop_last;
-        uint64_t sums[8]; /* of the batches */
-        size_t num_batches;
-    } cases[] = {
-        { 13, 4, false, { 0 + 1 + 2 + 3, 4 + 5 + 6 + 7, 8 + 9 + 10 + 11, 12 }, 4 },
-        { 13, 4, true, { 0 + 1 + 2 + 3, 4 + 5 + 6 + 7, 8 + 9 + 10 + 11 }, 3 },
-        { 10, 3, false, { 0 + 1 + 2, 3 + 4 + 5, 6 + 7 + 8, 9 }, 4 },
-        { 8, 3, false, { 0 + 1 + 2, 3 + 4 + 5, 6 + 7 }, 3 },
-        { 8, 3, true, { 0 + 1 + 2, 3 + 4 + 5 }, 2 },
-        { 6, 3, false, { 0 + 1 + 2, 3 + 4 + 5 }, 2 }, /* no empty one follows */
-        { 6, 3, true, { 0 + 1 + 2, 3 + 4 + 5 }, 2 },
-        { 5, 10, false, { 0 + 1 + 2 + 3 + 4 }, 1 },
-        { 5, 10, true, { 0 }, 0 },
-        { 1, 5, false, { 0 }, 1 },
-        { 3, 1, false, { 0, 1, 2 }, 3 },
-        { 3, 1, true, { 0, 1, 2 }, 3 },
-        { 0, 3, false, { 0 }, 0 },
-        { 0, 3, true, { 0 }, 0 },
-    };
-    for (size_t i = 0; i < LENGTH(cases); i++) {
-        weir_builder *builder = line_of(cases[i].count);
-        add_aggregate(builder, cases[i].num_items, cases[i].drop_last);
-        weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
-        weir_pipeline *pipeline = end_with_sink(builder, 1);
-        expect(pipeline, false, WEIR_EOF, cases[i].sums, cases[i].num_batches);
-        finish(pipeline);
-    }
-}
 
 /* Collects values until their sum is ten or more; its flush outputs the rest. A value of 7 fails. */
 typedef struct threshold_worker {
@@ -590,51 +541,6 @@ static void add_route(weir_builder *builder, int (*pick)(uint64_t), uint32_t num
                        options);
 }
 
-TEST_CASE(stages_stand_before_and_behind_a_route)
-{
-    weir_builder *builder = line_of(5);
-    add_affine(builder, 10, 0);
-    add_route(builder, above_24, 2, NULL);
-    weir_builder_branch(builder);
-    add_affine(builder, 1, 1);
-    weir_builder_branch(builder);
-    add_affine(builder, 1, 2);
-    weir_builder_join(builder, NULL);
-    add_affine(builder, 3, 0);
-    weir_pipeline *pipeline = end_with_sink(builder, 2);
-    EXPECT_IN_ANY_ORDER(pipeline, WEIR_EOF, 3, 33, 63, 96, 126);
-    finish(pipeline);
-}
-
-TEST_CASE(batches_are_made_and_taken_apart_within_a_branch)
-{
-    weir_builder *builder = line_of(6);
-    add_route(builder, first_branch, 1, NULL);
-    weir_builder_branch(builder);
-    add_aggregate(builder, 2, false);
-    weir_pipe_disaggregate(builder, NULL);
-    weir_builder_join(builder, NULL);
-    weir_pipeline *pipeline = end_with_sink(builder, 2);
-    EXPECT(pipeline, WEIR_EOF, 0, 1, 2, 3, 4, 5);
-    finish(pipeline);
-}
-
-TEST_CASE(a_route_may_stand_behind_a_merge)
-{
-    weir_builder *builder = line_of(3);
-    weir_builder_source(builder, &line_op, &(line_config){ 3, 2 }, sizeof(line_config), NULL);
-    weir_builder_merge(builder, NULL, NULL);
-    add_route(builder, parity, 2, NULL);
-    weir_builder_branch(builder);
-    add_affine(builder, 100, 0);
-    weir_builder_branch(builder);
-    add_affine(builder, 1, 1000);
-    weir_builder_join(builder, NULL);
-    weir_pipeline *pipeline = end_with_sink(builder, 2);
-    EXPECT_IN_ANY_ORDER(pipeline, WEIR_EOF, 0, 200, 400, 1001, 1003);
-    finish(pipeline);
-}
-
 TEST_CASE(a_pick_that_is_no_branch_fails_its_item)
 {
     static int (*const picks[])(uint64_t) = { minus_one, seventh, only_the_third_is_wrong };
@@ -712,52 +618,126 @@ TEST_CASE(the_description_shows_the_branches)
     finish(pipeline);
 }
 
+/* ---- what graphs deliver ------------------------------------------------------------------------------------ */
+
+/* Epochs bring the same values each. */
+static const struct {
+    const char *what;
+    uint32_t epochs;
+    const char *graph;
+    bool in_any_order; /* the values are sorted */
+    const char *values;
+} graphs[] = {
+    { "an incomplete batch is the last", 0, "s13 a4 u", false, "6 22 38 12" },
+    { "... of one item", 0, "s10 a3 u", false, "3 12 21 9" },
+    { "... of two", 0, "s8 a3 u", false, "3 12 13" },
+    { "no incomplete batch", 0, "s13 A4 u", false, "6 22 38" },
+    { "... nor of two", 0, "s8 A3 u", false, "3 12" },
+    { "no empty batch follows", 0, "s6 a3 u", false, "3 12" },
+    { "... nor does anything, without incomplete ones", 0, "s6 A3 u", false, "3 12" },
+    { "fewer items than a batch", 0, "s5 a10 u", false, "10" },
+    { "... which is left out", 0, "s5 A10 u", false, "" },
+    { "one item, no batch", 0, "s1 a5 u", false, "0" },
+    { "batches of one", 0, "s3 a1 u", false, "0 1 2" },
+    { "... which are complete", 0, "s3 A1 u", false, "0 1 2" },
+    { "nothing to batch", 0, "s0 a3 u", false, "" },
+    { "... and no incomplete batch", 0, "s0 A3 u", false, "" },
+    { "stages before and behind a route", 0, "s5 *10 t | +1 | +2 ) *3", true, "3 33 63 96 126" },
+    { "batches made and taken apart in a branch", 0, "s6 o | a2 d )", false, "0 1 2 3 4 5" },
+    { "a route behind a merge", 0, "s3 s2@3 m p | *100 | +1000 )", true, "0 200 400 1001 1003" },
+    { "lines of one stage, of three, an empty one", 0, "s3 *2 s2@4 +10 *3 +5 s0 m +100", true,
+      "100 102 104 147 150" },
+    { "a merge of one line", 0, "s3 m", false, "0 1 2" },
+    { "lines with slots and batches", 0, "s6 +100x3 a2 d s5@50 +100x3 a2 d m", true,
+      "100 101 102 103 104 105 150 151 152 153 154" },
+    { "epochs of one item", 3, "s1", false, "0" },
+    { "epochs of full batches", 3, "s6 a3 u", false, "3 12" },
+    { "epochs without incomplete batches", 3, "s5 A3 u", false, "3" },
+    { "epochs of batches behind four slots", 3, "s10 *2x4 a3 u", false, "6 24 42 18" },
+    { "empty epochs pass a route", 3, "s0 p | *2 | )", false, "" },
+    { "epochs pass a route within a branch", 3, "s8 p | q | | *10 ) | +100 )", true, "0 4 20 60 101 103 105 107" },
+    { "epochs of batches within a branch", 3, "s6 p | a2 u | +100 )", true, "2 4 101 103 105" },
+};
+
+/* s6@3: a source of six values from 3 on; *2x4: times two, in four slots; +2: plus two; a3 and A3: batches of three, A
+   without an incomplete one; u: their sums; d: taken apart; p, q, t, o: a route; |: its next branch; ): its join; m: a
+   merge. */
+static void add_part(weir_builder *builder, const char *part, uint32_t epochs)
+{
+    char *rest;
+    uint64_t number = strtoull(part + 1, &rest, 10), second = *rest ? strtoull(rest + 1, NULL, 10) : 0;
+    weir_stage_options of_source = { .epochs = epochs };
+    weir_stage_options of_stage = { .concurrency = (uint32_t)second, .output_order = WEIR_ORDER_INPUT };
+    weir_aggregate_config batches = { .num_items = number, .drop_last = *part == 'A' };
+    affine_config affine = { *part == '*' ? number : 1, *part == '+' ? number : 0 };
+    switch (*part) {
+    case 's':
+        weir_builder_source(builder, &line_op, &(line_config){ second, number }, sizeof(line_config), &of_source);
+        break;
+    case '*':
+    case '+': weir_builder_pipe(builder, &affine_op, &affine, sizeof affine, &of_stage); break;
+    case 'a':
+    case 'A': weir_pipe_aggregate(builder, &batches, NULL); break;
+    case 'u': weir_builder_pipe(builder, &sum_op, NULL, 0, NULL); break;
+    case 'd': weir_pipe_disaggregate(builder, NULL); break;
+    case 'p': add_route(builder, parity, 2, NULL); break;
+    case 'q': add_route(builder, no_fourth, 2, NULL); break;
+    case 't': add_route(builder, above_24, 2, NULL); break;
+    case 'o': add_route(builder, first_branch, 1, NULL); break;
+    case '|': weir_builder_branch(builder); break;
+    case ')': weir_builder_join(builder, NULL); break;
+    case 'm': weir_builder_merge(builder, NULL, NULL); break;
+    default: fail_msg("no part of a graph: %s", part);
+    }
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return (first > second) - (first < second);
+}
+
+static void expect_of_graph(weir_pipeline *pipeline, size_t i, int end)
+{
+    uint64_t values[MOST_VALUES];
+    char text[256] = "";
+    size_t length = 0, num_values = collect(pipeline, values, end);
+    if (graphs[i].in_any_order)
+        qsort(values, num_values, sizeof *values, compare_values);
+    for (size_t j = 0; j < num_values; j++) {
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%d", j ? " " : "", (int)values[j]);
+        assert_true(length < sizeof text);
+    }
+    if (strcmp(text, graphs[i].values) != 0)
+        fail_msg("%s: %s: \"%s\", not \"%s\"", graphs[i].what, graphs[i].graph, text, graphs[i].values);
+}
+
+TEST_CASE(graphs_deliver_what_they_describe)
+{
+    for (size_t i = 0; i < LENGTH(graphs); i++) {
+        char parts[64];
+        weir_builder *builder = weir_builder_new();
+        ledger_init(&ledger);
+        assert_true(snprintf(parts, sizeof parts, "%s", graphs[i].graph) < (int)sizeof parts);
+        for (char *part = strtok(parts, " "); part; part = strtok(NULL, " "))
+            add_part(builder, part, graphs[i].epochs);
+        weir_pipeline *pipeline = end_with_sink(builder, 4);
+        for (uint32_t epoch = 0; epoch < graphs[i].epochs; epoch++)
+            expect_of_graph(pipeline, i, WEIR_EPOCH);
+        if (graphs[i].epochs)
+            expect_nothing(pipeline, WEIR_EOF);
+        else
+            expect_of_graph(pipeline, i, WEIR_EOF);
+        finish(pipeline);
+    }
+}
+
 /* ---- merges ------------------------------------------------------------------------------------------------- */
 
 /* Adds a source of `count` values from `first` on. */
 static void add_line(weir_builder *builder, uint64_t first, uint64_t count)
 {
     weir_builder_source(builder, &line_op, &(line_config){ first, count }, sizeof(line_config), NULL);
-}
-
-TEST_CASE(lines_of_any_shape_are_merged)
-{
-    weir_builder *builder = line_of(3); /* of one stage, of three, and an empty one; and a stage behind them */
-    add_affine(builder, 2, 0);
-    add_line(builder, 4, 2);
-    add_affine(builder, 1, 10);
-    add_affine(builder, 3, 0);
-    add_affine(builder, 1, 5);
-    add_line(builder, 0, 0);
-    weir_builder_merge(builder, NULL, NULL);
-    add_affine(builder, 1, 100);
-    weir_pipeline *pipeline = end_with_sink(builder, 2);
-    EXPECT_IN_ANY_ORDER(pipeline, WEIR_EOF, 100, 102, 104, 147, 150);
-    finish(pipeline);
-
-    builder = line_of(3); /* one alone */
-    weir_builder_merge(builder, NULL, NULL);
-    pipeline = end_with_sink(builder, 2);
-    EXPECT(pipeline, WEIR_EOF, 0, 1, 2);
-    finish(pipeline);
-}
-
-TEST_CASE(lines_with_batches_and_slots_are_merged)
-{
-    weir_builder *builder = weir_builder_new();
-    ledger_init(&ledger);
-    for (uint64_t first = 0; first <= 50; first += 50) {
-        add_line(builder, first, 10);
-        weir_builder_pipe(builder, &affine_op, &(affine_config){ 1, 100 }, sizeof(affine_config),
-                          &(weir_stage_options){ .concurrency = 3 });
-        add_aggregate(builder, 2, false);
-        weir_pipe_disaggregate(builder, NULL);
-    }
-    weir_builder_merge(builder, NULL, NULL);
-    weir_pipeline *pipeline = end_with_sink(builder, 4);
-    EXPECT_IN_ANY_ORDER(pipeline, WEIR_EOF, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 150, 151, 152, 153, 154,
-                        155, 156, 157, 158, 159);
-    finish(pipeline);
 }
 
 TEST_CASE(a_failure_behind_a_merge_ends_both_lines)
@@ -783,78 +763,6 @@ static weir_builder *epochs_of(uint64_t count)
     weir_builder_source(builder, &line_op, &(line_config){ 0, count }, sizeof(line_config),
                         &(weir_stage_options){ .epochs = EPOCHS });
     return builder;
-}
-
-/* The same values in each epoch, in any order if `any_order`. */
-static void expect_in_each_epoch(weir_builder *builder, bool any_order, const uint64_t *values, size_t num_values)
-{
-    weir_pipeline *pipeline = end_with_sink(builder, 4);
-    for (int epoch = 0; epoch < EPOCHS; epoch++)
-        expect(pipeline, any_order, WEIR_EPOCH, values, num_values);
-    expect_nothing(pipeline, WEIR_EOF);
-    finish(pipeline);
-}
-
-#define EXPECT_IN_EACH_EPOCH(builder, any_order, ...) \
-    expect_in_each_epoch((builder), (any_order), (uint64_t[]){ __VA_ARGS__ }, LENGTH(((uint64_t[]){ __VA_ARGS__ })))
-
-TEST_CASE(an_epoch_may_have_one_item)
-{
-    EXPECT_IN_EACH_EPOCH(epochs_of(1), false, 0);
-}
-
-TEST_CASE(batches_end_with_their_epoch)
-{
-    weir_builder *builder = epochs_of(6);
-    add_aggregate(builder, 3, false);
-    weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
-    EXPECT_IN_EACH_EPOCH(builder, false, 0 + 1 + 2, 3 + 4 + 5);
-
-    builder = epochs_of(5);
-    add_aggregate(builder, 3, true);
-    weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
-    EXPECT_IN_EACH_EPOCH(builder, false, 0 + 1 + 2);
-
-    builder = epochs_of(10); /* ten doubled items in batches of three, made of a stage of four slots */
-    weir_builder_pipe(builder, &affine_op, &(affine_config){ 2, 0 }, sizeof(affine_config),
-                      &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
-    add_aggregate(builder, 3, false);
-    weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
-    EXPECT_IN_EACH_EPOCH(builder, false, 6, 24, 42, 18);
-}
-
-TEST_CASE(epochs_end_behind_routes)
-{
-    weir_builder *builder = epochs_of(0);
-    add_route(builder, parity, 2, NULL);
-    weir_builder_branch(builder);
-    add_affine(builder, 2, 0);
-    weir_builder_branch(builder);
-    weir_builder_join(builder, NULL);
-    expect_in_each_epoch(builder, true, NULL, 0);
-
-    builder = epochs_of(8); /* a route within a branch */
-    add_route(builder, parity, 2, NULL);
-    weir_builder_branch(builder);
-    add_route(builder, no_fourth, 2, NULL);
-    weir_builder_branch(builder);
-    weir_builder_branch(builder);
-    add_affine(builder, 10, 0);
-    weir_builder_join(builder, NULL);
-    weir_builder_branch(builder);
-    add_affine(builder, 1, 100);
-    weir_builder_join(builder, NULL);
-    EXPECT_IN_EACH_EPOCH(builder, true, 0, 4, 20, 60, 101, 103, 105, 107);
-
-    builder = epochs_of(6); /* a batch within a branch */
-    add_route(builder, parity, 2, NULL);
-    weir_builder_branch(builder);
-    add_aggregate(builder, 2, false);
-    weir_builder_pipe(builder, &sum_op, NULL, 0, NULL);
-    weir_builder_branch(builder);
-    add_affine(builder, 1, 100);
-    weir_builder_join(builder, NULL);
-    EXPECT_IN_EACH_EPOCH(builder, true, 2, 4, 101, 103, 105);
 }
 
 static void expect_of_epoch(weir_pipeline *pipeline, uint64_t epoch, int parity_of_values)
@@ -918,7 +826,11 @@ TEST_CASE(workers_live_through_all_epochs)
     test_counter inits = COUNTER, *config = &inits;
     weir_builder *builder = epochs_of(5);
     weir_builder_pipe(builder, &op, &config, sizeof(test_counter *), NULL);
-    EXPECT_IN_EACH_EPOCH(builder, false, 0, 1, 2, 3, 4);
+    weir_pipeline *pipeline = end_with_sink(builder, 4);
+    for (int epoch = 0; epoch < EPOCHS; epoch++)
+        EXPECT(pipeline, WEIR_EPOCH, 0, 1, 2, 3, 4);
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
     assert_int_equal(counter_value(&inits), 1);
 }
 
