@@ -161,9 +161,11 @@ static void join_histograms(weir_part *first, const weir_part *second)
 static bool find_mark(weir_part *part, const weir_span_name *name, weir_part_mark **found)
 {
     size_t count = part->num_marks;
-    for (*found = part->marks; *found < part->marks + count; ++*found)
-        if ((*found)->name == name)
+    for (size_t i = 0; i < count; i++)
+        if (part->marks[i].name == name) {
+            *found = &part->marks[i];
             return true;
+        }
     *found = NULL;
     if ((count & (count - 1)) == 0) { /* a power of two is full */
         weir_part_mark *grown = realloc(part->marks, (count ? 2 * count : 1) * sizeof *grown);
