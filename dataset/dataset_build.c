@@ -480,7 +480,7 @@ static int write_all(build *self, weir_pipeline *pipeline)
     }
     if (rc == WEIR_EFAILED) {
         weir_error failure;
-        rc = weir_pipeline_error(pipeline, &failure);
+        rc = weir_pipeline_error(pipeline, NULL, &failure);
         if (self->error)
             *self->error = failure;
     }
@@ -493,7 +493,7 @@ static int check_failures(build *self, weir_pipeline *pipeline)
     weir_error failure;
     static const char *const stages[] = { "members", "look", "probe" };
     for (int i = self->options->tar ? 0 : 1; i < 3; i++) {
-        weir_pipeline_stage_error(pipeline, stages[i], &failure);
+        weir_pipeline_error(pipeline, stages[i], &failure);
         if (failure.status != WEIR_OK)
             return weir_error_set(self->error, failure.status, failure.library_code, "%s: %s", failure.label,
                                   failure.message);

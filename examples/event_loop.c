@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     uv_run(loop, UV_RUN_DEFAULT);
     uv_loop_close(loop);
 
-    status = weir_pipeline_error(pipeline, &error);
+    status = weir_pipeline_error(pipeline, NULL, &error);
     weir_pipeline_free(pipeline); /* the descriptor belongs to the pipeline; the loop no longer uses it */
     printf("sum: %llu\n", (unsigned long long)sum);
     fprintf(stderr, "the loop's timer fired %llu times\n", (unsigned long long)ticks);

@@ -170,7 +170,7 @@ static int run(weir_dataset *dataset, uint64_t seed, int num_names, char **names
         if (status == WEIR_EIO)
             weir_error_set(error, WEIR_EIO, 0, "%s cannot be written", saved.path);
         else if (status != WEIR_EOF)
-            weir_pipeline_error(pipeline, error);
+            weir_pipeline_error(pipeline, NULL, error);
         weir_pipeline_free(pipeline);
     }
     while (saved.num_texts)

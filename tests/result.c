@@ -30,7 +30,7 @@ void *result_of(const weir_op *source, const void *source_config, const weir_op 
         rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
     }
     assert_int_equal(rc, WEIR_EOF);
-    weir_pipeline_stage_error(pipeline, op->name, error);
+    weir_pipeline_error(pipeline, op->name, error);
     weir_pipeline_free(pipeline);
     return result;
 }

@@ -145,7 +145,7 @@ static void run(const weir_observer *observers, size_t num_observers)
     REQUIRE(status == WEIR_EOF && num_epochs == 2);
     weir_pipeline_account(pipeline, "change", &account.value);
     REQUIRE(account.value.failed >= 1 && account.value.failed + (uint64_t)num_items == 40);
-    REQUIRE(weir_pipeline_stage_error(pipeline, "change", &error.value) == WEIR_EDATA);
+    REQUIRE(weir_pipeline_error(pipeline, "change", &error.value) == WEIR_EDATA);
     REQUIRE(error.value.library_code == -5 && strcmp(error.value.message, "this one") == 0);
     CHECK_GUARD(item);
     CHECK_GUARD(account);

@@ -655,7 +655,7 @@ TEST_CASE(what_does_not_fit_fails_alone)
     assert_int_equal(batch->ids[1], 2);
     weir_collated_free(batch);
     assert_null(next_batch(pipeline));
-    weir_pipeline_stage_error(pipeline, "collate", &error);
+    weir_pipeline_error(pipeline, "collate", &error);
     assert_int_equal(error.status, WEIR_EINVAL);
     assert_non_null(strstr(error.message, "9×20, are smaller than the crop, 10×10"));
     weir_pipeline_free(pipeline);
@@ -663,7 +663,7 @@ TEST_CASE(what_does_not_fit_fails_alone)
     clip_source yuv = { .count = 1, .frames = { 1 }, .width = { 4 }, .height = { 4 } };
     pipeline = start(&yuv, &(weir_collate_config){ .num_items = 2 });
     assert_null(next_batch(pipeline));
-    weir_pipeline_stage_error(pipeline, "collate", &error);
+    weir_pipeline_error(pipeline, "collate", &error);
     assert_int_equal(error.status, WEIR_EUNSUPPORTED);
     weir_pipeline_free(pipeline);
 }

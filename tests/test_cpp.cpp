@@ -112,7 +112,7 @@ static void an_exception_is_the_failure_of_its_task(void **)
     assert_int_equal(delivered, 1);
     assert_int_equal(p.account("throws").failed, 4);
     weir_error why;
-    assert_int_equal(weir_pipeline_stage_error(p.raw(), "throws", &why), WEIR_EEXCEPTION);
+    assert_int_equal(weir_pipeline_error(p.raw(), "throws", &why), WEIR_EEXCEPTION);
     assert_string_equal(why.message, "no luck");
     assert_string_equal(why.stage, "0:1:throws");
 }

@@ -141,7 +141,7 @@ TEST_CASE(beyond_the_budget_the_error_tells_the_numbers_and_the_last_failure)
     int status;
     uint64_t delivered = drain(pipeline, &status);
     assert_int_equal(status, WEIR_EFAILED);
-    weir_pipeline_error(pipeline, &error);
+    weir_pipeline_error(pipeline, NULL, &error);
     assert_int_equal(error.status, WEIR_EDATA);
     assert_int_equal(error.library_code, -1020);
     assert_string_equal(error.stage, "0:1:failing");
@@ -179,15 +179,15 @@ TEST_CASE(each_stage_keeps_its_first_error)
     weir_error error = { 0 };
     for (size_t i = 0; i < LENGTH(expected); i++) {
         memset(&error, 0xff, sizeof error);
-        assert_int_equal(weir_pipeline_stage_error(pipeline, expected[i].name, &error), expected[i].status);
+        assert_int_equal(weir_pipeline_error(pipeline, expected[i].name, &error), expected[i].status);
         assert_int_equal(error.status, expected[i].status);
         assert_int_equal(error.library_code, expected[i].library_code);
         assert_string_equal(error.stage, expected[i].stage);
         assert_string_equal(error.label, expected[i].label);
         assert_string_equal(error.message, expected[i].message);
     }
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "nobody", &error), WEIR_ENOTFOUND);
-    assert_int_equal(weir_pipeline_error(pipeline, &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_error(pipeline, "nobody", &error), WEIR_ENOTFOUND);
+    assert_int_equal(weir_pipeline_error(pipeline, NULL, &error), WEIR_OK);
     assert_int_equal(error.status, WEIR_OK);
     end_and_check(pipeline, delivered);
 }
@@ -215,7 +215,7 @@ TEST_CASE(a_result_that_is_none_fails_the_task)
         weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build(builder, NULL);
         assert_int_equal(drain_all(pipeline), 0);
-        weir_pipeline_stage_error(pipeline, "returning", &error);
+        weir_pipeline_error(pipeline, "returning", &error);
         assert_int_equal(error.status, WEIR_EINVAL);
         assert_non_null(strstr(error.message, weir_status_name(wrong[i])));
         assert_int_equal(account_of(pipeline, "returning").failed, 3);
@@ -234,7 +234,7 @@ TEST_CASE(a_failure_without_a_word_gets_the_text_of_its_status)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(drain_all(pipeline), 0);
-    weir_pipeline_stage_error(pipeline, "returning", &error);
+    weir_pipeline_error(pipeline, "returning", &error);
     assert_int_equal(error.status, WEIR_EACCESS);
     assert_int_equal(error.library_code, 0);
     assert_non_null(strstr(error.message, weir_status_text(WEIR_EACCESS)));
@@ -322,7 +322,7 @@ TEST_CASE(of_a_long_label_the_end_is_kept)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     drain_all(pipeline);
-    weir_pipeline_stage_error(pipeline, "returning", &error);
+    weir_pipeline_error(pipeline, "returning", &error);
     assert_int_equal(strlen(error.label), sizeof error.label - 1);
     assert_string_equal(error.label + sizeof error.label - sizeof "end.mp4", "end.mp4");
     end_and_check(pipeline, 0);
@@ -362,10 +362,10 @@ static void fail_source_behind(uint64_t count)
     for (uint64_t i = 0; i < count; i++)
         assert_int_equal(next_value(pipeline), i);
     assert_failed_for_good(pipeline);
-    weir_pipeline_error(pipeline, &error);
+    weir_pipeline_error(pipeline, NULL, &error);
     assert_int_equal(error.status, WEIR_ENOTFOUND);
     assert_string_equal(error.stage, "0:0:src");
-    weir_pipeline_stage_error(pipeline, "0:0:src", &error);
+    weir_pipeline_error(pipeline, "0:0:src", &error);
     assert_int_equal(error.status, WEIR_ENOTFOUND);
     end_and_check(pipeline, count);
     assert_int_equal(recorder.end.status, WEIR_EFAILED);
@@ -388,7 +388,7 @@ TEST_CASE(a_source_that_wants_to_go_on_without_input_has_failed)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_failed_for_good(pipeline);
-    weir_pipeline_error(pipeline, &error);
+    weir_pipeline_error(pipeline, NULL, &error);
     assert_int_equal(error.status, WEIR_EINVAL);
     assert_non_null(strstr(error.message, "WEIR_MORE"));
     weir_pipeline_free(pipeline);
@@ -410,7 +410,7 @@ TEST_CASE(what_is_already_downstream_is_still_delivered)
     gate_await_waiting(&gate, 1);
     weir_error error = { 0 };
     while (error.status == WEIR_OK) /* the failure is known before the consumer gets it */
-        weir_pipeline_error(pipeline, &error);
+        weir_pipeline_error(pipeline, NULL, &error);
     gate_open(&gate);
     for (uint64_t i = 0; i < 5; i++)
         assert_int_equal(next_value(pipeline), i);
@@ -584,7 +584,7 @@ TEST_CASE(a_stage_hook_that_fails_at_the_start_fails_the_pipeline)
     weir_error error = { 0 };
     weir_pipeline *pipeline = build_hooked(&numbers, &hook, &recorder);
     assert_failed_for_good(pipeline);
-    weir_pipeline_error(pipeline, &error);
+    weir_pipeline_error(pipeline, NULL, &error);
     assert_int_equal(error.status, WEIR_ENOTFOUND);
     assert_int_equal(error.library_code, 7);
     assert_string_equal(error.stage, "0:1:hooked");
@@ -606,7 +606,7 @@ TEST_CASE(a_stage_hook_that_fails_at_the_end_fails_the_pipeline_after_everything
     for (uint64_t i = 0; i < 50; i++)
         assert_int_equal(next_value(pipeline), i);
     assert_failed_for_good(pipeline);
-    weir_pipeline_error(pipeline, &error);
+    weir_pipeline_error(pipeline, NULL, &error);
     assert_int_equal(error.status, WEIR_EIO);
     assert_int_equal(error.library_code, 8);
     assert_string_equal(error.message, "0:1:hooked cannot write its cache");
@@ -624,7 +624,7 @@ TEST_CASE(a_stage_hook_that_answers_nonsense_has_failed)
     weir_error error = { 0 };
     weir_pipeline *pipeline = build_hooked(&numbers, &hook, &recorder);
     assert_failed_for_good(pipeline);
-    weir_pipeline_error(pipeline, &error);
+    weir_pipeline_error(pipeline, NULL, &error);
     assert_int_equal(error.status, WEIR_EHOOK);
     assert_non_null(strstr(error.message, "hook"));
     end_and_check(pipeline, 0);

@@ -413,7 +413,7 @@ TEST_CASE(a_task_that_is_completed_and_returns_a_result_fails)
     weir_error error = { 0 };
     assert_int_equal(drain_all(pipeline), 0);
     assert_int_equal(account_of(pipeline, "both").failed, 20);
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "both", &error), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_error(pipeline, "both", &error), WEIR_EINVAL);
     assert_non_null(strstr(error.message, "weir_task_complete()"));
     weir_pipeline_free(pipeline);
     ledger_close(&ledger);
@@ -524,7 +524,7 @@ TEST_CASE(a_pending_task_may_end_in_skip_or_failure)
     assert_int_equal(account.skipped, 1);
     assert_int_equal(account.failed, 2);
     assert_int_equal(account.passed_on, 1);
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "pending", &error), WEIR_EIO);
+    assert_int_equal(weir_pipeline_error(pipeline, "pending", &error), WEIR_EIO);
     assert_int_equal(error.status, WEIR_EIO);
     assert_int_equal(error.library_code, -104);
     assert_string_equal(error.message, "connection reset");
@@ -1147,7 +1147,7 @@ TEST_CASE(a_worker_that_could_not_be_made_is_tried_again)
     for (uint64_t i = 3; i < 10; i++)
         assert_int_equal(next_value(pipeline), i);
     assert_int_equal(drain_all(pipeline), 0);
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "worker", &error), WEIR_EUNSUPPORTED);
+    assert_int_equal(weir_pipeline_error(pipeline, "worker", &error), WEIR_EUNSUPPORTED);
     assert_int_equal(error.status, WEIR_EUNSUPPORTED);
     assert_int_equal(error.library_code, 3);
     assert_string_equal(error.label, "item-0");

@@ -260,7 +260,7 @@ TEST_CASE(a_flush_that_fails_is_a_failure_of_what_was_kept)
     assert_int_equal(account.failed, 4);
     assert_int_equal(account.merged, 0);
     weir_error error = { 0 };
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "broken", &error), WEIR_EIO);
+    assert_int_equal(weir_pipeline_error(pipeline, "broken", &error), WEIR_EIO);
     assert_string_equal(error.message, "cannot write the rest");
     finish(pipeline, &ledger);
 }
@@ -427,7 +427,7 @@ TEST_CASE(a_branch_that_does_not_exist_fails_the_item_and_is_named)
     weir_pipeline *pipeline = build(builder, NULL);
     expect_end(pipeline, WEIR_EOF);
     weir_error error = { 0 };
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "route", &error), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_error(pipeline, "route", &error), WEIR_EINVAL);
     assert_int_equal(error.status, WEIR_EINVAL);
     assert_non_null(strstr(error.message, "branch 7"));
     assert_int_equal(account_of(pipeline, "route").failed, 2);

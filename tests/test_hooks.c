@@ -416,7 +416,7 @@ TEST_CASE(a_failed_begin_keeps_the_operation_from_running)
     weir_pipeline *pipeline = build_hooked(&numbers, &noted_op, NULL, hooks, 3, &one_thread);
     assert_int_equal(drain_all(pipeline), 2);
     assert_string_equal(trace.text, "ABCxcbaABaABCxcba"); /* of the second item A ends, B and C do not */
-    weir_pipeline_stage_error(pipeline, "noted", &error);
+    weir_pipeline_error(pipeline, "noted", &error);
     assert_int_equal(error.status, WEIR_EACCESS);
     assert_string_equal(error.label, "item-1");
     assert_non_null(strstr(error.message, "hook"));
@@ -435,7 +435,7 @@ TEST_CASE(a_failed_end_drops_the_item)
     assert_int_equal(drain_all(pipeline), 0);
     assert_int_equal(a.last_status, WEIR_ELIMIT); /* the outer one sees what the inner one did */
     assert_int_equal(b.last_status, WEIR_OK);
-    weir_pipeline_stage_error(pipeline, "noted", &error);
+    weir_pipeline_error(pipeline, "noted", &error);
     assert_int_equal(error.status, WEIR_ELIMIT);
     assert_int_equal(account_of(pipeline, "noted").failed, 1);
     free_and_close(pipeline);
@@ -449,7 +449,7 @@ TEST_CASE(the_end_of_a_failed_task_does_not_hide_its_error)
     test_numbers numbers = { .ledger = &ledger, .count = 1, .labelled = true };
     weir_pipeline *pipeline = build_hooked(&numbers, &anything_op, NULL, &hook, 1, NULL);
     assert_int_equal(drain_all(pipeline), 0);
-    weir_pipeline_stage_error(pipeline, "anything", &error);
+    weir_pipeline_error(pipeline, "anything", &error);
     assert_int_equal(error.status, WEIR_EDATA);
     assert_string_equal(error.message, "damaged");
     free_and_close(pipeline);
@@ -465,7 +465,7 @@ TEST_CASE(a_hook_that_answers_nonsense_has_failed)
         test_numbers numbers = { .ledger = &ledger, .count = 1, .labelled = true };
         weir_pipeline *pipeline = build_hooked(&numbers, &noted_op, NULL, &hook, 1, NULL);
         assert_int_equal(drain_all(pipeline), 0);
-        weir_pipeline_stage_error(pipeline, "noted", &error);
+        weir_pipeline_error(pipeline, "noted", &error);
         assert_int_equal(error.status, WEIR_EHOOK);
         free_and_close(pipeline);
     }
@@ -491,7 +491,7 @@ TEST_CASE(a_hook_may_say_why_it_fails_and_counts_against_the_budget)
     assert_int_equal(drain(pipeline, &status), 0);
     assert_int_equal(status, WEIR_EFAILED);
     assert_int_equal(account_of(pipeline, "noted").failed, 3);
-    weir_pipeline_stage_error(pipeline, "noted", &error);
+    weir_pipeline_error(pipeline, "noted", &error);
     assert_int_equal(error.status, WEIR_EBUSY);
     assert_int_equal(error.library_code, 42);
     assert_string_equal(error.message, "the device is in use");

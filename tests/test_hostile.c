@@ -59,7 +59,7 @@ static bool run(const char *path, const weir_op *op, const void *config, weir_it
     if (has_item)
         assert_int_equal(weir_pipeline_next(pipeline, &more, WEIR_FOREVER), WEIR_EOF);
     *error = (weir_error){ 0 };
-    weir_pipeline_stage_error(pipeline, "decode", error);
+    weir_pipeline_error(pipeline, "decode", error);
     weir_pipeline_free(pipeline);
     return has_item;
 }
@@ -204,7 +204,7 @@ TEST_CASE(a_pipe_that_nobody_writes_to_is_left_at_the_deadline)
         weir_error error = { 0 };
         weir_item item;
         assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
-        weir_pipeline_stage_error(pipeline, "decode", &error);
+        weir_pipeline_error(pipeline, "decode", &error);
         assert_int_equal(error.status, WEIR_ETIMEDOUT);
         weir_pipeline_free(pipeline);
     }

@@ -602,7 +602,7 @@ TEST_CASE(an_operation_that_the_worker_does_not_know_fails_each_item)
     weir_pipeline *pipeline =
         build_isolated(&(weir_isolated_config){ .op = &unknown, .worker = self_path }, texts, 2, 0, NULL);
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "isolated", &error), WEIR_EUNSUPPORTED);
+    assert_int_equal(weir_pipeline_error(pipeline, "isolated", &error), WEIR_EUNSUPPORTED);
     assert_non_null(strstr(error.message, "no operation \"unknown\""));
     weir_pipeline_free(pipeline);
     assert_nothing_is_left();

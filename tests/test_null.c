@@ -44,11 +44,10 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_pipeline_stop_signal(NULL));
     REFUSED(weir_pipeline_poll_fd(NULL, &fd));
     REFUSED(weir_pipeline_poll_fd(p, NULL));
-    REFUSED(weir_pipeline_error(NULL, &error));
-    REFUSED(weir_pipeline_error(p, NULL));
-    REFUSED(weir_pipeline_stage_error(NULL, "src", &error));
-    REFUSED(weir_pipeline_stage_error(p, NULL, &error));
-    REFUSED(weir_pipeline_stage_error(p, "src", NULL));
+    REFUSED(weir_pipeline_error(NULL, NULL, &error));
+    REFUSED(weir_pipeline_error(NULL, "src", &error));
+    REFUSED(weir_pipeline_error(p, NULL, NULL));
+    REFUSED(weir_pipeline_error(p, "src", NULL));
     REFUSED(weir_pipeline_account(NULL, NULL, &account));
     REFUSED(weir_pipeline_account(p, NULL, NULL));
     REFUSED(weir_pipeline_set_concurrency(NULL, "src", 1));

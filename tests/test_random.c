@@ -553,7 +553,8 @@ static void check_value(model *m, uint64_t value)
     check(m, m->epochs == 0 || value >> 48 == m->epochs_seen, "an item crossed the end of an epoch");
     weir_error error = { 0 };
     bool in_order = !m->keeps_order || m->delivered == 0 || value >> 16 >= m->last_value >> 16;
-    bool failed = !in_order && m->restores_order && weir_pipeline_error(atomic_load(&m->pipeline), &error) != WEIR_OK;
+    bool failed =
+        !in_order && m->restores_order && weir_pipeline_error(atomic_load(&m->pipeline), NULL, &error) != WEIR_OK;
     check(m, in_order || failed, "the order was not kept");
     m->last_value = value;
 }

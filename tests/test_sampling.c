@@ -89,7 +89,7 @@ static weir_frames *try_sample(const char *path, const weir_video_config *config
     weir_frames *frames = next_frames(pipeline);
     if (frames)
         assert_null(next_frames(pipeline));
-    weir_pipeline_stage_error(pipeline, "decode", error);
+    weir_pipeline_error(pipeline, "decode", error);
     weir_pipeline_free(pipeline);
     return frames;
 }

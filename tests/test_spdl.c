@@ -562,8 +562,8 @@ TEST_CASE(a_pick_that_is_no_branch_fails_its_item)
                 EXPECT(pipeline, end, 0, 10, 20, 40);
             else
                 EXPECT(pipeline, end, 0, 10, 20);
-            assert_int_equal(weir_pipeline_stage_error(pipeline, "route", &error), WEIR_EINVAL);
-            assert_int_equal(weir_pipeline_error(pipeline, &error), tolerated ? WEIR_OK : WEIR_EINVAL);
+            assert_int_equal(weir_pipeline_error(pipeline, "route", &error), WEIR_EINVAL);
+            assert_int_equal(weir_pipeline_error(pipeline, NULL, &error), tolerated ? WEIR_OK : WEIR_EINVAL);
             finish(pipeline);
         }
 }
@@ -589,7 +589,7 @@ TEST_CASE(beyond_its_budget_a_branch_ends_the_pipeline)
         weir_pipeline *pipeline = end_with_sink(builder, 2);
         drain(pipeline, &status);
         assert_int_equal(status, WEIR_EFAILED);
-        assert_int_equal(weir_pipeline_error(pipeline, &error), WEIR_EDATA);
+        assert_int_equal(weir_pipeline_error(pipeline, NULL, &error), WEIR_EDATA);
         finish(pipeline);
     }
 }

@@ -108,9 +108,9 @@ typedef struct stage {
 
 static int first_error(weir_pipeline *pipeline, const stage *stages, weir_error *error)
 {
-    int status = weir_pipeline_error(pipeline, error);
+    int status = weir_pipeline_error(pipeline, NULL, error);
     for (; stages->op && status == WEIR_OK; stages++)
-        status = weir_pipeline_stage_error(pipeline, stages->op->name, error);
+        status = weir_pipeline_error(pipeline, stages->op->name, error);
     return status;
 }
 
@@ -323,7 +323,7 @@ static int measure_headspace(FILE *out, weir_error *error)
     while (status == WEIR_OK && (status = weir_headspace_next(headspace, pipeline, &item, WEIR_FOREVER)) == WEIR_OK)
         weir_item_release(&item);
     if (pipeline)
-        status = weir_pipeline_error(pipeline, error);
+        status = weir_pipeline_error(pipeline, NULL, error);
     weir_pipeline_free(pipeline);
     weir_headspace_free(headspace);
     return status;

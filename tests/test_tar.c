@@ -71,7 +71,7 @@ static void list(const char *path, const weir_tar_config *config, char *text, si
         weir_item_release(&item);
     }
     assert_int_equal(rc, WEIR_EOF);
-    weir_pipeline_stage_error(pipeline, "tar", error);
+    weir_pipeline_error(pipeline, "tar", error);
     weir_pipeline_free(pipeline);
 }
 

@@ -116,7 +116,7 @@ TEST_CASE(a_failure_names_both_types)
     weir_error error = { 0 };
     weir_pipeline *pipeline = build(line(&fruit, &eat_apples, NULL), NULL);
     drain_all(pipeline);
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "eat", &error), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_error(pipeline, "eat", &error), WEIR_EINVAL);
     assert_string_equal(error.message, "takes \"apple\", but this item is \"pear\"");
     weir_pipeline_free(pipeline);
 }

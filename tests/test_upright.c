@@ -52,7 +52,7 @@ static weir_frames *decode(const char *path, const weir_video_config *config)
     weir_pipeline *pipeline = start(path, config);
     weir_frames *frames = next_frames(pipeline);
     if (!frames) {
-        weir_pipeline_stage_error(pipeline, "decode", &error);
+        weir_pipeline_error(pipeline, "decode", &error);
         fail_msg("%s: %s", path, error.message);
     }
     weir_pipeline_free(pipeline);
@@ -64,7 +64,7 @@ static void assert_fails(const char *path, const weir_video_config *config, int 
     weir_error error = { 0 };
     weir_pipeline *pipeline = start(path, config);
     weir_frames_free(next_frames(pipeline));
-    weir_pipeline_stage_error(pipeline, "decode", &error);
+    weir_pipeline_error(pipeline, "decode", &error);
     if (error.status != status || !strstr(error.message, text))
         fail_msg("%s: %s (%s), not %s", path, error.message, weir_status_name(error.status), text);
     weir_pipeline_free(pipeline);
@@ -474,7 +474,7 @@ TEST_CASE(a_filter_that_goes_on_for_ever_can_be_stopped)
     weir_item item;
     assert_int_equal(weir_pipeline_next(pipeline, &item, 60 * WEIR_SECOND), WEIR_EOF);
     weir_error error = { 0 };
-    weir_pipeline_stage_error(pipeline, "decode", &error);
+    weir_pipeline_error(pipeline, "decode", &error);
     assert_int_equal(error.status, WEIR_ETIMEDOUT);
     weir_pipeline_free(pipeline);
 }

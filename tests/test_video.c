@@ -61,7 +61,7 @@ static weir_frames *decode(const char *path, const weir_video_config *config, we
     }
     assert_int_equal(rc, WEIR_EOF);
     if (error)
-        weir_pipeline_stage_error(pipeline, "decode", error);
+        weir_pipeline_error(pipeline, "decode", error);
     weir_pipeline_free(pipeline);
     return frames;
 }

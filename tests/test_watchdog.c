@@ -34,7 +34,7 @@ static void expect_all_timed_out(const weir_op *op, uint64_t count)
         with_stage(&numbers, op, NULL,
                    &(weir_stage_options){ .task_deadline_ns = 5 * WEIR_MILLISECOND, .concurrency = 2 }, NULL);
     assert_int_equal(drain_all(pipeline), 0);
-    assert_int_equal(weir_pipeline_stage_error(pipeline, op->name, &error), WEIR_ETIMEDOUT);
+    assert_int_equal(weir_pipeline_error(pipeline, op->name, &error), WEIR_ETIMEDOUT);
     assert_int_equal(error.status, WEIR_ETIMEDOUT);
     assert_memory_equal(error.label, "item-", 5); /* of two slots, which one is first? */
     assert_non_null(strstr(error.message, "deadline of 0.005 s"));

@@ -266,16 +266,6 @@ void weir_pipeline_free(weir_pipeline *pipeline)
 
 /* ---- errors, accounts, events ------------------------------------------------------------------------------- */
 
-int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error)
-{
-    if (!pipeline || !error)
-        return WEIR_EINVAL;
-    weir__engine_lock(pipeline);
-    *error = pipeline->error;
-    weir__engine_unlock(pipeline);
-    return error->status;
-}
-
 weir_node *weir__pipeline_find(const weir_pipeline *pipeline, const char *stage)
 {
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
@@ -287,16 +277,16 @@ weir_node *weir__pipeline_find(const weir_pipeline *pipeline, const char *stage)
     return NULL;
 }
 
-int weir_pipeline_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *error)
+int weir_pipeline_error(weir_pipeline *pipeline, const char *stage, weir_error *error)
 {
-    if (!pipeline || !stage || !error)
+    if (!pipeline || !error)
         return WEIR_EINVAL;
-    weir_node *node = weir__pipeline_find(pipeline, stage);
+    weir_node *node = stage ? weir__pipeline_find(pipeline, stage) : NULL;
     *error = (weir_error){ 0 };
-    if (!node)
+    if (stage && !node)
         return weir_error_set(error, WEIR_ENOTFOUND, 0, "the pipeline has no stage \"%s\"", stage);
     weir__engine_lock(pipeline);
-    *error = node->first_error;
+    *error = stage ? node->first_error : pipeline->error;
     weir__engine_unlock(pipeline);
     return error->status;
 }

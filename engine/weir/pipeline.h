@@ -341,16 +341,13 @@ WEIR_API int weir_pipeline_poll_fd(weir_pipeline *pipeline, int *fd);
  */
 WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
 
-/* Why the pipeline failed: returns error->status, or WEIR_OK with a zeroed *error if it did not fail. Any thread. */
-WEIR_API int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error);
-
 /*
- * The first failure of a stage, with the item's label, our status and the native library code. The stage is named as
- * in the statistics ("0:1:decode[10]") or as in its options ("decode"). Returns error->status; WEIR_OK with a zeroed
- * *error if the stage has not failed; WEIR_ENOTFOUND, with an error that names no stage, if the stage does not exist.
- * Any thread.
+ * Why the pipeline failed (stage NULL), or the first failure of a stage, with the item's label, our status and the native
+ * library code. The stage is named as in the statistics ("0:1:decode[10]") or as in its options ("decode"). Returns
+ * error->status; WEIR_OK with a zeroed *error if it has not failed; WEIR_ENOTFOUND, with an error that names no stage, if
+ * the stage does not exist. Any thread.
  */
-WEIR_API int weir_pipeline_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *error);
+WEIR_API int weir_pipeline_error(weir_pipeline *pipeline, const char *stage, weir_error *error);
 
 /*
  * Where every item went. For a stage, at any moment,
@@ -373,7 +370,7 @@ typedef struct weir_account {
 WEIR_API int weir_pipeline_account_sized(weir_pipeline *pipeline, const char *stage, weir_account *account,
                                          size_t account_size);
 
-/* stage: as for weir_pipeline_stage_error(), NULL = the whole pipeline. WEIR_OK or WEIR_ENOTFOUND. Any thread. */
+/* stage: as for weir_pipeline_error(), NULL = the whole pipeline. WEIR_OK or WEIR_ENOTFOUND. Any thread. */
 static inline int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_account *account)
 {
     return weir_pipeline_account_sized(pipeline, stage, account, sizeof *account);

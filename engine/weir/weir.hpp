@@ -283,7 +283,7 @@ class pipeline
         int status = weir_pipeline_next(raw(), &next, timeout_ns);
         weir_error why = {};
         if (status < 0 && status != WEIR_ETIMEDOUT && status != WEIR_ESTOPPED) {
-            weir_pipeline_error(raw(), &why);
+            weir_pipeline_error(raw(), nullptr, &why);
             detail::check(status, &why);
         }
         return status;

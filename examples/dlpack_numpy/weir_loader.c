@@ -50,7 +50,7 @@ int weir_loader_next(weir_loader *loader, struct DLManagedTensor **tensor)
     if (status == WEIR_EOF)
         return 0;
     if (status != WEIR_OK) {
-        weir_pipeline_error(loader->pipeline, &loader->error);
+        weir_pipeline_error(loader->pipeline, NULL, &loader->error);
         return -1;
     }
     if (weir_frames_to_dlpack(item.data, tensor, &loader->error) != WEIR_OK) {

@@ -249,7 +249,7 @@ static int take_frames(weir_pipeline *pipeline, frame_output *output, report *r,
         if (rc != WEIR_OK)
             return rc;
     }
-    int failure = weir_pipeline_stage_error(pipeline, "decode", error);
+    int failure = weir_pipeline_error(pipeline, "decode", error);
     if (failure != WEIR_OK)
         return failure;
     return rc == WEIR_EOF ? WEIR_OK : weir_error_set(error, rc, 0, "%s", weir_status_text(rc));

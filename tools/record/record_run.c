@@ -137,7 +137,7 @@ static int tell_failure(const record_settings *settings, weir_pipeline *pipeline
 {
     weir_error error = { 0 };
     char line[WEIR_ERROR_LINE];
-    if (weir_pipeline_error(pipeline, &error) == WEIR_OK)
+    if (weir_pipeline_error(pipeline, NULL, &error) == WEIR_OK)
         weir_error_set(&error, status, 0, "%s", weir_status_text(status));
     weir_error_format(&error, line, sizeof line);
     record_refuse(settings, "the run failed: %s", line);
