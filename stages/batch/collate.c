@@ -48,17 +48,6 @@ typedef struct collate_job {
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
-const char *weir_dtype_name(weir_dtype dtype)
-{
-    static const char *const names[] = { "U8", "F16", "BF16", "F32" };
-    return (unsigned)dtype <= WEIR_DTYPE_FLOAT32 ? names[dtype] : "?";
-}
-
-size_t weir_dtype_bytes(weir_dtype dtype)
-{
-    return dtype == WEIR_DTYPE_UINT8 ? 1 : dtype == WEIR_DTYPE_FLOAT32 ? 4 : 2;
-}
-
 /* DLPack tensors also own the batch. */
 typedef struct shared_batch {
     weir_collated batch;

@@ -114,6 +114,8 @@ static int write_tensors(const named_tensor *tensors, size_t num_tensors, const 
     return written || failure ? fail_safetensors(written ? written : failure, path, error) : WEIR_OK;
 }
 
+static const char *const type_names[] = { "U8", "F16", "BF16", "F32" }; /* by weir_dtype */
+
 int weir_collated_write_safetensors(const weir_collated *batch, const char *path, weir_error *error)
 {
     if (!batch || !path)
@@ -122,7 +124,7 @@ int weir_collated_write_safetensors(const weir_collated *batch, const char *path
     int64_t num_frames = batch->shape[batch->layout == WEIR_COLLATE_TIME_SECOND ? 2 : 1];
     size_t items_bytes = batch->num_items * sizeof(int64_t);
     named_tensor tensors[MAX_TENSORS] = {
-        { "frames", weir_dtype_name(batch->dtype), batch->data, batch->data_bytes, 5, { 0 } },
+        { "frames", type_names[batch->dtype], batch->data, batch->data_bytes, 5, { 0 } },
         { "labels", "I64", batch->labels, items_bytes, 1, { num_items } },
         { "ids", "I64", batch->ids, items_bytes, 1, { num_items } },
         { "sizes", "I32", batch->sizes, batch->num_items * 3 * sizeof(int32_t), 2, { num_items, 3 } },

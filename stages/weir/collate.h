@@ -116,11 +116,11 @@ static inline void weir_collated_free(weir_collated *batch)
     weir_collated_release(batch, NULL);
 }
 
-/* Its name in .safetensors, such as "F32"; a static string. */
-WEIR_API const char *weir_dtype_name(weir_dtype dtype);
-
 /* Bytes of one value. */
-WEIR_API size_t weir_dtype_bytes(weir_dtype dtype);
+static inline size_t weir_dtype_bytes(weir_dtype dtype)
+{
+    return dtype == WEIR_DTYPE_UINT8 ? 1 : dtype == WEIR_DTYPE_FLOAT32 ? 4 : 2;
+}
 
 extern WEIR_API const weir_op weir_collate;
 
