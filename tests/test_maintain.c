@@ -345,7 +345,7 @@ static void assert_clock_was_set(const char *path)
     weir_reader *reader;
     assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
     FILE *out = fmemopen(text, sizeof text, "w");
-    assert_int_equal(weir_summary_write(out, reader, NULL, NULL, NULL), WEIR_OK);
+    assert_int_equal(weir_summary_write(out, reader, NULL, NULL, NULL, NULL), WEIR_OK);
     fclose(out);
     weir_reader_close(reader);
     assert_non_null(strstr(text, " s (the clock was set during the run)"));

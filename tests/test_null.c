@@ -333,8 +333,8 @@ TEST_CASE(the_statistics_refuse_null)
     assert_false(weir_name_matches("decode", NULL));
     REFUSED(weir_summary_print(NULL, "a", 0, NULL, NULL));
     REFUSED(weir_summary_print(stdout, NULL, 0, NULL, NULL));
-    REFUSED(weir_summary_write(stdout, NULL, NULL, NULL, NULL));
-    REFUSED(weir_summary_write_totals(stdout, NULL, NULL, &totals, NULL, NULL));
+    REFUSED(weir_summary_write(stdout, NULL, NULL, NULL, NULL, NULL));
+    REFUSED(weir_summary_write(stdout, NULL, NULL, &totals, NULL, NULL));
     REFUSED(weir_summary_print_failures(NULL, "a", 0, 1, NULL));
     REFUSED(weir_summary_write_failures(stdout, NULL, NULL, 1, NULL));
     REFUSED(weir_reader_select(NULL, WEIR_RECORD_FAILURE, NULL, "1", "", NULL, NULL, NULL));

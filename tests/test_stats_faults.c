@@ -105,7 +105,7 @@ static void put_finding(void *out, const weir_finding *finding)
     fprintf(out, "%d %s %s\n", (int)finding->level, finding->check, finding->text);
 }
 
-READING(summarize, weir_summary_write(out, reader, NULL, weir_verdict_write_limit, error))
+READING(summarize, weir_summary_write(out, reader, NULL, NULL, weir_verdict_write_limit, error))
 READING(tell_failures, weir_summary_write_failures(out, reader, NULL, 10, error))
 READING(read_verdict, explain(out, error))
 READING(read_model, predict(out, error))

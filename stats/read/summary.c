@@ -532,11 +532,9 @@ static int make_line(weir_reader *reader, const weir_filter *filter, weir_summar
     return status;
 }
 
-int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
-                              weir_summary_line *line, weir_error *error)
+static int write_totals(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
+                        weir_summary_line *line, weir_error *error)
 {
-    if (!out || !reader || !totals)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     run_notes notes;
     char *text = NULL;
     int status = note_runs(reader, filter, &notes, error);
@@ -550,21 +548,23 @@ int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter 
     return status;
 }
 
-int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_summary_line *line,
-                       weir_error *error)
+int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
+                       weir_summary_line *line, weir_error *error)
 {
     if (!out || !reader)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_totals totals;
+    if (totals)
+        return write_totals(out, reader, filter, totals, line, error);
+    weir_totals read;
     weir_filter own = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     int status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
         return status;
     own.no_replay = true;
-    status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
+    status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &read, error);
     if (status == WEIR_OK) {
-        status = weir_summary_write_totals(out, reader, filter, &totals, line, error);
-        weir_totals_free(&totals);
+        status = write_totals(out, reader, filter, &read, line, error);
+        weir_totals_free(&read);
     }
     weir_reader_release(reader);
     return status;
@@ -585,7 +585,7 @@ int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_summ
     int status = weir_reader_open(db_path, &reader, error);
     if (status != WEIR_OK)
         return status;
-    status = weir_summary_write(out, reader, &filter, line, error);
+    status = weir_summary_write(out, reader, &filter, NULL, line, error);
     weir_reader_close(reader);
     return status;
 }

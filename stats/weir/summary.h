@@ -36,14 +36,11 @@ WEIR_API int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, 
 
 /*
  * The same for all records that match the filter (NULL = all). The metrics of several runs are aggregated by name,
- * and the lines at the end say how many runs have not ended.
+ * and the lines at the end say how many runs have not ended. totals: those of that filter (WEIR_BY_NAME) if they have
+ * already been read, else NULL.
  */
-WEIR_API int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_summary_line *line,
-                                weir_error *error);
-
-/* The same, if the totals (WEIR_BY_NAME, with that filter) have already been read. */
-WEIR_API int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter *filter,
-                                       const weir_totals *totals, weir_summary_line *line, weir_error *error);
+WEIR_API int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
+                                weir_summary_line *line, weir_error *error);
 
 /*
  * Prints the failures of one run (0 = the last one): their number, then the first at_most of them, one per line with

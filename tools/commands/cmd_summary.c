@@ -55,7 +55,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     else if (found_any) {
         prose text;
         prose_open(&text);
-        status = weir_summary_write_totals(text.file, reader, filter, &totals, weir_verdict_write_limit, error);
+        status = weir_summary_write(text.file, reader, filter, &totals, weir_verdict_write_limit, error);
         status = tool_close_prose(&text, status, error);
     }
     weir_totals_free(&totals);

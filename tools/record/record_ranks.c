@@ -226,7 +226,7 @@ static int summarize(const record_settings *settings, const record_ranks *ranks,
     prose_open(&text);
     int status = weir_reader_open(ranks->job_path, &reader, &error);
     if (status == WEIR_OK && !settings->quiet)
-        status = weir_summary_write(text.file, reader, &job, weir_verdict_write_limit, &error);
+        status = weir_summary_write(text.file, reader, &job, NULL, weir_verdict_write_limit, &error);
     status = record_close_summary(&text, status, &error);
     if (status == WEIR_OK && !settings->quiet) /* not as prose: file names stay as they are */
         status = weir_summary_write_failures(stdout, reader, &job, MAX_LISTED, &error);
