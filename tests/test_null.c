@@ -268,8 +268,8 @@ TEST_CASE(the_statistics_refuse_null)
     REFUSED(weir_openmetrics_open("a", NULL, NULL, NULL));
     assert_int_equal(weir_openmetrics_close(NULL, NULL), WEIR_OK);
     assert_null(weir_openmetrics_observer(NULL).self);
-    REFUSED(weir_openmetrics_export(NULL, NULL, stdout, NULL));
-    REFUSED(weir_openmetrics_export_laps(NULL, NULL, stdout, NULL));
+    REFUSED(weir_openmetrics_export(NULL, NULL, false, stdout, NULL));
+    REFUSED(weir_openmetrics_export(NULL, NULL, true, stdout, NULL));
     REFUSED(weir_tensorboard_open("a", NULL, NULL, NULL));
     assert_int_not_equal(weir_tensorboard_open(NULL, NULL, &log, NULL), WEIR_OK);
     assert_int_equal(weir_tensorboard_close(NULL, NULL), WEIR_OK);

@@ -1325,7 +1325,7 @@ TEST_CASE(sums_of_the_largest_numbers_do_not_overflow)
         }
         assert_int_equal(weir_summary_write(nowhere, reader, NULL, NULL, weir_verdict_write_limit, NULL), WEIR_OK);
         assert_int_equal(weir_summary_write_failures(nowhere, reader, NULL, 10, NULL), WEIR_OK);
-        assert_int_equal(weir_openmetrics_export_laps(reader, NULL, nowhere, NULL), WEIR_OK);
+        assert_int_equal(weir_openmetrics_export(reader, NULL, true, nowhere, NULL), WEIR_OK);
         assert_int_equal(weir_database_check(reader, true, ignore_finding, NULL, NULL), WEIR_OK);
         assert_int_equal(weir_verdict_explain(reader, NULL, &verdict, NULL), WEIR_OK);
         weir_verdict_free(verdict);

@@ -113,8 +113,8 @@ READING(read_totals, add_up(out, error))
 READING(read_failures, list_failures(out, error))
 READING(read_rank, find_rank(out, error))
 READING(check_database, weir_database_check(reader, false, put_finding, out, error))
-READING(export_metrics, weir_openmetrics_export(reader, NULL, out, error))
-READING(export_laps, weir_openmetrics_export_laps(reader, NULL, out, error))
+READING(export_metrics, weir_openmetrics_export(reader, NULL, false, out, error))
+READING(export_laps, weir_openmetrics_export(reader, NULL, true, out, error))
 
 TEST_CASE(readers_bear_every_fault)
 {

@@ -80,16 +80,14 @@ static int read_contents(weir_reader *reader, const weir_filter *filter, struct 
     return status;
 }
 
-static int export_metrics(weir_reader *reader, const weir_filter *filter, bool with_history, FILE *out,
-                          weir_error *error)
+int weir_openmetrics_export(weir_reader *reader, const weir_filter *filter, bool by_lap, FILE *out, weir_error *error)
 {
     if (!reader || !out)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_filter in_order = filter ? *filter : (weir_filter){ 0 };
     in_order.descending = in_order.longest_first = false;
     in_order.limit = in_order.after_id = 0;
-    struct contents contents = { .all = {
-                                     .history = with_history ? reader : NULL, .filter = &in_order, .error = error } };
+    struct contents contents = { .all = { .history = by_lap ? reader : NULL, .filter = &in_order, .error = error } };
     int status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
         return status;
@@ -103,14 +101,4 @@ static int export_metrics(weir_reader *reader, const weir_filter *filter, bool w
     weir_reader_release(reader);
     free_contents(&contents);
     return status;
-}
-
-int weir_openmetrics_export(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error)
-{
-    return export_metrics(reader, filter, false, out, error);
-}
-
-int weir_openmetrics_export_laps(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error)
-{
-    return export_metrics(reader, filter, true, out, error);
 }

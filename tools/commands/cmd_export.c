@@ -77,8 +77,7 @@ static int write_csv(const struct job *job, FILE *out, weir_error *error)
 
 static int write_openmetrics(const struct job *job, FILE *out, weir_error *error)
 {
-    return settings.laps ? weir_openmetrics_export_laps(job->reader, job->filter, out, error)
-                         : weir_openmetrics_export(job->reader, job->filter, out, error);
+    return weir_openmetrics_export(job->reader, job->filter, settings.laps, out, error);
 }
 
 /* Opens the output and writes it; removes it if that fails. */
