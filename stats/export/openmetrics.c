@@ -22,7 +22,7 @@
 
 int weir__key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category, double amount)
 {
-    weir_key_sum *row = key_sums->rows, *end = row + key_sums->count;
+    weir_key_sum *row = key_sums->rows, *end = row ? row + key_sums->count : row;
     while (row < end &&
            (row->run_id != run_id || strcmp(row->name, name) != 0 || strcmp(row->category, category) != 0))
         row++;
