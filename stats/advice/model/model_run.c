@@ -121,7 +121,7 @@ static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index
     weir_model_node node = { .name = info->name,
                              .kind = info->kind,
                              .concurrency = info->concurrency,
-                             .threads = (uint32_t)info->threads,
+                             .threads = (uint32_t)fmin(fmax((double)info->threads, 0), WEIR_MAX_THREADS),
                              .queue_items = info->queue_items,
                              .queue_bytes = info->queue_bytes,
                              .num_inputs = (uint32_t)num_inputs,
@@ -260,7 +260,8 @@ static void take_pool(weir_model *model, const weir_subject_lap *lap)
         if (strcmp(model->pools[i].name, lap->name) == 0) {
             weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_POOL), &model->current->pools[i], &lap->metrics);
             if (i == 0 && lap->capacity > 0)
-                model->recorded.threads = (double)lap->capacity;
+                model->recorded.threads =
+                    fmin((double)lap->capacity, WEIR_MAX_THREADS); /* a database may say anything */
         }
 }
 
