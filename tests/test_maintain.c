@@ -242,7 +242,7 @@ typedef struct findings {
     char texts[8000];  /* of the faults and notes */
 } findings;
 
-static void take(void *self, const weir_finding *finding)
+static void count_finding(void *self, const weir_finding *finding)
 {
     findings *found = self;
     if (finding->level == WEIR_FINDING_OK) {
@@ -267,7 +267,7 @@ static findings check(const char *path)
     weir_reader *reader;
     weir_error error = { 0 };
     if (weir_reader_open(path, &reader, &error) != WEIR_OK ||
-        weir_database_check(reader, false, take, &found, &error) != WEIR_OK)
+        weir_database_check(reader, false, count_finding, &found, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     weir_reader_close(reader);
     return found;
@@ -436,7 +436,7 @@ TEST_CASE(a_damaged_file_is_reported)
     findings found = { 0 };
     weir_reader *reader;
     assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
-    int status = weir_database_check(reader, false, take, &found, NULL);
+    int status = weir_database_check(reader, false, count_finding, &found, NULL);
     assert_true(status == WEIR_OK || status == WEIR_EDATA);
     assert_non_null(strstr(found.checks, "integrity"));
     weir_reader_close(reader);

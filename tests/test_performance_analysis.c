@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -860,11 +861,10 @@ TEST_CASE(a_second_ctrl_c_kills)
     assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     kill(program.pid, SIGINT);
     free(read_until(tells, "stopped; everything so far is recorded"));
-    siginfo_t end = { 0 };
-    do {
+    struct pollfd end = { .fd = tells }; /* which is hung up when the program has ended */
+    do
         kill(program.pid, SIGINT);
-        nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
-    } while (waitid(P_PID, (id_t)program.pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == 0);
+    while (poll(&end, 1, 10) == 0);
     program_wait(&program, work);
     assert_int_equal(program.status, -SIGINT);
     assert_string_equal(program.out, "");

@@ -2,7 +2,6 @@
 #include "live_pipeline.h"
 
 #include <string.h>
-#include <time.h>
 
 #include <weir/tuner.h>
 
@@ -11,7 +10,7 @@ typedef struct tuned_run {
     weir_tuner *tuner;
     atomic_uint slots, most_slots; /* of the stage, as decided */
     atomic_uint num_decisions;
-    atomic_bool has_rested, has_reduced;
+    test_counter rests, reductions;
 } tuned_run;
 
 static void on_decision(void *self, const weir_tuner_decision *decision)
@@ -25,13 +24,15 @@ static void on_decision(void *self, const weir_tuner_decision *decision)
         atomic_store(&run->most_slots, atomic_load(&run->slots));
     atomic_fetch_add(&run->num_decisions, 1);
     if (decision->action == WEIR_TUNER_RESTED)
-        atomic_store(&run->has_rested, true);
+        counter_add(&run->rests, 1);
     if (decision->action == WEIR_TUNER_REDUCED)
-        atomic_store(&run->has_reduced, true);
+        counter_add(&run->reductions, 1);
 }
 
 static void start_run(tuned_run *run, live_work work, uint32_t slots, weir_tuner_options options)
 {
+    counter_init(&run->rests);
+    counter_init(&run->reductions);
     live_pipeline_start(&run->live, work, slots, slots + 2);
     atomic_store(&run->slots, slots);
     options.slice_ns = WEIR_SECOND / 10;
@@ -41,12 +42,6 @@ static void start_run(tuned_run *run, live_work work, uint32_t slots, weir_tuner
     weir_error error = { 0 };
     if (weir_tuner_start(run->live.pipeline, &options, &run->tuner, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-}
-
-static void wait_until(const atomic_bool *is_so)
-{
-    while (!atomic_load(is_so))
-        nanosleep(&(struct timespec){ .tv_nsec = 5 * WEIR_MILLISECOND }, NULL);
 }
 
 static void end_run(tuned_run *run)
@@ -60,7 +55,7 @@ static uint32_t tune(live_work work, uint32_t slots, weir_tuner_options options,
 {
     tuned_run run = { .tuner = NULL };
     start_run(&run, work, slots, options);
-    wait_until(&run.has_rested);
+    counter_await(&run.rests, 1);
     end_run(&run);
     if (most)
         *most = atomic_load(&run.most_slots);
@@ -89,7 +84,7 @@ TEST_CASE(a_budget_that_is_exceeded_is_kept_at_once)
 {
     tuned_run run = { .tuner = NULL };
     start_run(&run, wait_alone, 8, (weir_tuner_options){ .memory_bytes = 1 });
-    wait_until(&run.has_reduced);
+    counter_await(&run.reductions, 1);
     end_run(&run);
 }
 

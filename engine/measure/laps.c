@@ -476,7 +476,7 @@ int weir__laps_init(weir_pipeline *pipeline, int64_t start_ns)
     if (!first)
         return WEIR_ENOMEM;
     pipeline->core.now_ns = start_ns;
-    weir__parts_take_locked(pipeline, first, &nothing_ns); /* there are no threads yet */
+    weir__parts_take_locked(pipeline, first, &nothing_ns); /* without the lock: no thread has been started */
     return pipeline->wants_marks ? weir__span_store_open(pipeline) : WEIR_OK;
 }
 

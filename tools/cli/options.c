@@ -270,7 +270,7 @@ static bool is_given(const reader *r, const char *name, size_t length)
     return false;
 }
 
-static bool take(reader *r, const option_found *found, const char *text)
+static bool parse_value(reader *r, const option_found *found, const char *text)
 {
     const option_row *row = found->row;
     if (!is_given(r, row->name, strlen(row->name)))
@@ -294,10 +294,10 @@ static bool take(reader *r, const option_found *found, const char *text)
 static bool take_value(reader *r, const option_found *found, const char *option, const char *value)
 {
     if (!found->row->argument)
-        return value ? refuse(r, option, "takes no value") : take(r, found, "");
+        return value ? refuse(r, option, "takes no value") : parse_value(r, found, "");
     if (!value && r->at + 1 >= r->argc)
         return refuse(r, option, "a value is missing");
-    return take(r, found, value ? value : r->argv[++r->at]);
+    return parse_value(r, found, value ? value : r->argv[++r->at]);
 }
 
 /* "--name", "--name=value" or "--name value" */
@@ -322,7 +322,7 @@ static bool take_letters(reader *r)
                    refuse(r, option, "no such option (see --help)");
         if (found.row->argument)
             return take_value(r, &found, option, letter[1] ? letter + 1 : NULL);
-        if (!take(r, &found, ""))
+        if (!parse_value(r, &found, ""))
             return false;
     }
     return true;

@@ -33,7 +33,7 @@ typedef struct findings {
     int64_t num_faults;
 } findings;
 
-static void take(void *self, const weir_finding *finding)
+static void add_finding(void *self, const weir_finding *finding)
 {
     static const char *const levels[] = { "ok", "note", "FAULT" };
     findings *found = self;
@@ -55,7 +55,7 @@ static int check(const tool_call *call, weir_reader *reader)
     table_format format = tool_format(call);
     findings found = { .all = settings.verbose || format != TABLE_TEXT };
     found.t = table_begin(stdout, format, TABLE_COLUMNS(columns));
-    int status = weir_database_check(reader, settings.quick, take, &found, &error);
+    int status = weir_database_check(reader, settings.quick, add_finding, &found, &error);
     table_end_alone(found.t);
     if (status != WEIR_OK)
         return tool_fail(call, &error);
