@@ -163,8 +163,10 @@ static size_t userinfo_length(const char *authority)
 
 void weir__text_redact(char *text)
 {
+    if (!text)
+        return;
     char *to = text;
-    for (const char *from = text; from && to;) {
+    for (const char *from = text; *from;) {
         size_t kept = strcspn(from, ":?&;#%"), secret = 0;
         size_t name = from[kept] ? secret_name_length(from + kept) : 0;
         if (strncmp(from + kept, "://", 3) == 0)
@@ -179,9 +181,6 @@ void weir__text_redact(char *text)
         for (size_t i = 0; i < secret && i < 3; i++)
             *to++ = '*';
         from += secret;
-        if (!*from)
-            break;
     }
-    if (to)
-        *to = '\0';
+    *to = '\0';
 }

@@ -280,9 +280,11 @@ static void examine_cpus(experiment *e)
 {
     full_verdict *v = e->verdict;
     int node = find_node(&e->view, v->name);
-    const node_view *n = node >= 0 ? &e->view.nodes[node] : NULL;
-    bool is_starved = n && n->slots * n->thread >= 0.5; /* at least one, rounded */
-    live_trial t = !n ? (live_trial){ .gain = NAN } : is_starved ? try_threads(e, node, twice) : try_slots(e, node);
+    if (node < 0)
+        return;
+    const node_view *n = &e->view.nodes[node];
+    bool is_starved = n->slots * n->thread >= 0.5; /* at least one, rounded */
+    live_trial t = is_starved ? try_threads(e, node, twice) : try_slots(e, node);
     if (isnan(t.gain))
         return;
     if (brings_more(&t) && is_starved)

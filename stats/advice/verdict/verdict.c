@@ -565,7 +565,9 @@ static void add_rival(judgement *j, const rule *r, const finding *found)
     bool is_consumer = r->kind == WEIR_VERDICT_CONSUMER, by_use = found->node && found->node == j->first;
     bool shares = r->kind == WEIR_VERDICT_THREADS || r->kind == WEIR_VERDICT_CPUS;
     const node_view *rival = is_consumer ? j->first : by_use && !shares ? j->second : NULL;
-    finding queue = is_consumer || shares || !by_use ? (finding){ 0 } : measure_queue(j);
+    finding queue = { 0 };
+    if (by_use && !is_consumer && !shares)
+        queue = measure_queue(j);
     if (rival && rival->held >= FULL && (is_consumer || found->node->held < WEIR_WORTH_GAIN * rival->held)) {
         weir__verdict_add_evidence(v, "%s is in use nearly as much: for %.0f %% of the time", rival->name,
                                    100 * fmin(1, rival->held));
