@@ -1556,69 +1556,128 @@ static char *subcommands(void)
     return strdup(out);
 }
 
-TEST_CASE(help_man_page_and_completion_agree)
+TEST_CASE(help_man_pages_and_completion_agree)
 {
-    expect("weir --manual", DONE);
-    char *manual = strdup(out);
     expect("weir --completion", DONE);
     char *completion = strdup(out), *names = subcommands();
+    expect("weir --manual", DONE);
+    char *manual = strdup(out);
     int num_subcommands = 0, num_options = 0;
     for (char *name = strtok(names, "\n"); name; name = strtok(NULL, "\n")) {
-        char line[100], heading[100], words[100], option[64], escaped[128];
+        char line[100], option[64], escaped[128];
         num_subcommands++;
-        snprintf(heading, sizeof heading, ".SS \"weir %s ", name);
-        assert_has(manual, heading);
-        snprintf(words, sizeof words, "        %s) options=\"", name);
-        assert_has(completion, words);
+        snprintf(line, sizeof line, "weir\\-%s (1)\n", name);
+        assert_has(manual, line);
+        snprintf(line, sizeof line, "weir --manual %s", name);
+        expect(line, DONE);
+        char *page = strdup(out);
+        assert_has(page, "\n.SH EXAMPLES\n");
         snprintf(line, sizeof line, "weir %s --help", name);
         expect(line, DONE);
         assert_has(out, "\nExamples:\n");
         assert_has(out, "Exit status: 0 done;");
-        const char *section = strstr(manual, heading), *shared = strstr(manual, ".SH FILTERS");
-        const char *section_end = strstr(section + 1, ".SS ");
-        const char *completed = strstr(completion, words), *completed_end = strchr(completed, '\n');
         for (const char *at = out; (at = next_option(at, option));) {
             num_options++;
             escape(option, escaped);
-            const char *found = strstr(section, escaped);
-            bool is_there = (found && (!section_end || found < section_end)) || strstr(shared, escaped) ||
-                            (strcmp(option, "--help") == 0 && strstr(manual, escaped));
-            if (!is_there)
-                fail_msg("the man page's %s lacks %s", heading, option);
-            found = strstr(completed, option);
-            if (!found || found > completed_end)
+            if (!strstr(page, escaped))
+                fail_msg("the man page of %s lacks %s", name, option);
+            char as_name[100], as_alias[100];
+            snprintf(as_name, sizeof as_name, "\n%s\t%s\t", name, option);
+            snprintf(as_alias, sizeof as_alias, "\t%s\t", option);
+            if (!strstr(completion, as_name) && !strstr(completion, as_alias))
                 fail_msg("the completion of %s lacks %s", name, option);
         }
+        free(page);
     }
     assert_true(num_subcommands >= 7 && num_options > 70);
     expect("weir record --help", DONE);
     assert_has(out, "\nOptions:\n  -h, --help ");
     assert_has(out, "\n\nPipeline:\n  --concurrency N ");
     assert_has(out, "\n\nWhich frames:\n  --at TIMES ");
+    expect("weir --manual sumary", REFUSED);
+    assert_has(err, "did you mean summary?");
     free(manual);
     free(completion);
     free(names);
 }
 
-TEST_CASE(the_man_page_is_one)
+TEST_CASE(man_pages_are_well_formed)
 {
     if (shell("command -v man >&2 && command -v groff") != DONE)
         skip();
     expect("weir --manual >weir.1 && man --warnings=all -l weir.1 | cat", DONE);
     assert_string_equal(err, "");
-    assert_has(out, "weir summary DB");
     assert_has(out, "EXIT STATUS");
+    char *names = subcommands();
+    for (char *name = strtok(names, "\n"); name; name = strtok(NULL, "\n")) {
+        char line[100];
+        snprintf(line, sizeof line, "weir --manual %s >page.1 && man --warnings=all -l page.1 | cat", name);
+        expect(line, DONE);
+        assert_string_equal(err, "");
+        snprintf(line, sizeof line, "  weir %s ", name);
+        assert_has(out, line);
+    }
+    free(names);
 }
+
+#define COMPLETION "weir --completion | awk -v shell=%s -f \"$OLDPWD/tools/cli/completion.awk\" >weir.%s && "
 
 /* The completions of bash after these words. */
 static void complete(const char *words, int index)
 {
     char line[600];
     snprintf(line, sizeof line,
-             "weir --completion >weir.bash && bash -c 'compopt() { :; }; . ./weir.bash; COMP_WORDS=(%s); "
-             "COMP_CWORD=%d; _weir; echo \"${COMPREPLY[@]}\"'",
-             words, index);
+             COMPLETION "bash -c 'compopt() { :; }; . ./weir.bash; COMP_WORDS=(%s); COMP_CWORD=%d; _weir; "
+                        "echo \"${COMPREPLY[@]}\"'",
+             "bash", "bash", words, index);
     expect(line, DONE);
+}
+
+/* The completions of fish at the end of a line. */
+static void complete_fish(const char *words)
+{
+    char line[600];
+    snprintf(line, sizeof line, COMPLETION "HOME=. fish --no-config -c 'source weir.fish; complete -C \"%s\"'",
+             "fish", "fish", words);
+    expect(line, DONE);
+}
+
+TEST_CASE(fish_completes_subcommands_options_and_choices)
+{
+    if (shell("command -v fish") != DONE)
+        skip();
+    complete_fish("weir su");
+    assert_string_equal(out, "summary\tprint the metrics of a run\n");
+    complete_fish("weir summary job.db --ph");
+    assert_has(out, "--phase\t");
+    complete_fish("weir query job.db --sort p");
+    assert_has(out, "p99");
+    assert_lacks(out, "avg");
+    complete_fish("weir query job");
+    assert_has(out, "job.db");
+}
+
+/* What the function for zsh passes to zsh's own functions, which complete in a terminal only. */
+static void complete_zsh(const char *words, int index)
+{
+    char line[700];
+    snprintf(line, sizeof line,
+             COMPLETION "zsh -f -c '_describe() { print -l -- $commands }; _arguments() { print -l -- \"$@\" }; "
+                        "words=(%s); CURRENT=%d; source ./weir.zsh'",
+             "zsh", "zsh", words, index);
+    expect(line, DONE);
+}
+
+TEST_CASE(zsh_completes_subcommands_options_and_choices)
+{
+    if (shell("command -v zsh") != DONE)
+        skip();
+    complete_zsh("weir su", 2);
+    assert_has(out, "summary:print the metrics of a run\n");
+    complete_zsh("weir query job.db --sort p", 5);
+    assert_has(out, "\n--queues[show queues instead of stages]\n");
+    assert_has(out, "\n--sort=[largest first]:value:(none avg p50 ");
+    assert_has(out, "\n*:file:_files\n");
 }
 
 TEST_CASE(bash_completes_subcommands_options_and_choices)
@@ -1635,6 +1694,17 @@ TEST_CASE(bash_completes_subcommands_options_and_choices)
     assert_has(out, "job.db");
     complete("weir summary job.db --run l", 4);
     assert_string_equal(out, "last\n");
+}
+
+TEST_CASE(the_grafana_dashboard_asks_for_metrics_that_are_exported)
+{
+    expect("cat \"$OLDPWD/tools/grafana/ranks.json\"", DONE);
+    assert_json("$.uid", "weir-ranks");
+    expect("weir export job.db --format openmetrics >metrics && "
+           "for name in $(grep -o 'weir_[a-z_]*' \"$OLDPWD/tools/grafana/ranks.json\" | sort -u); do "
+           "grep -q \"^$name[ {]\" metrics || echo $name; done",
+           DONE);
+    assert_string_equal(out, "");
 }
 
 TEST_CASE(help_is_printed_whichever_way_it_is_asked_for)

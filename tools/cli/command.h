@@ -127,8 +127,8 @@ extern const tool_exit_status tool_exit_statuses[];
 
 void tool_print_help(const tool_command *command); /* NULL = of weir itself */
 
-/* man_page.c: as roff; completion.c: for bash. */
-void tool_print_manual(void);
+/* man_page.c: as roff; NULL = of weir itself. completion.c: the table that completion.awk reads. */
+void tool_print_manual(const tool_command *command);
 void tool_print_completion(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* The man page weir.1, from the tables that --help comes from. */
+/* The man pages weir.1 and weir-SUBCOMMAND.1, from the tables that --help comes from. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,51 +98,69 @@ static void put_rows(const option_row *row)
     }
 }
 
-static void put_shared(const tool_command *command)
+static void put_head(const char *name, const char *title, const char *summary)
 {
-    unsigned shared = command->shared;
-    if (shared & TOOL_FILTER)
-        puts(".PP\nAccepts the filter options (see \\fBFilters\\fR below).");
-    else if (shared & TOOL_RUN)
-        put_rows(tool_run_rows);
-    if (shared & TOOL_FORMAT)
-        put_rows(tool_format_rows);
+    printf(".TH %s 1 \"\" \"weir %s\"\n.ad l\n.nh\n.SH NAME\n", title, weir_version());
+    put_escaped(name, strlen(name));
+    printf(" \\- %s\n", summary);
 }
 
-static void put_command(const tool_command *command)
+static void put_exit_statuses(void)
 {
-    printf(".SS \"weir %s %s\"\n", command->name, command->words);
-    put_paragraphs(command->help);
-    put_rows(command->options);
-    put_rows(command->more.rows);
-    put_shared(command);
-    puts(".PP\nExamples:\n.PP\n.nf\n.RS");
-    put_lines(command->examples, strlen(command->examples));
-    puts(".RE\n.fi");
-}
-
-void tool_print_manual(void)
-{
-    printf(".TH WEIR 1 \"\" \"weir %s\"\n", weir_version());
-    puts(".SH NAME\nweir \\- decode datasets, record the statistics, and show them\n"
-         ".SH SYNOPSIS\n.B weir\n.I subcommand arguments\n.RI [ options ]\n"
-         ".SH DESCRIPTION");
-    put_paragraphs(tool_description);
-    puts(".SH OPTIONS");
-    put_rows(tool_help_rows); /* of each subcommand, and of weir itself */
-    put_row(&(option_row){ .name = "version", .help = "print the version and exit" });
-    puts(".SH SUBCOMMANDS");
-    for (size_t i = 0; tool_commands[i]; i++)
-        put_command(tool_commands[i]);
-    puts(".SH FILTERS");
-    put_paragraphs(tool_filter_help);
-    put_rows(tool_filter_rows);
     puts(".SH EXIT STATUS");
     for (size_t i = 0; tool_exit_statuses[i].meaning; i++) {
         printf(".TP\n.B %d\n", tool_exit_statuses[i].status);
         put_text(tool_exit_statuses[i].meaning);
     }
+}
+
+/* weir-record.1, … */
+static void put_command_page(const tool_command *command)
+{
+    char name[64], title[64];
+    snprintf(name, sizeof name, "weir-%s", command->name);
+    for (size_t i = 0; i < sizeof name; i++)
+        title[i] = (char)toupper((unsigned char)name[i]);
+    put_head(name, title, command->summary);
+    printf(".SH SYNOPSIS\n.B weir %s\n.I %s\n.RI [ options ]\n.SH DESCRIPTION\n", command->name, command->words);
+    put_paragraphs(command->help);
+    puts(".SH OPTIONS");
+    tool_shared shared;
+    option_set sets[TOOL_MAX_SETS];
+    size_t num_sets = tool_option_sets(command, &shared, sets);
+    for (size_t i = 0; i < num_sets; i++)
+        put_rows(sets[i].rows);
+    if (command->shared & TOOL_FILTER)
+        put_paragraphs(tool_filter_help);
+    puts(".SH EXAMPLES\n.nf");
+    put_lines(command->examples, strlen(command->examples));
+    puts(".fi");
+    put_exit_statuses();
+    puts(".SH SEE ALSO\n.BR weir (1)");
+}
+
+/* weir.1 */
+static void put_overview(void)
+{
+    put_head("weir", "WEIR", "decode datasets, record the statistics, and show them");
+    puts(".SH SYNOPSIS\n.B weir\n.I subcommand arguments\n.RI [ options ]\n.SH DESCRIPTION");
+    put_paragraphs(tool_description);
+    puts(".SH OPTIONS");
+    put_rows(tool_help_rows); /* of each subcommand, and of weir itself */
+    put_row(&(option_row){ .name = "version", .help = "print the version and exit" });
+    puts(".SH SUBCOMMANDS\nEach has a page of its own.");
+    for (size_t i = 0; tool_commands[i]; i++)
+        printf(".TP\n.BR weir\\-%s (1)\n%s\n", tool_commands[i]->name, tool_commands[i]->summary);
+    put_exit_statuses();
     puts(".SH FILES");
     put_paragraphs(tool_files);
     puts(".SH SEE ALSO\n.BR sqlite3 (1),\n.BR gnuplot (1),\n.BR promtool (1),\n.BR weir\\-bench (1)");
+}
+
+void tool_print_manual(const tool_command *command)
+{
+    if (command)
+        put_command_page(command);
+    else
+        put_overview();
 }

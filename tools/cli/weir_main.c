@@ -87,22 +87,22 @@ static int run_command(const tool_command *command, const char *program, int arg
     return exit_status;
 }
 
-/* "weir", "weir --help", "weir help summary", "weir --version", and what the build asks for */
+/* "weir", "weir --help", "weir help summary", "weir --version"; for the build "--manual [summary]", "--completion" */
 static int run_itself(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
+    bool takes_command = strcmp(word, "help") == 0 || strcmp(word, "--manual") == 0;
+    const tool_command *command = takes_command && argc > 2 ? find_command(argv[2]) : NULL;
+    if (takes_command && argc > 2 && !command)
+        return unknown_command(argv[2]);
     if (strcmp(word, "--version") == 0)
         printf("weir %s\n", weir_version());
     else if (strcmp(word, "--manual") == 0)
-        tool_print_manual();
+        tool_print_manual(command);
     else if (strcmp(word, "--completion") == 0)
         tool_print_completion();
-    else if (argc < 2 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || argc < 3)
-        tool_print_help(NULL);
-    else if (find_command(argv[2]))
-        tool_print_help(find_command(argv[2]));
     else
-        return unknown_command(argv[2]);
+        tool_print_help(command);
     int exit_status = tool_finish(&itself);
     return argc < 2 ? TOOL_REFUSED : exit_status;
 }
