@@ -214,6 +214,11 @@ static const pipeline_case cases[] = {
       .io = -1,
       .disk_idle = 1.5,
       .stored = 80e6 },
+    { .what = "a lock, while another program uses a disk",
+      .kind = WEIR_VERDICT_OUTSIDE,
+      .name = "0:1:decode",
+      .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK },
+      .io = 0.9 },
     { .what = "a network",
       .kind = WEIR_VERDICT_OUTSIDE,
       .name = "0:1:decode",
@@ -388,6 +393,24 @@ static const pipeline_case cases[] = {
                    .inputs = "0:0:src_queue 0:1:other_queue",
                    .merge_order = "round_robin" },
                  { .name = "0:3:decode", .kind = "stage", .slots = 2, .busy = 0.1, .cpu = 0.9 },
+                 { .name = "0:4:sink", .kind = "sink", .occupied = 0.02 } } },
+    { .what = "a slow source among the inputs of a merge, whose items wait",
+      .kind = WEIR_VERDICT_OUTSIDE,
+      .name = "0:3:decode",
+      .nodes = { SOURCE(.busy = 0.1, .out = 0.89, .occupied = 0.99),
+                 { .name = "0:1:other",
+                   .kind = "source",
+                   .inputs = "",
+                   .busy = 0.99,
+                   .cpu = 0.01,
+                   .threads = 1,
+                   .occupied = 0.02 },
+                 { .name = "0:2:merge",
+                   .kind = "merge",
+                   .inputs = "0:0:src_queue 0:1:other_queue",
+                   .merge_order = "arrival",
+                   .occupied = 0.96 },
+                 { .name = "0:3:decode", .kind = "stage", .slots = 2, .busy = 0.97, .cpu = 0.01 },
                  { .name = "0:4:sink", .kind = "sink", .occupied = 0.02 } } },
     { .what = "an input that comes seldom",
       .kind = WEIR_VERDICT_UNKNOWN,
@@ -739,6 +762,34 @@ static const pipeline_case *case_of(const char *what)
             return &cases[i];
     fail_msg("no case %s", what);
     return NULL;
+}
+
+static size_t count_evidence(const weir_verdict *v, const char *text)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < v->num_evidence; i++)
+        count += strstr(v->evidence[i], text) != NULL;
+    return count;
+}
+
+/* What may be other programs' is evidence only if this process could have waited for it. */
+TEST_CASE(evidence_is_of_this_process)
+{
+    static const struct {
+        const char *what, *text;
+        size_t count;
+    } lines[] = { { "a network", "network", 0 },
+                  { "a disk", "waited for a disk", 1 },
+                  { "a lock, while another program uses a disk", "disk", 0 },
+                  { "too little memory", "waited for memory", 1 },
+                  { "a few giant items", "the slowest 1 % of the items", 1 },
+                  { "tasks of random length", "the slowest 1 %", 0 } };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        weir_verdict *v = verdict_on(record_case(case_of(lines[i].what)), NULL);
+        if (count_evidence(v, lines[i].text) != lines[i].count)
+            fail_msg("%s: %s", lines[i].what, lines[i].text);
+        weir_verdict_free(v);
+    }
 }
 
 TEST_CASE(each_kind_has_a_case_a_word_and_a_sentence)

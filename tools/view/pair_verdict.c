@@ -37,20 +37,19 @@ static outcome outcome_of(const comparison_pair *pair, const comparison_differen
     return o.more ? o : (outcome){ 1 / o.gain, 1 / o.high, 1 / o.low, 0 };
 }
 
-/* What the outcome says of a stage whose slots were busy; "" = nothing. */
-static const char *conclusion_of(const comparison_pair *pair, const outcome *o)
+/* What the intervals say. time: of the tasks of a stage, from A to B. */
+static const char *conclusion_of(const comparison_pair *pair, const outcome *o, const comparison_difference *time)
 {
-    double times = setting_at(pair, o->more) / setting_at(pair, !o->more), share = log(o->gain) / log(times);
-    bool is_stage = pair->subject == WEIR_SUBJECT_STAGE;
-    double busy = is_stage ? comparison_value(pair, !o->more, "busy_share") : NAN;
-    bool brings_nothing = o->high < WEIR_WORTH_GAIN && !(o->low > 1);
+    double times = setting_at(pair, o->more) / setting_at(pair, !o->more);
+    bool brings_nothing = o->high < WEIR_WORTH_GAIN && !(o->low > 1),
+         are_longer = o->more ? time->low > 0 : time->high < 0;
     if (isnan(o->low) || isnan(o->high))
         return ": too few laps to say more";
-    if (brings_nothing && is_stage && busy >= 0.8)
+    if (brings_nothing && are_longer)
         return ": the stage waits for something that does not get faster, so more slots do not help";
     if (brings_nothing)
         return ": more of them does not help";
-    if (o->low > 1 && share > 0.75)
+    if (o->low > 1 && times < WEIR_WORTH_GAIN * o->high)
         return ": more of them helps";
     if (o->low > 1)
         return ": more of them helps, but less and less";
@@ -63,7 +62,7 @@ static size_t add_sentence(char *text, size_t size, const comparison_pair *pair,
                                         [WEIR_SUBJECT_POOL] = "threads of ",
                                         [WEIR_SUBJECT_QUEUE] = "items of room in " };
     char task[120] = "";
-    comparison_difference time = { .change = NAN };
+    comparison_difference time = { .change = NAN, .low = NAN, .high = NAN };
     if (pair->subject == WEIR_SUBJECT_STAGE)
         time = comparison_compare_named(pair, "ave_time");
     double change = o->more ? time.change : 1 / (1 + time.change) - 1;
@@ -76,7 +75,7 @@ static size_t add_sentence(char *text, size_t size, const comparison_pair *pair,
     if (!isnan(o->low) && !isnan(o->high))
         snprintf(text + used, size - used, " (95 %%: %+.0f to %+.0f %%)", 100 * (o->low - 1), 100 * (o->high - 1));
     used = strlen(text);
-    snprintf(text + used, size - used, "%s. ", conclusion_of(pair, o));
+    snprintf(text + used, size - used, "%s. ", conclusion_of(pair, o, &time));
     return strlen(text);
 }
 

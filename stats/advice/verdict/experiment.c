@@ -15,7 +15,12 @@
 
 #define SAMPLE_TIME_NS WEIR_SECOND
 
-/* Intervals of a trial that say: it brings something; it brings nothing that is worth it. */
+/*
+ * A trial decides if its interval says that the change brings something, or nothing that is worth it. The verdict then has
+ * the confidence of the interval. If it does not decide, the verdict is as certain as the sample made it.
+ */
+#define MEASURED 0.95
+
 static bool brings_more(const live_trial *t)
 {
     return t->low > 1;
@@ -24,6 +29,11 @@ static bool brings_more(const live_trial *t)
 static bool brings_nothing(const live_trial *t)
 {
     return t->high < WEIR_WORTH_GAIN && !brings_more(t);
+}
+
+static bool decides(const live_trial *t)
+{
+    return brings_more(t) || brings_nothing(t);
 }
 
 #define FASTER 0.2 /* of virtual speedups */
@@ -207,7 +217,7 @@ static void conclude_slots(experiment *e, const node_view *n, const live_trial *
                        n->name, slots, slots > 1 ? "s" : "", verb,
                        100 * n->busy * (waits ? 1 - computing : computing),
                        waits ? " for something outside weir" : "", gain, serves);
-    v->shown.confidence = brings_more(t) || brings_nothing(t) ? 0.95 : 0.7;
+    v->shown.confidence = decides(t) ? MEASURED : v->shown.confidence;
 }
 
 /* Two stages are in use nearly as much: the one whose slots bring more is the limit. */
@@ -220,17 +230,18 @@ static void compare_candidates(experiment *e, int node, live_trial *first)
     live_trial second = other >= 0 && !brings_more(first) ? try_slots(e, other) : (live_trial){ .low = NAN };
     if (brings_more(&second)) {
         weir_verdict_kind kind = v->shown.other_kind;
-        weir__verdict_settle(v, kind, e->view.nodes[other].name, "%s", 0.95);
+        weir__verdict_settle(v, kind, e->view.nodes[other].name, "%s", v->shown.confidence);
         *first = second;
         node = other;
     }
     conclude_slots(e, &e->view.nodes[node], first);
-    if (v->shown.other_kind == WEIR_VERDICT_QUEUE && !brings_nothing(first)) {
-        v->shown.confidence = fmin(v->shown.confidence, 0.5); /* a longer queue was not tried */
+    if (v->shown.other_kind == WEIR_VERDICT_QUEUE) { /* a longer queue is not tried */
+        v->shown.confidence = fmin(v->shown.confidence, 0.5);
+        if (!brings_nothing(first))
+            return;
+        weir__verdict_settle(v, WEIR_VERDICT_QUEUE, v->other_name, v->other_sentence, 0.5);
+    } else if (!decides(first))
         return;
-    }
-    if (v->shown.other_kind == WEIR_VERDICT_QUEUE)
-        weir__verdict_settle(v, WEIR_VERDICT_QUEUE, v->other_name, v->other_sentence, 0.7);
     v->shown.other_kind = WEIR_VERDICT_UNKNOWN;
     *v->other_name = *v->other_sentence = '\0';
 }
@@ -252,30 +263,28 @@ static void examine_threads(experiment *e)
     live_trial t = try_threads(e, node, twice);
     if (isnan(t.gain))
         return;
-    if (brings_more(&t)) {
-        v->shown.confidence = 0.95;
-        return;
-    }
     if (!brings_nothing(&t)) {
-        v->shown.confidence = 0.7;
+        v->shown.confidence = decides(&t) ? MEASURED : v->shown.confidence;
         return;
     }
     /* What the tasks on the threads wait for, or the CPUs, are the limit. */
     const node_view *n = node >= 0 ? &e->view.nodes[node] : NULL;
-    bool computes = n && n->cpu + n->delay >= 0.5; /* most of the time */
+    bool computes = n && n->cpu + n->delay >= MOST;
     if (n && !computes) {
         weir__verdict_settle(v, n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_OUTSIDE, n->name,
-                             "What the tasks of %s wait for: more threads do not get more of it.", 0.8);
+                             "What the tasks of %s wait for: more threads do not get more of it.",
+                             v->shown.confidence);
         t = try_slots(e, node);
         if (!isnan(t.gain))
             conclude_slots(e, n, &t);
     }
     if (n && computes)
         weir__verdict_settle(v, WEIR_VERDICT_CPUS, n->name,
-                             "The CPUs: more threads do not help, most of the CPU time is for %s.", 0.8);
+                             "The CPUs: more threads do not help, most of the CPU time is for %s.",
+                             v->shown.confidence);
 }
 
-/* Other programs may leave as many CPUs to twice the slots or threads as these ask for. */
+/* Other programs may leave more of the CPUs to twice the slots or threads: the CPUs are the limit then as well. */
 static void examine_cpus(experiment *e)
 {
     full_verdict *v = e->verdict;
@@ -283,18 +292,25 @@ static void examine_cpus(experiment *e)
     if (node < 0)
         return;
     const node_view *n = &e->view.nodes[node];
-    bool is_starved = n->slots * n->thread >= 0.5; /* at least one, rounded */
+    bool is_starved = n->slots * n->thread >= ONE, are_taken = e->view.system.budget - e->view.system.process >= ONE;
     live_trial t = is_starved ? try_threads(e, node, twice) : try_slots(e, node);
-    if (isnan(t.gain))
+    if (isnan(t.gain) || !decides(&t))
         return;
-    if (brings_more(&t) && is_starved)
+    if (brings_nothing(&t)) {
+        v->shown.confidence = MEASURED;
+    } else if (are_taken) {
+        char gain[80];
+        size_t used = strlen(v->sentence);
+        format_gain(gain, sizeof gain, &t);
+        snprintf(v->sentence + used, sizeof v->sentence - used, " Twice the %s get more of them: %s.",
+                 is_starved ? "threads" : "slots", gain);
+    } else if (is_starved) {
         weir__verdict_settle(v, WEIR_VERDICT_THREADS, n->name,
-                             "The threads: %s keeps them busy, and more of them get more CPU time.", 0.95);
-    else if (brings_more(&t)) {
+                             "The threads: %s keeps them busy, and more of them get more CPU time.", MEASURED);
+    } else {
         v->shown.kind = WEIR_VERDICT_SLOTS;
         conclude_slots(e, n, &t);
-    } else
-        v->shown.confidence = brings_nothing(&t) ? 0.95 : 0.7;
+    }
 }
 
 static void examine_limits(experiment *e)

@@ -172,9 +172,7 @@ static void view_cpus(verdict_view *view, const cpu_times *from, const cpu_times
                         .io_pressure = NAN,
                         .memory_pressure = NAN,
                         .disk_idle = NAN,
-                        .stored = NAN,
-                        .received = NAN,
-                        .major_faults = NAN };
+                        .stored = NAN };
     s->other = fmax(0, busy - s->process);
     s->all = s->process + s->other + s->idle;
     double delay_ratio = (to->delay - from->delay) / fmax(to->process - from->process, 1e-6);

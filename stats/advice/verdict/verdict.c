@@ -15,17 +15,8 @@
 #include "format.h"
 #include "model.h"
 
-/*
- * A resource is FULL where more of it can bring more than anything else. In use for a share U of the time, twice of it
- * brings at most 2 U times as many items, while better timing alone (longer queues, other orders) brings at most 1 / U: the
- * two are equal at the square root of 1/2.
- */
-#define FULL 0.7071
-#define MOST 0.5 /* of a time: more than everything else in it */
-#define ONE  0.5 /* a mean number of CPUs, threads or slots that rounds to one */
 #define SURE \
     0.9 /* at most: of 51 verdicts on recordings of known pipelines none was wrong, so 94 % or more are right */
-#define HAND_OFF_S 1e-4 /* a wake-up of a sleeping thread; items that are closer together say nothing about waiting */
 
 static bool is_worker(const node_view *n)
 {
@@ -234,12 +225,11 @@ static finding measure_epochs(const judgement *j)
     return explain_loss(j, most);
 }
 
-/* A queue that is often full, so that upstream waits, and often empty, so that downstream waits. Where items are closer
-   together than a thread takes to wake, both are the time of the wake-ups. */
+/* A queue that is often full, so that upstream waits, and often empty, so that downstream waits. */
 static finding measure_queue(const judgement *j)
 {
     finding most = { 0 };
-    for (size_t i = 0; i < j->view->num_queues && !(j->view->items_per_s * HAND_OFF_S > 0.5); i++) {
+    for (size_t i = 0; i < j->view->num_queues; i++) {
         const queue_view *q = &j->view->queues[i];
         double full = q->putter >= 0 ? weir__or_zero(j->view->nodes[q->putter].out) : 0;
         double share = fmin(full, fmin(q->empty, 1 - q->occupied));
@@ -249,9 +239,10 @@ static finding measure_queue(const judgement *j)
     return explain_loss(j, most);
 }
 
+/* It was full of bytes, and never of items. */
 static bool is_bound_by_bytes(const queue_view *q)
 {
-    return q->bound_bytes > 0 && q->max_depth < 0.9 * q->capacity && q->max_bytes >= 0.5 * q->bound_bytes;
+    return q->bound_bytes > 0 && q->max_depth < q->capacity && q->max_bytes >= q->bound_bytes;
 }
 
 static finding measure_bytes(const judgement *j)
@@ -365,7 +356,7 @@ static void tell_slots(full_verdict *v, const node_view *n)
     append_share(waits, "waiting for room in its queue", n->out);
     weir__verdict_add_evidence(v, "%s (%.3g slot%s): busy for %.0f %% of the time%s", n->name, n->slots,
                                n->slots > 1.05 ? "s" : "", 100 * n->busy, waits);
-    if (isnan(n->cpu) || n->busy <= 0.05)
+    if (isnan(n->cpu) || n->busy < 0.005)
         return;
     append_share(on_cpu, "waiting for a CPU", n->delay);
     append_share(on_cpu, "waiting for something else", fmax(0, 1 - n->cpu - n->delay));
@@ -407,51 +398,44 @@ static void tell_cpus(full_verdict *v, const judgement *j)
 
 /* -- evidence on what tasks wait for */
 
-/* Items of eight times the median and more. */
+/* What the slowest of 100 items take together, if an end to that is worth a change. */
 static void tell_giants(full_verdict *v, const node_view *n)
 {
-    double all = 0, above = 0, count = 0;
-    if (!n->times || n->times->count < 20) /* one in 20 is the largest share of giants */
+    double all = 0, slowest = 0, left = n->times ? floor(0.01 * (double)n->times->count) : 0;
+    if (left < 1)
         return;
-    double giant_s = 8e-9 * (double)weir_histogram_quantile_ns(n->times, 0.5);
-    for (uint32_t i = n->times->first; i <= n->times->last; i++) {
-        double length_s = weir__model_bucket_s(i), number = (double)n->times->buckets[i];
+    for (uint32_t i = n->times->last + 1; i-- > n->times->first;) {
+        double length_s = weir__model_bucket_s(i), number = (double)n->times->buckets[i], giants = fmin(number, left);
         all += length_s * number;
-        above += length_s >= giant_s ? length_s * number : 0;
-        count += length_s >= giant_s ? number : 0;
+        slowest += length_s * giants;
+        left -= giants;
     }
-    if (above >= 0.3 * all && count <= 0.05 * (double)n->times->count)
-        weir__verdict_add_evidence(v, "%.1f %% of the items of %s take %.0f %% of its time: weir slowest shows them",
-                                   100 * count / (double)n->times->count, n->name, 100 * above / all);
+    if (is_worth(slowest / all))
+        weir__verdict_add_evidence(
+            v, "the slowest 1 %% of the items of %s take %.0f %% of its time: weir slowest shows them", n->name,
+            100 * slowest / all);
 }
 
-/* Numbers that are the same for a lock and for a slow server: which one it is, an experiment tells. */
+/* Numbers that are the same for a lock and for a slow server: which one it is, an experiment tells. Of a pressure, as much
+   as is worth a change, and of a disk only if this process uses one. */
 static void tell_waits(full_verdict *v, const judgement *j, const node_view *n)
 {
     const system_view *s = &j->view->system;
     char bytes[WEIR_FORMAT_BYTES], each[WEIR_FORMAT_BYTES], shortest[WEIR_FORMAT_BYTES];
     weir__text_format_time(each, n->time_s);
     weir__text_format_time(shortest, n->shortest_s);
+    weir__text_format_bytes(bytes, weir__or_zero(s->stored));
     if (n->time_s > 0 && n->shortest_s > 0)
         weir__verdict_add_evidence(v, "on average %.1f tasks run at once, and each takes %s; the shortest took %s",
                                    n->slots * n->busy, each, shortest);
-    if (s->memory_pressure >= 0.1 && s->major_faults > 1)
-        weir__verdict_add_evidence(v,
-                                   "for %.0f %% of the time some task waited for memory; %.0f page faults per second "
-                                   "had to read",
-                                   100 * s->memory_pressure, s->major_faults);
-    if (s->io_pressure >= 0.2 || s->disk_idle >= 0.2) {
-        weir__text_format_bytes(bytes, weir__or_zero(s->stored));
+    if (is_worth(s->memory_pressure))
+        weir__verdict_add_evidence(v, "for %.0f %% of the time some task of the machine waited for memory",
+                                   100 * s->memory_pressure);
+    if (s->stored > 0 && is_worth(s->io_pressure))
         weir__verdict_add_evidence(v,
                                    "for %.0f %% of the time some task of the machine waited for a disk; this process "
                                    "reads and writes %s per second",
-                                   100 * weir__or_zero(s->io_pressure), bytes);
-    }
-    if (s->received >= 50e3) {
-        weir__text_format_bytes(bytes, s->received);
-        weir__verdict_add_evidence(v, "all programs of the machine together receive %s per second from the network",
-                                   bytes);
-    }
+                                   100 * s->io_pressure, bytes);
     tell_giants(v, n);
 }
 
@@ -499,17 +483,30 @@ static void add_finding(full_verdict *v, const judgement *j, weir_verdict_kind k
 
 /* -- the verdict */
 
+/* It works, and its items are not behind a merge before which others wait: a slow input of a merge by arrival is in use all
+   the time, and limits nothing, if items are there for as much of the time. */
+static bool may_limit(const judgement *j, const node_view *n)
+{
+    bool may = is_worker(n);
+    for (size_t i = 0; may && i < j->view->num_queues; i++) {
+        const queue_view *q = &j->view->queues[i];
+        const node_view *putter = q->putter >= 0 ? &j->view->nodes[q->putter] : NULL;
+        may = !(putter && putter->is_merge && putter > n && WEIR_WORTH_GAIN * q->occupied >= n->held);
+    }
+    return may;
+}
+
 static void rank_nodes(judgement *j)
 {
     for (size_t i = 0; i < j->view->num_nodes; i++) {
         const node_view *n = &j->view->nodes[i];
-        if (is_worker(n) && (!j->first || n->held > j->first->held))
+        if (may_limit(j, n) && (!j->first || n->held > j->first->held))
             j->first = n;
     }
     for (size_t i = 0; j->first && i < j->view->num_nodes; i++) {
         const node_view *n = &j->view->nodes[i];
         bool waits_as_well = is_worker(n) && is_starved(j, n) && n->pool == j->first->pool;
-        if (is_worker(n) && n != j->first && !waits_as_well && (!j->second || n->held > j->second->held))
+        if (n != j->first && !waits_as_well && may_limit(j, n) && (!j->second || n->held > j->second->held))
             j->second = n;
     }
     /* With more slots than threads, no slot is in use all the time, but the threads are. */
@@ -669,7 +666,7 @@ static void weigh_sample(judgement *j)
     }
     double error = 1 / sqrt(fmax(j->view->num_items, 1)); /* of a count */
     shown->confidence *= 1 - error;
-    j->verdict->is_short = error > 0.2;
+    j->verdict->is_short = 1 - error < WEIR_VERDICT_CLEAR; /* were it certain otherwise */
     if (j->verdict->is_short)
         weir__verdict_add_evidence(j->verdict, "only %.0f items were delivered in the part of the run that counts",
                                    j->view->num_items);
@@ -730,5 +727,5 @@ void weir_verdict_free(weir_verdict *verdict)
 const char *weir_verdict_certainty(const weir_verdict *verdict)
 {
     double confidence = verdict ? verdict->confidence : 0;
-    return confidence >= 0.8 ? "clear" : confidence >= 0.55 ? "likely" : "unsure";
+    return confidence >= WEIR_VERDICT_CLEAR ? "clear" : confidence >= WEIR_VERDICT_LIKELY ? "likely" : "unsure";
 }

@@ -9,6 +9,15 @@
 #include <weir/pipeline.h>
 #include <weir/verdict.h>
 
+/*
+ * A resource is FULL where more of it can bring more than anything else. In use for a share U of the time, twice of it
+ * brings at most 2 U times as many items, while better timing alone (longer queues, other orders) brings at most 1 / U: the
+ * two are equal at the square root of 1/2.
+ */
+#define FULL 0.7071
+#define MOST 0.5 /* of a time: more than everything else in it */
+#define ONE  0.5 /* a mean number of CPUs, threads or slots that rounds to one */
+
 /* How a node is connected and built; texts are owned. */
 typedef struct verdict_wiring {
     char *name, *kind, *inputs; /* the queues that it takes from, separated by spaces; "" = not known */
@@ -41,8 +50,7 @@ typedef struct system_view {
     double process, budget, outside, ranks, other, idle, stolen, all;
     double throttled, io_pressure, memory_pressure; /* shares of the time */
     double disk_idle;                               /* CPUs */
-    double stored, received;                        /* bytes per second */
-    double major_faults;                            /* per second */
+    double stored;                                  /* bytes per second, to and from disks */
 } system_view;
 
 typedef struct verdict_view {

@@ -327,9 +327,6 @@ static bool is_same_limit(const full_verdict *a, const full_verdict *b)
 }
 
 enum { MAX_SEGMENTS = 8, LEAST_LAPS = 4, LEAST_LAPS_OF_PART = 2 };
-/* The least confidence of both limits of a change: likely. In few laps, one of them may be unusual: clear. */
-#define SURE      0.55
-#define VERY_SURE 0.8
 
 /*
  * The first segments have one limit and the last ones another, each of them a quarter of all or more; the change may be
@@ -366,7 +363,7 @@ static int tell_change(reading *r, int before, int after, int count, const weir_
     int status = judge_range(r, r->start_unix_ns, end_unix_ns, whole, &parts[0], error);
     if (status == WEIR_OK)
         status = judge_range(r, start_unix_ns, r->end_unix_ns, whole, &parts[1], error);
-    double sure = r->num_laps < 2 * LEAST_LAPS ? VERY_SURE : SURE;
+    double sure = r->num_laps < 2 * LEAST_LAPS ? WEIR_VERDICT_CLEAR : WEIR_VERDICT_LIKELY; /* few may be unusual */
     if (status == WEIR_OK && !is_same_limit(parts[0], parts[1]) && parts[0]->shown.confidence >= sure &&
         parts[1]->shown.confidence >= sure) {
         made->shown.changed_unix_ns = end_unix_ns + (start_unix_ns - end_unix_ns) / 2;

@@ -133,15 +133,9 @@ static void view_system(system_view *s, const weir_totals *steady)
         .io_pressure = value_of(machine, "io_pressure"),
         .memory_pressure = value_of(machine, "memory_pressure"),
         .stored = value_of(process, "read_rate") + weir__or_zero(value_of(process, "write_rate")),
-        .received = value_of(machine, "receive_rate"),
-        .major_faults = NAN,
-        .disk_idle = NAN,
+        .disk_idle = machine ? value_of(machine, "disk_idle_time") / weir__seconds(machine->elapsed_ns) : NAN,
     };
     s->budget = s->process / value_of(process, "cpu_share");
-    if (process && process->elapsed_ns > 0) {
-        s->major_faults = value_of(process, "num_major_faults") / weir__seconds(process->elapsed_ns);
-        s->disk_idle = machine ? value_of(machine, "disk_idle_time") / weir__seconds(process->elapsed_ns) : NAN;
-    }
     s->all = s->process + s->other + s->idle + weir__or_zero(s->disk_idle) + weir__or_zero(s->stolen);
 }
 

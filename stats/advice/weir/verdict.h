@@ -42,6 +42,11 @@ typedef enum weir_verdict_kind {
    much). */
 #define WEIR_WORTH_GAIN 1.10
 
+/* What the words for a confidence mean: right in four of five cases; more often right than wrong (a verdict that names two
+   limits is right about the first one in half of the cases at most). */
+#define WEIR_VERDICT_CLEAR  0.8
+#define WEIR_VERDICT_LIKELY 0.55
+
 /* A change that would help. */
 typedef struct weir_verdict_advice {
     const char *change;      /* "decode with 4 slots instead of 2" */
