@@ -1,0 +1,180 @@
+/* Bursts (engine/run/burst.h): what an operation, a consumer or a program waits for comes, although steps run without the
+   lock. */
+#include "support.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "run_state.h"
+
+/*
+ * Short steps. After 2000 of them, every tenth ends while the consumer sleeps:
+ *   in_burst   the consumer falls asleep in the middle of a burst, which seems to have just begun, so that it does not end
+ *              because it has lasted too long; the next step waits until the item of this one is delivered
+ *   else       it makes nothing, and the second one after it waits until the item in between is delivered
+ */
+typedef struct late_source {
+    bool in_burst;
+    int64_t num_steps, num_made, num_waits, num_in_burst;
+    test_counter delivered;
+    pid_t consumer;
+} late_source;
+
+enum { LATE_STEPS = 16000, LATE_FROM = 2000, LATE_BURSTS = 1000 };
+
+/* Until the thread is blocked in the kernel. */
+static void await_sleep_of(pid_t thread)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    while (state != 'S') {
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+        fclose(file);
+        sched_yield();
+    }
+}
+
+/* As if it had begun now. False = the step is not in a burst, or is the last one of it. */
+static bool extend_burst(weir_worker *thread)
+{
+    thread->began_ns = weir_clock_ns();
+    return thread->burst.num_passed < thread->burst.plan.num_steps;
+}
+
+static int wait_for_consumer(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    late_source *late = (late_source *)(uintptr_t)weir_task_config(task);
+    (void)worker;
+    (void)in;
+    int64_t step = late->num_steps++;
+    bool sleeps = step >= LATE_FROM && step % 10 == 5;
+    bool waits = sleeps || (step >= LATE_FROM && step % 10 == (late->in_burst ? 6 : 7));
+    if (late->in_burst ? late->num_in_burst == LATE_BURSTS : step == LATE_STEPS)
+        return WEIR_EOF;
+    late->num_waits += waits;
+    if (waits)
+        counter_await(&late->delivered, late->num_made);
+    if (sleeps)
+        await_sleep_of(late->consumer);
+    if (sleeps && !late->in_burst)
+        return WEIR_SKIP;
+    if (sleeps)
+        late->num_in_burst += extend_burst(task->thread);
+    late->num_made++;
+    out->data = late;
+    return WEIR_OK;
+}
+
+static const weir_op late_source_op = { .name = "late", .run = wait_for_consumer };
+
+/* The same as weir_pipeline_next(), but from some item on in the way of an event loop. */
+static int next_of_late(weir_pipeline *pipeline, weir_item *item, bool polls)
+{
+    struct pollfd poll_fd = { .events = POLLIN };
+    if (!polls)
+        return weir_pipeline_next(pipeline, item, WEIR_FOREVER);
+    assert_int_equal(weir_pipeline_poll_fd(pipeline, &poll_fd.fd), WEIR_OK);
+    int status;
+    while ((status = weir_pipeline_next(pipeline, item, 0)) == WEIR_ETIMEDOUT)
+        assert_int_equal(poll(&poll_fd, 1, -1), 1);
+    return status;
+}
+
+static void take_from_late_source(uint32_t threads, bool polls, bool in_burst)
+{
+    late_source late = { .in_burst = in_burst, .consumer = (pid_t)syscall(SYS_gettid) };
+    counter_init(&late.delivered);
+    weir_stage_options options = { .queue_items = 32 };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &late_source_op, &late, 0, &options);
+    weir_builder_sink(builder, &options);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
+    weir_item item;
+    while (next_of_late(pipeline, &item, polls && counter_value(&late.delivered) >= LATE_FROM) == WEIR_OK)
+        counter_add(&late.delivered, 1);
+    assert_int_equal(counter_value(&late.delivered), late.num_made);
+    if (!in_burst)
+        assert_int_equal(late.num_waits, (LATE_STEPS - LATE_FROM) / 5);
+    weir_pipeline_free(pipeline);
+}
+
+TEST_CASE(a_sleeping_consumer_gets_a_result_while_the_next_step_waits_for_that)
+{
+    take_from_late_source(1, false, false);
+    take_from_late_source(2, false, false);
+}
+
+/* With two threads, the one that sleeps would bring the result after some milliseconds. */
+TEST_CASE(a_consumer_that_falls_asleep_ends_the_burst)
+{
+    take_from_late_source(1, false, true);
+}
+
+TEST_CASE(a_descriptor_is_readable_while_the_next_step_waits_for_that)
+{
+    take_from_late_source(1, true, false);
+    take_from_late_source(2, true, false);
+}
+
+/* Short steps, but one of them waits until the next item was run, which needs another slot. */
+typedef struct stuck_stage {
+    uint64_t seq; /* of the item that waits */
+    test_counter stuck, passed;
+} stuck_stage;
+
+static int wait_for_next_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    stuck_stage *stuck = (stuck_stage *)(uintptr_t)weir_task_config(task);
+    (void)worker;
+    if (in->seq == stuck->seq) {
+        counter_add(&stuck->stuck, 1);
+        counter_await(&stuck->passed, 1);
+    } else if (in->seq == stuck->seq + 1) {
+        counter_add(&stuck->passed, 1);
+    }
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op stuck_op = { .name = "stuck", .run = wait_for_next_item };
+
+static void *take_all(void *argument)
+{
+    weir_item item;
+    while (weir_pipeline_next(argument, &item, WEIR_FOREVER) == WEIR_OK)
+        weir_item_release(&item);
+    return NULL;
+}
+
+static void add_slot_while_stuck(uint64_t seq)
+{
+    stuck_stage stuck = { .seq = seq };
+    counter_init(&stuck.stuck);
+    counter_init(&stuck.passed);
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = LATE_STEPS };
+    weir_stage_options options = { .queue_items = 32 };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &options);
+    weir_builder_pipe(builder, &stuck_op, &stuck, 0, &options);
+    weir_builder_sink(builder, &options);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
+    pthread_t consumer = thread_start(take_all, pipeline);
+    counter_await(&stuck.stuck, 1);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "stuck", 2), WEIR_OK);
+    thread_join(consumer);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+TEST_CASE(a_slot_that_is_added_runs_the_next_item_of_a_step_that_takes_long)
+{
+    for (uint64_t seq = LATE_FROM; seq < LATE_FROM + 16; seq++) /* the first and the last of a burst are others */
+        add_slot_while_stuck(seq);
+}
+
+TEST_MAIN(test_setup, test_teardown, NULL, NULL)
