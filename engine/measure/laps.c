@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer_position.h"
 #include "current_part.h"
 #include "kernel_stats.h"
 #include "lock.h"
@@ -464,6 +465,7 @@ int weir__laps_init(weir_pipeline *pipeline, int64_t start_ns)
     }
 
     int64_t interval_ns = pipeline->stats_interval_ns;
+    pipeline->sources_ended = weir__position_sources_ended_locked;
     laps->start_ns = laps->told_ns = start_ns;
     laps->asleep_ns = machine_asleep_ns();
     laps->next_ns = laps->due_ns = interval_ns == WEIR_FOREVER ? INT64_MAX : start_ns + interval_ns;

@@ -6,7 +6,7 @@
  * good if it waits for something that needs a result of the burst. A thread that sleeps would not see this result. So
  * there are no bursts while a consumer sleeps or polls a descriptor; who is about to do that ends those in progress, and so
  * does everybody else who acquires the lock, except to pick or end a step or to take an item: a burst that was ended passes no
- * step any more, as both are one atomic operation on `progress`. Sleeping threads of the pool have a guard (wake.c) while there
+ * step any more, as both are one atomic operation on `progress`. Sleeping threads of the pool have a guard (lock.c) while there
  * are bursts.
  */
 #ifndef ENGINE_RUN_BURST_H

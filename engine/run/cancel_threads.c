@@ -8,7 +8,6 @@
 
 #include "lock.h"
 #include "thread.h"
-#include "wake.h"
 
 static const int64_t patience_ns = WEIR_MILLISECOND;
 

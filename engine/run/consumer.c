@@ -1,11 +1,13 @@
-/* weir_pipeline_next(): the consumer takes results. */
+/* weir_pipeline_next(): the consumer takes results; weir_pipeline_poll_fd(): it waits for them in an event loop. */
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include "burst.h"
 #include "lock.h"
 #include "speedup.h"
 #include "spin_wait.h"
 #include "trace_ring.h"
 #include "tracker.h"
-#include "wake.h"
 
 static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
 {
@@ -135,4 +137,21 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
     else if (pipeline->tracker && status == WEIR_EPOCH)
         weir__tracker_epoch_delivered(pipeline->tracker);
     return status;
+}
+
+int weir_pipeline_poll_fd(weir_pipeline *pipeline, int *fd)
+{
+    if (!pipeline || !fd)
+        return WEIR_EINVAL;
+    int made = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), spare = -1;
+    weir__engine_lock(pipeline);
+    if (pipeline->poll_fd >= 0)
+        spare = made;
+    else if ((pipeline->poll_fd = made) >= 0 && atomic_load(&pipeline->is_consumable))
+        eventfd_write(made, 1);
+    *fd = pipeline->poll_fd;
+    weir__engine_unlock(pipeline);
+    if (spare >= 0)
+        close(spare);
+    return *fd < 0 ? WEIR_ESYSTEM : WEIR_OK;
 }

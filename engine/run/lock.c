@@ -2,14 +2,23 @@
  * The lock of the pipeline. It is held for tens of nanoseconds, so a thread that finds it taken spins for some
  * microseconds, with growing pauses, before it sleeps. The lock is not fair: a thread that has just finished a hand-
  * off can do a few more while its data is in its cache, which improves throughput.
+ *
+ * Whom to wake. Waking a sleeping thread costs several microseconds on both sides. If steps are much shorter than that, a
+ * second thread would only compete with the first one for the lock. So short steps are left to a thread that is in a short
+ * step and will pick again soon; for all other work a thread is woken, one at a time, and that thread checks for more
+ * work after it has picked a slot.
+ *
+ * If a step that was expected to be short takes long, no thread would check. So while work is left to threads in
+ * short steps, one of the sleeping threads of the pool is its guard: it checks every millisecond, and takes work that
+ * has waited for that long. This needs no thread outside of the pool.
  */
 #include "lock.h"
 
+#include <stdio.h>
+#include <sys/eventfd.h>
+
 #include "burst.h"
-#include "news.h"
-#include "poll_fd.h"
 #include "spin_wait.h"
-#include "wake.h"
 
 enum { MAX_SPINS = 32, LONGEST_PAUSE = 32 /* times cpu_relax(): about a microsecond */ };
 
@@ -54,27 +63,135 @@ void weir__engine_wait_locked(weir_pipeline *pipeline, uv_cond_t *cond, int64_t 
     weir__graph_move_time(&pipeline->core, weir_clock_ns());
 }
 
+/* ---- what events have left to be done ------------------------------------------------------------------------ */
+
+/* From now on a task that does not stop is worth a warning. */
+static void ask_to_stop_locked(weir_slot *slot)
+{
+    const weir_pipeline *pipeline = slot->node->pipeline;
+    if (atomic_load_explicit(&slot->should_stop, memory_order_relaxed) && !slot->core.overdue)
+        return;
+    int64_t age_ns = slot->core.run_ns + pipeline->core.now_ns - slot->core.entered_ns;
+    atomic_store_explicit(&slot->should_stop, true, memory_order_relaxed);
+    if (pipeline->stall_warning_ns != WEIR_FOREVER)
+        slot->warn_after_ns = age_ns + WEIR_SECOND;
+}
+
+static void ask_cancelled_to_stop_locked(weir_pipeline *pipeline)
+{
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        const weir_node *node = pipeline->nodes[i];
+        for (uint32_t j = 0; j < node->core.num_made && node->core.cancelled; j++) {
+            slot_state state = node->core.slots[j]->state;
+            if (state == SLOT_RUNNING || state == SLOT_PENDING)
+                ask_to_stop_locked(weir__slot_at(node, j));
+        }
+    }
+}
+
+static void describe_failure_locked(weir_pipeline *pipeline)
+{
+    const weir__graph *graph = &pipeline->core;
+    const weir_node *node = (const weir_node *)graph->failed_node;
+    const weir_slot *slot = (const weir_slot *)graph->failed_slot;
+    const weir_error *error = slot ? &slot->error : &node->first_error;
+    pipeline->error = *error;
+    if (graph->failure == WEIR__FAILURE_ITSELF)
+        return;
+    snprintf(pipeline->error.message, sizeof pipeline->error.message,
+             "%llu of %llu tasks failed, more than max_failures allows; %s: %.400s",
+             (unsigned long long)node->core.total_failures, (unsigned long long)node->core.total_tasks,
+             graph->failure == WEIR__FAILURE_LAST ? "the last" : "the first", error->message);
+}
+
+static void handle_news_locked(weir_pipeline *pipeline)
+{
+    uint32_t news = pipeline->core.news;
+    pipeline->core.news = 0;
+    if (news & WEIR__NEWS_CANCELLED)
+        ask_cancelled_to_stop_locked(pipeline);
+    if (news & WEIR__NEWS_FAILED)
+        describe_failure_locked(pipeline);
+    if (news & WEIR__NEWS_SOURCES_ENDED)
+        pipeline->sources_ended(pipeline);
+    pipeline->wake_service = true;
+}
+
+/* For spinning consumers, and those in an event loop. The descriptor never blocks: it is a counter of 0 or 1. */
+static void set_consumable_locked(weir_pipeline *pipeline, bool is_consumable)
+{
+    eventfd_t count;
+    atomic_store_explicit(&pipeline->is_consumable, is_consumable, memory_order_relaxed);
+    if (pipeline->poll_fd >= 0 && is_consumable)
+        eventfd_write(pipeline->poll_fd, 1);
+    else if (pipeline->poll_fd >= 0)
+        eventfd_read(pipeline->poll_fd, &count);
+}
+
+/* ---- waking -------------------------------------------------------------------------------------------------- */
+
+/* True = the caller must signal one sleeping thread of the pool, which then counts as waking. */
+static bool is_worker_wanted_locked(weir_pool *pool)
+{
+    bool invites = pool_invites_locked(pool);
+    if (pool->spinning)
+        atomic_store_explicit(&pool->invites, invites, memory_order_relaxed);
+    if (pool->sleeping <= pool->waking || !needs_guard_locked(pool))
+        return false;
+    if (invites) {
+        uint32_t coming = pool->waking + pool->spinning; /* each takes one slot, and all short steps */
+        uint32_t wanted = coming > 0 ? pool->core.num_ready_slow : pool->core.num_ready;
+        if (wanted <= coming)
+            return false;
+    } else if (pool->guarded || pool->waking > 0) {
+        return false;
+    }
+    pool->waking++;
+    return true;
+}
+
+static bool is_consumer_wanted_locked(weir_pipeline *pipeline)
+{
+    if (pipeline->consumers_waiting <= pipeline->consumers_waking || !pipeline->core.consumable)
+        return false;
+    pipeline->consumers_waking++;
+    return true;
+}
+
+/* All but the consumer and the pipeline's pool. */
+static void wake_others_locked(weir_pipeline *pipeline)
+{
+    if (__builtin_expect(pipeline->core.news != 0, false))
+        handle_news_locked(pipeline);
+    if (atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed) != pipeline->core.consumable)
+        set_consumable_locked(pipeline, pipeline->core.consumable);
+    for (uint32_t i = 1; i < pipeline->num_pools; i++)
+        if (is_worker_wanted_locked(pipeline->pools[i]))
+            uv_cond_signal(&pipeline->pools[i]->work);
+    if (__builtin_expect(pipeline->wake_service, false))
+        sem_post(&pipeline->service_wake);
+    pipeline->wake_service = false;
+}
+
+void weir__wake_all_locked(weir_pipeline *pipeline)
+{
+    wake_others_locked(pipeline);
+    if (is_consumer_wanted_locked(pipeline))
+        uv_cond_signal(&pipeline->consumable);
+    if (is_worker_wanted_locked(pipeline->pools[0]))
+        uv_cond_signal(&pipeline->pools[0]->work);
+}
+
 void weir__engine_unlock(weir_pipeline *pipeline)
 {
-    settle_news_locked(pipeline);
-    bool wake_consumer = weir__wake_consumer_wanted_locked(pipeline);
-    bool wake_first = weir__wake_worker_wanted_locked(pipeline->pools[0]);
-    for (uint32_t i = 1; i < pipeline->num_pools; i++)
-        if (weir__wake_worker_wanted_locked(pipeline->pools[i]))
-            uv_cond_signal(&pipeline->pools[i]->work);
-    bool wake_service = pipeline->wake_service;
-    bool poll_dirty = pipeline->poll_dirty;
-    pipeline->wake_service = pipeline->poll_dirty = false;
+    wake_others_locked(pipeline);
+    bool wake_consumer = is_consumer_wanted_locked(pipeline);
+    bool wake_worker = is_worker_wanted_locked(pipeline->pools[0]);
     uv_mutex_unlock(&pipeline->lock);
-
-    if (wake_first)
+    if (wake_worker)
         uv_cond_signal(&pipeline->pools[0]->work);
     if (wake_consumer)
         uv_cond_signal(&pipeline->consumable);
-    if (wake_service)
-        sem_post(&pipeline->service_wake);
-    if (poll_dirty)
-        weir__poll_fd_apply(pipeline);
 }
 
 void weir__engine_unlock_last(weir_pipeline *pipeline)

@@ -1,8 +1,11 @@
-/* Acquires and releases the lock of the pipeline. */
+/* Acquires and releases the lock of the pipeline. Before it is released, what events of the core have left to be done is
+   done, and the sleeping threads that are needed are chosen (see lock.c). */
 #ifndef ENGINE_RUN_LOCK_H
 #define ENGINE_RUN_LOCK_H
 
 #include "run_state.h"
+
+#define GUARD_INTERVAL_NS (1 * WEIR_MILLISECOND) /* how long work may be left to threads in short steps */
 
 /* Spins for a while before it sleeps. Ends all bursts: none of their steps passes while the lock is held. */
 void weir__engine_lock(weir_pipeline *pipeline);
@@ -17,7 +20,10 @@ static inline void engine_lock_at(weir_pipeline *pipeline, int64_t now_ns)
 /* The same, but bursts go on. Only to pick or end a step, or to take an item. */
 void weir__engine_lock_for_step(weir_pipeline *pipeline, int64_t now_ns);
 
-/* Waits for a signal, at most timeout_ns, without the lock; then does the same. */
+/* Signals all threads affected by the changes: before the lock is released by waiting. */
+void weir__wake_all_locked(weir_pipeline *pipeline);
+
+/* Waits for a signal, at most timeout_ns, without the lock; then acquires it for a step. */
 void weir__engine_wait_locked(weir_pipeline *pipeline, uv_cond_t *cond, int64_t timeout_ns);
 
 /* Releases the lock, then wakes the threads affected by the changes. */
@@ -28,5 +34,25 @@ void weir__engine_unlock(weir_pipeline *pipeline);
  * released, so it wakes the threads first.
  */
 void weir__engine_unlock_last(weir_pipeline *pipeline);
+
+/* Whether there is work for one more thread. Short steps are left to a thread in a short step, which will pick
+   again soon. */
+static inline bool pool_invites_locked(const weir_pool *pool)
+{
+    return pool->core.num_ready > 0 && (pool->core.num_running_short == 0 || pool->core.num_ready_slow > 0);
+}
+
+/* Work is left to threads in short steps, or they run some in bursts. */
+static inline bool needs_guard_locked(const weir_pool *pool)
+{
+    return pool->core.num_ready > 0 || pool->pipeline->bursts;
+}
+
+/* Whether there is a CPU for a thread that only spins. The CPU of the calling thread counts as taken; `consumer`:
+   so does the consumer's. */
+static inline bool may_spin_locked(const weir_pipeline *pipeline, bool consumer)
+{
+    return pipeline->num_awake + consumer <= pipeline->num_cpus;
+}
 
 #endif

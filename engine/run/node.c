@@ -9,7 +9,6 @@
 #include "label.h"
 #include "struct_copy.h"
 #include "types.h"
-#include "wake.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 

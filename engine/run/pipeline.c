@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "consumer_position.h"
 #include "failure_log.h"
@@ -13,7 +14,6 @@
 #include "node.h"
 #include "observing.h"
 #include "outbox.h"
-#include "poll_fd.h"
 #include "pool.h"
 #include "service.h"
 #include "signals.h"
@@ -80,8 +80,6 @@ static int make_lock(weir_pipeline *pipeline, weir_error *error)
         pipeline->consumable_made = code == 0;
     }
     if (code == 0)
-        code = weir__poll_fd_init(pipeline);
-    if (code == 0)
         code = weir__outbox_init(&pipeline->outbox);
     if (code != 0)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a lock: %s", uv_strerror(code));
@@ -119,7 +117,8 @@ static void destroy_pipeline(weir_pipeline *pipeline)
         weir__node_free(pipeline->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         weir__pool_free(pipeline->pools[i]);
-    weir__poll_fd_destroy(pipeline);
+    if (pipeline->poll_fd >= 0)
+        close(pipeline->poll_fd);
     if (pipeline->consumable_made)
         uv_cond_destroy(&pipeline->consumable);
     if (pipeline->lock_made)
@@ -140,6 +139,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
         return NULL;
     }
     pipeline->nodes = nodes;
+    pipeline->poll_fd = -1;
     pipeline->core.num_nodes = num_nodes;
     pipeline->id = options->id;
     pipeline->stats_interval_ns = options->stats_interval_ns ? options->stats_interval_ns : 60 * WEIR_SECOND;

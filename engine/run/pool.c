@@ -19,7 +19,6 @@
 #include "task_run.h"
 #include "thread.h"
 #include "thread_cpu.h"
-#include "wake.h"
 
 static bool has_work_locked(const weir_pool *pool)
 {

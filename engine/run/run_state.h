@@ -8,7 +8,7 @@
  * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
  * (observing.c) calls observers. Cancel threads (cancel_threads.c), created on demand, call op->cancel and log stalls.
  *
- * Locks: pipeline->lock, poll_lock, outbox->lock, failure_log->lock, tracker->lock, that of each counter (counter.c) and of
+ * Locks: pipeline->lock, outbox->lock, failure_log->lock, tracker->lock, that of each counter (counter.c) and of
  * each thread that records spans (spans.h), and those of signals.c, span_collect.c, span_names.c, span_trace.c and log.c. No
  * thread holds two of them, except that the lock of span_collect.c is taken before pipeline->lock, a counter's or a span
  * thread's. No operation, hook, release function, observer, log function, allocation or system call (except to
@@ -18,7 +18,7 @@
  * do all functions of the core.
  *
  * Invariant, whenever the lock is free: if a slot is ready and a thread of its pool sleeps, then a thread of that pool
- * will take the lock soon: one that was woken or spins, one in a short step, or the pool's guard (see wake.c).
+ * will take the lock soon: one that was woken or spins, one in a short step, or the pool's guard (see lock.c).
  */
 #ifndef ENGINE_RUN_RUN_STATE_H
 #define ENGINE_RUN_RUN_STATE_H
@@ -190,7 +190,7 @@ struct weir_pool {
     /* guarded by pipeline->lock */
     uint32_t sleeping; /* threads that wait for `work` */
     uint32_t waking;   /* of these, already signalled */
-    bool guarded;      /* one sleeping thread is the guard (see wake.c) */
+    bool guarded;      /* one sleeping thread is the guard (see lock.c) */
     bool spinning;     /* one thread spins on `invites` instead of sleeping */
     int64_t spin_ns;   /* how long it spins; adapted to what was useful recently */
     bool quit;
@@ -253,7 +253,8 @@ struct weir_pipeline {
     int64_t stall_warning_ns; /* WEIR_FOREVER = none */
     int64_t start_unix_ns;
     uint32_t num_queues, num_sources;
-    weir_tracker *tracker; /* has its own lock; NULL = no checkpoints */
+    weir_tracker *tracker;                          /* has its own lock; NULL = no checkpoints */
+    void (*sources_ended)(weir_pipeline *pipeline); /* called with the lock, see consumer_position.c */
     int64_t start_ns;
     struct weir_trace_rings *trace; /* the raw record; NULL = no observer wants it */
     atomic_bool traces;             /* it is recorded; written with lock, also read without */
@@ -305,15 +306,8 @@ struct weir_pipeline {
     atomic_uint is_consumable; /* as core.consumable */
     char padding_after[CACHE_LINE];
 
-    /* guarded by lock; the descriptor for event loops, see poll_fd.c */
-    bool polls;      /* weir_pipeline_poll_fd() was called */
-    bool poll_dirty; /* is_consumable has changed, and the descriptor must be updated */
-
-    uv_mutex_t poll_lock; /* never taken with lock held */
-    bool poll_lock_made;
-    /* guarded by poll_lock */
-    int poll_fd; /* -1 = not made */
-    bool poll_raised;
+    /* guarded by lock */
+    int poll_fd; /* an eventfd, raised while is_consumable; -1 = weir_pipeline_poll_fd() was not called */
 
     /* any thread, also signal handlers; see signals.c */
     atomic_bool stop_wanted;
