@@ -66,40 +66,40 @@ static void leave_part_locked(weir_pipeline *pipeline)
     close_spans_locked(pipeline);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
-        save_node(node, &part->nodes[i]);
+        save_node(node, &part->metrics[node->subject].task);
         for (uint32_t j = 0; j < node->core.num_outs; j++)
-            part->queues[node->core.outs[j].index] = node->core.outs[j].lap;
+            part->metrics[node->subject + 1 + j].queue = node->core.outs[j].lap;
     }
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        part->pools[i] = pipeline->pools[i]->lap;
+        part->metrics[pipeline->pools[i]->subject].pool = pipeline->pools[i]->lap;
     part->lap.elapsed_ns += pipeline->core.now_ns - pipeline->part_since_ns;
 }
 
-static void load_queue(weir__queue *queue, const weir_part *part, weir_live_histogram *times)
+static void load_queue(weir__queue *queue, const weir_queue_metrics *saved, weir_live_histogram *times)
 {
-    queue->lap = part->queues[queue->index];
+    queue->lap = *saved;
     if (queue->lap.max_depth < weir__queue_num_items(queue))
         queue->lap.max_depth = weir__queue_num_items(queue);
     if (queue->lap.max_bytes < (int64_t)queue->bytes)
         queue->lap.max_bytes = (int64_t)queue->bytes;
-    queue->put_times = &times[2 * queue->index];
-    queue->get_times = &times[2 * queue->index + 1];
+    queue->put_times = &times[0];
+    queue->get_times = &times[1];
+    queue->latencies = queue->consumer ? NULL : &times[2];
 }
 
 /* Moves the sums out of the part. */
 static void enter_part_locked(weir_pipeline *pipeline, weir_part *part)
 {
-    weir_live_histogram *times = part->times + pipeline->core.num_nodes;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
-        node->core.lap = part->nodes[i];
-        node->core.run_times = &part->times[i];
+        node->core.lap = part->metrics[node->subject].task;
+        node->core.run_times = part_times(part, node->subject);
         for (uint32_t j = 0; j < node->core.num_outs; j++)
-            load_queue(&node->core.outs[j], part, times);
+            load_queue(&node->core.outs[j], &part->metrics[node->subject + 1 + j].queue,
+                       part_times(part, node->subject + 1 + j));
     }
-    pipeline->core.sink->latencies = &part->times[part_latencies(pipeline)];
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        pipeline->pools[i]->lap = part->pools[i];
+        pipeline->pools[i]->lap = part->metrics[pipeline->pools[i]->subject].pool;
     weir_part **link = &pipeline->parts;
     while (*link)
         link = &(*link)->next;
@@ -173,7 +173,7 @@ void weir__part_add_step_locked(weir_pipeline *pipeline, int64_t step_ns)
         return;
     const weir_span_metrics step = { 1, step_ns, step_ns, step_ns, NULL };
     weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_SPAN), &part->steps, &step);
-    live_histogram_record(&part->times[part_steps(pipeline)], step_ns);
+    live_histogram_record(&part_times(part, pipeline->num_subjects - 1)[0], step_ns);
 }
 
 /* ---- taking -------------------------------------------------------------------------------------------------- */
@@ -184,19 +184,18 @@ void weir__part_add_step_locked(weir_pipeline *pipeline, int64_t step_ns)
  */
 static int64_t divide_cpu_locked(weir_node *node, weir_part *taken)
 {
-    uint32_t index = node->core.index;
     int64_t outside_ns = atomic_exchange_explicit(&node->outside_cpu_ns, 0, memory_order_relaxed);
     int64_t busy_ns = 0, cpu_ns = 0, up_to_ns = 0;
     for (weir_part *part = taken; part; part = part->next) {
-        busy_ns += part->nodes[index].busy_ns;
-        cpu_ns += part->nodes[index].cpu_ns;
+        busy_ns += part->metrics[node->subject].task.busy_ns;
+        cpu_ns += part->metrics[node->subject].task.cpu_ns;
     }
     if (cpu_ns > busy_ns) {
         node->core.lap.cpu_ns += cpu_ns - busy_ns;
         cpu_ns = busy_ns;
     }
     for (weir_part *part = taken; part; part = part->next) {
-        weir_task_metrics *task = &part->nodes[index];
+        weir_task_metrics *task = &part->metrics[node->subject].task;
         int64_t begin_ns = up_to_ns;
         up_to_ns = part->next ? up_to_ns + task->busy_ns : busy_ns;
         task->cpu_ns = weir__share_of(cpu_ns, begin_ns, up_to_ns, busy_ns);

@@ -28,7 +28,6 @@ static const int64_t early_lap_ns = 1 * WEIR_SECOND; /* so that a killed run lea
 /* Kernel statistics of one thread. */
 typedef struct thread_reading {
     weir_worker *worker;
-    uint32_t pool; /* index of its pool */
     int64_t cpu_ns;
     weir_thread_kernel_stats now;
     weir_pool_metrics counted; /* since the reading before */
@@ -176,7 +175,7 @@ static void find_new_threads(weir_pipeline *pipeline)
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         for (uint32_t *known = &laps->num_known[i];
              *known < pipeline->pools[i]->num_made && laps->num_readings < num_threads; ++*known)
-            readings[laps->num_readings++] = (thread_reading){ pipeline->pools[i]->workers[*known], .pool = i };
+            readings[laps->num_readings++] = (thread_reading){ .worker = pipeline->pools[i]->workers[*known] };
     weir__engine_unlock(pipeline);
 }
 
@@ -232,21 +231,26 @@ static void sum_counts(const weir_pipeline *pipeline, kernel_counts *counts, int
 static void add_counts(weir_part *part, const kernel_counts *counts, int64_t begin_ns, int64_t end_ns,
                        int64_t whole_ns)
 {
-    const weir_lap_taker *laps = part->pipeline->laps;
-    weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &part->process, &counts->process, begin_ns,
-                            end_ns, whole_ns);
-    weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &part->machine, &counts->system, begin_ns,
-                            end_ns, whole_ns);
-    part->process.budget_ns = part->pipeline->num_cpus * part->lap.elapsed_ns;
-    for (uint32_t i = 0; i < part->pipeline->num_pools; i++) {
-        weir_pool_metrics *pool = &part->pools[i];
+    const weir_pipeline *pipeline = part->pipeline;
+    const weir_lap_taker *laps = pipeline->laps;
+    weir_metrics *machine = &part->metrics[pipeline->num_subjects - 1], *process = machine - 1;
+    weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_PROCESS), process, &counts->process, begin_ns, end_ns,
+                            whole_ns);
+    weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_MACHINE), machine, &counts->system, begin_ns, end_ns,
+                            whole_ns);
+    process->process.budget_ns = pipeline->num_cpus * part->lap.elapsed_ns;
+    for (uint32_t i = 0; i < pipeline->num_pools; i++) {
+        weir_pool_metrics *pool = &part->metrics[pipeline->pools[i]->subject].pool;
         pool->idle_ns -= pool->busy_ns;
         if (pool->idle_ns < 0)
             pool->idle_ns = 0; /* surplus threads were still busy */
     }
-    for (uint32_t i = 0; i < laps->num_readings; i++)
-        weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_POOL), &part->pools[laps->readings[i].pool],
-                                &laps->readings[i].counted, begin_ns, end_ns, whole_ns);
+    for (uint32_t i = 0; i < laps->num_readings; i++) {
+        const thread_reading *reading = &laps->readings[i];
+        weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_POOL),
+                                &part->metrics[reading->worker->pool->subject], &reading->counted, begin_ns, end_ns,
+                                whole_ns);
+    }
 }
 
 /* The figures have to be those of the end of the lap: they are read again if this thread lost its CPU meanwhile. */
@@ -473,6 +477,8 @@ int weir__laps_init(weir_pipeline *pipeline, int64_t start_ns)
         laps->due_ns = start_ns + early_lap_ns;
     if (!pipeline->core.measures)
         return WEIR_OK;
+    if (weir__part_subjects_new(pipeline) != WEIR_OK)
+        return WEIR_ENOMEM;
     int64_t nothing_ns;
     weir_part *first = weir__part_new(pipeline);
     if (!first)
@@ -490,6 +496,7 @@ void weir__laps_destroy(weir_pipeline *pipeline)
     weir__part_free(pipeline->parts);
     weir__part_free(pipeline->spare_parts);
     weir__part_free(pipeline->laps->parts);
+    free(pipeline->subjects);
     free(pipeline->laps->readings);
     free(pipeline->laps->num_known);
     free(pipeline->laps);

@@ -33,105 +33,51 @@ typedef struct delivery {
     weir_histogram histograms[3];
 } delivery;
 
-static const weir_histogram *load_histogram(delivery *lap, int which, size_t stored)
+static void deliver_subject(delivery *to, uint32_t index)
 {
-    weir_histogram_clear(&lap->histograms[which]);
-    weir__part_load(lap->record, stored, &lap->histograms[which]);
-    return &lap->histograms[which];
-}
-
-static void deliver_to(const delivery *to, weir_subject_lap lap)
-{
-    lap.lap = &to->record->lap;
+    const weir_part_subject *subject = &to->pipeline->subjects[index];
+    const weir_metric_table *table = weir_subject_metrics(subject->subject);
+    weir_subject_lap lap = { .lap = &to->record->lap,
+                             .subject = subject->subject,
+                             .name = subject->name,
+                             .kind = subject->kind,
+                             .capacity = subject->threads ? *subject->threads : subject->capacity,
+                             .metrics = to->record->metrics[index] };
+    for (size_t i = 0, num_times = 0; i < table->num_metrics && num_times < subject->num_times; i++) {
+        if (table->metrics[i].kind != WEIR_METRIC_HISTOGRAM)
+            continue;
+        weir_histogram *times = &to->histograms[num_times];
+        weir__stored_histogram_load(&to->record->stored[subject->first_time + num_times++], times);
+        *(const weir_histogram **)(void *)((char *)&lap.metrics + table->metrics[i].offset) = times;
+    }
     TELL(to->pipeline, lap, &lap);
-}
-
-static void deliver_stage(delivery *to, uint32_t index)
-{
-    const weir_node *node = to->pipeline->nodes[index];
-    bool is_stage = strcmp(node->kind, "stage") == 0;
-    weir_subject_lap lap = { .subject = is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW,
-                             .name = node->name,
-                             .kind = node->kind,
-                             .metrics.task = to->record->nodes[index] };
-    lap.metrics.task.run_times = load_histogram(to, 0, index);
-    deliver_to(to, lap);
-}
-
-static void deliver_queue(delivery *to, const weir__queue *queue, uint32_t index)
-{
-    size_t stored = to->pipeline->core.num_nodes + 2 * (size_t)index;
-    weir_subject_lap lap = { .subject = WEIR_SUBJECT_QUEUE,
-                             .name = queue->name,
-                             .kind = "queue",
-                             .capacity = queue->capacity,
-                             .metrics.queue = to->record->queues[index] };
-    lap.metrics.queue.put_times = load_histogram(to, 0, stored);
-    lap.metrics.queue.get_times = load_histogram(to, 1, stored + 1);
-    if (queue == to->pipeline->core.sink)
-        lap.metrics.queue.latencies = load_histogram(to, 2, part_latencies(to->pipeline));
-    deliver_to(to, lap);
-}
-
-static void deliver_pool(const delivery *to, uint32_t index)
-{
-    const weir_pool *pool = to->pipeline->pools[index];
-    deliver_to(to, (weir_subject_lap){ .subject = WEIR_SUBJECT_POOL,
-                                       .name = pool->name,
-                                       .kind = "pool",
-                                       .capacity = pool->num_workers,
-                                       .metrics.pool = to->record->pools[index] });
-}
-
-static void deliver_machine(const delivery *to)
-{
-    const weir_pipeline *pipeline = to->pipeline;
-    char name[32];
-    snprintf(name, sizeof name, "%u:process", pipeline->id);
-    deliver_to(to, (weir_subject_lap){ .subject = WEIR_SUBJECT_PROCESS,
-                                       .name = name,
-                                       .kind = "process",
-                                       .capacity = pipeline->num_cpus,
-                                       .metrics.process = to->record->process });
-    snprintf(name, sizeof name, "%u:machine", pipeline->id);
-    deliver_to(to, (weir_subject_lap){ .subject = WEIR_SUBJECT_MACHINE,
-                                       .name = name,
-                                       .kind = "machine",
-                                       .metrics.machine = to->record->machine });
 }
 
 static void deliver_mark(delivery *to, const weir_part_mark *mark)
 {
-    weir_subject_lap lap = { .subject = WEIR_SUBJECT_COUNTER, .name = mark->name->text, .kind = "counter" };
+    weir_subject_lap lap = {
+        .lap = &to->record->lap, .subject = WEIR_SUBJECT_COUNTER, .name = mark->name->text, .kind = "counter"
+    };
     if (mark->name->counter) {
         lap.metrics.counter = mark->counter;
     } else {
         lap.subject = WEIR_SUBJECT_SPAN;
         lap.kind = weir__span_kind_name(mark->name);
         lap.metrics.span = mark->span;
-        weir_histogram_clear(&to->histograms[0]);
-        weir_histogram_add_encoded(&to->histograms[0], mark->times.bytes, mark->times.size_bytes);
+        weir__stored_histogram_load(&mark->times, &to->histograms[0]);
         lap.metrics.span.times = &to->histograms[0];
     }
-    deliver_to(to, lap);
+    TELL(to->pipeline, lap, &lap);
 }
 
 static void deliver_lap(delivery *lap, weir_part *record)
 {
-    const weir_pipeline *pipeline = lap->pipeline;
-    uint32_t queue = 0;
     lap->record = record;
-    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
-        deliver_stage(lap, i);
-        for (uint32_t j = 0; j < pipeline->nodes[i]->core.num_outs; j++)
-            deliver_queue(lap, &pipeline->nodes[i]->core.outs[j], queue++);
-    }
-    for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        deliver_pool(lap, i);
-    deliver_machine(lap);
+    for (uint32_t i = 0; i < lap->pipeline->num_subjects; i++)
+        deliver_subject(lap, i);
     for (size_t i = 0; i < record->num_marks; i++)
         deliver_mark(lap, &record->marks[i]);
-    TELL(pipeline, lap_end, &record->lap);
+    TELL(lap->pipeline, lap_end, &record->lap);
 }
 
 /* ---- the run ------------------------------------------------------------------------------------------------ */

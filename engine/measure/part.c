@@ -1,26 +1,78 @@
 #include "part.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- subjects ------------------------------------------------------------------------------------------------ */
+
+/* The sink's queue has latencies, too. */
+static void add_node_subjects(weir_pipeline *pipeline, weir_node *node)
+{
+    bool is_stage = strcmp(node->kind, "stage") == 0;
+    weir_part_subject *next = &pipeline->subjects[node->subject = pipeline->num_subjects];
+    *next++ = (weir_part_subject){ .subject = is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW,
+                                   .name = node->name,
+                                   .kind = node->kind,
+                                   .num_times = 1 };
+    for (uint32_t i = 0; i < node->core.num_outs; i++) {
+        const weir__queue *queue = &node->core.outs[i];
+        *next++ = (weir_part_subject){ .subject = WEIR_SUBJECT_QUEUE,
+                                       .name = queue->name,
+                                       .kind = "queue",
+                                       .capacity = queue->capacity,
+                                       .num_times = queue == pipeline->core.sink ? 3 : 2 };
+    }
+    pipeline->num_subjects += 1 + node->core.num_outs;
+}
+
+int weir__part_subjects_new(weir_pipeline *pipeline)
+{
+    size_t most = pipeline->core.num_nodes + (size_t)pipeline->num_queues + pipeline->num_pools + 2;
+    weir_part_subject *subjects = pipeline->subjects = calloc(most, sizeof *subjects);
+    if (!subjects)
+        return WEIR_ENOMEM;
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
+        add_node_subjects(pipeline, pipeline->nodes[i]);
+    for (uint32_t i = 0; i < pipeline->num_pools; i++) {
+        weir_pool *pool = pipeline->pools[i];
+        pool->subject = pipeline->num_subjects;
+        subjects[pipeline->num_subjects++] = (weir_part_subject){
+            .subject = WEIR_SUBJECT_POOL, .name = pool->name, .kind = "pool", .threads = &pool->num_workers
+        };
+    }
+    snprintf(pipeline->process_name, sizeof pipeline->process_name, "%u:process", pipeline->id);
+    snprintf(pipeline->machine_name, sizeof pipeline->machine_name, "%u:machine", pipeline->id);
+    subjects[pipeline->num_subjects++] = (weir_part_subject){ .subject = WEIR_SUBJECT_PROCESS,
+                                                              .name = pipeline->process_name,
+                                                              .kind = "process",
+                                                              .capacity = pipeline->num_cpus };
+    subjects[pipeline->num_subjects++] =
+        (weir_part_subject){ .subject = WEIR_SUBJECT_MACHINE, .name = pipeline->machine_name, .kind = "machine" };
+    for (uint32_t i = 1; i < pipeline->num_subjects; i++)
+        subjects[i].first_time = subjects[i - 1].first_time + subjects[i - 1].num_times;
+    return WEIR_OK;
+}
+
 /* ---- one part ------------------------------------------------------------------------------------------------ */
+
+/* The last one is that of steps. */
+static size_t num_histograms(const weir_pipeline *pipeline)
+{
+    const weir_part_subject *last = &pipeline->subjects[pipeline->num_subjects - 1];
+    return last->first_time + last->num_times + 1;
+}
 
 static void clear_metrics(weir_part *part)
 {
-    const weir_pipeline *pipeline = part->pipeline;
-    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
-        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &part->nodes[i]);
-    for (uint32_t i = 0; i < pipeline->num_queues; i++) {
-        weir_queue_metrics *queue = &part->queues[i];
-        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_QUEUE), queue);
-        if (i != pipeline->core.sink->index)
+    for (uint32_t i = 0; i < part->pipeline->num_subjects; i++) {
+        const weir_part_subject *subject = &part->pipeline->subjects[i];
+        weir_queue_metrics *queue = &part->metrics[i].queue;
+        weir_metrics_clear(weir_subject_metrics(subject->subject), queue);
+        if (subject->subject == WEIR_SUBJECT_QUEUE && subject->num_times < 3)
             queue->latency_ns = queue->min_latency_ns = queue->max_latency_ns = -1;
     }
-    for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_POOL), &part->pools[i]);
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_SPAN), &part->steps);
-    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &part->process);
-    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &part->machine);
 }
 
 weir_part *weir__part_new(const weir_pipeline *pipeline)
@@ -32,12 +84,10 @@ weir_part *weir__part_new(const weir_pipeline *pipeline)
     part->pipeline = pipeline;
     part->id = 1 + atomic_fetch_add(&num_parts, 1);
     part->lap.position = (weir_lap_position){ .mode = part->mode, .phase = part->phase, .last_step = -1 };
-    part->nodes = calloc(pipeline->core.num_nodes, sizeof *part->nodes);
-    part->queues = calloc(pipeline->num_queues, sizeof *part->queues);
-    part->pools = calloc(pipeline->num_pools, sizeof *part->pools);
-    part->times = calloc(part_num_stored(pipeline), sizeof *part->times);
-    part->stored = calloc(part_num_stored(pipeline), sizeof *part->stored);
-    if (!part->nodes || !part->queues || !part->pools || !part->times || !part->stored) {
+    part->metrics = calloc(pipeline->num_subjects, sizeof *part->metrics);
+    part->times = calloc(num_histograms(pipeline), sizeof *part->times);
+    part->stored = calloc(num_histograms(pipeline), sizeof *part->stored);
+    if (!part->metrics || !part->times || !part->stored) {
         weir__part_free(part);
         return NULL;
     }
@@ -49,16 +99,14 @@ void weir__part_free(weir_part *part)
 {
     for (weir_part *next; part; part = next) {
         next = part->next;
-        for (size_t i = 0; part->stored && i < part_num_stored(part->pipeline); i++)
+        for (size_t i = 0; part->stored && i < num_histograms(part->pipeline); i++)
             free(part->stored[i].bytes);
         for (size_t i = 0; i < part->num_marks; i++)
             free(part->marks[i].times.bytes);
         free(part->marks);
         free(part->stored);
         free(part->times);
-        free(part->pools);
-        free(part->queues);
-        free(part->nodes);
+        free(part->metrics);
         free(part);
     }
 }
@@ -136,72 +184,61 @@ bool weir__stored_histogram_set(weir_stored_histogram *stored, const weir_histog
     return true;
 }
 
-void weir__part_load(const weir_part *part, size_t index, weir_histogram *to)
+void weir__stored_histogram_load(const weir_stored_histogram *stored, weir_histogram *to)
 {
-    const weir_stored_histogram *stored = &part->stored[index];
+    weir_histogram_clear(to);
     if (stored->bytes)
         weir_histogram_add_encoded(to, stored->bytes, stored->size_bytes);
 }
 
-static void join_histograms(weir_part *first, const weir_part *second)
+static void join_histogram(weir_stored_histogram *to, const weir_stored_histogram *from)
 {
-    weir_histogram *joined = calloc(1, sizeof *joined);
-    for (size_t i = 0; joined && i < part_num_stored(first->pipeline); i++) {
-        if (!second->stored[i].bytes)
-            continue;
-        weir__part_load(first, i, joined);
-        weir__part_load(second, i, joined);
-        weir__stored_histogram_set(&first->stored[i], joined);
-        weir_histogram_clear(joined);
-    }
+    weir_histogram *joined = from->bytes ? calloc(1, sizeof *joined) : NULL;
+    if (!joined)
+        return;
+    weir__stored_histogram_load(to, joined);
+    weir_histogram_add_encoded(joined, from->bytes, from->size_bytes);
+    weir__stored_histogram_set(to, joined);
     free(joined);
 }
 
-/* False = out of memory: there is none of this name, and no room for it. */
-static bool find_mark(weir_part *part, const weir_span_name *name, weir_part_mark **found)
+/* That of this name, or else a new one without a name. NULL = out of memory. */
+static weir_part_mark *find_mark(weir_part *part, const weir_span_name *name)
 {
     size_t count = part->num_marks;
     for (size_t i = 0; i < count; i++)
-        if (part->marks[i].name == name) {
-            *found = &part->marks[i];
-            return true;
-        }
-    *found = NULL;
+        if (part->marks[i].name == name)
+            return &part->marks[i];
     if ((count & (count - 1)) == 0) { /* a power of two is full */
         weir_part_mark *grown = realloc(part->marks, (count ? 2 * count : 1) * sizeof *grown);
         if (!grown)
-            return false;
+            return NULL;
         part->marks = grown;
     }
-    return true;
+    part->marks[count] = (weir_part_mark){ .name = NULL };
+    return &part->marks[part->num_marks++];
 }
 
 bool weir__part_add_mark(weir_part *part, weir_part_mark *mark)
 {
-    weir_part_mark *to;
-    if (!find_mark(part, mark->name, &to))
+    weir_part_mark *to = find_mark(part, mark->name);
+    if (!to)
         return false;
-    if (!to) {
-        part->marks[part->num_marks++] = *mark;
+    if (!to->name) {
+        *to = *mark;
         mark->times.bytes = NULL;
         return true;
     }
     weir_metrics_add(weir_subject_metrics(mark->name->counter ? WEIR_SUBJECT_COUNTER : WEIR_SUBJECT_SPAN), &to->span,
                      &mark->span);
-    weir_histogram *joined = mark->times.bytes ? calloc(1, sizeof *joined) : NULL;
-    if (joined) {
-        weir_histogram_add_encoded(joined, to->times.bytes, to->times.size_bytes);
-        weir_histogram_add_encoded(joined, mark->times.bytes, mark->times.size_bytes);
-        weir__stored_histogram_set(&to->times, joined);
-    }
-    free(joined);
+    join_histogram(&to->times, &mark->times);
     return true;
 }
 
 /* Without memory, they are lost. */
 static void add_steps_mark(weir_part *part)
 {
-    weir_stored_histogram *times = &part->stored[part_steps(part->pipeline)];
+    weir_stored_histogram *times = &part->stored[num_histograms(part->pipeline) - 1];
     weir_part_mark mark = { .name = weir__span_name_of_steps(), .span = part->steps, .times = *times };
     *times = (weir_stored_histogram){ NULL, 0 };
     if (mark.name)
@@ -214,7 +251,7 @@ void weir__part_store(weir_part *part)
 {
     enum { ATTEMPTS = 10 };
     weir_histogram *histogram = NULL;
-    size_t count = part_num_stored(part->pipeline), num_stored = 0;
+    size_t count = num_histograms(part->pipeline), num_stored = 0;
     for (int i = 0; i < ATTEMPTS && !histogram; i++)
         histogram = calloc(1, sizeof *histogram);
     for (int i = 0; i < ATTEMPTS && histogram && num_stored < count; i++)
@@ -235,15 +272,11 @@ void weir__part_store(weir_part *part)
 void weir__part_join(weir_part *first, weir_part *second)
 {
     const weir_pipeline *pipeline = first->pipeline;
-    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
-        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_STAGE), &first->nodes[i], &second->nodes[i]);
-    for (uint32_t i = 0; i < pipeline->num_queues; i++)
-        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &first->queues[i], &second->queues[i]);
-    for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_POOL), &first->pools[i], &second->pools[i]);
-    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &first->process, &second->process);
-    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &first->machine, &second->machine);
-    join_histograms(first, second);
+    for (uint32_t i = 0; i < pipeline->num_subjects; i++)
+        weir_metrics_add(weir_subject_metrics(pipeline->subjects[i].subject), &first->metrics[i],
+                         &second->metrics[i]);
+    for (size_t i = 0; i < num_histograms(pipeline); i++)
+        join_histogram(&first->stored[i], &second->stored[i]);
     for (size_t i = 0; i < second->num_marks; i++)
         weir__part_add_mark(first, &second->marks[i]);
     first->lap.end_unix_ns = second->lap.end_unix_ns;

@@ -29,6 +29,15 @@ typedef struct weir_part_mark {
     weir_stored_histogram times; /* of a span */
 } weir_part_mark;
 
+/* Stages with their queues, the pools, the process, the machine: each part has metrics of them. */
+typedef struct weir_part_subject {
+    weir_subject subject;
+    const char *name, *kind;
+    uint64_t capacity;
+    const atomic_uint *threads;   /* of a pool; NULL = see capacity */
+    size_t num_times, first_time; /* histograms, in the order of its table of metrics */
+} weir_part_subject;
+
 typedef struct weir_part {
     /* immutable after init */
     const weir_pipeline *pipeline;
@@ -40,33 +49,23 @@ typedef struct weir_part {
     char phase[MAX_MARK];
     weir_lap lap;               /* until it is taken: the time of its stretches that have ended, and the steps */
     bool ends_lap;              /* it is the last one of its lap */
-    weir_task_metrics *nodes;   /* one for each node */
-    weir_queue_metrics *queues; /* one for each queue, in the order of nodes */
-    weir_pool_metrics *pools;   /* one for each pool */
+    weir_metrics *metrics;      /* one for each subject; those of the process and the machine since it was taken */
     weir_span_metrics steps;    /* that ended */
-    weir_live_histogram *times; /* run times of each node, put and get times of each queue, latencies, steps */
+    weir_live_histogram *times; /* those of each subject, and at the end those of steps */
 
     /* since it was taken */
-    weir_process_metrics process;
-    weir_machine_metrics machine;
     weir_stored_histogram *stored; /* instead of `times`, which is NULL */
     weir_part_mark *marks;
     size_t num_marks;
 } weir_part;
 
-static inline size_t part_num_stored(const weir_pipeline *pipeline)
-{
-    return pipeline->core.num_nodes + 2 * (size_t)pipeline->num_queues + 2;
-}
+/* Makes pipeline->subjects; free() them. WEIR_OK or WEIR_ENOMEM. */
+int weir__part_subjects_new(weir_pipeline *pipeline);
 
-static inline size_t part_latencies(const weir_pipeline *pipeline)
+/* The histograms of a subject. */
+static inline weir_live_histogram *part_times(const weir_part *part, size_t subject)
 {
-    return part_num_stored(pipeline) - 2;
-}
-
-static inline size_t part_steps(const weir_pipeline *pipeline)
-{
-    return part_num_stored(pipeline) - 1;
+    return &part->times[part->pipeline->subjects[subject].first_time];
 }
 
 /* Cleared metrics, and an empty range of steps. NULL = out of memory. */
@@ -104,7 +103,7 @@ bool weir__stored_histogram_set(weir_stored_histogram *stored, const weir_histog
 /* Adds a mark to that of the same name, or moves it. False = out of memory: it is unchanged. */
 bool weir__part_add_mark(weir_part *part, weir_part_mark *mark);
 
-/* Adds an encoded histogram to `to`. */
-void weir__part_load(const weir_part *part, size_t index, weir_histogram *to);
+/* Clears `to`, and adds what is stored. */
+void weir__stored_histogram_load(const weir_stored_histogram *stored, weir_histogram *to);
 
 #endif

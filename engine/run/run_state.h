@@ -105,6 +105,7 @@ struct weir_node {
     size_t num_task_hooks;
     size_t hook_bytes;        /* of all task hooks' states */
     uint32_t concurrency;     /* as built */
+    uint32_t subject;         /* in pipeline->subjects; its queues follow */
     int64_t task_deadline_ns; /* 0 = none */
     char *makes;              /* the types of the items that go out, as in weir_op.makes */
     bool makes_one_type;      /* op->makes names one type, which every result gets */
@@ -185,6 +186,7 @@ struct weir_pool {
     weir_pipeline *pipeline;
     weir_node *owner; /* the stage with these private threads; NULL = the pipeline's pool */
     char *name;       /* as in the statistics */
+    uint32_t subject; /* in pipeline->subjects */
     bool work_made, parked_made;
 
     /* guarded by pipeline->lock */
@@ -253,6 +255,9 @@ struct weir_pipeline {
     int64_t stall_warning_ns; /* WEIR_FOREVER = none */
     int64_t start_unix_ns;
     uint32_t num_queues, num_sources;
+    struct weir_part_subject *subjects; /* see part.h */
+    uint32_t num_subjects;
+    char process_name[32], machine_name[32];        /* of these two subjects */
     weir_tracker *tracker;                          /* has its own lock; NULL = no checkpoints */
     void (*sources_ended)(weir_pipeline *pipeline); /* called with the lock, see consumer_position.c */
     int64_t start_ns;
