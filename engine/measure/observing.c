@@ -185,6 +185,7 @@ static void deliver_message(delivery *lap, const weir_message *message)
     case MESSAGE_START: deliver_start(pipeline); break;
     case MESSAGE_LAP: deliver_lap(lap, message->lap); break;
     case MESSAGE_FAILURE: TELL(pipeline, failure, &message->failure); break;
+    case MESSAGE_STALL: weir_log(WEIR_LOG_WARNING, "%s", message->event.detail); /* fall through */
     case MESSAGE_EVENT: TELL(pipeline, event, &message->event); break;
     }
 }

@@ -93,10 +93,10 @@ static weir_message *failure_message(const weir_slot *slot)
     return message;
 }
 
-static weir_message *event_message(const char *name, const char *category, const char *detail)
+static weir_message *event_message(message_kind kind, const char *name, const char *category, const char *detail)
 {
     char *texts;
-    weir_message *message = message_new(MESSAGE_EVENT, strlen(name) + strlen(category) + strlen(detail) + 3, &texts);
+    weir_message *message = message_new(kind, strlen(name) + strlen(category) + strlen(detail) + 3, &texts);
     if (!message)
         return NULL;
     message->event = (weir_event){
@@ -155,11 +155,17 @@ int weir__outbox_add_event(weir_pipeline *pipeline, const char *name, const char
     weir_outbox *outbox = &pipeline->outbox;
     if (!pipeline->wants_events)
         return WEIR_OK;
-    weir_message *message = event_message(name, category ? category : "", detail ? detail : "");
+    weir_message *message = event_message(MESSAGE_EVENT, name, category ? category : "", detail ? detail : "");
     if (!message)
         return WEIR_ENOMEM;
     offer_message(outbox, message, weir__observing_is_here(pipeline), &outbox->dropped_events);
     return WEIR_OK;
+}
+
+void weir__outbox_add_stall(weir_pipeline *pipeline, const char *stage, const char *text)
+{
+    weir_outbox *outbox = &pipeline->outbox;
+    offer_message(outbox, event_message(MESSAGE_STALL, "stall", stage, text), false, &outbox->dropped_events);
 }
 
 /* Removes the newest lap of this mode and phase if laps have to be joined. Failures and events after it keep their

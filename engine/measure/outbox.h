@@ -9,7 +9,7 @@
 
 struct weir_part;
 
-typedef enum message_kind { MESSAGE_START, MESSAGE_LAP, MESSAGE_FAILURE, MESSAGE_EVENT } message_kind;
+typedef enum message_kind { MESSAGE_START, MESSAGE_LAP, MESSAGE_FAILURE, MESSAGE_STALL, MESSAGE_EVENT } message_kind;
 
 struct weir_message {
     weir_message *next;
@@ -33,6 +33,9 @@ void weir__outbox_add_failure(weir_pipeline *pipeline, const weir_slot *slot);
 
 /* WEIR_OK, also if no observer wants events or it was dropped; WEIR_ENOMEM. category and detail may be NULL. */
 int weir__outbox_add_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
+
+/* An event that is logged, too: a task of the stage has run very long. */
+void weir__outbox_add_stall(weir_pipeline *pipeline, const char *stage, const char *text);
 
 /* Takes ownership of `lap`, and joins it to the newest lap if too many are waiting. False = out of memory: the
    caller keeps `lap`. */

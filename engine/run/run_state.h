@@ -6,7 +6,7 @@
  *
  * Threads: the pools' workers (pool.c) run tasks and their hooks. The service thread (service.c) takes laps and runs
  * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
- * (observing.c) calls observers. Cancel threads (cancel_threads.c), created on demand, call op->cancel and log stalls.
+ * (observing.c) calls observers. Cancel threads (cancel_threads.c), created on demand, call op->cancel.
  *
  * Locks: pipeline->lock, outbox->lock, failure_log->lock, tracker->lock, that of each counter (counter.c) and of
  * each thread that records spans (spans.h), and those of signals.c, span_collect.c, span_names.c, span_trace.c and log.c. No
@@ -42,7 +42,7 @@ typedef struct weir_pool weir_pool;
 typedef struct weir_worker weir_worker;
 typedef struct weir_tracker weir_tracker;
 
-enum { MAX_MARK = 64, CACHE_LINE = 64, SLOT_MAX_PARTS = 8 };
+enum { MAX_MARK = 64, CACHE_LINE = 64, SLOT_MAX_PARTS = 8, MAX_CANCEL_THREADS = 16 };
 
 struct weir_task {
     weir__slot core; /* first */
@@ -233,6 +233,16 @@ typedef struct weir_outbox {
     uv_cond_t filled;                          /* first, closed or woken; with lock */
 } weir_outbox;
 
+/* See cancel_threads.c. */
+typedef struct weir__cancel_thread {
+    /* owned by the service thread */
+    uv_thread_t thread;
+    bool started; /* and not joined */
+
+    weir_pipeline *pipeline; /* immutable while it is started */
+    atomic_bool has_ended;   /* there was nothing more to call; the thread only has to be joined */
+} weir__cancel_thread;
+
 struct weir_pipeline {
     weir__graph core; /* first */
 
@@ -245,7 +255,7 @@ struct weir_pipeline {
     weir_node **nodes; /* upstream first; 0 is the first source, the last is the sink */
     uint32_t num_pools;
     weir_pool **pools; /* 0 is the pipeline's pool */
-    bool lock_made, consumable_made, service_wake_made, caller_wake_made;
+    bool lock_made, consumable_made, service_wake_made;
     weir_observer *observers;
     size_t num_observers;
     bool wants_laps, wants_marks, wants_failures, wants_events; /* an observer wants them */
@@ -299,12 +309,7 @@ struct weir_pipeline {
     bool tail_marked;                  /* the last lap has the tail; see laps.h */
     bool closing;                      /* weir_pipeline_free() has begun: the run is over once the work is */
     bool wake_service;                 /* there is work for the service thread */
-    struct stall_warning *stalls;      /* to be logged */
     weir__line_limit completion_lines; /* weir_task_complete() of tasks that are not pending */
-    uint32_t num_cancel_threads;       /* cancel threads started so far */
-    uint32_t num_idle_cancel_threads;
-    bool cancel_threads_quit;
-    uv_cond_t cancel_wake; /* core.to_cancel, stalls, or cancel_threads_quit; with lock */
 
     /* written with lock, read by a spinning consumer without; in a separate cache line */
     char padding_before[CACHE_LINE];
@@ -331,7 +336,8 @@ struct weir_pipeline {
     bool stop_reported, failure_reported;
     bool work_ended; /* what is to be done when the work has ended is done */
     weir__line_limit stall_lines;
-    uv_thread_t *cancel_threads; /* of MAX_CANCEL_THREADS */
+    weir__cancel_thread cancel_threads[MAX_CANCEL_THREADS];
+    int64_t cancel_thread_ns; /* when one was last started */
 
     /* owned by the observer thread */
     uv_thread_t observer_thread;

@@ -118,15 +118,14 @@ static void service_main(void *argument)
 
 int weir__service_init(weir_pipeline *pipeline, weir_error *error)
 {
-    if (sem_init(&pipeline->service_wake, 0, 0) != 0)
-        return weir_error_set(error, WEIR_ESYSTEM, -errno, "cannot create a semaphore: %s", uv_strerror(-errno));
-    pipeline->service_wake_made = true;
-    return weir__cancel_threads_init(pipeline, error);
+    pipeline->service_wake_made = sem_init(&pipeline->service_wake, 0, 0) == 0;
+    if (pipeline->service_wake_made)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_ESYSTEM, -errno, "cannot create a semaphore: %s", uv_strerror(-errno));
 }
 
 void weir__service_destroy(weir_pipeline *pipeline)
 {
-    weir__cancel_threads_destroy(pipeline);
     if (pipeline->service_wake_made)
         sem_destroy(&pipeline->service_wake);
 }

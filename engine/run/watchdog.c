@@ -8,9 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "cancel_threads.h"
 #include "label.h"
 #include "lock.h"
 #include "outbox.h"
@@ -92,18 +90,14 @@ static void report_stall(weir_pipeline *pipeline, const stalled_task *stall)
     uint64_t left_out;
     if (!weir__line_take(&pipeline->stall_lines, weir_clock_ns(), &left_out))
         return;
-    struct stall_warning *warning = malloc(sizeof *warning);
-    if (!warning)
-        return;
     const char *label = weir__label_text(stall->label);
-    char others[64] = "";
+    char text[1200], others[64] = "";
     if (left_out > 0)
         snprintf(others, sizeof others, "; %" PRIu64 " more such lines left out before", left_out);
-    snprintf(warning->text, sizeof warning->text, "%s%s%s: %.1f s and still running%s%s", stall->node->name,
-             label[0] ? ": " : "", label, (double)stall->age_ns / (double)WEIR_SECOND,
+    snprintf(text, sizeof text, "%s%s%s: %.1f s and still running%s%s", stall->node->name, label[0] ? ": " : "",
+             label, (double)stall->age_ns / (double)WEIR_SECOND,
              stall->asked_to_stop ? ", although it was asked to stop" : "", others);
-    weir__outbox_add_event(pipeline, "stall", stall->node->name, warning->text);
-    weir__cancel_threads_log(pipeline, warning);
+    weir__outbox_add_stall(pipeline, stall->node->name, text);
 }
 
 int64_t weir__watchdog_check(weir_pipeline *pipeline)
