@@ -112,7 +112,7 @@ TEST_CASE(a_loop_of_poll_and_next_gets_everything)
     ledger_close(&ledger);
 }
 
-/* weir_task_complete() comes from a thread that the pipeline does not wait for, which makes no system call for it. */
+/* weir_task_complete() comes from a thread that the pipeline does not wait for. */
 TEST_CASE(a_completion_from_elsewhere_makes_it_readable)
 {
     test_ledger ledger = LEDGER;
