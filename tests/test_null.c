@@ -337,12 +337,13 @@ TEST_CASE(the_statistics_refuse_null)
     REFUSED(weir_summary_write(stdout, NULL, NULL, &totals, NULL, NULL));
     REFUSED(weir_summary_print_failures(NULL, "a", 0, 1, NULL));
     REFUSED(weir_summary_write_failures(stdout, NULL, NULL, 1, NULL));
-    REFUSED(weir_reader_select(NULL, WEIR_RECORD_FAILURE, NULL, "1", "", NULL, NULL, NULL));
+    REFUSED(weir_reader_select(NULL, NULL, "SELECT 1", NULL, NULL, NULL, NULL));
     REFUSED(weir_reader_each(NULL, WEIR_RECORD_FAILURE, NULL, NULL, NULL, NULL));
     REFUSED(weir_reader_has(NULL, WEIR_RECORD_FAILURE, NULL, NULL, NULL));
     assert_string_equal(weir_row_text(NULL, 0), "");
     assert_int_equal(weir_row_int(NULL, 0), 0);
     assert_true(isnan(weir_row_real(NULL, 0)));
+    assert_true(weir_row_is_null(NULL, 0));
     REFUSED(weir_reader_keep_sql(NULL));
     assert_null(weir_reader_sql(NULL));
     REFUSED(weir_database_check(NULL, true, no_function, NULL, NULL));

@@ -269,50 +269,96 @@ int64_t weir_row_int(const weir_row *row, int column)
     return row ? sqlite3_column_int64((sqlite3_stmt *)(uintptr_t)row, column) : 0;
 }
 
+bool weir_row_is_null(const weir_row *row, int column)
+{
+    return !row || sqlite3_column_type((sqlite3_stmt *)(uintptr_t)row, column) == SQLITE_NULL;
+}
+
 double weir_row_real(const weir_row *row, int column)
 {
     sqlite3_stmt *of = (sqlite3_stmt *)(uintptr_t)row;
-    return row && sqlite3_column_type(of, column) != SQLITE_NULL ? sqlite3_column_double(of, column) : (double)NAN;
+    return weir_row_is_null(row, column) ? (double)NAN : sqlite3_column_double(of, column);
 }
 
-/* Columns that were added since the database was written are NULL. SPDL's databases have no items. */
-static int select_rows(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, const char *columns,
-                       const char *end, sqlite3_stmt **rows, weir_error *error)
+/* The tables of statements, as weir query --list names them. */
+static const struct {
+    const char *name;
+    weir_record_kind kind;
+} table_names[] = {
+    { "tasks", WEIR_RECORD_TASK },       { "flow", WEIR_RECORD_FLOW },        { "queues", WEIR_RECORD_QUEUE },
+    { "pools", WEIR_RECORD_POOL },       { "process", WEIR_RECORD_PROCESS },  { "machine", WEIR_RECORD_MACHINE },
+    { "spans", WEIR_RECORD_SPAN },       { "counters", WEIR_RECORD_COUNTER }, { "events", WEIR_RECORD_EVENT },
+    { "failures", WEIR_RECORD_FAILURE }, { "items", WEIR_RECORD_ITEM },       { "runs", WEIR_RECORD_RUN },
+    { "stages", WEIR_RECORD_STAGE },
+};
+enum { NUM_TABLES = sizeof table_names / sizeof table_names[0] };
+
+/* "(SELECT NULL AS id, … WHERE 0)": the rows of a table that the database lacks. */
+static char *make_no_rows(weir_record_kind kind)
 {
-    weir_sql_selection selection = selections[kind];
-    int code = SQLITE_OK, status = WEIR_OK;
-    char *known = NULL, *table = NULL;
-    *rows = NULL;
-    if (!selection.table) {
-        known = weir__record_expressions(reader->db, kind, &code);
-        table = known ? sqlite3_mprintf("(SELECT %s, t.rowid FROM %s t)", known, weir__record_table_of(kind)->name)
-                      : NULL;
-        code = known && !table ? SQLITE_NOMEM : code;
-        selection.table = table;
-    }
-    selection.columns = columns;
-    selection.end = end;
-    if (code != SQLITE_OK)
+    const char *names[WEIR_MAX_LAP_COLUMNS];
+    const weir_record_table *record = is_lap(kind) ? NULL : weir__record_table_of(kind);
+    size_t count = record ? record->num_columns : weir__lap_table_columns(subject_of(kind), names);
+    sqlite3_str *sql = sqlite3_str_new(NULL);
+    for (size_t i = 0; i < count; i++)
+        sqlite3_str_appendf(sql, "%s NULL AS %s", i ? "," : "(SELECT", record ? record->columns[i].name : names[i]);
+    sqlite3_str_appendall(sql, " WHERE 0)");
+    return sqlite3_str_finish(sql);
+}
+
+/* Columns that the database lacks are NULL. Returns a SQLITE_ code; free columns and rows. */
+static int describe_table(weir_reader *reader, size_t which, weir_sql_selection *table, char **columns, char **rows)
+{
+    const weir_record_kind kind = table_names[which].kind;
+    int code;
+    *table = is_lap(kind) ? selections[WEIR_RECORD_TASK] : selections[kind];
+    table->name = table_names[which].name;
+    *columns = is_lap(kind) ? weir__lap_table_expressions(reader->db, subject_of(kind), NULL, &code)
+                            : weir__record_expressions(reader->db, kind, &code);
+    *rows = code != SQLITE_OK || *columns ? NULL : make_no_rows(kind);
+    table->table = *rows          ? *rows
+                   : is_lap(kind) ? weir__lap_tables[subject_of(kind)].name
+                                  : weir__record_table_of(kind)->name;
+    table->columns = *columns ? *columns : "*";
+    return code == SQLITE_OK && !*columns && !*rows ? SQLITE_NOMEM : code;
+}
+
+/* Only the tables that the statement may be about. */
+static int select_rows(weir_reader *reader, const weir_filter *filter, const char *sql, sqlite3_stmt **statement,
+                       weir_error *error)
+{
+    weir_sql_selection tables[NUM_TABLES];
+    char *columns[NUM_TABLES], *rows[NUM_TABLES];
+    size_t count = 0;
+    int code = SQLITE_OK, status;
+    for (size_t i = 0; i < NUM_TABLES && code == SQLITE_OK; i++)
+        if (strstr(sql, table_names[i].name)) {
+            code = describe_table(reader, i, &tables[count], &columns[count], &rows[count]);
+            count++;
+        }
+    if (code == SQLITE_OK)
+        status = weir__select_from(reader, tables, count, filter, sql, statement, error);
+    else
         status = weir__reader_error(reader, code, error);
-    else if (selection.table)
-        status = weir__select(reader, &selection, filter, rows, error);
-    sqlite3_free(known);
-    sqlite3_free(table);
+    while (count-- > 0) {
+        sqlite3_free(columns[count]);
+        sqlite3_free(rows[count]);
+    }
     return status;
 }
 
-int weir_reader_select(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, const char *columns,
-                       const char *end, weir_row_function *each, void *self, weir_error *error)
+int weir_reader_select(weir_reader *reader, const weir_filter *filter, const char *sql, const char *text,
+                       weir_row_function *each, void *self, weir_error *error)
 {
-    if (!reader || !columns || !end || !each || kind > WEIR_RECORD_STAGE ||
-        (kind < WEIR_RECORD_EVENT && kind != WEIR_RECORD_TASK))
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "an argument that must not be NULL is NULL, or a kind that cannot be selected");
+    if (!reader || !sql || !each)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     sqlite3_stmt *rows = NULL;
     int code = SQLITE_DONE, status = weir__reader_resolve_run(reader, &resolved.run_id, error);
     if (status == WEIR_OK)
-        status = select_rows(reader, kind, &resolved, columns, end, &rows, error);
+        status = select_rows(reader, &resolved, sql, &rows, error);
+    if (rows)
+        sqlite3_bind_text(rows, sqlite3_bind_parameter_index(rows, ":text"), text, -1, SQLITE_TRANSIENT);
     while (rows && status == WEIR_OK && (code = sqlite3_step(rows)) == SQLITE_ROW)
         status = each(self, (const weir_row *)rows, error);
     if (status == WEIR_OK && code != SQLITE_DONE)

@@ -7,6 +7,7 @@
 
 #include <weir/clock.h>
 #include <weir/export.h>
+#include <weir/status.h>
 
 #include "array.h"
 #include "existing_files.h"
@@ -319,6 +320,20 @@ static void reason_function(sqlite3_context *context, int num_values, sqlite3_va
         sqlite3_result_error_nomem(context);
 }
 
+/* weir_status(status): its name. */
+static void status_function(sqlite3_context *context, int num_values, sqlite3_value **values)
+{
+    (void)num_values;
+    sqlite3_result_text(context, weir_status_name(sqlite3_value_int(values[0])), -1, SQLITE_STATIC);
+}
+
+/* weir_status_text(status): what it means. */
+static void status_text_function(sqlite3_context *context, int num_values, sqlite3_value **values)
+{
+    (void)num_values;
+    sqlite3_result_text(context, weir_status_text(sqlite3_value_int(values[0])), -1, SQLITE_STATIC);
+}
+
 /* weir_folder(path): "/data/clips" of "/data/clips/a.mp4"; "" of a name without a folder. */
 static void folder_function(sqlite3_context *context, int num_values, sqlite3_value **values)
 {
@@ -346,6 +361,8 @@ int weir__functions_register(sqlite3 *db)
         { "weir_concurrency", 3, NULL, concurrency_step, concurrency_final },
         { "weir_last", 2, NULL, last_step, last_final },
         { "weir_reason", 2, reason_function, NULL, NULL },
+        { "weir_status", 1, status_function, NULL, NULL },
+        { "weir_status_text", 1, status_text_function, NULL, NULL },
         { "weir_folder", 1, folder_function, NULL, NULL },
     };
     int code = weir__names_register(db);

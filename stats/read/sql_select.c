@@ -16,7 +16,8 @@
  * Timestamps are stored as seconds in a double, exact to a quarter of a microsecond: a shorter overlap does not
  * count.
  */
-#define TOUCHING_S 1e-6
+#define AFTER_START ":start + 1e-6"
+#define BEFORE_END  ":end - 1e-6"
 
 /* The state of building one statement. */
 typedef struct selecting {
@@ -61,15 +62,16 @@ static void put_time_condition(selecting *s)
         return;
     if (s->selection->kind > WEIR_ROWS_POINTS) {
         if (filter->start_unix_ns != 0)
-            sqlite3_str_appendall(s->sql, " AND (t.ended IS NULL OR t.ended > :start)");
+            sqlite3_str_appendall(s->sql, " AND (t.ended IS NULL OR t.ended > " AFTER_START ")");
         if (filter->end_unix_ns != 0)
-            sqlite3_str_appendall(s->sql, " AND t.started < :end");
+            sqlite3_str_appendall(s->sql, " AND t.started < " BEFORE_END);
         return;
     }
     if (filter->start_unix_ns != 0)
-        sqlite3_str_appendall(s->sql, is_point ? " AND t.timestamp >= :start" : " AND t.timestamp > :start");
+        sqlite3_str_appendall(s->sql, is_point ? " AND t.timestamp >= :start" : " AND t.timestamp > " AFTER_START);
     if (filter->end_unix_ns != 0)
-        sqlite3_str_appendall(s->sql, is_point ? " AND t.timestamp < :end" : " AND t.timestamp - t.elapsed < :end");
+        sqlite3_str_appendall(s->sql,
+                              is_point ? " AND t.timestamp < :end" : " AND t.timestamp - t.elapsed < " BEFORE_END);
 }
 
 static bool has_windows(const selecting *s)
@@ -207,6 +209,13 @@ static void put_order(selecting *s)
         sqlite3_str_appendall(s->sql, " LIMIT :limit");
 }
 
+/* The rows that match. */
+static void put_rows(selecting *s)
+{
+    sqlite3_str_appendf(s->sql, " SELECT %s FROM %s t", s->selection->columns, s->selection->table);
+    put_conditions(s);
+}
+
 static void put_statement(selecting *s)
 {
     const weir_sql_selection *selection = s->selection;
@@ -214,9 +223,9 @@ static void put_statement(selecting *s)
         sqlite3_str_appendall(s->sql, "WITH ");
     if (has_windows(s))
         put_windows(s);
-    sqlite3_str_appendf(s->sql, "%s%s SELECT %s FROM %s t", has_windows(s) && selection->begin ? ", " : "",
-                        selection->begin ? selection->begin : "", selection->columns, selection->table);
-    put_conditions(s);
+    sqlite3_str_appendf(s->sql, "%s%s", has_windows(s) && selection->begin ? ", " : "",
+                        selection->begin ? selection->begin : "");
+    put_rows(s);
     if (selection->end)
         sqlite3_str_appendall(s->sql, selection->end);
     else
@@ -230,7 +239,6 @@ static int bind_values(sqlite3_stmt *statement, const selecting *s)
 {
     const weir_filter *filter = s->filter;
     const weir_window *window = &s->reader->window;
-    const double touching = s->selection->kind == WEIR_ROWS_POINTS ? 0 : TOUCHING_S;
     const struct {
         const char *name;
         int64_t number;
@@ -248,8 +256,7 @@ static int bind_values(sqlite3_stmt *statement, const selecting *s)
     const struct {
         const char *name;
         double time;
-    } times[] = { { ":start", (double)filter->start_unix_ns / 1e9 + touching },
-                  { ":end", (double)filter->end_unix_ns / 1e9 - touching } };
+    } times[] = { { ":start", (double)filter->start_unix_ns / 1e9 }, { ":end", (double)filter->end_unix_ns / 1e9 } };
     int at, code = SQLITE_OK;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && code == SQLITE_OK; i++)
         if ((at = sqlite3_bind_parameter_index(statement, numbers[i].name)))
@@ -280,23 +287,49 @@ int weir_reader_set_window_sized(weir_reader *reader, const weir_window *window,
 
 /* -- all of it */
 
-int weir__select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
-                 sqlite3_stmt **statement, weir_error *error)
+/* Prepares what has been built. */
+static int prepare_statement(selecting *s, sqlite3_stmt **statement, weir_error *error)
 {
-    selecting s = { reader, selection, filter, sqlite3_str_new(reader->db) };
     *statement = NULL;
-    put_statement(&s);
-    int code = sqlite3_str_errcode(s.sql);
-    char *text = sqlite3_str_finish(s.sql);
+    int code = sqlite3_str_errcode(s->sql);
+    char *text = sqlite3_str_finish(s->sql);
     if (code == SQLITE_OK)
-        code = text ? sqlite3_prepare_v2(reader->db, text, -1, statement, NULL) : SQLITE_NOMEM;
+        code = text ? sqlite3_prepare_v2(s->reader->db, text, -1, statement, NULL) : SQLITE_NOMEM;
     sqlite3_free(text);
     if (code == SQLITE_OK)
-        code = bind_values(*statement, &s);
-    weir__reader_note_sql(reader, *statement);
+        code = bind_values(*statement, s);
+    weir__reader_note_sql(s->reader, *statement);
     if (code == SQLITE_OK)
         return WEIR_OK;
     sqlite3_finalize(*statement);
     *statement = NULL;
-    return weir__reader_error(reader, code, error);
+    return weir__reader_error(s->reader, code, error);
+}
+
+int weir__select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
+                 sqlite3_stmt **statement, weir_error *error)
+{
+    selecting s = { reader, selection, filter, sqlite3_str_new(reader->db) };
+    put_statement(&s);
+    return prepare_statement(&s, statement, error);
+}
+
+int weir__select_from(weir_reader *reader, const weir_sql_selection *tables, size_t num_tables,
+                      const weir_filter *filter, const char *sql, sqlite3_stmt **statement, weir_error *error)
+{
+    static const weir_sql_selection laps = { .kind = WEIR_ROWS_LAPS };
+    selecting s = { reader, &laps, filter, sqlite3_str_new(reader->db) };
+    sqlite3_str_appendall(s.sql, "WITH RECURSIVE ");
+    if (has_windows(&s)) {
+        put_windows(&s);
+        sqlite3_str_appendall(s.sql, ", ");
+    }
+    for (size_t i = 0; i < num_tables; i++) {
+        s.selection = &tables[i];
+        sqlite3_str_appendf(s.sql, "%s AS (", tables[i].name);
+        put_rows(&s);
+        sqlite3_str_appendall(s.sql, i + 1 < num_tables ? "), " : ") ");
+    }
+    sqlite3_str_appendall(s.sql, sql);
+    return prepare_statement(&s, statement, error);
 }

@@ -18,6 +18,7 @@ typedef enum weir_row_kind {
 
 typedef struct weir_sql_selection {
     weir_row_kind kind;
+    const char *name;        /* of weir__select_from() */
     const char *table;       /* "task_stats" */
     const char *columns;     /* "t.id, t.name, …" */
     const char *condition;   /* one more: "AND …"; NULL = none */
@@ -33,5 +34,9 @@ typedef struct weir_sql_selection {
  */
 int weir__select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
                  sqlite3_stmt **statement, weir_error *error);
+
+/* The same for "WITH name AS (the rows of a table that match), … sql". */
+int weir__select_from(weir_reader *reader, const weir_sql_selection *tables, size_t num_tables,
+                      const weir_filter *filter, const char *sql, sqlite3_stmt **statement, weir_error *error);
 
 #endif

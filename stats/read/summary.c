@@ -245,68 +245,37 @@ static int note_run(void *self, const weir_record *record, weir_error *error)
     return WEIR_OK;
 }
 
-static int take_count(void *count, const weir_row *row, weir_error *error)
-{
-    (void)error;
-    *(int64_t *)count = weir_row_int(row, 0);
-    return WEIR_OK;
-}
+/* The detail of an event "clock_set" begins with the seconds; all of those of a run count, whatever the filter. */
+static const char sql_of_notes[] =
+    "SELECT (SELECT count(*) FROM events WHERE event_name = 'unreadable_folder'),"
+    " (SELECT weir_sum(CAST(detail AS INTEGER)) FROM events WHERE event_name = 'trace_records_lost'),"
+    " (SELECT count(*) FROM event_stats JOIN runs USING (run_id) WHERE event_name = 'clock_set'),"
+    " (SELECT total(CAST(detail AS REAL)) FROM event_stats JOIN runs USING (run_id) WHERE event_name = 'clock_set'),"
+    " weir_sum(num_missing IS NOT NULL AND (num_missing > 0 OR num_errors > 0)),"
+    " weir_sum(max(coalesce(num_missing, 0), 0)), weir_sum(max(coalesce(num_errors, 0), 0)) FROM items";
 
-static int add_clock_change(void *self, const weir_record *record, weir_error *error)
-{
-    run_notes *notes = self;
-    double seconds;
-    (void)error;
-    if (record->event.detail && sscanf(record->event.detail, "%lf", &seconds) == 1 &&
-        fabs(notes->clock_set_s + seconds) < 1e9) {
-        notes->clock_set_s += seconds;
-        notes->num_clock_sets++;
-    }
-    return WEIR_OK;
-}
-
-static int note_events(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
-{
-    weir_filter events = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
-    events.name = "unreadable_folder";
-    int status = weir_reader_select(reader, WEIR_RECORD_EVENT, &events, "count(*)", "", take_count,
-                                    &notes->num_unreadable, error);
-    events.name = "trace_records_lost";
-    if (status == WEIR_OK)
-        status = weir_reader_select(reader, WEIR_RECORD_EVENT, &events, "weir_sum(CAST(t.detail AS INTEGER))", "",
-                                    take_count, &notes->num_untraced, error);
-    events = (weir_filter){ .run_id = notes->last.run_id, .name = "clock_set" };
-    if (status == WEIR_OK && notes->num_runs == 1)
-        status = weir_reader_each(reader, WEIR_RECORD_EVENT, &events, add_clock_change, notes, error);
-    return status;
-}
-
-static int take_damage(void *self, const weir_row *row, weir_error *error)
+static int take_notes(void *self, const weir_row *row, weir_error *error)
 {
     run_notes *notes = self;
     (void)error;
-    notes->num_damaged = weir_row_int(row, 0);
-    notes->num_missing = weir_row_int(row, 1);
-    notes->num_errors = weir_row_int(row, 2);
+    notes->num_unreadable = weir_row_int(row, 0);
+    notes->num_untraced = weir_row_int(row, 1);
+    notes->num_clock_sets = notes->num_runs == 1 ? weir_row_int(row, 2) : 0;
+    notes->clock_set_s = notes->num_clock_sets && fabs(weir_row_real(row, 3)) < 1e9 ? weir_row_real(row, 3) : 0;
+    notes->num_damaged = weir_row_int(row, 4);
+    notes->num_missing = weir_row_int(row, 5);
+    notes->num_errors = weir_row_int(row, 6);
     return WEIR_OK;
-}
-
-static int note_damage(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
-{
-    return weir_reader_select(
-        reader, WEIR_RECORD_ITEM, filter,
-        "weir_sum(t.num_missing IS NOT NULL AND (t.num_missing > 0 OR t.num_errors > 0)), "
-        "weir_sum(max(coalesce(t.num_missing, 0), 0)), weir_sum(max(coalesce(t.num_errors, 0), 0))",
-        "", take_damage, notes, error);
 }
 
 static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
+    weir_filter any_name = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     *notes = (run_notes){ .num_runs = 0 };
+    any_name.name = NULL;
     int status = weir_reader_each(reader, WEIR_RECORD_RUN, filter, note_run, notes, error);
-    if (status == WEIR_OK)
-        status = note_events(reader, filter, notes, error);
-    return status == WEIR_OK ? note_damage(reader, filter, notes, error) : status;
+    return status == WEIR_OK ? weir_reader_select(reader, &any_name, sql_of_notes, NULL, take_notes, notes, error)
+                             : status;
 }
 
 /* The end of the records, and the longest time that any lap was suspended. */
@@ -592,6 +561,13 @@ int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_summ
 
 /* Failures */
 
+static int take_count(void *count, const weir_row *row, weir_error *error)
+{
+    (void)error;
+    *(int64_t *)count = weir_row_int(row, 0);
+    return WEIR_OK;
+}
+
 static int print_failure(void *self, const weir_record *record, weir_error *error)
 {
     (void)error;
@@ -617,7 +593,7 @@ static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filte
     char of_run[32] = "";
     int64_t count = 0;
     weir_filter first = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
-    int status = weir_reader_select(reader, WEIR_RECORD_FAILURE, filter, "count(*)", "", take_count, &count, error);
+    int status = weir_reader_select(reader, filter, "SELECT count(*) FROM failures", NULL, take_count, &count, error);
     if (status != WEIR_OK || count == 0)
         return status;
     fprintf(out, "Failures: %" PRId64 "\n", count);

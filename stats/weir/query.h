@@ -338,18 +338,20 @@ typedef struct weir_row weir_row;
 WEIR_API const char *weir_row_text(const weir_row *row, int column); /* "" = NULL */
 WEIR_API int64_t weir_row_int(const weir_row *row, int column);      /* 0 = NULL */
 WEIR_API double weir_row_real(const weir_row *row, int column);      /* NAN = NULL */
+WEIR_API bool weir_row_is_null(const weir_row *row, int column);
 
 /* Gets a row, which is valid until it returns. WEIR_OK; WEIR_EOF ends early; or a failure, with *error filled. */
 typedef int weir_row_function(void *self, const weir_row *row, weir_error *error);
 
 /*
- * Rows of SQL: "SELECT columns FROM their table t WHERE the filter's conditions end". columns and end ("GROUP BY … ORDER
- * BY … LIMIT …") are SQL, with weir's functions (docs/sql.md); the filter's order and limit are ignored. The kind is
- * WEIR_RECORD_TASK, _EVENT, _FAILURE, _ITEM, _RUN or _STAGE. WEIR_OK, or the first failure.
+ * Rows of SQL, with weir's functions (docs/sql.md). Its tables are the lists of weir query --list: runs, stages, tasks,
+ * flow, queues, pools, process, machine, spans, counters, events, failures and items; each has the rows that match the
+ * filter (its order and limit are ignored), and the columns of the schema, NULL where the database lacks one. `sql` is
+ * "SELECT …" or ", another AS (…) SELECT …": it follows a WITH RECURSIVE of these tables. `text` (may be NULL) is its
+ * parameter :text. WEIR_OK, or the first failure.
  */
-WEIR_API int weir_reader_select(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
-                                const char *columns, const char *end, weir_row_function *each, void *self,
-                                weir_error *error);
+WEIR_API int weir_reader_select(weir_reader *reader, const weir_filter *filter, const char *sql, const char *text,
+                                weir_row_function *each, void *self, weir_error *error);
 
 /* One run: WEIR_LAST_RUN or its number. Texts are valid until the next call for this reader. */
 WEIR_API int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *run, weir_error *error);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "command_table.h"
+#include "record_table.h"
 
 enum { TOP_AS_TEXT = 20 };
 
@@ -25,39 +26,59 @@ static const option_row rows[] = {
 
 /* -- printing */
 
-/* The columns of both tables. CSV has no other way to hold both: there they are one table. */
-static const table_column all_columns[] = {
-    { "kind", NULL, TABLE_WORDS },         { "count", "failures", TABLE_COUNT },
-    { "share", "share", TABLE_SHARE },     { "status", "status", TABLE_WORDS },
-    { "library_code", NULL, TABLE_COUNT }, { "message", "message", TABLE_WORDS },
-    { "folder", "folder", TABLE_WORDS },   { "example", "for example", TABLE_WORDS },
-};
+#define COUNT_COLUMNS \
+    { "count", "failures", TABLE_COUNT }, \
+    { \
+        "share", "share", TABLE_SHARE \
+    }
+#define REASON_COLUMNS \
+    { "status", "status", TABLE_WORDS }, { "library_code", NULL, TABLE_COUNT }, \
+    { \
+        "message", "message", TABLE_WORDS \
+    }
+#define FOLDER_COLUMN \
+    { \
+        "folder", "folder", TABLE_WORDS \
+    }
+#define EXAMPLE_COLUMN \
+    { \
+        "example", "for example", TABLE_WORDS \
+    }
 
-enum { NUM_COLUMNS = sizeof all_columns / sizeof all_columns[0] };
-enum { OF_REASONS = 1, OF_FOLDERS = 2 }; /* or-ed */
+/* :text is the most groups; below 0 = all. SQLite takes the other columns from the row with the smallest id. */
+#define GROUP \
+    "count(*) AS count, 1.0 * count(*) / sum(count(*)) OVER () AS share, count(*) OVER () AS num_groups, min(id)," \
+    " coalesce(label, '') AS example FROM failures GROUP BY "
+#define REASONS \
+    ", reason AS (SELECT status AS code, library_code AS code_of_library, message, weir_reason(message, label) AS " \
+    "key, " GROUP "status, library_code, key ORDER BY count(*) DESC, status || ' ' || library_code || ' ' || key" \
+    " LIMIT CAST(:text AS INTEGER))"
+#define FOLDERS \
+    ", folder AS (SELECT weir_folder(label) AS folder, " GROUP "folder ORDER BY count(*) DESC, folder" \
+    " LIMIT CAST(:text AS INTEGER))"
+#define OF_REASON \
+    "count, share, weir_status(code), nullif(code_of_library, 0), coalesce(nullif(message, '')," \
+    " weir_status_text(code)), "
 
-static bool has_column(int tables, size_t column)
-{
-    return column == 0   ? tables == (OF_REASONS | OF_FOLDERS)
-           : column < 3  ? true
-           : column < 6  ? tables & OF_REASONS
-           : column == 6 ? tables & OF_FOLDERS
-                         : true;
-}
+/* A table of groups; behind its columns, their number before the limit. */
+typedef struct group_table {
+    table_column columns[8];
+    int num_columns;
+    const char *sql;
+} group_table;
 
-enum { COUNT, WHOLE, NUM_GROUPS, FIRST, STATUS, CODE, MESSAGE, LABEL, KEY };
-
-#define GROUPS(key) \
-    "count(*), sum(count(*)) OVER (), count(*) OVER (), min(t.id), t.status, t.library_code, t.message, " \
-    "t.label, " key " AS key" /* SQLite takes status to key from the row with the smallest id */
-
-static const struct {
-    const char *columns, *end;
-} groupings[] = {
-    [OF_REASONS] = { GROUPS("weir_reason(t.message, t.label)"),
-                     " GROUP BY t.status, t.library_code, key"
-                     " ORDER BY count(*) DESC, t.status || ' ' || t.library_code || ' ' || key LIMIT " },
-    [OF_FOLDERS] = { GROUPS("weir_folder(t.label)"), " GROUP BY key ORDER BY count(*) DESC, key LIMIT " },
+static const group_table reasons = { { COUNT_COLUMNS, REASON_COLUMNS, EXAMPLE_COLUMN },
+                                     6,
+                                     REASONS " SELECT " OF_REASON "example, num_groups FROM reason" };
+static const group_table folders = { { COUNT_COLUMNS, FOLDER_COLUMN, EXAMPLE_COLUMN },
+                                     4,
+                                     FOLDERS " SELECT count, share, folder, example, num_groups FROM folder" };
+/* CSV has no other way to hold both. */
+static const group_table both = {
+    { { "kind", NULL, TABLE_WORDS }, COUNT_COLUMNS, REASON_COLUMNS, FOLDER_COLUMN, EXAMPLE_COLUMN },
+    8,
+    REASONS FOLDERS " SELECT 'reason', " OF_REASON "NULL, example, 0 FROM reason UNION ALL"
+                    " SELECT 'folder', count, share, NULL, NULL, NULL, folder, example, 0 FROM folder"
 };
 
 /* The groups while they are printed. */
@@ -66,67 +87,35 @@ typedef struct printing {
     weir_reader *reader;
     const weir_filter *filter;
     table *t;
-    int tables, which; /* of the table; of the row */
-    int64_t whole, num_groups;
+    const group_table *groups;
+    int64_t num_groups;
 } printing;
 
-/* One row of a table that holds `tables`. */
-static int put_row(void *self, const weir_row *row, weir_error *error)
+static int put_group(void *self, const weir_row *row, weir_error *error)
 {
-    (void)error;
     printing *p = self;
-    bool is_reason = p->which == OF_REASONS;
-    int status = (int)weir_row_int(row, STATUS);
-    const char *message = weir_row_text(row, MESSAGE);
-    p->whole = weir_row_int(row, WHOLE);
-    p->num_groups = weir_row_int(row, NUM_GROUPS);
-    if (has_column(p->tables, 0))
-        table_words(p->t, is_reason ? "reason" : "folder");
-    table_count(p->t, weir_row_int(row, COUNT));
-    table_number(p->t, (double)weir_row_int(row, COUNT) / (double)p->whole);
-    for (size_t column = 3; column < 6; column++)
-        if (!has_column(p->tables, column))
-            continue;
-        else if (!is_reason || (column == 4 && !weir_row_int(row, CODE)))
-            table_nothing(p->t);
-        else if (column == 4)
-            table_count(p->t, weir_row_int(row, CODE));
-        else
-            table_words(p->t, column == 3 ? weir_status_name(status) : *message ? message : weir_status_text(status));
-    if (has_column(p->tables, 6) && is_reason)
-        table_nothing(p->t);
-    else if (has_column(p->tables, 6))
-        table_words(p->t, weir_row_text(row, KEY));
-    table_words(p->t, weir_row_text(row, LABEL));
+    (void)error;
+    record_put_row(p->t, p->groups->columns, (size_t)p->groups->num_columns, row, 0);
+    p->num_groups = weir_row_int(row, p->groups->num_columns);
     return WEIR_OK;
 }
 
-static int put_tables(printing *p, int tables, weir_error *error)
+static int put_table(printing *p, const group_table *groups, weir_error *error)
 {
-    table_column columns[NUM_COLUMNS];
-    size_t num_columns = 0;
-    int status = WEIR_OK;
-    for (size_t i = 0; i < NUM_COLUMNS; i++)
-        if (has_column(tables, i))
-            columns[num_columns++] = all_columns[i];
-    p->tables = tables;
-    p->t = table_begin(stdout, tool_format(p->call), columns, num_columns);
-    for (p->which = OF_REASONS; p->which <= OF_FOLDERS && status == WEIR_OK; p->which++) {
-        char end[200];
-        snprintf(end, sizeof end, "%s%" PRId64, groupings[p->which].end, settings.top ? settings.top : -1);
-        if (tables & p->which)
-            status = weir_reader_select(p->reader, WEIR_RECORD_FAILURE, p->filter, groupings[p->which].columns, end,
-                                        put_row, p, error);
-    }
+    char top[32];
+    snprintf(top, sizeof top, "%" PRId64, settings.top ? settings.top : -1);
+    p->groups = groups;
+    p->t = table_begin(stdout, tool_format(p->call), groups->columns, (size_t)groups->num_columns);
+    int status = weir_reader_select(p->reader, p->filter, groups->sql, top, put_group, p, error);
     table_end(p->t);
     return status;
 }
 
 /* Only text output leaves rows out by default; scripts get all. */
-static int put_text(printing *p, int tables, const char *title, weir_error *error)
+static int put_text(printing *p, const group_table *groups, const char *title, weir_error *error)
 {
     puts(title);
-    int status = put_tables(p, tables, error);
+    int status = put_table(p, groups, error);
     if (status == WEIR_OK && settings.top && p->num_groups > settings.top)
         printf("(and %" PRId64 " more; --top N shows N of them)\n", p->num_groups - settings.top);
     return status;
@@ -136,12 +125,12 @@ static int put_groups(printing *p, int64_t count, weir_error *error)
 {
     int status;
     if (tool_format(p->call) == TABLE_CSV)
-        return put_tables(p, OF_REASONS | OF_FOLDERS, error);
+        return put_table(p, &both, error);
     if (tool_format(p->call) == TABLE_JSON) {
         printf("{\"failures\": %" PRId64 ", \"reasons\": ", count);
-        status = put_tables(p, OF_REASONS, error);
+        status = put_table(p, &reasons, error);
         fputs(", \"folders\": ", stdout);
-        status = status == WEIR_OK ? put_tables(p, OF_FOLDERS, error) : status;
+        status = status == WEIR_OK ? put_table(p, &folders, error) : status;
         puts("}");
         return status;
     }
@@ -149,8 +138,8 @@ static int put_groups(printing *p, int64_t count, weir_error *error)
         return WEIR_OK;
     settings.top = settings.top ? settings.top : TOP_AS_TEXT;
     printf("%" PRId64 " %s\n\n", count, count == 1 ? "failure" : "failures");
-    status = put_text(p, OF_REASONS, "By reason:", error);
-    return status == WEIR_OK ? put_text(p, OF_FOLDERS, "\nBy folder:", error) : status;
+    status = put_text(p, &reasons, "By reason:", error);
+    return status == WEIR_OK ? put_text(p, &folders, "\nBy folder:", error) : status;
 }
 
 static int take_count(void *count, const weir_row *row, weir_error *error)
@@ -214,7 +203,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     printing p = { .call = call, .reader = reader, .filter = filter };
     int64_t count = 0;
     int status = settings.list ? put_list(call, reader, filter, &count, error)
-                               : weir_reader_select(reader, WEIR_RECORD_FAILURE, filter, "count(*)", "", take_count,
+                               : weir_reader_select(reader, filter, "SELECT count(*) FROM failures", NULL, take_count,
                                                     &count, error);
     if (status == WEIR_OK && !settings.list)
         status = put_groups(&p, count, error);

@@ -322,3 +322,18 @@ int record_table(FILE *out, table_format format, int which, weir_reader *reader,
     weir_query_end(query);
     return status == WEIR_EOF ? WEIR_OK : status;
 }
+
+void record_put_row(table *t, const table_column *columns, size_t num_columns, const weir_row *row, int first)
+{
+    for (size_t i = 0; i < num_columns; i++) {
+        int column = first + (int)i;
+        if (weir_row_is_null(row, column))
+            table_nothing(t);
+        else if (columns[i].kind == TABLE_WORDS)
+            table_words(t, weir_row_text(row, column));
+        else if (columns[i].kind == TABLE_COUNT)
+            table_count(t, weir_row_int(row, column));
+        else
+            table_number(t, weir_row_real(row, column));
+    }
+}

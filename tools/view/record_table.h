@@ -12,10 +12,10 @@
 extern const char *const record_table_names[];
 enum { RECORD_TABLE_RUNS, RECORD_TABLE_NODES };
 
-/* The index of a name among them. */
 /* The kind of record of such a list. */
 weir_record_kind record_table_kind(int which);
 
+/* The index of a name among them. */
 int record_table_find(const char *name);
 
 /*
@@ -24,5 +24,8 @@ int record_table_find(const char *name);
  */
 int record_table(FILE *out, table_format format, int which, weir_reader *reader, const weir_filter *filter,
                  int64_t *num_rows, weir_error *error);
+
+/* Puts the columns of a row, from `first` on, into a row of a table with these columns; NULL is an empty cell. */
+void record_put_row(table *t, const table_column *columns, size_t num_columns, const weir_row *row, int first);
 
 #endif

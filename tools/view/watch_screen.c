@@ -97,9 +97,9 @@ static int note_items(void *self, const weir_row *row, weir_error *error)
 static int read_items(weir_reader *reader, const weir_filter *recent, watched *w, weir_error *error)
 {
     return weir_reader_select(
-        reader, WEIR_RECORD_ITEM, recent,
-        "avg(CASE WHEN t.chosen IN ('all', 'sample') THEN t.num_frames END), max(t.elapsed), t.label", "", note_items,
-        w, error);
+        reader, recent,
+        "SELECT avg(CASE WHEN chosen IN ('all', 'sample') THEN num_frames END), max(elapsed), label FROM items", NULL,
+        note_items, w, error);
 }
 
 static int read_recent(weir_reader *reader, watched *w, weir_error *error)

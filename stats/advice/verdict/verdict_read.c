@@ -254,21 +254,22 @@ static int take_job_use(void *self, const weir_row *row, weir_error *error)
 static int view_ranks(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, verdict_view *view, job_use *use,
                       weir_error *error)
 {
-    char columns[1000];
+    char sql[1000];
     double start = 1e-9 * (double)start_unix_ns, end = 1e-9 * (double)end_unix_ns;
     *use = (job_use){ .num_ranks = 1 };
     view->world = r->world;
     if (r->world <= 1 || !(end > start))
         return WEIR_OK;
     snprintf(
-        columns, sizeof columns,
-        "count(DISTINCT t.rank), (SELECT count(DISTINCT s.rank) FROM run s WHERE s.node_id = t.node_id AND s.world = "
+        sql, sizeof sql,
+        "SELECT count(DISTINCT t.rank), (SELECT count(DISTINCT s.rank) FROM run s WHERE s.node_id = t.node_id AND "
+        "s.world = "
         "t.world AND s.job = t.job), CAST(1e9 * (SELECT sum(p.cpu_time * (min(p.timestamp, %.9f) - "
         "max(p.timestamp - p.elapsed, %.9f)) / p.elapsed) FROM process_stats p JOIN run s ON s.run_id = p.run_id "
         "WHERE s.node_id = t.node_id AND s.world = t.world AND s.job = t.job AND p.elapsed > 0 AND p.timestamp > "
-        "%.9f AND p.timestamp - p.elapsed < %.9f) AS INTEGER)",
+        "%.9f AND p.timestamp - p.elapsed < %.9f) AS INTEGER) FROM runs t",
         end, start, start, end);
-    int status = weir_reader_select(r->reader, WEIR_RECORD_RUN, &r->filter, columns, "", take_job_use, use, error);
+    int status = weir_reader_select(r->reader, &r->filter, sql, NULL, take_job_use, use, error);
     system_view *s = &view->system;
     if (use->num_others > 0 || use->num_ranks > 1) {
         s->ranks = fmin(fmax(0, 1e-9 * (double)use->cpu_ns / (end - start) - s->process), s->other);
