@@ -72,14 +72,102 @@ TEST_CASE(a_straggler_is_named_since_it_is_slow)
     char arguments[1100];
     snprintf(arguments, sizeof arguments, "%s --json", folder);
     text = run(arguments, 0);
-    assert_has(text, "\"rank\": 2, \"node\": \"node-a\", \"state\": \"ended\", \"num_items\": 1500, \"rate\": 7.5, "
+    assert_has(text, "\"rank\": 2, \"node\": \"node-a\", \"state\": \"finished\", \"num_items\": 1500, \"rate\": 7.5, "
                      "\"slower\": 0.25");
     assert_has(text, "\"slower_since\": 1100,");
-    assert_has(text, "\"rank\": 3, \"node\": \"node-a\", \"state\": \"ended\", \"num_items\": 2000");
+    assert_has(text, "\"rank\": 3, \"node\": \"node-a\", \"state\": \"finished\", \"num_items\": 2000");
     snprintf(arguments, sizeof arguments, "%s --slower 30", folder);
     assert_null(strstr(run(arguments, 0), "% slower:"));
     execute(in_folder("rank0.db"), "UPDATE queue_stats SET num_items = 3 * num_items");
     assert_null(strstr(run(folder, 0), " -")); /* "-200.0 %" slower */
+}
+
+/* Ranks 0 to 3 of "first", and later ranks 0 and 1 of "second", as a resume with fewer ranks has them. */
+TEST_CASE(jobs_in_one_folder_are_not_mixed)
+{
+    char arguments[2048];
+    record_job();
+    for (int32_t rank = 0; rank < 4; rank++) {
+        char name[32];
+        snprintf(name, sizeof name, "rank%d.db", rank);
+        execute(in_folder(name), "UPDATE run SET job = 'first', world = 4");
+        if (rank >= 2)
+            continue;
+        weir_sqlite_writer *writer = recording_begin(in_folder(name), "node-a", rank, 5000);
+        record_lap(writer, &(invented_lap){ .at = 5010, .num_tasks = 80 });
+        recording_end(writer, 5010);
+        execute(in_folder(name), "UPDATE run SET job = 'second', world = 2 WHERE started = 5000");
+    }
+    snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
+    char *text = run(arguments, 0);
+    assert_has(text, "\n2 ranks; median 8.00 items/s");
+    assert_has(text, "1 other job is in these databases (--job compares it): first\n");
+    assert_null(strstr(text, "missing"));
+    snprintf(arguments, sizeof arguments, "'%s' --job 'f*'", in_folder(""));
+    assert_has(run(arguments, 0), "\n4 ranks; median 10.00 items/s");
+    snprintf(arguments, sizeof arguments, "'%s' --job third", in_folder(""));
+    assert_has(run(arguments, 3), "no run of such a job");
+}
+
+/* Two jobs that the launcher did not name: the gap between them tells them apart. */
+TEST_CASE(an_earlier_job_without_a_name_is_another_one)
+{
+    char arguments[2048];
+    record_rank("a.db", 0, 100, NUM_LAPS, 0, NUM_LAPS);
+    record_rank("b.db", 1, 100, NUM_LAPS, 0, NUM_LAPS);
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node-a", 0, 5000);
+    record_lap(writer, &(invented_lap){ .at = 5010, .num_tasks = 80 });
+    recording_end(writer, 5010);
+    execute(in_folder("a.db"), "UPDATE run SET world = 2");
+    execute(in_folder("b.db"), "UPDATE run SET world = 2");
+    snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
+    char *text = run(arguments, 0);
+    assert_has(text, "\n1 rank; median 8.00 items/s");
+    assert_has(text, "rank 1 is missing");
+}
+
+TEST_CASE(a_rank_that_was_stopped_has_not_ended_well)
+{
+    char arguments[2048], sql[128];
+    record_job();
+    snprintf(sql, sizeof sql, "UPDATE run SET status = %d", WEIR_ESTOPPED);
+    execute(in_folder("rank1.db"), sql);
+    snprintf(sql, sizeof sql, "UPDATE run SET status = %d", WEIR_EIO);
+    execute(in_folder("rank3.db"), sql);
+    snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
+    char *text = run(arguments, 0);
+    assert_has(text, "\nrank 1 was stopped\n");
+    assert_has(text, "\nrank 3 failed\n");
+    snprintf(arguments, sizeof arguments, "'%s' --csv", in_folder(""));
+    text = run(arguments, 0);
+    assert_has(text, "\n0,node-a,finished,");
+    assert_has(text, "\n1,node-a,stopped,");
+    assert_has(text, "\n3,node-a,failed,");
+}
+
+/* 2 items where others have 3 are a third less, and no sign of anything. */
+TEST_CASE(a_few_items_make_no_straggler)
+{
+    char arguments[2048];
+    for (int32_t rank = 0; rank < 4; rank++) {
+        char name[32];
+        snprintf(name, sizeof name, "rank%d.db", rank);
+        record_rank(name, rank, rank == 2 ? 0 : 1, 0, 0, 3);
+        execute(in_folder(name), "UPDATE task_stats SET cpu_time = 1, busy_time = 9");
+        execute(in_folder(name), "UPDATE queue_stats SET num_items = 1");
+    }
+    execute(in_folder("rank2.db"), "UPDATE queue_stats SET num_items = 0 WHERE timestamp > 1025");
+    execute(in_folder("rank2.db"), "UPDATE task_stats SET busy_time = 30");
+    snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
+    char *text = run(arguments, 0);
+    assert_has(text, "33.3%"); /* it is told, but not judged */
+    assert_null(strstr(text, "slower: "));
+    for (int32_t rank = 0; rank < 4; rank++) {
+        char name[32];
+        snprintf(name, sizeof name, "rank%d.db", rank);
+        execute(in_folder(name), "UPDATE queue_stats SET num_items = 1000 * num_items");
+    }
+    assert_has(run(arguments, 0), "rank 2 is 33 % slower: its disk or network");
 }
 
 TEST_CASE(more_cpu_time_is_the_cpu)
@@ -104,6 +192,8 @@ TEST_CASE(ranks_that_died_or_are_missing_are_named)
     record_rank("b.db", 1, 100, NUM_LAPS, 0, 8); /* killed after 80 s */
     record_rank("c.db", 3, 100, NUM_LAPS, 0, NUM_LAPS);
     execute(in_folder("a.db"), "UPDATE run SET world = 2"); /* too few: there is a rank 3 */
+    execute(in_folder("b.db"), "UPDATE run SET world = 2");
+    execute(in_folder("c.db"), "UPDATE run SET world = 2");
     snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
     char *text = run(arguments, 0);
     assert_has(text, "rank 1 is silent: it has not ended, but has recorded nothing for the last 120 s");
@@ -180,6 +270,7 @@ TEST_CASE(all_ranks_of_the_job_are_expected)
     snprintf(arguments, sizeof arguments, "'%s' --json", in_folder(""));
     assert_has(run(arguments, 0), "\"rank\": 7, \"node\": null, \"state\": \"missing\", \"num_items\": null");
     execute(in_folder("a.db"), "UPDATE run SET world = 4000000000"); /* damaged */
+    execute(in_folder("b.db"), "UPDATE run SET world = 4000000000");
     snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
     assert_null(strstr(run(arguments, 0), "5 to"));
 }
@@ -211,7 +302,7 @@ TEST_CASE(the_last_run_of_a_rank_counts)
     record_lap(writer, &(invented_lap){ .at = 5010, .num_tasks = 77 });
     recording_end(writer, 5010);
     snprintf(arguments, sizeof arguments, "'%s' --csv", in_folder("a.db"));
-    assert_has(run(arguments, 0), "0,node-a,ended,77,7.7,");
+    assert_has(run(arguments, 0), "0,node-a,finished,77,7.7,");
 }
 
 TEST_CASE(bad_input_gets_one_line)
