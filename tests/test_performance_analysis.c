@@ -830,7 +830,7 @@ TEST_CASE(sigusr1_prints_a_snapshot_and_the_run_goes_on)
 /* timeout(1) signals the process, and then its group. */
 TEST_CASE(a_signal_that_comes_twice_does_not_kill_the_summary)
 {
-    for (bool is_late = true; is_late;) { /* on a busy machine the second one may be handled as a later one */
+    for (int i = 0; i < 5; i++) { /* two threads may take them at the same time */
         struct program program;
         int tells;
         start_large_run(&program, NULL, &tells);
@@ -840,9 +840,8 @@ TEST_CASE(a_signal_that_comes_twice_does_not_kill_the_summary)
         kill(program.pid, SIGCONT);
         free(read_until(tells, NULL));
         program_wait(&program, work);
-        is_late = program.status == -SIGTERM || program.status == -SIGINT;
-        assert_true(is_late || program.status == 128 + SIGTERM || program.status == 128 + SIGINT);
-        assert_true(is_late || strstr(program.out, "Total tasks processed: "));
+        assert_true(program.status == 128 + SIGTERM || program.status == 128 + SIGINT);
+        assert_non_null(strstr(program.out, "Total tasks processed: "));
         close(tells);
         program_free(&program);
         remove_database(NULL);
@@ -944,8 +943,7 @@ TEST_CASE(a_terminal_shows_progress_that_never_mixes_with_the_log)
     assert_non_null(strstr(all, " of 5000 ("));
     char *screen = on_screen(all), *left = screen, *line;
     while ((line = take_line(&left)))
-        if (strncmp(line, "weir: ", 6) != 0 && *line && strcmp(line, "Next:") != 0 &&
-            strncmp(line, "  weir ", 7) != 0)
+        if (strncmp(line, "weir: ", 6) != 0 && *line)
             fail_msg("neither log nor erased: %s", line);
     assert_null(strstr(program.out, "ETA"));
     assert_null(strchr(program.out, '\033'));

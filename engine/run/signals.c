@@ -38,12 +38,15 @@ int weir_pipeline_stop_from_signal(weir_pipeline *pipeline)
     return WEIR_OK;
 }
 
-/* Returns whether there was one that no signal had stopped. */
+/* Returns whether there was one that no signal had stopped. The time is written first: a handler on another thread that
+   finds the pipeline stopped must find the time, too. */
 static bool stop_each(int number)
 {
     bool has_stopped = false;
     for (weir_pipeline *pipeline = atomic_load(&first); pipeline; pipeline = atomic_load(&pipeline->next_on_signal)) {
         int none = 0;
+        if (atomic_load(&pipeline->stop_signal) == 0)
+            atomic_store(&stopped_ns, weir_clock_ns());
         has_stopped |= atomic_compare_exchange_strong(&pipeline->stop_signal, &none, number);
         weir_pipeline_stop_from_signal(pipeline);
     }
@@ -56,9 +59,7 @@ static void stop_all(int number)
     static const struct sigaction default_action = { .sa_handler = SIG_DFL };
     int error = errno;
     atomic_fetch_add(&num_handlers, 1);
-    if (stop_each(number))
-        atomic_store(&stopped_ns, weir_clock_ns());
-    else if (weir_clock_ns() - atomic_load(&stopped_ns) >= WEIR_SIGNAL_REPEATS_NS) {
+    if (!stop_each(number) && weir_clock_ns() - atomic_load(&stopped_ns) >= WEIR_SIGNAL_REPEATS_NS) {
         set_actions(&default_action, false);
         raise(number); /* ends the process after this handler, which blocks it */
     }
