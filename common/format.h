@@ -39,6 +39,17 @@ static inline void weir__text_format_time(char figure[WEIR_FORMAT_BYTES], double
              seconds, units[unit]);
 }
 
+/* "12.3 s", "1:02:03" */
+static inline void weir__text_format_duration(char figure[WEIR_FORMAT_BYTES], int64_t ns)
+{
+    int64_t seconds = ns / 1000000000;
+    if (seconds < 100)
+        snprintf(figure, WEIR_FORMAT_BYTES, "%.1f s", ns > 0 ? weir__seconds(ns) : 0);
+    else
+        snprintf(figure, WEIR_FORMAT_BYTES, "%lld:%02d:%02d", (long long)(seconds / 3600), (int)(seconds / 60 % 60),
+                 (int)(seconds % 60));
+}
+
 /* "1.50 MB" */
 static inline void weir__text_format_bytes(char figure[WEIR_FORMAT_BYTES], double bytes)
 {

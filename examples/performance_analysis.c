@@ -72,6 +72,7 @@ int main(int argc, char **argv)
     char problem[OPTION_PROBLEM_BYTES];
     record->program = "performance_analysis";
     record->weir = "weir";
+    record->has_full_summary = true;
     record->input_option = "--dataset-dir: ";
 
     int num_words = options_parse(&set, 1, argc, argv, problem);

@@ -335,6 +335,8 @@ TEST_CASE(the_statistics_refuse_null)
     REFUSED(weir_summary_print(stdout, NULL, 0, NULL, NULL));
     REFUSED(weir_summary_write(stdout, NULL, NULL, NULL, NULL, NULL));
     REFUSED(weir_summary_write(stdout, NULL, NULL, &totals, NULL, NULL));
+    REFUSED(weir_summary_write_notes(NULL, NULL, NULL, &totals, NULL));
+    REFUSED(weir_summary_write_notes(stdout, NULL, NULL, NULL, NULL));
     REFUSED(weir_summary_print_failures(NULL, "a", 0, 1, NULL));
     REFUSED(weir_summary_write_failures(stdout, NULL, NULL, 1, NULL));
     REFUSED(weir_reader_select(NULL, NULL, "SELECT 1", NULL, NULL, NULL, NULL));

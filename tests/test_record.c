@@ -104,7 +104,7 @@ static void expect_files(const char *line, int num_files)
     int found = (int)query("SELECT sum(num_tasks - num_failures) FROM task_stats WHERE name LIKE '%:decode%'");
     if (found != num_files)
         fail_msg("%s: %d files, not %d", line, found, num_files);
-    if (num_files > 0 && !strstr(line, "--quiet") && !strstr(program.out, "\nLimit: ")) /* even if not known */
+    if (num_files > 0 && !strstr(line, "--quiet") && !strstr(program.out, "\nLIMIT  ")) /* even if not known */
         fail_msg("%s: no limit: %s", line, program.out);
     program_free(&program);
 }
@@ -232,9 +232,10 @@ TEST_CASE(a_run_in_which_every_file_fails_has_failed)
     clips_write_text(clips_path("broken/b.mp4"), "no video either");
     record(&program, "@broken");
     assert_int_equal(program.status, 1);
-    assert_non_null(strstr(program.out, "Total failures: 2\n"));
-    assert_non_null(strstr(program.err, " failures "));
-    assert_null(strstr(program.err, " explain "));
+    assert_non_null(strstr(program.out, "broken: 0 of 2 files decoded in "));
+    assert_non_null(strstr(program.out, "\nFAILED 2   "));
+    assert_non_null(strstr(program.out, " failures --db "));
+    assert_null(strstr(program.out, " explain "));
     assert_non_null(strstr(program.err, "weir record: nothing could be decoded (2 failed)\n"));
     program_free(&program);
     expect_files("@broken @videos", 2); /* a part of them may fail */
@@ -327,8 +328,8 @@ TEST_CASE(what_a_cut_has_cost_is_recorded_and_said)
     program_free(&program);
 
     expect_damage("@cut @videos --isolate", 0, 0, "\n1 item succeeded with damage: ");
-    expect_damage("@cut @videos --strict", 0, 1, "Failures: 1\n");
-    expect_damage("@cut @videos --min-share 0.99", 0, 1, "Failures: 1\n");
+    expect_damage("@cut @videos --strict", 0, 1, "\nFAILED 1   ");
+    expect_damage("@cut @videos --min-share 0.99", 0, 1, "\nFAILED 1   ");
     expect_damage("@videos", 0, 0, "");
     run_command(&program, command);
     assert_int_equal(program.status, 3); /* nothing found */
@@ -395,18 +396,18 @@ TEST_CASE(the_end_names_the_next_commands)
     struct program program;
     char hint[4200];
     record(&program, "@videos");
-    snprintf(hint, sizeof hint, "  %s slowest  %s ", program_path("WEIR_TOOL"), db_path);
-    assert_non_null(strstr(program.err, "\nNext:\n"));
-    assert_non_null(strstr(program.err, hint));
-    assert_null(strstr(program.err, " failures "));
-    assert_null(strstr(program.out, "Next:"));
+    snprintf(hint, sizeof hint, "\nMore: %s explain --db %s (also: slowest, summary --full)\n",
+             program_path("WEIR_TOOL"), db_path);
+    assert_non_null(strstr(program.out, hint));
+    assert_string_equal(program.err, "");
     program_free(&program);
 
     clips_write_text(clips_path("videos/broken.mp4"), "no video");
     record(&program, "@videos");
     assert_int_equal(program.status, 0);
-    assert_non_null(strstr(program.err, " failures "));
-    assert_non_null(strstr(program.out, "Failures: 1\n"));
+    assert_non_null(strstr(program.out, ": 2 of 3 files decoded in "));
+    assert_non_null(strstr(program.out, " (also: failures, slowest, summary --full)\n"));
+    assert_non_null(strstr(program.out, "moov atom not found) (1)\n           broken.mp4\n"));
     program_free(&program);
     record(&program, "@videos --quiet");
     assert_string_equal(program.out, "");
@@ -514,12 +515,12 @@ TEST_CASE(a_tuned_run_decodes_all_files)
     assert_non_null(strstr(program.out, "\nTuner: "));
     program_free(&program);
 
-    char command[4200]; /* on a terminal, the next commands are last */
+    char command[4200]; /* stdout and stderr in one */
     snprintf(command, sizeof command, "'%s' record '%s' --tune --db-path '%s' 2>&1", program_path("WEIR_TOOL"),
              clips_path("videos"), db_path);
     run_command(&program, command);
-    const char *tuner = strstr(program.out, "\nTuner: "), *next = strstr(program.out, "\nNext:\n");
-    if (!tuner || !next || next < tuner)
+    const char *tuner = strstr(program.out, "\nTuner: "), *more = strstr(program.out, "\nMore: ");
+    if (!tuner || !more || more > tuner)
         fail_msg("%s", program.out);
     program_free(&program);
 }

@@ -175,7 +175,7 @@ static int remove_job(void **state)
 
 /* -- summary */
 
-TEST_CASE(summary_is_the_librarys_to_the_letter)
+TEST_CASE(a_full_summary_is_the_librarys_to_the_letter)
 {
     char *wanted;
     size_t size;
@@ -183,7 +183,7 @@ TEST_CASE(summary_is_the_librarys_to_the_letter)
     assert_int_equal(weir_summary_print(memory, in_folder("job.db"), 0, weir_verdict_write_limit, NULL), WEIR_OK);
     fclose(memory);
     char line[600];
-    snprintf(line, sizeof line, "weir summary '%s'", in_folder("job.db"));
+    snprintf(line, sizeof line, "weir summary --full '%s'", in_folder("job.db"));
     expect(line, DONE);
     assert_string_equal(out, wanted);
     assert_string_equal(err, "");
@@ -192,22 +192,22 @@ TEST_CASE(summary_is_the_librarys_to_the_letter)
 
 TEST_CASE(summary_takes_a_part)
 {
-    expect("weir summary job.db --run all --name decode --phase train", DONE);
+    expect("weir summary --full job.db --run all --name decode --phase train", DONE);
     assert_has(out, "    Total tasks processed: 16\n");
     assert_has(out, "    Number of log entries: 4\n");
     assert_lacks(out, "src_queue");
-    expect("weir summary job.db --run 1 --since +15s --until 1021", DONE);
+    expect("weir summary --full job.db --run 1 --since +15s --until 1021", DONE);
     assert_has(out, "    Number of log entries: 2\n");
     expect("cp job.db now.db", DONE);
     execute(in_folder("now.db"), "UPDATE run SET started = 1.8e9");
-    expect("weir summary now.db --since +99999d", NOTHING); /* not a time of 64 bits in nanoseconds */
-    expect("weir summary job.db --since=-5s", DONE);
+    expect("weir summary --full now.db --since +99999d", NOTHING); /* not a time of 64 bits in nanoseconds */
+    expect("weir summary --full job.db --since=-5s", DONE);
     assert_has(out, "    Number of log entries: 1\n");
-    expect("weir summary job.db --node al* --run all", DONE);
+    expect("weir summary --full job.db --node al* --run all", DONE);
     assert_has(out, "    Average task time: 0.1333s\n");
-    expect("weir summary job.db --rank 1 --run all", DONE);
+    expect("weir summary --full job.db --rank 1 --run all", DONE);
     assert_has(out, "    Average task time: 0.2667s\n");
-    expect("weir summary job.db --start-time '1970-01-01 00:16:45' --end-time 1970-01-02", DONE);
+    expect("weir summary --full job.db --start-time '1970-01-01 00:16:45' --end-time 1970-01-02", DONE);
 }
 
 TEST_CASE(summary_as_json_and_csv)
@@ -229,9 +229,11 @@ TEST_CASE(a_run_that_never_ended_says_so)
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 3 });
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     expect("weir summary live.db", DONE);
+    assert_has(out, "running or killed: 3 items decoded\n");
+    expect("weir summary live.db --full", DONE);
     assert_has(out, "Run 1: running or killed, recorded for 10.0 s\n"); /* it says to be of another node */
     expect("cp live.db live.db-wal live.db-shm killed/ 2>&1 || { mkdir killed; cp live.db* killed/; }", DONE);
-    expect("weir summary killed/live.db", DONE);
+    expect("weir summary killed/live.db --full", DONE);
     assert_has(out, "    Total tasks processed: 3\n");
     assert_has(out, "Run 1: running or killed");
     expect("weir check live.db", DONE);
@@ -257,7 +259,7 @@ TEST_CASE(long_lines_are_broken_on_a_terminal_only)
     expect("cp job.db 'a database with a long name that contains spaces.db'", DONE);
     execute(in_folder("job.db"),
             "UPDATE task_stats SET name = replace(name, 'decode', 'a decoder with a long name')");
-    static const char *const lines[] = { "summary job.db --run all", "explain job.db", "compare job.db job.db",
+    static const char *const lines[] = { "summary job.db --run all --full", "explain job.db", "compare job.db job.db",
                                          "fleet job.db" };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         char line[100];
@@ -279,9 +281,10 @@ TEST_CASE(long_lines_are_broken_on_a_terminal_only)
         if (longest_line() > 62)
             fail_msg("%s: %zu columns:\n%s", line, longest_line(), out);
     }
-    expect("COLUMNS=40 script -qec \"$WEIR_TOOL summary 'a database with a long name that contains spaces.db'\" "
-           "/dev/null | tr -d '\\r'",
-           DONE);
+    expect(
+        "COLUMNS=40 script -qec \"$WEIR_TOOL summary --full 'a database with a long name that contains spaces.db'\" "
+        "/dev/null | tr -d '\\r'",
+        DONE);
     assert_has(out, "\nDatabase: a database with a long name that contains spaces.db\n");
     assert_has(out, "\n    Number of log entries: 4\n");
 }
@@ -1360,11 +1363,12 @@ TEST_CASE(wrong_options_are_refused_with_their_name)
         { "--nothing", "--nothing: no such option" },
         { "--verison", "did you mean --version?" },
         { "summary job.db -run 1", "-run: no such option; did you mean --run?" },
-        { "summary ''", "an argument is empty (\"\"); usage: weir summary DB" },
+        { "summary ''", "an argument is empty (\"\"); usage: weir summary [DB]" },
         { "help sumary", "sumary: no such subcommand" },
-        { "summary", "usage: weir summary DB" },
+        { "summary", "there is no database pipeline_stats.db" },
+        { "summary job.db --db other.db", "job.db: not with --db" },
         { "summary job.db other.db", "other.db: one argument too many" },
-        { "compare job.db", "usage: weir compare A.db B.db" },
+        { "compare job.db", "one database: --run and --run-b select two of its runs" },
         { "merge job.db", "usage: weir merge" },
         { "summary job.db --nothing", "--nothing: no such option" },
         { "summary job.db -x", "-x: no such option" },
@@ -1465,6 +1469,29 @@ TEST_CASE(readers_leave_no_files_beside_a_closed_database)
     assert_string_equal(out, "alone.db\n");
 }
 
+TEST_CASE(without_a_name_it_is_the_database_that_record_writes)
+{
+    expect("mkdir -p fresh && cp job.db fresh/pipeline_stats.db && cp job.db fresh/other.db", DONE);
+    static const char *const commands[] = { "summary",      "explain",
+                                            "query",        "failures",
+                                            "slowest",      "check",
+                                            "fleet",        "export --format json",
+                                            "watch --once", "compare --run 1 --run-b 2" };
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        char line[200], *named;
+        snprintf(line, sizeof line, "cd fresh && weir %s", commands[i]);
+        expect(line, DONE);
+        named = strdup(out);
+        snprintf(line, sizeof line, "cd fresh && weir %s --db pipeline_stats.db", commands[i]);
+        expect(line, DONE);
+        assert_string_equal(out, named);
+        free(named);
+    }
+    expect("cd fresh && weir summary --db other.db", DONE);
+    assert_has(out, "Run 2 in other.db.\nMore: ");
+    assert_has(out, "explain --db other.db (");
+}
+
 /* The planted files are no libraries: whoever finds one of them does not start. The second run looks there. */
 /* They are 150 and take longer to load than most commands to run. */
 TEST_CASE(commands_that_decode_nothing_load_no_ffmpeg)
@@ -1505,7 +1532,7 @@ TEST_CASE(a_database_that_is_being_written_is_read)
         record_failure(writer, 1000 + 10 * i, "x.mp4", 0.1);
         assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
         char wanted[80];
-        snprintf(wanted, sizeof wanted, "    Total tasks processed: %d\n", 2 * i);
+        snprintf(wanted, sizeof wanted, ": %d items decoded\n", 2 * i);
         expect("weir summary live.db", DONE);
         assert_has(out, wanted);
         expect("weir query live.db --by lap --csv", DONE);
@@ -1820,6 +1847,9 @@ TEST_CASE(databases_of_spdl_are_read_and_said_to_lack_something)
 {
     make_spdl(in_folder("spdl.db"));
     expect("weir summary spdl.db", DONE);
+    assert_has(out, "576 of 600 items decoded in ");
+    assert_has(out, "Note: recorded by SPDL");
+    expect("weir summary --full spdl.db", DONE);
     assert_has(out, "    Total tasks processed: 600\n    Total failures: 24\n    Average task time: 0.4000s\n"
                     "    Success rate: 96.0%\n    Number of log entries: 6\n");
     assert_has(out, "    Average QPS: 1.60\n");

@@ -401,14 +401,11 @@ static void put_counter(FILE *out, const weir_total *total)
             value_of(total, "max_value"), total->metrics.counter.num_updates);
 }
 
-/* "12.3 s", "1:02:03" */
 static void put_duration(FILE *out, int64_t ns)
 {
-    int64_t seconds = ns / WEIR_SECOND;
-    if (ns < 100 * WEIR_SECOND)
-        fprintf(out, "%.1f s", (double)(ns > 0 ? ns : 0) / (double)WEIR_SECOND);
-    else
-        fprintf(out, "%" PRId64 ":%02d:%02d", seconds / 3600, (int)(seconds / 60 % 60), (int)(seconds % 60));
+    char figure[WEIR_FORMAT_BYTES];
+    weir__text_format_duration(figure, ns);
+    fputs(figure, out);
 }
 
 static void put_state(FILE *out, const run_notes *notes, int64_t recorded_unix_ns)
@@ -430,18 +427,23 @@ static const char *plural(int64_t count)
     return count == 1 ? "" : "s";
 }
 
-static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *totals, const run_notes *notes,
-                      const char *line)
+static void put_states(FILE *out, const weir_reader *reader, const run_notes *notes, int64_t recorded_unix_ns)
 {
-    int64_t recorded_unix_ns, suspended_ns;
-    find_extent(totals, &recorded_unix_ns, &suspended_ns);
+    if (weir_reader_lacks(reader))
+        return;
+    if (notes->num_runs == 1)
+        put_state(out, notes, recorded_unix_ns);
+    else if (notes->num_open == 0)
+        fprintf(out, "%" PRId64 " runs; all have ended\n", notes->num_runs);
+    else
+        fprintf(out, "%" PRId64 " runs; %" PRId64 " %s not ended\n", notes->num_runs, notes->num_open,
+                notes->num_open == 1 ? "has" : "have");
+}
+
+static void put_notes(FILE *out, const weir_reader *reader, const run_notes *notes, int64_t suspended_ns)
+{
     if (weir_reader_lacks(reader))
         fprintf(out, "Note: %s.\n", weir_reader_lacks(reader));
-    else if (notes->num_runs == 1)
-        put_state(out, notes, recorded_unix_ns);
-    else
-        fprintf(out, "%" PRId64 " runs, %" PRId64 " of them have not ended\n", notes->num_runs, notes->num_open);
-    fputs(line, out);
     if (suspended_ns > 0) {
         fputs("The process was suspended for ", out);
         put_duration(out, suspended_ns);
@@ -482,7 +484,11 @@ static void put_summary(FILE *out, const weir_reader *reader, const weir_totals 
     fputc('\n', out);
     put_rule(out, '=');
     fprintf(out, "Database: %s\n", weir_reader_path(reader));
-    put_notes(out, reader, totals, notes, line);
+    int64_t recorded_unix_ns, suspended_ns;
+    find_extent(totals, &recorded_unix_ns, &suspended_ns);
+    put_states(out, reader, notes, recorded_unix_ns);
+    fputs(line, out);
+    put_notes(out, reader, notes, suspended_ns);
     put_rule(out, '=');
 }
 
@@ -537,6 +543,21 @@ int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter
     }
     weir_reader_release(reader);
     return status;
+}
+
+int weir_summary_write_notes(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
+                             weir_error *error)
+{
+    run_notes notes;
+    int64_t recorded_unix_ns, suspended_ns;
+    if (!out || !reader || !totals)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    int status = note_runs(reader, filter, &notes, error);
+    if (status != WEIR_OK)
+        return status;
+    find_extent(totals, &recorded_unix_ns, &suspended_ns);
+    put_notes(out, reader, &notes, suspended_ns);
+    return weir__check_written(out, "cannot print", error);
 }
 
 /* 0 means the last run here. */

@@ -43,6 +43,14 @@ WEIR_API int weir_summary_write(FILE *out, weir_reader *reader, const weir_filte
                                 weir_summary_line *line, weir_error *error);
 
 /*
+ * Prints only what a reader must know about the selected records, a line for each: that the process was suspended, that
+ * entries or records of a trace were lost, that folders could not be read, that items succeeded with damage. Nothing if
+ * there is nothing of that kind. totals: those of the filter. Results as above.
+ */
+WEIR_API int weir_summary_write_notes(FILE *out, weir_reader *reader, const weir_filter *filter,
+                                      const weir_totals *totals, weir_error *error);
+
+/*
  * Prints the failures of one run (0 = the last one): their number, then the first at_most of them, one per line with
  * label, reason, stage and status, and how many more there are. Prints nothing if there were none. Print it after the
  * summary's last rule, so that the summary is not interrupted.

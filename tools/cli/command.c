@@ -16,6 +16,8 @@ size_t tool_option_sets(const tool_command *command, tool_shared *shared, option
 {
     size_t count = 0;
     sets[count++] = (option_set){ tool_help_rows, shared }; /* before groups with headings */
+    if (command->shared & TOOL_DB)
+        sets[count++] = (option_set){ tool_db_rows, shared };
     if (command->options)
         sets[count++] = (option_set){ command->options, command->settings };
     if (command->more.rows)
@@ -200,14 +202,6 @@ int tool_open(const tool_call *call, const char *path, weir_reader **reader, wei
 table_format tool_format(const tool_call *call)
 {
     return call->shared.json ? TABLE_JSON : call->shared.csv ? TABLE_CSV : TABLE_TEXT;
-}
-
-int tool_close_prose(prose *text, int status, weir_error *error)
-{
-    int failure = prose_close(text);
-    return status == WEIR_OK && failure
-               ? weir_error_set(error, WEIR_EIO, -failure, "cannot print: %s", strerror(failure))
-               : status;
 }
 
 int tool_finish(const tool_call *call)

@@ -29,7 +29,10 @@ enum {
                         --every-time --between-steps --part */
     TOOL_FORMAT = 2, /* --json --csv */
     TOOL_RUN = 4,    /* --run alone */
+    TOOL_DB = 8,     /* --db, which is the first word if there is none; TOOL_DEFAULT_DB if neither is given */
 };
+
+#define TOOL_DEFAULT_DB "pipeline_stats.db" /* where weir record writes */
 
 struct tool_command;
 
@@ -67,7 +70,7 @@ typedef struct tool_command {
 extern const tool_command *const tool_commands[];
 
 /* The option sets of a command; returns how many. */
-enum { TOOL_MAX_SETS = 5 };
+enum { TOOL_MAX_SETS = 6 };
 size_t tool_option_sets(const tool_command *command, tool_shared *shared, option_set sets[TOOL_MAX_SETS]);
 
 /* -- for subcommands -- */
@@ -105,9 +108,6 @@ int tool_answer(const tool_call *call);
 
 /* --json or --csv, or TABLE_TEXT. */
 table_format tool_format(const tool_call *call);
-
-/* Returns status, or WEIR_EIO: not all was printed. */
-int tool_close_prose(prose *text, int status, weir_error *error);
 
 /* Flushes stdout. Reports a failed write and returns TOOL_FAILED. */
 int tool_finish(const tool_call *call);

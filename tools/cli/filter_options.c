@@ -111,6 +111,12 @@ static const char *const run_choices[] = { "last", "all", NULL };
         .help = "the run with this number, the last run, or all runs together" \
     }
 
+const option_row tool_db_rows[] = {
+    { ROW("db", db, option_file), .argument = "FILE",
+      .help = "the database, which can also be given without --db (default pipeline_stats.db)" },
+    { 0 },
+};
+
 const option_row tool_run_rows[] = { RUN_ROW(NULL), { 0 } };
 
 const option_row tool_filter_rows[] = {

@@ -22,6 +22,7 @@ typedef struct tool_steps {
 /* The values of the shared options. */
 typedef struct tool_shared {
     bool help;
+    const char *db;
     bool json, csv;
     int64_t run_id; /* as in weir_filter */
     bool run_given;
@@ -37,6 +38,7 @@ typedef struct tool_shared {
 } tool_shared;
 
 /* Each set's values go into a tool_shared. */
+extern const option_row tool_db_rows[];     /* --db */
 extern const option_row tool_run_rows[];    /* --run */
 extern const option_row tool_filter_rows[]; /* --name, --since, … */
 extern const option_row tool_format_rows[]; /* --json, --csv */

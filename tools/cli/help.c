@@ -8,7 +8,7 @@
 
 const char tool_description[] =
     "Decodes datasets in a pipeline that records its own statistics, and shows what limits their speed. Begin with "
-    "weir record DIR, then weir explain pipeline_stats.db. Runs can be examined while they are running, after their "
+    "weir record DIR, then weir explain. Runs can be examined while they are running, after their "
     "end, and if they were killed. Only two commands write to databases of runs: record and merge (its first "
     "argument).\n\n"
     "Metrics have the names of the database's columns. A task is one run of a stage's operation on one item. A "

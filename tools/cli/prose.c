@@ -41,16 +41,16 @@ void prose_open(prose *p)
         p->file = memory;
 }
 
-int prose_close(prose *p)
+int prose_end(prose *p, int status, weir_error *error)
 {
-    int failure = 0;
     if (p->file != stdout)
         memory_file_close(p->file);
     if (p->text)
         put_lines(p->text, (size_t)tty_width());
     free(p->text);
     errno = 0;
-    if (fflush(stdout) != 0 || ferror(stdout))
-        failure = errno ? errno : EIO;
-    return failure;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || status != WEIR_OK)
+        return status;
+    int code = errno ? errno : EIO;
+    return weir_error_set(error, WEIR_EIO, -code, "cannot print: %s", strerror(code));
 }

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <weir/status.h>
+
 /* What is written to `file` goes to stdout; on a terminal, long lines are broken. */
 typedef struct prose {
     FILE *file;
@@ -15,7 +17,7 @@ typedef struct prose {
 /* Then call prose_close() in any case. */
 void prose_open(prose *p);
 
-/* Returns 0 or an errno value: not all was written. */
-int prose_close(prose *p);
+/* Closes it. Returns status, or WEIR_EIO: not all was printed. */
+int prose_end(prose *p, int status, weir_error *error);
 
 #endif

@@ -401,18 +401,10 @@ static void format_when(char figure[WEIR_FORMAT_BYTES], double unix_time)
         snprintf(figure, WEIR_FORMAT_BYTES, "%.0f", unix_time);
 }
 
-static void format_time(char figure[WEIR_FORMAT_BYTES], double seconds)
-{
-    weir__text_format_time(figure, seconds);
-    char *unit = strstr(figure, "us");
-    if (unit && tty_has_utf8())
-        strcpy(unit, "µs");
-}
-
 static void format_figure(char figure[WEIR_FORMAT_BYTES], table_kind kind, double number)
 {
     switch (kind) {
-    case TABLE_TIME: format_time(figure, number); break;
+    case TABLE_TIME: tty_format_time(figure, number); break;
     case TABLE_BYTES: weir__text_format_bytes(figure, number); break;
     case TABLE_SHARE: snprintf(figure, WEIR_FORMAT_BYTES, "%.1f%%", 100 * number); break;
     case TABLE_CHANGE:

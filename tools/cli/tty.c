@@ -31,3 +31,11 @@ bool tty_has_utf8(void)
         locale = getenv(names[i]);
     return locale && (strstr(locale, "UTF-8") || strstr(locale, "utf8") || strstr(locale, "UTF8"));
 }
+
+void tty_format_time(char figure[WEIR_FORMAT_BYTES], double seconds)
+{
+    weir__text_format_time(figure, seconds);
+    char *unit = strstr(figure, "us");
+    if (unit && tty_has_utf8())
+        strcpy(unit, "µs");
+}

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,6 +53,14 @@ static int unknown_command(const char *name)
 static int check_words(tool_call *call, int num_words)
 {
     const tool_command *command = call->command;
+    if (command->shared & TOOL_DB && call->shared.db && num_words > 0)
+        return tool_refuse(call, "%s: not with --db; the database is given once", call->words[0]);
+    if (command->shared & TOOL_DB && num_words == 0) {
+        static char *path[1];
+        path[0] = (char *)(uintptr_t)(call->shared.db ? call->shared.db : TOOL_DEFAULT_DB);
+        call->words = path;
+        num_words = 1;
+    }
     int max_words = command->max_words ? command->max_words : command->min_words;
     if (num_words < command->min_words)
         return tool_refuse(call, "usage: weir %s %s [options] (see weir %s --help)", command->name, command->words,

@@ -80,8 +80,8 @@ static int run(tool_call *call)
 
 const tool_command tool_check = {
     .name = "check",
-    .words = "DB",
-    .min_words = 1,
+    .words = "[DB]",
+    .max_words = 1,
     .summary = "check that a database is intact and consistent",
     .help = "Checks the schema, the file, and that every row belongs to a run. Then checks that the metrics of each "
             "run are consistent: histograms with the counts and mean times of tasks and items, busy and waiting "
@@ -91,8 +91,8 @@ const tool_command tool_check = {
             "Nothing is repaired. SQLite's own tools can recover data from a damaged file: "
             "sqlite3 DB .recover.\n\n"
             "Exit status 1 means that there are faults.",
-    .examples = "weir check pipeline_stats.db\n",
-    .shared = TOOL_FORMAT,
+    .examples = "weir check\n",
+    .shared = TOOL_DB | TOOL_FORMAT,
     .options = rows,
     .settings = &settings,
     .run = run,

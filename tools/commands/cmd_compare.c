@@ -24,6 +24,7 @@
 #include "prose.h"
 #include "setting_changes.h"
 #include "text_escape.h"
+#include "tty.h"
 
 static struct settings {
     int64_t run_b; /* 0 = as --run */
@@ -156,8 +157,8 @@ static void say_cause(FILE *out, const effect *e)
     if (fabs(e->task) >= fabs(e->slots) && fabs(e->task) >= fabs(e->busy)) {
         double cpu = log(comparison_value(e->stage, 1, "cpu_time_per_task") /
                          comparison_value(e->stage, 0, "cpu_time_per_task"));
-        weir__text_format_time(before, time_per_task(a));
-        weir__text_format_time(after, time_per_task(b));
+        tty_format_time(before, time_per_task(a));
+        tty_format_time(after, time_per_task(b));
         fprintf(out, " is the time per task: %s instead of %s", after, before);
         if (isfinite(cpu) && fabs(cpu) < 0.25 * fabs(e->task))
             fputs(", with the same CPU time: the tasks wait for a CPU or a disk", out);
@@ -358,7 +359,7 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
     say_throughput(text.file, c, sides);
     say_why(text.file, c, sides, say_limits(text.file, c, sides));
     say_experiment(text.file, c, sides);
-    if (tool_close_prose(&text, WEIR_OK, &error) != WEIR_OK)
+    if (prose_end(&text, WEIR_OK, &error) != WEIR_OK)
         return tool_fail(call, &error);
     putchar('\n');
     size_t num_left_out = put_metrics(call, c);
@@ -461,6 +462,11 @@ static int run(tool_call *call)
 {
     lap_comparison c = { .num_pairs = 0 };
     compared sides[2] = { { NULL, NULL }, { NULL, NULL } };
+    char *both[2] = { call->words[0], call->words[call->num_words - 1] };
+    if (call->num_words == 1 && !settings.run_b)
+        return tool_refuse(call, "one database: --run and --run-b select two of its runs; usage: weir compare %s",
+                           call->command->words);
+    call->words = both;
     int exit_status = read_side(call, 0, &c, &sides[0]);
     if (exit_status == TOOL_DONE)
         exit_status = read_side(call, 1, &c, &sides[1]);
@@ -476,8 +482,8 @@ static int run(tool_call *call)
 
 const tool_command tool_compare = {
     .name = "compare",
-    .words = "A.db B.db",
-    .min_words = 2,
+    .words = "[A.db [B.db]]",
+    .max_words = 2,
     .summary = "compare two runs and explain the difference",
     .help =
         "Compares the last run of B with the last run of A (or the runs given by --run and --run-b): throughput, and "
@@ -498,9 +504,9 @@ const tool_command tool_compare = {
         "settings "
         "brings, and whether a stage waits for something that does not get faster.",
     .examples = "weir compare before.db after.db\n"
-                "weir compare runs.db runs.db --run 3 --run-b 4\n"
+                "weir compare --run 3 --run-b 4\n"
                 "weir compare before.db after.db --since +1m --name decode --json\n",
-    .shared = TOOL_FILTER | TOOL_FORMAT,
+    .shared = TOOL_DB | TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,

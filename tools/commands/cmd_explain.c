@@ -112,7 +112,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         put_json(verdict);
     else if (has_laps)
         weir_verdict_write(verdict, settings.all, text.file);
-    status = tool_close_prose(&text, WEIR_OK, error);
+    status = prose_end(&text, WEIR_OK, error);
     weir_verdict_free(verdict);
     return status == WEIR_OK && !has_laps ? weir_error_set(error, WEIR_ENOTFOUND, 0, "%s", tool_no_records(call))
                                           : status;
@@ -120,8 +120,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
 
 const tool_command tool_explain = {
     .name = "explain",
-    .words = "DB",
-    .min_words = 1,
+    .words = "[DB]",
+    .max_words = 1,
     .summary = "say what limits a run, and what would help",
     .help =
         "Says in one sentence what limits the run: the consumer, a source, the slots of a stage (that compute, or "
@@ -135,10 +135,10 @@ const tool_command tool_explain = {
         "Only the steady part of a run counts: after the lap in which the first item was delivered, and before the "
         "lap in which the last source ended. The default is the last run; a phase, a range of time or steps, or "
         "ranks can be selected. docs/verdict.md explains the model and each verdict.",
-    .examples = "weir explain pipeline_stats.db\n"
-                "weir explain pipeline_stats.db --phase train --json\n"
+    .examples = "weir explain\n"
+                "weir explain --phase train --json\n"
                 "weir explain job.db --run all --rank 3\n",
-    .shared = TOOL_FILTER | TOOL_FORMAT,
+    .shared = TOOL_DB | TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,

@@ -184,8 +184,8 @@ static int run(tool_call *call)
 
 const tool_command tool_export = {
     .name = "export",
-    .words = "DB --format FORMAT",
-    .min_words = 1,
+    .words = "[DB] --format FORMAT",
+    .max_words = 1,
     .summary = "export records for Prometheus, TensorBoard and others",
     .help =
         "Writes records in formats that other tools read.\n\n"
@@ -200,16 +200,16 @@ const tool_command tool_export = {
         "1.\n\n"
         "A file is replaced as a whole when it is complete. A run may write to the database at the same time: the "
         "export is a consistent snapshot.",
-    .examples = "weir export pipeline_stats.db --format openmetrics --run last -o weir.prom\n"
-                "weir export pipeline_stats.db --format openmetrics --laps -o weir.om\n"
+    .examples = "weir export --format openmetrics -o weir.prom\n"
+                "weir export --format openmetrics --laps -o weir.om\n"
                 "promtool tsdb create-blocks-from openmetrics weir.om data\n"
-                "weir export pipeline_stats.db --format tensorboard -o logs\n"
+                "weir export --format tensorboard -o logs\n"
                 "tensorboard --logdir logs\n"
-                "weir export pipeline_stats.db --format csv -o tables\n"
-                "weir export pipeline_stats.db --format csv --table failures --since -1h\n"
-                "weir export pipeline_stats.db --format json | jq '.runs[].command'\n",
-    .shared = TOOL_FILTER,
-    .default_run = WEIR_ALL_RUNS,
+                "weir export --format csv -o tables\n"
+                "weir export --format csv --table failures --since -1h\n"
+                "weir export --format json | jq '.runs[].command'\n",
+    .shared = TOOL_DB | TOOL_FILTER,
+    .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,
     .run = run,

@@ -212,8 +212,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
 
 const tool_command tool_failures = {
     .name = "failures",
-    .words = "DB",
-    .min_words = 1,
+    .words = "[DB]",
+    .max_words = 1,
     .summary = "print failures by reason and by folder",
     .help = "Groups the failed tasks by reason (weir's status, the library's own code, and the message without "
             "numbers and label) and by the folder of the label, the most frequent first, each with its first message "
@@ -222,11 +222,11 @@ const tool_command tool_failures = {
             "failures has every column of every failure.\n\n"
             "Exit status 3 means that no failure matches the filters. Without filters, no failures are a result like "
             "others: the exit status is 0.",
-    .examples = "weir failures pipeline_stats.db\n"
+    .examples = "weir failures\n"
                 "# move what could not be decoded out of the way\n"
-                "weir failures pipeline_stats.db --list --null | xargs -0r mv -t broken/\n"
-                "weir failures pipeline_stats.db --name decode --json\n",
-    .shared = TOOL_FILTER | TOOL_FORMAT,
+                "weir failures --list --null | xargs -0r mv -t broken/\n"
+                "weir failures --name decode --json\n",
+    .shared = TOOL_DB | TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,

@@ -294,7 +294,7 @@ static int print_fleet(const fleet *f)
         fputc('\n', all.file);
         status = compare_ranks(f, sentences, text, print_sentence, all.file, &error);
     }
-    status = tool_close_prose(&all, status, &error);
+    status = prose_end(&all, status, &error);
     free(text);
     return status != WEIR_OK ? tool_fail(f->call, &error)
            : is_empty        ? tool_nothing(f->call, "no run of such a job")
@@ -320,8 +320,7 @@ static int run(tool_call *call)
 
 const tool_command tool_fleet = {
     .name = "fleet",
-    .words = "DB...|DIR",
-    .min_words = 1,
+    .words = "[DB...|DIR]",
     .max_words = -1,
     .summary = "compare the ranks of a job: which are slow, since when, why",
     .help =
@@ -345,7 +344,7 @@ const tool_command tool_fleet = {
     .examples = "weir fleet rank*.db\n"
                 "weir fleet /shared/job-17 --slower 5\n"
                 "weir fleet /shared --job 17 --json\n",
-    .shared = TOOL_FORMAT,
+    .shared = TOOL_DB | TOOL_FORMAT,
     .options = rows,
     .settings = &settings,
     .run = run,

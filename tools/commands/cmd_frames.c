@@ -15,6 +15,7 @@
 #include "output_check.h"
 #include "redact.h"
 #include "text_escape.h"
+#include "tty.h"
 #include "video_options.h"
 
 /* Frames per chunk. Few, so that large pictures need little memory too. Larger chunks would only save scaling a
@@ -191,10 +192,10 @@ static void end_text(const report *r, const phase phases[NUM_PHASES], double ela
            r->num_errors, r->num_corrupt_frames, r->num_missing_frames);
     fputs("time       ", stdout);
     for (size_t i = 0; i < NUM_PHASES; i++) {
-        weir__text_format_time(figure, in_seconds(phases[i].ns));
+        tty_format_time(figure, in_seconds(phases[i].ns));
         printf("%s%s %s", i ? ", " : "", phases[i].title, figure);
     }
-    weir__text_format_time(figure, elapsed);
+    tty_format_time(figure, elapsed);
     printf("\ntook       %s\n", figure);
 }
 

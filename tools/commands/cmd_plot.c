@@ -135,8 +135,8 @@ static int run(tool_call *call)
 
 const tool_command tool_plot = {
     .name = "plot",
-    .words = "DB",
-    .min_words = 1,
+    .words = "[DB]",
+    .max_words = 1,
     .summary = "plot a run with gnuplot",
     .help =
         "Plots a run lap by lap. The first picture shows how many items came out, and below them a band with what "
@@ -149,11 +149,11 @@ const tool_command tool_plot = {
         "Laps that end in the same three-hundredth of the time are one point, with exact sums and percentiles. Waits "
         "that are too short for the logarithmic axis, or zero, are drawn at its bottom.\n\n"
         "gnuplot does the drawing and must be installed (Debian and Ubuntu: gnuplot-nox).",
-    .examples = "weir plot pipeline_stats.db\n"
-                "weir plot pipeline_stats.db --run 3 -o run.pdf\n"
+    .examples = "weir plot\n"
+                "weir plot --run 3 -o run.pdf\n"
                 "# one picture of the decode stage and its queue\n"
-                "weir plot pipeline_stats.db --name decode -o decode.svg\n",
-    .shared = TOOL_FILTER,
+                "weir plot --name decode -o decode.svg\n",
+    .shared = TOOL_DB | TOOL_FILTER,
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,

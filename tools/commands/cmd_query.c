@@ -355,8 +355,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
 
 const tool_command tool_query = {
     .name = "query",
-    .words = "DB",
-    .min_words = 1,
+    .words = "[DB]",
+    .max_words = 1,
     .summary = "print metrics by stage, queue, lap, step, phase, node, run or time",
     .help =
         "Aggregates metrics by the keys of --by, and prints a row for each group. Stages are never added up: each "
@@ -373,18 +373,18 @@ const tool_command tool_query = {
         "time as a share of busy time. put is how long items waited for room in the queue, get how long the "
         "consumer waited for an item, each with its p90 and p99; occupied is the share of the time in which the "
         "queue was not empty. --json and --csv have all metrics.",
-    .examples = "weir query pipeline_stats.db --by stage\n"
+    .examples = "weir query --by stage\n"
                 "# the ten minutes with the slowest decodes\n"
                 "weir query run.db --name decode --by time --bin 10m --sort p99 --top 10\n"
                 "# the cost of startup and finish\n"
-                "weir query pipeline_stats.db --by job-phase --queues --name sink\n"
+                "weir query --by job-phase --queues --name sink\n"
                 "# one line per rank of a job\n"
                 "weir query job.db --by run,node --name decode --sort avg\n"
-                "weir query pipeline_stats.db --by lap --name decode --steps 1000:2000 --csv\n"
-                "weir query pipeline_stats.db --list nodes\n"
+                "weir query --by lap --name decode --steps 1000:2000 --csv\n"
+                "weir query --list nodes\n"
                 "# take a statement further\n"
                 "weir query run.db --by stage,phase --sql | sqlite3 -cmd '.load libweir-stats' run.db\n",
-    .shared = TOOL_FILTER | TOOL_FORMAT,
+    .shared = TOOL_DB | TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,

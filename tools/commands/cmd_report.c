@@ -352,8 +352,8 @@ static int run(tool_call *call)
 
 const tool_command tool_report = {
     .name = "report",
-    .words = "DB",
-    .min_words = 1,
+    .words = "[DB]",
+    .max_words = 1,
     .summary = "write a run as one HTML file",
     .help =
         "Writes a page with everything about a run: the picture of weir plot that shows what it did and what limited "
@@ -362,9 +362,9 @@ const tool_command tool_report = {
         "one file that opens in any browser, light or dark, without a network.\n\n"
         "gnuplot draws the plots and must be installed (Debian and Ubuntu: gnuplot-nox); without it the page "
         "says so in their place.",
-    .examples = "weir report pipeline_stats.db\n"
-                "weir report pipeline_stats.db --run 3 --since +1m -o run.html\n",
-    .shared = TOOL_FILTER,
+    .examples = "weir report\n"
+                "weir report --run 3 --since +1m -o run.html\n",
+    .shared = TOOL_DB | TOOL_FILTER,
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,

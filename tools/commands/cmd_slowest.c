@@ -164,8 +164,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
 
 const tool_command tool_slowest = {
     .name = "slowest",
-    .words = "DB",
-    .min_words = 1,
+    .words = "[DB]",
+    .max_words = 1,
     .summary = "print the items that took longest",
     .help = "Prints the items that took longest, with codec, size and frames if these are known. Failed items are "
             "always recorded; others only if they are in the table item_stats: weir record stores the slowest of "
@@ -175,10 +175,10 @@ const tool_command tool_slowest = {
             "compares the codecs and sizes of these items with those of all recorded items: it shows, for example, "
             "whether slow files are mostly 4K.\n\n"
             "The default is the last run.",
-    .examples = "weir slowest pipeline_stats.db --top 20\n"
-                "weir slowest pipeline_stats.db --sort per-frame\n"
-                "weir slowest pipeline_stats.db --of failures --json\n",
-    .shared = TOOL_FILTER | TOOL_FORMAT,
+    .examples = "weir slowest --top 20\n"
+                "weir slowest --sort per-frame\n"
+                "weir slowest --of failures --json\n",
+    .shared = TOOL_DB | TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,

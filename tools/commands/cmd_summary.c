@@ -1,13 +1,28 @@
-/* weir summary: the summary that weir record prints, for any selection of records. */
+/* weir summary: the end screen of weir record, or every metric, for any selection of records. */
 #include <weir/summary.h>
 #include <weir/verdict.h>
 
 #include <inttypes.h>
+#include <stddef.h>
 
 #include "command_table.h"
 #include "metric_table.h"
 #include "prose.h"
 #include "record_table.h"
+#include "run_screen.h"
+
+static struct {
+    bool is_full;
+} settings;
+
+static const option_row rows[] = {
+    { .name = "full",
+      .kind = &option_flag,
+      .excludes = "json csv",
+      .offset = offsetof(__typeof__(settings), is_full),
+      .help = "print all metrics of each stage, queue, pool, span and counter, in SPDL's form" },
+    { 0 },
+};
 
 /* An object: the database, its runs, stages, queues, … */
 static int put_json(weir_reader *reader, const weir_filter *filter, const weir_totals *totals, weir_error *error)
@@ -52,35 +67,42 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         status = put_json(reader, filter, &totals, error);
     else if (tool_format(call) == TABLE_CSV)
         metric_put_all(stdout, &totals);
-    else if (found_any) {
+    else if (found_any && settings.is_full) {
         prose text;
         prose_open(&text);
         status = weir_summary_write(text.file, reader, filter, &totals, weir_verdict_write_limit, error);
-        status = tool_close_prose(&text, status, error);
-    }
+        status = prose_end(&text, status, error);
+    } else if (found_any)
+        status = run_screen_print(reader, filter, &totals, call->program, error);
     weir_totals_free(&totals);
     return status == WEIR_OK && !found_any ? refuse_empty(call, reader, filter, error) : status;
 }
 
 const tool_command tool_summary = {
     .name = "summary",
-    .words = "DB",
-    .min_words = 1,
+    .words = "[DB]",
+    .max_words = 1,
     .summary = "print the metrics of a run",
-    .help = "Prints the metrics of a run, stage by stage and queue by queue, then sources, routes, merges, sinks and "
-            "thread pools, and the state of the run: running, killed, finished, stopped or failed. The default is "
-            "the last run.\n\n"
-            "Averages and percentiles are those of all tasks or items of the selected laps together, also over "
-            "several runs, ranks and nodes. Slot time shows what a stage's slots did: a stage that is mostly busy "
-            "limits the run. If it mostly waits for input, the limit is upstream; for room, downstream; for a "
-            "thread, the pool is too small. weir explain draws such conclusions, with their evidence.\n\n"
-            "--json prints one object with runs, stages, flow, queues and pools; --csv prints one table, in which "
-            "the column kind says what each row describes.",
-    .examples = "weir summary pipeline_stats.db\n"
+    .help =
+        "Prints what happened in a run, in at most twenty lines, as weir record does at its end: how many items "
+        "came out, at which rate and with how much of the CPUs and the memory, what limits the run and what would "
+        "help, what the stages did, how full the queues were, and why items failed. Figures that were not recorded "
+        "are left out. --full prints every metric, stage by stage and queue by queue, then sources, routes, "
+        "merges, sinks and thread pools. The default is the last run.\n\n"
+        "Averages and percentiles are those of all tasks or items of the selected laps together, also over "
+        "several runs, ranks and nodes. Slot time shows what a stage's slots did: a stage that is mostly busy "
+        "limits the run. If it mostly waits for input, the limit is upstream; for room, downstream; for a "
+        "thread, the pool is too small. weir explain draws such conclusions, with their evidence.\n\n"
+        "--json prints one object with runs, stages, flow, queues and pools; --csv prints one table, in which "
+        "the column kind says what each row describes.",
+    .examples = "weir summary\n"
+                "weir summary --db run.db --full\n"
                 "# the decoders of all runs together, without the first ten minutes\n"
-                "weir summary pipeline_stats.db --run all --name decode --since +10m\n"
-                "weir summary pipeline_stats.db --json | jq '.stages[] | {name, p99_time}'\n",
-    .shared = TOOL_FILTER | TOOL_FORMAT,
+                "weir summary --run all --name decode --since +10m\n"
+                "weir summary --json | jq '.stages[] | {name, p99_time}'\n",
+    .shared = TOOL_DB | TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
+    .options = rows,
+    .settings = &settings,
     .answer = answer,
 };

@@ -197,8 +197,7 @@ static int run(tool_call *call)
 
 const tool_command tool_watch = {
     .name = "watch",
-    .words = "DB...",
-    .min_words = 1,
+    .words = "[DB...]",
     .max_words = -1,
     .summary = "show the state of a run, or of the ranks of a job, live",
     .help =
@@ -215,10 +214,10 @@ const tool_command tool_watch = {
         "which "
         "the slots of a stage waited for these.\n\n"
         "Keys: " KEYS,
-    .examples = "weir watch pipeline_stats.db\n"
+    .examples = "weir watch\n"
                 "weir watch pipeline_stats.rank*.db\n"
-                "weir watch pipeline_stats.db --once --json | jq '{done, expected, remaining}'\n",
-    .shared = TOOL_RUN,
+                "weir watch --once --json | jq '{done, expected, remaining}'\n",
+    .shared = TOOL_DB | TOOL_RUN,
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,

@@ -216,8 +216,8 @@ static int run(tool_call *call)
 
 const tool_command tool_whatif = {
     .name = "whatif",
-    .words = "DB",
-    .min_words = 1,
+    .words = "[DB]",
+    .max_words = 1,
     .summary = "predict the throughput of a run with other settings",
     .help =
         "Simulates the recorded pipeline with other settings: more slots or threads, other queues, faster tasks, "
@@ -241,12 +241,12 @@ const tool_command tool_whatif = {
         "nothing unseen, such as the memory bus, becomes the limit. docs/whatif.md explains the model and its "
         "limits.\n\n"
         "--json prints the whole prediction as one object; --csv prints the table of the nodes.",
-    .examples = "weir whatif pipeline_stats.db --set decode.concurrency=8 --threads 4 --cpus 16\n"
+    .examples = "weir whatif --set decode.concurrency=8 --threads 4 --cpus 16\n"
                 "# what a scaler of half the cost would bring, next to twice the slots\n"
-                "weir whatif pipeline_stats.db --set decode.cpu_time=0.8x --set decode.concurrency=20\n"
+                "weir whatif --set decode.cpu_time=0.8x --set decode.concurrency=20\n"
                 "# a machine with 64 cores\n"
-                "weir whatif pipeline_stats.db --set decode.concurrency=256 --threads 64 --cpus 64 --json\n",
-    .shared = TOOL_FILTER | TOOL_FORMAT,
+                "weir whatif --set decode.concurrency=256 --threads 64 --cpus 64 --json\n",
+    .shared = TOOL_DB | TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,

@@ -1,12 +1,17 @@
 #include "record_messages.h"
+#include "prose.h"
 #include "redact.h"
+#include "run_screen.h"
 #include "text_escape.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_MESSAGE = 8192 };
+#include <weir/summary.h>
+#include <weir/verdict.h>
+
+enum { MAX_MESSAGE = 8192, MAX_LISTED_FAILURES = 10 };
 
 int record_refuse(const record_settings *settings, const char *format, ...)
 {
@@ -36,11 +41,17 @@ void record_tell_failures(const record_settings *settings, uint64_t num_failures
                       (unsigned long long)num_failures, (unsigned long long)num_files, db_path);
 }
 
-int record_close_summary(prose *text, int status, weir_error *error)
+int record_print_summary(const record_settings *settings, weir_reader *reader, const weir_filter *filter,
+                         weir_error *error)
 {
-    int failure = prose_close(text);
-    if (status == WEIR_OK && failure)
-        status = weir_error_set(error, WEIR_EIO, -failure, "cannot print: %s", strerror(failure));
+    prose text;
+    if (!settings->has_full_summary)
+        return run_screen_print(reader, filter, NULL, settings->weir, error);
+    prose_open(&text);
+    int status = weir_summary_write(text.file, reader, filter, NULL, weir_verdict_write_limit, error);
+    status = prose_end(&text, status, error);
+    if (status == WEIR_OK) /* not as prose: file names stay as they are */
+        status = weir_summary_write_failures(stdout, reader, filter, MAX_LISTED_FAILURES, error);
     return status;
 }
 

@@ -2,7 +2,8 @@
 #ifndef TOOLS_RECORD_RECORD_MESSAGES_H
 #define TOOLS_RECORD_RECORD_MESSAGES_H
 
-#include "prose.h"
+#include <weir/query.h>
+
 #include "record_settings.h"
 
 enum {
@@ -22,8 +23,9 @@ void record_tell_failures(const record_settings *settings, uint64_t num_failures
 /* Says that nothing could be decoded. Returns RECORD_FAILED. */
 int record_tell_useless(const record_settings *settings, uint64_t num_failures);
 
-/* Closes a summary that was written with this status. Returns the status, or WEIR_EIO: not all was printed. */
-int record_close_summary(prose *text, int status, weir_error *error);
+/* Prints the end screen of the runs that match, or the full summary and the failures. Returns as weir_summary_write(). */
+int record_print_summary(const record_settings *settings, weir_reader *reader, const weir_filter *filter,
+                         weir_error *error);
 
 /* Returns RECORD_DONE, or says why there is no summary: RECORD_FAILED. */
 int record_end_summary(const record_settings *settings, int status, const weir_error *error);

@@ -1,10 +1,12 @@
 #include "record_progress.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "format.h"
 #include "terminal.h"
 
 static const int64_t redraw_interval_ns = 200 * WEIR_MILLISECOND;
@@ -32,13 +34,6 @@ void record_progress_start(const record_inputs *inputs, uint32_t epochs)
         pthread_detach(counter);
 }
 
-/* "2:47:55" */
-static void format_duration(char *to, size_t capacity, double duration_s)
-{
-    uint64_t whole = (uint64_t)duration_s;
-    snprintf(to, capacity, "%" PRIu64 ":%02" PRIu64 ":%02" PRIu64, whole / 3600, whole / 60 % 60, whole % 60);
-}
-
 static void draw(weir_pipeline *pipeline, int64_t now_ns)
 {
     weir_account account;
@@ -53,8 +48,8 @@ static void draw(weir_pipeline *pipeline, int64_t now_ns)
     if (total >= done && total > 0)
         snprintf(of_total, sizeof of_total, " of %" PRIu64 " (%.1f%%)", total, 100 * (double)done / (double)total);
     if (total >= done && done > 0) {
-        char duration[32];
-        format_duration(duration, sizeof duration, (double)(total - done) / per_second);
+        char duration[WEIR_FORMAT_BYTES];
+        weir__text_format_duration(duration, (int64_t)(1e9 * fmin((double)(total - done) / per_second, 9e9)));
         snprintf(eta, sizeof eta, "  ETA %s", duration);
     }
     snprintf(line, sizeof line, "%" PRIu64 "%s files  %.1f/s%s  %" PRIu64 " failed", done, of_total, per_second, eta,

@@ -219,17 +219,12 @@ static int summarize(const record_settings *settings, const record_ranks *ranks,
     weir_reader *reader;
     weir_error error = { 0 };
     weir_filter job = { .start_unix_ns = INT64_MAX };
-    prose text;
     for (uint32_t rank = 0; rank < ranks->world.size; rank++)
         if (views[rank].run_id && views[rank].started_unix_ns < job.start_unix_ns)
             job.start_unix_ns = views[rank].started_unix_ns;
-    prose_open(&text);
     int status = weir_reader_open(ranks->job_path, &reader, &error);
     if (status == WEIR_OK && !settings->quiet)
-        status = weir_summary_write(text.file, reader, &job, NULL, weir_verdict_write_limit, &error);
-    status = record_close_summary(&text, status, &error);
-    if (status == WEIR_OK && !settings->quiet) /* not as prose: file names stay as they are */
-        status = weir_summary_write_failures(stdout, reader, &job, MAX_LISTED, &error);
+        status = record_print_summary(settings, reader, &job, &error);
     if (status == WEIR_OK)
         status = record_ended_read(ended, reader, &job, &error);
     weir_reader_close(reader);

@@ -14,19 +14,20 @@
 
 #include <weir/headspace.h>
 #include <weir/log.h>
-#include <weir/summary.h>
+#include <weir/query.h>
+#include <weir/span.h>
 #include <weir/tuner.h>
 #include <weir/verdict.h>
+#include <weir/video.h>
 
 #include "memory.h"
+#include "prose.h"
 #include "record_explain.h"
 #include "record_pipeline.h"
 #include "record_progress.h"
 #include "record_ranks.h"
 #include "redact.h"
 #include "terminal.h"
-
-enum { MAX_LISTED_FAILURES = 10 };
 
 /* What the tuner has decided so far. */
 typedef struct record_tuned {
@@ -75,9 +76,11 @@ static void wait_for_results(weir_pipeline *pipeline, int results_fd, int signal
         weir_trace_request(trace);
 }
 
-/* A training step. */
-static void use_result(weir_pipeline *pipeline, int64_t step_ns)
+/* A training step. Counts the frames: the laps have files only. */
+static void use_result(weir_pipeline *pipeline, const weir_item *item, weir_counter *frames, int64_t step_ns)
 {
+    if (item->type && strcmp(item->type, WEIR_TYPE_FRAMES) == 0)
+        weir_counter_add_int(frames, 0, ((const weir_frames *)item->data)->num_frames);
     static const int64_t slice_ns = 100 * WEIR_MILLISECOND; /* Ctrl-C ends a long step */
     int64_t end_ns = weir_clock_ns() + step_ns;
     for (int64_t rest_ns = step_ns; rest_ns > 0 && !weir_pipeline_stop_signal(pipeline);
@@ -105,6 +108,7 @@ static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace,
 {
     int results_fd;
     weir_item item;
+    weir_counter *frames = weir_counter_get("weir", "frames", NULL, 0);
     int status = weir_pipeline_poll_fd(pipeline, &results_fd);
     bool has_result = false, is_over = false;
     while (status == WEIR_OK || status == WEIR_EPOCH || status == WEIR_ETIMEDOUT) {
@@ -115,7 +119,7 @@ static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace,
                              status == WEIR_OK ? 0 : record_progress_interval_ms());
         if (status == WEIR_OK) {
             has_result = true;
-            use_result(pipeline, step_ns);
+            use_result(pipeline, &item, frames, step_ns);
             weir_item_release(&item);
         }
         bool is_explained = explain && status == WEIR_EPOCH && (!has_result || record_explain_is_done(explain));
@@ -188,7 +192,12 @@ static int use_pipeline(const record_settings *settings, weir_pipeline *pipeline
     return status;
 }
 
-static _Atomic int64_t repeats_end_ns; /* until then a signal is a repetition of the one that has stopped the run */
+static _Atomic int64_t repeats_end_ns; /* until then a signal may repeat one that the pipeline has taken */
+
+static void await_repeats(void)
+{
+    atomic_store(&repeats_end_ns, weir_clock_ns() + WEIR_SIGNAL_REPEATS_NS);
+}
 
 /* The action behind that of the pipeline: while the summary is printed. */
 static void end_unless_repeated(int signal_number)
@@ -227,10 +236,8 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
     weir_pipeline_stop_on_signals(pipeline);
     int status = use_pipeline(settings, pipeline, signal_fd, observers->trace, outcome);
     int signal_number = weir_pipeline_stop_signal(pipeline);
-    if (signal_number) {
+    if (signal_number)
         exit_status = RECORD_SIGNAL + signal_number;
-        atomic_store(&repeats_end_ns, weir_clock_ns() + WEIR_SIGNAL_REPEATS_NS);
-    }
     if (status != WEIR_EOF && status != WEIR_ESTOPPED)
         exit_status = tell_failure(settings, pipeline, status);
     weir_account account = { 0 };
@@ -240,7 +247,9 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
     outcome->num_files += account.failed; /* with archives that could not be read */
     outcome->num_failures = account.failed;
     outcome->is_useless = account.failed > 0 && account.passed_on == 0 && account.skipped == 0;
+    await_repeats(); /* also of a signal that comes between stop_signal() and the end of free() */
     weir_pipeline_free(pipeline);
+    await_repeats();
     uint64_t num_unreadable = record_inputs_unreadable(inputs);
     if (num_unreadable > 0) {
         fprintf(stderr, "%s: %llu folder%s could not be read: the list of files is not complete\n", settings->program,
@@ -255,12 +264,13 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
 static int report(const record_settings *settings, int64_t run_id)
 {
     weir_error error = { 0 };
-    prose text;
-    prose_open(&text);
-    int status = weir_summary_print(text.file, settings->db_path, run_id, weir_verdict_write_limit, &error);
-    status = record_close_summary(&text, status, &error);
-    if (status == WEIR_OK) /* not as prose: file names stay as they are */
-        status = weir_summary_print_failures(stdout, settings->db_path, run_id, MAX_LISTED_FAILURES, &error);
+    weir_reader *reader;
+    int status = weir_reader_open(settings->db_path, &reader, &error);
+    if (status == WEIR_OK)
+        status = weir_reader_hold(reader, &error);
+    if (status == WEIR_OK)
+        status = record_print_summary(settings, reader, &(weir_filter){ .run_id = run_id }, &error);
+    weir_reader_close(reader);
     return record_end_summary(settings, status, &error);
 }
 
@@ -291,8 +301,7 @@ static int report_explained(const record_settings *settings, const record_explai
     if (!settings->quiet)
         fputc('\n', text.file);
     weir_verdict_write(verdict, settings->verbose, text.file);
-    int status = record_close_summary(&text, WEIR_OK, &error);
-    return record_end_summary(settings, status, &error);
+    return record_end_summary(settings, prose_end(&text, WEIR_OK, &error), &error);
 }
 
 static void report_tuned(const record_settings *settings, const record_tuned *tuned)
@@ -305,26 +314,6 @@ static void report_tuned(const record_settings *settings, const record_tuned *tu
         printf("the settings at the end were --concurrency %u --threads %u%s\n",
                tuned->slots ? tuned->slots : settings->concurrency, tuned->threads ? tuned->threads : threads,
                tuned->last == WEIR_TUNER_RESTED ? "" : "; the tuner was not done");
-}
-
-static void print_hint(const record_settings *settings, const char *subcommand, const char *more, const char *what)
-{
-    fprintf(stderr, "  %s %-8s ", settings->weir, subcommand);
-    option_print_word(stderr, settings->db_path);
-    fprintf(stderr, "%-12s # %s\n", more, what);
-}
-
-static void print_hints(const record_settings *settings, const record_outcome *outcome)
-{
-    fflush(stdout);
-    fputs("\nNext:\n", stderr);
-    if (outcome->num_failures > 0)
-        print_hint(settings, "failures", "", "failures by reason and by folder");
-    if (outcome->is_useless)
-        return;
-    print_hint(settings, "explain", "", "what limits the run, and what would help");
-    print_hint(settings, "slowest", "", "the slowest files, and where their time went");
-    print_hint(settings, "plot", " -o run.png", "the run over time");
 }
 
 /* -- the whole run */
@@ -362,8 +351,6 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
         report_explained(settings, outcome.explain) != RECORD_DONE && exit_status == RECORD_DONE)
         exit_status = RECORD_FAILED;
     record_explain_free(outcome.explain);
-    if (has_summary)
-        print_hints(settings, &outcome);
     return exit_status;
 }
 

@@ -65,6 +65,7 @@ typedef struct record_settings {
     int64_t trace_last_ns; /* only when something happens, this much of the past */
     bool force;            /* an output may replace a file of another kind */
     bool quiet;
+    bool has_full_summary; /* SPDL's text at the end instead of the short screen */
     bool verbose;
 } record_settings;
 

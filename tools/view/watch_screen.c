@@ -87,7 +87,7 @@ static int note_items(void *self, const weir_row *row, weir_error *error)
     (void)error;
     if (*weir_row_text(row, 0))
         w->frames_per_item = strtod(weir_row_text(row, 0), NULL);
-    weir__text_format_time(time, strtod(weir_row_text(row, 1), NULL));
+    tty_format_time(time, strtod(weir_row_text(row, 1), NULL));
     if (*weir_row_text(row, 2))
         set_text(&w->slowest, memory_format("%s in %s", time, weir_row_text(row, 2)));
     return WEIR_OK;
