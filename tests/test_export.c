@@ -108,7 +108,7 @@ TEST_CASE(openmetrics_tells_sums_and_promtool_accepts_it)
 {
     record_whole_run("a.db");
     record_whole_run("a.db");
-    assert_export("a.db --format openmetrics -o weir.prom", 0);
+    assert_export("a.db --format openmetrics --run all -o weir.prom", 0);
     assert_holds("weir.prom", "\nweir_stage_time_seconds_count{node=\"node\",rank=\"0\",run=\"1\","
                               "stage=\"0:1:decode[10]\",kind=\"stage\"} 150\n");
     assert_holds("weir.prom", "\nweir_stage_time_seconds_bucket{node=\"node\",rank=\"0\",run=\"2\","
