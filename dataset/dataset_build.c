@@ -177,8 +177,10 @@ static int next_member(members *self, const weir_item *archive, bool is_first, w
         if (weir_file_name_matches(self->tar.name, self->glob))
             return WEIR_OK;
     }
+    bool is_video = strcmp(self->glob, WEIR_VIDEO_FILES) == 0;
     if (rc == WEIR_EOF && is_first)
-        rc = weir_file_names_refuse(self->glob, "the archive", &error);
+        rc = weir_error_set(&error, WEIR_ENOTFOUND, 0, "no %s in the archive%s%s", is_video ? "video" : "file",
+                            is_video ? "" : " matches ", is_video ? "" : self->glob);
     if (rc != WEIR_EOF)
         note_broken(self, archive, &error);
     return WEIR_EOF;
@@ -625,12 +627,9 @@ static int count_files(build *self)
     const weir_dataset_build_options *options = self->options;
     if (!options->root)
         return WEIR_OK;
-    weir_directory_config folder = { .root = self->root, .glob = file_glob(options) };
+    /* an empty folder is perhaps not mounted: the index is not emptied */
+    weir_directory_config folder = { .root = options->root, .glob = file_glob(options) };
     int rc = weir_directory_count(&folder, UINT64_MAX, &self->progress.num_total, self->error);
-    if (rc == WEIR_OK && self->progress.num_total == 0) { /* perhaps not mounted: the index is not emptied */
-        folder.root = options->root;
-        rc = weir_directory_refuse_empty(&folder, self->error);
-    }
     if (options->tar)
         self->progress.num_total = 0; /* of archives, not of clips */
     return rc;

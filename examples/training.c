@@ -111,7 +111,7 @@ static int build(weir_dataset *dataset, uint64_t seed, const saved_state *saved,
     return weir_builder_build(builder, &options, pipeline, error);
 }
 
-/* weir_collated_to_dlpack() would pass the batch to PyTorch without a copy. */
+/* weir_to_dlpack() would pass the batch to PyTorch without a copy. */
 static void train(const weir_world *world, const weir_collated *batch, saved_state *saved)
 {
     const float *values = batch->data;

@@ -316,13 +316,7 @@ double weir_measure_value(const weir_measure *measure, const weir_metrics *metri
 {
     if (!measure || !metrics)
         return NAN;
-    return measure->metric ? weir_metric_value(measure->metric, metrics) : measure->derive(metrics, elapsed_ns);
-}
-
-double weir_measure_of(weir_subject subject, const char *name, const weir_metrics *metrics, int64_t elapsed_ns)
-{
-    const weir_measure *measure = weir_measure_find(subject, name);
-    return measure ? weir_measure_value(measure, metrics, elapsed_ns) : NAN;
+    return measure->metric ? weir__metric_value(measure->metric, metrics) : measure->derive(metrics, elapsed_ns);
 }
 
 /* -- stored metrics */
@@ -335,7 +329,7 @@ static double scale_of(const weir_metric *metric)
                                                                                                          : 1;
 }
 
-double weir_metric_value(const weir_metric *metric, const weir_metrics *metrics)
+double weir__metric_value(const weir_metric *metric, const weir_metrics *metrics)
 {
     if (!metric || !metrics)
         return NAN;

@@ -1,8 +1,8 @@
-/* The histograms among the metrics of a subject. */
+/* The stored metrics of a subject, and the histograms among them. */
 #ifndef STATS_MEASURES_H
 #define STATS_MEASURES_H
 
-#include <weir/measures.h>
+#include <weir/query.h>
 
 /* A histogram of metrics, and the metric that is the sum of its values. */
 typedef struct weir_metric_histogram {
@@ -16,5 +16,9 @@ size_t weir__subject_histograms(weir_subject subject, weir_metric_histogram hist
 
 /* The address of that histogram in the metrics. */
 const weir_histogram **weir__metric_histogram_at(const weir_metric *metric, weir_metrics *metrics);
+
+/* The value of a stored metric, in its unit (durations in seconds). NAN if it is not known or does not exist, and for
+   histograms. */
+double weir__metric_value(const weir_metric *metric, const weir_metrics *metrics);
 
 #endif

@@ -147,6 +147,28 @@ void close_writer(weir_sqlite_writer *writer)
         fail_msg("%s", error.message);
 }
 
+int print_summary(FILE *out, const char *path, int64_t run_id, weir_summary_line *line, weir_error *error)
+{
+    weir_reader *reader;
+    const weir_filter filter = { .run_id = run_id ? run_id : WEIR_LAST_RUN };
+    int status = weir_reader_open(path, &reader, error);
+    if (status == WEIR_OK)
+        status = weir_summary_write(out, reader, &filter, NULL, line, error);
+    weir_reader_close(reader);
+    return status;
+}
+
+int print_failures(FILE *out, const char *path, int64_t run_id, size_t at_most, weir_error *error)
+{
+    weir_reader *reader;
+    const weir_filter filter = { .run_id = run_id ? run_id : WEIR_LAST_RUN };
+    int status = weir_reader_open(path, &reader, error);
+    if (status == WEIR_OK)
+        status = weir_summary_write_failures(out, reader, &filter, at_most, error);
+    weir_reader_close(reader);
+    return status;
+}
+
 weir_reader *open_reader(const char *path)
 {
     weir_reader *reader;

@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <sqlite3.h>
 
 #include <weir/observer.h>
 #include <weir/query.h>
 #include <weir/sqlite.h>
+#include <weir/summary.h>
 
 #include "test_case.h"
 
@@ -41,6 +43,10 @@ weir_sqlite_writer *open_writer(const char *path, const weir_sqlite_options *opt
 
 /* Closes the writer, and fails the test unless everything was written. */
 void close_writer(weir_sqlite_writer *writer);
+
+/* weir_summary_write() and weir_summary_write_failures() for a run of the database at `path` (0 = the last one). */
+int print_summary(FILE *out, const char *path, int64_t run_id, weir_summary_line *line, weir_error *error);
+int print_failures(FILE *out, const char *path, int64_t run_id, size_t at_most, weir_error *error);
 
 /* Opens a database for reading, or fails the test. */
 weir_reader *open_reader(const char *path);

@@ -141,8 +141,8 @@ TEST_CASE(the_result_tells_what_it_is)
     assert_true(audio->memory_bytes >= audio->num_samples * 2 * sizeof(float));
 
     weir_item_cost cost = { 0 };
-    assert_true(weir_audio_cost(&(weir_item){ .data = audio, .type = WEIR_TYPE_AUDIO }, &cost));
-    assert_false(weir_audio_cost(&(weir_item){ .data = audio, .type = WEIR_TYPE_BYTES }, &(weir_item_cost){ 0 }));
+    assert_true(weir_decode_cost(&(weir_item){ .data = audio, .type = WEIR_TYPE_AUDIO }, &cost));
+    assert_false(weir_decode_cost(&(weir_item){ .data = audio, .type = WEIR_TYPE_BYTES }, &(weir_item_cost){ 0 }));
     assert_string_equal(cost.codec, "flac");
     assert_true(cost.size_bytes > 1000 && cost.width == 0);
     assert_true(cost.open_ns > 0 && cost.demux_ns > 0 && cost.decode_ns > 0 && cost.scale_ns > 0);
@@ -151,7 +151,7 @@ TEST_CASE(the_result_tells_what_it_is)
     const char *npy = clips_path("audio.npy");
     char header[256] = { 0 };
     char shape[64];
-    assert_int_equal(weir_audio_write_npy(audio, npy, &error), WEIR_OK);
+    assert_int_equal(weir_write_npy(&(weir_item){ .data = audio, .type = WEIR_TYPE_AUDIO }, npy, &error), WEIR_OK);
     FILE *file = fopen(npy, "rb");
     assert_non_null(file);
     assert_true(fread(header, 1, sizeof header - 1, file) > 0);

@@ -267,16 +267,15 @@ TEST_CASE(the_cost_is_the_share_of_a_step_that_replaying_saves)
     assert_true(fabs(result.cost - 0.13) < 1e-9);
     assert_true(fabs(result.loader.standard_error_s - 0.001 * sqrt(50.0 / 49 / 50)) < 1e-9);
     assert_true(result.cost_low < 0.13 && result.cost_high > 0.13 && result.cost_high - result.cost_low < 0.01);
-    char text[256];
-    weir_headspace_describe(&result, text, sizeof text);
-    assert_non_null(strstr(text, "not known yet"));
+    weir__step_times_describe(&result);
+    assert_non_null(strstr(result.text, "not known yet"));
     result.is_complete = true;
-    weir_headspace_describe(&result, text, sizeof text);
-    assert_non_null(strstr(text, "loading costs you 13.0 % of each step"));
+    weir__step_times_describe(&result);
+    assert_non_null(strstr(result.text, "loading costs you 13.0 % of each step"));
     result = weir__step_times_compare(&loader, &loader);
     result.is_complete = true;
-    weir_headspace_describe(&result, text, sizeof text);
-    assert_non_null(strstr(text, "nothing that can be measured"));
+    weir__step_times_describe(&result);
+    assert_non_null(strstr(result.text, "nothing that can be measured"));
 }
 
 TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -528,6 +528,8 @@ static void make_path(const char *ending)
     snprintf(path, sizeof path, "/tmp/weir-collate-%d.%s", (int)getpid(), ending);
 }
 
+#define BATCH_ITEM(batch) ((weir_item){ .data = (batch), .type = WEIR_TYPE_COLLATED })
+
 static weir_collated *small_batch(weir_dtype dtype)
 {
     clip_source source = {
@@ -559,7 +561,7 @@ TEST_CASE(a_safetensors_file_holds_all_tensors)
     weir_collated *batch = small_batch(WEIR_DTYPE_BFLOAT16);
     free(batch->names[1]);
     batch->names[1] = strdup("a\"b\\c\n");
-    assert_int_equal(weir_collated_write_safetensors(batch, path, NULL), WEIR_OK);
+    assert_int_equal(weir_write_safetensors(&BATCH_ITEM(batch), path, NULL), WEIR_OK);
     char *bytes = read_file(path, &size);
     assert_tensor(bytes, size, "\"frames\":{\"dtype\":\"BF16\",\"shape\":[2,2,3,3,5]", batch->data, 2 * 2 * 45 * 2);
     assert_tensor(bytes, size, "\"labels\":{\"dtype\":\"I64\",\"shape\":[2]", batch->labels, 16);
@@ -575,7 +577,8 @@ TEST_CASE(a_safetensors_file_holds_all_tensors)
     clip_source source = { .count = 1, .frames = { 4 }, .width = { 5 }, .height = { 3 }, .channels = 3 };
     weir_frames *frames = make_frames(&source, 0);
     frames->pts = calloc(4, sizeof *frames->pts);
-    assert_int_equal(weir_frames_write_safetensors(frames, path, NULL), WEIR_OK);
+    assert_int_equal(weir_write_safetensors(&(weir_item){ .data = frames, .type = WEIR_TYPE_FRAMES }, path, NULL),
+                     WEIR_OK);
     bytes = read_file(path, &size);
     assert_tensor(bytes, size, "\"frames\":{\"dtype\":\"U8\",\"shape\":[4,3,5,3]", frames->data, 180);
     assert_tensor(bytes, size, "\"pts\":{\"dtype\":\"I64\",\"shape\":[4]", frames->pts, 32);
@@ -591,7 +594,7 @@ TEST_CASE(a_batch_is_an_npy_file_unless_numpy_lacks_the_type)
     static const char *const types[] = { "|u1", "<f2", NULL, "<f4" };
     for (int dtype = 0; dtype <= WEIR_DTYPE_FLOAT32; dtype++) {
         weir_collated *batch = small_batch((weir_dtype)dtype);
-        int status = weir_collated_write_npy(batch, path, NULL);
+        int status = weir_write_npy(&BATCH_ITEM(batch), path, NULL);
         assert_int_equal(status, types[dtype] ? WEIR_OK : WEIR_EUNSUPPORTED);
         if (status == WEIR_OK) {
             char header[128];
@@ -611,9 +614,10 @@ TEST_CASE(a_place_that_cannot_be_written_is_named)
 {
     weir_error error = { 0 };
     weir_collated *batch = small_batch(WEIR_DTYPE_UINT8);
-    assert_int_equal(weir_collated_write_safetensors(batch, "/nowhere/at/all.safetensors", &error), WEIR_ENOTFOUND);
+    assert_int_equal(weir_write_safetensors(&BATCH_ITEM(batch), "/nowhere/at/all.safetensors", &error),
+                     WEIR_ENOTFOUND);
     assert_non_null(strstr(error.message, "/nowhere/at/all.safetensors"));
-    assert_int_equal(weir_collated_write_safetensors(batch, "/tmp", NULL), WEIR_EINVAL);
+    assert_int_equal(weir_write_safetensors(&BATCH_ITEM(batch), "/tmp", NULL), WEIR_EINVAL);
     weir_collated_free(batch);
 }
 
@@ -625,7 +629,7 @@ TEST_CASE(tensors_share_the_batch)
     static const int64_t frames_shape[] = { 2, 2, 3, 3, 5 };
     weir_collated *batch = small_batch(WEIR_DTYPE_FLOAT16);
     for (int part = 0; part <= WEIR_COLLATED_MASK; part++)
-        assert_int_equal(weir_collated_to_dlpack(batch, (weir_collated_part)part, &tensors[part], NULL), WEIR_OK);
+        assert_int_equal(weir_to_dlpack(&BATCH_ITEM(batch), (weir_collated_part)part, &tensors[part], NULL), WEIR_OK);
     assert_ptr_equal(tensors[0]->dl_tensor.data, batch->data);
     weir_collated_free(batch);
     assert_int_equal(tensors[0]->dl_tensor.ndim, 5);

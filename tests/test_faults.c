@@ -387,15 +387,10 @@ static void ok_or_no_memory(int status)
 static void look_into(weir_pipeline *pipeline)
 {
     weir_snapshot *snapshot;
-    char *description;
     int status = weir_pipeline_snapshot(pipeline, &snapshot);
     ok_or_no_memory(status);
     assert_true((status == WEIR_OK) == (snapshot != NULL));
     weir_snapshot_free(snapshot);
-    status = weir_pipeline_describe(pipeline, &description);
-    ok_or_no_memory(status);
-    assert_true((status == WEIR_OK) == (description != NULL));
-    fault_free(description);
 }
 
 /* Is held at a gate, inspected and changed. */

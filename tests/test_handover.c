@@ -39,6 +39,8 @@ static weir_frames *frames_new(uint32_t num_frames, uint32_t width)
     return frames;
 }
 
+#define FRAMES_ITEM(frames) ((weir_item){ .data = (frames), .type = WEIR_TYPE_FRAMES })
+
 /* ---- .npy --------------------------------------------------------------------------------------------------- */
 
 /* Reads it as NumPy's format description has it. Returns the data, to be freed; the header's text is in *header. */
@@ -69,7 +71,7 @@ TEST_CASE(an_npy_file_holds_shape_and_bytes)
     weir_error error = { 0 };
     const char *path = clips_path("a.npy");
     weir_frames *frames = frames_new(4, WIDTH);
-    assert_int_equal(weir_frames_write_npy(frames, path, &error), WEIR_OK);
+    assert_int_equal(weir_write_npy(&FRAMES_ITEM(frames), path, &error), WEIR_OK);
     uint8_t *data = read_npy(path, header, &num_bytes);
     assert_non_null(strstr(header, "{'descr': '|u1', 'fortran_order': False, 'shape': (4, 3, 5, 3, ), }"));
     assert_int_equal(num_bytes, 4 * HEIGHT * WIDTH * CHANNELS);
@@ -85,19 +87,19 @@ TEST_CASE(the_shape_follows_pixel_and_layout)
     const char *path = clips_path("shapes.npy");
     weir_frames *frames = frames_new(4, WIDTH);
     frames->layout = WEIR_LAYOUT_NCHW;
-    assert_int_equal(weir_frames_write_npy(frames, path, NULL), WEIR_OK);
+    assert_int_equal(weir_write_npy(&FRAMES_ITEM(frames), path, NULL), WEIR_OK);
     free(read_npy(path, header, &num_bytes));
     assert_non_null(strstr(header, "'shape': (4, 3, 3, 5, )"));
     frames->pixel = WEIR_PIXEL_GRAY8;
     frames->channels = 1;
-    assert_int_equal(weir_frames_write_npy(frames, path, NULL), WEIR_OK);
+    assert_int_equal(weir_write_npy(&FRAMES_ITEM(frames), path, NULL), WEIR_OK);
     free(read_npy(path, header, &num_bytes));
     assert_non_null(strstr(header, "'shape': (4, 1, 3, 5, )"));
     frames->pixel = WEIR_PIXEL_YUV420P;
     frames->channels = 0;
     frames->layout = WEIR_LAYOUT_NHWC;
     frames->frame_bytes = 27;
-    assert_int_equal(weir_frames_write_npy(frames, path, NULL), WEIR_OK);
+    assert_int_equal(weir_write_npy(&FRAMES_ITEM(frames), path, NULL), WEIR_OK);
     free(read_npy(path, header, &num_bytes));
     assert_non_null(strstr(header, "'shape': (4, 27, )"));
     assert_int_equal(num_bytes, 4 * 27);
@@ -115,12 +117,12 @@ TEST_CASE(chunks_become_one_array)
     weir_frames *wider = frames_new(2, WIDTH + 1);
     weir_error error = { 0 };
     assert_int_equal(weir_npy_open(&npy, path, NULL), WEIR_OK);
-    assert_int_equal(weir_npy_add_frames(npy, first, NULL), WEIR_OK);
-    assert_int_equal(weir_npy_add_frames(npy, wider, &error), WEIR_EINVAL);
+    assert_int_equal(weir_npy_add(npy, &FRAMES_ITEM(first), NULL), WEIR_OK);
+    assert_int_equal(weir_npy_add(npy, &FRAMES_ITEM(wider), &error), WEIR_EINVAL);
     assert_non_null(strstr(error.message, "differ in size"));
-    assert_int_equal(weir_npy_add_frames(npy, second, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_add(npy, &FRAMES_ITEM(second), NULL), WEIR_OK);
     assert_int_not_equal(access(path, F_OK), 0); /* not before it is complete */
-    assert_int_equal(weir_npy_close(npy, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_close(npy, true, NULL), WEIR_OK);
 
     uint8_t *data = read_npy(path, header, &num_bytes);
     size_t first_bytes = 4 * HEIGHT * WIDTH * CHANNELS;
@@ -151,15 +153,15 @@ TEST_CASE(what_cannot_be_written_leaves_no_file)
     weir_npy *npy;
     weir_error error = { 0 };
     weir_frames *frames = frames_new(1, WIDTH);
-    assert_int_equal(weir_frames_write_npy(frames, "/nowhere/at/all.npy", &error), WEIR_ENOTFOUND);
+    assert_int_equal(weir_write_npy(&FRAMES_ITEM(frames), "/nowhere/at/all.npy", &error), WEIR_ENOTFOUND);
     assert_non_null(strstr(error.message, "/nowhere/at/all.npy"));
 
     const char *path = clips_path("none.npy");
     assert_int_equal(weir_npy_open(&npy, path, NULL), WEIR_OK);
-    assert_int_equal(weir_npy_close(npy, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_npy_close(npy, true, NULL), WEIR_EINVAL);
     assert_int_equal(weir_npy_open(&npy, path, NULL), WEIR_OK);
-    assert_int_equal(weir_npy_add_frames(npy, frames, NULL), WEIR_OK);
-    weir_npy_abort(npy);
+    assert_int_equal(weir_npy_add(npy, &FRAMES_ITEM(frames), NULL), WEIR_OK);
+    assert_int_equal(weir_npy_close(npy, false, NULL), WEIR_OK);
     assert_int_not_equal(access(path, F_OK), 0);
     assert_int_equal(num_beside(path), 0);
     weir_frames_free(frames);
@@ -190,7 +192,7 @@ TEST_CASE(a_full_disk_is_told)
     small_files = (struct rlimit){ .rlim_cur = 200, .rlim_max = before.rlim_max };
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small_files), 0);
-    int rc = weir_frames_write_npy(frames, path, &error);
+    int rc = weir_write_npy(&FRAMES_ITEM(frames), path, &error);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(rc, WEIR_EIO);
     assert_non_null(strstr(error.message, "File too large"));
@@ -211,14 +213,14 @@ TEST_CASE(links_that_lie_in_wait_are_not_followed)
         snprintf(name, sizeof name, "trap.npy%s", suffixes[i]);
         assert_int_equal(symlink(victim, clips_path(name)), 0);
     }
-    assert_int_equal(weir_frames_write_npy(frames, clips_path("trap.npy"), NULL), WEIR_OK);
+    assert_int_equal(weir_write_npy(&FRAMES_ITEM(frames), clips_path("trap.npy"), NULL), WEIR_OK);
     struct stat info;
     assert_int_equal(stat(victim, &info), 0);
     assert_int_equal(info.st_size, strlen("untouched"));
 
     const char *link = clips_path("link.npy"); /* of the very name: replaced, not followed */
     assert_int_equal(symlink(victim, link), 0);
-    assert_int_equal(weir_frames_write_npy(frames, link, NULL), WEIR_OK);
+    assert_int_equal(weir_write_npy(&FRAMES_ITEM(frames), link, NULL), WEIR_OK);
     assert_int_equal(stat(victim, &info), 0);
     assert_int_equal(info.st_size, strlen("untouched"));
     weir_frames_free(frames);
@@ -231,11 +233,11 @@ TEST_CASE(two_writers_of_one_file_do_not_disturb_each_other)
     const char *path = clips_path("shared.npy");
     assert_int_equal(weir_npy_open(&first, path, NULL), WEIR_OK);
     assert_int_equal(weir_npy_open(&second, path, NULL), WEIR_OK);
-    assert_int_equal(weir_npy_add_frames(first, frames, NULL), WEIR_OK);
-    assert_int_equal(weir_npy_add_frames(second, frames, NULL), WEIR_OK);
-    assert_int_equal(weir_npy_add_frames(second, frames, NULL), WEIR_OK);
-    assert_int_equal(weir_npy_close(first, NULL), WEIR_OK);
-    assert_int_equal(weir_npy_close(second, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_add(first, &FRAMES_ITEM(frames), NULL), WEIR_OK);
+    assert_int_equal(weir_npy_add(second, &FRAMES_ITEM(frames), NULL), WEIR_OK);
+    assert_int_equal(weir_npy_add(second, &FRAMES_ITEM(frames), NULL), WEIR_OK);
+    assert_int_equal(weir_npy_close(first, true, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_close(second, true, NULL), WEIR_OK);
     struct stat info;
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_size, 192 + 4 * WIDTH * HEIGHT * CHANNELS);
@@ -250,7 +252,10 @@ TEST_CASE(a_tensor_is_the_frames_themselves)
 {
     DLManagedTensor *managed;
     weir_frames *frames = frames_new(4, WIDTH);
-    assert_int_equal(weir_frames_to_dlpack(frames, &managed, NULL), WEIR_OK);
+    weir_item item = FRAMES_ITEM(frames);
+    assert_int_equal(weir_to_dlpack(&item, WEIR_COLLATED_LABELS, &managed, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_to_dlpack(&item, WEIR_COLLATED_FRAMES, &managed, NULL), WEIR_OK);
+    assert_null(item.data);
     const DLTensor *tensor = &managed->dl_tensor;
     assert_ptr_equal(tensor->data, frames->data);
     assert_int_equal(tensor->byte_offset, 0);
@@ -263,7 +268,6 @@ TEST_CASE(a_tensor_is_the_frames_themselves)
     assert_int_equal(tensor->ndim, 4);
     assert_memory_equal(tensor->shape, shape, sizeof shape);
     assert_memory_equal(tensor->strides, strides, sizeof strides);
-    assert_true(weir_has_dlpack());
     managed->deleter(managed); /* frees the frames; otherwise the leak check fails */
 }
 #else
@@ -272,9 +276,8 @@ TEST_CASE(without_dlpack_h_the_frames_stay_ours)
     weir_error error = { 0 };
     struct DLManagedTensor *managed;
     weir_frames *frames = frames_new(1, WIDTH);
-    assert_int_equal(weir_frames_to_dlpack(frames, &managed, &error), WEIR_EUNSUPPORTED);
+    assert_int_equal(weir_to_dlpack(&FRAMES_ITEM(frames), WEIR_COLLATED_FRAMES, &managed, &error), WEIR_EUNSUPPORTED);
     assert_null(managed);
-    assert_false(weir_has_dlpack());
     weir_frames_free(frames);
 }
 #endif

@@ -107,8 +107,9 @@ TEST_CASE(every_metric_is_stored_and_read_back)
         assert_int_equal(found->lap.num_joined, 3);
         for (size_t i = 0; i < table->num_metrics; i++)
             if (table->metrics[i].kind != WEIR_METRIC_HISTOGRAM)
-                assert_near(table->metrics[i].name, weir_metric_value(&table->metrics[i], &found->lap.metrics),
-                            weir_metric_value(&table->metrics[i], &wanted));
+                assert_near(table->metrics[i].name,
+                            weir_measure_of(subject, table->metrics[i].name, &found->lap.metrics, 1),
+                            weir_measure_of(subject, table->metrics[i].name, &wanted, 1));
         weir_query_end(query);
     }
     weir_reader_close(reader);
@@ -129,7 +130,7 @@ TEST_CASE(every_metric_is_added_up_by_its_kind)
         for (size_t i = 0; i < table->num_metrics; i++)
             if (table->metrics[i].kind != WEIR_METRIC_HISTOGRAM)
                 assert_near(table->metrics[i].name, total_value(&totals.of[subject].all[0], table->metrics[i].name),
-                            weir_metric_value(&table->metrics[i], &sum));
+                            weir_measure_of(subject, table->metrics[i].name, &sum, 1));
     }
     weir_totals_free(&totals);
     weir_reader_close(reader);

@@ -31,10 +31,10 @@ TEST_CASE(what_an_older_program_does_not_know_is_the_default)
     options.known.concurrency = 3;
     weir_pipeline *pipeline = build_with(&options.known, offsetof(weir_stage_options, queue_items), &error, &ledger);
     assert_non_null(pipeline);
-    char *text;
-    assert_int_equal(weir_pipeline_describe(pipeline, &text), WEIR_OK);
-    assert_non_null(strstr(text, "0:1:old[3]"));
-    free(text);
+    weir_snapshot *snapshot;
+    assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+    assert_string_equal(snapshot->stages[1].name, "0:1:old[3]");
+    weir_snapshot_free(snapshot);
     assert_int_equal(drain_all(pipeline), 3);
     weir_pipeline_free(pipeline);
     ledger_close(&ledger);

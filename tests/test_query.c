@@ -1166,8 +1166,6 @@ TEST_CASE(the_statement_behind_an_answer_runs_in_other_programs)
     weir_totals totals;
     weir_query *query;
     char sql[8000];
-    assert_null(weir_reader_sql(reader)); /* not asked for */
-    assert_int_equal(weir_reader_keep_sql(reader), WEIR_OK);
     assert_int_equal(weir_totals_read(reader, &(weir_filter){ .name = "decode" }, &grouping, &totals, NULL), WEIR_OK);
     const weir_total *stage = &totals.of[WEIR_SUBJECT_STAGE].all[0];
     assert_true(first_value(path, weir_reader_sql(reader), "num_tasks") == total_value(stage, "num_tasks"));

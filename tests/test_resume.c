@@ -23,7 +23,6 @@
 
 #include <weir/engine.h>
 #include <weir/sampler.h>
-#include <weir/shuffle.h>
 #include <weir/stages.h>
 
 #include "program.h"

@@ -1,4 +1,5 @@
 /* The end of a run: what the consumer reports between the last item and weir_pipeline_free() is recorded. */
+#include "../common/unix_clock.h"
 #include "stats_fixture.h"
 #include "support.h"
 
@@ -44,7 +45,7 @@ static void consume_and_report(weir_pipeline *pipeline, run_ending ending)
     assert_int_equal(weir_pipeline_mark_phase(pipeline, "save"), WEIR_OK);
     assert_int_equal(weir_pipeline_mark_step(pipeline, 3), WEIR_OK);
     weir_span_begin(save);
-    weir_counter_set_int(saved, 0, 7);
+    weir_counter_set(saved, 0, 7);
     weir_span_end();
 }
 
@@ -99,7 +100,7 @@ TEST_CASE(a_pipeline_that_reports_nothing_more_ends_with_its_work)
     drain_all(pipeline);
     await_work_end(pipeline);
     /* Wall times of one run may be off by a millisecond against each other: see weir__laps_unix_at_ns(). */
-    int64_t ended_unix_ns = weir_clock_unix_ns(), kept_ns = weir_clock_ns() + 20 * WEIR_MILLISECOND;
+    int64_t ended_unix_ns = unix_clock_ns(), kept_ns = weir_clock_ns() + 20 * WEIR_MILLISECOND;
     while (weir_clock_ns() < kept_ns)
         sched_yield();
     weir_pipeline_free(pipeline);

@@ -1,7 +1,7 @@
 /* The shuffle buffer. */
 #include "support.h"
 
-#include <weir/shuffle.h>
+#include <weir/sampler.h>
 
 enum { COUNT = 1000 };
 

@@ -270,18 +270,18 @@ TEST_CASE(nothing_is_recorded_during_a_pause)
     reset();
     weir_span_name *across = weir_span_name_get("test", "across"), *within = weir_span_name_get("test", "within");
     weir_counter *counter = weir_counter_get("test", "paused", NULL, 0);
-    weir_counter_set_int(counter, 0, 5);
+    weir_counter_set(counter, 0, 5);
     weir_span_begin(across);
-    weir_span_pause();
-    weir_span_pause();
+    weir_span_set_paused(true);
+    weir_span_set_paused(true);
     weir_span_begin(within);
-    weir_counter_set_int(counter, 0, 50);
+    weir_counter_set(counter, 0, 50);
     weir_marker(within, WEIR_MARKER_THREAD);
     int64_t paused_ns = weir_clock_ns() + 20 * WEIR_MILLISECOND;
     while (weir_clock_ns() < paused_ns)
         ;
-    weir_span_resume();
-    weir_span_resume();
+    weir_span_set_paused(false);
+    weir_span_set_paused(false);
     weir_span_end(); /* began in the pause */
     assert_int_equal(count_of("test/within"), 0);
     assert_true(dumped("test/paused", "max") == 5);
@@ -319,31 +319,19 @@ TEST_CASE(counters_have_last_lowest_highest_and_mean)
     assert_true(dumped("test/loss/train", "min") == 0.25 && dumped("test/loss/train", "max") == 0.25);
 }
 
-TEST_CASE(whole_numbers_are_added_exactly)
-{
-    weir_counter *whole = weir_counter_get("test", "whole", NULL, 0);
-    weir_counter_set_int(whole, 0, INT64_C(1) << 60);
-    weir_counter_add_int(whole, 0, 3); /* a double would lose it */
-    weir_counter_add_int(whole, 0, -(INT64_C(1) << 60));
-    assert_true(dumped("test/whole", "last") == 3);
-    weir_counter_add(whole, 0, 0.5);
-    weir_counter_add_int(whole, 0, 1);
-    assert_true(dumped("test/whole", "last") == 4.5);
-}
-
 TEST_CASE(a_constant_counter_has_its_value_as_mean)
 {
     reset();
     weir_counter *constant = weir_counter_get("test", "constant", NULL, 0);
-    weir_counter_set_int(constant, 0, 7);
-    weir_counter_set_int(constant, 0, 7);
+    weir_counter_set(constant, 0, 7);
+    weir_counter_set(constant, 0, 7);
     assert_true(fabs(dumped("test/constant", "average") - 7) < 1e-6);
 }
 
 static void *add_often(void *counter)
 {
     for (int i = 0; i < 10000; i++)
-        weir_counter_add_int(counter, 0, 1);
+        weir_counter_add(counter, 0, 1);
     return NULL;
 }
 
@@ -351,7 +339,7 @@ TEST_CASE(counter_adds_of_several_threads_are_not_lost)
 {
     pthread_t threads[4];
     weir_counter *counter = weir_counter_get("test", "threads", NULL, 0);
-    weir_counter_set_int(counter, 0, 0);
+    weir_counter_set(counter, 0, 0);
     for (size_t i = 0; i < LENGTH(threads); i++)
         threads[i] = thread_start(add_often, counter);
     for (size_t i = 0; i < LENGTH(threads); i++)
@@ -462,16 +450,16 @@ TEST_CASE(every_span_is_in_exactly_one_lap)
     weir_counter *counter = weir_counter_get("test", "delivered", NULL, 0);
     weir_span_begin(consumer); /* before the pipeline: in no lap */
     weir_span_end();
-    weir_counter_set_int(counter, 0, -1);
+    weir_counter_set(counter, 0, -1);
     reset();
     weir_pipeline *pipeline = build_recording(&numbers, &observer);
-    weir_counter_set_int(counter, 0, 0);
+    weir_counter_set(counter, 0, 0);
     weir_item item;
     for (int i = 0; weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK; i++) {
         weir_pipeline_mark_step(pipeline, i);
         weir_span_begin(consumer);
         weir_item_release(&item);
-        weir_counter_add_int(counter, 0, 1);
+        weir_counter_add(counter, 0, 1);
         weir_span_end();
         if (i % 1000 == 0) {
             weir_marker(marker, WEIR_MARKER_PROCESS);
@@ -751,10 +739,10 @@ TEST_CASE(spans_are_recorded_as_far_as_recording_is_on)
     weir_frame_begin(weir_span_name_get("switched", "frame"), 7);
     weir_frame_end(weir_span_name_get("switched", "frame"));
     weir_span_begin(weir_span_name_get("switched", "after"));
-    weir_span_pause();
+    weir_span_set_paused(true);
     weir_span_begin(during_off);
     weir_span_end();
-    weir_span_resume();
+    weir_span_set_paused(false);
     assert_int_equal(weir_pipeline_trace(pipeline, false), WEIR_OK);
     weir_span_begin(during_off);
     weir_span_end();
@@ -821,7 +809,7 @@ static void *add_until_end(void *ends)
 {
     weir_counter *counter = weir_counter_get("forked", "counter", NULL, 0);
     while (!atomic_load((atomic_bool *)ends))
-        weir_counter_add_int(counter, 0, 1);
+        weir_counter_add(counter, 0, 1);
     return NULL;
 }
 
@@ -836,7 +824,7 @@ TEST_CASE(a_forked_child_sets_counters_that_others_are_setting)
         pid_t child = fork();
         if (child == 0) {
             alarm(20); /* would hang */
-            weir_counter_set_int(counter, 0, 1);
+            weir_counter_set(counter, 0, 1);
             _exit(weir_counter_get("forked", "another", NULL, 0) == NULL);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
@@ -1003,21 +991,21 @@ TEST_CASE(too_many_names_are_counted_together_and_reported)
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
     weir_observer observer = observe(&told);
     weir_pipeline *pipeline = build_recording(&numbers, &observer);
-    weir_span_name *others = NULL;
-    int num_refused = 0;
-    for (int i = 0; i < WEIR_SPAN_MAX_NAMES + 10; i++) {
+    enum { NUM_TOO_MANY = 10, NUM_ASKED = WEIR_SPAN_MAX_NAMES + NUM_TOO_MANY };
+    static weir_span_name *names[NUM_ASKED];
+    for (int i = 0; i < NUM_ASKED; i++) {
         snprintf(name, sizeof name, "number %d", i);
-        weir_span_name *one = weir_span_name_get("many", name);
-        assert_non_null(one);
-        num_refused += one == others;
-        if (weir_span_names_refused() == 1)
-            others = one;
-        if (weir_span_names_refused())
-            weir_marker(one, WEIR_MARKER_THREAD);
+        assert_non_null(names[i] = weir_span_name_get("many", name));
     }
-    assert_non_null(others);
-    assert_int_equal(weir_span_names_refused(), num_refused + 1);
-    assert_int_equal(count_of("weir/others"), num_refused + 1);
+    weir_span_name *others = names[NUM_ASKED - 1];
+    int num_refused = 0;
+    for (int i = 0; i < NUM_ASKED; i++)
+        if (names[i] == others) {
+            weir_marker(others, WEIR_MARKER_THREAD);
+            num_refused++;
+        }
+    assert_true(num_refused >= NUM_TOO_MANY);
+    assert_int_equal(count_of("weir/others"), num_refused);
     assert_null(weir_counter_get("many", "counter", NULL, 0));
     assert_true(logged_lines(WEIR_LOG_WARNING) >= 1);
     gate_open(&gate);

@@ -1,5 +1,6 @@
 /* The SQLite writer, driven with made-up laps: what it writes, what it rejects, and how it handles a locked, full
    or failing database. */
+#include "stats/schema/schema.h"
 #include "stats_fixture.h"
 
 #include <errno.h>
@@ -71,7 +72,7 @@ TEST_CASE(columns_stand_in_the_order_of_the_design)
     assert_columns(path, "stage",
                    "run_id, name, kind, concurrency, queue_items, queue_bytes, output_order, threads, inputs, "
                    "merge_order");
-    assert_int_equal(query_int(path, "PRAGMA user_version"), weir_schema_version());
+    assert_int_equal(query_int(path, "PRAGMA user_version"), WEIR_SCHEMA_VERSION);
     assert_int_equal(query_int(path, "PRAGMA application_id"), 0x77656972);
     char *mode = query_text(path, "PRAGMA journal_mode");
     assert_string_equal(mode, "wal");
@@ -397,7 +398,7 @@ TEST_CASE(an_empty_file_is_adopted)
     const char *path = in_folder("empty.db");
     write_file(path, "", 0);
     close_writer(open_writer(path, NULL));
-    assert_int_equal(query_int(path, "PRAGMA user_version"), weir_schema_version());
+    assert_int_equal(query_int(path, "PRAGMA user_version"), WEIR_SCHEMA_VERSION);
 }
 
 TEST_CASE(names_that_sqlite_knows_are_files_to_us)

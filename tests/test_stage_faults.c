@@ -18,7 +18,6 @@
 #include <weir/dataset.h>
 #include <weir/engine.h>
 #include <weir/sampler.h>
-#include <weir/shuffle.h>
 #include <weir/stages.h>
 
 #include "clips.h"
@@ -294,12 +293,13 @@ static int write_arrays(FILE *out, weir_error *error)
 {
     fault_arm(false);
     weir_frames *frames = take_frames();
+    const weir_item item = { .data = frames, .type = WEIR_TYPE_FRAMES };
     unlink(npy);
     unlink(safetensors);
     fault_arm(true);
-    int status = weir_frames_write_npy(frames, npy, error);
+    int status = weir_write_npy(&item, npy, error);
     if (status == WEIR_OK)
-        status = weir_frames_write_safetensors(frames, safetensors, error);
+        status = weir_write_safetensors(&item, safetensors, error);
     fault_arm(false);
     fprintf(out, "%d %d\n", access(npy, F_OK), access(safetensors, F_OK));
     weir_frames_free(frames);

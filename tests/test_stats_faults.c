@@ -91,15 +91,6 @@ static int list_failures(FILE *out, weir_error *error)
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-static int find_rank(FILE *out, weir_error *error)
-{
-    weir_run_record run;
-    int status = weir_reader_find_rank(reader, 0, 1, "job", 0, &run, error);
-    if (status == WEIR_OK)
-        fprintf(out, "run %d\n", (int)run.run_id);
-    return status;
-}
-
 static void put_finding(void *out, const weir_finding *finding)
 {
     fprintf(out, "%d %s %s\n", (int)finding->level, finding->check, finding->text);
@@ -111,7 +102,6 @@ READING(read_verdict, explain(out, error))
 READING(read_model, predict(out, error))
 READING(read_totals, add_up(out, error))
 READING(read_failures, list_failures(out, error))
-READING(read_rank, find_rank(out, error))
 READING(check_database, weir_database_check(reader, false, put_finding, out, error))
 READING(export_metrics, weir_openmetrics_export(reader, NULL, false, out, error))
 READING(export_laps, weir_openmetrics_export(reader, NULL, true, out, error))
@@ -124,7 +114,6 @@ TEST_CASE(readers_bear_every_fault)
     BEARS_EVERY_FAULT(read_model);
     BEARS_EVERY_FAULT(read_totals);
     BEARS_EVERY_FAULT(read_failures);
-    BEARS_EVERY_FAULT(read_rank);
     BEARS_EVERY_FAULT(check_database);
     BEARS_EVERY_FAULT(export_metrics);
     BEARS_EVERY_FAULT(export_laps);
@@ -175,7 +164,7 @@ static int decode(void *worker, weir_item *in, weir_item *out, weir_task *task)
     weir_span_token token = weir_span_start(step);
     weir_span_begin(step);
     weir_marker(step, WEIR_MARKER_THREAD);
-    weir_counter_add_int(counter, 0, 1);
+    weir_counter_add(counter, 0, 1);
     weir_span_end();
     weir_span_finish(&token);
     weir_frame_begin(step, (int64_t)weir_task_seq(task));

@@ -20,7 +20,7 @@ static char *summary_of(const char *path, int64_t run_id)
     size_t size;
     FILE *out = open_memstream(&text, &size);
     weir_error error = { 0 };
-    if (weir_summary_print(out, path, run_id, weir_verdict_write_limit, &error) != WEIR_OK)
+    if (print_summary(out, path, run_id, weir_verdict_write_limit, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     fclose(out);
     return text;
@@ -32,7 +32,7 @@ static char *failures_of(const char *path, int64_t run_id, size_t at_most)
     size_t size;
     FILE *out = open_memstream(&text, &size);
     weir_error error = { 0 };
-    if (weir_summary_print_failures(out, path, run_id, at_most, &error) != WEIR_OK)
+    if (print_failures(out, path, run_id, at_most, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     fclose(out);
     return text;
@@ -240,7 +240,7 @@ TEST_CASE(each_run_of_a_file_has_its_own_summary)
     assert_summary_has(path, 0, "    Total tasks processed: 100\n");
 
     weir_error error = { 0 };
-    assert_int_equal(weir_summary_print(stdout, path, 77, NULL, &error), WEIR_ENOTFOUND);
+    assert_int_equal(print_summary(stdout, path, 77, NULL, &error), WEIR_ENOTFOUND);
     assert_has(error.message, "no run 77");
     assert_has(error.message, path);
 }
@@ -395,8 +395,7 @@ static void assert_unreadable(const char *path, int status, const char *wanted)
     FILE *out = open_memstream(&text, &size);
     for (int i = 0; i < 2; i++) {
         weir_error error = { 0 };
-        int result = i ? weir_summary_print(out, path, 0, NULL, &error)
-                       : weir_summary_print_failures(out, path, 0, 10, &error);
+        int result = i ? print_summary(out, path, 0, NULL, &error) : print_failures(out, path, 0, 10, &error);
         if (result != status || !strstr(error.message, wanted) || !strstr(error.message, path))
             fail_msg("%s, not %s (%s): %s", weir_status_name(result), weir_status_name(status), wanted,
                      error.message);
@@ -432,7 +431,7 @@ TEST_CASE(a_damaged_histogram_is_reported_with_its_row)
     record_run(path);
     execute(path, "UPDATE queue_stats SET put_histogram = x'0102' WHERE id = 3");
     weir_error error = { 0 };
-    assert_int_equal(weir_summary_print(stdout, path, 0, NULL, &error), WEIR_EDATA);
+    assert_int_equal(print_summary(stdout, path, 0, NULL, &error), WEIR_EDATA);
     assert_has(error.message, "row 3 of queue_stats has no valid put_histogram");
 }
 
@@ -444,7 +443,7 @@ TEST_CASE(nothing_is_printed_of_what_cannot_be_read)
     assert_non_null(out);
     record_run(path);
     execute(path, "DROP TABLE stage");
-    assert_int_not_equal(weir_summary_print(out, path, 0, weir_verdict_write_limit, &error), WEIR_OK);
+    assert_int_not_equal(print_summary(out, path, 0, weir_verdict_write_limit, &error), WEIR_OK);
     assert_has(error.message, "stage");
     assert_int_equal(ftell(out), 0);
     fclose(out);
@@ -460,7 +459,7 @@ TEST_CASE(what_cannot_be_printed_is_reported)
         skip();
     }
     weir_error error = { 0 };
-    assert_int_equal(weir_summary_print(full, path, 0, NULL, &error), WEIR_EIO);
+    assert_int_equal(print_summary(full, path, 0, NULL, &error), WEIR_EIO);
     fclose(full);
 }
 

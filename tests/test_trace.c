@@ -227,7 +227,10 @@ TEST_CASE(lost_records_are_counted_and_in_the_summary_although_recording_is_swit
     assert_true(w.num_lost > 1900);
     assert_int_equal(weir_sqlite_close(writer, NULL), WEIR_OK);
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(weir_summary_print(out, db, WEIR_LAST_RUN, NULL, NULL), WEIR_OK);
+    weir_reader *reader;
+    assert_int_equal(weir_reader_open(db, &reader, NULL), WEIR_OK);
+    assert_int_equal(weir_summary_write(out, reader, NULL, NULL, NULL, NULL), WEIR_OK);
+    weir_reader_close(reader);
     fclose(out);
     snprintf(line, sizeof line, "\n%llu records of the trace were lost", (unsigned long long)w.num_lost);
     assert_non_null(strstr(text, line));

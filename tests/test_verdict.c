@@ -1179,21 +1179,6 @@ TEST_CASE(without_records_nothing_can_be_told)
     weir_verdict_free(v);
 }
 
-TEST_CASE(totals_alone_have_a_verdict)
-{
-    weir_reader *reader = open_reader(record_case(case_of("two slots that wait")));
-    weir_totals totals;
-    assert_int_equal(weir_totals_read(reader, &(weir_filter){ .start_unix_ns = NS(1011), .end_unix_ns = NS(1049) },
-                                      &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
-                     WEIR_OK);
-    weir_verdict *v = weir_verdict_of_totals(&totals);
-    assert_non_null(v);
-    assert_string_equal(weir_verdict_word(v->kind), "outside");
-    weir_verdict_free(v);
-    weir_totals_free(&totals);
-    weir_reader_close(reader);
-}
-
 int main(void)
 {
     weir_log_set_level(WEIR_LOG_ERROR);

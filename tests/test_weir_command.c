@@ -180,7 +180,7 @@ TEST_CASE(a_full_summary_is_the_librarys_to_the_letter)
     char *wanted;
     size_t size;
     FILE *memory = open_memstream(&wanted, &size);
-    assert_int_equal(weir_summary_print(memory, in_folder("job.db"), 0, weir_verdict_write_limit, NULL), WEIR_OK);
+    assert_int_equal(print_summary(memory, in_folder("job.db"), 0, weir_verdict_write_limit, NULL), WEIR_OK);
     fclose(memory);
     char line[600];
     snprintf(line, sizeof line, "weir summary --full '%s'", in_folder("job.db"));

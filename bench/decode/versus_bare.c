@@ -69,7 +69,7 @@ static void see_item(void *self, const weir_item *item)
     result->sums.frames += frames->num_frames;
     if (result->hashes)
         result->hash += bare_hash(frames->data, frames->num_frames * frames->frame_bytes);
-    if (weir_frames_cost(item, &cost))
+    if (weir_decode_cost(item, &cost))
         class_costs_add(&result->costs, &cost);
 }
 

@@ -94,7 +94,7 @@ static void record_span(void *name)
 
 static void record_count(void *counter)
 {
-    weir_counter_add_int(counter, 0, 1);
+    weir_counter_add(counter, 0, 1);
 }
 
 typedef struct pipeline_size {

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include <weir/checkpoint.h>
+#include <weir/sampler.h>
 #include <weir/status.h>
-#include <weir/world.h>
 
 typedef struct weir_dealing {
     uint64_t epoch;

@@ -606,9 +606,9 @@ const weir_dealing *weir__sampler_dealings(const weir_sampler *sampler, size_t *
     return sampler->dealings;
 }
 
-weir_world weir_sampler_world(const weir_sampler *sampler)
+weir_world weir__sampler_world(const weir_sampler *sampler)
 {
-    return sampler ? sampler->config.world : (weir_world){ 0 };
+    return sampler->config.world;
 }
 
 void weir_sampler_free(weir_sampler *sampler)

@@ -36,7 +36,7 @@ char *weir__sampler_save(const weir_sampler *sampler, uint64_t dataset, uint64_t
 {
     size_t num_dealings;
     const weir_dealing *dealings = weir__sampler_dealings(sampler, &num_dealings);
-    weir_world world = weir_sampler_world(sampler);
+    weir_world world = weir__sampler_world(sampler);
     char *text = describe_identity(sampler, dataset), *longer = NULL;
     if (text && asprintf(&longer, "%s\nrank %" PRIu32 " of %" PRIu32 "\n", text, world.rank, world.size) < 0)
         longer = NULL;
@@ -226,7 +226,7 @@ static int deal_rest(weir_sampler *sampler, const saved *all, bool deals, const 
 int weir__sampler_resume(weir_sampler *sampler, uint64_t dataset, const weir_checkpoint *const *checkpoints,
                          size_t num, size_t source, weir_error *error)
 {
-    weir_world world = weir_sampler_world(sampler);
+    weir_world world = weir__sampler_world(sampler);
     char *own = describe_identity(sampler, dataset);
     saved *all = calloc(num, sizeof *all);
     bool deals = false;

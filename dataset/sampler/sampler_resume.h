@@ -21,6 +21,9 @@ int weir__sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_deali
 uint64_t weir__sampler_renumber(const weir_sampler *sampler, size_t checkpoint, uint64_t epoch, uint64_t position);
 const weir_dealing *weir__sampler_dealings(const weir_sampler *sampler, size_t *num_dealings);
 
+/* From the environment or the config; see weir_sampler_config.world. */
+weir_world weir__sampler_world(const weir_sampler *sampler);
+
 /* -- in sampler_resume.c -- */
 
 /* As weir_op.save and .resume. dataset: identifies the items; 0 = unknown. */

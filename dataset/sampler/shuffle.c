@@ -1,4 +1,4 @@
-#include <weir/shuffle.h>
+#include <weir/sampler.h>
 
 #include <stdlib.h>
 

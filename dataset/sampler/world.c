@@ -1,4 +1,4 @@
-#include <weir/world.h>
+#include <weir/sampler.h>
 
 #include <errno.h>
 #include <inttypes.h>

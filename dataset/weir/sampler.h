@@ -15,18 +15,46 @@
 #define WEIR_SAMPLER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include <weir/entry.h>
-#include <weir/export.h>
+#include <weir/bytes.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
 #include <weir/status.h>
-#include <weir/world.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- the rank of this process ---------------------------------------------------------------------------------------- */
+
+/* This process's rank, from the environment of the launcher (mpirun, srun, torchrun). None of their libraries is
+   needed. */
+
+typedef struct weir_world {
+    uint32_t rank;       /* below size */
+    uint32_t size;       /* the number of processes */
+    uint32_t local_rank; /* among the processes of this machine; 0 if the launcher does not say it */
+} weir_world;
+
+/*
+ * From the environment, the innermost launcher first:
+ *   torchrun             RANK, WORLD_SIZE, LOCAL_RANK
+ *   Open MPI             OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK
+ *   MVAPICH2             MV2_COMM_WORLD_RANK, MV2_COMM_WORLD_SIZE, MV2_COMM_WORLD_LOCAL_RANK
+ *   PMI (MPICH, Intel)   PMI_RANK, PMI_SIZE, MPI_LOCALRANKID
+ *   srun                 SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_LOCALID: the batch script itself does not have the
+ *                        second
+ *   PMIx                 PMIX_RANK, PMIX_SIZE, PMIX_LOCAL_RANK: PMIx does not set the size; a launcher not listed above
+ *                        has to set it
+ * Without any of these it is rank 0 of 1. *launcher (may be NULL) is its name as above, "" = none; static text.
+ *
+ * WEIR_OK, or WEIR_EINVAL with *error (may be NULL) filled: one variable of a pair is missing or not a number, the
+ * size is 0, or the rank is not below the size. Reads the environment, so no other thread may change it meanwhile.
+ */
+WEIR_API int weir_world_find(weir_world *world, const char **launcher, weir_error *error);
 
 typedef enum weir_sampler_order {
     WEIR_SAMPLER_LISTED = 0, /* 0, 1, 2, … */
@@ -90,9 +118,6 @@ WEIR_API uint64_t weir_sampler_count(const weir_sampler *sampler);
 /* The item at `position` of this rank's share of the epoch; 0 for positions ≥ the count. Positions in any order. */
 WEIR_API uint64_t weir_sampler_at(weir_sampler *sampler, uint64_t position);
 
-/* From the environment or the config; see weir_sampler_config.world. */
-WEIR_API weir_world weir_sampler_world(const weir_sampler *sampler);
-
 /* NULL is fine. */
 WEIR_API void weir_sampler_free(weir_sampler *sampler);
 
@@ -135,6 +160,33 @@ static inline void weir_source_sampler(weir_builder *builder, const weir_sampler
                                        const weir_stage_options *options)
 {
     weir_builder_source(builder, &weir_sampler_source, config, sizeof *config, options);
+}
+
+/* ---- a stream: the shuffle buffer ------------------------------------------------------------------------------------ */
+
+/*
+ * The shuffle buffer, for streams whose length and order are not known in advance. It holds num_items items; for each
+ * input it outputs a random one of those it holds. At the end of an epoch or of the stream it outputs the rest in
+ * random order; no item crosses the end of an epoch. If the items are known in advance, use weir_sampler_source,
+ * which shuffles all of them without a buffer.
+ *
+ * Items keep their data, type and label. The choice depends on the seed, and on the epoch and number of the input
+ * item: with inputs in order (WEIR_ORDER_INPUT upstream) and a concurrency of 1, runs are reproducible. With a higher
+ * concurrency each slot has a separate buffer.
+ */
+
+typedef struct weir_shuffle_config {
+    size_t num_items; /* size of the buffer; at least 1, which keeps the order */
+    uint64_t seed;
+} weir_shuffle_config;
+
+extern WEIR_API const weir_op weir_shuffle;
+
+/* Adds the stage to the builder; see weir_builder_pipe(). */
+static inline void weir_pipe_shuffle(weir_builder *builder, const weir_shuffle_config *config,
+                                     const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &weir_shuffle, config, sizeof *config, options);
 }
 
 #ifdef __cplusplus

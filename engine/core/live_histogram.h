@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include <weir/histogram.h>
+#include <weir/metrics.h>
 
 enum { HISTOGRAM_SUB_BITS = 6, HISTOGRAM_SUB_BUCKETS = 1 << HISTOGRAM_SUB_BITS, HISTOGRAM_MAX_BITS = 47 };
 

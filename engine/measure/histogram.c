@@ -1,4 +1,4 @@
-#include <weir/histogram.h>
+#include <weir/metrics.h>
 
 #include <string.h>
 
@@ -45,17 +45,6 @@ static void add_to_bucket(weir_histogram *histogram, uint32_t index, uint64_t co
     uint64_t added = count < room ? count : room;
     histogram->buckets[index] += added;
     histogram->count += added;
-}
-
-void weir_histogram_clear(weir_histogram *histogram)
-{
-    if (!histogram)
-        return;
-    if (histogram->count)
-        memset(&histogram->buckets[histogram->first], 0,
-               (histogram->last - histogram->first + 1) * sizeof histogram->buckets[0]);
-    histogram->count = 0;
-    histogram->first = histogram->last = 0;
 }
 
 void weir_histogram_record(weir_histogram *histogram, int64_t duration_ns)

@@ -21,6 +21,7 @@
 #include "spans.h"
 #include "thread_cpu.h"
 #include "trace_ring.h"
+#include "unix_clock.h"
 
 static const int64_t longest_part_ns = 60 * WEIR_SECOND;
 static const int64_t early_lap_ns = 1 * WEIR_SECOND; /* so that a killed run leaves at least this lap */
@@ -90,7 +91,7 @@ int64_t weir__laps_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns)
     static const int64_t tolerance_ns = WEIR_MILLISECOND;
     weir_lap_taker *laps = pipeline->laps;
     int64_t before_ns = weir_clock_ns();
-    int64_t unix_ns = weir_clock_unix_ns();
+    int64_t unix_ns = unix_clock_ns();
     int64_t after_ns = weir_clock_ns();
     int64_t offset_ns = laps->unix_offset_ns, asleep_ns = laps->unix_asleep_ns;
     if (offset_ns >= unix_ns - after_ns - tolerance_ns && offset_ns <= unix_ns - before_ns + tolerance_ns)

@@ -16,6 +16,7 @@
 #include "part.h"
 #include "thread.h"
 #include "trace_ring.h"
+#include "unix_clock.h"
 
 /* Calls the function of each observer that has it. */
 #define TELL(pipeline, function, argument) \
@@ -158,7 +159,7 @@ static void deliver_dropped(weir_pipeline *pipeline)
         return;
     snprintf(detail, sizeof detail, "%" PRIu64 " failures and %" PRIu64 " events", failures, events);
     weir_log(WEIR_LOG_WARNING, "%s were not reported to observers: they were too slow, or memory ran out", detail);
-    weir_event event = { weir_clock_unix_ns(), "dropped", "pipeline", detail };
+    weir_event event = { unix_clock_ns(), "dropped", "pipeline", detail };
     TELL(pipeline, event, &event);
 }
 
@@ -168,7 +169,7 @@ static void deliver_lost_records(const weir_pipeline *pipeline)
     if (!pipeline->trace || !pipeline->trace->num_lost)
         return;
     snprintf(detail, sizeof detail, "%" PRIu64, pipeline->trace->num_lost);
-    weir_event event = { weir_clock_unix_ns(), "trace_records_lost", "pipeline", detail };
+    weir_event event = { unix_clock_ns(), "trace_records_lost", "pipeline", detail };
     TELL(pipeline, event, &event);
 }
 

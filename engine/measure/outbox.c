@@ -6,6 +6,7 @@
 #include "observing.h"
 #include "part.h"
 #include "redact.h"
+#include "unix_clock.h"
 
 enum { MAX_LAPS = 64, MAX_BYTES = 16 << 20 };
 
@@ -79,7 +80,7 @@ static weir_message *failure_message(const weir_slot *slot)
     if (!message)
         return NULL;
     message->failure = (weir_failure){
-        .unix_ns = weir_clock_unix_ns(),
+        .unix_ns = unix_clock_ns(),
         .name = slot->node->name,
         .source = slot->core.in.source,
         .epoch = slot->core.in.epoch,
@@ -100,7 +101,7 @@ static weir_message *event_message(message_kind kind, const char *name, const ch
     if (!message)
         return NULL;
     message->event = (weir_event){
-        .unix_ns = weir_clock_unix_ns(),
+        .unix_ns = unix_clock_ns(),
         .name = copy_text(&texts, name),
         .category = copy_text(&texts, category),
         .detail = copy_text(&texts, detail),

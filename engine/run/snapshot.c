@@ -1,73 +1,10 @@
-/* Describes the graph of a pipeline, and its state at one moment. */
+/* The state of a pipeline at one moment. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "label.h"
 #include "lock.h"
-
-/* ---- the graph as text -------------------------------------------------------------------------------------- */
-
-static void print_inputs(FILE *text, const weir_node *node)
-{
-    for (uint32_t i = 0; i < node->core.num_ins; i++)
-        fprintf(text, "%s%s", i ? ", " : "  takes from ", node->core.ins[i]->name);
-    if (node->core.num_ins)
-        fputc('\n', text);
-}
-
-static void describe_queue(FILE *text, const weir__queue *queue)
-{
-    fprintf(text, "  puts into %s: %u items", queue->name, queue->capacity);
-    if (queue->capacity_bytes != UINT64_MAX)
-        fprintf(text, ", %llu bytes", (unsigned long long)queue->capacity_bytes);
-    fprintf(text, queue->consumer ? "\n" : ", for the consumer\n");
-}
-
-static void print_node(FILE *text, const weir_node *node)
-{
-    fprintf(text, "%s: %s", node->name, node->kind);
-    if (node->op && strcmp(node->op->name, node->short_name) != 0)
-        fprintf(text, " (%s)", node->op->name);
-    if (node->op && node->core.num_ins)
-        fprintf(text, ", %u slot%s", node->concurrency, node->concurrency == 1 ? "" : "s");
-    if (node->op)
-        fprintf(text, ", %s %u thread%s", node->threads ? "its own" : "the pool's", node->pool->num_workers,
-                node->pool->num_workers == 1 ? "" : "s");
-    if (node->core.order == WEIR_ORDER_INPUT)
-        fprintf(text, ", output in input order");
-    if (node->task_deadline_ns)
-        fprintf(text, ", deadline %g s", (double)node->task_deadline_ns / (double)WEIR_SECOND);
-    if (node->core.epochs == WEIR_ENDLESS)
-        fprintf(text, ", endless epochs");
-    else if (node->core.epochs)
-        fprintf(text, ", %u epoch%s", node->core.epochs, node->core.epochs == 1 ? "" : "s");
-    fputc('\n', text);
-    print_inputs(text, node);
-    for (uint32_t i = 0; i < node->core.num_outs; i++)
-        describe_queue(text, &node->core.outs[i]);
-}
-
-int weir_pipeline_describe(weir_pipeline *pipeline, char **description)
-{
-    if (!pipeline || !description)
-        return WEIR_EINVAL;
-    size_t size;
-    *description = NULL;
-    FILE *text = open_memstream(description, &size);
-    if (!text)
-        return WEIR_ENOMEM;
-    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
-        print_node(text, pipeline->nodes[i]);
-    bool failed = ferror(text) != 0;
-    if (fclose(text) == 0 && !failed)
-        return WEIR_OK;
-    free(*description);
-    *description = NULL;
-    return WEIR_ENOMEM;
-}
-
-/* ---- the snapshot ------------------------------------------------------------------------------------------- */
 
 /* The public struct, followed by what it points to. */
 typedef struct full_snapshot {
@@ -218,32 +155,4 @@ void weir_snapshot_free(weir_snapshot *shown)
     free(snapshot->queues);
     free(snapshot->stages);
     free(snapshot);
-}
-
-void weir_snapshot_print(const weir_snapshot *snapshot, FILE *file)
-{
-    if (!snapshot || !file)
-        return;
-    fprintf(file, "pipeline: %s\n", snapshot->state);
-    for (size_t i = 0; i < snapshot->num_stages; i++) {
-        const weir_stage_snapshot *stage = &snapshot->stages[i];
-        fprintf(file,
-                "%s: %s%u of %u slots running, %u pending, waiting: %u for input, %u for a thread, %u for their "
-                "turn, %u for room",
-                stage->name, stage->ended ? "ended; " : "", stage->running, stage->slots, stage->pending,
-                stage->waiting_in, stage->waiting_thread, stage->waiting_turn, stage->waiting_out);
-        fprintf(file, "; %llu tasks, %llu failed\n", (unsigned long long)stage->num_tasks,
-                (unsigned long long)stage->num_failures);
-    }
-    for (size_t i = 0; i < snapshot->num_queues; i++) {
-        const weir_queue_snapshot *queue = &snapshot->queues[i];
-        fprintf(file, "%s: %u of %u items, %llu bytes, %u waiting to put; %llu in, %llu out\n", queue->name,
-                queue->depth, queue->capacity, (unsigned long long)queue->bytes, queue->waiting_to_put,
-                (unsigned long long)queue->num_put, (unsigned long long)queue->num_items);
-    }
-    for (size_t i = 0; i < snapshot->num_tasks; i++) {
-        const weir_task_snapshot *task = &snapshot->tasks[i];
-        fprintf(file, "task: %s %s %.3f s %s\n", task->stage, task->pending ? "pending" : "running",
-                (double)task->age_ns / (double)WEIR_SECOND, task->label);
-    }
 }

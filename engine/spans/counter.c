@@ -8,9 +8,8 @@
 enum { MAX_VALUES = 16 };
 
 typedef struct counter_value {
-    bool is_known, is_real; /* real or whole counts */
-    int64_t whole;
-    double real;
+    bool is_known;
+    double current;
     int64_t since; /* both metrics include the value up to this time */
     weir_counter_metrics lap, total;
 } counter_value;
@@ -26,19 +25,14 @@ struct weir_counter {
     counter_value values[MAX_VALUES];
 };
 
-static double current_value(const counter_value *value)
-{
-    return value->is_real ? value->real : (double)value->whole;
-}
-
 static void settle_value_locked(counter_value *value)
 {
     int64_t span_ns = weir__span_since_ns(value->since);
     if (value->is_known) {
         value->lap.known_ns += span_ns;
-        value->lap.value_ns += current_value(value) * (double)span_ns;
+        value->lap.value_ns += value->current * (double)span_ns;
         value->total.known_ns += span_ns;
-        value->total.value_ns += current_value(value) * (double)span_ns;
+        value->total.value_ns += value->current * (double)span_ns;
     }
     value->since = value->is_known ? value->since + span_ns : weir__span_now_ns();
 }
@@ -54,33 +48,24 @@ static void restart_locked(counter_value *value, weir_counter_metrics *metrics)
 {
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_COUNTER), metrics);
     if (value->is_known)
-        note_value(metrics, current_value(value));
+        note_value(metrics, value->current);
 }
 
 /* Sets, or adds to, the value. */
-static void update_value(weir_counter *counter, size_t which, bool adds, bool is_real, int64_t whole, double real)
+static void update_value(weir_counter *counter, size_t which, bool adds, double number)
 {
     if (!counter || which >= counter->num_values || weir__span_is_paused())
         return;
     counter_value *value = &counter->values[which];
     uv_mutex_lock(&counter->lock);
     settle_value_locked(value);
-    if (!adds || !value->is_known) {
-        value->is_real = is_real;
-        value->whole = whole;
-        value->real = real;
-    } else if (!is_real && !value->is_real) {
-        value->whole = (int64_t)((uint64_t)value->whole + (uint64_t)whole);
-    } else {
-        value->real = current_value(value) + (is_real ? real : (double)whole);
-        value->is_real = true;
-    }
+    double now = adds && value->is_known ? value->current + number : number;
+    value->current = now;
     value->is_known = true;
     value->lap.num_updates++;
     value->total.num_updates++;
-    note_value(&value->lap, current_value(value));
-    note_value(&value->total, current_value(value));
-    double now = current_value(value);
+    note_value(&value->lap, now);
+    note_value(&value->total, now);
     uv_mutex_unlock(&counter->lock);
     span_thread *thread = span_is_traced() && counter->names[which] ? weir__span_this_thread() : NULL;
     if (thread) {
@@ -94,22 +79,12 @@ static void update_value(weir_counter *counter, size_t which, bool adds, bool is
 
 void weir_counter_set(weir_counter *counter, size_t which, double value)
 {
-    update_value(counter, which, false, true, 0, value);
+    update_value(counter, which, false, value);
 }
 
 void weir_counter_add(weir_counter *counter, size_t which, double change)
 {
-    update_value(counter, which, true, true, 0, change);
-}
-
-void weir_counter_set_int(weir_counter *counter, size_t which, int64_t value)
-{
-    update_value(counter, which, false, false, value, 0);
-}
-
-void weir_counter_add_int(weir_counter *counter, size_t which, int64_t change)
-{
-    update_value(counter, which, true, false, change, 0);
+    update_value(counter, which, true, change);
 }
 
 bool weir__counter_take(const weir_span_name *name, bool of_lap, bool restart, weir_counter_metrics *metrics)

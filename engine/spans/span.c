@@ -43,22 +43,16 @@ int64_t weir__span_clock_ns(int64_t span_ns)
     return span_ns + (state < 0 ? atomic_load(&pauses_before) : state);
 }
 
-void weir_span_pause(void)
+void weir_span_set_paused(bool is_paused)
 {
     weir__spans_lock();
-    if (!weir__span_is_paused()) {
+    int64_t before_ns = weir__span_now_ns(), clock_ns = step_clock_ns(&own_clock);
+    if (is_paused && !weir__span_is_paused()) {
         atomic_store(&pauses_before, atomic_load(&pauses));
-        atomic_store(&pauses, weir__span_now_ns() - INT64_MAX);
+        atomic_store(&pauses, before_ns - INT64_MAX);
+    } else if (!is_paused && weir__span_is_paused()) {
+        atomic_store(&pauses, clock_ns > before_ns ? clock_ns - before_ns : 0);
     }
-    weir__spans_unlock();
-}
-
-void weir_span_resume(void)
-{
-    weir__spans_lock();
-    int64_t stopped_ns = weir__span_now_ns(), now_ns = step_clock_ns(&own_clock);
-    if (weir__span_is_paused())
-        atomic_store(&pauses, now_ns > stopped_ns ? now_ns - stopped_ns : 0);
     weir__spans_unlock();
 }
 

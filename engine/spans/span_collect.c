@@ -243,7 +243,7 @@ int weir__span_store_open(weir_pipeline *pipeline)
     if (!store)
         return WEIR_ENOMEM;
     store->pipeline = pipeline;
-    store->refused_told = weir_span_names_refused();
+    store->refused_told = weir__span_names_refused();
     weir__spans_lock();
     collect_all();
     if (!stores)
@@ -366,7 +366,7 @@ void weir__span_store_take(weir_pipeline *pipeline, weir_part *parts, bool last)
             if (names[id]->counter && store == stores)
                 take_counter(names[id], parts);
         }
-        refused = weir_span_names_refused() - store->refused_told;
+        refused = weir__span_names_refused() - store->refused_told;
         store->refused_told += refused;
     }
     weir__spans_unlock();

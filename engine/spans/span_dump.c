@@ -130,7 +130,7 @@ static void put_json(FILE *out, const dump *all)
             put_number(out, ", \"p99\": ", row->p99);
         fputc('}', out);
     }
-    fprintf(out, "],\n \"refused_names\": %" PRIu64 "}\n", weir_span_names_refused());
+    fprintf(out, "],\n \"refused_names\": %" PRIu64 "}\n", weir__span_names_refused());
 }
 
 static void put_line(FILE *out, const dump_row *row)
@@ -148,8 +148,8 @@ static void put_table(FILE *out, const dump *all)
             "min", "max");
     for (size_t i = 0; i < all->num_rows; i++)
         put_line(out, &all->rows[i]);
-    if (weir_span_names_refused())
-        fprintf(out, "names were refused %" PRIu64 " times: there are more than %d\n", weir_span_names_refused(),
+    if (weir__span_names_refused())
+        fprintf(out, "names were refused %" PRIu64 " times: there are more than %d\n", weir__span_names_refused(),
                 WEIR_SPAN_MAX_NAMES);
 }
 

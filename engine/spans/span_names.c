@@ -17,7 +17,7 @@ weir_span_name *const *weir__span_names(uint32_t *count)
     return names;
 }
 
-uint64_t weir_span_names_refused(void)
+uint64_t weir__span_names_refused(void)
 {
     return atomic_load(&num_refused);
 }

@@ -153,7 +153,8 @@ const char *weir__span_kind_name(const weir_span_name *name);
 weir_span_name *weir__span_name_with_prefix(const weir_span_name *name, const char *prefix);
 weir_span_name *weir__span_name_of_value_locked(const char *category, const char *name, const char *value,
                                                 struct weir_counter *counter, uint32_t which);
-void weir__span_names_unlock(void); /* the registry; and logs the first name that was refused */
+uint64_t weir__span_names_refused(void); /* how often, because there were too many */
+void weir__span_names_unlock(void);      /* the registry; and logs the first name that was refused */
 
 /* span_collect.c */
 void weir__spans_lock(void);

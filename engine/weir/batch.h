@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/export.h>
 #include <weir/item.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {

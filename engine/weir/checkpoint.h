@@ -33,9 +33,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/export.h>
 #include <weir/item.h>
 #include <weir/status.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include <weir/export.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,9 +17,6 @@ extern "C" {
 
 /* Monotonic time. Any thread. */
 WEIR_API int64_t weir_clock_ns(void);
-
-/* Time since 1970-01-01 UTC. Any thread. */
-WEIR_API int64_t weir_clock_unix_ns(void);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,6 @@
 #include <weir/batch.h>
 #include <weir/checkpoint.h>
 #include <weir/clock.h>
-#include <weir/histogram.h>
 #include <weir/item.h>
 #include <weir/log.h>
 #include <weir/metrics.h>

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/export.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,7 +3,7 @@
 #ifndef WEIR_LOG_H
 #define WEIR_LOG_H
 
-#include <weir/export.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -16,11 +16,10 @@
 
 #include <stdint.h>
 
-#include <weir/export.h>
-#include <weir/histogram.h>
 #include <weir/metrics.h>
 #include <weir/status.h>
 #include <weir/trace.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -28,12 +28,12 @@
 
 #include <weir/checkpoint.h>
 #include <weir/clock.h>
-#include <weir/export.h>
 #include <weir/item.h>
 #include <weir/observer.h>
 #include <weir/op.h>
 #include <weir/status.h>
 #include <weir/trace.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -403,9 +403,6 @@ WEIR_API int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stag
  */
 WEIR_API int weir_pipeline_set_speedup(weir_pipeline *pipeline, const char *stage, double share);
 
-/* Describes the graph as text; the caller frees *description with free(). WEIR_OK or WEIR_ENOMEM. Any thread. */
-WEIR_API int weir_pipeline_describe(weir_pipeline *pipeline, char **description);
-
 /* The state of the pipeline at one moment. Names are valid until the pipeline is freed, labels until the snapshot
    is freed. */
 typedef struct weir_stage_snapshot {
@@ -453,9 +450,6 @@ typedef struct weir_snapshot {
    thread, at any time. WEIR_OK or WEIR_ENOMEM. */
 WEIR_API int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **snapshot);
 WEIR_API void weir_snapshot_free(weir_snapshot *snapshot);
-
-/* Prints it as text: one line for each stage, queue and task. */
-WEIR_API void weir_snapshot_print(const weir_snapshot *snapshot, FILE *file);
 
 /* Reports an event to the observers, unless weir_pipeline_free() has begun. Strings are copied; category and detail may be NULL. Any
    thread. WEIR_OK or WEIR_ENOMEM. */

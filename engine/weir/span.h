@@ -26,7 +26,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <weir/export.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,9 +43,6 @@ typedef struct weir_span_name weir_span_name;
  * keep the result. NULL = out of memory, or a text is NULL, empty, or longer than 200 bytes. Any thread.
  */
 WEIR_API weir_span_name *weir_span_name_get(const char *category, const char *name);
-
-/* How often a name was refused because there were too many. Any thread. */
-WEIR_API uint64_t weir_span_names_refused(void);
 
 /* -- spans -- */
 
@@ -126,19 +123,15 @@ typedef struct weir_counter weir_counter;
 WEIR_API weir_counter *weir_counter_get(const char *category, const char *name, const char *const *values,
                                         size_t num_values);
 
-/* Sets or changes value number `which` (the first is 0); an unknown value counts as 0. Whole numbers are exact up
-   to 2^63 as long as only the _int functions are used; they are reported as double. Any thread. */
+/* Sets or changes value number `which` (the first is 0); an unknown value counts as 0. Any thread. */
 WEIR_API void weir_counter_set(weir_counter *counter, size_t which, double value);
 WEIR_API void weir_counter_add(weir_counter *counter, size_t which, double change);
-WEIR_API void weir_counter_set_int(weir_counter *counter, size_t which, int64_t value);
-WEIR_API void weir_counter_add_int(weir_counter *counter, size_t which, int64_t change);
 
 /* -- all of them -- */
 
-/* Between pause and resume, spans, markers and counters are not recorded, and the time does not count for open spans
-   and means of counters. Any thread; the calls do not nest. */
-WEIR_API void weir_span_pause(void);
-WEIR_API void weir_span_resume(void);
+/* true: from now on, spans, markers and counters are not recorded, and the time does not count for open spans and means of
+   counters. false: they are again. Any thread; calls do not nest. */
+WEIR_API void weir_span_set_paused(bool is_paused);
 
 typedef enum weir_span_sort {
     WEIR_SPAN_BY_NAME = 0, /* in the order of creation */

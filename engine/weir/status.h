@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include <weir/export.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {

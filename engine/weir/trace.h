@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/export.h>
 #include <weir/item.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,8 +1,15 @@
-/* The version of the headers, and of the library that runs. */
+/* The version of the headers, and of the library that runs; and what declares its functions. */
 #ifndef WEIR_VERSION_H
 #define WEIR_VERSION_H
 
-#include <weir/export.h>
+/* Marks the symbols that the shared libraries export; all others are hidden. */
+#if defined(__GNUC__)
+#define WEIR_API                                  __attribute__((visibility("default")))
+#define WEIR_PRINTF(format_index, first_argument) __attribute__((format(printf, format_index, first_argument)))
+#else
+#define WEIR_API
+#define WEIR_PRINTF(format_index, first_argument)
+#endif
 
 #ifdef __cplusplus
 extern "C" {

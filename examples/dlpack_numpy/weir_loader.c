@@ -53,13 +53,9 @@ int weir_loader_next(weir_loader *loader, struct DLManagedTensor **tensor)
         weir_pipeline_error(loader->pipeline, NULL, &loader->error);
         return -1;
     }
-    if (weir_frames_to_dlpack(item.data, tensor, &loader->error) != WEIR_OK) {
-        weir_item_release(&item);
-        return -1;
-    }
-    item.release = NULL; /* the tensor owns the frames now */
+    status = weir_to_dlpack(&item, WEIR_COLLATED_FRAMES, tensor, &loader->error); /* the tensor owns the frames now */
     weir_item_release(&item);
-    return 1;
+    return status == WEIR_OK ? 1 : -1;
 }
 
 const char *weir_loader_error(const weir_loader *loader)

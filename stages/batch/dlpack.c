@@ -13,18 +13,17 @@ typedef struct owned_tensor {
     DLManagedTensor managed;
     int64_t shape[WEIR_TENSOR_MAX_DIMS];
     int64_t strides[WEIR_TENSOR_MAX_DIMS];
+    void *data; /* of the item; freed by: */
+    void (*release)(void *data, void *self);
+    void *release_self;
 } owned_tensor;
 
-static void delete_frames(DLManagedTensor *managed)
+static void delete_tensor(DLManagedTensor *managed)
 {
-    weir_frames_free(managed->manager_ctx);
-    free(managed); /* the first member of its owned_tensor */
-}
-
-static void delete_collated(DLManagedTensor *managed)
-{
-    weir_collated_free(managed->manager_ctx);
-    free(managed);
+    owned_tensor *own = managed->manager_ctx;
+    if (own->release)
+        own->release(own->data, own->release_self);
+    free(own);
 }
 
 static uint8_t code_of(char kind)
@@ -32,8 +31,8 @@ static uint8_t code_of(char kind)
     return kind == 'u' ? kDLUInt : kind == 'i' ? kDLInt : kind == 'b' ? kDLBfloat : kDLFloat;
 }
 
-/* NULL = out of memory; then `owner` stays the caller's. */
-static DLManagedTensor *make_tensor(const weir_tensor *tensor, void *owner, void (*deleter)(DLManagedTensor *managed))
+/* NULL = out of memory. */
+static owned_tensor *make_tensor(const weir_tensor *tensor)
 {
     owned_tensor *own = calloc(1, sizeof *own);
     if (!own)
@@ -51,31 +50,14 @@ static DLManagedTensor *make_tensor(const weir_tensor *tensor, void *owner, void
             .shape = own->shape,
             .strides = own->strides,
         },
-        .manager_ctx = owner,
-        .deleter = deleter,
+        .manager_ctx = own,
+        .deleter = delete_tensor,
     };
-    return &own->managed;
+    return own;
 }
 
-bool weir_has_dlpack(void)
+static weir_tensor part_of_batch(const weir_collated *batch, weir_collated_part part, weir_tensor frames)
 {
-    return true;
-}
-
-int weir_frames_to_dlpack(weir_frames *frames, DLManagedTensor **to, weir_error *error)
-{
-    if (!frames || !to)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_tensor tensor = weir__frames_tensor(frames);
-    *to = make_tensor(&tensor, frames, delete_frames);
-    return *to ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-}
-
-int weir_collated_to_dlpack(weir_collated *batch, weir_collated_part part, DLManagedTensor **to, weir_error *error)
-{
-    if (!batch || !to || (unsigned)part > WEIR_COLLATED_MASK)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument is NULL or not one of the enumeration");
-    weir_tensor frames = weir__collated_tensor(batch);
     int64_t num_items = frames.shape[0];
     int64_t num_frames = frames.shape[batch->layout == WEIR_COLLATE_TIME_SECOND ? 2 : 1];
     const weir_tensor tensors[] = {
@@ -85,34 +67,44 @@ int weir_collated_to_dlpack(weir_collated *batch, weir_collated_part part, DLMan
         { batch->sizes, 'i', sizeof *batch->sizes, 2, { num_items, 3 } },
         { batch->mask, 'u', sizeof *batch->mask, 2, { num_items, num_frames } },
     };
-    *to = make_tensor(&tensors[part], batch, delete_collated);
-    if (!*to)
+    return tensors[part];
+}
+
+int weir_to_dlpack(weir_item *item, weir_collated_part part, DLManagedTensor **to, weir_error *error)
+{
+    weir_tensor tensor;
+    if (to)
+        *to = NULL;
+    bool is_batch = weir__item_is(item, WEIR_TYPE_COLLATED);
+    if (!item || !to || (unsigned)part > (is_batch ? WEIR_COLLATED_MASK : WEIR_COLLATED_FRAMES))
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument is NULL, or the item has no such part");
+    int rc = weir__item_tensor(item, &tensor, error);
+    if (rc != WEIR_OK)
+        return rc;
+    if (is_batch)
+        tensor = part_of_batch(item->data, part, tensor);
+    owned_tensor *own = make_tensor(&tensor);
+    if (!own)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    weir__collated_hold(batch);
+    own->data = item->data;
+    own->release = is_batch ? weir_collated_release : item->release;
+    own->release_self = is_batch ? NULL : item->release_self;
+    if (is_batch) {
+        weir__collated_hold(item->data);
+    } else {
+        item->data = item->release_self = NULL;
+        item->release = NULL;
+    }
+    *to = &own->managed;
     return WEIR_OK;
 }
 
 #else
 
-bool weir_has_dlpack(void)
-{
-    return false;
-}
-
-int weir_frames_to_dlpack(weir_frames *frames, struct DLManagedTensor **tensor, weir_error *error)
-{
-    if (!frames || !tensor)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    *tensor = NULL;
-    return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                          "weir was built without dlpack.h (Debian: libdlpack-dev): install it and build weir again");
-}
-
-int weir_collated_to_dlpack(weir_collated *batch, weir_collated_part part, struct DLManagedTensor **tensor,
-                            weir_error *error)
+int weir_to_dlpack(weir_item *item, weir_collated_part part, struct DLManagedTensor **tensor, weir_error *error)
 {
     (void)part;
-    if (!batch || !tensor)
+    if (!item || !tensor)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *tensor = NULL;
     return weir_error_set(error, WEIR_EUNSUPPORTED, 0,

@@ -67,7 +67,7 @@ int weir_npy_open(weir_npy **to, const char *path, weir_error *error)
         return fail_npy(failure, path, error);
     }
     if (!npy->output.path_before) { /* it became a pipe after the check */
-        weir_npy_abort(npy);
+        weir_npy_close(npy, false, NULL);
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot write %s: a device or pipe has that name", path);
     }
     *to = npy;
@@ -117,92 +117,45 @@ static bool is_alike(const weir_tensor *a, const weir_tensor *b)
     return same;
 }
 
-static int npy_add(weir_npy *npy, const weir_tensor *tensor, weir_error *error)
+int weir_npy_add(weir_npy *npy, const weir_item *item, weir_error *error)
 {
+    weir_tensor tensor;
+    if (!npy || !item)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    int rc = weir__item_tensor(item, &tensor, error);
+    if (rc != WEIR_OK)
+        return rc;
+    if (tensor.kind == 'b')
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "cannot write %s: NumPy has no bfloat16; use .safetensors",
+                              npy->path);
     if (npy->shape.num_dims == 0) {
-        npy->shape = *tensor;
+        npy->shape = tensor;
         npy->shape.shape[0] = 0;
-        int rc = write_header(npy, error);
+        rc = write_header(npy, error);
         if (rc != WEIR_OK)
             return rc;
     }
-    if (!is_alike(&npy->shape, tensor))
+    if (!is_alike(&npy->shape, &tensor))
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "these frames differ in size or pixel format from the others in %s", npy->path);
-    npy->shape.shape[0] += tensor->shape[0];
-    return write_npy_bytes(npy, tensor->data, weir__tensor_bytes(tensor, 0), error);
+    npy->shape.shape[0] += tensor.shape[0];
+    return write_npy_bytes(npy, tensor.data, weir__tensor_bytes(&tensor, 0), error);
 }
 
-int weir_npy_add_frames(weir_npy *npy, const weir_frames *frames, weir_error *error)
-{
-    if (!npy || !frames)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_tensor tensor = weir__frames_tensor(frames);
-    return npy_add(npy, &tensor, error);
-}
-
-int weir_npy_close(weir_npy *npy, weir_error *error)
+int weir_npy_close(weir_npy *npy, bool keep, weir_error *error)
 {
     if (!npy)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int rc = WEIR_OK;
-    if (npy->shape.num_dims == 0)
+    if (keep && npy->shape.num_dims == 0)
         rc = weir_error_set(error, WEIR_EINVAL, 0, "nothing to write to %s", npy->path);
-    if (rc == WEIR_OK && fseek(npy->output.file, 0, SEEK_SET) != 0)
+    if (keep && rc == WEIR_OK && fseek(npy->output.file, 0, SEEK_SET) != 0)
         rc = fail_npy(errno, npy->path, error);
-    if (rc == WEIR_OK)
+    if (keep && rc == WEIR_OK)
         rc = write_header(npy, error);
-    int failure = weir__replacement_close(&npy->output, rc == WEIR_OK);
-    if (rc == WEIR_OK && failure)
+    int failure = weir__replacement_close(&npy->output, keep && rc == WEIR_OK);
+    if (keep && rc == WEIR_OK && failure)
         rc = fail_npy(failure, npy->path, error);
     free(npy);
     return rc;
-}
-
-void weir_npy_abort(weir_npy *npy)
-{
-    if (!npy)
-        return;
-    (void)weir__replacement_close(&npy->output, false);
-    free(npy);
-}
-
-static int write_tensor(const weir_tensor *tensor, const char *path, weir_error *error)
-{
-    weir_npy *npy;
-    int rc = weir_npy_open(&npy, path, error);
-    if (rc != WEIR_OK)
-        return rc;
-    rc = npy_add(npy, tensor, error);
-    if (rc == WEIR_OK)
-        return weir_npy_close(npy, error);
-    weir_npy_abort(npy);
-    return rc;
-}
-
-int weir_frames_write_npy(const weir_frames *frames, const char *path, weir_error *error)
-{
-    if (!frames || !path)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_tensor tensor = weir__frames_tensor(frames);
-    return write_tensor(&tensor, path, error);
-}
-
-int weir_collated_write_npy(const weir_collated *batch, const char *path, weir_error *error)
-{
-    if (!batch || !path)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    if (batch->dtype == WEIR_DTYPE_BFLOAT16)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "cannot write %s: NumPy has no bfloat16; use .safetensors",
-                              path);
-    weir_tensor tensor = weir__collated_tensor(batch);
-    return write_tensor(&tensor, path, error);
-}
-
-int weir_audio_write_npy(const weir_audio *audio, const char *path, weir_error *error)
-{
-    if (!audio || !path)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_tensor tensor = weir__audio_tensor(audio);
-    return write_tensor(&tensor, path, error);
 }

@@ -116,10 +116,8 @@ static int write_tensors(const named_tensor *tensors, size_t num_tensors, const 
 
 static const char *const type_names[] = { "U8", "F16", "BF16", "F32" }; /* by weir_dtype */
 
-int weir_collated_write_safetensors(const weir_collated *batch, const char *path, weir_error *error)
+static int write_batch(const weir_collated *batch, const char *path, weir_error *error)
 {
-    if (!batch || !path)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int64_t num_items = (int64_t)batch->num_items;
     int64_t num_frames = batch->shape[batch->layout == WEIR_COLLATE_TIME_SECOND ? 2 : 1];
     size_t items_bytes = batch->num_items * sizeof(int64_t);
@@ -134,11 +132,17 @@ int weir_collated_write_safetensors(const weir_collated *batch, const char *path
     return write_tensors(tensors, MAX_TENSORS, batch, path, error);
 }
 
-int weir_frames_write_safetensors(const weir_frames *frames, const char *path, weir_error *error)
+int weir_write_safetensors(const weir_item *item, const char *path, weir_error *error)
 {
-    if (!frames || !path)
+    if (!item || !path)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_tensor tensor = weir__frames_tensor(frames);
+    if (weir__item_is(item, WEIR_TYPE_COLLATED))
+        return write_batch(item->data, path, error);
+    if (!weir__item_is(item, WEIR_TYPE_FRAMES))
+        return weir_error_set(error, WEIR_EINVAL, 0, "cannot write %s: the item is neither frames nor a batch", path);
+    weir_tensor tensor;
+    const weir_frames *frames = item->data;
+    weir__item_tensor(item, &tensor, error);
     named_tensor tensors[] = {
         { "frames", "U8", tensor.data, weir__tensor_bytes(&tensor, 0), tensor.num_dims, { 0 } },
         { "pts", "I64", frames->pts, frames->num_frames * sizeof *frames->pts, 1, { frames->num_frames } },

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-weir_tensor weir__frames_tensor(const weir_frames *frames)
+static weir_tensor frames_tensor(const weir_frames *frames)
 {
     weir_tensor tensor = { .data = frames->data, .kind = 'u', .num_bytes = 1, .num_dims = 4 };
     int64_t num_frames = frames->num_frames;
@@ -23,7 +23,7 @@ weir_tensor weir__frames_tensor(const weir_frames *frames)
     return tensor;
 }
 
-weir_tensor weir__audio_tensor(const weir_audio *audio)
+static weir_tensor audio_tensor(const weir_audio *audio)
 {
     int64_t num_samples = (int64_t)audio->num_samples;
     int64_t channels = audio->channels;
@@ -36,7 +36,7 @@ weir_tensor weir__audio_tensor(const weir_audio *audio)
     };
 }
 
-weir_tensor weir__collated_tensor(const weir_collated *batch)
+static weir_tensor collated_tensor(const weir_collated *batch)
 {
     static const char kinds[] = { 'u', 'f', 'b', 'f' };
     weir_tensor tensor = {
@@ -47,6 +47,24 @@ weir_tensor weir__collated_tensor(const weir_collated *batch)
     };
     memcpy(tensor.shape, batch->shape, sizeof batch->shape);
     return tensor;
+}
+
+bool weir__item_is(const weir_item *item, const char *type)
+{
+    return item && item->data && item->type && strcmp(item->type, type) == 0;
+}
+
+int weir__item_tensor(const weir_item *item, weir_tensor *tensor, weir_error *error)
+{
+    if (weir__item_is(item, WEIR_TYPE_FRAMES))
+        *tensor = frames_tensor(item->data);
+    else if (weir__item_is(item, WEIR_TYPE_AUDIO))
+        *tensor = audio_tensor(item->data);
+    else if (weir__item_is(item, WEIR_TYPE_COLLATED))
+        *tensor = collated_tensor(item->data);
+    else
+        return weir_error_set(error, WEIR_EINVAL, 0, "the item is neither frames, nor sound, nor a batch");
+    return WEIR_OK;
 }
 
 size_t weir__tensor_bytes(const weir_tensor *tensor, int dim)

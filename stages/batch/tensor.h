@@ -20,15 +20,16 @@ typedef struct weir_tensor {
     int64_t shape[WEIR_TENSOR_MAX_DIMS];
 } weir_tensor;
 
-/* RGB and gray: [frames][height][width][channels] or [frames][channels][height][width], as its layout says. YUV, whose
-   planes differ in size: [frames][bytes]. Borrows the data. */
-weir_tensor weir__frames_tensor(const weir_frames *frames);
+/*
+ * Of a weir_frames: [frames][height][width][channels] or [frames][channels][height][width], as its layout says; YUV, whose
+ * planes differ in size: [frames][bytes]. Of a weir_audio: [samples][channels] or, if planar, [channels][samples]. Of a
+ * weir_collated: its shape; bfloat16, which NumPy does not support, has the kind 'b'. Borrows the data. WEIR_OK, or
+ * WEIR_EINVAL with *error filled: NULL, or another type of item.
+ */
+int weir__item_tensor(const weir_item *item, weir_tensor *tensor, weir_error *error);
 
-/* [samples][channels] or, if planar, [channels][samples]. Borrows the data. */
-weir_tensor weir__audio_tensor(const weir_audio *audio);
-
-/* A batch, in its shape; bfloat16, which NumPy does not support, has the kind 'b'. Borrows the data. */
-weir_tensor weir__collated_tensor(const weir_collated *batch);
+/* Whether the item has data of that type. */
+bool weir__item_is(const weir_item *item, const char *type);
 
 /* Adds an owner, who must also call weir_collated_free(). */
 void weir__collated_hold(weir_collated *batch);

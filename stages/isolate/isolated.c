@@ -323,7 +323,7 @@ static int take_result(isolated_worker *worker, isolated_message *answer, weir_i
         return WEIR_EUNSUPPORTED;
     }
     weir_item_cost cost = { 0 };
-    if (weir_frames_cost(out, &cost) || weir_audio_cost(out, &cost))
+    if (weir_decode_cost(out, &cost))
         weir__task_tell_parts(task, &cost, &worker->told_cost);
     join_input(in, out);
     worker->is_midway = is_more;

@@ -7,7 +7,6 @@
 
 #include <weir/audio.h>
 #include <weir/bytes.h>
-#include <weir/entry.h>
 #include <weir/video.h>
 
 #include "scaler.h"

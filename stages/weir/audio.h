@@ -16,11 +16,10 @@
 #include <stdint.h>
 
 #include <weir/bytes.h>
-#include <weir/entry.h>
-#include <weir/export.h>
 #include <weir/item.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -79,9 +78,6 @@ static inline void weir_audio_free(weir_audio *audio)
 {
     weir_audio_release(audio, NULL);
 }
-
-/* weir_audio.cost of this stage's item, for weir_sqlite_items.cost_of: a weir_item_cost_function. */
-WEIR_API bool weir_audio_cost(const weir_item *out, weir_item_cost *cost);
 
 extern WEIR_API const weir_op weir_audio_decode;
 

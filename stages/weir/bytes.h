@@ -1,14 +1,15 @@
 /*
- * Files in memory: the input of a decode stage when the source has the bytes and not a path; also the output of the tar
- * stage.
+ * What decode stages take besides paths: files in memory, when the source has the bytes (also the output of the tar stage),
+ * and items of a dataset.
  */
 #ifndef WEIR_BYTES_H
 #define WEIR_BYTES_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-#include <weir/export.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,11 +51,27 @@ WEIR_API weir_bytes *weir_bytes_new(size_t size_bytes, const char *name);
 
 /* A file whose bytes are at `data`, without a copy: `release`(owner), which may be NULL, frees them. NULL = out of
    memory; then the data stays the caller's. Any thread. */
-WEIR_API weir_bytes *weir_bytes_wrap(const void *data, size_t size_bytes, const char *name,
-                                     void (*release)(void *owner), void *owner);
+static inline weir_bytes *weir_bytes_wrap(const void *data, size_t size_bytes, const char *name,
+                                          void (*release)(void *owner), void *owner)
+{
+    weir_bytes *bytes = data || !size_bytes ? weir_bytes_new(0, name) : NULL;
+    if (bytes) {
+        bytes->data = (uint8_t *)(uintptr_t)data; /* weir never writes to it */
+        bytes->size_bytes = size_bytes;
+        bytes->release = release;
+        bytes->owner = owner;
+    }
+    return bytes;
+}
 
 /* Its memory, the files in `next` included: for weir_item.size_bytes. NULL is 0. Any thread. */
-WEIR_API size_t weir_bytes_memory(const weir_bytes *bytes);
+static inline size_t weir_bytes_memory(const weir_bytes *bytes)
+{
+    size_t memory_bytes = 0;
+    for (; bytes; bytes = bytes->next)
+        memory_bytes += sizeof *bytes + bytes->size_bytes + (bytes->name ? strlen(bytes->name) + 1 : 0);
+    return memory_bytes;
+}
 
 /* The weir_item.release of such an item; self is not used. */
 WEIR_API void weir_bytes_release(void *data, void *self);
@@ -63,6 +80,55 @@ WEIR_API void weir_bytes_release(void *data, void *self);
 static inline void weir_bytes_free(weir_bytes *bytes)
 {
     weir_bytes_release(bytes, NULL);
+}
+
+/* -- an item of a dataset: a path, and what the dataset knows about the file -- */
+
+/*
+ * The data of weir_sampler_source's items. One owner at a time; freed with all it holds by weir_entry_free(). A decode
+ * stage opens the path and passes the entry on in its result (weir_frames.entry), so that a batch has ids and labels.
+ */
+typedef struct weir_entry {
+    char *path;       /* allocated */
+    uint64_t number;  /* in the dataset */
+    uint64_t epoch;   /* in which it was drawn */
+    int64_t class_id; /* -1 = unknown */
+
+    /* The file when it was indexed: a decode stage fails with WEIR_EDATA if it has changed since. */
+    int64_t size_bytes; /* -1 = unknown */
+    int64_t mtime_ns;   /* since 1970; 0 = unknown */
+
+    /* the file's packet table, as weir_probe makes it: frames can be selected without reading the whole file first.
+       Allocated; NULL = unknown */
+    uint8_t *packets;
+    size_t packets_bytes;
+
+    /* A member of an uncompressed tar archive: the path is "ARCHIVE!NAME"; its first archive_length bytes are the
+       archive's path (0 = it is not in an archive). mtime_ns is the archive's; the data is size_bytes long, from
+       `offset` on. */
+    uint64_t archive_length;
+    int64_t offset;
+} weir_entry;
+
+/* The type of items whose data is a weir_entry. */
+#define WEIR_TYPE_ENTRY "weir.entry"
+
+/* All-zero, except class_id and size_bytes, which are unknown. NULL = out of memory. Any thread. */
+WEIR_API weir_entry *weir_entry_new(void);
+
+/* Its memory in bytes. NULL is 0. Any thread. */
+static inline size_t weir_entry_memory(const weir_entry *entry)
+{
+    return entry ? sizeof *entry + (entry->path ? strlen(entry->path) + 1 : 0) + entry->packets_bytes : 0;
+}
+
+/* The weir_item.release of such an item; self is not used. */
+WEIR_API void weir_entry_release(void *data, void *self);
+
+/* NULL is fine. Any thread. */
+static inline void weir_entry_free(weir_entry *entry)
+{
+    weir_entry_release(entry, NULL);
 }
 
 #ifdef __cplusplus

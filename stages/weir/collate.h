@@ -22,10 +22,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/export.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
 #include <weir/status.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {

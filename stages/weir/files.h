@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/export.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
 #include <weir/status.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,10 +43,6 @@ extern "C" {
  * not special. Any thread. path NULL: false.
  */
 WEIR_API bool weir_file_name_matches(const char *path, const char *pattern);
-
-/* Fills *error for the case that nothing matches: "no video in PLACE", "no file in PLACE matches *.mp4". Returns
-   WEIR_ENOTFOUND. */
-WEIR_API int weir_file_names_refuse(const char *pattern, const char *place, weir_error *error);
 
 /* -- the list source -- */
 
@@ -138,21 +134,16 @@ WEIR_API int weir_directory_count_sized(const weir_directory_config *config, siz
  * Counts the files that the source would find, up to at_most (1 = is there any?; UINT64_MAX = all). config->counts is
  * not changed; unreadable folders are skipped without a message, as the source will report them. Any thread. *count
  * is set in any case.
- * WEIR_OK; or, with *error (may be NULL) filled, what weir_directory_source refuses, or WEIR_EACCESS or WEIR_EIO if
- * there is no file, but a folder that could not be read.
+ * WEIR_OK; or, with *error (may be NULL) filled, what weir_directory_source refuses; WEIR_EACCESS or WEIR_EIO if there is no
+ * file, but a folder that could not be read; WEIR_ENOTFOUND if nothing matches (not with `accept`): the error says what was
+ * looked for, and what is there instead, by extension; for example "no file in DIR or its subfolders matches *.mp4; it has 3
+ * other videos: 1 .avi, 1 .mkv, 1 .MP4".
  */
 static inline int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count,
                                        weir_error *error)
 {
     return weir_directory_count_sized(config, sizeof *config, at_most, count, error);
 }
-
-/*
- * Fills *error for a folder in which nothing matches: what was looked for, and what is there instead, by extension; for
- * example "no file in DIR or its subfolders matches *.mp4; it has 3 other videos: 1 .avi, 1 .mkv, 1 .MP4". All files
- * are named if there is no video. Lists the folder again; accept is not called. Returns WEIR_ENOTFOUND. Any thread.
- */
-WEIR_API int weir_directory_refuse_empty(const weir_directory_config *config, weir_error *error);
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,7 @@
  *         if (weir_headspace_report(headspace, &report) == WEIR_OK && report.is_complete)
  *             break;  // or go on: from here on it only calls weir_pipeline_next()
  *     }
- *     weir_headspace_describe(&report, text, sizeof text);  // "loading costs you 13 % of each step …"
+ *     puts(report.text);  // "loading costs you 13.0 % of each step …"
  *     weir_headspace_free(headspace);
  *
  * A step lasts from the return of one weir_headspace_next() to the return of the next; what the loop does after
@@ -24,10 +24,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/export.h>
 #include <weir/item.h>
 #include <weir/pipeline.h>
 #include <weir/status.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,6 +58,7 @@ typedef struct weir_headspace_result {
     double cost;                  /* share of a step that loading costs: 1 - replayed / loader */
     double cost_low, cost_high;   /* 95 % confidence, if the lengths of the steps do not depend on each other */
     uint64_t num_needed;          /* results that the pipeline must make, at least, for a complete measurement */
+    char text[256]; /* one line: "loading costs you 13.0 % of each step (12.1 to 13.9 %): …", or what is missing */
 } weir_headspace_result;
 
 /* For the inline function below. */
@@ -88,9 +89,6 @@ static inline int weir_headspace_report(const weir_headspace *headspace, weir_he
 {
     return weir_headspace_report_sized(headspace, result, sizeof *result);
 }
-
-/* Writes one line: "loading costs you 13.0 % of each step (12.1 to 13.9 %): …", or what is still missing. */
-WEIR_API void weir_headspace_describe(const weir_headspace_result *result, char *text, size_t size);
 
 /* NULL is fine. Items that are still in use stay valid. */
 WEIR_API void weir_headspace_free(weir_headspace *headspace);

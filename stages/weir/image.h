@@ -16,9 +16,9 @@
 #include <stdint.h>
 
 #include <weir/bytes.h>
-#include <weir/export.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
+#include <weir/version.h>
 #include <weir/video.h>
 
 #ifdef __cplusplus

@@ -34,9 +34,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/export.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {

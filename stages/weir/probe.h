@@ -15,10 +15,10 @@
 #include <stdint.h>
 
 #include <weir/bytes.h>
-#include <weir/export.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
 #include <weir/status.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,7 +7,6 @@
 #include <weir/bytes.h>
 #include <weir/cache.h>
 #include <weir/collate.h>
-#include <weir/entry.h>
 #include <weir/files.h>
 #include <weir/headspace.h>
 #include <weir/image.h>

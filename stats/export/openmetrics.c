@@ -200,7 +200,7 @@ static double measured_value(const weir_total *total, const char *measure)
 
 static void put_metric(FILE *out, const family *f, const subject *of, const weir_total *total)
 {
-    double value = weir_metric_value(f->metric, &total->metrics);
+    double value = weir__metric_value(f->metric, &total->metrics);
     if (!isnan(value))
         put_sample(out, f->name, "", of, NULL, NULL, value);
 }

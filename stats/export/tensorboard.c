@@ -17,6 +17,7 @@
 #include "event_file.h"
 #include "live_export.h"
 #include "struct_copy.h"
+#include "unix_clock.h"
 
 enum { MANY_BYTES = 1 << 18 };
 
@@ -111,7 +112,7 @@ weir_observer weir_tensorboard_observer(weir_tensorboard_log *log)
 /* Finds an unused name. Returns 0 or an errno. */
 static int open_log_file(weir_tensorboard_log *log, const char *folder)
 {
-    int64_t now_unix_ns = weir_clock_unix_ns();
+    int64_t now_unix_ns = unix_clock_ns();
     int failure = make_log_folder(folder);
     for (unsigned number = 0; (failure == 0 && number == 0) || (failure == EEXIST && number < 1000); number++) {
         char *path = event_file_path(folder, now_unix_ns, log->live.node_id, getpid(), number);

@@ -25,6 +25,7 @@
 #include "trace_events.h"
 #include "trace_output.h"
 #include "trace_path.h"
+#include "unix_clock.h"
 
 enum { FLUSH_BYTES = 1 << 18, MAX_KEPT_BYTES = 64 << 20, RUN_PIDS = 10000000 };
 
@@ -443,7 +444,7 @@ static weir_trace_file *new_trace_file(const char *pattern, const weir_trace_opt
     if (!file->options.flush_interval_ns)
         file->options.flush_interval_ns = WEIR_SECOND;
     file->events.base_ns = weir_clock_ns();
-    int64_t base_unix_ns = weir_clock_unix_ns();
+    int64_t base_unix_ns = unix_clock_ns();
     end_events(file);
     file->events.muted = options->schedule.active > 0;
     atomic_flag_clear(&file->is_attached);

@@ -110,18 +110,8 @@ void weir_reader_release(weir_reader *reader)
 
 /* -- the statement */
 
-int weir_reader_keep_sql(weir_reader *reader)
-{
-    if (!reader)
-        return WEIR_EINVAL;
-    reader->keeps_sql = true;
-    return WEIR_OK;
-}
-
 void weir__reader_note_sql(weir_reader *reader, sqlite3_stmt *statement)
 {
-    if (!reader->keeps_sql)
-        return;
     sqlite3_free(reader->sql);
     reader->sql = statement ? sqlite3_expanded_sql(statement) : NULL;
 }
@@ -200,28 +190,6 @@ int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *r
         code = sqlite3_bind_int64(row, 1, run_id);
     int status = step_to_run(reader, row, code, run, error);
     return status == WEIR_ENOTFOUND ? no_such_run(reader, run_id, error) : status;
-}
-
-int weir_reader_find_rank(weir_reader *reader, int32_t rank, uint32_t world, const char *job, int64_t since_unix_ns,
-                          weir_run_record *run, weir_error *error)
-{
-    if (!reader || !job || !run)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    bool has_job = false;
-    sqlite3_stmt *row = NULL;
-    int code = weir__table_has_column(reader->db, "run", "job", &has_job);
-    if (code == SQLITE_OK && has_job)
-        code = select_run(reader, "t.rank = ?1 AND t.world = ?2 AND t.job = ?3 AND t.started >= ?4", &row);
-    if (row) {
-        sqlite3_bind_int(row, 1, rank);
-        sqlite3_bind_int64(row, 2, world);
-        sqlite3_bind_text(row, 3, job, -1, SQLITE_STATIC);
-        sqlite3_bind_double(row, 4, (double)since_unix_ns / (double)WEIR_SECOND);
-    }
-    int status = code != SQLITE_OK || has_job ? step_to_run(reader, row, code, run, error) : WEIR_ENOTFOUND;
-    return status == WEIR_ENOTFOUND ? weir_error_set(error, status, 0, "database %s holds no run of rank %" PRId32,
-                                                     weir__path_for_message(reader->path).text, rank)
-                                    : status;
 }
 
 int weir__reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error)

@@ -18,10 +18,9 @@ struct weir_reader {
     weir_window window;
     bool is_spdl;   /* a database recorded by SPDL, which is read through views */
     bool has_modes; /* its laps have a mode: those of SPDL and of older libraries have none */
-    bool keeps_sql;
-    char *sql; /* of the last selection, if it is kept; of SQLite */
+    char *sql;      /* of the last selection, if it is kept; of SQLite */
 
-    struct weir_record_entry *run; /* the last result of weir_reader_find_run() or weir_reader_find_rank() */
+    struct weir_record_entry *run; /* the last result of weir_reader_find_run() */
 };
 
 /* The mode of a lap of table t, as SQL. */

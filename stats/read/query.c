@@ -227,57 +227,18 @@ void weir_query_end(weir_query *query)
     free(query);
 }
 
-int weir_reader_each(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
-                     weir_record_function *each, void *self, weir_error *error)
-{
-    weir_query *query = NULL;
-    const weir_record *record = NULL;
-    int status = each ? weir_query_begin(reader, kind, filter, &query, error)
-                      : weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        status = each(self, record, error);
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
-static int note_record(void *found, const weir_record *record, weir_error *error)
-{
-    (void)record;
-    (void)error;
-    *(bool *)found = true;
-    return WEIR_EOF;
-}
-
-int weir_reader_has(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, bool *found,
-                    weir_error *error)
-{
-    if (!found)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    *found = false;
-    return weir_reader_each(reader, kind, filter, note_record, found, error);
-}
-
 /* -- sums of records */
 
-const char *weir_row_text(const weir_row *row, int column)
+static int call_with_row(sqlite3_stmt *of, weir_row *row, weir_row_function *each, void *self, weir_error *error)
 {
-    return row ? weir__column_text((sqlite3_stmt *)(uintptr_t)row, column) : "";
-}
-
-int64_t weir_row_int(const weir_row *row, int column)
-{
-    return row ? sqlite3_column_int64((sqlite3_stmt *)(uintptr_t)row, column) : 0;
-}
-
-bool weir_row_is_null(const weir_row *row, int column)
-{
-    return !row || sqlite3_column_type((sqlite3_stmt *)(uintptr_t)row, column) == SQLITE_NULL;
-}
-
-double weir_row_real(const weir_row *row, int column)
-{
-    sqlite3_stmt *of = (sqlite3_stmt *)(uintptr_t)row;
-    return weir_row_is_null(row, column) ? (double)NAN : sqlite3_column_double(of, column);
+    for (int i = 0; i < sqlite3_column_count(of); i++) {
+        bool is_null = sqlite3_column_type(of, i) == SQLITE_NULL;
+        row[i] = (weir_row){ .is_null = is_null,
+                             .whole = sqlite3_column_int64(of, i),
+                             .real = is_null ? (double)NAN : sqlite3_column_double(of, i),
+                             .text = weir__column_text(of, i) };
+    }
+    return each(self, row, error);
 }
 
 /* The tables of statements, as weir query --list names them. */
@@ -359,10 +320,14 @@ int weir_reader_select(weir_reader *reader, const weir_filter *filter, const cha
         status = select_rows(reader, &resolved, sql, &rows, error);
     if (rows)
         sqlite3_bind_text(rows, sqlite3_bind_parameter_index(rows, ":text"), text, -1, SQLITE_TRANSIENT);
-    while (rows && status == WEIR_OK && (code = sqlite3_step(rows)) == SQLITE_ROW)
-        status = each(self, (const weir_row *)rows, error);
+    weir_row *row = rows ? calloc((size_t)sqlite3_column_count(rows), sizeof *row) : NULL;
+    if (rows && !row)
+        status = weir__reader_out_of_memory(error);
+    while (row && status == WEIR_OK && (code = sqlite3_step(rows)) == SQLITE_ROW)
+        status = call_with_row(rows, row, each, self, error);
     if (status == WEIR_OK && code != SQLITE_DONE)
         status = weir__reader_error(reader, code, error);
+    free(row);
     sqlite3_finalize(rows);
     return status == WEIR_EOF ? WEIR_OK : status;
 }

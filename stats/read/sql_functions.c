@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include <weir/clock.h>
-#include <weir/export.h>
 #include <weir/status.h>
+#include <weir/version.h>
 
 #include "array.h"
 #include "existing_files.h"

@@ -23,7 +23,7 @@
 
 #include <sqlite3.h>
 
-#include <weir/histogram.h>
+#include <weir/metrics.h>
 
 /* Adds them to a connection. Returns a SQLITE_ code. */
 int weir__functions_register(sqlite3 *db);

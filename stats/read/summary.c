@@ -14,6 +14,7 @@
 #include "format.h"
 #include "record_tables.h"
 #include "text_escape.h"
+#include "unix_clock.h"
 
 enum { RULE_WIDTH = 80 };
 
@@ -413,7 +414,7 @@ static void put_state(FILE *out, const run_notes *notes, int64_t recorded_unix_n
     const weir_run_record *run = &notes->last;
     bool goes_on = notes->state == WEIR_RUN_RUNNING;
     int64_t until_unix_ns = run->has_ended                            ? run->ended_unix_ns
-                            : goes_on                                 ? weir_clock_unix_ns()
+                            : goes_on                                 ? unix_clock_ns()
                             : recorded_unix_ns > run->started_unix_ns ? recorded_unix_ns
                                                                       : run->started_unix_ns;
     fprintf(out, "Run %" PRId64 ": %s", run->run_id, weir_run_state_name(notes->state));
@@ -560,26 +561,6 @@ int weir_summary_write_notes(FILE *out, weir_reader *reader, const weir_filter *
     return weir__check_written(out, "cannot print", error);
 }
 
-/* 0 means the last run here. */
-static weir_filter filter_of(int64_t run_id)
-{
-    return (weir_filter){ .run_id = run_id ? run_id : WEIR_LAST_RUN };
-}
-
-int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_summary_line *line, weir_error *error)
-{
-    if (!out || !db_path)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_reader *reader;
-    weir_filter filter = filter_of(run_id);
-    int status = weir_reader_open(db_path, &reader, error);
-    if (status != WEIR_OK)
-        return status;
-    status = weir_summary_write(out, reader, &filter, NULL, line, error);
-    weir_reader_close(reader);
-    return status;
-}
-
 /* Failures */
 
 static int take_count(void *count, const weir_row *row, weir_error *error)
@@ -607,22 +588,22 @@ static int print_failure(void *self, const weir_record *record, weir_error *erro
     return WEIR_OK;
 }
 
-/* run_id is that of the only run; 0 = there are several */
-static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t run_id, size_t at_most,
-                        weir_error *error)
+static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filter, size_t at_most, weir_error *error)
 {
     char of_run[32] = "";
     int64_t count = 0;
     weir_filter first = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
-    int status = weir_reader_select(reader, filter, "SELECT count(*) FROM failures", NULL, take_count, &count, error);
+    int status = weir__reader_resolve_run(reader, &first.run_id, error);
+    if (status == WEIR_OK)
+        status = weir_reader_select(reader, filter, "SELECT count(*) FROM failures", NULL, take_count, &count, error);
     if (status != WEIR_OK || count == 0)
         return status;
     fprintf(out, "Failures: %" PRId64 "\n", count);
     first.limit = at_most < INT64_MAX ? (int64_t)at_most : INT64_MAX;
     if (at_most)
         status = weir_reader_each(reader, WEIR_RECORD_FAILURE, &first, print_failure, out, error);
-    if (run_id)
-        snprintf(of_run, sizeof of_run, ", run %" PRId64, run_id);
+    if (first.run_id != WEIR_ALL_RUNS)
+        snprintf(of_run, sizeof of_run, ", run %" PRId64, first.run_id);
     if (status == WEIR_OK && first.limit < count)
         fprintf(out, "  and %" PRId64 " more in the table task_failures%s\n", count - first.limit, of_run);
     return status;
@@ -633,25 +614,6 @@ int weir_summary_write_failures(FILE *out, weir_reader *reader, const weir_filte
 {
     if (!out || !reader)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    int status = put_failures(out, reader, filter, 0, at_most, error);
-    return status == WEIR_OK ? weir__check_written(out, "cannot print", error) : status;
-}
-
-int weir_summary_print_failures(FILE *out, const char *db_path, int64_t run_id, size_t at_most, weir_error *error)
-{
-    if (!out || !db_path)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_reader *reader;
-    weir_run_record run;
-    weir_filter filter = filter_of(run_id);
-    int status = weir_reader_open(db_path, &reader, error);
-    if (status != WEIR_OK)
-        return status;
-    status = weir_reader_hold(reader, error);
-    if (status == WEIR_OK)
-        status = weir_reader_find_run(reader, filter.run_id, &run, error);
-    if (status == WEIR_OK)
-        status = put_failures(out, reader, &filter, run.run_id, at_most, error);
-    weir_reader_close(reader);
+    int status = put_failures(out, reader, filter, at_most, error);
     return status == WEIR_OK ? weir__check_written(out, "cannot print", error) : status;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "unix_clock.h"
 #include "writer.h"
 
 enum { DEFAULT_SLOWEST = 10, DEFAULT_SAMPLED = 10 };
@@ -115,7 +116,7 @@ int weir__item_sampler_end(void *self, void *state, weir_task *task, const weir_
     if (items->options.cost_of && !items->options.cost_of(end->out, &cost))
         return WEIR_OK;
     weir_record record = { .kind = WEIR_RECORD_ITEM,
-                           .item = { .unix_ns = weir_clock_unix_ns(),
+                           .item = { .unix_ns = unix_clock_ns(),
                                      .run_ns = end->run_ns,
                                      .name = weir_task_stage(task),
                                      .seq = (int64_t)weir_task_seq(task),

@@ -10,7 +10,7 @@
 
 #include <sqlite3.h>
 
-#include <weir/measures.h>
+#include <weir/query.h>
 
 typedef struct weir_lap_table {
     const char *name;        /* "task_stats" */

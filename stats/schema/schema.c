@@ -103,8 +103,3 @@ const char *const weir__schema_views[] = {
           ", t.p90_put_time, t.p99_put_time, t.p90_get_time, t.p99_get_time"),
     NULL,
 };
-
-int weir_schema_version(void)
-{
-    return WEIR_SCHEMA_VERSION;
-}

@@ -22,10 +22,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <weir/export.h>
 #include <weir/observer.h>
 #include <weir/query.h>
 #include <weir/status.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -14,7 +14,7 @@
  *
  * All times are nanoseconds: durations end in _ns, points in time in _unix_ns. The database holds seconds in doubles,
  * so points in time are exact to a quarter of a microsecond. Metrics are the structs of weir/metrics.h;
- * weir/measures.h lists what is derived from them. A lap covers the time from end_unix_ns - elapsed_ns to
+ * weir_subject_measures() lists what is derived from them. A lap covers the time from end_unix_ns - elapsed_ns to
  * end_unix_ns; sums add up exactly, and means are weighted by what they are a mean of, for any grouping.
  *
  * A reader and its queries belong to one thread at a time. Results: WEIR_OK; WEIR_ENOTFOUND (no such file, no such
@@ -24,19 +24,75 @@
 #ifndef WEIR_QUERY_H
 #define WEIR_QUERY_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/export.h>
-#include <weir/histogram.h>
-#include <weir/measures.h>
+#include <weir/metrics.h>
 #include <weir/observer.h>
 #include <weir/status.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- measures -------------------------------------------------------------------------------------------------------- */
+
+/*
+ * The measures of a lap, or of the sum of several: the stored metrics (weir/metrics.h) and what is derived from them,
+ * each described once. Columns of tables, exports, comparisons and plots are generated from these lists, so a metric
+ * that is added to weir/metrics.h appears in all of them.
+ */
+
+/* The most histograms that the metrics of a subject have: metrics of the kind WEIR_METRIC_HISTOGRAM. */
+enum { WEIR_MAX_HISTOGRAMS = 3 };
+
+typedef struct weir_measure {
+    const char *name;  /* key of JSON and CSV, column of the database: "ave_time" */
+    const char *title; /* heading in text tables; NULL = only in JSON and CSV */
+    const char *unit;  /* "s", "share" (0 to 1), "bytes", "1/s", "tasks", … */
+    const char *help;
+    int better;                /* 1: more is better, -1: less is, 0: neither */
+    const weir_metric *metric; /* the stored metric; NULL = derived */
+    double (*derive)(const weir_metrics *metrics, int64_t elapsed_ns); /* of derived ones */
+} weir_measure;
+
+/* All measures of a subject except its histograms, in the order of tables. *count is their number. */
+WEIR_API const weir_measure *weir_subject_measures(weir_subject subject, size_t *count);
+
+/* NULL = no measure of that name. */
+WEIR_API const weir_measure *weir_measure_find(weir_subject subject, const char *name);
+
+/*
+ * Its value over elapsed_ns (of all laps together), in its unit; NAN if it is not known, or nothing happened (the
+ * mean time of no tasks, a share of no time).
+ */
+WEIR_API double weir_measure_value(const weir_measure *measure, const weir_metrics *metrics, int64_t elapsed_ns);
+
+/* The same by name; NAN if no measure has that name. */
+static inline double weir_measure_of(weir_subject subject, const char *name, const weir_metrics *metrics,
+                                     int64_t elapsed_ns)
+{
+    return weir_measure_value(weir_measure_find(subject, name), metrics, elapsed_ns);
+}
+
+/* Slots × time of a stage or flow node: busy and all kinds of waiting; negative = not known. */
+static inline int64_t weir_slots_ns(const weir_task_metrics *task)
+{
+    if (!task)
+        return -1;
+    const int64_t parts[] = { task->busy_ns, task->wait_in_ns, task->wait_thread_ns, task->wait_turn_ns,
+                              task->wait_out_ns };
+    int64_t sum = 0;
+    for (int i = 0; i < 5; i++) {
+        if (parts[i] < 0)
+            return -1;
+        sum = parts[i] > INT64_MAX - sum ? INT64_MAX : sum + parts[i];
+    }
+    return sum;
+}
 
 /* -- the database -- */
 
@@ -65,12 +121,9 @@ WEIR_API int weir_reader_hold(weir_reader *reader, weir_error *error);
 WEIR_API void weir_reader_release(weir_reader *reader);
 
 /*
- * From now on, the reader keeps the text of the SQL statement behind each query and each subject of a sum, with its
- * values. docs/sql.md says what other programs need to run it.
+ * The text of the SQL statement behind the last query, or the last subject of a sum, with its values; valid until the next
+ * one; NULL = none. docs/sql.md says what other programs need to run it.
  */
-WEIR_API int weir_reader_keep_sql(weir_reader *reader);
-
-/* That of the last one, valid until the next; NULL = none. */
 WEIR_API const char *weir_reader_sql(const weir_reader *reader);
 
 /* -- which records -- */
@@ -326,19 +379,61 @@ WEIR_API void weir_query_end(weir_query *query);
 typedef int weir_record_function(void *self, const weir_record *record, weir_error *error);
 
 /* Calls `each` for the records of a kind that match the filter (may be NULL). WEIR_OK, or the first failure. */
-WEIR_API int weir_reader_each(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
-                              weir_record_function *each, void *self, weir_error *error);
+static inline int weir_reader_each(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
+                                   weir_record_function *each, void *self, weir_error *error)
+{
+    weir_query *query = NULL;
+    const weir_record *record = NULL;
+    int status = each ? weir_query_begin(reader, kind, filter, &query, error) : WEIR_EINVAL;
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        status = each(self, record, error);
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
 
 /* Whether any record matches. */
-WEIR_API int weir_reader_has(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, bool *found,
-                             weir_error *error);
+static inline int weir_reader_has(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, bool *found,
+                                  weir_error *error)
+{
+    weir_query *query = NULL;
+    const weir_record *record = NULL;
+    int status = found ? weir_query_begin(reader, kind, filter, &query, error) : WEIR_EINVAL;
+    if (status == WEIR_OK)
+        status = weir_query_next(query, &record, error);
+    if (found)
+        *found = status == WEIR_OK;
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
 
-/* A row of weir_reader_select(); its columns are numbered from 0. */
-typedef struct weir_row weir_row;
-WEIR_API const char *weir_row_text(const weir_row *row, int column); /* "" = NULL */
-WEIR_API int64_t weir_row_int(const weir_row *row, int column);      /* 0 = NULL */
-WEIR_API double weir_row_real(const weir_row *row, int column);      /* NAN = NULL */
-WEIR_API bool weir_row_is_null(const weir_row *row, int column);
+/* A row of weir_reader_select(): a cell for each column, its value in each form. */
+typedef struct weir_row {
+    bool is_null;
+    int64_t whole;    /* 0 = NULL */
+    double real;      /* NAN = NULL */
+    const char *text; /* "" = NULL */
+} weir_row;
+
+/* Columns are numbered from 0. */
+static inline const char *weir_row_text(const weir_row *row, int column)
+{
+    return row ? row[column].text : "";
+}
+
+static inline int64_t weir_row_int(const weir_row *row, int column)
+{
+    return row ? row[column].whole : 0;
+}
+
+static inline double weir_row_real(const weir_row *row, int column)
+{
+    return row ? row[column].real : (double)NAN;
+}
+
+static inline bool weir_row_is_null(const weir_row *row, int column)
+{
+    return !row || row[column].is_null;
+}
 
 /* Gets a row, which is valid until it returns. WEIR_OK; WEIR_EOF ends early; or a failure, with *error filled. */
 typedef int weir_row_function(void *self, const weir_row *row, weir_error *error);
@@ -355,13 +450,6 @@ WEIR_API int weir_reader_select(weir_reader *reader, const weir_filter *filter, 
 
 /* One run: WEIR_LAST_RUN or its number. Texts are valid until the next call for this reader. */
 WEIR_API int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *run, weir_error *error);
-
-/*
- * The last run of a rank of a job: recorded with that rank, and that world and job of weir_sqlite_options, and started
- * at or after since_unix_ns. Texts are valid until the next call for this reader. WEIR_ENOTFOUND if there is none.
- */
-WEIR_API int weir_reader_find_rank(weir_reader *reader, int32_t rank, uint32_t world, const char *job,
-                                   int64_t since_unix_ns, weir_run_record *run, weir_error *error);
 
 /* -- sums -- */
 
@@ -489,11 +577,6 @@ typedef void weir_finding_function(void *self, const weir_finding *finding);
  */
 WEIR_API int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *report, void *self,
                                  weir_error *error);
-
-/* -- schemas -- */
-
-/* The schema that this library reads and writes. */
-WEIR_API int weir_schema_version(void);
 
 /* -- merging -- */
 

@@ -26,11 +26,11 @@
 #include <stdint.h>
 
 #include <weir/clock.h>
-#include <weir/export.h>
 #include <weir/item.h>
 #include <weir/observer.h>
 #include <weir/op.h>
 #include <weir/status.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -78,8 +78,8 @@ WEIR_API weir_observer weir_sqlite_observer(weir_sqlite_writer *writer);
 /* Which items are recorded in the table item_stats, besides those with damage: lost frames, or errors. Setting this
    struct to all-zero is equivalent to defaults. */
 typedef struct weir_sqlite_items {
-    /* returns what is known of an item besides its stage, label and time: weir_frames_cost() or weir_audio_cost() for
-       decode stages (NULL = nothing). Runs on the tasks' threads */
+    /* returns what is known of an item besides its stage, label and time: weir_decode_cost() for decode
+       stages (NULL = nothing). Runs on the tasks' threads */
     weir_item_cost_function *cost_of;
     uint32_t num_slowest; /* slowest items recorded per lap (0 = 10) */
     uint32_t num_sampled; /* other items recorded per lap, a uniform random sample (0 = 10) */

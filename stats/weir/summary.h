@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <weir/export.h>
 #include <weir/query.h>
 #include <weir/status.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,22 +22,16 @@ extern "C" {
 typedef int weir_summary_line(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);
 
 /*
- * Prints the summary of one run (0 = the last one in the database), from "PIPELINE PERFORMANCE SUMMARY" between its
- * two rules to the rule below "Database: PATH". The database is only read; a writer may be using it. line may be NULL.
+ * Writes the summary of all records that match the filter (NULL = all), from "PIPELINE PERFORMANCE SUMMARY" between its
+ * two rules to the rule below "Database: PATH". The database is only read; a writer may be using it. line may be NULL. The
+ * metrics of several runs are aggregated by name. totals: those of that filter (WEIR_BY_NAME) if they have already been
+ * read, else NULL.
  *
  * When something is missing, a line between "Database: PATH" and the last rule says so: the run has not ended (it is
  * running, or was killed), or entries could not be written.
  *
  * WEIR_OK; WEIR_ENOTFOUND (no such file, no such run); WEIR_EDATA (not a weir database, or damaged); WEIR_EIO and
- * others; *error (may be NULL) names the path. Nothing is printed unless the whole run could be read.
- */
-WEIR_API int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_summary_line *line,
-                                weir_error *error);
-
-/*
- * The same for all records that match the filter (NULL = all). The metrics of several runs are aggregated by name,
- * and the lines at the end say how many runs have not ended. totals: those of that filter (WEIR_BY_NAME) if they have
- * already been read, else NULL.
+ * others; *error (may be NULL) names the path. Nothing is written unless everything could be read.
  */
 WEIR_API int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
                                 weir_summary_line *line, weir_error *error);
@@ -51,17 +45,12 @@ WEIR_API int weir_summary_write_notes(FILE *out, weir_reader *reader, const weir
                                       const weir_totals *totals, weir_error *error);
 
 /*
- * Prints the failures of one run (0 = the last one): their number, then the first at_most of them, one per line with
- * label, reason, stage and status, and how many more there are. Prints nothing if there were none. Print it after the
- * summary's last rule, so that the summary is not interrupted.
+ * Writes the failures that match the filter (NULL = all): their number, then the first at_most of them, one per line with
+ * label, reason, stage and status, and how many more there are. Writes nothing if there were none.
  *
  * Control characters in labels and messages are printed as \n, \x1b, …; all other bytes as they are.
  * Results as above.
  */
-WEIR_API int weir_summary_print_failures(FILE *out, const char *db_path, int64_t run_id, size_t at_most,
-                                         weir_error *error);
-
-/* The same for all failures that match the filter (NULL = all). */
 WEIR_API int weir_summary_write_failures(FILE *out, weir_reader *reader, const weir_filter *filter, size_t at_most,
                                          weir_error *error);
 

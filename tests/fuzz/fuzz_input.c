@@ -12,9 +12,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <weir/bytes.h>
 #include <weir/dataset.h>
 #include <weir/engine.h>
-#include <weir/entry.h>
 
 #include "changed_database.h"
 #include "dataset/index_file.h"

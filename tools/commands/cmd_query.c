@@ -266,9 +266,7 @@ static int put_sql(weir_reader *reader, const weir_filter *filter, weir_subject 
     weir_filter cut = cut_filter(filter);
     bool is_sum = settings.list < 0 && (!(settings.by & BY_LAP) || settings.sort != SORT_NONE);
     weir_record_kind kind = settings.list < 0 ? weir_record_kind_of(subject) : record_table_kind(settings.list);
-    int status = weir_reader_keep_sql(reader);
-    if (status == WEIR_OK)
-        status = is_sum ? weir_totals_read(reader, filter, &grouping, &totals, error)
+    int status = is_sum ? weir_totals_read(reader, filter, &grouping, &totals, error)
                         : weir_query_begin(reader, kind, &cut, &query, error);
     if (status == WEIR_OK)
         printf("%s;\n", weir_reader_sql(reader));

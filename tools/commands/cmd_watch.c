@@ -14,6 +14,7 @@
 #include "command_table.h"
 #include "memory.h"
 #include "text_fill.h"
+#include "unix_clock.h"
 #include "watch_screen.h"
 
 static struct settings {
@@ -41,7 +42,7 @@ static int write_one(const tool_call *call, const char *path, FILE *out, watch_s
     int exit_status = tool_open(call, path, &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    int64_t now_unix_ns = weir_clock_unix_ns();
+    int64_t now_unix_ns = unix_clock_ns();
     int status = settings.json ? watch_write_json(out, reader, &filter, now_unix_ns, &error)
                  : sum         ? watch_add_row(sum, out, reader, &filter, now_unix_ns, &error)
                                : watch_write(out, reader, &filter, now_unix_ns, &view, &error);

@@ -188,7 +188,7 @@ static int copy_to_stdout(const frame_output *output, weir_error *error)
 
 static int close_npy(frame_output *output, weir_error *error)
 {
-    int rc = weir_npy_close(output->npy, error);
+    int rc = weir_npy_close(output->npy, true, error);
     output->npy = NULL;
     return rc == WEIR_OK && output->is_stdout ? copy_to_stdout(output, error) : rc;
 }
@@ -252,7 +252,8 @@ int frame_output_open(const char *path, frame_format format, const output_rules 
 
 int frame_output_add(frame_output *output, const weir_frames *frames, weir_error *error)
 {
-    int rc = output->format == FRAME_FORMAT_NPY   ? weir_npy_add_frames(output->npy, frames, error)
+    const weir_item item = { .data = (void *)(uintptr_t)frames, .type = WEIR_TYPE_FRAMES };
+    int rc = output->format == FRAME_FORMAT_NPY   ? weir_npy_add(output->npy, &item, error)
              : output->format == FRAME_FORMAT_RAW ? add_raw(output, frames, error)
                                                   : add_pictures(output, frames, error);
     output->num_frames += frames->num_frames;
@@ -277,7 +278,8 @@ void frame_output_abort(frame_output *output)
 {
     if (!output)
         return;
-    weir_npy_abort(output->npy);
+    if (output->npy)
+        weir_npy_close(output->npy, false, NULL);
     if (output->file.file)
         close_file(output, output->path, false, NULL);
     free_output(output);

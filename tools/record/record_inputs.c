@@ -156,10 +156,14 @@ static int take_input(const record_settings *settings, const char *input, record
 static int check_folders(const record_settings *settings, const record_inputs *inputs)
 {
     uint64_t num_found = inputs->num_paths;
+    weir_error empty = { 0 };
     for (size_t i = 0; i < inputs->num_folders; i++) {
         weir_error error = { 0 };
         uint64_t found = 0;
-        if (weir_directory_count(&inputs->folders[i], 1, &found, &error) != WEIR_OK)
+        int status = weir_directory_count(&inputs->folders[i], 1, &found, &error);
+        if (status == WEIR_ENOTFOUND && !empty.status)
+            empty = error;
+        else if (status != WEIR_OK && status != WEIR_ENOTFOUND)
             return record_refuse(settings, "%s%s", settings->input_option, error.message);
         num_found += found;
     }
@@ -167,8 +171,6 @@ static int check_folders(const record_settings *settings, const record_inputs *i
         return RECORD_DONE;
     if (inputs->num_folders == 0)
         return record_refuse(settings, "--list: %s: no path in it", settings->list_path);
-    weir_error empty = { 0 };
-    weir_directory_refuse_empty(&inputs->folders[0], &empty);
     return record_refuse(settings, "%s%s (see --%sglob)", settings->input_option, empty.message,
                          settings->tar ? "tar-" : "");
 }

@@ -4,7 +4,7 @@
 
 #include <weir/files.h>
 
-#include <weir/world.h>
+#include <weir/sampler.h>
 
 #include "record_ended.h"
 #include "record_settings.h"

@@ -18,6 +18,7 @@
 #include "record_messages.h"
 #include "redact.h"
 #include "text_escape.h"
+#include "unix_clock.h"
 
 enum { MAX_LISTED = 10 };
 
@@ -72,7 +73,7 @@ int record_ranks_find(record_settings *settings, record_ranks *ranks)
     }
     /* Ranks may start at slightly different times; without a job's name, an earlier job must not be taken for this. */
     find_job(ranks->job);
-    ranks->since_unix_ns = weir_clock_unix_ns() - (*ranks->job ? 300 : 60) * WEIR_SECOND;
+    ranks->since_unix_ns = unix_clock_ns() - (*ranks->job ? 300 : 60) * WEIR_SECOND;
 
     char number[16];
     snprintf(number, sizeof number, "%" PRIu32, ranks->world.rank);
@@ -115,17 +116,36 @@ typedef struct rank_view {
     int64_t written_ns, changed_ns; /* when its database was last written (wall), and when we saw that */
 } rank_view;
 
+typedef struct rank_search {
+    const record_ranks *ranks;
+    rank_view *view;
+    int64_t started_unix_ns; /* of the latest run so far */
+} rank_search;
+
+/* The latest run of the rank in this job; merged runs are not numbered in the order of their starts. */
+static int keep_latest_run(void *self, const weir_record *record, weir_error *error)
+{
+    rank_search *search = self;
+    const weir_run_record *run = &record->run;
+    rank_view *view = search->view;
+    (void)error;
+    if (run->world != search->ranks->world.size || strcmp(run->job, search->ranks->job) != 0 ||
+        run->started_unix_ns < search->started_unix_ns)
+        return WEIR_OK;
+    search->started_unix_ns = run->started_unix_ns;
+    view->run_id = run->run_id;
+    view->started_unix_ns = run->started_unix_ns;
+    view->state = weir_run_state_of(run);
+    view->is_settled = run->has_ended || view->state == WEIR_RUN_KILLED;
+    snprintf(view->process, sizeof view->process, "process %" PRId64 " on %s", run->pid, run->node_id);
+    return WEIR_OK;
+}
+
 static void read_view(const record_ranks *ranks, uint32_t rank, rank_view *view, weir_reader *reader)
 {
-    weir_run_record run;
-    if (weir_reader_find_rank(reader, (int32_t)rank, ranks->world.size, ranks->job, ranks->since_unix_ns, &run,
-                              NULL) != WEIR_OK)
-        return;
-    view->run_id = run.run_id;
-    view->started_unix_ns = run.started_unix_ns;
-    view->state = weir_run_state_of(&run);
-    view->is_settled = run.has_ended || view->state == WEIR_RUN_KILLED;
-    snprintf(view->process, sizeof view->process, "process %" PRId64 " on %s", run.pid, run.node_id);
+    const weir_filter filter = { .by_rank = true, .rank = (int32_t)rank };
+    rank_search search = { ranks, view, ranks->since_unix_ns };
+    weir_reader_each(reader, WEIR_RECORD_RUN, &filter, keep_latest_run, &search, NULL);
 }
 
 /* The time of the last write to the database or its log: a sign of life, also from another node. */

@@ -46,6 +46,33 @@ typedef struct record_outcome {
 
 /* -- the run */
 
+/* One line for each stage, queue and task. */
+static void write_snapshot(const weir_snapshot *snapshot, FILE *file)
+{
+    fprintf(file, "pipeline: %s\n", snapshot->state);
+    for (size_t i = 0; i < snapshot->num_stages; i++) {
+        const weir_stage_snapshot *stage = &snapshot->stages[i];
+        fprintf(file,
+                "%s: %s%u of %u slots running, %u pending, waiting: %u for input, %u for a thread, %u for their "
+                "turn, %u for room",
+                stage->name, stage->ended ? "ended; " : "", stage->running, stage->slots, stage->pending,
+                stage->waiting_in, stage->waiting_thread, stage->waiting_turn, stage->waiting_out);
+        fprintf(file, "; %llu tasks, %llu failed\n", (unsigned long long)stage->num_tasks,
+                (unsigned long long)stage->num_failures);
+    }
+    for (size_t i = 0; i < snapshot->num_queues; i++) {
+        const weir_queue_snapshot *queue = &snapshot->queues[i];
+        fprintf(file, "%s: %u of %u items, %llu bytes, %u waiting to put; %llu in, %llu out\n", queue->name,
+                queue->depth, queue->capacity, (unsigned long long)queue->bytes, queue->waiting_to_put,
+                (unsigned long long)queue->num_put, (unsigned long long)queue->num_items);
+    }
+    for (size_t i = 0; i < snapshot->num_tasks; i++) {
+        const weir_task_snapshot *task = &snapshot->tasks[i];
+        fprintf(file, "task: %s %s %.3f s %s\n", task->stage, task->pending ? "pending" : "running",
+                (double)task->age_ns / (double)WEIR_SECOND, task->label);
+    }
+}
+
 static void print_snapshot(weir_pipeline *pipeline)
 {
     weir_snapshot *snapshot;
@@ -54,7 +81,7 @@ static void print_snapshot(weir_pipeline *pipeline)
     if (weir_pipeline_snapshot(pipeline, &snapshot) != WEIR_OK)
         return;
     FILE *file = memory_file_open(&text, &size);
-    weir_snapshot_print(snapshot, file);
+    write_snapshot(snapshot, file);
     memory_file_close(file);
     terminal_print(text);
     free(text);
@@ -80,7 +107,7 @@ static void wait_for_results(weir_pipeline *pipeline, int results_fd, int signal
 static void use_result(weir_pipeline *pipeline, const weir_item *item, weir_counter *frames, int64_t step_ns)
 {
     if (item->type && strcmp(item->type, WEIR_TYPE_FRAMES) == 0)
-        weir_counter_add_int(frames, 0, ((const weir_frames *)item->data)->num_frames);
+        weir_counter_add(frames, 0, ((const weir_frames *)item->data)->num_frames);
     static const int64_t slice_ns = 100 * WEIR_MILLISECOND; /* Ctrl-C ends a long step */
     int64_t end_ns = weir_clock_ns() + step_ns;
     for (int64_t rest_ns = step_ns; rest_ns > 0 && !weir_pipeline_stop_signal(pipeline);
@@ -276,8 +303,7 @@ static int report(const record_settings *settings, int64_t run_id)
 
 static int report_headspace(const record_settings *settings, const weir_headspace_result *headspace)
 {
-    char text[256];
-    weir_headspace_describe(headspace, text, sizeof text);
+    const char *text = headspace->text;
     if (headspace->is_complete) {
         printf("%sHeadspace: %s\n", settings->quiet ? "" : "\n", text);
         return RECORD_DONE;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/sampling.h>
+#include <weir/video.h>
 
 #include "options.h"
 

@@ -1,6 +1,6 @@
 /*
  * Draws series with gnuplot: writes gnuplot's commands and data. The first picture answers what the run did and what
- * limited it; below it are panels of all measures, made from the tables of weir/measures.h.
+ * limited it; below it are panels of all measures, made from the tables of weir/query.h.
  */
 #ifndef TOOLS_VIEW_GNUPLOT_H
 #define TOOLS_VIEW_GNUPLOT_H

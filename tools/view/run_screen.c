@@ -17,6 +17,7 @@
 #include "text_escape.h"
 #include "text_fill.h"
 #include "tty.h"
+#include "unix_clock.h"
 
 enum { MOST_STAGES = 5, MOST_REASONS = 3, MOST_HELPS = 2, MAX_BAR = 20, MIN_BAR = 6, MAX_LINE = 2048 };
 
@@ -75,7 +76,7 @@ static int note_run(void *self, const weir_record *record, weir_error *error)
     s->run_id = run->run_id;
     s->state = weir_run_state_of(run);
     s->took_ns = run->has_ended                 ? run->ended_unix_ns - run->started_unix_ns
-                 : s->state == WEIR_RUN_RUNNING ? weir_clock_unix_ns() - run->started_unix_ns
+                 : s->state == WEIR_RUN_RUNNING ? unix_clock_ns() - run->started_unix_ns
                                                 : 0;
     return WEIR_OK;
 }

@@ -116,17 +116,6 @@ static int add_frame(audio_worker *worker, const weir_audio_config *config, weir
     return rc;
 }
 
-bool weir_audio_cost(const weir_item *out, weir_item_cost *cost)
-{
-    if (!out || !cost || !out->data)
-        return false;
-    const weir_audio *audio = out->data;
-    if (!out->type || strcmp(out->type, WEIR_TYPE_AUDIO) != 0) /* another stage's */
-        return false;
-    *cost = audio->cost;
-    return true;
-}
-
 /* All samples of one file. */
 static int decode_file(audio_worker *worker, const char *path, weir_audio **audio, weir_error *error)
 {

@@ -51,10 +51,8 @@ int weir_headspace_new_sized(const weir_headspace_options *options, size_t optio
 static void log_headspace(const weir_headspace *headspace, weir_pipeline *pipeline)
 {
     weir_headspace_result result;
-    char text[256];
     weir_headspace_report(headspace, &result);
-    weir_headspace_describe(&result, text, sizeof text);
-    weir_pipeline_event(pipeline, "headspace", "user", text);
+    weir_pipeline_event(pipeline, "headspace", "user", result.text);
 }
 
 /* At first the tasks of the loader go on until its queues are full. Some sources never stand still. */
@@ -160,6 +158,7 @@ int weir_headspace_report_sized(const weir_headspace *headspace, weir_headspace_
     own.is_complete = headspace->part == PART_DONE;
     /* Steps are between results, and the pipeline must not have ended when the first result is replayed. */
     own.num_needed = (uint64_t)headspace->options.warmup_steps + headspace->options.num_steps + 2;
+    weir__step_times_describe(&own);
     weir__struct_fill(result, result_size, &own, sizeof own);
     return WEIR_OK;
 }

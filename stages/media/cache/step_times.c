@@ -34,13 +34,10 @@ weir_headspace_result weir__step_times_compare(const weir_step_times *loader, co
     return result;
 }
 
-void weir_headspace_describe(const weir_headspace_result *result, char *text, size_t size)
+void weir__step_times_describe(weir_headspace_result *result)
 {
-    if (!text || size == 0)
-        return;
-    text[0] = '\0';
-    if (!result)
-        return;
+    char *text = result->text;
+    size_t size = sizeof result->text;
     unsigned long long num_steps = result->loader.num_steps;
     double loader_ms = result->loader.mean_s * 1e3, replayed_ms = result->replayed.mean_s * 1e3;
     if (!result->is_complete)

@@ -15,4 +15,7 @@ void weir__step_times_add(weir_step_times *times, double step_s);
 
 weir_headspace_result weir__step_times_compare(const weir_step_times *loader, const weir_step_times *replayed);
 
+/* Fills result->text. */
+void weir__step_times_describe(weir_headspace_result *result);
+
 #endif

@@ -167,6 +167,8 @@ int weir_directory_count_sized(const weir_directory_config *given, size_t config
     weir__walk_close(walk);
     if (rc == WEIR_EIO)
         return weir_error_set(error, rc, 0, "cannot read folder %s", config->root);
+    if (rc == WEIR_EOF && *count == 0 && !unread.errno_code && !config->accept)
+        return weir__directory_refuse_empty(config, error);
     if (rc == WEIR_EOF && *count == 0 && unread.errno_code)
         return weir_error_set(error, unread.errno_code == EACCES ? WEIR_EACCESS : WEIR_EIO, -unread.errno_code,
                               "cannot read folder %s: %s", unread.path, strerror(unread.errno_code));

@@ -77,16 +77,14 @@ static void list_contents(const weir_directory_config *config, const char *patte
     weir__walk_close(walk);
 }
 
-int weir_directory_refuse_empty(const weir_directory_config *config, weir_error *error)
+int weir__directory_refuse_empty(const weir_directory_config *config, weir_error *error)
 {
-    if (!config || !config->root)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     folder_contents contents = { 0 };
     weir_error none = { 0 };
     const char *noun = "video";
     char place[300], there[160] = "no files at all";
     snprintf(place, sizeof place, config->flat ? "%s" : "%s or its subfolders", config->root);
-    weir_file_names_refuse(config->glob, place, &none);
+    weir__file_names_refuse(config->glob, place, &none);
     list_contents(config, WEIR_VIDEO_FILES, &contents);
     if (contents.num_files == 0) {
         noun = "file";

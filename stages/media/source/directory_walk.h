@@ -34,4 +34,11 @@ uint64_t weir__walk_num_folders(const weir_walk *walk);
 /* NULL is fine. */
 void weir__walk_close(weir_walk *walk);
 
+/* Fills *error for a folder in which nothing matches: what was looked for, and what is there instead. Lists the folder
+   again. Returns WEIR_ENOTFOUND. */
+int weir__directory_refuse_empty(const weir_directory_config *config, weir_error *error);
+
+/* "no video in PLACE", "no file in PLACE matches *.mp4". Returns WEIR_ENOTFOUND. */
+int weir__file_names_refuse(const char *pattern, const char *place, weir_error *error);
+
 #endif

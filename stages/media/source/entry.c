@@ -1,7 +1,6 @@
-#include <weir/entry.h>
+#include <weir/bytes.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 weir_entry *weir_entry_new(void)
 {
@@ -9,11 +8,6 @@ weir_entry *weir_entry_new(void)
     if (entry)
         *entry = (weir_entry){ .class_id = -1, .size_bytes = -1 };
     return entry;
-}
-
-size_t weir_entry_memory(const weir_entry *entry)
-{
-    return entry ? sizeof *entry + (entry->path ? strlen(entry->path) + 1 : 0) + entry->packets_bytes : 0;
 }
 
 void weir_entry_release(void *data, void *self)

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "directory_walk.h"
+
 #ifndef FNM_EXTMATCH /* only GNU has "*.@(jpg|png)" */
 #define FNM_EXTMATCH 0
 #endif
@@ -55,9 +57,9 @@ bool weir_file_name_matches(const char *path, const char *pattern)
     return kind ? has_extension(name, kind->extensions) : fnmatch(pattern, name, FNM_EXTMATCH) == 0;
 }
 
-int weir_file_names_refuse(const char *pattern, const char *place, weir_error *error)
+int weir__file_names_refuse(const char *pattern, const char *place, weir_error *error)
 {
     const file_kind *kind = pattern ? find_kind(pattern) : NULL;
-    return weir_error_set(error, WEIR_ENOTFOUND, 0, "no %s in %s%s%s", kind ? kind->noun : "file",
-                          place ? place : "it", pattern && !kind ? " matches " : "", pattern && !kind ? pattern : "");
+    return weir_error_set(error, WEIR_ENOTFOUND, 0, "no %s in %s%s%s", kind ? kind->noun : "file", place,
+                          pattern && !kind ? " matches " : "", pattern && !kind ? pattern : "");
 }

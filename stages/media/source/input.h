@@ -15,7 +15,6 @@
 
 #include <weir/bytes.h>
 #include <weir/clock.h>
-#include <weir/entry.h>
 #include <weir/item.h>
 #include <weir/status.h>
 

@@ -15,6 +15,7 @@
 #include <archive_entry.h>
 #include <libavutil/error.h>
 
+#include "directory_walk.h"
 #include "local_file.h"
 
 enum { BLOCK_BYTES = 256 << 10, STEP_BYTES = 1 << 20 };
@@ -369,7 +370,7 @@ static int end_status(tar_worker *worker, bool has_item, const weir_tar_config *
         return WEIR_ELIMIT;
     }
     if (worker->num_items == 0)
-        return weir_file_names_refuse(tar->glob, "it", &worker->error);
+        return weir__file_names_refuse(tar->glob, "it", &worker->error);
     return has_item ? WEIR_OK : WEIR_SKIP;
 }
 

@@ -30,14 +30,16 @@ void weir_frames_release(void *data, void *self)
     free(frames);
 }
 
-bool weir_frames_cost(const weir_item *out, weir_item_cost *cost)
+bool weir_decode_cost(const weir_item *out, weir_item_cost *cost)
 {
-    if (!out || !cost || !out->data)
+    if (!out || !cost || !out->data || !out->type)
         return false;
-    const weir_frames *frames = out->data;
-    if (!out->type || strcmp(out->type, WEIR_TYPE_FRAMES) != 0) /* of another stage */
+    if (strcmp(out->type, WEIR_TYPE_FRAMES) == 0)
+        *cost = ((const weir_frames *)out->data)->cost;
+    else if (strcmp(out->type, WEIR_TYPE_AUDIO) == 0)
+        *cost = ((const weir_audio *)out->data)->cost;
+    else
         return false;
-    *cost = frames->cost;
     return true;
 }
 

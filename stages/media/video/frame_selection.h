@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/sampling.h>
 #include <weir/status.h>
+#include <weir/video.h>
 
 /* The frames of one video, in presentation order. */
 typedef struct weir_timeline {

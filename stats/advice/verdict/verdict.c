@@ -709,16 +709,6 @@ void weir__verdict_settle_change(full_verdict *v, const full_verdict *before, co
         weir__verdict_add_evidence(v, "%s: %s", share >= 0.5 ? "after" : "before", other->lines[i]);
 }
 
-weir_verdict *weir_verdict_of_totals(const weir_totals *totals)
-{
-    verdict_view view;
-    if (!totals || !weir__verdict_view_totals(&view, totals, totals, NULL, 0))
-        return NULL;
-    full_verdict *v = weir__verdict_judge(&view);
-    weir__verdict_view_free(&view);
-    return v ? &v->shown : NULL;
-}
-
 void weir_verdict_free(weir_verdict *verdict)
 {
     free(verdict); /* the first member of what was allocated */

@@ -13,10 +13,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <weir/export.h>
 #include <weir/pipeline.h>
 #include <weir/query.h>
 #include <weir/status.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -105,12 +105,6 @@ WEIR_API int weir_verdict_read(weir_reader *reader, const weir_filter *filter, w
 /* The same with advice. This takes longer, because each change is simulated. */
 WEIR_API int weir_verdict_explain(weir_reader *reader, const weir_filter *filter, weir_verdict **verdict,
                                   weir_error *error);
-
-/*
- * The verdict on totals by name from the caller; all of them count. The connections of the nodes are not known, so the
- * nodes are treated as a chain in the order of their numbers. NULL = out of memory, or totals is NULL.
- */
-WEIR_API weir_verdict *weir_verdict_of_totals(const weir_totals *totals);
 
 /* A zeroed struct selects the defaults. */
 typedef struct weir_live_options {

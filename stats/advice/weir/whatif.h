@@ -20,9 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/export.h>
 #include <weir/query.h>
 #include <weir/status.h>
+#include <weir/version.h>
 
 #ifdef __cplusplus
 extern "C" {
