@@ -10,8 +10,8 @@
 #include "label.h"
 
 enum {
-    MARKS_PER_CHUNK = 4096,
-    NUM_CHUNKS = 4096,
+    MARKS_PER_BLOCK = 4096,
+    NUM_BLOCKS = 4096,
     INDEX_BITS = 24,
     INDEX_MASK = (1 << INDEX_BITS) - 1,
 };
@@ -63,9 +63,9 @@ struct weir_tracker {
 
     uv_mutex_t lock;
 
-    /* guarded by lock; a chunk does not change once it is there */
-    weir_mark **chunks;
-    uint32_t num_chunks;
+    /* guarded by lock; a block does not move once it is there */
+    weir_mark **blocks;
+    uint32_t num_blocks;
     uint32_t free;         /* list of marks */
     uint64_t num_recorded; /* chunks in lists of roots */
     uint64_t epochs_delivered;
@@ -79,7 +79,7 @@ static _Thread_local weir_slot *step_slot;
 static weir_mark *mark_at(const weir_tracker *tracker, uint32_t handle)
 {
     uint32_t index = handle & INDEX_MASK;
-    return &tracker->chunks[index / MARKS_PER_CHUNK][index % MARKS_PER_CHUNK];
+    return &tracker->blocks[index / MARKS_PER_BLOCK][index % MARKS_PER_BLOCK];
 }
 
 static uint32_t handle_of(uint32_t index, const weir_mark *mark)
@@ -91,7 +91,7 @@ static uint32_t handle_of(uint32_t index, const weir_mark *mark)
 static uint32_t check_handle(const weir_tracker *tracker, uint32_t handle)
 {
     uint32_t index = handle & INDEX_MASK;
-    bool is_known = handle && tracker->chunks[index / MARKS_PER_CHUNK];
+    bool is_known = handle && tracker->blocks[index / MARKS_PER_BLOCK];
     return is_known && mark_at(tracker, handle)->generation == handle >> INDEX_BITS ? handle : 0;
 }
 
@@ -106,17 +106,17 @@ static uint32_t join_lists(const weir_tracker *tracker, uint32_t list, uint32_t 
     return list;
 }
 
-static void add_chunk_locked(weir_tracker *tracker, weir_mark *chunk)
+static void add_block_locked(weir_tracker *tracker, weir_mark *block)
 {
     static atomic_uint num_made; /* consecutive pipelines have different generations */
     uint8_t generation = (uint8_t)(atomic_fetch_add(&num_made, 41) % 255 + 1);
-    uint32_t first = tracker->num_chunks * MARKS_PER_CHUNK;
-    tracker->chunks[tracker->num_chunks++] = chunk;
+    uint32_t first = tracker->num_blocks * MARKS_PER_BLOCK;
+    tracker->blocks[tracker->num_blocks++] = block;
     uint32_t lowest = first == 0 ? 1 : 0; /* index 0 stands for no mark */
-    for (uint32_t i = MARKS_PER_CHUNK; i-- > lowest;) {
-        chunk[i].generation = generation;
-        chunk[i].next = tracker->free;
-        tracker->free = handle_of(first + i, &chunk[i]);
+    for (uint32_t i = MARKS_PER_BLOCK; i-- > lowest;) {
+        block[i].generation = generation;
+        block[i].next = tracker->free;
+        tracker->free = handle_of(first + i, &block[i]);
     }
 }
 
@@ -127,14 +127,14 @@ static int lock_with_free_marks(weir_tracker *tracker)
     if (tracker->free)
         return WEIR_OK;
     uv_mutex_unlock(&tracker->lock);
-    weir_mark *chunk = calloc(MARKS_PER_CHUNK, sizeof *chunk);
+    weir_mark *block = calloc(MARKS_PER_BLOCK, sizeof *block);
     uv_mutex_lock(&tracker->lock);
-    if (chunk && tracker->num_chunks < NUM_CHUNKS) {
-        add_chunk_locked(tracker, chunk);
+    if (block && tracker->num_blocks < NUM_BLOCKS) {
+        add_block_locked(tracker, block);
         return WEIR_OK;
     }
     uv_mutex_unlock(&tracker->lock);
-    free(chunk);
+    free(block);
     return WEIR_ENOMEM;
 }
 
@@ -685,7 +685,7 @@ static void add_chunks_text_locked(const weir_tracker *tracker, uint32_t source,
     for (size_t i = 0; i < from->num_chunks; i++)
         print_text(to, "chunks %" PRIu64 " %" PRIu64 " %" PRIx64 "\n", from->chunks[i].epoch, from->chunks[i].seq,
                    from->chunks[i].path);
-    for (uint32_t i = 1; num_left && i < tracker->num_chunks * MARKS_PER_CHUNK; i++) {
+    for (uint32_t i = 1; num_left && i < tracker->num_blocks * MARKS_PER_BLOCK; i++) {
         const weir_mark *root = mark_at(tracker, i);
         if (root->path != UINT64_MAX || !root->chunks)
             continue;
@@ -927,8 +927,8 @@ static int init_tracker(weir_tracker *tracker, const weir_pipeline *pipeline, we
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a lock: %s", uv_strerror(code));
     tracker->lock_made = true;
     tracker->sources = calloc(pipeline->num_sources, sizeof *tracker->sources);
-    tracker->chunks = calloc(NUM_CHUNKS, sizeof *tracker->chunks);
-    if (!tracker->sources || !tracker->chunks)
+    tracker->blocks = calloc(NUM_BLOCKS, sizeof *tracker->blocks);
+    if (!tracker->sources || !tracker->blocks)
         return fail_tracker_memory(error);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         if (pipeline->nodes[i]->core.num_ins == 0)
@@ -963,9 +963,9 @@ void weir__tracker_free(weir_tracker *tracker)
         }
         free(tracker->sources[i].chunks);
     }
-    for (uint32_t i = 0; i < tracker->num_chunks; i++)
-        free(tracker->chunks[i]);
-    free(tracker->chunks);
+    for (uint32_t i = 0; i < tracker->num_blocks; i++)
+        free(tracker->blocks[i]);
+    free(tracker->blocks);
     free(tracker->sources);
     if (tracker->lock_made)
         uv_mutex_destroy(&tracker->lock);

@@ -4,8 +4,9 @@
  * process's sums and to those of the pipelines; span_trace.c says where records for traces go.
  *
  * Locks: the registry's lock, then that of a thread or of a counter. None of them is taken with the lock of a pipeline
- * held, and no other lock is taken with that of a thread or of a counter held. The lock of span_trace.c is taken last. fork() takes the registry's lock, so that
- * a child can record, too. It begins without the other threads and without pipelines.
+ * held, and no other lock is taken with that of a thread or of a counter held. The lock of span_trace.c is taken last.
+ * fork() takes the registry's lock, so that a child can record, too. It begins without the other threads and without
+ * pipelines.
  */
 #ifndef ENGINE_SPANS_SPANS_H
 #define ENGINE_SPANS_SPANS_H
