@@ -20,11 +20,9 @@ int weir__outbox_init(weir_outbox *outbox)
     if (!outbox->start)
         return UV_ENOMEM;
     outbox->start->kind = MESSAGE_START;
-    int code = uv_mutex_init(&outbox->lock);
-    outbox->lock_made = code == 0;
-    if (code == 0)
-        code = uv_cond_init(&outbox->filled);
-    outbox->filled_made = outbox->lock_made && code == 0;
+    outbox->lock = WEIR_MUTEX;
+    int code = uv_cond_init(&outbox->filled);
+    outbox->filled_made = code == 0;
     return code;
 }
 
@@ -38,8 +36,6 @@ void weir__outbox_destroy(weir_outbox *outbox)
     }
     if (outbox->filled_made)
         uv_cond_destroy(&outbox->filled);
-    if (outbox->lock_made)
-        uv_mutex_destroy(&outbox->lock);
 }
 
 void weir__message_free(weir_message *message)

@@ -9,55 +9,21 @@
 #include "pipeline_start.h"
 #include "pool.h"
 
-/* Slots to be added, and the array that will hold all slots. */
-typedef struct slot_addition {
-    weir__slot **slots;
-    uint32_t num_before, num_after;
-} slot_addition;
-
-static void free_addition(slot_addition *addition)
+/* With resize_lock. Adds slots that are retired. */
+static int add_slots(weir_node *node, uint32_t wanted)
 {
-    for (uint32_t i = addition->num_before; addition->slots && i < addition->num_after; i++)
-        weir__slot_free((weir_slot *)addition->slots[i]);
-    free(addition->slots);
-}
-
-static int make_addition(weir_node *node, slot_addition *addition)
-{
-    addition->slots = calloc(addition->num_after, sizeof(weir__slot *));
-    if (!addition->slots)
+    uint32_t made = node->core.num_made;
+    weir__slot **slots = calloc(wanted, sizeof(weir__slot *)), **before = node->core.slots;
+    if (!slots)
         return WEIR_ENOMEM;
-    for (uint32_t i = addition->num_before; i < addition->num_after; i++)
-        if (!(addition->slots[i] = (weir__slot *)weir__slot_new(node, i)))
-            return WEIR_ENOMEM;
-    return WEIR_OK;
-}
-
-/* Moves the addition to the node; the old array is left in it, to be freed. */
-static void install_locked(weir_node *node, slot_addition *addition)
-{
-    weir__slot **before = node->core.slots;
-    if (node->core.num_made)
-        memcpy(addition->slots, before, node->core.num_made * sizeof(weir__slot *));
-    weir__node_add_slots(&node->core, addition->slots, addition->num_after);
-    addition->slots = before;
-    addition->num_before = addition->num_after;
-}
-
-/* False = another thread has added slots in the meantime. */
-static bool try_set(weir_node *node, slot_addition *addition, uint32_t wanted, uint32_t *before)
-{
-    weir_pipeline *pipeline = node->pipeline;
-    engine_lock_at(pipeline, weir_clock_ns());
-    bool fits = node->core.num_made == addition->num_before || wanted <= node->core.num_made;
-    if (fits) {
-        *before = node->core.num_wanted;
-        if (wanted > node->core.num_made)
-            install_locked(node, addition);
-        weir__node_set_slots(&node->core, wanted);
-    }
-    weir__engine_unlock(pipeline);
-    return fits;
+    memcpy(slots, before, made * sizeof(weir__slot *));
+    while (made < wanted && (slots[made] = (weir__slot *)weir__slot_new(node, made)))
+        made++;
+    engine_lock_at(node->pipeline, weir_clock_ns());
+    weir__node_add_slots(&node->core, slots, made);
+    weir__engine_unlock(node->pipeline);
+    free(before);
+    return made == wanted ? WEIR_OK : WEIR_ENOMEM;
 }
 
 static void report_change(weir_pipeline *pipeline, const char *event, const char *name, uint32_t before,
@@ -80,20 +46,18 @@ int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, ui
     if (!node->op || node->core.num_ins == 0 || node->op->flush)
         return WEIR_EUNSUPPORTED;
 
-    for (;;) {
-        weir__engine_lock(pipeline);
-        slot_addition addition = { .num_before = node->core.num_made };
+    uv_mutex_lock(&pipeline->resize_lock);
+    uint32_t before = node->core.num_wanted;
+    int status = concurrency > node->core.num_made ? add_slots(node, concurrency) : WEIR_OK;
+    if (status == WEIR_OK) {
+        engine_lock_at(pipeline, weir_clock_ns());
+        weir__node_set_slots(&node->core, concurrency);
         weir__engine_unlock(pipeline);
-        uint32_t before = 0;
-        addition.num_after = concurrency > addition.num_before ? concurrency : addition.num_before;
-        int status = concurrency > addition.num_before ? make_addition(node, &addition) : WEIR_OK;
-        bool set = status == WEIR_OK && try_set(node, &addition, concurrency, &before);
-        free_addition(&addition);
-        if (set && before != concurrency)
-            report_change(pipeline, "concurrency", node->name, before, concurrency);
-        if (set || status != WEIR_OK)
-            return status;
     }
+    uv_mutex_unlock(&pipeline->resize_lock);
+    if (status == WEIR_OK && before != concurrency)
+        report_change(pipeline, "concurrency", node->name, before, concurrency);
+    return status;
 }
 
 int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32_t threads)
@@ -108,10 +72,9 @@ int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32
     if (threads == 0 || threads > WEIR_MAX_THREADS)
         return WEIR_EINVAL;
     weir_pool *pool = stage ? node->pool : pipeline->pools[0];
-    uint32_t before = threads;
-    int status = weir__pool_resize(pool, threads, &before);
-    uint32_t now = atomic_load(&pool->num_workers);
-    if (before != now && status != WEIR_EBUSY && status != WEIR_ESTOPPED)
+    uint32_t before, now;
+    int status = weir__pool_resize(pool, threads, &before, &now);
+    if (before != now)
         report_change(pipeline, "threads", pool->name, before, now);
     return status;
 }

@@ -71,18 +71,14 @@ static int make_pools(weir_pipeline *pipeline, uint32_t threads, weir_error *err
     return status;
 }
 
-static int make_lock(weir_pipeline *pipeline, weir_error *error)
+static int make_conditions(weir_pipeline *pipeline, weir_error *error)
 {
-    int code = uv_mutex_init(&pipeline->lock);
-    pipeline->lock_made = code == 0;
-    if (code == 0) {
-        code = uv_cond_init(&pipeline->consumable);
-        pipeline->consumable_made = code == 0;
-    }
+    int code = uv_cond_init(&pipeline->consumable);
+    pipeline->consumable_made = code == 0;
     if (code == 0)
         code = weir__outbox_init(&pipeline->outbox);
     if (code != 0)
-        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a lock: %s", uv_strerror(code));
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a condition variable: %s", uv_strerror(code));
     return WEIR_OK;
 }
 
@@ -121,8 +117,6 @@ static void destroy_pipeline(weir_pipeline *pipeline)
         close(pipeline->poll_fd);
     if (pipeline->consumable_made)
         uv_cond_destroy(&pipeline->consumable);
-    if (pipeline->lock_made)
-        uv_mutex_destroy(&pipeline->lock);
     free(pipeline->pools);
     free(pipeline->core.nodes);
     free(pipeline->nodes);
@@ -140,6 +134,8 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     }
     pipeline->nodes = nodes;
     pipeline->poll_fd = -1;
+    pipeline->lock = WEIR_MUTEX;
+    pipeline->resize_lock = WEIR_MUTEX;
     pipeline->core.num_nodes = num_nodes;
     pipeline->id = options->id;
     pipeline->stats_interval_ns = options->stats_interval_ns ? options->stats_interval_ns : 60 * WEIR_SECOND;
@@ -182,7 +178,7 @@ int weir__pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipel
     if (!pipeline)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pipeline");
 
-    int status = make_lock(pipeline, error);
+    int status = make_conditions(pipeline, error);
     if (status == WEIR_OK)
         status = weir__observing_init(pipeline, options, error);
     if (status == WEIR_OK)

@@ -308,7 +308,7 @@ void weir__pool_settle_locked(weir_pool *pool)
     pool->threads_since_ns = now_ns;
 }
 
-/* Adds one worker, with a thread that parks at once. `resizing` keeps other callers away. */
+/* With resize_lock. Adds one worker, with a thread that parks at once. */
 static int add_worker(weir_pool *pool)
 {
     weir_worker *worker = make_worker(pool, pool->num_made);
@@ -324,26 +324,24 @@ static int add_worker(weir_pool *pool)
     return WEIR_OK;
 }
 
-int weir__pool_resize(weir_pool *pool, uint32_t num_workers, uint32_t *before)
+int weir__pool_resize(weir_pool *pool, uint32_t num_workers, uint32_t *before, uint32_t *now)
 {
     weir_pipeline *pipeline = pool->pipeline;
-    weir__engine_lock(pipeline);
-    int status = pool->quit ? WEIR_ESTOPPED : pool->resizing ? WEIR_EBUSY : WEIR_OK;
-    pool->resizing = pool->resizing || status == WEIR_OK;
-    weir__engine_unlock(pipeline);
-    if (status != WEIR_OK)
-        return status;
-
-    while (pool->num_made < num_workers && status == WEIR_OK) /* nobody else changes it */
+    uv_mutex_lock(&pipeline->resize_lock);
+    int status = pool->quit ? WEIR_ESTOPPED : WEIR_OK; /* written with resize_lock, too */
+    *before = *now = atomic_load(&pool->num_workers);
+    while (pool->num_made < num_workers && status == WEIR_OK)
         status = add_worker(pool);
-    engine_lock_at(pipeline, weir_clock_ns());
-    weir__pool_settle_locked(pool);
-    *before = atomic_load(&pool->num_workers);
-    atomic_store(&pool->num_workers, num_workers < pool->num_made ? num_workers : pool->num_made);
-    pool->resizing = false;
-    uv_cond_broadcast(&pool->parked);
-    uv_cond_broadcast(&pool->work);
-    weir__engine_unlock(pipeline);
+    if (status != WEIR_ESTOPPED) {
+        engine_lock_at(pipeline, weir_clock_ns());
+        weir__pool_settle_locked(pool);
+        *now = num_workers < pool->num_made ? num_workers : pool->num_made;
+        atomic_store(&pool->num_workers, *now);
+        uv_cond_broadcast(&pool->parked);
+        uv_cond_broadcast(&pool->work);
+        weir__engine_unlock(pipeline);
+    }
+    uv_mutex_unlock(&pipeline->resize_lock);
     return status;
 }
 
@@ -351,14 +349,14 @@ void weir__pool_join(weir_pool *pool)
 {
     if (!pool->work_made)
         return; /* no thread was started */
+    uv_mutex_lock(&pool->pipeline->resize_lock);
     weir__engine_lock(pool->pipeline);
     pool->quit = true;
     uv_cond_broadcast(&pool->work);
     if (pool->parked_made)
         uv_cond_broadcast(&pool->parked);
-    while (pool->resizing)
-        weir__engine_wait_locked(pool->pipeline, &pool->parked, WEIR_FOREVER);
     weir__engine_unlock_last(pool->pipeline);
+    uv_mutex_unlock(&pool->pipeline->resize_lock);
     for (uint32_t i = 0; i < pool->num_made; i++)
         if (pool->workers[i]->started)
             uv_thread_join(&pool->workers[i]->thread);

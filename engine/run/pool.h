@@ -8,9 +8,9 @@
 int weir__pool_new(weir_pipeline *pipeline, weir_node *owner, uint32_t num_workers, weir_pool **pool,
                    weir_error *error);
 int weir__pool_start(weir_pool *pool, weir_error *error);
-/* Starts further threads, or parks those that are surplus as soon as their step has ended. WEIR_OK, WEIR_EBUSY (another
-   call is at it), WEIR_ESTOPPED, WEIR_ENOMEM or WEIR_ESYSTEM: then there are as many as could be started. */
-int weir__pool_resize(weir_pool *pool, uint32_t num_workers, uint32_t *before);
+/* Starts further threads, or parks those that are surplus as soon as their step has ended. WEIR_OK, WEIR_ESTOPPED,
+   WEIR_ENOMEM or WEIR_ESYSTEM: then there are as many as could be started. */
+int weir__pool_resize(weir_pool *pool, uint32_t num_workers, uint32_t *before, uint32_t *now);
 
 /* Adds the time of its threads up to now to its metrics. */
 void weir__pool_settle_locked(weir_pool *pool);

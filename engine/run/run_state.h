@@ -8,11 +8,12 @@
  * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
  * (observing.c) calls observers. Cancel threads (cancel_threads.c), created on demand, call op->cancel.
  *
- * Locks: pipeline->lock, outbox->lock, failure_log->lock, tracker->lock, that of each counter (counter.c) and of
- * each thread that records spans (spans.h), and those of signals.c, span_collect.c, span_names.c, span_trace.c and log.c. No
- * thread holds two of them, except that the lock of span_collect.c is taken before pipeline->lock, a counter's or a span
- * thread's. No operation, hook, release function, observer, log function, allocation or system call (except to
- * wake threads) runs under one. The pipeline's lock is held for tens of nanoseconds at a time, once for each step of a
+ * Locks: pipeline->resize_lock, pipeline->lock, outbox->lock, failure_log->lock, tracker->lock, that of each counter (counter.c)
+ * and of each thread that records spans (spans.h), and those of signals.c, span_collect.c, span_names.c, span_trace.c and
+ * log.c. No thread holds two of them, except that resize_lock is taken before pipeline->lock, and the lock of span_collect.c
+ * before pipeline->lock, a counter's or a span thread's. Slots and threads are made under resize_lock. No operation, hook,
+ * release function, observer or log function runs under any lock, and under the others no allocation or system call (except to
+ * wake threads). The pipeline's lock is held for tens of nanoseconds at a time, once for each step of a
  * task or each burst of short steps, so that an event of the core (result put, next input taken, room passed upstream) is
  * atomic. Only a lap holds it longer: about 2 µs for each node. Functions whose name ends in _locked need the lock, and so
  * do all functions of the core.
@@ -35,6 +36,9 @@
 #include "cpu_window.h"
 #include "line_limit.h"
 #include "step_clock.h"
+
+/* Cannot fail, and need not be undone. */
+#define WEIR_MUTEX ((uv_mutex_t)PTHREAD_MUTEX_INITIALIZER)
 
 typedef struct weir_task weir_slot;
 typedef struct weir_node weir_node;
@@ -198,11 +202,10 @@ struct weir_pool {
     bool quit;
     weir_worker **workers; /* each exists until the pool is freed */
     uint32_t num_made;     /* in `workers` */
-    bool resizing;         /* weir__pool_resize() runs */
     int64_t threads_since_ns;
     weir_pool_metrics lap; /* since the last lap; idle_ns is the time of all threads up to threads_since_ns */
     uv_cond_t work;        /* there is work for one more thread, quit, or it is surplus; with lock */
-    uv_cond_t parked;      /* the thread is not surplus any more, quit, or resizing has ended; with lock */
+    uv_cond_t parked;      /* the thread is not surplus any more, or quit; with lock */
 
     /* written with lock, read by any thread */
     atomic_uint num_workers; /* threads wanted; those with a higher index are surplus, and park */
@@ -217,7 +220,7 @@ typedef struct weir_message weir_message;
 
 typedef struct weir_outbox {
     /* immutable after init */
-    bool lock_made, filled_made;
+    bool filled_made;
     weir_message *start; /* allocated in advance, so that adding it cannot fail */
 
     uv_mutex_t lock;
@@ -255,7 +258,7 @@ struct weir_pipeline {
     weir_node **nodes; /* upstream first; 0 is the first source, the last is the sink */
     uint32_t num_pools;
     weir_pool **pools; /* 0 is the pipeline's pool */
-    bool lock_made, consumable_made, service_wake_made;
+    bool consumable_made, service_wake_made;
     weir_observer *observers;
     size_t num_observers;
     bool wants_laps, wants_marks, wants_failures, wants_events; /* an observer wants them */
@@ -283,6 +286,7 @@ struct weir_pipeline {
     _Atomic double speedup;               /* share by which it is faster */
     _Atomic int64_t delayed_ns;           /* by how much everything should have been held back so far */
 
+    uv_mutex_t resize_lock; /* one thread at a time adds slots or threads */
     uv_mutex_t lock;
 
     /* guarded by lock */

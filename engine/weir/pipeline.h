@@ -388,9 +388,8 @@ WEIR_API int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *
  * Changes the number of threads of the pipeline's pool (stage NULL) or of a stage with private threads. New threads are
  * started at once; surplus ones sleep, as soon as their current step has ended, until they are needed again or the
  * pipeline is freed. An event "threads" records the change. Any thread. WEIR_OK; WEIR_ENOTFOUND; WEIR_EINVAL if threads
- * is 0 or above WEIR_MAX_THREADS; WEIR_EUNSUPPORTED for a stage without private threads; WEIR_EBUSY while another call
- * changes the same threads; WEIR_ESTOPPED; WEIR_ENOMEM or WEIR_ESYSTEM if not all could be started: those that could be
- * run.
+ * is 0 or above WEIR_MAX_THREADS; WEIR_EUNSUPPORTED for a stage without private threads; WEIR_ESTOPPED; WEIR_ENOMEM or
+ * WEIR_ESYSTEM if not all could be started: those that could be run.
  */
 WEIR_API int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32_t threads);
 
