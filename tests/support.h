@@ -36,7 +36,7 @@ int test_teardown(void **state);
 uint64_t logged_lines(weir_log_level level);
 void last_logged_line(weir_log_level level, char *line, size_t size);
 
-/* How far times of steps may be from weir_clock_ns(), each: see engine/measure/step_clock.h. */
+/* How far times of steps may be from weir_clock_ns(), each: see engine/state/step_clock.h. */
 enum { CLOCKS_APART_NS = 1000 };
 
 /* For any thread: prints the failed condition, and aborts. */

@@ -1,4 +1,4 @@
-/* Bursts (engine/run/burst.h): what an operation, a consumer or a program waits for comes, although steps run without the
+/* Bursts (engine/state/burst.h): what an operation, a consumer or a program waits for comes, although steps run without the
    lock. */
 #include "support.h"
 

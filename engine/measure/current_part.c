@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "lock.h"
-#include "pool.h"
 #include "trace_ring.h"
 
 /* A stretch of at least this length ends its lap: it is a lap of its own, or the last of one. */
@@ -18,6 +17,13 @@ static void add_current_step_locked(weir_pipeline *pipeline)
 {
     if (pipeline->has_step)
         weir__part_add_steps(pipeline->part, pipeline->step, pipeline->step);
+}
+
+void weir__pool_settle_locked(weir_pool *pool)
+{
+    int64_t now_ns = pool->pipeline->core.now_ns;
+    pool->lap.idle_ns += atomic_load(&pool->num_workers) * (now_ns - pool->threads_since_ns);
+    pool->threads_since_ns = now_ns;
 }
 
 /* Closes the open spans: they continue in the next part. */

@@ -28,6 +28,9 @@ void weir__part_switch_locked(weir_pipeline *pipeline, bool ends_lap);
    each stage, and what it has used in other processes, which *outside_cpu_ns gets. */
 weir_part *weir__parts_take_locked(weir_pipeline *pipeline, weir_part *fresh, int64_t *outside_cpu_ns);
 
+/* Adds the time of the pool's threads up to now to its metrics. */
+void weir__pool_settle_locked(weir_pool *pool);
+
 /* Adds a step that has ended to the current part. */
 void weir__part_add_step_locked(weir_pipeline *pipeline, int64_t step_ns);
 

@@ -17,7 +17,6 @@
 #include "lock.h"
 #include "machine_stats.h"
 #include "outbox.h"
-#include "pool.h"
 #include "spans.h"
 #include "thread_cpu.h"
 #include "trace_ring.h"

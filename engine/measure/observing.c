@@ -191,20 +191,12 @@ static void deliver_message(delivery *lap, const weir_message *message)
     }
 }
 
-static _Thread_local bool takes_messages;
-
-bool weir__observing_is_here(const weir_pipeline *pipeline)
-{
-    return takes_messages && weir__pipeline_of_thread == pipeline;
-}
-
 static void observer_main(void *argument)
 {
     weir_pipeline *pipeline = argument;
     weir_message *message;
     bool started = false;
     weir__pipeline_of_thread = pipeline;
-    takes_messages = true;
     pipeline->delivery->pipeline = pipeline;
     while (weir__outbox_take(&pipeline->outbox, weir__trace_patience_ns(pipeline), &message)) {
         if (started)
@@ -216,7 +208,6 @@ static void observer_main(void *argument)
         weir__message_free(message);
         deliver_dropped(pipeline);
     }
-    takes_messages = false;
     if (!started)
         return; /* the start of the pipeline failed */
     weir__trace_deliver(pipeline);

@@ -11,9 +11,6 @@ void weir__observing_destroy(weir_pipeline *pipeline);
 /* Starts the thread. It calls no observer before the outbox has a message. */
 int weir__observing_start(weir_pipeline *pipeline, weir_error *error);
 
-/* Whether an observer of this pipeline is called on this thread, and the messages of the outbox are still taken. */
-bool weir__observing_is_here(const weir_pipeline *pipeline);
-
 /* Returns when all messages of the outbox, which must be closed, were delivered. */
 void weir__observing_join(weir_pipeline *pipeline);
 

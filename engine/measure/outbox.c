@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "observing.h"
 #include "part.h"
 #include "redact.h"
 #include "unix_clock.h"
 
 enum { MAX_LAPS = 64, MAX_BYTES = 16 << 20 };
+
+/* The one whose messages this thread delivers: it is the observer thread. */
+static _Thread_local const weir_outbox *taken_here;
 
 /* An observer may report an event for each event that it is told: without a limit, that would never end. */
 enum { MAX_LATE = 64 };
@@ -155,7 +157,7 @@ int weir__outbox_add_event(weir_pipeline *pipeline, const char *name, const char
     weir_message *message = event_message(MESSAGE_EVENT, name, category ? category : "", detail ? detail : "");
     if (!message)
         return WEIR_ENOMEM;
-    offer_message(outbox, message, weir__observing_is_here(pipeline), &outbox->dropped_events);
+    offer_message(outbox, message, taken_here == outbox, &outbox->dropped_events);
     return WEIR_OK;
 }
 
@@ -238,6 +240,7 @@ bool weir__outbox_take(weir_outbox *outbox, int64_t timeout_ns, weir_message **t
     }
     outbox->woken = false;
     bool ended = !message && outbox->closed;
+    taken_here = ended ? NULL : outbox;
     uv_mutex_unlock(&outbox->lock);
     return !ended;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "burst.h"
+#include "current_part.h"
 #include "label.h"
 #include "lock.h"
 #include "spin_wait.h"
@@ -300,13 +301,6 @@ int weir__pool_start(weir_pool *pool, weir_error *error)
 }
 
 /* ---- changing their number ---------------------------------------------------------------------------------- */
-
-void weir__pool_settle_locked(weir_pool *pool)
-{
-    int64_t now_ns = pool->pipeline->core.now_ns;
-    pool->lap.idle_ns += atomic_load(&pool->num_workers) * (now_ns - pool->threads_since_ns);
-    pool->threads_since_ns = now_ns;
-}
 
 /* With resize_lock. Adds one worker, with a thread that parks at once. */
 static int add_worker(weir_pool *pool)

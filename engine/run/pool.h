@@ -12,9 +12,6 @@ int weir__pool_start(weir_pool *pool, weir_error *error);
    WEIR_ENOMEM or WEIR_ESYSTEM: then there are as many as could be started. */
 int weir__pool_resize(weir_pool *pool, uint32_t num_workers, uint32_t *before, uint32_t *now);
 
-/* Adds the time of its threads up to now to its metrics. */
-void weir__pool_settle_locked(weir_pool *pool);
-
 void weir__pool_join(weir_pool *pool);
 void weir__pool_free(weir_pool *pool);
 

@@ -9,8 +9,8 @@
  * step any more, as both are one atomic operation on `progress`. Sleeping threads of the pool have a guard (lock.c) while there
  * are bursts.
  */
-#ifndef ENGINE_RUN_BURST_H
-#define ENGINE_RUN_BURST_H
+#ifndef ENGINE_STATE_BURST_H
+#define ENGINE_STATE_BURST_H
 
 #include "run_state.h"
 

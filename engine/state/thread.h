@@ -1,6 +1,6 @@
 /* Threads of the engine: they have a name and block all signals. */
-#ifndef ENGINE_RUN_THREAD_H
-#define ENGINE_RUN_THREAD_H
+#ifndef ENGINE_STATE_THREAD_H
+#define ENGINE_STATE_THREAD_H
 
 #include <uv.h>
 

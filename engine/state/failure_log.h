@@ -1,6 +1,6 @@
 /* Logs failures of tasks, limited for each reason so that many failures do not flood the log. Any thread. */
-#ifndef ENGINE_RUN_FAILURE_LOG_H
-#define ENGINE_RUN_FAILURE_LOG_H
+#ifndef ENGINE_STATE_FAILURE_LOG_H
+#define ENGINE_STATE_FAILURE_LOG_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* Acquires and releases the lock of the pipeline. Before it is released, what events of the core have left to be done is
    done, and the sleeping threads that are needed are chosen (see lock.c). */
-#ifndef ENGINE_RUN_LOCK_H
-#define ENGINE_RUN_LOCK_H
+#ifndef ENGINE_STATE_LOCK_H
+#define ENGINE_STATE_LOCK_H
 
 #include "run_state.h"
 

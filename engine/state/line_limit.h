@@ -1,6 +1,6 @@
 /* Limits lines of one kind in the log: the first ones are logged at once, after that at most one per second. */
-#ifndef ENGINE_RUN_LINE_LIMIT_H
-#define ENGINE_RUN_LINE_LIMIT_H
+#ifndef ENGINE_STATE_LINE_LIMIT_H
+#define ENGINE_STATE_LINE_LIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

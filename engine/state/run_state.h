@@ -1,8 +1,8 @@
 /*
  * The data structures of a running pipeline: the scheduler core (core.h has its states, rules and invariants) with what
- * the threads need around it. This folder runs pipelines: it builds graphs, gives the core its events, and does what
- * the core leaves to be done: runs steps with their hooks, wakes threads, logs, calls cancel functions. It knows nothing
- * of files, FFmpeg and SQLite.
+ * the threads need around it. This folder has what all rooms of the engine that know a running pipeline share: these
+ * structs, the lock with what happens when it is acquired (bursts) and released (waking), threads and their clock. It knows
+ * none of those rooms: engine/run, which runs pipelines, measure, spans, trace, resume.
  *
  * Threads: the pools' workers (pool.c) run tasks and their hooks. The service thread (service.c) takes laps and runs
  * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
@@ -21,8 +21,8 @@
  * Invariant, whenever the lock is free: if a slot is ready and a thread of its pool sleeps, then a thread of that pool
  * will take the lock soon: one that was woken or spins, one in a short step, or the pool's guard (see lock.c).
  */
-#ifndef ENGINE_RUN_RUN_STATE_H
-#define ENGINE_RUN_RUN_STATE_H
+#ifndef ENGINE_STATE_RUN_STATE_H
+#define ENGINE_STATE_RUN_STATE_H
 
 #include <semaphore.h>
 #include <stdatomic.h>

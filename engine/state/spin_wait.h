@@ -1,6 +1,6 @@
 /* Spins on a flag for a moment instead of sleeping. */
-#ifndef ENGINE_RUN_SPIN_WAIT_H
-#define ENGINE_RUN_SPIN_WAIT_H
+#ifndef ENGINE_STATE_SPIN_WAIT_H
+#define ENGINE_STATE_SPIN_WAIT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * CLOCK_MONOTONIC. May go back by some ns when corrected; the clocks of two threads differ by some ns: callers must
  * clamp.
  */
-#ifndef ENGINE_MEASURE_STEP_CLOCK_H
-#define ENGINE_MEASURE_STEP_CLOCK_H
+#ifndef ENGINE_STATE_STEP_CLOCK_H
+#define ENGINE_STATE_STEP_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

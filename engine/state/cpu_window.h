@@ -4,8 +4,8 @@
  * of each part. What the thread used less than the length of the window it slept or waited for a CPU, in steps or in
  * hand-offs.
  */
-#ifndef ENGINE_MEASURE_CPU_WINDOW_H
-#define ENGINE_MEASURE_CPU_WINDOW_H
+#ifndef ENGINE_STATE_CPU_WINDOW_H
+#define ENGINE_STATE_CPU_WINDOW_H
 
 #include <stdint.h>
 

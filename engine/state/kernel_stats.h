@@ -1,6 +1,6 @@
 /* What the kernel counts for each thread, from /proc. -1 = not known on this system. */
-#ifndef ENGINE_MEASURE_KERNEL_STATS_H
-#define ENGINE_MEASURE_KERNEL_STATS_H
+#ifndef ENGINE_STATE_KERNEL_STATS_H
+#define ENGINE_STATE_KERNEL_STATS_H
 
 #include <stddef.h>
 #include <stdint.h>
