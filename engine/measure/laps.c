@@ -400,12 +400,13 @@ static void plan_next(weir_pipeline *pipeline, int64_t now_ns)
     laps->due_ns = laps->next_ns;
 }
 
-/* Takes what was measured up to now. False = out of memory: nothing was taken, the lap continues. */
-static bool take_all(weir_pipeline *pipeline, bool last)
+/* Takes what was measured up to now, or (!all) the parts of laps that have ended. False = out of memory: nothing was taken, the
+   lap continues. */
+static bool take_measured(weir_pipeline *pipeline, bool all, bool last)
 {
     kernel_counts counts = { .process = { 0 } };
-    weir_part *fresh = weir__part_new(pipeline);
-    if (!fresh)
+    weir_part *fresh = all ? weir__part_new(pipeline) : NULL;
+    if (all && !fresh)
         return false;
     weir_part *taken = take_parts(pipeline, fresh, last, &counts);
     if (taken)
@@ -413,29 +414,23 @@ static bool take_all(weir_pipeline *pipeline, bool last)
     return true;
 }
 
-static void take_ended(weir_pipeline *pipeline)
-{
-    kernel_counts counts = { .process = { 0 } };
-    weir_part *taken = take_parts(pipeline, NULL, false, &counts);
-    add_parts(pipeline, taken, &counts, false);
-}
-
 void weir__laps_take(weir_pipeline *pipeline, bool lap_ended)
 {
     weir_lap_taker *laps = pipeline->laps;
     int64_t now_ns = weir_clock_ns();
     if (lap_ended)
-        take_ended(pipeline);
+        take_measured(pipeline, false, false);
     if (now_ns < weir__laps_due_ns(pipeline))
         return;
-    if ((laps->in_tail || take_all(pipeline, false)) && now_ns >= laps->due_ns)
+    if ((laps->in_tail || take_measured(pipeline, true, false)) && now_ns >= laps->due_ns)
         hand_over(pipeline);
     plan_next(pipeline, now_ns);
 }
 
 void weir__laps_begin_tail(weir_pipeline *pipeline)
 {
-    pipeline->laps->in_tail = take_all(pipeline, false); /* else the last lap has both, which loses nothing */
+    pipeline->laps->in_tail =
+        take_measured(pipeline, true, false); /* else the last lap has both, which loses nothing */
 }
 
 int64_t weir__laps_take_last(weir_pipeline *pipeline)
@@ -443,7 +438,7 @@ int64_t weir__laps_take_last(weir_pipeline *pipeline)
     enum { ATTEMPTS = 10 };
     bool taken = false;
     for (int i = 0; i < ATTEMPTS && !taken; i++)
-        taken = take_all(pipeline, true) && hand_over(pipeline);
+        taken = take_measured(pipeline, true, true) && hand_over(pipeline);
     if (!taken)
         weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
     weir__span_store_close(pipeline);

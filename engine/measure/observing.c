@@ -83,35 +83,29 @@ static void deliver_lap(delivery *lap, weir_part *record)
 
 /* ---- the run ------------------------------------------------------------------------------------------------ */
 
-static char *list_inputs(const weir_node *node)
+/* The names of the input queues, or the order of a merge with its weights. To be freed; NULL = out of memory. */
+static char *describe_inputs(const weir_node *node, bool as_order)
 {
+    static const char *const orders[] = { [WEIR_MERGE_ARRIVAL] = "arrival",
+                                          [WEIR_MERGE_ROUND_ROBIN] = "round_robin",
+                                          [WEIR_MERGE_WEIGHTED] = "weighted",
+                                          [WEIR_MERGE_RANDOM] = "random" };
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
+    if (out && as_order && node->core.num_ins > 1)
+        fputs(orders[node->core.merge_order], out);
     for (uint32_t i = 0; out && i < node->core.num_ins; i++)
-        fprintf(out, "%s%s", i ? " " : "", node->core.ins[i]->name);
-    return out && fclose(out) == 0 ? text : NULL;
-}
-
-static char *describe_merge_order(const weir_node *node)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (out && node->core.num_ins > 1)
-        fputs(node->core.merge_order == WEIR_MERGE_ROUND_ROBIN ? "round_robin"
-              : node->core.merge_order == WEIR_MERGE_WEIGHTED  ? "weighted"
-              : node->core.merge_order == WEIR_MERGE_RANDOM    ? "random"
-                                                               : "arrival",
-              out);
-    for (uint32_t i = 0; out && node->core.weights && i < node->core.num_ins; i++)
-        fprintf(out, " %" PRIu32, node->core.weights[i]);
+        if (!as_order)
+            fprintf(out, "%s%s", i ? " " : "", node->core.ins[i]->name);
+        else if (node->core.weights)
+            fprintf(out, " %" PRIu32, node->core.weights[i]);
     return out && fclose(out) == 0 ? text : NULL;
 }
 
 static void fill_stage_info(const weir_node *node, weir_stage_info *info)
 {
-    char *inputs = list_inputs(node), *merge_order = describe_merge_order(node);
+    char *inputs = describe_inputs(node, false), *merge_order = describe_inputs(node, true);
     *info = (weir_stage_info){
         .name = node->name,
         .queue_name = node->core.outs[0].name,

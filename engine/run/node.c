@@ -410,13 +410,6 @@ int weir__node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, c
     return status == WEIR_OK ? WEIR_OK : fail_node_memory(node, error);
 }
 
-static void init_flags(weir_slot *slot)
-{
-    atomic_init(&slot->was_completed, false);
-    atomic_init(&slot->should_stop, false);
-    atomic_init(&slot->is_overdue, false);
-}
-
 weir_slot *weir__slot_new(weir_node *node, uint32_t number)
 {
     weir_slot *slot = calloc(1, sizeof *slot);
@@ -426,7 +419,6 @@ weir_slot *weir__slot_new(weir_node *node, uint32_t number)
     slot->core.node = &node->core;
     slot->trace_number = number;
     slot->warn_after_ns = node->pipeline->stall_warning_ns; /* it may be stopped before its first task begins */
-    init_flags(slot);
     size_t worker_size = node->op ? node->op->worker_size : 0;
     slot->worker = worker_size ? calloc(1, worker_size) : NULL;
     slot->hook_states = node->hook_bytes ? calloc(1, node->hook_bytes) : NULL;
@@ -464,7 +456,6 @@ int weir__node_make_slots(weir_node *node, weir_error *error)
     node->core.lifecycle = &node->lifecycle.core;
     node->lifecycle.core.is_lifecycle = true;
     node->lifecycle.trace_number = WEIR_TRACE_LIFECYCLE;
-    init_flags(&node->lifecycle);
     node->core.slots = calloc(node->concurrency, sizeof(weir__slot *));
     if (!node->core.slots)
         return fail_node_memory(node, error);

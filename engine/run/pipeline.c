@@ -107,7 +107,7 @@ static void destroy_pipeline(weir_pipeline *pipeline)
     weir__laps_destroy(pipeline);
     weir__service_destroy(pipeline);
     weir__outbox_destroy(&pipeline->outbox);
-    weir__failure_log_free(pipeline->failure_log);
+    free(pipeline->failure_log);
     weir__tracker_free(pipeline->tracker);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         weir__node_free(pipeline->nodes[i]);
@@ -146,11 +146,6 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->core.measures = !options->no_statistics;
     pipeline->stall_warning_ns = options->stall_warning_ns ? options->stall_warning_ns : 30 * WEIR_SECOND;
     pipeline->steps_in_lap = options->steps_per_lap; /* the first step ends a lap */
-    atomic_init(&pipeline->is_consumable, 0);
-    atomic_init(&pipeline->traces, false);
-    atomic_init(&pipeline->stop_wanted, false);
-    atomic_init(&pipeline->stop_signal, 0);
-    atomic_init(&pipeline->next_on_signal, NULL);
     return pipeline;
 }
 

@@ -5,15 +5,12 @@
 #include "failure_log.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <uv.h>
-
 #include <weir/log.h>
 
-#include "line_limit.h"
+#include "run_state.h"
 
 enum { MAX_REASONS = 64 /* further reasons share the last entry */ };
 
@@ -35,18 +32,9 @@ struct weir_failure_log {
 weir_failure_log *weir__failure_log_new(void)
 {
     weir_failure_log *log = calloc(1, sizeof *log);
-    if (log && uv_mutex_init(&log->lock) == 0)
-        return log;
-    free(log);
-    return NULL;
-}
-
-void weir__failure_log_free(weir_failure_log *log)
-{
-    if (!log)
-        return;
-    uv_mutex_destroy(&log->lock);
-    free(log);
+    if (log)
+        log->lock = WEIR_MUTEX;
+    return log;
 }
 
 static reason *find_reason_locked(weir_failure_log *log, uint32_t stage, const weir_error *error)

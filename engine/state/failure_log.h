@@ -8,9 +8,8 @@
 
 typedef struct weir_failure_log weir_failure_log;
 
-/* NULL = out of memory. */
+/* To be freed by free(). NULL = out of memory. */
 weir_failure_log *weir__failure_log_new(void);
-void weir__failure_log_free(weir_failure_log *log);
 
 /* Logs the failure, or counts it. `stage`: the index of its stage. */
 void weir__failure_log_add(weir_failure_log *log, uint32_t stage, const weir_error *error);
