@@ -328,7 +328,7 @@ void weir_builder_route_sized(weir_builder *builder, const weir_route_config *co
     if (!node)
         return;
     if (spec.num_outs == 1)
-        builder->num_ends--; /* add() has opened it; weir_builder_branch() will */
+        builder->num_ends--; /* add_node() has opened it; weir_builder_branch() will */
     builder->routes[builder->num_routes++] = (open_route){ .node = node, .ends_before = builder->num_ends };
 }
 

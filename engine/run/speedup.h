@@ -5,7 +5,7 @@
  *
  *     gain = (items_f / (elapsed_f - held_f)) / (items / elapsed)
  *
- * States. `held` of the pipeline is the time by which everything should have been held back so far. Each step, and each
+ * States. held (delayed_ns of the pipeline) is the time by which everything should have been held back so far. Each step, and each
  * absence of a consumer, has a credit:
  *   begin   credit = held: a slot that waits for an item, a thread or room was held back by whom it waited for
  *   end     of the chosen stage: credit += f × t, and held = max(held, credit). Several slots of it that run at once are
