@@ -147,6 +147,7 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_task_event(NULL, "a", NULL));
     REFUSED(weir_task_fail(NULL, WEIR_EIO, 0, "a"));
     weir_task_add_cpu_time(NULL, 1);
+    weir_task_add_run_delay(NULL, 1);
     weir_task_add_part(NULL, "a", 1);
     weir_task_complete(NULL, WEIR_OK, NULL);
 

@@ -1087,6 +1087,43 @@ TEST_CASE(without_statistics_there_are_no_laps_but_accounts)
     ledger_close(&ledger);
 }
 
+static int wait_in_a_child(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    weir_task_add_run_delay(task, 2 * WEIR_SECOND);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void add_delay(void *sum_ns, const weir_subject_lap *lap)
+{
+    if (lap->subject == WEIR_SUBJECT_POOL && strcmp(lap->name, "0:1:child_pool") == 0)
+        *(int64_t *)sum_ns += lap->metrics.pool.run_delay_ns;
+}
+
+/* As if a thread of the stage's pool had waited. */
+TEST_CASE(what_child_processes_wait_for_a_cpu_is_counted)
+{
+    static const weir_op op = { .name = "child", .run = wait_in_a_child };
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 3 };
+    int64_t delay_ns = 0;
+    const weir_observer observer = { .self = &delay_ns, .lap = add_delay };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &op, NULL, 0, &(weir_stage_options){ .threads = 1 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 });
+    assert_int_equal(drain_all(pipeline), 3);
+    weir_snapshot *snapshot;
+    assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+    assert_int_equal(snapshot->stages[1].child_delay_ns, 6 * WEIR_SECOND);
+    weir_snapshot_free(snapshot);
+    weir_pipeline_free(pipeline);
+    if (delay_ns >= 0) /* -1: the kernel does not count it */
+        assert_true(delay_ns >= 6 * WEIR_SECOND);
+    ledger_close(&ledger);
+}
+
 /* ---- the largest values ------------------------------------------------------------------------------------------ */
 
 static int use_all_cpu_time(void *worker, weir_item *in, weir_item *out, weir_task *task)

@@ -142,6 +142,21 @@ static void compute_in_threads(const scene_run *run, double ms)
         pthread_join(threads[i], NULL);
 }
 
+/* What a child that has ended waited for a CPU. */
+static int64_t child_delay_ns(pid_t child)
+{
+    char path[40];
+    long long delay_ns = 0;
+    siginfo_t ended;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)child);
+    FILE *file = waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT) == 0 ? fopen(path, "r") : NULL;
+    if (file && fscanf(file, "%*d %lld", &delay_ns) != 1)
+        delay_ns = 0;
+    if (file)
+        fclose(file);
+    return delay_ns;
+}
+
 /* As an isolated decoder does it: the task waits for another process, and reports its CPU time. */
 static void compute_in_child(const scene_run *run, double ms, weir_task *task)
 {
@@ -152,8 +167,10 @@ static void compute_in_child(const scene_run *run, double ms, weir_task *task)
         compute_ms(run, ms);
         _exit(0);
     }
+    int64_t delay_ns = child > 0 ? child_delay_ns(child) : 0;
     if (child < 0 || wait4(child, &status, 0, &used) < 0 || !task)
         return;
+    weir_task_add_run_delay(task, delay_ns);
     weir_task_add_cpu_time(task, (int64_t)used.ru_utime.tv_sec * WEIR_SECOND + 1000 * (int64_t)used.ru_utime.tv_usec +
                                      1000 * (int64_t)used.ru_stime.tv_usec);
 }

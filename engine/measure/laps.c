@@ -184,6 +184,21 @@ static int64_t counted_since(int64_t now, int64_t before)
     return now < 0 || before < 0 ? -1 : now - before;
 }
 
+/* Child processes count as if a thread of the pool had waited. */
+static void add_child_delays(weir_pipeline *pipeline)
+{
+    const weir_lap_taker *laps = pipeline->laps;
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        uint32_t thread = 0;
+        while (thread < laps->num_readings && laps->readings[thread].worker->pool != node->pool)
+            thread++;
+        if (thread < laps->num_readings)
+            weir__add_known(&laps->readings[thread].counted.run_delay_ns,
+                            atomic_exchange_explicit(&node->outside_delay_ns, 0, memory_order_relaxed));
+    }
+}
+
 static void read_threads(weir_lap_taker *laps)
 {
     for (uint32_t i = 0; i < laps->num_readings; i++) {
@@ -284,6 +299,7 @@ static weir_part *take_parts(weir_pipeline *pipeline, weir_part *fresh, bool las
     int64_t outside_cpu_ns;
     find_new_threads(pipeline);
     read_threads(laps);
+    add_child_delays(pipeline);
     if (pipeline->wants_laps)
         read_machine(laps, &counts->machine);
     bool has_marks = last && weir__span_store_has_more(pipeline);

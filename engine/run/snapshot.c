@@ -26,6 +26,7 @@ static void look_at_stage_locked(const weir_node *node, weir_stage_snapshot *sta
         .num_failures = node->core.total_failures,
         .ended = node->core.state == NODE_DONE,
         .threads = node->threads ? atomic_load(&node->pool->num_workers) : 0,
+        .child_delay_ns = atomic_load(&node->total_outside_delay_ns),
     };
     if (__builtin_add_overflow(node->total_cpu_ns, atomic_load(&node->total_outside_cpu_ns), &stage->cpu_ns))
         stage->cpu_ns = INT64_MAX;

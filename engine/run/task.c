@@ -61,6 +61,14 @@ void weir_task_add_cpu_time(weir_task *task, int64_t cpu_ns)
     add_saturated(&task->node->total_outside_cpu_ns, cpu_ns);
 }
 
+void weir_task_add_run_delay(weir_task *task, int64_t delay_ns)
+{
+    if (!task || delay_ns <= 0)
+        return;
+    add_saturated(&task->node->outside_delay_ns, delay_ns);
+    add_saturated(&task->node->total_outside_delay_ns, delay_ns);
+}
+
 void weir_task_add_part(weir_task *task, const char *name, int64_t part_ns)
 {
     if (!task || !name || part_ns <= 0 || task->num_parts == SLOT_MAX_PARTS ||

@@ -123,7 +123,9 @@ struct weir_node {
 
     _Atomic int64_t outside_cpu_ns;       /* of the tasks, in other processes; since the last lap */
     _Atomic int64_t total_outside_cpu_ns; /* the same since the start */
-    int64_t total_cpu_ns;                 /* of the tasks, on the pools' threads; since the start; guarded by lock */
+    _Atomic int64_t outside_delay_ns;     /* what these have waited for a CPU; since the last lap */
+    _Atomic int64_t total_outside_delay_ns;
+    int64_t total_cpu_ns; /* of the tasks, on the pools' threads; since the start; guarded by lock */
 };
 
 static inline weir_slot *weir__slot_at(const weir_node *node, uint32_t index)

@@ -158,7 +158,8 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
     X(busy_ns, "busy_time", SUM, "s", "thread time running tasks") \
     X(idle_ns, "idle_time", SUM, "s", "thread time without a task") \
     X(cpu_ns, "cpu_time", SUM, "s", "CPU time of the threads, the engine's own work included") \
-    X(run_delay_ns, "run_delay_time", SUM, "s", "time runnable, but without a CPU") \
+    X(run_delay_ns, "run_delay_time", SUM, "s", \
+      "time runnable, but without a CPU; of child processes for tasks as well") \
     X(num_voluntary, "num_voluntary_switches", SUM, "switches", "times a thread blocked") \
     X(num_involuntary, "num_involuntary_switches", SUM, "switches", "times a thread was preempted") \
     X(num_minor_faults, "num_minor_faults", SUM, "faults", "page faults without a read") \
@@ -174,7 +175,8 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
     X(pool_cpu_ns, "pool_cpu_time", SUM, "s", \
       "CPU time of the threads of this pipeline's pools, and of child processes for tasks") \
     X(budget_ns, "budget_time", SUM, "s", "CPU time that the process may use: CPU budget x elapsed") \
-    X(run_delay_ns, "run_delay_time", SUM, "s", "time that the pools' threads were runnable, but without a CPU") \
+    X(run_delay_ns, "run_delay_time", SUM, "s", \
+      "time that the pools' threads, and child processes for tasks, were runnable, but without a CPU") \
     X(read_delay_ns, "read_delay_time", SUM, "s", "time that the pools' threads waited for reads of a disk") \
     X(num_voluntary, "num_voluntary_switches", SUM, "switches", "times a thread blocked") \
     X(num_involuntary, "num_involuntary_switches", SUM, "switches", "times a thread was preempted") \

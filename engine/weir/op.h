@@ -134,6 +134,10 @@ WEIR_API int weir_task_set_label(weir_task *task, const char *text);
  */
 WEIR_API void weir_task_add_cpu_time(weir_task *task, int64_t cpu_ns);
 
+/* The same for time in which a child process worked for the task, but had no CPU (/proc/PID/schedstat): it is added to
+   run_delay_time of the pool of its stage and of the process. */
+WEIR_API void weir_task_add_run_delay(weir_task *task, int64_t delay_ns);
+
 /*
  * Says how long a part of the task took in all ("demux"); traces show the parts of a task inside it, one after the
  * other. The name is not copied: it must live as long as the process. A task has up to 8 parts for each result; further

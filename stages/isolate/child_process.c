@@ -72,6 +72,20 @@ int64_t weir__isolated_process_cpu_ns(isolated_process *process)
     return process->cpu_ns - before_ns;
 }
 
+int64_t weir__isolated_process_delay_ns(isolated_process *process)
+{
+    char path[40];
+    long long delay_ns;
+    int64_t before_ns = process->delay_ns;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)process->pid);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%*d %lld", &delay_ns) == 1)
+        process->delay_ns = delay_ns;
+    if (file)
+        fclose(file);
+    return process->delay_ns - before_ns;
+}
+
 static void *wait_for(void *pid)
 {
     while (waitpid((pid_t)(intptr_t)pid, NULL, 0) < 0 && errno == EINTR)

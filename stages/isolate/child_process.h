@@ -9,16 +9,18 @@
 
 /* All-zero: not started. */
 typedef struct isolated_process {
-    pid_t pid;      /* 0 = not started, or ended */
-    int fd;         /* of the socket */
-    int64_t cpu_ns; /* CPU time that has been told */
+    pid_t pid;        /* 0 = not started, or ended */
+    int fd;           /* of the socket */
+    int64_t cpu_ns;   /* CPU time that has been told */
+    int64_t delay_ns; /* the same for its waiting for a CPU */
 } isolated_process;
 
 /* Starts the program, which gets the other end of the socket as ISOLATED_FD. 0, or an errno value. */
 int weir__isolated_process_start(isolated_process *process, const char *program);
 
-/* Its CPU time since the last call. */
+/* Its CPU time since the last call, and for how long it waited for a CPU meanwhile. */
 int64_t weir__isolated_process_cpu_ns(isolated_process *process);
+int64_t weir__isolated_process_delay_ns(isolated_process *process);
 
 /* Kills it and waits for its end. A process that the kernel does not end at once (it hangs in a file system) is left
    to a thread. Does nothing if it is not started. */

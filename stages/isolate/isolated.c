@@ -206,6 +206,7 @@ static int await_message(isolated_worker *worker, weir_task *task, isolated_mess
         *message = (isolated_message){ 0 };
         int num_ready = poll(&readable, 1, ASK_INTERVAL_MS);
         weir_task_add_cpu_time(task, weir__isolated_process_cpu_ns(&worker->process));
+        weir_task_add_run_delay(task, weir__isolated_process_delay_ns(&worker->process));
         if (weir_task_should_stop(task)) {
             end_child(worker);
             return weir_task_fail(task, WEIR_ESTOPPED, 0, "stopped: the process that decodes was killed");

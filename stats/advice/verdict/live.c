@@ -155,7 +155,9 @@ static void view_progress(verdict_view *view, const weir_snapshot *from, const w
     view->items_per_s = view->num_items / elapsed_s;
 }
 
-static void view_cpus(verdict_view *view, const cpu_times *from, const cpu_times *to, double elapsed_s)
+/* child_delay_s: what child processes that work for tasks waited for a CPU. */
+static void view_cpus(verdict_view *view, const cpu_times *from, const cpu_times *to, double child_delay_s,
+                      double elapsed_s)
 {
     system_view *s = &view->system;
     double used = (to->process - from->process) / elapsed_s, busy = (to->busy - from->busy) / elapsed_s;
@@ -175,7 +177,7 @@ static void view_cpus(verdict_view *view, const cpu_times *from, const cpu_times
                         .stored = NAN };
     s->other = fmax(0, busy - s->process);
     s->all = s->process + s->other + s->idle;
-    double delay_ratio = (to->delay - from->delay) / fmax(to->process - from->process, 1e-6);
+    double delay_ratio = (to->delay - from->delay + child_delay_s) / fmax(s->process * elapsed_s, 1e-6);
     view_pools(view, isnan(delay_ratio) ? 0 : fmax(0, delay_ratio));
 }
 
@@ -293,11 +295,13 @@ int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool 
         status = sample(pipeline, &l, stops, view, &now);
     }
     if (status == WEIR_OK) {
-        double elapsed_s = 1e-9 * (double)(weir_clock_ns() - l.start_ns);
+        double elapsed_s = 1e-9 * (double)(weir_clock_ns() - l.start_ns), child_delay_s = 0;
         cpu_times after = read_cpu_times();
         divide_samples(view, (double)l.count);
         view_progress(view, from, now, elapsed_s);
-        view_cpus(view, &before, &after, elapsed_s);
+        for (size_t i = 0; i < view->num_nodes; i++)
+            child_delay_s += 1e-9 * (double)(now->stages[i].child_delay_ns - from->stages[i].child_delay_ns);
+        view_cpus(view, &before, &after, child_delay_s, elapsed_s);
         view_empty_queues(view);
     } else
         weir__verdict_view_free(view);
