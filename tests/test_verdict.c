@@ -928,6 +928,39 @@ TEST_CASE(the_advice_is_what_the_model_predicts)
     weir_verdict_free(v);
 }
 
+TEST_CASE(an_end_to_other_programs_helps_where_they_take_the_cpus)
+{
+    weir_verdict *v = verdict_on(record_case(case_of("CPUs that other programs take")), NULL);
+    assert_true(v->num_advice >= 1);
+    assert_string_equal(v->advice[0].change, "stop other programs that use the CPUs");
+    assert_true(v->advice[0].gain > 1.1 && v->advice[0].high >= v->advice[0].gain);
+    weir_verdict_free(v);
+}
+
+/* A lap with few items, in which a change that doubles the throughput could not be seen. */
+TEST_CASE(a_short_run_predicts_nothing)
+{
+    pipeline_case c = *case_of("two slots that wait");
+    for (int i = 0; i < 2; i++) {
+        const char *path = in_folder("short.db");
+        weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .command = "weir record videos" });
+        weir_observer observer = begin_case(writer, &c);
+        for (int lap = 0; lap < 3; lap++)
+            record_case_lap(observer, &c, lap, "", lap == 1);
+        observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1100) });
+        close_writer(writer);
+        if (i == 1)
+            execute(path, "UPDATE queue_stats SET num_items = 8, num_put = 8 WHERE num_items > 100");
+        weir_verdict *v = verdict_on(path, NULL);
+        bool is_short = strstr(v->missing, "too short") != NULL;
+        if (is_short != (i == 1) || isnan(v->advice[0].high) != (i == 1))
+            fail_msg("%d: %s, up to %.2f times", i, v->missing, v->advice[0].high);
+        weir_verdict_free(v);
+        for (int n = 0; n < 3; n++)
+            c.nodes[n].rate = 0.8;
+    }
+}
+
 /* A phase is a run of its own: one in which the consumer is slow, one in which the source is. */
 TEST_CASE(a_phase_has_a_verdict_of_its_own)
 {

@@ -239,13 +239,15 @@ static double times_deviation(size_t num_laps)
     return (freedom <= sizeof t / sizeof t[0] ? t[freedom - 1] : 2) * sqrt(2 * (double)num_laps / (double)freedom);
 }
 
-/* The relative deviation of the throughput of resampled runs; 0 for a single lap. */
+/* What a run deviates relatively: by its laps, drawn at random; a single lap, by the number of its items (a run to compare
+   with deviates as much). */
 static int find_deviation(weir_model *model, const weir_whatif_options *options, const model_lap *whole,
                           double *deviation, weir_error *error)
 {
     uint32_t count = options->resamples ? options->resamples : DEFAULT_RESAMPLES;
     double sum = 0, squares = 0;
-    *deviation = 0;
+    double num_items = model->num_queues ? (double)whole->queues[model->num_queues - 1].num_items : 0;
+    *deviation = num_items > 0 ? 2 * sqrt(2 / num_items) : 0;
     if (model->num_laps < 2)
         return WEIR_OK;
     weir_histogram *times = calloc(model->num_nodes, sizeof *times);
@@ -288,6 +290,7 @@ static int find_range(weir_model *model, const weir_whatif_options *options, con
         return status;
     double width = deviation + (isnan(p->measured) ? 0 : fabs(p->baseline / p->measured - 1));
     double now = isnan(p->measured) ? p->baseline : p->measured;
+    p->deviation = deviation;
     bool changes = is_changed(model);
     p->low = (changes ? fmin(p->throughput, now) : p->throughput) * fmax(0, 1 - width);
     p->high = (changes ? fmax(p->throughput, now) : p->throughput) * (1 + width);

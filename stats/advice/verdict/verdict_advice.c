@@ -27,6 +27,7 @@ typedef struct advising {
     weir_model *model;           /* NULL = cannot be made from these records */
     const weir_model_node *node; /* that limits; NULL = none */
     double base_cpus;            /* predicted for the recorded settings */
+    double deviation;            /* of the predictions; see is_too_short() */
     int status;                  /* of the first error */
     weir_error *error;
 } advising;
@@ -99,6 +100,12 @@ static void set_in_model(advising *a, const char *node, const char *what, double
         a->status = status;
 }
 
+/* Runs without any change differ by as much as a doubling: what a doubling brings cannot be told from that. */
+static bool is_too_short(const advising *a)
+{
+    return 1 + a->deviation >= 2 * (1 - a->deviation);
+}
+
 /* Predicts the settings that the model has now, and takes them back. False = it gains less than `least` times. */
 static bool predict_change(advising *a, weir_verdict_advice *advice, double least)
 {
@@ -107,7 +114,8 @@ static bool predict_change(advising *a, weir_verdict_advice *advice, double leas
         a->status = weir__model_predict(a->model, &(weir_whatif_options){ .resamples = 6 }, &then, a->error);
     weir__model_reset(a->model);
     bool gains = then && then->throughput >= least * then->baseline;
-    if (gains) {
+    a->deviation = then ? fmax(a->deviation, then->deviation) : a->deviation;
+    if (gains && !is_too_short(a)) {
         double now = isnan(then->measured) ? then->baseline : then->measured;
         advice->gain = then->throughput / then->baseline;
         advice->low = fmin(1, then->low / now); /* it was not measured: no range excludes that it brings nothing */
@@ -300,6 +308,16 @@ static void propose_cpus(advising *a)
     propose_change(a, advice);
 }
 
+static void propose_end_of_others(advising *a)
+{
+    weir_verdict_advice *advice = setting_of(a, "background") > 0 ? weir__verdict_new_advice(a->verdict) : NULL;
+    if (!advice)
+        return;
+    weir__verdict_text(advice->change, "stop other programs that use the CPUs");
+    set_in_model(a, "", "background", 0, "");
+    propose_change(a, advice);
+}
+
 static void propose_all(advising *a, weir_reader *reader, const weir_filter *filter)
 {
     full_verdict *v = a->verdict;
@@ -312,8 +330,10 @@ static void propose_all(advising *a, weir_reader *reader, const weir_filter *fil
         else if (kind == WEIR_VERDICT_THREADS)
             propose_own_threads(a, &node);
     }
-    if (kind == WEIR_VERDICT_CPUS)
+    if (kind == WEIR_VERDICT_CPUS) {
+        propose_end_of_others(a);
         propose_cpus(a);
+    }
     if (!a->node)
         return;
     if ((kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE) && is_kind(a->node, "stage"))
@@ -372,6 +392,18 @@ void weir__verdict_fit_options(full_verdict *v, const char *command)
         else
             *(char *)(uintptr_t)a->options = '\0';
     }
+}
+
+/* Ranges narrow with the square root of the time: so long until they are as wide as a gain that is worth a change. */
+static void ask_for_longer_run(full_verdict *v, const advising *a)
+{
+    double elapsed_s = 1e-9 * (double)(v->shown.end_unix_ns - v->shown.start_unix_ns);
+    double times = a->deviation / (WEIR_WORTH_GAIN - 1);
+    char command[80] = "";
+    if (program_of(a->command) == PROGRAM_WEIR_RECORD)
+        snprintf(command, sizeof command, ": weir record DIR --epochs %.0f", ceil(times * times));
+    weir__verdict_text(v->missing, "the run is too short to tell what changes bring; record one of %.0f s or more%s",
+                       ceil(elapsed_s * times * times), command);
 }
 
 /* The one thing that would decide. */
@@ -520,6 +552,8 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
     bool is_complete = a.status == WEIR_OK || a.status == WEIR_ELIMIT; /* without what takes too long to simulate */
     if (is_complete)
         suggest_others(&a);
+    if (is_too_short(&a))
+        ask_for_longer_run(verdict, &a);
     weir__model_free(a.model);
     weir__verdict_fit_options(verdict, a.command);
     qsort(verdict->advice, verdict->shown.num_advice, sizeof *verdict->advice, by_gain);

@@ -94,6 +94,7 @@ typedef struct weir_prediction {
     size_t num_laps;                            /* that were recorded and count */
     const weir_predicted_node *nodes;
     size_t num_nodes;
+    double deviation; /* of 95 % of runs as long as the recorded one, to either side and relative */
 } weir_prediction;
 
 WEIR_API int weir_whatif_sized(weir_reader *reader, const weir_filter *filter, const weir_whatif_options *options,
