@@ -1,13 +1,10 @@
 /* Each run is a separate process; see measure.h. */
 #include "rounds.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "array.h"
-#include "measure.h"
+#include "contest.h"
 
 enum { FEWEST_ITEMS = 100, MOST_ITEMS = 20000000 };
 
@@ -46,41 +43,33 @@ void rounds_free(engine_rounds *rounds)
     rounds->num_cases = 0;
 }
 
-/* ---- one run ------------------------------------------------------------------------------------------------ */
+/* ---- rounds ------------------------------------------------------------------------------------------------- */
 
 static int work(const void *argument, void *result)
 {
     const engine_case *c = argument;
-    return c->run(&c->job, result);
+    engine_result times = { 0 };
+    int rc = c->run(&c->job, &times);
+    *(contest_result *)result = (contest_result){ .wall_s = 1e-9 * (double)(times.end_ns - times.start_ns) };
+    return rc;
 }
 
-static int run_case(const engine_case *c, engine_sample *sample)
+/* Runs the cases in this order so many times, each for its next samples. */
+static int run_cases(engine_case *const *order, size_t num_cases, uint32_t num_rounds, const char *what)
 {
-    engine_result result = { 0 };
-    bench_usage usage;
-    if (bench_measure(work, c, &result, sizeof result, &usage) != 0) {
-        fprintf(stderr, "weir-bench: %s failed with %u stages, %u threads, queue %u, op %u µs\n", c->what,
-                c->job.num_stages, c->job.threads, c->job.queue_items, c->op_us);
-        return -1;
+    contest_entry *entries = calloc(num_cases, sizeof *entries);
+    contest all = { .name = what, .entries = entries, .num_entries = num_cases, .num_rounds = num_rounds };
+    for (size_t i = 0; entries && i < num_cases; i++)
+        entries[i] = (contest_entry){ order[i]->what, work, order[i] };
+    int rc = entries ? contest_run(&all) : bench_no_memory();
+    for (size_t i = 0; rc == 0 && i < num_rounds * num_cases; i++) {
+        engine_case *c = order[i % num_cases];
+        c->samples[i / num_cases] = (engine_sample){ 1e9 * all.results[i].wall_s / (double)c->job.num_items,
+                                                     1e9 * all.results[i].cpu_s / (double)c->job.num_items };
     }
-    sample->ns_per_item = (double)(result.end_ns - result.start_ns) / (double)c->job.num_items;
-    sample->cpu_ns_per_item = usage.cpu_s * 1e9 / (double)c->job.num_items;
-    return 0;
-}
-
-/* ---- rounds ------------------------------------------------------------------------------------------------- */
-
-static void show_progress(uint32_t round, uint32_t num_rounds, size_t done, size_t all)
-{
-    if (!isatty(STDERR_FILENO))
-        return;
-    if (done == all)
-        fputs("\r\033[K", stderr);
-    else if (round == 0)
-        fprintf(stderr, "\r\033[Kcalibrating: %zu of %zu", done + 1, all);
-    else
-        fprintf(stderr, "\r\033[Kround %u of %u: run %zu of %zu", round, num_rounds, done + 1, all);
-    fflush(stderr);
+    free(all.results);
+    free(entries);
+    return rc;
 }
 
 static uint64_t scale(uint64_t num_items, double factor)
@@ -98,10 +87,9 @@ static int find_num_items(const engine_rounds *rounds, engine_case *c)
     bool found = rounds->num_items > 0;
     c->job.num_items = found ? rounds->num_items : FEWEST_ITEMS;
     while (!found) {
-        engine_sample sample;
-        if (run_case(c, &sample) != 0)
+        if (run_cases(&c, 1, 1, "calibrating") != 0)
             return -1;
-        double factor = wanted_ns / (sample.ns_per_item * (double)c->job.num_items);
+        double factor = wanted_ns / (c->samples[0].ns_per_item * (double)c->job.num_items);
         found = factor < 4 || c->job.num_items == MOST_ITEMS;
         c->job.num_items = scale(c->job.num_items, factor < 20 ? factor : 20);
     }
@@ -113,12 +101,10 @@ static int prepare(engine_rounds *rounds)
     int rc = 0;
     for (size_t i = 0; i < rounds->num_cases && rc == 0; i++) {
         engine_case *c = &rounds->cases[i];
-        show_progress(0, 0, i, rounds->num_cases);
         c->job.op_spins = (uint64_t)(c->op_us * rounds->spins_per_us + 0.5);
         c->samples = calloc(rounds->num_rounds, sizeof *c->samples);
         rc = c->samples ? find_num_items(rounds, c) : bench_no_memory();
     }
-    show_progress(0, 0, 0, 0);
     return rc;
 }
 
@@ -133,20 +119,6 @@ static int compare_cases(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Alternates between forward and reverse order. */
-static int run_round(const engine_rounds *rounds, engine_case *const *order, uint32_t round)
-{
-    size_t num_cases = rounds->num_cases;
-    int rc = 0;
-    for (size_t i = 0; i < num_cases && rc == 0; i++) {
-        engine_case *c = order[round % 2 ? num_cases - 1 - i : i];
-        show_progress(round + 1, rounds->num_rounds, i, num_cases);
-        rc = run_case(c, &c->samples[round]);
-    }
-    show_progress(0, 0, 0, 0);
-    return rc;
-}
-
 int rounds_run(engine_rounds *rounds)
 {
     engine_case **order = calloc(rounds->num_cases, sizeof(engine_case *));
@@ -157,8 +129,8 @@ int rounds_run(engine_rounds *rounds)
     qsort(order, rounds->num_cases, sizeof(engine_case *), compare_cases);
 
     int rc = prepare(rounds);
-    for (uint32_t round = 0; round < rounds->num_rounds && rc == 0; round++)
-        rc = run_round(rounds, order, round);
+    if (rc == 0)
+        rc = run_cases(order, rounds->num_cases, rounds->num_rounds, "engine");
     free(order);
     return rc;
 }

@@ -2,8 +2,8 @@
  * Runs many configurations of the engine bench, interleaved: each round runs each of them once, so that background
  * load affects all alike. Compared configurations are close to each other in a round.
  */
-#ifndef BENCH_HARNESS_ROUNDS_H
-#define BENCH_HARNESS_ROUNDS_H
+#ifndef BENCH_ENGINE_ROUNDS_H
+#define BENCH_ENGINE_ROUNDS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,8 @@
 /* Reads /proc/stat of Linux; elsewhere the load is unknown. */
 #include "background_load.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -35,15 +37,19 @@ bench_background_load bench_background_load_now(void)
     };
 }
 
-void bench_report_background_load(bench_report *report, const bench_background_load *start)
+double bench_others_cpus(const bench_background_load *start)
 {
     bench_background_load now = bench_background_load_now();
-    double all_s = (now.wall_s - start->wall_s) * (double)sysconf(_SC_NPROCESSORS_ONLN);
-    if (start->idle_s < 0 || now.idle_s < 0 || all_s <= 0)
+    double wall_s = now.wall_s - start->wall_s, all = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    bool is_known = start->idle_s >= 0 && now.idle_s >= 0 && wall_s > 0;
+    return is_known ? fmax(0, all - (now.idle_s - start->idle_s + now.own_s - start->own_s) / wall_s) : NAN;
+}
+
+void bench_report_background_load(bench_report *report, const bench_background_load *start)
+{
+    double share = bench_others_cpus(start) / (double)sysconf(_SC_NPROCESSORS_ONLN);
+    if (isnan(share))
         return;
-    double share = 1 - (now.idle_s - start->idle_s + now.own_s - start->own_s) / all_s;
-    if (share < 0)
-        share = 0; /* rounding: the clocks have different ticks */
     printf("\nother programs used %.0f %% of the CPU time meanwhile%s\n", share * 100,
            share > 0.05 ? ": repeat this on a quiet machine" : "");
     bench_report_number(report, "others_cpu_share", share);

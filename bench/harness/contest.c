@@ -27,8 +27,9 @@ static int run_entry(contest *self, uint32_t round, size_t index, void *result)
         return -1;
     }
     memcpy(kept, result, sizeof *kept);
-    if (kept->wall_s == 0)
-        kept->wall_s = usage.wall_s, kept->cpu_s = usage.cpu_s, kept->peak_bytes = (double)usage.peak_bytes;
+    kept->wall_s = kept->wall_s > 0 ? kept->wall_s : usage.wall_s;
+    kept->cpu_s = kept->cpu_s > 0 ? kept->cpu_s : usage.cpu_s;
+    kept->peak_bytes = kept->peak_bytes > 0 ? kept->peak_bytes : (double)usage.peak_bytes;
     if (self->see)
         self->see(self->self, index, result);
     return 0;

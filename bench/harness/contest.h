@@ -3,15 +3,15 @@
  * order, each run in a separate process, so that background load affects all alike. A ratio compares two runs of the
  * same round.
  */
-#ifndef BENCH_DECODE_CONTEST_H
-#define BENCH_DECODE_CONTEST_H
+#ifndef BENCH_HARNESS_CONTEST_H
+#define BENCH_HARNESS_CONTEST_H
 
 #include "measure.h"
 
 enum { MAX_RUNS = 1000 };
 
-/* The result of one run. The work sets the first three fields, and the others only if it has better values than
-   the resource usage of the process. A larger struct may begin with this one. */
+/* The result of one run. The work sets the first three fields, and others (0 = not set) only if it has better values
+   than the resource usage of the process. A larger struct may begin with this one. */
 typedef struct contest_result {
     double clips, frames, failures;
     double wall_s, cpu_s, peak_bytes;

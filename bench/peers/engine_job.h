@@ -1,6 +1,6 @@
 /* One run that passes items from a source through stages to a consumer: its parameters and its result. */
-#ifndef BENCH_ENGINE_ENGINE_JOB_H
-#define BENCH_ENGINE_ENGINE_JOB_H
+#ifndef BENCH_PEERS_ENGINE_JOB_H
+#define BENCH_PEERS_ENGINE_JOB_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -67,15 +67,6 @@ typedef struct scene {
 extern const scene scenes[];
 extern const size_t num_scenes;
 
-/* CPUs that other programs of the machine use, over some time; see scene_others_cpus(). */
-typedef struct scene_cpus {
-    double busy_s, own_s, at_s;
-} scene_cpus;
-
-scene_cpus scene_read_cpus(void);
-/* Children that have ended count as this process. */
-double scene_others_cpus(const scene_cpus *from, const scene_cpus *to);
-
 /* Other settings than those of the scene; 0 = as they are. */
 typedef struct scene_change {
     char stage[64];

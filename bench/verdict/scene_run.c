@@ -414,29 +414,3 @@ void scene_end(scene_run *run)
     }
     free(run);
 }
-
-/* -- the rest of the machine */
-
-scene_cpus scene_read_cpus(void)
-{
-    double user = 0, nice = 0, system = 0, tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
-    struct rusage own, children;
-    FILE *file = fopen("/proc/stat", "r");
-    if (file && fscanf(file, "cpu %lf %lf %lf", &user, &nice, &system) != 3)
-        user = nice = system = 0;
-    if (file)
-        fclose(file);
-    getrusage(RUSAGE_SELF, &own);
-    getrusage(RUSAGE_CHILDREN, &children);
-    return (scene_cpus){ tick_s * (user + nice + system),
-                         (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec + children.ru_utime.tv_sec +
-                                  children.ru_stime.tv_sec) +
-                             1e-6 * (double)(own.ru_utime.tv_usec + own.ru_stime.tv_usec + children.ru_utime.tv_usec +
-                                             children.ru_stime.tv_usec),
-                         1e-9 * (double)weir_clock_ns() };
-}
-
-double scene_others_cpus(const scene_cpus *from, const scene_cpus *to)
-{
-    return ((to->busy_s - from->busy_s) - (to->own_s - from->own_s)) / fmax(to->at_s - from->at_s, 1e-3);
-}

@@ -13,6 +13,7 @@
 #include <weir/sqlite.h>
 #include <weir/verdict.h>
 
+#include "background_load.h"
 #include "bench.h"
 #include "bench_options.h"
 #include "measure.h"
@@ -98,7 +99,8 @@ static const weir_verdict_advice *find_doubling(const weir_verdict *v)
 static answer judge(const scene *of, const weir_verdict *v, bool is_live)
 {
     const weir_verdict_advice *doubling = find_doubling(v);
-    bool is_sure = v->confidence >= 0.8, is_unsure = v->kind == WEIR_VERDICT_UNKNOWN || v->confidence < 0.55;
+    bool is_sure = v->confidence >= WEIR_VERDICT_CLEAR,
+         is_unsure = v->kind == WEIR_VERDICT_UNKNOWN || v->confidence < WEIR_VERDICT_LIKELY;
     bool is_right = is_true(of, v->kind, v->name);
     if (is_right && is_live && of->most > 0 && doubling)
         is_right = doubling->high >= of->least && doubling->low <= of->most;
@@ -228,10 +230,9 @@ static int run_scene(const void *argument, void *result)
 {
     const scene_job *job = argument;
     scene_result *of = result;
-    scene_cpus before = scene_read_cpus();
+    bench_background_load before = bench_background_load_now();
     int status = job->is_live ? explain_run(job, of) : explain_recording(job, of);
-    scene_cpus after = scene_read_cpus();
-    of->others_cpus = scene_others_cpus(&before, &after);
+    of->others_cpus = bench_others_cpus(&before);
     bool computes = strncmp(of->verdict, "cpus", 4) == 0 || strncmp(of->verdict, "slots", 5) == 0 ||
                     strncmp(of->verdict, "threads", 7) == 0;
     if (of->is_known && of->answer >= ANSWER_WRONG && computes && !job->of->load && of->others_cpus > 0.5)
