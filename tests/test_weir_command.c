@@ -690,21 +690,6 @@ TEST_CASE(compare_lists_the_settings_that_differ)
     assert_json("$.settings[3].b", "input");
 }
 
-/* A positive change of a time is a longer time, in all tables. */
-TEST_CASE(compare_shows_longer_tasks_as_a_positive_change)
-{
-    record_equal_laps(
-        "a.db", 100,
-        "UPDATE task_stats SET busy_time = 40, wait_in_time = 60, wait_thread_time = 0, wait_out_time = 0");
-    record_equal_laps(
-        "b.db", 100,
-        "UPDATE task_stats SET busy_time = 80, wait_in_time = 20, wait_thread_time = 0, wait_out_time = 0");
-    expect("weir compare a.db b.db --json", DONE);
-    assert_json("$.effects[0].task", "1");
-    assert_json("$.effects[0].busy", "1");
-    assert_json("$.effects[0].whole", "0");
-}
-
 /* In A decode is busy all the time; in B its tasks are short, and it waits for the consumer. */
 TEST_CASE(compare_says_why_the_limit_has_moved)
 {

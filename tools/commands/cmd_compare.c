@@ -317,32 +317,6 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
     return num_left_out;
 }
 
-static const table_column effect_columns[] = {
-    { "name", "stage", TABLE_WORDS },       { "slots", "slots", TABLE_CHANGE },
-    { "busy", "busy share", TABLE_CHANGE }, { "task", "time per task", TABLE_CHANGE },
-    { "whole", "delivers", TABLE_CHANGE },  { "limits", "limits", TABLE_WORDS },
-};
-
-static void put_effects(const tool_call *call, const lap_comparison *c, const compared sides[2])
-{
-    table *t = table_begin(stdout, tool_format(call), TABLE_COLUMNS(effect_columns));
-    for (size_t i = 0; i < c->num_pairs; i++) {
-        const comparison_pair *stage = &c->pairs[i];
-        if (stage->subject != WEIR_SUBJECT_STAGE || !stage->sides[0].name || !stage->sides[1].name)
-            continue;
-        effect e = effect_of(stage);
-        bool limits_a = comparison_find(c, 0, sides[0].verdict->name) == stage;
-        bool limits_b = comparison_find(c, 1, sides[1].verdict->name) == stage;
-        table_words(t, stage->key);
-        table_number(t, expm1(e.slots));
-        table_number(t, expm1(e.busy));
-        table_number(t, expm1(e.task));
-        table_number(t, expm1(e.whole));
-        table_words(t, limits_a && limits_b ? "A and B" : limits_a ? "A" : limits_b ? "B" : "");
-    }
-    table_end(t);
-}
-
 /* -- all of it */
 
 static int put_text(const tool_call *call, const lap_comparison *c, const compared sides[2])
@@ -365,8 +339,6 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
     size_t num_left_out = put_metrics(call, c);
     if (num_left_out)
         printf("(%zu more metrics do not clearly differ; --all shows them)\n", num_left_out);
-    puts("\nChanges of each stage (delivers = slots x busy share / time):");
-    put_effects(call, c, sides);
     return tool_finish(call);
 }
 
@@ -388,8 +360,6 @@ static void put_json(const tool_call *call, const lap_comparison *c, const compa
     setting_changes_put_json(c);
     fputs(", \"metrics\": ", stdout);
     put_metrics(call, c);
-    fputs(", \"effects\": ", stdout);
-    put_effects(call, c, sides);
     puts("}");
 }
 
@@ -496,10 +466,10 @@ const tool_command tool_compare = {
         "laps there is no range. better, worse and different mean that the range does not contain 0, and that this "
         "is no chance although many "
         "metrics are compared (Holm's method, 5 % for all of them together).\n\n"
-        "The limit of each run is that of weir explain, for the steady part of the run. The last table shows how "
-        "much the number of slots, their busy share and the time per task of each stage have changed, and how much "
-        "more or less it delivers because of all three (slots x busy share / time per task): a positive change of "
-        "the time per task means longer tasks. Only the change at the limit affects the throughput.\n\n"
+        "The limit of each run is that of weir explain, for the steady part of the run. If it has "
+        "moved, or B is slower or faster, the largest change at the limit is named: the number of slots, their busy "
+        "share, or "
+        "the time per task. Changes elsewhere do not affect the throughput.\n\n"
         "If slots, threads or queues differ, the two recordings are an experiment: it says what each of these "
         "settings "
         "brings, and whether a stage waits for something that does not get faster.",

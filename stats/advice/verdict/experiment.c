@@ -94,49 +94,16 @@ static void format_gain(char *text, size_t size, const live_trial *t)
              100 * (t->high - 1));
 }
 
-/* "decode with 8 slots instead of 4, 12 threads instead of 8" */
-static void describe_change(char *text, size_t size, const live_setting *now, const live_setting *other)
-{
-    char name[VERDICT_TEXT_BYTES] = "", threads[60] = "";
-    if (other->threads && other->threads != now->threads)
-        snprintf(threads, sizeof threads, "%u thread%s instead of %u", other->threads, other->threads == 1 ? "" : "s",
-                 now->threads);
-    if (other->stage && other->slots != now->slots)
-        snprintf(text, size, "%s with %u slot%s instead of %u%s%s",
-                 weir__verdict_short_name(other->stage, name, sizeof name), other->slots,
-                 other->slots == 1 ? "" : "s", now->slots, *threads ? ", " : "", threads);
-    else
-        snprintf(text, size, "%s", threads);
-}
-
 static void keep_trial(experiment *e, const live_setting *now, const live_setting *other, const live_trial *t)
 {
-    weir_verdict_advice *advice = weir__verdict_new_advice(e->verdict);
-    char name[VERDICT_TEXT_BYTES] = "", text[VERDICT_TEXT_BYTES];
-    bool is_decode = other->stage && strcmp(weir__verdict_short_name(other->stage, name, sizeof name), "decode") == 0;
-    bool changes_slots = other->stage && other->slots != now->slots;
+    weir_verdict_advice *advice = weir__verdict_new_setting(e->verdict, now, other);
     if (!advice)
         return;
-    describe_change(text, sizeof text, now, other);
-    weir__verdict_text(advice->change, "%s", text);
-    weir__verdict_text(advice->stage, "%s", other->stage ? other->stage : "");
-    advice->slots = changes_slots ? other->slots : 0;
-    advice->threads = other->threads != now->threads ? other->threads : 0;
     advice->is_measured = true;
     advice->gain = t->gain;
     advice->low = t->low;
     advice->high = t->high;
     advice->items_per_s = t->other_rate;
-    if (changes_slots && is_decode && !other->has_own)
-        weir__verdict_text(advice->options, "--concurrency %u --threads %u", other->slots, other->threads);
-    else if (!changes_slots && !other->has_own)
-        weir__verdict_text(advice->options, "--threads %u", other->threads);
-    if (changes_slots)
-        weir__verdict_text(advice->code, ".concurrency = %u in the options of %s, .threads = %u in those of the %s",
-                           other->slots, name, other->threads, other->has_own ? "same" : "pipeline");
-    else
-        weir__verdict_text(advice->code, ".threads = %u in the options of the %s", other->threads,
-                           other->has_own ? "stage" : "pipeline");
 }
 
 /* Measures another setting; NAN gains if the run ended, or the engine refused. */
@@ -146,7 +113,7 @@ static live_trial run_trial(experiment *e, int node, const live_setting *now, co
     char gain[80], change[VERDICT_TEXT_BYTES];
     int status = weir__live_try(e->pipeline, now, other, settling_ns(e, node), &e->options, NULL, &t);
     e->other_s += t.elapsed_s / 2;
-    describe_change(change, sizeof change, now, other);
+    weir__verdict_describe_change(change, sizeof change, now, other);
     if (status != WEIR_OK || isnan(t.gain)) {
         report_progress(e, "%s: not measured: %s", change,
                         t.needs_memory      ? "it needs too much memory"

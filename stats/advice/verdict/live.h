@@ -11,15 +11,6 @@
    weir__verdict_view_free(). WEIR_ENOMEM; WEIR_EOF if the run ended meanwhile. */
 int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *stops, verdict_view *view);
 
-/* The slots of one stage and the threads that it runs on. */
-typedef struct live_setting {
-    const char *stage;       /* NULL = no slots are changed */
-    bool has_own;            /* threads are the stage's private ones; else those of the pool */
-    uint32_t slots, threads; /* 0 = are not changed */
-    bool is_speedup;         /* instead: the stage (or the sink: the consumer) is virtually faster by this share */
-    double speedup;
-} live_setting;
-
 /* WEIR_OK, or why the engine refused; then as much as possible is as it was before. */
 int weir__live_apply(weir_pipeline *pipeline, const live_setting *setting);
 

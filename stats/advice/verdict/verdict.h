@@ -100,6 +100,20 @@ void weir__verdict_settle_change(full_verdict *verdict, const full_verdict *befo
 /* Keeps only options that the program with this command line has. */
 void weir__verdict_fit_options(full_verdict *verdict, const char *command);
 
+/* The slots of one stage and the threads that it runs on. */
+typedef struct live_setting {
+    const char *stage;       /* NULL = no slots are changed */
+    bool has_own;            /* threads are the stage's private ones; else those of the pool */
+    uint32_t slots, threads; /* 0 = are not changed */
+    bool is_speedup;         /* instead: the stage (or the sink: the consumer) is virtually faster by this share */
+    double speedup;
+} live_setting;
+
+/* "decode with 8 slots instead of 4, and 12 threads instead of 8" */
+void weir__verdict_describe_change(char *text, size_t size, const live_setting *now, const live_setting *other);
+/* An advice of another setting, with its texts, but without figures; NULL = there is no room for more. */
+weir_verdict_advice *weir__verdict_new_setting(full_verdict *verdict, const live_setting *now,
+                                               const live_setting *other);
 /* An advice without figures, whose texts are empty; NULL = there is no room for more. */
 weir_verdict_advice *weir__verdict_new_advice(full_verdict *verdict);
 /* Sets a text of an advice. */

@@ -71,6 +71,56 @@ weir_verdict_advice *weir__verdict_new_advice(full_verdict *v)
     return &v->advice[at];
 }
 
+/* Only a stage called decode is set by options of weir record. */
+static bool is_decode(const char *name)
+{
+    char text[VERDICT_TEXT_BYTES];
+    return strcmp(weir__verdict_short_name(name, text, sizeof text), "decode") == 0;
+}
+
+void weir__verdict_describe_change(char *text, size_t size, const live_setting *now, const live_setting *other)
+{
+    char name[VERDICT_TEXT_BYTES] = "", threads[60] = "";
+    if (other->stage)
+        weir__verdict_short_name(other->stage, name, sizeof name);
+    if (other->threads != now->threads)
+        snprintf(threads, sizeof threads, "%u thread%s instead of %u", other->threads, other->threads == 1 ? "" : "s",
+                 now->threads);
+    if (other->slots != now->slots)
+        snprintf(text, size, "%s with %u slot%s instead of %u%s%s", name, other->slots, other->slots == 1 ? "" : "s",
+                 now->slots, *threads ? ", and " : "", threads);
+    else
+        snprintf(text, size, "%s%s%s", threads, other->has_own ? " for " : " in the pool",
+                 other->has_own ? name : "");
+}
+
+weir_verdict_advice *weir__verdict_new_setting(full_verdict *v, const live_setting *now, const live_setting *other)
+{
+    weir_verdict_advice *advice = weir__verdict_new_advice(v);
+    char name[VERDICT_TEXT_BYTES] = "", change[VERDICT_TEXT_BYTES];
+    bool changes_slots = other->slots != now->slots;
+    if (!advice)
+        return NULL;
+    if (other->stage)
+        weir__verdict_short_name(other->stage, name, sizeof name);
+    weir__verdict_describe_change(change, sizeof change, now, other);
+    weir__verdict_text(advice->change, "%s", change);
+    weir__verdict_text(advice->stage, "%s", other->stage ? other->stage : "");
+    advice->slots = changes_slots ? other->slots : 0;
+    advice->threads = other->threads != now->threads ? other->threads : 0;
+    if (changes_slots && !other->has_own && is_decode(other->stage))
+        weir__verdict_text(advice->options, "--concurrency %u --threads %u", other->slots, other->threads);
+    else if (!changes_slots && !other->has_own)
+        weir__verdict_text(advice->options, "--threads %u", other->threads);
+    if (changes_slots)
+        weir__verdict_text(advice->code, ".concurrency = %u in the options of %s, .threads = %u in those of the %s",
+                           other->slots, name, other->threads, other->has_own ? "same" : "pipeline");
+    else
+        weir__verdict_text(advice->code, ".threads = %u in the options of the %s", other->threads,
+                           other->has_own ? "stage" : "pipeline");
+    return advice;
+}
+
 static double setting_of(const advising *a, const char *name)
 {
     return weir__model_get(a->model, name);
@@ -79,13 +129,6 @@ static double setting_of(const advising *a, const char *name)
 static bool is_kind(const weir_model_node *node, const char *kind)
 {
     return strcmp(node->kind, kind) == 0;
-}
-
-/* Only a stage called decode is set by options of weir record. */
-static bool is_decode(const char *name)
-{
-    char text[VERDICT_TEXT_BYTES];
-    return strcmp(weir__verdict_short_name(name, text, sizeof text), "decode") == 0;
 }
 
 /* -- one change: an advice that is made first, and dropped again if the model predicts no gain */
@@ -146,59 +189,56 @@ static void suggest_change(advising *a, const char *change, const char *code)
 
 /* -- possible changes */
 
+/* Of the node that limits, or, with no stage, of the pool. */
+static live_setting present_setting(const advising *a)
+{
+    double pool = setting_of(a, "threads");
+    uint32_t own = a->node ? a->node->threads : 0;
+    return (live_setting){ .stage = own ? a->node->name : NULL,
+                           .has_own = own > 0,
+                           .threads = own           ? own
+                                      : isnan(pool) ? 0
+                                                    : (uint32_t)pool };
+}
+
+static void set_threads_in_model(advising *a, const live_setting *to)
+{
+    if (to->threads)
+        set_in_model(a, to->has_own ? a->node->name : "", "threads", to->threads, "");
+}
+
 static void propose_slots(advising *a)
 {
-    char name[VERDICT_TEXT_BYTES];
-    const weir_model_node *node = a->node;
-    double threads = setting_of(a, "threads");
-    uint32_t more = 2 * node->concurrency, pool = isnan(threads) ? 0 : (uint32_t)threads;
-    weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
+    live_setting now = present_setting(a), other;
+    now.stage = a->node->name;
+    now.slots = a->node->concurrency;
+    other = now;
+    other.slots = 2 * now.slots;
+    other.threads = now.threads ? now.threads + now.slots : 0;
+    weir_verdict_advice *advice = weir__verdict_new_setting(a->verdict, &now, &other);
     if (!advice)
         return;
-    weir__verdict_short_name(node->name, name, sizeof name);
-    uint32_t wanted = node->threads ? node->threads + node->concurrency : pool ? pool + node->concurrency : 0;
-    weir__verdict_text(advice->stage, "%s", node->name);
-    advice->slots = more;
-    advice->threads = wanted;
-    weir__verdict_text(advice->change, "%s with %u slots instead of %u, and %u threads instead of %u", name, more,
-                       node->concurrency, wanted, node->threads ? node->threads : pool);
-    weir__verdict_text(advice->code, ".concurrency = %u in the options of %s, .threads = %u in those of the %s", more,
-                       name, wanted, node->threads ? "same" : "pipeline");
-    if (is_decode(node->name) && !node->threads)
-        weir__verdict_text(advice->options, "--concurrency %u --threads %u", more, wanted);
     if (a->verdict->shown.kind == WEIR_VERDICT_OUTSIDE)
         weir__verdict_text(advice->assumes, "what its tasks wait for can serve twice as many at once");
     if (a->verdict->polls)
         weir__verdict_text(advice->assumes,
                            "the consumer comes back often enough for what the queue of the sink holds");
-    set_in_model(a, node->name, "concurrency", more, "");
-    if (wanted)
-        set_in_model(a, node->threads ? node->name : "", "threads", wanted, "");
+    set_in_model(a, a->node->name, "concurrency", other.slots, "");
+    set_threads_in_model(a, &other);
     predict_change(a, advice, 0);
 }
 
 static void propose_threads(advising *a)
 {
-    char name[VERDICT_TEXT_BYTES];
-    double pool = setting_of(a, "threads"), threads = a->node && a->node->threads ? a->node->threads : pool;
-    weir_verdict_advice *advice = isnan(threads) ? NULL : weir__verdict_new_advice(a->verdict);
+    live_setting now = present_setting(a), other = now;
+    other.threads = 2 * now.threads;
+    weir_verdict_advice *advice = now.threads ? weir__verdict_new_setting(a->verdict, &now, &other) : NULL;
     if (!advice)
         return;
-    bool is_own = a->node && a->node->threads;
-    advice->threads = (uint32_t)(2 * threads);
-    weir__verdict_text(advice->stage, "%s", is_own ? a->node->name : "");
-    weir__verdict_text(advice->change, "%.0f threads instead of %.0f%s%s", 2 * threads, threads,
-                       is_own ? " for " : " in the pool",
-                       is_own ? weir__verdict_short_name(a->node->name, name, sizeof name) : "");
-    weir__verdict_text(advice->code, ".threads = %.0f in the options of the %s", 2 * threads,
-                       is_own ? "stage" : "pipeline");
-    if (!is_own)
-        weir__verdict_text(advice->options, "--threads %.0f", 2 * threads);
-    set_in_model(a, is_own ? a->node->name : "", "threads", 2 * threads, "");
+    set_threads_in_model(a, &other);
     propose_change(a, advice);
 }
 
-/* For a stage or source whose tasks wait and so block threads of the pool. */
 static void propose_own_threads(advising *a, const weir_model_node *node)
 {
     char name[VERDICT_TEXT_BYTES];
