@@ -1,4 +1,4 @@
-/* Runs weir-bench decode and peers on a tiny folder: two classes of clips, one with sound, and no video. */
+/* Runs weir-bench decode and peers on a tiny folder: clips, one with sound, and no video. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,26 +56,6 @@ TEST_CASE(decode_finds_the_same_pictures_as_the_bare_loop)
                                             "json_extract(row, '$.files') = 3 AND "
                                             "json_extract(row, '$.clips_per_cpu_s') > 0"),
                      2);
-    free(json);
-    program_free(&program);
-}
-
-TEST_CASE(where_time_goes_is_told_for_each_class_in_order)
-{
-    struct program program;
-    char *json = decode(&program, "decode --concurrency 1,2");
-    assert_int_equal(
-        (int)bench_ask(json,
-                       "SELECT group_concat(json_extract(value, '$.class')) = 'mpeg4 <= 360p,mpeg4 <= 720p' FROM "
-                       "json_each(?1, '$.rows') WHERE json_extract(value, '$.part') = 'class_cost'"),
-        1);
-    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'class_cost' AND "
-                                            "json_extract(row, '$.clips') = 1 AND json_extract(row, '$.frames') = 8 "
-                                            "AND json_extract(row, '$.decode_us_per_frame') > 0 AND "
-                                            "json_extract(row, '$.scale_us_per_frame') > 0"),
-                     2);
-    assert_true(bench_ask(json, "SELECT abs(sum(json_extract(value, '$.share_of_time')) - 1) < 1e-6 FROM "
-                                "json_each(?1, '$.rows')") == 1);
     free(json);
     program_free(&program);
 }

@@ -27,7 +27,7 @@ typedef struct decode_settings {
 
 /* Each part prints a table and adds its rows to the report. Returns 0, or -1 after an error message on stderr. */
 
-/* weir's pipeline compared with the bare loop, at each concurrency; then the time of weir by phase. */
+/* weir's pipeline compared with the bare loop, at each concurrency. */
 int decode_versus_bare(bench_report *report, const decode_settings *settings);
 
 /* weir compared with Python libraries: all frames, the first 16, 16 spread over the file. */

@@ -12,7 +12,6 @@
 #include <weir/stages.h>
 
 #include "bare_loop.h"
-#include "class_costs.h"
 #include "contest.h"
 #include "decode_bench.h"
 #include "stage_job.h"
@@ -29,14 +28,12 @@ typedef struct decode_job {
 typedef struct decode_result {
     contest_result sums;
     bool hashes;
-    uint64_t hash;     /* sum of the hashes of the clips, if requested */
-    class_costs costs; /* weir's */
+    uint64_t hash; /* sum of the hashes of the clips, if requested */
 } decode_result;
 
 /* The results of all runs at one concurrency. */
 typedef struct decode_outcome {
     decode_result last[NUM_ENTRIES];
-    class_costs *costs;
     bool is_same;
 } decode_outcome;
 
@@ -65,12 +62,9 @@ static void see_item(void *self, const weir_item *item)
 {
     decode_result *result = self;
     const weir_frames *frames = item->data;
-    weir_item_cost cost;
     result->sums.frames += frames->num_frames;
     if (result->hashes)
         result->hash += bare_hash(frames->data, frames->num_frames * frames->frame_bytes);
-    if (weir_decode_cost(item, &cost))
-        class_costs_add(&result->costs, &cost);
 }
 
 static int run_weir(const void *argument, void *result)
@@ -100,8 +94,6 @@ static void see_run(void *self, size_t entry, const void *run)
 {
     decode_outcome *outcome = self;
     outcome->last[entry] = *(const decode_result *)run;
-    if (entry == WEIR)
-        class_costs_add_all(outcome->costs, &outcome->last[WEIR].costs);
     const contest_result *bare = &outcome->last[BARE].sums, *weir = &outcome->last[WEIR].sums;
     if (bare->clips + bare->failures == 0 || weir->clips + weir->failures == 0)
         return; /* the other one has not run yet */
@@ -150,47 +142,33 @@ static void tell(bench_report *report, const decode_job *job, const contest *all
     putchar('\n');
 }
 
-/* The costs of weir's runs are added to *costs. */
-static int run_concurrency(bench_report *report, const decode_settings *settings, uint32_t concurrency,
-                           class_costs *costs)
+static int run_concurrency(bench_report *report, const decode_settings *settings, uint32_t concurrency)
 {
     decode_job job = { .settings = settings, .concurrency = concurrency };
     const contest_entry entries[] = { { "bare", run_bare, &job }, { "weir", run_weir, &job } };
-    decode_outcome *outcome = calloc(1, sizeof *outcome);
+    decode_outcome outcome = { .is_same = true };
     contest all = { .name = "bare loop",
                     .entries = entries,
                     .num_entries = NUM_ENTRIES,
                     .num_rounds = settings->runs,
                     .result_bytes = sizeof(decode_result),
                     .see = see_run,
-                    .self = outcome };
-    if (!outcome)
-        return bench_no_memory();
-    *outcome = (decode_outcome){ .costs = costs, .is_same = true };
+                    .self = &outcome };
     int rc = contest_run(&all);
-    if (rc == 0 && !outcome->is_same)
+    if (rc == 0 && !outcome.is_same)
         rc = -1;
     for (size_t i = 0; i < NUM_ENTRIES && rc == 0; i++)
         tell(report, &job, &all, i);
     free(all.results);
-    free(outcome);
     return rc;
 }
 
 int decode_versus_bare(bench_report *report, const decode_settings *settings)
 {
     const bench_list *concurrency = &settings->concurrency;
-    class_costs first = { 0 };
-    class_costs rest = { 0 };
     printf("concurrency  what   clips/s  clips/CPU-s   peak MB  weir/bare per CPU-s   weir/bare per s\n");
     int rc = 0;
     for (size_t i = 0; i < concurrency->num_values && rc == 0; i++)
-        rc = run_concurrency(report, settings, concurrency->values[i], i == 0 ? &first : &rest);
-    if (rc == 0) {
-        printf("\ntime of weir by phase, at concurrency %" PRIu32
-               ": µs to open a clip; µs per frame; wall time of the thread that does it\n",
-               concurrency->values[0]);
-        class_costs_tell(report, &first, settings->runs);
-    }
+        rc = run_concurrency(report, settings, concurrency->values[i]);
     return rc;
 }
