@@ -145,11 +145,16 @@ static bool lacks_cpus(const judgement *j)
     return j->first && (wait_for_cpus(j, j->first) || wait_for_helpers(j, j->first));
 }
 
+/* CPUs that the process could use, but does not. */
+static double missing_cpus(const judgement *j)
+{
+    return fmin(j->view->system.budget, j->view->system.all) - j->view->system.process;
+}
+
 /* At least one CPU that the process could use is not its own, and most of that is taken by `taken`. */
 static finding taken_by(const judgement *j, double taken)
 {
-    const system_view *s = &j->view->system;
-    double missing = fmin(s->budget, s->all) - s->process;
+    double missing = missing_cpus(j);
     return of_first(j, lacks_cpus(j) && missing >= ONE && taken >= MOST * missing);
 }
 
@@ -554,10 +559,12 @@ static const char sources[] = "The source %s: it is in use nearly as much.",
                   training[] = "Nothing limits it: finished items wait for your program, as they should.";
 
 /* Another resource is in use nearly as much: without the first limit, that one would be reached soon. Or the resource is
-   not quite full, and bursts explain most of the rest. */
+   not quite full, and bursts explain most of the rest. Or there are bursts, and others take all CPUs: they delay threads at
+   random. */
 static void add_rival(judgement *j, const rule *r, const finding *found)
 {
-    static const char queues[] = "The queue %s: items come and go in bursts that it is too small for.";
+    static const char queues[] = "The queue %s: items come and go in bursts that it is too small for.",
+                      others[] = "The CPUs: other programs take them, so that threads work in bursts.";
     full_verdict *v = j->verdict;
     bool is_consumer = r->kind == WEIR_VERDICT_CONSUMER, by_use = found->node && found->node == j->first;
     bool shares = r->kind == WEIR_VERDICT_THREADS || r->kind == WEIR_VERDICT_CPUS;
@@ -573,6 +580,9 @@ static void add_rival(judgement *j, const rule *r, const finding *found)
                      : computing(rival) >= MOST ? WEIR_VERDICT_SLOTS
                                                 : WEIR_VERDICT_OUTSIDE,
                      rival->name, rival->is_source ? sources : stages);
+    } else if (r->kind == WEIR_VERDICT_QUEUE && cpus_are_full(j) && missing_cpus(j) >= ONE) {
+        tell_cpus(v, j);
+        settle_other(v, WEIR_VERDICT_CPUS, "", others);
     } else if (queue.share >= MOST) {
         tell_queue(v, queue.queue, queue.loss);
         settle_other(v, WEIR_VERDICT_QUEUE, queue.queue->name, queues);
