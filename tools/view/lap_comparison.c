@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "student_t.h"
 
 enum { FEWEST_BATCHES = 4 /* with fewer, no confidence interval can be computed */ };
 
@@ -363,21 +364,6 @@ static estimate estimate_of(const comparison_pair *pair, int which, const weir_m
     return e;
 }
 
-/* Student's t, two-sided 95 %, for any degrees of freedom from 1 on (Fisher and Cornish's expansion; a table below
-   4). */
-static double t_of(double df)
-{
-    static const double few[] = { 12.706, 4.303, 3.182, 2.776 };
-    if (df < 4) {
-        int whole = df < 1 ? 1 : (int)df;
-        double part = df < 1 ? 0 : df - whole;
-        return few[whole - 1] * (1 - part) + few[whole] * part;
-    }
-    const double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-    return z + (z3 + z) / (4 * df) + (5 * z5 + 16 * z3 + 3 * z) / (96 * df * df) +
-           (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * df * df * df);
-}
-
 /* Of Student's t with so many degrees of freedom, two-sided (Wallace's approximation, 1959). */
 static double chance_of(double t, double df)
 {
@@ -395,7 +381,7 @@ static double margin_of(const estimate *a, const estimate *b, double *error, dou
     double df = v * v / (va * va / (a->num_batches - 1) + vb * vb / (b->num_batches - 1));
     *error = sqrt(v);
     *freedom = df;
-    return t_of(df) * *error;
+    return weir__student_t(df) * *error;
 }
 
 static comparison_verdict verdict_of(const weir_measure *measure, const comparison_difference *d)

@@ -10,6 +10,7 @@
 #include "model.h"
 #include "simulator.h"
 #include "struct_copy.h"
+#include "student_t.h"
 
 enum {
     MAIN_STEPS = 150000, /* tasks to simulate in the main run, and … */
@@ -228,15 +229,12 @@ static int resample_laps(weir_model *model, uint64_t seed, model_lap *drawn, con
     return simulate_throughput(&s, throughput, error);
 }
 
-/*
- * How many standard deviations the range has on each side: 2 if there are many laps; more if there are few, because they
- * show less of the deviation (Student's t). A run to compare with deviates as much as the recorded one: times √2.
- */
+/* How many standard deviations the range has on each side. A run to compare with deviates as much as the recorded one: times
+   √2. */
 static double times_deviation(size_t num_laps)
 {
-    static const double t[] = { 12.7, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23 };
-    size_t freedom = num_laps - 1;
-    return (freedom <= sizeof t / sizeof t[0] ? t[freedom - 1] : 2) * sqrt(2 * (double)num_laps / (double)freedom);
+    double freedom = (double)num_laps - 1;
+    return weir__student_t(freedom) * sqrt(2 * (double)num_laps / freedom);
 }
 
 /* What a run deviates relatively: by its laps, drawn at random; a single lap, by the number of its items (a run to compare
@@ -247,7 +245,7 @@ static int find_deviation(weir_model *model, const weir_whatif_options *options,
     uint32_t count = options->resamples ? options->resamples : DEFAULT_RESAMPLES;
     double sum = 0, squares = 0;
     double num_items = model->num_queues ? (double)whole->queues[model->num_queues - 1].num_items : 0;
-    *deviation = num_items > 0 ? 2 * sqrt(2 / num_items) : 0;
+    *deviation = num_items > 0 ? weir__student_t(INFINITY) * sqrt(2 / num_items) : 0;
     if (model->num_laps < 2)
         return WEIR_OK;
     weir_histogram *times = calloc(model->num_nodes, sizeof *times);

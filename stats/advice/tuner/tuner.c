@@ -81,13 +81,6 @@ static knob *knob_of(weir_tuner *tuner, int node, bool is_pool)
     return &tuner->knobs[is_pool ? tuner->num_knobs - 1 : (size_t)node];
 }
 
-/* So long tasks that began before a change may last. */
-static int64_t settle_time_ns(const verdict_view *view, int node)
-{
-    double time_s = node >= 0 && view->nodes[node].time_s > 0 ? view->nodes[node].time_s : 0;
-    return (int64_t)(1e9 * fmin(1, fmax(0.03, 1.5 * time_s + 3 / fmax(view->items_per_s, 1))));
-}
-
 /* Measures `other`, and keeps it if it gains (raises) or loses nothing (lowers). Returns whether it is kept. */
 static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, const live_setting *now,
                         const live_setting *other)
@@ -99,8 +92,9 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
     knob *own = knob_of(tuner, node, !changes_slots && !now->has_own);
     live_trial t;
     weir_live_options live = tuner->live;
-    live.slice_ns = (int64_t)fmax((double)live.slice_ns, fmin(12e9 / fmax(view->items_per_s, 0.1), 1.5e9));
-    int status = weir__live_try(tuner->pipeline, now, other, settle_time_ns(view, node), &live, &tuner->stops, &t);
+    live.slice_ns = weir__live_slice_ns(view, live.slice_ns, 3 * WEIR_SECOND / 2);
+    int64_t settle_ns = weir__live_settle_ns(view, node, WEIR_SECOND);
+    int status = weir__live_try(tuner->pipeline, now, other, settle_ns, &live, &tuner->stops, &t);
     if (status != WEIR_OK) {
         own->is_fixed = true;
         return false;
@@ -131,14 +125,6 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
     tell_decision(tuner, &decision, "%s %u: %+.1f %% (%+.1f to %+.1f %%)", is_kept ? "kept" : "undone", after,
                   100 * (t.gain - 1), 100 * (t.low - 1), 100 * (t.high - 1));
     return is_kept;
-}
-
-static int find_named(const verdict_view *view, const char *name)
-{
-    for (size_t i = 0; i < view->num_nodes; i++)
-        if (strcmp(view->nodes[i].name, name) == 0)
-            return (int)i;
-    return -1;
 }
 
 /* Twice the slots of a stage, with as many more threads of its pool as slots. */
@@ -197,9 +183,9 @@ static bool lower_slots(weir_tuner *tuner, const verdict_view *view, int node, b
 static bool raise_limit(weir_tuner *tuner, const verdict_view *view, bool *has_tried)
 {
     full_verdict *v = weir__verdict_judge(view);
-    int node = v ? find_named(view, v->name) : -1;
+    int node = v ? weir__live_find(view, v->name) : -1;
     weir_verdict_kind kind = v ? v->shown.kind : WEIR_VERDICT_UNKNOWN;
-    int other = v && v->shown.other_kind ? find_named(view, v->other_name) : -1;
+    int other = v && v->shown.other_kind ? weir__live_find(view, v->other_name) : -1;
     bool is_kept = false, has_room = !(tuner->options.cpus > 0) || view->system.process < 0.95 * tuner->options.cpus;
     free(v);
     if (node < 0 || !has_room)

@@ -49,31 +49,6 @@ typedef struct experiment {
     double other_s; /* time with other settings */
 } experiment;
 
-static int find_node(const verdict_view *view, const char *name)
-{
-    for (size_t i = 0; i < view->num_nodes; i++)
-        if (strcmp(view->nodes[i].name, name) == 0)
-            return (int)i;
-    return -1;
-}
-
-/* Until tasks that began before a change have ended, and the queues have filled or emptied. */
-static int64_t settling_ns(const experiment *e, int node)
-{
-    double time_s = node >= 0 && e->view.nodes[node].time_s > 0 ? e->view.nodes[node].time_s : 0;
-    double settle_s = fmax(0.03, 1.5 * time_s + 3 / fmax(e->view.items_per_s, 1));
-    return (int64_t)(1e9 * fmin(settle_s, 1e-9 * (double)e->options.setting_ns / 3));
-}
-
-/* A slice with fewer items than this says little: it is made longer. */
-static void set_slice(experiment *e)
-{
-    double wanted_s = 12 / fmax(e->view.items_per_s, 0.1);
-    int64_t slice_ns = (int64_t)(1e9 * fmin(wanted_s, 1e-9 * (double)e->options.setting_ns / 2));
-    if (slice_ns > e->options.slice_ns)
-        e->options.slice_ns = slice_ns;
-}
-
 static void report_progress(const experiment *e, const char *format, ...) WEIR_PRINTF(2, 3);
 
 static void report_progress(const experiment *e, const char *format, ...)
@@ -111,7 +86,9 @@ static live_trial run_trial(experiment *e, int node, const live_setting *now, co
 {
     live_trial t;
     char gain[80], change[VERDICT_TEXT_BYTES];
-    int status = weir__live_try(e->pipeline, now, other, settling_ns(e, node), &e->options, NULL, &t);
+    int status =
+        weir__live_try(e->pipeline, now, other, weir__live_settle_ns(&e->view, node, e->options.setting_ns / 3),
+                       &e->options, NULL, &t);
     e->other_s += t.elapsed_s / 2;
     weir__verdict_describe_change(change, sizeof change, now, other);
     if (status != WEIR_OK || isnan(t.gain)) {
@@ -192,7 +169,7 @@ static void compare_candidates(experiment *e, int node, live_trial *first)
 {
     full_verdict *v = e->verdict;
     int other = v->shown.other_kind == WEIR_VERDICT_SLOTS || v->shown.other_kind == WEIR_VERDICT_OUTSIDE
-                    ? find_node(&e->view, v->other_name)
+                    ? weir__live_find(&e->view, v->other_name)
                     : -1;
     live_trial second = other >= 0 && !brings_more(first) ? try_slots(e, other) : (live_trial){ .low = NAN };
     if (brings_more(&second)) {
@@ -215,7 +192,7 @@ static void compare_candidates(experiment *e, int node, live_trial *first)
 
 static void examine_slots(experiment *e)
 {
-    int node = find_node(&e->view, e->verdict->name);
+    int node = weir__live_find(&e->view, e->verdict->name);
     live_trial t = try_slots(e, node);
     if (isnan(t.gain))
         return;
@@ -226,7 +203,7 @@ static void examine_slots(experiment *e)
 static void examine_threads(experiment *e)
 {
     full_verdict *v = e->verdict;
-    int node = find_node(&e->view, v->name);
+    int node = weir__live_find(&e->view, v->name);
     live_trial t = try_threads(e, node, twice);
     if (isnan(t.gain))
         return;
@@ -255,7 +232,7 @@ static void examine_threads(experiment *e)
 static void examine_cpus(experiment *e)
 {
     full_verdict *v = e->verdict;
-    int node = find_node(&e->view, v->name);
+    int node = weir__live_find(&e->view, v->name);
     if (node < 0)
         return;
     const node_view *n = &e->view.nodes[node];
@@ -309,7 +286,9 @@ static bool append_speedup(experiment *e, const node_view *n, char *text, size_t
     other.speedup = FASTER;
     options.setting_ns /= 2;
     int status =
-        weir__live_try(e->pipeline, &now, &other, settling_ns(e, find_node(&e->view, n->name)), &options, NULL, &t);
+        weir__live_try(e->pipeline, &now, &other,
+                       weir__live_settle_ns(&e->view, weir__live_find(&e->view, n->name), e->options.setting_ns / 3),
+                       &options, NULL, &t);
     e->other_s += t.elapsed_s / 2;
     if (status != WEIR_OK || isnan(t.gain))
         return false;
@@ -373,7 +352,7 @@ int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_options *op
     e.options.precision = e.options.precision > 0 ? e.options.precision : 0.04;
     status = look_at_run(&e);
     if (status == WEIR_OK) {
-        set_slice(&e);
+        e.options.slice_ns = weir__live_slice_ns(&e.view, e.options.slice_ns, e.options.setting_ns / 2);
         examine_limits(&e);
         if (!e.options.no_speedups)
             measure_speedups(&e);

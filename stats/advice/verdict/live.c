@@ -11,6 +11,8 @@
 
 #include <weir/clock.h>
 
+#include "student_t.h"
+
 #define SAMPLE_NS (5 * WEIR_MILLISECOND)
 #define WIDEST    0.7 /* half of an interval, in logarithms: from half to twice. A wider one says nothing */
 
@@ -341,17 +343,33 @@ int weir__live_apply(weir_pipeline *pipeline, const live_setting *setting)
 
 /* -- trials */
 
+int weir__live_find(const verdict_view *view, const char *name)
+{
+    for (size_t i = 0; i < view->num_nodes; i++)
+        if (strcmp(view->nodes[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+int64_t weir__live_settle_ns(const verdict_view *view, int node, int64_t longest_ns)
+{
+    double time_s = node >= 0 && view->nodes[node].time_s > 0 ? view->nodes[node].time_s : 0;
+    return (int64_t)fmin((double)longest_ns, 1e9 * fmax(0.03, 1.5 * time_s + 3 / fmax(view->items_per_s, 1)));
+}
+
+int64_t weir__live_slice_ns(const verdict_view *view, int64_t slice_ns, int64_t longest_ns)
+{
+    return (int64_t)fmax((double)slice_ns, fmin(12e9 / fmax(view->items_per_s, 0.1), (double)longest_ns));
+}
+
 double weir__mean_interval(const double *values, uint32_t count, double *half_width)
 {
-    /* Student's t for a two-sided 95 %, by degrees of freedom; then 2 + 2.4 / them, which is exact to 1 % from 10 on */
-    static const double t[] = { INFINITY, 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262 };
     double mean = 0, squares = 0, freedom = count - 1.0;
     for (uint32_t i = 0; i < count; i++)
         mean += values[i] / count;
     for (uint32_t i = 0; i < count; i++)
         squares += (values[i] - mean) * (values[i] - mean);
-    double factor = count - 1 < sizeof t / sizeof t[0] ? t[count - 1] : 1.96 + 2.4 / freedom;
-    *half_width = count > 1 ? factor * sqrt(squares / freedom / count) : INFINITY;
+    *half_width = count > 1 ? weir__student_t(freedom) * sqrt(squares / freedom / count) : INFINITY;
     return mean;
 }
 

@@ -35,6 +35,15 @@ typedef struct live_trial {
 int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
                    const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
 
+/* Its index; -1 = there is none. */
+int weir__live_find(const verdict_view *view, const char *name);
+
+/* Until tasks that began before a change of a node (-1 = the pool) have ended, and the queues have filled or emptied. */
+int64_t weir__live_settle_ns(const verdict_view *view, int node, int64_t longest_ns);
+
+/* A slice with fewer than 12 items says little: it is made longer. */
+int64_t weir__live_slice_ns(const verdict_view *view, int64_t slice_ns, int64_t longest_ns);
+
 /* Memory of the process; 0 = not known. */
 uint64_t weir__live_resident_bytes(void);
 
