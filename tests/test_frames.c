@@ -541,6 +541,76 @@ TEST_CASE(mistakes_are_told_in_one_line)
     assert_refused(clip, "-o /nowhere/at/all.npy", "/nowhere/at/all.npy");
 }
 
+TEST_CASE(an_output_of_a_format_that_is_not_written_is_refused)
+{
+    static const char *const names[] = { "x.jpg", "y.mp4", "z.npz", "film.mkv" };
+    const char *clip = clips_make("a.mp4", clip_arguments);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char arguments[1024];
+        snprintf(arguments, sizeof arguments, "--frames 0 -o %s", names[i]);
+        assert_refused(clip, arguments, "weir writes arrays (.npy), pictures (.png) and raw video (.raw)");
+    }
+}
+
+/* Two clips in a folder, and one that is damaged. The programs then run beside it: names are relative. */
+static void make_many(void)
+{
+    static bool is_made;
+    assert_int_equal(chdir(clips_path(".")), 0);
+    if (is_made)
+        return;
+    is_made = true;
+    clips_make_folder(clips_path("many"));
+    clips_make_folder(clips_path("many/in"));
+    clips_make("many/a.mp4", clip_arguments);
+    clips_make("many/in/50%d.mp4", clip_arguments);
+    clips_write_text(clips_path("many/in/broken.mp4"), "no video");
+}
+
+/* In the folder of the clips. */
+static void assert_shell(const char *line)
+{
+    char command[5000];
+    snprintf(command, sizeof command, "cd '%s' && %s", clips_path("."), line);
+    if (system(command) != 0)
+        fail_msg("%s", line);
+}
+
+TEST_CASE(a_folder_is_sampled_to_an_array_for_each_file)
+{
+    struct program program;
+    make_many();
+    frames(&program, "many", "--count 4 -o arrays");
+    assert_int_equal(program.status, 0);
+    assert_says(program.err, "many/in/broken.mp4: cannot open");
+    assert_says(program.err, "weir frames: 2 files sampled to arrays, 1 failed\n");
+    program_free(&program);
+    frames(&program, "many/a.mp4", "--count 4 -o one.npy");
+    program_free(&program);
+    assert_shell("cmp one.npy arrays/a.mp4.npy && cmp one.npy arrays/in/50%d.mp4.npy && ! test -e "
+                 "arrays/in/broken.mp4.npy");
+}
+
+TEST_CASE(a_folder_is_sampled_to_pictures)
+{
+    struct program program;
+    make_many();
+    frames(&program, "many", "--frames 0,3 --format png -o pictures/");
+    assert_int_equal(program.status, 0);
+    program_free(&program);
+    assert_shell("test -e pictures/a.mp4/0001.png && test -e pictures/in/50_d.mp4/0000.png");
+
+    assert_refused("many", "-o pictures", "choose some of each, for example with --count 16");
+    assert_refused("many", "--count 2", "-o FOLDER is missing");
+    assert_refused("many", "--count 2 -o a.npy",
+                   "a.npy: of several files, arrays or pictures are written, to a folder");
+    assert_refused("many", "--count 2 -o some --info", "--info, --list, --json, --csv: only for one file");
+    frames(&program, "many", "--count 2 -o none --glob broken.*");
+    assert_int_equal(program.status, 1);
+    assert_says(program.err, "nothing could be decoded (1 failed)\n");
+    program_free(&program);
+}
+
 TEST_CASE(values_that_make_no_sense_are_refused)
 {
     static const char *const all[][2] = {

@@ -40,6 +40,9 @@ static int set_up(void **state)
     clips_write_text(clips_path("mixed/notes.txt"), "no picture");
     clips_make_folder(clips_path("others"));
     clips_write_text(clips_path("others/notes.txt"), "no video");
+    char index[72] = "SQLite format 3"; /* the start of one */
+    memcpy(index + sizeof index - 4, "weix", 4);
+    clips_write(clips_path("index.weir"), index, sizeof index);
     return 0;
 }
 
@@ -205,7 +208,7 @@ TEST_CASE(every_option_of_the_pipeline_is_taken)
 {
     expect_files(
         "@videos --sorted --concurrency 2 --threads 1 --queue-items 7 --queue-bytes 1M --source-queue-items 5 "
-        "--sink-queue-items 4 --order input --deadline 1h --max-failures 50% --log-interval 0.5 --rank 3 "
+        "--sink-queue-items 4 --order input --deadline 1h --max-failures 50% --log-interval 0.5 --rank 0 --world 1 "
         "--all-items --quiet --scaler exact --resize crop --strict --max-frames 99 --max-pixels 999999 "
         "--max-bytes 1G --max-duration 1h --io-timeout 5s",
         2);
@@ -213,7 +216,6 @@ TEST_CASE(every_option_of_the_pipeline_is_taken)
                            "output_order = 'input' AND concurrency = 2 AND name = '0:1:decode[2]'"),
                      1);
     assert_int_equal(query("SELECT count(*) FROM stage WHERE queue_items IN (5, 4)"), 2);
-    assert_int_equal(query("SELECT rank FROM run"), 3);
 }
 
 TEST_CASE(child_processes_decode_the_same)
@@ -408,6 +410,10 @@ TEST_CASE(the_end_names_the_next_commands)
     assert_non_null(strstr(program.out, ": 2 of 3 files decoded in "));
     assert_non_null(strstr(program.out, " (also: failures, slowest, summary --full)\n"));
     assert_non_null(strstr(program.out, "moov atom not found) (1)\n           broken.mp4\n"));
+    assert_int_equal(
+        query("SELECT count(*) FROM event_stats WHERE event_name = 'working_directory' AND detail LIKE '/%'"), 2);
+    assert_int_equal(
+        query("SELECT last_value FROM counter_stats WHERE name = 'weir/frames' ORDER BY id DESC LIMIT 1"), 40);
     program_free(&program);
     record(&program, "@videos --quiet");
     assert_string_equal(program.out, "");
@@ -560,6 +566,8 @@ TEST_CASE(mistakes_are_refused_in_one_line_before_any_work)
         { "@videos --tar-glob *.tgz", "--tar-glob: only with --tar" },
         { "@videos --trace-size 9M", "--trace-size: only with --trace" },
         { "@videos --quiet --verbose", "--verbose: not with --quiet" },
+        { "@videos --rank 3", "--rank 3: give --world, too" },
+        { "@index.weir", "index.weir: an index of a dataset, not a video" },
         { "@videos --rank 4294967296", "--rank: \"4294967296\" is not" },
         { "@videos --lowres 4", "--lowres" },
         { "@videos --cpu 40%", "--cpu: only with --tune" },

@@ -1454,6 +1454,29 @@ TEST_CASE(readers_leave_no_files_beside_a_closed_database)
     assert_string_equal(out, "alone.db\n");
 }
 
+TEST_CASE(an_index_is_no_database)
+{
+    expect("printf 'SQLite format 3\\0%052d' 0 >clips.weir && printf weix >>clips.weir", DONE);
+    for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "weir %s clips.weir", readers[i]);
+        expect(line, REFUSED);
+        assert_has(err, "clips.weir: an index of a dataset, not a database of statistics; weir index shows it");
+    }
+}
+
+/* Run 1 of the machine that recorded it was started elsewhere. */
+TEST_CASE(relative_labels_say_where_they_begin)
+{
+    expect("cp job.db away.db", DONE);
+    execute(in_folder("away.db"),
+            "UPDATE task_failures SET label = 'videos/' || label; UPDATE item_stats SET label = 'videos/' || label;"
+            "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail) "
+            "SELECT 1000, 'working_directory', run_id, 'pipeline', '/data' FROM run");
+    expect("weir summary away.db", DONE);
+    assert_has(out, "\nFiles are relative to /data.\n");
+}
+
 TEST_CASE(without_a_name_it_is_the_database_that_record_writes)
 {
     expect("mkdir -p fresh && cp job.db fresh/pipeline_stats.db && cp job.db fresh/other.db", DONE);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "filter_options.h"
+#include "output_check.h"
 #include "redact.h"
 #include "text_escape.h"
 
@@ -177,6 +178,9 @@ static int make_filter(const tool_call *call, weir_reader *reader, weir_filter *
 int tool_open(const tool_call *call, const char *path, weir_reader **reader, weir_filter *filter)
 {
     weir_error error = { 0 };
+    if (file_is_index(path))
+        return tool_refuse(call, "%s: an index of a dataset, not a database of statistics; weir index shows it",
+                           path);
     int status = weir_reader_open(path, reader, &error);
     if (status == WEIR_ENOTFOUND)
         return tool_refuse(call, "%s", error.message); /* a wrong argument, not a failed run */

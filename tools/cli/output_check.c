@@ -44,6 +44,17 @@ bool output_is_same_file(const char *path, const char *other)
     return is_same;
 }
 
+bool file_is_index(const char *path)
+{
+    char start[72] = "";
+    FILE *file = fopen(path, "rb");
+    bool is_index = file && fread(start, 1, sizeof start, file) == sizeof start &&
+                    memcmp(start, "SQLite format 3", 16) == 0 && memcmp(start + 68, "weix", 4) == 0;
+    if (file)
+        fclose(file);
+    return is_index;
+}
+
 /* The files beside an input belong to it, if it is a database: also where they are not there yet. */
 static bool belongs_to(const char *path, const char *input)
 {

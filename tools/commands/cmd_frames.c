@@ -1,8 +1,9 @@
-/* weir frames: decodes one file to an array, pictures or raw video, or describes it. */
+/* weir frames: decodes files to arrays, pictures or raw video, or describes one. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <weir/engine.h>
@@ -11,6 +12,7 @@
 
 #include "command_table.h"
 #include "format.h"
+#include "frame_folder.h"
 #include "frame_output.h"
 #include "output_check.h"
 #include "redact.h"
@@ -31,7 +33,8 @@ static struct settings {
     bool info;
     bool list;
     bool force;
-} settings = { .format = FORMAT_BY_NAME };
+    record_settings many; /* of several files */
+} settings = { .format = FORMAT_BY_NAME, .many = RECORD_DEFAULTS };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
@@ -45,6 +48,13 @@ static const option_row rows[] = {
     { ROW("info", info, option_flag),
       .help = "print a description of the file, its damage and the decoding times (default without -o)" },
     { ROW("list", list, option_flag), .help = "with --info: also print the time of each frame" },
+    { ROW("files", many.list_path, option_file), .argument = "FILE", .heading = "Several files",
+      .help = "also the files of this list: a path or a URL in each line; - is stdin" },
+    { ROW("glob", many.glob, option_text), .argument = "PATTERN",
+      .help = "names of the files in folders and archives (default: all names of videos)" },
+    { ROW("tar", many.tar, option_flag), .help = "the inputs are tar archives, or folders of them" },
+    { ROW("concurrency", many.concurrency, option_count32), .argument = "N", .max = 65535,
+      .help = "files decoded at a time (default: the CPUs this process may use)" },
     { 0 },
 };
 
@@ -278,8 +288,13 @@ static int check_output(const tool_call *call)
         return tool_refuse(call, "--list: only with --info");
     if (is_stdout && isatty(STDOUT_FILENO))
         return tool_refuse(call, "--output -: stdout is a terminal; write to a pipe or a file");
-    if (settings.output && settings.format == FORMAT_BY_NAME)
-        settings.format = (int)frame_format_of(settings.output);
+    frame_format format = (frame_format)settings.format;
+    if (settings.output && settings.format == FORMAT_BY_NAME && !frame_format_of(settings.output, &format))
+        return tool_refuse(call,
+                           "%s: weir writes arrays (.npy), pictures (.png) and raw video (.raw); --format names one "
+                           "of these for any other name",
+                           settings.output);
+    settings.format = (int)format;
     if (settings.output && settings.format == FRAME_FORMAT_PNG &&
         (settings.video.pixel == WEIR_PIXEL_YUV420P || settings.video.layout == WEIR_LAYOUT_NCHW))
         return tool_refuse(call, "PNG pictures are rgb24 or gray8, in the layout nhwc (see --pixel and --layout)");
@@ -309,8 +324,64 @@ static int work(const weir_video_config *video, report *r, weir_error *error)
     return rc;
 }
 
+/* Whether there is more than one file to decode. */
+static bool is_folder(const tool_call *call)
+{
+    struct stat info;
+    return settings.many.list_path || settings.many.tar || call->num_words > 1 ||
+           (call->num_words == 1 && stat(call->words[0], &info) == 0 && S_ISDIR(info.st_mode));
+}
+
+static int check_folder(const tool_call *call)
+{
+    const sampling_settings none = { 0 };
+    struct stat info;
+    if (!settings.output)
+        return tool_refuse(call, "several files are written to a folder: -o FOLDER is missing");
+    if (memcmp(&settings.video.sampling, &none, sizeof none) == 0)
+        return tool_refuse(call, "all frames of several files: choose some of each, for example with --count 16");
+    if (settings.info || settings.list || call->shared.json || call->shared.csv)
+        return tool_refuse(call, "--info, --list, --json, --csv: only for one file");
+    const char *slash = strrchr(settings.output, '/'), *name = slash ? slash + 1 : settings.output;
+    bool is_folder = stat(settings.output, &info) == 0 ? S_ISDIR(info.st_mode) : !strchr(name, '.');
+    if (!is_folder || strcmp(settings.output, "-") == 0 || settings.format == FRAME_FORMAT_RAW)
+        return tool_refuse(call, "%s: of several files, arrays or pictures are written, to a folder (NAME/)",
+                           settings.output);
+    return TOOL_DONE;
+}
+
+static int run_folder(const tool_call *call)
+{
+    int exit_status = check_folder(call);
+    record_settings *many = &settings.many;
+    many->program = "weir frames";
+    many->weir = call->program;
+    many->input_option = "";
+    many->inputs = call->words;
+    many->num_inputs = (size_t)call->num_words;
+    many->video = settings.video;
+    many->chunk_frames = 0;
+    if (!settings.video.width && !settings.video.height)
+        many->video.resize = VIDEO_RESIZE_NONE;
+    if (!many->concurrency)
+        many->concurrency = weir_cpu_budget();
+    frame_folder job = { .settings = many, .path = settings.output, .force = settings.force };
+    job.format = settings.format == FORMAT_BY_NAME ? FRAME_FORMAT_NPY : (frame_format)settings.format;
+    if (exit_status == TOOL_DONE)
+        exit_status = frame_folder_write(&job);
+    video_settings_free(&settings.video);
+    return exit_status;
+}
+
 static int run(tool_call *call)
 {
+    if (is_folder(call))
+        return run_folder(call);
+    if (call->num_words == 0)
+        return tool_refuse(call, "usage: weir frames %s [options] (see weir frames --help)", call->command->words);
+    if (file_is_index(call->words[0]))
+        return tool_refuse(call, "%s: an index of a dataset, not a video; weir index shows its files",
+                           call->words[0]);
     report r = { .call = call, .path = call->words[0], .start_ns = weir_clock_ns() };
     r.shown_path = strdup(r.path);
     weir__text_redact(r.shown_path);
@@ -337,9 +408,9 @@ static int run(tool_call *call)
 
 const tool_command tool_frames = {
     .name = "frames",
-    .words = "FILE",
-    .min_words = 1,
-    .summary = "decode a video to an array, pictures or raw video, or describe it",
+    .words = "FILE|DIR|URL...",
+    .max_words = -1,
+    .summary = "decode videos to arrays, pictures or raw video, or describe one",
     .help =
         "Decodes one file, URL or pipe (/dev/stdin, pipe:0), as a pipeline with the same options would. The output "
         "OUT.npy is a file that numpy.load() reads: uint8, of the shape [frames, height, width, channels], or "
@@ -357,13 +428,22 @@ const tool_command tool_frames = {
         "2h); --at also accepts hours:minutes:seconds. They count from the first frame, which has time 0 "
         "whatever its timestamp; what --list prints are the file's own timestamps. A time or number beyond the "
         "end is an error.\n\n"
-        "Frames are written as they are decoded, so long videos need hardly more memory than short ones. Only "
+        "Of a folder (with its subfolders), a list, archives or several files, -o names a folder: the frames that "
+        "were "
+        "chosen of a/clip.mp4 become FOLDER/a/clip.mp4.npy, or FOLDER/a/clip.mp4/0000.png, ... with --format png. "
+        "Several files are decoded at a time. One that cannot be decoded is logged and left out; if all fail, the "
+        "exit "
+        "status is 1.\n\n"
+        "Frames of one file are written as they are decoded, so long videos need hardly more memory than short ones. "
+        "Only "
         "the frames of a list that jumps back (--at 5,1) are kept until the last one is decoded.",
     .examples = "weir frames clip.mp4\n"
                 "weir frames clip.mp4 --width 128 --height 128 -o clip.npy\n"
                 "# 16 frames for a training step, from the whole clip or from two seconds of it\n"
                 "weir frames clip.mp4 --count 16 --width 224 --height 224 -o clip.npy\n"
                 "weir frames clip.mp4 --random 16 --stretch 2s --seed 7 -o clip.npy\n"
+                "# 16 frames of each video of a dataset: an array for each\n"
+                "weir frames videos/ --count 16 --width 224 --height 224 -o arrays/\n"
                 "# what is shown there? one picture a minute, and one moment\n"
                 "weir frames film.mkv --rate 1/60 --width 160 -o minute-%04d.png\n"
                 "weir frames film.mkv --at 0:01:03.2 -o moment.png\n"

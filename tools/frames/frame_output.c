@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <weir/arrays.h>
@@ -195,13 +196,24 @@ static int close_npy(frame_output *output, weir_error *error)
 
 /* -- all of them */
 
-frame_format frame_format_of(const char *path)
+bool frame_format_of(const char *path, frame_format *format)
 {
-    const char *end = strrchr(path, '.');
-    if (strcmp(path, "-") == 0 ||
-        (end && (strcmp(end, ".raw") == 0 || strcmp(end, ".rgb") == 0 || strcmp(end, ".yuv") == 0)))
-        return FRAME_FORMAT_RAW;
-    return end && strcmp(end, ".png") == 0 ? FRAME_FORMAT_PNG : FRAME_FORMAT_NPY;
+    static const struct {
+        const char *extension;
+        frame_format format;
+    } known[] = { { ".npy", FRAME_FORMAT_NPY },
+                  { ".raw", FRAME_FORMAT_RAW },
+                  { ".rgb", FRAME_FORMAT_RAW },
+                  { ".yuv", FRAME_FORMAT_RAW },
+                  { ".png", FRAME_FORMAT_PNG } };
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *extension = strrchr(name, '.');
+    *format = strcmp(path, "-") == 0 ? FRAME_FORMAT_RAW : FRAME_FORMAT_NPY;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (extension && strcasecmp(extension, known[i].extension) == 0) {
+            *format = known[i].format;
+            return true;
+        }
+    return !extension || !extension[1];
 }
 
 static void free_output(frame_output *output)

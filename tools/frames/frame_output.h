@@ -18,8 +18,9 @@ typedef enum frame_format {
 
 typedef struct frame_output frame_output;
 
-/* The format for a file's extension; stdout ("-") is raw. */
-frame_format frame_format_of(const char *path);
+/* Sets the format for a file's extension; stdout ("-") is raw, and a name without an extension an array. False: files
+   of this extension are of a format that is not written. */
+bool frame_format_of(const char *path, frame_format *format);
 
 /* path "-": stdout. For PNG the first %d or %04d in the path becomes the frame's number; without one, only one frame
    is allowed. The rules are those for the path, except the kind, and are used until it is closed. WEIR_OK, or the

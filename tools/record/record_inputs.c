@@ -8,6 +8,7 @@
 
 #include "list_text.h"
 #include "memory.h"
+#include "output_check.h"
 #include "record_messages.h"
 
 static bool is_url(const char *text)
@@ -149,6 +150,8 @@ static int take_input(const record_settings *settings, const char *input, record
         return record_refuse(settings, "%s%s: %s", settings->input_option, input, strerror(errno));
     if (*settings->input_option)
         return record_refuse(settings, "%s%s: not a folder", settings->input_option, input);
+    if (file_is_index(input))
+        return record_refuse(settings, "%s: an index of a dataset, not a video; weir index shows its files", input);
     inputs->paths[inputs->num_paths++] = input;
     return RECORD_DONE;
 }

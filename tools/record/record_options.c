@@ -96,7 +96,7 @@ const option_row record_rows[] = {
     { ROW("rank", rank, option_number), .argument = "N", .max = INT32_MAX,
       .help = "number of this process among several (default: as set by mpirun, srun or torchrun, or 0)" },
     { ROW("world", world, option_count), .argument = "N", .max = INT32_MAX,
-      .help = "number of processes that share the files (default: as set by the launcher; 1 if --rank is given)" },
+      .help = "number of processes that share the files (default: as set by the launcher, or 1)" },
     { ROW("wait", wait_ns, option_duration), .argument = "SPAN",
       .help = "rank 0 waits this long for a rank that records nothing (default: 30 s and two laps)" },
     { ROW("all-items", all_items, option_flag),

@@ -51,6 +51,9 @@ static int find_world(const record_settings *settings, weir_world *world)
         world->size = (uint32_t)settings->world;
     else if (settings->rank < 0 && weir_world_find(world, NULL, &error) != WEIR_OK)
         return record_refuse(settings, "%s; or use --world 1 to decode everything in this process", error.message);
+    if (settings->rank >= 0 && settings->world <= 0)
+        return record_refuse(settings, "--rank %" PRId64 ": give --world, too: how many processes share the files",
+                             settings->rank);
     if (settings->world > 1 && settings->rank < 0)
         return record_refuse(settings, "--world: give the --rank of this process, too");
     if (settings->world > 1 && settings->rank >= settings->world)
@@ -68,7 +71,7 @@ int record_ranks_find(record_settings *settings, record_ranks *ranks)
     settings->local_rank = ranks->world.local_rank;
     settings->job = ranks->job;
     if (exit_status != RECORD_DONE || ranks->world.size == 1) {
-        ranks->world.rank = 0; /* with --rank alone, the rank is only a label */
+        ranks->world.rank = 0;
         return exit_status;
     }
     /* Ranks may start at slightly different times; without a job's name, an earlier job must not be taken for this. */

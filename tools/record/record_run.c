@@ -235,12 +235,15 @@ static void end_unless_repeated(int signal_number)
     raise(signal_number);
 }
 
-/* For weir query --list contents, which may run in another folder. */
-static void report_trace(weir_pipeline *pipeline, const char *path)
+/* For commands that run in another folder: where relative paths begin, and the trace. trace NULL = none */
+static void report_places(weir_pipeline *pipeline, const char *trace)
 {
-    char *folder = *path == '/' ? NULL : getcwd(NULL, 0);
-    char *whole = folder ? memory_format("%s/%s", folder, path) : NULL;
-    weir_pipeline_event(pipeline, "trace_file", "pipeline", whole ? whole : path);
+    char *folder = getcwd(NULL, 0);
+    char *whole = folder && trace && *trace != '/' ? memory_format("%s/%s", folder, trace) : NULL;
+    if (folder)
+        weir_pipeline_event(pipeline, "working_directory", "pipeline", folder);
+    if (trace)
+        weir_pipeline_event(pipeline, "trace_file", "pipeline", whole ? whole : trace);
     free(whole);
     free(folder);
 }
@@ -255,8 +258,7 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
 
     uint32_t epochs = record_pipeline_epochs(settings);
     record_progress_start(settings->tar || epochs == WEIR_ENDLESS ? NULL : inputs, epochs);
-    if (settings->trace_path)
-        report_trace(pipeline, settings->trace_path);
+    report_places(pipeline, settings->trace_path);
     struct sigaction action = { .sa_handler = end_unless_repeated, .sa_flags = SA_RESTART };
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

@@ -35,6 +35,7 @@ typedef struct screen {
     int64_t expected; /* files of the run, as counted by weir record; 0 = not known */
     /* the folder that all labels have in common, with its slash; "" = none */
     char *folder;
+    char *start; /* where relative labels begin; NULL = not known */
     uint64_t num_done;
     int num_reasons; /* printed so far */
     size_t indent;   /* of reasons and their labels */
@@ -81,11 +82,15 @@ static int note_run(void *self, const weir_record *record, weir_error *error)
     return WEIR_OK;
 }
 
-static int note_expected(void *self, const weir_record *record, weir_error *error)
+static int note_event(void *self, const weir_record *record, weir_error *error)
 {
     screen *s = self;
+    const char *detail = record->event.detail ? record->event.detail : "";
     (void)error;
-    s->expected = record->event.detail ? strtoll(record->event.detail, NULL, 10) : 0;
+    if (strcmp(record->event.name, "expected_items") == 0)
+        s->expected = strtoll(detail, NULL, 10);
+    else if (strcmp(record->event.name, "working_directory") == 0 && !s->start)
+        s->start = memory_copy(detail);
     return WEIR_OK;
 }
 
@@ -116,10 +121,11 @@ static int read_screen(screen *s, weir_error *error)
     /* The least and the greatest label differ first where any two do. */
     static const char labels[] = "SELECT min(nullif(label, '')), max(label) FROM items "
                                  "UNION ALL SELECT min(nullif(label, '')), max(label) FROM failures";
-    weir_filter events = { .run_id = s->filter->run_id, .name = "expected_items" };
+    static const char *const events[] = { "expected_items", "working_directory" };
     int status = weir_reader_each(s->reader, WEIR_RECORD_RUN, s->filter, note_run, s, error);
-    if (status == WEIR_OK && s->num_runs == 1)
-        status = weir_reader_each(s->reader, WEIR_RECORD_EVENT, &events, note_expected, s, error);
+    for (size_t i = 0; i < 2 && status == WEIR_OK && s->num_runs == 1; i++)
+        status = weir_reader_each(s->reader, WEIR_RECORD_EVENT,
+                                  &(weir_filter){ .run_id = s->run_id, .name = events[i] }, note_event, s, error);
     if (status == WEIR_OK)
         status = weir_reader_select(s->reader, s->filter, labels, NULL, note_labels, s, error);
     return status;
@@ -510,6 +516,13 @@ static int put_end(const screen *s, const char *weir, weir_error *error)
     const char *path = weir_reader_path(s->reader);
     fputc('\n', s->out);
     int status = weir_summary_write_notes(s->out, s->reader, s->filter, s->totals, error);
+    char *here = getcwd(NULL, 0);
+    if (s->start && here && s->folder && *s->folder && *s->folder != '/' && strcmp(s->start, here) != 0) {
+        fputs("Files are relative to ", s->out);
+        weir__text_escape_to(s->out, s->start);
+        fputs(".\n", s->out);
+    }
+    free(here);
     if (s->num_runs == 1 && !weir_reader_lacks(s->reader))
         fprintf(s->out, "Run %" PRId64 " in ", s->run_id);
     else
@@ -567,6 +580,7 @@ int run_screen_print(weir_reader *reader, const weir_filter *filter, const weir_
         status = weir_error_set(error, WEIR_EIO, errno, "cannot print: %s", strerror(errno ? errno : EIO));
     weir_totals_free(&own);
     free(s.folder);
+    free(s.start);
     free(text);
     return status;
 }
