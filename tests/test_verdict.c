@@ -749,7 +749,7 @@ TEST_CASE(each_limit_is_named)
             print_message("%s: %s %s, other %s, instead of %s %s, other %s\n", c->what, weir_verdict_word(v->kind),
                           v->name, weir_verdict_word(v->other_kind), weir_verdict_word(c->kind), c->name,
                           weir_verdict_word(c->other));
-            weir_verdict_write(v, true, stdout);
+            weir_verdict_write(v, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, stdout);
         }
         if (v->num_cut_laps != 2 || v->num_laps != STEADY_LAPS)
             fail_msg("%s: %d laps count, %d do not", c->what, (int)v->num_laps, (int)v->num_cut_laps);
@@ -816,7 +816,7 @@ static void assert_advice_is_written(const weir_verdict *v, const char *first, c
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    weir_verdict_write(v, true, out);
+    weir_verdict_write(v, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, out);
     fclose(out);
     if (!strstr(text, first) || !strstr(text, rest))
         fail_msg("%s", text);
@@ -833,7 +833,8 @@ TEST_CASE(predictions_of_any_size_are_written)
     weir_verdict v = { .kind = WEIR_VERDICT_SLOTS, .sentence = "The slots.", .missing = "", .items_per_s = 1e200 };
     v.advice = &advice;
     v.num_advice = 1;
-    assert_advice_is_written(&v, "  * this\n", "predicted: 9999");
+    assert_advice_is_written(
+        &v, "What helps (predicted: ", "1000000.00x to 1000000.00x   this (1000000000.0 CPUs more)\n");
 }
 
 static weir_verdict_advice invented_advice(const char *change, double low, double high)
@@ -859,14 +860,17 @@ TEST_CASE(a_measured_loss_is_no_help)
     weir_verdict v = { .kind = WEIR_VERDICT_SLOTS, .sentence = "The slots.", .missing = "", .items_per_s = NAN };
     v.advice = advice;
     v.num_advice = 2;
-    assert_advice_is_written(&v, "  * more slots\n      measured: 0.70 to 0.90 times",
-                             "\nWhat would help:\n  * fewer\n      measured: 1.20 to 1.30 times");
-    assert_advice_is_written(&v, "What would help", "\nNext: weir record DIR --threads 2, then weir compare\n");
+    assert_advice_is_written(&v,
+                             "\nWhat was tried and does not help (measured: items per second, 1.00x = as now):\n"
+                             "  0.70x to 0.90x   more slots: --threads 2\n",
+                             "\nWhat helps (measured: items per second, 1.00x = as now):\n"
+                             "  1.20x to 1.30x   fewer: --threads 2\n");
+    assert_advice_is_written(&v, "What helps", "\nNext: weir record DIR --threads 2, then weir compare\n");
     v.num_advice = 1;
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    weir_verdict_write(&v, false, out);
+    weir_verdict_write(&v, 0, out);
     fclose(out);
     assert_null(strstr(text, "would help"));
     assert_null(strstr(text, "Next"));
@@ -917,9 +921,10 @@ TEST_CASE(the_advice_is_what_the_model_predicts)
     assert_true(v->advice[0].slots == 4 && v->advice[0].threads == 6 && !v->advice[0].is_measured);
     assert_true(fabs(v->advice[0].gain - 2) < 0.1 && v->advice[0].low <= 1); /* it was not measured */
     assert_true(v->advice[0].items_per_s > 180 && *v->advice[0].next);
-    assert_advice_is_written(
-        v, "\nWhat would help:\n  * decode with 4 slots instead of 2, and 6 threads instead of 4\n      predicted: ",
-        "\n      command line: --concurrency 4 --threads 6\n      C: .concurrency = 4 in the options of decode, ");
+    assert_advice_is_written(v, "\nWhat helps (predicted: items per second, 1.00x = as now):\n  ",
+                             "   decode with 4 slots instead of 2, and 6 threads instead of 4:\n                   "
+                             "--concurrency 4 --threads 6");
+    assert_advice_is_written(v, "\n                   C: .concurrency = 4 in the options of decode, ", "");
     for (size_t i = 1; i < v->num_advice; i++)
         assert_true(isnan(v->advice[i].gain) || v->advice[i].gain <= v->advice[i - 1].gain + 0.02);
     weir_verdict_free(v);
@@ -1184,7 +1189,7 @@ static void assert_is_short(const weir_verdict *v)
     char *text;
     size_t size, num_lines = 0;
     FILE *out = open_memstream(&text, &size);
-    weir_verdict_write(v, false, out);
+    weir_verdict_write(v, 0, out);
     fclose(out);
     for (const char *at = text; *at; at++)
         num_lines += *at == '\n';

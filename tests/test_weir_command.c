@@ -565,7 +565,7 @@ TEST_CASE(explain_says_what_limits_and_what_would_help)
 {
     expect("weir explain job.db", DONE);
     assert_has(out, "Limit: The data cannot tell what limits the run.");
-    assert_has(out, "Evidence:\n  * 0:1:decode[10] (10 slots): busy for 60 % of the time");
+    assert_has(out, "Why:\n  * 0:1:decode[10] (10 slots): busy for 60 % of the time");
     keep_slots_busy("job.db");
     expect("weir explain job.db", DONE);
     assert_has(out, "Limit: The slots of 0:1:decode[10]: ");

@@ -12,7 +12,7 @@
 /* Lines that programs read, or that are copied, stay whole. */
 static bool is_prose(const char *line)
 {
-    static const char *const others[] = { "Stage: ", "Queue: ", "Database: ", "command line: ", "C: " };
+    static const char *const others[] = { "Stage: ", "Queue: ", "Database: ", "C: " };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (strncmp(line, others[i], strlen(others[i])) == 0)
             return false;

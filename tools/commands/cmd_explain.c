@@ -9,7 +9,7 @@
 #include "prose.h"
 
 static struct {
-    bool all;
+    bool all, code;
 } settings;
 
 static const option_row rows[] = {
@@ -18,6 +18,10 @@ static const option_row rows[] = {
       .kind = &option_flag,
       .offset = offsetof(__typeof__(settings), all),
       .help = "print all the evidence, what each prediction assumes, and the limit after each change" },
+    { .name = "c",
+      .kind = &option_flag,
+      .offset = offsetof(__typeof__(settings), code),
+      .help = "also print the changes as settings in C" },
     { 0 },
 };
 
@@ -111,7 +115,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     if (tool_format(call) == TABLE_JSON)
         put_json(verdict);
     else if (has_laps)
-        weir_verdict_write(verdict, settings.all, text.file);
+        weir_verdict_write(verdict, (settings.all ? WEIR_VERDICT_ALL : 0u) | (settings.code ? WEIR_VERDICT_CODE : 0u),
+                           text.file);
     status = prose_end(&text, WEIR_OK, error);
     weir_verdict_free(verdict);
     return status == WEIR_OK && !has_laps ? weir_error_set(error, WEIR_ENOTFOUND, 0, "%s", tool_no_records(call))

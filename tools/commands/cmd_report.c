@@ -273,7 +273,7 @@ static void put_verdict(FILE *out, const weir_verdict *verdict)
     char *text = NULL;
     size_t size;
     FILE *memory = memory_file_open(&text, &size);
-    weir_verdict_write(verdict, true, memory);
+    weir_verdict_write(verdict, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, memory);
     memory_file_close(memory);
     put_heading(out, "What limits it");
     put_preformatted(out, text);

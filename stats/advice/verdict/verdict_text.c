@@ -9,13 +9,14 @@
 #include "text_fill.h"
 #include "verdict.h"
 
-enum { WIDTH = 80, MOST_LINES = 20, MOST_ADVICE = 3, MOST_OTHER_JOBS = 1 };
+enum { WIDTH = 80, MOST_LINES = 20, MOST_ADVICE = 3, MOST_OTHER_JOBS = 1, GAIN_WIDTH = 16 };
 
 /* How much of a verdict is printed. */
 typedef struct extent {
     size_t num_evidence;
-    int num_advice; /* of each of the two lists */
-    bool all;       /* also what predictions assume, all options and code */
+    int num_advice; /* of each list */
+    unsigned parts; /* WEIR_VERDICT_ALL | … */
+    bool is_mixed;  /* the list has what was measured and what was predicted */
 } extent;
 
 /* Breaks lines at spaces; all but the first are indented as far as `before` is long. */
@@ -28,29 +29,30 @@ static void put_filled(FILE *out, const char *before, const char *text)
     weir__text_fill(out, harmless, harmless + strlen(harmless), indent, indent, WIDTH);
 }
 
-/* "measured: 2.00 times as many items per second (1.80 to 2.20)", "1.5 CPUs more" */
-static void put_gain(FILE *out, const weir_verdict_advice *a)
+/* A row of the table: "   1.20x to 1.30x   fewer slots: --concurrency 2" */
+static void put_advice(FILE *out, const weir_verdict_advice *a, const extent *of)
 {
-    char text[VERDICT_TEXT_BYTES], cpus[80] = "";
-    if (!isnan(a->more_cpus) && fabs(a->more_cpus) >= 0.05)
-        snprintf(cpus, sizeof cpus, ", %.1f CPUs %s", fabs(a->more_cpus), a->more_cpus > 0 ? "more" : "less");
-    snprintf(text, sizeof text, "%.2f to %.2f times as many items per second%s", a->low, a->high, cpus);
-    put_filled(out, a->is_measured ? "      measured: " : "      predicted: ", text);
-}
-
-static void put_advice(FILE *out, const weir_verdict_advice *a, bool all)
-{
-    put_filled(out, "  * ", a->change);
+    char before[64] = "", text[3 * VERDICT_TEXT_BYTES], cpus[80] = "";
     if (!isnan(a->gain))
-        put_gain(out, a);
-    if (*a->assumes && all)
-        put_filled(out, "      assumes that ", a->assumes);
-    if (*a->options && all)
-        fprintf(out, "      command line: %s\n", a->options);
-    if (*a->code && (all || !*a->options))
-        put_filled(out, "      C: ", a->code);
-    if (*a->next && all)
-        put_filled(out, "      then the limit is: ", a->next);
+        snprintf(before, sizeof before, "%.2fx to %.2fx", fmin(a->low, 1e6), fmin(a->high, 1e6));
+    size_t length = strlen(before);
+    memmove(before + (length < GAIN_WIDTH ? GAIN_WIDTH - length : 0), before, length + 1);
+    memset(before, ' ', length < GAIN_WIDTH ? GAIN_WIDTH - length : 0);
+    strcat(before, "   ");
+    if (isnan(a->gain))
+        strcpy(before, "  * ");
+    if (!isnan(a->more_cpus) && fabs(a->more_cpus) >= 0.05)
+        snprintf(cpus, sizeof cpus, " (%.1f CPUs %s)", fmin(fabs(a->more_cpus), 1e9),
+                 a->more_cpus > 0 ? "more" : "less");
+    snprintf(text, sizeof text, "%s%s%s%s%s", a->change, *a->options ? ": " : "", a->options, cpus,
+             a->is_measured || isnan(a->gain) || !of->is_mixed ? "" : ", predicted");
+    put_filled(out, before, text);
+    if (of->parts & WEIR_VERDICT_CODE && *a->code)
+        put_filled(out, "                   C: ", a->code);
+    if (of->parts & WEIR_VERDICT_ALL && *a->assumes)
+        put_filled(out, "                   assumes that ", a->assumes);
+    if (of->parts & WEIR_VERDICT_ALL && *a->next)
+        put_filled(out, "                   then the limit is: ", a->next);
 }
 
 /* What was measured and brings nothing is evidence, not advice. */
@@ -59,29 +61,36 @@ static bool is_help(const weir_verdict_advice *a)
     return !a->is_measured || a->low > 1;
 }
 
-static void put_list(FILE *out, const weir_verdict *v, bool changes_job, const extent *of)
+typedef enum advice_kind { HELPS, TRIED, OTHER_JOBS } advice_kind;
+
+static advice_kind kind_of(const weir_verdict_advice *a)
 {
-    const char *heading = changes_job          ? "\nIf the job itself may change:\n"
-                          : v->changed_unix_ns ? "\nWhat would help while the first of the two is the limit:\n"
-                                               : "\nWhat would help:\n";
-    int most = changes_job && of->num_advice > MOST_OTHER_JOBS ? MOST_OTHER_JOBS : of->num_advice, count = 0;
-    for (size_t i = 0; i < v->num_advice; i++) {
-        const weir_verdict_advice *a = &v->advice[i];
-        if (a->changes_job != changes_job || !is_help(a) || (!of->all && count == most))
-            continue;
-        if (count++ == 0)
-            fputs(heading, out);
-        put_advice(out, a, of->all);
-    }
+    return !is_help(a) ? TRIED : a->changes_job ? OTHER_JOBS : HELPS;
 }
 
-static void put_trials(FILE *out, const weir_verdict *v)
+static void put_list(FILE *out, const weir_verdict *v, advice_kind kind, extent of)
 {
+    static const char *const headings[] = { "What helps", "What was tried and does not help",
+                                            "Less accurate pictures" };
+    int most = kind == OTHER_JOBS && of.num_advice > MOST_OTHER_JOBS ? MOST_OTHER_JOBS : of.num_advice, count = 0;
+    int num_measured = 0, num_predicted = 0;
     for (size_t i = 0; i < v->num_advice; i++)
-        if (!is_help(&v->advice[i])) {
-            put_filled(out, "  * ", v->advice[i].change);
-            put_gain(out, &v->advice[i]);
+        if (kind_of(&v->advice[i]) == kind && !isnan(v->advice[i].gain)) {
+            num_measured += v->advice[i].is_measured;
+            num_predicted += !v->advice[i].is_measured;
         }
+    of.is_mixed = num_measured && num_predicted;
+    for (size_t i = 0; i < v->num_advice; i++) {
+        if (kind_of(&v->advice[i]) != kind || (!(of.parts & WEIR_VERDICT_ALL) && count == most))
+            continue;
+        if (count++ == 0)
+            fprintf(out, "\n%s%s%s\n", headings[kind],
+                    kind == HELPS && v->changed_unix_ns ? " while the first of the two is the limit" : "",
+                    num_measured    ? " (measured: items per second, 1.00x = as now):"
+                    : num_predicted ? " (predicted: items per second, 1.00x = as now):"
+                                    : ":");
+        put_advice(out, &v->advice[i], &of);
+    }
 }
 
 static void put_throughput(FILE *out, const weir_verdict *v)
@@ -132,12 +141,12 @@ static void put_all(FILE *out, const weir_verdict *v, const extent *of)
                                    : "");
     put_throughput(out, v);
     if (of->num_evidence)
-        fputs("\nEvidence:\n", out);
+        fputs("\nWhy:\n", out);
     for (size_t i = 0; i < of->num_evidence; i++)
         put_filled(out, "  * ", v->evidence[i]);
-    put_trials(out, v);
-    put_list(out, v, false, of);
-    put_list(out, v, true, of);
+    put_list(out, v, TRIED, *of);
+    put_list(out, v, HELPS, *of);
+    put_list(out, v, OTHER_JOBS, *of);
     put_next(out, v);
 }
 
@@ -150,14 +159,14 @@ static int count_lines(const char *text)
 }
 
 /* As much of the evidence as fits with one change of each list, then as many changes as fit. */
-void weir_verdict_write(const weir_verdict *v, bool all, FILE *out)
+void weir_verdict_write(const weir_verdict *v, unsigned parts, FILE *out)
 {
     if (!v || !out)
         return;
-    for (extent of = { v->num_evidence, MOST_ADVICE, all };;) {
+    for (extent of = { v->num_evidence, MOST_ADVICE, parts, false };;) {
         char *text = NULL;
         size_t size;
-        FILE *memory = all ? NULL : open_memstream(&text, &size);
+        FILE *memory = parts & WEIR_VERDICT_ALL ? NULL : open_memstream(&text, &size);
         if (!memory) {
             put_all(out, v, &of);
             return;

@@ -152,9 +152,15 @@ WEIR_API const char *weir_verdict_word(weir_verdict_kind kind);
 /* "clear", "likely" or "unsure". */
 WEIR_API const char *weir_verdict_certainty(const weir_verdict *verdict);
 
-/* The sentence, the evidence and the advice, as text of at most 20 lines of up to 80 characters, or of any number if
-   `all`. */
-WEIR_API void weir_verdict_write(const weir_verdict *verdict, bool all, FILE *out);
+/* For weir_verdict_write(); or-ed. */
+enum {
+    WEIR_VERDICT_ALL =
+        1, /* any number of lines: all evidence and advice, what predictions assume, the limit after each */
+    WEIR_VERDICT_CODE = 2, /* the settings in C, too */
+};
+
+/* The sentence, the evidence and the advice, as text of at most 20 lines of up to 80 characters. */
+WEIR_API void weir_verdict_write(const weir_verdict *verdict, unsigned parts, FILE *out);
 
 /* One line of the summary: "Limit: …", or nothing if nothing was delivered. See weir/summary.h. */
 WEIR_API int weir_verdict_write_limit(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);
