@@ -15,7 +15,7 @@ BENCH_ARGS ?= decode --dataset-dir '$(dataset)' --concurrency 1,2,4 --runs 3 $(i
 dataset = $(or $(DATASET),$(DEMO)/dataset)
 need_dataset = $(if $(DATASET),,./scripts/make-dataset $(DEMO)/dataset)
 
-.PHONY: help demo test test-dev test-tsan build programs install uninstall deb bench torture soak coverage format clean setup
+.PHONY: help demo test test-dev test-tsan build programs install uninstall deb bench torture soak coverage site format clean setup
 .DEFAULT_GOAL := build
 
 define HELP
@@ -32,6 +32,7 @@ make torture    the long form of the torture tests: faults, kills, full disks, d
                 part for a minute)
 make soak       random pipelines for ten minutes (SECONDS_EACH=N); memory, descriptors and threads must not grow
 make coverage   which lines of the libraries the tests run (needs gcovr); the page is in build/coverage/report
+make site       the documentation as a site, in build/site/html (needs Python; takes MkDocs from PyPI)
 make install    install what was built, below PREFIX (default /usr/local)
 make uninstall  remove what make install has installed, and the folders that it has made
 make deb        Debian packages, in build/deb
@@ -121,6 +122,10 @@ coverage:
 		gcovr --root . --filter "$$folder/" --gcov-ignore-parse-errors -j $(JOBS) --html-details build/coverage/report/$$folder.html \
 			--print-summary build/coverage | sed -n "s/^lines:/$$folder:/p"; \
 	done
+
+# The pages come from docs/, the commands' help and the headers; the pictures from runs.
+site: programs
+	NO_MKDOCS_2_WARNING=1 scripts/make-site
 
 format:
 	git ls-files '*.c' '*.h' '*.hpp' '*.cpp' | xargs clang-format -i
