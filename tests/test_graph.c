@@ -177,6 +177,7 @@ TEST_CASE(disaggregate_passes_on_each_item_with_its_label)
         assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
         assert_int_equal(item_value(&item), i);
         assert_string_equal(item.label, label);
+        assert_int_equal(item.seq, i);
         weir_item_release(&item);
     }
     expect_end(pipeline, WEIR_EOF);

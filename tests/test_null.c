@@ -100,6 +100,8 @@ TEST_CASE(the_engine_refuses_null)
     weir_item_release(NULL);
     weir_item_move(NULL, &item);
     weir_item_keep(&item, NULL);
+    weir_item_pass(NULL, &item);
+    weir_item_pass(&item, NULL);
     weir_release_free(NULL, NULL);
     weir_batch_free(NULL);
     weir_batch_release(NULL, NULL);

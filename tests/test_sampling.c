@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "test_case.h"
 
@@ -292,6 +293,52 @@ TEST_CASE(chance_depends_on_seed_and_item_alone)
     draw(second, &config, 5);
     for (size_t i = 0; i < NUM_ITEMS; i++)
         assert_memory_not_equal(first[i], second[i], sizeof first[i]);
+}
+
+/* Of a list or a folder (NULL): the frames of each clip in the first epoch, then in the second one. */
+static void draw_epochs(const char *folder, int64_t numbers[2][NUM_ITEMS][COUNT])
+{
+    weir_video_config config = config_of((weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = COUNT });
+    const char *paths[NUM_ITEMS];
+    weir_item item;
+    int status;
+    weir_builder *builder = weir_builder_new();
+    for (size_t i = 0; i < NUM_ITEMS; i++)
+        paths[i] = make_clip();
+    if (folder)
+        weir_source_directory(builder, &(weir_directory_config){ .root = folder, .glob = "*.mp4" },
+                              &(weir_stage_options){ .epochs = 2 });
+    else
+        weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = NUM_ITEMS },
+                         &(weir_stage_options){ .epochs = 2 });
+    weir_pipe_video(builder, &config, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline;
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
+        for (uint32_t i = 0; status == WEIR_OK && i < COUNT; i++)
+            numbers[item.epoch][item.seq][i] = number_of(item.data, i);
+        weir_item_release(&item);
+    }
+    weir_pipeline_free(pipeline);
+}
+
+TEST_CASE(each_epoch_draws_other_frames_of_a_list_and_of_a_folder)
+{
+    char folder[] = "/tmp/weir-sampling-XXXXXX", link_path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(link_path, sizeof link_path, "%s/clip.mp4", folder);
+    assert_int_equal(symlink(make_clip(), link_path), 0);
+    for (int i = 0; i < 2; i++) {
+        int64_t first[2][NUM_ITEMS][COUNT] = { { { 0 } } }, again[2][NUM_ITEMS][COUNT] = { { { 0 } } };
+        draw_epochs(i ? folder : NULL, first);
+        draw_epochs(i ? folder : NULL, again);
+        assert_memory_equal(first, again, sizeof first);
+        for (size_t item = 0; item < (i ? 1 : NUM_ITEMS); item++)
+            assert_memory_not_equal(first[0][item], first[1][item], sizeof first[0][item]);
+    }
+    unlink(link_path);
+    rmdir(folder);
 }
 
 TEST_CASE(chance_keeps_to_its_stretch)

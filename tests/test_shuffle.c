@@ -25,6 +25,7 @@ static size_t take_epoch(weir_pipeline *pipeline, uint64_t values[COUNT + 1])
         values[count++] = item_value(&item);
         snprintf(label, sizeof label, "item-%llu", (unsigned long long)item_value(&item));
         assert_string_equal(item.label, label);
+        assert_int_equal(item.seq, item_value(&item)); /* its own number, not that of the task */
         weir_item_release(&item);
     }
     return count;

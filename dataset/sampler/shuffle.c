@@ -7,8 +7,7 @@
 typedef struct shuffle_worker {
     weir_item *items;
     size_t num_items;
-    weir_item given; /* kept because the engine reads its label after run() */
-    uint64_t state;  /* of the random draws at the end */
+    uint64_t state; /* of the random draws at the end */
 } shuffle_worker;
 
 static int check_shuffle(void *config, weir_error *error)
@@ -32,11 +31,8 @@ static int init_shuffle(void *self, const void *config, weir_task *task)
 
 static void pass_item(shuffle_worker *worker, size_t at, weir_item *out)
 {
-    weir_item_release(&worker->given);
-    weir_item_keep(&worker->given, &worker->items[at]);
+    weir_item_pass(out, &worker->items[at]);
     weir_item_release(&worker->items[at]);
-    weir_item_move(out, &worker->given);
-    out->label = worker->given.label;
 }
 
 static int run_shuffle(void *self, weir_item *in, weir_item *out, weir_task *task)
@@ -73,7 +69,6 @@ static void free_shuffle(void *self)
     shuffle_worker *worker = self;
     for (size_t i = 0; i < worker->num_items; i++)
         weir_item_release(&worker->items[i]);
-    weir_item_release(&worker->given);
     free(worker->items);
 }
 

@@ -170,7 +170,7 @@ static inline void weir_source_sampler(weir_builder *builder, const weir_sampler
  * random order; no item crosses the end of an epoch. If the items are known in advance, use weir_sampler_source,
  * which shuffles all of them without a buffer.
  *
- * Items keep their data, type and label. The choice depends on the seed, and on the epoch and number of the input
+ * Items keep their data, type, label and number (weir_item.seq). The choice depends on the seed, and on the epoch and number of the input
  * item: with inputs in order (WEIR_ORDER_INPUT upstream) and a concurrency of 1, runs are reproducible. With a higher
  * concurrency each slot has a separate buffer.
  */

@@ -92,10 +92,24 @@ void weir_item_keep(weir_item *to, weir_item *in)
         return;
     move_data(to, in, true);
     inherit_origin(to, in);
+    to->made_ns = in->made_ns;
+}
+
+void weir_item_pass(weir_item *out, weir_item *kept)
+{
+    if (!out || !kept)
+        return;
+    move_data(out, kept, false);
+    inherit_origin(out, kept);
+    out->made_ns = kept->made_ns;
 }
 
 bool weir__label_inherit(weir_item *out, const weir_item *in)
 {
+    if (out->made_ns) { /* weir_item_pass(); only its place in the order is that of the task */
+        out->order_number = in->order_number;
+        return true;
+    }
     const char *own = out->label && out->label[0] && out->label != in->label ? out->label : NULL;
     inherit_origin(out, in);
     if (!own)

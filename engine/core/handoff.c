@@ -83,6 +83,13 @@ static void give_item(weir__slot *slot, const weir_item *item)
     weir__slot_make_ready(slot);
 }
 
+/* Call this when the result has been passed on. The next one has no made_ns yet. */
+static void forget_result(weir__slot *slot)
+{
+    item_forget(&slot->out);
+    slot->out.made_ns = 0;
+}
+
 static void notify_consumer(weir__graph *graph)
 {
     if (graph->sink->depth <= 1)
@@ -94,7 +101,7 @@ static void put_epoch_end(weir__slot *slot, weir__queue *queue)
 {
     weir__graph *graph = slot->node->graph;
     queue_push(queue, &slot->out, graph->next_arrival++, graph->now_ns);
-    item_forget(&slot->out);
+    forget_result(slot);
     if (queue->consumer)
         weir__node_resume(queue->consumer); /* a merge may have waited for this input */
     else
@@ -143,7 +150,7 @@ static void put_result(weir__slot *slot)
     int64_t now_ns = slot->node->graph->now_ns;
     slot->has_out = false;
     put_item(queue, &slot->out, slot->state == SLOT_BLOCKED ? now_ns - slot->entered_ns : 0);
-    item_forget(&slot->out);
+    forget_result(slot);
 }
 
 static void epoch_end_was_put(weir__slot *lifecycle)

@@ -112,6 +112,8 @@ static int64_t find_made_ns(const weir__slot *slot)
 {
     if (slot->node->num_ins == 0)
         return slot->end_ns;
+    if (slot->out.made_ns) /* one that it had kept */
+        return slot->out.made_ns;
     return slot->num_kept && slot->kept_ns < slot->in.made_ns ? slot->kept_ns : slot->in.made_ns;
 }
 

@@ -109,9 +109,7 @@ static int run_disaggregate(void *worker, weir_item *in, weir_item *out, weir_ta
     weir_batch *batch = in->data;
     if (batch->num_taken == batch->num_items)
         return WEIR_SKIP;
-    weir_item *item = &batch->items[batch->num_taken++];
-    weir_item_move(out, item);
-    out->label = item->label;
+    weir_item_pass(out, &batch->items[batch->num_taken++]);
     return batch->num_taken < batch->num_items ? WEIR_MORE : WEIR_OK;
 }
 

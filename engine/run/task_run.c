@@ -138,6 +138,7 @@ static int run_timed(weir_slot *slot)
     int64_t start_ns = slot->op_start_known ? slot->core.begin_ns : now_after(slot, slot->core.begin_ns);
     int64_t credit_ns = weir__speedup_credit(node->pipeline);
     slot->num_parts = 0;
+    slot->core.out.made_ns = 0;
     int status = slot->core.flushing
                      ? node->op->flush(slot->worker, &slot->core.out, slot)
                      : node->op->run(slot->worker, node->core.num_ins ? &slot->core.in : NULL, &slot->core.out, slot);

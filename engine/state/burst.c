@@ -46,7 +46,8 @@ bool weir__burst_continue(weir_worker *worker, weir__slot *core)
         next = *weir__queue_item_at(node->ins[0], burst->plan.first_in + index);
     weir_item *out = weir__queue_item_at(node->outs, burst->plan.first_out + index);
     *out = core->out;
-    out->made_ns = node->num_ins ? core->in.made_ns : core->end_ns;
+    if (!out->made_ns)
+        out->made_ns = node->num_ins ? core->in.made_ns : core->end_ns;
     burst->steps[index] =
         (weir__passed_step){ .begin_ns = core->begin_ns, .end_ns = core->end_ns, .run_ns = core->step_run_ns };
     if (!atomic_compare_exchange_strong_explicit(&burst->progress, &index, index + 1, memory_order_acq_rel,

@@ -55,7 +55,7 @@ static inline void weir_pipe_aggregate(weir_builder *builder, const weir_aggrega
     weir_builder_pipe(builder, &weir_aggregate, config, sizeof *config, options);
 }
 
-/* Passes on the items of a weir_batch one by one, each with its own label. */
+/* Passes on the items of a weir_batch one by one, each with its own label and number. */
 extern WEIR_API const weir_op weir_disaggregate;
 
 static inline void weir_pipe_disaggregate(weir_builder *builder, const weir_stage_options *options)

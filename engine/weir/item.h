@@ -47,12 +47,16 @@ WEIR_API void weir_release_free(void *data, void *self);
 WEIR_API void weir_item_release(weir_item *item);
 
 /* Moves data, size, release and type from `in` to `out`; `in` keeps seq and label. For operations that pass their
-   input on, or an item of their input. */
+   input on. */
 WEIR_API void weir_item_move(weir_item *out, weir_item *in);
 
 /* The same, and also copies seq, source, epoch and label to `to`: for operations that keep an item beyond their
    task (WEIR_KEPT). Release `to` with weir_item_release(). */
 WEIR_API void weir_item_keep(weir_item *to, weir_item *in);
+
+/* For operations that output an item which they had kept with weir_item_keep(): moves its data to `out`, which is then
+   that item, with its own seq, source, epoch and label instead of those of the task. Release `kept` afterwards. */
+WEIR_API void weir_item_pass(weir_item *out, weir_item *kept);
 
 /* The cost of one item, as measured by the stage that made it: reported by stages, recorded by observers and hooks. 0
    means unknown, except in the last two fields. */

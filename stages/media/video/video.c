@@ -465,7 +465,8 @@ static int add_sound(video_worker *worker, weir_frames *frames, weir_error *erro
     return WEIR_OK;
 }
 
-/* The random frames of an entry must not depend on the rank or the time. */
+/* The random frames of an entry must not depend on the rank or the time; those of other items are others in each epoch,
+   too. */
 static int open_item(video_worker *worker, const weir_video_config *video, weir_error *error)
 {
     const weir_entry *entry;
@@ -476,7 +477,8 @@ static int open_item(video_worker *worker, const weir_video_config *video, weir_
         return rc;
     worker->reader.table = entry ? entry->packets : NULL;
     worker->reader.table_bytes = entry ? entry->packets_bytes : 0;
-    uint64_t number = entry ? weir__random_seed(entry->epoch, entry->number) : weir_task_seq(worker->task);
+    uint64_t number = weir__random_seed(entry ? entry->epoch : weir_task_epoch(worker->task),
+                                        entry ? entry->number : weir_task_seq(worker->task));
     return weir__frame_reader_open(&worker->reader, worker->path, number, error);
 }
 
