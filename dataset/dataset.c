@@ -10,6 +10,7 @@
 
 #include <weir/clock.h>
 
+#include "hash.h"
 #include "index_file.h"
 #include "struct_copy.h"
 
@@ -134,8 +135,8 @@ static int read_facts(weir_dataset *dataset, const char *condition, bool is_chos
     char *fingerprint = weir__index_get(dataset->db, "fingerprint");
     dataset->count = count && !is_chosen ? strtoull(count, NULL, 10) : 0;
     dataset->fingerprint = fingerprint ? strtoull(fingerprint, NULL, 16) : 0;
-    for (const char *c = condition; is_chosen && *c; c++)
-        dataset->fingerprint = (dataset->fingerprint ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
+    if (is_chosen)
+        dataset->fingerprint = weir__hash(dataset->fingerprint, condition, strlen(condition));
     free(count);
     free(fingerprint);
     return is_chosen ? read_rows(dataset, condition, error) : WEIR_OK;

@@ -18,6 +18,7 @@
 #include <weir/files.h>
 #include <weir/pipeline.h>
 
+#include "hash.h"
 #include "index_file.h"
 #include "struct_copy.h"
 #include "tar_members.h"
@@ -365,21 +366,23 @@ static const char number_clips[] =
     "DELETE FROM class;"
     "INSERT INTO class SELECT DISTINCT label FROM clip WHERE status = 0 AND label IS NOT NULL;";
 
-/* Stores the hash of all paths and sizes and the number of clips, so that opening need not scan all clips. */
+/* Stores the hash of all paths, sizes and labels and the number of clips, so that opening need not scan all clips. */
 static int note_facts(build *self)
 {
     sqlite3_stmt *all;
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    uint64_t sum = WEIR__HASH_START;
     uint64_t num_clips = 0;
     char text[32];
-    int code = sqlite3_prepare_v2(
-        self->db, "SELECT path, size_bytes FROM clip WHERE number IS NOT NULL ORDER BY number", -1, &all, NULL);
+    int code = sqlite3_prepare_v2(self->db,
+                                  "SELECT path, size_bytes, label FROM clip WHERE number IS NOT NULL ORDER BY number",
+                                  -1, &all, NULL);
     if (code != SQLITE_OK)
         return fail_build(self, code, "read");
     while ((code = sqlite3_step(all)) == SQLITE_ROW) {
-        for (const char *c = weir__index_text(all, 0); *c; c++)
-            sum = (sum ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
-        sum = (sum ^ (uint64_t)sqlite3_column_int64(all, 1)) * UINT64_C(0x100000001b3);
+        for (int i = 0; i < sqlite3_column_count(all); i++) {
+            const char *value = weir__index_text(all, i);
+            sum = weir__hash(sum, value, strlen(value) + 1);
+        }
         num_clips++;
     }
     sqlite3_finalize(all);

@@ -16,6 +16,7 @@
  *     mpirun -n 4 training clips.weir 7 run2 run1.*
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,44 +28,27 @@ enum { NUM_FRAMES = 16, SIZE = 112, BATCH = 4, EPOCHS = 3, MAX_BYTES = 1 << 20 }
 
 /* What a rank stores: the checkpoint, and the model. Here, the model is only the list of steps. */
 typedef struct saved_state {
-    char path[4096], new_path[4096]; /* "" = nothing is stored */
+    char path[4096]; /* "" = nothing is stored */
     char *texts[256];
     size_t num_texts;
     char model[MAX_BYTES];
 } saved_state;
 
-/* Reads a stored file: the checkpoint, and what follows, the model. False = there is no such file. */
-static bool load(saved_state *to, const char *path, bool is_own)
+static int load(saved_state *to, const char *path, bool is_own, weir_error *error)
 {
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return false;
-    char *text = calloc(1, MAX_BYTES);
-    if (!text || fread(text, 1, MAX_BYTES - 1, file) == 0)
-        perror(path);
-    fclose(file);
-    char *end = text ? strstr(text, "\nend\n") : NULL;
-    if (end && is_own)
-        snprintf(to->model, sizeof to->model, "%s", end + 5);
-    if (end)
-        end[5] = '\0';
-    to->texts[to->num_texts++] = text;
-    return true;
+    void *model;
+    int status = weir_checkpoint_load(path, &to->texts[to->num_texts], &model, NULL, error);
+    to->num_texts += status == WEIR_OK;
+    if (status == WEIR_OK && is_own)
+        snprintf(to->model, sizeof to->model, "%s", (const char *)model);
+    free(model);
+    return status;
 }
 
-/* The model and the checkpoint get into the file at the same moment, by renaming it. */
-static int store(const saved_state *from, weir_pipeline *pipeline)
+static int store(const saved_state *from, weir_pipeline *pipeline, weir_error *error)
 {
-    char *text;
-    if (!from->path[0])
-        return WEIR_OK;
-    int status = weir_pipeline_checkpoint(pipeline, &text);
-    FILE *file = status == WEIR_OK ? fopen(from->new_path, "w") : NULL;
-    bool is_written = file && fprintf(file, "%s%s", text, from->model) > 0;
-    is_written = file && fflush(file) == 0 && fsync(fileno(file)) == 0 && is_written;
-    is_written = file && fclose(file) == 0 && is_written && rename(from->new_path, from->path) == 0;
-    free(text);
-    return is_written ? WEIR_OK : WEIR_EIO;
+    return from->path[0] ? weir_checkpoint_store(pipeline, from->path, from->model, strlen(from->model), error)
+                         : WEIR_OK;
 }
 
 static int build(weir_dataset *dataset, uint64_t seed, const saved_state *saved, weir_pipeline **pipeline,
@@ -135,18 +119,21 @@ static void train(const weir_world *world, const weir_collated *batch, saved_sta
         usleep((unsigned)atoi(step_ms) * 1000);
 }
 
-static int take_steps(weir_pipeline *pipeline, const weir_world *world, saved_state *saved)
+static int take_steps(weir_pipeline *pipeline, const weir_world *world, saved_state *saved, weir_error *error)
 {
     weir_item item = { 0 };
-    int status, stored = store(saved, pipeline);
-    while (stored == WEIR_OK &&
-           ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH)) {
-        if (status == WEIR_OK) /* or all of this epoch has been delivered, and nothing of the next one */
+    int status = store(saved, pipeline, error);
+    while (status == WEIR_OK || status == WEIR_EPOCH) {
+        status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
+        if (status == WEIR_OK) /* WEIR_EPOCH: all of this epoch has been delivered, and nothing of the next one */
             train(world, item.data, saved);
         weir_item_release(&item);
-        stored = store(saved, pipeline);
+        if (status == WEIR_EFAILED)
+            weir_pipeline_error(pipeline, NULL, error);
+        else if (status != WEIR_EOF && store(saved, pipeline, error) != WEIR_OK)
+            status = error->status;
     }
-    return stored == WEIR_OK ? status : stored;
+    return status;
 }
 
 static int run(weir_dataset *dataset, uint64_t seed, int num_names, char **names, weir_error *error)
@@ -157,20 +144,17 @@ static int run(weir_dataset *dataset, uint64_t seed, int num_names, char **names
     int status = weir_world_find(&world, NULL, error);
     if (status == WEIR_OK && num_names) {
         snprintf(saved.path, sizeof saved.path, "%s.%" PRIu32, names[0], world.rank);
-        snprintf(saved.new_path, sizeof saved.new_path, "%s-new.%" PRIu32, names[0], world.rank);
+        status = load(&saved, saved.path, true, error);
+        if (status == WEIR_ENOTFOUND) /* the first run, or one of another number of ranks */
+            status = WEIR_OK;
+        bool has_own = saved.num_texts;
+        for (int i = 1; status == WEIR_OK && !has_own && i < num_names && i < 256; i++)
+            status = load(&saved, names[i], false, error);
     }
-    if (status == WEIR_OK && !load(&saved, saved.path, true))
-        for (int i = 1; i < num_names && i < 256; i++)
-            if (!load(&saved, names[i], false))
-                status = weir_error_set(error, WEIR_ENOTFOUND, 0, "%s cannot be read", names[i]);
     if (status == WEIR_OK)
         status = build(dataset, seed, &saved, &pipeline, error);
     if (status == WEIR_OK) {
-        status = take_steps(pipeline, &world, &saved);
-        if (status == WEIR_EIO)
-            weir_error_set(error, WEIR_EIO, 0, "%s cannot be written", saved.path);
-        else if (status != WEIR_EOF)
-            weir_pipeline_error(pipeline, NULL, error);
+        status = take_steps(pipeline, &world, &saved, error);
         weir_pipeline_free(pipeline);
     }
     while (saved.num_texts)

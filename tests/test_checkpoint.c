@@ -2,11 +2,33 @@
    test_random.c, killed ones in test_resume.c. */
 #include "support.h"
 
+#include <inttypes.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static weir_pipeline_options with(weir_checkpoints checkpoints)
 {
     return (weir_pipeline_options){ .threads = 1, .checkpoints = checkpoints, .stall_warning_ns = WEIR_FOREVER };
+}
+
+/* The text with its last line, in a new memory. */
+static char *sealed(const char *lines)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a, as in the table of its authors */
+    char *text = NULL;
+    for (const char *byte = lines; *byte; byte++)
+        hash = (hash ^ (uint8_t)*byte) * UINT64_C(0x100000001b3);
+    assert_true(asprintf(&text, "%send %016" PRIx64 "\n", lines, hash) > 0);
+    return text;
+}
+
+static void assert_text(const char *text, const char *lines)
+{
+    char *expected = sealed(lines);
+    assert_string_equal(text, expected);
+    free(expected);
 }
 
 /* The text without its first and last lines, which are the same in all tests. */
@@ -14,8 +36,8 @@ static void assert_checkpoint(weir_pipeline *pipeline, const char *expected)
 {
     char *text, whole[512];
     assert_int_equal(weir_pipeline_checkpoint(pipeline, &text), WEIR_OK);
-    snprintf(whole, sizeof whole, "weir checkpoint 1\n%send\n", expected);
-    assert_string_equal(text, whole);
+    snprintf(whole, sizeof whole, "weir checkpoint 2\n%s", expected);
+    assert_text(text, whole);
     free(text);
 }
 
@@ -271,7 +293,7 @@ TEST_CASE(chunks_that_are_done_are_left_out)
         free(text);
         text = stop_with_checkpoint(pipeline);
     }
-    assert_string_equal(text, "weir checkpoint 1\nepoch 0\nsource 0 src\ndone 0 2\nend\n");
+    assert_text(text, "weir checkpoint 2\nepoch 0\nsource 0 src\ndone 0 2\n");
     free(text);
     ledger_close(&ledger);
 }
@@ -380,7 +402,7 @@ TEST_CASE(an_end_of_an_epoch_is_told_once)
         free(text);
         text = stop_with_checkpoint(pipeline);
     }
-    assert_string_equal(text, "weir checkpoint 1\nepoch 3\nsource 0 src\nend\n");
+    assert_text(text, "weir checkpoint 2\nepoch 3\nsource 0 src\n");
     weir_checkpoint *checkpoint;
     assert_int_equal(weir_checkpoint_read(text, &checkpoint, NULL), WEIR_OK);
     assert_int_equal(checkpoint->epoch, 3);
@@ -397,11 +419,10 @@ TEST_CASE(a_text_can_be_read)
 {
     weir_checkpoint *checkpoint;
     weir_error error = { 0 };
-    assert_int_equal(
-        weir_checkpoint_read("weir checkpoint 1\nepoch 2\nsource 0 a b\n  first\n  second\n"
-                             "done 2 10 12-14 20\ndone 3 0\nchunks 2 30 0123456789abcdef 1\nsource 1 c\nend\n",
-                             &checkpoint, &error),
-        WEIR_OK);
+    char *text = sealed("weir checkpoint 2\nepoch 2\nsource 0 a b\n  first\n  second\n"
+                        "done 2 10 12-14 20\ndone 3 0\nchunks 2 30 0123456789abcdef 1\nsource 1 c\n");
+    assert_int_equal(weir_checkpoint_read(text, &checkpoint, &error), WEIR_OK);
+    free(text);
     assert_int_equal(checkpoint->epoch, 2);
     assert_int_equal(checkpoint->num_sources, 2);
     assert_string_equal(weir_checkpoint_source_at(checkpoint, 0)->name, "a b");
@@ -433,18 +454,20 @@ TEST_CASE(a_damaged_text_is_refused_with_its_line)
     } cases[] = {
         { "", WEIR_EDATA, "not a checkpoint" },
         { "hello\n", WEIR_EDATA, "not a checkpoint" },
-        { "weir checkpoint 2\n", WEIR_EUNSUPPORTED, "format 2" },
-        { "weir checkpoint 1\nepoch x\n", WEIR_EDATA, "line 2" },
-        { "weir checkpoint 1\nepoch 0\nsource 0 a\ndone 0 1\n", WEIR_EDATA, "cut off after line 4" },
-        { "weir checkpoint 1\nepoch 0\nsource 0 a\ndone 0 1", WEIR_EDATA, "cut off after line 3" },
-        { "weir checkpoint 1\nepoch 0\nsource 1 a\nend\n", WEIR_EDATA, "line 3" },
-        { "weir checkpoint 1\nepoch 0\ndone 0 1\nend\n", WEIR_EDATA, "line 3" },
-        { "weir checkpoint 1\nepoch 0\nsource 0 a\ndone 0 5 5\nend\n", WEIR_EDATA, "line 4" },
-        { "weir checkpoint 1\nepoch 0\nsource 0 a\ndone 0 5 9-8\nend\n", WEIR_EDATA, "line 4" },
-        { "weir checkpoint 1\nepoch 0\nsource 0 a\ndone 0 99999999999999999999\nend\n", WEIR_EDATA, "line 4" },
-        { "weir checkpoint 1\nepoch 0\nsource 0 a\nchunks 0 1 xyz\nend\n", WEIR_EDATA, "line 4" },
-        { "weir checkpoint 1\nepoch 0\nsource 0 a\nwhat\nend\n", WEIR_EDATA, "line 4" },
-        { "weir checkpoint 1\nepoch 0\nend\nmore\n", WEIR_EDATA, "after \"end\"" },
+        { "weir checkpoint 3\n", WEIR_EUNSUPPORTED, "format 3" },
+        { "weir checkpoint 2\nepoch x\n", WEIR_EDATA, "line 2" },
+        { "weir checkpoint 2\nepoch 0\nsource 0 a\ndone 0 1\n", WEIR_EDATA, "cut off after line 4" },
+        { "weir checkpoint 2\nepoch 0\nsource 0 a\ndone 0 1", WEIR_EDATA, "cut off after line 3" },
+        { "weir checkpoint 2\nepoch 0\nsource 1 a\nend\n", WEIR_EDATA, "line 3" },
+        { "weir checkpoint 2\nepoch 0\ndone 0 1\nend\n", WEIR_EDATA, "line 3" },
+        { "weir checkpoint 2\nepoch 0\nsource 0 a\ndone 0 5 5\nend\n", WEIR_EDATA, "line 4" },
+        { "weir checkpoint 2\nepoch 0\nsource 0 a\ndone 0 5 9-8\nend\n", WEIR_EDATA, "line 4" },
+        { "weir checkpoint 2\nepoch 0\nsource 0 a\ndone 0 99999999999999999999\nend\n", WEIR_EDATA, "line 4" },
+        { "weir checkpoint 2\nepoch 0\nsource 0 a\nchunks 0 1 xyz\nend\n", WEIR_EDATA, "line 4" },
+        { "weir checkpoint 2\nepoch 0\nsource 0 a\nwhat\nend\n", WEIR_EDATA, "line 4" },
+        { "weir checkpoint 2\nepoch 0\nend\nmore\n", WEIR_EDATA, "after \"end\"" },
+        { "weir checkpoint 2\nepoch 0\nend\n", WEIR_EDATA, "line 3: the text is damaged" },
+        { "weir checkpoint 1\nepoch 0\nend\n", WEIR_EUNSUPPORTED, "format 1" },
     };
     for (size_t i = 0; i < LENGTH(cases); i++) {
         weir_checkpoint *checkpoint;
@@ -454,6 +477,113 @@ TEST_CASE(a_damaged_text_is_refused_with_its_line)
         if (!strstr(error.message, cases[i].message) || strchr(error.message, '\n'))
             fail_msg("%zu: %s", i, error.message);
     }
+}
+
+/* A pipeline that has delivered half of its items, stored in a file of the test's folder. */
+static char *store_checkpoint(const char *state, size_t state_bytes)
+{
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 10 };
+    weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
+    weir_pipeline *pipeline = build(plain(&numbers), &options);
+    weir_error error = { 0 };
+    char *path = NULL;
+    assert_true(asprintf(&path, "/tmp/weir-checkpoint-%d", (int)getpid()) > 0);
+    for (int i = 0; i < 5; i++)
+        next_value(pipeline);
+    if (weir_checkpoint_store(pipeline, path, state, state_bytes, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+    return path;
+}
+
+TEST_CASE(a_file_has_checkpoint_and_state)
+{
+    char *text, *path = store_checkpoint("end \n\0weights", 13);
+    void *weights;
+    size_t num_bytes;
+    weir_error error = { 0 };
+    assert_int_equal(weir_checkpoint_load(path, &text, &weights, &num_bytes, &error), WEIR_OK);
+    assert_text(text, "weir checkpoint 2\nepoch 0\nsource 0 src\ndone 0 5\n");
+    assert_int_equal(num_bytes, 13);
+    assert_memory_equal(weights, "end \n\0weights", 14);
+    free(weights);
+    free(text);
+    free(path);
+    path = store_checkpoint(NULL, 0); /* replaces the file */
+    assert_int_equal(weir_checkpoint_load(path, &text, &weights, &num_bytes, &error), WEIR_OK);
+    assert_int_equal(num_bytes, 0);
+    free(weights);
+    free(text);
+    unlink(path);
+    assert_int_equal(weir_checkpoint_load(path, &text, &weights, NULL, &error), WEIR_ENOTFOUND);
+    assert_non_null(strstr(error.message, path));
+    assert_null(text);
+    assert_null(weights);
+    assert_int_equal(weir_checkpoint_load("/tmp", &text, NULL, NULL, &error), WEIR_EACCESS);
+    free(path);
+}
+
+TEST_CASE(each_change_of_a_byte_of_a_file_is_refused)
+{
+    char *text, *path = store_checkpoint("weights", 7), bytes[512];
+    FILE *file = fopen(path, "r+");
+    weir_error error = { 0 };
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    assert_in_range(size, 60, sizeof bytes - 1);
+    for (size_t at = 0; at < size; at++) {
+        for (int change = 1; change < 256; change++) {
+            fseek(file, (long)at, SEEK_SET);
+            fputc((uint8_t)bytes[at] ^ change, file);
+            assert_int_equal(fflush(file), 0);
+            int status = weir_checkpoint_load(path, &text, NULL, NULL, &error);
+            if (status != WEIR_EDATA && status != WEIR_EUNSUPPORTED)
+                fail_msg("byte %zu, changed by %d: %d", at, change, status);
+        }
+        fseek(file, (long)at, SEEK_SET);
+        fputc(bytes[at], file);
+    }
+    for (size_t length = 0; length < size; length++) {
+        assert_int_equal(fflush(file) | ftruncate(fileno(file), (off_t)(size - 1 - length)), 0);
+        assert_int_equal(weir_checkpoint_load(path, &text, NULL, NULL, &error), WEIR_EDATA);
+    }
+    fclose(file);
+    unlink(path);
+    free(path);
+}
+
+TEST_CASE(each_change_of_a_byte_of_a_text_is_refused)
+{
+    char *text = sealed("weir checkpoint 2\nepoch 2\nsource 0 src\n  items dataset=00ff\ndone 2 10 12-14 20\n");
+    weir_checkpoint *checkpoint;
+    for (char *at = text; *at; at++)
+        for (int change = 1; change < 256; change++) {
+            *at = (char)((uint8_t)*at ^ change);
+            int status = weir_checkpoint_read(text, &checkpoint, NULL);
+            if (status != WEIR_EDATA && status != WEIR_EUNSUPPORTED)
+                fail_msg("byte %td, changed by %d: %d", at - text, change, status);
+            *at = (char)((uint8_t)*at ^ change);
+        }
+    free(text);
+}
+
+TEST_CASE(a_file_that_cannot_be_stored_stays_as_it_was)
+{
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 2 };
+    weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
+    weir_pipeline *pipeline = build(plain(&numbers), &options);
+    weir_error error = { 0 };
+    assert_int_equal(weir_checkpoint_store(pipeline, "/nowhere/here", NULL, 0, &error), WEIR_ENOTFOUND);
+    assert_non_null(strstr(error.message, "/nowhere/here"));
+    assert_int_equal(weir_checkpoint_store(pipeline, "/tmp", NULL, 0, &error), WEIR_EACCESS);
+    weir_pipeline_free(pipeline);
+    pipeline = build(plain(&numbers), NULL);
+    assert_int_equal(weir_checkpoint_store(pipeline, "/tmp/x", NULL, 0, &error), WEIR_EUNSUPPORTED);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
 }
 
 static void refuse(const weir_pipeline_options *options, const char *message)
@@ -471,14 +601,14 @@ static void refuse(const weir_pipeline_options *options, const char *message)
 
 TEST_CASE(what_cannot_be_resumed_is_refused)
 {
-    static const char *const other = "weir checkpoint 1\nepoch 0\nsource 0 other\nend\n";
-    static const char *const same[] = { "weir checkpoint 1\nepoch 0\nsource 0 src\nend\n",
-                                        "weir checkpoint 1\nepoch 0\nsource 0 src\nend\n" };
+    char *other = sealed("weir checkpoint 2\nepoch 0\nsource 0 other\n");
+    char *own = sealed("weir checkpoint 2\nepoch 0\nsource 0 src\n");
+    const char *same[] = { own, own };
     static const char *const damaged = "weir";
     weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
     options.num_resume = 1;
     refuse(&options, "resume is NULL");
-    options.resume = &other;
+    options.resume = (const char *const *)&other;
     refuse(&options, "source 0 is \"other\", here it is \"src\"");
     options.resume = &damaged;
     refuse(&options, "not a checkpoint");
@@ -487,6 +617,8 @@ TEST_CASE(what_cannot_be_resumed_is_refused)
     refuse(&options, "only a sampler can divide");
     options.checkpoints = WEIR_CHECKPOINTS_OFF;
     refuse(&options, "WEIR_CHECKPOINTS_OFF");
+    free(other);
+    free(own);
 }
 
 static int renumber_all(void *config, const weir_checkpoint *const *checkpoints, size_t num_checkpoints,
@@ -502,18 +634,19 @@ static int renumber_all(void *config, const weir_checkpoint *const *checkpoints,
 
 TEST_CASE(a_source_that_has_renumbered_its_items_must_say_how)
 {
-    static const char *const text = "weir checkpoint 1\nepoch 0\nsource 0 src\nend\n";
+    char *text = sealed("weir checkpoint 2\nepoch 0\nsource 0 src\n");
     static const weir_op op = { .name = "renumbered", .run = run_until_asked, .resume = renumber_all };
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &op, NULL, 0, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
-    options.resume = &text;
+    options.resume = (const char *const *)&text;
     options.num_resume = 1;
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     assert_int_equal(weir_builder_build(builder, &options, &pipeline, &error), WEIR_EINVAL);
     assert_non_null(strstr(error.message, "has no renumber"));
+    free(text);
 }
 
 TEST_MAIN(test_setup, test_teardown, NULL, NULL)

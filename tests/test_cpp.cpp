@@ -4,13 +4,18 @@
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <thread>
+
+#include <unistd.h>
 
 #include <weir/weir.hpp>
 
@@ -267,6 +272,44 @@ static void stop_ends_the_loop(void **)
     assert_int_equal(alive, 0);
 }
 
+/* Each run takes three items and stores where it was. */
+static void checkpoints_continue_a_run(void **)
+{
+    const std::string path = "/tmp/weir-cpp-" + std::to_string(getpid());
+    std::string handled;
+    for (int run = 0; run < 3; run++) {
+        std::optional<weir::checkpoint> last = weir::load_checkpoint(path);
+        assert_int_equal(last.has_value(), run > 0);
+        weir::pipeline_options options;
+        options.checkpoints = WEIR_CHECKPOINTS_DONE;
+        if (last) {
+            options.resume_from = { last->text };
+            assert_string_equal(last->state.c_str(), handled.c_str());
+        }
+        weir::builder b;
+        b.source("numbers", numbers(8)).sink();
+        weir::pipeline p = b.build(options);
+        weir::item item;
+        for (int i = 0; i < 3 && p.next(item) == WEIR_OK; i++) {
+            handled += std::to_string(item.get<counted>().value);
+            p.mark_done(item);
+        }
+        p.store_checkpoint(path, handled);
+        assert_non_null(std::strstr(p.checkpoint_text().c_str(), "done 0"));
+    }
+    assert_string_equal(handled.c_str(), "01234567");
+    std::FILE *file = std::fopen(path.c_str(), "a");
+    std::fclose((std::fputc('x', file), file));
+    try {
+        weir::load_checkpoint(path);
+        fail_msg("a damaged file was read");
+    } catch (const weir::error &e) {
+        assert_int_equal(e.why.status, WEIR_EDATA);
+    }
+    std::remove(path.c_str());
+    assert_int_equal(alive, 0);
+}
+
 int main()
 {
     weir_log_set_level(WEIR_LOG_ERROR);
@@ -284,6 +327,7 @@ int main()
         cmocka_unit_test(spans_of_lambdas_are_told),
 #endif
         cmocka_unit_test(stop_ends_the_loop),
+        cmocka_unit_test(checkpoints_continue_a_run),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -256,6 +256,24 @@ TEST_CASE(a_list_brings_its_labels)
     weir_dataset_close(dataset);
 }
 
+TEST_CASE(labels_are_part_of_the_fingerprint)
+{
+    const char *index = clips_path("labels.weir"),
+               *paths[] = { clips_make("clip.mp4",
+                                       "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p") };
+    const char *labels[] = { "a", "b", NULL };
+    uint64_t fingerprints[3];
+    for (int i = 0; i < 3; i++) {
+        weir_dataset_build_options options = { .paths = paths, .labels = &labels[i], .num_paths = 1 };
+        assert_int_equal(weir_dataset_build(index, &options, NULL, NULL), WEIR_OK);
+        weir_dataset *dataset = open_with(index, NULL);
+        fingerprints[i] = weir_dataset_fingerprint(dataset);
+        weir_dataset_close(dataset);
+    }
+    assert_int_not_equal(fingerprints[0], fingerprints[1]);
+    assert_int_not_equal(fingerprints[1], fingerprints[2]);
+}
+
 /* ---- opening ------------------------------------------------------------------------------------------------- */
 
 TEST_CASE(conditions_and_classes_choose)

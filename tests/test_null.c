@@ -66,6 +66,11 @@ TEST_CASE(the_engine_refuses_null)
     weir_checkpoint *checkpoint;
     REFUSED(weir_checkpoint_read(NULL, &checkpoint, &error));
     REFUSED(weir_checkpoint_read("", NULL, &error));
+    REFUSED(weir_checkpoint_store(NULL, "x", NULL, 0, &error));
+    REFUSED(weir_checkpoint_store(p, NULL, NULL, 0, &error));
+    REFUSED(weir_checkpoint_store(p, "x", NULL, 1, &error));
+    REFUSED(weir_checkpoint_load(NULL, &text, NULL, NULL, &error));
+    REFUSED(weir_checkpoint_load("x", NULL, NULL, NULL, &error));
     weir_checkpoint_free(NULL);
     assert_null(weir_checkpoint_source_at(NULL, 0));
     assert_false(weir_checkpoint_is_done(NULL, 0, 0, 0));

@@ -25,6 +25,7 @@
 #include <weir/sampler.h>
 #include <weir/stages.h>
 
+#include "common/hash.h"
 #include "program.h"
 
 enum { NUM_EPOCHS = 3, MAX_RANKS = 3, ITEMS_PER_KILL = 12, BATCH = 4 };
@@ -502,6 +503,13 @@ TEST_CASE(a_checkpoint_of_something_else_is_refused)
         free(texts[--num_texts]);
 }
 
+/* Gives the text the last line that fits it. */
+static void seal(char *text)
+{
+    char *end = strstr(text, "\nend ") + 1;
+    sprintf(end, "end %016" PRIx64 "\n", weir__hash(WEIR__HASH_START, text, (size_t)(end - text)));
+}
+
 /* Texts with numbers that would need more memory, or time, than there is. */
 TEST_CASE(absurd_numbers_of_a_sampler_are_refused)
 {
@@ -522,9 +530,36 @@ TEST_CASE(absurd_numbers_of_a_sampler_are_refused)
     int length = (int)(strchr(rank, '\n') + 1 - text[0]);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         snprintf(damaged, sizeof damaged, "%.*s%s%s", length, text[0], lines[i], text[0] + length);
+        seal(damaged);
         refuse(&config, 1, chosen, 1, "no valid text of a sampler");
     }
     free(text[0]);
+}
+
+TEST_CASE(more_than_the_share_cannot_be_done)
+{
+    static tally unused;
+    char *texts[MAX_WORLD], damaged[4096];
+    const char *chosen[MAX_WORLD];
+    size_t num_texts = 0;
+    run_world(1, 2, texts, &num_texts, 20, &unused); /* shares of 27 and 26 */
+    weir_sampler_config config = config_of(1);
+    config.world = (weir_world){ .rank = 1, .size = 2 };
+    const char *done = strstr(texts[1], "done 0 ");
+    assert_non_null(done);
+    for (int is_list = 0; is_list < 2; is_list++) {
+        snprintf(damaged, sizeof damaged, "%.*s%s\nend \n", (int)(done - texts[1]), texts[1],
+                 is_list ? "done 0 3 5-26" : "done 0 27");
+        seal(damaged);
+        chosen[0] = damaged;
+        refuse(&config, 1, chosen, 1, "27 items of epoch 0 have been begun, but its share has only 26");
+        chosen[1] = texts[0];
+        config.world.size = 3;
+        refuse(&config, 1, chosen, 2, "27 items of epoch 0 have been begun, but its share has only 26");
+        config.world.size = 2;
+    }
+    while (num_texts)
+        free(texts[--num_texts]);
 }
 
 TEST_MAIN(NULL, NULL, NULL, NULL)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hash.h"
 #include "permutation.h"
 #include "random.h"
 #include "sampler_resume.h"
@@ -424,24 +425,15 @@ static int count_share(weir_sampler *sampler, weir_error *error)
     return WEIR_OK;
 }
 
-/* FNV-1a */
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
-{
-    const uint8_t *bytes = data;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 static uint64_t hash_arrays(const weir_sampler_config *config)
 {
     uint64_t hash = 0;
     if (config->weights)
-        hash = hash_bytes(hash + 1, config->weights, config->num_items * sizeof *config->weights);
+        hash = weir__hash(hash + 1, config->weights, config->num_items * sizeof *config->weights);
     if (config->classes)
-        hash = hash_bytes(hash + 2, config->classes, config->num_items * sizeof *config->classes);
+        hash = weir__hash(hash + 2, config->classes, config->num_items * sizeof *config->classes);
     if (config->costs)
-        hash = hash_bytes(hash + 3, config->costs, config->num_items * sizeof *config->costs);
+        hash = weir__hash(hash + 3, config->costs, config->num_items * sizeof *config->costs);
     return hash;
 }
 

@@ -174,52 +174,76 @@ static int read_dealing(const weir_sampler *sampler, const saved *all, size_t nu
     return status;
 }
 
+/* All that a resume is about. */
+typedef struct resuming {
+    weir_sampler *sampler;
+    const weir_checkpoint *const *checkpoints;
+    size_t num_checkpoints, source;
+    saved *all;        /* of each checkpoint */
+    weir_world *ranks; /* of each checkpoint */
+    bool deals;        /* the rest is divided again */
+    weir_error *error;
+} resuming;
+
+/* No rank may have done items that its share of the epoch does not have. */
+static int check_shares(const resuming *job, const weir_dealing *dealing)
+{
+    for (size_t i = 0; i < job->num_checkpoints; i++) {
+        uint64_t low, end, count = weir__dealing_count(dealing, &job->ranks[i]);
+        weir_checkpoint_range(job->checkpoints[i], job->source, dealing->epoch, &low, &end);
+        if (end != UINT64_MAX && end > count)
+            return weir_error_set(job->error, WEIR_EDATA, 0,
+                                  "the checkpoint of rank %" PRIu32 " says that %" PRIu64 " items of epoch %" PRIu64
+                                  " have been begun, but its share has only %" PRIu64
+                                  ": it is of another dataset or sampler",
+                                  job->ranks[i].rank, end, dealing->epoch, count);
+    }
+    return WEIR_OK;
+}
+
 /* Epochs that have begun: from the first epoch of all ranks to the last one. *num is how many have been made. */
-static int make_dealings(const weir_sampler *sampler, const saved *all, bool deals,
-                         const weir_checkpoint *const *checkpoints, size_t num_checkpoints, size_t source,
-                         const weir_world *ranks, uint64_t first, uint64_t end, weir_dealing *to, weir_dealing *old,
+static int make_dealings(const resuming *job, uint64_t first, uint64_t end, weir_dealing *to, weir_dealing *old,
                          size_t *num)
 {
     int status = WEIR_OK;
     for (uint64_t epoch = first; epoch < end && status == WEIR_OK; epoch++) {
-        status = read_dealing(sampler, all, num_checkpoints, epoch, &old[*num]);
-        if (status == WEIR_OK && deals) {
-            status = weir__dealing_again(&to[*num], &old[*num], ranks, checkpoints, num_checkpoints, source);
-        } else {
-            to[*num] = old[*num];
-            old[*num] = (weir_dealing){ 0 };
+        weir_dealing *was = &old[*num], *is = &to[*num];
+        status = read_dealing(job->sampler, job->all, job->num_checkpoints, epoch, was);
+        if (status == WEIR_OK)
+            status = check_shares(job, was);
+        if (status == WEIR_OK && job->deals) {
+            status = weir__dealing_again(is, was, job->ranks, job->checkpoints, job->num_checkpoints, job->source);
+        } else if (status == WEIR_OK) {
+            *is = *was;
+            *was = (weir_dealing){ 0 };
         }
-        bool has_begun = status == WEIR_OK && to[*num].from;
+        bool has_begun = status == WEIR_OK && is->from;
         if (!has_begun)
-            weir__dealing_free(&old[*num]);
+            weir__dealing_free(was);
         *num += has_begun;
     }
     return status;
 }
 
-static int deal_rest(weir_sampler *sampler, const saved *all, bool deals, const weir_checkpoint *const *checkpoints,
-                     size_t num_checkpoints, size_t source)
+static int deal_rest(const resuming *job)
 {
     uint64_t first = UINT64_MAX, end = 0;
-    weir_world *ranks = calloc(num_checkpoints, sizeof *ranks);
-    for (size_t i = 0; ranks && i < num_checkpoints; i++) {
-        uint64_t epoch = checkpoints[i]->epoch;
-        uint64_t last = last_epoch(&all[i], checkpoints[i], source);
+    for (size_t i = 0; i < job->num_checkpoints; i++) {
+        uint64_t epoch = job->checkpoints[i]->epoch;
+        uint64_t last = last_epoch(&job->all[i], job->checkpoints[i], job->source);
         first = epoch < first ? epoch : first;
         end = last + 1 > end ? last + 1 : end;
-        ranks[i] = all[i].world;
+        job->ranks[i] = job->all[i].world;
     }
-    if (ranks && (end <= first || end - first > MAX_OPEN_EPOCHS)) {
-        free(ranks);
+    if (end <= first || end - first > MAX_OPEN_EPOCHS) {
+        free(job->ranks);
         return WEIR_EDATA;
     }
     size_t num = 0;
-    weir_dealing *dealings = ranks ? calloc(end - first, sizeof *dealings) : NULL;
-    weir_dealing *old = ranks ? calloc(end - first, sizeof *old) : NULL;
-    int status = dealings && old ? make_dealings(sampler, all, deals, checkpoints, num_checkpoints, source, ranks,
-                                                 first, end, dealings, old, &num)
-                                 : WEIR_ENOMEM;
-    int dealt = weir__sampler_deal(sampler, dealings, old, num, ranks);
+    weir_dealing *dealings = calloc(end - first, sizeof *dealings);
+    weir_dealing *old = calloc(end - first, sizeof *old);
+    int status = dealings && old ? make_dealings(job, first, end, dealings, old, &num) : WEIR_ENOMEM;
+    int dealt = weir__sampler_deal(job->sampler, dealings, old, num, job->ranks);
     return status == WEIR_OK ? dealt : status;
 }
 
@@ -228,24 +252,32 @@ int weir__sampler_resume(weir_sampler *sampler, uint64_t dataset, const weir_che
 {
     weir_world world = weir__sampler_world(sampler);
     char *own = describe_identity(sampler, dataset);
-    saved *all = calloc(num, sizeof *all);
-    bool deals = false;
-    int status = own && all ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    weir_error reason = { 0 };
+    resuming job = { .sampler = sampler,
+                     .checkpoints = checkpoints,
+                     .num_checkpoints = num,
+                     .source = source,
+                     .all = calloc(num, sizeof *job.all),
+                     .ranks = calloc(num, sizeof *job.ranks),
+                     .error = &reason };
+    int status = own && job.all && job.ranks ? WEIR_OK : WEIR_ENOMEM;
     for (size_t i = 0; i < num && status == WEIR_OK; i++) {
-        status = read_saved(checkpoints[i], source, &all[i], error);
+        status = read_saved(checkpoints[i], source, &job.all[i], &reason);
         if (status == WEIR_OK)
-            status = check_items(own, all[i].items, error);
+            status = check_items(own, job.all[i].items, &reason);
     }
     if (status == WEIR_OK)
-        status = check_ranks(all, num, &world, &deals, error);
-    if (status == WEIR_OK) {
-        status = deal_rest(sampler, all, deals, checkpoints, num, source);
-        if (status == WEIR_EDATA)
-            not_a_sampler(error);
-        else if (status != WEIR_OK)
-            weir_error_set(error, status, 0, "out of memory");
-    }
-    free(all);
+        status = check_ranks(job.all, num, &world, &job.deals, &reason);
+    bool is_checked = status == WEIR_OK;
+    if (is_checked)
+        status = deal_rest(&job); /* owns job.ranks */
+    else
+        free(job.ranks);
+    if (status == WEIR_EDATA && !reason.status)
+        not_a_sampler(&reason);
+    if (status != WEIR_OK)
+        weir_error_set(error, status, 0, "%s", reason.status ? reason.message : "out of memory");
+    free(job.all);
     free(own);
-    return status == WEIR_OK && deals ? WEIR_SKIP : status;
+    return status == WEIR_OK && job.deals ? WEIR_SKIP : status;
 }

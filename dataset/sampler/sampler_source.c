@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hash.h"
 #include "sampler_resume.h"
 
 typedef struct sampler_worker {
@@ -46,11 +47,7 @@ static uint64_t hash_paths(const weir_sampler_source_config *source)
 {
     uint64_t hash = source->dataset;
     for (uint64_t i = 0; i < source->sampler.num_items; i++)
-        for (const char *letter = source->paths[i];; letter++) {
-            hash = (hash ^ (uint8_t)*letter) * UINT64_C(0x100000001b3); /* FNV-1a */
-            if (!*letter)
-                break;
-        }
+        hash = weir__hash(hash, source->paths[i], strlen(source->paths[i]) + 1);
     return hash;
 }
 

@@ -120,7 +120,7 @@ WEIR_API void weir_dataset_close(weir_dataset *dataset);
 /* The number of clips, without broken ones. NULL is 0. */
 WEIR_API uint64_t weir_dataset_count(const weir_dataset *dataset);
 
-/* A hash of the contents (paths, sizes, conditions): a different value means different items. NULL is 0. */
+/* A hash of the contents (paths, sizes, labels, conditions): a different value means different items. NULL is 0. */
 WEIR_API uint64_t weir_dataset_fingerprint(const weir_dataset *dataset);
 
 /* For weir_sampler_source_config.items: from then on only the source's thread may use the dataset. */

@@ -1,25 +1,35 @@
 /*
  * The text of a checkpoint, line by line:
  *
- *     weir checkpoint 1
+ *     weir checkpoint 2
  *     epoch E                          the resumed pipeline begins with this epoch
  *     source NUMBER NAME
  *       …                              what the source wrote itself, indented
  *     done E LOW A-B C …               of this epoch: all items before LOW, A to B, C
  *     chunks E SEQ PATH …              of this item: these results (a hexadecimal number for each)
- *     end
+ *     end HASH                         of all before this line, as 16 hexadecimal digits
  */
 #include "checkpoint_parsed.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "hash.h"
+
+void weir__checkpoint_end(const char *text, size_t length, char end[WEIR__CHECKPOINT_END])
+{
+    snprintf(end, WEIR__CHECKPOINT_END, "end %016" PRIx64 "\n", weir__hash(WEIR__HASH_START, text, length));
+}
 
 static const char first_line[] = "weir checkpoint ";
 
 typedef struct text_reader {
-    char *at; /* the next line */
+    char *at;         /* the next line */
+    const char *copy; /* the whole text, whose line ends become NUL */
+    const char *text; /* as it was given */
     uint64_t line;
     weir_checkpoint *to;
     weir_error *error;
@@ -165,11 +175,11 @@ static int read_head(text_reader *reader)
     line += sizeof first_line - 1;
     if (!read_number(&line, 10, &version) || *line)
         return fail_damaged(reader, "the version is not a number");
-    if (version != 1)
+    if (version != 2)
         return weir_error_set(
             reader->error, WEIR_EUNSUPPORTED, 0,
             "the checkpoint has format %" PRIu64
-            ", but this library, version %s, reads only format 1: use a library of the version that "
+            ", but this library, version %s, reads only format 2: use a library of the version that "
             "wrote it",
             version, WEIR_VERSION);
     line = next_line(reader);
@@ -180,6 +190,17 @@ static int read_head(text_reader *reader)
                                                                 : fail_damaged(reader, "expected \"epoch NUMBER\"");
 }
 
+static int read_end(text_reader *reader, const char *line)
+{
+    char expected[WEIR__CHECKPOINT_END];
+    if (*reader->at)
+        return fail_damaged(reader, "there is text after \"end\"");
+    weir__checkpoint_end(reader->text, (size_t)(line - reader->copy), expected);
+    return strncmp(line, expected, strlen(expected) - 1) == 0 && strlen(line) == strlen(expected) - 1
+               ? WEIR_OK
+               : fail_damaged(reader, "the text is damaged: its hash is another one");
+}
+
 static int read_lines(text_reader *reader)
 {
     int status = read_head(reader);
@@ -187,10 +208,11 @@ static int read_lines(text_reader *reader)
         line = next_line(reader);
         if (!line)
             return weir_error_set(reader->error, WEIR_EDATA, 0,
-                                  "the checkpoint is cut off after line %" PRIu64 ": its last line must be \"end\"",
+                                  "the checkpoint is cut off after line %" PRIu64
+                                  ": its last line must begin with \"end\"",
                                   reader->line);
-        if (strcmp(line, "end") == 0)
-            return *reader->at ? fail_damaged(reader, "there is text after \"end\"") : WEIR_OK;
+        if (strncmp(line, "end", 3) == 0)
+            return read_end(reader, line);
         weir_done_source *source = last_source(reader);
         if (strncmp(line, "source", 6) == 0)
             status = read_source(reader, line + 6);
@@ -228,7 +250,9 @@ int weir_checkpoint_read(const char *text, weir_checkpoint **checkpoint, weir_er
     if (!text || !checkpoint)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     char *copy = strdup(text);
-    text_reader reader = { .at = copy, .to = calloc(1, sizeof *reader.to), .error = error };
+    text_reader reader = {
+        .at = copy, .copy = copy, .text = text, .to = calloc(1, sizeof *reader.to), .error = error
+    };
     int status = copy && reader.to ? read_lines(&reader) : fail_parse_memory(error);
     free(copy);
     if (status == WEIR_OK) {

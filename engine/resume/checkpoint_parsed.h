@@ -30,4 +30,8 @@ typedef struct weir_done_source {
     size_t num_chunks;
 } weir_done_source;
 
+/* The last line for these bytes. */
+enum { WEIR__CHECKPOINT_END = sizeof "end 0123456789abcdef\n" };
+void weir__checkpoint_end(const char *text, size_t length, char end[WEIR__CHECKPOINT_END]);
+
 #endif

@@ -711,7 +711,7 @@ static void add_indented(text_room *to, const char *lines)
 static void write_locked(const weir_tracker *tracker, uint64_t epoch, char *const *saved, text_room *to)
 {
     to->needed = 0;
-    print_text(to, "weir checkpoint 1\nepoch %" PRIu64 "\n", epoch);
+    print_text(to, "weir checkpoint 2\nepoch %" PRIu64 "\n", epoch);
     for (uint32_t i = 0; i < tracker->num_sources; i++) {
         print_text(to, "source %" PRIu32 " %s\n", i, tracker->sources[i].node->short_name);
         add_indented(to, saved[i]);
@@ -719,7 +719,6 @@ static void write_locked(const weir_tracker *tracker, uint64_t epoch, char *cons
             add_set_text_locked(set, to);
         add_chunks_text_locked(tracker, i, to);
     }
-    print_text(to, "end\n");
 }
 
 /* The texts that the sources write (weir_op.save). */
@@ -752,7 +751,7 @@ static int write_text(weir_tracker *tracker, uint64_t epoch, char *const *saved,
 {
     text_room room = { 0 };
     do {
-        room.size = room.needed + room.needed / 8 + 256;
+        room.size = room.needed + room.needed / 8 + 256 + WEIR__CHECKPOINT_END;
         free(room.text);
         room.text = malloc(room.size);
         if (!room.text)
@@ -760,7 +759,8 @@ static int write_text(weir_tracker *tracker, uint64_t epoch, char *const *saved,
         uv_mutex_lock(&tracker->lock);
         write_locked(tracker, epoch, saved, &room);
         uv_mutex_unlock(&tracker->lock);
-    } while (room.needed >= room.size);
+    } while (room.needed + WEIR__CHECKPOINT_END > room.size);
+    weir__checkpoint_end(room.text, room.needed, room.text + room.needed);
     *text = room.text;
     return WEIR_OK;
 }

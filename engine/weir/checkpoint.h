@@ -1,6 +1,6 @@
 /*
  * Exact resume. A pipeline that is built with weir_pipeline_options.checkpoints knows at any moment which items of its
- * sources are done. weir_pipeline_checkpoint() writes this as a small text; a pipeline built from the text delivers
+ * sources are done. weir_pipeline_checkpoint() writes this as a small text, and weir_checkpoint_store() as a file; a pipeline built from the text delivers
  * exactly the rest:
  *
  *     options.checkpoints = WEIR_CHECKPOINTS_DELIVERED;
@@ -8,8 +8,7 @@
  *     …
  *     while ((rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
  *         use(&item);
- *         weir_pipeline_checkpoint(pipeline, &text);        // store it together with the result: in one transaction
- *         …
+ *         weir_checkpoint_store(pipeline, "job.checkpoint", weights, sizeof weights, &error);
  *     }
  *
  * An item of a source is done when all its results have been delivered (or acknowledged, with WEIR_CHECKPOINTS_DONE),
@@ -57,6 +56,25 @@ typedef enum weir_checkpoints {
  * pipeline by microseconds. WEIR_OK; WEIR_EINVAL (NULL); WEIR_EUNSUPPORTED (built without checkpoints); WEIR_ENOMEM.
  */
 WEIR_API int weir_pipeline_checkpoint(struct weir_pipeline *pipeline, char **text);
+
+/*
+ * Writes the checkpoint and the program's own state, such as its weights, into one file. Both get there at the same moment,
+ * even if the machine loses power: the file is written beside, synced, and renamed over the old one.
+ * state: state_bytes bytes (NULL = none). Any thread. WEIR_OK; or the file is as it was, and *error (may be NULL) is filled:
+ * WEIR_EINVAL, WEIR_EUNSUPPORTED (built without checkpoints), WEIR_ENOTFOUND (no such folder), WEIR_EACCESS, WEIR_EIO,
+ * WEIR_ENOMEM.
+ */
+WEIR_API int weir_checkpoint_store(struct weir_pipeline *pipeline, const char *path, const void *state,
+                                   size_t state_bytes, weir_error *error);
+
+/*
+ * Reads such a file: the text for weir_pipeline_options.resume, and the state with a NUL behind it; the caller frees both
+ * with free(). state and state_bytes may be NULL. Any thread. WEIR_OK; or both are NULL and *error (may be NULL) is filled:
+ * WEIR_ENOTFOUND (no such file: start from the beginning), WEIR_EDATA (a byte of it was changed, or it is another kind of
+ * file), WEIR_EUNSUPPORTED (of another version), WEIR_EINVAL, WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM.
+ */
+WEIR_API int weir_checkpoint_load(const char *path, char **text, void **state, size_t *state_bytes,
+                                  weir_error *error);
 
 /*
  * With WEIR_CHECKPOINTS_DONE: the result has been handled. For the result of weir_aggregate this means all items of the

@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <iterator>
@@ -183,8 +184,32 @@ struct pipeline_options : weir_pipeline_options {
     {
     }
 
-    std::vector<observer> lambdas; /* after the C observers */
+    std::vector<observer> lambdas;        /* after the C observers */
+    std::vector<std::string> resume_from; /* texts of checkpoints, after those of `resume` */
 };
+
+/* What load_checkpoint() has read. */
+struct checkpoint {
+    std::string text; /* for pipeline_options::resume_from */
+    std::string state;
+};
+
+/* A file of pipeline::store_checkpoint(); nothing if there is none. Throws if it cannot be read or is damaged. */
+inline std::optional<checkpoint> load_checkpoint(const std::string &path)
+{
+    char *text;
+    void *state;
+    std::size_t num_bytes;
+    weir_error why = {};
+    int status = weir_checkpoint_load(path.c_str(), &text, &state, &num_bytes, &why);
+    if (status == WEIR_ENOTFOUND)
+        return std::nullopt;
+    if (status != WEIR_OK)
+        throw error(why);
+    std::unique_ptr<char, decltype(&std::free)> texts(text, std::free);
+    std::unique_ptr<void, decltype(&std::free)> states(state, std::free);
+    return checkpoint{ text, std::string(static_cast<const char *>(state), num_bytes) };
+}
 
 /* ---- functions that live as long as the pipeline ---------------------------------------------------------------- */
 
@@ -303,6 +328,28 @@ class pipeline
     void mark_mode(const char *mode)
     {
         detail::check(weir_pipeline_mark_mode(raw(), mode));
+    }
+
+    /* See weir_pipeline_checkpoint(); the options need `checkpoints`. */
+    std::string checkpoint_text()
+    {
+        char *text;
+        detail::check(weir_pipeline_checkpoint(raw(), &text));
+        std::unique_ptr<char, decltype(&std::free)> kept(text, std::free);
+        return text;
+    }
+
+    /* See weir_checkpoint_store(). */
+    void store_checkpoint(const std::string &path, const std::string &state = {})
+    {
+        weir_error why = {};
+        detail::check(weir_checkpoint_store(raw(), path.c_str(), state.data(), state.size(), &why), &why);
+    }
+
+    /* With WEIR_CHECKPOINTS_DONE: the item has been handled. */
+    void mark_done(item &item)
+    {
+        detail::check(weir_item_done(raw(), &item));
     }
 
     /* stage: nullptr = the whole pipeline */
@@ -424,6 +471,11 @@ class builder
             observers.push_back(detail::table_of(&kept_->observers.emplace_back(std::move(functions))));
         options.observers = observers.data();
         options.num_observers = observers.size();
+        std::vector<const char *> texts(options.resume, options.resume + options.num_resume);
+        for (const std::string &text : options.resume_from)
+            texts.push_back(text.c_str());
+        options.resume = texts.data();
+        options.num_resume = texts.size();
         weir_pipeline *built = nullptr;
         weir_error why = {};
         detail::check(weir_builder_build(raw_.release(), &options, &built, &why), &why);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hash.h"
 #include "utf8.h"
 
 void weir__trace_text_free(weir_trace_text *text)
@@ -30,13 +31,9 @@ void weir__trace_put(weir_trace_text *text, const char *data, size_t length)
     text->length += length;
 }
 
-/* FNV-1a */
 uint64_t weir__trace_hash(const void *data, size_t length, uint64_t seed)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ seed;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ ((const unsigned char *)data)[i]) * UINT64_C(0x100000001b3);
-    return hash;
+    return weir__hash(WEIR__HASH_START ^ seed, data, length);
 }
 
 void weir__trace_puts(weir_trace_text *text, const char *string)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "hash.h"
 #include "list_text.h"
 #include "memory.h"
 #include "output_check.h"
@@ -25,18 +26,9 @@ static bool is_folder(const char *path)
 
 /* -- the share */
 
-/* FNV-1a */
-static uint64_t hash_of(uint64_t hash, const char *text)
-{
-    do
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    while (*text++);
-    return hash;
-}
-
 static bool is_in_share(const record_share *share, const char *path, uint64_t number)
 {
-    uint64_t key = share->by_path ? hash_of(UINT64_C(0xcbf29ce484222325), path) : number;
+    uint64_t key = share->by_path ? weir__hash(WEIR__HASH_START, path, strlen(path) + 1) : number;
     return key % share->world.size == share->world.rank && !record_ended_has(&share->ended, path);
 }
 
