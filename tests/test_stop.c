@@ -5,6 +5,9 @@
 #include "support.h"
 
 #include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static test_ledger ledger;
 
@@ -772,6 +775,80 @@ TEST_CASE(a_task_can_stop_its_own_pipeline)
         assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
         weir_pipeline_free(pipeline);
     }
+}
+
+/* Each call in a child, which would hang or be killed after 20 s. Returns which one was wrong, or 0. */
+static int use_in_child(weir_pipeline *pipeline)
+{
+    weir_item item = { 0 };
+    weir_error error;
+    weir_account account;
+    weir_snapshot *snapshot;
+    char *text;
+    int fd, call = 1;
+    alarm(20);
+#define FORKED(result) \
+    if ((result) != WEIR_EFORKED) \
+        return call; \
+    call++
+    FORKED(weir_pipeline_next(pipeline, &item, WEIR_FOREVER));
+    FORKED(weir_pipeline_stop(pipeline));
+    FORKED(weir_pipeline_stop_from_signal(pipeline));
+    FORKED(weir_pipeline_stop_on_signals(pipeline));
+    FORKED(weir_pipeline_stop_signal(pipeline));
+    FORKED(weir_pipeline_poll_fd(pipeline, &fd));
+    FORKED(weir_pipeline_error(pipeline, NULL, &error));
+    FORKED(error.status);
+    FORKED(weir_pipeline_account(pipeline, NULL, &account));
+    FORKED(weir_pipeline_set_concurrency(pipeline, "src", 1));
+    FORKED(weir_pipeline_set_threads(pipeline, NULL, 1));
+    FORKED(weir_pipeline_set_speedup(pipeline, NULL, 0));
+    FORKED(weir_pipeline_snapshot(pipeline, &snapshot));
+    FORKED(weir_pipeline_event(pipeline, "name", NULL, NULL));
+    FORKED(weir_pipeline_mark_step(pipeline, 1));
+    FORKED(weir_pipeline_mark_phase(pipeline, "train"));
+    FORKED(weir_pipeline_mark_mode(pipeline, "train"));
+    FORKED(weir_pipeline_trace(pipeline, true));
+    FORKED(weir_pipeline_checkpoint(pipeline, &text));
+    FORKED(weir_checkpoint_store(pipeline, "/nowhere/x", NULL, 0, NULL));
+    FORKED(weir_item_done(pipeline, &item));
+#undef FORKED
+    weir_pipeline_free(pipeline);
+    return 0;
+}
+
+TEST_CASE(a_forked_child_gets_an_error)
+{
+    test_ledger used = LEDGER;
+    test_numbers numbers = { .ledger = &used, .count = 100 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(
+        builder, &(weir_pipeline_options){ .checkpoints = WEIR_CHECKPOINTS_DONE, .stall_warning_ns = WEIR_FOREVER });
+    assert_int_equal(weir_pipeline_stop_on_signals(pipeline), WEIR_OK);
+    next_value(pipeline);
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        int wrong = use_in_child(pipeline);
+        if (wrong)
+            _exit(wrong);
+        test_numbers own = { .ledger = &used, .count = 2 }; /* a pipeline of its own works */
+        builder = builder_with(&own);
+        weir_builder_sink(builder, NULL);
+        weir_pipeline *mine = build(builder, NULL);
+        next_value(mine);
+        weir_pipeline_free(mine);
+        raise(SIGTERM); /* the parent's handler stops nothing here */
+        _exit(100);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGTERM)
+        fail_msg("call %d: signal %d", WEXITSTATUS(status), WTERMSIG(status));
+    for (int i = 1; i < 100; i++)
+        next_value(pipeline); /* the parent's goes on */
+    weir_pipeline_free(pipeline);
+    ledger_close(&used);
 }
 
 TEST_MAIN(test_setup, test_teardown, NULL, NULL)

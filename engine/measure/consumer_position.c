@@ -55,6 +55,8 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
 {
     if (!pipeline)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     if (!lock_with_spares(pipeline))
         return WEIR_ENOMEM;
     bool begins = step != WEIR_NO_STEP, is_first = begins && !pipeline->steps_marked;
@@ -83,6 +85,8 @@ static int mark_place(weir_pipeline *pipeline, weir_trace_kind kind, const char 
 {
     if (!pipeline || !name || !name[0] || strlen(name) >= MAX_MARK)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     weir_item named = { 0 };
     if (!weir__label_set(&named, name))
         return WEIR_ENOMEM;

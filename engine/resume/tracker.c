@@ -354,6 +354,8 @@ int weir_item_done(weir_pipeline *pipeline, weir_item *item)
 {
     if (!pipeline || !item)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     if (!pipeline->tracker || !pipeline->tracker->acknowledged)
         return WEIR_EUNSUPPORTED;
     finish_item(pipeline->tracker, item);
@@ -771,6 +773,8 @@ int weir_pipeline_checkpoint(weir_pipeline *pipeline, char **text)
         *text = NULL;
     if (!pipeline || !text)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     weir_tracker *tracker = pipeline->tracker;
     if (!tracker)
         return WEIR_EUNSUPPORTED;

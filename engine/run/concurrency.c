@@ -38,6 +38,8 @@ int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, ui
 {
     if (!pipeline || !stage)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     weir_node *node = weir__pipeline_find(pipeline, stage);
     if (!node)
         return WEIR_ENOTFOUND;
@@ -64,6 +66,8 @@ int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32
 {
     if (!pipeline)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     weir_node *node = stage ? weir__pipeline_find(pipeline, stage) : NULL;
     if (stage && !node)
         return WEIR_ENOTFOUND;

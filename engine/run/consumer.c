@@ -102,6 +102,8 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
 {
     if (!pipeline || !item || (timeout_ns < 0 && timeout_ns != WEIR_FOREVER))
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     consumer_is_back(pipeline);
     int64_t start_ns = step_clock_ns(&away.clock);
     int64_t deadline_ns = timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? WEIR_FOREVER : start_ns + timeout_ns;
@@ -143,6 +145,8 @@ int weir_pipeline_poll_fd(weir_pipeline *pipeline, int *fd)
 {
     if (!pipeline || !fd)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     int made = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), spare = -1;
     weir__engine_lock(pipeline);
     if (pipeline->poll_fd >= 0)

@@ -3,6 +3,7 @@
 #include "pipeline_start.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +21,27 @@
 #include "struct_copy.h"
 #include "trace_ring.h"
 #include "tracker.h"
+
+/* ---- forks ---------------------------------------------------------------------------------------------------- */
+
+atomic_uint weir__num_forks;
+
+static void count_fork(void)
+{
+    atomic_fetch_add_explicit(&weir__num_forks, 1, memory_order_relaxed);
+}
+
+static void watch_forks_once(void)
+{
+    pthread_atfork(NULL, NULL, count_fork);
+}
+
+static unsigned number_of_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks_once);
+    return atomic_load_explicit(&weir__num_forks, memory_order_relaxed);
+}
 
 /* ---- start and end ------------------------------------------------------------------------------------------ */
 
@@ -132,6 +154,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
         free(nodes);
         return NULL;
     }
+    pipeline->num_forks = number_of_forks();
     pipeline->nodes = nodes;
     pipeline->poll_fd = -1;
     pipeline->lock = WEIR_MUTEX;
@@ -206,6 +229,8 @@ int weir_pipeline_stop(weir_pipeline *pipeline)
 {
     if (!pipeline)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     engine_lock_at(pipeline, weir_clock_ns());
     weir__graph_stop(&pipeline->core);
     weir__engine_unlock(pipeline);
@@ -236,7 +261,7 @@ static void close_run(weir_pipeline *pipeline)
 
 void weir_pipeline_free(weir_pipeline *pipeline)
 {
-    if (!pipeline)
+    if (!pipeline || is_of_parent(pipeline)) /* its threads and locks are the parent's: the child keeps the memory */
         return;
     weir_pipeline_stop(pipeline);
     if (weir__pipeline_of_thread == pipeline) {
@@ -272,8 +297,10 @@ int weir_pipeline_error(weir_pipeline *pipeline, const char *stage, weir_error *
 {
     if (!pipeline || !error)
         return WEIR_EINVAL;
-    weir_node *node = stage ? weir__pipeline_find(pipeline, stage) : NULL;
     *error = (weir_error){ 0 };
+    if (is_of_parent(pipeline))
+        return weir_error_set(error, WEIR_EFORKED, 0, "%s", weir_status_text(WEIR_EFORKED));
+    weir_node *node = stage ? weir__pipeline_find(pipeline, stage) : NULL;
     if (stage && !node)
         return weir_error_set(error, WEIR_ENOTFOUND, 0, "the pipeline has no stage \"%s\"", stage);
     weir__engine_lock(pipeline);
@@ -308,6 +335,8 @@ int weir_pipeline_account_sized(weir_pipeline *pipeline, const char *stage, weir
 {
     if (!pipeline || !account)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     weir_node *node = stage ? weir__pipeline_find(pipeline, stage) : NULL;
     weir_account own = { 0 };
     weir__engine_lock(pipeline);
@@ -325,5 +354,7 @@ int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *c
 {
     if (!pipeline || !name)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     return weir__outbox_add_event(pipeline, name, category, detail);
 }

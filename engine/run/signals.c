@@ -31,6 +31,8 @@ int weir_pipeline_stop_from_signal(weir_pipeline *pipeline)
 {
     if (!pipeline)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     int error = errno;
     atomic_store(&pipeline->stop_wanted, true);
     sem_post(&pipeline->service_wake);
@@ -45,6 +47,8 @@ static bool stop_each(int number)
     bool has_stopped = false;
     for (weir_pipeline *pipeline = atomic_load(&first); pipeline; pipeline = atomic_load(&pipeline->next_on_signal)) {
         int none = 0;
+        if (is_of_parent(pipeline))
+            continue;
         if (atomic_load(&pipeline->stop_signal) == 0)
             atomic_store(&stopped_ns, weir_clock_ns());
         has_stopped |= atomic_compare_exchange_strong(&pipeline->stop_signal, &none, number);
@@ -71,6 +75,8 @@ int weir_pipeline_stop_on_signals(weir_pipeline *pipeline)
 {
     if (!pipeline)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     struct sigaction action = { .sa_handler = stop_all, .sa_flags = SA_RESTART };
     for (int i = 0; i < NUM_SIGNALS; i++)
         sigaddset(&action.sa_mask, numbers[i]); /* one at a time */
@@ -91,7 +97,9 @@ int weir_pipeline_stop_on_signals(weir_pipeline *pipeline)
 
 int weir_pipeline_stop_signal(weir_pipeline *pipeline)
 {
-    return pipeline ? atomic_load(&pipeline->stop_signal) : WEIR_EINVAL;
+    if (!pipeline)
+        return WEIR_EINVAL;
+    return is_of_parent(pipeline) ? (int)WEIR_EFORKED : atomic_load(&pipeline->stop_signal);
 }
 
 void weir__signals_forget(weir_pipeline *pipeline)

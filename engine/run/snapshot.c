@@ -114,6 +114,8 @@ int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **taken)
 {
     if (!pipeline || !taken)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     *taken = NULL;
     full_snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (!snapshot)

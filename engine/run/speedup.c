@@ -39,6 +39,8 @@ int weir_pipeline_set_speedup(weir_pipeline *pipeline, const char *stage, double
 {
     if (!pipeline || !(share >= 0 && share < 1))
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     weir_node *node = stage ? weir__pipeline_find(pipeline, stage) : NULL;
     if (stage && !node)
         return WEIR_ENOTFOUND;

@@ -256,6 +256,7 @@ struct weir_pipeline {
     bool traces_users; /* records of user code are added to `trace` */
 
     /* immutable after init */
+    unsigned num_forks; /* weir__num_forks of its process */
     uint32_t id;
     weir_node **nodes; /* upstream first; 0 is the first source, the last is the sink */
     uint32_t num_pools;
@@ -354,6 +355,16 @@ struct weir_pipeline {
     int end_status; /* written by the service thread before the outbox is closed */
     int64_t end_unix_ns;
 };
+
+/* The number of forks between the process that first built a pipeline and this one. */
+extern atomic_uint weir__num_forks;
+
+/* Whether a fork() has copied the pipeline into this process, without its threads. Each public function asks this before it
+   takes a lock, which one of these threads may hold. */
+static inline bool is_of_parent(const weir_pipeline *pipeline)
+{
+    return pipeline->num_forks != atomic_load_explicit(&weir__num_forks, memory_order_relaxed);
+}
 
 /* The pipeline whose pool, service, observer or cancel thread this is. NULL = none. */
 extern _Thread_local const weir_pipeline *weir__pipeline_of_thread;

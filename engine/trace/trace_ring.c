@@ -220,6 +220,8 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
 {
     if (!pipeline)
         return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
     if (!pipeline->trace)
         return WEIR_EUNSUPPORTED;
     weir__spans_lock(); /* one switch at a time */

@@ -268,8 +268,8 @@ static inline void weir_builder_sink(weir_builder *builder, const weir_stage_opt
 
 /*
  * Builds and starts the pipeline. The builder is freed in any case. On failure *pipeline is NULL, nothing runs, and
- * *error (may be NULL) says why. A pipeline does not survive fork(): its threads stay in the parent, and a child must
- * not use it.
+ * *error (may be NULL) says why. A pipeline does not survive fork(): its threads stay in the parent, and in a
+ * child its functions return WEIR_EFORKED.
  */
 static inline int weir_builder_build(weir_builder *builder, const weir_pipeline_options *options,
                                      weir_pipeline **pipeline, weir_error *error)
@@ -292,6 +292,7 @@ WEIR_API void weir_builder_free(weir_builder *builder);
  *   WEIR_EFAILED   the pipeline failed, and all items downstream of the failure were delivered; every later call
  *                  returns the same
  *   WEIR_ESTOPPED  weir_pipeline_stop() was called; every later call returns the same
+ *   WEIR_EFORKED   the pipeline was built before this process was forked; all functions of a pipeline return this then
  * Any thread; several may wait at the same time.
  */
 WEIR_API int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns);
@@ -337,7 +338,8 @@ WEIR_API int weir_pipeline_poll_fd(weir_pipeline *pipeline, int *fd);
  * The run lasts until this call: what the consumer has reported before (events, steps, phases, spans, counters) is in the
  * last lap, the trace and the recording, also what came after the last item, a stop or a failure.
  * No other call on this pipeline may be in progress. Do not call it on one of the pipeline's own threads (in a task,
- * hook or observer): there it logs an error, stops the pipeline and does not free it. NULL is accepted.
+ * hook or observer): there it logs an error, stops the pipeline and does not free it. In a process that was forked after
+ * the pipeline was built it does nothing. NULL is accepted.
  */
 WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
 

@@ -34,7 +34,8 @@ extern "C" {
     X(ESYSTEM, -13, "the system refused a resource") \
     X(EDATABASE, -14, "database error") \
     X(EBUSY, -15, "in use") \
-    X(EEXCEPTION, -16, "C++ exception")
+    X(EEXCEPTION, -16, "C++ exception") \
+    X(EFORKED, -17, "the pipeline belongs to the parent process: build one after fork()")
 
 typedef enum weir_status {
 #define WEIR_STATUS_ENUM(name, value, text) WEIR_##name = (value),
