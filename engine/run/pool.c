@@ -49,42 +49,48 @@ static bool is_surplus_locked(const weir_worker *worker)
 }
 
 /* Waits once, as the guard of the pool if it needs one. */
-static void sleep_once_locked(weir_pool *pool)
+static void wait_once_locked(weir_pool *pool)
 {
     bool as_guard = needs_guard_locked(pool) && !pool->guarded;
     pool->guarded |= as_guard;
+    pool->sleeping++;
     weir__engine_wait_locked(pool->pipeline, &pool->work, as_guard ? GUARD_INTERVAL_NS : WEIR_FOREVER);
+    pool->sleeping--;
     if (as_guard)
         pool->guarded = false;
     if (pool->waking)
         pool->waking--;
 }
 
-/* Before the thread sleeps: its CPU time is added up, with the lock released meanwhile. */
-static void settle_cpu_locked(weir_worker *worker)
+static bool may_go_on_locked(const weir_worker *worker)
 {
-    weir__engine_unlock(worker->pool->pipeline);
-    weir__thread_cpu_sleeps(worker);
-    weir__engine_lock(worker->pool->pipeline);
-    weir__thread_cpu_add_locked(worker);
+    const weir_pool *pool = worker->pool;
+    return pool->quit || (!is_surplus_locked(worker) && (has_work_locked(pool) || guard_must_take_work_locked(pool)));
 }
 
+/* Until there is work for the thread, and it is not surplus. Its CPU time is added up before, with the lock released
+   meanwhile. It may have been woken for work when it is surplus: another thread must take that then. */
 static void sleep_for_work_locked(weir_worker *worker)
 {
     weir_pool *pool = worker->pool;
     weir_pipeline *pipeline = pool->pipeline;
-    settle_cpu_locked(worker);
-    if (has_work_locked(pool) || is_surplus_locked(worker))
+    weir__engine_unlock(pipeline);
+    weir__thread_cpu_sleeps(worker);
+    weir__engine_lock(pipeline);
+    weir__thread_cpu_add_locked(worker);
+    if (may_go_on_locked(worker))
         return;
-
     weir__wake_all_locked(pipeline);
-    pool->sleeping++;
     pipeline->num_awake--;
-    do
-        sleep_once_locked(pool);
-    while (!has_work_locked(pool) && !guard_must_take_work_locked(pool) && !is_surplus_locked(worker));
+    do {
+        if (!is_surplus_locked(worker)) {
+            wait_once_locked(pool);
+            continue;
+        }
+        weir__wake_all_locked(pipeline);
+        weir__engine_wait_locked(pipeline, &pool->parked, WEIR_FOREVER);
+    } while (!may_go_on_locked(worker));
     pipeline->num_awake++;
-    pool->sleeping--;
 }
 
 static void wait_for_work_locked(weir_worker *worker)
@@ -100,19 +106,6 @@ static void wait_for_work_locked(weir_worker *worker)
     if (!has_work_locked(pool))
         sleep_for_work_locked(worker);
     pool->spin_ns = weir__spin_adapt(pool->spin_ns, pool->pipeline->core.now_ns - start_ns);
-}
-
-/* Waits while the thread is surplus. It may have been woken for work, which another thread must take then. */
-static void park_locked(weir_worker *worker)
-{
-    weir_pool *pool = worker->pool;
-    weir_pipeline *pipeline = pool->pipeline;
-    settle_cpu_locked(worker);
-    weir__wake_all_locked(pipeline);
-    pipeline->num_awake--;
-    while (is_surplus_locked(worker) && !pool->quit)
-        weir__engine_wait_locked(pipeline, &pool->parked, WEIR_FOREVER);
-    pipeline->num_awake++;
 }
 
 /* A cancelled task may still have the label and the flags of the one before. */
@@ -193,7 +186,7 @@ static void run_worker(weir_worker *worker)
     pipeline->num_awake++;
     for (;;) {
         if (is_surplus_locked(worker) && !pool->quit)
-            park_locked(worker);
+            sleep_for_work_locked(worker);
         weir_slot *slot = (weir_slot *)weir__crew_pick(&pool->core);
         if (slot) {
             step_starts_locked(worker, slot);
