@@ -503,6 +503,40 @@ TEST_CASE(a_checkpoint_of_something_else_is_refused)
         free(texts[--num_texts]);
 }
 
+static int fail_always(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    return weir_task_fail(task, WEIR_EDATA, 0, "unusable");
+}
+
+static int run_failing(const char *text, uint32_t epochs, weir_error *error)
+{
+    static const weir_op op = {
+        .name = "fails", .takes = WEIR_TYPE_ENTRY, .makes = WEIR_TYPE_ENTRY, .run = fail_always
+    };
+    weir_sampler_source_config source = { .sampler = config_of(1), .items = { .fill = fill }, .dataset = 1 };
+    source.sampler.world = (weir_world){ .size = 1 };
+    weir_pipeline_options options = {
+        .checkpoints = WEIR_CHECKPOINTS_DONE, .resume = &text, .num_resume = text != NULL, .threads = 1
+    };
+    weir_pipeline *pipeline;
+    weir_item item = { 0 };
+    int status;
+    weir_builder *builder = weir_builder_new();
+    weir_source_sampler(builder, &source, &(weir_stage_options){ .epochs = epochs });
+    weir_builder_pipe(builder, &op, NULL, 0, NULL);
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(weir_builder_build(builder, &options, &pipeline, error), WEIR_OK);
+    do
+        status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
+    while (status == WEIR_EPOCH);
+    weir_pipeline_error(pipeline, NULL, error);
+    weir_pipeline_free(pipeline);
+    return status;
+}
+
 /* Gives the text the last line that fits it. */
 static void seal(char *text)
 {
@@ -560,6 +594,21 @@ TEST_CASE(more_than_the_share_cannot_be_done)
     }
     while (num_texts)
         free(texts[--num_texts]);
+}
+
+TEST_CASE(a_job_that_gets_nothing_fails_at_the_end_of_a_whole_epoch)
+{
+    static tally unused;
+    char *text[MAX_WORLD];
+    size_t num_texts = 0;
+    weir_error error = { 0 };
+    assert_int_equal(run_failing(NULL, 1, &error), WEIR_EFAILED);
+    assert_non_null(strstr(error.message, "all 53 tasks of the first epoch failed"));
+    assert_non_null(strstr(error.message, "unusable"));
+    run_world(1, 1, text, &num_texts, 20, &unused);
+    assert_int_equal(run_failing(text[0], 1, &error), WEIR_EOF); /* the rest of an epoch proves nothing */
+    assert_int_equal(run_failing(text[0], 2, &error), WEIR_EFAILED);
+    free(text[0]);
 }
 
 TEST_MAIN(NULL, NULL, NULL, NULL)

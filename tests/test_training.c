@@ -206,4 +206,18 @@ TEST_CASE(bad_input_gets_one_line)
     program_free(&program);
 }
 
+/* Last, as the clips are no longer those of the index. */
+TEST_CASE(clips_that_have_all_changed_fail_the_job)
+{
+    struct program program;
+    char command[1024];
+    snprintf(command, sizeof command, "touch -d '2001-01-01' '%s'/c*/*.mp4", work);
+    assert_int_equal(system(command), 0); /* NOLINT: the test's own path */
+    run(&program, clips_index, "1");
+    assert_int_equal(program.status, 1);
+    assert_non_null(strstr(program.err, "training: all 6 tasks of the first epoch failed"));
+    assert_non_null(strstr(program.err, "changed"));
+    program_free(&program);
+}
+
 TEST_MAIN(NULL, NULL, set_up, tear_down)

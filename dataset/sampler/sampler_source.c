@@ -161,4 +161,5 @@ const weir_op weir_sampler_source = {
     .save = sampler_save,
     .resume = sampler_resume,
     .renumber = sampler_renumber,
+    .needs_results = 1,
 };

@@ -146,7 +146,8 @@ typedef struct weir_sampler_source_config {
 /*
  * Each item's data is a weir_entry *, its label the path, its number (weir_item.seq) the position in this rank's
  * share, minus first_position. weir_source_sampler() refuses what weir_sampler_new() refuses.
- * weir_stage_options.epochs sets the number of epochs.
+ * weir_stage_options.epochs sets the number of epochs. If all tasks of a stage fail in the first epoch (all files have
+ * changed since they were indexed, say), the pipeline fails and says why.
  *
  * With weir_pipeline_options.resume the source continues where the checkpoint was made. A single text is that of this
  * rank. The texts of all ranks are divided among the ranks there are now, in any number: in epochs that had begun, each

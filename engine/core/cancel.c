@@ -4,38 +4,8 @@
  * already made) and everything upstream of it, and ends the other sources. Nodes downstream or in other chains run on
  * until they get no more input.
  */
-#include "cancel.h"
-
 #include "handoff.h"
 #include "queue.h"
-
-/* From now on they do not wait for earlier items, which may have been dropped. */
-static void resume_joins(weir__graph *graph)
-{
-    for (uint32_t i = 0; i < graph->num_nodes; i++)
-        if (graph->nodes[i]->num_ins > 1 && graph->nodes[i]->order == WEIR_ORDER_INPUT)
-            weir__node_resume(graph->nodes[i]);
-}
-
-void weir__graph_fail(weir__node *node, weir__slot *slot, weir__failure failure)
-{
-    weir__graph *graph = node->graph;
-    bool is_first = !graph->failed && !graph->stopped;
-    if (is_first) {
-        graph->failed = true;
-        graph->failure = failure;
-        graph->failed_node = node;
-        graph->failed_slot = slot;
-        graph->news |= WEIR__NEWS_FAILED;
-    }
-    weir__node_cancel(node, true);
-    weir__nodes_cancel_before(node);
-    for (uint32_t i = 0; i < graph->num_nodes; i++)
-        if (graph->nodes[i]->num_ins == 0)
-            weir__node_cancel(graph->nodes[i], true); /* of other chains: their results are still passed on */
-    if (is_first)
-        resume_joins(graph);
-}
 
 void weir__graph_stop(weir__graph *graph)
 {

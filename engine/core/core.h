@@ -262,6 +262,8 @@ struct weir__node {
     weir_account account; /* in_flight is derived */
     uint64_t total_tasks;
     uint64_t total_failures;
+    uint64_t part_tasks; /* of the part of an epoch with which a resumed graph began */
+    bool has_had_epoch;  /* or that part */
 
     /* since the driver last cleared them */
     int64_t time_ns[SLOT_STATES];
@@ -302,6 +304,7 @@ typedef enum weir__failure {
     WEIR__FAILURE_ITSELF, /* the step of failed_slot alone: a source or a stage hook */
     WEIR__FAILURE_LAST,   /* the task of failed_slot was one too many */
     WEIR__FAILURE_FIRST,  /* among the first tasks of its node too many have failed */
+    WEIR__FAILURE_ALL,    /* at the end of its first whole epoch, all tasks of its node have failed */
 } weir__failure;
 
 /* What a trace records. Called within events; must not change what it gets. */
@@ -319,6 +322,8 @@ struct weir__graph {
     uint32_t num_nodes;
     weir__node **nodes; /* upstream first; the last is the sink */
     weir__queue *sink;  /* the sink's */
+    bool needs_results; /* a node all of whose tasks fail is a failure of the graph */
+    bool is_resumed;    /* the first epoch is not a whole one */
     bool measures;      /* count times and levels: time_ns, `lap`, histograms; else only totals and accounts */
 
     const weir__recorder *recorder; /* the driver's; NULL = nobody records */

@@ -441,6 +441,17 @@ static void end_node(weir__node *node)
     }
 }
 
+/* At an end of an epoch or of the stream. A few items at the end of a resumed epoch prove nothing. */
+static bool has_only_failed(weir__node *node)
+{
+    bool is_part = node->graph->is_resumed && !node->has_had_epoch;
+    node->has_had_epoch = true;
+    if (is_part)
+        node->part_tasks = node->total_tasks;
+    return node->graph->needs_results && !node->cancelled && node->total_tasks > node->part_tasks &&
+           node->total_failures == node->total_tasks;
+}
+
 /* True = the node has passed it on, and may have reached the next end. */
 static bool pass_epoch_or_end(weir__node *node)
 {
@@ -449,7 +460,9 @@ static bool pass_epoch_or_end(weir__node *node)
     epoch_or_end reached = find_epoch_or_end(node);
     if (reached == NEITHER || start_flush(node))
         return false;
-    if (reached == EPOCH_REACHED)
+    if (has_only_failed(node))
+        weir__graph_fail(node, NULL, WEIR__FAILURE_ALL);
+    else if (reached == EPOCH_REACHED)
         pass_epoch(node);
     else
         end_node(node);
@@ -551,4 +564,32 @@ void weir__nodes_cancel_before(weir__node *node)
         weir__node_cancel(before, false);
         weir__nodes_cancel_before(before);
     }
+}
+
+/* From now on they do not wait for earlier items, which may have been dropped. */
+static void resume_joins(weir__graph *graph)
+{
+    for (uint32_t i = 0; i < graph->num_nodes; i++)
+        if (graph->nodes[i]->num_ins > 1 && graph->nodes[i]->order == WEIR_ORDER_INPUT)
+            weir__node_resume(graph->nodes[i]);
+}
+
+void weir__graph_fail(weir__node *node, weir__slot *slot, weir__failure failure)
+{
+    weir__graph *graph = node->graph;
+    bool is_first = !graph->failed && !graph->stopped;
+    if (is_first) {
+        graph->failed = true;
+        graph->failure = failure;
+        graph->failed_node = node;
+        graph->failed_slot = slot;
+        graph->news |= WEIR__NEWS_FAILED;
+    }
+    weir__node_cancel(node, true);
+    weir__nodes_cancel_before(node);
+    for (uint32_t i = 0; i < graph->num_nodes; i++)
+        if (graph->nodes[i]->num_ins == 0)
+            weir__node_cancel(graph->nodes[i], true); /* of other chains: their results are still passed on */
+    if (is_first)
+        resume_joins(graph);
 }

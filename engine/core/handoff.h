@@ -35,6 +35,9 @@ void weir__node_cancel(weir__node *node, bool keep_results);
 /* Cancels everything upstream of the node; its items are dropped. */
 void weir__nodes_cancel_before(weir__node *node);
 
+/* Too many tasks of the node have failed, or its source or stage hook has. slot: whose step it was (NULL = none). */
+void weir__graph_fail(weir__node *node, weir__slot *slot, weir__failure failure);
+
 /* The result of a PENDING task is no longer wanted: its cancel function must be called. */
 void weir__slot_want_cancel(weir__slot *slot);
 

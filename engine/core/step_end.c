@@ -1,5 +1,4 @@
 /* Handles the end of a step: counts it, and moves the slot to its next state. */
-#include "cancel.h"
 #include "handoff.h"
 #include "queue.h"
 #include "slots.h"

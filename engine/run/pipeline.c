@@ -57,6 +57,7 @@ static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *opt
             node->core.outs[j].index = pipeline->num_queues++;
         node->core.source_index = pipeline->num_sources;
         pipeline->num_sources += node->core.num_ins == 0;
+        pipeline->core.needs_results |= node->op && node->op->needs_results;
         pipeline->core.nodes[i] = &node->core;
         status = weir__node_place(node, pipeline, i, options, error);
         if (status == WEIR_OK)
@@ -167,6 +168,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->steps_per_lap = options->steps_per_lap;
     pipeline->num_cpus = weir_cpu_budget();
     pipeline->core.measures = !options->no_statistics;
+    pipeline->core.is_resumed = options->num_resume > 0;
     pipeline->stall_warning_ns = options->stall_warning_ns ? options->stall_warning_ns : 30 * WEIR_SECOND;
     pipeline->steps_in_lap = options->steps_per_lap; /* the first step ends a lap */
     return pipeline;

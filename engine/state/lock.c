@@ -98,6 +98,12 @@ static void describe_failure_locked(weir_pipeline *pipeline)
     pipeline->error = *error;
     if (graph->failure == WEIR__FAILURE_ITSELF)
         return;
+    if (graph->failure == WEIR__FAILURE_ALL) {
+        snprintf(pipeline->error.message, sizeof pipeline->error.message,
+                 "all %llu tasks of the first epoch failed, so there is nothing to go on with; the first: %.400s",
+                 (unsigned long long)node->core.total_tasks, error->message);
+        return;
+    }
     snprintf(pipeline->error.message, sizeof pipeline->error.message,
              "%llu of %llu tasks failed, more than max_failures allows; %s: %.400s",
              (unsigned long long)node->core.total_failures, (unsigned long long)node->core.total_tasks,

@@ -97,7 +97,11 @@ typedef struct weir_op {
                   size_t source, weir_error *error);
     uint64_t (*renumber)(const void *config, size_t checkpoint, uint64_t epoch, uint64_t seq);
 
-    const void *reserved[3]; /* NULL */
+    /* Sources: not 0 = a stage all of whose tasks of the first whole epoch (or of the stream) have failed fails the
+       pipeline, as a job would otherwise train on nothing. */
+    uintptr_t needs_results;
+
+    const void *reserved[2]; /* NULL */
 } weir_op;
 
 /* True if the task's result is no longer wanted (stop, failure, deadline). Cheap; any thread. Long operations
