@@ -90,9 +90,23 @@ static bool is_worth(double share)
     return share > 0 && 1 / (1 - fmin(share, 0.99)) >= WEIR_WORTH_GAIN;
 }
 
+/* The share of the time in which more of a node could bring more: it is held, and no items wait behind a merge that its own go
+   through. A slow input of a merge by arrival is held all the time. -1 = it does not work. */
+static double use_of(const judgement *j, const node_view *n)
+{
+    double use = is_worker(n) ? n->held : -1;
+    for (size_t i = 0; i < j->view->num_queues; i++) {
+        const queue_view *q = &j->view->queues[i];
+        const node_view *putter = q->putter >= 0 ? &j->view->nodes[q->putter] : NULL;
+        if (putter && putter->is_merge && putter > n)
+            use = fmin(use, 1 - q->occupied);
+    }
+    return use;
+}
+
 static finding measure_consumer(const judgement *j)
 {
-    double occupied = j->view->sink ? j->view->sink->occupied : 0, held = j->first ? j->first->held : 0;
+    double occupied = j->view->sink ? j->view->sink->occupied : 0, held = j->first ? use_of(j, j->first) : 0;
     return (finding){ .share = occupied * WEIR_WORTH_GAIN >= held ? occupied : 0 };
 }
 
@@ -113,7 +127,7 @@ static finding of_first(const judgement *j, bool applies)
 {
     const node_view *n = j->first;
     double pool = n && is_starved(j, n) ? n->pool_busy : 0; /* its threads are full although its slots are not */
-    return (finding){ .node = n, .share = applies && n ? fmax(n->held, pool) : 0 };
+    return (finding){ .node = n, .share = applies && n ? fmax(use_of(j, n), pool) : 0 };
 }
 
 /* Most of the time in which its tasks are not on a CPU, the quota stops them. */
@@ -207,7 +221,7 @@ static finding measure_outside(const judgement *j)
 /* A cause of timing: how much it explains of the time in which the fullest resource is not in use. */
 static finding explain_loss(const judgement *j, finding found)
 {
-    double lost = 1 - j->first->held;
+    double lost = 1 - use_of(j, j->first);
     found.loss = found.share;
     found.share = is_worth(found.loss) && is_worth(lost) ? fmin(1, found.loss / lost) : 0;
     return found;
@@ -488,34 +502,22 @@ static void add_finding(full_verdict *v, const judgement *j, weir_verdict_kind k
 
 /* -- the verdict */
 
-/* It works, and its items are not behind a merge before which others wait: a slow input of a merge by arrival is in use all
-   the time, and limits nothing, if items are there for as much of the time. */
-static bool may_limit(const judgement *j, const node_view *n)
-{
-    bool may = is_worker(n);
-    for (size_t i = 0; may && i < j->view->num_queues; i++) {
-        const queue_view *q = &j->view->queues[i];
-        const node_view *putter = q->putter >= 0 ? &j->view->nodes[q->putter] : NULL;
-        may = !(putter && putter->is_merge && putter > n && WEIR_WORTH_GAIN * q->occupied >= n->held);
-    }
-    return may;
-}
-
 static void rank_nodes(judgement *j)
 {
     for (size_t i = 0; i < j->view->num_nodes; i++) {
         const node_view *n = &j->view->nodes[i];
-        if (may_limit(j, n) && (!j->first || n->held > j->first->held))
+        if (is_worker(n) && (!j->first || use_of(j, n) > use_of(j, j->first)))
             j->first = n;
     }
     for (size_t i = 0; j->first && i < j->view->num_nodes; i++) {
         const node_view *n = &j->view->nodes[i];
         bool waits_as_well = is_worker(n) && is_starved(j, n) && n->pool == j->first->pool;
-        if (n != j->first && !waits_as_well && may_limit(j, n) && (!j->second || n->held > j->second->held))
+        bool is_other = is_worker(n) && n != j->first && !waits_as_well;
+        if (is_other && (!j->second || use_of(j, n) > use_of(j, j->second)))
             j->second = n;
     }
     /* With more slots than threads, no slot is in use all the time, but the threads are. */
-    for (size_t i = 0; j->first && j->first->held < FULL && i < j->view->num_nodes; i++) {
+    for (size_t i = 0; j->first && use_of(j, j->first) < FULL && i < j->view->num_nodes; i++) {
         const node_view *n = &j->view->nodes[i];
         if (is_worker(n) && is_starved(j, n) && !is_starved(j, j->first))
             j->first = n;
@@ -572,9 +574,10 @@ static void add_rival(judgement *j, const rule *r, const finding *found)
     finding queue = { 0 };
     if (by_use && !is_consumer && !shares)
         queue = measure_queue(j);
-    if (rival && rival->held >= FULL && (is_consumer || found->node->held < WEIR_WORTH_GAIN * rival->held)) {
+    double use = rival ? use_of(j, rival) : 0;
+    if (use >= FULL && (is_consumer || use_of(j, found->node) < WEIR_WORTH_GAIN * use)) {
         weir__verdict_add_evidence(v, "%s is in use nearly as much: for %.0f %% of the time", rival->name,
-                                   100 * fmin(1, rival->held));
+                                   100 * fmin(1, use));
         settle_other(v,
                      rival->is_source           ? WEIR_VERDICT_SOURCE
                      : computing(rival) >= MOST ? WEIR_VERDICT_SLOTS
