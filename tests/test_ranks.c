@@ -277,6 +277,30 @@ TEST_CASE(a_killed_rank_is_named_and_its_files_can_be_resumed)
     assert_string_equal(text, url);
 }
 
+/* Rank 0 was killed before it merged: a resume on fewer ranks, or in one process, has what all ranks recorded. */
+TEST_CASE(a_resume_with_fewer_ranks_keeps_what_the_others_recorded)
+{
+    char line[64];
+    for (int rank = 0; rank < NUM_RANKS; rank++)
+        start(rank, NUM_RANKS, 0, "@videos");
+    for (int rank = 0; rank < NUM_RANKS; rank++)
+        wait_for(rank, 0);
+    for (int rank = 0; rank < NUM_RANKS; rank++)
+        program_free(&ranks[rank]);
+    snprintf(line, sizeof line, "@videos --resume @job%d.db", num_jobs);
+    for (int world = 2; world >= 1; world--) {
+        assert_int_equal(unlink(db_path("")), 0);
+        for (int rank = world - 1; rank >= 0; rank--)
+            start(rank, world, 0, line);
+        for (int rank = world - 1; rank >= 0; rank--) {
+            wait_for(rank, 0);
+            program_free(&ranks[rank]);
+        }
+        assert_int_equal(query(db_path(""), "SELECT count(*) FROM run WHERE world = 3"), NUM_RANKS);
+        assert_int_equal(query(db_path(""), "SELECT sum(num_tasks) FROM task_stats"), NUM_CLIPS);
+    }
+}
+
 TEST_CASE(files_that_no_rank_has_decoded_are_named)
 {
     start(1, 2, 2, "@videos/sub"); /* as if its folder were not the same: its only share is sub/3.mp4 */

@@ -1,6 +1,5 @@
 #include "record_ended.h"
 
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,17 +86,24 @@ static char *escape_pattern(const char *path)
     return text;
 }
 
+int record_rank_databases(const char *path, glob_t *found, weir_error *error)
+{
+    char *escaped = escape_pattern(path);
+    char *pattern = record_rank_path(escaped, "*");
+    int code = glob(pattern, 0, NULL, found);
+    free(escaped);
+    free(pattern);
+    return code == 0 || code == GLOB_NOMATCH
+               ? WEIR_OK
+               : weir_error_set(error, WEIR_EIO, 0, "cannot look for the databases of ranks beside %s", path);
+}
+
 int record_ended_read_all(record_ended *ended, const char *path, weir_error *error)
 {
     glob_t found = { 0 };
-    char *escaped = escape_pattern(path);
-    char *pattern = record_rank_path(escaped, "*");
-    int code = glob(pattern, 0, NULL, &found);
-    free(escaped);
-    free(pattern);
-    if (code != 0 && code != GLOB_NOMATCH)
-        return weir_error_set(error, WEIR_EIO, 0, "cannot look for the databases of ranks beside %s", path);
-    int status = found.gl_pathc == 0 || access(path, F_OK) == 0 ? read_database(ended, path, error) : WEIR_OK;
+    int status = record_rank_databases(path, &found, error);
+    if (status == WEIR_OK && (found.gl_pathc == 0 || access(path, F_OK) == 0))
+        status = read_database(ended, path, error);
     for (size_t i = 0; i < found.gl_pathc && status == WEIR_OK; i++)
         status = read_database(ended, found.gl_pathv[i], error);
     globfree(&found);

@@ -2,6 +2,7 @@
 #ifndef TOOLS_RECORD_RECORD_ENDED_H
 #define TOOLS_RECORD_RECORD_ENDED_H
 
+#include <glob.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,9 @@ int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filte
 
 /* The same of all runs of the database at `path` and of those of ranks beside it. WEIR_ENOTFOUND if there is none. */
 int record_ended_read_all(record_ended *ended, const char *path, weir_error *error);
+
+/* Finds the databases of ranks beside the one at `path`; call globfree() in any case. */
+int record_rank_databases(const char *path, glob_t *found, weir_error *error);
 
 /* Finds out which paths only differ in what labels hide. */
 void record_ended_compare_inputs(record_ended *ended, const char *const *paths, size_t num_paths);

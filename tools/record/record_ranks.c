@@ -220,19 +220,21 @@ static void wait_for_ranks(const record_settings *settings, const record_ranks *
 
 /* -- the end */
 
-static int merge(const record_settings *settings, const record_ranks *ranks, rank_view *views)
+int record_ranks_merge(const record_settings *settings, const char *job_path)
 {
     int exit_status = RECORD_DONE;
-    for (uint32_t rank = 0; rank < ranks->world.size; rank++) {
+    glob_t found = { 0 };
+    weir_error error = { 0 };
+    if (record_rank_databases(job_path, &found, &error) != WEIR_OK)
+        return record_refuse(settings, "%s", error.message), RECORD_FAILED;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
         weir_merged merged;
-        weir_error error = { 0 };
-        if (views[rank].run_id &&
-            weir_database_merge(ranks->job_path, views[rank].path, &merged, &error) != WEIR_OK) {
-            record_refuse(settings, "the database of rank %" PRIu32 " is not in the summary: %s", rank,
-                          error.message);
-            exit_status = RECORD_FAILED;
-        }
+        if (weir_database_merge(job_path, found.gl_pathv[i], &merged, &error) == WEIR_OK)
+            continue;
+        record_refuse(settings, "the database %s is not in the summary: %s", found.gl_pathv[i], error.message);
+        exit_status = RECORD_FAILED;
     }
+    globfree(&found);
     return exit_status;
 }
 
@@ -354,7 +356,7 @@ static int end_job(const record_settings *settings, const record_ranks *ranks, c
                 ranks->job_path);
     look(ranks, 0, &views[0], 0);
     wait_for_ranks(settings, ranks, views);
-    int job_status = merge(settings, ranks, views);
+    int job_status = record_ranks_merge(settings, ranks->job_path);
     if (summarize(settings, ranks, views, &ended) != RECORD_DONE)
         job_status = RECORD_FAILED;
     if (tell_ranks(settings, ranks, inputs, views, &ended) != RECORD_DONE)

@@ -30,4 +30,8 @@ void record_ranks_free(record_ranks *ranks);
 int record_ranks_end(const record_settings *settings, const record_ranks *ranks, const record_inputs *inputs,
                      int exit_status, uint64_t num_files, uint64_t num_failures);
 
+/* Merges the databases of all ranks beside that of the job into it, also those of higher ranks that an earlier part of the
+   job with more ranks has left. */
+int record_ranks_merge(const record_settings *settings, const char *job_path);
+
 #endif

@@ -362,6 +362,9 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
         exit_status = was_run ? RECORD_FAILED : exit_status;
     if (was_run && ranks->world.size > 1)
         return record_ranks_end(settings, ranks, inputs, exit_status, outcome.num_files, outcome.num_failures);
+    if (was_run && settings->resume_path && strcmp(settings->resume_path, settings->db_path) == 0 &&
+        record_ranks_merge(settings, settings->db_path) != RECORD_DONE)
+        exit_status = RECORD_FAILED;
     bool has_summary =
         was_run && !settings->quiet && !observers.has_lost_database && report(settings, run_id) == RECORD_DONE;
     if (was_run && settings->quiet)
