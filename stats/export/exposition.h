@@ -47,6 +47,10 @@ typedef struct weir_exposition {
     weir_error *error;
 } weir_exposition;
 
+/* Adds a lap to the sum of the earlier ones, or makes a new sum, which keeps its texts and histograms. False = out of
+   memory; weir__total_forget() even then. */
+bool weir__sum_add_lap(weir_total *sum, bool is_new, const weir_lap_record *lap);
+
 /* Frees the sums, not the runs. */
 void weir__exposition_clear(weir_exposition *exposition);
 

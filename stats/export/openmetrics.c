@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "array.h"
+#include "lap_rows.h"
 #include "measures.h"
-#include "owned_total.h"
 #include "utf8.h"
 
 /* -- sums by key */
@@ -52,6 +52,27 @@ static void free_key_sums(weir_key_sums *key_sums)
     }
     free(key_sums->rows);
     *key_sums = (weir_key_sums){ 0 };
+}
+
+bool weir__sum_add_lap(weir_total *sum, bool is_new, const weir_lap_record *lap)
+{
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    weir_total one = weir_total_of_lap(lap);
+    if (is_new) {
+        *sum = one;
+        return weir__total_keep(sum);
+    }
+    weir_metrics_add(weir_subject_metrics(lap->subject), &sum->metrics, &one.metrics);
+    sum->capacity = lap->capacity;
+    if (__builtin_add_overflow(sum->elapsed_ns, lap->elapsed_ns, &sum->elapsed_ns))
+        sum->elapsed_ns = INT64_MAX;
+    for (size_t i = 0, count = weir__subject_histograms(lap->subject, histograms); i < count; i++) {
+        const weir_histogram *times = *weir__metric_histogram_at(histograms[i].metric, &one.metrics);
+        const weir_histogram *all = *weir__metric_histogram_at(histograms[i].metric, &sum->metrics);
+        if (times && all)
+            weir_histogram_add((weir_histogram *)(uintptr_t)all, times); /* the sum's own */
+    }
+    return true;
 }
 
 void weir__exposition_clear(weir_exposition *exposition)
@@ -283,12 +304,9 @@ static int put_past_lap(void *self, const weir_record *record, weir_error *error
     const weir_lap_record *lap = &record->lap;
     if (strcmp(lap->name, history->name) != 0)
         return WEIR_OK;
-    weir_total one = weir_total_of_lap(lap);
-    if (history->has_sum)
-        weir__total_add(&history->sum, &one);
-    else
-        history->sum = one;
-    if (!history->has_sum && (history->has_sum = true) && !weir__total_keep(&history->sum))
+    bool is_first = !history->has_sum;
+    history->has_sum = true;
+    if (!weir__sum_add_lap(&history->sum, is_first, lap))
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics");
     if (lap->end_unix_ns <= history->of.unix_ns)
         return WEIR_OK; /* readers refuse samples that are not after the last one */

@@ -13,8 +13,8 @@
 #include "database_path.h"
 #include "exposition.h"
 #include "format.h"
+#include "lap_rows.h"
 #include "live_export.h"
-#include "owned_total.h"
 #include "replacement.h"
 #include "struct_copy.h"
 
@@ -73,20 +73,18 @@ static void lack_memory(weir_openmetrics_file *file)
 static void add_lap(weir_openmetrics_file *file, const weir_lap_record *lap)
 {
     weir_total_list *list = &file->all.totals.of[lap->subject];
-    weir_total one = weir_total_of_lap(lap);
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->all[i].key.name, lap->name) == 0) {
-            weir__total_add(&list->all[i], &one);
-            return;
-        }
-    weir_total *all = weir__array_grow(list->all, list->count, sizeof *all);
+    size_t at = 0;
+    while (at < list->count && strcmp(list->all[at].key.name, lap->name) != 0)
+        at++;
+    bool is_new = at == list->count;
+    weir_total *all = is_new ? weir__array_grow(list->all, list->count, sizeof *all) : list->all;
     if (all)
         list->all = all;
-    if (all && weir__total_keep(&one))
-        all[list->count++] = one;
+    if (all && weir__sum_add_lap(&all[at], is_new, lap))
+        list->count += is_new;
     else {
         if (all)
-            weir__total_forget(&one);
+            weir__total_forget(&all[at]);
         lack_memory(file);
     }
 }

@@ -15,6 +15,7 @@
 
 #include "database_path.h"
 #include "event_file.h"
+#include "lap_rows.h"
 #include "live_export.h"
 #include "struct_copy.h"
 #include "unix_clock.h"
@@ -172,85 +173,51 @@ int weir_tensorboard_close(weir_tensorboard_log *log, weir_error *error)
 
 /* -- from a database */
 
-static const weir_record_kind stream_kinds[] = { WEIR_RECORD_TASK, WEIR_RECORD_FLOW,    WEIR_RECORD_QUEUE,
-                                                 WEIR_RECORD_POOL, WEIR_RECORD_PROCESS, WEIR_RECORD_MACHINE,
-                                                 WEIR_RECORD_SPAN, WEIR_RECORD_COUNTER };
-enum { NUM_STREAMS = sizeof stream_kinds / sizeof stream_kinds[0] };
-
-/* The export of one run: its laps of all kinds, in the order of time. */
+/* The export of one run. */
 typedef struct run_export {
     const weir_run_record *run;
-    const char *folder;
-    weir_query *queries[NUM_STREAMS];
-    const weir_record *next[NUM_STREAMS]; /* NULL = no more */
-    weir_event_file *file;
-    int64_t lap; /* from 0 on */
+    char *folder, *path, *path_before; /* path_before: a name that TensorBoard ignores */
+    weir_event_file *file;             /* NULL = no lap yet */
+    int64_t lap, last_unix_ns;         /* lap: from 0 on */
 } run_export;
 
-static int advance_stream(run_export *export, size_t stream, weir_error *error)
+static int begin_run(run_export *export, weir_error *error)
 {
-    int status = weir_query_next(export->queries[stream], &export->next[stream], error);
-    if (status != WEIR_OK)
-        export->next[stream] = NULL;
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
-/* NUM_STREAMS = no more. */
-static size_t earliest_stream(const run_export *export)
-{
-    size_t first = NUM_STREAMS;
-    for (size_t i = 0; i < NUM_STREAMS; i++)
-        if (export->next[i] &&
-            (first == NUM_STREAMS || export->next[i]->lap.end_unix_ns < export->next[first]->lap.end_unix_ns))
-            first = i;
-    return first;
+    int failure = make_log_folder(export->folder);
+    if (failure == 0) {
+        unlink(export->path_before); /* left by a killed process with the same id */
+        failure = weir__event_file_open(export->path_before, export->run->started_unix_ns, &export->file);
+    }
+    export->lap = -1;
+    return failure ? fail_log(error, failure, export->folder) : WEIR_OK;
 }
 
 /* The records of one lap all have the same time. */
-static int write_laps(run_export *export, weir_error *error)
+static int write_lap(void *self, const weir_record *record, weir_error *error)
 {
-    int status = WEIR_OK;
-    int64_t last_unix_ns = INT64_MIN;
-    export->lap = -1;
-    for (size_t i; status == WEIR_OK && (i = earliest_stream(export)) < NUM_STREAMS;) {
-        const weir_lap_record *lap = &export->next[i]->lap;
-        bool begins = lap->end_unix_ns != last_unix_ns;
-        export->lap += begins;
-        last_unix_ns = lap->end_unix_ns;
-        weir__event_file_lap(export->file, lap, export->lap);
-        if (begins && lap->position.last_step >= lap->position.first_step)
-            weir__event_file_scalar(export->file, "consumer/step", (double)lap->position.last_step);
-        status = advance_stream(export, i, error);
-        int failure = weir__event_file_pending(export->file) > MANY_BYTES ? weir__event_file_flush(export->file) : 0;
-        if (failure)
-            return fail_log(error, failure, export->folder);
-    }
-    return status;
+    run_export *export = self;
+    const weir_lap_record *lap = &record->lap;
+    int status = export->file ? WEIR_OK : begin_run(export, error);
+    if (status != WEIR_OK)
+        return status;
+    bool begins = export->lap < 0 || lap->end_unix_ns != export->last_unix_ns;
+    export->lap += begins;
+    export->last_unix_ns = lap->end_unix_ns;
+    weir__event_file_lap(export->file, lap, export->lap);
+    if (begins && lap->position.last_step >= lap->position.first_step)
+        weir__event_file_scalar(export->file, "consumer/step", (double)lap->position.last_step);
+    int failure = weir__event_file_pending(export->file) > MANY_BYTES ? weir__event_file_flush(export->file) : 0;
+    return failure ? fail_log(error, failure, export->folder) : WEIR_OK;
 }
 
-/* Writes to a file with a name that TensorBoard ignores, and renames it when it is complete. */
-static int write_run(run_export *export, weir_error *error)
+/* The file is there when it is complete. */
+static int end_run(run_export *export, int status, weir_error *error)
 {
-    const weir_run_record *run = export->run;
-    char *path = event_file_path(export->folder, run->started_unix_ns, run->node_id, run->pid, 0),
-         *path_before = NULL;
-    if (asprintf(&path_before, "%s/export.%ld.tmp", export->folder, (long)getpid()) < 0)
-        path_before = NULL;
-    int failure = path && path_before ? make_log_folder(export->folder) : ENOMEM, status = WEIR_OK;
-    if (failure == 0) {
-        unlink(path_before); /* left by a killed process with the same id */
-        failure = weir__event_file_open(path_before, run->started_unix_ns, &export->file);
-    }
-    if (failure == 0) {
-        status = write_laps(export, error);
-        failure = weir__event_file_close(export->file);
-        if (status == WEIR_OK && !failure && rename(path_before, path) != 0)
-            failure = errno;
-        if (status != WEIR_OK || failure)
-            unlink(path_before);
-    }
-    free(path);
-    free(path_before);
+    int failure = weir__event_file_close(export->file);
+    if (status == WEIR_OK && !failure && rename(export->path_before, export->path) != 0)
+        failure = errno;
+    if (status != WEIR_OK || failure)
+        unlink(export->path_before);
     return status == WEIR_OK && failure ? fail_log(error, failure, export->folder) : status;
 }
 
@@ -268,33 +235,43 @@ static bool is_narrow(const weir_filter *f)
            f->from_phase || f->until_phase;
 }
 
+static bool make_paths(run_export *export, const char *log_dir)
+{
+    const weir_run_record *run = export->run;
+    char rank[32] = "";
+    if (run->rank)
+        snprintf(rank, sizeof rank, "-rank-%" PRId32, run->rank);
+    if (asprintf(&export->folder, "%s/run-%" PRId64 "%s", log_dir, run->run_id, rank) < 0)
+        export->folder = NULL;
+    if (export->folder && asprintf(&export->path_before, "%s/export.%ld.tmp", export->folder, (long)getpid()) < 0)
+        export->path_before = NULL;
+    if (export->path_before)
+        export->path = event_file_path(export->folder, run->started_unix_ns, run->node_id, run->pid, 0);
+    return export->path;
+}
+
 /* A run without matching laps gets no file. */
 static int export_run(void *self, const weir_record *record, weir_error *error)
 {
     struct log_export *all = self;
     run_export export = { .run = &record->run };
     weir_filter of_run = *all->filter;
-    char *folder = NULL, rank[32] = "";
+    int status = WEIR_OK;
     of_run.run_id = record->run.run_id;
     of_run.descending = of_run.longest_first = false;
     of_run.limit = of_run.after_id = 0;
     all->has_runs = true;
-    if (record->run.rank)
-        snprintf(rank, sizeof rank, "-rank-%" PRId32, record->run.rank);
-    if (asprintf(&folder, "%s/run-%" PRId64 "%s", all->log_dir, record->run.run_id, rank) < 0)
-        return fail_log(error, ENOMEM, all->log_dir);
-    export.folder = folder;
-    int status = WEIR_OK;
-    for (size_t i = 0; i < NUM_STREAMS && status == WEIR_OK; i++) {
-        status = weir_query_begin(all->reader, stream_kinds[i], &of_run, &export.queries[i], error);
-        if (status == WEIR_OK)
-            status = advance_stream(&export, i, error);
-    }
-    if (status == WEIR_OK && (earliest_stream(&export) < NUM_STREAMS || !is_narrow(all->filter)))
-        status = write_run(&export, error);
-    for (size_t i = 0; i < NUM_STREAMS; i++)
-        weir_query_end(export.queries[i]);
-    free(folder);
+    if (!make_paths(&export, all->log_dir))
+        status = fail_log(error, ENOMEM, all->log_dir);
+    if (status == WEIR_OK)
+        status = weir__laps_in_order(all->reader, &of_run, write_lap, &export, error);
+    if (status == WEIR_OK && !export.file && !is_narrow(all->filter))
+        status = begin_run(&export, error);
+    if (export.file)
+        status = end_run(&export, status, error);
+    free(export.folder);
+    free(export.path);
+    free(export.path_before);
     return status;
 }
 

@@ -26,4 +26,15 @@ void weir__lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *la
 const char *weir__lap_add_histograms(weir_subject subject, sqlite3_stmt *row, weir_histogram *const times[],
                                      bool has[WEIR_MAX_HISTOGRAMS]);
 
+/* Calls `each` for the laps of all subjects that match, in the order of their ends. */
+int weir__laps_in_order(weir_reader *reader, const weir_filter *filter, weir_record_function *each, void *self,
+                        weir_error *error);
+
+/* Replaces the texts and histograms of a total by copies; a histogram that is not known stays NULL. False = out of memory;
+   forget it even then. */
+bool weir__total_keep(weir_total *total);
+
+/* Frees the texts and histograms of a total that keeps them. */
+void weir__total_forget(weir_total *total);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "array.h"
 #include "database_reader.h"
+#include "lap_rows.h"
 #include "record.h"
 
 /* ---- how the pipeline was built ----------------------------------------------------------------------------- */
@@ -55,82 +56,81 @@ static int add_stage(void *self, const weir_record *record, weir_error *error)
 
 /* ---- its laps ----------------------------------------------------------------------------------------------- */
 
-/* The kinds of laps side by side, each in the order of time. */
-typedef struct lap_cursor {
-    weir_query *queries[WEIR_NUM_SUBJECTS];
-    const weir_lap_record *next[WEIR_NUM_SUBJECTS]; /* NULL = no more */
-} lap_cursor;
-
-static int move_on(lap_cursor *cursor, int subject, weir_error *error)
+int weir__laps_in_order(weir_reader *reader, const weir_filter *filter, weir_record_function *each, void *self,
+                        weir_error *error)
 {
-    const weir_record *record;
-    int status = weir_query_next(cursor->queries[subject], &record, error);
-    cursor->next[subject] = status == WEIR_OK ? &record->lap : NULL;
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
-static void replay_lap(const weir_observer *observer, const weir_lap *lap, const weir_lap_record *record)
-{
-    if (observer->lap)
-        observer->lap(observer->self, &(weir_subject_lap){ .lap = lap,
-                                                           .subject = record->subject,
-                                                           .name = record->name,
-                                                           .kind = record->kind,
-                                                           .capacity = (uint64_t)record->capacity,
-                                                           .metrics = record->metrics });
-}
-
-/* The earliest lap that has not been given yet. *found = false: there is none. */
-static int give_lap(lap_cursor *cursor, const weir_observer *observer, uint64_t number, bool *found,
-                    weir_error *error)
-{
-    static const int64_t same_ns = 1000; /* times in the database are exact to a quarter of it */
-    const weir_lap_record *first = NULL;
-    char phase[64] = "", mode[64] = "";
-    int status = WEIR_OK;
+    weir_query *queries[WEIR_NUM_SUBJECTS] = { 0 };
+    const weir_record *next[WEIR_NUM_SUBJECTS] = { 0 }; /* NULL = no more */
+    int status = WEIR_OK, first = -1;
+    for (int i = 0; i < WEIR_NUM_SUBJECTS && status == WEIR_OK; i++) {
+        status = weir_query_begin(reader, weir_record_kind_of((weir_subject)i), filter, &queries[i], error);
+        if (status == WEIR_OK && (status = weir_query_next(queries[i], &next[i], error)) == WEIR_EOF)
+            status = WEIR_OK;
+    }
+    while (status == WEIR_OK) {
+        first = -1;
+        for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
+            if (next[i] && (first < 0 || next[i]->lap.end_unix_ns < next[first]->lap.end_unix_ns))
+                first = i;
+        if (first < 0)
+            break;
+        status = each(self, next[first], error);
+        if (status == WEIR_OK && (status = weir_query_next(queries[first], &next[first], error)) == WEIR_EOF)
+            status = WEIR_OK;
+    }
     for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
-        if (cursor->next[i] && (!first || cursor->next[i]->end_unix_ns < first->end_unix_ns))
-            first = cursor->next[i];
-    *found = first != NULL;
-    if (!first)
-        return WEIR_OK;
-    snprintf(phase, sizeof phase, "%s", first->position.phase ? first->position.phase : "");
-    snprintf(mode, sizeof mode, "%s", first->position.mode ? first->position.mode : "");
-    weir_lap lap = {
-        .number = number,
+        weir_query_end(queries[i]);
+    return status;
+}
+
+/* What the observer is given. */
+typedef struct replaying {
+    const weir_observer *observer;
+    weir_lap lap; /* the current one */
+    char phase[64], mode[64];
+    uint64_t num_laps;
+} replaying;
+
+static void end_lap(replaying *r)
+{
+    if (r->num_laps && r->observer->lap_end)
+        r->observer->lap_end(r->observer->self, &r->lap);
+}
+
+static void begin_lap(replaying *r, const weir_lap_record *first)
+{
+    snprintf(r->phase, sizeof r->phase, "%s", first->position.phase);
+    snprintf(r->mode, sizeof r->mode, "%s", first->position.mode);
+    r->lap = (weir_lap){
+        .number = r->num_laps++,
         .end_unix_ns = first->end_unix_ns,
         .elapsed_ns = first->elapsed_ns,
         .num_joined = (uint32_t)first->num_joined,
-        .position = { .mode = mode,
-                      .phase = phase,
+        .position = { .mode = r->mode,
+                      .phase = r->phase,
                       .first_step = first->position.first_step,
                       .last_step = first->position.last_step },
     };
-    for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
-        while (status == WEIR_OK && cursor->next[i] && cursor->next[i]->end_unix_ns <= lap.end_unix_ns + same_ns) {
-            replay_lap(observer, &lap, cursor->next[i]);
-            status = move_on(cursor, i, error);
-        }
-    if (status == WEIR_OK && observer->lap_end)
-        observer->lap_end(observer->self, &lap);
-    return status;
 }
 
-static int give_laps(weir_reader *reader, const weir_filter *filter, const weir_observer *observer, weir_error *error)
+static int give_lap(void *self, const weir_record *given, weir_error *error)
 {
-    lap_cursor cursor = { 0 };
-    int status = WEIR_OK;
-    for (int i = 0; i < WEIR_NUM_SUBJECTS && status == WEIR_OK; i++) {
-        status = weir_query_begin(reader, weir_record_kind_of((weir_subject)i), filter, &cursor.queries[i], error);
-        if (status == WEIR_OK)
-            status = move_on(&cursor, i, error);
+    static const int64_t same_ns = 1000; /* times in the database are exact to a quarter of it */
+    replaying *r = self;
+    const weir_lap_record *record = &given->lap;
+    (void)error;
+    if (r->num_laps == 0 || record->end_unix_ns > r->lap.end_unix_ns + same_ns) {
+        end_lap(r);
+        begin_lap(r, record);
     }
-    bool found = true;
-    for (uint64_t number = 0; found && status == WEIR_OK; number++)
-        status = give_lap(&cursor, observer, number, &found, error);
-    for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
-        weir_query_end(cursor.queries[i]);
-    return status;
+    if (r->observer->lap)
+        r->observer->lap(r->observer->self, &(weir_subject_lap){ .lap = &r->lap,
+                                                                 .subject = record->subject,
+                                                                 .name = record->name,
+                                                                 .kind = record->kind,
+                                                                 .capacity = (uint64_t)record->capacity,
+                                                                 .metrics = record->metrics });
+    return WEIR_OK;
 }
 
 int weir_replay(weir_reader *reader, const weir_filter *filter, const weir_observer *observer, weir_error *error)
@@ -157,7 +157,10 @@ int weir_replay(weir_reader *reader, const weir_filter *filter, const weir_obser
         info.num_stages = run.num_stages;
         if (observer->run_start)
             observer->run_start(observer->self, &info);
-        status = give_laps(reader, &own, observer, error);
+        replaying r = { .observer = observer };
+        status = weir__laps_in_order(reader, &own, give_lap, &r, error);
+        if (status == WEIR_OK)
+            end_lap(&r);
     }
     free_run(&run);
     return status;

@@ -11,7 +11,6 @@
 #include "database_reader.h"
 #include "lap_rows.h"
 #include "measures.h"
-#include "owned_total.h"
 #include "phase_spans.h"
 #include "record_tables.h"
 
@@ -157,6 +156,40 @@ static int select_sums(const summing *s, sqlite3_stmt **rows)
     return status;
 }
 
+/* -- totals that own what they point to */
+
+void weir__total_forget(weir_total *total)
+{
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    const char *const texts[] = { total->key.name, total->key.node_id, total->key.phase, total->key.mode,
+                                  total->kind };
+    size_t count = weir__subject_histograms(total->subject, histograms);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        free((void *)(uintptr_t)texts[i]);
+    for (size_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)*weir__metric_histogram_at(histograms[i].metric, &total->metrics));
+}
+
+bool weir__total_keep(weir_total *total)
+{
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir__subject_histograms(total->subject, histograms);
+    const char **const texts[] = { &total->key.name, &total->key.node_id, &total->key.phase, &total->key.mode,
+                                   &total->kind };
+    bool is_complete = true;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        is_complete &= (*texts[i] = strdup(*texts[i])) != NULL;
+    for (size_t i = 0; i < count; i++) {
+        const weir_histogram **at = weir__metric_histogram_at(histograms[i].metric, &total->metrics);
+        weir_histogram *copy = *at ? malloc(sizeof *copy) : NULL;
+        is_complete &= copy || !*at;
+        if (copy)
+            *copy = **at;
+        *at = copy;
+    }
+    return is_complete;
+}
+
 /* -- its rows */
 
 static int read_histograms(summing *s, sqlite3_stmt *row, weir_metrics *metrics)
@@ -278,7 +311,7 @@ void weir_totals_free(weir_totals *totals)
     *totals = (weir_totals){ 0 };
 }
 
-/* -- totals in C, of laps that are not in a database, or not only */
+/* -- their values */
 
 double weir_total_value(const weir_total *total, const weir_measure *measure)
 {
@@ -327,68 +360,4 @@ weir_total weir_total_of_lap(const weir_lap_record *lap)
     };
     memcpy(total.percentiles, lap->percentiles, sizeof total.percentiles);
     return total;
-}
-
-/* Extends the range that a group covers. */
-static void cover_key(weir_group_key *key, const weir_group_key *more)
-{
-    if (key->num_laps == 0 || more->start_unix_ns < key->start_unix_ns)
-        key->start_unix_ns = more->start_unix_ns;
-    if (key->num_laps == 0 || more->end_unix_ns > key->end_unix_ns)
-        key->end_unix_ns = more->end_unix_ns;
-    key->num_laps += more->num_laps;
-    if (more->last_step < more->first_step)
-        return;
-    bool has_none = key->last_step < key->first_step;
-    if (has_none || more->first_step < key->first_step)
-        key->first_step = more->first_step;
-    if (has_none || more->last_step > key->last_step)
-        key->last_step = more->last_step;
-}
-
-static int64_t sum_ns(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
-/* Of a counter, the value at the end is that of the later one. */
-static void keep_last(const weir_metric_table *table, weir_metrics *to, const weir_metrics *later)
-{
-    for (size_t i = 0; i < table->num_metrics; i++) {
-        const double *last = (const double *)(const void *)((const char *)later + table->metrics[i].offset);
-        if (table->metrics[i].kind == WEIR_METRIC_LAST && !isnan(*last))
-            memcpy((char *)to + table->metrics[i].offset, last, sizeof *last);
-    }
-}
-
-/* Adds everything except histograms. Laps of several runs need not come in the order of time. */
-static void add_sums(weir_total *to, const weir_total *from)
-{
-    const weir_metric_table *table = weir_subject_metrics(to->subject);
-    const weir_metrics before = to->metrics;
-    bool is_later = to->key.num_laps == 0 || from->key.end_unix_ns >= to->key.end_unix_ns;
-    weir_metrics_add(table, &to->metrics, &from->metrics);
-    if (is_later)
-        to->capacity = from->capacity;
-    else
-        keep_last(table, &to->metrics, &before);
-    cover_key(&to->key, &from->key);
-    to->elapsed_ns = sum_ns(to->elapsed_ns, from->elapsed_ns);
-    to->suspended_ns =
-        to->suspended_ns < 0 || from->suspended_ns < 0 ? -1 : sum_ns(to->suspended_ns, from->suspended_ns);
-}
-
-void weir__total_add(weir_total *to, const weir_total *from)
-{
-    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    weir_metrics metrics = from->metrics;
-    size_t count = weir__subject_histograms(to->subject, histograms);
-    add_sums(to, from);
-    for (size_t i = 0; i < count; i++) {
-        const weir_histogram *times = *weir__metric_histogram_at(histograms[i].metric, &metrics);
-        const weir_histogram **sum = weir__metric_histogram_at(histograms[i].metric, &to->metrics);
-        if (*sum && times)
-            weir_histogram_add((weir_histogram *)(uintptr_t)*sum, times); /* owned by the total */
-    }
 }
