@@ -1,7 +1,6 @@
 #include "name_match.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 bool weir__glob_matches(const char *pattern, const char *text)
@@ -55,64 +54,15 @@ bool weir_name_matches(const char *pattern, const char *name)
     return weir__glob_matches(pattern, part);
 }
 
-/* -- in SQL: laps repeat a few names, so the result for a name is cached for the next rows */
-
-enum { NUM_KEPT = 64 };
-
-typedef struct kept_names {
-    struct {
-        char *name;
-        bool matches;
-    } all[NUM_KEPT];
-    int count;
-    int hint;
-} kept_names;
-
-static void free_kept(void *pointer)
-{
-    kept_names *kept = pointer;
-    for (int i = 0; i < kept->count; i++)
-        free(kept->all[i].name);
-    free(kept);
-}
-
-static bool matches_kept(kept_names *kept, const char *pattern, const char *name)
-{
-    for (int i = 0; i < kept->count; i++) {
-        int at = (kept->hint + i) % kept->count;
-        if (strcmp(kept->all[at].name, name) == 0) {
-            kept->hint = at + 1;
-            return kept->all[at].matches;
-        }
-    }
-    bool matches = weir_name_matches(pattern, name);
-    char *copy = kept->count < NUM_KEPT ? strdup(name) : NULL;
-    if (copy) {
-        kept->all[kept->count].name = copy;
-        kept->all[kept->count++].matches = matches;
-    }
-    return matches;
-}
+/* -- in SQL */
 
 static void name_function(sqlite3_context *context, int num_values, sqlite3_value **values)
 {
     (void)num_values;
     const char *pattern = (const char *)sqlite3_value_text(values[0]);
     const char *name = (const char *)sqlite3_value_text(values[1]);
-    if (!pattern || !name)
-        return; /* NULL */
-    kept_names *kept = sqlite3_get_auxdata(context, 0);
-    if (!kept) {
-        kept = calloc(1, sizeof *kept);
-        if (!kept) {
-            sqlite3_result_error_nomem(context);
-            return;
-        }
-        sqlite3_result_int(context, matches_kept(kept, pattern, name));
-        sqlite3_set_auxdata(context, 0, kept, free_kept); /* may free it at once */
-        return;
-    }
-    sqlite3_result_int(context, matches_kept(kept, pattern, name));
+    if (pattern && name)
+        sqlite3_result_int(context, weir_name_matches(pattern, name));
 }
 
 static void glob_function(sqlite3_context *context, int num_values, sqlite3_value **values)
