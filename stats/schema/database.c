@@ -219,14 +219,30 @@ static int check_identity(const identity *found, const char *path, weir_error *e
     return WEIR_OK;
 }
 
+/* The statements that make the tables and columns that are missing, since columns are added without a new version of the
+   schema; NULL if there are none. */
+static int find_missing(sqlite3 *db, char **sql)
+{
+    sqlite3_str *text = sqlite3_str_new(db);
+    int code = weir__record_tables_put_missing(db, text);
+    if (code == SQLITE_OK)
+        code = weir__lap_tables_put_missing(db, text);
+    if (code == SQLITE_OK)
+        code = sqlite3_str_errcode(text);
+    *sql = sqlite3_str_finish(text);
+    return code;
+}
+
 /* Makes what is missing: everything, or what was added since. */
 static int complete_database(sqlite3 *db, const identity *found)
 {
+    char *missing = NULL;
     int code = is_empty(found) ? sqlite3_exec(db, weir__schema_create, NULL, NULL, NULL) : SQLITE_OK;
     if (code == SQLITE_OK)
-        code = weir__record_tables_complete(db);
-    if (code == SQLITE_OK)
-        code = weir__lap_tables_complete(db);
+        code = find_missing(db, &missing);
+    if (code == SQLITE_OK && missing)
+        code = sqlite3_exec(db, missing, NULL, NULL, NULL);
+    sqlite3_free(missing);
     if (code == SQLITE_OK && is_empty(found))
         code = sqlite3_exec(db, weir__schema_foreign, NULL, NULL, NULL);
     for (size_t i = 0; weir__schema_views[i] && is_empty(found) && code == SQLITE_OK; i++)
@@ -251,24 +267,17 @@ static int make_schema(sqlite3 *db)
     return code;
 }
 
-/* Columns are added without a new version of the schema. */
-static int check_complete(sqlite3 *db, bool *is_complete)
-{
-    int code = weir__lap_tables_are_complete(db, is_complete);
-    if (code == SQLITE_OK && *is_complete)
-        code = weir__record_tables_are_complete(db, is_complete);
-    return code;
-}
-
 static int adopt_database(sqlite3 *db, const identity *found)
 {
     /* With NORMAL a commit survives the end of the process; only a power failure can lose the last ones. */
     int code = sqlite3_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
-    bool is_complete = false;
-    if (code == SQLITE_OK && found->version == WEIR_SCHEMA_VERSION)
-        code = check_complete(db, &is_complete);
-    if (code == SQLITE_OK && !is_complete)
+    char *missing = NULL;
+    bool is_new = found->version != WEIR_SCHEMA_VERSION;
+    if (code == SQLITE_OK && !is_new)
+        code = find_missing(db, &missing);
+    if (code == SQLITE_OK && (is_new || missing))
         code = make_schema(db);
+    sqlite3_free(missing);
     return code;
 }
 

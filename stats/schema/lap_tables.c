@@ -100,10 +100,9 @@ size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MA
 /* -- making them */
 
 /* By time and by name and time: SPDL's queries and the plots. By run: one pass over a run, in the order of rowid. */
-static int create_table(sqlite3 *db, weir_subject subject, const char *const columns[])
+static void put_table(sqlite3_str *sql, weir_subject subject, const char *const columns[])
 {
     const weir_lap_table *table = &weir__lap_tables[subject];
-    sqlite3_str *sql = sqlite3_str_new(db);
     sqlite3_str_appendf(sql, "CREATE TABLE %s (id INTEGER PRIMARY KEY", table->name);
     for (size_t i = 1; columns[i]; i++)
         sqlite3_str_appendf(sql, ", %s %s", columns[i],
@@ -112,47 +111,21 @@ static int create_table(sqlite3 *db, weir_subject subject, const char *const col
                         "); CREATE INDEX %s_by_time ON %s(timestamp); CREATE INDEX %s_by_name ON %s(name, timestamp);"
                         "CREATE INDEX %s_by_run ON %s(run_id);",
                         table->name, table->name, table->name, table->name, table->name, table->name);
-    return weir__run_built(db, sql);
 }
 
-static int add_columns(sqlite3 *db, weir_subject subject, const char *const columns[], const char *there)
-{
-    int code = SQLITE_OK;
-    for (size_t i = 1; columns[i] && code == SQLITE_OK; i++) {
-        if (weir__has_word(there, columns[i]))
-            continue;
-        sqlite3_str *sql = sqlite3_str_new(db);
-        sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s", weir__lap_tables[subject].name, columns[i],
-                            metric_type(subject, columns[i], false));
-        code = weir__run_built(db, sql);
-    }
-    return code;
-}
-
-int weir__lap_tables_complete(sqlite3 *db)
+int weir__lap_tables_put_missing(sqlite3 *db, sqlite3_str *sql)
 {
     int code = SQLITE_OK;
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && code == SQLITE_OK; subject++) {
-        const char *columns[WEIR_MAX_LAP_COLUMNS];
+        const char *columns[WEIR_MAX_LAP_COLUMNS], *name = weir__lap_tables[subject].name;
         weir__lap_table_columns(subject, columns);
-        char *there = weir__table_columns(db, weir__lap_tables[subject].name, &code);
-        if (code == SQLITE_OK)
-            code = there ? add_columns(db, subject, columns, there) : create_table(db, subject, columns);
-        sqlite3_free(there);
-    }
-    return code;
-}
-
-int weir__lap_tables_are_complete(sqlite3 *db, bool *are_complete)
-{
-    int code = SQLITE_OK;
-    *are_complete = true;
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && *are_complete && code == SQLITE_OK; subject++) {
-        const char *columns[WEIR_MAX_LAP_COLUMNS];
-        weir__lap_table_columns(subject, columns);
-        char *there = weir__table_columns(db, weir__lap_tables[subject].name, &code);
-        for (size_t i = 0; columns[i] && *are_complete; i++)
-            *are_complete = there && weir__has_word(there, columns[i]);
+        char *there = weir__table_columns(db, name, &code);
+        if (!there && code == SQLITE_OK)
+            put_table(sql, subject, columns);
+        for (size_t i = 1; there && columns[i]; i++)
+            if (!weir__has_word(there, columns[i]))
+                sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s;", name, columns[i],
+                                    metric_type(subject, columns[i], false));
         sqlite3_free(there);
     }
     return code;

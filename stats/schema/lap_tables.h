@@ -40,11 +40,9 @@ enum {
     WEIR_LAP_METRICS,
 };
 
-/* Creates missing tables, with their indexes, and adds missing columns. Returns a SQLITE_ code. */
-int weir__lap_tables_complete(sqlite3 *db);
-
-/* Whether it would have nothing to do. Returns a SQLITE_ code. */
-int weir__lap_tables_are_complete(sqlite3 *db, bool *are_complete);
+/* Adds the statements that make missing tables, with their indexes, and missing columns; none if they are complete. Returns
+   a SQLITE_ code. */
+int weir__lap_tables_put_missing(sqlite3 *db, sqlite3_str *sql);
 
 /* The phase of a lap of this name: laps that ended before the first mark of their run belong to its startup. */
 #define WEIR_PHASE_OF(lap) \

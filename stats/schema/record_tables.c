@@ -187,14 +187,6 @@ static bool is_inserted(const weir_column *column)
     return !column->expression && strcmp(column->name, "id") != 0;
 }
 
-int weir__run_built(sqlite3 *db, sqlite3_str *sql)
-{
-    char *text = sqlite3_str_finish(sql);
-    int code = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
-    sqlite3_free(text);
-    return code;
-}
-
 /* With defaults: older programs and databases lack later columns. */
 static const char *column_type(const weir_column *column)
 {
@@ -239,31 +231,13 @@ static int put_missing(sqlite3 *db, const weir_record_table *table, sqlite3_str 
     return code;
 }
 
-static int put_all_missing(sqlite3 *db, sqlite3_str *sql)
+int weir__record_tables_put_missing(sqlite3 *db, sqlite3_str *sql)
 {
     static const weir_record_kind kinds[] = { WEIR_RECORD_STAGE, WEIR_RECORD_EVENT, WEIR_RECORD_FAILURE,
                                               WEIR_RECORD_ITEM };
     int code = SQLITE_OK;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && code == SQLITE_OK; k++)
         code = put_missing(db, &tables[kinds[k]], sql);
-    return code == SQLITE_OK ? sqlite3_str_errcode(sql) : code;
-}
-
-int weir__record_tables_complete(sqlite3 *db)
-{
-    sqlite3_str *sql = sqlite3_str_new(db);
-    int code = put_all_missing(db, sql);
-    sqlite3_str_appendall(sql, ";"); /* never empty */
-    int built = weir__run_built(db, sql);
-    return code == SQLITE_OK ? built : code;
-}
-
-int weir__record_tables_are_complete(sqlite3 *db, bool *are_complete)
-{
-    sqlite3_str *sql = sqlite3_str_new(db);
-    int code = put_all_missing(db, sql);
-    *are_complete = sqlite3_str_length(sql) == 0;
-    sqlite3_free(sqlite3_str_finish(sql));
     return code;
 }
 

@@ -49,15 +49,9 @@ char *weir__record_insertion(weir_record_kind kind);
 /* Binds the parameters. Returns a SQLITE_ code. */
 int weir__record_bind(sqlite3_stmt *insert, weir_record_kind kind, const weir_record *record);
 
-/* Creates missing tables of events, failures, items and stages, with their indexes, and adds missing columns. Returns a
-   SQLITE_ code. */
-int weir__record_tables_complete(sqlite3 *db);
-
-/* Whether they have all columns. Returns a SQLITE_ code. */
-int weir__record_tables_are_complete(sqlite3 *db, bool *are_complete);
-
-/* Runs the statements, and frees them. Returns a SQLITE_ code. */
-int weir__run_built(sqlite3 *db, sqlite3_str *sql);
+/* Adds the statements that make what the tables of events, failures, items and stages lack; none if they are complete.
+   Returns a SQLITE_ code. */
+int weir__record_tables_put_missing(sqlite3 *db, sqlite3_str *sql);
 
 /* -- values */
 
