@@ -315,11 +315,12 @@ int weir_reader_select(weir_reader *reader, const weir_filter *filter, const cha
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     sqlite3_stmt *rows = NULL;
-    int code = SQLITE_DONE, status = weir__reader_resolve_run(reader, &resolved.run_id, error);
+    int code = SQLITE_DONE, at, status = weir__reader_resolve_run(reader, &resolved.run_id, error);
     if (status == WEIR_OK)
         status = select_rows(reader, &resolved, sql, &rows, error);
-    if (rows)
-        sqlite3_bind_text(rows, sqlite3_bind_parameter_index(rows, ":text"), text, -1, SQLITE_TRANSIENT);
+    if (rows && (at = sqlite3_bind_parameter_index(rows, ":text")) &&
+        (code = sqlite3_bind_text(rows, at, text, -1, SQLITE_TRANSIENT)) != SQLITE_OK)
+        status = weir__reader_error(reader, code, error);
     weir_row *row = rows ? calloc((size_t)sqlite3_column_count(rows), sizeof *row) : NULL;
     if (rows && !row)
         status = weir__reader_out_of_memory(error);
