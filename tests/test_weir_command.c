@@ -515,8 +515,8 @@ TEST_CASE(slowest_knows_items_failures_and_laps)
             "INSERT INTO item_stats (timestamp, run_id, name, label, elapsed, codec, width, height)"
             " SELECT 1015, 2, '0:1:decode[10]', 'x', 0.4, 'h264', 320, 240 FROM task_stats LIMIT 2");
     expect("weir slowest job.db --of items --top 2", DONE);
-    assert_has(out, "\nhevc 3840x2160        1  50.0%             1  25.0%\n");
-    assert_has(out, "\nh264 320x240          1  50.0%             3  75.0%\n");
+    assert_has(out, "\nhevc 3840x2160        1  50.0 %             1  25.0 %\n");
+    assert_has(out, "\nh264 320x240          1  50.0 %             3  75.0 %\n");
 }
 
 TEST_CASE(slowest_sorts_items_by_where_their_time_went)
@@ -634,7 +634,7 @@ TEST_CASE(compare_finds_the_difference_and_how_sure_it_is)
     free(holds);
     expect("weir compare a.db b.db", DONE);
     assert_has(out,
-               "B delivers 19.6% fewer items per second than A (8.20 instead of 10.20; 95% confidence interval: ");
+               "B delivers 19.6 % fewer items per second than A (8.20 instead of 10.20; 95 % confidence interval: ");
     assert_has(out, "The largest change at 0:1:decode is the time per task: ");
     expect("weir compare a.db a.db", DONE);
     assert_has(out, "no clear difference");
@@ -702,7 +702,7 @@ TEST_CASE(compare_says_why_the_limit_has_moved)
         "UPDATE queue_stats SET occupancy_rate = 1, occupied_time = elapsed");
     expect("weir compare a.db b.db", DONE);
     assert_has(out, "Limit of B: The consumer");
-    assert_has(out, "The limit has moved: 0:1:decode with all its slots busy can deliver 900% more in B than in A.\n"
+    assert_has(out, "The limit has moved: 0:1:decode with all its slots busy can deliver 900 % more in B than in A.\n"
                     "The largest change at 0:1:decode is the time per task: 100 ms instead of 1.00 s");
 }
 
@@ -760,7 +760,7 @@ TEST_CASE(compare_tells_too_few_threads_from_a_slow_stage)
     expect("weir compare a.db a.db", DONE);
     assert_has(out, "Limit of A: The threads: 0:1:decode[10] keeps them busy, and slots with work wait for one.");
     assert_has(out, "The limit is the same.");
-    assert_lacks(out, "-0.0%");
+    assert_lacks(out, "-0.0 %");
 }
 
 /* An additional stage changes the numbers of the stages after it. */
@@ -775,7 +775,7 @@ TEST_CASE(compare_knows_stages_that_have_moved)
                                "UPDATE stage SET name = '0:3:sink' WHERE kind = 'sink';"
                                "UPDATE queue_stats SET name = '0:3:sink_queue' WHERE name = '0:2:sink_queue'");
     expect("weir compare a.db b.db", DONE);
-    assert_has(out, "B delivers 50.0% fewer items per second than A (5.00 instead of 10.00");
+    assert_has(out, "B delivers 50.0 % fewer items per second than A (5.00 instead of 10.00");
     assert_has(out, "B is slower because of 0:1:fetch[10], which A does not have.");
     assert_has(out, "\nsink_queue ");
     assert_lacks(out, "0:2:sink_queue");
@@ -1454,6 +1454,20 @@ TEST_CASE(readers_leave_no_files_beside_a_closed_database)
     assert_string_equal(out, "alone.db\n");
 }
 
+TEST_CASE(reasons_of_failures_are_whole_in_a_narrow_terminal)
+{
+    expect("cp job.db narrow.db", DONE);
+    execute(
+        in_folder("narrow.db"),
+        "UPDATE task_failures SET message = 'cannot open: the index at the end of the file is missing or damaged', "
+        "label = '/data/a folder/with a very long name of a file that would not fit into the terminal.mp4'");
+    expect("COLUMNS=60 weir failures --run all narrow.db", DONE);
+    assert_has(out, "  cannot open: the index at the end of the file is\n          missing or damaged (");
+    assert_has(
+        out, "\n          /data/a folder/with a very long name of a file that would not fit into the terminal.mp4\n");
+    assert_has(out, " %)\n");
+}
+
 TEST_CASE(an_index_is_no_database)
 {
     expect("printf 'SQLite format 3\\0%052d' 0 >clips.weir && printf weix >>clips.weir", DONE);
@@ -1507,6 +1521,12 @@ TEST_CASE(commands_that_decode_nothing_load_no_ffmpeg)
     expect("LD_TRACE_LOADED_OBJECTS=1 weir summary", DONE);
     assert_has(out, "libc.so");
     assert_lacks(out, "libavcodec");
+    expect("weir --help", DONE); /* lists all of them */
+    assert_has(out, "\n  record      decode a dataset");
+    expect("LD_DEBUG=files weir --help 2>&1", DONE);
+    assert_lacks(out, "libavcodec");
+    expect("weir help index", DONE);
+    assert_has(out, "Usage: weir index ");
     expect("weir frames --help", DONE); /* in the other program */
     assert_has(out, "Usage: weir frames");
 }

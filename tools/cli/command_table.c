@@ -1,8 +1,14 @@
 #include "command_table.h"
 
+#ifdef WEIR_MEDIA /* they are in weir-media, which this program becomes to run them */
+const tool_command tool_record = { .name = "record", .summary = TOOL_RECORD_SUMMARY };
+const tool_command tool_frames = { .name = "frames", .summary = TOOL_FRAMES_SUMMARY };
+const tool_command tool_index = { .name = "index", .summary = TOOL_INDEX_SUMMARY };
+#endif
+
 /* clang-format off */
 const tool_command *const tool_commands[] = {
-#ifdef WEIR_HAVE_STAGES
+#if defined WEIR_HAVE_STAGES || defined WEIR_MEDIA
     &tool_record,
 #endif
     &tool_summary,
@@ -20,7 +26,7 @@ const tool_command *const tool_commands[] = {
     &tool_fleet,
     &tool_merge,
     &tool_check,
-#ifdef WEIR_HAVE_STAGES
+#if defined WEIR_HAVE_STAGES || defined WEIR_MEDIA
     &tool_frames,
     &tool_index,
 #endif

@@ -19,10 +19,13 @@ extern const tool_command tool_trace;
 extern const tool_command tool_fleet;
 extern const tool_command tool_merge;
 extern const tool_command tool_check;
-#ifdef WEIR_HAVE_STAGES
 extern const tool_command tool_record;
 extern const tool_command tool_frames;
 extern const tool_command tool_index;
-#endif
+
+/* Of commands that need FFmpeg: `weir` lists them without loading it. */
+#define TOOL_RECORD_SUMMARY "decode a dataset and record where the time goes"
+#define TOOL_FRAMES_SUMMARY "decode videos to arrays, pictures or raw video, or describe one"
+#define TOOL_INDEX_SUMMARY  "index a dataset: sizes, durations, labels, broken files"
 
 #endif

@@ -406,11 +406,11 @@ static void format_figure(char figure[WEIR_FORMAT_BYTES], table_kind kind, doubl
     switch (kind) {
     case TABLE_TIME: tty_format_time(figure, number); break;
     case TABLE_BYTES: weir__text_format_bytes(figure, number); break;
-    case TABLE_SHARE: snprintf(figure, WEIR_FORMAT_BYTES, "%.1f%%", 100 * number); break;
+    case TABLE_SHARE: snprintf(figure, WEIR_FORMAT_BYTES, "%.1f %%", 100 * number); break;
     case TABLE_CHANGE:
     case TABLE_POINTS: /* adding 0 makes -0 positive */
         snprintf(figure, WEIR_FORMAT_BYTES, "%+.1f%s", round(1000 * number) / 10 + 0.0,
-                 kind == TABLE_CHANGE ? "%" : " points");
+                 kind == TABLE_CHANGE ? " %" : " points");
         break;
     case TABLE_WHEN: format_when(figure, number); break;
     case TABLE_TRUTH: snprintf(figure, WEIR_FORMAT_BYTES, "%s", number != 0 ? "yes" : "no"); break;

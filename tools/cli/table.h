@@ -29,12 +29,12 @@ typedef enum table_kind {
     TABLE_WORDS,   /* to the left; all others to the right */
     TABLE_COUNT,   /* whole numbers: 12345 */
     TABLE_TIME,    /* seconds: "41.7 ms" */
-    TABLE_SHARE,   /* 0.451: "45.1%" */
+    TABLE_SHARE,   /* 0.451: "45.1 %" */
     TABLE_BYTES,   /* "1.50 MB" */
     TABLE_REAL,    /* "3.00" */
     TABLE_VALUE,   /* of a counter, of any size: "0.0526316" */
     TABLE_WHEN,    /* Unix time: "2024-05-01 12:00:03", in local time */
-    TABLE_CHANGE,  /* 0.045: "+4.5%" */
+    TABLE_CHANGE,  /* 0.045: "+4.5 %" */
     TABLE_POINTS,  /* the same of a share: "+4.5 points" */
     TABLE_TRUTH,   /* "yes", "no"; JSON true, false; CSV 1, 0 */
     TABLE_VERDICT, /* words, with a colour for good and bad ones */

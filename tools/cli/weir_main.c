@@ -24,6 +24,15 @@ static const tool_command *find_command(const char *name)
 static const tool_call itself = { .command = &(const tool_command){ .name = "" } };
 
 #ifdef WEIR_MEDIA /* relative to the folder of this program */
+/* Whether it is about a command of which this program has only the name, or about the options of all. */
+static bool needs_media(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    bool takes_command = strcmp(word, "help") == 0 || strcmp(word, "--manual") == 0;
+    const tool_command *command = find_command(takes_command && argc > 2 ? argv[2] : word);
+    return strcmp(word, "--completion") == 0 || (command && !command->help);
+}
+
 /* Becomes weir-media, which has all subcommands. Returns only if that fails. */
 static int become_media(char **argv)
 {
@@ -119,7 +128,7 @@ static int run_itself(int argc, char **argv)
 int main(int argc, char **argv)
 {
 #ifdef WEIR_MEDIA
-    if (argc < 2 || (strcmp(argv[1], "--version") != 0 && !find_command(argv[1])))
+    if (needs_media(argc, argv))
         return become_media(argv);
 #endif
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */

@@ -107,7 +107,7 @@ static effect effect_of(const comparison_pair *stage)
 /* "12.3% more", "as many" */
 static void describe_change(double change, char *text, size_t size, const char *more, const char *less)
 {
-    snprintf(text, size, "%.1f%% %s", 100 * fabs(change), change >= 0 ? more : less);
+    snprintf(text, size, "%.1f %% %s", 100 * fabs(change), change >= 0 ? more : less);
 }
 
 static void say_throughput(FILE *out, const lap_comparison *c, const compared sides[2])
@@ -128,7 +128,7 @@ static void say_throughput(FILE *out, const lap_comparison *c, const compared si
     else {
         describe_change(d.low, low, sizeof low, "more", "fewer");
         describe_change(d.high, high, sizeof high, "more", "fewer");
-        fprintf(out, "; 95%% confidence interval: %s to %s)%s.\n", low, high,
+        fprintf(out, "; 95 %% confidence interval: %s to %s)%s.\n", low, high,
                 d.verdict == VERDICT_SAME ? ": no clear difference" : "");
     }
 }
@@ -165,7 +165,7 @@ static void say_cause(FILE *out, const effect *e)
     } else if (fabs(e->slots) >= fabs(e->busy))
         fprintf(out, " is the number of its slots: %.0f instead of %.0f", slots_of(b), slots_of(a));
     else
-        fprintf(out, " is the busy share of its slots: %.0f%% instead of %.0f%%",
+        fprintf(out, " is the busy share of its slots: %.0f %% instead of %.0f %%",
                 100 * comparison_value(e->stage, 1, "busy_share"), 100 * comparison_value(e->stage, 0, "busy_share"));
     fputs(".\n", out);
 }
@@ -185,7 +185,7 @@ static const comparison_pair *say_move(FILE *out, const lap_comparison *c, const
             continue;
         fputs("The limit has moved: ", out);
         weir__text_escape_to(out, stage->key);
-        fprintf(out, " with all its slots busy can deliver %.0f%% %s in B than in A.\n", 100 * fabs(expm1(e.whole)),
+        fprintf(out, " with all its slots busy can deliver %.0f %% %s in B than in A.\n", 100 * fabs(expm1(e.whole)),
                 side ? "less" : "more");
         say_cause(out, &e);
         return stage;

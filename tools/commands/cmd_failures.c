@@ -1,9 +1,16 @@
 /* weir failures: failures grouped by reason and folder, or a plain list for scripts. */
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "command_table.h"
+#include "memory.h"
 #include "record_table.h"
+#include "text_escape.h"
+#include "text_fill.h"
+#include "tty.h"
 
 enum { TOP_AS_TEXT = 20 };
 
@@ -91,11 +98,35 @@ typedef struct printing {
     int64_t num_groups;
 } printing;
 
+/* The count, then the reason or the folder, whole; below a reason, a label. */
+static void put_lines(const printing *p, const weir_row *row)
+{
+    enum { INDENT = 10 };
+    bool is_reason = p->groups == &reasons;
+    const char *words = weir_row_text(row, is_reason ? 4 : 2), *example = weir_row_text(row, is_reason ? 5 : 3);
+    char *harmless = memory_get(4 * strlen(words) + 1, 1);
+    weir__text_escape(words, harmless, 4 * strlen(words) + 1);
+    char *text = memory_format("%s (%s%s%.1f %%)", harmless, is_reason ? weir_row_text(row, 2) : "",
+                               is_reason ? ", " : "", 100 * weir_row_real(row, 1));
+    printf("%8" PRId64 "  ", weir_row_int(row, 0));
+    weir__text_fill(stdout, text, text + strlen(text), INDENT, INDENT, tty_width() ? (size_t)tty_width() : SIZE_MAX);
+    if (is_reason && *example) {
+        printf("%*s", INDENT, "");
+        weir__text_escape_to(stdout, example);
+        putchar('\n');
+    }
+    free(text);
+    free(harmless);
+}
+
 static int put_group(void *self, const weir_row *row, weir_error *error)
 {
     printing *p = self;
     (void)error;
-    record_put_row(p->t, p->groups->columns, (size_t)p->groups->num_columns, row, 0);
+    if (p->t)
+        record_put_row(p->t, p->groups->columns, (size_t)p->groups->num_columns, row, 0);
+    else
+        put_lines(p, row);
     p->num_groups = weir_row_int(row, p->groups->num_columns);
     return WEIR_OK;
 }
@@ -105,7 +136,9 @@ static int put_table(printing *p, const group_table *groups, weir_error *error)
     char top[32];
     snprintf(top, sizeof top, "%" PRId64, settings.top ? settings.top : -1);
     p->groups = groups;
-    p->t = table_begin(stdout, tool_format(p->call), groups->columns, (size_t)groups->num_columns);
+    p->t = tool_format(p->call) == TABLE_TEXT
+               ? NULL
+               : table_begin(stdout, tool_format(p->call), groups->columns, (size_t)groups->num_columns);
     int status = weir_reader_select(p->reader, p->filter, groups->sql, top, put_group, p, error);
     table_end(p->t);
     return status;

@@ -410,7 +410,7 @@ const tool_command tool_frames = {
     .name = "frames",
     .words = "FILE|DIR|URL...",
     .max_words = -1,
-    .summary = "decode videos to arrays, pictures or raw video, or describe one",
+    .summary = TOOL_FRAMES_SUMMARY,
     .help =
         "Decodes one file, URL or pipe (/dev/stdin, pipe:0), as a pipeline with the same options would. The output "
         "OUT.npy is a file that numpy.load() reads: uint8, of the shape [frames, height, width, channels], or "

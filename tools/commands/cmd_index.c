@@ -330,7 +330,7 @@ const tool_command tool_index = {
     .words = "DIR|LIST|FILE...|INDEX",
     .min_words = 1,
     .max_words = -1,
-    .summary = "index a dataset: sizes, durations, labels, broken files",
+    .summary = TOOL_INDEX_SUMMARY,
     .help = "Given a folder, a list, or files and URLs, weir index builds or updates an index. Files with unchanged "
             "size and modification time are not read again; files that no longer exist are removed from the index. "
             "It can be stopped or killed at any time; the next call continues. The label of a clip is its folder's "

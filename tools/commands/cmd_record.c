@@ -26,7 +26,7 @@ const tool_command tool_record = {
     .name = "record",
     .words = "DIR|FILE|URL...",
     .max_words = -1,
-    .summary = "decode a dataset and record where the time goes",
+    .summary = TOOL_RECORD_SUMMARY,
     .help =
         "Decodes all videos in the folders (and their subfolders), files and URLs, several concurrently, and records "
         "the statistics of the pipeline in a database; then prints the summary. The decoded frames are discarded: "

@@ -46,7 +46,7 @@ static void draw(weir_pipeline *pipeline, int64_t now_ns)
 
     char of_total[64] = "", eta[64] = "", line[256];
     if (total >= done && total > 0)
-        snprintf(of_total, sizeof of_total, " of %" PRIu64 " (%.1f%%)", total, 100 * (double)done / (double)total);
+        snprintf(of_total, sizeof of_total, " of %" PRIu64 " (%.1f %%)", total, 100 * (double)done / (double)total);
     if (total >= done && done > 0) {
         char duration[WEIR_FORMAT_BYTES];
         weir__text_format_duration(duration, (int64_t)(1e9 * fmin((double)(total - done) / per_second, 9e9)));
