@@ -4,15 +4,20 @@
  */
 #include "support.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,8 +25,10 @@
 #include <weir/stages.h>
 
 #include "clips.h"
+#include "sandbox.h"
 
 static const char *self_path;                                                /* of this program */
+static const char secret[] = "AWS_SECRET_ACCESS_KEY";                        /* set for the program */
 static const char interrupted_at_start[] = "WEIR_TEST_INTERRUPTED_AT_START"; /* set for its children */
 
 /* ---- stand-ins: what they do is their input ------------------------------------------------------------------ */
@@ -63,6 +70,111 @@ static void hang_in_a_read(void)
     REQUIRE(pipe(fds) == 0);
     while (read(fds[0], &byte, 1) != 1)
         ;
+}
+
+/* What a decoder that a file has taken over may try; its answer is "done", or why not. */
+
+static int try_open(void)
+{
+    return open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+}
+
+static int try_create(void)
+{
+    return open("/tmp/weir-test-of-the-sandbox", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+}
+
+static int try_proc(void)
+{
+    return open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+}
+
+static int try_stat(void)
+{
+    struct stat info;
+    return stat("/etc/passwd", &info);
+}
+
+static int try_secret(void)
+{
+    errno = ENOENT;
+    return getenv(secret) ? 0 : -1;
+}
+
+static int try_socket(void)
+{
+    return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+static int try_unix_socket(void)
+{
+    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+static int try_connect(void)
+{
+    struct sockaddr_in discard = { .sin_family = AF_INET,
+                                   .sin_port = htons(9),
+                                   .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return fd < 0 ? fd : connect(fd, (struct sockaddr *)&discard, sizeof discard);
+}
+
+static int try_fork(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    return child;
+}
+
+static int try_exec(void)
+{
+    return execl("/bin/true", "true", (char *)NULL);
+}
+
+static int try_ptrace(void)
+{
+    return (int)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+}
+
+static int try_kill(void)
+{
+    return kill(getppid(), 0);
+}
+
+static int try_memory(void)
+{
+    char byte;
+    struct iovec own = { &byte, 1 }, other = { &byte, 1 };
+    return (int)process_vm_readv(getpid(), &own, 1, &other, 1, 0);
+}
+
+static int try_dumpable(void)
+{
+    return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+static const struct attack {
+    const char *text;
+    int (*run)(void);
+    bool is_killed; /* by the sandbox; otherwise the call fails */
+    int url_signal; /* where URLs are read: what kills it; 0 = the call fails, -1 = it is allowed */
+} attacks[] = {
+    { "attack:open", try_open, false, 0 },       { "attack:create", try_create, false, 0 },
+    { "attack:proc", try_proc, false, 0 },       { "attack:stat", try_stat, false, -1 },
+    { "attack:secret", try_secret, false, 0 },   { "attack:dumpable", try_dumpable, false, 0 },
+    { "attack:socket", try_socket, true, -1 },   { "attack:unix", try_unix_socket, true, 0 },
+    { "attack:connect", try_connect, true, -1 }, { "attack:fork", try_fork, true, SIGSYS },
+    { "attack:exec", try_exec, true, SIGSYS },   { "attack:ptrace", try_ptrace, true, SIGSYS },
+    { "attack:kill", try_kill, true, SIGSYS },   { "attack:memory", try_memory, true, SIGSYS },
+};
+
+static void attack_wall(const char *text, char *answer, size_t answer_bytes)
+{
+    for (size_t i = 0; i < LENGTH(attacks); i++)
+        if (strcmp(text, attacks[i].text) == 0)
+            snprintf(answer, answer_bytes, "%s", attacks[i].run() >= 0 ? "done" : strerror(errno));
 }
 
 enum { NUM_COUNTED = 64 }; /* chunks of "count:" */
@@ -110,7 +222,7 @@ static int run_stand_in(void *worker, weir_item *in, weir_item *out, weir_task *
         touch_memory_until_there_is_none();
         return weir_task_fail(task, WEIR_ENOMEM, 0, "ate all");
     }
-    if (strcmp(text, "garbage") == 0 && send(3, "garbage", 7, 0) == 7)
+    if (strcmp(text, "garbage") == 0 && write(3, "garbage", 7) == 7)
         hang_in_a_read();
     if (strcmp(text, "burn") == 0)
         while (clock() < BURNT_MS * (CLOCKS_PER_SEC / 1000))
@@ -143,6 +255,7 @@ static int run_stand_in(void *worker, weir_item *in, weir_item *out, weir_task *
     }
     if (strcmp(text, "large") == 0)
         return make_text_that_cannot_be_sent(out);
+    attack_wall(text, answer, sizeof answer);
     if (strncmp(text, "count:", 6) == 0)
         snprintf(answer, sizeof answer, "%d", (int)*map_counter(text + 6));
     if (strcmp(text, "origin") == 0)
@@ -260,15 +373,15 @@ static weir_pipeline *build_isolated(const weir_isolated_config *config, const c
 }
 
 /* Runs the texts through one slot; the run must go on to its end. */
-static outcome run_texts(const char *const *texts, size_t num_texts, int64_t deadline_ns, uint64_t max_memory_bytes)
+static outcome run_config_on(const weir_isolated_config *config, const char *const *texts, size_t num_texts,
+                             int64_t deadline_ns)
 {
     static test_recorder recorder;
     outcome seen = { 0 };
     weir_item item;
     int status;
     recorder_init(&recorder);
-    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .max_memory_bytes = max_memory_bytes };
-    weir_pipeline *pipeline = build_isolated(&config, texts, num_texts, deadline_ns, &recorder.observer);
+    weir_pipeline *pipeline = build_isolated(config, texts, num_texts, deadline_ns, &recorder.observer);
     while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
         assert_string_equal(item.type, WEIR_TYPE_TEXT);
         seen.texts[seen.num_texts++] = strdup(item.data);
@@ -284,6 +397,12 @@ static outcome run_texts(const char *const *texts, size_t num_texts, int64_t dea
     recorder_free(&recorder);
     assert_nothing_is_left();
     return seen;
+}
+
+static outcome run_texts(const char *const *texts, size_t num_texts, int64_t deadline_ns, uint64_t max_memory_bytes)
+{
+    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .max_memory_bytes = max_memory_bytes };
+    return run_config_on(&config, texts, num_texts, deadline_ns);
 }
 
 static void outcome_free(outcome *seen)
@@ -327,6 +446,73 @@ TEST_CASE(a_crash_is_one_failure_with_the_signals_name)
         { "abort", WEIR_EDATA, "killed by SIGABRT" },
     };
     expect_failures(crashes, LENGTH(crashes), 0);
+}
+
+TEST_CASE(the_sandbox_stops_every_attack)
+{
+    setenv(secret, "hunter2", 1);
+    for (size_t i = 0; i < LENGTH(attacks); i++) {
+        outcome seen = run_texts((const char *[]){ attacks[i].text, "after" }, 2, 0, 0);
+        if (attacks[i].is_killed) {
+            assert_int_equal(seen.num_failures, 1);
+            if (!strstr(seen.failures[0].message, "killed by SIGSYS: it made a system call that the sandbox forbids"))
+                fail_msg("%s: %s", attacks[i].text, seen.failures[0].message);
+        } else if (seen.num_texts != 2 || strcmp(seen.texts[0], "done") == 0) {
+            fail_msg("%s: %s", attacks[i].text, seen.num_texts > 0 ? seen.texts[0] : "no answer");
+        }
+        assert_string_equal(seen.texts[seen.num_texts - 1], "after");
+        outcome_free(&seen);
+    }
+    unsetenv(secret);
+}
+
+/* Without it (Linux before 5.13) such a child can read files. */
+static bool has_landlock(void)
+{
+    return syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* the version */) > 0;
+}
+
+static void run_attack_beside_urls(const struct attack *attack)
+{
+    weir__sandbox_limit_files(SANDBOX_URLS, NULL);
+    if (!weir__sandbox_enter(SANDBOX_URLS))
+        _exit(3);
+    _exit(attack->run() >= 0 ? 0 : 1);
+}
+
+TEST_CASE(where_urls_are_read_the_sandbox_allows_the_network_only)
+{
+    for (size_t i = 0; i < LENGTH(attacks); i++) {
+        int status;
+        bool is_read = attacks[i].run == try_open || attacks[i].run == try_proc;
+        if (is_read && !has_landlock())
+            continue;
+        pid_t child = fork();
+        if (child == 0)
+            run_attack_beside_urls(&attacks[i]);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        int expected = attacks[i].url_signal > 0 ? SIGSYS : W_EXITCODE(attacks[i].url_signal < 0 ? 0 : 1, 0);
+        if ((status & ~0x80) != expected)
+            fail_msg("%s: wait status %#x", attacks[i].text, (unsigned)status);
+    }
+}
+
+/* So the attacks above fail because of the sandbox, and not by themselves. */
+TEST_CASE(without_the_sandbox_the_attacks_succeed)
+{
+    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .no_sandbox = true };
+    setenv(secret, "hunter2", 1);
+    for (size_t i = 0; i < LENGTH(attacks); i++) {
+        outcome seen = run_config_on(&config, &attacks[i].text, 1, 0);
+        bool is_done = seen.num_texts == 1 && strcmp(seen.texts[0], "done") == 0;
+        bool has_ended =
+            seen.num_failures == 1 && !strstr(seen.failures[0].message, "SIGSYS"); /* another program runs */
+        if (attacks[i].run == try_exec ? !has_ended : !is_done)
+            fail_msg("%s: %s", attacks[i].text, seen.num_texts > 0 ? seen.texts[0] : seen.failures[0].message);
+        outcome_free(&seen);
+    }
+    unsetenv(secret);
+    unlink("/tmp/weir-test-of-the-sandbox");
 }
 
 TEST_CASE(an_exit_and_a_broken_connection_are_one_failure)
@@ -438,7 +624,7 @@ TEST_CASE(a_child_makes_no_chunks_that_nobody_has_room_for)
     close(fd);
     snprintf(text + 6, sizeof text - 6, "%s", path);
     atomic_uint *num_taken = map_counter(path);
-    weir_isolated_config config = { .op = &stand_in, .worker = self_path };
+    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .no_sandbox = true };
     weir_pipeline *pipeline = build_isolated(&config, texts, 1, 0, NULL);
     for (int i = 0; i < NUM_COUNTED; i++) {
         assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
@@ -494,7 +680,7 @@ static void await_end(int fd)
 TEST_CASE(a_stop_kills_what_spins)
 {
     const char *text = make_fifo("stop.fifo");
-    weir_isolated_config config = { .op = &stand_in, .worker = self_path };
+    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .no_sandbox = true };
     weir_pipeline *pipeline = build_isolated(&config, &text, 1, 0, NULL);
     int fd = await_fifo(text);
     assert_int_equal(weir_pipeline_stop(pipeline), WEIR_OK);
@@ -543,7 +729,7 @@ TEST_CASE(children_end_with_a_killed_parent_that_has_forked)
 static int run_parent(const char *text, int holder_fd)
 {
     char byte = 'x';
-    weir_isolated_config config = { .op = &stand_in, .worker = self_path };
+    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .no_sandbox = true };
     weir_item item;
     weir_pipeline *pipeline = build_isolated(&config, (const char *[]){ "first", text }, 2, 0, NULL);
     int status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);

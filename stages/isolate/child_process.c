@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -29,7 +30,7 @@ static int set_signals(posix_spawnattr_t *attributes)
     return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-int weir__isolated_process_start(isolated_process *process, const char *program)
+int weir__isolated_process_start(isolated_process *process, const char *program, sandbox_kind sandbox)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -37,7 +38,8 @@ int weir__isolated_process_start(isolated_process *process, const char *program)
     *process = (isolated_process){ 0 };
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
         return errno;
-    int rc = posix_spawn_file_actions_init(&actions);
+    char **environment = weir__sandbox_environment(environ, sandbox);
+    int rc = environment ? posix_spawn_file_actions_init(&actions) : ENOMEM;
     if (rc != 0)
         goto no_actions;
     rc = posix_spawnattr_init(&attributes);
@@ -48,11 +50,12 @@ int weir__isolated_process_start(isolated_process *process, const char *program)
         rc = set_signals(&attributes);
     if (rc == 0)
         rc = posix_spawn(&process->pid, program, &actions, &attributes,
-                         (char *const[]){ (char *)program, (char[]){ ISOLATED_ARGUMENT }, NULL }, environ);
+                         (char *const[]){ (char *)program, (char[]){ ISOLATED_ARGUMENT }, NULL }, environment);
     posix_spawnattr_destroy(&attributes);
 no_attributes:
     posix_spawn_file_actions_destroy(&actions);
 no_actions:
+    free(environment);
     close(fds[1]);
     if (rc == 0)
         process->fd = fds[0];
@@ -160,7 +163,10 @@ int weir__isolated_process_tell_end(isolated_process *process, const char *progr
     } else if (WIFSIGNALED(status)) {
         bool is_outside = WTERMSIG(status) == SIGKILL;
         snprintf(text, text_bytes, "the process that decodes was killed by %s%s",
-                 name_of_signal(WTERMSIG(status), number), is_outside ? " (out of memory?)" : "");
+                 name_of_signal(WTERMSIG(status), number),
+                 is_outside                   ? " (out of memory?)"
+                 : WTERMSIG(status) == SIGSYS ? ": it made a system call that the sandbox forbids"
+                                              : "");
         return is_outside ? WEIR_ESYSTEM : WEIR_EDATA;
     } else {
         snprintf(text, text_bytes, "%s ended with exit status %d", program, WEXITSTATUS(status));

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sandbox.h"
+
 /* All-zero: not started. */
 typedef struct isolated_process {
     pid_t pid;        /* 0 = not started, or ended */
@@ -15,8 +17,9 @@ typedef struct isolated_process {
     int64_t delay_ns; /* the same for its waiting for a CPU */
 } isolated_process;
 
-/* Starts the program, which gets the other end of the socket as ISOLATED_FD. 0, or an errno value. */
-int weir__isolated_process_start(isolated_process *process, const char *program);
+/* Starts the program, which gets the other end of the socket as ISOLATED_FD, and a part of the environment. 0, or
+   an errno value. */
+int weir__isolated_process_start(isolated_process *process, const char *program, sandbox_kind sandbox);
 
 /* Its CPU time since the last call, and for how long it waited for a CPU meanwhile. */
 int64_t weir__isolated_process_cpu_ns(isolated_process *process);

@@ -22,6 +22,7 @@
 #include "input.h"
 #include "isolated_config.h"
 #include "message.h"
+#include "sandbox.h"
 #include "struct_copy.h"
 #include "task_parts.h"
 
@@ -39,6 +40,8 @@ typedef struct isolated_worker {
     bool is_midway;                               /* the child has more results of the last item */
     weir_shared_data *blocks[WEIR_SHARED_BLOCKS]; /* of this child; the items that use them hold them, too */
     weir_item_cost told_cost;                     /* to traces, of this item */
+    weir_local_host host;                         /* opens files that may hang */
+    sandbox_kind sandbox;                         /* of the process */
 } isolated_worker;
 
 /* -- config */
@@ -230,17 +233,20 @@ static int pass_on_failure(isolated_message *message, weir_task *task)
     return weir_task_fail(task, status, message->head.library_code, "%s", text ? text : "failed");
 }
 
-static int start_child(isolated_worker *worker, weir_task *task)
+static int start_child(isolated_worker *worker, sandbox_kind sandbox, weir_task *task)
 {
     const weir_isolated_config *config = weir_task_config(task);
     const isolated_setup *setup = config->config;
     isolated_message answer = { 0 };
-    int failure = weir__isolated_process_start(&worker->process, config->worker);
+    isolated_message first = setup->message;
+    first.head.sandbox = (uint32_t)sandbox;
+    worker->sandbox = sandbox;
+    int failure = weir__isolated_process_start(&worker->process, config->worker, sandbox);
     if (failure)
         return weir_task_fail(task, WEIR_ESYSTEM, -failure, "cannot start %s: %s", config->worker, strerror(failure));
     worker->is_midway = false;
-    int rc = weir__isolated_send(worker->process.fd, &setup->message) ? await_message(worker, task, &answer)
-                                                                      : fail_lost(worker, task, errno);
+    int rc = weir__isolated_send(worker->process.fd, &first) ? await_message(worker, task, &answer)
+                                                             : fail_lost(worker, task, errno);
     if (rc == WEIR_OK && answer.head.kind != ISOLATED_READY) {
         rc = pass_on_failure(&answer, task);
         end_child(worker);
@@ -249,19 +255,69 @@ static int start_child(isolated_worker *worker, weir_task *task)
     return rc;
 }
 
-/* Sends the item to a child. One that has died since the last item is replaced. */
+static int ask_task(void *task)
+{
+    return weir_task_should_stop(task);
+}
+
+static bool is_own(const weir_op *op)
+{
+    for (size_t i = 0; weir__isolated_own_ops[i]; i++)
+        if (op == weir__isolated_own_ops[i])
+            return true;
+    return false;
+}
+
+/* Opens the file of the item for the child, and puts what the child must know of it. */
+static sandbox_kind put_file(isolated_worker *worker, isolated_message *request, weir_local_file *file,
+                             const weir_item *in, weir_task *task)
+{
+    const weir_isolated_config *config = weir_task_config(task);
+    AVIOInterruptCB interrupt = { .callback = ask_task, .opaque = task };
+    struct stat info = { 0 };
+    char *path = NULL;
+    bool is_url = false;
+    if (!config->no_sandbox && is_own(config->op))
+        is_url = weir__input_pass(file, &worker->host, in, interrupt, &path);
+    int fd = file->is_open ? weir__io_describe(file->fd, &info) : file->fd;
+    file->is_open &= fd >= 0;
+    request->head.has_file = file->is_open;
+    request->file_fd = fd;
+    weir__isolated_put_text(request, path);
+    weir__isolated_put(request, &fd, sizeof fd);
+    weir__isolated_put(request, &info, sizeof info);
+    free(path);
+    return config->no_sandbox ? SANDBOX_NONE : is_url ? SANDBOX_URLS : SANDBOX_FILES;
+}
+
+/* A child cannot look at files, so this is done here. */
+static int check_input(const weir_item *in, weir_task *task)
+{
+    const weir_isolated_config *config = weir_task_config(task);
+    const weir_entry *entry;
+    weir_error error = { 0 };
+    if (config->no_sandbox || !is_own(config->op) || weir__input_check(in, &entry, &error) == WEIR_OK)
+        return WEIR_OK;
+    return weir_task_fail(task, error.status, error.library_code, "%s", error.message);
+}
+
+/* Sends the item to a child. One that has died since the last item, or has another sandbox, is replaced. */
 static int begin_item(isolated_worker *worker, const weir_item *in, weir_task *task)
 {
+    weir_local_file file = { 0 };
     isolated_message request = {
         .head = { .kind = ISOLATED_REQUEST,
                   .source = weir_task_source(task),
                   .seq = weir_task_seq(task),
                   .epoch = weir_task_epoch(task) },
     };
-    int rc = WEIR_OK;
-    if (worker->is_midway)
-        end_child(worker);
+    int rc = check_input(in, task);
+    if (rc != WEIR_OK)
+        return rc;
     weir__isolated_put_text(&request, weir_task_label(task));
+    sandbox_kind sandbox = put_file(worker, &request, &file, in, task);
+    if (worker->is_midway || worker->sandbox != sandbox)
+        end_child(worker);
     bool is_sent = false;
     if (!weir__isolated_put_item(&request, in))
         rc = weir_task_fail(task, WEIR_ENOMEM, -errno, "cannot pass the item to a process: %s", strerror(errno));
@@ -271,9 +327,10 @@ static int begin_item(isolated_worker *worker, const weir_item *in, weir_task *t
             end_child(worker);
     }
     if (rc == WEIR_OK && !is_sent)
-        rc = start_child(worker, task);
+        rc = start_child(worker, sandbox, task);
     if (rc == WEIR_OK && !is_sent && !weir__isolated_send(worker->process.fd, &request))
         rc = fail_lost(worker, task, errno);
+    weir__local_file_close(&file);
     weir__isolated_message_free(&request);
     return rc;
 }
@@ -362,6 +419,7 @@ static void isolated_worker_free(void *self)
 {
     isolated_worker *worker = self;
     end_child(worker);
+    weir__local_host_free(&worker->host);
 }
 
 const weir_op weir_isolated = {

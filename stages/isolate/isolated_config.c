@@ -10,7 +10,7 @@ const weir_op *const weir__isolated_own_ops[] = { &weir_video_decode, &weir_imag
 
 /* What the configs point to: each to ca_file, that of the video stage to more. */
 
-static const char **ca_file_of(const weir_op *op, void *config)
+const char **weir__isolated_ca_file(const weir_op *op, void *config)
 {
     if (op == &weir_video_decode)
         return &((weir_video_config *)config)->ca_file;
@@ -55,7 +55,7 @@ void weir__isolated_put_config(isolated_message *message, const weir_op *op, con
 {
     weir__isolated_put(message, &op->config_size, sizeof op->config_size);
     weir__isolated_put(message, config, op->config_size);
-    const char **ca_file = ca_file_of(op, (void *)(uintptr_t)config);
+    const char **ca_file = weir__isolated_ca_file(op, (void *)(uintptr_t)config);
     if (ca_file)
         weir__isolated_put_text(message, *ca_file);
     if (op == &weir_video_decode)
@@ -71,7 +71,7 @@ void *weir__isolated_get_config(isolated_message *message, const weir_op *op)
         message->is_bad = true;
         return NULL;
     }
-    const char **ca_file = ca_file_of(op, config);
+    const char **ca_file = weir__isolated_ca_file(op, config);
     bool is_whole = weir__isolated_get(message, config, config_size);
     if (is_whole && ca_file)
         *ca_file = weir__isolated_get_text(message);

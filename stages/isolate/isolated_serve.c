@@ -23,8 +23,10 @@
 
 #include <weir/engine.h>
 
+#include "io_thread.h"
 #include "isolated_config.h"
 #include "message.h"
+#include "sandbox.h"
 #include "shared_data.h"
 
 /* One per process. */
@@ -37,6 +39,8 @@ static _Atomic uint64_t seq, epoch;
 static _Atomic uint32_t source;
 
 static sem_t is_continued; /* the parent has room for the next chunk */
+
+static sandbox_kind sandbox; /* written before the pipeline runs */
 
 static int parent_fd = -1; /* readable when the parent has ended; -1 = this kernel cannot tell */
 
@@ -88,6 +92,19 @@ static void await_request(void)
         _exit(0);
 }
 
+/* The file that the parent has opened. A child that reads URLs gets none, and opens what it may. */
+static bool take_file(isolated_message *request)
+{
+    struct stat info;
+    int fd;
+    const char *path = weir__isolated_get_text(request);
+    weir__isolated_get(request, &fd, sizeof fd);
+    weir__isolated_get(request, &info, sizeof info);
+    if (sandbox != SANDBOX_FILES || request->is_bad)
+        return !request->is_bad;
+    return weir__io_give(path, request->head.has_file ? request->file_fd : fd, &info);
+}
+
 static int receive_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
@@ -103,8 +120,8 @@ static int receive_run(void *worker, weir_item *in, weir_item *out, weir_task *t
             continue;
         }
         const char *label = weir__isolated_get_text(&request);
-        bool is_whole =
-            label && weir_task_set_label(task, label) == WEIR_OK && weir__isolated_get_item(&request, out);
+        bool is_whole = label && weir_task_set_label(task, label) == WEIR_OK && take_file(&request) &&
+                        weir__isolated_get_item(&request, out);
         seq = request.head.seq;
         epoch = request.head.epoch;
         source = request.head.source;
@@ -303,11 +320,18 @@ static int configure_pipeline(isolated_message *message, const weir_op *const *o
     void *config = weir__isolated_get_config(message, inner);
     if (!config)
         return weir_error_set(error, WEIR_EINVAL, 0, "the worker program has another config of \"%s\"", name);
+    sandbox = (sandbox_kind)message->head.sandbox;
+    const char **ca_file = weir__isolated_ca_file(inner, config);
+    weir__sandbox_limit_files(sandbox, ca_file ? *ca_file : NULL);
     weir_log_set_function(send_log, NULL);
     weir_log_set_level((weir_log_level)message->head.status);
     int rc = build_pipeline(inner->config_size ? config : NULL, pipeline, error);
     if (rc == WEIR_OK && !limit_memory(message->head.max_memory_bytes))
         return weir_error_set(error, WEIR_ESYSTEM, -errno, "cannot limit the memory: %s", strerror(errno));
+    if (rc == WEIR_OK && !weir__sandbox_enter(sandbox))
+        return weir_error_set(error, WEIR_EUNSUPPORTED, -errno,
+                              "cannot enter the sandbox (seccomp): %s; no_sandbox (--no-sandbox) decodes without it",
+                              strerror(errno));
     return rc;
 }
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* A larger body goes through shared memory. */
-enum { MAX_INLINE_BYTES = 32 << 10, MAX_FDS = 2 };
+enum { MAX_INLINE_BYTES = 32 << 10, MAX_FDS = 3 };
 
 static const size_t max_body_bytes = (size_t)1 << 30;
 static const uint32_t no_text = UINT32_MAX;
@@ -108,6 +108,8 @@ bool weir__isolated_send(int fd, const isolated_message *message)
         if (!data->is_known)
             fds[num_fds++] = data->fd;
     }
+    if (head.has_file)
+        fds[num_fds++] = message->file_fd;
     if (num_fds > 0) {
         packet.msg_control = &control;
         packet.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
@@ -207,13 +209,18 @@ bool weir__isolated_receive(int fd, weir_shared_data **blocks, isolated_message 
     bool has_data = message->head.data_bytes > 0;
     bool has_fd = has_data && !message->head.is_data_known;
     bool is_good = (size_t)got >= sizeof message->head && !(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-                   num_fds == (unsigned)!is_inline + (unsigned)has_fd;
+                   message->head.has_file <= 1 &&
+                   num_fds == (unsigned)!is_inline + (unsigned)has_fd + message->head.has_file;
     unsigned num_used = 0;
     if (is_good)
         is_good =
             take_body(message, inline_body, (size_t)got - sizeof message->head, is_inline ? -1 : fds[num_used++]);
     if (is_good && has_data)
         is_good = receive_data(message, blocks, has_fd ? fds[num_used++] : -1);
+    if (is_good && message->head.has_file)
+        message->file_fd = fds[num_used++];
+    else
+        message->head.has_file = 0;
     while (num_used < num_fds)
         close(fds[num_used++]);
     errno = EPROTO;

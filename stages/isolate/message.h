@@ -24,7 +24,7 @@
 typedef enum isolated_kind {
     ISOLATED_CONFIG = 1, /* version, name of the operation, its config */
     ISOLATED_READY,
-    ISOLATED_REQUEST, /* label, item */
+    ISOLATED_REQUEST, /* label, path and stat of the open file, item */
     ISOLATED_CONTINUE,
     ISOLATED_RESULT, /* item */
     ISOLATED_SKIPPED,
@@ -40,6 +40,8 @@ typedef struct isolated_head {
     uint64_t seq;
     uint64_t epoch;
     uint64_t max_memory_bytes; /* CONFIG */
+    uint32_t sandbox;          /* CONFIG: sandbox_kind */
+    uint32_t has_file;         /* REQUEST: the descriptor of the input's file comes with it */
     uint64_t body_bytes;
     uint64_t data_bytes;
     uint64_t data_room;     /* of the block that holds the data */
@@ -55,6 +57,7 @@ typedef struct isolated_message {
     bool is_bad;            /* no memory for a part, or a part is missing */
     weir_shared_data *data; /* NULL = none */
     bool data_is_borrowed;  /* not freed with the message */
+    int file_fd;            /* if head.has_file; the receiver closes it, the sender keeps its own */
 } isolated_message;
 
 /* Appends a part; failures set is_bad. A text may be NULL. */

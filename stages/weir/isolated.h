@@ -15,9 +15,19 @@
  * After each of these the slot's next task starts a new child, which takes about 50 ms.
  *
  * A stop, or the deadline of the stage (task_deadline_ns), kills the child in any state. Children never outlive the
- * program, not even after SIGKILL. They cannot gain privileges (PR_SET_NO_NEW_PRIVS) and inherit no descriptors except
- * stdin and stderr; their stdout also goes to stderr. They ignore SIGINT, SIGTERM, SIGHUP and SIGPIPE: the program ends
- * them. This is isolation from faults, not a sandbox: a child can read the same files as the program.
+ * program, not even after SIGKILL. They inherit no descriptors except stdin and stderr; their stdout also goes to stderr.
+ * They ignore SIGINT, SIGTERM, SIGHUP and SIGPIPE: the program ends them.
+ *
+ * Each child is in a sandbox before it gets its first item (x86-64 and ARM64; on other processors no_sandbox is
+ * required). The program opens the files of the decode stages and passes the descriptor, so that the child needs no file
+ * system: it opens nothing, has no network, starts no process, traces and signals no other one, cannot gain privileges,
+ * cannot be traced or dumped by others, and gets only those environment variables that libraries need (LD_…, WEIR_…,
+ * the locale). What tries to open a file gets EACCES; what makes one of the other calls is killed: "killed by SIGSYS".
+ * Items that are URLs are decoded in a child of their own kind, which keeps the network and, with Landlock, may read
+ * the system's libraries, certificates and resolver settings only; a slot that gets both kinds in turn starts a child at
+ * each change. The sandbox does not stop a decoder from using CPU and memory (see task_deadline_ns and
+ * max_memory_bytes), from returning wrong frames (of later files of the same child, too), or from reading what it has:
+ * the items, and stdin.
  *
  * Children are started with posix_spawn(), never with fork() alone, so multi-threaded programs can use them. Each child
  * runs a separate program, weir-worker, which contains the decode stages of weir. For your own operations, write a
@@ -31,6 +41,7 @@
 #ifndef WEIR_ISOLATED_H
 #define WEIR_ISOLATED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,6 +64,7 @@ typedef struct weir_isolated_config {
     /* address space of a child, beyond that of the program itself (RLIMIT_AS; 0 = no limit). Beyond it, allocations
        fail in the child, which usually fails with WEIR_ENOMEM */
     uint64_t max_memory_bytes;
+    bool no_sandbox; /* isolation from faults only: for operations that open files or connections themselves */
 } weir_isolated_config;
 
 extern WEIR_API const weir_op weir_isolated;

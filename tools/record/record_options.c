@@ -72,6 +72,8 @@ const option_row record_rows[] = {
               "--deadline cannot stop otherwise, is one failure" },
     { ROW("isolate-memory", isolate_memory, option_bytes), .argument = "SIZE", .needs = "isolate",
       .help = "with --isolate: address space of each child, beyond that of the program itself (default: no limit)" },
+    { ROW("no-sandbox", no_sandbox, option_flag), .needs = "isolate",
+      .help = "with --isolate: let the child processes open files, as filters with fonts or tables need" },
     { ROW("max-failures", max_failures, record_max_failures), .argument = "N|P%",
       .help = "stop the run when more than N files, or P percent of the files, have failed (default: never)" },
     { ROW("headspace", headspace_step_ns, option_duration), .argument = "SPAN", .excludes = "resume",

@@ -146,7 +146,8 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
     weir_isolated_config isolated = { .op = chosen.op,
                                       .config = &chosen.config,
                                       .config_size = chosen.config_size,
-                                      .max_memory_bytes = settings->isolate_memory };
+                                      .max_memory_bytes = settings->isolate_memory,
+                                      .no_sandbox = settings->no_sandbox };
     if (settings->isolate)
         weir_pipe_isolated(builder, &isolated, &decode);
     else

@@ -39,6 +39,7 @@ typedef struct record_settings {
     int64_t deadline_ns;
     bool isolate; /* decode in child processes */
     uint64_t isolate_memory;
+    bool no_sandbox;
     weir_max_failures max_failures;
     bool explain;              /* measure by experiment what limits the run */
     bool tune;                 /* change slots and threads while it runs */

@@ -239,6 +239,28 @@ static int open_path(weir_input *input, const char *path, AVIOInterruptCB interr
     return rc == WEIR_OK ? rc : weir_error_set(error, rc, failure.library_code, "%s", failure.message);
 }
 
+bool weir__input_pass(weir_local_file *file, weir_local_host *host, const weir_item *item, AVIOInterruptCB interrupt,
+                      char **path)
+{
+    weir_input input = { 0 };
+    char protocol[32];
+    weir_error ignored = { 0 }; /* the other process says it */
+    const char *name = weir__input_choose(&input, item);
+    *file = (weir_local_file){ .fd = AVERROR(ENOENT) };
+    *path = input.bytes ? NULL : strndup(name, input.member ? input.member->archive_length : strlen(name));
+    if (!*path)
+        return false;
+    get_protocol(*path, protocol, sizeof protocol);
+    weir__local_file_open(file, host, *path, -1, true, interrupt, &ignored);
+    if (file->is_open || !protocol[0])
+        return false;
+    if (strcmp(protocol, "file") != 0)
+        return descriptor_of(*path, protocol) < 0;
+    memmove(*path, *path + strlen("file:"), strlen(*path + strlen("file:")) + 1);
+    weir__local_file_open(file, host, *path, -1, true, interrupt, &ignored);
+    return false;
+}
+
 static int open_member(weir_input *input, AVIOInterruptCB interrupt, weir_error *error)
 {
     const weir_entry *member = input->member;

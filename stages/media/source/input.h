@@ -66,6 +66,12 @@ void weir__input_config_free(const char **ca_file);
 /* Moves the other files of the item's sample to *sidecars, and adds their size to *memory_bytes. */
 void weir__input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
 
+/* Opens the file that an item names, to give it to a process without a file system (weir__io_give()). *path is the name
+   by which that process opens it, to be freed; NULL = the item names none, or out of memory. True: it is a URL. `file` is
+   to be closed; if it is not open, file->fd is FFmpeg's error. */
+bool weir__input_pass(weir_local_file *file, weir_local_host *host, const weir_item *item, AVIOInterruptCB interrupt,
+                      char **path);
+
 /* Moves an item that is a weir_entry to *entry, or copies one that weir_entry_release() would not free (NULL = it is
    none, or out of memory), and adds its size to *memory_bytes. */
 void weir__input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes);

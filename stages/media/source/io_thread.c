@@ -63,16 +63,63 @@ static void free_io(weir_io_thread *io)
     free(io);
 }
 
+/* Of a process without a file system; written between two items. */
+static struct {
+    bool is_on;
+    char *path; /* NULL = none */
+    int fd;     /* or AVERROR */
+    struct stat info;
+} given;
+
+bool weir__io_give(const char *path, int fd, const struct stat *info)
+{
+    if (given.path && given.fd >= 0)
+        close(given.fd);
+    free(given.path);
+    given.is_on = true;
+    given.path = path ? strdup(path) : NULL;
+    given.fd = fd;
+    given.info = *info;
+    return given.path || !path;
+}
+
+bool weir__io_is_given(void)
+{
+    return given.is_on;
+}
+
+int weir__io_describe(int fd, struct stat *info)
+{
+    if (fstat(fd, info) == 0)
+        return fd;
+    int code = errno;
+    close(fd);
+    return AVERROR(code);
+}
+
+static int open_given(const char *path, struct stat *info)
+{
+    if (!given.path || strcmp(path, given.path) != 0)
+        return AVERROR(ENOENT);
+    *info = given.info;
+    if (given.fd < 0)
+        return given.fd;
+    int fd = fcntl(given.fd, F_DUPFD_CLOEXEC, 3);
+    return fd < 0 ? AVERROR(errno) : fd;
+}
+
+int weir__io_open(const char *path, int flags, struct stat *info)
+{
+    if (given.is_on)
+        return open_given(path, info);
+    int fd = open(path, flags);
+    return fd < 0 ? AVERROR(errno) : weir__io_describe(fd, info);
+}
+
 static int do_open(weir_io_thread *io)
 {
-    io->fd = open(io->path, io->flags);
-    if (io->fd < 0)
-        return AVERROR(errno);
-    if (fstat(io->fd, &io->info) == 0)
-        return io->fd;
-    int code = errno;
-    close(io->fd);
-    return AVERROR(code);
+    io->fd = weir__io_open(io->path, io->flags, &io->info);
+    return io->fd;
 }
 
 static int do_read(weir_io_thread *io)

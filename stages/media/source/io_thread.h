@@ -20,6 +20,18 @@ typedef struct weir_io_thread weir_io_thread;
    does not count. The list of mounts is at most five seconds old. Any thread. */
 bool weir__io_is_remote(const char *path);
 
+/* Opens a file: the descriptor, with *info filled; or FFmpeg's error. In a process without a file system, which has been
+   given its file, only that one. */
+int weir__io_open(const char *path, int flags, struct stat *info);
+
+/* The descriptor, with *info filled; or FFmpeg's error, and it is closed. */
+int weir__io_describe(int fd, struct stat *info);
+
+/* From now on this process has no file system, but this file, open as fd (< 0: FFmpeg's error that opening it gives).
+   Takes the descriptor. A NULL path: none. Between two items. False: out of memory. */
+bool weir__io_give(const char *path, int fd, const struct stat *info);
+bool weir__io_is_given(void);
+
 /* NULL = out of memory or threads, or 64 threads have been abandoned already. */
 weir_io_thread *weir__io_thread_start(void);
 

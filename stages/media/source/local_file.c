@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,14 +38,12 @@ static int check_kind(weir_local_file *file, const struct stat *info, bool allow
 /* The descriptor, or FFmpeg's error. Without O_NONBLOCK the open of a pipe would wait for a writer. */
 static int open_directly(const char *path, int descriptor, int flags, struct stat *info)
 {
-    int fd = path ? open(path, flags) : fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
-    if (fd < 0)
-        return AVERROR(errno);
-    if (fstat(fd, info) == 0)
-        return fd;
-    int code = errno;
-    close(fd);
-    return AVERROR(code);
+    if (path)
+        return weir__io_open(path, flags, info);
+    int fd = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0 || weir__io_is_given())
+        return fd < 0 ? AVERROR(errno) : fd;
+    return weir__io_describe(fd, info);
 }
 
 /* Starts the separate thread, where one is needed. */
@@ -210,6 +209,8 @@ static int open_nameless(void)
     const char *folder = getenv("TMPDIR");
     folder = folder && *folder ? folder : "/tmp";
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 && weir__io_is_given())
+        return memfd_create("weir-pipe", MFD_CLOEXEC); /* a process without a file system */
     if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT))
         return fd;
     FILE *file = tmpfile(); /* the file system does not support O_TMPFILE */
