@@ -10,7 +10,7 @@
 
 #include "test_case.h"
 
-enum { MAX_PATHS = 512, NOBODY = 65534 };
+enum { MAX_PATHS = 2048, NOBODY = 65534 };
 
 static char *folder;
 static char *paths[MAX_PATHS]; /* returned to tests, freed at the end */

@@ -317,12 +317,13 @@ static void propose_fewer_frames(advising *a, weir_reader *reader, const weir_fi
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
         if (strstr(a->command, choices[i]))
             return;
-    a->status =
-        weir_reader_select(reader, &items,
-                           "SELECT sum(t.codec <> ''), sum(t.num_frames), CAST(1e9 * sum(max(t.demux_time, 0) + "
-                           "max(t.decode_time, 0) + max(t.scale_time, 0)) AS INTEGER), CAST(1e9 * sum(t.elapsed) "
-                           "AS INTEGER) FROM items t",
-                           NULL, take_decoding, &d, a->error);
+    if (a->status == WEIR_OK)
+        a->status =
+            weir_reader_select(reader, &items,
+                               "SELECT sum(t.codec <> ''), sum(t.num_frames), CAST(1e9 * sum(max(t.demux_time, 0) + "
+                               "max(t.decode_time, 0) + max(t.scale_time, 0)) AS INTEGER), CAST(1e9 * sum(t.elapsed) "
+                               "AS INTEGER) FROM items t",
+                               NULL, take_decoding, &d, a->error);
     double frames = d.num_items > 0 ? round(0.5 * (double)d.num_frames / (double)d.num_items) : 0;
     weir_verdict_advice *advice = frames >= 2 && d.run_ns > 0 ? weir__verdict_new_advice(a->verdict) : NULL;
     if (!advice)
