@@ -72,8 +72,9 @@ TEST_CASE(a_straggler_is_named_since_it_is_slow)
     char arguments[1100];
     snprintf(arguments, sizeof arguments, "%s --json", folder);
     text = run(arguments, 0);
-    assert_has(text, "\"rank\": 2, \"node\": \"node-a\", \"state\": \"finished\", \"num_items\": 1500, \"rate\": 7.5, "
-                     "\"slower\": 0.25");
+    assert_has(text,
+               "\"rank\": 2, \"node\": \"node-a\", \"state\": \"finished\", \"num_items\": 1500, \"rate\": 7.5, "
+               "\"slower\": 0.25");
     assert_has(text, "\"slower_since\": 1100,");
     assert_has(text, "\"rank\": 3, \"node\": \"node-a\", \"state\": \"finished\", \"num_items\": 2000");
     snprintf(arguments, sizeof arguments, "%s --slower 30", folder);

@@ -47,7 +47,8 @@ bool output_is_same_file(const char *path, const char *other)
 bool file_is_index(const char *path)
 {
     char start[72] = "";
-    FILE *file = fopen(path, "rb");
+    struct stat info; /* what a pipe has given is gone */
+    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
     bool is_index = file && fread(start, 1, sizeof start, file) == sizeof start &&
                     memcmp(start, "SQLite format 3", 16) == 0 && memcmp(start + 68, "weix", 4) == 0;
     if (file)
