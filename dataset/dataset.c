@@ -84,6 +84,7 @@ static int prepare_items(const weir_dataset *dataset, const char *columns, const
 {
     char *sql = sqlite3_mprintf("SELECT %s FROM clip %s", columns, condition);
     const char *tail = "";
+    *statement = NULL;
     int code = sql ? sqlite3_prepare_v2(dataset->db, sql, -1, statement, &tail) : SQLITE_NOMEM;
     int rc = WEIR_OK;
     if (code == SQLITE_ERROR)

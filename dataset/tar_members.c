@@ -175,7 +175,7 @@ static int read_header(weir_tar_members *tar, unsigned char header[BLOCK], weir_
 static int skip_maps(weir_tar_members *tar, const unsigned char header[BLOCK], weir_error *error)
 {
     enum { AT_MORE_IN_HEADER = 482, AT_MORE = 504 };
-    unsigned char map[BLOCK];
+    unsigned char map[BLOCK] = { 0 };
     int rc = WEIR_OK;
     for (bool more = header[AT_MORE_IN_HEADER]; more && rc == WEIR_OK; tar->offset += BLOCK) {
         rc = read_at(tar, tar->offset, map, BLOCK, error);

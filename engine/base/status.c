@@ -28,7 +28,7 @@ const char *weir_status_text(int status)
     }
 }
 
-int weir_error_set(weir_error *error, int status, int library_code, const char *format, ...)
+int(weir_error_set)(weir_error *error, int status, int library_code, const char *format, ...)
 {
     if (!format)
         return WEIR_EINVAL;

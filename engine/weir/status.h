@@ -67,6 +67,10 @@ typedef struct weir_error {
  */
 WEIR_API int weir_error_set(weir_error *error, int status, int library_code, const char *format, ...)
     WEIR_PRINTF(4, 5);
+#ifdef __clang_analyzer__ /* which does not see that it returns the status */
+#define weir_error_set(error, status, library_code, ...) \
+    ((weir_error_set)(error, status, library_code, __VA_ARGS__), (status))
+#endif
 
 /*
  * Formats the error as one readable line: "0:1:decode: a.mp4: no video in it (WEIR_EDATA)". Empty parts are left out;
