@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -155,19 +156,57 @@ static int try_dumpable(void)
     return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
+/* What the program was given on its standard input is not the decoder's. */
+static int try_stdin(void)
+{
+    char byte;
+    errno = ENODATA;
+    return pread(STDIN_FILENO, &byte, 1, 0) == 1 ? 0 : -1;
+}
+
+/* Harmless; TIOCSTI, which types into the terminal that the program runs in, is one like it. */
+static int try_ioctl(void)
+{
+    return ioctl(STDERR_FILENO, FIONCLEX);
+}
+
+/* Wants a capability, which root has: so could what changes the network. */
+static int try_capability(void)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return fd < 0 ? fd : setsockopt(fd, SOL_SOCKET, SO_MARK, &(int){ 1 }, sizeof(int));
+}
+
+static int try_terminal(void)
+{
+    errno = EBADF;
+    return (fcntl(STDERR_FILENO, F_GETFL) & O_ACCMODE) == O_RDWR ? 0 : -1;
+}
+
 static const struct attack {
     const char *text;
     int (*run)(void);
     bool is_killed; /* by the sandbox; otherwise the call fails */
     int url_signal; /* where URLs are read: what kills it; 0 = the call fails, -1 = it is allowed */
 } attacks[] = {
-    { "attack:open", try_open, false, 0 },       { "attack:create", try_create, false, 0 },
-    { "attack:proc", try_proc, false, 0 },       { "attack:stat", try_stat, false, -1 },
-    { "attack:secret", try_secret, false, 0 },   { "attack:dumpable", try_dumpable, false, 0 },
-    { "attack:socket", try_socket, true, -1 },   { "attack:unix", try_unix_socket, true, 0 },
-    { "attack:connect", try_connect, true, -1 }, { "attack:fork", try_fork, true, SIGSYS },
-    { "attack:exec", try_exec, true, SIGSYS },   { "attack:ptrace", try_ptrace, true, SIGSYS },
-    { "attack:kill", try_kill, true, SIGSYS },   { "attack:memory", try_memory, true, SIGSYS },
+    { "attack:open", try_open, false, 0 },
+    { "attack:create", try_create, false, 0 },
+    { "attack:proc", try_proc, false, 0 },
+    { "attack:stat", try_stat, false, -1 },
+    { "attack:secret", try_secret, false, 0 },
+    { "attack:dumpable", try_dumpable, false, 0 },
+    { "attack:socket", try_socket, true, -1 },
+    { "attack:unix", try_unix_socket, true, 0 },
+    { "attack:connect", try_connect, true, -1 },
+    { "attack:fork", try_fork, true, SIGSYS },
+    { "attack:exec", try_exec, true, SIGSYS },
+    { "attack:ptrace", try_ptrace, true, SIGSYS },
+    { "attack:kill", try_kill, true, SIGSYS },
+    { "attack:memory", try_memory, true, SIGSYS },
+    { "attack:stdin", try_stdin, false, -1 },
+    { "attack:ioctl", try_ioctl, false, 0 },
+    { "attack:capability", try_capability, true, 0 },
+    { "attack:terminal", try_terminal, false, -1 },
 };
 
 static void attack_wall(const char *text, char *answer, size_t answer_bytes)
@@ -448,11 +487,40 @@ TEST_CASE(a_crash_is_one_failure_with_the_signals_name)
     expect_failures(crashes, LENGTH(crashes), 0);
 }
 
+typedef struct streams {
+    int input, error, terminal;
+} streams;
+
+/* Standard input is a file, and standard error a terminal. */
+static streams begin_streams(void)
+{
+    streams saved = { dup(STDIN_FILENO), dup(STDERR_FILENO), posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC) };
+    int input = memfd_create("input", MFD_CLOEXEC);
+    assert_int_equal(write(input, "x", 1), 1);
+    assert_int_equal(grantpt(saved.terminal), 0);
+    assert_int_equal(unlockpt(saved.terminal), 0);
+    int terminal = open(ptsname(saved.terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(terminal >= 0 && dup2(terminal, STDERR_FILENO) >= 0 && dup2(input, STDIN_FILENO) >= 0);
+    close(terminal);
+    close(input);
+    return saved;
+}
+
+static void end_streams(const streams *saved)
+{
+    assert_true(dup2(saved->error, STDERR_FILENO) >= 0 && dup2(saved->input, STDIN_FILENO) >= 0);
+    close(saved->error);
+    close(saved->input);
+    close(saved->terminal);
+}
+
 TEST_CASE(the_sandbox_stops_every_attack)
 {
     setenv(secret, "hunter2", 1);
     for (size_t i = 0; i < LENGTH(attacks); i++) {
+        streams saved = begin_streams();
         outcome seen = run_texts((const char *[]){ attacks[i].text, "after" }, 2, 0, 0);
+        end_streams(&saved);
         if (attacks[i].is_killed) {
             assert_int_equal(seen.num_failures, 1);
             if (!strstr(seen.failures[0].message, "killed by SIGSYS: it made a system call that the sandbox forbids"))
@@ -474,12 +542,13 @@ static bool has_landlock(void)
 
 static void run_attack_beside_urls(const struct attack *attack)
 {
-    weir__sandbox_limit_files(SANDBOX_URLS, NULL);
+    weir__sandbox_limit_thread(SANDBOX_URLS, NULL);
     if (!weir__sandbox_enter(SANDBOX_URLS))
         _exit(3);
     _exit(attack->run() >= 0 ? 0 : 1);
 }
 
+/* The attackers are forked, not started: they have the descriptors of this program. */
 TEST_CASE(where_urls_are_read_the_sandbox_allows_the_network_only)
 {
     for (size_t i = 0; i < LENGTH(attacks); i++) {
@@ -487,10 +556,12 @@ TEST_CASE(where_urls_are_read_the_sandbox_allows_the_network_only)
         bool is_read = attacks[i].run == try_open || attacks[i].run == try_proc;
         if (is_read && !has_landlock())
             continue;
+        streams saved = begin_streams();
         pid_t child = fork();
         if (child == 0)
             run_attack_beside_urls(&attacks[i]);
         assert_int_equal(waitpid(child, &status, 0), child);
+        end_streams(&saved);
         int expected = attacks[i].url_signal > 0 ? SIGSYS : W_EXITCODE(attacks[i].url_signal < 0 ? 0 : 1, 0);
         if ((status & ~0x80) != expected)
             fail_msg("%s: wait status %#x", attacks[i].text, (unsigned)status);
@@ -503,11 +574,15 @@ TEST_CASE(without_the_sandbox_the_attacks_succeed)
     weir_isolated_config config = { .op = &stand_in, .worker = self_path, .no_sandbox = true };
     setenv(secret, "hunter2", 1);
     for (size_t i = 0; i < LENGTH(attacks); i++) {
+        streams saved = begin_streams();
         outcome seen = run_config_on(&config, &attacks[i].text, 1, 0);
+        end_streams(&saved);
         bool is_done = seen.num_texts == 1 && strcmp(seen.texts[0], "done") == 0;
         bool has_ended =
             seen.num_failures == 1 && !strstr(seen.failures[0].message, "SIGSYS"); /* another program runs */
-        if (attacks[i].run == try_exec ? !has_ended : !is_done)
+        bool is_impossible =
+            (attacks[i].run == try_capability && try_capability() < 0) || attacks[i].run == try_terminal;
+        if (!is_impossible && (attacks[i].run == try_exec ? !has_ended : !is_done))
             fail_msg("%s: %s", attacks[i].text, seen.num_texts > 0 ? seen.texts[0] : seen.failures[0].message);
         outcome_free(&seen);
     }
@@ -726,10 +801,36 @@ TEST_CASE(children_end_with_a_killed_parent_that_has_forked)
     kill_parent("forking.fifo", true);
 }
 
+/* They open nothing that the test could wait for, so they become its own children. */
+TEST_CASE(children_in_the_sandbox_end_with_a_killed_parent)
+{
+    int sockets[2];
+    char byte, number[16];
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    fcntl(sockets[0], F_SETFD, FD_CLOEXEC);
+    snprintf(number, sizeof number, "%d", sockets[1]);
+    pid_t parent = fork();
+    if (parent == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execl(self_path, self_path, "--parent", "spin", number, (char *)NULL);
+        _exit(9);
+    }
+    close(sockets[1]);
+    assert_int_equal(read(sockets[0], &byte, 1), 1);
+    assert_int_equal(kill(parent, SIGKILL), 0);
+    assert_int_equal(waitpid(parent, NULL, 0), parent);
+    assert_true(waitpid(-1, NULL, 0) > 0); /* the one that spins */
+    close(sockets[0]);                     /* with it the process ends that the parent has forked */
+    assert_true(waitpid(-1, NULL, 0) > 0);
+    assert_nothing_is_left();
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+}
+
 static int run_parent(const char *text, int holder_fd)
 {
     char byte = 'x';
-    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .no_sandbox = true };
+    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .no_sandbox = strcmp(text, "spin") != 0 };
     weir_item item;
     weir_pipeline *pipeline = build_isolated(&config, (const char *[]){ "first", text }, 2, 0, NULL);
     int status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);

@@ -1,6 +1,7 @@
 #include "child_process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -46,6 +47,8 @@ int weir__isolated_process_start(isolated_process *process, const char *program,
     if (rc != 0)
         goto no_attributes;
     rc = posix_spawn_file_actions_adddup2(&actions, fds[1], ISOLATED_FD);
+    if (rc == 0 && sandbox != SANDBOX_NONE)
+        rc = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (rc == 0)
         rc = set_signals(&attributes);
     if (rc == 0)

@@ -17,8 +17,8 @@ typedef struct isolated_process {
     int64_t delay_ns; /* the same for its waiting for a CPU */
 } isolated_process;
 
-/* Starts the program, which gets the other end of the socket as ISOLATED_FD, and a part of the environment. 0, or
-   an errno value. */
+/* Starts the program, which gets the other end of the socket as ISOLATED_FD, and a part of the environment; with
+   a sandbox, its standard input is empty. 0, or an errno value. */
 int weir__isolated_process_start(isolated_process *process, const char *program, sandbox_kind sandbox);
 
 /* Its CPU time since the last call, and for how long it waited for a CPU meanwhile. */

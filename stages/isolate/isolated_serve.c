@@ -248,6 +248,16 @@ static void watch_parent(void)
 #endif
 }
 
+/* What is usually open for reading, too: what the user types is for others. */
+static void close_terminal_for_reading(void)
+{
+    int fd = isatty(STDERR_FILENO) ? open("/proc/self/fd/2", O_WRONLY | O_NOCTTY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        dup2(fd, STDERR_FILENO);
+        close(fd);
+    }
+}
+
 static void prepare_process(void)
 {
     static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ };
@@ -262,6 +272,7 @@ static void prepare_process(void)
 #endif
     fcntl(ISOLATED_FD, F_SETFD, FD_CLOEXEC);
     watch_parent();
+    close_terminal_for_reading();
     dup2(STDERR_FILENO, STDOUT_FILENO);
 #ifdef M_ARENA_MAX
     mallopt(M_ARENA_MAX, 1); /* each one reserves address space */
@@ -322,7 +333,7 @@ static int configure_pipeline(isolated_message *message, const weir_op *const *o
         return weir_error_set(error, WEIR_EINVAL, 0, "the worker program has another config of \"%s\"", name);
     sandbox = (sandbox_kind)message->head.sandbox;
     const char **ca_file = weir__isolated_ca_file(inner, config);
-    weir__sandbox_limit_files(sandbox, ca_file ? *ca_file : NULL);
+    weir__sandbox_limit_thread(sandbox, ca_file ? *ca_file : NULL);
     weir_log_set_function(send_log, NULL);
     weir_log_set_level((weir_log_level)message->head.status);
     int rc = build_pipeline(inner->config_size ? config : NULL, pipeline, error);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -10,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -56,7 +58,15 @@ char **weir__sandbox_environment(char *const *environment, sandbox_kind kind)
     return kept;
 }
 
-/* -- files, for URLs */
+/* -- capabilities, and files for URLs */
+
+/* Those of root: to change its limits and the network. The process cannot get them again. */
+static void drop_capabilities(void)
+{
+    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+    (void)syscall(SYS_capset, &header, none);
+}
 
 #ifdef LANDLOCK_ACCESS_FS_READ_FILE
 static void allow_reading(int rules, const char *path)
@@ -70,7 +80,7 @@ static void allow_reading(int rules, const char *path)
     close(fd);
 }
 
-void weir__sandbox_limit_files(sandbox_kind kind, const char *ca_file)
+static void limit_files(const char *ca_file)
 {
     /* the resolver's settings, certificates, libraries; statm is read for the limit of memory */
     static const char *const paths[] = { "/etc/ssl",
@@ -92,8 +102,6 @@ void weir__sandbox_limit_files(sandbox_kind kind, const char *ca_file)
                                          "/proc/self/statm" };
     struct landlock_ruleset_attr handled = { .handled_access_fs =
                                                  LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE };
-    if (kind != SANDBOX_URLS)
-        return;
     int rules = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof handled, 0);
     if (rules < 0) /* this kernel has no Landlock */
         return;
@@ -104,12 +112,21 @@ void weir__sandbox_limit_files(sandbox_kind kind, const char *ca_file)
     close(rules);
 }
 #else
-void weir__sandbox_limit_files(sandbox_kind kind, const char *ca_file)
+static void limit_files(const char *ca_file)
 {
-    (void)kind;
     (void)ca_file;
 }
 #endif
+
+void weir__sandbox_limit_thread(sandbox_kind kind, const char *ca_file)
+{
+    if (kind == SANDBOX_NONE)
+        return;
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    drop_capabilities();
+    if (kind == SANDBOX_URLS)
+        limit_files(ca_file);
+}
 
 /* -- system calls */
 
@@ -216,7 +233,7 @@ static const int refused_calls[] = {
 static const int url_calls[] = {
     SYS_connect,    SYS_bind,        SYS_sendto,      SYS_recvfrom, SYS_sendmmsg,   SYS_recvmmsg, SYS_getsockopt,
     SYS_setsockopt, SYS_getsockname, SYS_getpeername, SYS_shutdown, SYS_newfstatat, SYS_statx,    SYS_faccessat,
-    SYS_readlinkat, SYS_uname,       SYS_getuid,      SYS_geteuid,  SYS_getgid,     SYS_getegid,  SYS_ioctl,
+    SYS_readlinkat, SYS_uname,       SYS_getuid,      SYS_geteuid,  SYS_getgid,     SYS_getegid,
 #ifdef SYS_stat
     SYS_stat,       SYS_lstat,       SYS_access,      SYS_readlink, SYS_select,
 #endif
@@ -280,9 +297,10 @@ static void add_rules(call_filter *filter, sandbox_kind kind)
         { SYS_prctl, 0, any, 3, { PR_SET_NAME, PR_GET_NO_NEW_PRIVS, 0x53564d41 /* name of memory */ }, CALL_REFUSE },
         { SYS_fcntl, 1, any, 6, { F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_ADD_SEALS }, CALL_REFUSE },
         { SYS_socket, 0, any, 3, { AF_INET, AF_INET6, AF_NETLINK }, CALL_REFUSE },
+        { SYS_ioctl, 1, any, 2, { FIONREAD, FIONBIO }, CALL_REFUSE },
         { SYS_openat, 2, written, 1, { O_RDONLY }, CALL_REFUSE },
     };
-    enum { NUM_RULES = sizeof rules / sizeof rules[0], NUM_URL_RULES = 2 };
+    enum { NUM_RULES = sizeof rules / sizeof rules[0], NUM_URL_RULES = 3 };
     for (size_t i = 0; i < (kind == SANDBOX_URLS ? (size_t)NUM_RULES : (size_t)NUM_RULES - NUM_URL_RULES); i++)
         add_rule(filter, &rules[i]);
 }
@@ -308,7 +326,7 @@ bool weir__sandbox_enter(sandbox_kind kind)
     ADD_CALLS(&filter, refused_calls, CALL_REFUSE);
     add_step(&filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, CALL_UNKNOWN));
     struct sock_fprog program = { .len = filter.num_steps, .filter = filter.steps };
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 &&
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 &&
            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
 }
 

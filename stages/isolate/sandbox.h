@@ -7,7 +7,7 @@
  *
  *                                      SANDBOX_FILES    SANDBOX_URLS
  *   memory, threads, time, own signals  allowed          allowed
- *   descriptors that it has             read, write      the same
+ *   descriptors that it has             read, write      the same; ioctl() only as sockets need it
  *   open, stat and the like             EACCES           below the folders of system libraries and certificates and
  *                                                        the ca_file, to read; the rest: EACCES. Where the kernel has
  *                                                        no Landlock, all that the program can read
@@ -17,7 +17,7 @@
  *   all other system calls              ENOSYS           ENOSYS
  *
  * Killed is SIGSYS, as soon as the call is made. The filter is an allow-list and applies to all threads; besides it the
- * process cannot gain privileges, and cannot be dumped or traced.
+ * process has no capabilities, cannot gain privileges, and cannot be dumped or traced.
  */
 #ifndef STAGES_ISOLATE_SANDBOX_H
 #define STAGES_ISOLATE_SANDBOX_H
@@ -26,11 +26,11 @@
 
 typedef enum sandbox_kind { SANDBOX_NONE = 0, SANDBOX_FILES, SANDBOX_URLS } sandbox_kind;
 
-/* Restricts the files of the calling thread and of those that it starts later. Does nothing for other kinds than URLs.
-   `ca_file` may be NULL. */
-void weir__sandbox_limit_files(sandbox_kind kind, const char *ca_file);
+/* Takes away the capabilities of the calling thread, and of those that it starts later; for URLs restricts their files,
+   too. `ca_file` may be NULL. */
+void weir__sandbox_limit_thread(sandbox_kind kind, const char *ca_file);
 
-/* Restricts all threads of the process. False, with errno set; ENOTSUP: not on this processor. */
+/* Restricts all threads of the process, after the call above. False, with errno set; ENOTSUP: not on this processor. */
 bool weir__sandbox_enter(sandbox_kind kind);
 
 /* The variables of `environment` that a child gets: an array to be freed with free(); the texts are not copied. NULL =

@@ -15,19 +15,20 @@
  * After each of these the slot's next task starts a new child, which takes about 50 ms.
  *
  * A stop, or the deadline of the stage (task_deadline_ns), kills the child in any state. Children never outlive the
- * program, not even after SIGKILL. They inherit no descriptors except stdin and stderr; their stdout also goes to stderr.
- * They ignore SIGINT, SIGTERM, SIGHUP and SIGPIPE: the program ends them.
+ * program, not even after SIGKILL. They inherit no descriptors except stderr (and stdin with no_sandbox); their stdout
+ * also goes to stderr. They ignore SIGINT, SIGTERM, SIGHUP and SIGPIPE: the program ends them.
  *
  * Each child is in a sandbox before it gets its first item (x86-64 and ARM64; on other processors no_sandbox is
  * required). The program opens the files of the decode stages and passes the descriptor, so that the child needs no file
- * system: it opens nothing, has no network, starts no process, traces and signals no other one, cannot gain privileges,
- * cannot be traced or dumped by others, and gets only those environment variables that libraries need (LD_…, WEIR_…,
- * the locale). What tries to open a file gets EACCES; what makes one of the other calls is killed: "killed by SIGSYS".
+ * system: it opens nothing, has no network, starts no process, traces and signals no other one, has no capabilities of
+ * root and cannot gain privileges, cannot be traced or dumped by others, and gets only those environment variables that
+ * libraries need (LD_…, WEIR_…, the locale). What tries to open a file gets EACCES; what makes one of the other calls is
+ * killed: "killed by SIGSYS".
  * Items that are URLs are decoded in a child of their own kind, which keeps the network and, with Landlock, may read
  * the system's libraries, certificates and resolver settings only; a slot that gets both kinds in turn starts a child at
  * each change. The sandbox does not stop a decoder from using CPU and memory (see task_deadline_ns and
- * max_memory_bytes), from returning wrong frames (of later files of the same child, too), or from reading what it has:
- * the items, and stdin.
+ * max_memory_bytes), from returning wrong frames (of later files of the same child, too), or from reading what it has: the
+ * items.
  *
  * Children are started with posix_spawn(), never with fork() alone, so multi-threaded programs can use them. Each child
  * runs a separate program, weir-worker, which contains the decode stages of weir. For your own operations, write a
