@@ -63,16 +63,19 @@ static void free_io(weir_io_thread *io)
     free(io);
 }
 
-/* Of a process without a file system; written between two items. */
+/* Of a process without a file system; written between two items: the order comes from the parent, which only sends the
+   next file when the item is done, and the lock makes it known here. */
 static struct {
+    pthread_mutex_t lock;
     bool is_on;
     char *path; /* NULL = none */
     int fd;     /* or AVERROR */
     struct stat info;
-} given;
+} given = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 bool weir__io_give(const char *path, int fd, const struct stat *info)
 {
+    pthread_mutex_lock(&given.lock);
     if (given.path && given.fd >= 0)
         close(given.fd);
     free(given.path);
@@ -80,12 +83,17 @@ bool weir__io_give(const char *path, int fd, const struct stat *info)
     given.path = path ? strdup(path) : NULL;
     given.fd = fd;
     given.info = *info;
-    return given.path || !path;
+    bool is_kept = given.path || !path;
+    pthread_mutex_unlock(&given.lock);
+    return is_kept;
 }
 
 bool weir__io_is_given(void)
 {
-    return given.is_on;
+    pthread_mutex_lock(&given.lock);
+    bool is_on = given.is_on;
+    pthread_mutex_unlock(&given.lock);
+    return is_on;
 }
 
 int weir__io_describe(int fd, struct stat *info)
@@ -99,18 +107,21 @@ int weir__io_describe(int fd, struct stat *info)
 
 static int open_given(const char *path, struct stat *info)
 {
-    if (!given.path || strcmp(path, given.path) != 0)
-        return AVERROR(ENOENT);
-    *info = given.info;
-    if (given.fd < 0)
-        return given.fd;
-    int fd = fcntl(given.fd, F_DUPFD_CLOEXEC, 3);
-    return fd < 0 ? AVERROR(errno) : fd;
+    int fd = AVERROR(ENOENT);
+    pthread_mutex_lock(&given.lock);
+    if (given.path && strcmp(path, given.path) == 0) {
+        *info = given.info;
+        fd = given.fd < 0 ? given.fd : fcntl(given.fd, F_DUPFD_CLOEXEC, 3);
+        if (fd == -1 && given.fd >= 0)
+            fd = AVERROR(errno);
+    }
+    pthread_mutex_unlock(&given.lock);
+    return fd;
 }
 
 int weir__io_open(const char *path, int flags, struct stat *info)
 {
-    if (given.is_on)
+    if (weir__io_is_given())
         return open_given(path, info);
     int fd = open(path, flags);
     return fd < 0 ? AVERROR(errno) : weir__io_describe(fd, info);
