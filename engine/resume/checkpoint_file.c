@@ -116,7 +116,7 @@ static int split_file(char *bytes, size_t num_bytes, char **text, void **state, 
     if (line)
         snprintf(expected, sizeof expected, "state %zu %016" PRIx64 "\n", size,
                  weir__hash(WEIR__HASH_START, end ? end + 1 : "", size));
-    if (!end || strncmp(line, expected, (size_t)(end + 1 - line)) != 0)
+    if (!line || !end || strncmp(line, expected, (size_t)(end + 1 - line)) != 0)
         return weir_error_set(error, WEIR_EDATA, 0, "it is not a file of weir_checkpoint_store(), or it is damaged");
     *text = strndup(bytes, (size_t)(line - bytes));
     *state = malloc(size + 1);

@@ -1,5 +1,6 @@
 #include "tracker.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -836,6 +837,7 @@ static int resume_source(weir_tracker *tracker, uint32_t index, weir_checkpoint 
                          weir_error *error)
 {
     tracked_source *source = &tracker->sources[index];
+    assert(source->node);
     const weir_op *op = source->node->op;
     const weir_done_source *from = index < given[0]->num_sources ? &given[0]->sources[index] : NULL;
     if (!from || given[0]->num_sources != tracker->num_sources || strcmp(from->name, source->node->short_name) != 0)

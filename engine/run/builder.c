@@ -5,6 +5,7 @@
  * own queue replaces it; a source adds one; a merge replaces all by one. Inside a route, the open ends of finished
  * branches wait on the stack of routes until the join.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -416,6 +417,7 @@ int weir_builder_build_sized(weir_builder *builder, const weir_pipeline_options 
     bool is_copied = copy_struct(builder, &own, sizeof own, options, options_size, "weir_pipeline_options");
     int status = is_copied ? check_complete(builder, &own, mistake) : mistake->status;
     if (status == WEIR_OK) {
+        assert(builder);
         status = weir__pipeline_start(builder->nodes, builder->num_nodes, &own, made, mistake);
         builder->nodes = NULL; /* now owned by the pipeline, or freed */
         builder->num_nodes = 0;

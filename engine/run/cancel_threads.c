@@ -69,7 +69,7 @@ void weir__cancel_threads_serve(weir_pipeline *pipeline, int64_t *due_ns)
         thread->has_ended = false;
         thread->started = weir__thread_start(&thread->thread, "weir-cancel", cancel_thread_main, thread) == 0;
     }
-    if (is_first && !thread->started) { /* no thread could be created: call it here, late */
+    if (is_first && !(thread && thread->started)) { /* no thread could be created: call it here, late */
         engine_lock_at(pipeline, now_ns);
         call_one_locked(pipeline);
         weir__engine_unlock(pipeline);

@@ -1,5 +1,6 @@
 #include "node.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -309,6 +310,7 @@ static int set_types(weir_node *node, node_kind kind, weir_error *error)
 {
     int status = WEIR_OK;
     if (kind == NODE_SOURCE || kind == NODE_STAGE) {
+        assert(node->op);
         node->makes = node->op->makes ? strdup(node->op->makes) : NULL;
         status = node->op->makes && !node->makes ? WEIR_ENOMEM : WEIR_OK;
     } else {
