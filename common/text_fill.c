@@ -11,11 +11,24 @@ size_t weir__text_columns(const char *text, size_t length)
     return columns;
 }
 
+/* Whether the word before `text` and the one behind it are a figure: "24.5 ms". */
+static bool is_before_unit(const char *start, const char *text)
+{
+    static const char *const units[] = { "%", "s", "ms", "us", "µs", "ns", "bytes", "kB", "MB", "GB", "TB" };
+    size_t length = *text == ' ' ? strcspn(text + 1, " ,;:.)/\n") : 0;
+    if (text == start || (text[-1] < '0' || text[-1] > '9'))
+        return length == 1 && text[1] == '%';
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (length == strlen(units[i]) && memcmp(text + 1, units[i], length) == 0)
+            return true;
+    return false;
+}
+
 static size_t word_length(const char *text, const char *end)
 {
     size_t length = strcspn(text, " \n");
-    if (strncmp(text + length, " %", 2) == 0)
-        length += 2 + strcspn(text + length + 2, " \n");
+    if (is_before_unit(text, text + length))
+        length += 1 + strcspn(text + length + 1, " \n");
     return length < (size_t)(end - text) ? length : (size_t)(end - text);
 }
 

@@ -9,7 +9,7 @@
 size_t weir__text_columns(const char *text, size_t length);
 
 /*
- * Writes the words up to `end`; a number and its "%" stay together. The first line starts at column `at`, all others are
+ * Writes the words up to `end`; a number and its unit stay together. The first line starts at column `at`, all others are
  * indented. Ends with a newline. The text must be harmless (text_escape.h).
  */
 void weir__text_fill(FILE *out, const char *text, const char *end, size_t indent, size_t at, size_t width);

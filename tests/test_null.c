@@ -303,8 +303,8 @@ TEST_CASE(the_statistics_refuse_null)
     REFUSED(weir_verdict_explain(NULL, NULL, &verdict, NULL));
     weir_verdict_free(NULL);
     assert_string_equal(weir_verdict_certainty(NULL), "unsure");
-    weir_verdict_write(NULL, 0, stdout);
-    weir_verdict_write(NULL, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, NULL);
+    weir_verdict_write(NULL, 0, 0, stdout);
+    weir_verdict_write(NULL, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, NULL);
     assert_null(weir_totals_sink_queue(NULL));
     weir_verdict *live;
     REFUSED(weir_explain_live(NULL, NULL, &live, NULL));

@@ -46,7 +46,7 @@ static int explain(FILE *out, weir_error *error)
     weir_verdict *verdict = NULL;
     int status = weir_verdict_explain(reader, NULL, &verdict, error);
     if (status == WEIR_OK)
-        weir_verdict_write(verdict, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, out);
+        weir_verdict_write(verdict, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, out);
     weir_verdict_free(verdict);
     return status;
 }

@@ -1454,6 +1454,21 @@ TEST_CASE(readers_leave_no_files_beside_a_closed_database)
     assert_string_equal(out, "alone.db\n");
 }
 
+TEST_CASE(laps_are_told_apart_by_their_offset)
+{
+    static const char *const lines[] = { "weir query job.db --by lap --json",
+                                         "weir query job.db --by lap --sort max --json" };
+    for (size_t i = 0; i < 2; i++) {
+        expect(lines[i], DONE);
+        char *wrong = in_output("SELECT count(*) || ' of ' || (count(*) > 0) FROM json_each(?1) WHERE value ->> "
+                                "'$.offset' IS NULL OR value ->> '$.offset' <= 0");
+        assert_string_equal(wrong, "0 of 0");
+        free(wrong);
+    }
+    expect("COLUMNS=60 weir query job.db --by lap", DONE);
+    assert_has(out, " after  ");
+}
+
 TEST_CASE(reasons_of_failures_are_whole_in_a_narrow_terminal)
 {
     expect("cp job.db narrow.db", DONE);
@@ -1937,9 +1952,47 @@ TEST_CASE(tables_fit_the_terminal)
             assert_fits((size_t)widths[j]);
         }
     expect("COLUMNS=80 weir query job.db", DONE);
-    assert_has(out, "busy"); /* in a separate section: nothing is omitted */
+    assert_has(out, "busy"); /* nothing is omitted */
     expect("weir query job.db | wc -l", DONE);
     assert_int_equal(atoi(out), 2); /* a pipe has no width */
+}
+
+TEST_CASE(narrow_tables_cut_nothing_and_say_once_what_is_the_same_in_all_rows)
+{
+    static const char label[] = "/data/a_folder/with_a_very_long_name/of_a_file_that_would_not_fit.mp4";
+    expect("cp job.db narrow.db", DONE);
+    execute(in_folder("narrow.db"), "UPDATE task_failures SET label = '/data/a_folder/with_a_very_long_name/"
+                                    "of_a_file_that_would_not_fit.mp4', message = 'the index at the end of the file "
+                                    "is missing or damaged', status = -74, library_code = -5");
+    static const int widths[] = { 60, 80, 200 };
+    for (size_t i = 0; i < 3; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "COLUMNS=%d weir query narrow.db --run all --list failures --json", widths[i]);
+        expect(line, DONE);
+        assert_has(out, "\"library_code\": -5"); /* what programs read has all columns */
+        snprintf(line, sizeof line, "COLUMNS=%d weir query narrow.db --run all --list failures", widths[i]);
+        expect(line, DONE);
+        assert_int_equal(strncmp(out, "In all rows: ", 13), 0);
+        assert_has(out, label);
+        assert_null(strstr(out, "…"));
+        assert_null(strchr(out, '~'));
+    }
+    execute(in_folder("narrow.db"), "DELETE FROM task_failures WHERE id > (SELECT min(id) FROM task_failures)");
+    expect("COLUMNS=60 weir query narrow.db --run all --list failures", DONE); /* one row: all of it is a sentence */
+    assert_has(out, label);
+    assert_null(strstr(out, "In all rows"));
+    size_t counts[2] = { 0 };
+    for (size_t i = 0; i < 2; i++) {
+        expect(i == 0 ? "COLUMNS=200 weir compare job.db job.db --all"
+                      : "COLUMNS=60 weir compare job.db job.db --all",
+               DONE);
+        for (const char *at = out; (at = strstr(at, " successes_per_s ")) != NULL; at++)
+            counts[i]++;
+    }
+    assert_true(counts[1] > counts[0] && counts[0] > 0 &&
+                counts[1] % counts[0] == 0); /* each section names the metric */
+    expect("COLUMNS=60 weir watch job.db --once", DONE);
+    assert_null(strstr(out, "In all rows")); /* columns of a screen that changes stay where they are */
 }
 
 TEST_CASE(colours_are_for_terminals_that_want_them)
@@ -1959,7 +2012,10 @@ TEST_CASE(colours_are_for_terminals_that_want_them)
 
 TEST_CASE(a_report_is_one_file_that_needs_nothing_else)
 {
+    execute(in_folder("job.db"), "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail) "
+                                 "SELECT started, 'working_directory', run_id, 'pipeline', '/where/it/ran' FROM run");
     expect("weir report job.db", DONE);
+    execute(in_folder("job.db"), "DELETE FROM event_stats WHERE event_name = 'working_directory'");
     assert_has(out, "job.html\n"); /* the default of -o */
     expect("cat job.html", DONE);
     assert_has(out, "<!DOCTYPE html>");
@@ -1968,7 +2024,7 @@ TEST_CASE(a_report_is_one_file_that_needs_nothing_else)
     assert_has(out, "0:1:decode[10]");
     assert_has(out, "<h2>Settings</h2>");
     assert_has(out, "<th class=\"words\">Start</th>");
-    assert_has(out, "<th class=\"words\">Folder</th>");
+    assert_has(out, "<th class=\"words\">Folder</th><td class=\"words\">/where/it/ran</td>");
     assert_has(out, "prefers-color-scheme:dark");
     assert_has(out, "<h2>Pipeline</h2>\n<div class=\"flow\">");
     assert_has(out, "Failures");

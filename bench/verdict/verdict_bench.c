@@ -188,7 +188,7 @@ static int explain_recording(const scene_job *job, scene_result *result)
         result->answer = judge(job->of, v, false);
         describe(v, result);
         if (job->settings->verbose)
-            weir_verdict_write(v, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, stderr);
+            weir_verdict_write(v, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, stderr);
         if (!job->settings->no_predictions)
             check_predictions(job, v, result);
     } else
@@ -217,7 +217,7 @@ static int explain_run(const scene_job *job, scene_result *result)
         result->answer = judge(job->of, v, true);
         describe(v, result);
         if (job->settings->verbose)
-            weir_verdict_write(v, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, stderr);
+            weir_verdict_write(v, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, stderr);
     } else
         fprintf(stderr, "weir-bench: %s: %s\n", job->of->name, error.message);
     weir_verdict_free(v);

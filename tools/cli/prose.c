@@ -35,10 +35,9 @@ static void put_lines(const char *text, size_t width)
 
 void prose_open(prose *p)
 {
-    *p = (prose){ .file = stdout };
-    FILE *memory = isatty(STDOUT_FILENO) && tty_width() ? memory_file_open(&p->text, &p->size) : NULL;
-    if (memory)
-        p->file = memory;
+    *p = (prose){ .file = stdout, .width = isatty(STDOUT_FILENO) ? (size_t)tty_width() : 0 };
+    if (p->width)
+        p->file = memory_file_open(&p->text, &p->size);
 }
 
 int prose_end(prose *p, int status, weir_error *error)
@@ -46,7 +45,7 @@ int prose_end(prose *p, int status, weir_error *error)
     if (p->file != stdout)
         memory_file_close(p->file);
     if (p->text)
-        put_lines(p->text, (size_t)tty_width());
+        put_lines(p->text, p->width);
     free(p->text);
     errno = 0;
     if ((fflush(stdout) == 0 && !ferror(stdout)) || status != WEIR_OK)

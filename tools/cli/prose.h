@@ -12,9 +12,10 @@ typedef struct prose {
     FILE *file;
     char *text; /* on a terminal; NULL = file is stdout */
     size_t size;
+    size_t width; /* of the terminal; 0 = lines can have any length */
 } prose;
 
-/* Then call prose_close() in any case. */
+/* Then call prose_end() in any case. */
 void prose_open(prose *p);
 
 /* Closes it. Returns status, or WEIR_EIO: not all was printed. */

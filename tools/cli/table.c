@@ -9,14 +9,23 @@
 #include "format.h"
 #include "memory.h"
 #include "text_escape.h"
+#include "text_fill.h"
 #include "tty.h"
 #include "utf8.h"
 
 enum {
     SCREENFUL = 200, /* rows that are aligned together */
     GAP = 2,
-    SHORTEST_WORDS = 24, /* words are not cut shorter, unless the terminal is too narrow */
+    LONG_WORDS = 24, /* a column of such words goes below the rows if the terminal is too narrow */
 };
+
+/* Where a column is written. */
+typedef enum place {
+    IN_ROW,
+    IN_SENTENCE, /* above the rows: the same in all of them */
+    BELOW_ROW,
+    NOWHERE, /* not for people, or empty in all rows */
+} place;
 
 struct table {
     FILE *out;
@@ -30,7 +39,7 @@ struct table {
     char **cells; /* of the rows that are not written yet, row by row; NULL = nothing */
     size_t num_cells;
     size_t *widths;
-    bool *hidden; /* columns that are empty in all rows; only known if the table fits the screen */
+    place *places;
     size_t num_keys;
     bool has_few_keys; /* all of them would leave no room: only the first and the last are repeated */
     size_t limit;      /* columns of the terminal; 0 = none */
@@ -198,10 +207,7 @@ static void open_cell(table *t)
 /* Its width in terminal columns: one per character. */
 static size_t width_of(const char *text)
 {
-    size_t width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
+    return weir__text_columns(text, strlen(text));
 }
 
 static void pad(FILE *out, size_t width)
@@ -215,31 +221,9 @@ static bool is_words(const table *t, size_t column)
     return t->columns[column].kind == TABLE_WORDS || t->columns[column].kind == TABLE_VERDICT;
 }
 
-static bool is_shown(const table *t, size_t column)
+static bool is_in_row(const table *t, size_t column)
 {
-    return t->columns[column].title && !t->hidden[column];
-}
-
-/* The position after `count` characters. */
-static const char *skip_characters(const char *text, size_t count)
-{
-    for (; *text; text++)
-        if (((unsigned char)*text & 0xc0) != 0x80 && count-- == 0)
-            break;
-    return text;
-}
-
-/* A cell that is too wide keeps its start; a path keeps its end. */
-static void put_cut(FILE *out, const char *cell, size_t width)
-{
-    size_t whole = width_of(cell);
-    const char *mark = tty_has_utf8() ? "…" : "~";
-    if (whole <= width)
-        fputs(cell, out);
-    else if (strchr(cell, '/'))
-        fprintf(out, "%s%s", mark, skip_characters(cell, whole - width + 1));
-    else
-        fprintf(out, "%.*s%s", (int)(skip_characters(cell, width - 1) - cell), cell, mark);
+    return t->places[column] == IN_ROW;
 }
 
 static const char *colour_of(const char *cell)
@@ -261,12 +245,19 @@ typedef struct section {
 
 static bool is_key(const table *t, size_t column)
 {
-    return column < t->num_keys && (!t->has_few_keys || column == 0 || column + 1 == t->num_keys);
+    if (column >= t->num_keys || !t->has_few_keys)
+        return column < t->num_keys;
+    size_t first = 0, last = t->num_keys - 1;
+    while (first < last && !is_in_row(t, first))
+        first++;
+    while (last > first && !is_in_row(t, last))
+        last--;
+    return column == first || column == last;
 }
 
 static bool is_in(const table *t, const section *s, size_t column)
 {
-    return is_shown(t, column) && ((column >= s->first && column < s->end) || is_key(t, column));
+    return is_in_row(t, column) && ((column >= s->first && column < s->end) || is_key(t, column));
 }
 
 /* A row, or, if cells is NULL, the titles. */
@@ -284,7 +275,7 @@ static void write_line(table *t, const section *s, char *const *cells)
             pad(t->out, waiting + (is_words(t, i) ? 0 : space));
             if (is_marked)
                 fputs(is_title ? "\033[1m" : colour_of(cell), t->out);
-            put_cut(t->out, cell, t->widths[i]);
+            fputs(cell, t->out);
             fputs(is_marked ? "\033[0m" : "", t->out);
             waiting = is_words(t, i) ? space : 0;
         } else
@@ -292,6 +283,12 @@ static void write_line(table *t, const section *s, char *const *cells)
         waiting += GAP;
     }
     fputc('\n', t->out);
+    for (size_t i = 0; i < t->num_columns && s->first == 0; i++)
+        if (t->places[i] == BELOW_ROW && (is_title || (cells[i] && *cells[i]))) {
+            const char *cell = is_title ? t->columns[i].title : cells[i];
+            pad(t->out, GAP);
+            weir__text_fill(t->out, cell, cell + strlen(cell), GAP, GAP, t->limit);
+        }
 }
 
 static void widen(table *t, char *const *cells)
@@ -310,82 +307,124 @@ static size_t width_of_columns(const table *t, const section *s)
     return width > GAP ? width - GAP : 0;
 }
 
-/* Shortens the widest words until all columns fit, or no words are longer than SHORTEST_WORDS. */
-static void shorten_words(table *t, const section *s, size_t shortest)
-{
-    for (size_t width; (width = width_of_columns(t, s)) > t->limit;) {
-        size_t widest = t->num_columns;
-        for (size_t i = 0; i < t->num_columns; i++)
-            if (is_in(t, s, i) && is_words(t, i) && t->widths[i] > shortest &&
-                (widest == t->num_columns || t->widths[i] > t->widths[widest]))
-                widest = i;
-        if (widest == t->num_columns)
-            return;
-        size_t excess = width - t->limit, spare = t->widths[widest] - shortest;
-        t->widths[widest] -= excess < spare ? excess : spare;
-    }
-}
-
 /* Extends the section by the columns that fit; at least one. */
 static void fill_section(table *t, section *s)
 {
     bool has_any = false;
     for (s->end = s->first; s->end < t->num_columns; s->end++) {
         section wider = { s->first, s->end + 1 };
-        if (has_any && t->limit && is_shown(t, s->end) && width_of_columns(t, &wider) > t->limit)
+        if (has_any && t->limit && is_in_row(t, s->end) && width_of_columns(t, &wider) > t->limit)
             return;
-        has_any |= is_shown(t, s->end) && !is_key(t, s->end);
+        has_any |= is_in_row(t, s->end) && !is_key(t, s->end);
     }
-}
-
-static void write_section(table *t, const section *s, bool with_titles)
-{
-    if (with_titles)
-        write_line(t, s, NULL);
-    for (size_t i = 0; i < t->num_cells; i += t->num_columns)
-        write_line(t, s, t->cells + i);
 }
 
 static void write_sections(table *t)
 {
-    section all = { 0, t->num_columns };
-    if (t->limit) {
-        shorten_words(t, &all, SHORTEST_WORDS);
-        if (width_of_columns(t, &all) > t->limit)
-            t->titled = false; /* each section has its own titles */
-        t->has_few_keys = width_of_columns(t, &(section){ 0, 0 }) > t->limit / 2;
-    }
+    const section all = { 0, t->num_columns };
+    if (t->limit && width_of_columns(t, &all) > t->limit)
+        t->titled = false; /* each section has its own titles */
     for (section s = { 0, 0 }; s.first < t->num_columns; s.first = s.end) {
         fill_section(t, &s);
         if (s.first > 0)
             fputc('\n', t->out);
-        if (t->limit)
-            shorten_words(t, &s, 8);
-        write_section(t, &s, !t->titled);
+        if (!t->titled)
+            write_line(t, &s, NULL);
+        for (size_t i = 0; i < t->num_cells; i += t->num_columns)
+            write_line(t, &s, t->cells + i);
     }
 }
 
-static void hide_empty_columns(table *t)
+/* "run 1, stage decode, …": the cells of a row that are in one of these places. */
+static void write_sentence(table *t, const char *start, char *const *cells, place where)
 {
+    char *text;
+    size_t size;
+    FILE *memory = memory_file_open(&text, &size);
+    fputs(start, memory);
+    for (size_t i = 0, count = 0; i < t->num_columns; i++)
+        if ((t->places[i] == where || (where == IN_ROW && t->places[i] == BELOW_ROW)) && cells[i] && *cells[i])
+            fprintf(memory, "%s%s%s%s", count++ ? ", " : "", t->columns[i].title, *t->columns[i].title ? " " : "",
+                    cells[i]);
+    memory_file_close(memory);
+    if (strlen(text) > strlen(start))
+        weir__text_fill(t->out, text, text + strlen(text), GAP, 0, t->limit);
+    free(text);
+}
+
+/* How many rows have the same cell as the first one. */
+static size_t count_same(const table *t, size_t column)
+{
+    size_t count = 0;
+    const char *first = t->cells[column] ? t->cells[column] : "";
+    for (size_t i = column; i < t->num_cells; i += t->num_columns)
+        count += strcmp(t->cells[i] ? t->cells[i] : "", first) == 0;
+    return count;
+}
+
+/* What is the same in all rows is only known if these are all; one key stays in the rows. */
+static void place_columns(table *t, bool has_all)
+{
+    size_t num_rows = t->num_cells / t->num_columns, key = 0, num_varied = 0;
     for (size_t i = 0; i < t->num_columns; i++) {
-        size_t cell = i;
-        while (cell < t->num_cells && (!t->cells[cell] || !*t->cells[cell]))
-            cell += t->num_columns;
-        t->hidden[i] = cell >= t->num_cells;
+        const table_column *column = &t->columns[i];
+        bool is_same = has_all && column->title && count_same(t, i) == num_rows;
+        bool is_empty = is_same && !(t->cells[i] && *t->cells[i]);
+        bool is_told = is_same && t->limit && num_rows > 1 && *t->columns->name && *column->title &&
+                       column->kind != TABLE_VERDICT;
+        t->places[i] = !column->title || is_empty ? NOWHERE : is_told ? IN_SENTENCE : IN_ROW;
+        key = i < t->num_keys && t->places[i] != NOWHERE ? i : key;
+        num_varied += i < t->num_keys && is_in_row(t, i);
     }
+    if (num_varied == 0 && t->places[key] == IN_SENTENCE)
+        t->places[key] = IN_ROW;
+}
+
+/* Takes the longest words from the rows until these fit. */
+static void place_long_words(table *t)
+{
+    const section all = { 0, t->num_columns }, keys = { 0, 0 };
+    t->has_few_keys = false;
+    while (width_of_columns(t, &all) > t->limit) {
+        size_t longest = t->num_columns;
+        for (size_t i = t->num_keys; i < t->num_columns; i++)
+            if (is_in_row(t, i) && is_words(t, i) && t->widths[i] > LONG_WORDS &&
+                (longest == t->num_columns || t->widths[i] > t->widths[longest]))
+                longest = i;
+        if (longest == t->num_columns)
+            break;
+        t->places[longest] = BELOW_ROW;
+    }
+    t->has_few_keys = width_of_columns(t, &keys) > t->limit / 2;
+}
+
+/* Whether a column does not fit beside the keys. */
+static bool is_too_narrow(const table *t)
+{
+    for (size_t i = 0; i < t->num_columns; i++)
+        if (is_in_row(t, i) && width_of_columns(t, &(section){ i, i + 1 }) > t->limit)
+            return true;
+    return false;
 }
 
 static void write_rows(table *t, bool is_last)
 {
     if (t->num_cells == 0)
         return;
-    if (is_last && !t->titled)
-        hide_empty_columns(t);
+    bool has_all = is_last && !t->titled, is_one = has_all && t->num_cells == t->num_columns && *t->columns->name;
+    place_columns(t, has_all);
     for (size_t i = 0; i < t->num_columns; i++)
         t->widths[i] = t->columns[i].title ? width_of(t->columns[i].title) : 0;
     for (size_t i = 0; i < t->num_cells; i += t->num_columns)
         widen(t, t->cells + i);
-    write_sections(t);
+    write_sentence(t, "In all rows: ", t->cells, IN_SENTENCE);
+    if (t->limit)
+        place_long_words(t);
+    if (t->limit && ((is_one && width_of_columns(t, &(section){ 0, t->num_columns }) > t->limit) || is_too_narrow(t)))
+        for (size_t i = 0; i < t->num_cells; i += t->num_columns)
+            write_sentence(t, "", t->cells + i, IN_ROW);
+    else
+        write_sections(t);
     t->titled = true;
     for (size_t i = 0; i < t->num_cells; i++)
         free(t->cells[i]);
@@ -432,7 +471,7 @@ static void free_table(table *t)
 {
     free(t->cells);
     free(t->widths);
-    free(t->hidden);
+    free(t->places);
     free(t);
 }
 
@@ -447,7 +486,7 @@ table *table_begin(FILE *out, table_format format, const table_column *columns, 
     if (format == TABLE_TEXT) {
         t->cells = memory_get(SCREENFUL * num_columns, sizeof *t->cells);
         t->widths = memory_get(num_columns, sizeof *t->widths);
-        t->hidden = memory_get(num_columns, sizeof *t->hidden);
+        t->places = memory_get(num_columns, sizeof *t->places);
     }
     t->limit = format == TABLE_TEXT ? (size_t)tty_width() : 0;
     t->coloured = format == TABLE_TEXT && out == stdout && tty_has_colours();

@@ -11,8 +11,9 @@
  *     table_end(t);
  *
  * Rows are written as they are filled, in constant memory; as text, one screenful at a time, so that columns are
- * aligned. Text that is wider than the terminal is shortened, or the columns are divided into sections that each
- * begin with the key columns.
+ * aligned. On a terminal, a column with the same value in all rows becomes part of a sentence above them. Where a
+ * terminal is too narrow, long words go below their row, and the columns are divided into sections that each begin with
+ * the key columns; a single row becomes a sentence, and so do all rows if the keys leave no room. Nothing is cut.
  */
 #ifndef TOOLS_CLI_TABLE_H
 #define TOOLS_CLI_TABLE_H
@@ -41,7 +42,7 @@ typedef enum table_kind {
 } table_kind;
 
 typedef struct table_column {
-    const char *name;  /* in JSON and CSV */
+    const char *name;  /* in JSON and CSV; if the first one is "", the columns always stay in the rows */
     const char *title; /* as text; NULL = not shown as text */
     table_kind kind;
 } table_column;
@@ -54,8 +55,8 @@ typedef struct table table;
 /* The columns must outlive it. */
 table *table_begin(FILE *out, table_format format, const table_column *columns, size_t num_columns);
 
-/* The first columns are repeated in each section of a table that is too wide: by default one of them. Where these need more than half of the
-   terminal, only the first and the last are repeated. */
+/* The first columns are repeated in each section of a table that is too wide: by default one of them. Where these need
+   more than half of the terminal, only the first and the last are repeated. */
 void table_set_keys(table *t, size_t num_keys);
 
 /* The next cell of the row; a row ends with its last cell. Text is copied. */

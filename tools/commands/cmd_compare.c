@@ -290,6 +290,7 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
     size_t num_left_out = 0;
     double most_chance = comparison_most_chance(c);
     table *t = table_begin(stdout, tool_format(call), TABLE_COLUMNS(metric_columns));
+    table_set_keys(t, 3); /* the node, its kind and the metric */
     for (size_t i = 0; i < c->num_pairs; i++) {
         const comparison_pair *pair = &c->pairs[i];
         bool with_name = true;

@@ -116,7 +116,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         put_json(verdict);
     else if (has_laps)
         weir_verdict_write(verdict, (settings.all ? WEIR_VERDICT_ALL : 0u) | (settings.code ? WEIR_VERDICT_CODE : 0u),
-                           text.file);
+                           text.width, text.file);
     status = prose_end(&text, WEIR_OK, error);
     weir_verdict_free(verdict);
     return status == WEIR_OK && !has_laps ? weir_error_set(error, WEIR_ENOTFOUND, 0, "%s", tool_no_records(call))

@@ -164,7 +164,7 @@ static uint32_t grouping_of(unsigned by)
            (by & BY_TIME ? WEIR_BY_TIME : 0u) | (by & BY_MODE ? WEIR_BY_MODE : 0u);
 }
 
-static metric_keys keys_of(unsigned by, weir_subject subject)
+static metric_keys keys_of(unsigned by, weir_subject subject, weir_reader *reader)
 {
     bool by_phase = by & (BY_PHASE | BY_JOB_PHASE | BY_TRANSITION), by_mode = by & BY_MODE;
     return (metric_keys){
@@ -177,6 +177,7 @@ static metric_keys keys_of(unsigned by, weir_subject subject)
         .share = (by_phase || by_mode) && !(by & BY_LAP),
         .name = true,
         .kind = metric_subject_has_kinds(subject),
+        .reader = by & BY_LAP ? reader : NULL,
     };
 }
 
@@ -201,7 +202,7 @@ static int query_groups(const tool_call *call, weir_reader *reader, const weir_f
     table_column columns[METRIC_MAX_COLUMNS];
     weir_totals totals;
     weir_grouping grouping = grouping_for(subject, order_of(subject, order_by));
-    metric_keys keys = keys_of(settings.by, subject);
+    metric_keys keys = keys_of(settings.by, subject, reader);
     int status = weir_totals_read(reader, filter, &grouping, &totals, error);
     if (status != WEIR_OK)
         return status;
@@ -247,7 +248,7 @@ static int query_laps(const tool_call *call, weir_reader *reader, const weir_fil
 {
     table_column columns[METRIC_MAX_COLUMNS];
     weir_filter cut = cut_filter(filter);
-    lap_printing p = { .keys = keys_of(BY_LAP, subject) };
+    lap_printing p = { .keys = keys_of(BY_LAP, subject, reader) };
     p.t = metric_table_begin(stdout, tool_format(call), columns, subject, &p.keys);
     int status = weir_reader_each(reader, weir_record_kind_of(subject), &cut, put_lap, &p, error);
     table_end_alone(p.t);
@@ -364,7 +365,8 @@ const tool_command tool_query = {
         "weir_pipeline_mark_phase, weir_pipeline_mark_mode), and can be combined. job-phase is startup, loop or "
         "finish, whatever the program calls the phases "
         "of the loop; share is the phase's share of the time. With --by lap, nothing is aggregated: each lap is "
-        "a row, in the order of time; with --sort, the first ten laps, or as many as --top says.\n\n"
+        "a row, with the time from the start of its run to its end, in the order of time; with --sort, the first ten "
+        "laps, or as many as --top says.\n\n"
         "Columns: tasks include failed tasks; average, p50, p90, p99 and max are of successful tasks only. busy, "
         "input, thread, turn and room are the shares of the slot time in which tasks ran, or slots waited for "
         "input, for a thread, for earlier results (output in input order), and for room downstream; CPU is CPU "

@@ -202,28 +202,34 @@ static void put_fact(FILE *out, const char *name, const char *value)
     fputs("</td></tr>\n", out);
 }
 
-static void put_facts(FILE *out, const char *path, const weir_run_record *run)
+static int put_folder(void *out, const weir_row *row, weir_error *error)
 {
-    char start[64] = "", duration[WEIR_FORMAT_BYTES] = "", *real = realpath(path, NULL), *slash;
+    (void)error;
+    put_fact(out, "Folder", weir_row_text(row, 0));
+    return WEIR_EOF;
+}
+
+static void put_facts(FILE *out, weir_reader *reader, const weir_run_record *run)
+{
+    char start[64] = "", duration[WEIR_FORMAT_BYTES] = "";
     time_t started = (time_t)(run->started_unix_ns / WEIR_SECOND);
     struct tm local;
     if (run->started_unix_ns && localtime_r(&started, &local))
         strftime(start, sizeof start, "%Y-%m-%d %H:%M:%S %Z", &local);
     if (run->has_ended)
         weir__text_format_time(duration, (double)(run->ended_unix_ns - run->started_unix_ns) / 1e9);
-    if (real && (slash = strrchr(real, '/')) != NULL)
-        slash[slash == real] = '\0';
     fputs("<table>\n", out);
     put_fact(out, "Start", start);
     put_fact(out, "Duration", duration);
     put_fact(out, "State", weir_run_state_name(weir_run_state_of(run)));
-    put_fact(out, "Folder", real ? real : "");
+    weir_reader_select(reader, &(weir_filter){ .run_id = run->run_id },
+                       "SELECT detail FROM events WHERE event_name = 'working_directory' ORDER BY id", NULL,
+                       put_folder, out, NULL); /* where relative paths begin, if the program says so */
     put_fact(out, "Command", run->command);
     put_fact(out, "Machine", run->machine);
     put_fact(out, "Node", run->node_id);
     put_fact(out, "weir", run->version);
     fputs("</table>\n", out);
-    free(real);
 }
 
 static void put_page_head(FILE *out, weir_reader *reader, const weir_run_record *run, const weir_totals *totals,
@@ -248,7 +254,7 @@ static void put_page_head(FILE *out, weir_reader *reader, const weir_run_record 
     put_paragraph(out, "lead", text);
     if (weir_reader_lacks(reader))
         put_paragraph(out, "", weir_reader_lacks(reader));
-    put_facts(out, weir_reader_path(reader), run);
+    put_facts(out, reader, run);
 }
 
 /* Cuts the text into lines, and frees it. */
@@ -273,7 +279,7 @@ static void put_verdict(FILE *out, const weir_verdict *verdict)
     char *text = NULL;
     size_t size;
     FILE *memory = memory_file_open(&text, &size);
-    weir_verdict_write(verdict, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, memory);
+    weir_verdict_write(verdict, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, memory);
     memory_file_close(memory);
     put_heading(out, "What limits it");
     put_preformatted(out, text);

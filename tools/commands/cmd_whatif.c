@@ -7,6 +7,7 @@
 #include <weir/whatif.h>
 
 #include "command_table.h"
+#include "prose.h"
 #include "text_escape.h"
 
 enum { MAX_SETTINGS = 64, SETTING_BYTES = 256 };
@@ -145,27 +146,37 @@ static void put_json(const weir_prediction *p)
     puts("}");
 }
 
-static void put_text(const weir_prediction *p)
+static void put_prose(FILE *out, const weir_prediction *p)
 {
     if (!isnan(p->measured))
-        printf("Measured:  %.2f items/s (the model of the same settings gives %.2f, %+.1f %%).\n", p->measured,
-               p->baseline, 100 * (p->baseline / p->measured - 1) + 0.0);
-    printf("Predicted: %.2f items/s (%.2f to %.2f), %.2f times the model's figure above.\n", p->throughput, p->low,
-           p->high, p->throughput / p->baseline);
-    printf("Limit:     ");
-    weir__text_escape_to(stdout, p->limit_text);
-    printf(" (%.0f %% in use).\n", 100 * p->limit_share);
-    printf("CPUs:      %.2f of %.4g in use", p->cpus, p->available_cpus);
+        fprintf(out, "Measured:  %.2f items/s (the model of the same settings gives %.2f, %+.1f %%).\n", p->measured,
+                p->baseline, 100 * (p->baseline / p->measured - 1) + 0.0);
+    fprintf(out, "Predicted: %.2f items/s (%.2f to %.2f), %.2f times the model's figure above.\n", p->throughput,
+            p->low, p->high, p->throughput / p->baseline);
+    fprintf(out, "Limit:     ");
+    weir__text_escape_to(out, p->limit_text);
+    fprintf(out, " (%.0f %% in use).\n", 100 * p->limit_share);
+    fprintf(out, "CPUs:      %.2f of %.4g in use", p->cpus, p->available_cpus);
     if (p->background > 0.05)
-        printf(", next to %.1f threads of other programs, as when it was recorded", p->background);
-    printf(".\n");
+        fprintf(out, ", next to %.1f threads of other programs, as when it was recorded", p->background);
+    fprintf(out, ".\n");
     if (!isnan(p->memory_bytes))
-        printf("Memory:    %.1f MB in items that wait.\n", p->memory_bytes / 1e6);
+        fprintf(out, "Memory:    %.1f MB in items that wait.\n", p->memory_bytes / 1e6);
     if (p->beyond_measured)
-        printf("This is a prediction for more slots, threads or CPUs than were measured: it assumes that tasks need "
-               "the same CPU time there,\nand that no lock, disk or memory bus that the recording could not show "
-               "becomes the limit.\n");
-    putchar('\n');
+        fprintf(out,
+                "This is a prediction for more slots, threads or CPUs than were measured: it assumes that tasks need "
+                "the same CPU time there, and that no lock, disk or memory bus that the recording could not show "
+                "becomes the limit.\n");
+    fputc('\n', out);
+}
+
+static void put_text(const weir_prediction *p)
+{
+    prose text;
+    weir_error error;
+    prose_open(&text);
+    put_prose(text.file, p);
+    prose_end(&text, WEIR_OK, &error); /* tool_finish() reports that it failed */
     put_nodes(TABLE_TEXT, p);
 }
 

@@ -328,7 +328,7 @@ static int report_explained(const record_settings *settings, const record_explai
     prose_open(&text);
     if (!settings->quiet)
         fputc('\n', text.file);
-    weir_verdict_write(verdict, settings->verbose ? WEIR_VERDICT_ALL : 0, text.file);
+    weir_verdict_write(verdict, settings->verbose ? WEIR_VERDICT_ALL : 0, text.width, text.file);
     return record_end_summary(settings, prose_end(&text, WEIR_OK, &error), &error);
 }
 

@@ -61,14 +61,20 @@ table_column metric_column(const weir_measure *measure)
 static size_t key_columns(table_column *columns, weir_subject subject, const metric_keys *keys)
 {
     const table_column all[] = {
-        { "time", "time", TABLE_WHEN },          { "run_id", "run", TABLE_COUNT },
-        { "node_id", "node", TABLE_WORDS },      { "mode", "mode", TABLE_WORDS },
-        { "phase", "phase", TABLE_WORDS },       { "first_step", "from step", TABLE_COUNT },
-        { "last_step", "to step", TABLE_COUNT }, { "name", subjects[subject].name, TABLE_WORDS },
-        { "kind", "kind", TABLE_WORDS },         { "share", "share", TABLE_SHARE },
+        { "offset", "after", TABLE_TIME },
+        { "time", "time", TABLE_WHEN },
+        { "run_id", "run", TABLE_COUNT },
+        { "node_id", "node", TABLE_WORDS },
+        { "mode", "mode", TABLE_WORDS },
+        { "phase", "phase", TABLE_WORDS },
+        { "first_step", "from step", TABLE_COUNT },
+        { "last_step", "to step", TABLE_COUNT },
+        { "name", subjects[subject].name, TABLE_WORDS },
+        { "kind", "kind", TABLE_WORDS },
+        { "share", "share", TABLE_SHARE },
     };
-    const bool wanted[] = { keys->time,  keys->run,   keys->node, keys->mode, keys->phase,
-                            keys->steps, keys->steps, keys->name, keys->kind, keys->share };
+    const bool wanted[] = { keys->reader != NULL, keys->time,  keys->run,  keys->node, keys->mode, keys->phase,
+                            keys->steps,          keys->steps, keys->name, keys->kind, keys->share };
     static const table_column covered[] = {
         { "num_laps", "laps", TABLE_COUNT }, { "start_time", NULL, TABLE_WHEN }, { "end_time", NULL, TABLE_WHEN },
         { "elapsed", NULL, TABLE_TIME },     { "suspended", NULL, TABLE_TIME },
@@ -101,8 +107,8 @@ table *metric_table_begin(FILE *out, table_format format, table_column columns[M
                           weir_subject subject, const metric_keys *keys)
 {
     table *t = table_begin(out, format, columns, metric_columns(columns, subject, keys));
-    table_set_keys(t, (size_t)keys->time + keys->run + keys->node + keys->mode + keys->phase +
-                          2 * (size_t)keys->steps + keys->name);
+    table_set_keys(t, (size_t)(keys->reader != NULL) + keys->time + keys->run + keys->node + keys->mode +
+                          keys->phase + 2 * (size_t)keys->steps + keys->name);
     return t;
 }
 
@@ -112,6 +118,11 @@ static void put_keys(table *t, const metric_keys *keys, const weir_total *total,
 {
     const weir_group_key *key = &total->key;
     bool has_steps = key->last_step >= key->first_step;
+    weir_run_record run;
+    if (keys->reader && weir_reader_find_run(keys->reader, key->run_id, &run, NULL) == WEIR_OK)
+        table_duration(t, key->end_unix_ns - run.started_unix_ns);
+    else if (keys->reader)
+        table_nothing(t);
     if (keys->time)
         table_when(t, key->bin_unix_ns ? key->bin_unix_ns : key->end_unix_ns);
     if (keys->run)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "format.h"
 #include "model.h"
@@ -706,16 +707,25 @@ full_verdict *weir__verdict_judge(const verdict_view *view)
     return v;
 }
 
-void weir__verdict_settle_change(full_verdict *v, const full_verdict *before, const full_verdict *after, double share)
+void weir__verdict_settle_change(full_verdict *v, const full_verdict *before, const full_verdict *after,
+                                 int64_t start_unix_ns, int64_t end_unix_ns)
 {
+    int64_t before_ns = v->shown.changed_unix_ns - start_unix_ns;
+    double share = (double)before_ns / (double)(end_unix_ns - start_unix_ns);
+    time_t changed = (time_t)(v->shown.changed_unix_ns / 1000000000);
+    char duration[WEIR_FORMAT_BYTES], clock[16] = "?";
+    struct tm local;
     const full_verdict *longer = share >= 0.5 ? before : after, *other = share >= 0.5 ? after : before;
+    weir__text_format_duration(duration, before_ns);
+    if (localtime_r(&changed, &local))
+        strftime(clock, sizeof clock, "%H:%M:%S", &local);
     v->shown.num_evidence = 0;
     weir__verdict_settle(v, longer->shown.kind, longer->name, longer->sentence, longer->shown.confidence);
     settle_other(v, other->shown.kind, other->name, other->sentence);
     weir__verdict_add_evidence(v,
-                               "the limit changed after %.0f %% of this time: before, %.2f items per second; after, "
-                               "%.2f",
-                               100 * share, before->shown.items_per_s, after->shown.items_per_s);
+                               "the limit changed at %s, after %s (%.0f %% of this time): before, %.2f items per "
+                               "second; after, %.2f",
+                               clock, duration, 100 * share, before->shown.items_per_s, after->shown.items_per_s);
     for (size_t i = 0; i < longer->shown.num_evidence; i++)
         weir__verdict_add_evidence(v, "%s: %s", share >= 0.5 ? "before" : "after", longer->lines[i]);
     for (size_t i = 0; i < other->shown.num_evidence; i++)

@@ -93,9 +93,9 @@ void weir__verdict_add_evidence(full_verdict *verdict, const char *format, ...) 
 void weir__verdict_settle(full_verdict *verdict, weir_verdict_kind kind, const char *name, const char *sentence,
                           double confidence);
 
-/* Says that the limit was another one in a part of the run. `share`: of the time, before the change. */
+/* Says that the limit was another one in a part of the run, which changed at shown.changed_unix_ns. */
 void weir__verdict_settle_change(full_verdict *verdict, const full_verdict *before, const full_verdict *after,
-                                 double share);
+                                 int64_t start_unix_ns, int64_t end_unix_ns);
 
 /* Keeps only options that the program with this command line has. */
 void weir__verdict_fit_options(full_verdict *verdict, const char *command);

@@ -368,9 +368,7 @@ static int tell_change(reading *r, int before, int after, int count, const weir_
     if (status == WEIR_OK && !is_same_limit(parts[0], parts[1]) && parts[0]->shown.confidence >= sure &&
         parts[1]->shown.confidence >= sure) {
         made->shown.changed_unix_ns = end_unix_ns + (start_unix_ns - end_unix_ns) / 2;
-        weir__verdict_settle_change(made, parts[0], parts[1],
-                                    (double)(made->shown.changed_unix_ns - r->start_unix_ns) /
-                                        (double)(r->end_unix_ns - r->start_unix_ns));
+        weir__verdict_settle_change(made, parts[0], parts[1], r->start_unix_ns, r->end_unix_ns);
     }
     free(parts[0]);
     free(parts[1]);

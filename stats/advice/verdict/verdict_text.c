@@ -9,7 +9,7 @@
 #include "text_fill.h"
 #include "verdict.h"
 
-enum { WIDTH = 80, MOST_LINES = 20, MOST_ADVICE = 3, MOST_OTHER_JOBS = 1, GAIN_WIDTH = 16 };
+enum { MOST_WIDTH = 80, MOST_LINES = 20, MOST_ADVICE = 3, MOST_OTHER_JOBS = 1, GAIN_WIDTH = 16 };
 
 /* How much of a verdict is printed. */
 typedef struct extent {
@@ -17,16 +17,17 @@ typedef struct extent {
     int num_advice; /* of each list */
     unsigned parts; /* WEIR_VERDICT_ALL | … */
     bool is_mixed;  /* the list has what was measured and what was predicted */
+    size_t width;
 } extent;
 
 /* Breaks lines at spaces; all but the first are indented as far as `before` is long. */
-static void put_filled(FILE *out, const char *before, const char *text)
+static void put_filled(FILE *out, const extent *of, const char *before, const char *text)
 {
     char harmless[4 * VERDICT_TEXT_BYTES];
     size_t indent = strlen(before);
     weir__text_escape(text, harmless, sizeof harmless);
     fputs(before, out);
-    weir__text_fill(out, harmless, harmless + strlen(harmless), indent, indent, WIDTH);
+    weir__text_fill(out, harmless, harmless + strlen(harmless), indent, indent, of->width);
 }
 
 /* A row of the table: "   1.20x to 1.30x   fewer slots: --concurrency 2" */
@@ -46,13 +47,13 @@ static void put_advice(FILE *out, const weir_verdict_advice *a, const extent *of
                  a->more_cpus > 0 ? "more" : "less");
     snprintf(text, sizeof text, "%s%s%s%s%s", a->change, *a->options ? ": " : "", a->options, cpus,
              a->is_measured || isnan(a->gain) || !of->is_mixed ? "" : ", predicted");
-    put_filled(out, before, text);
+    put_filled(out, of, before, text);
     if (of->parts & WEIR_VERDICT_CODE && *a->code)
-        put_filled(out, "                   C: ", a->code);
+        put_filled(out, of, "                   C: ", a->code);
     if (of->parts & WEIR_VERDICT_ALL && *a->assumes)
-        put_filled(out, "                   assumes that ", a->assumes);
+        put_filled(out, of, "                   assumes that ", a->assumes);
     if (of->parts & WEIR_VERDICT_ALL && *a->next)
-        put_filled(out, "                   then the limit is: ", a->next);
+        put_filled(out, of, "                   then the limit is: ", a->next);
 }
 
 /* What was measured and brings nothing is evidence, not advice. */
@@ -93,7 +94,7 @@ static void put_list(FILE *out, const weir_verdict *v, advice_kind kind, extent 
     }
 }
 
-static void put_throughput(FILE *out, const weir_verdict *v)
+static void put_throughput(FILE *out, const weir_verdict *v, const extent *of)
 {
     char text[256], who[80] = "";
     if (isnan(v->items_per_s))
@@ -107,23 +108,23 @@ static void put_throughput(FILE *out, const weir_verdict *v)
                  v->items_per_s, who, v->num_laps, v->num_laps + v->num_cut_laps);
     else
         snprintf(text, sizeof text, "%.2f items per second%s", v->items_per_s, who);
-    put_filled(out, "Throughput: ", text);
+    put_filled(out, of, "Throughput: ", text);
 }
 
 /* The one thing to do: what decides, or else the first change for a command line. */
-static void put_next(FILE *out, const weir_verdict *v)
+static void put_next(FILE *out, const weir_verdict *v, const extent *of)
 {
     char command[VERDICT_TEXT_BYTES];
     if (*v->missing) {
         fputc('\n', out);
-        put_filled(out, "To find out: ", v->missing);
+        put_filled(out, of, "To find out: ", v->missing);
         return;
     }
     for (size_t i = 0; i < v->num_advice; i++)
         if (*v->advice[i].options && !v->advice[i].changes_job && is_help(&v->advice[i])) {
             snprintf(command, sizeof command, "weir record DIR %s, then weir compare", v->advice[i].options);
             fputc('\n', out);
-            put_filled(out, "Next: ", command);
+            put_filled(out, of, "Next: ", command);
             return;
         }
 }
@@ -131,23 +132,23 @@ static void put_next(FILE *out, const weir_verdict *v)
 static void put_all(FILE *out, const weir_verdict *v, const extent *of)
 {
     bool has_other = v->other_kind != WEIR_VERDICT_UNKNOWN;
-    put_filled(out, "Limit: ", v->sentence);
+    put_filled(out, of, "Limit: ", v->sentence);
     if (has_other)
-        put_filled(out, v->changed_unix_ns ? "And:   " : "Or:    ", v->other_sentence);
+        put_filled(out, of, v->changed_unix_ns ? "And:   " : "Or:    ", v->other_sentence);
     if (v->kind != WEIR_VERDICT_UNKNOWN)
         fprintf(out, "Confidence: %s (%.0f %%)%s\n", weir_verdict_certainty(v), 100 * v->confidence,
                 v->changed_unix_ns ? "; the limit changed during the run"
                 : has_other        ? "; the data cannot tell the two apart"
                                    : "");
-    put_throughput(out, v);
+    put_throughput(out, v, of);
     if (of->num_evidence)
         fputs("\nWhy:\n", out);
     for (size_t i = 0; i < of->num_evidence; i++)
-        put_filled(out, "  * ", v->evidence[i]);
+        put_filled(out, of, "  * ", v->evidence[i]);
     put_list(out, v, TRIED, *of);
     put_list(out, v, HELPS, *of);
     put_list(out, v, OTHER_JOBS, *of);
-    put_next(out, v);
+    put_next(out, v, of);
 }
 
 static int count_lines(const char *text)
@@ -159,11 +160,12 @@ static int count_lines(const char *text)
 }
 
 /* As much of the evidence as fits with one change of each list, then as many changes as fit. */
-void weir_verdict_write(const weir_verdict *v, unsigned parts, FILE *out)
+void weir_verdict_write(const weir_verdict *v, unsigned parts, size_t width, FILE *out)
 {
+    size_t columns = width > 0 && width < MOST_WIDTH ? width : MOST_WIDTH;
     if (!v || !out)
         return;
-    for (extent of = { v->num_evidence, MOST_ADVICE, parts, false };;) {
+    for (extent of = { v->num_evidence, MOST_ADVICE, parts, false, columns };;) {
         char *text = NULL;
         size_t size;
         FILE *memory = parts & WEIR_VERDICT_ALL ? NULL : open_memstream(&text, &size);
@@ -172,7 +174,7 @@ void weir_verdict_write(const weir_verdict *v, unsigned parts, FILE *out)
             return;
         }
         put_all(memory, v, &of);
-        bool fits = fclose(memory) == 0 && text && count_lines(text) <= MOST_LINES;
+        bool fits = fclose(memory) == 0 && text && (size_t)count_lines(text) * columns <= MOST_LINES * MOST_WIDTH;
         if (fits || of.num_evidence == 0) {
             fputs(text ? text : "", out);
             free(text);

@@ -159,8 +159,9 @@ enum {
     WEIR_VERDICT_CODE = 2, /* the settings in C, too */
 };
 
-/* The sentence, the evidence and the advice, as text of at most 20 lines of up to 80 characters. */
-WEIR_API void weir_verdict_write(const weir_verdict *verdict, unsigned parts, FILE *out);
+/* The sentence, the evidence and the advice, as text of at most 20 lines of 80 characters, or as much in lines of
+   `width` characters; 0 or more than 80 = 80. */
+WEIR_API void weir_verdict_write(const weir_verdict *verdict, unsigned parts, size_t width, FILE *out);
 
 /* One line of the summary: "Limit: …", or nothing if nothing was delivered. See weir/summary.h. */
 WEIR_API int weir_verdict_write_limit(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);
