@@ -746,6 +746,39 @@ TEST_CASE(damage_is_counted_or_fails)
     assert_int_not_equal(access(npy, F_OK), 0);
 }
 
+/* Frame i of a damaged file is frame i of the whole one, or it is missing: alone and with --strict, that is an error. */
+TEST_CASE(numbers_of_frames_stay_where_others_are_lost)
+{
+    int num_kept = 0, num_lost = 0;
+    char holed[4200];
+    snprintf(holed, sizeof holed, "%s", make_holed());
+    for (int i = 0; i < NUM_FRAMES; i++) {
+        struct program whole, strict, both;
+        char arguments[64];
+        snprintf(arguments, sizeof arguments, "--frames %d --csv --strict", i);
+        frames(&whole, clips_path("whole.mp4"), arguments);
+        frames(&strict, holed, arguments);
+        assert_int_equal(whole.status, 0);
+        if (strict.status == 0) {
+            num_kept++;
+            assert_string_equal(strict.out, whole.out);
+        } else {
+            num_lost++;
+            assert_non_null(strstr(strict.err, "damage is not tolerated"));
+            snprintf(arguments, sizeof arguments, "--frames 0,%d --json", i);
+            frames(&both, holed, arguments);
+            assert_int_equal(both.status, 0);
+            assert_int_equal((long)(number_behind(both.out, "\"num_frames\": ") +
+                                    number_behind(both.out, "\"num_missing_frames\": ")),
+                             2);
+            program_free(&both);
+        }
+        program_free(&strict);
+        program_free(&whole);
+    }
+    assert_true(num_kept > NUM_FRAMES / 2 && num_lost > 0);
+}
+
 TEST_CASE(what_cannot_be_written_is_told)
 {
     char arguments[4200];
