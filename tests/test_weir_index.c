@@ -98,9 +98,7 @@ TEST_CASE(a_folder_of_other_videos_becomes_an_index_too)
 TEST_CASE(lists_bring_labels)
 {
     put_file("list.csv", "file,class\nclips/run/a.mp4,\"a, \"\"b\"\"\"\nclips/walk/b.mp4,c\n");
-    put_file(
-        "list.json",
-        "[{\"n\": [1, {\"a\": 2}], \"path\": \"clips/run/a.mp4\", \"label\": \"\\u00e4\"}, \"clips/walk/b.mp4\"]");
+    put_file("list.json", "[{\"path\": \"clips/run/a.mp4\", \"label\": \"\\u00e4\"}, \"clips/walk/b.mp4\"]");
     put_file("list.jsonl",
              "{\"path\": \"clips/run/a.mp4\", \"label\": 7}\n{\"label\": null, \"path\": \"clips/walk/b.mp4\"}\n");
     put_file("list.txt", "# two\nclips/run/a.mp4\r\n\nclips/walk/b.mp4\n");
@@ -113,6 +111,22 @@ TEST_CASE(lists_bring_labels)
     assert_done(RUN("jsonl.weir", "--list", "classes", "--csv"), "\n7,1,", "");
     assert_done(RUN("list.txt", "-o", "txt.weir"), "", "2 files: 2 read");
     assert_done(RUN("clips/run/a.mp4", "clips/walk/b.mp4", "-o", "files.weir"), "", "2 files: 2 read");
+}
+
+TEST_CASE(what_an_index_cannot_keep_of_a_list_is_refused_by_name)
+{
+    put_file("cut.csv", "path,label,start,end\nclips/run/a.mp4,x,0,1\n");
+    put_file("cut.jsonl", "{\"path\": \"clips/run/a.mp4\"}\n{\"path\": \"clips/walk/b.mp4\", \"start\": 1}\n");
+    put_file("long.csv", "path,label\nclips/run/a.mp4,x,1\n");
+    put_file("twice.csv", "path,label\nclips/run/a.mp4,x\nclips/walk/b.mp4,x\nclips/run/a.mp4,y\n");
+    put_file("twice.txt", "clips/run/a.mp4\nclips/run/a.mp4\n");
+    assert_refused(RUN("cut.csv"), 2, "\"start\" is neither the path nor the label");
+    assert_refused(RUN("cut.jsonl"), 2, "cut.jsonl, line 2: \"start\" is neither the path nor the label");
+    assert_refused(RUN("long.csv"), 2, "long.csv, line 3: more cells than columns");
+    assert_refused(RUN("twice.csv"), 2, "clips/run/a.mp4 is in several rows");
+    assert_refused(RUN("twice.txt"), 2, "clips/run/a.mp4 is in several rows");
+    assert_int_not_equal(access("cut.weir", F_OK), 0);
+    assert_int_not_equal(access("twice.weir", F_OK), 0);
 }
 
 TEST_CASE(members_of_archives_are_indexed)

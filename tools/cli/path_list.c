@@ -62,6 +62,44 @@ static bool add(const reading *from, const char *path, const char *label)
     return true;
 }
 
+/* An index keeps only paths and labels. */
+static bool refuse_column(const reading *from, const char *name)
+{
+    char what[384];
+    snprintf(what, sizeof what,
+             "\"%.200s\" is neither the path nor the label, and an index keeps no other column: remove it, or name "
+             "it with --label-column",
+             name);
+    return refuse(from, what);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* An index has one clip for each path. */
+static bool refuse_repeats(const reading *from)
+{
+    size_t num_paths = from->list->num_paths;
+    char **sorted = memory_grow(NULL, 0, sizeof *sorted);
+    bool is_fine = true;
+    for (size_t i = 0; i < num_paths; i++) {
+        sorted = memory_grow(sorted, i, sizeof *sorted);
+        sorted[i] = from->list->paths[i];
+    }
+    qsort(sorted, num_paths, sizeof *sorted, compare_paths);
+    for (size_t i = 1; is_fine && i < num_paths; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0) {
+            char what[384];
+            snprintf(what, sizeof what,
+                     "%.200s is in several rows, and an index has one clip for each file: keep one row", sorted[i]);
+            is_fine = refuse(from, what);
+        }
+    free(sorted);
+    return is_fine;
+}
+
 static char *read_text(const char *file, char problem[512])
 {
     char what[256];
@@ -155,12 +193,17 @@ static bool read_csv(reading *from, char separator)
         snprintf(what, sizeof what, "no column \"%s\"; name the right one with --path-column", from->names->path);
         return refuse(from, what);
     }
+    for (int i = 0; i < num_names; i++)
+        if (i != path && i != label)
+            return refuse_column(from, cells[i]);
     while (*from->next) {
         int num_cells = next_row(from, separator, cells);
         if (num_cells < 0)
             return refuse(from, "a quote is not closed, or there are too many cells");
         if (num_cells == 1 && !*cells[0])
             continue;
+        if (num_cells > num_names)
+            return refuse(from, "more cells than columns");
         if (num_cells <= path)
             return refuse(from, "no path in it");
         if (!add(from, cells[path], label >= 0 && label < num_cells && *cells[label] ? cells[label] : NULL))
@@ -180,6 +223,8 @@ static bool read_array(const reading *from, sqlite3_stmt *each, const char *json
         const char *path = (const char *)sqlite3_column_text(each, 0);
         if (!path)
             return refuse(from, "an element has no path: name its key with --path-column");
+        if (sqlite3_column_type(each, 2) != SQLITE_NULL)
+            return refuse_column(from, (const char *)sqlite3_column_text(each, 2));
         if (!add(from, path, (const char *)sqlite3_column_text(each, 1)))
             return false;
     }
@@ -205,7 +250,9 @@ static bool read_json(reading *from, bool is_lines)
     sqlite3_stmt *each = NULL;
     static const char sql[] =
         "SELECT CASE type WHEN 'object' THEN json_extract(value, '$.\"' || ?2 || '\"') WHEN 'text' THEN value END,"
-        " CASE type WHEN 'object' THEN json_extract(value, '$.\"' || ?3 || '\"') END FROM json_each(?1)";
+        " CASE type WHEN 'object' THEN json_extract(value, '$.\"' || ?3 || '\"') END,"
+        " CASE type WHEN 'object' THEN (SELECT item.key FROM json_each(list.value) AS item"
+        "  WHERE item.key NOT IN (?2, ?3) LIMIT 1) END FROM json_each(?1) AS list";
     bool is_read =
         sqlite3_open(":memory:", &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &each, NULL) == SQLITE_OK;
     if (is_read) {
@@ -237,6 +284,7 @@ bool path_list_read(const char *file, const path_list_names *names, path_list *l
     from.line = 0;
     if (is_read && list->num_paths == 0)
         is_read = refuse(&from, "no path in it");
+    is_read = is_read && refuse_repeats(&from);
     free(text);
     return is_read;
 }

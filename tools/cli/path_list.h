@@ -18,7 +18,8 @@ typedef struct path_list_names {
 
 /*
  * Reads a file: .csv, .tsv, .json (an array of objects or strings), .jsonl; any other has one path per line. Relative
- * paths are relative to the file's folder. False: *problem says why. Free the list in any case.
+ * paths are relative to the file's folder. A column or key that is neither the path nor the label, and
+ * a path in several rows, are refused by name. False: *problem says why. Free the list in any case.
  */
 bool path_list_read(const char *file, const path_list_names *names, path_list *list, char problem[512]);
 
