@@ -331,20 +331,20 @@ const tool_command tool_index = {
     .min_words = 1,
     .max_words = -1,
     .summary = TOOL_INDEX_SUMMARY,
-    .help = "Given a folder, a list, or files and URLs, weir index builds or updates an index. Files with unchanged "
-            "size and modification time are not read again; files that no longer exist are removed from the index. "
-            "It can be stopped or killed at any time; the next call continues. The label of a clip is its folder's "
-            "name, or its label in the list.\n\n"
-            "With --tar, the clips are members of tar archives, which are read in place; the path of a clip is then "
-            "ARCHIVE!NAME. Archives that cannot be used are listed as broken.\n\n"
-            "A list is a .csv or .tsv file with a header line, a .json or .jsonl file, or a .txt file with one path "
-            "per line. Relative paths are relative to the folder of the list. Other columns than path and label, and "
-            "a file "
-            "in several rows, are refused.\n\n"
-            "Given an index, it prints the contents, with sizes in bytes and durations in seconds. The index is an "
-            "SQLite file; for other queries, use its table clip.\n\n"
-            "examples/training.c shows how a pipeline reads clips from an index, and seeks to single frames without "
-            "reading the whole file.",
+    .help =
+        "Given a folder, a list, or files and URLs, weir index builds or updates an index. Files with unchanged "
+        "size and modification time are not read again; files that no longer exist are removed from the index. "
+        "It can be stopped or killed at any time; the next call continues. The label of a clip is its folder's "
+        "name, or its label in the list.\n\n"
+        "With --tar, the clips are members of tar archives, which are read in place; the path of a clip is then "
+        "ARCHIVE!NAME. Archives that cannot be used are listed as broken.\n\n"
+        "A list is a .csv or .tsv file with a header line, a .json or .jsonl file, or a .txt file with one path "
+        "per line. Relative paths are relative to the folder of the list. Other columns than path and label, and a "
+        "file in several rows, are refused.\n\n"
+        "Given an index, it prints the contents, with sizes in bytes and durations in seconds. The index is an "
+        "SQLite file; for other queries, use its table clip.\n\n"
+        "examples/training.c shows how a pipeline reads clips from an index, and seeks to single frames without "
+        "reading the whole file.",
     .examples = "weir index /data/kinetics/train -o train.weir\n"
                 "weir index train.csv --label-column class\n"
                 "weir index /data/shards --tar -o shards.weir\n"
