@@ -591,7 +591,7 @@ TEST_CASE(frames_are_missing_where_only_the_container_has_noticed_the_cut)
     weir_frames_free(frames);
     weir_video_config strict = small;
     strict.damage = WEIR_DAMAGE_STRICT;
-    assert_fails(cut, &strict, WEIR_EDATA, "missing");
+    assert_fails(cut, &strict, WEIR_EDATA, "damage is not tolerated");
 }
 
 TEST_CASE(a_cut_container_is_damage_where_it_ends_like_a_whole_one)

@@ -31,9 +31,9 @@ typedef struct fault_query {
 } fault_query;
 
 static const fault_query whole_file[] = {
-    { "integrity", "SELECT integrity_check FROM pragma_integrity_check(20) WHERE NOT ?1 AND integrity_check <> 'ok'",
-      NULL },
-    { "integrity", "SELECT quick_check FROM pragma_quick_check(20) WHERE ?1 AND quick_check <> 'ok'",
+    { "integrity",
+      "SELECT integrity_check FROM pragma_integrity_check WHERE NOT ?1 AND integrity_check <> 'ok' LIMIT 20", NULL },
+    { "integrity", "SELECT quick_check FROM pragma_quick_check WHERE ?1 AND quick_check <> 'ok' LIMIT 20",
       "the file is intact" },
 };
 static const fault_query references = {

@@ -403,13 +403,21 @@ static int set_timeout(const weir_input *input, AVDictionary **options)
     return av_dict_set_int(options, "rw_timeout", FFMAX(input->timeout_ns / NS_PER_US, 1), 0);
 }
 
+/* FFmpeg 5 says nothing; from 6.1 on it connects to the host of file:///x, which is none; from 9 on it names its list. */
+static bool is_bad_redirection(const char *url, int averror)
+{
+    const char *reason = weir__ffmpeg_log_reason();
+    bool is_invalid = averror == AVERROR(EINVAL) && (!*reason || strstr(reason, "not on whitelist"));
+    return strncmp(url, "http", 4) == 0 && (is_invalid || strstr(reason, "tcp://:"));
+}
+
 static int fail_url(const weir_input *input, const char *url, int averror, weir_error *error)
 {
     if (averror == AVERROR(ETIMEDOUT) || input->is_silent)
         return weir_error_set(error, WEIR_ETIMEDOUT, AVERROR(ETIMEDOUT),
                               "no data for %.3g s; if it needs longer, raise io_timeout_ns",
                               (double)input->timeout_ns / 1e9);
-    if (averror == AVERROR(EINVAL) && strncmp(url, "http", 4) == 0 && !weir__ffmpeg_log_reason()[0])
+    if (is_bad_redirection(url, averror))
         return weir_error_set(error, WEIR_EUNSUPPORTED, averror,
                               "cannot open: it is redirected to a URL that is not of http or https, or is not valid");
     int rc = refuse_url(url, error);
