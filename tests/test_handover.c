@@ -253,6 +253,7 @@ TEST_CASE(a_tensor_is_the_frames_themselves)
     DLManagedTensor *managed;
     weir_frames *frames = frames_new(4, WIDTH);
     weir_item item = FRAMES_ITEM(frames);
+    item.release = weir_frames_release;
     assert_int_equal(weir_to_dlpack(&item, WEIR_COLLATED_LABELS, &managed, NULL), WEIR_EINVAL);
     assert_int_equal(weir_to_dlpack(&item, WEIR_COLLATED_FRAMES, &managed, NULL), WEIR_OK);
     assert_null(item.data);

@@ -222,13 +222,14 @@ static void put_facts(FILE *out, weir_reader *reader, const weir_run_record *run
     put_fact(out, "Start", start);
     put_fact(out, "Duration", duration);
     put_fact(out, "State", weir_run_state_name(weir_run_state_of(run)));
-    weir_reader_select(reader, &(weir_filter){ .run_id = run->run_id },
-                       "SELECT detail FROM events WHERE event_name = 'working_directory' ORDER BY id", NULL,
-                       put_folder, out, NULL); /* where relative paths begin, if the program says so */
     put_fact(out, "Command", run->command);
     put_fact(out, "Machine", run->machine);
     put_fact(out, "Node", run->node_id);
     put_fact(out, "weir", run->version);
+    /* Where relative paths begin, if the program says so. The texts of the run are not valid any more. */
+    weir_reader_select(reader, &(weir_filter){ .run_id = run->run_id },
+                       "SELECT detail FROM events WHERE event_name = 'working_directory' ORDER BY id", NULL,
+                       put_folder, out, NULL);
     fputs("</table>\n", out);
 }
 
