@@ -55,8 +55,12 @@ static inline weir_bytes *weir_bytes_wrap(const void *data, size_t size_bytes, c
                                           void (*release)(void *owner), void *owner)
 {
     weir_bytes *bytes = data || !size_bytes ? weir_bytes_new(0, name) : NULL;
+    union {
+        const void *given;
+        uint8_t *kept;
+    } bytes_at = { data }; /* weir never writes to it */
     if (bytes) {
-        bytes->data = (uint8_t *)(uintptr_t)data; /* weir never writes to it */
+        bytes->data = bytes_at.kept;
         bytes->size_bytes = size_bytes;
         bytes->release = release;
         bytes->owner = owner;

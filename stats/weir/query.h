@@ -427,7 +427,7 @@ static inline int64_t weir_row_int(const weir_row *row, int column)
 
 static inline double weir_row_real(const weir_row *row, int column)
 {
-    return row ? row[column].real : (double)NAN;
+    return row ? row[column].real : NAN;
 }
 
 static inline bool weir_row_is_null(const weir_row *row, int column)
