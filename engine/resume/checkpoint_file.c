@@ -1,6 +1,7 @@
 /* A checkpoint in a file: its text, a line "state BYTES HASH", and as many bytes, the program's own. */
 #include "checkpoint_parsed.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -87,14 +88,13 @@ static int read_whole(const char *path, char **bytes, size_t *num_bytes)
         return errno;
     int code = fstat(fileno(file), &info) != 0 ? errno : S_ISDIR(info.st_mode) ? EISDIR : 0;
     size_t size = code ? 0 : (size_t)info.st_size;
-    *bytes = code ? NULL : malloc(size + 1);
+    *bytes = malloc(size + 1);
     if (*bytes) {
         *num_bytes = fread(*bytes, 1, size, file);
         (*bytes)[*num_bytes] = '\0';
-        code = ferror(file) ? EIO : 0;
-    } else if (!code) {
-        code = ENOMEM;
     }
+    if (code == 0)
+        code = !*bytes ? ENOMEM : ferror(file) ? EIO : 0;
     fclose(file);
     return code;
 }
@@ -102,6 +102,7 @@ static int read_whole(const char *path, char **bytes, size_t *num_bytes)
 /* Behind the last line of the text; NULL = it has none. */
 static char *find_text_end(char *bytes)
 {
+    assert(bytes);
     char *last = strstr(bytes, "\nend ");
     char *end = last ? strchr(last + 1, '\n') : NULL;
     return end ? end + 1 : NULL;

@@ -1,4 +1,5 @@
 /* The state of a pipeline at one moment. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,7 @@ void weir_snapshot_free(weir_snapshot *shown)
     if (!shown)
         return;
     full_snapshot *snapshot = (full_snapshot *)shown; /* shown is its first member */
+    assert(snapshot->labels || shown->num_tasks == 0);
     for (size_t i = 0; i < shown->num_tasks; i++)
         weir__label_release(snapshot->labels[i]);
     free(snapshot->labels);

@@ -421,10 +421,11 @@ class builder
   public:
     /* A function without arguments, or with a weir_task *, that returns the next item, or an empty one at the end. With
        epochs it is then called again. */
-    template <typename Function> builder &source(std::string name, Function function, stage_options options = {})
+    template <typename Function>
+    builder &source(const std::string &name, Function function, stage_options options = {})
     {
         auto shared = std::make_shared<Function>(std::move(function));
-        detail::operation &op = keep(std::move(name), options, [shared](item, weir_task *task) {
+        detail::operation &op = keep(name, options, [shared](item, weir_task *task) {
             if constexpr (std::is_invocable_v<Function &, weir_task *>)
                 return (*shared)(task);
             else
@@ -438,10 +439,10 @@ class builder
 
     /* A function of an item, or of an item and a weir_task *, that returns the result, or an empty item to skip the
        input. */
-    template <typename Function> builder &pipe(std::string name, Function function, stage_options options = {})
+    template <typename Function> builder &pipe(const std::string &name, Function function, stage_options options = {})
     {
         auto shared = std::make_shared<Function>(std::move(function));
-        detail::operation &op = keep(std::move(name), options, [shared](item in, weir_task *task) {
+        detail::operation &op = keep(name, options, [shared](item in, weir_task *task) {
             if constexpr (std::is_invocable_v<Function &, item, weir_task *>)
                 return (*shared)(std::move(in), task);
             else

@@ -1,5 +1,6 @@
 #include "isolated_config.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include <weir/audio.h>
@@ -38,6 +39,7 @@ static const int64_t *get_list(isolated_message *message, bool has_values, size_
 
 static void put_video_pointers(isolated_message *message, const weir_video_config *video)
 {
+    assert(video); /* no operation of such a config runs without one */
     weir__isolated_put_text(message, video->filter);
     put_list(message, video->sampling.indices, video->sampling.num_indices);
     put_list(message, video->sampling.times_ns, video->sampling.num_times);

@@ -110,7 +110,7 @@ int weir__trace_reader_open(const char *path, weir_trace_reader **opened)
     errno = 0;
     reader->file = gzopen(path, "rb");
     int failure = reader->file ? 0 : errno ? errno : ENOMEM;
-    if (failure == 0 && !find_events(reader))
+    if (reader->file && !find_events(reader))
         failure = errno == EISDIR ? EISDIR : reader->text.no_memory ? ENOMEM : EBADMSG;
     if (failure == 0)
         return 0;

@@ -196,7 +196,7 @@ int weir__reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *e
 {
     if (*run_id == WEIR_ALL_RUNS)
         return WEIR_OK;
-    weir_run_record run;
+    weir_run_record run = { 0 };
     int status = weir_reader_find_run(reader, *run_id, &run, error);
     if (status == WEIR_OK)
         *run_id = run.run_id;

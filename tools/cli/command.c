@@ -219,7 +219,7 @@ int tool_finish(const tool_call *call)
 
 int tool_answer(const tool_call *call)
 {
-    weir_reader *reader;
+    weir_reader *reader = NULL;
     weir_filter filter;
     weir_error error = { 0 };
     int exit_status = call->command->check ? call->command->check(call) : TOOL_DONE;

@@ -334,11 +334,11 @@ static bool is_folder(const tool_call *call)
 
 static int check_folder(const tool_call *call)
 {
-    const sampling_settings none = { 0 };
+    weir_sampling chosen = sampling_choose(&settings.video.sampling);
     struct stat info;
     if (!settings.output)
         return tool_refuse(call, "several files are written to a folder: -o FOLDER is missing");
-    if (memcmp(&settings.video.sampling, &none, sizeof none) == 0)
+    if (chosen.what == WEIR_SAMPLE_ALL && chosen.start_ns == 0 && chosen.end_ns == 0 && chosen.count == 0)
         return tool_refuse(call, "all frames of several files: choose some of each, for example with --count 16");
     if (settings.info || settings.list || call->shared.json || call->shared.csv)
         return tool_refuse(call, "--info, --list, --json, --csv: only for one file");

@@ -1,4 +1,5 @@
 /* The audio decode stage: runs the decoder and the resampler for each file. A worker belongs to one slot. */
+#include <assert.h>
 #include <weir/audio.h>
 
 #include <inttypes.h>
@@ -134,6 +135,7 @@ static int decode_file(audio_worker *worker, const char *path, weir_audio **audi
                  ? weir__resampler_end(resampler, audio, error)
                  : weir__decoder_fail_empty(decoder, "no samples: the audio stream is empty or truncated", error);
     if (rc == WEIR_OK) {
+        assert(*audio);
         (*audio)->num_errors = decoder->num_errors;
         (*audio)->cost = decoder->cost;
         (*audio)->cost.num_errors = decoder->num_errors;

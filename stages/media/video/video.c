@@ -3,6 +3,7 @@
  * reader outputs decoded frames; the frame filter outputs pictures to scale, which may be more or fewer. A worker
  * belongs to one slot, so everything in it has one user at a time.
  */
+#include <assert.h>
 #include <weir/video.h>
 
 #include <inttypes.h>
@@ -374,6 +375,7 @@ static int fill_chunk(video_worker *worker, const weir_video_config *video, weir
 static int arrange_frames(const video_worker *worker, weir_frames_builder *builder, weir_error *error)
 {
     size_t *from;
+    assert(builder->frames); /* a chunk has at least one picture */
     int rc = weir__frame_reader_order(&worker->reader, builder->frames->num_frames, &from);
     if (rc == WEIR_OK && from)
         rc = weir__frames_arrange(builder, from);
@@ -415,6 +417,7 @@ static void take_item(video_worker *worker, weir_item *in)
 
 static void pass_frames(video_worker *worker, weir_frames *frames, weir_item *out)
 {
+    assert(frames);
     if (frames->is_last_chunk) {
         weir__input_take_sidecars(&worker->input, &frames->sidecars, &frames->memory_bytes);
         weir__input_take_entry(&worker->input, &frames->entry, &frames->memory_bytes);

@@ -1,4 +1,5 @@
 /* Settings: reading them from text, and applying them. */
+#include <assert.h>
 #include <errno.h>
 #include <float.h>
 #include <math.h>
@@ -305,6 +306,10 @@ double weir__model_get(const weir_model *model, const char *name)
     case MODEL_THREADS: return node ? node->threads : model->shown.threads;
     case MODEL_CPUS: return model->shown.cpus;
     case MODEL_BACKGROUND: return model->shown.background;
+    default: break; /* the others are settings of a node */
+    }
+    assert(node);
+    switch (row->key) {
     case MODEL_CONCURRENCY: return node->concurrency;
     case MODEL_QUEUE_ITEMS: return node->queue_items;
     case MODEL_QUEUE_BYTES: return (double)node->queue_bytes;
@@ -312,8 +317,8 @@ double weir__model_get(const weir_model *model, const char *name)
     case MODEL_TIME: return node->time_s;
     case MODEL_CPU_TIME: return node->cpu_s;
     case MODEL_WAIT_TIME: return node->time_s - node->cpu_s;
+    default: return NAN;
     }
-    return NAN;
 }
 
 void weir__model_reset(weir_model *model)

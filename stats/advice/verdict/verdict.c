@@ -5,6 +5,7 @@
  */
 #include "verdict.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -422,7 +423,7 @@ static void tell_cpus(full_verdict *v, const judgement *j)
 static void tell_giants(full_verdict *v, const node_view *n)
 {
     double all = 0, slowest = 0, left = n->times ? floor(0.01 * (double)n->times->count) : 0;
-    if (left < 1)
+    if (!n->times || left < 1)
         return;
     for (uint32_t i = n->times->last + 1; i-- > n->times->first;) {
         double length_s = weir__model_bucket_s(i), number = (double)n->times->buckets[i], giants = fmin(number, left);
@@ -482,6 +483,7 @@ static void add_finding(full_verdict *v, const judgement *j, weir_verdict_kind k
                                           "again, and items wait until it comes back");
         return;
     }
+    assert(kind == WEIR_VERDICT_QUEUE ? found->queue != NULL : found->node != NULL);
     if (found->node)
         tell_slots(v, found->node);
     if (kind == WEIR_VERDICT_THREADS || (kind == WEIR_VERDICT_CPUS && is_starved(j, found->node)))
@@ -576,7 +578,7 @@ static void add_rival(judgement *j, const rule *r, const finding *found)
     if (by_use && !is_consumer && !shares)
         queue = measure_queue(j);
     double use = rival ? use_of(j, rival) : 0;
-    if (use >= FULL && (is_consumer || use_of(j, found->node) < WEIR_WORTH_GAIN * use)) {
+    if (rival && use >= FULL && (is_consumer || use_of(j, found->node) < WEIR_WORTH_GAIN * use)) {
         weir__verdict_add_evidence(v, "%s is in use nearly as much: for %.0f %% of the time", rival->name,
                                    100 * fmin(1, use));
         settle_other(v,
@@ -587,7 +589,7 @@ static void add_rival(judgement *j, const rule *r, const finding *found)
     } else if (r->kind == WEIR_VERDICT_QUEUE && cpus_are_full(j) && missing_cpus(j) >= ONE) {
         tell_cpus(v, j);
         settle_other(v, WEIR_VERDICT_CPUS, "", others);
-    } else if (queue.share >= MOST) {
+    } else if (queue.queue && queue.share >= MOST) {
         tell_queue(v, queue.queue, queue.loss);
         settle_other(v, WEIR_VERDICT_QUEUE, queue.queue->name, queues);
     }
@@ -600,7 +602,7 @@ static void apply_rule(judgement *j, const rule *r, const finding *found)
     const node_view *named = shares ? find_user(j, r->kind, found->node) : found->node;
     const char *name = named ? named->name : found->queue ? found->queue->name : "";
     add_finding(v, j, r->kind, found);
-    if (shares && named != found->node)
+    if (named && named != found->node)
         weir__verdict_add_evidence(v, "%s uses most of them: %.2f on average", name,
                                    r->kind == WEIR_VERDICT_THREADS ? threads_of(j, named)
                                                                    : named->slots * named->busy * computing(named));

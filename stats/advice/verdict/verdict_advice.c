@@ -6,6 +6,7 @@
 #include "model.h"
 #include "verdict.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,6 +35,7 @@ typedef struct advising {
 
 const char *weir__verdict_short_name(const char *name, char *text, size_t size)
 {
+    assert(name);
     const char *colon = strrchr(name, ':');
     name = colon ? colon + 1 : name;
     snprintf(text, size, "%.*s", (int)strcspn(name, "["), name);

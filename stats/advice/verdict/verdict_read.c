@@ -1,6 +1,7 @@
 /* The verdict on a database: which laps count, how the nodes are connected. */
 #include "verdict.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -462,6 +463,7 @@ int weir_verdict_explain(weir_reader *reader, const weir_filter *filter, weir_ve
     int status = weir_verdict_read(reader, filter, verdict, error);
     if (status != WEIR_OK)
         return status;
+    assert(*verdict);
     weir_filter own = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     narrow_filter(&own, *verdict);
     status = weir__verdict_advise((full_verdict *)*verdict, reader, &own, error); /* shown is its first member */
