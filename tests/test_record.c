@@ -534,6 +534,9 @@ TEST_CASE(a_tuned_run_decodes_all_files)
 /* Two clips are repeated until the experiment is done; then the run ends with the epoch. */
 TEST_CASE(an_experiment_measures_what_limits_the_run)
 {
+#ifdef __SANITIZE_THREAD__ /* minutes there: see test_explain_live.c */
+    skip();
+#endif
     struct program program;
     record(&program, "@videos --explain --concurrency 1 --threads 2 --width 16 --height 16");
     if (!strstr(program.out, "\n\nLimit: ") || !strstr(program.out, "Confidence: "))
