@@ -15,8 +15,6 @@
 
 #include "format.h"
 
-#define LEAST_GAIN 1.03 /* less is within the error of the model */
-
 /* What the recorded videos took; sums. */
 typedef struct decoding {
     int64_t num_items, num_frames, frames_ns, run_ns; /* frames_ns: what depends on their number */
@@ -175,7 +173,7 @@ static bool predict_change(advising *a, weir_verdict_advice *advice, double leas
 
 static void propose_change(advising *a, weir_verdict_advice *advice)
 {
-    if (!predict_change(a, advice, LEAST_GAIN) && advice == &a->verdict->advice[a->verdict->shown.num_advice - 1])
+    if (!predict_change(a, advice, WEIR_WORTH_GAIN) && advice == &a->verdict->advice[a->verdict->shown.num_advice - 1])
         a->verdict->shown.num_advice--;
 }
 
@@ -295,7 +293,7 @@ static void propose_queue(advising *a, const weir_model_node *node)
                                        : "",
                            more);
     weir__verdict_text(advice->code, ".queue_items = %u in the options of %s", more, name);
-    predict_change(a, advice, LEAST_GAIN); /* the model does not know every burst */
+    predict_change(a, advice, WEIR_WORTH_GAIN); /* the model does not know every burst */
 }
 
 /* -- a change of the job itself */
