@@ -665,6 +665,42 @@ TEST_CASE(the_range_is_wider_if_laps_differ_and_if_they_are_few)
     assert_true(widths[2] > 5 * widths[1]);
 }
 
+/* So what resampled runs deviate is what laps do. */
+TEST_CASE(equal_laps_give_equal_resamples)
+{
+    weir_model *model = new_model(1, 4);
+    weir_observer observer = observed(model);
+    weir_prediction *prediction;
+    weir_error error = { 0 };
+    for (int i = 0; i < 10; i++)
+        tell_lap(observer, (told_lap){ .tasks = 200, .time_s = 0.020, .cpu_s = 0.015 });
+    set(model, "cpus", "2"); /* tasks that wait for each other: the throughput depends on chance */
+    assert_int_equal(weir__model_predict(model, NULL, &prediction, &error), WEIR_OK);
+    assert_true(prediction->deviation == 0);
+    weir_prediction_free(prediction);
+    weir__model_free(model);
+}
+
+TEST_CASE(few_steps_predict_what_many_do)
+{
+    static const uint32_t slots[] = { 1, 4, 16 };
+    for (size_t i = 0; i < LENGTH(slots); i++) {
+        weir_model_node work = { .time_s = 0.01, .cpu_s = 0.005, .concurrency = slots[i] };
+        work.times = lengths(exponential, 5000);
+        weir_model *model = one_stage(work, 16, 4);
+        weir_prediction *many, *few;
+        weir_error error = { 0 };
+        assert_int_equal(weir__model_predict(model, NULL, &many, &error), WEIR_OK);
+        model->num_steps = 6000;
+        assert_int_equal(weir__model_predict(model, NULL, &few, &error), WEIR_OK);
+        assert_near(few->throughput, many->throughput, 0.01);
+        assert_true(20 * few->num_items < many->num_items);
+        weir_prediction_free(many);
+        weir_prediction_free(few);
+        weir__model_free(model);
+    }
+}
+
 /* The throughput must be near, and the range contain both; the settings are of a recorded run with 4 slots. */
 static void expect_range(told_lap start, told_lap lap, const char *setting, const char *value, double wanted,
                          double other)

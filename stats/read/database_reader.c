@@ -71,6 +71,8 @@ void weir_reader_close(weir_reader *reader)
 {
     if (!reader)
         return;
+    for (size_t i = 0; i < WEIR_NUM_SUBJECTS; i++)
+        sqlite3_finalize(reader->idle[i]);
     weir__database_close(reader->db); /* ends a hold */
     free(reader->path);
     free(reader->run);
@@ -114,6 +116,16 @@ void weir__reader_note_sql(weir_reader *reader, sqlite3_stmt *statement)
 {
     sqlite3_free(reader->sql);
     reader->sql = statement ? sqlite3_expanded_sql(statement) : NULL;
+}
+
+void weir__statement_idle(weir_reader *reader, sqlite3_stmt *statement)
+{
+    if (!statement)
+        return;
+    sqlite3_stmt **place = &reader->idle[reader->num_idled++ % WEIR_NUM_SUBJECTS];
+    sqlite3_reset(statement);
+    sqlite3_finalize(*place);
+    *place = statement;
 }
 
 const char *weir_reader_sql(const weir_reader *reader)

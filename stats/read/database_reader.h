@@ -16,9 +16,11 @@ struct weir_reader {
     int schema;   /* its version */
     int num_held; /* holds that have not been released */
     weir_window window;
-    bool is_spdl;   /* a database recorded by SPDL, which is read through views */
-    bool has_modes; /* its laps have a mode: those of SPDL and of older libraries have none */
-    char *sql;      /* of the last selection, if it is kept; of SQLite */
+    bool is_spdl;                          /* a database recorded by SPDL, which is read through views */
+    bool has_modes;                        /* its laps have a mode: those of SPDL and of older libraries have none */
+    char *sql;                             /* of the last selection, if it is kept; of SQLite */
+    sqlite3_stmt *idle[WEIR_NUM_SUBJECTS]; /* reset; their texts take longer to parse than a short run to read */
+    unsigned num_idled;                    /* so far; the oldest makes room */
 
     struct weir_record_entry *run; /* the last result of weir_reader_find_run() */
 };
@@ -34,6 +36,9 @@ int weir__reader_error(const weir_reader *reader, int code, weir_error *error);
 
 /* Keeps the text of a statement, if that was asked for; NULL = it has none. */
 void weir__reader_note_sql(weir_reader *reader, sqlite3_stmt *statement);
+
+/* Ends the reading of a statement from weir__select(), and keeps it for one with the same text. NULL is fine. */
+void weir__statement_idle(weir_reader *reader, sqlite3_stmt *statement);
 
 /* Reports WEIR_ENOMEM. */
 int weir__reader_out_of_memory(weir_error *error);

@@ -287,13 +287,25 @@ int weir_reader_set_window_sized(weir_reader *reader, const weir_window *window,
 
 /* -- all of it */
 
+/* Takes an idle statement. NULL = none has this text. */
+static sqlite3_stmt *take_idle(weir_reader *reader, const char *text)
+{
+    for (size_t i = 0; i < WEIR_NUM_SUBJECTS; i++)
+        if (reader->idle[i] && strcmp(sqlite3_sql(reader->idle[i]), text) == 0) {
+            sqlite3_stmt *statement = reader->idle[i];
+            reader->idle[i] = NULL;
+            return statement;
+        }
+    return NULL;
+}
+
 /* Prepares what has been built. */
 static int prepare_statement(selecting *s, sqlite3_stmt **statement, weir_error *error)
 {
-    *statement = NULL;
     int code = sqlite3_str_errcode(s->sql);
     char *text = sqlite3_str_finish(s->sql);
-    if (code == SQLITE_OK)
+    *statement = text ? take_idle(s->reader, text) : NULL;
+    if (code == SQLITE_OK && !*statement)
         code = text ? sqlite3_prepare_v2(s->reader->db, text, -1, statement, NULL) : SQLITE_NOMEM;
     sqlite3_free(text);
     if (code == SQLITE_OK)

@@ -263,7 +263,7 @@ static int read_totals(summing *s, weir_total_list *list)
         status = add_total(s, rows, list);
     if (status == WEIR_OK && code != SQLITE_DONE)
         status = fail_totals(s, code);
-    sqlite3_finalize(rows);
+    weir__statement_idle(s->reader, rows);
     return status;
 }
 

@@ -173,6 +173,7 @@ struct weir_model {
     model_lap *others;               /* start and tail of the run */
     model_lap *current;              /* until lap_end */
     double baseline;                 /* throughput at the recorded settings; NAN = not simulated yet */
+    double num_steps;                /* tasks to simulate in a prediction (0 = 150,000) */
     bool reads_records;              /* of a database, so that figures are only needed at the end */
     weir_error why;                  /* there is no model of the last run; zeroed = there is one */
 };

@@ -14,8 +14,9 @@
 
 enum {
     MAIN_STEPS = 150000, /* tasks to simulate in the main run, and … */
-    RESAMPLE_STEPS = 15000,
+    MAX_OTHER_STEPS = 15000,
     MAX_DECK = 8192,
+    LEAST_DEALS = 4, /* of a deck, in a pipeline of three nodes: its mean is exact only as a whole */
     DEFAULT_RESAMPLES = 20,
     MAX_RESAMPLES = 1000,
 };
@@ -77,10 +78,13 @@ static double steps_per_item(const weir_model_node *nodes, size_t num_nodes)
 }
 
 /* Enough to fill all slots and queues several times. */
-static uint64_t items_for(const model_state *state, size_t num_nodes, double steps)
+static uint64_t items_for(const weir_model *model, const model_state *state, bool is_main)
 {
-    double held = 0, per_item = steps_per_item(state->nodes, num_nodes);
-    for (size_t i = 0; i < num_nodes; i++)
+    double held = 0, per_item = steps_per_item(state->nodes, model->num_nodes);
+    double steps = model->num_steps > 0 ? model->num_steps : MAIN_STEPS;
+    if (!is_main)
+        steps = fmin(steps / 2, MAX_OTHER_STEPS);
+    for (size_t i = 0; i < model->num_nodes; i++)
         held += state->nodes[i].concurrency + fmin(state->nodes[i].queue_items, 1000);
     double items = fmax(steps / per_item, fmin(5 * held, 20 * steps / per_item));
     return (uint64_t)fmax(items, 20);
@@ -90,18 +94,18 @@ typedef struct simulation {
     const weir_model *model;
     const model_state *state;
     uint64_t num_items, seed;
-    size_t most_in_deck;
 } simulation;
 
 static int simulate_run(const simulation *s, sim_result *result, weir_error *error)
 {
     size_t count = s->model->num_nodes;
     double num_steps = (double)s->num_items * steps_per_item(s->state->nodes, count);
+    size_t most_in_deck = (size_t)fmax(1, fmin(MAX_DECK, num_steps / (3 * LEAST_DEALS)));
     double **decks = calloc(count, sizeof *decks);
     size_t *sizes = calloc(count, sizeof *sizes);
     int status = decks && sizes ? WEIR_OK : weir__model_no_memory(error);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
-        decks[i] = make_deck(s->state->nodes[i].times, s->most_in_deck, &sizes[i]);
+        decks[i] = make_deck(s->state->nodes[i].times, most_in_deck, &sizes[i]);
         status = decks[i] ? WEIR_OK : weir__model_no_memory(error);
     }
     if (status == WEIR_OK)
@@ -157,7 +161,7 @@ static double slowdown_of(const sim_result *result, size_t count, double *cpus)
  */
 static int find_background(weir_model *model, uint64_t seed, weir_error *error)
 {
-    enum { ROUNDS = 12 };
+    const double precision = 0.01; /* of what wants the CPUs */
     const double all_of_them = 0.95;
     model_lap *all = weir__model_sum(model, false);
     double measured = all ? weir__model_slowdown(model, all) : NAN, low = 0, high = 0;
@@ -166,9 +170,10 @@ static int find_background(weir_model *model, uint64_t seed, weir_error *error)
     double used = all ? weir__model_used_cpus(model, all) : 0;
     model_state state = model->recorded;
     bool were_others = !isnan(measured) && used < all_of_them * state.cpus;
-    for (int round = 0; round < ROUNDS && status == WEIR_OK && were_others; round++) {
+    for (int round = 0;
+         status == WEIR_OK && were_others && (round < 2 || high - low > precision * (high + state.cpus)); round++) {
         state.background = round == 0 ? 0 : round == 1 ? high : (low + high) / 2;
-        simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 512 };
+        simulation s = { model, &state, items_for(model, &state, false), seed };
         status = simulate_run(&s, &result, error);
         double cpus, slowdown = slowdown_of(&result, model->num_nodes, &cpus);
         if (round == 0) {
@@ -196,11 +201,10 @@ static int prepare_run(weir_model *model, uint64_t seed, uint64_t num_items, wei
     int status = WEIR_OK;
     if (!model->knows_background && weir__model_num_laps(model) > 0)
         status = find_background(model, seed, error);
-    if (status != WEIR_OK || !isnan(model->baseline))
+    if (status != WEIR_OK || !isnan(model->baseline) || model->num_settings == 0)
         return status;
-    uint64_t chosen = num_items ? num_items : items_for(&model->recorded, model->num_nodes, MAIN_STEPS);
-    return simulate_throughput(&(simulation){ model, &model->recorded, chosen, seed, MAX_DECK }, &model->baseline,
-                               error);
+    uint64_t chosen = num_items ? num_items : items_for(model, &model->recorded, true);
+    return simulate_throughput(&(simulation){ model, &model->recorded, chosen, seed }, &model->baseline, error);
 }
 
 /* ---- the range ---------------------------------------------------------------------------------------------- */
@@ -212,7 +216,8 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 33);
 }
 
-static int resample_laps(weir_model *model, uint64_t seed, model_lap *drawn, const model_lap *whole,
+/* All resamples have the same random tasks: only laps differ. */
+static int resample_laps(weir_model *model, uint64_t seed, uint32_t number, model_lap *drawn, const model_lap *whole,
                          weir_model_node *nodes, weir_histogram *times, double *throughput, weir_error *error)
 {
     model_state state = model->recorded;
@@ -222,10 +227,11 @@ static int resample_laps(weir_model *model, uint64_t seed, model_lap *drawn, con
         nodes[i].times = &times[i];
     weir__model_lap_clear(model, drawn);
     for (size_t i = 0; i < model->num_laps; i++)
-        weir__model_lap_add(model, drawn, model->laps[mix(seed * MODEL_MAX_LAPS + i) % model->num_laps]);
+        weir__model_lap_add(model, drawn,
+                            model->laps[mix(mix(seed + number + 1) * MODEL_MAX_LAPS + i) % model->num_laps]);
     weir__model_figure(model, drawn, whole, nodes);
     weir__model_apply(model, &state);
-    simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
+    simulation s = { model, &state, items_for(model, &state, false), seed };
     return simulate_throughput(&s, throughput, error);
 }
 
@@ -254,7 +260,7 @@ static int find_deviation(weir_model *model, const weir_whatif_options *options,
     int status = times && nodes && drawn ? WEIR_OK : weir__model_no_memory(error);
     for (uint32_t i = 0; i < count && status == WEIR_OK; i++) {
         double throughput = 0;
-        status = resample_laps(model, mix(options->seed + i + 1), drawn, whole, nodes, times, &throughput, error);
+        status = resample_laps(model, options->seed, i, drawn, whole, nodes, times, &throughput, error);
         sum += throughput;
         squares += throughput * throughput;
     }
@@ -515,11 +521,13 @@ static int fill_parts(weir_model *model, const weir_whatif_options *options, pre
     const model_state *state = &model->shown;
     weir_prediction *p = &parts->prediction;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
-    p->num_items = options->num_items ? options->num_items : items_for(state, model->num_nodes, MAIN_STEPS);
-    simulation s = { model, state, p->num_items, options->seed, MAX_DECK };
+    p->num_items = options->num_items ? options->num_items : items_for(model, state, true);
+    simulation s = { model, state, p->num_items, options->seed };
     int status = result.nodes ? simulate_run(&s, &result, error) : weir__model_no_memory(error);
     if (status == WEIR_OK) {
         p->throughput = p->low = p->high = result.throughput;
+        if (model->num_settings == 0)
+            model->baseline = p->throughput;
         p->baseline = model->baseline;
         p->measured = weir__model_measured(model);
         p->beyond_measured = is_beyond(model);

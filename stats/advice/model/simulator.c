@@ -253,7 +253,7 @@ static void advance_time(sim_run *run, double span_s)
 {
     run->now += span_s;
     run->work += span_s * (run->num_on_cpu ? cpu_speed(run) : 0);
-    weir__graph_move_time(&run->graph, llround(run->now * 1e9));
+    weir__graph_move_time(&run->graph, (int64_t)(run->now * 1e9 + 0.5));
 }
 
 static void cpu_part_ended(sim_run *run, sim_slot *slot)

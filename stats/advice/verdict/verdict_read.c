@@ -12,6 +12,9 @@
 #define ENDED_SHARE     0.02 /* of a lap: if a source waited longer after its end, it has ended in this lap */
 #define SUSPENDED_SHARE 0.10 /* of a lap: if more of it was suspended, the lap does not count */
 
+/* What a verdict is about: not spans and counters of user code. */
+static const weir_grouping judged = { .by = WEIR_BY_NAME, .subjects = (1u << WEIR_SUBJECT_SPAN) - 1 };
+
 /* -- the steady part */
 
 typedef struct lap_mark {
@@ -292,7 +295,7 @@ static int judge_range(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, c
         own.start_unix_ns = start_unix_ns + quarter_ns;
         own.end_unix_ns = end_unix_ns - quarter_ns;
     }
-    int status = weir_totals_read(r->reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &steady, error);
+    int status = weir_totals_read(r->reader, &own, &judged, &steady, error);
     if (status != WEIR_OK)
         return status;
     verdict_view view;
@@ -400,7 +403,7 @@ static int judge_part(reading *r, full_verdict **made, weir_error *error)
     weir_totals whole = { 0 };
     int status = WEIR_OK;
     if (r->num_cut)
-        status = weir_totals_read(r->reader, &r->filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &whole, error);
+        status = weir_totals_read(r->reader, &r->filter, &judged, &whole, error);
     if (status == WEIR_OK)
         status = judge_range(r, r->start_unix_ns, r->end_unix_ns, r->num_cut ? &whole : NULL, made, error);
     if (status == WEIR_OK)
