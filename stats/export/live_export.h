@@ -16,19 +16,16 @@
 
 typedef struct weir_live_export {
     /* set by the export before weir__live_export_init() */
-    weir_record_taker taker; /* gets laps, events and failures, and the run when it starts and ends */
+    weir_record_taker taker; /* gets the records; NULL = the export sets the observer's functions */
     const char *in_use;      /* "already …", for the error if another pipeline uses it */
-    void (*lap_end)(struct weir_live_export *self, const weir_lap *lap);
 
-    char *path, *node_id, *command;
-    weir_run_record run;    /* of the current run */
+    char *path, *node_id;
     weir_observer observer; /* its self is this struct */
     atomic_flag is_attached;
 } weir_live_export;
 
-/* Copies the texts; node_id and command NULL = those of this process. False = out of memory; free it even then. */
-bool weir__live_export_init(weir_live_export *self, const char *path, const char *node_id, const char *command,
-                            int32_t rank);
+/* Copies the texts; node_id NULL = the host's name. False = out of memory; free it even then. */
+bool weir__live_export_init(weir_live_export *self, const char *path, const char *node_id);
 void weir__live_export_free(weir_live_export *self);
 
 #endif

@@ -33,7 +33,7 @@ static int add_exported_run(void *self, const weir_record *record, weir_error *e
 {
     struct contents *contents = self;
     weir_run_record *runs = weir__array_grow(contents->all.runs, contents->all.num_runs, sizeof *runs);
-    weir_record_entry *entry = weir__record_entry_of_record(record);
+    weir_record_entry *entry = weir__record_entry_of(record);
     contents->all.runs = runs ? runs : contents->all.runs;
     if (!runs || !entry) {
         free(entry);

@@ -15,12 +15,15 @@
 #include "format.h"
 #include "lap_rows.h"
 #include "live_export.h"
+#include "process_info.h"
 #include "replacement.h"
 #include "struct_copy.h"
 
 struct weir_openmetrics_file {
     weir_live_export live;
+    char *command;
 
+    weir_run_record run; /* the current one */
     bool has_run;
     weir_exposition all; /* of the run */
 
@@ -97,16 +100,31 @@ static void forget_run(weir_openmetrics_file *file)
     file->has_run = file->is_short = false;
 }
 
+static void take_run(weir_openmetrics_file *file, const weir_run_record *run)
+{
+    if (run->has_ended) {
+        file->run.has_ended = true;
+        file->run.ended_unix_ns = run->ended_unix_ns;
+        file->run.status = run->status;
+    } else {
+        forget_run(file);
+        file->run = (weir_run_record){ .node_id = file->live.node_id,
+                                       .rank = file->run.rank,
+                                       .started_unix_ns = run->started_unix_ns,
+                                       .threads = run->threads,
+                                       .command = file->command,
+                                       .version = weir_version() };
+        file->has_run = true;
+    }
+    replace_file(file);
+}
+
 static void take_metrics(void *self, const weir_record *record)
 {
     weir_openmetrics_file *file = self;
     switch (record->kind) {
-    case WEIR_RECORD_RUN:
-        if (!record->run.has_ended)
-            forget_run(file);
-        file->has_run = true;
-        replace_file(file);
-        break;
+    case WEIR_RECORD_RUN: take_run(file, &record->run); break;
+    case WEIR_RECORD_STAGE: break;
     case WEIR_RECORD_EVENT:
         if (weir__key_sums_add(&file->all.events, 0, record->event.name, record->event.category, 1) != WEIR_OK)
             lack_memory(file);
@@ -115,9 +133,9 @@ static void take_metrics(void *self, const weir_record *record)
     }
 }
 
-static void replace_metrics(weir_live_export *live, const weir_lap *lap)
+static void replace_metrics(void *self, const weir_lap *lap)
 {
-    weir_openmetrics_file *file = (weir_openmetrics_file *)live;
+    weir_openmetrics_file *file = self;
     if (lap->position.phase && lap->position.phase[0] &&
         weir__key_sums_add(&file->all.phases, 0, lap->position.phase, lap->position.mode ? lap->position.mode : "",
                            weir__seconds(lap->elapsed_ns)) != WEIR_OK)
@@ -136,6 +154,7 @@ static void free_metrics_file(weir_openmetrics_file *file)
 {
     forget_run(file);
     weir__live_export_free(&file->live);
+    free(file->command);
     free(file);
 }
 
@@ -144,12 +163,14 @@ static weir_openmetrics_file *new_metrics_file(const char *path, const weir_open
     weir_openmetrics_file *file = calloc(1, sizeof *file);
     if (!file)
         return NULL;
-    file->all = (weir_exposition){ .runs = &file->live.run, .num_runs = 1 };
-    file->live = (weir_live_export){ .in_use = "already has the metrics of another pipeline",
-                                     .taker = { take_metrics },
-                                     .lap_end = replace_metrics };
-    if (weir__live_export_init(&file->live, path, options->node_id, options->command, options->rank)) {
+    file->all = (weir_exposition){ .runs = &file->run, .num_runs = 1 };
+    file->run.rank = options->rank;
+    file->command = weir__command_line(options->command);
+    file->live =
+        (weir_live_export){ .in_use = "already has the metrics of another pipeline", .taker = { take_metrics } };
+    if (weir__live_export_init(&file->live, path, options->node_id) && file->command) {
         file->live.observer.failure = NULL; /* the sums of laps have them */
+        file->live.observer.lap_end = replace_metrics;
         return file;
     }
     free_metrics_file(file);

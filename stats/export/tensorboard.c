@@ -17,6 +17,7 @@
 #include "event_file.h"
 #include "lap_rows.h"
 #include "live_export.h"
+#include "record_tables.h"
 #include "struct_copy.h"
 #include "unix_clock.h"
 
@@ -69,12 +70,29 @@ static int check_log_dir(const char *log_dir, weir_error *error)
                : weir_error_set(error, WEIR_EINVAL, 0, "cannot write event files: their folder has no name");
 }
 
+/* An event file, lap by lap. */
+typedef struct lap_log {
+    weir_event_file *file; /* NULL = none yet */
+    int64_t number;        /* of laps */
+    int64_t unix_ns;       /* end of the last one */
+} lap_log;
+
+/* The records of one lap all have the same time. */
+static void log_lap(lap_log *log, const weir_lap_record *lap)
+{
+    bool begins = log->number == 0 || lap->end_unix_ns != log->unix_ns;
+    log->number += begins;
+    log->unix_ns = lap->end_unix_ns;
+    weir__event_file_lap(log->file, lap, log->number - 1);
+    if (begins && lap->position.last_step >= lap->position.first_step)
+        weir__event_file_scalar(log->file, "consumer/step", (double)lap->position.last_step);
+}
+
 /* -- live */
 
 struct weir_tensorboard_log {
     weir_live_export live; /* its path is the folder */
-    weir_event_file *file;
-    int64_t lap; /* from 0 on */
+    lap_log laps;
 
     weir_error failure; /* the first one */
     bool failed_last;   /* the last flush failed */
@@ -83,24 +101,21 @@ struct weir_tensorboard_log {
 static void take_log_lap(void *self, const weir_record *record)
 {
     weir_tensorboard_log *log = self;
-    if (record->kind != WEIR_RECORD_RUN)
-        weir__event_file_lap(log->file, &record->lap, log->lap);
+    if (weir__record_is_lap(record->kind))
+        log_lap(&log->laps, &record->lap);
 }
 
-static void end_log_lap(weir_live_export *live, const weir_lap *lap)
+static void end_log_lap(void *self, const weir_lap *lap)
 {
-    weir_tensorboard_log *log = (weir_tensorboard_log *)live;
-    const weir_lap_position *position = &lap->position;
-    if (position->last_step >= position->first_step && position->phase && position->phase[0])
-        weir__event_file_scalar(log->file, "consumer/step", (double)position->last_step);
-    log->lap++;
-    int failure = weir__event_file_flush(log->file);
+    weir_tensorboard_log *log = self;
+    int failure = weir__event_file_flush(log->laps.file);
+    (void)lap;
     if (failure) {
         weir_error error = { 0 };
-        fail_log(&error, failure, live->path);
+        fail_log(&error, failure, log->live.path);
         if (!log->failed_last)
             weir_log(WEIR_LOG_ERROR, "%s", error.message);
-        weir_error_set(&log->failure, error.status, error.library_code, "%s", error.message);
+        log->failure = error;
     }
     log->failed_last = failure != 0;
 }
@@ -117,7 +132,7 @@ static int open_log_file(weir_tensorboard_log *log, const char *folder)
     int failure = make_log_folder(folder);
     for (unsigned number = 0; (failure == 0 && number == 0) || (failure == EEXIST && number < 1000); number++) {
         char *path = event_file_path(folder, now_unix_ns, log->live.node_id, getpid(), number);
-        failure = path ? weir__event_file_open(path, now_unix_ns, &log->file) : ENOMEM;
+        failure = path ? weir__event_file_open(path, now_unix_ns, &log->laps.file) : ENOMEM;
         free(path);
     }
     return failure;
@@ -138,11 +153,11 @@ int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_opti
     weir_tensorboard_log *log = calloc(1, sizeof *log);
     int failure = ENOMEM;
     if (log) {
-        log->live = (weir_live_export){ .in_use = "is already the log of another pipeline",
-                                        .taker = { take_log_lap },
-                                        .lap_end = end_log_lap };
-        if (weir__live_export_init(&log->live, log_dir, options.node_id, NULL, 0))
+        log->live =
+            (weir_live_export){ .in_use = "is already the log of another pipeline", .taker = { take_log_lap } };
+        if (weir__live_export_init(&log->live, log_dir, options.node_id))
             failure = open_log_file(log, log_dir);
+        log->live.observer.lap_end = end_log_lap;
         log->live.observer.failure = NULL;
         log->live.observer.event = NULL;
     }
@@ -160,7 +175,7 @@ int weir_tensorboard_close(weir_tensorboard_log *log, weir_error *error)
 {
     if (!log)
         return WEIR_OK;
-    int failure = weir__event_file_close(log->file);
+    int failure = weir__event_file_close(log->laps.file);
     if (failure)
         fail_log(&log->failure, failure, log->live.path);
     int status = log->failure.status;
@@ -177,8 +192,7 @@ int weir_tensorboard_close(weir_tensorboard_log *log, weir_error *error)
 typedef struct run_export {
     const weir_run_record *run;
     char *folder, *path, *path_before; /* path_before: a name that TensorBoard ignores */
-    weir_event_file *file;             /* NULL = no lap yet */
-    int64_t lap, last_unix_ns;         /* lap: from 0 on */
+    lap_log laps;
 } run_export;
 
 static int begin_run(run_export *export, weir_error *error)
@@ -186,34 +200,27 @@ static int begin_run(run_export *export, weir_error *error)
     int failure = make_log_folder(export->folder);
     if (failure == 0) {
         unlink(export->path_before); /* left by a killed process with the same id */
-        failure = weir__event_file_open(export->path_before, export->run->started_unix_ns, &export->file);
+        failure = weir__event_file_open(export->path_before, export->run->started_unix_ns, &export->laps.file);
     }
-    export->lap = -1;
     return failure ? fail_log(error, failure, export->folder) : WEIR_OK;
 }
 
-/* The records of one lap all have the same time. */
-static int write_lap(void *self, const weir_record *record, weir_error *error)
+static int export_lap(void *self, const weir_record *record, weir_error *error)
 {
     run_export *export = self;
-    const weir_lap_record *lap = &record->lap;
-    int status = export->file ? WEIR_OK : begin_run(export, error);
+    int status = export->laps.file ? WEIR_OK : begin_run(export, error);
     if (status != WEIR_OK)
         return status;
-    bool begins = export->lap < 0 || lap->end_unix_ns != export->last_unix_ns;
-    export->lap += begins;
-    export->last_unix_ns = lap->end_unix_ns;
-    weir__event_file_lap(export->file, lap, export->lap);
-    if (begins && lap->position.last_step >= lap->position.first_step)
-        weir__event_file_scalar(export->file, "consumer/step", (double)lap->position.last_step);
-    int failure = weir__event_file_pending(export->file) > MANY_BYTES ? weir__event_file_flush(export->file) : 0;
+    log_lap(&export->laps, &record->lap);
+    weir_event_file *file = export->laps.file;
+    int failure = weir__event_file_pending(file) > MANY_BYTES ? weir__event_file_flush(file) : 0;
     return failure ? fail_log(error, failure, export->folder) : WEIR_OK;
 }
 
 /* The file is there when it is complete. */
 static int end_run(run_export *export, int status, weir_error *error)
 {
-    int failure = weir__event_file_close(export->file);
+    int failure = weir__event_file_close(export->laps.file);
     if (status == WEIR_OK && !failure && rename(export->path_before, export->path) != 0)
         failure = errno;
     if (status != WEIR_OK || failure)
@@ -264,10 +271,10 @@ static int export_run(void *self, const weir_record *record, weir_error *error)
     if (!make_paths(&export, all->log_dir))
         status = fail_log(error, ENOMEM, all->log_dir);
     if (status == WEIR_OK)
-        status = weir__laps_in_order(all->reader, &of_run, write_lap, &export, error);
-    if (status == WEIR_OK && !export.file && !is_narrow(all->filter))
+        status = weir__laps_in_order(all->reader, &of_run, export_lap, &export, error);
+    if (status == WEIR_OK && !export.laps.file && !is_narrow(all->filter))
         status = begin_run(&export, error);
-    if (export.file)
+    if (export.laps.file)
         status = end_run(&export, status, error);
     free(export.folder);
     free(export.path);

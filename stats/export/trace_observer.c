@@ -20,7 +20,7 @@
 
 #include "array.h"
 #include "database_path.h"
-#include "process_info.h"
+#include "live_export.h"
 #include "struct_copy.h"
 #include "trace_events.h"
 #include "trace_output.h"
@@ -36,10 +36,9 @@ typedef struct kept_events {
 } kept_events;
 
 struct weir_trace_file {
+    weir_live_export live; /* its path is the pattern of paths */
     weir_trace_options options;
-    char *pattern, *run, *node_id;
-    weir_observer observer;
-    atomic_flag is_attached;
+    char *run;
     atomic_bool requested;
 
     weir_trace_events events;
@@ -76,7 +75,7 @@ static int make_path(const weir_trace_file *file, char **path)
 {
     weir_trace_names names = {
         .run = file->run,
-        .node = file->node_id,
+        .node = file->live.node_id,
         .rank = file->options.rank,
         .world_size = file->options.world_size,
         .local_rank = file->options.local_rank,
@@ -84,7 +83,7 @@ static int make_path(const weir_trace_file *file, char **path)
         .batch = (int64_t)file->num_steps,
         .epoch = (int64_t)file->events.epoch,
     };
-    return weir__trace_path(file->pattern, &names, path);
+    return weir__trace_path(file->live.path, &names, path);
 }
 
 static bool is_taken(const weir_trace_file *file, const char *path)
@@ -119,7 +118,7 @@ static void open_trace_file(weir_trace_file *file)
     if (failure == 0)
         failure = weir__trace_output_open(path, &file->head, file->has_triggers ? 0 : file->options.max_bytes, true,
                                           &file->output);
-    note_failure(file, failure, path ? path : file->pattern);
+    note_failure(file, failure, path ? path : file->live.path);
     free(path);
     file->body.length = 0; /* the head has the names */
 }
@@ -178,7 +177,7 @@ static void close_file(weir_trace_file *file, int64_t at_ns)
     char *path = strdup(weir__trace_output_path(file->output));
     int failure = weir__trace_output_close(file->output, 0);
     file->output = NULL;
-    note_failure(file, failure, path ? path : file->pattern);
+    note_failure(file, failure, path ? path : file->live.path);
     if (failure == 0 && path)
         announce_trace(file, path);
     free(path);
@@ -283,7 +282,7 @@ static void put_clock(weir_trace_file *file, int64_t base_unix_ns)
     weir__trace_puts(head, ",\"run\":");
     weir__trace_put_json(head, file->run);
     weir__trace_puts(head, ",\"node\":");
-    weir__trace_put_json(head, file->node_id);
+    weir__trace_put_json(head, file->live.node_id);
     weir__trace_puts(head, ",\"rank\":");
     weir__trace_put_int(head, file->options.rank);
     weir__trace_puts(head, "}},\n");
@@ -311,7 +310,7 @@ static void trace_run_start(void *self, const weir_run_info *info)
     size_t start = file->head.length;
     put_head(file);
     if (weir__trace_events_begin(&file->events, info) != 0) {
-        note_failure(file, ENOMEM, file->pattern);
+        note_failure(file, ENOMEM, file->live.path);
         end_events(file); /* nothing is traced */
     }
     file->body.length = 0;
@@ -375,24 +374,9 @@ static void trace_run_end(void *self, const weir_run_end *end)
     end_events(file);
 }
 
-static int trace_attach(void *self, weir_error *error)
-{
-    weir_trace_file *file = self;
-    if (!atomic_flag_test_and_set(&file->is_attached))
-        return WEIR_OK;
-    return weir_error_set(error, WEIR_EBUSY, 0, "%s is already the trace of another pipeline",
-                          weir__path_for_message(file->pattern).text);
-}
-
-static void trace_detach(void *self)
-{
-    weir_trace_file *file = self;
-    atomic_flag_clear(&file->is_attached);
-}
-
 weir_observer weir_trace_observer(weir_trace_file *file)
 {
-    return file ? file->observer : (weir_observer){ 0 };
+    return file ? file->live.observer : (weir_observer){ 0 };
 }
 
 void weir_trace_request(weir_trace_file *file)
@@ -414,9 +398,8 @@ static void free_trace_file(weir_trace_file *file)
     weir__trace_text_free(&file->body);
     weir__trace_text_free(&file->head);
     free(file->paths);
-    free(file->pattern);
+    weir__live_export_free(&file->live);
     free(file->run);
-    free(file->node_id);
     free(file);
 }
 
@@ -435,9 +418,7 @@ static weir_trace_file *new_trace_file(const char *pattern, const weir_trace_opt
     if (!file)
         return NULL;
     file->options = *options;
-    file->pattern = strdup(pattern);
     file->run = options->run ? strdup(options->run) : time_text();
-    file->node_id = options->node_id ? strdup(options->node_id) : weir__host_name();
     file->has_triggers = options->on_stall || options->on_failure || options->on_request;
     if (!file->options.last_ns)
         file->options.last_ns = 10 * WEIR_SECOND;
@@ -447,19 +428,15 @@ static weir_trace_file *new_trace_file(const char *pattern, const weir_trace_opt
     int64_t base_unix_ns = unix_clock_ns();
     end_events(file);
     file->events.muted = options->schedule.active > 0;
-    atomic_flag_clear(&file->is_attached);
     atomic_init(&file->requested, false);
-    file->observer = (weir_observer){
-        .self = file,
-        .attach = trace_attach,
-        .detach = trace_detach,
-        .run_start = trace_run_start,
-        .failure = trace_failure,
-        .event = trace_event,
-        .run_end = trace_run_end,
-        .trace = on_trace,
-    };
-    if (!file->pattern || !file->run || !file->node_id) {
+    file->live.in_use = "is already the trace of another pipeline";
+    bool is_complete = weir__live_export_init(&file->live, pattern, options->node_id);
+    file->live.observer.run_start = trace_run_start;
+    file->live.observer.failure = trace_failure;
+    file->live.observer.event = trace_event;
+    file->live.observer.run_end = trace_run_end;
+    file->live.observer.trace = on_trace;
+    if (!is_complete || !file->run) {
         free_trace_file(file);
         return NULL;
     }
@@ -494,7 +471,7 @@ static int open_first(weir_trace_file *file, weir_error *error)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "%s: unknown word in braces; known are {run}, {node}, {rank}, {local_rank}, "
                               "{world_size}, {step}, {batch} and {epoch}",
-                              weir__path_for_message(file->pattern).text);
+                              weir__path_for_message(file->live.path).text);
     bool later = file->has_triggers || file->options.schedule.active;
     if (failure == 0 && !later && is_taken(file, path))
         status = weir_error_set(error, WEIR_EINVAL, 0, "%s exists; give another name, or allow to overwrite it",
@@ -504,7 +481,7 @@ static int open_first(weir_trace_file *file, weir_error *error)
     if (failure == 0 && status == WEIR_OK && !later)
         failure = weir__trace_output_open(path, &file->head, file->options.max_bytes, true, &file->output);
     if (failure)
-        status = weir__trace_fail(error, failure, cannot_write, path ? path : file->pattern);
+        status = weir__trace_fail(error, failure, cannot_write, path ? path : file->live.path);
     free(path);
     return status;
 }
@@ -546,7 +523,7 @@ int weir_trace_close(weir_trace_file *file, weir_error *error)
     else if (file->num_lost)
         status = weir_error_set(error, WEIR_ELIMIT, 0,
                                 "%s: %" PRIu64 " records were lost: they came faster than they were written",
-                                weir__path_for_message(file->pattern).text, file->num_lost);
+                                weir__path_for_message(file->live.path).text, file->num_lost);
     free_trace_file(file);
     return status;
 }

@@ -156,7 +156,7 @@ static int keep_run(weir_reader *reader, sqlite3_stmt *row, weir_run_record *run
     weir_record record = { .kind = WEIR_RECORD_RUN };
     weir__record_read(row, WEIR_RECORD_RUN, &record);
     free(reader->run);
-    reader->run = weir__record_entry_of_record(&record);
+    reader->run = weir__record_entry_of(&record);
     if (!reader->run)
         return weir__reader_out_of_memory(error);
     *run = reader->run->record.run;

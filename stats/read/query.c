@@ -132,11 +132,6 @@ static const weir_sql_selection selections[WEIR_RECORD_CONTENT + 1] = {
     [WEIR_RECORD_NODE] = { .kind = WEIR_ROWS_NODES },
 };
 
-static bool is_lap(weir_record_kind kind)
-{
-    return kind < WEIR_RECORD_EVENT || (kind >= WEIR_RECORD_PROCESS && kind <= WEIR_RECORD_COUNTER);
-}
-
 /* Older schemas have no table of items. */
 static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *error)
 {
@@ -155,7 +150,7 @@ static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *
 
 static int begin_query(weir_query *query, const weir_filter *filter, weir_error *error)
 {
-    if (is_lap(query->record.kind))
+    if (weir__record_is_lap(query->record.kind))
         return weir__lap_select(query->reader, subject_of(query->record.kind), filter, NULL, &query->statement,
                                 error);
     if (query->record.kind == WEIR_RECORD_CONTENT)
@@ -197,7 +192,7 @@ int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filt
 static int next_row(weir_query *query, weir_error *error)
 {
     int code = query->statement ? sqlite3_step(query->statement) : SQLITE_DONE;
-    if (code == SQLITE_ROW && is_lap(query->record.kind))
+    if (code == SQLITE_ROW && weir__record_is_lap(query->record.kind))
         return read_lap(query, query->statement, error);
     if (code == SQLITE_ROW) {
         read_row(query, query->statement);
@@ -258,7 +253,7 @@ enum { NUM_TABLES = sizeof table_names / sizeof table_names[0] };
 static char *make_no_rows(weir_record_kind kind)
 {
     const char *names[WEIR_MAX_LAP_COLUMNS];
-    const weir_record_table *record = is_lap(kind) ? NULL : weir__record_table_of(kind);
+    const weir_record_table *record = weir__record_is_lap(kind) ? NULL : weir__record_table_of(kind);
     size_t count = record ? record->num_columns : weir__lap_table_columns(subject_of(kind), names);
     sqlite3_str *sql = sqlite3_str_new(NULL);
     for (size_t i = 0; i < count; i++)
@@ -272,13 +267,13 @@ static int describe_table(weir_reader *reader, size_t which, weir_sql_selection 
 {
     const weir_record_kind kind = table_names[which].kind;
     int code;
-    *table = is_lap(kind) ? selections[WEIR_RECORD_TASK] : selections[kind];
+    *table = weir__record_is_lap(kind) ? selections[WEIR_RECORD_TASK] : selections[kind];
     table->name = table_names[which].name;
-    *columns = is_lap(kind) ? weir__lap_table_expressions(reader->db, subject_of(kind), NULL, &code)
+    *columns = weir__record_is_lap(kind) ? weir__lap_table_expressions(reader->db, subject_of(kind), NULL, &code)
                             : weir__record_expressions(reader->db, kind, &code);
     *rows = code != SQLITE_OK || *columns ? NULL : make_no_rows(kind);
     table->table = *rows          ? *rows
-                   : is_lap(kind) ? weir__lap_tables[subject_of(kind)].name
+                   : weir__record_is_lap(kind) ? weir__lap_tables[subject_of(kind)].name
                                   : weir__record_table_of(kind)->name;
     table->columns = *columns ? *columns : "*";
     return code == SQLITE_OK && !*columns && !*rows ? SQLITE_NOMEM : code;

@@ -30,7 +30,7 @@ static int add_stage(void *self, const weir_record *record, weir_error *error)
 {
     replayed_run *run = self;
     weir_stage_info *infos = weir__array_grow(run->infos, run->num_stages, sizeof *infos);
-    weir_record_entry *entry = weir__record_entry_of_record(record);
+    weir_record_entry *entry = weir__record_entry_of(record);
     run->infos = infos ? infos : run->infos;
     if (!infos || !entry) {
         free(entry);

@@ -9,6 +9,7 @@
 #include <weir/version.h>
 
 #include "measures.h"
+#include "unix_clock.h"
 
 static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
     [WEIR_INSERT_BEGIN] = "BEGIN IMMEDIATE",
@@ -42,11 +43,6 @@ static void bind_int(binder *b, int64_t value)
 {
     if (b->code == SQLITE_OK)
         b->code = sqlite3_bind_int64(b->statement, ++b->column, value);
-}
-
-static int64_t at_most_int64(uint64_t value)
-{
-    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
 static void bind_real(binder *b, double value)
@@ -99,7 +95,7 @@ int weir__insert_run(weir_insert *rows, int statement)
     return execute_insert(&b);
 }
 
-int weir__insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix_ns)
+int weir__insert_ensure_run(weir_insert *rows, weir_run *run)
 {
     if (run->run_id)
         return SQLITE_OK;
@@ -107,7 +103,7 @@ int weir__insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix
     bind_column_text(&b, rows->identity->node_id);
     bind_int(&b, rows->identity->rank);
     bind_int(&b, getpid());
-    bind_seconds(&b, start_unix_ns);
+    bind_seconds(&b, unix_clock_ns());
     bind_column_text(&b, rows->identity->command);
     bind_column_text(&b, weir_version());
     bind_column_text(&b, rows->identity->machine);
@@ -141,96 +137,35 @@ static int insert_record(weir_insert *rows, const weir_record *record)
     return execute_insert(&b);
 }
 
-static int insert_stage(weir_insert *rows, int64_t run_id, const weir_stage_info *stage)
+/* When it starts and when it ends. */
+static int update_run(weir_insert *rows, int64_t run_id, const weir_run_record *run)
 {
-    return insert_record(rows, &(weir_record){ .kind = WEIR_RECORD_STAGE,
-                                               .stage = { .run_id = run_id,
-                                                          .name = stage->name,
-                                                          .kind = stage->kind,
-                                                          .concurrency = stage->concurrency,
-                                                          .queue_items = stage->queue_items,
-                                                          .queue_bytes = at_most_int64(stage->queue_bytes),
-                                                          .output_order = stage->output_order,
-                                                          .threads = at_most_int64(stage->threads),
-                                                          .inputs = stage->inputs,
-                                                          .merge_order = stage->merge_order } });
-}
-
-static int insert_run_start(weir_insert *rows, int64_t run_id, const weir_run_info *info)
-{
-    binder b = bind_to(rows, WEIR_INSERT_START_RUN);
-    bind_seconds(&b, info->start_unix_ns);
-    bind_int(&b, info->threads);
+    binder b = bind_to(rows, run->has_ended ? WEIR_INSERT_END_RUN : WEIR_INSERT_START_RUN);
+    bind_seconds(&b, run->has_ended ? run->ended_unix_ns : run->started_unix_ns);
+    bind_int(&b, run->has_ended ? run->status : run->threads);
     bind_int(&b, run_id);
-    int code = execute_insert(&b);
-    for (uint32_t i = 0; i < info->num_stages && code == SQLITE_OK; i++)
-        code = insert_stage(rows, run_id, &info->stages[i]);
-    return code;
+    return execute_insert(&b);
 }
 
 /* -- laps: one column at a time, if its value is known */
 
-static const char *const lap_columns[] = { "timestamp", "name",           "elapsed",    "run_id",      "mode",
-                                           "phase",     "kind",           "capacity",   "num_threads", "first_step",
-                                           "last_step", "suspended_time", "num_joined", "num_cpus" };
-
-enum {
-    LAP_END,
-    LAP_NAME,
-    LAP_ELAPSED,
-    LAP_RUN,
-    LAP_MODE,
-    LAP_PHASE,
-    LAP_KIND,
-    LAP_CAPACITY,
-    LAP_THREADS,
-    LAP_FIRST_STEP,
-    LAP_LAST_STEP,
-    LAP_SUSPENDED,
-    LAP_JOINED,
-    LAP_CPUS,
-    LAP_NONE,
-};
-
-static void bind_lap_column(binder *b, int column, const weir_lap_record *lap)
-{
-    bool has_steps = lap->position.last_step >= lap->position.first_step;
-    switch (column) {
-    case LAP_END: bind_seconds(b, lap->end_unix_ns); break;
-    case LAP_NAME: bind_column_text(b, lap->name); break;
-    case LAP_ELAPSED: bind_seconds(b, lap->elapsed_ns); break;
-    case LAP_RUN: bind_int(b, lap->run_id); break;
-    case LAP_MODE: bind_column_text(b, lap->position.mode); break;
-    case LAP_PHASE: bind_column_text(b, lap->position.phase); break;
-    case LAP_KIND: bind_column_text(b, lap->kind); break;
-    case LAP_CAPACITY:
-    case LAP_CPUS:
-    case LAP_THREADS: bind_int(b, lap->capacity); break;
-    case LAP_SUSPENDED: bind_seconds(b, lap->suspended_ns); break;
-    case LAP_JOINED: bind_int(b, lap->num_joined); break;
-    default:
-        if (has_steps)
-            bind_int(b, column == LAP_FIRST_STEP ? lap->position.first_step : lap->position.last_step);
-        else
-            bind_null(b); /* a range without any step in it */
-    }
-}
-
 /* Adds the column to the statement if there is a value for it. Returns whether it did. */
 static bool plan_column(weir_lap_insert *insert, weir_subject subject, const char *column, bool takes_null)
 {
+    const weir_record_table *fields = weir__record_table_of(weir_record_kind_of(subject));
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir__subject_histograms(subject, histograms), at = insert->num_columns;
     const weir_measure *measure = weir_measure_find(subject, column);
     if (at == WEIR_MAX_LAP_COLUMNS)
         return false;
+    bool is_known = measure;
     insert->columns[at].measure = measure;
     insert->columns[at].takes_null = takes_null;
-    insert->columns[at].special = LAP_NONE;
-    for (size_t i = 0; i < sizeof lap_columns / sizeof lap_columns[0]; i++)
-        if (strcmp(lap_columns[i], column) == 0)
-            insert->columns[at].special = (int)i;
-    bool is_known = insert->columns[at].special != LAP_NONE || measure;
+    for (size_t i = 0; i < fields->num_columns; i++)
+        if (strcmp(fields->columns[i].name, column) == 0) {
+            insert->columns[at].field = &fields->columns[i];
+            is_known = true;
+        }
     for (size_t i = 0; i < count; i++)
         if (strcmp(histograms[i].metric->name, column) == 0) {
             insert->columns[at].histogram = i;
@@ -276,66 +211,54 @@ static void bind_measure(binder *b, const weir_measure *measure, bool takes_null
     if (isnan(value) && takes_null)
         bind_null(b);
     else if (!isnan(value) && measure->metric && measure->metric->kind == WEIR_METRIC_COUNT)
-        bind_int(b, at_most_int64(
+        bind_int(b, weir__at_most_int64(
                         *(const uint64_t *)(const void *)((const char *)&lap->metrics + measure->metric->offset)));
     else
         bind_real(b, isnan(value) ? 0 : value);
 }
 
-static int insert_lap(weir_insert *rows, int64_t run_id, const weir_lap_entry *entry)
+static int insert_lap(weir_insert *rows, weir_record *record, const weir_stored_histogram stored[])
 {
-    weir_lap_record lap = entry->record;
-    weir_lap_insert *insert = &rows->laps[lap.subject];
+    weir_lap_record *lap = &record->lap;
+    weir_lap_insert *insert = &rows->laps[lap->subject];
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir__subject_histograms(lap.subject, histograms);
+    size_t count = weir__subject_histograms(lap->subject, histograms);
     binder b = { .statement = insert->statement };
-    lap.run_id = run_id;
     for (size_t i = 0; i < count; i++) { /* for the percentiles among SPDL's columns */
         weir_histogram_clear(&rows->times[i]);
-        weir_histogram_add_encoded(&rows->times[i], entry->histograms[i].bytes, entry->histograms[i].size_bytes);
-        *weir__metric_histogram_at(histograms[i].metric, &lap.metrics) = &rows->times[i];
+        weir_histogram_add_encoded(&rows->times[i], stored[i].bytes, stored[i].size_bytes);
+        *weir__metric_histogram_at(histograms[i].metric, &lap->metrics) = &rows->times[i];
     }
     for (size_t i = 0; i < insert->num_columns; i++) {
-        const weir_stored_histogram *stored = &entry->histograms[insert->columns[i].histogram];
-        if (insert->columns[i].special != LAP_NONE)
-            bind_lap_column(&b, insert->columns[i].special, &lap);
+        const weir_stored_histogram *times = &stored[insert->columns[i].histogram];
+        if (insert->columns[i].field && b.code == SQLITE_OK)
+            b.code = weir__record_bind_column(b.statement, ++b.column, insert->columns[i].field, record);
         else if (insert->columns[i].measure)
-            bind_measure(&b, insert->columns[i].measure, insert->columns[i].takes_null, &lap);
+            bind_measure(&b, insert->columns[i].measure, insert->columns[i].takes_null, lap);
         else
-            bind_blob(&b, stored->bytes, stored->size_bytes);
+            bind_blob(&b, times->bytes, times->size_bytes);
     }
     return execute_insert(&b);
-}
-
-static int insert_run_end(weir_insert *rows, int64_t run_id, const weir_run_end *end)
-{
-    binder b = bind_to(rows, WEIR_INSERT_END_RUN);
-    bind_seconds(&b, end->end_unix_ns);
-    bind_int(&b, end->status);
-    bind_int(&b, run_id);
-    return execute_insert(&b);
-}
-
-static int insert_copy(weir_insert *rows, int64_t run_id, const weir_record *from)
-{
-    weir_record record = *from;
-    record.event.run_id = run_id;
-    return insert_record(rows, &record);
 }
 
 int weir__insert_insert(weir_insert *rows, const weir_record_entry *entry)
 {
-    int code = weir__insert_ensure_run(rows, entry->run, entry->unix_ns);
+    weir_record record = entry->record;
+    int code = weir__insert_ensure_run(rows, entry->run);
+    int64_t run_id = entry->run->run_id;
     if (code != SQLITE_OK)
         return code;
-    int64_t run_id = entry->run->run_id;
-    switch (entry->kind) {
-    case WEIR_ENTRY_RUN_START: return insert_run_start(rows, run_id, &entry->run_start);
-    case WEIR_ENTRY_LAP: return insert_lap(rows, run_id, &entry->lap);
-    case WEIR_ENTRY_RECORD: return insert_copy(rows, run_id, &entry->record);
-    case WEIR_ENTRY_RUN_END: return insert_run_end(rows, run_id, &entry->run_end);
+    if (record.kind == WEIR_RECORD_RUN)
+        return update_run(rows, run_id, &record.run);
+    if (weir__record_is_lap(record.kind)) {
+        record.lap.run_id = run_id;
+        return insert_lap(rows, &record, entry->histograms);
     }
-    return SQLITE_MISUSE;
+    if (record.kind == WEIR_RECORD_STAGE)
+        record.stage.run_id = run_id;
+    else
+        record.event.run_id = run_id; /* failures and items begin alike */
+    return insert_record(rows, &record);
 }
 
 int weir__insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity *identity)

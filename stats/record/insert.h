@@ -52,7 +52,7 @@ enum {
 typedef struct weir_lap_insert {
     sqlite3_stmt *statement;
     struct {
-        int special;                 /* a column that is no metric; see insert.c */
+        const weir_column *field;    /* NULL = a metric */
         const weir_measure *measure; /* NULL = a histogram */
         size_t histogram;
         bool takes_null;
@@ -79,8 +79,8 @@ void weir__insert_finalize(weir_insert *rows);
 /* Runs a statement that has no parameters. */
 int weir__insert_run(weir_insert *rows, int statement);
 
-/* Inserts a row for the run, unless it has one, and sets its run_id. */
-int weir__insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix_ns);
+/* Inserts a row for the run, which starts now, unless it has one, and sets its run_id. */
+int weir__insert_ensure_run(weir_insert *rows, weir_run *run);
 
 /* Removes the row of a run that never started. */
 int weir__insert_remove_run(weir_insert *rows, const weir_run *run);

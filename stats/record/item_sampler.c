@@ -84,7 +84,7 @@ static uint32_t sample_place_locked(weir_item_sampler *items)
 static void put_locked(weir_record_entry **entries, uint32_t *num_entries, uint32_t max_entries, uint32_t place,
                        const weir_record *item)
 {
-    weir_record_entry *entry = place < max_entries ? weir__record_entry_of_record(item) : NULL;
+    weir_record_entry *entry = place < max_entries ? weir__record_entry_of(item) : NULL;
     if (!entry)
         return;
     if (place == *num_entries)
@@ -137,7 +137,7 @@ int weir__item_sampler_end(void *self, void *state, weir_task *task, const weir_
     if (is_damaged)
         record.item.chosen = "damaged";
     if (items->options.all || is_damaged)
-        weir__buffer_offer(items->writer, weir__record_entry_of_record(&record));
+        weir__buffer_offer(items->writer, weir__record_entry_of(&record));
     else
         choose_item(items, &record);
     return WEIR_OK;

@@ -11,7 +11,6 @@
 #include "process_info.h"
 #include "struct_copy.h"
 #include "transaction.h"
-#include "unix_clock.h"
 #include "writer.h"
 
 static const int64_t longest_wait_ns = 365 * 24 * 3600 * WEIR_SECOND;
@@ -79,7 +78,7 @@ static int insert_first_run(weir_sqlite_writer *writer)
     weir_run *run = writer->runs;
     int code = weir__insert_run(&writer->rows, WEIR_INSERT_BEGIN);
     if (code == SQLITE_OK)
-        code = weir__insert_ensure_run(&writer->rows, run, unix_clock_ns());
+        code = weir__insert_ensure_run(&writer->rows, run);
     if (code == SQLITE_OK)
         code = weir__insert_run(&writer->rows, WEIR_INSERT_COMMIT);
     if (code != SQLITE_OK) {

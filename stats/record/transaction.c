@@ -1,5 +1,4 @@
 #include "transaction.h"
-#include "unix_clock.h"
 
 #include <weir/clock.h>
 
@@ -34,7 +33,7 @@ static int tell_losses(weir_insert *rows, weir_run *runs)
     for (weir_run *run = runs; run && code == SQLITE_OK; run = run->next) {
         if (run->lost_to_write == run->written_lost)
             continue;
-        code = weir__insert_ensure_run(rows, run, unix_clock_ns());
+        code = weir__insert_ensure_run(rows, run);
         if (code == SQLITE_OK)
             code = weir__insert_set_lost(rows, run);
     }

@@ -163,37 +163,32 @@ static void buffer_detach(void *self)
     uv_mutex_unlock(&writer->lock);
 }
 
-static void buffer_run_start(void *self, const weir_run_info *info)
+/* The first run has its row since open. Without memory for another run, its entries go to the previous one. */
+static void begin_next_run(weir_sqlite_writer *writer)
 {
-    weir_sqlite_writer *writer = self;
-    weir_record_entry *entry = weir__record_entry_of_run_start(info);
-
-    /* The first run has its row since open. Without memory for another run, its entries go to the previous one. */
     uv_mutex_lock(&writer->lock);
     if (writer->run_started)
         weir__buffer_add_run_locked(writer);
     writer->run_started = true;
     uv_mutex_unlock(&writer->lock);
-    take_entry(writer, entry);
 }
 
 void weir__buffer_take_record(void *self, const weir_record *record)
 {
-    bool is_lap = record->kind != WEIR_RECORD_FAILURE && record->kind != WEIR_RECORD_EVENT;
-    take_entry(self, is_lap ? weir__record_entry_of_lap(&record->lap) : weir__record_entry_of_record(record));
-    if (record->kind == WEIR_RECORD_TASK || record->kind == WEIR_RECORD_FLOW)
-        flush_items(self, record->lap.name);
-}
-
-static void buffer_run_end(void *self, const weir_run_end *end)
-{
     weir_sqlite_writer *writer = self;
-    flush_items(writer, NULL);
-    take_entry(writer, weir__record_entry_of_run_end(end));
-
-    uv_mutex_lock(&writer->lock);
-    want_flush_locked(writer);
-    uv_mutex_unlock(&writer->lock);
+    bool ends = record->kind == WEIR_RECORD_RUN && record->run.has_ended;
+    if (ends)
+        flush_items(writer, NULL);
+    else if (record->kind == WEIR_RECORD_RUN)
+        begin_next_run(writer);
+    take_entry(writer, weir__record_entry_of(record));
+    if (record->kind == WEIR_RECORD_TASK || record->kind == WEIR_RECORD_FLOW)
+        flush_items(writer, record->lap.name);
+    if (ends) {
+        uv_mutex_lock(&writer->lock);
+        want_flush_locked(writer);
+        uv_mutex_unlock(&writer->lock);
+    }
 }
 
 weir_observer weir__buffer_observer(weir_sqlite_writer *writer)
@@ -201,7 +196,5 @@ weir_observer weir__buffer_observer(weir_sqlite_writer *writer)
     weir_observer observer = weir__record_observer(&writer->taker);
     observer.attach = buffer_attach;
     observer.detach = buffer_detach;
-    observer.run_start = buffer_run_start;
-    observer.run_end = buffer_run_end;
     return observer;
 }

@@ -96,6 +96,23 @@ static const weir_column nodes[] = {
       "CASE WHEN count(t.ended) = count(*) THEN max(t.ended) END" },
 };
 
+static const weir_column laps[] = {
+    { "timestamp", WEIR_FIELD_TIME, FIELD(lap.end_unix_ns), NULL },
+    { "name", WEIR_FIELD_TEXT, FIELD(lap.name), NULL },
+    { "elapsed", WEIR_FIELD_TIME, FIELD(lap.elapsed_ns), NULL },
+    { "run_id", WEIR_FIELD_INT64, FIELD(lap.run_id), NULL },
+    { "mode", WEIR_FIELD_TEXT, FIELD(lap.position.mode), NULL },
+    { "phase", WEIR_FIELD_TEXT, FIELD(lap.position.phase), NULL },
+    { "first_step", WEIR_FIELD_STEP, FIELD(lap.position.first_step), NULL },
+    { "last_step", WEIR_FIELD_STEP, FIELD(lap.position.last_step), NULL },
+    { "suspended_time", WEIR_FIELD_TIME, FIELD(lap.suspended_ns), NULL },
+    { "num_joined", WEIR_FIELD_INT64, FIELD(lap.num_joined), NULL },
+    { "kind", WEIR_FIELD_TEXT, FIELD(lap.kind), NULL },
+    { "capacity", WEIR_FIELD_INT64, FIELD(lap.capacity), NULL },
+    { "num_threads", WEIR_FIELD_INT64, FIELD(lap.capacity), NULL },
+    { "num_cpus", WEIR_FIELD_INT64, FIELD(lap.capacity), NULL },
+};
+
 /* In the order of the columns of WEIR_SPANS (phase_spans.h). */
 static const weir_column phases[] = {
     { "run_id", WEIR_FIELD_INT64, FIELD(phase.run_id), NULL },
@@ -130,11 +147,24 @@ static const weir_record_table tables[WEIR_RECORD_CONTENT + 1] = {
     [WEIR_RECORD_NODE] = TABLE("run", nodes),
     [WEIR_RECORD_PHASE] = TABLE("", phases),
     [WEIR_RECORD_CONTENT] = TABLE("", contents),
+    [WEIR_RECORD_TASK] = TABLE("", laps),
+    [WEIR_RECORD_FLOW] = TABLE("", laps),
+    [WEIR_RECORD_QUEUE] = TABLE("", laps),
+    [WEIR_RECORD_POOL] = TABLE("", laps),
+    [WEIR_RECORD_PROCESS] = TABLE("", laps),
+    [WEIR_RECORD_MACHINE] = TABLE("", laps),
+    [WEIR_RECORD_SPAN] = TABLE("", laps),
+    [WEIR_RECORD_COUNTER] = TABLE("", laps),
 };
 
 const weir_record_table *weir__record_table_of(weir_record_kind kind)
 {
     return &tables[kind];
+}
+
+bool weir__record_is_lap(weir_record_kind kind)
+{
+    return tables[kind].columns == laps;
 }
 
 /* -- columns that are there */
@@ -290,6 +320,7 @@ void weir__record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *re
         int column = (int)i;
         int64_t known;
         switch (table->columns[i].kind) {
+        case WEIR_FIELD_STEP:
         case WEIR_FIELD_INT64: *(int64_t *)field = sqlite3_column_int64(row, column); break;
         case WEIR_FIELD_INT: *(int *)field = sqlite3_column_int(row, column); break;
         case WEIR_FIELD_TEXT: *(const char **)field = weir__column_text(row, column); break;
@@ -341,8 +372,10 @@ int weir__bind_text(sqlite3_stmt *statement, int column, const char *text)
                          : sqlite3_bind_blob64(statement, column, text, strlen(text), SQLITE_STATIC);
 }
 
-static int bind_field(sqlite3_stmt *insert, int at, weir_field_kind kind, const void *field)
+int weir__record_bind_column(sqlite3_stmt *insert, int at, const weir_column *column, const weir_record *record)
 {
+    const weir_field_kind kind = column->kind;
+    const void *field = (const char *)record + column->offset;
     switch (kind) {
     case WEIR_FIELD_TEXT: return weir__bind_text(insert, at, *(const char *const *)field);
     case WEIR_FIELD_INT: return sqlite3_bind_int(insert, at, *(const int *)field);
@@ -350,6 +383,10 @@ static int bind_field(sqlite3_stmt *insert, int at, weir_field_kind kind, const 
     case WEIR_FIELD_KNOWN_TIME:
         if (*(const int64_t *)field < 0)
             return sqlite3_bind_int(insert, at, 0);
+        break;
+    case WEIR_FIELD_STEP:
+        if (record->lap.position.last_step < record->lap.position.first_step)
+            return sqlite3_bind_null(insert, at);
         break;
     default: break;
     }
@@ -365,6 +402,6 @@ int weir__record_bind(sqlite3_stmt *insert, weir_record_kind kind, const weir_re
     int at = 0, code = SQLITE_OK;
     for (size_t i = 0; i < table->num_columns && code == SQLITE_OK; i++)
         if (is_inserted(&table->columns[i]))
-            code = bind_field(insert, ++at, table->columns[i].kind, (const char *)record + table->columns[i].offset);
+            code = weir__record_bind_column(insert, ++at, &table->columns[i], record);
     return code;
 }

@@ -18,6 +18,7 @@ typedef enum weir_field_kind {
     WEIR_FIELD_KNOWN,      /* bool; whether the column is not NULL */
     WEIR_FIELD_KNOWN_INT,  /* int64_t below 0: not known; 0 in the row */
     WEIR_FIELD_KNOWN_TIME, /* the same in nanoseconds and seconds */
+    WEIR_FIELD_STEP,       /* int64_t of a lap; NULL = no step is in it. Only inserted */
 } weir_field_kind;
 
 typedef struct weir_column {
@@ -33,8 +34,10 @@ typedef struct weir_record_table {
     size_t num_columns;
 } weir_record_table;
 
-/* WEIR_RECORD_EVENT, _FAILURE, _ITEM, _RUN, _STAGE, _NODE or _CONTENT; others have no columns. */
+/* Those of laps are the fields that all laps have, under any name that a lap table has for them; see lap_tables.h. */
 const weir_record_table *weir__record_table_of(weir_record_kind kind);
+
+bool weir__record_is_lap(weir_record_kind kind);
 
 /* The list of expressions that read a record from its table, called t, each AS the name of its column; free with
    sqlite3_free(). NULL = the database has no such table, or out of memory (*code says which). */
@@ -46,7 +49,8 @@ void weir__record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *re
 /* "INSERT INTO …" with a parameter for each column except id; free with sqlite3_free(). NULL = out of memory. */
 char *weir__record_insertion(weir_record_kind kind);
 
-/* Binds the parameters. Returns a SQLITE_ code. */
+/* Binds a parameter, or all of them. Returns a SQLITE_ code. */
+int weir__record_bind_column(sqlite3_stmt *insert, int at, const weir_column *column, const weir_record *record);
 int weir__record_bind(sqlite3_stmt *insert, weir_record_kind kind, const weir_record *record);
 
 /* Adds the statements that make what the tables of events, failures, items and stages lack; none if they are complete.
