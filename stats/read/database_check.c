@@ -94,7 +94,7 @@ static const fault_query of_run[] = {
       "busy and waiting times add up to slots × time" },
     { "failures",
       "SELECT printf('%s: %d tasks failed, and %d failures are recorded', name, failed, recorded)"
-      " FROM (SELECT name, weir_sum(num_failures) AS failed, (SELECT count(*) FROM task_failures f WHERE f.run_id = "
+      " FROM (SELECT name, sum(1.0 * num_failures) AS failed, (SELECT count(*) FROM task_failures f WHERE f.run_id = "
       "?1"
       " AND f.name = l.name) AS recorded FROM (SELECT name, num_failures FROM task_stats WHERE run_id = ?1 UNION ALL"
       " SELECT name, num_failures FROM flow_stats WHERE run_id = ?1) l GROUP BY name)"
@@ -108,7 +108,8 @@ static const fault_query of_run[] = {
     { "queues",
       "SELECT iif(taken > put, printf('%s: %d items were taken out, and %d put in', name, taken, put),"
       " printf('%s: of %d items put in %d were taken out, though the run ended well', name, put, taken))"
-      " FROM (SELECT name, weir_sum(num_put) AS put, weir_sum(num_items) AS taken FROM queue_stats WHERE run_id = ?1"
+      " FROM (SELECT name, sum(1.0 * num_put) AS put, sum(1.0 * num_items) AS taken FROM queue_stats WHERE run_id = "
+      "?1"
       " GROUP BY name), run WHERE run_id = ?1 AND entries_lost = 0"
       " AND (taken > put OR (taken < put AND ended IS NOT NULL AND status = 0))",
       "what was put in was taken out" },

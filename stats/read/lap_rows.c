@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "measures.h"
 #include "record_tables.h"
 #include "sql_functions.h"
 
@@ -97,22 +98,23 @@ void weir__lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *la
         read_metric(&metrics->metrics[i], row, WEIR_LAP_METRICS + (int)i, &lap->metrics);
 }
 
-const char *weir__lap_add_histograms(weir_subject subject, sqlite3_stmt *row, weir_histogram *const times[],
-                                     bool has[WEIR_MAX_HISTOGRAMS])
+const char *weir__lap_read_histograms(weir_subject subject, sqlite3_stmt *row,
+                                      weir_histogram times[WEIR_MAX_HISTOGRAMS], weir_metrics *metrics)
 {
-    const weir_metric_table *metrics = weir_subject_metrics(subject);
+    const weir_metric_table *table = weir_subject_metrics(subject);
     const char *damaged = NULL;
-    size_t which = 0;
-    for (size_t i = 0; i < metrics->num_metrics; i++) {
-        if (metrics->metrics[i].kind != WEIR_METRIC_HISTOGRAM)
+    for (size_t i = 0; i < table->num_metrics; i++) {
+        const int column = WEIR_LAP_METRICS + (int)i;
+        if (table->metrics[i].kind != WEIR_METRIC_HISTOGRAM)
             continue;
-        int column = WEIR_LAP_METRICS + (int)i;
-        has[which] = sqlite3_column_type(row, column) != SQLITE_NULL;
+        bool is_known = sqlite3_column_type(row, column) != SQLITE_NULL;
         const void *bytes = sqlite3_column_blob(row, column);
         size_t size = (size_t)sqlite3_column_bytes(row, column);
-        if (has[which] && !weir__histogram_add_stored(times[which], bytes, bytes ? size : 0) && !damaged)
-            damaged = metrics->metrics[i].name;
-        which++;
+        weir_histogram_clear(times);
+        if (is_known && !weir__histogram_add_stored(times, bytes, bytes ? size : 0) && !damaged)
+            damaged = table->metrics[i].name;
+        *weir__metric_histogram_at(&table->metrics[i], metrics) = is_known ? times : NULL;
+        times++;
     }
     return damaged;
 }

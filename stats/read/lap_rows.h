@@ -21,10 +21,10 @@ int weir__lap_select(weir_reader *reader, weir_subject subject, const weir_filte
 /* Fills a record from a row; its texts belong to the row, its histograms are NULL. */
 void weir__lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap);
 
-/* Adds the stored histograms of a row to those at `times`; a NULL column is skipped, and *has says which were read.
-   Returns the name of a column with an invalid histogram, or NULL. */
-const char *weir__lap_add_histograms(weir_subject subject, sqlite3_stmt *row, weir_histogram *const times[],
-                                     bool has[WEIR_MAX_HISTOGRAMS]);
+/* Reads the histograms of a row to `times`, and sets the metrics' pointers to them; NULL = not known. Returns the name of a
+   column with an invalid histogram, or NULL. */
+const char *weir__lap_read_histograms(weir_subject subject, sqlite3_stmt *row,
+                                      weir_histogram times[WEIR_MAX_HISTOGRAMS], weir_metrics *metrics);
 
 /* Calls `each` for the laps of all subjects that match, in the order of their ends. */
 int weir__laps_in_order(weir_reader *reader, const weir_filter *filter, weir_record_function *each, void *self,

@@ -8,7 +8,6 @@
 #include "database_path.h"
 #include "database_reader.h"
 #include "lap_rows.h"
-#include "measures.h"
 #include "phase_spans.h"
 #include "record_tables.h"
 #include "sql_select.h"
@@ -33,22 +32,12 @@ static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
 {
     weir_lap_record *lap = &query->record.lap;
     weir_subject subject = subject_of(query->record.kind);
-    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    weir_histogram *times[WEIR_MAX_HISTOGRAMS];
-    bool has[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir__subject_histograms(subject, histograms);
     weir__lap_read(subject, row, lap);
-    for (size_t i = 0; i < count; i++) {
-        times[i] = &query->times[i];
-        weir_histogram_clear(times[i]);
-    }
-    const char *damaged = weir__lap_add_histograms(subject, row, times, has);
+    const char *damaged = weir__lap_read_histograms(subject, row, query->times, &lap->metrics);
     if (damaged)
         return weir_error_set(error, WEIR_EDATA, 0, "database %s is damaged: row %lld of %s has no valid %s",
                               weir__path_for_message(query->reader->path).text, (long long)lap->id,
                               weir__lap_tables[subject].name, damaged);
-    for (size_t i = 0; i < count; i++)
-        *weir__metric_histogram_at(histograms[i].metric, &lap->metrics) = has[i] ? times[i] : NULL;
     return WEIR_OK;
 }
 
@@ -270,11 +259,11 @@ static int describe_table(weir_reader *reader, size_t which, weir_sql_selection 
     *table = weir__record_is_lap(kind) ? selections[WEIR_RECORD_TASK] : selections[kind];
     table->name = table_names[which].name;
     *columns = weir__record_is_lap(kind) ? weir__lap_table_expressions(reader->db, subject_of(kind), NULL, &code)
-                            : weir__record_expressions(reader->db, kind, &code);
+                                         : weir__record_expressions(reader->db, kind, &code);
     *rows = code != SQLITE_OK || *columns ? NULL : make_no_rows(kind);
-    table->table = *rows          ? *rows
+    table->table = *rows                       ? *rows
                    : weir__record_is_lap(kind) ? weir__lap_tables[subject_of(kind)].name
-                                  : weir__record_table_of(kind)->name;
+                                               : weir__record_table_of(kind)->name;
     table->columns = *columns ? *columns : "*";
     return code == SQLITE_OK && !*columns && !*rows ? SQLITE_NOMEM : code;
 }

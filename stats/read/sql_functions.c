@@ -163,39 +163,6 @@ static void fault_function(sqlite3_context *context, int num_values, sqlite3_val
     free(times);
 }
 
-/* -- sums */
-
-typedef struct known_sum {
-    int64_t whole;
-    double real;
-    bool is_real, is_unknown;
-} known_sum;
-
-static void sum_step(sqlite3_context *context, int num_values, sqlite3_value **values)
-{
-    (void)num_values;
-    known_sum *sum = sqlite3_aggregate_context(context, sizeof *sum);
-    if (!sum)
-        return;
-    int64_t whole = sqlite3_value_int64(values[0]);
-    int type = sqlite3_value_type(values[0]);
-    sum->is_unknown |= type == SQLITE_NULL;
-    sum->is_real |= type == SQLITE_FLOAT;
-    if (type == SQLITE_FLOAT)
-        sum->real += sqlite3_value_double(values[0]);
-    else if (__builtin_add_overflow(sum->whole, whole, &sum->whole))
-        sum->whole = whole > 0 ? INT64_MAX : INT64_MIN;
-}
-
-static void sum_final(sqlite3_context *context)
-{
-    const known_sum *sum = sqlite3_aggregate_context(context, 0);
-    if (sum && sum->is_real && !sum->is_unknown)
-        sqlite3_result_double(context, sum->real + (double)sum->whole);
-    else if (sum && !sum->is_unknown)
-        sqlite3_result_int64(context, sum->whole);
-}
-
 /* -- runs at the same time */
 
 typedef struct run_extent {
@@ -357,7 +324,6 @@ int weir__functions_register(sqlite3 *db)
         { "weir_merge_histogram", 1, NULL, merge_step, merge_final },
         { "weir_quantile", -1, quantile_function, NULL, NULL },
         { "weir_histogram_fault", 4, fault_function, NULL, NULL },
-        { "weir_sum", 1, NULL, sum_step, sum_final },
         { "weir_concurrency", 3, NULL, concurrency_step, concurrency_final },
         { "weir_last", 2, NULL, last_step, last_final },
         { "weir_reason", 2, reason_function, NULL, NULL },

@@ -4,7 +4,6 @@
  *     weir_merge_histogram(blob)       aggregate: the histogram of all rows; NULL = none of them has one
  *     weir_quantile(blob, q, min, max) the quantile (0 to 1) of a histogram, in seconds, not outside of the shortest and
  *                                      longest time, which may be left out; NULL = no values
- *     weir_sum(value)                  aggregate: the sum, which does not overflow; NULL = a value is NULL: not known
  *     weir_concurrency(run, start, end) aggregate of laps: how many of the runs went on at a time, on the average
  *     weir_last(value, time)           aggregate: the value that is not NULL and has the latest time
  *     weir_reason(message, label)      the message of a failure without its label and numbers

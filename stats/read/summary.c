@@ -249,11 +249,11 @@ static int note_run(void *self, const weir_record *record, weir_error *error)
 /* The detail of an event "clock_set" begins with the seconds; all of those of a run count, whatever the filter. */
 static const char sql_of_notes[] =
     "SELECT (SELECT count(*) FROM events WHERE event_name = 'unreadable_folder'),"
-    " (SELECT weir_sum(CAST(detail AS INTEGER)) FROM events WHERE event_name = 'trace_records_lost'),"
+    " (SELECT total(CAST(detail AS INTEGER)) FROM events WHERE event_name = 'trace_records_lost'),"
     " (SELECT count(*) FROM event_stats JOIN runs USING (run_id) WHERE event_name = 'clock_set'),"
     " (SELECT total(CAST(detail AS REAL)) FROM event_stats JOIN runs USING (run_id) WHERE event_name = 'clock_set'),"
-    " weir_sum(num_missing IS NOT NULL AND (num_missing > 0 OR num_errors > 0)),"
-    " weir_sum(max(coalesce(num_missing, 0), 0)), weir_sum(max(coalesce(num_errors, 0), 0)) FROM items";
+    " total(num_missing IS NOT NULL AND (num_missing > 0 OR num_errors > 0)),"
+    " total(max(coalesce(num_missing, 0), 0)), total(max(coalesce(num_errors, 0), 0)) FROM items";
 
 static int take_notes(void *self, const weir_row *row, weir_error *error)
 {

@@ -192,28 +192,14 @@ bool weir__total_keep(weir_total *total)
 
 /* -- its rows */
 
-static int read_histograms(summing *s, sqlite3_stmt *row, weir_metrics *metrics)
-{
-    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    weir_histogram *times[WEIR_MAX_HISTOGRAMS];
-    bool has[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir__subject_histograms(s->subject, histograms);
-    for (size_t i = 0; i < count; i++)
-        weir_histogram_clear(times[i] = &s->times[i]);
-    if (weir__lap_add_histograms(s->subject, row, times, has)) /* we have merged it: only without memory */
-        return weir__reader_out_of_memory(s->error);
-    for (size_t i = 0; i < count; i++)
-        *weir__metric_histogram_at(histograms[i].metric, metrics) = has[i] ? times[i] : NULL;
-    return WEIR_OK;
-}
-
 /* The total owns what it points to, even on failure. */
 static int read_total(summing *s, sqlite3_stmt *row, weir_total *total)
 {
     const int more = WEIR_LAP_METRICS + (int)weir_subject_metrics(s->subject)->num_metrics;
     weir_lap_record lap;
     weir__lap_read(s->subject, row, &lap);
-    int status = read_histograms(s, row, &lap.metrics);
+    bool is_damaged =
+        weir__lap_read_histograms(s->subject, row, s->times, &lap.metrics); /* merged: only without memory */
     *total = weir_total_of_lap(&lap);
     total->key.num_laps = lap.num_joined;
     total->key.start_unix_ns = weir__column_ns(row, more + MORE_START);
@@ -222,7 +208,7 @@ static int read_total(summing *s, sqlite3_stmt *row, weir_total *total)
     total->key.bin_unix_ns = sqlite3_column_int64(row, more + MORE_TIME);
     total->concurrency = sqlite3_column_double(row, more + MORE_CONCURRENCY);
     total->key.share = sqlite3_column_double(row, more + MORE_SHARE);
-    return weir__total_keep(total) ? status : weir__reader_out_of_memory(s->error);
+    return weir__total_keep(total) && !is_damaged ? WEIR_OK : weir__reader_out_of_memory(s->error);
 }
 
 static int add_total(summing *s, sqlite3_stmt *row, weir_total_list *list)

@@ -180,17 +180,15 @@ void weir__item_sampler_flush(weir_item_sampler *items, const char *stage)
         items->num_seen = 0;
     uv_mutex_unlock(&items->lock);
 
-    for (weir_record_entry *next; sample; sample = next) {
-        next = sample->next;
-        sample->next = NULL;
-        if (is_entry_in(slowest, sample))
-            free(sample);
-        else
-            weir__buffer_offer(items->writer, sample);
-    }
-    for (weir_record_entry *next; slowest; slowest = next) {
-        next = slowest->next;
-        slowest->next = NULL;
-        weir__buffer_offer(items->writer, slowest);
-    }
+    /* an item that is in both is one of the slowest */
+    weir_record_entry *const lists[] = { sample, slowest };
+    for (int i = 0; i < 2; i++)
+        for (weir_record_entry *entry = lists[i], *next; entry; entry = next) {
+            next = entry->next;
+            entry->next = NULL;
+            if (i == 0 && is_entry_in(slowest, entry))
+                free(entry);
+            else
+                weir__buffer_offer(items->writer, entry);
+        }
 }

@@ -75,21 +75,9 @@ static void free_memory(weir_sqlite_writer *writer)
 /* The first run gets its row here: this tests that the database is writable, and gives the run its id. */
 static int insert_first_run(weir_sqlite_writer *writer)
 {
-    weir_run *run = writer->runs;
-    int code = weir__insert_run(&writer->rows, WEIR_INSERT_BEGIN);
-    if (code == SQLITE_OK)
-        code = weir__insert_ensure_run(&writer->rows, run);
-    if (code == SQLITE_OK)
-        code = weir__insert_run(&writer->rows, WEIR_INSERT_COMMIT);
-    if (code != SQLITE_OK) {
-        run->run_id = 0;
-        if (!sqlite3_get_autocommit(writer->db))
-            weir__insert_run(&writer->rows, WEIR_INSERT_ROLLBACK);
-        return code;
-    }
-    run->committed = true;
-    run->visible_id = run->run_id;
-    return SQLITE_OK;
+    int code = weir__transaction_write(&writer->rows, NULL, writer->runs);
+    writer->runs->visible_id = writer->runs->run_id;
+    return code;
 }
 
 static int open_writer_database(weir_sqlite_writer *writer, weir_error *error)

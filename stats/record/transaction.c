@@ -27,14 +27,12 @@ static int insert_entries(weir_insert *rows, weir_record_entry *entries)
     return SQLITE_OK;
 }
 
-static int tell_losses(weir_insert *rows, weir_run *runs)
+static int insert_runs(weir_insert *rows, weir_run *runs)
 {
     int code = SQLITE_OK;
     for (weir_run *run = runs; run && code == SQLITE_OK; run = run->next) {
-        if (run->lost_to_write == run->written_lost)
-            continue;
         code = weir__insert_ensure_run(rows, run);
-        if (code == SQLITE_OK)
+        if (code == SQLITE_OK && run->lost_to_write != run->written_lost)
             code = weir__insert_set_lost(rows, run);
     }
     return code;
@@ -69,7 +67,7 @@ int weir__transaction_write(weir_insert *rows, weir_record_entry *entries, weir_
 
     code = insert_entries(rows, entries);
     if (code == SQLITE_OK)
-        code = tell_losses(rows, runs);
+        code = insert_runs(rows, runs);
     if (code == SQLITE_OK)
         code = weir__insert_run(rows, WEIR_INSERT_COMMIT);
     if (code != SQLITE_OK && !sqlite3_get_autocommit(rows->db)) /* some errors roll back automatically */

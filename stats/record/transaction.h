@@ -9,8 +9,8 @@
 int weir__transaction_check_file(sqlite3 *db);
 
 /*
- * Writes all entries of the list, and the numbers of lost entries of `runs` (also a list), in one transaction: all or
- * nothing. Entries that the database will never accept are marked as refused and skipped. SQLITE_OK, or the code of
+ * Writes all entries of the list, and the rows of `runs` (also a list) with their numbers of lost entries, in one
+ * transaction: all or nothing. Entries that the database will never accept are marked as refused and skipped. SQLITE_OK, or the code of
  * the failure; then the same list can be retried.
  */
 int weir__transaction_write(weir_insert *rows, weir_record_entry *entries, weir_run *runs);

@@ -139,21 +139,6 @@ void weir__database_close(sqlite3 *db)
     sqlite3_free(path);
 }
 
-static int query_int(sqlite3 *db, const char *sql, int *value)
-{
-    sqlite3_stmt *statement;
-    int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-    if (code != SQLITE_OK)
-        return code;
-    code = sqlite3_step(statement);
-    if (code == SQLITE_ROW) {
-        *value = sqlite3_column_int(statement, 0);
-        code = SQLITE_OK;
-    }
-    sqlite3_finalize(statement);
-    return code;
-}
-
 typedef struct identity {
     int application;
     int version;
@@ -161,30 +146,22 @@ typedef struct identity {
     int num_spdl; /* tables that SPDL makes */
 } identity;
 
-static int identify_within(sqlite3 *db, identity *found)
-{
-    int code = query_int(db, "PRAGMA application_id", &found->application);
-    if (code == SQLITE_OK)
-        code = query_int(db, "PRAGMA user_version", &found->version);
-    if (code == SQLITE_OK)
-        code = query_int(db, "SELECT count(*) FROM sqlite_schema", &found->num_tables);
-    if (code == SQLITE_OK)
-        code = query_int(db,
-                         "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('task_stats', "
-                         "'queue_stats', 'event_stats')",
-                         &found->num_spdl);
-    return code;
-}
-
-/* In one transaction: another process may be creating the schema. */
+/* In one statement: another process may be creating the schema. */
 static int identify_database(sqlite3 *db, identity *found)
 {
-    int code = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
-    if (code != SQLITE_OK)
-        return code;
-    code = identify_within(db, found);
-    int end_code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-    return code != SQLITE_OK ? code : end_code;
+    static const char sql[] = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema), (SELECT "
+                              "count(*) FROM sqlite_schema"
+                              " WHERE type = 'table' AND name IN ('task_stats', 'queue_stats', 'event_stats'))"
+                              " FROM pragma_application_id, pragma_user_version";
+    sqlite3_stmt *row;
+    int code = sqlite3_prepare_v2(db, sql, -1, &row, NULL);
+    if (code == SQLITE_OK && (code = sqlite3_step(row)) == SQLITE_ROW) {
+        *found = (identity){ sqlite3_column_int(row, 0), sqlite3_column_int(row, 1), sqlite3_column_int(row, 2),
+                             sqlite3_column_int(row, 3) };
+        code = SQLITE_OK;
+    }
+    sqlite3_finalize(row);
+    return code;
 }
 
 static bool is_empty(const identity *found)
@@ -257,7 +234,7 @@ static int make_schema(sqlite3 *db)
     if (code != SQLITE_OK)
         return code;
     identity found = { 0 };
-    code = identify_within(db, &found);
+    code = identify_database(db, &found);
     if (code == SQLITE_OK)
         code = complete_database(db, &found);
     if (code == SQLITE_OK)

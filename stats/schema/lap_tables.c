@@ -135,7 +135,7 @@ int weir__lap_tables_put_missing(sqlite3 *db, sqlite3_str *sql)
 
 /* A column as it is, and how the values of several laps are combined. */
 typedef enum column_sum {
-    SUM_ALL, /* not known if one is not */
+    SUM_ALL, /* not known if one is not; a sum of integers could overflow */
     SUM_LEAST,
     SUM_MOST,
     SUM_LAST,
@@ -143,7 +143,7 @@ typedef enum column_sum {
 } column_sum;
 
 static const char *const sums[] = {
-    [SUM_ALL] = ", weir_sum(%s) AS %s",
+    [SUM_ALL] = ", iif(count(%s) = count(*), total(%s), NULL) AS %s",
     [SUM_LEAST] = ", min(%s) AS %s",
     [SUM_MOST] = ", max(%s) AS %s",
     [SUM_LAST] = ", weir_last(%s, t.timestamp) AS %s",
@@ -161,7 +161,10 @@ static void put_expression(sqlite3_str *sql, const char *there, const char *colu
     char name[64] = "NULL"; /* a metric that the database does not have */
     if (weir__has_word(there, column))
         snprintf(name, sizeof name, "t.%s", column);
-    sqlite3_str_appendf(sql, is_sum ? sums[how] : ", %s AS %s", name, column);
+    if (is_sum && how == SUM_ALL)
+        sqlite3_str_appendf(sql, sums[how], name, name, column);
+    else
+        sqlite3_str_appendf(sql, is_sum ? sums[how] : ", %s AS %s", name, column);
 }
 
 static void put_percentile_columns(sqlite3_str *sql, const char *there, weir_subject subject, bool is_sum)
