@@ -465,9 +465,9 @@ TEST_CASE(what_is_no_file_is_refused)
     assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
     assert_refused(in_folder("fifo"), WEIR_EINVAL, "not a regular file");
     write_file(in_folder("file"), "", 0);
-    assert_refused(in_folder("file/a.db"), WEIR_EIO, "cannot write to the folder");
-    assert_refused(in_folder("file/b/a.db"), WEIR_EIO, "cannot write to the folder");
-    assert_refused("/proc/no such place/a.db", WEIR_EIO, "cannot write to the folder");
+    assert_refused(in_folder("file/a.db"), WEIR_EINVAL, "cannot write to the folder");
+    assert_refused(in_folder("file/b/a.db"), WEIR_EINVAL, "cannot write to the folder");
+    assert_refused("/proc/no such place/a.db", WEIR_ENOTFOUND, "cannot write to the folder");
     assert_refused("/proc/a.db", WEIR_EIO, "cannot ");
 }
 

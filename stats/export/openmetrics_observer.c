@@ -52,12 +52,8 @@ static int replace_file(weir_openmetrics_file *file)
     int failure = write_metrics_file(file);
     if (!failure)
         return WEIR_OK;
-    int status = failure == EACCES || failure == EROFS || failure == EPERM ? WEIR_EACCESS
-                 : failure == ENOENT || failure == ENOTDIR                 ? WEIR_ENOTFOUND
-                                                                           : WEIR_EIO;
-    weir_error_set(&file->failure, status, -failure, "cannot write the metrics to %s: %s%s",
-                   weir__path_for_message(file->live.path).text, strerror(failure),
-                   status == WEIR_ENOTFOUND ? "; create the folder first" : "");
+    int status = weir__path_fail(&file->failure, failure, "cannot write the metrics to", file->live.path,
+                                 failure == ENOENT ? "; create the folder first" : "");
     if (!failed_before && file->has_run)
         weir_log(WEIR_LOG_ERROR, "%s", file->failure.message);
     return status;

@@ -55,12 +55,7 @@ static int make_log_folder(const char *folder)
 
 static int fail_log(weir_error *error, int failure, const char *folder)
 {
-    int status = failure == ENOMEM                                              ? WEIR_ENOMEM
-                 : failure == EACCES || failure == EROFS || failure == EPERM    ? WEIR_EACCESS
-                 : failure == ENOTDIR || failure == EEXIST || failure == ENOENT ? WEIR_EINVAL
-                                                                                : WEIR_EIO;
-    return weir_error_set(error, status, -failure, "cannot write event files to %s: %s",
-                          weir__path_for_message(folder).text, strerror(failure));
+    return weir__path_fail(error, failure, "cannot write event files to", folder, "");
 }
 
 static int check_log_dir(const char *log_dir, weir_error *error)

@@ -38,34 +38,16 @@ static const struct {
 
 /* ---- events -------------------------------------------------------------------------------------------------- */
 
-static void put_key_int(weir_trace_text *out, const char *key, int64_t value)
-{
-    weir__trace_puts(out, key);
-    weir__trace_put_int(out, value);
-}
-
-static void put_key_text(weir_trace_text *out, const char *key, const char *text)
-{
-    weir__trace_puts(out, key);
-    weir__trace_put_json(out, text);
-}
-
 /* The caller may add members, then calls end_event(). name: NULL = neither name nor category */
 static weir_trace_text *begin_event(weir_trace_events *events, char phase, int64_t track, int64_t at_ns,
                                     const char *name, const char *category)
 {
     weir_trace_text *out = events->body;
     events->event_start = out->length;
-    weir__trace_puts(out, "{\"ph\":\"");
-    weir__trace_put(out, &phase, 1);
-    put_key_int(out, "\",\"pid\":", events->pid);
-    put_key_int(out, ",\"tid\":", track);
-    weir__trace_puts(out, ",\"ts\":");
-    weir__trace_put_us(out, at_ns - events->base_ns);
-    if (name) {
-        put_key_text(out, ",\"cat\":", category);
-        put_key_text(out, ",\"name\":", name);
-    }
+    weir__trace_putf(out, "{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%u", (char[]){ phase, '\0' }, events->pid,
+                     track, at_ns - events->base_ns);
+    if (name)
+        weir__trace_putf(out, ",\"cat\":%j,\"name\":%j", category, name);
     return out;
 }
 
@@ -93,28 +75,14 @@ static void put_whole_span(weir_trace_events *events, int64_t track, int64_t beg
     put_bare_event(events, 'E', track, end_ns, NULL, NULL);
 }
 
-void weir__trace_put_metadata(weir_trace_text *out, int64_t pid, int64_t track, const char *what, const char *key,
-                              const char *name, int64_t number)
-{
-    put_key_int(out, "{\"ph\":\"M\",\"pid\":", pid);
-    put_key_int(out, ",\"tid\":", track);
-    put_key_text(out, ",\"ts\":0,\"name\":", what);
-    put_key_text(out, ",\"args\":{", key);
-    weir__trace_puts(out, ":");
-    if (name)
-        weir__trace_put_json(out, name);
-    else
-        weir__trace_put_int(out, number);
-    weir__trace_puts(out, "}},\n");
-}
-
 /* The name of a track, and its place among the others; once for each track. */
 static void name_track(weir_trace_events *events, int64_t track, const char *name)
 {
     weir_trace_text *head = events->head, *body = events->body;
     size_t start = head->length;
-    weir__trace_put_metadata(head, events->pid, track, "thread_name", "name", name, 0);
-    weir__trace_put_metadata(head, events->pid, track, "thread_sort_index", "sort_index", NULL, track);
+    weir__trace_putf(head, WEIR_TRACE_METADATA "{\"name\":%j}},\n", events->pid, track, "thread_name", name);
+    weir__trace_putf(head, WEIR_TRACE_METADATA "{\"sort_index\":%d}},\n", events->pid, track, "thread_sort_index",
+                     track);
     if (head->no_memory)
         head->length = start;
     else
@@ -128,8 +96,7 @@ static void put_instant(weir_trace_events *events, int64_t at_ns, const char *na
                         const char *detail)
 {
     weir_trace_text *out = begin_event(events, 'i', TRACK_RUN, at_ns, name, category);
-    put_key_text(out, ",\"s\":\"t\",\"args\":{\"detail\":", detail);
-    weir__trace_puts(out, "}");
+    weir__trace_putf(out, ",\"s\":\"t\",\"args\":{\"detail\":%j}", detail);
     end_event(events);
 }
 
@@ -160,26 +127,26 @@ static void put_item(weir_trace_events *events, uint64_t item)
 {
     weir_trace_text *out = events->body;
     const struct trace_label *label = label_place(events, item);
-    put_key_int(out, "\"seq\":", (int64_t)weir_trace_seq(item));
+    weir__trace_putf(out, ",\"args\":{\"seq\":%d", (int64_t)weir_trace_seq(item));
     if (weir_trace_epoch(item))
-        put_key_int(out, ",\"epoch\":", (int64_t)weir_trace_epoch(item));
+        weir__trace_putf(out, ",\"epoch\":%d", (int64_t)weir_trace_epoch(item));
     if (weir_trace_source(item))
-        put_key_int(out, ",\"source\":", (int64_t)weir_trace_source(item));
+        weir__trace_putf(out, ",\"source\":%d", (int64_t)weir_trace_source(item));
     if (label->item == item && label->text)
-        put_key_text(out, ",\"label\":", label->text);
+        weir__trace_putf(out, ",\"label\":%j", label->text);
+    weir__trace_puts(out, "}");
 }
 
 /* An arrow begins ('s'), goes on ('t') or ends ('f') in the span at this time. */
 static void put_item_flow(weir_trace_events *events, char phase, int64_t track, int64_t at_ns, uint64_t item)
 {
-    char id[48];
+    char id[32];
     if (events->no_flows)
         return;
     uint64_t key[2] = { (uint64_t)events->pid, item };
-    snprintf(id, sizeof id, ",\"id\":\"0x%016llx\"", (unsigned long long)weir__trace_hash(key, sizeof key, 0));
-    weir_trace_text *out = begin_event(events, phase, track, at_ns, "item", "item");
-    weir__trace_puts(out, id);
-    weir__trace_puts(out, phase == 'f' ? ",\"bp\":\"e\"" : "");
+    snprintf(id, sizeof id, "0x%016llx", (unsigned long long)weir__trace_hash(key, sizeof key, 0));
+    weir__trace_putf(begin_event(events, phase, track, at_ns, "item", "item"), ",\"id\":\"%s\"%s", id,
+                     phase == 'f' ? ",\"bp\":\"e\"" : "");
     end_event(events);
 }
 
@@ -250,14 +217,10 @@ static const char *name_of_state(const struct trace_node *node, const weir_trace
 static void begin_state(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t at_ns)
 {
     bool is_hooks = slot->number & WEIR_TRACE_LIFECYCLE;
-    weir_trace_text *out =
-        begin_event(events, 'B', track_of_slot(events, node, slot, states[slot->state].is_wait), at_ns,
-                    name_of_state(node, slot), is_hooks ? "hooks" : states[slot->state].category);
-    if (states[slot->state].has_item && !is_hooks) {
-        weir__trace_puts(out, ",\"args\":{");
+    begin_event(events, 'B', track_of_slot(events, node, slot, states[slot->state].is_wait), at_ns,
+                name_of_state(node, slot), is_hooks ? "hooks" : states[slot->state].category);
+    if (states[slot->state].has_item && !is_hooks)
         put_item(events, slot->item);
-        weir__trace_puts(out, "}");
-    }
     end_event(events);
     slot->written = true;
 }
@@ -267,12 +230,10 @@ static void put_end(weir_trace_events *events, const struct trace_node *node, we
     weir_trace_text *out =
         begin_event(events, 'E', track_of_slot(events, node, slot, states[slot->state].is_wait), end_ns, NULL, NULL);
     if (slot->has_outcome) {
-        put_key_text(out, ",\"args\":{\"outcome\":", outcome_name(slot));
+        weir__trace_putf(out, ",\"args\":{\"outcome\":%j", outcome_name(slot));
         if (slot->result_bytes)
-            put_key_int(out, ",\"bytes\":", slot->result_bytes);
-        if (slot->number & WEIR_TRACE_FLUSH)
-            weir__trace_puts(out, ",\"flush\":true");
-        weir__trace_puts(out, "}");
+            weir__trace_putf(out, ",\"bytes\":%d", slot->result_bytes);
+        weir__trace_puts(out, slot->number & WEIR_TRACE_FLUSH ? ",\"flush\":true}" : "}");
     }
     end_event(events);
     slot->written = false;
@@ -414,12 +375,7 @@ static void each_slot(weir_trace_events *events, slot_function *call, int64_t at
     }
 }
 
-static void end_slot(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t at_ns)
-{
-    end_state(events, node, slot, 0, at_ns);
-    slot->known = false;
-}
-
+/* Its state ends, and goes on from here. */
 static void cut_slot(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t at_ns)
 {
     if (!slot->known)
@@ -428,6 +384,12 @@ static void cut_slot(weir_trace_events *events, struct trace_node *node, weir_tr
     slot->has_outcome = false;
     slot->num_parts = 0;
     slot->since_ns = slot->ready_ns = at_ns > slot->since_ns ? at_ns : slot->since_ns;
+}
+
+static void forget_slot(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t at_ns)
+{
+    cut_slot(events, node, slot, at_ns);
+    slot->known = false;
 }
 
 static void write_open_slot(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t at_ns)
@@ -446,9 +408,9 @@ static void put_queue_level(weir_trace_events *events, struct trace_queue *queue
                             int64_t num_bytes)
 {
     weir_trace_text *out = begin_event(events, 'C', 0, at_ns, queue->name, "counter");
-    put_key_int(out, ",\"args\":{\"items\":", num_items);
+    weir__trace_putf(out, ",\"args\":{\"items\":%d", (int64_t)num_items);
     if ((queue->has_bytes |= num_bytes != 0))
-        put_key_int(out, ",\"bytes\":", num_bytes);
+        weir__trace_putf(out, ",\"bytes\":%d", num_bytes);
     weir__trace_puts(out, "}");
     end_event(events);
     queue->has_items = num_items > 0;
@@ -461,11 +423,8 @@ static void on_deliver(weir_trace_events *events, const weir_trace_record *recor
         name_track(events, track, "consumer waits");
     events->consumer_named = true;
     events->epoch = weir_trace_epoch(record->item);
-    weir_trace_text *out =
-        begin_event(events, 'B', track, record->time_ns - record->value, "waits for an item", "consumer");
-    weir__trace_puts(out, ",\"args\":{");
+    begin_event(events, 'B', track, record->time_ns - record->value, "waits for an item", "consumer");
     put_item(events, record->item);
-    weir__trace_puts(out, "}");
     end_event(events);
     put_item_flow(events, 'f', track, record->time_ns, record->item);
     put_bare_event(events, 'E', track, record->time_ns, NULL, NULL);
@@ -572,11 +531,9 @@ static void on_span(weir_trace_events *events, const weir_trace_record *record)
     weir_trace_text *out = begin_event(events, phase, TRACK_USERS + (int64_t)thread->tid, record->time_ns,
                                        text + record->node + 1, category);
     if (record->detail)
-        put_key_int(out, ",\"id\":", record->value);
-    if (is_frame && is_begin) {
-        put_key_int(out, ",\"args\":{\"number\":", record->number);
-        weir__trace_puts(out, "}");
-    }
+        weir__trace_putf(out, ",\"id\":%d", record->value);
+    if (is_frame && is_begin)
+        weir__trace_putf(out, ",\"args\":{\"number\":%d}", (int64_t)record->number);
     end_event(events);
 }
 
@@ -605,10 +562,8 @@ static void on_counter(weir_trace_events *events, const weir_trace_record *recor
         put_instant(events, record->time_ns, name, "event", isnan(value) ? "not a number" : "infinite");
         return;
     }
-    weir_trace_text *out = begin_event(events, 'C', 0, record->time_ns, name, "counter");
-    weir__trace_puts(out, ",\"args\":{\"value\":");
-    weir__trace_put_real(out, value);
-    weir__trace_puts(out, "}");
+    weir__trace_putf(begin_event(events, 'C', 0, record->time_ns, name, "counter"), ",\"args\":{\"value\":%f}",
+                     value);
     end_event(events);
 }
 
@@ -617,7 +572,7 @@ static void on_counter(weir_trace_events *events, const weir_trace_record *recor
 /* Nothing is known from now on. */
 static void end_all(weir_trace_events *events, int64_t at_ns)
 {
-    each_slot(events, end_slot, at_ns);
+    each_slot(events, forget_slot, at_ns);
     for (uint32_t i = 0; i < events->num_queues; i++)
         if (events->queues[i].has_items)
             put_queue_level(events, &events->queues[i], at_ns, 0, 0);

@@ -97,8 +97,7 @@ void weir__trace_events_write_open(weir_trace_events *events);
 /* The states, step and phase that are open end here, and begin again here: in the next file. */
 void weir__trace_events_cut(weir_trace_events *events, int64_t at_ns);
 
-/* Metadata of a process or track: a name, or (NULL) a number. */
-void weir__trace_put_metadata(weir_trace_text *out, int64_t pid, int64_t track, const char *what, const char *key,
-                              const char *name, int64_t number);
+/* The beginning of the metadata of a process or track, up to its arguments: pid, track, and what is named. */
+#define WEIR_TRACE_METADATA "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"ts\":0,\"name\":%j,\"args\":"
 
 #endif

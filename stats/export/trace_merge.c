@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "database_path.h"
 #include "trace_output.h"
-#include "trace_path.h"
 #include "trace_tables.h"
 
 enum { WRITE_BYTES = 1 << 18 };
@@ -77,8 +77,7 @@ static int copy_events(weir_trace_tables *tables, const weir_trace_part *part, w
     sqlite3_bind_int64(row, 2, part->since_ns);
     sqlite3_bind_int64(row, 3, until_ns);
     while (failure == 0 && weir__trace_tables_step(tables, row)) {
-        weir__trace_puts(&out, weir__trace_tables_text(tables, row, 0));
-        weir__trace_puts(&out, ",\n");
+        weir__trace_putf(&out, "%s,\n", weir__trace_tables_text(tables, row, 0));
         failure = out.no_memory ? ENOMEM : out.length > WRITE_BYTES ? weir__trace_output_write(output, &out) : 0;
         out.length = out.length > WRITE_BYTES ? 0 : out.length;
     }
@@ -93,9 +92,7 @@ static int write_merged(weir_trace_tables *tables, const weir_trace_part *part, 
 {
     weir_trace_text head = { 0 };
     weir_trace_output *output = NULL;
-    weir__trace_puts(&head, WEIR_TRACE_CLOCK);
-    weir__trace_put_int(&head, find_base(tables));
-    weir__trace_puts(&head, "}},\n");
+    weir__trace_putf(&head, WEIR_TRACE_CLOCK, find_base(tables), "");
     int failure = head.no_memory ? ENOMEM : weir__trace_output_open(path, &head, 0, false, &output);
     if (failure == 0)
         failure = copy_events(tables, part, output);
@@ -104,7 +101,7 @@ static int write_merged(weir_trace_tables *tables, const weir_trace_part *part, 
     if (tables->code)
         return weir__trace_tables_fail(tables, "cannot write trace", path, error);
     failure = failure ? failure : closed;
-    return failure ? weir__trace_fail(error, failure, "cannot write trace", path) : WEIR_OK;
+    return failure ? weir__path_fail(error, failure, "cannot write trace", path, "") : WEIR_OK;
 }
 
 int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins, const weir_trace_part *part,

@@ -67,7 +67,7 @@ static void note_failure(weir_trace_file *file, int failure, const char *path)
 {
     if (failure == 0 || file->failure.status)
         return;
-    weir__trace_fail(&file->failure, failure, cannot_write, path);
+    weir__path_fail(&file->failure, failure, cannot_write, path, "");
     weir_log(WEIR_LOG_ERROR, "%s", file->failure.message);
 }
 
@@ -264,28 +264,24 @@ static void scheduled_step(weir_trace_file *file, const weir_trace_record *recor
 static void put_head(weir_trace_file *file)
 {
     char name[64] = "weir";
+    const int64_t rank = file->options.rank;
     if (file->options.rank || file->options.world_size > 1)
         snprintf(name, sizeof name, "weir rank %02" PRId32, file->options.rank);
-    weir__trace_put_metadata(&file->head, file->events.pid, 0, "process_name", "name", name, 0);
-    weir__trace_put_metadata(&file->head, file->events.pid, 0, "process_sort_index", "sort_index", NULL,
-                             file->options.rank);
+    weir__trace_putf(&file->head, WEIR_TRACE_METADATA "{\"name\":%j}},\n", file->events.pid, INT64_C(0),
+                     "process_name", name);
+    weir__trace_putf(&file->head, WEIR_TRACE_METADATA "{\"sort_index\":%d}},\n", file->events.pid, INT64_C(0),
+                     "process_sort_index", rank);
 }
 
 /* What merging needs: the wall time at which the file's time is 0. */
 static void put_clock(weir_trace_file *file, int64_t base_unix_ns)
 {
-    weir_trace_text *head = &file->head;
-    weir__trace_puts(head, WEIR_TRACE_CLOCK);
-    weir__trace_put_int(head, base_unix_ns);
-    weir__trace_puts(head, ",\"version\":");
-    weir__trace_put_json(head, weir_version());
-    weir__trace_puts(head, ",\"run\":");
-    weir__trace_put_json(head, file->run);
-    weir__trace_puts(head, ",\"node\":");
-    weir__trace_put_json(head, file->live.node_id);
-    weir__trace_puts(head, ",\"rank\":");
-    weir__trace_put_int(head, file->options.rank);
-    weir__trace_puts(head, "}},\n");
+    weir_trace_text more = { 0 };
+    weir__trace_putf(&more, ",\"version\":%j,\"run\":%j,\"node\":%j,\"rank\":%d", weir_version(), file->run,
+                     file->live.node_id, (int64_t)file->options.rank);
+    weir__trace_put(&more, "", 1);
+    weir__trace_putf(&file->head, WEIR_TRACE_CLOCK, base_unix_ns, more.data ? more.data : "");
+    weir__trace_text_free(&more);
 }
 
 static void end_events(weir_trace_file *file)
@@ -481,7 +477,7 @@ static int open_first(weir_trace_file *file, weir_error *error)
     if (failure == 0 && status == WEIR_OK && !later)
         failure = weir__trace_output_open(path, &file->head, file->options.max_bytes, true, &file->output);
     if (failure)
-        status = weir__trace_fail(error, failure, cannot_write, path ? path : file->live.path);
+        status = weir__path_fail(error, failure, cannot_write, path ? path : file->live.path, "");
     free(path);
     return status;
 }
@@ -500,7 +496,7 @@ int weir_trace_open_sized(const char *path, const weir_trace_options *given, siz
         return status;
     weir_trace_file *file = new_trace_file(path, &options);
     if (!file)
-        return weir__trace_fail(error, ENOMEM, cannot_write, path);
+        return weir__path_fail(error, ENOMEM, cannot_write, path, "");
     status = open_first(file, error);
     if (status == WEIR_OK)
         *opened = file;

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "database_path.h"
-
 /* A name cannot lead to another folder. */
 static void put_path_name(weir_trace_text *text, const char *name)
 {
@@ -65,30 +63,4 @@ char *weir__trace_numbered(const char *path, unsigned number)
     size_t stem = strlen(path) - strlen(slash ? slash : path);
     stem += strcspn(path + stem + (slash != NULL), ".") + (slash != NULL);
     return asprintf(&numbered, "%.*s.%u%s", (int)stem, path, number, path + stem) < 0 ? NULL : numbered;
-}
-
-int weir__trace_fail(weir_error *error, int failure, const char *what, const char *path)
-{
-    static const struct {
-        int failure, status;
-        const char *reason; /* NULL = the system's */
-    } reasons[] = {
-        { ENOMEM, WEIR_ENOMEM, NULL },
-        { ENOENT, WEIR_ENOTFOUND, NULL },
-        { EACCES, WEIR_EACCESS, NULL },
-        { EROFS, WEIR_EACCESS, NULL },
-        { EPERM, WEIR_EACCESS, NULL },
-        { ENOTDIR, WEIR_EINVAL, NULL },
-        { EISDIR, WEIR_EINVAL, NULL },
-        { EINVAL, WEIR_EINVAL, "not a regular file; give the path of a file" },
-        { EBADMSG, WEIR_EDATA, "it is not a trace in Chrome's format" },
-        { ENOTSUP, WEIR_EUNSUPPORTED, "this build of weir has no zlib; use a name without .gz" },
-    };
-    size_t i = 0;
-    while (i < sizeof reasons / sizeof reasons[0] && reasons[i].failure != failure)
-        i++;
-    bool is_known = i < sizeof reasons / sizeof reasons[0];
-    return weir_error_set(error, is_known ? reasons[i].status : WEIR_EIO, -failure, "%s %s: %s", what,
-                          weir__path_for_message(path).text,
-                          is_known && reasons[i].reason ? reasons[i].reason : strerror(failure));
 }

@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <weir/status.h>
-
 #include "trace_text.h"
 
 /* What replaces {run}, {node}, {rank} and the like. */
@@ -20,9 +18,5 @@ int weir__trace_path(const char *pattern, const weir_trace_names *names, char **
 
 /* "trace.json.gz" → "trace.2.json.gz": freed by the caller; NULL = out of memory. */
 char *weir__trace_numbered(const char *path, unsigned number);
-
-/* Sets *error: "cannot read PATH: …" for an errno value; EBADMSG = not a trace, EINVAL = not a regular file, ENOTSUP =
-   zlib is missing. Returns the status. */
-int weir__trace_fail(weir_error *error, int failure, const char *what, const char *path);
 
 #endif

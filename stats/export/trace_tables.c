@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "array.h"
-#include "trace_path.h"
+#include "database_path.h"
 #include "trace_reader.h"
 
 static const char schema[] =
@@ -66,7 +66,7 @@ void weir__trace_tables_run(weir_trace_tables *tables, const char *sql)
 int weir__trace_tables_fail(const weir_trace_tables *tables, const char *what, const char *path, weir_error *error)
 {
     if (tables->code == SQLITE_NOMEM)
-        return weir__trace_fail(error, ENOMEM, what, path);
+        return weir__path_fail(error, ENOMEM, what, path, "");
     return weir_error_set(error, WEIR_EIO, tables->code, "%s %s: the temporary database: %s", what, path,
                           sqlite3_errstr(tables->code));
 }
@@ -104,7 +104,7 @@ int weir__trace_tables_open(weir_trace_tables *tables, const char *const *paths,
     for (size_t i = 0; i < num_paths; i++) {
         int failure = read_file(tables, paths[i], with_text);
         if (failure)
-            return weir__trace_fail(error, failure, "cannot read", paths[i]);
+            return weir__path_fail(error, failure, "cannot read", paths[i], "");
         if (tables->code)
             return weir__trace_tables_fail(tables, "cannot read", paths[i], error);
     }

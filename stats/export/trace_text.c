@@ -1,5 +1,6 @@
 #include "trace_text.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ void weir__trace_put_int(weir_trace_text *text, int64_t number)
     weir__trace_put(text, begin, (size_t)(end - begin));
 }
 
-void weir__trace_put_us(weir_trace_text *text, int64_t ns)
+static void put_us(weir_trace_text *text, int64_t ns)
 {
     char digits[32], *end = digits + sizeof digits;
     uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
@@ -70,7 +71,7 @@ void weir__trace_put_us(weir_trace_text *text, int64_t ns)
     weir__trace_put(text, begin, (size_t)(end - begin));
 }
 
-void weir__trace_put_real(weir_trace_text *text, double number)
+static void put_real(weir_trace_text *text, double number)
 {
     char digits[40];
     int length = snprintf(digits, sizeof digits, "%.17g", number);
@@ -81,7 +82,7 @@ void weir__trace_put_real(weir_trace_text *text, double number)
 }
 
 /* Bytes that are not UTF-8 become U+FFFD: viewers reject a file that contains anything else. */
-void weir__trace_put_json(weir_trace_text *text, const char *string)
+static void put_json(weir_trace_text *text, const char *string)
 {
     char escaped[8];
     weir__trace_put(text, "\"", 1);
@@ -103,4 +104,25 @@ void weir__trace_put_json(weir_trace_text *text, const char *string)
         string++;
     }
     weir__trace_put(text, "\"", 1);
+}
+
+void weir__trace_putf(weir_trace_text *text, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    for (;; format += 2) {
+        size_t plain = strcspn(format, "%");
+        weir__trace_put(text, format, plain);
+        format += plain;
+        if (!*format)
+            break;
+        switch (format[1]) {
+        case 'd': weir__trace_put_int(text, va_arg(values, int64_t)); break;
+        case 'u': put_us(text, va_arg(values, int64_t)); break;
+        case 'f': put_real(text, va_arg(values, double)); break;
+        case 'j': put_json(text, va_arg(values, const char *)); break;
+        default: weir__trace_puts(text, va_arg(values, const char *)); break; /* s */
+        }
+    }
+    va_end(values);
 }

@@ -18,12 +18,16 @@ void weir__trace_text_free(weir_trace_text *text);
 void weir__trace_put(weir_trace_text *text, const char *data, size_t length);
 void weir__trace_puts(weir_trace_text *text, const char *string);
 void weir__trace_put_int(weir_trace_text *text, int64_t number);
-void weir__trace_put_us(weir_trace_text *text, int64_t ns);           /* microseconds with three decimals: exact */
-void weir__trace_put_real(weir_trace_text *text, double number);      /* finite */
-void weir__trace_put_json(weir_trace_text *text, const char *string); /* with its quotes; always valid UTF-8 */
 
-/* The clock of a file of weir, which follows the bracket: the wall time at time 0 comes next, then other members. */
-#define WEIR_TRACE_CLOCK "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_trace\",\"args\":{\"unix_ns\":"
+/*
+ * A format with these values: %d int64_t; %u int64_t of nanoseconds, as microseconds with three decimals: exact; %f double,
+ * finite; %j a string as JSON, with its quotes, always valid UTF-8; %s a string as it is.
+ */
+void weir__trace_putf(weir_trace_text *text, const char *format, ...);
+
+/* The clock of a file of weir, which follows the bracket: %d is the wall time at time 0, %s other members. */
+#define WEIR_TRACE_CLOCK \
+    "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_trace\",\"args\":{\"unix_ns\":%d%s}},\n"
 
 /* An id for arrows: viewers want 64 bits. */
 uint64_t weir__trace_hash(const void *data, size_t length, uint64_t seed);

@@ -33,21 +33,36 @@ weir_path_text weir__path_for_message(const char *path)
     return result;
 }
 
-static int status_of(int system_code)
+static const struct {
+    int failure, status;
+    const char *reason; /* NULL = the system's */
+} failures[] = {
+    { ENOMEM, WEIR_ENOMEM, NULL },
+    { ENOENT, WEIR_ENOTFOUND, NULL },
+    { EACCES, WEIR_EACCESS, NULL },
+    { EROFS, WEIR_EACCESS, NULL },
+    { EPERM, WEIR_EACCESS, NULL },
+    { ENOTDIR, WEIR_EINVAL, NULL },
+    { EEXIST, WEIR_EINVAL, NULL },
+    { EISDIR, WEIR_EINVAL, NULL },
+    { EINVAL, WEIR_EINVAL, "not a regular file; give the path of a file" },
+    { EBADMSG, WEIR_EDATA, "it is not a trace in Chrome's format" },
+    { ENOTSUP, WEIR_EUNSUPPORTED, "this build of weir has no zlib; use a name without .gz" },
+    { 0, WEIR_EIO, NULL }, /* all others */
+};
+
+int weir__path_fail(weir_error *error, int failure, const char *what, const char *path, const char *hint)
 {
-    switch (system_code) {
-    case EACCES:
-    case EPERM:
-    case EROFS: return WEIR_EACCESS;
-    case ENOMEM: return WEIR_ENOMEM;
-    default: return WEIR_EIO;
-    }
+    size_t i = 0;
+    while (failures[i].failure && failures[i].failure != failure)
+        i++;
+    return weir_error_set(error, failures[i].status, -failure, "%s %s: %s%s", what, weir__path_for_message(path).text,
+                          failures[i].reason ? failures[i].reason : strerror(failure), hint);
 }
 
-static int fail_with(int system_code, const char *what, const char *path, weir_error *error)
+static int fail_with(int failure, const char *what, const char *path, weir_error *error)
 {
-    return weir_error_set(error, status_of(system_code), -system_code, "%s database %s: %s; give another path", what,
-                          weir__path_for_message(path).text, strerror(system_code));
+    return weir__path_fail(error, failure, what, path, "; give another path");
 }
 
 /* Refuses files on which SQLite would hang, or which it would overwrite. */
@@ -134,9 +149,9 @@ int weir__path_prepare_writing(const char *path, weir_error *error)
     if (!failure && has_too_long_name(path))
         failure = ENAMETOOLONG;
     if (failure)
-        return fail_with(failure, "cannot write to the folder of", path, error);
+        return fail_with(failure, "cannot write to the folder of database", path, error);
     if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) != 0 && errno != ENOENT)
-        return fail_with(errno, "cannot write to", path, error);
+        return fail_with(errno, "cannot write to database", path, error);
     return WEIR_OK;
 }
 
@@ -151,7 +166,7 @@ int weir__path_prepare_reading(const char *path, weir_error *error)
         return weir_error_set(error, WEIR_ENOTFOUND, -errno,
                               "there is no database %s; give the path of one that a run has written",
                               weir__path_for_message(path).text);
-    return fail_with(errno, "cannot read", path, error);
+    return fail_with(errno, "cannot read database", path, error);
 }
 
 char *weir__path_as_uri(const char *path, const char *query)

@@ -11,6 +11,10 @@ typedef struct weir_path_text {
 
 weir_path_text weir__path_for_message(const char *path);
 
+/* Sets *error for an errno value: "cannot read PATH: …" and a hint (may be ""). Our own code gives EBADMSG for what is not a
+   trace, EINVAL for what is not a regular file, ENOTSUP if zlib is missing. Returns the status. */
+int weir__path_fail(weir_error *error, int failure, const char *what, const char *path, const char *hint);
+
 /* Creates the folders before the last slash of the path if missing. Returns 0 or an errno. */
 int weir__path_make_parents(const char *path);
 
