@@ -6,14 +6,8 @@
 
 /* ---- the frame of a test ------------------------------------------------------------------------------------ */
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || defined(WEIR_COVERAGE)
+#if defined SANITIZED || defined COUNTS_LINES
 enum { SLOWNESS = 4 };
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-enum { SLOWNESS = 4 };
-#else
-enum { SLOWNESS = 1 };
-#endif
 #else
 enum { SLOWNESS = 1 };
 #endif

@@ -14,7 +14,7 @@
 #include "core_driver.h"
 #include "test_case.h"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef SANITIZED
 enum { DEFAULT_RUNS = 20000 };
 #else
 enum { DEFAULT_RUNS = 150000 };

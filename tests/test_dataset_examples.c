@@ -158,7 +158,7 @@ static const char *find_python(void)
 
 TEST_CASE(numpy_takes_the_frames_without_a_copy)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SANITIZED
     print_message("skipped: Python is not built for sanitizers\n");
     skip();
 #endif

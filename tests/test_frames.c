@@ -304,14 +304,6 @@ TEST_CASE(lists_that_rise_may_repeat_across_chunks)
 
 /* ---- constant memory ----------------------------------------------------------------------------------------- */
 
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define SANITIZED 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
 /* 461 MB of frames. */
 TEST_CASE(a_long_video_takes_the_memory_of_a_few_chunks)
 {
@@ -820,7 +812,7 @@ static size_t num_beside(const char *path)
 /* ThreadSanitizer delivers signals late, and once in a hundred runs not at all. */
 TEST_CASE(an_interrupted_run_leaves_no_half_array)
 {
-#if defined __SANITIZE_THREAD__
+#ifdef SANITIZED_THREADS
     skip();
 #endif
     struct program program;

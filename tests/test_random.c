@@ -30,11 +30,11 @@
 
 enum { MAX_STAGES = 24, MAX_SLOTS = 8, ITEMS = 120, SECONDS_TO_END = 240 };
 
-#if defined(WEIR_TRACED) && (defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__))
+#if defined WEIR_TRACED && defined SANITIZED
 enum { DEFAULT_RUNS = 40 };
-#elif defined(WEIR_TRACED)
+#elif defined WEIR_TRACED
 enum { DEFAULT_RUNS = 200 };
-#elif defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#elif defined SANITIZED
 enum { DEFAULT_RUNS = 600 };
 #else
 enum { DEFAULT_RUNS = 3000 };

@@ -319,7 +319,7 @@ static const setting settings[NUM_SETTINGS] = {
 
 /* Builds with sanitizers, and with clang, repeat what gcc's build checks, and decoders take most of the time: there, each
    check reads a real clip in one of the ways, another one for each check and clip. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
+#if defined SANITIZED || defined __clang__
 enum { REPEATS = 1 };
 #else
 enum { REPEATS = 0 };

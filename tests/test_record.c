@@ -534,7 +534,7 @@ TEST_CASE(a_tuned_run_decodes_all_files)
 /* Two clips are repeated until the experiment is done; then the run ends with the epoch. */
 TEST_CASE(an_experiment_measures_what_limits_the_run)
 {
-#ifdef __SANITIZE_THREAD__ /* minutes there: see test_explain_live.c */
+#ifdef SANITIZED_THREADS /* minutes there: see test_explain_live.c */
     skip();
 #endif
     struct program program;

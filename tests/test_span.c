@@ -781,14 +781,6 @@ TEST_CASE(frames_follow_each_other_without_overlapping)
         assert_true(part[i].time_ns <= part[i + 1].value || part[i].time_ns == part[i].value);
 }
 
-#if defined __SANITIZE_THREAD__
-#define NO_THREADS_AFTER_FORK 1
-#elif defined __has_feature
-#if __has_feature(thread_sanitizer)
-#define NO_THREADS_AFTER_FORK 1
-#endif
-#endif
-
 /* The child has no thread that would deliver records to the pipelines of its parent. */
 static int record_in_child(parts *seen)
 {
@@ -839,7 +831,7 @@ TEST_CASE(a_forked_child_records_for_pipelines_of_its_own)
     static test_ledger ledger;
     static parts seen;
     int status;
-#ifdef NO_THREADS_AFTER_FORK
+#ifdef SANITIZED_THREADS
     skip();
 #endif
     test_gate gate = GATE;

@@ -819,7 +819,7 @@ static int use_in_child(weir_pipeline *pipeline)
 
 TEST_CASE(a_forked_child_gets_an_error)
 {
-#ifdef __SANITIZE_THREAD__ /* starts no threads after fork(), and delays signals */
+#ifdef SANITIZED_THREADS /* starts no threads after fork(), and delays signals */
     skip();
 #endif
     test_ledger used = LEDGER;

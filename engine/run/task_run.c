@@ -26,10 +26,10 @@ static int fail_by_default(weir_slot *slot, int status, const char *what)
 
 static void *hook_state(const weir_slot *slot, uint32_t index)
 {
-    char *state = slot->hook_states;
+    size_t offset = 0;
     for (uint32_t i = 0; i < index; i++)
-        state += slot->node->task_hooks[i].state_size;
-    return state;
+        offset += slot->node->task_hooks[i].state_size;
+    return slot->hook_states ? (char *)slot->hook_states + offset : NULL;
 }
 
 static int begin_hooks(weir_slot *slot)
