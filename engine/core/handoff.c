@@ -108,17 +108,35 @@ static void put_epoch_end(weir__slot *slot, weir__queue *queue)
         notify_consumer(graph);
 }
 
+static void put_item(weir__queue *queue, const weir_item *item, int64_t waited_ns);
+
+/* The slot of this node, which has no tasks, need not hold the item. */
+static bool passes_straight(const weir__node *node)
+{
+    return !node->has_tasks && !node->graph->recorder && queue_has_room(node->outs) && !node->outs->blocked.first;
+}
+
+static void pass_straight(weir__node *node, const weir_item *item)
+{
+    node->account.taken++;
+    put_item(node->outs, item, 0);
+}
+
 /* The item has passed the queue, in whose entry behind the last one it may have been put already. */
 static void give_directly(weir__queue *queue, const weir_item *item)
 {
     weir__node *consumer = queue->consumer;
-    weir__slot *taker = weir__slot_take_idle(consumer);
-    queue_count_get(queue, queue->producer->graph->now_ns - taker->entered_ns);
+    queue_count_get(queue, queue->producer->graph->now_ns - consumer->idle->entered_ns);
     queue_record(queue, WEIR_TRACE_PASS, item, false);
     weir__merge_taken(consumer, queue);
     if (item == &queue->entries[queue->head].item)
         queue->head = queue_after(queue, queue->head);
-    give_item(taker, item);
+    if (consumer->num_ins > 1 || !passes_straight(consumer)) { /* a merge may have reached its end */
+        give_item(weir__slot_take_idle(consumer), item);
+        return;
+    }
+    weir__slot_enter(consumer->idle, SLOT_IDLE);
+    pass_straight(consumer, item);
 }
 
 /* The queue has room. */
@@ -209,7 +227,10 @@ static void take_input(weir__slot *slot, weir__queue *in, int64_t waited_ns)
     queue_pop(in, &item, slot->node->graph->now_ns, false);
     queue_count_get(in, waited_ns);
     weir__merge_taken(slot->node, in);
-    give_item(slot, &item);
+    if (passes_straight(slot->node) && slot->node->passing_items)
+        pass_straight(slot->node, &item);
+    else
+        give_item(slot, &item);
     let_blocked_put(in);
 }
 
