@@ -28,6 +28,8 @@ void driver_init(core_driver *driver, choices *list, uint32_t threads)
     driver->max_events = 2000;
     driver->num_events = 0;
     driver->num_made = driver->num_delivered = driver->num_epochs = driver->num_passed = 0;
+    driver->num_ahead = driver->ahead_left = 0;
+    driver->num_taken_ahead = 0;
     driver->broken = NULL;
     for (uint32_t i = 0; i < 2; i++) {
         driver_crew *crew = &driver->crews[i];
@@ -388,6 +390,23 @@ static void complete_task(core_driver *driver, driver_slot *slot)
     weir__task_completed(&slot->core);
 }
 
+static void check_delivered(core_driver *driver, const weir_item *item)
+{
+    uint64_t id = (uintptr_t)item->data;
+    check(driver, id && id <= driver->num_made, "the consumer got something that was not made");
+    if (id && id <= MAX_DRIVER_ITEMS) {
+        check(driver, !driver->seen[id - 1], "the consumer got an item twice");
+        driver->seen[id - 1] = true;
+    }
+    check(driver, item->epoch == driver->num_epochs, "an item crossed the end of an epoch");
+    check(driver, item->made_ns >= 1000 && item->made_ns <= driver->graph.now_ns,
+          "it is not known when an item was made");
+    check(driver, !driver->keeps_order || driver->graph.failed || item->seq >= driver->last_seq[item->source],
+          "the order was not kept");
+    driver->last_seq[item->source] = item->seq;
+    driver->num_delivered++;
+}
+
 void driver_take(core_driver *driver)
 {
     weir_item item;
@@ -395,21 +414,37 @@ void driver_take(core_driver *driver)
     if (weir__graph_deliver(&driver->graph, &item, 0) == WEIR_EPOCH) {
         driver->num_epochs++;
         memset(driver->last_seq, 0, sizeof driver->last_seq);
-        return;
+    } else {
+        check_delivered(driver, &item);
     }
-    uint64_t id = (uintptr_t)item.data;
-    check(driver, id && id <= driver->num_made, "the consumer got something that was not made");
-    if (id && id <= MAX_DRIVER_ITEMS) {
-        check(driver, !driver->seen[id - 1], "the consumer got an item twice");
-        driver->seen[id - 1] = true;
-    }
-    check(driver, item.epoch == driver->num_epochs, "an item crossed the end of an epoch");
-    check(driver, item.made_ns >= 1000 && item.made_ns <= driver->graph.now_ns,
-          "it is not known when an item was made");
-    check(driver, !driver->keeps_order || driver->graph.failed || item.seq >= driver->last_seq[item.source],
-          "the order was not kept");
-    driver->last_seq[item.source] = item.seq;
-    driver->num_delivered++;
+    driver->ahead_left = weir__graph_plan_takes(&driver->graph, MAX_ROOM);
+}
+
+/* The core is not told yet. */
+static void take_ahead(core_driver *driver)
+{
+    const weir__queue *sink = driver->graph.sink;
+    pass_time(driver);
+    check_delivered(driver, weir__queue_item_at(sink, sink->head + driver->num_ahead));
+    driver->ahead_ns[driver->num_ahead++] = driver->graph.now_ns;
+    driver->ahead_left--;
+    driver->num_taken_ahead++;
+}
+
+static void tell_taken(core_driver *driver)
+{
+    for (uint32_t i = 0; i < driver->num_ahead; i++)
+        weir__item_taken(&driver->graph, driver->ahead_ns[i]);
+    driver->num_ahead = 0;
+}
+
+/* As soon as the core wants it. */
+static void end_ahead(core_driver *driver)
+{
+    if (driver->graph.stopped || weir__graph_awaits_room(&driver->graph))
+        driver->ahead_left = 0;
+    check(driver, !driver->ahead_left || driver->ahead_left < driver->graph.sink->depth,
+          "the consumer may empty the sink queue without an event");
 }
 
 /* ---- what may happen next ----------------------------------------------------------------------------------- */
@@ -417,6 +452,7 @@ void driver_take(core_driver *driver)
 typedef enum event_kind {
     EVENT_PICK,
     EVENT_TAKE,
+    EVENT_AHEAD,
     EVENT_END,
     EVENT_PASS,
     EVENT_COMPLETE,
@@ -461,6 +497,8 @@ static uint32_t find_events(core_driver *driver, event *events)
             add_event(events, &count, EVENT_PICK, &driver->crews[i]);
     if (driver->graph.sink->depth && !driver->graph.stopped)
         add_event(events, &count, EVENT_TAKE, NULL);
+    if (driver->ahead_left)
+        add_event(events, &count, EVENT_AHEAD, NULL);
     for (uint32_t i = 0; i < driver->graph.num_nodes; i++) {
         driver_node *node = &driver->nodes[i];
         if (!node->core.has_tasks)
@@ -484,6 +522,7 @@ static void do_event(core_driver *driver, const event *next)
     switch (next->kind) {
     case EVENT_PICK: driver_pick(driver, next->subject); break;
     case EVENT_TAKE: driver_take(driver); break;
+    case EVENT_AHEAD: take_ahead(driver); break;
     case EVENT_END: driver_end_step(driver, slot, end_status(driver, slot)); break;
     case EVENT_PASS: pass_steps(driver, slot); break;
     case EVENT_COMPLETE: complete_task(driver, slot); break;
@@ -652,12 +691,17 @@ const char *driver_run(core_driver *driver)
             check(driver, false, "nothing can happen, but the run is not over");
             break;
         }
+        const event *next = &events[choose(driver->choices, count)];
         driver->num_events++;
-        if (driver->num_events == driver->stop_at || driver->num_events == driver->change_at ||
-            driver->num_events == driver->overdue_at)
+        bool interferes = driver->num_events == driver->stop_at || driver->num_events == driver->change_at ||
+                          driver->num_events == driver->overdue_at;
+        if (interferes || next->kind != EVENT_AHEAD)
+            tell_taken(driver);
+        if (interferes)
             interfere(driver);
         else
-            do_event(driver, &events[choose(driver->choices, count)]);
+            do_event(driver, next);
+        end_ahead(driver);
         check_all(driver);
         check(driver, driver->num_events < driver->max_events, "the run does not end");
         if (driver->reached && add_state(driver->reached, hash_state(driver)) &&

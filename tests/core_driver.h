@@ -73,7 +73,11 @@ typedef struct core_driver {
     uint64_t num_made, num_delivered, num_epochs, num_passed;
     uint64_t last_seq[MAX_NODES]; /* of each source, of what was delivered in this epoch */
     bool seen[MAX_DRIVER_ITEMS];
-    const char *broken; /* what does not hold; NULL = all does */
+    uint32_t ahead_left;        /* items that the consumer may take without an event */
+    uint32_t num_ahead;         /* that it has taken so, and the core was not told of, */
+    int64_t ahead_ns[MAX_ROOM]; /* and when */
+    uint64_t num_taken_ahead;   /* in all */
+    const char *broken;         /* what does not hold; NULL = all does */
 } core_driver;
 
 /* -- building: in the order of the nodes, upstream first -- */

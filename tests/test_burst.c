@@ -1,5 +1,5 @@
-/* Bursts (engine/state/burst.h): what an operation, a consumer or a program waits for comes, although steps run without the
-   lock. */
+/* Bursts, and items that are taken ahead (engine/state/burst.h): what an operation, a consumer or a program waits for comes,
+   although steps run, and items are taken, without the lock. */
 #include "support.h"
 
 #include <poll.h>
@@ -175,6 +175,147 @@ TEST_CASE(a_slot_that_is_added_runs_the_next_item_of_a_step_that_takes_long)
 {
     for (uint64_t seq = LATE_FROM; seq < LATE_FROM + 16; seq++) /* the first and the last of a burst are others */
         add_slot_while_stuck(seq);
+}
+
+/* ---- what the consumer takes without the lock --------------------------------------------------------------------- */
+
+enum { AHEAD_ITEMS = 4000, AHEAD_ROOM = 8 };
+
+/* A source and a sink, with queues of AHEAD_ROOM. */
+static weir_pipeline *build_numbers(const test_numbers *numbers)
+{
+    weir_stage_options options = { .queue_items = AHEAD_ROOM };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &numbers_op, numbers, 0, &options);
+    weir_builder_sink(builder, &options);
+    return build(builder, &(weir_pipeline_options){ .threads = 1 });
+}
+
+/* Without weir__engine_lock(), which tells the core. */
+static uint64_t taken_as_told(weir_pipeline *pipeline)
+{
+    uv_mutex_lock(&pipeline->lock);
+    uint64_t num_taken = pipeline->core.sink->total_got;
+    uv_mutex_unlock(&pipeline->lock);
+    return num_taken;
+}
+
+/* All queues are full. The first item that is taken lets the stages go on; one has no room for its next result, and then
+   the only thread is in a step of the other one, which takes long. */
+TEST_CASE(the_engine_knows_at_once_of_room_for_which_a_task_waits)
+{
+    enum { ROOM_BEFORE_SINK = 3 * AHEAD_ROOM + 3, ROOM = ROOM_BEFORE_SINK + AHEAD_ROOM + 1 };
+    test_ledger ledger = LEDGER;
+    test_counter made;
+    stuck_stage stuck = { .seq = ROOM_BEFORE_SINK };
+    counter_init(&made);
+    counter_init(&stuck.stuck);
+    counter_init(&stuck.passed);
+    test_numbers numbers = { .ledger = &ledger, .count = AHEAD_ITEMS, .made = &made };
+    weir_stage_options options = { .queue_items = AHEAD_ROOM };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &options);
+    weir_builder_pipe(builder, &stuck_op, &stuck, 0, &options);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &options);
+    weir_builder_sink(builder, &options);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 1 });
+    counter_await(&made, ROOM);
+    await_sleep_of(atomic_load(&pipeline->pools[0]->workers[0]->tid));
+    next_value(pipeline);
+    assert_int_equal(pipeline->ahead.num_planned, AHEAD_ROOM - 1);
+    counter_await(&stuck.stuck, 1);
+    next_value(pipeline);
+    assert_int_equal(taken_as_told(pipeline), 2);
+    counter_add(&stuck.passed, 1);
+    assert_int_equal(drain_all(pipeline), AHEAD_ITEMS - 2);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+/* The items that the consumer could still take stay in the queue. */
+TEST_CASE(an_item_counts_as_taken_when_next_returns_it)
+{
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = AHEAD_ITEMS };
+    weir_pipeline *pipeline = build_numbers(&numbers);
+    weir_item item;
+    uint64_t num_ahead = 0;
+    for (uint64_t i = 1; i <= AHEAD_ITEMS; i++) {
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        weir_item_release(&item);
+        num_ahead += atomic_load(&pipeline->ahead.progress) & 0xFF ? 1 : 0;
+        if (i % 7)
+            continue;
+        weir_snapshot *snapshot = NULL;
+        assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+        const weir_queue_snapshot *sink = &snapshot->queues[snapshot->num_queues - 1];
+        assert_int_equal(sink->num_items, i);
+        assert_int_equal(sink->num_put, i + sink->depth);
+        weir_snapshot_free(snapshot);
+    }
+    assert_true(num_ahead > 0);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+TEST_CASE(nothing_is_taken_after_a_stop_and_what_could_be_is_released)
+{
+    for (uint64_t num_taken = 1; num_taken <= 2 * AHEAD_ROOM; num_taken++) {
+        test_ledger ledger = LEDGER;
+        test_counter made;
+        counter_init(&made);
+        test_numbers numbers = { .ledger = &ledger, .count = AHEAD_ITEMS, .made = &made };
+        weir_pipeline *pipeline = build_numbers(&numbers);
+        weir_item item;
+        counter_await(&made, 2 * AHEAD_ROOM + 2); /* all is full */
+        for (uint64_t i = 0; i < num_taken; i++)
+            next_value(pipeline);
+        assert_int_equal(weir_pipeline_stop(pipeline), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
+        await_work_end(pipeline);
+        weir_account account;
+        assert_int_equal(weir_pipeline_account(pipeline, NULL, &account), WEIR_OK);
+        assert_int_equal(account.taken, account.passed_on + account.dropped);
+        assert_int_equal(account.passed_on, num_taken);
+        weir_pipeline_free(pipeline);
+        ledger_close(&ledger);
+    }
+}
+
+/* One consumer takes ahead, the other one ends its plans. */
+typedef struct shared_sink {
+    weir_pipeline *pipeline;
+    atomic_bool seen[AHEAD_ITEMS];
+} shared_sink;
+
+static void *take_shared(void *argument)
+{
+    shared_sink *shared = argument;
+    uint64_t last = 0;
+    weir_item item;
+    while (weir_pipeline_next(shared->pipeline, &item, WEIR_FOREVER) == WEIR_OK) {
+        assert_true(item_value(&item) >= last);
+        assert_false(atomic_exchange(&shared->seen[item_value(&item)], true));
+        last = item_value(&item);
+        weir_item_release(&item);
+    }
+    return NULL;
+}
+
+TEST_CASE(several_consumers_get_each_item_once_and_in_order)
+{
+    for (int run = 0; run < 10; run++) {
+        test_ledger ledger = LEDGER;
+        test_numbers numbers = { .ledger = &ledger, .count = AHEAD_ITEMS };
+        shared_sink shared = { .pipeline = build_numbers(&numbers) };
+        pthread_t other = thread_start(take_shared, &shared);
+        take_shared(&shared);
+        thread_join(other);
+        for (size_t i = 0; i < AHEAD_ITEMS; i++)
+            assert_true(atomic_load(&shared.seen[i]));
+        weir_pipeline_free(shared.pipeline);
+        ledger_close(&ledger);
+    }
 }
 
 TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -50,6 +50,11 @@
  * told. Before it adds slots to the node or begins to record, the driver tells all that have passed, and gives up the rest
  * of the plan.
  *
+ * In the same way the consumer may take items without an event for each: as many as weir__graph_plan_takes() says. They
+ * stay in the sink queue until the driver tells that they were taken, and when, so levels and counts are exact. The last
+ * item of the queue is never taken like that: only events make it empty. The driver gives up the rest of the plan as soon
+ * as weir__graph_awaits_room(), because then room that the core does not know of would hold up a task; and on stop.
+ *
  * Invariants, after every event (tests/core_driver.c checks them):
  *   1. If a queue has an item, its consumer has no idle slot that could take it.
  *   2. If a queue has room, no slot of its producer waits for room.
@@ -398,6 +403,15 @@ void weir__cancel_returned(weir__slot *slot);
 /* The consumer takes the head of the sink queue, which must not be empty: WEIR_OK and an item, or WEIR_EPOCH.
    waited_ns: how long it has waited. */
 int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns);
+
+/* How many items, at most `most`, the consumer may take from the head of the sink queue without an event for each. */
+uint32_t weir__graph_plan_takes(const weir__graph *graph, uint32_t most);
+
+/* The head of the sink queue was taken as planned, at taken_ns. */
+void weir__item_taken(weir__graph *graph, int64_t taken_ns);
+
+/* Room in the sink queue would let a task put its result. */
+bool weir__graph_awaits_room(const weir__graph *graph);
 
 /* No more results are wanted. May be called again. */
 void weir__graph_stop(weir__graph *graph);

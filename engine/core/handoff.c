@@ -355,6 +355,33 @@ int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns)
     return status;
 }
 
+bool weir__graph_awaits_room(const weir__graph *graph)
+{
+    const weir__queue *queue = graph->sink;
+    while (queue->blocked.first && !queue->producer->has_tasks && queue->producer->num_ins == 1)
+        queue = queue->producer->ins[0]; /* the producer passes items on, as many as there is room for */
+    return queue->blocked.first != NULL;
+}
+
+uint32_t weir__graph_plan_takes(const weir__graph *graph, uint32_t most)
+{
+    const weir__queue *queue = graph->sink;
+    if (queue->depth < 2 || queue->num_epoch_ends || graph->recorder || graph->stopped ||
+        weir__graph_awaits_room(graph))
+        return 0;
+    return queue->depth - 1 < most ? queue->depth - 1 : most;
+}
+
+void weir__item_taken(weir__graph *graph, int64_t taken_ns)
+{
+    weir__queue *queue = graph->sink;
+    weir__graph_move_time(graph, taken_ns);
+    queue_count_get(queue, 0);
+    queue_count_latency(queue, taken_ns - queue->entries[queue->head].item.made_ns);
+    queue_skip(queue, graph->now_ns);
+    let_blocked_put(queue);
+}
+
 /* ---- ends of epochs and of streams -------------------------------------------------------------------------- */
 
 typedef enum epoch_or_end { NEITHER, EPOCH_REACHED, END_REACHED } epoch_or_end;

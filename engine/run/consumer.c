@@ -24,10 +24,10 @@ static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
         pipeline->consumers_waking--;
 }
 
-/* A running consumer lets results accumulate for about a microsecond: one hand-off for several items costs less. */
+/* A running consumer lets results accumulate for up to a microsecond: one hand-off for several items costs less. */
 static void gather_results(void)
 {
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 16; i++)
         cpu_relax();
 }
 
@@ -70,53 +70,51 @@ static int64_t waited_ns_locked(weir_pipeline *pipeline, int64_t start_ns, bool 
     return until_ns - since_ns;
 }
 
-/* Of the calling thread. */
-static _Thread_local struct {
+typedef struct consumer_thread {
     /* since when, and with which credit, it is away with an item; see speedup.h */
     const weir_pipeline *from;
     int64_t since_ns, credit_ns;
 
     weir_step_clock clock;
-} away;
+} consumer_thread;
 
-static void consumer_leaves(const weir_pipeline *pipeline)
+static _Thread_local consumer_thread calling_thread;
+
+static void consumer_leaves(const weir_pipeline *pipeline, consumer_thread *self)
 {
-    away.from = NULL;
-    away.credit_ns = weir__speedup_credit(pipeline);
-    if (away.credit_ns < 0)
+    self->from = NULL;
+    self->credit_ns = weir__speedup_credit(pipeline);
+    if (self->credit_ns < 0)
         return;
-    away.from = pipeline;
-    away.since_ns = weir_clock_ns();
+    self->from = pipeline;
+    self->since_ns = weir_clock_ns();
 }
 
-static void consumer_is_back(weir_pipeline *pipeline)
+static void consumer_is_back(weir_pipeline *pipeline, consumer_thread *self)
 {
-    if (away.from != pipeline)
+    if (self->from != pipeline)
         return;
     const weir_node *sink = pipeline->nodes[pipeline->core.num_nodes - 1];
-    weir__speedup_settle(pipeline, sink, away.credit_ns, weir_clock_ns() - away.since_ns, NULL);
-    away.from = NULL;
+    weir__speedup_settle(pipeline, sink, self->credit_ns, weir_clock_ns() - self->since_ns, NULL);
+    self->from = NULL;
 }
 
-int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
+static int take_with_lock(weir_pipeline *pipeline, const consumer_thread *self, weir_item *item, int64_t start_ns,
+                          int64_t timeout_ns)
 {
-    if (!pipeline || !item || (timeout_ns < 0 && timeout_ns != WEIR_FOREVER))
-        return WEIR_EINVAL;
-    if (is_of_parent(pipeline))
-        return WEIR_EFORKED;
-    consumer_is_back(pipeline);
-    int64_t start_ns = step_clock_ns(&away.clock);
     int64_t deadline_ns = timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? WEIR_FOREVER : start_ns + timeout_ns;
     bool waited = false;
     int status;
 
     weir__engine_lock_for_step(pipeline, start_ns);
+    weir__ahead_end_locked(pipeline);
     for (;;) {
         if (!pipeline->core.stopped && pipeline->core.sink->depth) {
             int64_t waited_ns = waited_ns_locked(pipeline, start_ns, waited);
             status = weir__graph_deliver(&pipeline->core, item, waited_ns);
             if (status == WEIR_OK)
                 weir__trace_deliver_locked(pipeline, item, waited_ns);
+            weir__ahead_plan_locked(pipeline, self);
             break;
         }
         if (pipeline->core.stopped || pipeline->core.sink->closed) {
@@ -129,11 +127,27 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
             break;
         }
         wait_consumable_locked(pipeline, deadline_ns);
+        weir__ahead_end_locked(pipeline);
         waited = true;
     }
     weir__engine_unlock(pipeline);
+    return status;
+}
+
+int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
+{
+    if (!pipeline || !item || (timeout_ns < 0 && timeout_ns != WEIR_FOREVER))
+        return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
+    consumer_thread *self = &calling_thread;
+    consumer_is_back(pipeline, self);
+    int64_t now_ns = step_clock_ns(&self->clock);
+    int status = WEIR_OK;
+    if (!weir__ahead_take(pipeline, self, item, now_ns))
+        status = take_with_lock(pipeline, self, item, now_ns, timeout_ns);
     if (status == WEIR_OK)
-        consumer_leaves(pipeline);
+        consumer_leaves(pipeline, self);
     if (pipeline->tracker && status == WEIR_OK)
         weir__tracker_delivered(pipeline->tracker, item);
     else if (pipeline->tracker && status == WEIR_EPOCH)

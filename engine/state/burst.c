@@ -61,21 +61,84 @@ bool weir__burst_continue(weir_worker *worker, weir__slot *core)
     return true;
 }
 
-static void tell_steps_locked(weir_worker *worker, uint32_t progress)
+/* ---- taking ahead ------------------------------------------------------------------------------------------- */
+
+void weir__ahead_plan_locked(weir_pipeline *pipeline, const void *taker)
 {
-    weir__burst *burst = &worker->burst;
-    uint32_t num_passed = progress % ENDED, num_told = burst->num_told;
-    burst->num_told = num_passed;
-    weir__steps_passed(&worker->running->core, &burst->steps[num_told], num_passed - num_told);
+    weir__ahead *ahead = &pipeline->ahead;
+    const weir__queue *sink = pipeline->core.sink;
+    if (!atomic_load_explicit(&ahead->taker, memory_order_relaxed))
+        atomic_store_explicit(&ahead->taker, taker, memory_order_release);
+    if (atomic_load_explicit(&ahead->taker, memory_order_relaxed) != taker)
+        return;
+    ahead->num_planned = weir__graph_plan_takes(&pipeline->core, MAX_AHEAD);
+    for (uint32_t i = 0; i < ahead->num_planned; i++)
+        ahead->items[i] = *weir__queue_item_at(sink, sink->head + i);
+    ahead->num_told = 0;
+    ahead->is_open = ahead->num_planned > 0;
+    atomic_store_explicit(&ahead->progress, 0, memory_order_release);
+}
+
+bool weir__ahead_take(weir_pipeline *pipeline, const void *taker, weir_item *item, int64_t now_ns)
+{
+    weir__ahead *ahead = &pipeline->ahead;
+    if (atomic_load_explicit(&ahead->taker, memory_order_acquire) != taker)
+        return false;
+    unsigned index = atomic_load_explicit(&ahead->progress, memory_order_acquire);
+    if (index >= ahead->num_planned)
+        return false;
+    ahead->taken_ns[index] = now_ns;
+    if (!atomic_compare_exchange_strong_explicit(&ahead->progress, &index, index + 1, memory_order_acq_rel,
+                                                 memory_order_relaxed))
+        return false;
+    *item = ahead->items[index];
+    return true;
+}
+
+/* ---- telling the core --------------------------------------------------------------------------------------- */
+
+static unsigned read_progress(atomic_uint *progress, bool ends)
+{
+    unsigned read = ends ? atomic_fetch_or_explicit(progress, ENDED, memory_order_acq_rel)
+                         : atomic_load_explicit(progress, memory_order_acquire);
+    return read % ENDED;
+}
+
+/* Of the steps that have passed, those that had ended by then. */
+static void tell_steps_locked(weir_pipeline *pipeline, bool ends, int64_t until_ns)
+{
+    for (weir_worker *worker = pipeline->bursts; worker; worker = worker->burst.next) {
+        weir__burst *burst = &worker->burst;
+        uint32_t num_passed = read_progress(&burst->progress, ends), first = burst->num_told, num_told = first;
+        while (num_told < num_passed && burst->steps[num_told].end_ns <= until_ns)
+            num_told++;
+        burst->num_told = num_told;
+        weir__steps_passed(&worker->running->core, &burst->steps[first], num_told - first);
+    }
 }
 
 void weir__bursts_tell_locked(weir_pipeline *pipeline, bool ends)
 {
-    for (weir_worker *worker = pipeline->bursts; worker; worker = worker->burst.next) {
-        atomic_uint *progress = &worker->burst.progress;
-        tell_steps_locked(worker, ends ? atomic_fetch_or_explicit(progress, ENDED, memory_order_acq_rel)
-                                       : atomic_load_explicit(progress, memory_order_acquire));
+    weir__ahead *ahead = &pipeline->ahead;
+    unsigned num_taken = ahead->is_open ? read_progress(&ahead->progress, ends) : 0;
+    while (ahead->num_told < num_taken) {
+        int64_t taken_ns = ahead->taken_ns[ahead->num_told++];
+        tell_steps_locked(pipeline, ends, taken_ns);
+        weir__item_taken(&pipeline->core, taken_ns);
     }
+    ahead->is_open &= !ends;
+    tell_steps_locked(pipeline, ends, INT64_MAX);
+}
+
+void weir__ahead_end_locked(weir_pipeline *pipeline)
+{
+    weir__ahead *ahead = &pipeline->ahead;
+    if (!ahead->is_open)
+        return;
+    unsigned num_taken = read_progress(&ahead->progress, true);
+    ahead->is_open = false;
+    while (ahead->num_told < num_taken)
+        weir__item_taken(&pipeline->core, ahead->taken_ns[ahead->num_told++]);
 }
 
 void weir__burst_end_locked(weir_worker *worker)

@@ -24,7 +24,23 @@ void weir__burst_plan_locked(weir_worker *worker, const weir_slot *slot);
    be run. */
 bool weir__burst_continue(weir_worker *worker, weir__slot *core);
 
-/* Tells the core about all steps that have passed; `ends`: no other will. */
+/*
+ * The consumer takes an item with the lock, and those behind it without, from copies that it made meanwhile: taking one is one
+ * atomic operation on `progress`, so a plan that was ended gives no item any more. Only one thread takes ahead, the first
+ * consumer; others end its plan. The items stay in the sink queue until the core is told, also when the run is stopped.
+ */
+
+/* Call this when an item was taken with the lock. taker: identifies the calling thread. */
+void weir__ahead_plan_locked(weir_pipeline *pipeline, const void *taker);
+
+/* Without the lock. False = the next item must be taken with the lock. */
+bool weir__ahead_take(weir_pipeline *pipeline, const void *taker, weir_item *item, int64_t now_ns);
+
+/* No more items are taken ahead. */
+void weir__ahead_end_locked(weir_pipeline *pipeline);
+
+/* Tells the core about all steps that have passed, and items that were taken, in the order of time; `ends`: there will be no
+   more. */
 void weir__bursts_tell_locked(weir_pipeline *pipeline, bool ends);
 
 /* The last step of the burst has ended; call it before weir__step_ended(). */

@@ -36,7 +36,7 @@ static void acquire_lock(weir_pipeline *pipeline)
 
 static void tell_bursts_locked(weir_pipeline *pipeline, bool ends)
 {
-    if (pipeline->bursts)
+    if (pipeline->bursts || pipeline->ahead.is_open)
         weir__bursts_tell_locked(pipeline, ends);
 }
 
@@ -167,6 +167,8 @@ static bool is_consumer_wanted_locked(weir_pipeline *pipeline)
 /* All but the consumer and the pipeline's pool. */
 static void wake_others_locked(weir_pipeline *pipeline)
 {
+    if (pipeline->ahead.is_open && weir__graph_awaits_room(&pipeline->core))
+        weir__ahead_end_locked(pipeline);
     if (__builtin_expect(pipeline->core.news != 0, false))
         handle_news_locked(pipeline);
     if (atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed) != pipeline->core.consumable)

@@ -150,6 +150,25 @@ typedef struct weir__burst {
     weir_worker *next; /* in pipeline->bursts */
 } weir__burst;
 
+enum { MAX_AHEAD = 32 };
+
+/* What the consumer may take without the lock; see burst.h. */
+typedef struct weir__ahead {
+    _Atomic(const void *) taker; /* identifies the first thread that was a consumer; written with lock */
+
+    /* written by the taker with lock, read by it without */
+    uint32_t num_planned;
+    weir_item items[MAX_AHEAD]; /* copies of the next items of the sink queue */
+
+    int64_t taken_ns[MAX_AHEAD]; /* owned by the taker; read with lock as far as `progress` says */
+    atomic_uint
+        progress; /* how many were taken, added to by the taker; a bit says that the plan was ended, with lock */
+
+    /* guarded by lock */
+    bool is_open;      /* planned and not ended */
+    uint32_t num_told; /* of those taken */
+} weir__ahead;
+
 /* One thread of a pool. */
 struct weir_worker {
     weir_pool *pool;
@@ -322,6 +341,8 @@ struct weir_pipeline {
     char padding_before[CACHE_LINE];
     atomic_uint is_consumable; /* as core.consumable */
     char padding_after[CACHE_LINE];
+    weir__ahead ahead;
+    char padding_ahead[CACHE_LINE];
 
     /* guarded by lock */
     int poll_fd; /* an eventfd, raised while is_consumable; -1 = weir_pipeline_poll_fd() was not called */
