@@ -22,7 +22,7 @@ enum {
 /* Where a column is written. */
 typedef enum place {
     IN_ROW,
-    IN_SENTENCE, /* above the rows: the same in all of them */
+    IN_SENTENCE, /* above the rows of a screenful: the same in all of them */
     BELOW_ROW,
     NOWHERE, /* not for people, or empty in all rows */
 } place;
@@ -362,13 +362,13 @@ static size_t count_same(const table *t, size_t column)
     return count;
 }
 
-/* What is the same in all rows is only known if these are all; one key stays in the rows. */
-static void place_columns(table *t, bool has_all)
+/* One key stays in the rows. is_alone: rows behind these need not have the same columns. */
+static void place_columns(table *t, bool is_alone)
 {
     size_t num_rows = t->num_cells / t->num_columns, key = 0, num_varied = 0;
     for (size_t i = 0; i < t->num_columns; i++) {
         const table_column *column = &t->columns[i];
-        bool is_same = has_all && column->title && count_same(t, i) == num_rows;
+        bool is_same = is_alone && column->title && count_same(t, i) == num_rows;
         bool is_empty = is_same && !(t->cells[i] && *t->cells[i]);
         bool is_told = is_same && t->limit && num_rows > 1 && *t->columns->name && *column->title &&
                        column->kind != TABLE_VERDICT;
@@ -412,12 +412,16 @@ static void write_rows(table *t, bool is_last)
     if (t->num_cells == 0)
         return;
     bool has_all = is_last && !t->titled, is_one = has_all && t->num_cells == t->num_columns && *t->columns->name;
-    place_columns(t, has_all);
+    if (t->limit && t->titled) { /* each screenful stands for itself */
+        fputc('\n', t->out);
+        t->titled = false;
+    }
+    place_columns(t, has_all || t->limit);
     for (size_t i = 0; i < t->num_columns; i++)
         t->widths[i] = t->columns[i].title ? width_of(t->columns[i].title) : 0;
     for (size_t i = 0; i < t->num_cells; i += t->num_columns)
         widen(t, t->cells + i);
-    write_sentence(t, "In all rows: ", t->cells, IN_SENTENCE);
+    write_sentence(t, has_all ? "In all rows: " : "In these rows: ", t->cells, IN_SENTENCE);
     if (t->limit)
         place_long_words(t);
     if (t->limit && ((is_one && width_of_columns(t, &(section){ 0, t->num_columns }) > t->limit) || is_too_narrow(t)))

@@ -36,7 +36,7 @@ static const char style[] =
     ":root{color-scheme:light dark;--text:#1d1d1f;--back:#fff;--line:#ddd;--soft:#f5f5f5;--warn:#d55e00}"
     "@media(prefers-color-scheme:dark){:root{--text:#e6e6e6;--back:#16181c;--line:#3a3d44;--soft:#22252b;--warn:#"
     "ff9a52}"
-    "svg{filter:invert(1) hue-rotate(180deg)}}"
+    "svg{filter:invert(.91) hue-rotate(180deg)}}"
     "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:1152px;padding:0 1em;color:var(--text);"
     "background:var(--back)}"
     "h1{font-size:1.6em}h2{font-size:1.2em;margin-top:2em;border-bottom:1px solid var(--line)}"

@@ -552,19 +552,39 @@ static const char *const limit_colours[WEIR_NUM_VERDICTS] = {
     [WEIR_VERDICT_QUEUE] = "#c8b400",
 };
 
+/* Whether the text of a limit fits into its part of the band. */
+static bool fits_band(const drawing *d, const series_mark *limit)
+{
+    double room_in = (limit->end - limit->start) / d->set->end * (width_in - beside_in - right_in);
+    return room_in >= ((double)strlen(limit->text) + 1) * character_in;
+}
+
+/* Of the limits whose texts stand nowhere in the band; each colour once. */
+static void put_limits_legend(drawing *d)
+{
+    double x_in = beside_in;
+    bool is_told[WEIR_NUM_VERDICTS] = { false };
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < d->set->limits.count; i++) {
+            const series_mark *limit = &d->set->limits.all[i];
+            if (pass == 1 && !is_told[limit->kind])
+                put_entry(d, limit->text, 5, limit_colours[limit->kind], &x_in);
+            is_told[limit->kind] |= pass == 1 || fits_band(d, limit);
+        }
+    d->y_in += x_in > beside_in ? line_in : 0;
+}
+
 /* A band that says what limits each part of the run. */
 static void put_limits(drawing *d)
 {
     const series_marks *limits = &d->set->limits;
-    const double band_in = width_in - beside_in - right_in;
     if (limits->count == 0)
         return;
     begin_row(d, "Limit", 0.26);
     fputs("set yrange [0:1]\nunset ytics\n", d->out);
     for (size_t i = 0; i < limits->count; i++) {
         const series_mark *limit = &limits->all[i];
-        double room_in = (limit->end - limit->start) / d->set->end * band_in;
-        if (room_in < ((double)strlen(limit->text) + 1) * character_in && i + 1 < limits->count)
+        if (!fits_band(d, limit))
             continue;
         fprintf(d->out, "set label %zu ", ++d->num_labels);
         put_string(d->out, limit->text, MAX_TEXT);
@@ -575,6 +595,7 @@ static void put_limits(drawing *d)
     for (size_t i = 0; i < limits->count; i++)
         put_box(d, limits->all[i].start, limits->all[i].end, 0, 1, limit_colours[limits->all[i].kind]);
     end_boxes(d, "");
+    put_limits_legend(d);
     d->y_in += 0.16;
 }
 

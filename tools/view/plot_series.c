@@ -102,10 +102,12 @@ static void add_mark(series_marks *marks, const series_mark *mark)
 
 static void add_event(series_set *set, const weir_event_record *event)
 {
+    static const char *const about_run[] = { "phase", "expected_items", "trace_file", "working_directory" };
     double at = since_origin(set, event->unix_ns);
-    if (strcmp(event->name, "phase") != 0 && strcmp(event->name, "expected_items") != 0 &&
-        strcmp(event->name, "trace_file") != 0)
-        add_mark(&set->events, &(series_mark){ at, at, (char *)(uintptr_t)event->name, 0 });
+    for (size_t i = 0; i < sizeof about_run / sizeof about_run[0]; i++)
+        if (strcmp(event->name, about_run[i]) == 0)
+            return;
+    add_mark(&set->events, &(series_mark){ at, at, (char *)(uintptr_t)event->name, 0 });
 }
 
 static void add_phase(series_set *set, const weir_phase_record *phase)
