@@ -4,12 +4,19 @@
 #include <string.h>
 
 #include "text_fill.h"
+#include "tty.h"
 
-enum { WIDTH = 80, HELP_COLUMN = 30 };
+enum { MAX_WIDTH = 80, HELP_COLUMN = 30 };
+
+static size_t help_width(void)
+{
+    int width = tty_width();
+    return width && width < MAX_WIDTH ? (size_t)width : MAX_WIDTH;
+}
 
 void help_print_line(const char *text)
 {
-    weir__text_fill(stdout, text, text + strlen(text), 0, 0, WIDTH);
+    weir__text_fill(stdout, text, text + strlen(text), 0, 0, help_width());
 }
 
 void help_print_paragraphs(const char *text)
@@ -21,7 +28,7 @@ void help_print_paragraphs(const char *text)
         if (*text == ' ')
             printf("%.*s\n", (int)(end - text), text);
         else
-            weir__text_fill(stdout, text, end, 0, 0, WIDTH);
+            weir__text_fill(stdout, text, end, 0, 0, help_width());
         putchar('\n');
         text = next;
     }
@@ -44,7 +51,7 @@ static void print_row(const option_row *row)
         printf("\n%*s", HELP_COLUMN, "");
     else
         printf("%*s", (int)(HELP_COLUMN - length), "");
-    weir__text_fill(stdout, row->help, row->help + strlen(row->help), HELP_COLUMN, HELP_COLUMN, WIDTH);
+    weir__text_fill(stdout, row->help, row->help + strlen(row->help), HELP_COLUMN, HELP_COLUMN, help_width());
 }
 
 void options_print(const option_set *sets, size_t num_sets)

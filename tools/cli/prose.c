@@ -19,17 +19,17 @@ static bool is_prose(const char *line)
     return true;
 }
 
-static void put_lines(const char *text, size_t width)
+void prose_put_lines(FILE *out, const char *text, size_t width)
 {
     for (const char *next; *text; text = next) {
         size_t length = strcspn(text, "\n"), indent = strspn(text, " ");
         next = text + length + (text[length] != '\0');
         if (weir__text_columns(text, length) <= width || !is_prose(text + indent)) {
-            fwrite(text, 1, (size_t)(next - text), stdout);
+            fwrite(text, 1, (size_t)(next - text), out);
             continue;
         }
-        printf("%*s", (int)indent, "");
-        weir__text_fill(stdout, text + indent, text + length, indent + 2, indent, width);
+        fprintf(out, "%*s", (int)indent, "");
+        weir__text_fill(out, text + indent, text + length, indent + 2, indent, width);
     }
 }
 
@@ -45,7 +45,7 @@ int prose_end(prose *p, int status, weir_error *error)
     if (p->file != stdout)
         memory_file_close(p->file);
     if (p->text)
-        put_lines(p->text, p->width);
+        prose_put_lines(stdout, p->text, p->width);
     free(p->text);
     errno = 0;
     if ((fflush(stdout) == 0 && !ferror(stdout)) || status != WEIR_OK)

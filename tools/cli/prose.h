@@ -21,4 +21,7 @@ void prose_open(prose *p);
 /* Closes it. Returns status, or WEIR_EIO: not all was printed. */
 int prose_end(prose *p, int status, weir_error *error);
 
+/* Breaks the lines that are longer than width. */
+void prose_put_lines(FILE *out, const char *text, size_t width);
+
 #endif

@@ -121,7 +121,7 @@ static int put_format(void *self, const weir_row *row, weir_error *error)
     table *t = self;
     (void)error;
     if (table_rows(t) == 0)
-        puts("\nFormats of these slowest items, and of all items that were recorded:");
+        puts("\nFormats of these items, and of all recorded ones:");
     record_put_row(t, TABLE_COLUMNS(format_columns), row, 0);
     return WEIR_OK;
 }

@@ -14,6 +14,7 @@
 
 #include "memory.h"
 #include "options.h"
+#include "prose.h"
 #include "text_escape.h"
 #include "text_fill.h"
 #include "tty.h"
@@ -157,11 +158,11 @@ static void put_filled(const screen *s, const char *colour, const char *heading,
     weir__text_fill(s->out, text, text + strlen(text), indent, indent > at ? indent : at, s->width);
 }
 
-/* Adds a figure to a line of them. */
-static void add_figure(char line[MAX_LINE], const char *format, const char *figure, const char *unit)
+/* Adds a figure to a line of them; commas stand between them where the line is broken. */
+static void add_figure(const screen *s, char line[MAX_LINE], const char *format, const char *figure, const char *unit)
 {
     size_t length = strlen(line);
-    snprintf(line + length, MAX_LINE - length, format, length ? "   " : "", figure, unit);
+    snprintf(line + length, MAX_LINE - length, format, length == 0 ? "" : s->width < 80 ? ", " : "   ", figure, unit);
 }
 
 /* -- the lines */
@@ -248,7 +249,7 @@ static void put_rates(const screen *s)
     double rate = decode ? value_of(decode, "successes_per_s") : value_of(queue, "items_per_s");
     if (rate > 0) {
         format_number(figure, rate);
-        add_figure(line, "%s%s %s", figure, s->folder && *s->folder ? "files/s" : "items/s");
+        add_figure(s, line, "%s%s %s", figure, s->folder && *s->folder ? "files/s" : "items/s");
     }
     const weir_total_list *counters = &s->totals->of[WEIR_SUBJECT_COUNTER];
     for (size_t i = 0; i < counters->count; i++) {
@@ -256,24 +257,26 @@ static void put_rates(const screen *s)
         double frames = value_of(total, "last_value");
         if (strcmp(total->key.name, "weir/frames") == 0 && s->num_runs == 1 && frames > 0 && total->elapsed_ns > 0) {
             format_number(figure, frames / weir__seconds(total->elapsed_ns));
-            add_figure(line, "%s%s %s", figure, "frames/s");
+            add_figure(s, line, "%s%s %s", figure, "frames/s");
         }
     }
     if (value_of(process, "read_rate") >= 1) {
         weir__text_format_bytes(figure, value_of(process, "read_rate"));
-        add_figure(line, "%s%s%s", figure, "/s read");
+        add_figure(s, line, "%s%s%s", figure, "/s read");
     }
     double cpus = value_of(process, "cpus"), share = value_of(process, "cpu_share");
     if (cpus >= 0 && share > 0) {
         snprintf(figure, sizeof figure, "%.2f", cpus);
         snprintf(budget, sizeof budget, "of %.0f CPUs", fmin(cpus / share, 1e9));
-        add_figure(line, "%s%s %s", figure, budget);
+        add_figure(s, line, "%s%s %s", figure, budget);
     }
     if (value_of(process, "peak_bytes") > 0) {
         weir__text_format_bytes(figure, value_of(process, "peak_bytes"));
-        add_figure(line, "%s%s %s", figure, "memory");
+        add_figure(s, line, "%s%s %s", figure, "memory");
     }
-    if (*line)
+    if (*line && s->width < 80)
+        put_filled(s, "", "", 2, line);
+    else if (*line)
         fprintf(s->out, "  %s\n", line);
 }
 
@@ -514,27 +517,33 @@ static int put_failures(screen *s, weir_error *error)
 static int put_end(const screen *s, const char *weir, weir_error *error)
 {
     const char *path = weir_reader_path(s->reader);
-    fputc('\n', s->out);
-    int status = weir_summary_write_notes(s->out, s->reader, s->filter, s->totals, error);
+    char *text;
+    size_t size;
+    FILE *out = memory_file_open(&text, &size);
+    fputc('\n', out);
+    int status = weir_summary_write_notes(out, s->reader, s->filter, s->totals, error);
     char *here = getcwd(NULL, 0);
     if (s->start && here && s->folder && *s->folder && *s->folder != '/' && strcmp(s->start, here) != 0) {
-        fputs("Files are relative to ", s->out);
-        weir__text_escape_to(s->out, s->start);
-        fputs(".\n", s->out);
+        fputs("Files are relative to ", out);
+        weir__text_escape_to(out, s->start);
+        fputs(".\n", out);
     }
     free(here);
     if (s->num_runs == 1 && !weir_reader_lacks(s->reader))
-        fprintf(s->out, "Run %" PRId64 " in ", s->run_id);
+        fprintf(out, "Run %" PRId64 " in ", s->run_id);
     else
-        fputs("In ", s->out);
-    weir__text_escape_to(s->out, path);
+        fputs("In ", out);
+    weir__text_escape_to(out, path);
     bool is_useless = s->num_reasons && s->num_done == 0;
-    fprintf(s->out, ".\nMore: %s %s", weir, is_useless ? "failures" : "explain");
+    fprintf(out, ".\nMore: %s %s", weir, is_useless ? "failures" : "explain");
     if (strcmp(path, "pipeline_stats.db") != 0) {
-        fputs(" --db ", s->out);
-        option_print_word(s->out, path);
+        fputs(" --db ", out);
+        option_print_word(out, path);
     }
-    fprintf(s->out, is_useless ? "\n" : " (also: %sslowest, summary --full)\n", s->num_reasons ? "failures, " : "");
+    fprintf(out, is_useless ? "\n" : " (also: %sslowest, summary --full)\n", s->num_reasons ? "failures, " : "");
+    memory_file_close(out);
+    prose_put_lines(s->out, text, s->width);
+    free(text);
     return status;
 }
 
