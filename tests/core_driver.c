@@ -25,6 +25,7 @@ void driver_init(core_driver *driver, choices *list, uint32_t threads)
     driver->stop_at = driver->change_at = driver->overdue_at = 0;
     driver->odd_left = driver->stops_left = driver->changes_left = 0;
     driver->keeps_order = true;
+    driver->keeps_count = false;
     driver->max_events = 2000;
     driver->num_events = 0;
     driver->num_made = driver->num_delivered = driver->num_epochs = driver->num_passed = 0;
@@ -252,6 +253,21 @@ void driver_end_step(core_driver *driver, driver_slot *slot, int status)
     driver_report_end(driver, slot, status);
 }
 
+/* The task has failed: what becomes of its place. */
+static void choose_place(core_driver *driver, driver_slot *slot)
+{
+    const driver_node *node = (const driver_node *)slot->core.node;
+    slot->core.place = WEIR__PLACE_EMPTY;
+    if (!node->replaces || slot->core.num_chunks || slot->core.abandoned)
+        return;
+    if (slot->core.flushing || (!driver->keeps_count && choose_one_in(driver->choices, 10)))
+        slot->core.place = WEIR__PLACE_LOST;
+    else
+        slot->core.place = WEIR__PLACE_FILLED;
+    if (slot->core.place == WEIR__PLACE_FILLED)
+        slot->core.in.data = (void *)(uintptr_t)(++driver->num_made);
+}
+
 void driver_report_end(core_driver *driver, driver_slot *slot, int status)
 {
     slot->core.status = status;
@@ -262,6 +278,8 @@ void driver_report_end(core_driver *driver, driver_slot *slot, int status)
         forget_item(&slot->core.in);
     if (status != WEIR_MORE && status != WEIR_OK)
         forget_item(&slot->core.out);
+    if (status < 0 && !slot->core.is_lifecycle)
+        choose_place(driver, slot);
     ((driver_node *)slot->core.node)->steps++;
     ((driver_crew *)slot->core.node->crew)->free_threads++;
     weir__step_ended(&slot->core);
@@ -342,6 +360,8 @@ static int odd_end(core_driver *driver, const driver_node *node)
 {
     static const int statuses[] = { WEIR_SKIP, WEIR_EDATA, WEIR_MORE, WEIR_PENDING, WEIR_KEPT };
     driver->odd_left--;
+    if (driver->keeps_count)
+        return choose(driver->choices, 2) ? WEIR_EDATA : WEIR_PENDING;
     return statuses[choose(driver->choices, node->core.has_flush ? 5 : 4)];
 }
 
@@ -386,6 +406,8 @@ static void complete_task(core_driver *driver, driver_slot *slot)
 {
     static const int results[] = { WEIR_OK, WEIR_SKIP, WEIR_EDATA };
     slot->completion = results[choose(driver->choices, 3)];
+    if (driver->keeps_count && slot->completion == WEIR_SKIP)
+        slot->completion = WEIR_EDATA;
     pass_time(driver);
     weir__task_completed(&slot->core);
 }
@@ -555,7 +577,8 @@ static void hash_slot(uint64_t *hash, const weir__slot *slot)
                          slot->needs_flush);
     hash_value(hash, slot->has_in || slot->has_out ? slot->in.seq : 0);
     hash_value(hash, (uint64_t)(((const driver_slot *)slot)->plan.num_steps - ((const driver_slot *)slot)->passed));
-    hash_value(hash, (uint64_t)slot->finishing << 16 | (uint64_t)slot->abandoned << 8 | slot->num_kept);
+    hash_value(hash, (uint64_t)slot->num_replaced << 32 | (uint64_t)slot->finishing << 16 |
+                         (uint64_t)slot->abandoned << 8 | slot->num_kept);
 }
 
 static void hash_list(uint64_t *hash, const weir__slot *slot)
@@ -645,6 +668,21 @@ static void interfere(core_driver *driver)
         let_task_be_overdue(driver);
 }
 
+/* With needs_results, and only then, a node all of whose tasks have failed is a failure. */
+static void check_failed_nodes(core_driver *driver)
+{
+    const weir__graph *graph = &driver->graph;
+    const weir__node *failed = graph->failed && graph->failure == WEIR__FAILURE_ALL ? graph->failed_node : NULL;
+    check(driver, !failed || (graph->needs_results && failed->total_failures == failed->total_tasks),
+          "a node has failed that has made something");
+    for (uint32_t i = 0; i < graph->num_nodes && graph->needs_results && !graph->failed && !graph->stopped; i++) {
+        const weir__node *node = graph->nodes[i];
+        check(driver,
+              node->cancelled || node->total_tasks <= node->part_tasks || node->total_failures < node->total_tasks,
+              "all tasks of a node have failed, but not the run");
+    }
+}
+
 /* Nothing is left in the pipeline, and what was made is somewhere. */
 static void check_end(core_driver *driver)
 {
@@ -668,6 +706,9 @@ static void check_end(core_driver *driver)
             gone += node->outs[j].total_dropped;
     }
     check(driver, made == gone, "an item was lost");
+    check(driver, !driver->keeps_count || driver->num_delivered == driver->nodes[0].items,
+          "what failed was not replaced");
+    check_failed_nodes(driver);
 }
 
 /* What the consumer of an undisturbed run gets. */
@@ -760,6 +801,7 @@ static void add_behaviour(core_driver *driver, driver_node *node)
         return;
     node->skips = choose_one_in(list, 3);
     node->fails = choose_one_in(list, 4);
+    node->replaces = node->fails && choose(list, 2);
     node->pends = choose_one_in(list, 3);
     node->multiplies = choose_one_in(list, 3);
     node->passes_over = choose_one_in(list, 6);
@@ -851,6 +893,8 @@ static open_end add_merge(core_driver *driver, const open_end *ends, uint32_t nu
 void driver_build_random(core_driver *driver, choices *list)
 {
     driver_init(driver, list, 1 + choose(list, 3));
+    driver->graph.needs_results = choose(list, 2);
+    driver->graph.is_resumed = choose_one_in(list, 3);
     uint32_t num_chains = choose_one_in(list, 3) ? 2 + choose(list, 2) : 1;
     uint32_t epochs = choose_one_in(list, 3) ? 1 + choose(list, 2) : 0;
     open_end ends[MAX_ENDS] = { { 0 } };
@@ -879,11 +923,15 @@ void driver_build_small(core_driver *driver, choices *list, small_twist twist)
     driver_connect(source, 0, stage);
     driver_connect(stage, 0, sink);
     source->items = 4;
-    stage->core.order = twist == SMALL_IN_ORDER || twist == SMALL_STATUS ? WEIR_ORDER_INPUT : WEIR_ORDER_COMPLETION;
+    stage->core.order = twist == SMALL_IN_ORDER || twist == SMALL_STATUS || twist == SMALL_REPLACED
+                            ? WEIR_ORDER_INPUT
+                            : WEIR_ORDER_COMPLETION;
     stage->core.has_flush = twist == SMALL_KEPT;
-    stage->core.max_failures = (weir_max_failures){ .kind = WEIR_FAILURES_COUNT, .count = twist == SMALL_KEPT };
+    stage->core.max_failures =
+        (weir_max_failures){ .kind = WEIR_FAILURES_COUNT, .count = twist == SMALL_KEPT || twist == SMALL_REPLACED };
     driver->keeps_order = stage->core.order == WEIR_ORDER_INPUT;
-    driver->odd_left = twist == SMALL_STATUS || twist == SMALL_KEPT;
+    driver->odd_left = twist == SMALL_STATUS || twist == SMALL_KEPT || twist == SMALL_REPLACED;
+    driver->keeps_count = stage->replaces = twist == SMALL_REPLACED;
     driver->stops_left = twist == SMALL_STOP;
     driver->changes_left = twist == SMALL_SLOTS;
     driver_start(driver);
@@ -893,11 +941,12 @@ void driver_print(const core_driver *driver)
 {
     for (uint32_t i = 0; i < driver->graph.num_nodes; i++) {
         const driver_node *node = &driver->nodes[i];
-        fprintf(stderr, "  node %u: %u slots, queue %u%s%s%s%s%s%s%s%s", i, node->core.num_made,
+        fprintf(stderr, "  node %u: %u slots, queue %u%s%s%s%s%s%s%s%s%s", i, node->core.num_made,
                 node->outs[0].capacity, node->core.order == WEIR_ORDER_INPUT ? ", in order" : "",
                 node->multiplies ? ", multiplies" : "", node->skips ? ", skips" : "", node->fails ? ", fails" : "",
-                node->pends ? ", pends" : "", node->core.has_flush ? ", keeps" : "",
-                node->core.has_stage_hooks ? ", hooks" : "", node->core.has_cancel ? ", cancel" : "");
+                node->replaces ? ", replaces" : "", node->pends ? ", pends" : "",
+                node->core.has_flush ? ", keeps" : "", node->core.has_stage_hooks ? ", hooks" : "",
+                node->core.has_cancel ? ", cancel" : "");
         if (node->core.num_ins == 0)
             fprintf(stderr, ", %u items, %u epochs", node->items, node->core.epochs);
         if (node->core.num_ins > 1)

@@ -26,7 +26,7 @@ typedef struct driver_slot {
 typedef struct driver_node {
     weir__node core; /* first */
     uint32_t items;  /* of a source: in each epoch */
-    bool multiplies, pends, skips, fails, passes_over, hooks_fail;
+    bool multiplies, pends, skips, fails, passes_over, hooks_fail, replaces;
     uint64_t steps; /* that ended */
     driver_slot lifecycle, all_slots[MAX_DRIVER_SLOTS];
     weir__slot *slots[MAX_DRIVER_SLOTS];
@@ -60,6 +60,7 @@ typedef struct core_driver {
     /* what will happen */
     uint32_t stop_at, change_at, overdue_at; /* the number of an event; 0 = never */
     bool keeps_order;
+    bool keeps_count; /* what fails is replaced: each item of the source is delivered */
     uint32_t max_events;
     uint32_t odd_left, stops_left, changes_left; /* may still happen at any moment: an odd end of a task of node 1, a
                                                     stop, a change of the slots of node 1 to one */
@@ -114,6 +115,7 @@ typedef enum small_twist {
     SMALL_IN_ORDER, /* the stage keeps the order of its inputs */
     SMALL_STATUS,   /* in order; one of the tasks, any, ends in another way, any */
     SMALL_KEPT,     /* the same without order; it may also keep its input, and one failure is tolerated */
+    SMALL_REPLACED, /* in order; one of the tasks, any, fails, at once or later, and its input is replaced */
     SMALL_STOP,     /* at any moment */
     SMALL_SLOTS,    /* at any moment the stage has one slot less */
     SMALL_TWISTS,

@@ -193,7 +193,7 @@ TEST_CASE(what_a_newer_program_sets_in_a_table_or_hook_is_refused)
         weir_pipeline *pipeline;
         weir_error error = { 0 };
         weir_builder *builder = builder_with(&numbers);
-        op.reserved[1] = i == 0 ? &set : NULL;
+        op.reserved[0] = i == 0 ? &set : NULL;
         weir_builder_pipe(builder, &op, NULL, 0, &options[i]);
         weir_builder_sink(builder, NULL);
         weir_pipeline_options all = { .observers = &observer, .num_observers = i == 3 };

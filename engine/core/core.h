@@ -23,6 +23,11 @@
  *         |                   +----------------------------|--+  WEIR_SKIP, WEIR_KEPT, failure
  *         +----------- no input ---------------------------+
  *
+ * A source may promise that each of its items becomes a result. The driver then says of a failed task (slot->place) that
+ * it has put another input into the slot, in the place of the one that failed: RUNNING becomes READY, as with WEIR_MORE.
+ * The failure counts as any other, and the other input as one that the node has created. The slot keeps its turn, the
+ * number of the input and its place in checkpoints. Or the driver says that it has none: then the graph fails.
+ *
  * Nodes without tasks (merges, the sink) need no thread: they pass their items on within the event that brings them.
  * Their slot is always SLOT_IDLE or SLOT_BLOCKED. A surplus slot, after the concurrency of its node was lowered, is
  * SLOT_RETIRED.
@@ -103,6 +108,13 @@ typedef enum slot_state {
 
 typedef enum node_state { NODE_NEW, NODE_STARTING, NODE_OPEN, NODE_ENDING, NODE_DONE } node_state;
 
+/* What becomes of the place of an input whose task has failed. */
+typedef enum weir__place {
+    WEIR__PLACE_EMPTY = 0, /* nothing was promised: the item is lost */
+    WEIR__PLACE_FILLED,    /* slot->in is another input */
+    WEIR__PLACE_LOST,      /* it was promised, but there is no other input: the graph fails */
+} weir__place;
+
 /* Linked through slot.next. */
 typedef struct weir__slot_list {
     weir__slot *first, *last;
@@ -173,6 +185,7 @@ struct weir__slot {
     uint64_t order_number; /* of the input */
     uint64_t trace_item;   /* the input, or the item to be made, as in weir_trace_record */
     uint64_t num_kept;     /* inputs its worker has kept for a later result */
+    uint64_t num_replaced; /* inputs that were in the place of this one, and have failed */
     int64_t kept_ns;       /* made_ns of the oldest of them */
     weir_item last_in;     /* seq, source, epoch and made_ns of its last input; results of a flush get them */
 
@@ -185,6 +198,7 @@ struct weir__slot {
     bool worker_live;    /* it has something to flush */
     bool passed_over;    /* WEIR_MORE, but the result was done in an earlier run */
     int status;          /* result of the step */
+    weir__place place;   /* if it has failed */
     uint32_t out_index;  /* index of the output queue for the result */
     uint32_t num_chunks; /* results made from this input so far */
     int64_t begin_ns;    /* when the step began: the slot is busy from then on */
@@ -310,6 +324,7 @@ typedef enum weir__failure {
     WEIR__FAILURE_LAST,   /* the task of failed_slot was one too many */
     WEIR__FAILURE_FIRST,  /* among the first tasks of its node too many have failed */
     WEIR__FAILURE_ALL,    /* at the end of its first whole epoch, all tasks of its node have failed */
+    WEIR__FAILURE_PLACE,  /* the place of the input of failed_slot is lost */
 } weir__failure;
 
 /* What a trace records. Called within events; must not change what it gets. */

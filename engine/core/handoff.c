@@ -79,6 +79,15 @@ static void give_item(weir__slot *slot, const weir_item *item)
     if (node->numbers_inputs)
         slot->in.order_number = slot->order_number = node->next_order_number++;
     slot->has_in = true;
+    slot->num_replaced = 0;
+    reset_task(slot);
+    weir__slot_make_ready(slot);
+}
+
+void weir__input_replaced(weir__slot *slot)
+{
+    slot->node->account.created++;
+    slot->num_replaced++;
     reset_task(slot);
     weir__slot_make_ready(slot);
 }

@@ -11,6 +11,9 @@ void weir__result_offer(weir__slot *slot);
    input, which the slot has. */
 void weir__result_pass(weir__slot *slot);
 
+/* The task of the slot has failed, and its input is another one: the next task begins. */
+void weir__input_replaced(weir__slot *slot);
+
 /* The slot has finished its work: it takes its next input, or waits for it. */
 void weir__slot_next_input(weir__slot *slot);
 

@@ -206,8 +206,9 @@ weir__plan weir__slot_plan_ahead(const weir__slot *slot, uint32_t most)
 {
     const weir__node *node = slot->node;
     const weir__queue *out = node->outs;
-    if (!node->may_run_ahead || !slot->starts_task || node->graph->recorder || node->num_slots != 1 ||
-        node->num_wanted != 1 || !is_short(node) || out->depth + 1 >= out->capacity || !results_may_wait(node))
+    if (!node->may_run_ahead || !slot->starts_task || slot->num_replaced || node->graph->recorder ||
+        node->num_slots != 1 || node->num_wanted != 1 || !is_short(node) || out->depth + 1 >= out->capacity ||
+        !results_may_wait(node))
         return (weir__plan){ 0 };
     uint32_t num = out->capacity - out->depth - 1;
     weir__plan plan = { .num_steps = num < most ? num : most, .first_out = out->head + out->depth };

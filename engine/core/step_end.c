@@ -88,12 +88,17 @@ static void count_failure(weir__slot *slot)
         weir__graph_fail(node, slot, WEIR__FAILURE_ITSELF);
     else if (too_many_failures(node))
         weir__graph_fail(node, slot, WEIR__FAILURE_LAST);
+    else if (slot->place == WEIR__PLACE_LOST)
+        weir__graph_fail(node, slot, WEIR__FAILURE_PLACE);
 }
 
 static void step_failed(weir__slot *slot)
 {
     count_failure(slot);
-    end_task(slot);
+    if (slot->place == WEIR__PLACE_FILLED)
+        weir__input_replaced(slot); /* of a cancelled node, too: a thread releases the other input */
+    else
+        end_task(slot);
 }
 
 /* ---- the other results -------------------------------------------------------------------------------------- */
@@ -103,7 +108,10 @@ static void drop_task(weir__slot *slot)
 {
     slot->node->account.dropped += (uint64_t)slot->has_in + (uint64_t)slot->has_out;
     slot->has_out = false;
-    end_task(slot);
+    if (!slot->abandoned && slot->place == WEIR__PLACE_FILLED)
+        weir__input_replaced(slot); /* so that a thread releases it */
+    else
+        end_task(slot);
 }
 
 /* When the oldest of the source's items that the result was made of came into being. */

@@ -587,17 +587,30 @@ int weir__tracker_made(weir_slot *slot, int status)
     return result == WEIR_SKIP && status == WEIR_OK ? WEIR_SKIP : status;
 }
 
-/* Asked to stop, it has dropped its input. */
+/* Asked to stop, it has dropped its input; or the pipeline fails because of it. */
 static bool was_dropped(const weir_tracker *tracker, const weir_slot *slot, int status)
 {
-    return status < 0 && (tracker->retry_failed || (status != WEIR_ETIMEDOUT &&
-                                                    atomic_load_explicit(&slot->should_stop, memory_order_relaxed)));
+    return status < 0 &&
+           (tracker->retry_failed || slot->core.place == WEIR__PLACE_LOST ||
+            (status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed)));
+}
+
+/* The task runs again with another input, which has the marks of the one that failed. */
+static void input_replaced(const weir_tracker *tracker, weir_slot *slot)
+{
+    slot->carried_marks = join_lists(tracker, slot->released_marks, slot->carried_marks);
+    slot->released_marks = 0;
+    slot->core.in.marks = slot->in_marks_back || !slot->node->op->flush ? slot->in_marks : 0;
 }
 
 static void task_step_ends(weir_tracker *tracker, weir_slot *slot, int status)
 {
     if (status == WEIR_MORE || status == WEIR_PENDING)
         return;
+    if (status < 0 && slot->core.place == WEIR__PLACE_FILLED) {
+        input_replaced(tracker, slot);
+        return;
+    }
     uint32_t own = own_marks(tracker, slot);
     if (status == WEIR_KEPT)
         slot->carried_marks = own;

@@ -11,10 +11,11 @@
  *     WEIR_MORE, then WEIR_OK  each result gets a new chunk; its parent is the input's mark
  *     WEIR_KEPT                marks stay with the kept item (weir_item_keep()); without a kept item they stay with the
  *                              slot, which gives them to its next result
+ *     failed and replaced      the other input gets the marks of the one that failed
  *     weir_item_move()         marks of an item in a batch, or of a kept item, move with it. The input's own marks stay
  *                              with the task, even if its data is moved
  *     skipped, failed, delivered or acknowledged: finished
- *     dropped by a stop or by the pipeline's failure, or failed with retry_failed: never finished
+ *     dropped by a stop or by the pipeline's failure, failed with retry_failed, or with its place lost: never finished
  *
  * A mark is done when it and all its chunks are finished. When a root is done, its item is set in the done_set of its
  * source and epoch; when a chunk is done, it is kept with its root until that is done, and is part of checkpoints.

@@ -212,6 +212,11 @@ static void copy_tail(char *to, size_t size, const char *from)
     memcpy(to, length < size ? from : from + length - size + 1, (length < size ? length : size - 1) + 1);
 }
 
+static bool was_asked_to_stop(const weir_slot *slot, int status)
+{
+    return status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed);
+}
+
 /* Completes slot->error, logs it and reports it to the observers. */
 static void report_failure(weir_slot *slot, int status)
 {
@@ -221,11 +226,80 @@ static void report_failure(weir_slot *slot, int status)
     copy_tail(error->stage, sizeof error->stage, node->name);
     copy_tail(error->label, sizeof error->label, weir_task_label(slot));
 
-    if (status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed))
-        return; /* it was asked to stop */
+    if (was_asked_to_stop(slot, status))
+        return;
     weir__failure_log_add(node->pipeline->failure_log, node->core.index, error);
     if (node->core.num_ins)
         weir__outbox_add_failure(node->pipeline, slot);
+}
+
+/* ---- the place of an input whose task has failed ------------------------------------------------------------------ */
+
+static const weir_node *source_of_input(const weir_slot *slot)
+{
+    const weir_pipeline *pipeline = slot->node->pipeline;
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        const weir_node *node = pipeline->nodes[i];
+        if (node->core.num_ins == 0 && node->core.source_index == slot->core.in.source)
+            return node;
+    }
+    return NULL;
+}
+
+/* Its inputs are as their sources have made them. */
+static bool takes_from_sources(const weir__node *node)
+{
+    for (uint32_t i = 0; i < node->num_ins; i++) {
+        const weir__node *before = node->ins[i]->producer;
+        if (before->num_ins && (before->has_tasks || !takes_from_sources(before)))
+            return false;
+    }
+    return true;
+}
+
+/* The reason stands behind the failure, which has been reported. */
+static weir__place place_lost(weir_slot *slot, const char *why)
+{
+    weir_error failure = slot->error;
+    slot->error.status = 0;
+    weir_error_set(&slot->error, failure.status, failure.library_code, "%.260s; the last failure: %.200s", why,
+                   failure.message);
+    return WEIR__PLACE_LOST;
+}
+
+/* The input was released. */
+static weir__place fill_place(weir_slot *slot, const weir_node *source)
+{
+    weir_item *in = &slot->core.in, other = { 0 };
+    weir_error error = { 0 };
+    int status = source->op->replace(source->config, in->epoch, in->seq, slot->core.num_replaced + 1, &other, &error);
+    if (status == WEIR_OK && !weir__label_inherit(&other, in))
+        status = weir_error_set(&error, WEIR_ENOMEM, 0, "no memory for the item's label");
+    if (status != WEIR_OK) {
+        weir_item_release(&other);
+        return place_lost(slot, error.message);
+    }
+    if (source->makes_one_type)
+        other.type = source->op->makes;
+    other.made_ns = in->made_ns;
+    *in = other;
+    return WEIR__PLACE_FILLED;
+}
+
+/* Sources may promise that each of their items becomes a result. The task has failed, and was not asked to stop. */
+static weir__place find_place(weir_slot *slot)
+{
+    const weir_node *source = slot->node->core.num_ins ? source_of_input(slot) : NULL;
+    bool made_some = slot->core.num_chunks && !slot->core.flushing;
+    if (!source || !source->op->replace || made_some)
+        return WEIR__PLACE_EMPTY;
+    if (source->op->replace(source->config, slot->core.in.epoch, slot->core.in.seq, 0, NULL, NULL) == WEIR_SKIP)
+        return WEIR__PLACE_EMPTY;
+    if (slot->core.flushing || !takes_from_sources(&slot->node->core))
+        return place_lost(slot,
+                          "the source promises a number of results, and only what fails in the first stage can be "
+                          "replaced: do there what may fail, or let the source leave out what fails");
+    return fill_place(slot, source);
 }
 
 /* What the operation, or a hook, says of the task. */
@@ -269,6 +343,8 @@ static void run_task_step(weir_slot *slot)
         item_drop(&slot->core.out);
     if (ended)
         item_drop(&slot->core.in); /* the task of a source keeps the number of the next item */
+    if (status < 0)
+        slot->core.place = was_asked_to_stop(slot, status) ? WEIR__PLACE_EMPTY : find_place(slot);
     if (is_tracked)
         weir__tracker_step_ends(slot, status);
     if (calls || op_end_ns == slot->core.begin_ns)

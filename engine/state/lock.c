@@ -96,7 +96,7 @@ static void describe_failure_locked(weir_pipeline *pipeline)
     const weir_slot *slot = (const weir_slot *)graph->failed_slot;
     const weir_error *error = slot ? &slot->error : &node->first_error;
     pipeline->error = *error;
-    if (graph->failure == WEIR__FAILURE_ITSELF)
+    if (graph->failure == WEIR__FAILURE_ITSELF || graph->failure == WEIR__FAILURE_PLACE)
         return;
     if (graph->failure == WEIR__FAILURE_ALL) {
         snprintf(pipeline->error.message, sizeof pipeline->error.message,

@@ -101,7 +101,21 @@ typedef struct weir_op {
        pipeline, as a job would otherwise train on nothing. */
     uintptr_t needs_results;
 
-    const void *reserved[2]; /* NULL */
+    /*
+     * Sources that promise how many results an epoch has: makes an item in the place of item `seq` of that epoch whose task
+     * has failed in the stage that takes the items of the source. It gets the number, epoch and label of any item
+     * made by run(), and the task runs again with it; the failure is counted, reported and limited (max_failures) as any
+     * other.
+     *   attempt  from 1: the attempt-th item in this place; all before it have failed. 0: out is NULL, and nothing is made
+     * WEIR_OK; WEIR_SKIP: this source promises nothing, the item is lost; or negative with *error filled: there is no other
+     * item, and the pipeline fails. Any thread, also while run() runs. A failure in a later stage cannot be mended in
+     * this way: it fails the pipeline if attempt 0 gives WEIR_OK. A task that has made some of its results (WEIR_MORE) is not
+     * replaced.
+     */
+    int (*replace)(const void *config, uint64_t epoch, uint64_t seq, uint64_t attempt, weir_item *out,
+                   weir_error *error);
+
+    const void *reserved[1]; /* NULL */
 } weir_op;
 
 /* True if the task's result is no longer wanted (stop, failure, deadline). Cheap; any thread. Long operations

@@ -360,7 +360,7 @@ WEIR_API int weir_pipeline_error(weir_pipeline *pipeline, const char *stage, wei
  */
 typedef struct weir_account {
     uint64_t taken;     /* items received (pipeline: produced by the sources) */
-    uint64_t created;   /* additional items made from one input (WEIR_MORE) or by a flush */
+    uint64_t created;   /* additional items of an input (WEIR_MORE), of a flush, or in the place of one that failed */
     uint64_t passed_on; /* items passed downstream (pipeline: delivered) */
     uint64_t skipped;
     uint64_t failed;
