@@ -64,6 +64,7 @@ static weir_frames *make_frames(const clip_source *source, uint64_t i)
         frames->entry->number = 1000 + i;
         frames->entry->epoch = 5;
         frames->entry->class_id = (int64_t)i * 2;
+        frames->entry->stands_in = i == 1;
     }
     return frames;
 }
@@ -260,6 +261,8 @@ TEST_CASE(ids_labels_and_names_come_along)
         weir_collated *batch = only_batch(&source, &(weir_collate_config){ .num_items = 2 });
         assert_int_equal(batch->ids[1], with_entry ? 1001 : 1);
         assert_int_equal(batch->labels[1], with_entry ? 2 : -1);
+        assert_int_equal(batch->valid[0], 1);
+        assert_int_equal(batch->valid[1], !with_entry);
         assert_int_equal(batch->epoch, with_entry ? 5 : 0);
         assert_string_equal(batch->names[0], "a");
         assert_string_equal(batch->names[1], "b");
@@ -568,6 +571,7 @@ TEST_CASE(a_safetensors_file_holds_all_tensors)
     assert_tensor(bytes, size, "\"ids\":{\"dtype\":\"I64\",\"shape\":[2]", batch->ids, 16);
     assert_tensor(bytes, size, "\"sizes\":{\"dtype\":\"I32\",\"shape\":[2,3]", batch->sizes, 24);
     assert_tensor(bytes, size, "\"mask\":{\"dtype\":\"U8\",\"shape\":[2,2]", batch->mask, 4);
+    assert_tensor(bytes, size, "\"valid\":{\"dtype\":\"U8\",\"shape\":[2]", batch->valid, 2);
     assert_non_null(strstr(bytes + 8, "\"epoch\":\"5\""));
     assert_non_null(strstr(bytes + 8, "\"names\":\"[\\\"a\\\",\\\"a\\\\\\\"b\\\\\\\\c\\\\u000a\\\"]\""));
     free(bytes);
@@ -625,10 +629,10 @@ TEST_CASE(a_place_that_cannot_be_written_is_named)
 /* The batch is freed first; the leak check and the address sanitizer watch. */
 TEST_CASE(tensors_share_the_batch)
 {
-    DLManagedTensor *tensors[5];
+    DLManagedTensor *tensors[6];
     static const int64_t frames_shape[] = { 2, 2, 3, 3, 5 };
     weir_collated *batch = small_batch(WEIR_DTYPE_FLOAT16);
-    for (int part = 0; part <= WEIR_COLLATED_MASK; part++)
+    for (int part = 0; part <= WEIR_COLLATED_VALID; part++)
         assert_int_equal(weir_to_dlpack(&BATCH_ITEM(batch), (weir_collated_part)part, &tensors[part], NULL), WEIR_OK);
     assert_ptr_equal(tensors[0]->dl_tensor.data, batch->data);
     weir_collated_free(batch);
@@ -641,7 +645,8 @@ TEST_CASE(tensors_share_the_batch)
     assert_int_equal(((const int64_t *)tensors[2]->dl_tensor.data)[1], 1001);
     assert_int_equal(((const int32_t *)tensors[3]->dl_tensor.data)[4], 3);
     assert_int_equal(((const uint8_t *)tensors[4]->dl_tensor.data)[3], 0);
-    for (int part = 0; part <= WEIR_COLLATED_MASK; part++)
+    assert_int_equal(((const uint8_t *)tensors[5]->dl_tensor.data)[1], 0); /* the second clip stands in for another */
+    for (int part = 0; part <= WEIR_COLLATED_VALID; part++)
         tensors[part]->deleter(tensors[part]);
 }
 #endif

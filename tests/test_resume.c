@@ -432,6 +432,16 @@ static void run_world(uint32_t which, uint32_t size, char **texts, size_t *num_t
     *num_texts = size;
 }
 
+/* So that all ranks have equal counts, some of what is left is repeated or left out. */
+static void check_count(uint32_t which, uint64_t in_parts, uint64_t at_once)
+{
+    weir_sampler_share share = (weir_sampler_share)(which / 8 % 3);
+    if (share == WEIR_SHARE_PAD    ? in_parts < at_once
+        : share == WEIR_SHARE_DROP ? in_parts > at_once
+                                   : in_parts != at_once)
+        fail_msg("configuration %u delivers other items when it is divided again", which);
+}
+
 TEST_CASE(each_order_can_be_divided_again)
 {
     chance_state = (uint64_t)time(NULL);
@@ -457,8 +467,9 @@ TEST_CASE(each_order_can_be_divided_again)
         run_world(which, 1 + below(MAX_WORLD), texts, &num_texts, UINT32_MAX, &in_parts);
         while (num_texts)
             free(texts[--num_texts]);
-        if (has_begun && memcmp(&at_once, &in_parts, is_exact ? sizeof at_once : sizeof at_once.counts[0]) != 0)
-            fail_msg("configuration %u delivers other items when it is divided again", which);
+        for (size_t epoch = 0; epoch < (is_exact ? NUM_EPOCHS : 1) && has_begun; epoch++)
+            for (int i = 0; i < NUM_ITEMS; i++)
+                check_count(which, in_parts.counts[epoch][i], at_once.counts[epoch][i]);
     }
 }
 

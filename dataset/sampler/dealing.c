@@ -5,9 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The place of the n-th of what is left. */
+static uint64_t num_left(const weir_dealing *dealing)
+{
+    return dealing->num_rest + (dealing->total - dealing->from);
+}
+
+/* The place of the n-th of what is left, which begins again at its end. */
 static uint64_t place_of(const weir_dealing *dealing, uint64_t n)
 {
+    n = num_left(dealing) ? n % num_left(dealing) : n;
     return n < dealing->num_rest ? dealing->rest[n] : dealing->from + (n - dealing->num_rest);
 }
 
@@ -18,8 +24,17 @@ uint64_t weir__dealing_place(const weir_dealing *dealing, const weir_world *worl
 
 uint64_t weir__dealing_count(const weir_dealing *dealing, const weir_world *world)
 {
-    uint64_t num_left = dealing->num_rest + (dealing->total - dealing->from);
-    return num_left / world->size + (world->rank < num_left % world->size);
+    uint64_t rest = num_left(dealing) % world->size;
+    bool has_one_more = dealing->share == WEIR_SHARE_PAD    ? rest > 0
+                        : dealing->share == WEIR_SHARE_DROP ? false
+                                                            : world->rank < rest;
+    return num_left(dealing) / world->size + has_one_more;
+}
+
+/* Without what is repeated, and with what is left out. */
+static uint64_t count_left(const weir_dealing *dealing, const weir_world *world)
+{
+    return num_left(dealing) / world->size + (world->rank < num_left(dealing) % world->size);
 }
 
 uint64_t weir__dealing_position(const weir_dealing *dealing, const weir_world *world, uint64_t place)
@@ -65,14 +80,14 @@ int weir__dealing_again(weir_dealing *dealing, const weir_dealing *old, const we
     dealing->rest = NULL;
     dealing->num_rest = 0;
     for (size_t i = 0; i < num_checkpoints; i++) {
-        uint64_t count = weir__dealing_count(old, &ranks[i]);
+        uint64_t count = count_left(old, &ranks[i]);
         weir_checkpoint_range(checkpoints[i], source, old->epoch, &low, &end);
         end = end < count ? end : count;
         uint64_t from = end ? weir__dealing_place(old, &ranks[i], end - 1) + 1 : 0;
         dealing->from = from > dealing->from ? from : dealing->from;
     }
     for (size_t i = 0; i < num_checkpoints && status == WEIR_OK; i++) {
-        uint64_t count = weir__dealing_count(old, &ranks[i]);
+        uint64_t count = count_left(old, &ranks[i]);
         weir_checkpoint_range(checkpoints[i], source, old->epoch, &low, &end);
         for (uint64_t p = low; p < count && status == WEIR_OK; p++) {
             uint64_t place = weir__dealing_place(old, &ranks[i], p);

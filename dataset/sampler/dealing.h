@@ -4,6 +4,10 @@
  * When an epoch begins, its places 0 … total - 1 are dealt to the ranks of that time, round after round: rank r of w
  * gets r, r + w, r + 2w, …. A dealing says which places are left (a list below `from`, and all from `from` on) and deals
  * these in the same way to the ranks there are now. An epoch that was not resumed has the dealing with from = 0.
+ *
+ * Where all ranks are to have equal counts, the first of what is left is repeated at the end, or its end is left out. Only
+ * the positions before that are counted when the epoch is divided once more: what is repeated is not left twice, and what
+ * was left out is left again.
  */
 #ifndef STAGES_SAMPLER_DEALING_H
 #define STAGES_SAMPLER_DEALING_H
@@ -20,6 +24,7 @@ typedef struct weir_dealing {
     uint64_t epoch;
     uint32_t num_ranks; /* when the epoch began */
     uint64_t total;     /* places of the epoch */
+    weir_sampler_share share;
     uint64_t from;
     uint64_t *rest; /* increasing, all below `from` */
     uint64_t num_rest;
@@ -36,7 +41,7 @@ int weir__dealing_again(weir_dealing *dealing, const weir_dealing *old, const we
                         const weir_checkpoint *const *checkpoints, size_t num_checkpoints, size_t source);
 
 /* As a line of text, to be freed, without a line end; NULL = out of memory. Reading returns WEIR_OK, WEIR_EDATA or
-   WEIR_ENOMEM; total is not part of the text. */
+   WEIR_ENOMEM; total and share are not part of the text. */
 char *weir__dealing_text(const weir_dealing *dealing);
 int weir__dealing_read(weir_dealing *dealing, const char *line);
 

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,8 @@ typedef struct class_list {
 } class_list;
 
 struct weir_sampler {
+    pthread_mutex_t lock; /* taken by the source only: its tasks take turns */
+
     /* immutable after init */
     weir_sampler_config config; /* weights and classes: see below; costs: a copy */
     uint32_t *weights;          /* (NULL = none) */
@@ -486,6 +489,7 @@ int weir_sampler_new(const weir_sampler_config *config, weir_sampler **to, weir_
     weir_sampler *sampler = calloc(1, sizeof *sampler);
     if (!sampler)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    pthread_mutex_init(&sampler->lock, NULL); /* cannot fail */
     rc = set_up_sampler(sampler, config, error);
     if (rc == WEIR_OK && weir_sampler_begin(sampler, 0) != WEIR_OK)
         rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
@@ -529,6 +533,27 @@ uint64_t weir_sampler_at(weir_sampler *sampler, uint64_t position)
     return draw_item(sampler, share_position(sampler, position));
 }
 
+void weir__sampler_lock(weir_sampler *sampler)
+{
+    pthread_mutex_lock(&sampler->lock);
+}
+
+void weir__sampler_unlock(weir_sampler *sampler)
+{
+    pthread_mutex_unlock(&sampler->lock);
+}
+
+/* What is left of a resumed epoch may be few items, which all fail: then the next of the whole epoch are tried. */
+bool weir__sampler_replacement(weir_sampler *sampler, uint64_t position, uint64_t attempt, uint64_t *number)
+{
+    if (attempt >= num_rounds(sampler, sampler->config.world.size) || position >= weir_sampler_count(sampler))
+        return false;
+    *number = sampler->dealing
+                  ? draw_item(sampler, wrap_position(sampler, share_position(sampler, position) + attempt))
+                  : weir_sampler_at(sampler, (position + attempt) % weir_sampler_count(sampler));
+    return true;
+}
+
 /* ---- resuming --------------------------------------------------------------------------------------------------- */
 
 char *weir__sampler_identity(const weir_sampler *sampler)
@@ -547,6 +572,11 @@ uint64_t weir__sampler_total(const weir_sampler *sampler, uint32_t num_ranks)
 {
     return sampler->config.share == WEIR_SHARE_EXACT ? sampler->num_samples
                                                      : num_rounds(sampler, num_ranks) * num_ranks;
+}
+
+weir_sampler_share weir__sampler_share(const weir_sampler *sampler)
+{
+    return sampler->config.share;
 }
 
 static void drop_dealings(weir_sampler *sampler)
@@ -615,5 +645,6 @@ void weir_sampler_free(weir_sampler *sampler)
     free(sampler->drawn);
     free(sampler->own);
     drop_dealings(sampler);
+    pthread_mutex_destroy(&sampler->lock);
     free(sampler);
 }

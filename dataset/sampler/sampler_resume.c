@@ -171,6 +171,7 @@ static int read_dealing(const weir_sampler *sampler, const saved *all, size_t nu
         free(copy);
     }
     to->total = total;
+    to->share = weir__sampler_share(sampler);
     return status;
 }
 

@@ -11,8 +11,17 @@
 /* Everything that the items of an epoch depend on, as one line; to be freed. NULL = out of memory. */
 char *weir__sampler_identity(const weir_sampler *sampler);
 
+/* Several threads use the sampler of a source, one at a time. */
+void weir__sampler_lock(weir_sampler *sampler);
+void weir__sampler_unlock(weir_sampler *sampler);
+
+/* The item that takes this position of the share when the items of `attempt` others, its own included, have failed there:
+   false = there is none. */
+bool weir__sampler_replacement(weir_sampler *sampler, uint64_t position, uint64_t attempt, uint64_t *number);
+
 /* The number of items of an epoch on so many ranks together. */
 uint64_t weir__sampler_total(const weir_sampler *sampler, uint32_t num_ranks);
+weir_sampler_share weir__sampler_share(const weir_sampler *sampler);
 
 /* Replaces the shares of these epochs, as the old ranks had them, by others; takes ownership of the arrays, also on
    failure (WEIR_ENOMEM). The second function says where a position has gone, as weir_op.renumber. */

@@ -1,19 +1,17 @@
-/* The sampler as a source. A source has one slot, so the sampler has one user at a time; a worker exists for one
-   epoch. */
+/*
+ * The sampler as a source. Items are drawn on the source's thread, and on those of tasks that have failed and want
+ * another item in their place, perhaps when the source makes the next epoch already. So each draw has the lock of the
+ * sampler, and begins its epoch, which does nothing unless the one before was of another epoch.
+ */
 #include <weir/sampler.h>
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hash.h"
 #include "sampler_resume.h"
-
-typedef struct sampler_worker {
-    weir_sampler *sampler;
-    uint64_t epoch;
-    uint64_t first_position;
-} sampler_worker;
 
 static void sampler_config_free(void *config)
 {
@@ -56,6 +54,8 @@ static int sampler_config_init(void *config, weir_error *error)
     weir_sampler_source_config *source = config;
     if (!source->paths == !source->items.fill)
         return weir_error_set(error, WEIR_EINVAL, 0, "the sampler needs either paths or items.fill");
+    if ((unsigned)source->failed > WEIR_FAILED_LEAVE_OUT)
+        return weir_error_set(error, WEIR_EINVAL, 0, "failed is %d, not a value of its enum", (int)source->failed);
     weir_sampler *sampler;
     int rc = weir_sampler_new(&source->sampler, &sampler, error);
     source->made = sampler;
@@ -76,21 +76,6 @@ static int sampler_config_init(void *config, weir_error *error)
     return rc;
 }
 
-static int sampler_worker_init(void *self, const void *config, weir_task *task)
-{
-    sampler_worker *worker = self;
-    const weir_sampler_source_config *source = config;
-    uint64_t epoch = weir_task_epoch(task);
-    *worker = (sampler_worker){
-        .sampler = source->made,
-        .epoch = source->first_epoch + epoch,
-        .first_position = epoch == 0 ? source->first_position : 0,
-    };
-    if (weir_sampler_begin(worker->sampler, worker->epoch) != WEIR_OK)
-        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
-    return WEIR_OK;
-}
-
 static int fill_sampled_entry(const weir_sampler_source_config *source, weir_entry *entry, weir_error *error)
 {
     if (!source->paths)
@@ -99,24 +84,36 @@ static int fill_sampled_entry(const weir_sampler_source_config *source, weir_ent
     return entry->path ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static int sampler_run(void *self, weir_item *in, weir_item *out, weir_task *task)
+/* WEIR_EOF = the share has no such position; with `attempt`: all that could take it have failed. */
+static int draw_entry_locked(const weir_sampler_source_config *source, uint64_t position, uint64_t attempt,
+                             weir_entry *entry, weir_error *error)
 {
-    (void)in;
-    sampler_worker *worker = self;
-    uint64_t position = worker->first_position + weir_task_seq(task);
-    if (position >= weir_sampler_count(worker->sampler))
+    weir_sampler *sampler = source->made;
+    if (weir_sampler_begin(sampler, entry->epoch) != WEIR_OK)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    if (position >= weir_sampler_count(sampler))
         return WEIR_EOF;
+    entry->number = weir_sampler_at(sampler, position);
+    if (attempt && !weir__sampler_replacement(sampler, position, attempt, &entry->number))
+        return WEIR_EOF;
+    return fill_sampled_entry(source, entry, error);
+}
 
-    weir_error error = { 0 };
+/* epoch, seq: of the pipeline. */
+static int make_sampled_item(const weir_sampler_source_config *source, uint64_t epoch, uint64_t seq, uint64_t attempt,
+                             weir_item *out, weir_error *error)
+{
     weir_entry *entry = weir_entry_new();
     if (!entry)
-        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
-    entry->number = weir_sampler_at(worker->sampler, position);
-    entry->epoch = worker->epoch;
-    int rc = fill_sampled_entry(weir_task_config(task), entry, &error);
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    entry->epoch = source->first_epoch + epoch;
+    entry->stands_in = attempt && source->failed == WEIR_FAILED_MASK;
+    weir__sampler_lock(source->made);
+    int rc = draw_entry_locked(source, seq + (epoch == 0 ? source->first_position : 0), attempt, entry, error);
+    weir__sampler_unlock(source->made);
     if (rc != WEIR_OK) {
         weir_entry_free(entry);
-        return weir_task_fail(task, rc, error.library_code, "%s", error.message);
+        return rc;
     }
     *out = (weir_item){
         .data = entry,
@@ -125,6 +122,32 @@ static int sampler_run(void *self, weir_item *in, weir_item *out, weir_task *tas
         .label = entry->path,
     };
     return WEIR_OK;
+}
+
+static int sampler_run(void *self, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)self;
+    (void)in;
+    weir_error error = { 0 };
+    int rc = make_sampled_item(weir_task_config(task), weir_task_epoch(task), weir_task_seq(task), 0, out, &error);
+    return rc < 0 ? weir_task_fail(task, rc, error.library_code, "%s", error.message) : rc;
+}
+
+static int sampler_replace(const void *config, uint64_t epoch, uint64_t seq, uint64_t attempt, weir_item *out,
+                           weir_error *error)
+{
+    const weir_sampler_source_config *source = config;
+    bool promises = source->failed == WEIR_FAILED_DEFAULT ? source->sampler.share != WEIR_SHARE_EXACT
+                                                          : source->failed != WEIR_FAILED_LEAVE_OUT;
+    if (!promises || attempt == 0)
+        return promises ? WEIR_OK : WEIR_SKIP;
+    int rc = make_sampled_item(source, epoch, seq, attempt, out, error);
+    return rc == WEIR_EOF
+               ? weir_error_set(error, WEIR_EDATA, 0,
+                                "all %" PRIu64 " items that could be in this place have failed, so this rank "
+                                "cannot keep its number of items",
+                                attempt)
+               : rc;
 }
 
 static char *sampler_save(const void *config, uint64_t epoch)
@@ -155,11 +178,10 @@ const weir_op weir_sampler_source = {
     .config_size = sizeof(weir_sampler_source_config),
     .config_init = sampler_config_init,
     .config_free = sampler_config_free,
-    .worker_size = sizeof(sampler_worker),
-    .worker_init = sampler_worker_init,
     .run = sampler_run,
     .save = sampler_save,
     .resume = sampler_resume,
     .renumber = sampler_renumber,
+    .replace = sampler_replace,
     .needs_results = 1,
 };

@@ -123,7 +123,7 @@ WEIR_API uint64_t weir_dataset_count(const weir_dataset *dataset);
 /* A hash of the contents (paths, sizes, labels, conditions): a different value means different items. NULL is 0. */
 WEIR_API uint64_t weir_dataset_fingerprint(const weir_dataset *dataset);
 
-/* For weir_sampler_source_config.items: from then on only the source's thread may use the dataset. */
+/* For weir_sampler_source_config.items: from then on only the pipeline may use the dataset. */
 WEIR_API weir_sampler_items weir_dataset_items(weir_dataset *dataset);
 
 /* The classes: the clips' labels. The name is NULL if there is no such class; it lives as long as the dataset. */

@@ -126,10 +126,19 @@ WEIR_API void weir_sampler_free(weir_sampler *sampler);
 /* Maps numbers to items: from an index (weir_dataset_items()), or anything else. */
 typedef struct weir_sampler_items {
     void *self; /* must outlive the pipeline */
-    /* Fills entry->path (allocated, freed by weir_entry_free()) and all other fields that are known; number and epoch
-       are already set. WEIR_OK, or the failure with *error filled, which fails the source. On the source's thread. */
+    /* Fills entry->path (allocated, freed by weir_entry_free()) and all other fields that are known; number, epoch and
+       stands_in are already set. WEIR_OK, or the failure with *error filled, which fails the source. Never two calls at
+       once for one source. */
     int (*fill)(void *self, weir_entry *entry, weir_error *error);
 } weir_sampler_items;
+
+/* What becomes of the place of an item whose task fails in the stage that takes the sampler's items. */
+typedef enum weir_sampler_failed {
+    WEIR_FAILED_DEFAULT = 0, /* REPLACE where the share promises equal counts (PAD, DROP), else LEAVE_OUT */
+    WEIR_FAILED_REPLACE,     /* another item of this rank's share takes it, under the number of the one that failed */
+    WEIR_FAILED_MASK,        /* the same, and weir_entry.stands_in is set: weir_collated.valid is 0 there */
+    WEIR_FAILED_LEAVE_OUT,   /* this rank delivers fewer items than its count */
+} weir_sampler_failed;
 
 /* Setting all fields except the items to 0 is equivalent to defaults. */
 typedef struct weir_sampler_source_config {
@@ -141,6 +150,7 @@ typedef struct weir_sampler_source_config {
     void *made;              /* private to the source; NULL */
     uint64_t dataset;        /* identifies the items in checkpoints, such as weir_dataset_fingerprint(): a pipeline is
                                 not resumed with other items. Paths are always compared (0 = not compared) */
+    weir_sampler_failed failed; /* (default WEIR_FAILED_DEFAULT) */
 } weir_sampler_source_config;
 
 /*
@@ -149,9 +159,16 @@ typedef struct weir_sampler_source_config {
  * weir_stage_options.epochs sets the number of epochs. If all tasks of a stage fail in the first epoch (all files have
  * changed since they were indexed, say), the pipeline fails and says why.
  *
+ * Equal counts are kept when items fail: with WEIR_FAILED_REPLACE each position of the share becomes a result, so a rank
+ * delivers exactly weir_sampler_count() items in each epoch. An item that fails is replaced by that of the next position of
+ * the share, after the last one by the first one; each failure is counted, reported and held against max_failures. If all
+ * items of the share fail in one place, the pipeline fails. So it does if a task of a later stage fails, where nothing can
+ * be replaced: put what may fail into the stage behind the sampler, or choose WEIR_FAILED_LEAVE_OUT. What stages skip
+ * (WEIR_SKIP) is left out, and a clip that fails after some of its chunks (WEIR_MORE) is not replaced.
+ *
  * With weir_pipeline_options.resume the source continues where the checkpoint was made. A single text is that of this
  * rank. The texts of all ranks are divided among the ranks there are now, in any number: in epochs that had begun, each
- * rank gets every `world.size`th of the items that are left, so counts differ by at most one, and positions are numbered
+ * rank gets every `world.size`th of the items that are left, shared as `share` says, and positions are numbered
  * anew. Epochs that had not begun are shared as usual.
  */
 extern WEIR_API const weir_op weir_sampler_source;

@@ -73,6 +73,7 @@ void weir_collated_release(void *data, void *self)
     free(batch->ids);
     free(batch->sizes);
     free(batch->mask);
+    free(batch->valid);
     free((shared_batch *)batch);
 }
 
@@ -101,8 +102,10 @@ static weir_collated *batch_new(const collate_job *job)
     batch->sizes = calloc(num_clips, 3 * sizeof *batch->sizes);
     batch->mask = calloc(num_clips, job->num_frames);
     batch->names = calloc(num_clips, sizeof *batch->names);
+    batch->valid = calloc(num_clips, sizeof *batch->valid);
     batch->block = weir__block_get(job->config->made, batch->data_bytes);
-    if (!batch->labels || !batch->ids || !batch->sizes || !batch->mask || !batch->names || !batch->block) {
+    if (!batch->labels || !batch->ids || !batch->sizes || !batch->mask || !batch->names || !batch->valid ||
+        !batch->block) {
         weir_collated_free(batch);
         return NULL;
     }
@@ -282,6 +285,7 @@ static int describe_clip(weir_collated *batch, size_t at, const collate_job *job
     bool is_resized = job->config->crop == WEIR_CROP_RESIZED;
     batch->labels[at] = frames->entry ? frames->entry->class_id : -1;
     batch->ids[at] = (int64_t)clip->id;
+    batch->valid[at] = !(frames->entry && frames->entry->stands_in);
     batch->sizes[3 * at] = (int32_t)frames->num_frames;
     batch->sizes[3 * at + 1] = (int32_t)(is_resized ? job->config->crop_height : clip->window.height);
     batch->sizes[3 * at + 2] = (int32_t)(is_resized ? job->config->crop_width : clip->window.width);

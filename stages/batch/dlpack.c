@@ -66,6 +66,7 @@ static weir_tensor part_of_batch(const weir_collated *batch, weir_collated_part 
         { batch->ids, 'i', sizeof *batch->ids, 1, { num_items } },
         { batch->sizes, 'i', sizeof *batch->sizes, 2, { num_items, 3 } },
         { batch->mask, 'u', sizeof *batch->mask, 2, { num_items, num_frames } },
+        { batch->valid, 'u', sizeof *batch->valid, 1, { num_items } },
     };
     return tensors[part];
 }
@@ -76,7 +77,7 @@ int weir_to_dlpack(weir_item *item, weir_collated_part part, DLManagedTensor **t
     if (to)
         *to = NULL;
     bool is_batch = weir__item_is(item, WEIR_TYPE_COLLATED);
-    if (!item || !to || (unsigned)part > (is_batch ? WEIR_COLLATED_MASK : WEIR_COLLATED_FRAMES))
+    if (!item || !to || (unsigned)part > (is_batch ? WEIR_COLLATED_VALID : WEIR_COLLATED_FRAMES))
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument is NULL, or the item has no such part");
     int rc = weir__item_tensor(item, &tensor, error);
     if (rc != WEIR_OK)

@@ -12,7 +12,7 @@
 #include "replacement.h"
 #include "tensor.h"
 
-enum { MAX_TENSORS = 5, LENGTH_BYTES = 8 };
+enum { MAX_TENSORS = 6, LENGTH_BYTES = 8 };
 
 typedef struct named_tensor {
     const char *name, *dtype;
@@ -127,6 +127,7 @@ static int write_batch(const weir_collated *batch, const char *path, weir_error 
         { "ids", "I64", batch->ids, items_bytes, 1, { num_items } },
         { "sizes", "I32", batch->sizes, batch->num_items * 3 * sizeof(int32_t), 2, { num_items, 3 } },
         { "mask", "U8", batch->mask, batch->num_items * (size_t)num_frames, 2, { num_items, num_frames } },
+        { "valid", "U8", batch->valid, batch->num_items, 1, { num_items } },
     };
     memcpy(tensors[0].shape, batch->shape, sizeof batch->shape);
     return write_tensors(tensors, MAX_TENSORS, batch, path, error);

@@ -66,8 +66,8 @@ static inline int weir_write_npy(const weir_item *item, const char *path, weir_e
  * file is replaced.
  *
  * Of a weir_collated the tensors "frames" (the batch's data), "labels" and "ids" (I64, [B]), "sizes" (I32, [B, 3]) and
- * "mask" (U8, [B, N]), and the metadata "epoch" and "names" (a JSON array as a string). Of a weir_frames "frames", in the
- * frames' shape, and "pts" (I64, [N]). Any thread.
+ * "mask" (U8, [B, N]), "valid" (U8, [B]), and the metadata "epoch" and "names" (a JSON array as a string). Of a weir_frames
+ * "frames", in the frames' shape, and "pts" (I64, [N]). Any thread.
  * WEIR_OK, or the failure with *error (may be NULL) filled and no file: WEIR_ENOTFOUND (no such folder), WEIR_EINVAL
  * (NULL, another type of item, or a folder has that name), WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM.
  */
@@ -84,6 +84,7 @@ typedef enum weir_collated_part {
     WEIR_COLLATED_IDS,        /* int64, [B] */
     WEIR_COLLATED_SIZES,      /* int32, [B, 3] */
     WEIR_COLLATED_MASK,       /* uint8, [B, N] */
+    WEIR_COLLATED_VALID,      /* uint8, [B] */
 } weir_collated_part;
 
 /*

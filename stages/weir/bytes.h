@@ -5,6 +5,7 @@
 #ifndef WEIR_BYTES_H
 #define WEIR_BYTES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -112,6 +113,8 @@ typedef struct weir_entry {
        `offset` on. */
     uint64_t archive_length;
     int64_t offset;
+
+    bool stands_in; /* in the place of an item that failed, which is to be masked (WEIR_FAILED_MASK) */
 } weir_entry;
 
 /* The type of items whose data is a weir_entry. */

@@ -1,6 +1,6 @@
 /*
  * The collate stage: the input is decoded clips, the output batches for a model: one contiguous tensor [B, …] of
- * uint8, or of scaled and normalised floats, with labels, ids and a mask.
+ * uint8, or of scaled and normalised floats, with labels, ids and masks.
  *
  * In: items of weir_video_decode or weir_image_decode, in RGB or gray. Out: an item whose data is a weir_collated *
  * (freed with weir_collated_free()), with the label and number of its last item. No batch crosses the end of an
@@ -102,6 +102,9 @@ typedef struct weir_collated {
     uint64_t epoch;   /* of the last item */
 
     struct weir_block *block; /* private to the stage */
+
+    /* [B] 0 = another clip stands there for one that failed, as weir_entry.stands_in says: leave it out of the loss; else 1 */
+    uint8_t *valid;
 } weir_collated;
 
 /* The type of items whose data is a weir_collated. */
