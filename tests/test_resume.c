@@ -607,6 +607,61 @@ TEST_CASE(more_than_the_share_cannot_be_done)
         free(texts[--num_texts]);
 }
 
+static int resume_files(const char *text, const char *folder, weir_error *error)
+{
+    static const char *const paths[] = { "a.mp4", "b.mp4", "c.mp4" };
+    weir_pipeline_options options = {
+        .checkpoints = WEIR_CHECKPOINTS_DELIVERED, .resume = &text, .num_resume = 1, .threads = 1
+    };
+    weir_pipeline *pipeline;
+    weir_item item = { 0 };
+    int status;
+    weir_builder *builder = weir_builder_new();
+    if (folder)
+        weir_source_directory(builder, &(weir_directory_config){ .root = folder },
+                              &(weir_stage_options){ .epochs = 2 });
+    else
+        weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = 3 },
+                         &(weir_stage_options){ .epochs = 2 });
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(weir_builder_build(builder, &options, &pipeline, error), WEIR_OK);
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH)
+        weir_item_release(&item);
+    weir_pipeline_error(pipeline, NULL, error);
+    weir_pipeline_free(pipeline);
+    return status;
+}
+
+/* They are read anew, so this is found at the end of their epoch. */
+TEST_CASE(a_list_or_folder_with_less_items_than_are_done_is_refused)
+{
+    static const char *const names[] = { "a.mp4", "b.mp4", "c.mp4" };
+    static const char *const done[] = { "done 0 2", "done 0 3", "done 0 4", "done 0 1 3" };
+    char folder[] = "/tmp/weir-resume-XXXXXX", path[64], text[256];
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fclose(file);
+    }
+    for (int is_folder = 0; is_folder < 2; is_folder++)
+        for (int i = 0; i < 4; i++) {
+            weir_error error = { 0 };
+            snprintf(text, sizeof text, "weir checkpoint 2\nepoch 0\nsource 0 src\n%s\nend                  \n",
+                     done[i]);
+            seal(text);
+            assert_int_equal(resume_files(text, is_folder ? folder : NULL, &error), i < 2 ? WEIR_EOF : WEIR_EFAILED);
+            if (i >= 2 && !strstr(error.message, "4 items of epoch 0 have been begun, but there are only 3"))
+                fail_msg("%s", error.message);
+        }
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
 TEST_CASE(a_job_that_gets_nothing_fails_at_the_end_of_a_whole_epoch)
 {
     static tally unused;

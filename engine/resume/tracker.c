@@ -437,15 +437,32 @@ static int made_item(weir_tracker *tracker, weir_slot *slot)
                                 : WEIR_OK;
 }
 
-/* The epoch has no more items. */
-static void source_ended(weir_tracker *tracker, const weir_slot *slot)
+static uint64_t find_done_end(const done_set *set)
 {
+    uint64_t end = (set->low / 64 + set->num_words) * 64;
+    while (end > set->low && !is_done(set, end - 1))
+        end--;
+    return end;
+}
+
+/* Only an earlier run, of other items, can have done more than there are. */
+int weir__tracker_source_ended(weir_slot *slot, int status)
+{
+    weir_tracker *tracker = slot->node->pipeline->tracker;
+    uint64_t total = slot->core.in.seq;
     done_set *set;
     if (add_set(tracker, &tracker->sources[slot->node->core.source_index], slot->core.in.epoch, &set) != WEIR_OK)
-        return; /* the epoch will not count as complete */
+        return status; /* the epoch will not count as complete */
     uv_mutex_lock(&tracker->lock);
-    set->total = slot->core.in.seq;
+    uint64_t end = find_done_end(set);
+    set->total = total;
     uv_mutex_unlock(&tracker->lock);
+    return end <= total ? status
+                        : weir_task_fail(slot, WEIR_EDATA, 0,
+                                         "the checkpoint says that %" PRIu64 " items of epoch %" PRIu64
+                                         " have been begun, but there are only %" PRIu64
+                                         ": it is of another dataset; use that one, or start without it",
+                                         end, slot->core.in.epoch, total);
 }
 
 /* An indexed source makes the next item that is not done. */
@@ -625,8 +642,6 @@ void weir__tracker_step_ends(weir_slot *slot, int status)
     weir_tracker *tracker = slot->node->pipeline->tracker;
     if (slot->node->core.num_ins)
         task_step_ends(tracker, slot, status);
-    else if (status == WEIR_EPOCH || status == WEIR_EOF)
-        source_ended(tracker, slot);
     step_slot = NULL;
 }
 

@@ -52,6 +52,10 @@ void weir__tracker_step_ends(weir_slot *slot, int status);
    or WEIR_SKIP or slot->passed_over if the result was done in an earlier run; or a failure. */
 int weir__tracker_made(weir_slot *slot, int status);
 
+/* The same for the operation of a source that returned WEIR_EPOCH or WEIR_EOF. WEIR_EDATA: more items of the epoch are done
+   than it has. */
+int weir__tracker_source_ended(weir_slot *slot, int status);
+
 /* weir_pipeline_next() returns this item, or the end of an epoch. */
 void weir__tracker_delivered(weir_tracker *tracker, weir_item *item);
 void weir__tracker_epoch_delivered(weir_tracker *tracker);

@@ -318,6 +318,8 @@ static int run_to_result(weir_slot *slot)
         status = fail_by_default(slot, WEIR_ENOMEM, "no memory for the item's label");
     if ((status == WEIR_OK || status == WEIR_MORE) && slot->node->pipeline->tracker)
         status = weir__tracker_made(slot, status);
+    if ((status == WEIR_EOF || status == WEIR_EPOCH) && slot->node->pipeline->tracker)
+        status = weir__tracker_source_ended(slot, status);
     if (status == WEIR_EOF && slot->node->core.epochs) {
         restart_source(slot);
         status = WEIR_EPOCH;
