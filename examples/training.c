@@ -58,7 +58,7 @@ static int build(weir_dataset *dataset, uint64_t seed, const saved_state *saved,
         .sampler = { .num_items = weir_dataset_count(dataset),
                      .order = WEIR_SAMPLER_SHUFFLED,
                      .seed = seed,
-                     .share = WEIR_SHARE_PAD }, /* equal counts, so that no rank waits for the others for ever */
+                     .share = WEIR_SHARE_PAD }, /* equal counts, whatever fails, so that no rank waits for ever */
         .items = weir_dataset_items(dataset),
         .dataset = weir_dataset_fingerprint(dataset), /* a checkpoint of other clips is refused */
     };
