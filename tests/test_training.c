@@ -206,6 +206,27 @@ TEST_CASE(bad_input_gets_one_line)
     program_free(&program);
 }
 
+/* Two of the six are no longer those of the index: the four that are left would make one batch of 4. */
+TEST_CASE(clips_that_have_changed_cost_no_step)
+{
+    struct program program;
+    char command[1024];
+    snprintf(command, sizeof command, "touch -d '2001-01-01' '%s'/c0/clip-0.mp4 '%s'/c1/clip-3.mp4", work, work);
+    assert_int_equal(system(command), 0); /* NOLINT: the test's own path */
+    run(&program, clips_index, "1");
+    assert_int_equal(program.status, 0);
+    for (int epoch = 0; epoch < 3; epoch++) {
+        int counts[NUM_CLIPS] = { 0 }, num_clips = 0;
+        assert_int_equal(count_clips(program.out, epoch, counts), 2);
+        for (int i = 0; i < NUM_CLIPS; i++)
+            num_clips += counts[i];
+        assert_int_equal(num_clips, NUM_CLIPS);
+        assert_int_equal(counts[0], 0); /* c0 comes first: clips 0, 2, 4, 1, 3 and 5 */
+        assert_int_equal(counts[4], 0);
+    }
+    program_free(&program);
+}
+
 /* Last, as the clips are no longer those of the index. */
 TEST_CASE(clips_that_have_all_changed_fail_the_job)
 {
@@ -215,7 +236,7 @@ TEST_CASE(clips_that_have_all_changed_fail_the_job)
     assert_int_equal(system(command), 0); /* NOLINT: the test's own path */
     run(&program, clips_index, "1");
     assert_int_equal(program.status, 1);
-    assert_non_null(strstr(program.err, "training: all 6 tasks of the first epoch failed"));
+    assert_non_null(strstr(program.err, "training: all 6 items that could be in this place have failed"));
     assert_non_null(strstr(program.err, "changed"));
     program_free(&program);
 }
