@@ -183,6 +183,8 @@ static void put_result(weir__slot *slot)
 static void epoch_end_was_put(weir__slot *lifecycle)
 {
     weir__node *node = lifecycle->node;
+    if (!node->passing_epoch)
+        return; /* the end of this epoch has failed the graph: no result of a stage that needs some */
     if (++lifecycle->out_index < node->num_outs) {
         lifecycle->out = weir__epoch_end();
         weir__result_offer(lifecycle);
