@@ -231,6 +231,10 @@ static int check_complete(const weir_dataset *dataset, weir_error *error)
                                         dataset->path);
 }
 
+static const char find_columns[] =
+    "path, size_bytes, mtime_ns, label, (SELECT packets FROM packets JOIN clip AS first USING (clip_id)"
+    " WHERE first.path = clip.path AND first.occurrence = 0), archive_length, offset, start, end";
+
 static int open_index(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
 {
     bool is_chosen = options->where || options->num_classes;
@@ -252,9 +256,7 @@ static int open_index(weir_dataset *dataset, const weir_dataset_options *options
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0, "no clip in %s %s", dataset->path,
                             is_chosen ? "matches the conditions" : "can be used");
     if (rc == WEIR_OK)
-        rc = prepare_items(dataset, "path, size_bytes, mtime_ns, label, packets, archive_length, offset",
-                           dataset->rows ? "LEFT JOIN packets USING (clip_id) WHERE clip_id = ?"
-                                         : "LEFT JOIN packets USING (clip_id) WHERE number = ?",
+        rc = prepare_items(dataset, find_columns, dataset->rows ? "WHERE clip_id = ?" : "WHERE number = ?",
                            &dataset->find, error);
     free(condition);
     return rc;
@@ -338,6 +340,13 @@ static char *join_path(const char *root, const char *path)
     return joined;
 }
 
+/* NULL is 0, as is what a damaged index has. */
+static int64_t read_seconds(sqlite3_stmt *row, int column)
+{
+    double seconds = sqlite3_column_double(row, column);
+    return seconds > 0 && seconds < 9e9 ? (int64_t)(seconds * (double)WEIR_SECOND + 0.5) : 0;
+}
+
 static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *error)
 {
     sqlite3_stmt *row = dataset->find;
@@ -347,6 +356,8 @@ static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *e
     int64_t archive_length = sqlite3_column_int64(row, 5);
     entry->archive_length = archive_length > 0 ? strlen(dataset->root) + (uint64_t)archive_length : 0;
     entry->offset = sqlite3_column_int64(row, 6);
+    entry->start_ns = read_seconds(row, 7);
+    entry->end_ns = read_seconds(row, 8);
     entry->class_id = class_of(dataset, (const char *)sqlite3_column_text(row, 3));
     const void *packets = sqlite3_column_blob(row, 4);
     entry->packets_bytes = packets ? (size_t)sqlite3_column_bytes(row, 4) : 0;
@@ -429,7 +440,8 @@ int weir_dataset_read_costs(weir_dataset *dataset, double **costs, weir_error *e
     if (!dataset || !costs)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *costs = malloc(dataset->count * sizeof **costs);
-    int rc = *costs ? read_column(dataset, "num_frames * width * height", NULL, *costs, error) : fail_memory(error);
+    int rc = *costs ? read_column(dataset, "num_frames * width * height * " WEIR__CLIP_SHARE, NULL, *costs, error)
+                    : fail_memory(error);
     if (rc != WEIR_OK) {
         free(*costs);
         *costs = NULL;

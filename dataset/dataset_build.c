@@ -1,6 +1,7 @@
 /*
  * A pipeline: the listing, a stage that looks up unchanged files in the index, the probe, and the calling thread,
- * which writes. With archives, a stage before the lookup lists their members. The lookup stage has one slot and a
+ * which writes. A file that a list has several times is read once: its rows follow each other in `rows`, and item `seq` of the
+ * source is group `seq` of them. With archives, a stage before the lookup lists their members. The lookup stage has one slot and a
  * separate connection; it sets a bit for each row it finds, and the writer one for each row that it writes, so that rows
  * without a bit are removed at the end.
  *
@@ -32,14 +33,32 @@ typedef struct seen_rows {
     size_t num_bytes;
 } seen_rows;
 
+/* What a list says of a clip. */
+typedef struct listed_row {
+    const char *path;
+    const char *label; /* "" = none */
+    int64_t start_ns, end_ns;
+    size_t place; /* in the list */
+} listed_row;
+
+/* The rows of a list, ordered by path and place. Group i has the path paths[i], and is rows[starts[i]] to before
+   rows[starts[i + 1]]. A folder has no groups. */
+typedef struct path_groups {
+    listed_row *rows;
+    size_t *starts;
+    const char **paths;
+    size_t num_groups;
+} path_groups;
+
 /* Of the lookup stage: used only by its slot's thread until the pipeline has ended. */
 typedef struct look {
     sqlite3 *db;
     sqlite3_stmt *find;
     size_t root_length; /* of the path, with the slash */
     seen_rows seen;
-    const char *const *labels; /* of a list's items (NULL = none) */
-    bool takes_all;            /* read all files: the index was built with other options */
+    const weir_dataset_build_options *options;
+    path_groups groups; /* immutable */
+    bool takes_all;     /* read all files: the index was built with other options */
     bool is_out_of_memory;
 } look;
 
@@ -99,11 +118,28 @@ static bool is_seen(const seen_rows *seen, int64_t row)
     return (size_t)row / 8 < seen->num_bytes && (seen->bits[row / 8] >> row % 8 & 1);
 }
 
-static bool has_label(const look *self, uint64_t number)
+static size_t count_rows(const look *self, uint64_t group)
 {
-    const char *wanted = self->labels ? self->labels[number] : NULL;
-    const char *found = (const char *)sqlite3_column_text(self->find, 3);
-    return !self->labels || strcmp(wanted ? wanted : "", found ? found : "") == 0;
+    return self->groups.rows ? self->groups.starts[group + 1] - self->groups.starts[group] : 1;
+}
+
+static const listed_row *row_of(const look *self, uint64_t group, size_t occurrence)
+{
+    static const listed_row whole_file = { .label = "" };
+    return self->groups.rows ? &self->groups.rows[self->groups.starts[group] + occurrence] : &whole_file;
+}
+
+static double as_seconds(int64_t time_ns)
+{
+    return (double)time_ns / (double)WEIR_SECOND;
+}
+
+/* Does the row of the index say the same as the list? */
+static bool is_same_row(const look *self, const listed_row *listed)
+{
+    return (!self->options->labels || strcmp(listed->label, weir__index_text(self->find, 3)) == 0) &&
+           as_seconds(listed->start_ns) == sqlite3_column_double(self->find, 6) &&
+           as_seconds(listed->end_ns) == sqlite3_column_double(self->find, 7);
 }
 
 /* Whether only another file gives another status. Limits, permissions and the storage can change without it; the memory
@@ -134,17 +170,17 @@ static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task
     look *self = (look *)(uintptr_t)weir_task_config(task);
     const weir_entry *member = strcmp(in->type, WEIR_TYPE_ENTRY) == 0 ? in->data : NULL;
     const char *path = member ? member->path : in->data;
-    bool unchanged = false;
+    size_t num_rows = count_rows(self, in->seq), num_unchanged = 0;
     assert(path);
     sqlite3_bind_text(self->find, 1, path + self->root_length, -1, SQLITE_STATIC);
-    if (sqlite3_step(self->find) == SQLITE_ROW) {
+    for (size_t i = 0; i < num_rows && sqlite3_step(self->find) == SQLITE_ROW; i++) {
         self->is_out_of_memory |= !set_seen(&self->seen, sqlite3_column_int64(self->find, 0));
-        unchanged = !self->takes_all && is_lasting(sqlite3_column_int(self->find, 5)) &&
-                    is_unchanged(self->find, path, member) && has_label(self, in->seq);
+        num_unchanged += !self->takes_all && is_lasting(sqlite3_column_int(self->find, 5)) &&
+                         is_same_row(self, row_of(self, in->seq, i)) && is_unchanged(self->find, path, member);
     }
     sqlite3_reset(self->find);
     weir_item_move(out, in);
-    if (!unchanged)
+    if (num_unchanged < num_rows)
         return WEIR_OK;
     weir_item_release(out);
     return WEIR_SKIP;
@@ -253,11 +289,9 @@ static int commit_rows(build *self)
     return weir__index_run(self->db, "COMMIT", self->path, self->error);
 }
 
-/* Writes the label to `label`: that of the list, or the name of the file's folder; "" = none. */
-static const char *label_of(const build *self, const weir_item *item, char *label, size_t size)
+/* Writes the name of the file's folder to `label`; "" = none. */
+static const char *folder_label(const build *self, const weir_item *item, char *label, size_t size)
 {
-    if (self->options->labels)
-        return self->options->labels[item->seq] ? self->options->labels[item->seq] : "";
     const weir_probe_result *result = item->data;
     const char *first = result->archive_length ? item->label + result->archive_length + 1 /* after the '!' */
                                                : item->label + self->look.root_length;
@@ -275,7 +309,7 @@ static const char *label_of(const build *self, const weir_item *item, char *labe
 static const char *path_of(const build *self, const weir_item *item)
 {
     bool is_listed = !self->options->root && !self->options->tar;
-    return is_listed ? self->options->paths[item->seq] : item->label + self->look.root_length;
+    return is_listed ? self->look.groups.paths[item->seq] : item->label + self->look.root_length;
 }
 
 static int put_packets(build *self, int64_t row, const weir_probe_result *result)
@@ -289,15 +323,22 @@ static int put_packets(build *self, int64_t row, const weir_probe_result *result
     return code == SQLITE_DONE ? WEIR_OK : fail_build(self, code, "write to");
 }
 
-static int put_clip(build *self, const weir_item *item)
+/* 0 is NULL. */
+static void bind_seconds(sqlite3_stmt *statement, int at, int64_t time_ns)
+{
+    if (time_ns)
+        sqlite3_bind_double(statement, at, as_seconds(time_ns));
+    else
+        sqlite3_bind_null(statement, at);
+}
+
+static int put_row(build *self, const weir_item *item, size_t occurrence)
 {
     const weir_probe_result *result = item->data;
     sqlite3_stmt *statement = self->put_clip;
     char label[256];
-    const char *text = label_of(self, item, label, sizeof label);
-    int rc = begin_transaction(self);
-    if (rc != WEIR_OK)
-        return rc;
+    const listed_row *listed = row_of(&self->look, item->seq, occurrence);
+    const char *text = self->options->labels ? listed->label : folder_label(self, item, label, sizeof label);
     sqlite3_bind_text(statement, 1, path_of(self, item), -1, SQLITE_STATIC);
     if (*text)
         sqlite3_bind_text(statement, 2, text, -1, SQLITE_STATIC);
@@ -318,18 +359,33 @@ static int put_clip(build *self, const weir_item *item)
     sqlite3_bind_int64(statement, 15,
                        result->archive_length ? (int64_t)(result->archive_length - self->look.root_length) : 0);
     sqlite3_bind_int64(statement, 16, result->offset);
+    sqlite3_bind_int64(statement, 17, (int64_t)occurrence);
+    bind_seconds(statement, 18, listed->start_ns);
+    bind_seconds(statement, 19, listed->end_ns);
     int code = sqlite3_step(statement);
     int64_t row = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
     sqlite3_reset(statement);
     if (code != SQLITE_ROW && code != SQLITE_DONE)
         return fail_build(self, code, "write to");
-    self->progress.num_indexed++;
-    self->progress.num_broken += result->error.status != WEIR_OK;
     if (code == SQLITE_DONE) /* a later member of the same name is there */
         return WEIR_OK;
     self->has_changed = true;
-    return set_seen(&self->written, row) ? put_packets(self, row, result)
-                                         : weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory");
+    if (!set_seen(&self->written, row))
+        return weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory");
+    return occurrence == 0 ? put_packets(self, row, result) : WEIR_OK;
+}
+
+/* All rows of the file. */
+static int put_clip(build *self, const weir_item *item)
+{
+    const weir_probe_result *result = item->data;
+    size_t num_rows = count_rows(&self->look, item->seq);
+    int rc = begin_transaction(self);
+    for (size_t i = 0; rc == WEIR_OK && i < num_rows; i++)
+        rc = put_row(self, item, i);
+    self->progress.num_indexed += rc == WEIR_OK;
+    self->progress.num_broken += rc == WEIR_OK && result->error.status != WEIR_OK;
+    return rc;
 }
 
 /* ---- the end of a build ----------------------------------------------------------------------------------------- */
@@ -359,14 +415,15 @@ static const char number_clips[] =
     "DROP INDEX IF EXISTS clip_by_number;"
     "UPDATE clip SET number = NULL;"
     "UPDATE clip SET number = ordered.number FROM"
-    " (SELECT clip_id, row_number() OVER (ORDER BY path) - 1 AS number FROM clip WHERE status = 0) AS ordered"
+    " (SELECT clip_id, row_number() OVER (ORDER BY path, occurrence) - 1 AS number FROM clip WHERE status = 0) AS "
+    "ordered"
     " WHERE clip.clip_id = ordered.clip_id;"
     "CREATE UNIQUE INDEX clip_by_number ON clip(number);"
     "DELETE FROM packets WHERE clip_id NOT IN (SELECT clip_id FROM clip);"
     "DELETE FROM class;"
     "INSERT INTO class SELECT DISTINCT label FROM clip WHERE status = 0 AND label IS NOT NULL;";
 
-/* Stores the hash of all paths, sizes and labels and the number of clips, so that opening need not scan all clips. */
+/* Stores the hash of what is in the rows and the number of clips, so that opening need not scan all clips. */
 static int note_facts(build *self)
 {
     sqlite3_stmt *all;
@@ -374,7 +431,8 @@ static int note_facts(build *self)
     uint64_t num_clips = 0;
     char text[32];
     int code = sqlite3_prepare_v2(self->db,
-                                  "SELECT path, size_bytes, label FROM clip WHERE number IS NOT NULL ORDER BY number",
+                                  "SELECT path, size_bytes, label, start, end FROM clip"
+                                  " WHERE number IS NOT NULL ORDER BY number",
                                   -1, &all, NULL);
     if (code != SQLITE_OK)
         return fail_build(self, code, "read");
@@ -439,7 +497,7 @@ static int start_pipeline(build *self, weir_pipeline **pipeline)
         .sorted = true,
         .counts = &self->listed,
     };
-    weir_list_config list = { .paths = options->paths, .num_paths = options->num_paths };
+    weir_list_config list = { .paths = self->look.groups.paths, .num_paths = self->look.groups.num_groups };
     weir_probe_config probe = { .check = options->check,
                                 .no_packets = options->no_packets,
                                 .allow = options->allow,
@@ -508,7 +566,7 @@ static int check_failures(build *self, weir_pipeline *pipeline)
                : WEIR_OK;
 }
 
-/* Is it in the index already, with the same reason? */
+/* Are all its rows in the index already, with the same reason? */
 static bool is_known(build *self, const broken_archive *broken)
 {
     sqlite3_stmt *find = NULL;
@@ -517,9 +575,11 @@ static bool is_known(build *self, const broken_archive *broken)
     sqlite3_bind_text(find, 1, broken->path + self->look.root_length, -1, SQLITE_STATIC);
     sqlite3_bind_int64(find, 2, broken->error.status);
     sqlite3_bind_text(find, 3, broken->error.message, -1, SQLITE_STATIC);
-    bool is_found = sqlite3_step(find) == SQLITE_ROW && set_seen(&self->written, sqlite3_column_int64(find, 0));
+    size_t num_found = 0;
+    while (sqlite3_step(find) == SQLITE_ROW)
+        num_found += set_seen(&self->written, sqlite3_column_int64(find, 0));
     sqlite3_finalize(find);
-    return is_found;
+    return num_found == count_rows(&self->look, broken->number);
 }
 
 /* As clips that cannot be used. */
@@ -562,13 +622,14 @@ static int prepare_build(build *self)
     static const char put[] =
         "INSERT INTO clip (path, label, size_bytes, mtime_ns, codec, width, height, duration, num_frames, "
         "num_keyframes,"
-        " num_errors, status, library_code, message, archive_length, offset)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (path) DO UPDATE SET label = excluded.label, size_bytes = excluded.size_bytes,"
+        " num_errors, status, library_code, message, archive_length, offset, occurrence, start, end)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (path, occurrence) DO UPDATE SET label = excluded.label, size_bytes = excluded.size_bytes,"
         " mtime_ns = excluded.mtime_ns, codec = excluded.codec, width = excluded.width, height = excluded.height,"
         " duration = excluded.duration, num_frames = excluded.num_frames, num_keyframes = excluded.num_keyframes,"
         " num_errors = excluded.num_errors, status = excluded.status, library_code = excluded.library_code,"
-        " message = excluded.message, archive_length = excluded.archive_length, offset = excluded.offset"
+        " message = excluded.message, archive_length = excluded.archive_length, offset = excluded.offset,"
+        " start = excluded.start, end = excluded.end"
         /* members are probed in any order; of those with the same name the last one in the archive counts */
         " WHERE excluded.mtime_ns <> clip.mtime_ns OR excluded.offset >= clip.offset"
         " RETURNING clip_id";
@@ -584,7 +645,8 @@ static int prepare_build(build *self)
     if (rc != WEIR_OK)
         return rc;
     code = sqlite3_prepare_v2(self->look.db,
-                              "SELECT clip_id, size_bytes, mtime_ns, label, offset, status FROM clip WHERE path = ?",
+                              "SELECT clip_id, size_bytes, mtime_ns, label, offset, status, start, end FROM clip"
+                              " WHERE path = ? ORDER BY occurrence",
                               -1, &self->look.find, NULL);
     return code == SQLITE_OK ? WEIR_OK : fail_build(self, code, "read");
 }
@@ -618,8 +680,7 @@ static int find_build_root(build *self)
     self->root = options->root ? realpath(options->root, NULL) : strdup("");
     if (!self->root)
         return weir_error_set(self->error, WEIR_ENOTFOUND, 0, "folder not found: %s", options->root);
-    self->progress.num_total = options->num_paths;
-    self->look.labels = options->labels;
+    self->progress.num_total = self->look.groups.num_groups;
     self->look.root_length = options->root ? strlen(self->root) + (strcmp(self->root, "/") != 0) : 0;
     return WEIR_OK;
 }
@@ -640,6 +701,9 @@ static int count_files(build *self)
 
 static void free_build(build *self)
 {
+    free(self->look.groups.rows);
+    free(self->look.groups.starts);
+    free(self->look.groups.paths);
     sqlite3_finalize(self->put_clip);
     sqlite3_finalize(self->put_packets);
     sqlite3_finalize(self->drop_packets);
@@ -664,6 +728,53 @@ static int check_options(const char *path, const weir_dataset_build_options *opt
     return WEIR_OK;
 }
 
+static int compare_rows(const void *a, const void *b)
+{
+    const listed_row *one = a, *other = b;
+    int order = strcmp(one->path, other->path);
+    return order ? order : (one->place > other->place) - (one->place < other->place);
+}
+
+static int read_rows(const weir_dataset_build_options *options, listed_row *rows, weir_error *error)
+{
+    for (size_t i = 0; i < options->num_paths; i++) {
+        const char *label = options->labels ? options->labels[i] : NULL;
+        listed_row row = { options->paths[i], label ? label : "", options->starts_ns ? options->starts_ns[i] : 0,
+                           options->ends_ns ? options->ends_ns[i] : 0, i };
+        if (!row.path)
+            return weir_error_set(error, WEIR_EINVAL, 0, "path %zu of the list is NULL", i);
+        if (row.start_ns < 0 || row.end_ns < 0 || (row.end_ns && row.end_ns <= row.start_ns))
+            return weir_error_set(error, WEIR_EINVAL, 0, "%s: its start is negative, or not before its end",
+                                  row.path);
+        rows[i] = row;
+    }
+    qsort(rows, options->num_paths, sizeof *rows, compare_rows);
+    return WEIR_OK;
+}
+
+static int group_rows(build *self)
+{
+    path_groups *groups = &self->look.groups;
+    size_t num_rows = self->options->num_paths;
+    self->look.options = self->options;
+    if (!self->options->paths)
+        return WEIR_OK;
+    groups->rows = malloc((num_rows + 1) * sizeof *groups->rows);
+    groups->starts = malloc((num_rows + 1) * sizeof *groups->starts);
+    groups->paths = malloc((num_rows + 1) * sizeof *groups->paths);
+    if (!groups->rows || !groups->starts || !groups->paths)
+        return weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory");
+    int rc = read_rows(self->options, groups->rows, self->error);
+    for (size_t i = 0; rc == WEIR_OK && i < num_rows; i++) {
+        if (i > 0 && strcmp(groups->rows[i - 1].path, groups->rows[i].path) == 0)
+            continue;
+        groups->paths[groups->num_groups] = groups->rows[i].path;
+        groups->starts[groups->num_groups++] = i;
+    }
+    groups->starts[groups->num_groups] = num_rows;
+    return rc;
+}
+
 int weir_dataset_build_sized(const char *path, const weir_dataset_build_options *given, size_t given_size,
                              weir_dataset_progress *result, weir_error *error)
 {
@@ -672,6 +783,8 @@ int weir_dataset_build_sized(const char *path, const weir_dataset_build_options 
     int rc = weir__struct_copy(&options, sizeof options, given, given_size, "weir_dataset_build_options", error);
     if (rc == WEIR_OK)
         rc = check_options(path, &options, error);
+    if (rc == WEIR_OK)
+        rc = group_rows(&self);
     if (rc == WEIR_OK)
         rc = find_build_root(&self);
     if (rc == WEIR_OK)

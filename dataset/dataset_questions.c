@@ -5,30 +5,35 @@
 
 #include "index_file.h"
 
-/* %s is the condition. */
+/* %s is the condition, twice at most. Frames are those of the clips' whole files. */
 static const char *const questions[] = {
     [WEIR_DATASET_SUMMARY] =
         "SELECT count(*) AS clips, coalesce(sum(status <> 0), 0) AS broken,"
         " coalesce(sum(status = 0 AND num_errors > 0), 0) AS damaged, count(DISTINCT label) AS classes,"
-        " coalesce(sum(num_frames), 0) AS frames, coalesce(sum(duration), 0.0) AS duration,"
-        " coalesce(sum(max(size_bytes, 0)), 0) AS size_bytes,"
+        " coalesce(sum(num_frames), 0) AS frames, coalesce(sum(" WEIR__CLIP_DURATION "), 0.0) AS duration,"
+        " (SELECT coalesce(sum(size_bytes), 0) FROM (SELECT DISTINCT path, max(size_bytes, 0) AS size_bytes FROM clip"
+        " WHERE %s)) AS size_bytes,"
         " (SELECT value FROM dataset WHERE key = 'complete') = '1' AS complete FROM clip WHERE %s",
-    [WEIR_DATASET_CLASSES] = "SELECT coalesce(label, '') AS label, count(*) AS clips, sum(status <> 0) AS broken, "
-                             "sum(num_frames) AS frames,"
-                             " sum(duration) AS duration FROM clip WHERE %s GROUP BY label ORDER BY label",
-    [WEIR_DATASET_CODECS] =
-        "SELECT codec, width, height, count(*) AS clips, sum(num_frames) AS frames, sum(duration) AS duration"
-        " FROM clip WHERE status = 0 AND (%s) GROUP BY 1, 2, 3 ORDER BY clips DESC, codec, width, height",
+    [WEIR_DATASET_CLASSES] =
+        "SELECT coalesce(label, '') AS label, count(*) AS clips, sum(status <> 0) AS broken, "
+        "sum(num_frames) AS frames,"
+        " sum(" WEIR__CLIP_DURATION ") AS duration FROM clip WHERE %s GROUP BY label ORDER BY label",
+    [WEIR_DATASET_CODECS] = "SELECT codec, width, height, count(*) AS clips, sum(num_frames) AS frames,"
+                            " sum(" WEIR__CLIP_DURATION ") AS duration FROM clip WHERE status = 0 AND (%s) GROUP BY "
+                            "1, 2, 3 ORDER BY clips DESC, codec, width, height",
     [WEIR_DATASET_DURATIONS] =
         "WITH RECURSIVE bucket(low, high) AS (SELECT 0.0, 0.25 UNION ALL SELECT high, high * 2 FROM bucket"
         " WHERE high <= (SELECT max(duration) FROM clip) AND high < 1e15)" /* also if that is a text */
-        " SELECT low AS from_time, high AS to_time, count(*) AS clips, sum(duration) AS duration FROM bucket, clip"
-        " WHERE status = 0 AND duration >= low AND duration < high AND (%s) GROUP BY low ORDER BY low",
-    [WEIR_DATASET_BROKEN] = "SELECT path, size_bytes, status, num_errors,"
+        " SELECT low AS from_time, high AS to_time, count(*) AS clips, sum(length) AS duration"
+        " FROM bucket, (SELECT *, " WEIR__CLIP_DURATION " AS length FROM clip)"
+        " WHERE status = 0 AND duration < 1e15 AND length >= low AND length < high AND (%s) GROUP BY low ORDER BY "
+        "low",
+    [WEIR_DATASET_BROKEN] = "SELECT DISTINCT path, size_bytes, status, num_errors,"
                             " CASE WHEN status <> 0 THEN message ELSE num_errors || ' damaged packets' END AS message"
                             " FROM clip WHERE (status <> 0 OR num_errors > 0) AND (%s) ORDER BY path",
-    [WEIR_DATASET_CLIPS] = "SELECT number, path, label, size_bytes, codec, width, height, duration, num_frames,"
-                           " num_keyframes, num_errors, status, message FROM clip WHERE %s ORDER BY path",
+    [WEIR_DATASET_CLIPS] =
+        "SELECT number, path, label, start, end, size_bytes, codec, width, height, duration, num_frames,"
+        " num_keyframes, num_errors, status, message FROM clip WHERE %s ORDER BY path, occurrence",
 };
 
 enum { MAX_CELLS = 16 };
@@ -53,7 +58,7 @@ static int prepare_question(sqlite3 *db, const char *path, weir_dataset_question
                             sqlite3_stmt **statement, weir_error *error)
 {
     char *condition = where ? sqlite3_mprintf("(%s\n)", where) : sqlite3_mprintf("1");
-    char *sql = condition ? sqlite3_mprintf(questions[question], condition) : NULL;
+    char *sql = condition ? sqlite3_mprintf(questions[question], condition, condition) : NULL;
     const char *tail = "";
     int code = sql ? sqlite3_prepare_v2(db, sql, -1, statement, &tail) : SQLITE_NOMEM;
     int rc = WEIR_OK;

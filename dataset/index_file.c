@@ -10,42 +10,43 @@
 
 /* "weix" */
 #define APPLICATION "2003134840"
-enum { VERSION = 2, BUSY_MS = 10000 };
+enum { VERSION = 3, BUSY_MS = 10000 };
 
-/* The packets are in a separate table, so that a scan of the clips does not read them. */
-static const char schema[] = "BEGIN IMMEDIATE;"
-                             "CREATE TABLE dataset (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
-                             "CREATE TABLE clip ("
-                             " clip_id INTEGER PRIMARY KEY,"
-                             " number INTEGER," /* in the order of paths; NULL = broken, or not numbered yet */
-                             " path TEXT NOT NULL UNIQUE,"   /* relative to the root, if there is one */
-                             " label TEXT,"                  /* NULL = none */
-                             " size_bytes INTEGER NOT NULL," /* -1 = unknown */
-                             " mtime_ns INTEGER NOT NULL,"   /* since 1970 */
-                             " codec TEXT NOT NULL,"
-                             " width INTEGER NOT NULL,"
-                             " height INTEGER NOT NULL,"
-                             " duration REAL NOT NULL," /* s */
-                             " num_frames INTEGER NOT NULL,"
-                             " num_keyframes INTEGER NOT NULL,"
-                             " num_errors INTEGER NOT NULL," /* damaged packets */
-                             " status INTEGER NOT NULL,"     /* weir_status: 0 = can be used */
-                             " library_code INTEGER NOT NULL,"
-                             " message TEXT NOT NULL,"
-                             " archive_length INTEGER NOT NULL DEFAULT 0," /* see weir_entry */
-                             " offset INTEGER NOT NULL DEFAULT 0);"
-                             "CREATE TABLE class (name TEXT PRIMARY KEY) WITHOUT ROWID;"
-                             "CREATE TABLE packets (clip_id INTEGER PRIMARY KEY, packets BLOB NOT NULL);"
-                             "PRAGMA application_id = " APPLICATION ";"
-                             "PRAGMA user_version = 2;"
-                             "COMMIT;";
-
-/* From version 1. */
-static const char upgrade[] = "BEGIN IMMEDIATE;"
-                              "ALTER TABLE clip ADD COLUMN archive_length INTEGER NOT NULL DEFAULT 0;"
-                              "ALTER TABLE clip ADD COLUMN offset INTEGER NOT NULL DEFAULT 0;"
-                              "PRAGMA user_version = 2;"
-                              "COMMIT;";
+/* What an older version has is made anew: all files are read again. The packets are in a separate table, so that a scan
+   of the clips does not read them. */
+static const char schema[] =
+    "BEGIN IMMEDIATE;"
+    "DROP TABLE IF EXISTS clip; DROP TABLE IF EXISTS class; DROP TABLE IF EXISTS packets;"
+    "CREATE TABLE IF NOT EXISTS dataset (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+    "DELETE FROM dataset WHERE key <> 'root';"
+    "CREATE TABLE clip ("
+    " clip_id INTEGER PRIMARY KEY,"
+    " number INTEGER,"              /* in the order of (path, occurrence); NULL = broken, or not numbered yet */
+    " path TEXT NOT NULL,"          /* relative to the root, if there is one */
+    " occurrence INTEGER NOT NULL," /* among the rows of a list that have this path, from 0 */
+    " label TEXT,"                  /* NULL = none */
+    " start REAL,"                  /* s; NULL = the start of the file */
+    " end REAL,"                    /* NULL = the end of the file */
+    " size_bytes INTEGER NOT NULL," /* from here on, of the file. -1 = unknown */
+    " mtime_ns INTEGER NOT NULL,"   /* since 1970 */
+    " codec TEXT NOT NULL,"
+    " width INTEGER NOT NULL,"
+    " height INTEGER NOT NULL,"
+    " duration REAL NOT NULL," /* s */
+    " num_frames INTEGER NOT NULL,"
+    " num_keyframes INTEGER NOT NULL,"
+    " num_errors INTEGER NOT NULL," /* damaged packets */
+    " status INTEGER NOT NULL,"     /* weir_status: 0 = can be used */
+    " library_code INTEGER NOT NULL,"
+    " message TEXT NOT NULL,"
+    " archive_length INTEGER NOT NULL," /* see weir_entry */
+    " offset INTEGER NOT NULL,"
+    " UNIQUE (path, occurrence));"
+    "CREATE TABLE class (name TEXT PRIMARY KEY) WITHOUT ROWID;"
+    "CREATE TABLE packets (clip_id INTEGER PRIMARY KEY, packets BLOB NOT NULL);" /* of the path's occurrence 0 */
+    "PRAGMA application_id = " APPLICATION ";"
+    "PRAGMA user_version = 3;"
+    "COMMIT;";
 
 static int status_of(int code)
 {
@@ -136,7 +137,7 @@ static int give_up(sqlite3 **db, int rc)
     return rc;
 }
 
-/* Creates or upgrades the schema, if needed. */
+/* Creates the schema, if needed. */
 static int create_tables(sqlite3 *db, const char *path, weir_error *error)
 {
     int64_t version = 0;
@@ -144,7 +145,7 @@ static int create_tables(sqlite3 *db, const char *path, weir_error *error)
     if (rc == WEIR_OK)
         rc = weir__index_run(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", path, error);
     if (rc == WEIR_OK && version < VERSION)
-        rc = weir__index_run(db, version == 0 ? schema : upgrade, path, error);
+        rc = weir__index_run(db, schema, path, error);
     return rc;
 }
 

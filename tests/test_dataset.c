@@ -256,6 +256,61 @@ TEST_CASE(a_list_brings_its_labels)
     weir_dataset_close(dataset);
 }
 
+/* Each row of a list is a clip, also if the file is the same. */
+TEST_CASE(each_row_of_a_list_is_a_clip)
+{
+    const char *index = clips_path("rows.weir");
+    const char *clip =
+        clips_make("clip.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
+    const char *longer =
+        clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
+    const char *paths[] = { longer, clip, longer, longer };
+    const char *labels[] = { "run", "walk", "jump", NULL };
+    int64_t starts_ns[] = { 2 * WEIR_SECOND, 0, 0, 500000000 }, ends_ns[] = { 0, 0, 0, 1500000000 };
+    weir_dataset_build_options options = {
+        .paths = paths, .labels = labels, .num_paths = 4, .starts_ns = starts_ns, .ends_ns = ends_ns
+    };
+    weir_dataset_progress progress = build_with(index, &options);
+    assert_int_equal(progress.num_indexed, 2); /* files */
+    assert_int_equal(progress.num_total, 2);
+    assert_int_equal(build_with(index, &options).num_unchanged, 2);
+
+    weir_dataset *dataset = open_with(index, NULL);
+    uint64_t fingerprint = weir_dataset_fingerprint(dataset);
+    const struct {
+        const char *path;
+        int64_t class_id, start_ns, end_ns;
+    } wanted[] = { { clip, 2, 0, 0 },
+                   { longer, 1, 2 * WEIR_SECOND, 0 },
+                   { longer, 0, 0, 0 },
+                   { longer, -1, 500000000, 1500000000 } };
+    assert_int_equal(weir_dataset_count(dataset), 4);
+    for (uint64_t i = 0; i < 4; i++) {
+        weir_entry *entry = entry_of(dataset, i);
+        assert_string_equal(entry->path, wanted[i].path);
+        assert_int_equal(entry->class_id, wanted[i].class_id);
+        assert_int_equal(entry->start_ns, wanted[i].start_ns);
+        assert_int_equal(entry->end_ns, wanted[i].end_ns);
+        assert_non_null(entry->packets);
+        weir_entry_free(entry);
+    }
+    double *costs;
+    assert_int_equal(weir_dataset_read_costs(dataset, &costs, NULL), WEIR_OK);
+    assert_true(costs[2] == 30 * 64 * 48);
+    assert_true(costs[1] > costs[2] / 3 - 1 && costs[1] < costs[2] / 3 + 1);
+    free(costs);
+    weir_dataset_close(dataset);
+
+    paths[2] = clip; /* the list is edited: one row less of a file, one more of the other; and a start */
+    assert_int_equal(build_with(index, &options).num_removed, 1);
+    starts_ns[1] = 100000000;
+    assert_int_equal(build_with(index, &options).num_indexed, 1);
+    dataset = open_with(index, NULL);
+    assert_int_equal(weir_dataset_count(dataset), 4);
+    assert_int_not_equal(weir_dataset_fingerprint(dataset), fingerprint);
+    weir_dataset_close(dataset);
+}
+
 TEST_CASE(labels_are_part_of_the_fingerprint)
 {
     const char *index = clips_path("labels.weir"),
@@ -460,7 +515,7 @@ TEST_CASE(archives_that_cannot_be_used_are_broken_clips)
     assert_non_null(strstr(all, "packed.tar: not a plain tar archive; unpack a compressed one first"));
 }
 
-TEST_CASE(an_index_of_an_older_version_is_updated_by_the_next_build)
+TEST_CASE(an_index_of_an_older_version_is_made_anew_by_the_next_build)
 {
     const char *root = make_tree("older"), *index = clips_path("older.weir");
     weir_dataset *dataset;
@@ -469,14 +524,13 @@ TEST_CASE(an_index_of_an_older_version_is_updated_by_the_next_build)
     sqlite3 *db;
     assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db,
-                                  "ALTER TABLE clip DROP COLUMN archive_length; ALTER TABLE clip DROP COLUMN offset;"
-                                  "PRAGMA user_version = 1",
+                                  "DROP TABLE clip; CREATE TABLE clip (path TEXT UNIQUE); PRAGMA user_version = 2",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     sqlite3_close(db);
     assert_int_equal(weir_dataset_open(index, NULL, &dataset, &error), WEIR_EDATA);
     assert_non_null(strstr(error.message, "run weir index again"));
-    assert_int_equal(build_with(index, &(weir_dataset_build_options){ .root = root }).num_indexed, 0);
+    assert_int_equal(build_with(index, &(weir_dataset_build_options){ .root = root }).num_indexed, 5);
     assert_int_equal(weir_dataset_open(index, NULL, &dataset, &error), WEIR_OK);
     weir_dataset_close(dataset);
 }
@@ -634,6 +688,64 @@ TEST_CASE(batches_have_the_labels_of_the_index)
     weir_item_release(&item);
     weir_pipeline_free(pipeline);
     weir_dataset_close(dataset);
+}
+
+/* The number of frames of each clip; 0 = it has failed, and *failure says why. */
+static void count_frames_of(const char *index, weir_sampling sampling, uint64_t counts[4], weir_error *failure)
+{
+    weir_dataset *dataset = open_with(index, NULL);
+    weir_sampler_source_config source = {
+        .sampler = { .num_items = weir_dataset_count(dataset), .world.size = 1 },
+        .items = weir_dataset_items(dataset),
+    };
+    weir_video_config video = { .width = 32, .height = 32, .sampling = sampling };
+    weir_pipeline *pipeline;
+    weir_item item;
+    weir_builder *builder = weir_builder_new();
+    weir_source_sampler(builder, &source, NULL);
+    weir_pipe_video(builder, &video, NULL);
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+    memset(counts, 0, 4 * sizeof *counts);
+    while (weir_pipeline_next(pipeline, &item, 30 * WEIR_SECOND) == WEIR_OK) {
+        counts[item.seq] = ((const weir_frames *)item.data)->num_frames;
+        weir_item_release(&item);
+    }
+    weir_pipeline_error(pipeline, "decode", failure);
+    weir_pipeline_free(pipeline);
+    weir_dataset_close(dataset);
+}
+
+TEST_CASE(start_and_end_of_a_clip_are_not_ignored)
+{
+    const char *index = clips_path("parts.weir");
+    const char *longer =
+        clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
+    const char *paths[] = { longer, longer, longer, longer };
+    int64_t starts_ns[] = { 0, 2 * WEIR_SECOND, 500000000, 0 }, ends_ns[] = { 0, 0, 1500000000, 300000000 };
+    build_with(index, &(weir_dataset_build_options){
+                          .paths = paths, .num_paths = 4, .starts_ns = starts_ns, .ends_ns = ends_ns });
+    const struct {
+        weir_sampling sampling;
+        uint64_t counts[4];
+    } wanted[] = {
+        { { 0 }, { 30, 10, 10, 3 } },
+        { { .count = 4 }, { 4, 4, 4, 3 } },
+        { { .start_ns = 100000000, .end_ns = 700000000 }, { 6, 6, 6, 2 } },
+        { { .what = WEIR_SAMPLE_UNIFORM, .count = 5 }, { 5, 5, 5, 5 } },
+        { { .what = WEIR_SAMPLE_EVERY, .every = 4 }, { 8, 3, 3, 1 } },
+        { { .start_ns = 400000000 }, { 26, 6, 6, 0 } },
+        { { .what = WEIR_SAMPLE_INDICES, .indices = (int64_t[]){ 0, 7 }, .num_indices = 2 }, { 2, 0, 0, 0 } },
+    };
+    weir_error failure;
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        uint64_t counts[4];
+        count_frames_of(index, wanted[i].sampling, counts, &failure);
+        for (int j = 0; j < 4; j++)
+            assert_int_equal(counts[j], wanted[i].counts[j]);
+    }
+    assert_int_equal(failure.status, WEIR_EUNSUPPORTED);
+    assert_non_null(strstr(failure.message, "explicit indices or times"));
 }
 
 TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

@@ -115,18 +115,41 @@ TEST_CASE(lists_bring_labels)
 
 TEST_CASE(what_an_index_cannot_keep_of_a_list_is_refused_by_name)
 {
-    put_file("cut.csv", "path,label,start,end\nclips/run/a.mp4,x,0,1\n");
-    put_file("cut.jsonl", "{\"path\": \"clips/run/a.mp4\"}\n{\"path\": \"clips/walk/b.mp4\", \"start\": 1}\n");
+    put_file("cut.csv", "path,label,split\nclips/run/a.mp4,x,0\n");
+    put_file("cut.jsonl", "{\"path\": \"clips/run/a.mp4\"}\n{\"path\": \"clips/walk/b.mp4\", \"split\": 1}\n");
     put_file("long.csv", "path,label\nclips/run/a.mp4,x,1\n");
-    put_file("twice.csv", "path,label\nclips/run/a.mp4,x\nclips/walk/b.mp4,x\nclips/run/a.mp4,y\n");
-    put_file("twice.txt", "clips/run/a.mp4\nclips/run/a.mp4\n");
-    assert_refused(RUN("cut.csv"), 2, "\"start\" is neither the path nor the label");
-    assert_refused(RUN("cut.jsonl"), 2, "cut.jsonl, line 2: \"start\" is neither the path nor the label");
+    put_file("word.csv", "path,start\nclips/run/a.mp4,1\nclips/run/a.mp4,1:30\n");
+    put_file("back.csv", "path,start,end\nclips/run/a.mp4,1,0.5\n");
+    put_file("zero.csv", "path,end\nclips/run/a.mp4,0\n");
+    assert_refused(RUN("cut.csv"), 2, "\"split\" is neither the path, the label, the start nor the end");
+    assert_refused(RUN("cut.jsonl"), 2, "cut.jsonl, line 2: \"split\" is neither the path");
     assert_refused(RUN("long.csv"), 2, "long.csv, line 3: more cells than columns");
-    assert_refused(RUN("twice.csv"), 2, "clips/run/a.mp4 is in several rows");
-    assert_refused(RUN("twice.txt"), 2, "clips/run/a.mp4 is in several rows");
+    assert_refused(RUN("word.csv"), 2, "\"start\" is \"1:30\", not a number of seconds");
+    assert_refused(RUN("back.csv"), 2, "the end is not after the start");
+    assert_refused(RUN("zero.csv"), 2, "the end is not after the start");
     assert_int_not_equal(access("cut.weir", F_OK), 0);
-    assert_int_not_equal(access("twice.weir", F_OK), 0);
+}
+
+TEST_CASE(each_row_of_a_list_is_kept)
+{
+    put_file("rows.csv",
+             "path,label,from,to\nclips/run/a.mp4,x,0.5,1.5\nclips/walk/b.mp4,x,,\nclips/run/a.mp4,y,1,\n");
+    put_file("rows.json", "[{\"path\": \"clips/run/a.mp4\", \"end\": \"1.5\"}, \"clips/run/a.mp4\", {\"path\": "
+                          "\"clips/run/a.mp4\", \"start\": 1}]");
+    put_file("rows.txt", "clips/run/a.mp4\nclips/run/a.mp4\n");
+    for (int i = 0; i < 2; i++)
+        assert_done(RUN("rows.csv", "--start-column=from", "--end-column=to"), "",
+                    i ? "2 unchanged" : "2 files: 2 read");
+    assert_done(RUN("rows.weir", "--list", "clips", "--csv"), "\n0,clips/run/a.mp4,x,0.5,1.5,", "");
+    assert_done(RUN("rows.weir", "--list", "clips", "--csv"), "\n1,clips/run/a.mp4,y,1,,", "");
+    assert_done(RUN("rows.weir", "--list", "clips", "--csv"), "\n2,clips/walk/b.mp4,x,,,", "");
+    assert_done(RUN("rows.weir", "--list", "classes", "--csv"), "x,2,0,40,3", "");
+    assert_done(RUN("rows.weir", "--list", "classes", "--csv", "--where", "start >= 1"), "y,1,0,20,1", "");
+    assert_done(RUN("rows.json", "-o", "rowsjson.weir"), "", "1 file: 1 read");
+    assert_done(RUN("rowsjson.weir", "--list", "clips", "--csv"), "\n0,clips/run/a.mp4,,,1.5,", "");
+    assert_done(RUN("rowsjson.weir", "--list", "clips", "--csv"), "\n2,clips/run/a.mp4,,1,,", "");
+    assert_done(RUN("rows.txt", "-o", "rowstxt.weir"), "", "1 file: 1 read");
+    assert_done(RUN("rowstxt.weir", "--csv"), "\n2,0,0,0,40,4,", "");
 }
 
 TEST_CASE(members_of_archives_are_indexed)
@@ -202,7 +225,7 @@ TEST_CASE(lists_of_any_bytes_are_read_or_refused)
         snprintf(path, sizeof path, "%s/%s", work, name);
         path_list list;
         char problem[512] = "";
-        if (!path_list_read(path, &(path_list_names){ "path", "label" }, &list, problem))
+        if (!path_list_read(path, &(path_list_names){ "path", "label", "start", "end" }, &list, problem))
             assert_string_not_equal(problem, "");
         path_list_free(&list);
     }

@@ -11,7 +11,7 @@
  *     };
  *
  * Clips are numbered in the byte order of their paths, without broken ones: the same files have the same numbers on
- * every machine. The tables, for plain SQL, are in docs/scale.md.
+ * every machine. A list may have several clips of the same file; these follow each other in the order of the list. The tables, for plain SQL, are in docs/scale.md.
  */
 #ifndef WEIR_DATASET_H
 #define WEIR_DATASET_H
@@ -46,7 +46,7 @@ typedef struct weir_dataset_progress {
 typedef struct weir_dataset_build_options {
     const char *root; /* a folder; paths are kept relative to it (NULL = paths) */
     const char *glob; /* a pattern for the file names below root, as in file_names.h (NULL = WEIR_VIDEO_FILES) */
-    const char *const *paths; /* files or URLs (NULL = root) */
+    const char *const *paths; /* files or URLs; a file that is listed several times is several clips (NULL = root) */
     /* of each path; an element may be NULL (NULL = as for root: the folder that a file is in) */
     const char *const *labels;
     size_t num_paths;
@@ -64,6 +64,10 @@ typedef struct weir_dataset_build_options {
     bool tar;
     uint32_t allow;      /* only WEIR_ALLOW_INSECURE of weir/bytes.h: servers without a trusted certificate */
     const char *ca_file; /* as in weir_video_config */
+    /* of each path: the clip is the part of the file with start <= time < end; see weir_entry (NULL = the whole file; an
+       end of 0 = the end of the file) */
+    const int64_t *starts_ns;
+    const int64_t *ends_ns;
 } weir_dataset_build_options;
 
 WEIR_API int weir_dataset_build_sized(const char *path, const weir_dataset_build_options *options,
@@ -120,7 +124,7 @@ WEIR_API void weir_dataset_close(weir_dataset *dataset);
 /* The number of clips, without broken ones. NULL is 0. */
 WEIR_API uint64_t weir_dataset_count(const weir_dataset *dataset);
 
-/* A hash of the contents (paths, sizes, labels, conditions): a different value means different items. NULL is 0. */
+/* A hash of the contents (paths, sizes, labels, starts and ends, conditions): a different value means different items. NULL is 0. */
 WEIR_API uint64_t weir_dataset_fingerprint(const weir_dataset *dataset);
 
 /* For weir_sampler_source_config.items: from then on only the pipeline may use the dataset. */

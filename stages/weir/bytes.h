@@ -115,6 +115,12 @@ typedef struct weir_entry {
     int64_t offset;
 
     bool stands_in; /* in the place of an item that failed, which is to be masked (WEIR_FAILED_MASK) */
+
+    /* The clip is the part of the file with start_ns <= time < end_ns (both 0 = the whole file; an end of 0 = the end of
+       the file). weir_video_decode samples this part as if it were a file; where that is not possible (sound, images,
+       explicit indices or times) the item fails with WEIR_EUNSUPPORTED. */
+    int64_t start_ns;
+    int64_t end_ns;
 } weir_entry;
 
 /* The type of items whose data is a weir_entry. */

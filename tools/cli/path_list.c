@@ -14,6 +14,9 @@ void path_list_add(path_list *list, const char *path, const char *label)
 {
     list->paths = memory_grow(list->paths, list->num_paths, sizeof *list->paths);
     list->labels = memory_grow(list->labels, list->num_paths, sizeof *list->labels);
+    list->starts_ns = memory_grow(list->starts_ns, list->num_paths, sizeof *list->starts_ns);
+    list->ends_ns = memory_grow(list->ends_ns, list->num_paths, sizeof *list->ends_ns);
+    list->starts_ns[list->num_paths] = list->ends_ns[list->num_paths] = 0;
     list->paths[list->num_paths] = memory_copy(path);
     list->labels[list->num_paths++] = label ? memory_copy(label) : NULL;
 }
@@ -26,6 +29,8 @@ void path_list_free(path_list *list)
     }
     free(list->paths);
     free(list->labels);
+    free(list->starts_ns);
+    free(list->ends_ns);
     *list = (path_list){ 0 };
 }
 
@@ -49,7 +54,24 @@ static bool refuse(const reading *from, const char *what)
     return false;
 }
 
-static bool add(const reading *from, const char *path, const char *label)
+/* Seconds, as nanoseconds. NULL or "" = not given, which leaves *time_ns. */
+static bool read_seconds(const reading *from, const char *name, const char *text, int64_t *time_ns)
+{
+    enum { MAX_SECONDS = 1000000000 };
+    char what[384], *end;
+    if (!text || !*text)
+        return true;
+    double seconds = strtod(text, &end);
+    if (!*end && seconds >= 0 && seconds <= MAX_SECONDS) {
+        *time_ns = (int64_t)(seconds * 1e9 + 0.5);
+        return true;
+    }
+    snprintf(what, sizeof what, "\"%.100s\" is \"%.100s\", not a number of seconds", name, text);
+    return refuse(from, what);
+}
+
+/* The texts of one row; all but the path may be NULL. */
+static bool add_row(const reading *from, const char *path, const char *label, const char *start, const char *end)
 {
     const char *slash = strrchr(from->file, '/');
     bool is_relative = path[0] != '/' && !strstr(path, "://") && slash;
@@ -57,47 +79,24 @@ static bool add(const reading *from, const char *path, const char *label)
         return refuse(from, "a path is empty");
     char *joined =
         is_relative ? memory_format("%.*s/%s", (int)(slash - from->file), from->file, path) : memory_copy(path);
-    path_list_add(from->list, joined, label);
+    path_list_add(from->list, joined, label && *label ? label : NULL);
     free(joined);
-    return true;
+    int64_t *start_ns = &from->list->starts_ns[from->list->num_paths - 1];
+    int64_t *end_ns = &from->list->ends_ns[from->list->num_paths - 1];
+    if (!read_seconds(from, from->names->start, start, start_ns) ||
+        !read_seconds(from, from->names->end, end, end_ns))
+        return false;
+    return !end || !*end || *end_ns > *start_ns || refuse(from, "the end is not after the start");
 }
 
-/* An index keeps only paths and labels. */
 static bool refuse_column(const reading *from, const char *name)
 {
     char what[384];
     snprintf(what, sizeof what,
-             "\"%.200s\" is neither the path nor the label, and an index keeps no other column: remove it, or name "
-             "it with --label-column",
+             "\"%.200s\" is neither the path, the label, the start nor the end, and an index keeps no other column: "
+             "remove it, or name it with --label-column, --start-column or --end-column",
              name);
     return refuse(from, what);
-}
-
-static int compare_paths(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* An index has one clip for each path. */
-static bool refuse_repeats(const reading *from)
-{
-    size_t num_paths = from->list->num_paths;
-    char **sorted = memory_grow(NULL, 0, sizeof *sorted);
-    bool is_fine = true;
-    for (size_t i = 0; i < num_paths; i++) {
-        sorted = memory_grow(sorted, i, sizeof *sorted);
-        sorted[i] = from->list->paths[i];
-    }
-    qsort(sorted, num_paths, sizeof *sorted, compare_paths);
-    for (size_t i = 1; is_fine && i < num_paths; i++)
-        if (strcmp(sorted[i - 1], sorted[i]) == 0) {
-            char what[384];
-            snprintf(what, sizeof what,
-                     "%.200s is in several rows, and an index has one clip for each file: keep one row", sorted[i]);
-            is_fine = refuse(from, what);
-        }
-    free(sorted);
-    return is_fine;
 }
 
 static char *read_text(const char *file, char problem[512])
@@ -120,7 +119,7 @@ static bool read_lines(reading *from)
     for (char *line; (line = strsep(&from->next, "\n"));) {
         from->line++;
         line[strcspn(line, "\r")] = '\0';
-        if (*line && *line != '#' && !add(from, line, NULL))
+        if (*line && *line != '#' && !add_row(from, line, NULL, NULL, NULL))
             return false;
     }
     return true;
@@ -183,30 +182,37 @@ static int find_column(char *const cells[], int num_cells, const char *name)
 
 static bool read_csv(reading *from, char separator)
 {
+    enum { PATH, LABEL, START, END, NUM_NAMES };
+    const char *const names[NUM_NAMES] = { from->names->path, from->names->label, from->names->start,
+                                           from->names->end };
+    int columns[NUM_NAMES];
     char *cells[MAX_COLUMNS];
     char what[256];
     from->line = 1;
-    int num_names = next_row(from, separator, cells);
-    int path = num_names > 0 ? find_column(cells, num_names, from->names->path) : -1;
-    int label = num_names > 0 ? find_column(cells, num_names, from->names->label) : -1;
-    if (path < 0) {
+    int num_columns = next_row(from, separator, cells);
+    for (int i = 0; i < NUM_NAMES; i++)
+        columns[i] = find_column(cells, num_columns, names[i]);
+    if (columns[PATH] < 0) {
         snprintf(what, sizeof what, "no column \"%s\"; name the right one with --path-column", from->names->path);
         return refuse(from, what);
     }
-    for (int i = 0; i < num_names; i++)
-        if (i != path && i != label)
+    for (int i = 0; i < num_columns; i++)
+        if (i != columns[PATH] && i != columns[LABEL] && i != columns[START] && i != columns[END])
             return refuse_column(from, cells[i]);
     while (*from->next) {
+        const char *texts[NUM_NAMES];
         int num_cells = next_row(from, separator, cells);
         if (num_cells < 0)
             return refuse(from, "a quote is not closed, or there are too many cells");
         if (num_cells == 1 && !*cells[0])
             continue;
-        if (num_cells > num_names)
+        if (num_cells > num_columns)
             return refuse(from, "more cells than columns");
-        if (num_cells <= path)
+        for (int i = 0; i < NUM_NAMES; i++)
+            texts[i] = columns[i] >= 0 && columns[i] < num_cells ? cells[columns[i]] : NULL;
+        if (!texts[PATH])
             return refuse(from, "no path in it");
-        if (!add(from, cells[path], label >= 0 && label < num_cells && *cells[label] ? cells[label] : NULL))
+        if (!add_row(from, texts[PATH], texts[LABEL], texts[START], texts[END]))
             return false;
     }
     return true;
@@ -223,9 +229,10 @@ static bool read_array(const reading *from, sqlite3_stmt *each, const char *json
         const char *path = (const char *)sqlite3_column_text(each, 0);
         if (!path)
             return refuse(from, "an element has no path: name its key with --path-column");
-        if (sqlite3_column_type(each, 2) != SQLITE_NULL)
-            return refuse_column(from, (const char *)sqlite3_column_text(each, 2));
-        if (!add(from, path, (const char *)sqlite3_column_text(each, 1)))
+        if (sqlite3_column_type(each, 4) != SQLITE_NULL)
+            return refuse_column(from, (const char *)sqlite3_column_text(each, 4));
+        if (!add_row(from, path, (const char *)sqlite3_column_text(each, 1),
+                     (const char *)sqlite3_column_text(each, 2), (const char *)sqlite3_column_text(each, 3)))
             return false;
     }
     sqlite3_reset(each);
@@ -249,15 +256,19 @@ static bool read_json(reading *from, bool is_lines)
     sqlite3 *db = NULL;
     sqlite3_stmt *each = NULL;
     static const char sql[] =
-        "SELECT CASE type WHEN 'object' THEN json_extract(value, '$.\"' || ?2 || '\"') WHEN 'text' THEN value END,"
-        " CASE type WHEN 'object' THEN json_extract(value, '$.\"' || ?3 || '\"') END,"
-        " CASE type WHEN 'object' THEN (SELECT item.key FROM json_each(list.value) AS item"
-        "  WHERE item.key NOT IN (?2, ?3) LIMIT 1) END FROM json_each(?1) AS list";
+        "WITH row(type, value, key) AS (SELECT type, CASE type WHEN 'object' THEN value ELSE '{}' END,"
+        " CASE type WHEN 'text' THEN value END FROM json_each(?1))"
+        " SELECT coalesce(key, json_extract(value, '$.\"' || ?2 || '\"')), json_extract(value, '$.\"' || ?3 || '\"'),"
+        " json_extract(value, '$.\"' || ?4 || '\"'), json_extract(value, '$.\"' || ?5 || '\"'),"
+        " (SELECT item.key FROM json_each(row.value) AS item WHERE item.key NOT IN (?2, ?3, ?4, ?5) LIMIT 1) FROM "
+        "row";
     bool is_read =
         sqlite3_open(":memory:", &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &each, NULL) == SQLITE_OK;
     if (is_read) {
         sqlite3_bind_text(each, 2, from->names->path, -1, SQLITE_STATIC);
         sqlite3_bind_text(each, 3, from->names->label, -1, SQLITE_STATIC);
+        sqlite3_bind_text(each, 4, from->names->start, -1, SQLITE_STATIC);
+        sqlite3_bind_text(each, 5, from->names->end, -1, SQLITE_STATIC);
         is_read = is_lines ? read_json_lines(from, each) : read_array(from, each, from->next);
     } else {
         refuse(from, "SQLite was built without JSON");
@@ -284,7 +295,6 @@ bool path_list_read(const char *file, const path_list_names *names, path_list *l
     from.line = 0;
     if (is_read && list->num_paths == 0)
         is_read = refuse(&from, "no path in it");
-    is_read = is_read && refuse_repeats(&from);
     free(text);
     return is_read;
 }

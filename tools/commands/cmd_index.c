@@ -17,12 +17,12 @@
 #include "redact.h"
 
 static struct settings {
-    const char *db_path, *glob, *path_column, *label_column, *where;
+    const char *db_path, *glob, *path_column, *label_column, *start_column, *end_column, *where;
     int check, list;
     bool no_packets, tar, insecure;
     const char *ca_file;
     int64_t concurrency;
-} settings = { .path_column = "path", .label_column = "label" };
+} settings = { .path_column = "path", .label_column = "label", .start_column = "start", .end_column = "end" };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
@@ -52,6 +52,10 @@ static const option_row rows[] = {
       .help = "column (CSV) or key (JSON) of the path in a list (default \"path\")" },
     { ROW("label-column", label_column, option_text), .argument = "NAME",
       .help = "column (CSV) or key (JSON) of the label in a list (default \"label\")" },
+    { ROW("start-column", start_column, option_text), .argument = "NAME",
+      .help = "column or key of the second at which a clip starts in its file (default \"start\")" },
+    { ROW("end-column", end_column, option_text), .argument = "NAME",
+      .help = "column or key of the second at which it ends (default \"end\")" },
     { ROW("list", list, option_choice), .argument = "WHAT", .choices = lists,
       .help = "what to print from an index: the summary (the default), classes, codecs, durations, broken files or "
               "all clips" },
@@ -162,7 +166,8 @@ typedef struct answer {
 
 static table_kind kind_of(const weir_dataset_cell *cell)
 {
-    if (strcmp(cell->name, "duration") == 0 || strstr(cell->name, "_time"))
+    if (strcmp(cell->name, "duration") == 0 || strcmp(cell->name, "start") == 0 || strcmp(cell->name, "end") == 0 ||
+        strstr(cell->name, "_time"))
         return TABLE_TIME;
     if (strcmp(cell->name, "size_bytes") == 0)
         return TABLE_BYTES;
@@ -284,7 +289,9 @@ static int build_from_paths(const tool_call *call, const char *db_path)
     bool is_read = true;
     bool has_labels = call->num_words == 1 && is_list(call->words[0]);
     if (has_labels)
-        is_read = path_list_read(call->words[0], &(path_list_names){ settings.path_column, settings.label_column },
+        is_read = path_list_read(call->words[0],
+                                 &(path_list_names){ settings.path_column, settings.label_column,
+                                                     settings.start_column, settings.end_column },
                                  &list, problem);
     for (int i = 0; !has_labels && i < call->num_words; i++)
         path_list_add(&list, call->words[i], NULL);
@@ -292,6 +299,8 @@ static int build_from_paths(const tool_call *call, const char *db_path)
         .paths = (const char *const *)list.paths,
         .labels = has_labels ? (const char *const *)list.labels : NULL,
         .num_paths = list.num_paths,
+        .starts_ns = list.starts_ns,
+        .ends_ns = list.ends_ns,
     };
     int exit_status = is_read ? build(call, db_path, &options) : tool_refuse(call, "%s", problem);
     path_list_free(&list);
@@ -331,20 +340,21 @@ const tool_command tool_index = {
     .min_words = 1,
     .max_words = -1,
     .summary = TOOL_INDEX_SUMMARY,
-    .help =
-        "Given a folder, a list, or files and URLs, weir index builds or updates an index. Files with unchanged "
-        "size and modification time are not read again; files that no longer exist are removed from the index. "
-        "It can be stopped or killed at any time; the next call continues. The label of a clip is its folder's "
-        "name, or its label in the list.\n\n"
-        "With --tar, the clips are members of tar archives, which are read in place; the path of a clip is then "
-        "ARCHIVE!NAME. Archives that cannot be used are listed as broken.\n\n"
-        "A list is a .csv or .tsv file with a header line, a .json or .jsonl file, or a .txt file with one path "
-        "per line. Relative paths are relative to the folder of the list. Other columns than path and label, and a "
-        "file in several rows, are refused.\n\n"
-        "Given an index, it prints the contents, with sizes in bytes and durations in seconds. The index is an "
-        "SQLite file; for other queries, use its table clip.\n\n"
-        "examples/training.c shows how a pipeline reads clips from an index, and seeks to single frames without "
-        "reading the whole file.",
+    .help = "Given a folder, a list, or files and URLs, weir index builds or updates an index. Files with unchanged "
+            "size and modification time are not read again; files that no longer exist are removed from the index. "
+            "It can be stopped or killed at any time; the next call continues. The label of a clip is its folder's "
+            "name, or its label in the list.\n\n"
+            "With --tar, the clips are members of tar archives, which are read in place; the path of a clip is then "
+            "ARCHIVE!NAME. Archives that cannot be used are listed as broken.\n\n"
+            "A list is a .csv or .tsv file with a header line, a .json or .jsonl file, or a .txt file with one path "
+            "per line. Relative paths are relative to the folder of the list. Each row is a clip, also if several "
+            "have the "
+            "same file; start and end, in seconds, are kept, and only that part is decoded. Other columns are "
+            "refused.\n\n"
+            "Given an index, it prints the contents, with sizes in bytes and durations in seconds. The index is an "
+            "SQLite file; for other queries, use its table clip.\n\n"
+            "examples/training.c shows how a pipeline reads clips from an index, and seeks to single frames without "
+            "reading the whole file.",
     .examples = "weir index /data/kinetics/train -o train.weir\n"
                 "weir index train.csv --label-column class\n"
                 "weir index /data/shards --tar -o shards.weir\n"

@@ -165,8 +165,7 @@ static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 
     worker->task = task;
     weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path);
-    const weir_entry *entry;
-    int rc = weir__input_check(in, &entry, &error);
+    int rc = weir__input_check_whole(in, &error);
     if (rc == WEIR_OK)
         rc = decode_file(worker, path, &audio, &error);
     weir__ffmpeg_log_end();

@@ -138,6 +138,17 @@ int weir__input_check(const weir_item *item, const weir_entry **known, weir_erro
     return weir_error_set(error, WEIR_EDATA, 0, "the file has changed since it was indexed: run weir index again");
 }
 
+int weir__input_check_whole(const weir_item *item, weir_error *error)
+{
+    const weir_entry *entry;
+    int rc = weir__input_check(item, &entry, error);
+    if (rc != WEIR_OK || !entry || (!entry->start_ns && !entry->end_ns))
+        return rc;
+    return weir_error_set(
+        error, WEIR_EUNSUPPORTED, 0,
+        "the clip is a part of its file (start, end), which only video stages without sound decode");
+}
+
 static int fail_input_memory(weir_error *error)
 {
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");

@@ -80,6 +80,9 @@ void weir__input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_
    WEIR_EDATA with *error filled. */
 int weir__input_check(const weir_item *item, const weir_entry **entry, weir_error *error);
 
+/* The same, for a stage that cannot decode parts of files: WEIR_EUNSUPPORTED if the entry is one. */
+int weir__input_check_whole(const weir_item *item, weir_error *error);
+
 /*
  * Opens the container; `interrupt` is called during blocking I/O. WEIR_OK, or the failure with *error filled; *format
  * is NULL then. Close the format first, then weir__input_close(), whatever the result.

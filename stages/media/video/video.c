@@ -38,6 +38,7 @@ typedef struct video_worker {
 
     /* of the current item; kept between its chunks */
     weir_item input;
+    weir_sampling sampling;  /* of the item's part of the file; borrows the config's lists */
     weir_bytes *loaded;      /* with sound: the file, if the input is not in memory */
     const char *path;        /* to open, and for messages */
     uint64_t num_frames;     /* from the reader, repeats included */
@@ -89,7 +90,6 @@ weir_decoder weir__video_decoder(const weir_video_config *video, bool (*should_s
         .input = { .timeout_ns = video->io_timeout_ns,
                    .allow = video->allow,
                    .ca_file = video->ca_file,
-                   .is_read_again = !weir__sampling_is_plain(&video->sampling),
                    .max_pipe_bytes = video->max_pipe_bytes,
                    .host.io_thread = video->io_thread },
     };
@@ -124,7 +124,7 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
     weir__frame_filter_init(&worker->frame_filter, video);
     worker->reader = (weir_frame_reader){
         .decoder = &worker->decoder,
-        .sampling = &video->sampling,
+        .sampling = &worker->sampling,
         .seed = video->seed,
         .max_frames = video->max_frames,
         .max_duration_ns = video->max_duration_ns,
@@ -241,28 +241,27 @@ static int add_picture(video_worker *worker, const weir_video_config *video, wei
 }
 
 /* The expected number of frames, known at the end: the selected ones or, if all, the number in the header. */
-static uint64_t count_expected(const video_worker *worker, const weir_video_config *video)
+static uint64_t count_expected(const video_worker *worker)
 {
     uint64_t counted = weir__decoder_count_frames(&worker->decoder);
-    uint32_t count = video->sampling.count;
-    if (counted == 0 || !weir__sampling_is_plain(&video->sampling))
+    uint32_t count = worker->sampling.count;
+    if (counted == 0 || !weir__sampling_is_plain(&worker->sampling))
         return worker->num_frames + worker->reader.num_missing;
     return count && count < counted ? count : counted;
 }
 
 /* Of the frames so far or, at the end, of all. A header also counts hidden frames: it is used only if there is
    damage. */
-static uint64_t count_missing(const video_worker *worker, const weir_video_config *video, bool is_end)
+static uint64_t count_missing(const video_worker *worker, bool is_end)
 {
     bool is_damaged = worker->decoder.has_cut_packet || worker->decoder.num_errors + worker->num_corrupt +
                                                             worker->num_log_errors + worker->log.num_errors;
-    uint64_t expected = is_end && is_damaged ? count_expected(worker, video) : 0;
+    uint64_t expected = is_end && is_damaged ? count_expected(worker) : 0;
     uint64_t lost = expected > worker->num_frames ? expected - worker->num_frames : 0;
     return lost > worker->reader.num_missing ? lost : worker->reader.num_missing;
 }
 
-static int check_strictly(const video_worker *worker, const weir_video_config *video, bool has_frame,
-                          weir_error *error)
+static int check_strictly(const video_worker *worker, bool has_frame, weir_error *error)
 {
     const weir_decoder *decoder = &worker->decoder;
     if (decoder->num_errors > 0) {
@@ -272,7 +271,7 @@ static int check_strictly(const video_worker *worker, const weir_video_config *v
     }
     if (has_frame && weir__video_is_corrupt(decoder->frame))
         return weir_error_set(error, WEIR_EDATA, 0, "damage is not tolerated: errors in a frame were concealed");
-    uint64_t num_missing = count_missing(worker, video, !has_frame);
+    uint64_t num_missing = count_missing(worker, !has_frame);
     if (num_missing > 0)
         return weir_error_set(error, WEIR_EDATA, 0, "damage is not tolerated: %" PRIu64 " frame(s) are missing",
                               num_missing);
@@ -286,7 +285,7 @@ static int put_frame(video_worker *worker, const weir_video_config *video, weir_
     const AVFrame *frame = worker->decoder.frame;
     int rc = weir__frame_reader_next(reader, error);
     if (video->damage == WEIR_DAMAGE_STRICT && (rc == WEIR_OK || rc == WEIR_EOF)) {
-        int strict = check_strictly(worker, video, rc == WEIR_OK, error);
+        int strict = check_strictly(worker, rc == WEIR_OK, error);
         rc = strict == WEIR_OK ? rc : strict;
     }
     if (rc == WEIR_EOF)
@@ -340,8 +339,8 @@ static int next_picture(video_worker *worker, const weir_video_config *video, we
 /* At the end of the item: are there enough of the requested frames? */
 static int check_share(const video_worker *worker, const weir_video_config *video, weir_error *error)
 {
-    uint64_t expected = worker->frame_filter.is_ended ? count_expected(worker, video)
-                                                      : worker->num_frames + worker->reader.num_missing;
+    uint64_t expected =
+        worker->frame_filter.is_ended ? count_expected(worker) : worker->num_frames + worker->reader.num_missing;
     if (worker->num_frames == 0)
         return weir__decoder_fail_empty(&worker->decoder, "no frame: the video stream is empty or truncated", error);
     if ((double)worker->num_frames < video->min_share * (double)expected)
@@ -396,7 +395,7 @@ static int make_chunk(video_worker *worker, const weir_video_config *video, weir
     }
     weir_frames *chunk = weir__frames_end(&builder);
     chunk->num_errors = worker->decoder.num_errors;
-    chunk->num_missing_frames = count_missing(worker, video, rc == WEIR_OK && worker->frame_filter.is_ended);
+    chunk->num_missing_frames = count_missing(worker, rc == WEIR_OK && worker->frame_filter.is_ended);
     chunk->first_frame = worker->num_done;
     chunk->is_last_chunk = rc == WEIR_OK;
     worker->num_done += chunk->num_frames;
@@ -468,12 +467,39 @@ static int add_sound(video_worker *worker, weir_frames *frames, weir_error *erro
     return WEIR_OK;
 }
 
+/* A clip that is a part of its file is sampled as if it were a file. */
+static int choose_part(video_worker *worker, const weir_video_config *video, const weir_entry *entry,
+                       weir_error *error)
+{
+    weir_sampling *part = &worker->sampling;
+    bool is_part = entry && (entry->start_ns || entry->end_ns);
+    bool is_list = video->sampling.what == WEIR_SAMPLE_INDICES || video->sampling.what == WEIR_SAMPLE_TIMES;
+    *part = video->sampling;
+    if (!is_part)
+        return WEIR_OK;
+    if (is_list || worker->audio)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "the clip is a part of its file (start, end), of which %s are not supported",
+                              is_list ? "explicit indices or times" : "samples of sound");
+    part->start_ns += entry->start_ns;
+    part->end_ns += part->end_ns ? entry->start_ns : 0;
+    if (entry->end_ns && (!part->end_ns || entry->end_ns < part->end_ns))
+        part->end_ns = entry->end_ns;
+    if (part->end_ns && part->end_ns <= part->start_ns)
+        return weir_error_set(error, WEIR_ENOTFOUND, 0,
+                              "the window of the sampling begins after the end of the clip");
+    return WEIR_OK;
+}
+
 /* The random frames of an entry must not depend on the rank or the time; those of other items are others in each epoch,
    too. */
 static int open_item(video_worker *worker, const weir_video_config *video, weir_error *error)
 {
     const weir_entry *entry;
     int rc = weir__input_check(&worker->input, &entry, error);
+    if (rc == WEIR_OK)
+        rc = choose_part(worker, video, entry, error);
+    worker->decoder.input.is_read_again = !weir__sampling_is_plain(&worker->sampling);
     if (rc == WEIR_OK && worker->audio)
         rc = load_video(worker, video, error);
     if (rc != WEIR_OK)
