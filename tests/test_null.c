@@ -156,6 +156,7 @@ TEST_CASE(the_engine_refuses_null)
     weir_task_add_cpu_time(NULL, 1);
     weir_task_add_run_delay(NULL, 1);
     weir_task_add_part(NULL, "a", 1);
+    weir_task_set_number(NULL, 1);
     weir_task_complete(NULL, WEIR_OK, NULL);
 
     assert_int_equal(drain_all(p), 3);

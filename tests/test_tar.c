@@ -281,4 +281,42 @@ TEST_CASE(clips_in_an_archive_decode_as_their_files_do)
     weir_pipeline_free(pipeline);
 }
 
+/* Numbers do not depend on the number of slots, and random frames differ. */
+TEST_CASE(each_member_has_a_number_of_its_own)
+{
+    const char *paths[] = { clips_path("clips0.tar"), clips_path("clips1.tar") };
+    clips_make("long.mp4", "-f lavfi -i testsrc2=s=64x48:d=4 -c:v mpeg4");
+    shell("for i in 0 1; do mkdir -p same$i && for j in 0 1 2 3 4 5; do cp long.mp4 same$i/$j.mp4; done; "
+          "tar cf clips$i.tar same$i/*; done");
+    for (uint32_t concurrency = 1; concurrency <= 2; concurrency++) {
+        weir_pipeline *pipeline = NULL;
+        weir_item item;
+        weir_video_config video = { .width = 32,
+                                    .height = 32,
+                                    .sampling = { .what = WEIR_SAMPLE_RANDOM, .stretch_frames = 2, .count = 2 } };
+        weir_builder *builder = weir_builder_new();
+        weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = 2 }, NULL);
+        weir_pipe_tar(builder, &(weir_tar_config){ .glob = "*.mp4" },
+                      &(weir_stage_options){ .concurrency = concurrency });
+        weir_pipe_video(builder, &video, &(weir_stage_options){ .concurrency = concurrency });
+        weir_builder_sink(builder, NULL);
+        assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+        int num_items = 0, num_same = 0;
+        int64_t first_pts = 0;
+        while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK) {
+            const weir_frames *frames = item.data;
+            unsigned archive, member;
+            assert_int_equal(sscanf(strstr(item.label, "!same"), "!same%u/%u.mp4", &archive, &member), 2);
+            assert_int_equal(item.seq, (uint64_t)archive << WEIR_NUMBER_BITS | member);
+            first_pts = num_items ? first_pts : frames->pts[0];
+            num_same += frames->pts[0] == first_pts;
+            num_items++;
+            weir_item_release(&item);
+        }
+        assert_int_equal(num_items, 12);
+        assert_in_range(num_same, 1, 6);
+        weir_pipeline_free(pipeline);
+    }
+}
+
 TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

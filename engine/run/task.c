@@ -44,6 +44,12 @@ int weir_task_set_label(weir_task *task, const char *text)
     return weir__label_set(&task->core.in, text) ? WEIR_OK : WEIR_ENOMEM;
 }
 
+void weir_task_set_number(weir_task *task, uint64_t number)
+{
+    if (task)
+        task->number_after = number + 1;
+}
+
 static void add_saturated(_Atomic int64_t *sum_ns, int64_t ns)
 {
     int64_t before_ns = atomic_load_explicit(sum_ns, memory_order_relaxed), after_ns;

@@ -138,6 +138,7 @@ static int run_timed(weir_slot *slot)
     int64_t start_ns = slot->op_start_known ? slot->core.begin_ns : now_after(slot, slot->core.begin_ns);
     int64_t credit_ns = weir__speedup_credit(node->pipeline);
     slot->num_parts = 0;
+    slot->number_after = 0;
     slot->core.out.made_ns = 0;
     int status = slot->core.flushing
                      ? node->op->flush(slot->worker, &slot->core.out, slot)
@@ -316,6 +317,8 @@ static int run_to_result(weir_slot *slot)
     if ((status == WEIR_OK || status == WEIR_MORE) && !slot->core.finishing &&
         !weir__label_inherit(&slot->core.out, &slot->core.in))
         status = fail_by_default(slot, WEIR_ENOMEM, "no memory for the item's label");
+    if (slot->number_after)
+        slot->core.out.seq = (slot->core.in.seq << WEIR_NUMBER_BITS) + slot->number_after - 1;
     if ((status == WEIR_OK || status == WEIR_MORE) && slot->node->pipeline->tracker)
         status = weir__tracker_made(slot, status);
     if ((status == WEIR_EOF || status == WEIR_EPOCH) && slot->node->pipeline->tracker)

@@ -74,7 +74,8 @@ struct weir_task {
     bool op_start_known;   /* no hooks run between begin_ns and the operation, or nothing is measured */
     int64_t task_start_ns; /* when the task's operation first ran */
     uint32_t hooks_begun;
-    uint32_t num_parts; /* while a trace is recorded */
+    uint64_t number_after; /* weir_task_set_number(): above the number of the result; 0 = not called */
+    uint32_t num_parts;    /* while a trace is recorded */
     struct {
         const char *name;
         int64_t ns;

@@ -31,11 +31,12 @@ typedef struct weir_item {
     const char *label;                       /* what a person calls it (a path, a URL); "" = nothing. The engine
                                                   makes its own copy when the operation returns, and what is made of
                                                   the item inherits it. The copy of a URL is without its secrets. Items from the engine never have NULL */
-    uint64_t seq;                   /* number in the order of its source and epoch, from 0; set by the engine */
-    uint64_t epoch;                 /* of its source, from 0; set by the engine */
-    uint32_t source;                /* number of its source in the order of building, from 0; set by the engine */
-    uint32_t marks;                 /* internal, for checkpoints: do not change; 0 in new items */
-    uint64_t order_number;          /* internal: its position in the order that a join restores */
+    uint64_t seq;          /* number in the order of its source and epoch, from 0; set by the engine. Of a part
+                                         of an item, see weir_task_set_number() */
+    uint64_t epoch;        /* of its source, from 0; set by the engine */
+    uint32_t source;       /* number of its source in the order of building, from 0; set by the engine */
+    uint32_t marks;        /* internal, for checkpoints: do not change; 0 in new items */
+    uint64_t order_number; /* internal: its position in the order that a join restores */
     struct weir_label *label_owner; /* internal: do not change */
     int64_t made_ns; /* internal: when its source had made it; the oldest of those that it is made of */
 } weir_item;

@@ -147,6 +147,14 @@ WEIR_API uint32_t weir_task_num_chunks(const weir_task *task);
 WEIR_API int weir_task_set_label(weir_task *task, const char *text);
 
 /*
+ * For operations that take an input apart (WEIR_MORE): the result that this call of run() makes is number `number` of
+ * its input, and an item of its own: its seq is weir_task_seq() << WEIR_NUMBER_BITS, plus the number. Without it, all
+ * results have the seq of the input. Only on the thread that runs the task, before it returns.
+ */
+#define WEIR_NUMBER_BITS 24
+WEIR_API void weir_task_set_number(weir_task *task, uint64_t number);
+
+/*
  * Adds CPU time that was used for the task elsewhere, by a child process for example, to cpu_time of its stage and of
  * the process in the current lap. Call it while run() or flush() runs; any thread. Ignores what is not above 0.
  */

@@ -4,7 +4,8 @@
  * In: an item whose data is the path of a tar archive (a char *), plain or compressed with gzip, bzip2, xz, zstd or
  * lz4, as weir_directory_source with .glob = "*.tar" and weir_list_source make them. Out: one item for each file in
  * it: its data is a weir_bytes * (freed with weir_bytes_free()), its name the file's in the archive, its label
- * "archive!name", its size_bytes all the memory it takes. Files of the same name are separate items. For decode stages.
+ * "archive!name", its size_bytes all the memory it takes, its number that of the archive and its own in it
+ * (weir_task_set_number()). Files of the same name are separate items. For decode stages.
  *
  * The archive is read as a stream, one file at a time, with back-pressure: memory use does not depend on its size.
  * Each slot of the stage reads one archive; reading blocks, so give the stage separate threads

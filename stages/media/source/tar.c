@@ -357,6 +357,7 @@ static int set_item(tar_worker *worker, weir_bytes *bytes, const char *path, wei
         .size_bytes = weir_bytes_memory(bytes),
         .label = worker->label,
     };
+    weir_task_set_number(worker->task, worker->num_items - 1);
     return WEIR_OK;
 }
 
