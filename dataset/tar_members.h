@@ -1,23 +1,24 @@
 /*
- * The members of a plain tar archive: their names, and where their data is. Internal. One thread at a time for each.
+ * The files in a plain tar archive: their names, and where their data is. Internal. One thread at a time for each.
  *
- * POSIX and GNU archives; names and sizes from extended headers are used. Links, folders and sparse files are skipped.
+ * libarchive reads the headers, as in the tar stage, so both find the same. Links, folders and sparse files are skipped.
  */
 #ifndef DATASET_TAR_MEMBERS_H
 #define DATASET_TAR_MEMBERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include <weir/status.h>
 
 /* All-zero is valid. */
 typedef struct weir_tar_members {
-    FILE *file;
+    struct archive *archive; /* NULL = none */
+    int fd;
+    bool has_header;              /* the current one, or one before it */
     int64_t size_bytes, mtime_ns; /* of the archive */
-    int64_t next_header;
-    char *name;   /* of the current member */
-    int64_t size; /* of its data */
+    const char *name;             /* of the current member; owned by the archive */
+    int64_t size;                 /* of its data */
     int64_t offset;
 } weir_tar_members;
 

@@ -978,6 +978,31 @@ TEST_CASE(frames_are_the_same_as_without_isolation)
         path);
 }
 
+TEST_CASE(a_filter_that_reads_a_file_is_told_of_the_sandbox)
+{
+    char filter[512];
+    const char *path = make_video(), *table = clips_path("same.cube");
+    weir_item item[MAX_RESULTS];
+    clips_write_text(table, "LUT_3D_SIZE 2\n0 0 0\n1 0 0\n0 1 0\n1 1 0\n0 0 1\n1 0 1\n0 1 1\n1 1 1\n");
+    snprintf(filter, sizeof filter, "lut3d=file=%s", table);
+    weir_video_config video = { .filter = filter };
+    weir_isolated_config config = { .op = &weir_video_decode, .config = &video, .config_size = sizeof video };
+    weir_builder *builder = weir_builder_new();
+    weir_error error;
+    weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_pipe_isolated(builder, &config, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    assert_int_equal(weir_pipeline_next(pipeline, item, WEIR_FOREVER), WEIR_EOF);
+    assert_int_equal(weir_pipeline_error(pipeline, "isolated", &error), WEIR_EACCESS);
+    assert_non_null(strstr(error.message, "see no_sandbox (--no-sandbox)"));
+    weir_pipeline_free(pipeline);
+    config.no_sandbox = true;
+    assert_int_equal(results_of(&weir_isolated, &config, &path, 1, item), 1);
+    weir_item_release(item);
+    assert_nothing_is_left();
+}
+
 TEST_CASE(pictures_and_samples_are_the_same_as_without_isolation)
 {
     const char *path = make_video();

@@ -1,10 +1,12 @@
 /* weir index: from folders and lists, and its output. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "program.h"
@@ -44,18 +46,19 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* words: up to six arguments after "index". */
-static struct program run(const char *const words[6])
+/* words: up to seven arguments. */
+static struct program run(const char *const words[7])
 {
     struct program program;
-    char *argv[10] = { (char *)(uintptr_t)program_path("WEIR_TOOL"), (char *)(uintptr_t) "index" };
-    for (int i = 0; i < 6 && words[i]; i++)
-        argv[i + 2] = (char *)(uintptr_t)words[i];
+    char *argv[10] = { (char *)(uintptr_t)program_path("WEIR_TOOL") };
+    for (int i = 0; i < 7 && words[i]; i++)
+        argv[i + 1] = (char *)(uintptr_t)words[i];
     program_run(&program, work, argv);
     return program;
 }
 
-#define RUN(...) run((const char *const[6]){ __VA_ARGS__ })
+#define WEIR(...) run((const char *const[7]){ __VA_ARGS__ })
+#define RUN(...)  WEIR("index", __VA_ARGS__)
 
 static void assert_done(struct program program, const char *out, const char *err)
 {
@@ -162,6 +165,92 @@ TEST_CASE(members_of_archives_are_indexed)
     assert_done(RUN("one.weir", "--list", "clips", "--csv"), "\n0,shards/one.tar!walk/b.mp4,walk,", "");
     assert_refused(RUN("clips", "--tar", "-o", "none.weir"), 2,
                    "no file in clips or its subfolders matches *.tar; it has 3 other videos: 3 .mp4");
+}
+
+/* A header of a tar archive, and the data, in whole blocks. */
+static void put_member(FILE *tar, const char *name, char type, const char *data, size_t size)
+{
+    char block[512] = "";
+    unsigned sum = 8 * ' ';
+    snprintf(block, 100, "%s", name);
+    snprintf(block + 100, 8, "%07o", 0644U);
+    snprintf(block + 124, 12, "%011zo", size);
+    block[156] = type;
+    memcpy(block + 257, "ustar\00000", 8);
+    for (size_t i = 0; i < sizeof block; i++)
+        sum += (unsigned char)block[i];
+    snprintf(block + 148, 8, "%06o", sum);
+    block[155] = ' ';
+    assert_int_equal(fwrite(block, 1, sizeof block, tar), sizeof block);
+    memset(block, 0, sizeof block);
+    assert_int_equal(fwrite(data, 1, size, tar), size);
+    size_t padding = (sizeof block - size % sizeof block) % sizeof block;
+    assert_int_equal(fwrite(block, 1, padding, tar), padding);
+}
+
+/* Headers of headers: libarchive gives up after some. */
+TEST_CASE(index_and_record_find_the_same_in_an_archive)
+{
+    static const int num_headers[] = { 0, 1, 20, 50000 };
+    static char clip[1 << 20];
+    FILE *file = fopen("clips/run/a.mp4", "rb");
+    assert_non_null(file);
+    size_t size = fread(clip, 1, sizeof clip, file);
+    fclose(file);
+    for (size_t i = 0; i < sizeof num_headers / sizeof num_headers[0]; i++) {
+        unlink("pax.weir");
+        unlink("pax.db");
+        FILE *tar = fopen("pax.tar", "wb");
+        assert_non_null(tar);
+        put_member(tar, "first.mp4", '0', clip, size);
+        for (int j = 0; j < num_headers[i]; j++)
+            put_member(tar, "pax", 'x', "16 path=pax.mp4\n", 16);
+        put_member(tar, "pax.mp4", '0', clip, size);
+        assert_int_equal(fclose(tar), 0);
+        struct program index = RUN("pax.tar", "--tar", "-o", "pax.weir");
+        struct program record = WEIR("record", "pax.tar", "--tar", "-q", "--db-path", "pax.db", "--all-items");
+        struct program clips = RUN("pax.weir", "--csv"), items = WEIR("failures", "pax.db");
+        bool is_broken = strstr(index.err, "1 broken");
+        assert_int_equal(is_broken, i == 3);
+        assert_int_equal(is_broken, strstr(record.err, "1 of 2 files failed") != NULL);
+        assert_int_equal(is_broken, strstr(items.out, "Damaged tar archive") != NULL);
+        assert_non_null(strstr(clips.out, is_broken ? "\n2,1,0," : "\n2,0,0,"));
+        program_free(&index);
+        program_free(&record);
+        program_free(&clips);
+        program_free(&items);
+    }
+    assert_done(RUN("pax.weir", "--list", "broken"), "damaged: Damaged tar archive", "");
+}
+
+/* The file that can be reached is read, and what is left out is told. */
+TEST_CASE(a_tree_deeper_than_the_longest_path_is_told)
+{
+    char name[201];
+    memset(name, 'd', 200);
+    name[200] = '\0';
+    assert_int_equal(system("mkdir deep && cp clips/run/a.mp4 deep/"), 0); /* NOLINT: the test's own paths */
+    int folder = open("deep", O_RDONLY | O_DIRECTORY);
+    for (int i = 0; i < 25; i++) {
+        assert_int_equal(mkdirat(folder, name, 0755), 0);
+        int next = openat(folder, name, O_RDONLY | O_DIRECTORY);
+        assert_true(next >= 0);
+        close(folder);
+        folder = next;
+    }
+    close(folder);
+    struct program programs[] = {
+        RUN("deep"),
+        WEIR("record", "deep", "-q", "--db-path", "deep.db"),
+        WEIR("frames", "deep", "--count", "2", "-o", "deepframes"),
+    };
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(programs[i].status, 1);
+        assert_non_null(strstr(programs[i].err, "cannot read folder: File name too long: "));
+        assert_non_null(strstr(programs[i].err, "1 folder could not be read"));
+        program_free(&programs[i]);
+    }
+    assert_int_equal(access("deepframes/a.mp4.npy", F_OK), 0);
 }
 
 TEST_CASE(bad_input_gets_one_line)

@@ -199,8 +199,15 @@ static int end_task(void *self, void *state, weir_task *task, const weir_task_en
     (void)self;
     (void)state;
     (void)task;
+    bool is_refused = end->status == WEIR_EACCESS && sandbox == SANDBOX_FILES;
+    weir_error error = { 0 };
+    if (is_refused)
+        weir_error_set(&error, end->status, end->error->library_code,
+                       "%s; the sandbox lets an operation or a filter open no file: see no_sandbox (--no-sandbox)",
+                       end->error->message);
     if (end->status < 0)
-        answer_text(ISOLATED_FAILURE, end->status, end->error->library_code, end->error->message);
+        answer_text(ISOLATED_FAILURE, end->status, end->error->library_code,
+                    is_refused ? error.message : end->error->message);
     else if (!is_answered)
         send_answer(&(isolated_message){ .head = { .kind = ISOLATED_SKIPPED } });
     return WEIR_OK;

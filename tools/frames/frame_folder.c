@@ -114,6 +114,7 @@ static int run_folder(const frame_folder *job, const record_inputs *inputs)
             num_written == 1 ? "" : "s", job->path, account.failed);
     if (exit_status == RECORD_DONE && account.failed > 0 && num_written == 0)
         exit_status = record_tell_useless(settings, account.failed);
+    exit_status = record_inputs_tell_unreadable(settings, inputs, exit_status);
     return signal_number ? RECORD_SIGNAL + signal_number : exit_status;
 }
 

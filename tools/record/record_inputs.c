@@ -221,12 +221,16 @@ uint64_t record_inputs_count(const record_inputs *inputs)
     return count;
 }
 
-uint64_t record_inputs_unreadable(const record_inputs *inputs)
+int record_inputs_tell_unreadable(const record_settings *settings, const record_inputs *inputs, int exit_status)
 {
     uint64_t num_unreadable = 0;
     for (size_t i = 0; i < inputs->num_folders; i++)
         num_unreadable += inputs->counts[i].unreadable_folders;
-    return num_unreadable;
+    if (num_unreadable == 0)
+        return exit_status;
+    fprintf(stderr, "%s: %llu folder%s could not be read: the list of files is not complete\n", settings->program,
+            (unsigned long long)num_unreadable, num_unreadable == 1 ? "" : "s");
+    return exit_status == RECORD_DONE ? RECORD_FAILED : exit_status;
 }
 
 void record_inputs_free(record_inputs *inputs)

@@ -50,8 +50,9 @@ void record_inputs_each(const record_inputs *inputs, const record_share *share, 
 /* How many files there are in the share; this takes as long as listing the folders. */
 uint64_t record_inputs_count(const record_inputs *inputs);
 
-/* How many folders could not be read, or not to the end, once the run has ended. */
-uint64_t record_inputs_unreadable(const record_inputs *inputs);
+/* Once the run has ended: tells how many folders could not be read, or not to the end. Returns the exit status, which is
+   not RECORD_DONE then. */
+int record_inputs_tell_unreadable(const record_settings *settings, const record_inputs *inputs, int exit_status);
 
 void record_inputs_free(record_inputs *inputs);
 

@@ -279,13 +279,7 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
     await_repeats(); /* also of a signal that comes between stop_signal() and the end of free() */
     weir_pipeline_free(pipeline);
     await_repeats();
-    uint64_t num_unreadable = record_inputs_unreadable(inputs);
-    if (num_unreadable > 0) {
-        fprintf(stderr, "%s: %llu folder%s could not be read: the list of files is not complete\n", settings->program,
-                (unsigned long long)num_unreadable, num_unreadable == 1 ? "" : "s");
-        exit_status = exit_status == RECORD_DONE ? RECORD_FAILED : exit_status;
-    }
-    return exit_status;
+    return record_inputs_tell_unreadable(settings, inputs, exit_status);
 }
 
 /* -- the report */

@@ -47,7 +47,7 @@ static void note_unreadable(void *self, const char *path, int errno_code)
 {
     directory_worker *worker = self;
     worker->counts->unreadable_folders++;
-    weir_log(WEIR_LOG_ERROR, "cannot read folder %s: %s", path, strerror(errno_code));
+    weir_log(WEIR_LOG_ERROR, "cannot read folder: %s: %s", strerror(errno_code), path); /* which may be cut */
     /* may fail: the folder is counted and logged anyway */
     (void)weir_task_event(worker->task, "unreadable_folder", path);
 }
