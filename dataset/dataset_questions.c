@@ -32,8 +32,8 @@ static const char *const questions[] = {
                             " CASE WHEN status <> 0 THEN message ELSE num_errors || ' damaged packets' END AS message"
                             " FROM clip WHERE (status <> 0 OR num_errors > 0) AND (%s) ORDER BY path",
     [WEIR_DATASET_CLIPS] =
-        "SELECT number, path, label, start, end, size_bytes, codec, width, height, duration, num_frames,"
-        " num_keyframes, num_errors, status, message FROM clip WHERE %s ORDER BY path, occurrence",
+        ("SELECT number, path, label, start, end, size_bytes, codec, width, height, duration, num_frames,"
+         " num_keyframes, num_errors, status, message FROM clip WHERE %s ORDER BY path, occurrence"),
 };
 
 enum { MAX_CELLS = 16 };
