@@ -894,6 +894,11 @@ TEST_CASE(advice_fits_the_program_that_recorded)
         assert_true(*v->advice[0].code && !strstr(v->missing, "weir record") == (i > 0));
         weir_verdict_free(v);
     }
+    const char *path = record_case(case_of("a slow consumer"));
+    execute(path, "UPDATE run SET command = 'weir record videos --headspace 1s'");
+    weir_verdict *v = verdict_on(path, NULL);
+    assert_string_equal(v->advice[0].change, "loading needs no change; only a faster training step would help");
+    weir_verdict_free(v);
 }
 
 /* Where a stage waits: its slowest items. */

@@ -177,7 +177,8 @@ static bool predict_change(advising *a, weir_verdict_advice *advice, double leas
 
 static void propose_change(advising *a, weir_verdict_advice *advice)
 {
-    if (!predict_change(a, advice, WEIR_WORTH_GAIN) && advice == &a->verdict->advice[a->verdict->shown.num_advice - 1])
+    if (!predict_change(a, advice, WEIR_WORTH_GAIN) &&
+        advice == &a->verdict->advice[a->verdict->shown.num_advice - 1])
         a->verdict->shown.num_advice--;
 }
 
@@ -391,28 +392,6 @@ static void propose_all(advising *a, weir_reader *reader, const weir_filter *fil
         propose_fewer_frames(a, reader, filter);
 }
 
-/* Changes that are no settings. */
-static void suggest_others(advising *a)
-{
-    static const struct {
-        weir_verdict_kind kind;
-        const char *change;
-    } others[] = {
-        { WEIR_VERDICT_NONE, "loading needs no change; only a faster training step would help" },
-        { WEIR_VERDICT_CONSUMER, "several threads that consume: each of them may call weir_pipeline_next()" },
-        { WEIR_VERDICT_SOURCE, "a source that lists or fetches ahead, or several sources and a merge" },
-    };
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (others[i].kind == a->verdict->shown.kind)
-            suggest_change(a, others[i].change, "");
-    if (a->verdict->shown.kind == WEIR_VERDICT_ORDER && a->node && a->node->output_order != WEIR_ORDER_INPUT)
-        suggest_change(a, "longer epochs: several passes over the items in each, or steps that the consumer counts",
-                       "");
-    if (a->verdict->polls)
-        suggest_change(a, "a consumer that waits for items instead of asking again and again",
-                       "weir_pipeline_next(pipeline, &item, WEIR_FOREVER) or weir_pipeline_poll_fd()");
-}
-
 /* What a program is started with tells its options. */
 typedef enum program_kind { PROGRAM_OTHER, PROGRAM_WEIR_RECORD, PROGRAM_ANALYSIS } program_kind;
 
@@ -425,6 +404,32 @@ static program_kind program_of(const char *command)
     if (strcmp(name, "weir") == 0 && strncmp(command + length, " record ", 8) == 0)
         return PROGRAM_WEIR_RECORD;
     return strcmp(name, "performance_analysis") == 0 ? PROGRAM_ANALYSIS : PROGRAM_OTHER;
+}
+
+/* Changes that are no settings. */
+static void suggest_others(advising *a)
+{
+    static const char loaded[] = "loading needs no change; only a faster training step would help";
+    const struct {
+        weir_verdict_kind kind;
+        const char *change;
+    } others[] = {
+        { WEIR_VERDICT_NONE, loaded },
+        { WEIR_VERDICT_CONSUMER,
+          program_of(a->command) == PROGRAM_WEIR_RECORD /* it plays the training of --headspace */
+              ? loaded
+              : "several threads that consume: each of them may call weir_pipeline_next()" },
+        { WEIR_VERDICT_SOURCE, "a source that lists or fetches ahead, or several sources and a merge" },
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i].kind == a->verdict->shown.kind)
+            suggest_change(a, others[i].change, "");
+    if (a->verdict->shown.kind == WEIR_VERDICT_ORDER && a->node && a->node->output_order != WEIR_ORDER_INPUT)
+        suggest_change(a, "longer epochs: several passes over the items in each, or steps that the consumer counts",
+                       "");
+    if (a->verdict->polls)
+        suggest_change(a, "a consumer that waits for items instead of asking again and again",
+                       "weir_pipeline_next(pipeline, &item, WEIR_FOREVER) or weir_pipeline_poll_fd()");
 }
 
 void weir__verdict_fit_options(full_verdict *v, const char *command)
