@@ -730,6 +730,12 @@ TEST_CASE(damage_is_counted_or_fails)
     char arguments[64];
     char npy_arguments[4200];
     const char *npy = clips_path("cut.npy");
+    snprintf(npy_arguments, sizeof npy_arguments, "-o %s", npy);
+    frames(&program, make_cut(), npy_arguments);
+    assert_int_equal(program.status, 0);
+    assert_says(program.err, "cut.mp4: damaged: ");
+    program_free(&program);
+    assert_int_equal(unlink(npy), 0);
     snprintf(arguments, sizeof arguments, "--min-share %.3f", num_frames / NUM_FRAMES + 0.02);
     snprintf(npy_arguments, sizeof npy_arguments, "%s -o %s", arguments, npy);
     assert_refused(make_cut(), npy_arguments, "of 30 frames could be decoded");

@@ -7,7 +7,7 @@
  *     WEIR_FAULT_OURS=1     only calls from the program itself and from libweir count; for allocations
  *     WEIR_FAULT_REPORT=F   "hit" is added to file F when a call fails, "calls KIND N OURS" for each kind when the process ends
  *     WEIR_FAULT_PROGRAM=P  only in the program P, which the one that is run starts
- *     WEIR_FAULT_TRACE=1    each failing call is shown on stderr with its callers
+ *     WEIR_FAULT_TRACE=1    the callers of each failing call go to the report, or to stderr
  *
  * Reads and writes fail on regular files only, as disks do; stderr is spared, since a message has to reach it. The calls
  * that stdio makes inside the C library are not seen: limits and full disks (see tests/torture/run) are for those.
@@ -62,9 +62,14 @@ static _Thread_local bool inside; /* a call of our own */
 
 /* -- choosing */
 
+static int open_report(void)
+{
+    return report_path ? (int)syscall(SYS_openat, AT_FDCWD, report_path, O_WRONLY | O_CREAT | O_APPEND, 0600) : -1;
+}
+
 static void report(const char *text)
 {
-    long fd = report_path ? syscall(SYS_openat, AT_FDCWD, report_path, O_WRONLY | O_CREAT | O_APPEND, 0600) : -1;
+    int fd = open_report();
     if (fd < 0)
         return;
     syscall(SYS_write, fd, text, strlen(text));
@@ -83,8 +88,10 @@ static void trace(void)
 {
     void *frames[MAX_FRAMES];
     inside = true;
-    int num_frames = backtrace(frames, MAX_FRAMES);
-    backtrace_symbols_fd(frames, num_frames, STDERR_FILENO);
+    int num_frames = backtrace(frames, MAX_FRAMES), fd = open_report();
+    backtrace_symbols_fd(frames, num_frames, fd < 0 ? STDERR_FILENO : fd);
+    if (fd >= 0)
+        syscall(SYS_close, fd);
     inside = false;
 }
 

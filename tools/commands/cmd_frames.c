@@ -194,12 +194,17 @@ static void end_json(const report *r, const phase phases[NUM_PHASES], double ela
     puts("}");
 }
 
+static void put_damage(FILE *out, const char *start, const report *r)
+{
+    fprintf(out, "%s%" PRIu64 " packets not decoded, %" PRIu64 " frames patched up, %" PRIu64 " missing\n", start,
+            r->num_errors, r->num_corrupt_frames, r->num_missing_frames);
+}
+
 static void end_text(const report *r, const phase phases[NUM_PHASES], double elapsed)
 {
     char figure[WEIR_FORMAT_BYTES];
     printf("%sframes     %" PRIu64 ", %" PRIu64 " bytes\n", settings.list ? "\n" : "", r->num_frames, r->num_bytes);
-    printf("damage     %" PRIu64 " packets not decoded, %" PRIu64 " frames patched up, %" PRIu64 " missing\n",
-           r->num_errors, r->num_corrupt_frames, r->num_missing_frames);
+    put_damage(stdout, "damage     ", r);
     fputs("time       ", stdout);
     for (size_t i = 0; i < NUM_PHASES; i++) {
         tty_format_time(figure, in_seconds(phases[i].ns));
@@ -400,6 +405,10 @@ static int run(tool_call *call)
         weir_log_set_level(WEIR_LOG_ERROR); /* the failure is reported below */
         int rc = work(&video, &r, &error);
         exit_status = rc == WEIR_OK ? tool_finish(call) : fail_file(call, &error);
+        if (rc == WEIR_OK && !settings.info && r.num_errors + r.num_corrupt_frames + r.num_missing_frames > 0) {
+            fprintf(stderr, "weir frames: %s: ", r.shown_path);
+            put_damage(stderr, "damaged: ", &r);
+        }
     }
     video_settings_free(&settings.video);
     free(r.shown_path);
@@ -419,7 +428,7 @@ const tool_command tool_frames = {
         "0. Raw video, to OUT.raw, OUT.rgb, OUT.yuv or stdout, is the bytes of the frames and nothing else.\n\n"
         "--info (the default without -o) prints a description of the file, damaged and missing frames, and where "
         "the time went; --list adds each frame's timestamp and time. As --json it is one object; --csv is the "
-        "list alone.\n\n"
+        "list alone. Without it, damage is told on stderr.\n\n"
         "All frames are decoded, unless one of --at, --frames, --every, --rate, --count, --random and "
         "--keyframes selects some. --window can be combined with all of these except --at and --frames, and "
         "--first with --every, --rate and --keyframes; both also work alone. Only what the selected frames need "
