@@ -14,6 +14,7 @@
 #include "schema.h"
 #include "spdl_views.h"
 #include "sql_functions.h"
+#include "tables.h"
 
 int weir__reader_error(const weir_reader *reader, int code, weir_error *error)
 {
@@ -54,7 +55,7 @@ int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
     if (code == SQLITE_OK && reader->is_spdl)
         code = weir__spdl_make_views(reader->db, false);
     if (code == SQLITE_OK)
-        code = weir__table_has_column(reader->db, "queue_stats", "mode", &reader->has_modes);
+        code = weir__tables_complete(reader->db, reader->is_spdl ? "temp" : "main", reader->is_spdl ? "spdl_" : "");
     if (code != SQLITE_OK) {
         status = weir__reader_error(reader, code, error);
         goto fail;
@@ -166,13 +167,11 @@ static int keep_run(weir_reader *reader, sqlite3_stmt *row, weir_run_record *run
 /* Prepares to read the latest run that meets a condition. Returns a SQLITE_ code. */
 static int select_run(weir_reader *reader, const char *condition, sqlite3_stmt **row)
 {
-    int code;
     *row = NULL;
-    char *columns = weir__record_expressions(reader->db, WEIR_RECORD_RUN, &code);
+    char *columns = weir__record_expressions(WEIR_RECORD_RUN);
     char *sql = sqlite3_mprintf("SELECT %s FROM run t WHERE %s ORDER BY t.started DESC, t.run_id DESC LIMIT 1",
                                 columns ? columns : "no_such_column", condition);
-    if (code == SQLITE_OK)
-        code = sql ? sqlite3_prepare_v2(reader->db, sql, -1, row, NULL) : SQLITE_NOMEM;
+    int code = sql ? sqlite3_prepare_v2(reader->db, sql, -1, row, NULL) : SQLITE_NOMEM;
     sqlite3_free(columns);
     sqlite3_free(sql);
     return code;

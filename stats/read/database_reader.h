@@ -17,19 +17,12 @@ struct weir_reader {
     int num_held; /* holds that have not been released */
     weir_window window;
     bool is_spdl;                          /* a database recorded by SPDL, which is read through views */
-    bool has_modes;                        /* its laps have a mode: those of SPDL and of older libraries have none */
     char *sql;                             /* of the last selection, if it is kept; of SQLite */
     sqlite3_stmt *idle[WEIR_NUM_SUBJECTS]; /* reset; their texts take longer to parse than a short run to read */
     unsigned num_idled;                    /* so far; the oldest makes room */
 
     struct weir_record_entry *run; /* the last result of weir_reader_find_run() */
 };
-
-/* The mode of a lap of table t, as SQL. */
-static inline const char *weir__mode_of_lap(const weir_reader *reader)
-{
-    return reader->has_modes ? "t.mode" : "''";
-}
 
 /* Reports that reading failed with a SQLITE_ code; returns the status. */
 int weir__reader_error(const weir_reader *reader, int code, weir_error *error);

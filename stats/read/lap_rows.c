@@ -11,26 +11,19 @@ int weir__lap_select(weir_reader *reader, weir_subject subject, const weir_filte
                      const weir_lap_group *group, sqlite3_stmt **statement, weir_error *error)
 {
     const weir_lap_table *table = &weir__lap_tables[subject];
-    int code;
-    *statement = NULL;
-    char *columns = weir__lap_table_expressions(reader->db, subject, group ? &group->keys : NULL, &code);
-    if (code != SQLITE_OK)
-        return weir__reader_error(reader, code, error);
-    if (!columns)
-        return WEIR_OK;
-    char *all = group ? sqlite3_mprintf("%s, %s", columns, group->columns) : NULL;
+    char *columns = weir__lap_table_expressions(subject, group ? &group->keys : NULL);
+    char *all = columns ? sqlite3_mprintf("%s%s%s", columns, group ? ", " : "", group ? group->columns : "") : NULL;
     weir_sql_selection selection = {
         .kind = WEIR_ROWS_LAPS,
         .table = table->name,
-        .columns = all ? all : columns,
+        .columns = all ? all : "no_such_column", /* an error */
         .condition = group ? group->condition : NULL,
         .name_column = "t.name",
-        .length = table->longest && strstr(columns, table->longest) ? table->longest : NULL,
+        .length = table->longest,
         .begin = group ? group->begin : NULL,
         .end = group ? group->end : NULL,
     };
-    int status = group && !all ? weir__reader_out_of_memory(error)
-                               : weir__select(reader, &selection, filter, statement, error);
+    int status = weir__select(reader, &selection, filter, statement, error);
     sqlite3_free(all);
     sqlite3_free(columns);
     return status;

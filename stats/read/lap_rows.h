@@ -14,7 +14,7 @@ typedef struct weir_lap_group {
     const char *end;       /* "GROUP BY … ORDER BY …" */
 } weir_lap_group;
 
-/* Prepares to read laps, or, with a group, sums of laps; *statement is NULL if the database has no such table. */
+/* Prepares to read laps, or, with a group, sums of laps. */
 int weir__lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter,
                      const weir_lap_group *group, sqlite3_stmt **statement, weir_error *error);
 

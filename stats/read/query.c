@@ -66,31 +66,22 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
     const char *tables[WEIR_NUM_SUBJECTS + 3] = { "event_stats", "task_failures", "item_stats" };
     weir_reader *reader = query->reader;
     sqlite3_str *sql = sqlite3_str_new(reader->db);
-    int code = SQLITE_OK;
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
         tables[subject + 3] = weir__lap_tables[subject].name;
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0] && code == SQLITE_OK; i++) {
-        bool has_run = false, has_elapsed = false;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         bool is_lap_table = i >= 3;
         const char *name = i == 0 ? "event_name" : "name";
-        code = weir__table_has_column(reader->db, tables[i], "run_id", &has_run);
-        if (code == SQLITE_OK)
-            code = weir__table_has_column(reader->db, tables[i], "elapsed", &has_elapsed);
-        if (has_run)
-            sqlite3_str_appendf(
-                sql,
-                "%s SELECT '%s', t.%s, " WEIR_NODE_OF_LAP " AS node, %s AS mode, %s AS phase, count(*),"
-                " min(t.timestamp%s), max(t.timestamp), '' FROM %s t "
-                "WHERE (?1 = 0 OR t.run_id = ?1) AND (?2 IS NULL OR weir_name(?2, t.%s)) GROUP BY t.%s, 3, 4, 5",
-                sqlite3_str_length(sql) ? " UNION ALL" : "", tables[i], name,
-                is_lap_table ? weir__mode_of_lap(reader) : "''", is_lap_table ? WEIR_PHASE_OF_LAP : "''",
-                has_elapsed ? " - t.elapsed" : "", tables[i], name, name);
-        if (has_run && i == 0)
-            sqlite3_str_appendall(sql, files);
+        sqlite3_str_appendf(
+            sql,
+            "%s SELECT '%s', t.%s, " WEIR_NODE_OF_LAP " AS node, %s AS mode, %s AS phase, count(*),"
+            " min(t.timestamp%s), max(t.timestamp), '' FROM %s t "
+            "WHERE (?1 = 0 OR t.run_id = ?1) AND (?2 IS NULL OR weir_name(?2, t.%s)) GROUP BY t.%s, 3, 4, 5",
+            i ? " UNION ALL" : "", tables[i], name, is_lap_table ? "t.mode" : "''",
+            is_lap_table ? WEIR_PHASE_OF_LAP : "''", i ? " - t.elapsed" : "", tables[i], name, name);
     }
+    sqlite3_str_appendall(sql, files);
     char *text = sqlite3_str_finish(sql);
-    if (code == SQLITE_OK)
-        code = sqlite3_prepare_v2(reader->db, text ? text : "", -1, &query->statement, NULL);
+    int code = text ? sqlite3_prepare_v2(reader->db, text, -1, &query->statement, NULL) : SQLITE_NOMEM;
     if (query->statement) {
         sqlite3_bind_int64(query->statement, 1, filter->run_id);
         sqlite3_bind_text(query->statement, 2, filter->name, -1, SQLITE_TRANSIENT);
@@ -121,18 +112,13 @@ static const weir_sql_selection selections[WEIR_RECORD_CONTENT + 1] = {
     [WEIR_RECORD_NODE] = { .kind = WEIR_ROWS_NODES },
 };
 
-/* Older schemas have no table of items. */
 static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *error)
 {
     weir_sql_selection selection = selections[query->record.kind];
-    int code, status = WEIR_OK;
-    char *columns = weir__record_expressions(query->reader->db, query->record.kind, &code);
+    char *columns = weir__record_expressions(query->record.kind);
     selection.table = weir__record_table_of(query->record.kind)->name;
     selection.columns = columns ? columns : "no_such_column"; /* an error */
-    if (code != SQLITE_OK)
-        status = weir__reader_error(query->reader, code, error);
-    else if (columns || query->record.kind != WEIR_RECORD_ITEM)
-        status = weir__select(query->reader, &selection, filter, &query->statement, error);
+    int status = weir__select(query->reader, &selection, filter, &query->statement, error);
     sqlite3_free(columns);
     return status;
 }
@@ -150,7 +136,7 @@ static int begin_query(weir_query *query, const weir_filter *filter, weir_error 
     weir_sql_selection selection = phases;
     laps.name = NULL;
     laps.after_id = 0;
-    selection.columns = query->reader->has_modes ? WEIR_LAP_COLUMNS_AND("t.mode") : WEIR_LAP_COLUMNS;
+    selection.columns = WEIR_LAP_COLUMNS_AND("t.mode");
     return weir__select(query->reader, &selection, &laps, &query->statement, error);
 }
 
@@ -238,57 +224,29 @@ static const struct {
 };
 enum { NUM_TABLES = sizeof table_names / sizeof table_names[0] };
 
-/* "(SELECT NULL AS id, … WHERE 0)": the rows of a table that the database lacks. */
-static char *make_no_rows(weir_record_kind kind)
-{
-    const char *names[WEIR_MAX_LAP_COLUMNS];
-    const weir_record_table *record = weir__record_is_lap(kind) ? NULL : weir__record_table_of(kind);
-    size_t count = record ? record->num_columns : weir__lap_table_columns(subject_of(kind), names);
-    sqlite3_str *sql = sqlite3_str_new(NULL);
-    for (size_t i = 0; i < count; i++)
-        sqlite3_str_appendf(sql, "%s NULL AS %s", i ? "," : "(SELECT", record ? record->columns[i].name : names[i]);
-    sqlite3_str_appendall(sql, " WHERE 0)");
-    return sqlite3_str_finish(sql);
-}
-
-/* Columns that the database lacks are NULL. Returns a SQLITE_ code; free columns and rows. */
-static int describe_table(weir_reader *reader, size_t which, weir_sql_selection *table, char **columns, char **rows)
-{
-    const weir_record_kind kind = table_names[which].kind;
-    int code;
-    *table = weir__record_is_lap(kind) ? selections[WEIR_RECORD_TASK] : selections[kind];
-    table->name = table_names[which].name;
-    *columns = weir__record_is_lap(kind) ? weir__lap_table_expressions(reader->db, subject_of(kind), NULL, &code)
-                                         : weir__record_expressions(reader->db, kind, &code);
-    *rows = code != SQLITE_OK || *columns ? NULL : make_no_rows(kind);
-    table->table = *rows                       ? *rows
-                   : weir__record_is_lap(kind) ? weir__lap_tables[subject_of(kind)].name
-                                               : weir__record_table_of(kind)->name;
-    table->columns = *columns ? *columns : "*";
-    return code == SQLITE_OK && !*columns && !*rows ? SQLITE_NOMEM : code;
-}
-
 /* Only the tables that the statement may be about. */
 static int select_rows(weir_reader *reader, const weir_filter *filter, const char *sql, sqlite3_stmt **statement,
                        weir_error *error)
 {
     weir_sql_selection tables[NUM_TABLES];
-    char *columns[NUM_TABLES], *rows[NUM_TABLES];
+    char *columns[NUM_TABLES];
     size_t count = 0;
-    int code = SQLITE_OK, status;
-    for (size_t i = 0; i < NUM_TABLES && code == SQLITE_OK; i++)
-        if (strstr(sql, table_names[i].name)) {
-            code = describe_table(reader, i, &tables[count], &columns[count], &rows[count]);
-            count++;
-        }
-    if (code == SQLITE_OK)
-        status = weir__select_from(reader, tables, count, filter, sql, statement, error);
-    else
-        status = weir__reader_error(reader, code, error);
-    while (count-- > 0) {
-        sqlite3_free(columns[count]);
-        sqlite3_free(rows[count]);
+    for (size_t i = 0; i < NUM_TABLES; i++) {
+        const weir_record_kind kind = table_names[i].kind;
+        const bool is_lap = weir__record_is_lap(kind);
+        if (!strstr(sql, table_names[i].name))
+            continue;
+        columns[count] =
+            is_lap ? weir__lap_table_expressions(subject_of(kind), NULL) : weir__record_expressions(kind);
+        tables[count] = selections[is_lap ? WEIR_RECORD_TASK : kind];
+        tables[count].name = table_names[i].name;
+        tables[count].table = is_lap ? weir__lap_tables[subject_of(kind)].name : weir__record_table_of(kind)->name;
+        tables[count].columns = columns[count] ? columns[count] : "no_such_column"; /* an error */
+        count++;
     }
+    int status = weir__select_from(reader, tables, count, filter, sql, statement, error);
+    while (count-- > 0)
+        sqlite3_free(columns[count]);
     return status;
 }
 

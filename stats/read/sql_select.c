@@ -164,9 +164,7 @@ static void put_position(selecting *s)
     if (filter->phase)
         sqlite3_str_appendall(s->sql, is_point ? PHASE("l") : PHASE("t"));
     if (filter->mode)
-        sqlite3_str_appendall(s->sql, !s->reader->has_modes ? " AND weir_glob(:mode, '')"
-                                      : is_point            ? MODE("l")
-                                                            : MODE("t"));
+        sqlite3_str_appendall(s->sql, is_point ? MODE("l") : MODE("t"));
     if (is_point)
         sqlite3_str_appendall(s->sql, " " LAP_OF_POINT);
 }

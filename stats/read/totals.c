@@ -139,7 +139,7 @@ static int select_sums(const summing *s, sqlite3_stmt **rows)
                            : is_by(s, WEIR_BY_JOB_PHASE)           ? JOB_PHASE_OF_LAP
                            : is_by(s, WEIR_BY_PHASE | WEIR_BY_LAP) ? WEIR_PHASE_OF_LAP
                                                                    : "''",
-                  .mode = is_by(s, WEIR_BY_MODE | WEIR_BY_LAP) ? weir__mode_of_lap(s->reader) : "''" },
+                  .mode = is_by(s, WEIR_BY_MODE | WEIR_BY_LAP) ? "t.mode" : "''" },
         .columns = more,
         .begin = is_by(s, WEIR_BY_TRANSITION) ? WITH_TRANSITIONS ", sums AS (" : "sums AS (",
         .condition = is_by(s, WEIR_BY_STEP) ? "AND t.last_step >= t.first_step" : "",

@@ -156,7 +156,7 @@ static bool plan_column(weir_lap_insert *insert, weir_subject subject, const cha
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir__subject_histograms(subject, histograms), at = insert->num_columns;
     const weir_measure *measure = weir_measure_find(subject, column);
-    if (at == WEIR_MAX_LAP_COLUMNS)
+    if (at == WEIR_MAX_COLUMNS)
         return false;
     bool is_known = measure;
     insert->columns[at].measure = measure;

@@ -56,7 +56,7 @@ typedef struct weir_lap_insert {
         const weir_measure *measure; /* NULL = a histogram */
         size_t histogram;
         bool takes_null;
-    } columns[WEIR_MAX_LAP_COLUMNS];
+    } columns[WEIR_MAX_COLUMNS];
     size_t num_columns;
 } weir_lap_insert;
 

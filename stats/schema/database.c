@@ -12,10 +12,9 @@
 #include <weir/clock.h>
 
 #include "database_path.h"
-#include "lap_tables.h"
-#include "record_tables.h"
 #include "replacement.h"
 #include "schema.h"
+#include "tables.h"
 
 enum {
     BUSY_TIMEOUT_MS = 250, /* how long SQLite itself waits for a lock, per statement */
@@ -201,9 +200,7 @@ static int check_identity(const identity *found, const char *path, weir_error *e
 static int find_missing(sqlite3 *db, char **sql)
 {
     sqlite3_str *text = sqlite3_str_new(db);
-    int code = weir__record_tables_put_missing(db, text);
-    if (code == SQLITE_OK)
-        code = weir__lap_tables_put_missing(db, text);
+    int code = weir__tables_put_missing(db, text);
     if (code == SQLITE_OK)
         code = sqlite3_str_errcode(text);
     *sql = sqlite3_str_finish(text);

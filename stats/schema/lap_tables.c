@@ -43,19 +43,25 @@ enum { NUM_COMMON = sizeof common / sizeof common[0] };
 
 /* -- lists of columns */
 
-/* The type of a column, with its constraints, as CREATE TABLE takes it. */
-static const char *metric_type(weir_subject subject, const char *column, bool is_spdl)
+static bool is_column_in(const char *const *list, const char *column)
+{
+    while (*list && strcmp(*list, column) != 0)
+        list++;
+    return *list;
+}
+
+const char *weir__lap_column_type(weir_subject subject, const char *column)
 {
     const weir_measure *measure = weir_measure_find(subject, column);
+    bool is_spdl = is_column_in(weir__lap_tables[subject].spdl, column);
+    if (strcmp(column, "id") == 0)
+        return "INTEGER PRIMARY KEY";
     if (strcmp(column, "run_id") == 0)
         return WEIR_RUN_REFERENCE;
     if (strcmp(column, "name") == 0)
         return "TEXT NOT NULL";
-    if (strcmp(column, "mode") == 0 ||
-        strcmp(column, "phase") == 0) /* '' = ended before the first mark, or no marks */
-        return "TEXT NOT NULL DEFAULT ''";
-    if (strcmp(column, "kind") == 0)
-        return "TEXT NOT NULL DEFAULT ''";
+    if (strcmp(column, "mode") == 0 || strcmp(column, "phase") == 0 || strcmp(column, "kind") == 0)
+        return "TEXT NOT NULL DEFAULT ''"; /* phase '' = ended before the first mark, or no marks */
     if (strcmp(column, "timestamp") == 0 || (strcmp(column, "elapsed") == 0 && is_spdl))
         return "REAL NOT NULL";
     if (strcmp(column, "elapsed") == 0)
@@ -71,14 +77,7 @@ static const char *metric_type(weir_subject subject, const char *column, bool is
     return is_whole ? "INTEGER" : "REAL";
 }
 
-static bool is_column_in(const char *const *list, const char *column)
-{
-    while (*list && strcmp(*list, column) != 0)
-        list++;
-    return *list;
-}
-
-size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX_LAP_COLUMNS])
+size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX_COLUMNS])
 {
     const weir_lap_table *table = &weir__lap_tables[subject];
     const weir_metric_table *metrics = weir_subject_metrics(subject);
@@ -97,40 +96,6 @@ size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MA
     return count;
 }
 
-/* -- making them */
-
-/* By time and by name and time: SPDL's queries and the plots. By run: one pass over a run, in the order of rowid. */
-static void put_table(sqlite3_str *sql, weir_subject subject, const char *const columns[])
-{
-    const weir_lap_table *table = &weir__lap_tables[subject];
-    sqlite3_str_appendf(sql, "CREATE TABLE %s (id INTEGER PRIMARY KEY", table->name);
-    for (size_t i = 1; columns[i]; i++)
-        sqlite3_str_appendf(sql, ", %s %s", columns[i],
-                            metric_type(subject, columns[i], is_column_in(table->spdl, columns[i])));
-    sqlite3_str_appendf(sql,
-                        "); CREATE INDEX %s_by_time ON %s(timestamp); CREATE INDEX %s_by_name ON %s(name, timestamp);"
-                        "CREATE INDEX %s_by_run ON %s(run_id);",
-                        table->name, table->name, table->name, table->name, table->name, table->name);
-}
-
-int weir__lap_tables_put_missing(sqlite3 *db, sqlite3_str *sql)
-{
-    int code = SQLITE_OK;
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && code == SQLITE_OK; subject++) {
-        const char *columns[WEIR_MAX_LAP_COLUMNS], *name = weir__lap_tables[subject].name;
-        weir__lap_table_columns(subject, columns);
-        char *there = weir__table_columns(db, name, &code);
-        if (!there && code == SQLITE_OK)
-            put_table(sql, subject, columns);
-        for (size_t i = 1; there && columns[i]; i++)
-            if (!weir__has_word(there, columns[i]))
-                sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s;", name, columns[i],
-                                    metric_type(subject, columns[i], false));
-        sqlite3_free(there);
-    }
-    return code;
-}
-
 /* -- reading them */
 
 /* A column as it is, and how the values of several laps are combined. */
@@ -143,11 +108,11 @@ typedef enum column_sum {
 } column_sum;
 
 static const char *const sums[] = {
-    [SUM_ALL] = ", iif(count(%s) = count(*), total(%s), NULL) AS %s",
-    [SUM_LEAST] = ", min(%s) AS %s",
-    [SUM_MOST] = ", max(%s) AS %s",
-    [SUM_LAST] = ", weir_last(%s, t.timestamp) AS %s",
-    [SUM_HISTOGRAM] = ", weir_merge_histogram(%s) AS %s",
+    [SUM_ALL] = ", iif(count(t.%s) = count(*), total(t.%s), NULL) AS %s",
+    [SUM_LEAST] = ", min(t.%s) AS %s",
+    [SUM_MOST] = ", max(t.%s) AS %s",
+    [SUM_LAST] = ", weir_last(t.%s, t.timestamp) AS %s",
+    [SUM_HISTOGRAM] = ", weir_merge_histogram(t.%s) AS %s",
 };
 
 static const column_sum sum_of[] = {
@@ -156,18 +121,16 @@ static const column_sum sum_of[] = {
     [WEIR_METRIC_LAST] = SUM_LAST, [WEIR_METRIC_LOWEST] = SUM_LEAST, [WEIR_METRIC_HIGHEST] = SUM_MOST,
 };
 
-static void put_expression(sqlite3_str *sql, const char *there, const char *column, bool is_sum, column_sum how)
+static void put_expression(sqlite3_str *sql, const char *column, bool is_sum, column_sum how)
 {
-    char name[64] = "NULL"; /* a metric that the database does not have */
-    if (weir__has_word(there, column))
-        snprintf(name, sizeof name, "t.%s", column);
     if (is_sum && how == SUM_ALL)
-        sqlite3_str_appendf(sql, sums[how], name, name, column);
+        sqlite3_str_appendf(sql, sums[how], column, column, column);
     else
-        sqlite3_str_appendf(sql, is_sum ? sums[how] : ", %s AS %s", name, column);
+        sqlite3_str_appendf(sql, is_sum ? sums[how] : ", t.%s AS %s", column, column);
 }
 
-static void put_percentile_columns(sqlite3_str *sql, const char *there, weir_subject subject, bool is_sum)
+/* SPDL stores some of them, and no histograms. */
+static void put_percentile_columns(sqlite3_str *sql, weir_subject subject, bool is_sum)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir__subject_histograms(subject, histograms);
@@ -175,7 +138,7 @@ static void put_percentile_columns(sqlite3_str *sql, const char *there, weir_sub
         char column[64] = "";
         if (i / 2 < count)
             snprintf(column, sizeof column, "%s_%s", i % 2 ? "p99" : "p90", histograms[i / 2].name);
-        if (!*column || !weir__has_word(there, column))
+        if (!is_column_in(weir__lap_tables[subject].spdl, column))
             sqlite3_str_appendall(sql, ", NULL");
         else
             sqlite3_str_appendf(sql, is_sum ? ", CASE count(*) WHEN 1 THEN min(t.%s) END AS %s" : ", t.%s AS %s",
@@ -183,37 +146,29 @@ static void put_percentile_columns(sqlite3_str *sql, const char *there, weir_sub
     }
 }
 
-char *weir__lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_lap_keys *keys, int *code)
+char *weir__lap_table_expressions(weir_subject subject, const weir_lap_keys *keys)
 {
-    const weir_lap_table *table = &weir__lap_tables[subject];
+    const char *own = weir__lap_tables[subject].own;
     const weir_metric_table *metrics = weir_subject_metrics(subject);
-    char *there = weir__table_columns(db, table->name, code);
-    if (!there)
-        return NULL;
-    sqlite3_str *sql = sqlite3_str_new(db);
+    sqlite3_str *sql = sqlite3_str_new(NULL);
     if (keys)
         sqlite3_str_appendf(sql,
                             "min(t.id) AS id, %s AS key_run, max(t.timestamp) AS timestamp, sum(t.elapsed) AS "
                             "elapsed, %s AS key_name, %s AS key_phase, %s AS key_mode",
                             keys->run, keys->name, keys->phase, keys->mode);
     else
-        sqlite3_str_appendall(sql, "t.id, t.run_id, t.timestamp, t.elapsed, t.name, " WEIR_PHASE_OF_LAP " AS phase");
-    if (!keys)
-        put_expression(sql, there, "mode", false, SUM_ALL);
-    put_expression(sql, there, "first_step", keys, SUM_LEAST);
-    put_expression(sql, there, "last_step", keys, SUM_MOST);
-    put_expression(sql, there, "suspended_time", keys, SUM_ALL);
-    if (keys)
-        sqlite3_str_appendall(sql, ", count(*) AS num_laps");
+        sqlite3_str_appendall(sql, "t.id, t.run_id, t.timestamp, t.elapsed, t.name, " WEIR_PHASE_OF_LAP
+                                   " AS phase, t.mode AS mode");
+    put_expression(sql, "first_step", keys, SUM_LEAST);
+    put_expression(sql, "last_step", keys, SUM_MOST);
+    put_expression(sql, "suspended_time", keys, SUM_ALL);
+    sqlite3_str_appendall(sql, keys ? ", count(*) AS num_laps" : ", t.num_joined AS num_joined");
+    if (own)
+        put_expression(sql, own, keys && strcmp(own, "kind") != 0, SUM_LAST);
     else
-        put_expression(sql, there, "num_joined", false, SUM_ALL);
-    bool is_key = table->own && strcmp(table->own, "kind") == 0;
-    put_expression(sql, there, table->own ? table->own : "own", keys && !is_key, SUM_LAST);
-    put_percentile_columns(sql, there, subject, keys);
+        sqlite3_str_appendall(sql, ", NULL");
+    put_percentile_columns(sql, subject, keys);
     for (size_t i = 0; i < metrics->num_metrics; i++)
-        put_expression(sql, there, metrics->metrics[i].name, keys, sum_of[metrics->metrics[i].kind]);
-    sqlite3_free(there);
-    char *text = sqlite3_str_finish(sql);
-    *code = text ? SQLITE_OK : SQLITE_NOMEM;
-    return text;
+        put_expression(sql, metrics->metrics[i].name, keys, sum_of[metrics->metrics[i].kind]);
+    return sqlite3_str_finish(sql);
 }

@@ -1,7 +1,7 @@
 /*
  * The tables of laps: one for each subject. Their columns are generated from the table of metrics: SPDL's columns
  * first, in its order, then ours. If a database lacks a column (an older schema, or a new metric), the column is
- * added when the database is opened for writing; for reading, the metric is not known.
+ * added when the database is opened for writing; for reading, it is NULL (tables.h): the metric is not known.
  */
 #ifndef STATS_SCHEMA_LAP_TABLES_H
 #define STATS_SCHEMA_LAP_TABLES_H
@@ -40,10 +40,6 @@ enum {
     WEIR_LAP_METRICS,
 };
 
-/* Adds the statements that make missing tables, with their indexes, and missing columns; none if they are complete. Returns
-   a SQLITE_ code. */
-int weir__lap_tables_put_missing(sqlite3 *db, sqlite3_str *sql);
-
 /* The phase of a lap of this name: laps that ended before the first mark of their run belong to its startup. */
 #define WEIR_PHASE_OF(lap) \
     "CASE WHEN " lap ".phase = '' AND " lap ".run_id IN (SELECT r.run_id FROM run r WHERE (SELECT q.phase FROM" \
@@ -61,13 +57,16 @@ typedef struct weir_lap_keys {
 
 /*
  * The expressions that read a lap of a table named t, or, with keys, the sum of a group of laps: the kinds of the
- * metrics (weir/metrics.h) say how. Sums have the number of laps as WEIR_LAP_JOINED. Free with sqlite3_free(). NULL = the
- * database has no such table, or out of memory (*code says which).
+ * metrics (weir/metrics.h) say how. Sums have the number of laps as WEIR_LAP_JOINED. Free with sqlite3_free(). NULL = out of
+ * memory.
  */
-char *weir__lap_table_expressions(sqlite3 *db, weir_subject subject, const weir_lap_keys *keys, int *code);
+char *weir__lap_table_expressions(weir_subject subject, const weir_lap_keys *keys);
 
 /* The columns that a table of this subject must have, in the order of the table; NULL ends the list. */
-enum { WEIR_MAX_LAP_COLUMNS = 64 };
-size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX_LAP_COLUMNS]);
+enum { WEIR_MAX_COLUMNS = 64 };
+size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX_COLUMNS]);
+
+/* Its type, with its constraints, as CREATE TABLE takes it. */
+const char *weir__lap_column_type(weir_subject subject, const char *column);
 
 #endif

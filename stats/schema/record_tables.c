@@ -167,48 +167,6 @@ bool weir__record_is_lap(weir_record_kind kind)
     return tables[kind].columns == laps;
 }
 
-/* -- columns that are there */
-
-bool weir__has_word(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = list; (at = strstr(at, word)); at += length)
-        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
-            return true;
-    return false;
-}
-
-char *weir__table_columns(sqlite3 *db, const char *table, int *code)
-{
-    sqlite3_stmt *row;
-    sqlite3_str *text = sqlite3_str_new(db);
-    *code = sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?)", -1, &row, NULL);
-    if (*code == SQLITE_OK)
-        *code = sqlite3_bind_text(row, 1, table, -1, SQLITE_STATIC);
-    while (*code == SQLITE_OK && (*code = sqlite3_step(row)) == SQLITE_ROW) {
-        sqlite3_str_appendf(text, " %s", (const char *)sqlite3_column_text(row, 0));
-        *code = SQLITE_OK;
-    }
-    *code = *code == SQLITE_DONE ? SQLITE_OK : *code;
-    sqlite3_finalize(row);
-    if (*code == SQLITE_OK)
-        *code = sqlite3_str_errcode(text); /* out of memory is not "no such table" */
-    char *columns = sqlite3_str_finish(text);
-    if (*code == SQLITE_OK)
-        return columns; /* NULL = no column, no table */
-    sqlite3_free(columns);
-    return NULL;
-}
-
-int weir__table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it)
-{
-    int code;
-    char *there = weir__table_columns(db, table, &code);
-    *has_it = there && weir__has_word(there, column);
-    sqlite3_free(there);
-    return code;
-}
-
 /* -- making tables */
 
 /* Has a value of its own in a new row. */
@@ -218,8 +176,10 @@ static bool is_inserted(const weir_column *column)
 }
 
 /* With defaults: older programs and databases lack later columns. */
-static const char *column_type(const weir_column *column)
+const char *weir__record_column_type(const weir_column *column)
 {
+    if (strcmp(column->name, "id") == 0)
+        return "INTEGER PRIMARY KEY";
     if (strcmp(column->name, "run_id") == 0)
         return WEIR_RUN_REFERENCE;
     switch (column->kind) {
@@ -228,47 +188,6 @@ static const char *column_type(const weir_column *column)
     case WEIR_FIELD_KNOWN_TIME: return "REAL NOT NULL DEFAULT 0";
     default: return "INTEGER NOT NULL DEFAULT 0";
     }
-}
-
-/* Stages are in the order of the pipeline, by rowid. */
-static void put_creation(sqlite3_str *sql, const weir_record_table *table)
-{
-    bool is_stage = table->columns == stages;
-    sqlite3_str_appendf(sql, "CREATE TABLE %s (%s", table->name, is_stage ? "" : "id INTEGER PRIMARY KEY, ");
-    for (size_t i = 0, n = 0; i < table->num_columns; i++)
-        if (is_inserted(&table->columns[i]))
-            sqlite3_str_appendf(sql, "%s%s %s", n++ ? ", " : "", table->columns[i].name,
-                                column_type(&table->columns[i]));
-    sqlite3_str_appendall(sql, is_stage ? ", PRIMARY KEY (run_id, name));" : ");");
-    if (!is_stage)
-        sqlite3_str_appendf(sql, "CREATE INDEX %s_by_run ON %s(run_id);", table->name, table->name);
-    if (table->columns == events)
-        sqlite3_str_appendf(sql, "CREATE INDEX %s_by_time ON %s(timestamp);", table->name, table->name);
-}
-
-/* The statements that make what the table lacks; none if it is complete. */
-static int put_missing(sqlite3 *db, const weir_record_table *table, sqlite3_str *sql)
-{
-    int code;
-    char *there = weir__table_columns(db, table->name, &code);
-    if (!there && code == SQLITE_OK)
-        put_creation(sql, table);
-    for (size_t i = 0; there && i < table->num_columns; i++)
-        if (is_inserted(&table->columns[i]) && !weir__has_word(there, table->columns[i].name))
-            sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s;", table->name, table->columns[i].name,
-                                column_type(&table->columns[i]));
-    sqlite3_free(there);
-    return code;
-}
-
-int weir__record_tables_put_missing(sqlite3 *db, sqlite3_str *sql)
-{
-    static const weir_record_kind kinds[] = { WEIR_RECORD_STAGE, WEIR_RECORD_EVENT, WEIR_RECORD_FAILURE,
-                                              WEIR_RECORD_ITEM };
-    int code = SQLITE_OK;
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && code == SQLITE_OK; k++)
-        code = put_missing(db, &tables[kinds[k]], sql);
-    return code;
 }
 
 /* -- reading */
@@ -290,26 +209,16 @@ int64_t weir__column_known_ns(sqlite3_stmt *row, int column)
     return sqlite3_column_type(row, column) == SQLITE_NULL ? -1 : weir__column_ns(row, column);
 }
 
-char *weir__record_expressions(sqlite3 *db, weir_record_kind kind, int *code)
+char *weir__record_expressions(weir_record_kind kind)
 {
     const weir_record_table *table = &tables[kind];
-    char *there = weir__table_columns(db, table->name, code);
-    if (!there)
-        return NULL;
-    sqlite3_str *text = sqlite3_str_new(db);
+    sqlite3_str *text = sqlite3_str_new(NULL);
     for (size_t i = 0; i < table->num_columns; i++) {
-        const weir_column *column = &table->columns[i];
-        bool is_there = !column->expression && weir__has_word(there, column->name);
-        sqlite3_str_appendf(text, "%s%s%s AS \"%w\"", i ? ", " : "", is_there ? "t." : "",
-                            is_there             ? column->name
-                            : column->expression ? column->expression
-                                                 : "NULL",
-                            column->name);
+        const char *name = table->columns[i].name, *expression = table->columns[i].expression;
+        sqlite3_str_appendf(text, "%s%s%s AS \"%w\"", i ? ", " : "", expression ? "" : "t.",
+                            expression ? expression : name, name);
     }
-    sqlite3_free(there);
-    char *expressions = sqlite3_str_finish(text);
-    *code = expressions ? SQLITE_OK : SQLITE_NOMEM;
-    return expressions;
+    return sqlite3_str_finish(text);
 }
 
 void weir__record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *record)

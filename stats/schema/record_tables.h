@@ -25,7 +25,7 @@ typedef struct weir_column {
     const char *name;
     weir_field_kind kind;
     size_t offset;          /* in weir_record */
-    const char *expression; /* that is read; NULL = the column, or NULL if the table lacks it */
+    const char *expression; /* that is read; NULL = the column */
 } weir_column;
 
 typedef struct weir_record_table {
@@ -40,8 +40,8 @@ const weir_record_table *weir__record_table_of(weir_record_kind kind);
 bool weir__record_is_lap(weir_record_kind kind);
 
 /* The list of expressions that read a record from its table, called t, each AS the name of its column; free with
-   sqlite3_free(). NULL = the database has no such table, or out of memory (*code says which). */
-char *weir__record_expressions(sqlite3 *db, weir_record_kind kind, int *code);
+   sqlite3_free(). NULL = out of memory. */
+char *weir__record_expressions(weir_record_kind kind);
 
 /* Fills the record from a row of these expressions; texts belong to the row. */
 void weir__record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *record);
@@ -53,9 +53,8 @@ char *weir__record_insertion(weir_record_kind kind);
 int weir__record_bind_column(sqlite3_stmt *insert, int at, const weir_column *column, const weir_record *record);
 int weir__record_bind(sqlite3_stmt *insert, weir_record_kind kind, const weir_record *record);
 
-/* Adds the statements that make what the tables of events, failures, items and stages lack; none if they are complete.
-   Returns a SQLITE_ code. */
-int weir__record_tables_put_missing(sqlite3 *db, sqlite3_str *sql);
+/* The type of a column, with its constraints, as CREATE TABLE takes it. */
+const char *weir__record_column_type(const weir_column *column);
 
 /* -- values */
 
@@ -71,15 +70,5 @@ int64_t weir__column_ns(sqlite3_stmt *row, int column);
 
 /* A column of nanoseconds that may be unknown: -1 if it is NULL. */
 int64_t weir__column_known_ns(sqlite3_stmt *row, int column);
-
-/* The columns that a database has of a table, separated by spaces; free with sqlite3_free(). NULL = no such table, or a
-   failure (*code). */
-char *weir__table_columns(sqlite3 *db, const char *table, int *code);
-
-/* Whether such a list has the word. */
-bool weir__has_word(const char *list, const char *word);
-
-/* Whether a table has a column. Returns a SQLITE_ code. */
-int weir__table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it);
 
 #endif

@@ -1,0 +1,41 @@
+/* Every table but `run`, with its columns: generated from the lists of record_tables.h and lap_tables.h. */
+#ifndef STATS_SCHEMA_TABLES_H
+#define STATS_SCHEMA_TABLES_H
+
+#include <stdbool.h>
+
+#include <sqlite3.h>
+
+#include "lap_tables.h"
+#include "record_tables.h"
+
+typedef struct weir_table {
+    const char *name;
+    size_t num_columns;
+    struct {
+        const char *name;
+        const char *type; /* with its constraints */
+        bool is_metric;   /* may have been added since the database was made */
+    } columns[WEIR_MAX_COLUMNS];
+} weir_table;
+
+/* In the order in which they are made; the last one is followed by false. */
+bool weir__table_at(size_t index, weir_table *table);
+
+/* Adds the statements that make missing tables, with their indexes, and missing columns; none if they are complete. Returns
+   a SQLITE_ code. */
+int weir__tables_put_missing(sqlite3 *db, sqlite3_str *sql);
+
+/* Makes a temporary view of each table that lacks columns in the schema of a connection ("main"), in which these are NULL, and
+   an empty one of each lap table that is missing, of each table in SPDL's databases. prefix: what stands before the names
+   there. Returns a SQLITE_ code. */
+int weir__tables_complete(sqlite3 *db, const char *schema, const char *prefix);
+
+/* The columns that a schema has of a table, separated by spaces; free with sqlite3_free(). NULL = no such table, or a
+   failure (*code). */
+char *weir__table_columns(sqlite3 *db, const char *schema, const char *table, int *code);
+
+/* Whether such a list (NULL = empty) has the word. */
+bool weir__has_word(const char *list, const char *word);
+
+#endif
