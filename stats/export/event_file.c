@@ -215,25 +215,9 @@ size_t weir__event_file_pending(const weir_event_file *file)
     return file->pending.length;
 }
 
-/* Returns 0 or an errno. */
-static int write_records(weir_event_file *file)
-{
-    size_t written = 0;
-    while (written < file->pending.length) {
-        ssize_t got = pwrite(file->fd, file->pending.data + written, file->pending.length - written,
-                             file->size_bytes + (off_t)written);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got < 0 ? errno : EIO;
-        written += (size_t)got;
-    }
-    return 0;
-}
-
 int weir__event_file_flush(weir_event_file *file)
 {
-    int failure = write_records(file);
+    int failure = weir__trace_text_write(&file->pending, file->fd, file->size_bytes);
     if (!failure)
         file->size_bytes += (off_t)file->pending.length;
     else if (ftruncate(file->fd, file->size_bytes) != 0) {

@@ -450,22 +450,17 @@ static void put_run_figure(FILE *out, weir_exposition *all, const struct run_fig
     }
 }
 
-static void put_key_sums(FILE *out, weir_exposition *all)
+/* The category is a label, unless it is optional and empty. */
+static void put_key_sums(FILE *out, weir_exposition *all, const weir_key_sums *sums, const char *name,
+                         const char *const labels[2], bool is_optional, const char *help)
 {
     subject of;
-    put_family(out, "weir_phase_seconds_total", NULL,
-               "Time that the consumer was in a phase of its job, and in a mode.");
-    for (size_t i = 0; i < all->phases.count; i++) {
-        const weir_key_sum *row = &all->phases.rows[i];
-        if (make_subject(all, row->run_id, "phase", row->name, &of))
-            put_sample(out, "weir_phase_seconds_total", "", &of, *row->category ? "mode" : NULL, row->category,
+    put_family(out, name, NULL, help);
+    for (size_t i = 0; i < sums->count; i++) {
+        const weir_key_sum *row = &sums->rows[i];
+        if (make_subject(all, row->run_id, labels[0], row->name, &of))
+            put_sample(out, name, "", &of, is_optional && !*row->category ? NULL : labels[1], row->category,
                        row->sum);
-    }
-    put_family(out, "weir_events_total", NULL, "Events of the run, by name and category.");
-    for (size_t i = 0; i < all->events.count; i++) {
-        const weir_key_sum *row = &all->events.rows[i];
-        if (make_subject(all, row->run_id, "event", row->name, &of))
-            put_sample(out, "weir_events_total", "", &of, "category", row->category, row->sum);
     }
 }
 
@@ -474,7 +469,10 @@ static void put_runs(FILE *out, weir_exposition *all)
     put_run_infos(out, all);
     for (size_t i = 0; i < sizeof run_figures / sizeof run_figures[0]; i++)
         put_run_figure(out, all, &run_figures[i]);
-    put_key_sums(out, all);
+    put_key_sums(out, all, &all->phases, "weir_phase_seconds_total", (const char *const[]){ "phase", "mode" }, true,
+                 "Time that the consumer was in a phase of its job, and in a mode.");
+    put_key_sums(out, all, &all->events, "weir_events_total", (const char *const[]){ "event", "category" }, false,
+                 "Events of the run, by name and category.");
 }
 
 static void put_all(FILE *out, weir_exposition *all)

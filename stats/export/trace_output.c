@@ -54,21 +54,6 @@ static int pack_text(weir_trace_text *text)
 #endif
 }
 
-static int write_all(int file, const char *data, size_t length, int64_t at)
-{
-    while (length > 0) {
-        ssize_t written = pwrite(file, data, length, at);
-        if (written < 0 && errno != EINTR)
-            return errno;
-        if (written <= 0)
-            continue;
-        data += written;
-        length -= (size_t)written;
-        at += written;
-    }
-    return 0;
-}
-
 /* After a failure, the file is as before. */
 static int append(weir_trace_output *output, const char *prefix, const char *data, size_t length)
 {
@@ -77,7 +62,7 @@ static int append(weir_trace_output *output, const char *prefix, const char *dat
     weir__trace_put(&text, data, length);
     int failure = text.no_memory ? ENOMEM : output->is_compressed ? pack_text(&text) : 0;
     if (failure == 0)
-        failure = write_all(output->file, text.data, text.length, output->size);
+        failure = weir__trace_text_write(&text, output->file, output->size);
     if (failure == 0)
         output->size += (int64_t)text.length;
     else if (ftruncate(output->file, output->size) != 0)
@@ -156,7 +141,9 @@ static int join_files(weir_trace_output *output)
     int64_t from = output->begin, to = output->old_size;
     ssize_t length;
     while (failure == 0 && (length = pread(output->file, block, BLOCK, from)) != 0) {
-        failure = length < 0 ? errno : write_all(older, block, (size_t)length, to);
+        failure = length < 0
+                      ? errno
+                      : weir__trace_text_write(&(weir_trace_text){ block, (size_t)length, 0, false }, older, to);
         from += length;
         to += length;
     }

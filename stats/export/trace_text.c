@@ -1,9 +1,11 @@
 #include "trace_text.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hash.h"
 #include "utf8.h"
@@ -125,4 +127,15 @@ void weir__trace_putf(weir_trace_text *text, const char *format, ...)
         }
     }
     va_end(values);
+}
+
+int weir__trace_text_write(const weir_trace_text *text, int file, int64_t at)
+{
+    for (size_t done = 0; done < text->length;) {
+        ssize_t written = pwrite(file, text->data + done, text->length - done, at + (off_t)done);
+        if (written < 0 && errno != EINTR)
+            return errno;
+        done += written > 0 ? (size_t)written : 0;
+    }
+    return 0;
 }

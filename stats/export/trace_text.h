@@ -25,6 +25,9 @@ void weir__trace_put_int(weir_trace_text *text, int64_t number);
  */
 void weir__trace_putf(weir_trace_text *text, const char *format, ...);
 
+/* Writes all of it to this place of an open file. Returns 0 or an errno value. */
+int weir__trace_text_write(const weir_trace_text *text, int file, int64_t at);
+
 /* The clock of a file of weir, which follows the bracket: %d is the wall time at time 0, %s other members. */
 #define WEIR_TRACE_CLOCK \
     "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_trace\",\"args\":{\"unix_ns\":%d%s}},\n"

@@ -152,55 +152,42 @@ static int no_such_run(const weir_reader *reader, int64_t run_id, weir_error *er
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "database %s holds no run %" PRId64, text.text, run_id);
 }
 
-static int keep_run(weir_reader *reader, sqlite3_stmt *row, weir_run_record *run, weir_error *error)
+/* Prepares to read a run. Returns a SQLITE_ code. */
+static int select_run(sqlite3 *db, int64_t run_id, sqlite3_stmt **row)
 {
-    weir_record record = { .kind = WEIR_RECORD_RUN };
-    weir__record_read(row, WEIR_RECORD_RUN, &record);
-    free(reader->run);
-    reader->run = weir__record_entry_of(&record);
-    if (!reader->run)
-        return weir__reader_out_of_memory(error);
-    *run = reader->run->record.run;
-    return WEIR_OK;
-}
-
-/* Prepares to read the latest run that meets a condition. Returns a SQLITE_ code. */
-static int select_run(weir_reader *reader, const char *condition, sqlite3_stmt **row)
-{
-    *row = NULL;
+    *row = NULL; /* merged runs are numbered in the order of merging, not of their starts */
     char *columns = weir__record_expressions(WEIR_RECORD_RUN);
-    char *sql = sqlite3_mprintf("SELECT %s FROM run t WHERE %s ORDER BY t.started DESC, t.run_id DESC LIMIT 1",
-                                columns ? columns : "no_such_column", condition);
-    int code = sql ? sqlite3_prepare_v2(reader->db, sql, -1, row, NULL) : SQLITE_NOMEM;
+    char *sql = sqlite3_mprintf("SELECT %s FROM run t WHERE ?1 IN (t.run_id, -1) ORDER BY t.started DESC,"
+                                " t.run_id DESC LIMIT 1",
+                                columns ? columns : "no_such_column");
+    int code = sql ? sqlite3_prepare_v2(db, sql, -1, row, NULL) : SQLITE_NOMEM;
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_int64(*row, 1, run_id);
     sqlite3_free(columns);
     sqlite3_free(sql);
     return code;
-}
-
-/* Returns WEIR_ENOTFOUND, without a message, if there is no such run. */
-static int step_to_run(weir_reader *reader, sqlite3_stmt *row, int code, weir_run_record *run, weir_error *error)
-{
-    if (code == SQLITE_OK)
-        code = sqlite3_step(row);
-    int status = WEIR_ENOTFOUND;
-    if (code == SQLITE_ROW)
-        status = keep_run(reader, row, run, error);
-    else if (code != SQLITE_DONE)
-        status = weir__reader_error(reader, code, error);
-    sqlite3_finalize(row);
-    return status;
 }
 
 int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *run, weir_error *error)
 {
     if (!reader || !run)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    sqlite3_stmt *row; /* merged runs are numbered in the order of merging, not of their starts */
-    int code = select_run(reader, run_id == WEIR_LAST_RUN ? "?1 < 0" : "t.run_id = ?1", &row);
+    weir_record record = { .kind = WEIR_RECORD_RUN };
+    sqlite3_stmt *row;
+    int status = WEIR_OK, code = select_run(reader->db, run_id, &row);
     if (code == SQLITE_OK)
-        code = sqlite3_bind_int64(row, 1, run_id);
-    int status = step_to_run(reader, row, code, run, error);
-    return status == WEIR_ENOTFOUND ? no_such_run(reader, run_id, error) : status;
+        code = sqlite3_step(row);
+    if (code == SQLITE_ROW) {
+        weir__record_read(row, WEIR_RECORD_RUN, &record);
+        free(reader->run);
+        reader->run = weir__record_entry_of(&record);
+        status = reader->run ? WEIR_OK : weir__reader_out_of_memory(error);
+    } else
+        status = code == SQLITE_DONE ? no_such_run(reader, run_id, error) : weir__reader_error(reader, code, error);
+    sqlite3_finalize(row);
+    if (status == WEIR_OK)
+        *run = reader->run->record.run;
+    return status;
 }
 
 int weir__reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error)

@@ -56,29 +56,22 @@ bool weir_name_matches(const char *pattern, const char *name)
 
 /* -- in SQL */
 
-static void name_function(sqlite3_context *context, int num_values, sqlite3_value **values)
-{
-    (void)num_values;
-    const char *pattern = (const char *)sqlite3_value_text(values[0]);
-    const char *name = (const char *)sqlite3_value_text(values[1]);
-    if (pattern && name)
-        sqlite3_result_int(context, weir_name_matches(pattern, name));
-}
-
-static void glob_function(sqlite3_context *context, int num_values, sqlite3_value **values)
+/* Of names, or, with user data, of texts. */
+static void match_function(sqlite3_context *context, int num_values, sqlite3_value **values)
 {
     (void)num_values;
     const char *pattern = (const char *)sqlite3_value_text(values[0]);
     const char *text = (const char *)sqlite3_value_text(values[1]);
     if (pattern && text)
-        sqlite3_result_int(context, weir__glob_matches(pattern, text));
+        sqlite3_result_int(context, sqlite3_user_data(context) ? weir__glob_matches(pattern, text)
+                                                               : weir_name_matches(pattern, text));
 }
 
 int weir__names_register(sqlite3 *db)
 {
     const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
-    int code = sqlite3_create_function_v2(db, "weir_name", 2, flags, NULL, name_function, NULL, NULL, NULL);
+    int code = sqlite3_create_function_v2(db, "weir_name", 2, flags, NULL, match_function, NULL, NULL, NULL);
     if (code == SQLITE_OK)
-        code = sqlite3_create_function_v2(db, "weir_glob", 2, flags, NULL, glob_function, NULL, NULL, NULL);
+        code = sqlite3_create_function_v2(db, "weir_glob", 2, flags, db, match_function, NULL, NULL, NULL);
     return code;
 }

@@ -59,7 +59,8 @@ static void record_run_start(void *self, const weir_run_info *info)
 {
     take_record(self, &(weir_record){ .kind = WEIR_RECORD_RUN,
                                       .run = { .started_unix_ns = info->start_unix_ns, .threads = info->threads } });
-    for (const weir_stage_info *stage = info->stages; stage < info->stages + info->num_stages; stage++)
+    for (uint32_t i = 0; i < info->num_stages; i++) {
+        const weir_stage_info *stage = &info->stages[i];
         take_record(self, &(weir_record){ .kind = WEIR_RECORD_STAGE,
                                           .stage = { .name = stage->name,
                                                      .kind = stage->kind,
@@ -70,6 +71,7 @@ static void record_run_start(void *self, const weir_run_info *info)
                                                      .threads = weir__at_most_int64(stage->threads),
                                                      .inputs = stage->inputs,
                                                      .merge_order = stage->merge_order } });
+    }
 }
 
 static void record_run_end(void *self, const weir_run_end *end)
