@@ -28,10 +28,6 @@ typedef struct weir_key_sums {
 enum { WEIR_MAX_KEY_SUMS = 500 };
 #define WEIR_OTHERS "(others)"
 
-/* Adds to the sum of these two. WEIR_OK or WEIR_ENOMEM. */
-int weir__key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category,
-                       double amount);
-
 typedef struct weir_exposition {
     weir_run_record *runs; /* by run_id, rising; run_id 0 = no label `run` */
     size_t num_runs;
@@ -47,9 +43,8 @@ typedef struct weir_exposition {
     weir_error *error;
 } weir_exposition;
 
-/* Adds a lap to the sum of the earlier ones, or makes a new sum, which keeps its texts and histograms. False = out of
-   memory; weir__total_forget() even then. */
-bool weir__sum_add_lap(weir_total *sum, bool is_new, const weir_lap_record *lap);
+/* A weir_record_function with a weir_exposition: adds a lap, an event or a phase; nothing of others. */
+int weir__exposition_take(void *self, const weir_record *record, weir_error *error);
 
 /* Frees the sums, not the runs. */
 void weir__exposition_clear(weir_exposition *exposition);

@@ -14,20 +14,23 @@
 #include <string.h>
 
 #include "array.h"
+#include "format.h"
 #include "lap_rows.h"
 #include "measures.h"
+#include "record_tables.h"
 #include "utf8.h"
 
 /* -- sums by key */
 
-int weir__key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category, double amount)
+/* Adds to the sum of these two. WEIR_OK or WEIR_ENOMEM. */
+static int add_key(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category, double amount)
 {
     weir_key_sum *row = key_sums->rows, *end = row ? row + key_sums->count : row;
     while (row < end &&
            (row->run_id != run_id || strcmp(row->name, name) != 0 || strcmp(row->category, category) != 0))
         row++;
     if (row == end && key_sums->count >= WEIR_MAX_KEY_SUMS && strcmp(name, WEIR_OTHERS) != 0)
-        return weir__key_sums_add(key_sums, run_id, WEIR_OTHERS, WEIR_OTHERS, amount);
+        return add_key(key_sums, run_id, WEIR_OTHERS, WEIR_OTHERS, amount);
     if (row == end) {
         weir_key_sum *rows = weir__array_grow(key_sums->rows, key_sums->count, sizeof *rows);
         weir_key_sum added = { run_id, strdup(name), strdup(category), 0 };
@@ -54,7 +57,9 @@ static void free_key_sums(weir_key_sums *key_sums)
     *key_sums = (weir_key_sums){ 0 };
 }
 
-bool weir__sum_add_lap(weir_total *sum, bool is_new, const weir_lap_record *lap)
+/* Adds a lap to the sum of the earlier ones, or makes a new sum, which keeps its texts and histograms. False = out of
+   memory; weir__total_forget() even then. */
+static bool sum_lap(weir_total *sum, bool is_new, const weir_lap_record *lap)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     weir_total one = weir_total_of_lap(lap);
@@ -73,6 +78,40 @@ bool weir__sum_add_lap(weir_total *sum, bool is_new, const weir_lap_record *lap)
             weir_histogram_add((weir_histogram *)(uintptr_t)all, times); /* the sum's own */
     }
     return true;
+}
+
+static int add_lap(weir_total_list *list, const weir_lap_record *lap)
+{
+    size_t at = 0;
+    while (at < list->count && strcmp(list->all[at].key.name, lap->name) != 0)
+        at++;
+    bool is_new = at == list->count;
+    weir_total *all = is_new ? weir__array_grow(list->all, list->count, sizeof *all) : list->all;
+    if (!all)
+        return WEIR_ENOMEM;
+    list->all = all;
+    if (sum_lap(&all[at], is_new, lap)) {
+        list->count += is_new;
+        return WEIR_OK;
+    }
+    weir__total_forget(&all[at]); /* only a new one fails */
+    return WEIR_ENOMEM;
+}
+
+int weir__exposition_take(void *self, const weir_record *record, weir_error *error)
+{
+    weir_exposition *all = self;
+    const weir_event_record *event = &record->event;
+    const weir_phase_record *phase = &record->phase;
+    int status = WEIR_OK;
+    if (weir__record_is_lap(record->kind))
+        status = add_lap(&all->totals.of[record->lap.subject], &record->lap);
+    else if (record->kind == WEIR_RECORD_EVENT)
+        status = add_key(&all->events, event->run_id, event->name, event->category, 1);
+    else if (record->kind == WEIR_RECORD_PHASE && phase->position.phase[0])
+        status = add_key(&all->phases, phase->run_id, phase->position.phase, phase->position.mode,
+                         weir__seconds(phase->end_unix_ns - phase->start_unix_ns));
+    return status == WEIR_OK ? status : weir_error_set(error, status, 0, "out of memory for the metrics");
 }
 
 void weir__exposition_clear(weir_exposition *exposition)
@@ -306,7 +345,7 @@ static int put_past_lap(void *self, const weir_record *record, weir_error *error
         return WEIR_OK;
     bool is_first = !history->has_sum;
     history->has_sum = true;
-    if (!weir__sum_add_lap(&history->sum, is_first, lap))
+    if (!sum_lap(&history->sum, is_first, lap))
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics");
     if (lap->end_unix_ns <= history->of.unix_ns)
         return WEIR_OK; /* readers refuse samples that are not after the last one */

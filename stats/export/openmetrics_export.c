@@ -14,11 +14,6 @@ struct contents {
     weir_record_entry *entries;
 };
 
-static int out_of_memory(weir_error *error)
-{
-    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics");
-}
-
 static void free_contents(struct contents *contents)
 {
     for (weir_record_entry *entry = contents->entries, *next; entry; entry = next) {
@@ -37,31 +32,12 @@ static int add_exported_run(void *self, const weir_record *record, weir_error *e
     contents->all.runs = runs ? runs : contents->all.runs;
     if (!runs || !entry) {
         free(entry);
-        return out_of_memory(error);
+        return weir__reader_out_of_memory(error);
     }
     entry->next = contents->entries;
     contents->entries = entry;
     runs[contents->all.num_runs++] = entry->record.run;
     return WEIR_OK;
-}
-
-static int take_event(void *self, const weir_record *record, weir_error *error)
-{
-    struct contents *contents = self;
-    const weir_event_record *event = &record->event;
-    int status = weir__key_sums_add(&contents->all.events, event->run_id, event->name, event->category, 1);
-    return status == WEIR_OK ? status : out_of_memory(error);
-}
-
-static int take_phase(void *self, const weir_record *record, weir_error *error)
-{
-    struct contents *contents = self;
-    const weir_phase_record *phase = &record->phase;
-    if (!phase->position.phase[0])
-        return WEIR_OK;
-    int status = weir__key_sums_add(&contents->all.phases, phase->run_id, phase->position.phase, phase->position.mode,
-                                    (double)(phase->end_unix_ns - phase->start_unix_ns) / 1e9);
-    return status == WEIR_OK ? status : out_of_memory(error);
 }
 
 static int read_contents(weir_reader *reader, const weir_filter *filter, struct contents *contents, weir_error *error)
@@ -74,9 +50,9 @@ static int read_contents(weir_reader *reader, const weir_filter *filter, struct 
     if (status == WEIR_OK)
         status = weir_totals_read(reader, filter, &grouping, &contents->all.totals, error);
     if (status == WEIR_OK)
-        status = weir_reader_each(reader, WEIR_RECORD_EVENT, filter, take_event, contents, error);
+        status = weir_reader_each(reader, WEIR_RECORD_EVENT, filter, weir__exposition_take, &contents->all, error);
     if (status == WEIR_OK)
-        status = weir_reader_each(reader, WEIR_RECORD_PHASE, filter, take_phase, contents, error);
+        status = weir_reader_each(reader, WEIR_RECORD_PHASE, filter, weir__exposition_take, &contents->all, error);
     return status;
 }
 

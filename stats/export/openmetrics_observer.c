@@ -9,11 +9,8 @@
 
 #include <weir/log.h>
 
-#include "array.h"
 #include "database_path.h"
 #include "exposition.h"
-#include "format.h"
-#include "lap_rows.h"
 #include "live_export.h"
 #include "process_info.h"
 #include "replacement.h"
@@ -61,31 +58,14 @@ static int replace_file(weir_openmetrics_file *file)
 
 /* -- sums */
 
-static void lack_memory(weir_openmetrics_file *file)
+static void add_record(weir_openmetrics_file *file, const weir_record *record)
 {
+    if (weir__exposition_take(&file->all, record, NULL) == WEIR_OK)
+        return;
     if (!file->is_short)
         weir_log(WEIR_LOG_ERROR, "out of memory: the metrics in %s are incomplete",
                  weir__path_for_message(file->live.path).text);
     file->is_short = true;
-}
-
-static void add_lap(weir_openmetrics_file *file, const weir_lap_record *lap)
-{
-    weir_total_list *list = &file->all.totals.of[lap->subject];
-    size_t at = 0;
-    while (at < list->count && strcmp(list->all[at].key.name, lap->name) != 0)
-        at++;
-    bool is_new = at == list->count;
-    weir_total *all = is_new ? weir__array_grow(list->all, list->count, sizeof *all) : list->all;
-    if (all)
-        list->all = all;
-    if (all && weir__sum_add_lap(&all[at], is_new, lap))
-        list->count += is_new;
-    else {
-        if (all)
-            weir__total_forget(&all[at]);
-        lack_memory(file);
-    }
 }
 
 /* -- the observer */
@@ -118,24 +98,20 @@ static void take_run(weir_openmetrics_file *file, const weir_run_record *run)
 static void take_metrics(void *self, const weir_record *record)
 {
     weir_openmetrics_file *file = self;
-    switch (record->kind) {
-    case WEIR_RECORD_RUN: take_run(file, &record->run); break;
-    case WEIR_RECORD_STAGE: break;
-    case WEIR_RECORD_EVENT:
-        if (weir__key_sums_add(&file->all.events, 0, record->event.name, record->event.category, 1) != WEIR_OK)
-            lack_memory(file);
-        break;
-    default: add_lap(file, &record->lap);
-    }
+    if (record->kind == WEIR_RECORD_RUN)
+        take_run(file, &record->run);
+    else
+        add_record(file, record);
 }
 
 static void replace_metrics(void *self, const weir_lap *lap)
 {
     weir_openmetrics_file *file = self;
-    if (lap->position.phase && lap->position.phase[0] &&
-        weir__key_sums_add(&file->all.phases, 0, lap->position.phase, lap->position.mode ? lap->position.mode : "",
-                           weir__seconds(lap->elapsed_ns)) != WEIR_OK)
-        lack_memory(file);
+    weir_phase_record phase = { .position = { .phase = lap->position.phase, .mode = lap->position.mode },
+                                .end_unix_ns = lap->elapsed_ns };
+    phase.position.phase = phase.position.phase ? phase.position.phase : "";
+    phase.position.mode = phase.position.mode ? phase.position.mode : "";
+    add_record(file, &(weir_record){ .kind = WEIR_RECORD_PHASE, .phase = phase });
     replace_file(file);
 }
 
