@@ -48,7 +48,7 @@ static void print_name(FILE *out, const char *what, const weir_total *total)
     fputc('\n', out);
 }
 
-/* SPDL's line, always in seconds with four decimals; put_times() repeats short averages with their unit. */
+/* SPDL's line, always in seconds with four decimals; print_times() repeats short averages with their unit. */
 static void put_seconds(FILE *out, const char *what, double seconds)
 {
     if (isnan(seconds))
