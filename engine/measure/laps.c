@@ -364,6 +364,49 @@ static bool hand_over(weir_pipeline *pipeline)
     return true;
 }
 
+/* Where the sums of user code go. */
+typedef struct mark_taker {
+    weir_pipeline *pipeline;
+    weir_part *parts; /* all that were taken */
+    bool last;        /* they end with the run */
+} mark_taker;
+
+/* NULL = of a part that will be taken. If it was taken before, the sum is of the last of these; so are counters. */
+static weir_part *part_of_sum(const mark_taker *taker, uint64_t part_id)
+{
+    weir_part *part = taker->parts;
+    while (part->next && part->id != part_id)
+        part = part->next;
+    return !part_id || part->id == part_id || taker->last || !weir__part_is_open(taker->pipeline, part_id) ? part
+                                                                                                           : NULL;
+}
+
+/* Without memory, a sum of a span remains for the next lap. */
+static bool take_mark(void *self, const weir_span_name *name, uint64_t part_id, const void *metrics)
+{
+    weir_part_mark mark = { .name = name };
+    weir_part *part = part_of_sum(self, part_id);
+    if (name->counter)
+        mark.counter = *(const weir_counter_metrics *)metrics;
+    else
+        mark.span = *(const weir_span_metrics *)metrics;
+    bool is_taken = part && (name->counter || weir__stored_histogram_set(&mark.times, mark.span.times)) &&
+                    weir__part_add_mark(part, &mark);
+    free(mark.times.bytes);
+    return is_taken;
+}
+
+static void take_marks(weir_pipeline *pipeline, weir_part *parts, bool last)
+{
+    mark_taker taker = { pipeline, parts, last };
+    uint64_t refused = weir__span_store_take(pipeline, take_mark, &taker);
+    if (refused) {
+        char detail[40];
+        snprintf(detail, sizeof detail, "%llu", (unsigned long long)refused);
+        weir__outbox_add_event(pipeline, "span_names_refused", "pipeline", detail);
+    }
+}
+
 /* Moves what was measured to the laps. */
 static void add_parts(weir_pipeline *pipeline, weir_part *taken, const kernel_counts *counts, bool last)
 {
@@ -382,7 +425,7 @@ static void add_parts(weir_pipeline *pipeline, weir_part *taken, const kernel_co
     }
     laps->suspended_ns = 0;
     laps->start_ns += whole_ns;
-    weir__span_store_take(pipeline, taken, last);
+    take_marks(pipeline, taken, last);
     for (weir_part *part = taken, *next; part; part = next) {
         bool ends_lap = part->ends_lap;
         next = part->next;

@@ -245,14 +245,6 @@ bool weir__outbox_take(weir_outbox *outbox, int64_t timeout_ns, weir_message **t
     return !ended;
 }
 
-void weir__outbox_wake(weir_outbox *outbox)
-{
-    uv_mutex_lock(&outbox->lock);
-    outbox->woken = true;
-    uv_mutex_unlock(&outbox->lock);
-    uv_cond_signal(&outbox->filled);
-}
-
 void weir__outbox_take_dropped(weir_outbox *outbox, uint64_t *failures, uint64_t *events)
 {
     uv_mutex_lock(&outbox->lock);

@@ -45,9 +45,8 @@ bool weir__outbox_add_lap(weir_pipeline *pipeline, struct weir_part *lap);
 void weir__outbox_close(weir_outbox *outbox);
 
 /* Observer thread only. Waits for the oldest message and takes it, at most timeout_ns (WEIR_FOREVER) or until
-   weir__outbox_wake(): then *message is NULL. False = closed and empty. */
+   outbox_wake(): then *message is NULL. False = closed and empty. */
 bool weir__outbox_take(weir_outbox *outbox, int64_t timeout_ns, weir_message **message);
-void weir__outbox_wake(weir_outbox *outbox);
 void weir__message_free(weir_message *message);
 
 /* The number of messages dropped since the last call. */

@@ -205,6 +205,16 @@ static inline int64_t start_now(void)
     return weir__span_is_paused() ? SPAN_NOT_RECORDED : weir__span_now_ns();
 }
 
+void weir__span_trace(span_thread *thread, const weir_span_name *name, weir_trace_record record)
+{
+    record.item = (uintptr_t)name->text;
+    record.node = (uint16_t)name->category_bytes;
+    thread->told_ns = record.time_ns = record.time_ns > thread->told_ns ? record.time_ns : thread->told_ns;
+    if (record.detail != SPAN_IS_FRAME || record.kind == WEIR_TRACE_MARKER)
+        record.number = (uint32_t)thread->tid;
+    weir__user_trace_add(thread->pipeline, &record);
+}
+
 /* The begin or end of a span inside `depth` others; `at` on the clock of spans. */
 static inline void trace_nested(span_thread *thread, const weir_span_name *name, weir_trace_kind kind, int64_t at,
                                 uint32_t depth)
@@ -270,6 +280,13 @@ static void trace_token(span_thread *thread, const weir_span_token *token, bool 
                                           .detail = is_frame ? SPAN_IS_FRAME : SPAN_OVERLAPS });
 }
 
+/* For a span that may overlap others. */
+static uint64_t new_trace_id(void)
+{
+    static _Atomic uint64_t last_id;
+    return atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+}
+
 static weir_span_token start_token(weir_span_name *name, bool is_frame, int64_t number)
 {
     span_thread *thread = name ? get_thread() : NULL;
@@ -278,7 +295,7 @@ static weir_span_token start_token(weir_span_name *name, bool is_frame, int64_t 
         return token;
     token.name = is_frame ? name : resolve_name(thread, name);
     if (span_is_traced() && token.start != SPAN_NOT_RECORDED) {
-        token.place[1] = (uint64_t)weir__span_trace_new_id();
+        token.place[1] = new_trace_id();
         trace_token(thread, &token, is_frame, WEIR_TRACE_SPAN_BEGIN, token.start);
     }
     return token;

@@ -2,9 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "current_part.h"
 #include "lock.h"
-#include "outbox.h"
 #include "spans.h"
 
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
@@ -65,7 +63,7 @@ static void begin_child(void)
         free_store(store);
     }
     stores = NULL;
-    weir__span_trace_reset_child();
+    weir__user_trace_reset_child();
     weir__counters_reset_child();
     unlock_after_fork();
 }
@@ -313,28 +311,12 @@ bool weir__span_store_has_more(const weir_pipeline *pipeline)
     return has_more;
 }
 
-/* False = out of memory. */
-static bool take_sum(span_sum *sum, const weir_span_name *name, weir_part *part)
+/* Of one name. */
+static void take_sums(weir_span_store *store, const weir_span_name *name, weir__span_taker *take, void *self)
 {
-    weir_part_mark mark = { .name = name, .span = sum->metrics };
-    bool is_taken = weir__stored_histogram_set(&mark.times, &sum->times) && weir__part_add_mark(part, &mark);
-    free(mark.times.bytes);
-    return is_taken;
-}
-
-/* NULL = of a part that will be taken. If it was taken before, the sum is of the last of these. */
-static weir_part *part_of_sum(weir_pipeline *pipeline, const span_sum *sum, weir_part *parts, bool last)
-{
-    while (parts->next && parts->id != sum->part_id)
-        parts = parts->next;
-    return parts->id == sum->part_id || last || !weir__part_is_open(pipeline, sum->part_id) ? parts : NULL;
-}
-
-static void take_sums(weir_span_store *store, uint32_t id, const weir_span_name *name, weir_part *parts, bool last)
-{
-    for (span_sum **link = &store->sums[id], *sum; (sum = *link);) {
-        weir_part *part = part_of_sum(store->pipeline, sum, parts, last);
-        if (part && take_sum(sum, name, part)) {
+    for (span_sum **link = &store->sums[name->id], *sum; (sum = *link);) {
+        sum->metrics.times = &sum->times;
+        if (take(self, name, sum->part_id, &sum->metrics)) {
             *link = sum->next;
             free(sum);
         } else {
@@ -343,36 +325,24 @@ static void take_sums(weir_span_store *store, uint32_t id, const weir_span_name 
     }
 }
 
-static void take_counter(const weir_span_name *name, weir_part *parts)
-{
-    weir_part_mark mark = { .name = name };
-    while (parts->next)
-        parts = parts->next;
-    if (weir__counter_take(name, true, true, &mark.counter))
-        weir__part_add_mark(parts, &mark);
-}
-
-void weir__span_store_take(weir_pipeline *pipeline, weir_part *parts, bool last)
+uint64_t weir__span_store_take(const weir_pipeline *pipeline, weir__span_taker *take, void *self)
 {
     uint32_t count;
     uint64_t refused = 0;
     weir__spans_lock();
-    weir_span_store *store = parts ? find_store(pipeline) : NULL;
+    weir_span_store *store = find_store(pipeline);
     if (store) {
         collect_all();
         weir_span_name *const *names = weir__span_names(&count);
         for (uint32_t id = 0; id < count; id++) {
-            take_sums(store, id, names[id], parts, last);
-            if (names[id]->counter && store == stores)
-                take_counter(names[id], parts);
+            weir_counter_metrics counter;
+            take_sums(store, names[id], take, self);
+            if (names[id]->counter && store == stores && weir__counter_take(names[id], true, true, &counter))
+                take(self, names[id], 0, &counter);
         }
         refused = weir__span_names_refused() - store->refused_told;
         store->refused_told += refused;
     }
     weir__spans_unlock();
-    if (refused) {
-        char detail[40];
-        snprintf(detail, sizeof detail, "%llu", (unsigned long long)refused);
-        weir__outbox_add_event(pipeline, "span_names_refused", "pipeline", detail);
-    }
+    return refused;
 }

@@ -1,10 +1,10 @@
 /*
  * How spans and counters get into laps and traces. Each thread adds its spans to cells of its own, one for each name,
  * with a lock of its own, which is free except while its figures are collected. span_collect.c moves the cells to the
- * process's sums and to those of the pipelines; span_trace.c says where records for traces go.
+ * process's sums and to those of the pipelines; user_trace.c says where records for traces go.
  *
  * Locks: the registry's lock, then that of a thread or of a counter. None of them is taken with the lock of a pipeline
- * held, and no other lock is taken with that of a thread or of a counter held. The lock of span_trace.c is taken last.
+ * held, and no other lock is taken with that of a thread or of a counter held. The lock of user_trace.c is taken last.
  * fork() takes the registry's lock, so that a child can record, too. It begins without the other threads and without
  * pipelines.
  */
@@ -16,6 +16,7 @@
 #include <sched.h>
 
 #include "run_state.h"
+#include "trace_ring.h"
 
 enum { SPAN_MAX_DEPTH = 128, SPAN_PREFIX_BYTES = 101, SPAN_PREFIX_LEVELS = 16, SPAN_CACHED_NAMES = 64 };
 
@@ -91,8 +92,6 @@ typedef struct weir_span_store {
     uint64_t refused_told;
 } weir_span_store;
 
-struct weir_part;
-
 /* span.c */
 
 /* The clock of spans: it stands still while recording is paused. */
@@ -120,14 +119,10 @@ static inline void span_unlock(span_thread *thread)
     atomic_store_explicit(&thread->locked, false, memory_order_release);
 }
 
-/* span_trace.c */
-
-/* Whether some pipeline may be recording a trace. One relaxed load. */
-extern _Atomic(weir_pipeline *) weir__span_traced;
-
+/* One relaxed load. */
 static inline bool span_is_traced(void)
 {
-    return atomic_load_explicit(&weir__span_traced, memory_order_relaxed);
+    return atomic_load_explicit(&weir__user_traced, memory_order_relaxed);
 }
 
 /* weir_trace_record.detail of spans that may overlap others */
@@ -136,17 +131,6 @@ enum { SPAN_OVERLAPS = 1, SPAN_IS_FRAME = 2 };
 /* Adds a record to the trace that gets those of this thread, if there is one; times do not go back. `value`, `number`,
    `detail`: see weir/trace.h; the thread's id is filled in. */
 void weir__span_trace(span_thread *thread, const weir_span_name *name, weir_trace_record record);
-int64_t weir__span_trace_new_id(void); /* for a span that may overlap others */
-
-/* Whether the pipeline's trace gets records of user code. */
-void weir__span_trace_switch(weir_pipeline *pipeline, bool on);
-
-/* In a new child process, which has no traced pipelines. */
-void weir__span_trace_reset_child(void);
-
-/* Threads may add records to the pipeline's trace, or no longer do when it returns. */
-void weir__span_trace_open(weir_pipeline *pipeline);
-void weir__span_trace_close(weir_pipeline *pipeline);
 
 /* span_names.c. All names so far; *count may grow. */
 weir_span_name *const *weir__span_names(uint32_t *count);
@@ -180,9 +164,12 @@ void weir__span_add_step(int64_t step_ns);
 /* Whether there is anything to take. */
 bool weir__span_store_has_more(const weir_pipeline *pipeline);
 
-/* Moves the sums to their parts of laps, which are all that were taken; those of the current part only if it is the last.
-   Counters are added to the last one. Without memory, sums remain for the next lap. */
-void weir__span_store_take(weir_pipeline *pipeline, struct weir_part *parts, bool last);
+/* Gets the sum of a span in a part of a lap, or of a counter since the last lap (part_id 0); metrics is a weir_span_metrics or
+   a weir_counter_metrics. False = a sum of a span remains for the next lap. */
+typedef bool weir__span_taker(void *self, const weir_span_name *name, uint64_t part_id, const void *metrics);
+
+/* Passes all sums to `take`, with the registry's lock. Returns how often a name was refused since the last call. */
+uint64_t weir__span_store_take(const weir_pipeline *pipeline, weir__span_taker *take, void *self);
 
 /* Collects, then calls `each` for the sums of the process; metrics is a weir_span_metrics or a weir_counter_metrics. */
 void weir__span_totals_visit(void (*each)(void *self, const weir_span_name *name, const void *metrics), void *self,

@@ -9,9 +9,9 @@
  * (observing.c) calls observers. Cancel threads (cancel_threads.c), created on demand, call op->cancel.
  *
  * Locks: pipeline->resize_lock, pipeline->lock, outbox->lock, failure_log->lock, tracker->lock, that of each counter (counter.c)
- * and of each thread that records spans (spans.h), and those of signals.c, span_collect.c, span_names.c, span_trace.c and
- * log.c. No thread holds two of them, except that resize_lock is taken before pipeline->lock, and the lock of span_collect.c
- * before pipeline->lock, a counter's or a span thread's. Slots and threads are made under resize_lock. No operation, hook,
+ * and of each thread that records spans (spans.h), and those of signals.c, span_collect.c, span_names.c, user_trace.c and
+ * log.c. No thread holds two of them, except that resize_lock is taken before pipeline->lock and that of user_trace.c, and the lock of
+ * span_collect.c before pipeline->lock, a counter's or a span thread's. Slots and threads are made under resize_lock. No operation, hook,
  * release function, observer or log function runs under any lock, and under the others no allocation or system call (except to
  * wake threads). The pipeline's lock is held for tens of nanoseconds at a time, once for each step of a
  * task or each burst of short steps, so that an event of the core (result put, next input taken, room passed upstream) is
@@ -258,6 +258,15 @@ typedef struct weir_outbox {
     uv_cond_t filled;                          /* first, closed or woken; with lock */
 } weir_outbox;
 
+/* The observer thread looks what there is to do. */
+static inline void outbox_wake(weir_outbox *outbox)
+{
+    uv_mutex_lock(&outbox->lock);
+    outbox->woken = true;
+    uv_mutex_unlock(&outbox->lock);
+    uv_cond_signal(&outbox->filled);
+}
+
 /* See cancel_threads.c. */
 typedef struct weir__cancel_thread {
     /* owned by the service thread */
@@ -271,7 +280,7 @@ typedef struct weir__cancel_thread {
 struct weir_pipeline {
     weir__graph core; /* first */
 
-    /* guarded by the lock of span_trace.c */
+    /* guarded by the lock of user_trace.c */
     weir_pipeline *next_traced;
     bool traces_users; /* records of user code are added to `trace` */
 
@@ -309,7 +318,7 @@ struct weir_pipeline {
     _Atomic double speedup;               /* share by which it is faster */
     _Atomic int64_t delayed_ns;           /* by how much everything should have been held back so far */
 
-    uv_mutex_t resize_lock; /* one thread at a time adds slots or threads */
+    uv_mutex_t resize_lock; /* one thread at a time adds slots or threads, or switches the trace */
     uv_mutex_t lock;
 
     /* guarded by lock */

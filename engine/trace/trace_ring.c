@@ -4,8 +4,6 @@
 
 #include "label.h"
 #include "lock.h"
-#include "outbox.h"
-#include "spans.h"
 
 enum { DEFAULT_RECORDS = 1 << 16, MAX_RECORDS = 1 << 28, MAX_NODES = 1 << 16 };
 
@@ -26,11 +24,6 @@ bool weir__trace_make_room(weir_trace_ring *ring)
 static bool trace_add_locked(weir_pipeline *pipeline, const weir_trace_record *record)
 {
     return ring_add(&pipeline->trace->engine, record);
-}
-
-void weir__trace_add_user_locked(weir_pipeline *pipeline, const weir_trace_record *record)
-{
-    ring_add(&pipeline->trace->users, record);
 }
 
 /* The ring holds a reference to the label. The observer thread may release it as soon as the record is added. */
@@ -224,9 +217,9 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
         return WEIR_EFORKED;
     if (!pipeline->trace)
         return WEIR_EUNSUPPORTED;
-    weir__spans_lock(); /* one switch at a time */
-    if (!on)            /* records of user code are inside of the recording */
-        weir__span_trace_switch(pipeline, false);
+    uv_mutex_lock(&pipeline->resize_lock); /* one switch at a time */
+    if (!on)                               /* records of user code are inside of the recording */
+        weir__user_trace_switch(pipeline, false);
     engine_lock_at(pipeline, weir_clock_ns());
     if (on && !weir__trace_is_on(pipeline) && !pipeline->closing)
         begin_locked(pipeline);
@@ -235,10 +228,10 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
     bool is_on = weir__trace_is_on(pipeline);
     weir__engine_unlock(pipeline);
     if (is_on)
-        weir__span_trace_switch(pipeline, true);
-    weir__spans_unlock();
+        weir__user_trace_switch(pipeline, true);
+    uv_mutex_unlock(&pipeline->resize_lock);
     if (on)
-        weir__outbox_wake(&pipeline->outbox);
+        outbox_wake(&pipeline->outbox);
     return WEIR_OK;
 }
 
@@ -429,7 +422,7 @@ int weir__trace_init(weir_pipeline *pipeline, uint32_t wanted_records)
     if (!rings->batch || !rings->spent || ring_init(&rings->engine, num_records) != WEIR_OK ||
         ring_init(&rings->users, num_records) != WEIR_OK)
         return WEIR_ENOMEM;
-    weir__span_trace_open(pipeline);
+    weir__user_trace_open(pipeline);
     return WEIR_OK;
 }
 
@@ -438,7 +431,7 @@ void weir__trace_begin(weir_pipeline *pipeline)
     if (!pipeline->trace)
         return;
     begin_locked(pipeline);
-    weir__span_trace_switch(pipeline, true);
+    weir__user_trace_switch(pipeline, true);
 }
 
 void weir__trace_destroy(weir_pipeline *pipeline)
@@ -446,7 +439,7 @@ void weir__trace_destroy(weir_pipeline *pipeline)
     weir_trace_rings *rings = pipeline->trace;
     if (!rings)
         return;
-    weir__span_trace_close(pipeline);
+    weir__user_trace_close(pipeline);
     size_t num_records;
     while (rings->engine.records && rings->users.records &&
            (num_records = take_batch(rings, &rings->engine, rings->engine.tail)) > 0)

@@ -1,7 +1,7 @@
 /*
  * The raw trace of a pipeline (see weir/trace.h): two rings of records between the threads that record and the
  * observer thread. One belongs to the engine and is written with the pipeline's lock, so a record costs a few plain
- * stores. The other is for user code on any thread, and is written with the lock of span_trace.c.
+ * stores. The other is for user code on any thread, and is written with the lock of user_trace.c.
  */
 #ifndef ENGINE_TRACE_TRACE_RING_H
 #define ENGINE_TRACE_TRACE_RING_H
@@ -29,7 +29,7 @@ typedef struct weir_trace_ring {
 
 typedef struct weir_trace_rings {
     weir_trace_ring engine;    /* written with pipeline->lock */
-    weir_trace_ring users;     /* written with the lock of span_trace.c */
+    weir_trace_ring users;     /* written with the lock of user_trace.c */
     int64_t on_ns;             /* guarded by pipeline->lock: when recording last began */
     int64_t told_ns;           /* observer thread: when a batch was last passed */
     uint64_t num_lost;         /* observer thread: records, in all */
@@ -55,9 +55,24 @@ static inline bool ring_add(weir_trace_ring *ring, const weir_trace_record *reco
     return true;
 }
 
-/* For span_trace.c: adds a record of user code, or counts it as lost; never waits. A pointer in it must stay valid until
-   the pipeline has been freed. */
-void weir__trace_add_user_locked(weir_pipeline *pipeline, const weir_trace_record *record);
+/* ---- user code (user_trace.c) --------------------------------------------------------------------------------- */
+
+/* NULL = no pipeline may be recording a trace. */
+extern _Atomic(weir_pipeline *) weir__user_traced;
+
+/* Adds a record of a thread of the pipeline, or (NULL) of none, to the trace that gets it, if there is one. It is lost if that
+   is full. A pointer in it must stay valid until the pipeline of the trace has been freed. */
+void weir__user_trace_add(const weir_pipeline *own, const weir_trace_record *record);
+
+/* Whether the pipeline's trace gets records of user code. */
+void weir__user_trace_switch(weir_pipeline *pipeline, bool on);
+
+/* Threads may add records to the pipeline's trace, or no longer do when it returns. */
+void weir__user_trace_open(weir_pipeline *pipeline);
+void weir__user_trace_close(weir_pipeline *pipeline);
+
+/* In a new child process, which has no traced pipelines. */
+void weir__user_trace_reset_child(void);
 
 /* One relaxed load. */
 static inline bool weir__trace_is_on(weir_pipeline *pipeline)

@@ -3,13 +3,11 @@
  * to the oldest trace that is being recorded. Only what happens while recording is on is recorded: of a span that is
  * open when recording is switched on, the end; of one that is open when it is switched off, the begin.
  */
-#include "spans.h"
-
 #include <pthread.h>
 
 #include "trace_ring.h"
 
-_Atomic(weir_pipeline *) weir__span_traced; /* oldest first; changed with the lock */
+_Atomic(weir_pipeline *) weir__user_traced; /* oldest first; changed with the lock */
 
 /* The last of all locks: for the list, traces_users, and adding to the rings for user code. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -17,33 +15,22 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* NULL = none. */
 static weir_pipeline *find_target_locked(const weir_pipeline *own)
 {
-    weir_pipeline *one = atomic_load(&weir__span_traced);
+    weir_pipeline *one = atomic_load(&weir__user_traced);
     while (one && (own ? one != own : !one->traces_users))
         one = one->next_traced;
     return one && one->traces_users ? one : NULL;
 }
 
-void weir__span_trace(span_thread *thread, const weir_span_name *name, weir_trace_record record)
+void weir__user_trace_add(const weir_pipeline *own, const weir_trace_record *record)
 {
-    record.item = (uintptr_t)name->text;
-    record.node = (uint16_t)name->category_bytes;
-    thread->told_ns = record.time_ns = record.time_ns > thread->told_ns ? record.time_ns : thread->told_ns;
-    if (record.detail != SPAN_IS_FRAME || record.kind == WEIR_TRACE_MARKER)
-        record.number = (uint32_t)thread->tid;
     pthread_mutex_lock(&lock);
-    weir_pipeline *target = find_target_locked(thread->pipeline);
+    weir_pipeline *target = find_target_locked(own);
     if (target)
-        weir__trace_add_user_locked(target, &record);
+        ring_add(&target->trace->users, record);
     pthread_mutex_unlock(&lock);
 }
 
-int64_t weir__span_trace_new_id(void)
-{
-    static _Atomic int64_t last_id;
-    return atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
-}
-
-void weir__span_trace_switch(weir_pipeline *pipeline, bool on)
+void weir__user_trace_switch(weir_pipeline *pipeline, bool on)
 {
     pthread_mutex_lock(&lock);
     pipeline->traces_users = on;
@@ -58,27 +45,27 @@ static weir_pipeline **find_link_locked(weir_pipeline **first, const weir_pipeli
     return first;
 }
 
-void weir__span_trace_open(weir_pipeline *pipeline)
+void weir__user_trace_open(weir_pipeline *pipeline)
 {
     pthread_mutex_lock(&lock);
-    weir_pipeline *first = atomic_load(&weir__span_traced);
+    weir_pipeline *first = atomic_load(&weir__user_traced);
     *find_link_locked(&first, pipeline) = pipeline;
-    atomic_store(&weir__span_traced, first);
+    atomic_store(&weir__user_traced, first);
     pthread_mutex_unlock(&lock);
 }
 
-void weir__span_trace_close(weir_pipeline *pipeline)
+void weir__user_trace_close(weir_pipeline *pipeline)
 {
     pthread_mutex_lock(&lock);
-    weir_pipeline *first = atomic_load(&weir__span_traced), **link = find_link_locked(&first, pipeline);
+    weir_pipeline *first = atomic_load(&weir__user_traced), **link = find_link_locked(&first, pipeline);
     if (*link)
         *link = pipeline->next_traced;
-    atomic_store(&weir__span_traced, first);
+    atomic_store(&weir__user_traced, first);
     pthread_mutex_unlock(&lock);
 }
 
-void weir__span_trace_reset_child(void)
+void weir__user_trace_reset_child(void)
 {
     pthread_mutex_init(&lock, NULL);
-    atomic_store(&weir__span_traced, NULL);
+    atomic_store(&weir__user_traced, NULL);
 }
