@@ -106,7 +106,8 @@ int64_t weir__laps_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns)
 
 static int64_t explained_ns(const weir_thread_kernel_stats *now, const weir_thread_kernel_stats *before)
 {
-    return now->run_delay_ns < 0 ? 0 : now->run_delay_ns + now->cpu_ns - before->run_delay_ns - before->cpu_ns;
+    const weir_pool_metrics *last = &now->counted, *first = &before->counted;
+    return last->run_delay_ns < 0 ? 0 : last->run_delay_ns + last->cpu_ns - first->run_delay_ns - first->cpu_ns;
 }
 
 /*
@@ -148,9 +149,7 @@ void weir__laps_note_progress(weir_pipeline *pipeline, int64_t due_ns)
 
 /* Since the readings before: of the pools, the process and the machine. */
 typedef struct kernel_counts {
-    weir_machine_reading machine;
-    weir_process_metrics process;
-    weir_machine_metrics system;
+    weir_machine_reading now, counted;
 } kernel_counts;
 
 /* Room for the threads that pools have got. Out of memory: they are read in the next lap. */
@@ -179,11 +178,6 @@ static void find_new_threads(weir_pipeline *pipeline)
     weir__engine_unlock(pipeline);
 }
 
-static int64_t counted_since(int64_t now, int64_t before)
-{
-    return now < 0 || before < 0 ? -1 : now - before;
-}
-
 /* Child processes count as if a thread of the pool had waited. */
 static void add_child_delays(weir_pipeline *pipeline)
 {
@@ -208,15 +202,10 @@ static void read_threads(weir_lap_taker *laps)
         reading->cpu_ns = weir__thread_cpu_read_ns(reading->worker);
         if (tid)
             weir__kernel_stats_of_thread(tid, &reading->now);
-        reading->counted = (weir_pool_metrics){
-            .cpu_ns = counted_since(now->cpu_ns, before.cpu_ns),
-            .run_delay_ns = counted_since(now->run_delay_ns, before.run_delay_ns),
-            .num_voluntary = counted_since(now->num_voluntary, before.num_voluntary),
-            .num_involuntary = counted_since(now->num_involuntary, before.num_involuntary),
-            .num_minor_faults = counted_since(now->num_minor_faults, before.num_minor_faults),
-            .num_major_faults = counted_since(now->num_major_faults, before.num_major_faults),
-        };
-        reading->read_delay_ns = counted_since(now->read_delay_ns, before.read_delay_ns);
+        weir__metrics_subtract(weir_subject_metrics(WEIR_SUBJECT_POOL), &now->counted, &before.counted,
+                               &reading->counted);
+        reading->read_delay_ns =
+            now->read_delay_ns < 0 || before.read_delay_ns < 0 ? -1 : now->read_delay_ns - before.read_delay_ns;
     }
 }
 
@@ -224,10 +213,10 @@ static void read_threads(weir_lap_taker *laps)
 static void sum_counts(const weir_pipeline *pipeline, kernel_counts *counts, int64_t outside_cpu_ns)
 {
     weir_lap_taker *laps = pipeline->laps;
-    weir_process_metrics *process = &counts->process;
-    int64_t *other_ns = &counts->system.other_cpu_ns;
+    weir_process_metrics *process = &counts->counted.process;
+    int64_t *other_ns = &counts->counted.machine.other_cpu_ns;
     if (pipeline->wants_laps)
-        weir__machine_subtract(&counts->machine, &laps->machine, process, &counts->system);
+        weir__machine_subtract(&counts->now, &laps->machine, &counts->counted);
     process->read_delay_ns = laps->machine_sources.counts_read_delay ? 0 : -1;
     process->pool_cpu_ns = process->run_delay_ns = 0;
     for (uint32_t i = 0; i < laps->num_readings; i++) {
@@ -239,7 +228,7 @@ static void sum_counts(const weir_pipeline *pipeline, kernel_counts *counts, int
     weir__add_known(&process->pool_cpu_ns, outside_cpu_ns);
     if (*other_ns >= 0)
         *other_ns = *other_ns > outside_cpu_ns ? *other_ns - outside_cpu_ns : 0;
-    laps->machine = counts->machine;
+    laps->machine = counts->now;
 }
 
 /* Adds the share of the part, which lasted from begin_ns to end_ns of the time between the readings. */
@@ -249,10 +238,10 @@ static void add_counts(weir_part *part, const kernel_counts *counts, int64_t beg
     const weir_pipeline *pipeline = part->pipeline;
     const weir_lap_taker *laps = pipeline->laps;
     weir_metrics *machine = &part->metrics[pipeline->num_subjects - 1], *process = machine - 1;
-    weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_PROCESS), process, &counts->process, begin_ns, end_ns,
-                            whole_ns);
-    weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_MACHINE), machine, &counts->system, begin_ns, end_ns,
-                            whole_ns);
+    weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_PROCESS), process, &counts->counted.process, begin_ns,
+                            end_ns, whole_ns);
+    weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_MACHINE), machine, &counts->counted.machine, begin_ns,
+                            end_ns, whole_ns);
     process->process.budget_ns = pipeline->num_cpus * part->lap.elapsed_ns;
     for (uint32_t i = 0; i < pipeline->num_pools; i++) {
         weir_pool_metrics *pool = &part->metrics[pipeline->pools[i]->subject].pool;
@@ -301,7 +290,7 @@ static weir_part *take_parts(weir_pipeline *pipeline, weir_part *fresh, bool las
     read_threads(laps);
     add_child_delays(pipeline);
     if (pipeline->wants_laps)
-        read_machine(laps, &counts->machine);
+        read_machine(laps, &counts->now);
     bool has_marks = last && weir__span_store_has_more(pipeline);
 
     engine_lock_at(pipeline, weir_clock_ns());
@@ -463,7 +452,7 @@ static void plan_next(weir_pipeline *pipeline, int64_t now_ns)
    lap continues. */
 static bool take_measured(weir_pipeline *pipeline, bool all, bool last)
 {
-    kernel_counts counts = { .process = { 0 } };
+    kernel_counts counts = { .now = { { 0 } } };
     weir_part *fresh = all ? weir__part_new(pipeline) : NULL;
     if (all && !fresh)
         return false;

@@ -153,26 +153,29 @@ void weir__machine_read(const weir_machine_sources *sources, weir_machine_readin
 }
 
 /* A counter may have been reset, for example of a network interface. */
-static void subtract_metrics(const weir_metric_table *table, const void *now, const void *before, void *difference)
+void weir__metrics_subtract(const weir_metric_table *table, const void *now, const void *before, void *counted)
 {
     for (size_t i = 0; i < table->num_metrics; i++) {
         size_t at = table->metrics[i].offset;
         int64_t last = *(const int64_t *)(const void *)((const char *)now + at);
         int64_t first = *(const int64_t *)(const void *)((const char *)before + at);
         bool is_level = table->metrics[i].kind == WEIR_METRIC_MAX;
-        *(int64_t *)(void *)((char *)difference + at) = is_level                                ? last
-                                                        : last < 0 || first < 0 || last < first ? -1
-                                                                                                : last - first;
+        *(int64_t *)(void *)((char *)counted + at) = is_level                                ? last
+                                                     : last < 0 || first < 0 || last < first ? -1
+                                                                                             : last - first;
     }
 }
 
 void weir__machine_subtract(const weir_machine_reading *now, const weir_machine_reading *before,
-                            weir_process_metrics *process, weir_machine_metrics *machine)
+                            weir_machine_reading *counted)
 {
-    subtract_metrics(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &now->process, &before->process, process);
-    subtract_metrics(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &now->machine, &before->machine, machine);
-    if (machine->other_cpu_ns >= 0 && process->cpu_ns >= 0) /* two clocks: the difference may be negative */
-        machine->other_cpu_ns = machine->other_cpu_ns > process->cpu_ns ? machine->other_cpu_ns - process->cpu_ns : 0;
+    int64_t *other_ns = &counted->machine.other_cpu_ns;
+    weir__metrics_subtract(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &now->process, &before->process,
+                           &counted->process);
+    weir__metrics_subtract(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &now->machine, &before->machine,
+                           &counted->machine);
+    if (*other_ns >= 0 && counted->process.cpu_ns >= 0) /* two clocks: the difference may be negative */
+        *other_ns = *other_ns > counted->process.cpu_ns ? *other_ns - counted->process.cpu_ns : 0;
     else
-        machine->other_cpu_ns = -1;
+        *other_ns = -1;
 }

@@ -27,8 +27,9 @@ void weir__machine_sources_init(weir_machine_sources *sources);
 /* Any thread. Takes about 70 µs on a machine with two CPUs. */
 void weir__machine_read(const weir_machine_sources *sources, weir_machine_reading *reading);
 
-/* What was counted between two readings. */
+/* What was counted between two readings; levels are those of the second. -1 = not known, or the counter was reset. */
+void weir__metrics_subtract(const weir_metric_table *table, const void *now, const void *before, void *counted);
 void weir__machine_subtract(const weir_machine_reading *now, const weir_machine_reading *before,
-                            weir_process_metrics *process, weir_machine_metrics *machine);
+                            weir_machine_reading *counted);
 
 #endif

@@ -117,28 +117,28 @@ static void tell_steps_locked(weir_pipeline *pipeline, bool ends, int64_t until_
     }
 }
 
-void weir__bursts_tell_locked(weir_pipeline *pipeline, bool ends)
+/* `ends`: no more items are taken ahead; ends_bursts: no more steps pass. */
+static void tell_taken_locked(weir_pipeline *pipeline, bool ends, bool ends_bursts)
 {
     weir__ahead *ahead = &pipeline->ahead;
     unsigned num_taken = ahead->is_open ? read_progress(&ahead->progress, ends) : 0;
     while (ahead->num_told < num_taken) {
         int64_t taken_ns = ahead->taken_ns[ahead->num_told++];
-        tell_steps_locked(pipeline, ends, taken_ns);
+        tell_steps_locked(pipeline, ends_bursts, taken_ns);
         weir__item_taken(&pipeline->core, taken_ns);
     }
     ahead->is_open &= !ends;
+}
+
+void weir__bursts_tell_locked(weir_pipeline *pipeline, bool ends)
+{
+    tell_taken_locked(pipeline, ends, ends);
     tell_steps_locked(pipeline, ends, INT64_MAX);
 }
 
 void weir__ahead_end_locked(weir_pipeline *pipeline)
 {
-    weir__ahead *ahead = &pipeline->ahead;
-    if (!ahead->is_open)
-        return;
-    unsigned num_taken = read_progress(&ahead->progress, true);
-    ahead->is_open = false;
-    while (ahead->num_told < num_taken)
-        weir__item_taken(&pipeline->core, ahead->taken_ns[ahead->num_told++]);
+    tell_taken_locked(pipeline, true, false);
 }
 
 void weir__burst_end_locked(weir_worker *worker)

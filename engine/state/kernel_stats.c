@@ -39,23 +39,23 @@ void weir__kernel_stats_of_thread(int tid, weir_thread_kernel_stats *stats)
 {
     char text[MAX_TEXT];
     long long first, second;
-    *stats = (weir_thread_kernel_stats){ -1, -1, -1, -1, -1, -1, -1 };
+    *stats = (weir_thread_kernel_stats){ { 0, 0, -1, -1, -1, -1, -1, -1 }, -1 };
     tid = tid ? tid : (int)syscall(SYS_gettid);
 
     if (read_file(tid, "schedstat", text) && sscanf(text, "%lld %lld", &first, &second) == 2) {
-        stats->cpu_ns = first;
-        stats->run_delay_ns = second;
+        stats->counted.cpu_ns = first;
+        stats->counted.run_delay_ns = second;
     }
     if (read_file(tid, "status", text)) {
-        stats->num_voluntary = weir__number_after(text, "\nvoluntary_ctxt_switches:");
-        stats->num_involuntary = weir__number_after(text, "\nnonvoluntary_ctxt_switches:");
+        stats->counted.num_voluntary = weir__number_after(text, "\nvoluntary_ctxt_switches:");
+        stats->counted.num_involuntary = weir__number_after(text, "\nnonvoluntary_ctxt_switches:");
     }
     /* "tid (name) state ppid pgrp session tty tpgid flags minflt cminflt majflt …", the 42nd is delayacct_blkio_ticks;
        the name may contain any character */
     const char *fields = read_file(tid, "stat", text) ? strrchr(text, ')') : NULL;
     if (fields && sscanf(fields, ") %*c %*d %*d %*d %*d %*d %*u %lld %*d %lld", &first, &second) == 2) {
-        stats->num_minor_faults = first;
-        stats->num_major_faults = second;
+        stats->counted.num_minor_faults = first;
+        stats->counted.num_major_faults = second;
     }
     for (int i = 2; fields && i < 42; i++)
         fields = strchr(fields + 1, ' ');

@@ -5,11 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/metrics.h>
+
+/* Since the thread began. */
 typedef struct weir_thread_kernel_stats {
-    int64_t cpu_ns, run_delay_ns;               /* since the thread began */
-    int64_t num_voluntary, num_involuntary;     /* context switches */
-    int64_t num_minor_faults, num_major_faults; /* page faults */
-    int64_t read_delay_ns;                      /* waiting for reads of a disk; 0 if the kernel does not count it */
+    weir_pool_metrics counted; /* busy_ns and idle_ns, which the engine measures, are 0 */
+    int64_t read_delay_ns;     /* waiting for reads of a disk; 0 if the kernel does not count it */
 } weir_thread_kernel_stats;
 
 /* tid: the kernel's number of a thread of this process; 0 = the calling thread. */
