@@ -665,8 +665,10 @@ static bool ends_part(const weir_trace_record *open, const weir_trace_record *en
     return !open->detail && open->number == end->number && open->value >= end->value;
 }
 
+/* It is the end of the latest one; of the others, recording was switched off before their end. */
 static void end_parts(parts *seen, const weir_trace_record *end)
 {
+    bool is_latest = true;
     for (size_t i = seen->num_open; i-- > 0;) {
         weir_trace_record part = seen->open[i];
         if (!ends_part(&part, end))
@@ -674,8 +676,9 @@ static void end_parts(parts *seen, const weir_trace_record *end)
         memmove(&seen->open[i], &seen->open[i + 1], (--seen->num_open - i) * sizeof part);
         part.value = part.time_ns;
         part.time_ns = end->time_ns;
-        if (seen->count < LENGTH(seen->all))
+        if (is_latest && seen->count < LENGTH(seen->all))
             seen->all[seen->count++] = part;
+        is_latest = false;
     }
 }
 
