@@ -139,8 +139,8 @@ TEST_CASE(the_engine_refuses_null)
     weir_counter_set(NULL, 0, 1);
     weir_counter_add(NULL, 0, 1);
     REFUSED(weir_span_dump(NULL, NULL));
-    weir_span_set_paused(true);
-    weir_span_set_paused(false);
+    weir_set_paused(true);
+    weir_set_paused(false);
 
     assert_false(weir_task_should_stop(NULL));
     assert_string_equal(weir_task_label(NULL), "");

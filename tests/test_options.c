@@ -182,7 +182,7 @@ TEST_CASE(what_a_newer_program_sets_in_a_table_or_hook_is_refused)
     weir_op op = pass_op;
     weir_task_hook task_hook = { .reserved[3] = &set };
     weir_stage_hook stage_hook = { .reserved[0] = &set };
-    weir_observer observer = { .reserved[3] = test_newer_function };
+    weir_observer observer = { .reserved[2] = test_newer_function };
     const weir_stage_options options[] = { { .name = "op" },
                                            { .name = "task", .task_hooks = &task_hook, .num_task_hooks = 1 },
                                            { .name = "stage", .stage_hooks = &stage_hook, .num_stage_hooks = 1 },

@@ -272,16 +272,16 @@ TEST_CASE(nothing_is_recorded_during_a_pause)
     weir_counter *counter = weir_counter_get("test", "paused", NULL, 0);
     weir_counter_set(counter, 0, 5);
     weir_span_begin(across);
-    weir_span_set_paused(true);
-    weir_span_set_paused(true);
+    weir_set_paused(true);
+    weir_set_paused(true);
     weir_span_begin(within);
     weir_counter_set(counter, 0, 50);
     weir_marker(within, WEIR_MARKER_THREAD);
     int64_t paused_ns = weir_clock_ns() + 20 * WEIR_MILLISECOND;
     while (weir_clock_ns() < paused_ns)
         ;
-    weir_span_set_paused(false);
-    weir_span_set_paused(false);
+    weir_set_paused(false);
+    weir_set_paused(false);
     weir_span_end(); /* began in the pause */
     assert_int_equal(count_of("test/within"), 0);
     assert_true(dumped("test/paused", "max") == 5);
@@ -742,10 +742,10 @@ TEST_CASE(spans_are_recorded_as_far_as_recording_is_on)
     weir_frame_begin(weir_span_name_get("switched", "frame"), 7);
     weir_frame_end(weir_span_name_get("switched", "frame"));
     weir_span_begin(weir_span_name_get("switched", "after"));
-    weir_span_set_paused(true);
+    weir_set_paused(true);
     weir_span_begin(during_off);
     weir_span_end();
-    weir_span_set_paused(false);
+    weir_set_paused(false);
     assert_int_equal(weir_pipeline_trace(pipeline, false), WEIR_OK);
     weir_span_begin(during_off);
     weir_span_end();

@@ -5,10 +5,10 @@
 #include "current_part.h"
 #include "label.h"
 #include "lock.h"
+#include "observing.h"
 #include "trace_ring.h"
 
-/* A mark needs a spare part, and so does the end of the sources, which cannot make one. False = out of memory. */
-static bool lock_with_spares(weir_pipeline *pipeline)
+bool weir__position_lock(weir_pipeline *pipeline)
 {
     enum { NUM_SPARES = 2 };
     engine_lock_at(pipeline, weir_clock_ns());
@@ -57,7 +57,7 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
         return WEIR_EINVAL;
     if (is_of_parent(pipeline))
         return WEIR_EFORKED;
-    if (!lock_with_spares(pipeline))
+    if (!weir__position_lock(pipeline))
         return WEIR_ENOMEM;
     bool begins = step != WEIR_NO_STEP, is_first = begins && !pipeline->steps_marked;
     int64_t now = weir__span_now_ns(), step_ns = end_step_locked(pipeline, now);
@@ -69,6 +69,8 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
         memcpy(pipeline->phase, "loop", sizeof "loop");
         weir__trace_place_locked(pipeline, WEIR_TRACE_PHASE, NULL, "loop");
     }
+    bool had_step = pipeline->has_step;
+    int64_t before = pipeline->step;
     pipeline->has_step = begins;
     pipeline->step = step;
     pipeline->step_start = begins ? now : 0;
@@ -78,6 +80,10 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
     weir__trace_mark_locked(pipeline, WEIR_TRACE_STEP, step);
     weir__engine_unlock(pipeline);
     weir__span_add_step(step_ns);
+    if (had_step)
+        weir__observing_mark(pipeline, WEIR_MARK_STEP, false, before, "");
+    if (begins)
+        weir__observing_mark(pipeline, WEIR_MARK_STEP, true, step, "");
     return WEIR_OK;
 }
 
@@ -90,13 +96,20 @@ static int mark_place(weir_pipeline *pipeline, weir_trace_kind kind, const char 
     weir_item named = { 0 };
     if (!weir__label_set(&named, name))
         return WEIR_ENOMEM;
-    bool has_spares = lock_with_spares(pipeline);
+    bool has_spares = weir__position_lock(pipeline);
     if (has_spares) {
         bool is_mode = kind == WEIR_TRACE_MODE;
+        weir_mark_kind told = is_mode ? WEIR_MARK_MODE : WEIR_MARK_PHASE;
+        char *place = is_mode ? pipeline->mode : pipeline->phase, before[MAX_MARK] = "";
+        if (is_mode || pipeline->phase_named)
+            memcpy(before, place, sizeof before);
         pipeline->phase_named |= !is_mode;
         weir__trace_place_locked(pipeline, kind, named.label_owner, name);
-        change_locked(pipeline, is_mode ? pipeline->mode : pipeline->phase, name);
+        change_locked(pipeline, place, name);
         weir__engine_unlock(pipeline);
+        if (before[0])
+            weir__observing_mark(pipeline, told, false, 0, before);
+        weir__observing_mark(pipeline, told, true, 0, name);
     }
     weir_item_release(&named);
     return has_spares ? WEIR_OK : WEIR_ENOMEM;
@@ -112,13 +125,38 @@ int weir_pipeline_mark_mode(weir_pipeline *pipeline, const char *mode)
     return mark_place(pipeline, WEIR_TRACE_MODE, mode);
 }
 
-void weir__position_end_step(weir_pipeline *pipeline)
+void weir__position_change_epoch(weir_pipeline *pipeline, int status, uint64_t epoch)
+{
+    bool has_item = status == WEIR_OK, ends = status != WEIR_OK && status != WEIR_ETIMEDOUT;
+    weir__engine_lock(pipeline);
+    bool begins = !pipeline->in_epoch && (has_item || status == WEIR_EPOCH);
+    ends &= pipeline->in_epoch || begins;
+    if (begins && has_item)
+        pipeline->epoch = epoch;
+    int64_t number = (int64_t)pipeline->epoch;
+    pipeline->in_epoch = (pipeline->in_epoch || begins) && !ends;
+    pipeline->epoch += ends;
+    weir__engine_unlock(pipeline);
+    if (begins)
+        weir__observing_mark(pipeline, WEIR_MARK_EPOCH, true, number, "");
+    if (ends)
+        weir__observing_mark(pipeline, WEIR_MARK_EPOCH, false, number, "");
+}
+
+void weir__position_end(weir_pipeline *pipeline)
 {
     engine_lock_at(pipeline, weir_clock_ns());
     pipeline->tail_marked |= pipeline->step_start != 0;
     int64_t step_ns = end_step_locked(pipeline, weir__span_now_ns());
     weir__engine_unlock(pipeline);
     weir__span_add_step(step_ns);
+    if (pipeline->phase_named)
+        weir__observing_mark(pipeline, WEIR_MARK_PHASE, false, 0, pipeline->phase);
+    if (pipeline->has_step)
+        weir__observing_mark(pipeline, WEIR_MARK_STEP, false, pipeline->step, "");
+    weir__position_change_epoch(pipeline, WEIR_EOF, 0);
+    if (pipeline->mode[0])
+        weir__observing_mark(pipeline, WEIR_MARK_MODE, false, 0, pipeline->mode);
 }
 
 void weir__position_sources_ended_locked(weir_pipeline *pipeline)

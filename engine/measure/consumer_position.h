@@ -7,10 +7,17 @@
 
 #include "run_state.h"
 
+/* Locks the pipeline for a mark. A mark needs a spare part, and so does the end of the sources, which cannot make one. False =
+   out of memory, not locked. */
+bool weir__position_lock(weir_pipeline *pipeline);
+
 /* The sources have ended. */
 void weir__position_sources_ended_locked(weir_pipeline *pipeline);
 
-/* The consumer's last step ends: weir_pipeline_free() has begun. */
-void weir__position_end_step(weir_pipeline *pipeline);
+/* weir_pipeline_next() returns this status, and an item of this epoch: tells the observers of an epoch that begins or ends. */
+void weir__position_change_epoch(weir_pipeline *pipeline, int status, uint64_t epoch);
+
+/* What is open ends: weir_pipeline_free() has begun. */
+void weir__position_end(weir_pipeline *pipeline);
 
 #endif

@@ -120,6 +120,7 @@ static void install_part_locked(weir_pipeline *pipeline, weir_part *part)
 {
     memcpy(part->mode, pipeline->mode, sizeof part->mode);
     memcpy(part->phase, pipeline->phase, sizeof part->phase);
+    part->paused = pipeline->paused;
     part->next = NULL;
     enter_part_locked(pipeline, part);
 }
@@ -153,7 +154,8 @@ void weir__part_switch_locked(weir_pipeline *pipeline, bool ends_lap)
         !stays && (num_parts >= MANY_PARTS || pipeline->core.now_ns - pipeline->part_since_ns >= long_stretch_ns);
     weir_part **link = weir__part_find(open_parts_locked(pipeline), pipeline->mode, pipeline->phase);
     bool begins = ends_lap || !*link;
-    if ((stays && !ends_lap) || (begins && (!pipeline->spare_parts || num_parts >= MAX_PARTS))) {
+    bool is_full = num_parts >= MAX_PARTS && before->paused == pipeline->paused;
+    if ((stays && !ends_lap) || (begins && (!pipeline->spare_parts || is_full))) {
         add_current_step_locked(pipeline);
         return;
     }

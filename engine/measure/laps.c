@@ -340,14 +340,15 @@ static bool hand_over(weir_pipeline *pipeline)
         part->lap.num_joined = 1;
         part->lap.end_unix_ns = weir__laps_unix_at_ns(pipeline, laps->told_ns + part->lap.elapsed_ns);
         int64_t elapsed_ns = part->lap.elapsed_ns;
-        if (!pipeline->wants_laps) {
+        bool is_counted = !part->paused;
+        if (!pipeline->wants_laps || !is_counted) {
             weir__part_free(part);
         } else if (!weir__outbox_add_lap(pipeline, part)) {
             part->next = laps->parts;
             laps->parts = part;
             return false;
         }
-        laps->number++;
+        laps->number += is_counted;
         laps->told_ns += elapsed_ns;
     }
     return true;
@@ -360,14 +361,15 @@ typedef struct mark_taker {
     bool last;        /* they end with the run */
 } mark_taker;
 
-/* NULL = of a part that will be taken. If it was taken before, the sum is of the last of these; so are counters. */
+/* NULL = of a part that will be taken. If it was taken before, or is of a pause, the sum is of the last of these that is not of a
+   pause; so are counters. */
 static weir_part *part_of_sum(const mark_taker *taker, uint64_t part_id)
 {
-    weir_part *part = taker->parts;
-    while (part->next && part->id != part_id)
-        part = part->next;
-    return !part_id || part->id == part_id || taker->last || !weir__part_is_open(taker->pipeline, part_id) ? part
-                                                                                                           : NULL;
+    weir_part *found = NULL;
+    for (weir_part *part = taker->parts; part && !(found && found->id == part_id); part = part->next)
+        found = part->paused ? found : part;
+    bool is_other = found && part_id && found->id != part_id;
+    return is_other && !taker->last && weir__part_is_open(taker->pipeline, part_id) ? NULL : found;
 }
 
 /* Without memory, a sum of a span remains for the next lap. */

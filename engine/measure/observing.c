@@ -211,6 +211,12 @@ static void observer_main(void *argument)
     deliver_end(pipeline);
 }
 
+void weir__observing_mark(weir_pipeline *pipeline, weir_mark_kind kind, bool begins, int64_t number, const char *name)
+{
+    weir_mark mark = { .pipeline = pipeline, .kind = kind, .begins = begins, .number = number, .name = name };
+    TELL(pipeline, mark, &mark);
+}
+
 /* ---- beginning and end -------------------------------------------------------------------------------------- */
 
 static int attach_observer(weir_pipeline *pipeline, const weir_observer *observer, weir_error *error)
@@ -229,6 +235,7 @@ static int attach_observer(weir_pipeline *pipeline, const weir_observer *observe
     pipeline->wants_laps |= observer->lap || observer->lap_end;
     pipeline->wants_failures |= observer->failure != NULL;
     pipeline->wants_events |= observer->event != NULL;
+    pipeline->wants_position |= observer->mark != NULL;
     return WEIR_OK;
 }
 

@@ -8,6 +8,10 @@
 int weir__observing_init(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error);
 void weir__observing_destroy(weir_pipeline *pipeline);
 
+/* Calls the observers' function `mark`, on this thread. */
+void weir__observing_mark(weir_pipeline *pipeline, weir_mark_kind kind, bool begins, int64_t number,
+                          const char *name);
+
 /* Starts the thread. It calls no observer before the outbox has a message. */
 int weir__observing_start(weir_pipeline *pipeline, weir_error *error);
 

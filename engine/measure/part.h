@@ -49,6 +49,7 @@ typedef struct weir_part {
     char phase[MAX_MARK];
     weir_lap lap;               /* until it is taken: the time of its stretches that have ended, and the steps */
     bool ends_lap;              /* it is the last one of its lap */
+    bool paused;                /* what was measured in a pause: the lap is not passed on */
     weir_metrics *metrics;      /* one for each subject; those of the process and the machine since it was taken */
     weir_span_metrics steps;    /* that ended */
     weir_live_histogram *times; /* those of each subject, and at the end those of steps */

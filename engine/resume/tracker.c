@@ -17,7 +17,7 @@ enum {
     INDEX_MASK = (1 << INDEX_BITS) - 1,
 };
 
-typedef struct weir_mark {
+typedef struct tracked_mark {
     /* owned by the list that the mark is in */
     uint32_t next; /* 0 = the last; also of the free list */
 
@@ -34,7 +34,7 @@ typedef struct weir_mark {
     uint64_t path; /* of a root: UINT64_MAX */
 
     uint8_t generation; /* of the handle, so that a stale one is recognised */
-} weir_mark;
+} tracked_mark;
 
 /* A ring of bits, one for each item from `low` on. */
 typedef struct done_set {
@@ -65,7 +65,7 @@ struct weir_tracker {
     uv_mutex_t lock;
 
     /* guarded by lock; a block does not move once it is there */
-    weir_mark **blocks;
+    tracked_mark **blocks;
     uint32_t num_blocks;
     uint32_t free;         /* list of marks */
     uint64_t num_recorded; /* chunks in lists of roots */
@@ -77,13 +77,13 @@ static _Thread_local weir_slot *step_slot;
 
 /* ---- marks ---------------------------------------------------------------------------------------------------- */
 
-static weir_mark *mark_at(const weir_tracker *tracker, uint32_t handle)
+static tracked_mark *mark_at(const weir_tracker *tracker, uint32_t handle)
 {
     uint32_t index = handle & INDEX_MASK;
     return &tracker->blocks[index / MARKS_PER_BLOCK][index % MARKS_PER_BLOCK];
 }
 
-static uint32_t handle_of(uint32_t index, const weir_mark *mark)
+static uint32_t handle_of(uint32_t index, const tracked_mark *mark)
 {
     return index | (uint32_t)mark->generation << INDEX_BITS;
 }
@@ -100,14 +100,14 @@ static uint32_t join_lists(const weir_tracker *tracker, uint32_t list, uint32_t 
 {
     if (!list || !other)
         return list ? list : other;
-    weir_mark *last = mark_at(tracker, list);
+    tracked_mark *last = mark_at(tracker, list);
     while (last->next)
         last = mark_at(tracker, last->next);
     last->next = other;
     return list;
 }
 
-static void add_block_locked(weir_tracker *tracker, weir_mark *block)
+static void add_block_locked(weir_tracker *tracker, tracked_mark *block)
 {
     static atomic_uint num_made; /* consecutive pipelines have different generations */
     uint8_t generation = (uint8_t)(atomic_fetch_add(&num_made, 41) % 255 + 1);
@@ -128,7 +128,7 @@ static int lock_with_free_marks(weir_tracker *tracker)
     if (tracker->free)
         return WEIR_OK;
     uv_mutex_unlock(&tracker->lock);
-    weir_mark *block = calloc(MARKS_PER_BLOCK, sizeof *block);
+    tracked_mark *block = calloc(MARKS_PER_BLOCK, sizeof *block);
     uv_mutex_lock(&tracker->lock);
     if (block && tracker->num_blocks < NUM_BLOCKS) {
         add_block_locked(tracker, block);
@@ -139,10 +139,10 @@ static int lock_with_free_marks(weir_tracker *tracker)
     return WEIR_ENOMEM;
 }
 
-static uint32_t mark_new_locked(weir_tracker *tracker, weir_mark values)
+static uint32_t mark_new_locked(weir_tracker *tracker, tracked_mark values)
 {
     uint32_t handle = tracker->free;
-    weir_mark *mark = mark_at(tracker, handle);
+    tracked_mark *mark = mark_at(tracker, handle);
     tracker->free = mark->next;
     values.generation = mark->generation;
     *mark = values;
@@ -152,7 +152,7 @@ static uint32_t mark_new_locked(weir_tracker *tracker, weir_mark values)
 
 static void mark_free_locked(weir_tracker *tracker, uint32_t handle)
 {
-    weir_mark *mark = mark_at(tracker, handle);
+    tracked_mark *mark = mark_at(tracker, handle);
     mark->generation = (uint8_t)(mark->generation % 255 + 1);
     mark->chunks = 0;
     mark->next = tracker->free;
@@ -264,7 +264,7 @@ static int make_room(weir_tracker *tracker, done_set *set, uint64_t seq)
 
 static void root_done_locked(weir_tracker *tracker, uint32_t handle)
 {
-    weir_mark *root = mark_at(tracker, handle);
+    tracked_mark *root = mark_at(tracker, handle);
     for (uint32_t chunk = root->chunks, next; chunk; chunk = next) {
         next = mark_at(tracker, chunk)->next;
         mark_free_locked(tracker, chunk);
@@ -278,7 +278,7 @@ static void root_done_locked(weir_tracker *tracker, uint32_t handle)
 static void finish_locked(weir_tracker *tracker, uint32_t handle)
 {
     while (handle) {
-        weir_mark *mark = mark_at(tracker, handle);
+        tracked_mark *mark = mark_at(tracker, handle);
         if (--mark->refs)
             return;
         if (!mark->parent) {
@@ -287,7 +287,7 @@ static void finish_locked(weir_tracker *tracker, uint32_t handle)
         }
         uint32_t parent = mark->parent;
         if (mark->path) {
-            weir_mark *root = mark_at(tracker, mark->root);
+            tracked_mark *root = mark_at(tracker, mark->root);
             mark->next = root->chunks;
             root->chunks = handle;
             tracker->num_recorded++;
@@ -398,8 +398,8 @@ static int remember_chunks(weir_tracker *tracker, tracked_source *source, uint32
         }
         if (lock_with_free_marks(tracker) != WEIR_OK)
             return WEIR_ENOMEM;
-        weir_mark *from = mark_at(tracker, root);
-        weir_mark values = { .parent = root, .root = root, .path = chunk->path, .next = from->chunks };
+        tracked_mark *from = mark_at(tracker, root);
+        tracked_mark values = { .parent = root, .root = root, .path = chunk->path, .next = from->chunks };
         from->chunks = mark_new_locked(tracker, values);
         tracker->num_recorded++;
         *chunk = source->chunks[--source->num_chunks];
@@ -411,7 +411,7 @@ static int remember_chunks(weir_tracker *tracker, tracked_source *source, uint32
 static int made_item(weir_tracker *tracker, weir_slot *slot)
 {
     tracked_source *source = &tracker->sources[slot->node->core.source_index];
-    weir_mark root = { .refs = 1,
+    tracked_mark root = { .refs = 1,
                        .source = slot->node->core.source_index,
                        .epoch = slot->core.in.epoch,
                        .seq = slot->core.in.seq,
@@ -512,13 +512,13 @@ static int add_chunk(weir_tracker *tracker, uint32_t parent, uint64_t path, uint
     int status = lock_with_free_marks(tracker);
     if (status != WEIR_OK)
         return status;
-    weir_mark *of = mark_at(tracker, parent);
+    tracked_mark *of = mark_at(tracker, parent);
     if (path && is_recorded_locked(tracker, of->root, path)) {
         status = WEIR_SKIP;
     } else {
         of->refs++;
         *list = mark_new_locked(
-            tracker, (weir_mark){ .refs = 1, .parent = parent, .root = of->root, .path = path, .next = *list });
+            tracker, (tracked_mark){ .refs = 1, .parent = parent, .root = of->root, .path = path, .next = *list });
     }
     uv_mutex_unlock(&tracker->lock);
     return status;
@@ -541,7 +541,7 @@ static int make_chunk(weir_tracker *tracker, weir_slot *slot)
         status = add_blind_chunks(tracker, check_handle(tracker, batch->items[i].marks), &slot->core.out.marks);
     if (!slot->in_marks || status != WEIR_OK)
         return status;
-    const weir_mark *in = mark_at(tracker, slot->in_marks);
+    const tracked_mark *in = mark_at(tracker, slot->in_marks);
     bool is_alone = !slot->core.out.marks && !in->next && in->path;
     return is_alone ? add_chunk(tracker, slot->in_marks, path_of(slot, in->path), &slot->core.out.marks)
                     : add_blind_chunks(tracker, slot->in_marks, &slot->core.out.marks);
@@ -717,7 +717,7 @@ static void add_chunks_text_locked(const weir_tracker *tracker, uint32_t source,
         print_text(to, "chunks %" PRIu64 " %" PRIu64 " %" PRIx64 "\n", from->chunks[i].epoch, from->chunks[i].seq,
                    from->chunks[i].path);
     for (uint32_t i = 1; num_left && i < tracker->num_blocks * MARKS_PER_BLOCK; i++) {
-        const weir_mark *root = mark_at(tracker, i);
+        const tracked_mark *root = mark_at(tracker, i);
         if (root->path != UINT64_MAX || !root->chunks)
             continue;
         if (root->source == source)

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "burst.h"
+#include "consumer_position.h"
 #include "lock.h"
 #include "speedup.h"
 #include "spin_wait.h"
@@ -146,6 +147,8 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
     int status = WEIR_OK;
     if (!weir__ahead_take(pipeline, self, item, now_ns))
         status = take_with_lock(pipeline, self, item, now_ns, timeout_ns);
+    if (pipeline->wants_position && status != WEIR_ETIMEDOUT)
+        weir__position_change_epoch(pipeline, status, status == WEIR_OK ? item->epoch : 0);
     if (status == WEIR_OK)
         consumer_leaves(pipeline, self);
     if (pipeline->tracker && status == WEIR_OK)

@@ -15,6 +15,7 @@
 #include "node.h"
 #include "observing.h"
 #include "outbox.h"
+#include "pause.h"
 #include "pool.h"
 #include "service.h"
 #include "signals.h"
@@ -219,6 +220,7 @@ int weir__pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipel
     }
 
     weir__outbox_add_start(&pipeline->outbox);
+    weir__pause_add(pipeline);
     *made = pipeline; /* before tasks start: they may use it */
     engine_lock_at(pipeline, weir_clock_ns());
     weir__graph_start(&pipeline->core);
@@ -254,7 +256,7 @@ static bool is_accounted_for(weir_pipeline *pipeline)
 /* What was reported before is part of the run. */
 static void close_run(weir_pipeline *pipeline)
 {
-    weir__position_end_step(pipeline);
+    weir__position_end(pipeline);
     engine_lock_at(pipeline, weir_clock_ns());
     pipeline->closing = true;
     pipeline->wake_service = true;
@@ -273,6 +275,7 @@ void weir_pipeline_free(weir_pipeline *pipeline)
         return;
     }
     weir__signals_forget(pipeline);
+    weir__pause_remove(pipeline);
     close_run(pipeline);
     weir__service_join(pipeline);
     weir__observing_join(pipeline);

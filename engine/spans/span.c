@@ -43,9 +43,8 @@ int64_t weir__span_clock_ns(int64_t span_ns)
     return span_ns + (state < 0 ? atomic_load(&pauses_before) : state);
 }
 
-void weir_span_set_paused(bool is_paused)
+void weir__span_clock_pause_locked(bool is_paused)
 {
-    weir__spans_lock();
     int64_t before_ns = weir__span_now_ns(), clock_ns = step_clock_ns(&own_clock);
     if (is_paused && !weir__span_is_paused()) {
         atomic_store(&pauses_before, atomic_load(&pauses));
@@ -53,7 +52,6 @@ void weir_span_set_paused(bool is_paused)
     } else if (!is_paused && weir__span_is_paused()) {
         atomic_store(&pauses, clock_ns > before_ns ? clock_ns - before_ns : 0);
     }
-    weir__spans_unlock();
 }
 
 /* ---- threads ------------------------------------------------------------------------------------------------ */

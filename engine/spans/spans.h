@@ -100,6 +100,9 @@ int64_t weir__span_since_ns(int64_t start_ns); /* at least 0: the clocks of two 
 int64_t weir__span_clock_ns(int64_t span_ns);  /* as weir_clock_ns(); exact for times since the last pause */
 bool weir__span_is_paused(void);
 
+/* With the registry's lock: the clock stops, or goes on. */
+void weir__span_clock_pause_locked(bool is_paused);
+
 /* This thread; NULL = out of memory. */
 span_thread *weir__span_this_thread(void);
 

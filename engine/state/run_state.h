@@ -284,6 +284,9 @@ struct weir_pipeline {
     weir_pipeline *next_traced;
     bool traces_users; /* records of user code are added to `trace` */
 
+    /* guarded by the registry's lock, see spans.h */
+    weir_pipeline *next_running; /* see pause.c */
+
     /* immutable after init */
     unsigned num_forks; /* weir__num_forks of its process */
     uint32_t id;
@@ -294,6 +297,7 @@ struct weir_pipeline {
     weir_observer *observers;
     size_t num_observers;
     bool wants_laps, wants_marks, wants_failures, wants_events; /* an observer wants them */
+    bool wants_position;                                        /* an observer has the function `mark` */
     int64_t stats_interval_ns;
     uint32_t steps_per_lap; /* 0 = steps end no laps */
     uint32_t num_cpus;
@@ -333,7 +337,9 @@ struct weir_pipeline {
     char mode[MAX_MARK], phase[MAX_MARK]; /* where the consumer is, see consumer_position.h; "" = not marked */
     bool phase_named;                     /* by weir_pipeline_mark_phase() */
     bool steps_marked;                    /* ever */
-    bool has_step;                        /* a step has begun, and not ended: */
+    bool in_epoch;                        /* the consumer got an item of it, and not its end: */
+    uint64_t epoch;
+    bool has_step; /* a step has begun, and not ended: */
     int64_t step;
     int64_t step_start;             /* on the clock of spans; 0 = no step */
     uint32_t steps_in_lap;          /* with steps_per_lap: marked since a step ended a lap */
@@ -341,6 +347,8 @@ struct weir_pipeline {
     struct weir_part *spare_parts;
     uint32_t num_spares;
     int64_t part_since_ns;             /* the sums of the current part begin */
+    bool paused;                       /* the current part is in no lap */
+    bool trace_wanted;                 /* `trace` is recorded, except in a pause */
     bool lap_ended;                    /* parts of a lap that has ended wait for the service thread */
     bool tail_marked;                  /* the last lap has the tail; see laps.h */
     bool closing;                      /* weir_pipeline_free() has begun: the run is over once the work is */

@@ -209,16 +209,13 @@ void weir__trace_end_locked(weir_pipeline *pipeline, int64_t at_ns)
     pipeline->core.recorder = NULL;
 }
 
-int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
+void weir__trace_update(weir_pipeline *pipeline)
 {
-    if (!pipeline)
-        return WEIR_EINVAL;
-    if (is_of_parent(pipeline))
-        return WEIR_EFORKED;
-    if (!pipeline->trace)
-        return WEIR_EUNSUPPORTED;
     uv_mutex_lock(&pipeline->resize_lock); /* one switch at a time */
-    if (!on)                               /* records of user code are inside of the recording */
+    weir__engine_lock(pipeline);
+    bool on = pipeline->trace_wanted && !pipeline->paused && !pipeline->closing;
+    weir__engine_unlock(pipeline);
+    if (!on) /* records of user code are inside of the recording */
         weir__user_trace_switch(pipeline, false);
     engine_lock_at(pipeline, weir_clock_ns());
     if (on && !weir__trace_is_on(pipeline) && !pipeline->closing)
@@ -232,6 +229,20 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
     uv_mutex_unlock(&pipeline->resize_lock);
     if (on)
         outbox_wake(&pipeline->outbox);
+}
+
+int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
+{
+    if (!pipeline)
+        return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
+    if (!pipeline->trace)
+        return WEIR_EUNSUPPORTED;
+    weir__engine_lock(pipeline);
+    pipeline->trace_wanted = on;
+    weir__engine_unlock(pipeline);
+    weir__trace_update(pipeline);
     return WEIR_OK;
 }
 
@@ -430,6 +441,7 @@ void weir__trace_begin(weir_pipeline *pipeline)
 {
     if (!pipeline->trace)
         return;
+    pipeline->trace_wanted = true;
     begin_locked(pipeline);
     weir__user_trace_switch(pipeline, true);
 }

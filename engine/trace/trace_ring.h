@@ -109,6 +109,10 @@ void weir__trace_destroy(weir_pipeline *pipeline);
 
 /* Begins to record, before the pipeline has threads. */
 void weir__trace_begin(weir_pipeline *pipeline);
+
+/* There is a trace: it is recorded from now on if that is wanted, and there is no pause. */
+void weir__trace_update(weir_pipeline *pipeline);
+
 /* How many records the engine has added. */
 static inline uint64_t weir__trace_count_locked(const weir_pipeline *pipeline)
 {

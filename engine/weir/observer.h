@@ -1,6 +1,6 @@
 /*
- * What the engine reports about a run. An observer is a table of functions. All of them except attach() and detach()
- * are called on a dedicated thread of the pipeline, never concurrently and never under a lock.
+ * What the engine reports about a run. An observer is a table of functions. All of them except attach(), detach() and
+ * mark() are called on a dedicated thread of the pipeline, never concurrently and never under a lock.
  *
  * Blocking: an observer may block as long as it needs. Scheduling, deadlines, stop and the ends of laps do not wait
  * for it. Only weir_pipeline_free() waits, until the last call has returned. Meanwhile the engine buffers its
@@ -14,6 +14,7 @@
 #ifndef WEIR_OBSERVER_H
 #define WEIR_OBSERVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <weir/metrics.h>
@@ -136,6 +137,22 @@ typedef struct weir_run_end {
     int status;          /* WEIR_OK (all delivered), WEIR_ESTOPPED or WEIR_EFAILED */
 } weir_run_end;
 
+/* What of the consumer's position begins or ends. */
+typedef enum weir_mark_kind {
+    WEIR_MARK_EPOCH = 0, /* begins with the delivery of its first item, ends with WEIR_EPOCH or the end of all */
+    WEIR_MARK_STEP,      /* weir_pipeline_mark_step() */
+    WEIR_MARK_PHASE,     /* weir_pipeline_mark_phase() */
+    WEIR_MARK_MODE,      /* weir_pipeline_mark_mode() */
+} weir_mark_kind;
+
+typedef struct weir_mark {
+    struct weir_pipeline *pipeline;
+    weir_mark_kind kind;
+    bool begins;      /* false = it ends */
+    int64_t number;   /* of the epoch (from 0) or the step; else 0 */
+    const char *name; /* of the phase or mode; else "" */
+} weir_mark;
+
 /*
  * All functions are optional. Order of calls: attach, run_start, then laps, failures and events as they occur; for
  * each lap, lap() for every stage followed by its queues, upstream first, for every pool, for the process, the machine,
@@ -158,7 +175,15 @@ typedef struct weir_observer {
        builds or frees the pipeline. */
     void (*detach)(void *self);
     void (*trace)(void *self, const weir_trace_batch *batch); /* see <weir/trace.h> */
-    void (*reserved[4])(void);                                /* NULL */
+    /*
+     * Called at once, unlike the others: on the thread that marks, or for an epoch in weir_pipeline_next(), before that
+     * function returns, with no lock held. The position has moved already: first the end of what was, then the begin of
+     * what is. What is still open ends in weir_pipeline_free(). It may call every function of the pipeline except
+     * weir_pipeline_free(); several threads that mark call it at the same time. Phases that are set automatically are
+     * not told.
+     */
+    void (*mark)(void *self, const weir_mark *mark);
+    void (*reserved[3])(void); /* NULL */
 } weir_observer;
 
 /* Writes each lap to the log (level info): one line for each stage and queue. */

@@ -129,9 +129,14 @@ WEIR_API void weir_counter_add(weir_counter *counter, size_t which, double chang
 
 /* -- all of them -- */
 
-/* true: from now on, spans, markers and counters are not recorded, and the time does not count for open spans and means of
-   counters. false: they are again. Any thread; calls do not nest. */
-WEIR_API void weir_span_set_paused(bool is_paused);
+/*
+ * true: from now on, nothing is measured in this process. Spans, markers and counters are not recorded, and the time does
+ * not count for open spans and means of counters; laps of all pipelines end, and traces have a gap. What tasks and queues do
+ * in a pause is in no lap; accounts, failures and events go on. false: everything is measured again, in new laps. A pipeline
+ * that is built in a pause begins with it. Any thread; calls do not nest. WEIR_OK, or WEIR_ENOMEM: a
+ * pipeline without memory goes on as before.
+ */
+WEIR_API int weir_set_paused(bool is_paused);
 
 typedef enum weir_span_sort {
     WEIR_SPAN_BY_NAME = 0, /* in the order of creation */

@@ -177,6 +177,7 @@ struct observer {
     std::function<void(const weir_failure &)> failure;
     std::function<void(const weir_event &)> event;
     std::function<void(const weir_run_end &)> run_end;
+    std::function<void(const weir_mark &)> mark; /* on the thread that marks */
 };
 
 struct pipeline_options : weir_pipeline_options {
@@ -268,6 +269,7 @@ inline weir_observer table_of(observer *kept) noexcept
     WEIR_HPP_TELL(failure, weir_failure)
     WEIR_HPP_TELL(event, weir_event)
     WEIR_HPP_TELL(run_end, weir_run_end)
+    WEIR_HPP_TELL(mark, weir_mark)
 #undef WEIR_HPP_TELL
     return made;
 }
