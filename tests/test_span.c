@@ -94,7 +94,7 @@ static double dumped(const char *name, const char *key)
 {
     char wanted[300], *end;
     char *text = dump_text(&(weir_span_dump_options){ .json = true });
-    snprintf(wanted, sizeof wanted, "{\"name\": \"%s\",", name);
+    snprintf(wanted, sizeof wanted, "{\"name\": \"%s\", \"category\": ", name);
     const char *row = strstr(text, wanted);
     double value = NAN;
     if (row) {
@@ -206,7 +206,7 @@ TEST_CASE(frames_end_when_the_next_one_begins)
     weir_frame_end(frame);
     assert_int_equal(count_of("test/frame"), 4);
     char *text = dump_text(&(weir_span_dump_options){ .json = true });
-    assert_non_null(strstr(text, "{\"name\": \"test/frame\", \"kind\": \"frame\", \"count\": 4,"));
+    assert_non_null(strstr(text, "{\"name\": \"test/frame\", \"category\": \"test\", \"kind\": \"frame\", \"count\": 4,"));
     free(text);
 }
 
@@ -383,6 +383,44 @@ TEST_CASE(dump_sorts_and_keeps_the_order_of_names)
     for (weir_span_sort sort = WEIR_SPAN_BY_TOTAL; sort <= WEIR_SPAN_BY_MAX; sort++)
         free(dump_text(&(weir_span_dump_options){ .sort = sort }));
     assert_int_equal(weir_span_dump(stdout, &(weir_span_dump_options){ .sort = (weir_span_sort)9 }), WEIR_EINVAL);
+}
+
+/* One item after the other: three tasks before the reset, two after it, of which one in a pipeline that was freed. */
+TEST_CASE(dump_groups_by_category_with_stages_and_counters)
+{
+    test_ledger ledger;
+    ledger_init(&ledger);
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 4, .gate = &gate };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .name = "dumped" });
+    weir_builder_sink(builder, NULL);
+    reset();
+    weir_pipeline *pipeline = build(builder, NULL);
+    record_times("one", 1);
+    weir_counter_set(weir_counter_get("sort", "loss", NULL, 0), 0, 0.25);
+    weir_marker(weir_span_name_get("other", "mark"), WEIR_MARKER_THREAD);
+    record_times("two", 2);
+    gate_let(&gate, 3);
+    for (int i = 0; i < 3; i++)
+        next_value(pipeline);
+    assert_int_equal(count_of("0:1:dumped"), 3);
+    char *text = dump_text(NULL);
+    assert_true(is_before(text, "stages (ms)", "0:1:dumped") && is_before(text, "0:1:dumped", "sort (ms)"));
+    assert_true(is_before(text, "sort/one", "sort/two") && is_before(text, "sort/two", "other (ms)"));
+    assert_true(is_before(text, "sort (counters)", "sort/loss"));
+    assert_non_null(strstr(text, " counter          1         0.25         0.25         0.25         0.25\n"));
+    free(text);
+    reset();
+    assert_int_equal(count_of("0:1:dumped"), 0);
+    gate_open(&gate);
+    drain_all(pipeline);
+    assert_int_equal(count_of("0:1:dumped"), 1);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(count_of("0:1:dumped"), 1);
+    reset();
+    assert_int_equal(count_of("0:1:dumped"), 0);
+    ledger_close(&ledger);
 }
 
 TEST_CASE(json_escapes_names)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lock.h"
+#include "running.h"
 #include "trace_ring.h"
 
 /* A stretch of at least this length ends its lap: it is a lap of its own, or the last of one. */
@@ -228,8 +229,13 @@ weir_part *weir__parts_take_locked(weir_pipeline *pipeline, weir_part *fresh, in
     }
     pipeline->lap_ended = false;
     *outside_cpu_ns = 0;
-    for (uint32_t i = 0; taken && i < pipeline->core.num_nodes; i++)
-        weir__add_known(outside_cpu_ns, divide_cpu_locked(pipeline->nodes[i], taken));
+    for (uint32_t i = 0; taken && i < pipeline->core.num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        weir__add_known(outside_cpu_ns, divide_cpu_locked(node, taken));
+        for (const weir_part *part = taken; part; part = part->next)
+            if (!part->paused)
+                weir__stage_sum_add_locked(node, &part->metrics[node->subject].task);
+    }
     return taken;
 }
 

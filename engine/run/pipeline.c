@@ -15,8 +15,8 @@
 #include "node.h"
 #include "observing.h"
 #include "outbox.h"
-#include "pause.h"
 #include "pool.h"
+#include "running.h"
 #include "service.h"
 #include "signals.h"
 #include "struct_copy.h"
@@ -220,7 +220,7 @@ int weir__pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipel
     }
 
     weir__outbox_add_start(&pipeline->outbox);
-    weir__pause_add(pipeline);
+    weir__running_add(pipeline);
     *made = pipeline; /* before tasks start: they may use it */
     engine_lock_at(pipeline, weir_clock_ns());
     weir__graph_start(&pipeline->core);
@@ -275,9 +275,9 @@ void weir_pipeline_free(weir_pipeline *pipeline)
         return;
     }
     weir__signals_forget(pipeline);
-    weir__pause_remove(pipeline);
     close_run(pipeline);
     weir__service_join(pipeline);
+    weir__running_remove(pipeline);
     weir__observing_join(pipeline);
     pipeline->observer_started = false;
     assert(is_accounted_for(pipeline));

@@ -1,26 +1,38 @@
-/* weir_span_dump(): the sums of the process, as a table or as JSON. */
+/* weir_span_dump(): the sums of the process, by category, as a table or as JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "format.h"
+#include "running.h"
 #include "spans.h"
 #include "struct_copy.h"
 #include "text_escape.h"
 
+enum { MAX_NAME = 4 * 512 };
+
+/* The group of rows of stages; of others their category. */
+static const char stages[] = "stages";
+
 typedef struct dump_row {
-    const weir_span_name *name;
+    const char *name;     /* those of spans and counters live as long as the process */
+    char *own_name;       /* of a stage; to be freed */
+    const char *category; /* the first bytes of it */
+    size_t category_bytes;
+    const char *kind;
+    bool is_counter;
     uint64_t count;
     double total, average, min, max; /* seconds; of counters their unit; NAN = none */
     double p50, p99, last;
 } dump_row;
 
 typedef struct dump {
-    dump_row rows[WEIR_SPAN_MAX_NAMES];
+    dump_row *rows;
     size_t num_rows;
-    double keys[WEIR_SPAN_MAX_NAMES];
+    bool no_memory;
 } dump;
 
 /* The middle of a bucket may lie above the longest time in it. */
@@ -30,11 +42,43 @@ static double span_quantile(const weir_span_metrics *span, double share)
     return weir__seconds(ns < span->max_ns ? ns : span->max_ns);
 }
 
+static dump_row *new_row(dump *all, const char *name, const char *kind)
+{
+    dump_row *grown = weir__array_grow(all->rows, all->num_rows, sizeof *grown);
+    all->no_memory |= !grown;
+    if (!grown)
+        return NULL;
+    all->rows = grown;
+    dump_row *row = &grown[all->num_rows++];
+    *row = (dump_row){ .name = name, .kind = kind, .p50 = NAN, .p99 = NAN, .last = NAN };
+    return row;
+}
+
+static void add_stage_row(void *self, const char *name, const weir__stage_sum *sum)
+{
+    dump_row *row = new_row(self, name, "stage");
+    uint64_t num_successes = sum->num_tasks - sum->num_failures;
+    if (!row)
+        return;
+    row->name = row->own_name = strdup(name);
+    ((dump *)self)->no_memory |= !row->name;
+    row->category = stages;
+    row->category_bytes = strlen(stages);
+    row->count = sum->num_tasks;
+    row->total = weir__seconds(sum->success_ns);
+    row->average = num_successes ? row->total / (double)num_successes : 0;
+    row->min = num_successes ? weir__seconds(sum->min_ns) : 0;
+    row->max = weir__seconds(sum->max_ns);
+}
+
 static void add_row(void *self, const weir_span_name *name, const void *metrics)
 {
-    dump *all = self;
-    dump_row *row = &all->rows[all->num_rows++];
-    *row = (dump_row){ .name = name, .p50 = NAN, .p99 = NAN, .last = NAN };
+    dump_row *row = new_row(self, name->text, weir__span_kind_name(name));
+    if (!row)
+        return;
+    row->category = name->text;
+    row->category_bytes = name->category_bytes;
+    row->is_counter = name->counter != NULL;
     if (name->counter) {
         const weir_counter_metrics *counter = metrics;
         row->count = counter->num_updates;
@@ -67,20 +111,29 @@ static double key_of(const dump_row *row, weir_span_sort sort)
     }
 }
 
-/* Insertion keeps the order of names for equal keys. */
+/* Spans and counters of one category are two groups: they have different units. */
+static bool is_same_group(const dump_row *one, const dump_row *other)
+{
+    return one->is_counter == other->is_counter && one->category_bytes == other->category_bytes &&
+           memcmp(one->category, other->category, one->category_bytes) == 0;
+}
+
+/* Groups in the order of their first names; in each, insertion keeps the order of names for equal keys. */
 static void sort_rows(dump *all, const weir_span_dump_options *options)
 {
     double sign = options->ascending ? 1 : -1;
-    for (size_t i = 0; i < all->num_rows && options->sort != WEIR_SPAN_BY_NAME; i++) {
+    for (size_t i = 0; i < all->num_rows; i++) {
         dump_row row = all->rows[i];
         double key = sign * key_of(&row, options->sort);
-        size_t at = i;
-        for (; at > 0 && all->keys[at - 1] > key; at--) {
-            all->rows[at] = all->rows[at - 1];
-            all->keys[at] = all->keys[at - 1];
-        }
+        size_t first = 0, end, at;
+        while (first < i && !is_same_group(&all->rows[first], &row))
+            first++;
+        for (end = first; end < i && is_same_group(&all->rows[end], &row);)
+            end++;
+        for (at = end; at > first && sign * key_of(&all->rows[at - 1], options->sort) > key;)
+            at--;
+        memmove(&all->rows[at + 1], &all->rows[at], (i - at) * sizeof row);
         all->rows[at] = row;
-        all->keys[at] = key;
     }
 }
 
@@ -99,14 +152,19 @@ static void put_number(FILE *out, const char *before, double value)
     fprintf(out, "%s%s", before, text);
 }
 
-enum { MAX_SHOWN = 4 * 512 };
-
-/* Valid UTF-8 without control characters, like everything that is printed. */
-static void put_json_text(FILE *out, const char *text)
+/* Valid UTF-8 without control characters, like everything that is printed; the first bytes of a text. */
+static void escape_name(const char *text, size_t bytes, char *shown, size_t size)
 {
-    char shown[MAX_SHOWN];
-    weir__text_escape(text, shown, sizeof shown);
-    fputc('"', out);
+    char first[MAX_NAME];
+    snprintf(first, sizeof first, "%.*s", (int)bytes, text);
+    weir__text_escape(first, shown, size);
+}
+
+static void put_json_text(FILE *out, const char *before, const char *text, size_t bytes)
+{
+    char shown[MAX_NAME];
+    escape_name(text, bytes, shown, sizeof shown);
+    fprintf(out, "%s\"", before);
     for (const char *at = shown; *at; at++)
         fprintf(out, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
     fputc('"', out);
@@ -117,37 +175,52 @@ static void put_json(FILE *out, const dump *all)
     fputs("{\"names\": [", out);
     for (size_t i = 0; i < all->num_rows; i++) {
         const dump_row *row = &all->rows[i];
-        fprintf(out, "%s\n  {\"name\": ", i ? "," : "");
-        put_json_text(out, row->name->text);
-        fprintf(out, ", \"kind\": \"%s\", \"count\": %" PRIu64, weir__span_kind_name(row->name), row->count);
+        put_json_text(out, i ? ",\n  {\"name\": " : "\n  {\"name\": ", row->name, strlen(row->name));
+        put_json_text(out, ", \"category\": ", row->category, row->category_bytes);
+        fprintf(out, ", \"kind\": \"%s\", \"count\": %" PRIu64, row->kind, row->count);
         put_number(out, ", \"total\": ", row->total);
         put_number(out, ", \"average\": ", row->average);
         put_number(out, ", \"min\": ", row->min);
         put_number(out, ", \"max\": ", row->max);
-        put_number(out,
-                   row->name->counter ? ", \"last\": " : ", \"p50\": ", row->name->counter ? row->last : row->p50);
-        if (!row->name->counter)
+        if (row->is_counter)
+            put_number(out, ", \"last\": ", row->last);
+        if (!row->is_counter && row->category != stages) {
+            put_number(out, ", \"p50\": ", row->p50);
             put_number(out, ", \"p99\": ", row->p99);
+        }
         fputc('}', out);
     }
     fprintf(out, "],\n \"refused_names\": %" PRIu64 "}\n", weir__span_names_refused());
 }
 
+/* A category, and the columns: of counters in their own units. */
+static void put_group(FILE *out, const dump_row *row)
+{
+    char category[MAX_NAME], title[MAX_NAME + 32];
+    escape_name(row->category, row->category_bytes, category, sizeof category);
+    snprintf(title, sizeof title, "%s (%s)", category, row->is_counter ? "counters" : "ms");
+    fprintf(out, "%-40s %-8s%10s %12s %12s %12s %12s\n", title, "kind", row->is_counter ? "updates" : "count",
+            row->is_counter ? "last" : "total", row->is_counter ? "mean" : "average", "min", "max");
+}
+
 static void put_line(FILE *out, const dump_row *row)
 {
-    char name[MAX_SHOWN];
-    double scale = row->name->counter ? 1 : 1e3;
-    weir__text_escape(row->name->text, name, sizeof name);
-    fprintf(out, "%-40s %-8s%10" PRIu64 " %12.6g %12.6g %12.6g %12.6g\n", name, weir__span_kind_name(row->name),
-            row->count, row->total * scale, row->average * scale, row->min * scale, row->max * scale);
+    char name[MAX_NAME];
+    double scale = row->is_counter ? 1 : 1e3;
+    escape_name(row->name, strlen(row->name), name, sizeof name);
+    fprintf(out, "%-40s %-8s%10" PRIu64 " %12.6g %12.6g %12.6g %12.6g\n", name, row->kind, row->count,
+            (row->is_counter ? row->last : row->total) * scale, row->average * scale, row->min * scale,
+            row->max * scale);
 }
 
 static void put_table(FILE *out, const dump *all)
 {
-    fprintf(out, "%-40s %-8s%10s %12s %12s %12s %12s\n", "name (times in ms)", "kind", "count", "total", "average",
-            "min", "max");
-    for (size_t i = 0; i < all->num_rows; i++)
-        put_line(out, &all->rows[i]);
+    for (size_t i = 0; i < all->num_rows; i++) {
+        const dump_row *row = &all->rows[i];
+        if (i == 0 || !is_same_group(row - 1, row))
+            put_group(out, row);
+        put_line(out, row);
+    }
     if (weir__span_names_refused())
         fprintf(out, "names were refused %" PRIu64 " times: there are more than %d\n", weir__span_names_refused(),
                 WEIR_SPAN_MAX_NAMES);
@@ -159,12 +232,18 @@ int weir_span_dump_sized(FILE *out, const weir_span_dump_options *given, size_t 
     int status = weir__struct_copy(&options, sizeof options, given, given_size, "weir_span_dump_options", NULL);
     if (!out || options.sort > WEIR_SPAN_BY_COUNT)
         status = WEIR_EINVAL;
-    dump *all = status == WEIR_OK ? calloc(1, sizeof *all) : NULL;
-    if (status != WEIR_OK || !all)
-        return status != WEIR_OK ? status : WEIR_ENOMEM;
-    weir__span_totals_visit(add_row, all, options.reset);
-    sort_rows(all, &options);
-    (options.json ? put_json : put_table)(out, all);
-    free(all);
+    if (status != WEIR_OK)
+        return status;
+    dump all = { .num_rows = 0 };
+    weir__stage_sums_visit(add_stage_row, &all, options.reset);
+    weir__span_totals_visit(add_row, &all, options.reset);
+    sort_rows(&all, &options);
+    if (!all.no_memory)
+        (options.json ? put_json : put_table)(out, &all);
+    for (size_t i = 0; i < all.num_rows; i++)
+        free(all.rows[i].own_name);
+    free(all.rows);
+    if (all.no_memory)
+        return WEIR_ENOMEM;
     return fflush(out) != 0 || ferror(out) ? WEIR_EIO : WEIR_OK;
 }

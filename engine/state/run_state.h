@@ -90,6 +90,12 @@ struct weir_task {
     bool out_is_chunk;       /* the last result has a mark of its own */
 };
 
+/* Tasks of a source or stage, for weir_span_dump(). */
+typedef struct weir__stage_sum {
+    uint64_t num_tasks, num_failures;
+    int64_t success_ns, min_ns, max_ns;
+} weir__stage_sum;
+
 struct weir_node {
     weir__node core; /* first */
 
@@ -126,7 +132,8 @@ struct weir_node {
     _Atomic int64_t total_outside_cpu_ns; /* the same since the start */
     _Atomic int64_t outside_delay_ns;     /* what these have waited for a CPU; since the last lap */
     _Atomic int64_t total_outside_delay_ns;
-    int64_t total_cpu_ns; /* of the tasks, on the pools' threads; since the start; guarded by lock */
+    weir__stage_sum dumped, before_reset; /* of laps that were taken; of parts that were open at the last reset */
+    int64_t total_cpu_ns;                 /* of the tasks, on the pools' threads; since the start; guarded by lock */
 };
 
 static inline weir_slot *weir__slot_at(const weir_node *node, uint32_t index)
@@ -285,7 +292,7 @@ struct weir_pipeline {
     bool traces_users; /* records of user code are added to `trace` */
 
     /* guarded by the registry's lock, see spans.h */
-    weir_pipeline *next_running; /* see pause.c */
+    weir_pipeline *next_running; /* see running.c */
 
     /* immutable after init */
     unsigned num_forks; /* weir__num_forks of its process */
