@@ -1037,7 +1037,8 @@ TEST_CASE(a_stall_and_a_request_trigger_files)
 TEST_CASE(mistakes_are_refused_with_one_line)
 {
     char *folder = make_folder(), *there = path_in(folder, "there.json");
-    static const struct {
+    char *pattern = path_in(folder, "1-{rank}-{run}-{step}.json"), *later = path_in(folder, "1-0-a*-70.json");
+    const struct {
         const char *path;
         weir_trace_options options;
         const char *message;
@@ -1049,8 +1050,12 @@ TEST_CASE(mistakes_are_refused_with_one_line)
         { "a.json", { .schedule = { .wait = 1 } }, "no active steps" },
         { "a.json", { .schedule = { .active = 1 }, .on_stall = true }, "choose one" },
         { NULL, { 0 }, "exists" },
+        { NULL, { .schedule = { .active = 1 } }, "exists" },
+        { NULL, { .on_failure = true }, "exists" },
+        { pattern, { .run = "a*", .schedule = { .active = 1 } }, "1-0-a*-70.json exists" },
     };
     write_file(there, "");
+    write_file(later, "");
     for (size_t i = 0; i < LENGTH(mistakes); i++) {
         weir_trace_file *file;
         weir_error error = { 0 };
@@ -1060,7 +1065,13 @@ TEST_CASE(mistakes_are_refused_with_one_line)
         if (!strstr(error.message, mistakes[i].message))
             fail_msg("%s", error.message);
     }
+    weir_trace_file *other; /* another run, and a name that only looks alike */
+    weir_trace_options options = { .run = "ab", .schedule = { .active = 1 } };
+    assert_int_equal(weir_trace_open(pattern, &options, &other, NULL), WEIR_OK);
+    assert_int_equal(weir_trace_close(other, NULL), WEIR_OK);
     free(there);
+    free(pattern);
+    free(later);
     remove_folder(folder);
 }
 
@@ -1224,7 +1235,8 @@ static void check_time(void *self, const weir_trace_time *one)
     char wanted[160];
     if (strcmp(one->name, "outer") != 0 && strcmp(one->name, "inner") != 0)
         return;
-    snprintf(wanted, sizeof wanted, "{\"name\": \"sums/%s\", \"kind\": \"span\", \"count\": 500, \"total\": %.9g,",
+    snprintf(wanted, sizeof wanted,
+             "{\"name\": \"sums/%s\", \"category\": \"sums\", \"kind\": \"span\", \"count\": 500, \"total\": %.9g,",
              one->name, (double)one->total_ns / 1e9);
     if (!strstr(found->dump, wanted))
         fail_msg("%s is missing in:\n%s", wanted, found->dump);

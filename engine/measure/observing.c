@@ -11,6 +11,7 @@
 
 #include <weir/version.h>
 
+#include "autostart.h"
 #include "failure_log.h"
 #include "outbox.h"
 #include "part.h"
@@ -239,18 +240,29 @@ static int attach_observer(weir_pipeline *pipeline, const weir_observer *observe
     return WEIR_OK;
 }
 
+/* They have no `attach`, so they cannot fail. */
+static void attach_autostarted(weir_pipeline *pipeline)
+{
+    weir_observer observers[AUTOSTART_OBSERVERS];
+    size_t count = weir__autostart(observers);
+    for (size_t i = 0; i < count; i++)
+        attach_observer(pipeline, &observers[i], NULL);
+}
+
 int weir__observing_init(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
 {
     int status = WEIR_OK;
     if (options->num_observers && !options->observers)
         return weir_error_set(error, WEIR_EINVAL, 0, "num_observers is %zu, but observers is NULL",
                               options->num_observers);
-    pipeline->observers = calloc(options->num_observers + 1, sizeof *pipeline->observers);
+    pipeline->observers = calloc(options->num_observers + AUTOSTART_OBSERVERS, sizeof *pipeline->observers);
     pipeline->delivery = calloc(1, sizeof *pipeline->delivery);
     if (!pipeline->observers || !pipeline->delivery)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
     for (size_t i = 0; i < options->num_observers && status == WEIR_OK; i++)
         status = attach_observer(pipeline, &options->observers[i], error);
+    if (status == WEIR_OK)
+        attach_autostarted(pipeline);
     return status;
 }
 

@@ -71,9 +71,9 @@ static void note_failure(weir_trace_file *file, int failure, const char *path)
     weir_log(WEIR_LOG_ERROR, "%s", file->failure.message);
 }
 
-static int make_path(const weir_trace_file *file, char **path)
+static weir_trace_names names_of(const weir_trace_file *file)
 {
-    weir_trace_names names = {
+    return (weir_trace_names){
         .run = file->run,
         .node = file->live.node_id,
         .rank = file->options.rank,
@@ -83,6 +83,11 @@ static int make_path(const weir_trace_file *file, char **path)
         .batch = (int64_t)file->num_steps,
         .epoch = (int64_t)file->events.epoch,
     };
+}
+
+static int make_path(const weir_trace_file *file, char **path)
+{
+    const weir_trace_names names = names_of(file);
     return weir__trace_path(file->live.path, &names, path);
 }
 
@@ -469,9 +474,12 @@ static int open_first(weir_trace_file *file, weir_error *error)
                               "{world_size}, {step}, {batch} and {epoch}",
                               weir__path_for_message(file->live.path).text);
     bool later = file->has_triggers || file->options.schedule.active;
-    if (failure == 0 && !later && is_taken(file, path))
-        status = weir_error_set(error, WEIR_EINVAL, 0, "%s exists; give another name, or allow to overwrite it",
-                                weir__path_for_message(path).text);
+    char *existing = NULL;
+    if (failure == 0 && !file->options.overwrite)
+        failure = weir__trace_find(file->live.path, names_of(file), &existing);
+    if (existing)
+        status = weir_error_set(error, WEIR_EINVAL, -EEXIST, "%s exists; give another name, or allow to overwrite it",
+                                weir__path_for_message(existing).text);
     else if (failure == 0)
         failure = weir__path_make_parents(path);
     if (failure == 0 && status == WEIR_OK && !later)
@@ -479,6 +487,7 @@ static int open_first(weir_trace_file *file, weir_error *error)
     if (failure)
         status = weir__path_fail(error, failure, cannot_write, path ? path : file->live.path, "");
     free(path);
+    free(existing);
     return status;
 }
 

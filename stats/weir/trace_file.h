@@ -44,7 +44,9 @@ typedef struct weir_trace_options {
     int32_t rank;        /* {rank} in paths */
     int32_t local_rank;  /* {local_rank}: among the processes of the machine */
     uint32_t world_size; /* {world_size}: processes of the job (0, 1 = no job) */
-    bool overwrite;      /* existing files are replaced (default: opening fails with WEIR_EINVAL) */
+    /* existing files are replaced (default: opening fails with WEIR_EINVAL, also if one has the name of a later file: that of
+       any {step}, {batch} and {epoch}) */
+    bool overwrite;
     bool no_flows;       /* no arrows that follow items: smaller files */
     uint64_t max_bytes;  /* approximate size of a file, which keeps the last events (0 = no limit) */
     /* files to keep; older files of this object are removed, and their names are not used again (0 = keep all) */

@@ -1,0 +1,82 @@
+/* WEIR_RECORD and WEIR_TRACE: each pipeline has a writer and a trace file of its own, which are closed when it is freed. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <weir/log.h>
+#include <weir/sqlite.h>
+#include <weir/trace_file.h>
+
+#include "trace_path.h"
+
+static void log_failure(const char *variable, const weir_error *error)
+{
+    weir_log(WEIR_LOG_WARNING, "%s: %s", variable, error->message);
+}
+
+static void end_recording(void *writer)
+{
+    weir_error error = { 0 };
+    if (weir_sqlite_close(writer, &error) != WEIR_OK)
+        log_failure("WEIR_RECORD", &error);
+}
+
+static bool start_recording(const char *path, weir_observer *observer)
+{
+    weir_sqlite_writer *writer;
+    weir_error error = { 0 };
+    if (weir_sqlite_open(path, NULL, &writer, &error) != WEIR_OK) {
+        log_failure("WEIR_RECORD", &error);
+        return false;
+    }
+    *observer = weir_sqlite_observer(writer);
+    observer->attach = NULL;
+    observer->detach = end_recording;
+    return true;
+}
+
+static void end_trace(void *file)
+{
+    weir_error error = { 0 };
+    if (weir_trace_close(file, &error) != WEIR_OK)
+        log_failure("WEIR_TRACE", &error);
+}
+
+/* A file that exists stays: the next one is "trace.2.json". */
+static int open_free_trace(const char *path, weir_trace_file **file, weir_error *error)
+{
+    int status = weir_trace_open(path, NULL, file, error);
+    for (unsigned number = 2; status != WEIR_OK && error->library_code == -EEXIST; number++) {
+        char *numbered = weir__trace_numbered(path, number);
+        if (!numbered)
+            return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+        *error = (weir_error){ 0 };
+        status = weir_trace_open(numbered, NULL, file, error);
+        free(numbered);
+    }
+    return status;
+}
+
+static bool start_trace(const char *path, weir_observer *observer)
+{
+    weir_trace_file *file;
+    weir_error error = { 0 };
+    if (open_free_trace(path, &file, &error) != WEIR_OK) {
+        log_failure("WEIR_TRACE", &error);
+        return false;
+    }
+    *observer = weir_trace_observer(file);
+    observer->attach = NULL;
+    observer->detach = end_trace;
+    return true;
+}
+
+size_t weir_autostart_observers(weir_observer *observers, size_t room)
+{
+    const char *database = secure_getenv("WEIR_RECORD"), *trace = secure_getenv("WEIR_TRACE");
+    size_t count = 0;
+    if (observers && count < room && database && *database)
+        count += start_recording(database, &observers[count]);
+    if (observers && count < room && trace && *trace)
+        count += start_trace(trace, &observers[count]);
+    return count;
+}
