@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "lock.h"
-#include "running.h"
 #include "trace_ring.h"
 
 /* A stretch of at least this length ends its lap: it is a lap of its own, or the last of one. */
@@ -232,9 +231,11 @@ weir_part *weir__parts_take_locked(weir_pipeline *pipeline, weir_part *fresh, in
     for (uint32_t i = 0; taken && i < pipeline->core.num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
         weir__add_known(outside_cpu_ns, divide_cpu_locked(node, taken));
-        for (const weir_part *part = taken; part; part = part->next)
+        for (const weir_part *part = taken; part; part = part->next) {
+            const weir__stage_sum sum = weir__stage_sum_of(&part->metrics[node->subject].task);
             if (!part->paused)
-                weir__stage_sum_add_locked(node, &part->metrics[node->subject].task);
+                weir__stage_sum_add(&node->dumped, &sum);
+        }
     }
     return taken;
 }

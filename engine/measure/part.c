@@ -170,6 +170,23 @@ void weir__metrics_add_share(const weir_metric_table *table, void *to, const voi
     weir_metrics_add(table, to, &share);
 }
 
+weir__stage_sum weir__stage_sum_of(const weir_task_metrics *task)
+{
+    return (weir__stage_sum){ task->num_tasks, task->num_failures, task->success_ns, task->min_ns, task->max_ns };
+}
+
+void weir__stage_sum_add(weir__stage_sum *to, const weir__stage_sum *from)
+{
+    if (!from->num_tasks)
+        return;
+    if (!to->num_tasks || from->min_ns < to->min_ns)
+        to->min_ns = from->min_ns;
+    to->num_tasks += from->num_tasks;
+    to->num_failures += from->num_failures;
+    to->success_ns += from->success_ns;
+    to->max_ns = from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
+}
+
 /* ---- histograms and marks ------------------------------------------------------------------------------------ */
 
 bool weir__stored_histogram_set(weir_stored_histogram *stored, const weir_histogram *histogram)

@@ -95,6 +95,10 @@ void weir__metrics_add_share(const weir_metric_table *table, void *to, const voi
    `first` alone; all sums are exact. */
 void weir__part_join(weir_part *first, weir_part *second);
 
+/* The tasks of weir_span_dump(). */
+weir__stage_sum weir__stage_sum_of(const weir_task_metrics *task);
+void weir__stage_sum_add(weir__stage_sum *to, const weir__stage_sum *from);
+
 /* Encodes the histograms, and frees `times`. The steps become a mark. */
 void weir__part_store(weir_part *part);
 

@@ -54,28 +54,6 @@ typedef struct kept_sum {
 
 static kept_sum *kept; /* guarded by the registry's lock; in the order in which they ended */
 
-static void add_stage_sum(weir__stage_sum *to, const weir__stage_sum *from)
-{
-    if (!to->num_tasks || from->min_ns < to->min_ns)
-        to->min_ns = from->min_ns;
-    to->num_tasks += from->num_tasks;
-    to->num_failures += from->num_failures;
-    to->success_ns += from->success_ns;
-    to->max_ns = from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
-}
-
-static weir__stage_sum sum_of_metrics(const weir_task_metrics *task)
-{
-    return (weir__stage_sum){ task->num_tasks, task->num_failures, task->success_ns, task->min_ns, task->max_ns };
-}
-
-void weir__stage_sum_add_locked(weir_node *node, const weir_task_metrics *taken)
-{
-    const weir__stage_sum sum = sum_of_metrics(taken);
-    if (sum.num_tasks)
-        add_stage_sum(&node->dumped, &sum);
-}
-
 /* What is in parts that have not been taken. */
 static weir__stage_sum sum_open_parts_locked(const weir_node *node)
 {
@@ -83,9 +61,9 @@ static weir__stage_sum sum_open_parts_locked(const weir_node *node)
     weir__stage_sum open = { 0 };
     for (const weir_part *part = pipeline->parts; part; part = part->next) {
         const weir__stage_sum sum =
-            sum_of_metrics(part == pipeline->part ? &node->core.lap : &part->metrics[node->subject].task);
-        if (sum.num_tasks && !part->paused)
-            add_stage_sum(&open, &sum);
+            weir__stage_sum_of(part == pipeline->part ? &node->core.lap : &part->metrics[node->subject].task);
+        if (!part->paused)
+            weir__stage_sum_add(&open, &sum);
     }
     return open;
 }
@@ -94,8 +72,7 @@ static weir__stage_sum sum_open_parts_locked(const weir_node *node)
 static weir__stage_sum sum_node_locked(weir_node *node, bool reset)
 {
     weir__stage_sum open = sum_open_parts_locked(node), sum = node->dumped, *before = &node->before_reset;
-    if (open.num_tasks)
-        add_stage_sum(&sum, &open);
+    weir__stage_sum_add(&sum, &open);
     sum.num_tasks -= before->num_tasks;
     sum.num_failures -= before->num_failures;
     sum.success_ns -= before->success_ns;
@@ -115,7 +92,7 @@ static void keep_sum(const weir_node *node, const weir__stage_sum *sum)
     if (!*link && (*link = calloc(1, sizeof **link + strlen(node->name) + 1)))
         memcpy((*link)->name, node->name, strlen(node->name) + 1);
     if (*link)
-        add_stage_sum(&(*link)->sum, sum);
+        weir__stage_sum_add(&(*link)->sum, sum);
 }
 
 static void visit_pipeline(weir_pipeline *pipeline, void (*each)(void *, const char *, const weir__stage_sum *),

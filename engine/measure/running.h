@@ -8,9 +8,6 @@
 void weir__running_add(weir_pipeline *pipeline);
 void weir__running_remove(weir_pipeline *pipeline);
 
-/* A part of a lap is taken: adds its tasks to the node's sum. With the lock. */
-void weir__stage_sum_add_locked(weir_node *node, const weir_task_metrics *taken);
-
 /* Calls `each` for the stages and sources that have run a task since the process began, or since the last reset. */
 void weir__stage_sums_visit(void (*each)(void *self, const char *name, const weir__stage_sum *sum), void *self,
                             bool reset);
