@@ -496,6 +496,13 @@ static void no_mistake(weir_builder *builder)
     weir_builder_sink(builder, NULL);
 }
 
+static void short_interval(weir_builder *builder)
+{
+    good_source(builder);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .stats_interval_ns = WEIR_SECOND / 2 });
+    weir_builder_sink(builder, NULL);
+}
+
 static const struct {
     void (*describe)(weir_builder *builder);
     weir_pipeline_options options;
@@ -573,6 +580,11 @@ static const struct {
     { bad_config_without_a_word, { 0 }, WEIR_ENOMEM, "silent", "options" },
     { several_mistakes, { 0 }, WEIR_EINVAL, "first", "concurrency" },
     { no_mistake, { .stats_interval_ns = -2 }, WEIR_EINVAL, "", "stats_interval_ns" },
+    { short_interval,
+      { .stats_interval_ns = WEIR_SECOND },
+      WEIR_EINVAL,
+      "",
+      "0:1:pass: stats_interval_ns is shorter" },
     { no_mistake, { .stall_warning_ns = -2 }, WEIR_EINVAL, "", "stall_warning_ns" },
     { no_mistake, { .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = -2 } }, WEIR_EINVAL, "", "max_failures" },
     { no_mistake, { .threads = UINT32_MAX }, WEIR_EINVAL, "", "threads" },

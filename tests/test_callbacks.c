@@ -187,4 +187,75 @@ TEST_CASE(a_pipeline_that_is_built_in_a_pause_begins_with_it)
     }
 }
 
+/* ---- intervals of single stages -------------------------------------------------------------------------------- */
+
+typedef struct counted_stage {
+    const char *name;
+    uint64_t num_laps, num_tasks, num_times;
+    int64_t elapsed_ns, shortest_ns;
+    bool is_ended, is_late;
+} counted_stage;
+
+static void count_stage(void *self, const weir_subject_lap *lap)
+{
+    for (counted_stage *stage = self; stage->name; stage++) {
+        if (strcmp(stage->name, lap->name) != 0)
+            continue;
+        bool is_queue = lap->subject == WEIR_SUBJECT_QUEUE;
+        stage->num_laps++;
+        stage->elapsed_ns += lap->lap->elapsed_ns;
+        stage->num_tasks += is_queue ? lap->metrics.queue.num_items : lap->metrics.task.num_tasks;
+        stage->num_times += is_queue ? lap->metrics.queue.get_times->count : lap->metrics.task.run_times->count;
+        stage->is_late |= stage->is_ended;
+    }
+}
+
+static void end_stages(void *self, const weir_run_end *end)
+{
+    (void)end;
+    for (counted_stage *stage = self; stage->name; stage++)
+        stage->is_ended = true;
+}
+
+/* Steps end laps. Each stage is told all of its time and tasks, in more or fewer laps. */
+TEST_CASE(a_stage_may_have_an_interval_of_its_own)
+{
+    enum { COUNT = 40 };
+    test_ledger ledger;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = COUNT };
+    counted_stage stages[] = { { .name = "0:1:each" },        { .name = "0:1:each_queue" }, { .name = "0:2:hours" },
+                               { .name = "0:2:hours_queue" }, { .name = "0:3:once" },       { .name = NULL } };
+    weir_observer observer = { .self = stages, .lap = count_stage, .run_end = end_stages };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &(weir_stage_options){ .name = "each" });
+    weir_builder_pipe(builder, &pass_op, NULL, 0,
+                      &(weir_stage_options){ .name = "hours", .stats_interval_ns = 3600 * WEIR_SECOND });
+    weir_builder_pipe(builder, &pass_op, NULL, 0,
+                      &(weir_stage_options){ .name = "once", .stats_interval_ns = WEIR_FOREVER });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer,
+                                                                       .num_observers = 1,
+                                                                       .stats_interval_ns = 1800 * WEIR_SECOND,
+                                                                       .steps_per_lap = 1 });
+    weir_pipeline_mark_phase(pipeline, "first");
+    for (int64_t step = 0; step < COUNT; step++) {
+        weir_pipeline_mark_step(pipeline, step);
+        if (step == COUNT / 2)
+            weir_pipeline_mark_phase(pipeline, "second"); /* what is held is of one phase */
+        next_value(pipeline);
+    }
+    weir_pipeline_free(pipeline);
+    for (counted_stage *stage = stages; stage->name; stage++) {
+        assert_int_equal(stage->num_tasks, COUNT);
+        assert_int_equal(stage->num_times, COUNT);
+        assert_int_equal(stage->elapsed_ns, stages[0].elapsed_ns);
+        assert_false(stage->is_late);
+    }
+    assert_true(stages[0].num_laps > 10 && stages[0].num_laps == stages[1].num_laps);
+    for (int i = 2; i < 5; i++)
+        assert_in_range(stages[i].num_laps, 2, 3); /* the start, and two phases */
+    ledger_close(&ledger);
+}
+
 TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -28,6 +28,17 @@
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
 
+/* What observers have not been told, of a stage with an interval of its own or its queue: laps of one mode and phase. */
+typedef struct held_subject {
+    int64_t interval_ns;
+    weir_part_subject subject;
+    uint32_t index; /* of the subject */
+    char mode[MAX_MARK], phase[MAX_MARK];
+    weir_lap lap; /* elapsed_ns 0 = nothing is held */
+    weir_metrics metrics;
+    weir_histogram times[3];
+} held_subject;
+
 /* Histograms of one stage or queue at a time. */
 typedef struct delivery {
     const weir_pipeline *pipeline;
@@ -35,24 +46,79 @@ typedef struct delivery {
     weir_histogram histograms[3];
 } delivery;
 
+/* Points the metrics to their histograms. */
+static void tell_subject(const weir_pipeline *pipeline, const weir_part_subject *subject, weir_subject_lap *lap,
+                         const weir_histogram *times)
+{
+    const weir_metric_table *table = weir_subject_metrics(subject->subject);
+    lap->subject = subject->subject;
+    lap->name = subject->name;
+    lap->kind = subject->kind;
+    lap->capacity = subject->threads ? *subject->threads : subject->capacity;
+    for (size_t i = 0, num_times = 0; i < table->num_metrics && num_times < subject->num_times; i++)
+        if (table->metrics[i].kind == WEIR_METRIC_HISTOGRAM)
+            *(const weir_histogram **)(void *)((char *)&lap->metrics + table->metrics[i].offset) =
+                &times[num_times++];
+    TELL(pipeline, lap, lap);
+}
+
+static void deliver_held(const weir_pipeline *pipeline, held_subject *held)
+{
+    if (!held || !held->lap.elapsed_ns)
+        return;
+    weir_subject_lap lap = { .lap = &held->lap, .metrics = held->metrics };
+    tell_subject(pipeline, &held->subject, &lap, held->times);
+    held->lap.elapsed_ns = 0;
+}
+
+static void hold_first(held_subject *held, const weir_part *record)
+{
+    memcpy(held->mode, record->mode, sizeof held->mode);
+    memcpy(held->phase, record->phase, sizeof held->phase);
+    held->lap = record->lap;
+    held->lap.position.mode = held->mode;
+    held->lap.position.phase = held->phase;
+    held->metrics = record->metrics[held->index];
+    for (size_t i = 0; i < held->subject.num_times; i++)
+        weir__stored_histogram_load(&record->stored[held->subject.first_time + i], &held->times[i]);
+}
+
+static void hold_next(delivery *to, held_subject *held)
+{
+    const weir_part *record = to->record;
+    weir_metrics_add(weir_subject_metrics(held->subject.subject), &held->metrics, &record->metrics[held->index]);
+    for (size_t i = 0; i < held->subject.num_times; i++) {
+        weir__stored_histogram_load(&record->stored[held->subject.first_time + i], &to->histograms[0]);
+        weir_histogram_add(&held->times[i], &to->histograms[0]);
+    }
+    weir__lap_extend(&held->lap, &record->lap);
+}
+
+/* Laps end a little before or after their time. */
+static void hold_subject(delivery *to, held_subject *held)
+{
+    int64_t early_ns = to->pipeline->stats_interval_ns / 2;
+    if (!weir__part_is_at(to->record, held->mode, held->phase))
+        deliver_held(to->pipeline, held);
+    if (held->lap.elapsed_ns)
+        hold_next(to, held);
+    else
+        hold_first(held, to->record);
+    if (held->lap.elapsed_ns >= held->interval_ns - early_ns)
+        deliver_held(to->pipeline, held);
+}
+
 static void deliver_subject(delivery *to, uint32_t index)
 {
     const weir_part_subject *subject = &to->pipeline->subjects[index];
-    const weir_metric_table *table = weir_subject_metrics(subject->subject);
-    weir_subject_lap lap = { .lap = &to->record->lap,
-                             .subject = subject->subject,
-                             .name = subject->name,
-                             .kind = subject->kind,
-                             .capacity = subject->threads ? *subject->threads : subject->capacity,
-                             .metrics = to->record->metrics[index] };
-    for (size_t i = 0, num_times = 0; i < table->num_metrics && num_times < subject->num_times; i++) {
-        if (table->metrics[i].kind != WEIR_METRIC_HISTOGRAM)
-            continue;
-        weir_histogram *times = &to->histograms[num_times];
-        weir__stored_histogram_load(&to->record->stored[subject->first_time + num_times++], times);
-        *(const weir_histogram **)(void *)((char *)&lap.metrics + table->metrics[i].offset) = times;
+    if (to->pipeline->held[index]) {
+        hold_subject(to, to->pipeline->held[index]);
+        return;
     }
-    TELL(to->pipeline, lap, &lap);
+    weir_subject_lap lap = { .lap = &to->record->lap, .metrics = to->record->metrics[index] };
+    for (size_t i = 0; i < subject->num_times; i++)
+        weir__stored_histogram_load(&to->record->stored[subject->first_time + i], &to->histograms[i]);
+    tell_subject(to->pipeline, subject, &lap, to->histograms);
 }
 
 static void deliver_mark(delivery *to, const weir_part_mark *mark)
@@ -209,6 +275,8 @@ static void observer_main(void *argument)
     weir__failure_log_finish(pipeline->failure_log);
     deliver_dropped(pipeline);
     deliver_lost_records(pipeline);
+    for (uint32_t i = 0; i < pipeline->num_subjects; i++)
+        deliver_held(pipeline, pipeline->held[i]);
     deliver_end(pipeline);
 }
 
@@ -273,6 +341,9 @@ void weir__observing_destroy(weir_pipeline *pipeline)
         if (observer->detach)
             observer->detach(observer->self);
     }
+    for (uint32_t i = 0; pipeline->held && i < pipeline->num_subjects; i++)
+        free(pipeline->held[i]);
+    free(pipeline->held);
     free(pipeline->observers);
     free(pipeline->delivery);
     for (uint32_t i = 0; pipeline->stage_infos && i < pipeline->core.num_nodes; i++) {
@@ -283,11 +354,29 @@ void weir__observing_destroy(weir_pipeline *pipeline)
     free(pipeline->queue_infos);
 }
 
+/* False = out of memory. */
+static bool make_held(weir_pipeline *pipeline)
+{
+    pipeline->held = calloc(pipeline->num_subjects + 1, sizeof(held_subject *));
+    for (uint32_t i = 0; pipeline->held && pipeline->num_subjects && i < pipeline->core.num_nodes; i++) {
+        const weir_node *node = pipeline->nodes[i];
+        for (uint32_t j = node->subject; node->stats_interval_ns && j <= node->subject + node->core.num_outs; j++) {
+            held_subject *held = pipeline->held[j] = calloc(1, sizeof *held);
+            if (!held)
+                return false;
+            held->interval_ns = node->stats_interval_ns;
+            held->subject = pipeline->subjects[j];
+            held->index = j;
+        }
+    }
+    return pipeline->held;
+}
+
 int weir__observing_start(weir_pipeline *pipeline, weir_error *error)
 {
     pipeline->stage_infos = calloc(pipeline->core.num_nodes, sizeof *pipeline->stage_infos);
     pipeline->queue_infos = calloc(pipeline->num_queues, sizeof *pipeline->queue_infos);
-    if (!pipeline->stage_infos || !pipeline->queue_infos)
+    if (!pipeline->stage_infos || !pipeline->queue_infos || !make_held(pipeline))
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
     int code = weir__thread_start(&pipeline->observer_thread, "weir-observer", observer_main, pipeline);
     if (code != 0)

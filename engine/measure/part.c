@@ -113,14 +113,27 @@ void weir__part_free(weir_part *part)
 
 /* ---- places and sums ----------------------------------------------------------------------------------------- */
 
-void weir__part_add_steps(weir_part *part, int64_t first_step, int64_t last_step)
+static void extend_steps(weir_lap_position *position, int64_t first_step, int64_t last_step)
 {
-    weir_lap_position *position = &part->lap.position;
     if (last_step < first_step)
         return;
     if (position->last_step < position->first_step)
         position->first_step = first_step;
     position->last_step = last_step;
+}
+
+void weir__part_add_steps(weir_part *part, int64_t first_step, int64_t last_step)
+{
+    extend_steps(&part->lap.position, first_step, last_step);
+}
+
+void weir__lap_extend(weir_lap *first, const weir_lap *next)
+{
+    first->end_unix_ns = next->end_unix_ns;
+    first->elapsed_ns += next->elapsed_ns;
+    first->suspended_ns += next->suspended_ns;
+    first->num_joined += next->num_joined;
+    extend_steps(&first->position, next->position.first_step, next->position.last_step);
 }
 
 bool weir__part_is_at(const weir_part *part, const char *mode, const char *phase)
@@ -296,11 +309,7 @@ void weir__part_join(weir_part *first, weir_part *second)
         join_histogram(&first->stored[i], &second->stored[i]);
     for (size_t i = 0; i < second->num_marks; i++)
         weir__part_add_mark(first, &second->marks[i]);
-    first->lap.end_unix_ns = second->lap.end_unix_ns;
-    first->lap.elapsed_ns += second->lap.elapsed_ns;
-    first->lap.suspended_ns += second->lap.suspended_ns;
-    first->lap.num_joined += second->lap.num_joined;
-    weir__part_add_steps(first, second->lap.position.first_step, second->lap.position.last_step);
+    weir__lap_extend(&first->lap, &second->lap);
     second->next = NULL;
     weir__part_free(second);
 }

@@ -91,6 +91,9 @@ int64_t weir__share_of(int64_t value, int64_t begin, int64_t end, int64_t whole)
 void weir__metrics_add_share(const weir_metric_table *table, void *to, const void *from, int64_t begin, int64_t end,
                              int64_t whole);
 
+/* Extends a lap to the end of the next one. */
+void weir__lap_extend(weir_lap *first, const weir_lap *next);
+
 /* Extends `first` to the end of `second`, and frees `second`. If out of memory, the percentiles are those of
    `first` alone; all sums are exact. */
 void weir__part_join(weir_part *first, weir_part *second);

@@ -4,7 +4,7 @@
  */
 #include "running.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "consumer_position.h"
@@ -45,14 +45,13 @@ int weir_set_paused(bool is_paused)
 
 /* ---- the sums of stages ---------------------------------------------------------------------------------------- */
 
-/* Of pipelines that have been freed. */
-typedef struct kept_sum {
-    struct kept_sum *next;
+/* Of pipelines that have been freed, in the order in which they ended; the last one is that of all others. Longer names are
+   cut. Guarded by the registry's lock. */
+enum { MAX_KEPT = 128 };
+static struct kept_sum {
+    char name[120];
     weir__stage_sum sum;
-    char name[];
-} kept_sum;
-
-static kept_sum *kept; /* guarded by the registry's lock; in the order in which they ended */
+} kept[MAX_KEPT];
 
 /* What is in parts that have not been taken. */
 static weir__stage_sum sum_open_parts_locked(const weir_node *node)
@@ -83,16 +82,15 @@ static weir__stage_sum sum_node_locked(weir_node *node, bool reset)
     return sum;
 }
 
-/* Without memory, it is lost. */
-static void keep_sum(const weir_node *node, const weir__stage_sum *sum)
+static void keep_sum(const char *name, const weir__stage_sum *sum)
 {
-    kept_sum **link = &kept;
-    while (*link && strcmp((*link)->name, node->name) != 0)
-        link = &(*link)->next;
-    if (!*link && (*link = calloc(1, sizeof **link + strlen(node->name) + 1)))
-        memcpy((*link)->name, node->name, strlen(node->name) + 1);
-    if (*link)
-        weir__stage_sum_add(&(*link)->sum, sum);
+    size_t i = 0;
+    while (i < MAX_KEPT - 1 && kept[i].name[0] && strncmp(kept[i].name, name, sizeof kept->name - 1) != 0)
+        i++;
+    if (!kept[i].name[0])
+        snprintf(kept[i].name, sizeof kept->name, "%.*s", (int)sizeof kept->name - 1,
+                 i < MAX_KEPT - 1 ? name : "others");
+    weir__stage_sum_add(&kept[i].sum, sum);
 }
 
 static void visit_pipeline(weir_pipeline *pipeline, void (*each)(void *, const char *, const weir__stage_sum *),
@@ -111,7 +109,7 @@ void weir__stage_sums_visit(void (*each)(void *self, const char *name, const wei
                             bool reset)
 {
     weir__spans_lock();
-    for (kept_sum *one = kept; one; one = one->next) {
+    for (struct kept_sum *one = kept; one < kept + MAX_KEPT; one++) {
         if (one->sum.num_tasks)
             each(self, one->name, &one->sum);
         if (reset)
@@ -152,7 +150,7 @@ void weir__running_remove(weir_pipeline *pipeline)
         weir__stage_sum sum = sum_node_locked(pipeline->nodes[i], false);
         weir__engine_unlock(pipeline);
         if (sum.num_tasks)
-            keep_sum(pipeline->nodes[i], &sum);
+            keep_sum(pipeline->nodes[i]->name, &sum);
     }
     weir__spans_unlock();
 }

@@ -90,6 +90,8 @@ static int check_numbers(const weir_stage_options *options, weir_error *error)
                               WEIR_MAX_THREADS);
     if (options->task_deadline_ns < 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "task_deadline_ns is negative; use 0 for none");
+    if (options->stats_interval_ns < 0 && options->stats_interval_ns != WEIR_FOREVER)
+        return weir_error_set(error, WEIR_EINVAL, 0, "stats_interval_ns is negative and not WEIR_FOREVER");
     if (options->output_order != WEIR_ORDER_COMPLETION && options->output_order != WEIR_ORDER_INPUT)
         return weir_error_set(error, WEIR_EINVAL, 0, "output_order is %d, which is not a weir_order",
                               (int)options->output_order);
@@ -342,6 +344,7 @@ int weir__node_new(const weir_node_spec *spec, const weir_stage_options *options
     node->core.max_failures = options->max_failures;
     node->threads = options->threads;
     node->task_deadline_ns = options->task_deadline_ns;
+    node->stats_interval_ns = options->stats_interval_ns == WEIR_FOREVER ? INT64_MAX / 2 : options->stats_interval_ns;
     node->core.epochs = options->epochs;
     node->concurrency = options->concurrency ? options->concurrency : 1;
     node->core.typical_ns = 10 * WEIR__SHORT_STEP_NS; /* assumed to be long until measured */
@@ -396,6 +399,11 @@ int weir__node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, c
     node->core.graph = &pipeline->core;
     node->core.index = index;
     int status = make_names(node, error);
+    if (status == WEIR_OK && node->stats_interval_ns && node->stats_interval_ns < pipeline->stats_interval_ns)
+        status =
+            weir_error_set(error, WEIR_EINVAL, 0,
+                           "%s: stats_interval_ns is shorter than the pipeline's (%g s): set that to the shortest",
+                           node->name, (double)pipeline->stats_interval_ns / WEIR_SECOND);
     if (status != WEIR_OK || !node->op || node->core.num_ins == 0)
         return status;
 

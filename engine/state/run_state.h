@@ -114,13 +114,14 @@ struct weir_node {
     size_t num_stage_hooks;
     weir_task_hook *task_hooks;
     size_t num_task_hooks;
-    size_t hook_bytes;        /* of all task hooks' states */
-    uint32_t concurrency;     /* as built */
-    uint32_t subject;         /* in pipeline->subjects; its queues follow */
-    int64_t task_deadline_ns; /* 0 = none */
-    char *makes;              /* the types of the items that go out, as in weir_op.makes */
-    bool makes_one_type;      /* op->makes names one type, which every result gets */
-    bool checks_types;        /* not every input has a type that op takes */
+    size_t hook_bytes;         /* of all task hooks' states */
+    uint32_t concurrency;      /* as built */
+    uint32_t subject;          /* in pipeline->subjects; its queues follow */
+    int64_t task_deadline_ns;  /* 0 = none */
+    int64_t stats_interval_ns; /* 0 = observers get each lap */
+    char *makes;               /* the types of the items that go out, as in weir_op.makes */
+    bool makes_one_type;       /* op->makes names one type, which every result gets */
+    bool checks_types;         /* not every input has a type that op takes */
     weir_slot lifecycle;
 
     /* guarded by lock */
@@ -398,7 +399,8 @@ struct weir_pipeline {
     weir_stage_info *stage_infos; /* one for each node */
     weir_queue_info *queue_infos;
     struct delivery *delivery;
-    int end_status; /* written by the service thread before the outbox is closed */
+    struct held_subject **held; /* of each subject; NULL = its stage has no interval of its own */
+    int end_status;             /* written by the service thread before the outbox is closed */
     int64_t end_unix_ns;
 };
 

@@ -104,6 +104,10 @@ typedef struct weir_stage_options {
     /* Sources: the number of epochs. After WEIR_EOF the source runs again with a new worker state, and the consumer
        gets WEIR_EPOCH at the end of each epoch (0 = one run without WEIR_EPOCH; WEIR_ENDLESS = until stopped). */
     uint32_t epochs;
+    /* Observers get the figures of this stage and of its queue at this interval, not at each lap: several laps together, of one
+       mode and phase, at the end of the last of them; what is left comes before run_end. Not shorter than
+       weir_pipeline_options.stats_interval_ns (0 = each lap; WEIR_FOREVER = once, at the end). */
+    int64_t stats_interval_ns;
 } weir_stage_options;
 
 #define WEIR_ENDLESS UINT32_MAX
