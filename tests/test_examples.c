@@ -1,6 +1,7 @@
 /* The small examples: what they print. */
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +66,56 @@ TEST_CASE(the_environment_makes_any_program_record_and_trace)
     free(second);
     free(database);
     free(trace);
+    remove_folder(work);
+}
+
+/* Runs the program until a sample of its stage is there: a run may get little CPU time. */
+TEST_CASE(the_environment_makes_any_program_write_its_stacks)
+{
+    enum { MOST_RUNS = 100 };
+    char *work = make_folder(), *first = path_in(work, "stacks.txt"), *text = NULL;
+    char *argv[] = { (char *)(uintptr_t)program_path("EVENT_LOOP"), "50", NULL };
+    for (int i = 1; i <= MOST_RUNS && !(text && strstr(text, ";work")); i++) {
+        struct program program;
+        char name[32] = "stacks.txt";
+        if (i > 1)
+            snprintf(name, sizeof name, "stacks.%d.txt", i); /* what is there stays */
+        setenv("WEIR_STACKS", first, 1);
+        program_run(&program, work, argv);
+        unsetenv("WEIR_STACKS");
+        assert_int_equal(program.status, 0);
+        program_free(&program);
+        free(text);
+        char *path = path_in(work, name);
+        text = read_file(path);
+        free(path);
+    }
+    assert_non_null(strstr(text, ";work"));
+    free(text);
+    free(first);
+    remove_folder(work);
+}
+
+TEST_CASE(stacks_are_a_table_of_functions_folded_or_a_flame_graph)
+{
+    char *work = make_folder(), *stacks = path_in(work, "known.txt"), *picture = path_in(work, "flames.svg");
+    write_file(stacks, "# weir stacks: second;thread;functions samples\n"
+                       "000000;main;main;take;copy 3\n000001;main;main;take;take 2\n000001;pool;run<int> 5\n"
+                       "000002;pool;ru");
+    assert_answers(work, "trace", stacks, "--csv", "take,5,0.5,2,0.2");
+    assert_answers(work, "trace", stacks, "--csv", "main,5,0.5,0,0");
+    assert_answers(work, "trace", stacks, "--folded",
+                   "main;main;take;copy 3\nmain;main;take;take 2\npool;run<int> 5\n");
+    assert_answers(work, "trace", stacks, "--until=1s", "3 samples");
+    assert_answers(work, "trace", stacks, "--since=1s", "7 samples");
+    char option[512];
+    snprintf(option, sizeof option, "--output=%s", picture);
+    assert_answers(work, "trace", stacks, option, "");
+    char *drawn = read_file(picture);
+    assert_non_null(strstr(drawn, "<title>run&#60;int&#62;: 5 samples, 50.0 %</title><rect x=\"600.0\""));
+    free(drawn);
+    free(picture);
+    free(stacks);
     remove_folder(work);
 }
 

@@ -8,6 +8,7 @@ int weir__thread_start(uv_thread_t *thread, const char *name, uv_thread_cb run, 
 {
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGPROF); /* timers of its CPU time: profilers see it */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int code = uv_thread_create(thread, run, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

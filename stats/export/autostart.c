@@ -1,4 +1,5 @@
-/* WEIR_RECORD and WEIR_TRACE: each pipeline has a writer and a trace file of its own, which are closed when it is freed. */
+/* WEIR_RECORD, WEIR_TRACE and WEIR_STACKS: each pipeline has a writer and a trace file of its own, which are closed when it is freed.
+   Stacks are those of the process while it has a pipeline. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -6,6 +7,7 @@
 #include <weir/sqlite.h>
 #include <weir/trace_file.h>
 
+#include "stack_sampler.h"
 #include "trace_path.h"
 
 static void log_failure(const char *variable, const weir_error *error)
@@ -70,13 +72,35 @@ static bool start_trace(const char *path, weir_observer *observer)
     return true;
 }
 
+static void end_stacks(void *none)
+{
+    (void)none;
+    weir__stack_sampler_stop();
+}
+
+static bool start_stacks(const char *path, weir_observer *observer)
+{
+    weir_error error = { 0 };
+    if (weir__stack_sampler_start(path, &error) != WEIR_OK) {
+        log_failure("WEIR_STACKS", &error);
+        return false;
+    }
+    *observer = (weir_observer){ .detach = end_stacks };
+    return true;
+}
+
 size_t weir_autostart_observers(weir_observer *observers, size_t room)
 {
-    const char *database = secure_getenv("WEIR_RECORD"), *trace = secure_getenv("WEIR_TRACE");
+    static const struct {
+        const char *variable;
+        bool (*start)(const char *path, weir_observer *observer);
+    } recorders[] = { { "WEIR_RECORD", start_recording },
+                      { "WEIR_TRACE", start_trace },
+                      { "WEIR_STACKS", start_stacks } };
     size_t count = 0;
-    if (observers && count < room && database && *database)
-        count += start_recording(database, &observers[count]);
-    if (observers && count < room && trace && *trace)
-        count += start_trace(trace, &observers[count]);
+    for (size_t i = 0; observers && i < sizeof recorders / sizeof recorders[0] && count < room; i++) {
+        const char *path = secure_getenv(recorders[i].variable);
+        count += path && *path && recorders[i].start(path, &observers[count]);
+    }
     return count;
 }

@@ -267,6 +267,7 @@ int weir__writer_start(weir_sqlite_writer *writer)
 {
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGPROF); /* see thread.c */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int code = uv_thread_create(&writer->thread, run_writer, writer);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -181,6 +181,7 @@ static int start_thread(weir_io_thread *io)
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES > PTHREAD_STACK_MIN ? STACK_BYTES : (size_t)PTHREAD_STACK_MIN);
     sigfillset(&all);
+    sigdelset(&all, SIGPROF); /* see thread.c */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     rc = pthread_create(&thread, &attributes, io_main, io);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
