@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* For glob(), what has a meaning there is escaped. A name cannot lead to another folder. */
 static void put_path_text(weir_trace_text *text, const char *from, size_t length, const weir_trace_names *names,
                           bool is_name)
