@@ -85,6 +85,33 @@ TEST_CASE(what_is_open_is_told_to_end_and_a_callback_may_stop_the_run)
     ledger_close(&ledger);
 }
 
+/* ---- begins of spans ------------------------------------------------------------------------------------------- */
+
+static void count_begins(void *self, const weir_trace_batch *batch)
+{
+    for (size_t i = 0; i < batch->num_records; i++)
+        if (batch->records[i].kind == WEIR_TRACE_SPAN_BEGIN &&
+            strcmp((const char *)(uintptr_t)batch->records[i].item, "open,long/span") == 0)
+            counter_add(self, 1);
+}
+
+TEST_CASE(a_span_is_told_while_it_is_open)
+{
+    test_ledger ledger;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    test_counter begins = COUNTER;
+    weir_observer observer = { .self = &begins, .trace = count_begins };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 });
+    weir_span_begin(weir_span_name_get("open,long", "span")); /* of two categories */
+    counter_await(&begins, 1);
+    weir_span_end();
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
 /* ---- pauses -------------------------------------------------------------------------------------------------- */
 
 typedef struct told_laps {
