@@ -250,7 +250,6 @@ TEST_CASE(the_statistics_refuse_null)
     assert_int_equal(weir_sqlite_run_id(NULL), 0);
     assert_int_equal(weir_sqlite_close(NULL, NULL), WEIR_OK);
     assert_null(weir_sqlite_observer(NULL).self);
-    assert_int_equal(weir_autostart_observers(NULL, 0), 0);
     REFUSED(weir_openmetrics_open(NULL, NULL, &file, NULL));
     REFUSED(weir_openmetrics_open("a", NULL, NULL, NULL));
     assert_int_equal(weir_openmetrics_close(NULL, NULL), WEIR_OK);

@@ -16,7 +16,7 @@ static autostart_function *make_observers; /* NULL = not there */
 static void load_stats(void)
 {
     void *library = dlopen(WEIR_STATS_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    void *symbol = library ? dlsym(library, "weir_autostart_observers") : NULL;
+    void *symbol = library ? dlsym(library, "weir__autostart_observers") : NULL;
     *(void **)(void *)&make_observers = symbol;
     if (!symbol)
         weir_log(WEIR_LOG_WARNING, "WEIR_RECORD, WEIR_TRACE or WEIR_STACKS is set, but nothing is recorded: %s",

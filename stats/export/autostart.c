@@ -1,5 +1,7 @@
 /* WEIR_RECORD, WEIR_TRACE and WEIR_STACKS: each pipeline has a writer and a trace file of its own, which are closed when it is freed.
    Stacks are those of the process while it has a pipeline. */
+#include "autostart.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -89,7 +91,7 @@ static bool start_stacks(const char *path, weir_observer *observer)
     return true;
 }
 
-size_t weir_autostart_observers(weir_observer *observers, size_t room)
+size_t weir__autostart_observers(weir_observer *observers, size_t room)
 {
     static const struct {
         const char *variable;

@@ -262,6 +262,7 @@ static void *sample_stacks(void *none)
 {
     const struct timespec pause = { .tv_nsec = WEIR_SECOND / SCANS_PER_SECOND };
     int64_t start_ns = weir_clock_ns(), number = 0;
+    pthread_setname_np(pthread_self(), "weir-stacks");
     while (!atomic_load(&is_ending)) {
         find_threads();
         nanosleep(&pause, NULL);
@@ -310,7 +311,11 @@ static int begin_sampling(const char *path, weir_error *error)
         return status;
     atomic_store(&is_ending, false);
     sigaction(SIGPROF, &handler, NULL);
+    sigset_t all, mask;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &mask); /* signals are for threads of the program */
     int code = pthread_create(&sampler_thread, NULL, sample_stacks, NULL);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
     if (code == 0)
         return WEIR_OK;
     sigaction(SIGPROF, &before, NULL);

@@ -125,15 +125,6 @@ WEIR_API int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error);
  */
 WEIR_API int weir_sqlite_close(weir_sqlite_writer *writer, weir_error *error);
 
-/*
- * For the engine, which calls it for each pipeline that is built if one of these variables of the environment is set, in
- * programs that do not link this library, too: WEIR_RECORD, the path of a database; WEIR_TRACE, the path of a trace file (see
- * weir_trace_open()); WEIR_STACKS, the path of a file of stacks (see docs/tracing.md), which uses SIGPROF. Each pipeline is a run of its own in the database, and has a trace file of its own: "trace.json",
- * "trace.2.json". What fails is logged, and that part is not recorded. Writes the observers, at most `room`, and returns how
- * many. They close what they write to when they are detached. Any thread.
- */
-WEIR_API size_t weir_autostart_observers(weir_observer *observers, size_t room);
-
 #ifdef __cplusplus
 }
 #endif
