@@ -69,6 +69,7 @@ TEST_CASE(random_schedules_keep_the_invariants)
 {
     uint64_t seed = number_from("WEIR_CORE_SEED", (uint64_t)time(NULL) * 1000000);
     uint64_t runs = number_from("WEIR_CORE_RUNS", DEFAULT_RUNS), num_events = 0;
+    uint64_t num_passed = 0, num_taken_ahead = 0;
     fprintf(stderr, "WEIR_CORE_SEED=%llu, %llu schedules\n", (unsigned long long)seed, (unsigned long long)runs);
     clock_t start = clock();
     signal(SIGTERM, name_seed); /* by ctest, or by a person */
@@ -82,9 +83,13 @@ TEST_CASE(random_schedules_keep_the_invariants)
         if (driver_run(&driver))
             report_failure(current_seed);
         num_events += driver.num_events;
+        num_passed += driver.num_passed;
+        num_taken_ahead += driver.num_taken_ahead;
     }
-    fprintf(stderr, "%.1f events each, %.1f us each\n", (double)num_events / (double)runs,
-            (double)(clock() - start) / CLOCKS_PER_SEC * 1e6 / (double)runs);
+    fprintf(stderr, "%.1f events, %.2f steps in bursts, %.2f items taken ahead, %.1f us each\n",
+            (double)num_events / (double)runs, (double)num_passed / (double)runs,
+            (double)num_taken_ahead / (double)runs, (double)(clock() - start) / CLOCKS_PER_SEC * 1e6 / (double)runs);
+    assert_true(runs < 1000 || (num_passed > runs / 20 && num_taken_ahead > runs / 20));
 }
 
 /* ---- all schedules of small graphs --------------------------------------------------------------------------- */

@@ -454,7 +454,7 @@ static void plan_next(weir_pipeline *pipeline, int64_t now_ns)
    lap continues. */
 static bool take_measured(weir_pipeline *pipeline, bool all, bool last)
 {
-    kernel_counts counts = { .now = { { 0 } } };
+    kernel_counts counts = { .now = { .process = { 0 } } };
     weir_part *fresh = all ? weir__part_new(pipeline) : NULL;
     if (all && !fresh)
         return false;
