@@ -113,12 +113,14 @@ static void find_threads(void)
 
 static void add_sample(const stack_sample *sample)
 {
-    for (stack_sample *one = second.samples; one < second.samples + second.count; one++)
+    for (size_t i = 0; i < second.count; i++) {
+        stack_sample *one = &second.samples[i];
         if (one->num_frames == sample->num_frames && strcmp(one->thread, sample->thread) == 0 &&
             memcmp(one->frames, sample->frames, (size_t)sample->num_frames * sizeof *sample->frames) == 0) {
             one->count++;
             return;
         }
+    }
     stack_sample *grown = weir__array_grow(second.samples, second.count, sizeof *grown);
     if (!grown)
         return;
@@ -248,7 +250,8 @@ static void put_frame(const void *address)
 
 static void write_second(int64_t number)
 {
-    for (const stack_sample *one = second.samples; one < second.samples + second.count; one++) {
+    for (size_t at = 0; at < second.count; at++) {
+        const stack_sample *one = &second.samples[at];
         fprintf(out, "%06" PRId64 ";%s", number, one->thread);
         for (int i = one->num_frames - 1; i >= OWN_FRAMES; i--)
             put_frame(one->frames[i]);
