@@ -218,6 +218,22 @@ TEST_CASE(every_option_of_the_pipeline_is_taken)
     assert_int_equal(query("SELECT count(*) FROM stage WHERE queue_items IN (5, 4)"), 2);
 }
 
+/* With --resume as many rows are left out as were decoded. */
+TEST_CASE(a_row_that_is_repeated_is_an_item_of_its_own)
+{
+    char lines[2048];
+    const char *path = clips_path("videos/a.mp4");
+    clips_write_text(clips_path("first.txt"), path);
+    snprintf(lines, sizeof lines, "%s\n%s\n%s\n", path, path, path);
+    clips_write_text(clips_path("thrice.txt"), lines);
+    expect_files("--list @thrice.txt --all-items", 3);
+    assert_int_equal(rename(db_path, clips_path("all.db")), 0);
+    expect_files("--list @first.txt --all-items", 1);
+    assert_int_equal(rename(db_path, clips_path("once.db")), 0);
+    expect_files("--list @thrice.txt --resume @once.db", 2);
+    expect_files("--list @thrice.txt --resume @all.db --quiet", 0);
+}
+
 TEST_CASE(child_processes_decode_the_same)
 {
     expect_files("@videos --count 3 --isolate --isolate-memory 4G --deadline 1h", 2);

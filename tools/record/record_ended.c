@@ -122,6 +122,7 @@ static char *label_of_path(const char *path)
 typedef struct labelled_path {
     char *label;
     const char *path;
+    size_t place;
 } labelled_path;
 
 static int compare_labelled(const void *a, const void *b)
@@ -129,13 +130,16 @@ static int compare_labelled(const void *a, const void *b)
     return strcmp(((const labelled_path *)a)->label, ((const labelled_path *)b)->label);
 }
 
-/* The first of the equal labels is kept. */
-static void keep_doubtful(record_ended *ended, labelled_path *all, size_t count)
+/* The first of the equal labels is kept. Equal paths are numbered. */
+static void compare_labelled_paths(record_ended *ended, labelled_path *all, size_t count, size_t *occurrences)
 {
     for (size_t first = 0, end; first < count; first = end) {
         bool is_doubtful = false;
-        for (end = first + 1; end < count && strcmp(all[first].label, all[end].label) == 0; end++)
+        occurrences[all[first].place] = 0;
+        for (end = first + 1; end < count && strcmp(all[first].label, all[end].label) == 0; end++) {
             is_doubtful |= strcmp(all[first].path, all[end].path) != 0;
+            occurrences[all[end].place] = end - first;
+        }
         if (is_doubtful) {
             ended->doubtful[ended->num_doubtful++] = all[first].label;
             all[first].label = NULL;
@@ -143,35 +147,42 @@ static void keep_doubtful(record_ended *ended, labelled_path *all, size_t count)
     }
 }
 
-void record_ended_compare_inputs(record_ended *ended, const char *const *paths, size_t num_paths)
+void record_ended_compare_inputs(record_ended *ended, const char *const *paths, size_t num_paths, size_t *occurrences)
 {
-    if (!ended->num_labels)
-        return;
     labelled_path *all = memory_get(num_paths, sizeof *all);
     for (size_t i = 0; i < num_paths; i++)
-        all[i] = (labelled_path){ label_of_path(paths[i]), paths[i] };
+        all[i] = (labelled_path){ label_of_path(paths[i]), paths[i], i };
     ended->doubtful = memory_get(num_paths, sizeof *ended->doubtful);
     qsort(all, num_paths, sizeof *all, compare_labelled);
-    keep_doubtful(ended, all, num_paths);
+    compare_labelled_paths(ended, all, num_paths, occurrences);
     for (size_t i = 0; i < num_paths; i++)
         free(all[i].label);
     free(all);
 }
 
-static bool is_among(const char *label, char *const *labels, size_t count)
+static size_t count_among(const char *label, char *const *labels, size_t count)
 {
-    return count > 0 && bsearch(&label, labels, count, sizeof *labels, compare_labels);
+    char *const *found = count > 0 ? bsearch(&label, labels, count, sizeof *labels, compare_labels) : NULL;
+    if (!found)
+        return 0;
+    char *const *first = found, *const *last = found;
+    while (first > labels && strcmp(first[-1], label) == 0)
+        first--;
+    while (last + 1 < labels + count && strcmp(last[1], label) == 0)
+        last++;
+    return (size_t)(last - first) + 1;
 }
 
-bool record_ended_has(const record_ended *ended, const char *path)
+size_t record_ended_count(const record_ended *ended, const char *path)
 {
-    if (ended->num_labels == 0)
-        return false;
+    if (!ended || ended->num_labels == 0)
+        return 0;
     char *label = label_of_path(path);
-    bool is_found =
-        is_among(label, ended->labels, ended->num_labels) && !is_among(label, ended->doubtful, ended->num_doubtful);
+    size_t count = count_among(label, ended->doubtful, ended->num_doubtful)
+                       ? 0
+                       : count_among(label, ended->labels, ended->num_labels);
     free(label);
-    return is_found;
+    return count;
 }
 
 void record_ended_free(record_ended *ended)

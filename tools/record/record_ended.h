@@ -31,10 +31,13 @@ int record_ended_read_all(record_ended *ended, const char *path, weir_error *err
 /* Finds the databases of ranks beside the one at `path`; call globfree() in any case. */
 int record_rank_databases(const char *path, glob_t *found, weir_error *error);
 
-/* Finds out which paths only differ in what labels hide. */
-void record_ended_compare_inputs(record_ended *ended, const char *const *paths, size_t num_paths);
+/* Finds out which paths only differ in what labels hide. occurrences: of each path, how many equal ones have a lower
+   number, in any order. */
+void record_ended_compare_inputs(record_ended *ended, const char *const *paths, size_t num_paths,
+                                 size_t *occurrences);
 
-bool record_ended_has(const record_ended *ended, const char *path);
+/* How many times the file was finished. ended NULL is 0. */
+size_t record_ended_count(const record_ended *ended, const char *path);
 void record_ended_free(record_ended *ended);
 
 /* "run.db" is "run.rank3.db" for rank 3, or "run.rank*.db" for "*". The caller frees it. */

@@ -26,16 +26,17 @@ static bool is_folder(const char *path)
 
 /* -- the share */
 
-static bool is_in_share(const record_share *share, const char *path, uint64_t number)
+static bool is_in_share(const record_share *share, const char *path, uint64_t number, size_t occurrence)
 {
     uint64_t key = share->by_path ? weir__hash(WEIR__HASH_START, path, strlen(path) + 1) : number;
-    return key % share->world.size == share->world.rank && !record_ended_has(&share->ended, path);
+    return key % share->world.size == share->world.rank &&
+           record_ended_count(&share->ended, path) + record_ended_count(share->ended_before, path) <= occurrence;
 }
 
 static bool accept(void *self, const char *path, uint64_t number)
 {
     const record_listing *listing = self;
-    return is_in_share(listing->share, path, number + listing->offset);
+    return is_in_share(listing->share, path, number + listing->offset, 0);
 }
 
 /* A listing apart from the source's. */
@@ -49,7 +50,7 @@ typedef struct visit {
 static bool visit_file(void *self, const char *path, uint64_t number)
 {
     visit *v = self;
-    if (is_in_share(v->share, path, number + v->offset))
+    if (is_in_share(v->share, path, number + v->offset, 0))
         v->take(v->self, path);
     return false;
 }
@@ -67,7 +68,7 @@ void record_inputs_each(const record_inputs *inputs, const record_share *share, 
         weir_directory_count(&folder, UINT64_MAX, &num_accepted, NULL);
     }
     for (size_t i = 0; i < inputs->num_all_paths; i++)
-        if (is_in_share(share, inputs->all_paths[i], i))
+        if (is_in_share(share, inputs->all_paths[i], i, inputs->occurrences[i]))
             take(self, inputs->all_paths[i]);
 }
 
@@ -177,9 +178,12 @@ static void select_share(record_inputs *inputs)
     inputs->all_paths = memory_get(inputs->num_paths, sizeof *inputs->all_paths);
     memcpy(inputs->all_paths, inputs->paths, inputs->num_paths * sizeof *inputs->paths);
     inputs->num_paths = 0;
-    record_ended_compare_inputs(&inputs->share.ended, inputs->all_paths, inputs->num_all_paths);
+    inputs->occurrences = memory_get(inputs->num_all_paths, sizeof *inputs->occurrences);
+    if (inputs->share.ended.num_labels || inputs->share.world.size > 1)
+        record_ended_compare_inputs(&inputs->share.ended, inputs->all_paths, inputs->num_all_paths,
+                                    inputs->occurrences);
     for (size_t i = 0; i < inputs->num_all_paths; i++)
-        if (is_in_share(&inputs->share, inputs->all_paths[i], i))
+        if (is_in_share(&inputs->share, inputs->all_paths[i], i, inputs->occurrences[i]))
             inputs->paths[inputs->num_paths++] = inputs->all_paths[i];
     for (size_t i = 0; i < inputs->num_folders; i++) {
         inputs->folders[i].accept = accept;
@@ -240,6 +244,7 @@ void record_inputs_free(record_inputs *inputs)
     free(inputs->listings);
     free(inputs->paths);
     free(inputs->all_paths);
+    free(inputs->occurrences);
     record_ended_free(&inputs->share.ended);
     free(inputs->list);
     *inputs = (record_inputs){ 0 };

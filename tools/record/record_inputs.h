@@ -15,7 +15,8 @@ typedef struct record_share {
     /* By a hash of the path, not by the number: the files that are left are then spread over the processes, even if
        those of one are left, and even if the processes read different states of the databases. */
     bool by_path;
-    record_ended ended; /* files that are skipped */
+    record_ended ended; /* files that are skipped; of a path in several rows, as many as were finished */
+    const record_ended *ended_before; /* the same, of earlier runs (NULL = none) */
 } record_share;
 
 /* The share of one folder. One thread at a time for each. */
@@ -34,7 +35,8 @@ typedef struct record_inputs {
     size_t num_paths;
     const char **all_paths; /* of all processes */
     size_t num_all_paths;
-    char *list; /* the text of --list, which paths points into */
+    size_t *occurrences; /* of each of these, see record_ended_compare_inputs() */
+    char *list;          /* the text of --list, which paths points into */
 } record_inputs;
 
 /* Returns 0, or reports the error on stderr and returns the exit status 2: an input is missing, is not a file,

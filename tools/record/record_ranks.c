@@ -257,7 +257,6 @@ static int summarize(const record_settings *settings, const record_ranks *ranks,
 }
 
 typedef struct unfinished {
-    const record_ended *before; /* the files that --resume has skipped */
     uint64_t count;
     bool prints;
 } unfinished;
@@ -265,7 +264,7 @@ typedef struct unfinished {
 static void take_unfinished(void *self, const char *path)
 {
     unfinished *files = self;
-    if (record_ended_has(files->before, path) || files->count++ >= MAX_LISTED || !files->prints)
+    if (files->count++ >= MAX_LISTED || !files->prints)
         return;
     char *shown = memory_copy(path);
     weir__text_redact(shown);
@@ -296,14 +295,14 @@ static const char *fate_of(const rank_view *view)
 static bool tell_unfinished(const record_settings *settings, const record_inputs *inputs, const record_share *share,
                             const char *rank)
 {
-    unfinished files = { .before = &inputs->share.ended };
+    unfinished files = { 0 };
     record_inputs_each(inputs, share, take_unfinished, &files);
     if (files.count == 0)
         return false;
     fprintf(stderr, "%s: %s%s%" PRIu64 " file%s not finished%s\n", settings->program, rank ? rank : "",
             rank ? ": " : "", files.count, files.count == 1 ? " is" : "s are",
             rank ? ":" : ": the folder has changed, or the ranks see different folders:");
-    files = (unfinished){ .before = files.before, .prints = true };
+    files = (unfinished){ .prints = true };
     record_inputs_each(inputs, share, take_unfinished, &files);
     if (files.count > MAX_LISTED)
         fprintf(stderr, "  and %" PRIu64 " more\n", files.count - MAX_LISTED);
@@ -316,7 +315,9 @@ static int tell_ranks(const record_settings *settings, const record_ranks *ranks
 {
     bool can_list = !was_interrupted && !settings->tar; /* listing may take a while; archives have other names */
     int exit_status = RECORD_DONE;
-    record_share share = { .by_path = inputs->share.by_path, .world = ranks->world, .ended = *ended };
+    record_share share = {
+        .by_path = inputs->share.by_path, .world = ranks->world, .ended = *ended, .ended_before = &inputs->share.ended
+    };
     for (uint32_t rank = 0; rank < ranks->world.size; rank++) {
         const rank_view *view = &views[rank];
         const char *fate = fate_of(view);
