@@ -113,7 +113,7 @@ void weir__trace_putf(weir_trace_text *text, const char *format, ...)
     va_list values;
     va_start(values, format);
     for (;; format += 2) {
-        size_t plain = strcspn(format, "%");
+        size_t plain = (size_t)(strchrnul(format, '%') - format);
         weir__trace_put(text, format, plain);
         format += plain;
         if (!*format)
