@@ -46,6 +46,19 @@ static int take_usable(void *worker, weir_item *in, weir_item *out, weir_task *t
     return WEIR_PENDING;
 }
 
+/* Two chunks of a usable one; a broken one fails after the first. */
+static int pass_chunks(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    const weir_entry *entry = in->data;
+    (void)worker;
+    bool is_first = weir_task_num_chunks(task) == 0;
+    if (!is_first && is_broken(entry->number))
+        return weir_task_fail(task, WEIR_EDATA, 0, "truncated");
+    out->data = strdup("a chunk");
+    out->release = weir_release_free;
+    return is_first ? WEIR_MORE : WEIR_OK;
+}
+
 static int fail_always(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
@@ -330,6 +343,55 @@ TEST_CASE(a_failure_in_a_later_stage_fails_the_pipeline_and_says_why)
     assert_non_null(strstr(result.error.message, "only what fails in the first stage can be replaced"));
     assert_non_null(strstr(result.error.message, "unusable"));
     free(result.text);
+}
+
+TEST_CASE(a_clip_that_fails_after_a_chunk_is_not_replaced)
+{
+    static const weir_op chunks_op = {
+        .name = "decode", .takes = WEIR_TYPE_ENTRY, .makes = WEIR_TYPE_TEXT, .run = pass_chunks
+    };
+    rank_job job = job_of(0, WEIR_SHARE_PAD);
+    rank_result result;
+    job.sampler.world.size = 1;
+    job.op = &chunks_op;
+    job.collects = true; /* its results are not looked at */
+    run_rank(&job, 0, &result);
+    assert_int_equal(result.status, WEIR_EOF);
+    assert_int_equal(result.num_failed, 3 * NUM_EPOCHS);
+    assert_int_equal(result.steps[0], (2 * NUM_ITEMS - 3 + BATCH - 1) / BATCH);
+    free(result.text);
+}
+
+/* Each item is replaced by one of its own source; the second sampler has promised nothing. */
+TEST_CASE(behind_a_merge_each_source_keeps_its_promise)
+{
+    weir_pipeline *pipeline;
+    weir_item item = { 0 };
+    weir_account account;
+    uint64_t counts[2] = { 0 };
+    int status;
+    weir_builder *builder = weir_builder_new();
+    for (int i = 0; i < 2; i++) {
+        weir_sampler_source_config source = { .sampler = job_of(0, i ? WEIR_SHARE_EXACT : WEIR_SHARE_PAD).sampler,
+                                              .items = { .fill = fill } };
+        source.sampler.world.size = 1;
+        weir_source_sampler(builder, &source, NULL);
+    }
+    weir_builder_merge(builder, NULL, NULL);
+    weir_builder_pipe(builder, &later_op, NULL, 0, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+    while ((status = weir_pipeline_next(pipeline, &item, 60 * WEIR_SECOND)) == WEIR_OK) {
+        counts[item.source]++;
+        weir_item_release(&item);
+    }
+    assert_int_equal(status, WEIR_EOF);
+    assert_int_equal(counts[0], NUM_ITEMS);
+    assert_int_equal(counts[1], NUM_ITEMS - 3);
+    assert_int_equal(weir_pipeline_account(pipeline, NULL, &account), WEIR_OK);
+    assert_int_equal(account.taken + account.created, account.passed_on + account.failed);
+    assert_true(account.failed >= 6);
+    weir_pipeline_free(pipeline);
 }
 
 /* Four ranks stop in the middle of an epoch; three, or five, go on. */
