@@ -432,6 +432,8 @@ TEST_CASE(a_pipeline_needs_no_descriptors)
 
 typedef struct lap_sums {
     int64_t elapsed_ns, suspended_ns;
+    uint64_t num_items, num_stalls;
+    test_counter laps;
 } lap_sums;
 
 static void add_lap(void *self, const weir_lap *lap)
@@ -439,33 +441,44 @@ static void add_lap(void *self, const weir_lap *lap)
     lap_sums *sums = self;
     sums->elapsed_ns += lap->elapsed_ns;
     sums->suspended_ns += lap->suspended_ns;
+    counter_add(&sums->laps, 1);
 }
 
-/* A child runs a pipeline until it reads a byte; it answers with the content of its laps. */
+enum { ALLOWED_MS = 3000, STOPPED_MS = ALLOWED_MS + 500 };
+
+/* A child runs a task until it reads a byte and some laps are over; it answers with the content of its laps. */
 static void run_while_stopped(int from_parent, int to_parent)
 {
     static test_ledger own;
     test_gate gate = GATE;
-    lap_sums sums = { 0 };
+    lap_sums sums = { .laps = COUNTER };
     weir_observer observer = { .self = &sums, .lap_end = add_lap };
     ledger_init(&own);
-    test_numbers numbers = { .ledger = &own, .count = 1, .gate = &gate };
+    test_numbers numbers = { .ledger = &own, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &gated_op, &gate, 0,
+                      &(weir_stage_options){ .task_deadline_ns = ALLOWED_MS * WEIR_MILLISECOND });
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 });
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .observers = &observer,
+                                                 .num_observers = 1,
+                                                 .stall_warning_ns = ALLOWED_MS * WEIR_MILLISECOND,
+                                                 .stats_interval_ns = 50 * WEIR_MILLISECOND });
     char byte = 'r';
+    gate_await_waiting(&gate, 1);
     if (write(to_parent, &byte, 1) != 1 || read(from_parent, &byte, 1) != 1)
         _exit(1);
+    counter_await(&sums.laps, counter_value(&sums.laps) + 3); /* deadlines have been checked */
     gate_open(&gate);
     int end;
-    drain(pipeline, &end);
+    sums.num_items = drain(pipeline, &end);
+    sums.num_stalls = logged_lines(WEIR_LOG_WARNING);
     weir_pipeline_free(pipeline);
     _exit(write(to_parent, &sums, sizeof sums) == sizeof sums ? 0 : 1);
 }
 
-TEST_CASE(a_lap_in_which_the_process_was_stopped_is_marked)
+TEST_CASE(a_stop_of_the_process_is_marked_and_is_no_stall_and_no_timeout)
 {
-    enum { STOPPED_MS = 900 };
     int to_child[2], to_parent[2], status;
     char byte;
     lap_sums sums = { 0 };
@@ -483,6 +496,8 @@ TEST_CASE(a_lap_in_which_the_process_was_stopped_is_marked)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(sums.suspended_ns > STOPPED_MS / 2 * WEIR_MILLISECOND);
     assert_true(sums.suspended_ns <= sums.elapsed_ns);
+    assert_int_equal(sums.num_items, 1);
+    assert_int_equal(sums.num_stalls, 0);
     close(to_child[0]);
     close(to_child[1]);
     close(to_parent[0]);

@@ -113,6 +113,7 @@ static void task_starts_locked(weir_slot *slot)
 {
     slot->label = weir__label_hold(slot->core.in.label_owner);
     slot->warn_after_ns = slot->node->pipeline->stall_warning_ns;
+    slot->suspended_ns = 0;
     atomic_store_explicit(&slot->was_completed, false, memory_order_release);
     atomic_store_explicit(&slot->should_stop, false, memory_order_relaxed);
     atomic_store_explicit(&slot->is_overdue, false, memory_order_relaxed);

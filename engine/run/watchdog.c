@@ -74,7 +74,7 @@ static void check_node_locked(watchdog_check *check, weir_node *node)
         weir_slot *slot = weir__slot_at(node, i);
         if (slot->core.state != SLOT_RUNNING && slot->core.state != SLOT_PENDING)
             continue;
-        int64_t age_ns = slot->core.run_ns + node->pipeline->core.now_ns - slot->core.entered_ns;
+        int64_t age_ns = weir__task_age_ns(slot, node->pipeline->core.now_ns);
         watch_deadline(check, slot, age_ns);
         check_stall(check, slot, age_ns);
         runs = true;
@@ -100,7 +100,19 @@ static void report_stall(weir_pipeline *pipeline, const stalled_task *stall)
     weir__outbox_add_stall(pipeline, stall->node->name, text);
 }
 
-int64_t weir__watchdog_check(weir_pipeline *pipeline)
+/* A task that is younger has begun since. One whose step has just ended has it in its run time. */
+static void excuse_tasks_locked(weir_node *node, int64_t suspended_ns)
+{
+    for (uint32_t i = 0; i < node->core.num_made; i++) {
+        weir_slot *slot = weir__slot_at(node, i);
+        bool runs = slot->core.state == SLOT_RUNNING || slot->core.state == SLOT_PENDING;
+        int64_t age_ns =
+            runs ? weir__task_age_ns(slot, node->pipeline->core.now_ns) : slot->core.run_ns - slot->suspended_ns;
+        slot->suspended_ns += age_ns < suspended_ns ? 0 : suspended_ns;
+    }
+}
+
+int64_t weir__watchdog_check(weir_pipeline *pipeline, int64_t suspended_ns)
 {
     watchdog_check check = { .next_ns = INT64_MAX };
     if (pipeline->stall_warning_ns != WEIR_FOREVER)
@@ -108,8 +120,11 @@ int64_t weir__watchdog_check(weir_pipeline *pipeline)
 
     engine_lock_at(pipeline, weir_clock_ns());
     int64_t now_ns = pipeline->core.now_ns;
-    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        if (suspended_ns > 0)
+            excuse_tasks_locked(pipeline->nodes[i], suspended_ns);
         check_node_locked(&check, pipeline->nodes[i]);
+    }
     weir__engine_unlock(pipeline);
 
     for (size_t i = 0; i < check.num_stalls; i++) {

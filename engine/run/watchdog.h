@@ -4,7 +4,8 @@
 
 #include "run_state.h"
 
-/* Service thread only. Checks the running tasks. Returns when to check again. */
-int64_t weir__watchdog_check(weir_pipeline *pipeline);
+/* Service thread only. Checks the running tasks; of their time, suspended_ns count for no limit. Returns when to check
+   again. */
+int64_t weir__watchdog_check(weir_pipeline *pipeline, int64_t suspended_ns);
 
 #endif

@@ -71,7 +71,7 @@ static void ask_to_stop_locked(weir_slot *slot)
     const weir_pipeline *pipeline = slot->node->pipeline;
     if (atomic_load_explicit(&slot->should_stop, memory_order_relaxed) && !slot->core.overdue)
         return;
-    int64_t age_ns = slot->core.run_ns + pipeline->core.now_ns - slot->core.entered_ns;
+    int64_t age_ns = weir__task_age_ns(slot, pipeline->core.now_ns);
     atomic_store_explicit(&slot->should_stop, true, memory_order_relaxed);
     if (pipeline->stall_warning_ns != WEIR_FOREVER)
         slot->warn_after_ns = age_ns + WEIR_SECOND;

@@ -60,6 +60,7 @@ struct weir_task {
     /* guarded by lock */
     struct weir_label *label; /* of the input, from its first step to its end; NULL = none */
     int64_t warn_after_ns;    /* run time after which the task is next reported as stalled */
+    int64_t suspended_ns;     /* part of the run time in which the process was suspended: it counts for no limit */
     int pending_status;       /* what weir_task_complete() was called with */
     weir_item pending_out;
 
@@ -95,6 +96,12 @@ typedef struct weir__stage_sum {
     uint64_t num_tasks, num_failures;
     int64_t success_ns, min_ns, max_ns;
 } weir__stage_sum;
+
+/* Of a running or pending task; with lock. */
+static inline int64_t weir__task_age_ns(const weir_slot *slot, int64_t now_ns)
+{
+    return slot->core.run_ns + now_ns - slot->core.entered_ns - slot->suspended_ns;
+}
 
 struct weir_node {
     weir__node core; /* first */
