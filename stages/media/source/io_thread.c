@@ -26,7 +26,7 @@ enum {
     MAX_LEFT = 64
 };
 
-typedef enum request { REQUEST_NONE = 0, REQUEST_OPEN, REQUEST_READ, REQUEST_END } request;
+typedef enum request { REQUEST_NONE = 0, REQUEST_OPEN, REQUEST_READ, REQUEST_CLOSE, REQUEST_END } request;
 
 /* Abandoned threads of the process that still wait for the kernel. */
 static atomic_uint num_left;
@@ -153,9 +153,9 @@ static void *io_main(void *argument)
             continue;
         }
         pthread_mutex_unlock(&io->lock);
-        int result = asked == REQUEST_OPEN ? do_open(io) : do_read(io);
+        int result = asked == REQUEST_OPEN ? do_open(io) : asked == REQUEST_READ ? do_read(io) : close(io->fd);
         pthread_mutex_lock(&io->lock);
-        if (io->is_left && (asked == REQUEST_READ || result >= 0))
+        if (io->is_left && (asked == REQUEST_READ || (asked == REQUEST_OPEN && result >= 0)))
             close(io->fd);
         io->result = result;
         io->request = REQUEST_NONE;
@@ -288,6 +288,12 @@ int weir__io_thread_read(weir_io_thread **io, int fd, uint8_t *to, int max_bytes
     int num_bytes = end - position < max_bytes ? (int)(end - position) : max_bytes;
     memcpy(to, self->block + (position - self->position), (size_t)num_bytes);
     return num_bytes;
+}
+
+void weir__io_thread_close(weir_io_thread **io, int fd, AVIOInterruptCB interrupt)
+{
+    (*io)->fd = fd;
+    ask_thread(io, REQUEST_CLOSE, interrupt);
 }
 
 void weir__io_thread_end(weir_io_thread *io)

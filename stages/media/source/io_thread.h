@@ -1,5 +1,5 @@
 /*
- * Opens and reads a file on a separate thread, so that a call that blocks in the kernel (a network file system whose
+ * Opens, reads and closes a file on a separate thread, so that a call that blocks in the kernel (a network file system whose
  * server is gone) can be abandoned. Internal. One thread at a time may use it.
  *
  * An abandoned thread ends when its system call returns; until then it keeps its stack and its buffer, but nothing of
@@ -35,8 +35,8 @@ bool weir__io_is_given(void);
 /* NULL = out of memory or threads, or 64 threads have been abandoned already. */
 weir_io_thread *weir__io_thread_start(void);
 
-/* The following two return FFmpeg's AVERROR_EXIT if `interrupt` requests it; then the thread is abandoned with its
-   descriptor, and *io is NULL. */
+/* The following three return if `interrupt` requests it; then the thread is abandoned with its descriptor, *io is NULL,
+   and the result is FFmpeg's AVERROR_EXIT. */
 
 /* The descriptor, with *info filled; or FFmpeg's error. */
 int weir__io_thread_open(weir_io_thread **io, const char *path, int flags, struct stat *info,
@@ -45,6 +45,8 @@ int weir__io_thread_open(weir_io_thread **io, const char *path, int flags, struc
 /* Bytes (0 = the end) or FFmpeg's error. */
 int weir__io_thread_read(weir_io_thread **io, int fd, uint8_t *to, int max_bytes, int64_t position,
                          AVIOInterruptCB interrupt);
+
+void weir__io_thread_close(weir_io_thread **io, int fd, AVIOInterruptCB interrupt);
 
 /* Ends the thread. NULL is fine. */
 void weir__io_thread_end(weir_io_thread *io);

@@ -87,7 +87,9 @@ void weir__local_host_free(weir_local_host *host)
 
 void weir__local_file_close(weir_local_file *file)
 {
-    if (file->is_open)
+    if (file->is_open && file->host && file->host->io) /* some network file systems write to the server now */
+        weir__io_thread_close(&file->host->io, file->fd, file->interrupt);
+    else if (file->is_open)
         close(file->fd);
     file->is_open = false;
 }
