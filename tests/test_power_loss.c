@@ -1,0 +1,434 @@
+/*
+ * A simulated loss of power: what databases and checkpoints write is recorded, and made again up to any moment, but for what
+ * was not synced by then, of which any part may be missing. Files: an order of writes, each torn at sectors; names: in
+ * their order, durable with the next fsync of the folder.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <weir/checkpoint.h>
+#include <weir/pipeline.h>
+
+#include "stats_fixture.h"
+#include "support.h"
+
+enum {
+    MAX_NAME = 100,
+    MAX_EVENTS = 100000,
+    MAX_FILES = 200,
+    SECTOR_BYTES = 512,
+    NUM_RUNS = 2,
+    NUM_LAPS = 280 /* of a run */,
+    STATE_BYTES = 20000
+};
+
+typedef enum event_kind {
+    EVENT_WRITE,
+    EVENT_CUT,
+    EVENT_SYNC,
+    EVENT_NAME,
+    EVENT_MOVE,
+    EVENT_REMOVE,
+    EVENT_SYNC_FOLDER,
+    EVENT_PROMISE
+} event_kind;
+
+typedef struct power_event {
+    event_kind kind;
+    int file, promise; /* promise: whole runs * 100 + the number of the checkpoint */
+    int64_t at;        /* of the bytes; of a cut: the new size */
+    size_t size;
+    void *bytes;
+    char name[MAX_NAME], to[MAX_NAME];
+} power_event;
+
+static struct {
+    pthread_mutex_t lock;
+    bool is_on;
+    power_event *events;
+    int num_events, num_files;
+    char names[MAX_FILES][MAX_NAME]; /* now, of each file; "" = none */
+} power = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static power_event *add_event_locked(event_kind kind, int file)
+{
+    REQUIRE(power.num_events < MAX_EVENTS);
+    power_event *event = &power.events[power.num_events++];
+    *event = (power_event){ .kind = kind, .file = file };
+    return event;
+}
+
+static int find_file_locked(const char *path)
+{
+    for (int i = 0; i < power.num_files; i++)
+        if (strcmp(power.names[i], base_name(path)) == 0)
+            return i;
+    return -1;
+}
+
+static int file_of_locked(const char *path)
+{
+    int file = find_file_locked(path);
+    if (file >= 0)
+        return file;
+    REQUIRE(power.num_files < MAX_FILES);
+    file = power.num_files++;
+    snprintf(power.names[file], MAX_NAME, "%s", base_name(path));
+    snprintf(add_event_locked(EVENT_NAME, file)->name, MAX_NAME, "%s", base_name(path));
+    return file;
+}
+
+static void add_bytes_locked(int file, const void *bytes, size_t size, int64_t at)
+{
+    power_event *event = add_event_locked(EVENT_WRITE, file);
+    event->at = at;
+    event->size = size;
+    event->bytes = malloc(size);
+    memcpy(event->bytes, bytes, size);
+}
+
+static void add_promise(int promise)
+{
+    pthread_mutex_lock(&power.lock);
+    add_event_locked(EVENT_PROMISE, -1)->promise = promise;
+    pthread_mutex_unlock(&power.lock);
+}
+
+/* ---- what SQLite does --------------------------------------------------------------------------------------------- */
+
+static sqlite3_vfs *real_vfs, own_vfs;
+static struct watched_handle {
+    sqlite3_file *handle; /* NULL = free */
+    int file;
+    const sqlite3_io_methods *real;
+    sqlite3_io_methods own;
+} handles[MAX_FILES];
+
+static struct watched_handle *find_handle_locked(const sqlite3_file *handle)
+{
+    int i = 0;
+    while (handles[i].handle != handle)
+        REQUIRE(++i < MAX_FILES);
+    return &handles[i];
+}
+
+static const sqlite3_io_methods *add_handle_event(sqlite3_file *handle, event_kind kind, const void *bytes, int size,
+                                                  int64_t at)
+{
+    pthread_mutex_lock(&power.lock);
+    struct watched_handle *watched = find_handle_locked(handle);
+    if (kind == EVENT_WRITE)
+        add_bytes_locked(watched->file, bytes, (size_t)size, at);
+    else
+        add_event_locked(kind, watched->file)->at = at;
+    pthread_mutex_unlock(&power.lock);
+    return watched->real;
+}
+
+static int write_watched(sqlite3_file *handle, const void *bytes, int size, sqlite3_int64 at)
+{
+    return add_handle_event(handle, EVENT_WRITE, bytes, size, at)->xWrite(handle, bytes, size, at);
+}
+
+static int cut_watched(sqlite3_file *handle, sqlite3_int64 size)
+{
+    return add_handle_event(handle, EVENT_CUT, NULL, 0, size)->xTruncate(handle, size);
+}
+
+static int sync_watched(sqlite3_file *handle, int flags)
+{
+    return add_handle_event(handle, EVENT_SYNC, NULL, 0, 0)->xSync(handle, flags);
+}
+
+static int close_watched(sqlite3_file *handle)
+{
+    pthread_mutex_lock(&power.lock);
+    struct watched_handle *watched = find_handle_locked(handle);
+    watched->handle = NULL;
+    pthread_mutex_unlock(&power.lock);
+    return watched->real->xClose(handle);
+}
+
+static int open_watched(sqlite3_vfs *vfs, const char *path, sqlite3_file *handle, int flags, int *flags_out)
+{
+    (void)vfs;
+    int code = real_vfs->xOpen(real_vfs, path, handle, flags, flags_out);
+    if (code != SQLITE_OK || !power.is_on || !path)
+        return code;
+    pthread_mutex_lock(&power.lock);
+    struct watched_handle *watched = find_handle_locked(NULL);
+    *watched = (struct watched_handle){ handle, file_of_locked(path), handle->pMethods, *handle->pMethods };
+    watched->own.xWrite = write_watched;
+    watched->own.xTruncate = cut_watched;
+    watched->own.xSync = sync_watched;
+    watched->own.xClose = close_watched;
+    handle->pMethods = &watched->own;
+    pthread_mutex_unlock(&power.lock);
+    return code;
+}
+
+/* ---- what the C library does for others ---------------------------------------------------------------------------- */
+
+/* The bytes of a checkpoint are written by the C library: they are taken from the file. */
+static void add_whole_locked(int file, const char *path)
+{
+    size_t size;
+    char *bytes = read_file(path, &size);
+    add_event_locked(EVENT_CUT, file);
+    add_bytes_locked(file, bytes, size, 0);
+    free(bytes);
+}
+
+int fsync(int fd)
+{
+    int (*real)(int);
+    char link[64], path[4096] = "";
+    struct stat info;
+    *(void **)&real = dlsym(RTLD_NEXT, "fsync");
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    pthread_mutex_lock(&power.lock);
+    if (power.is_on && fstat(fd, &info) == 0 && readlink(link, path, sizeof path - 1) > 0) {
+        if (S_ISDIR(info.st_mode))
+            add_event_locked(EVENT_SYNC_FOLDER, -1);
+        else if (!strstr(path, ".db")) {
+            int file = file_of_locked(path);
+            add_whole_locked(file, path);
+            add_event_locked(EVENT_SYNC, file);
+        }
+    }
+    pthread_mutex_unlock(&power.lock);
+    return real(fd);
+}
+
+static void add_move(const char *from, const char *to)
+{
+    pthread_mutex_lock(&power.lock);
+    if (power.is_on) {
+        int replaced = find_file_locked(to), file = find_file_locked(from);
+        if (file < 0)
+            add_whole_locked(file = file_of_locked(from), from); /* never synced */
+        power_event *event = add_event_locked(EVENT_MOVE, file);
+        snprintf(event->name, MAX_NAME, "%s", base_name(from));
+        snprintf(event->to, MAX_NAME, "%s", base_name(to));
+        if (replaced >= 0)
+            power.names[replaced][0] = '\0';
+        snprintf(power.names[file], MAX_NAME, "%s", base_name(to));
+    }
+    pthread_mutex_unlock(&power.lock);
+}
+
+int rename(const char *from, const char *to)
+{
+    int (*real)(const char *, const char *);
+    *(void **)&real = dlsym(RTLD_NEXT, "rename");
+    add_move(from, to);
+    return real(from, to);
+}
+
+int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
+{
+    int (*real)(int, const char *, int, const char *, unsigned);
+    *(void **)&real = dlsym(RTLD_NEXT, "renameat2");
+    int rc = real(from_fd, from, to_fd, to, flags);
+    if (rc == 0)
+        add_move(from, to);
+    return rc;
+}
+
+int unlink(const char *path)
+{
+    int (*real)(const char *);
+    *(void **)&real = dlsym(RTLD_NEXT, "unlink");
+    pthread_mutex_lock(&power.lock);
+    int file = power.is_on ? find_file_locked(path) : -1;
+    if (file >= 0) {
+        snprintf(add_event_locked(EVENT_REMOVE, file)->name, MAX_NAME, "%s", base_name(path));
+        power.names[file][0] = '\0';
+    }
+    pthread_mutex_unlock(&power.lock);
+    return real(path);
+}
+
+/* ---- the crash ------------------------------------------------------------------------------------------------------ */
+
+typedef struct disk_file {
+    char *bytes;
+    int64_t size;
+} disk_file;
+
+static void put_bytes(disk_file *file, const power_event *event, bool is_torn)
+{
+    for (size_t from = 0; from < event->size; from += SECTOR_BYTES) {
+        size_t size = event->size - from < SECTOR_BYTES ? event->size - from : SECTOR_BYTES;
+        int64_t end = event->at + (int64_t)(from + size);
+        if (is_torn && rand() % 2)
+            continue;
+        if (end > file->size) {
+            file->bytes = realloc(file->bytes, (size_t)end);
+            memset(file->bytes + file->size, 0, (size_t)(end - file->size));
+            file->size = end;
+        }
+        memcpy(file->bytes + event->at + from, (char *)event->bytes + from, size);
+    }
+}
+
+/* The files after a loss of power before event number `end`. */
+static void write_what_is_left(const char *folder, int end)
+{
+    disk_file *files = calloc(MAX_FILES, sizeof *files);
+    char names[MAX_FILES][MAX_NAME] = { "" }, path[sizeof names + 5000];
+    int last_sync[MAX_FILES] = { 0 }, folder_sync = 0;
+    for (int i = 0; i < end; i++) {
+        if (power.events[i].kind == EVENT_SYNC)
+            last_sync[power.events[i].file] = i;
+        if (power.events[i].kind == EVENT_SYNC_FOLDER)
+            folder_sync = i;
+    }
+    int num_luck = rand() % 3, names_end = num_luck == 0 ? end : folder_sync + rand() % (end - folder_sync + 1);
+    for (int i = 0; i < end; i++) {
+        const power_event *event = &power.events[i];
+        bool is_synced = event->file >= 0 && i < last_sync[event->file], is_kept = is_synced || rand() % 2;
+        if (event->kind == EVENT_WRITE && is_kept)
+            put_bytes(&files[event->file], event, !is_synced && rand() % 4 == 0);
+        if (event->kind == EVENT_CUT && is_kept && files[event->file].size > event->at)
+            files[event->file].size = event->at;
+        if (i >= names_end)
+            continue;
+        for (int j = 0; event->kind == EVENT_MOVE && j < MAX_FILES; j++)
+            if (strcmp(names[j], event->to) == 0)
+                names[j][0] = '\0';
+        if (event->kind == EVENT_NAME || event->kind == EVENT_MOVE)
+            snprintf(names[event->file], MAX_NAME, "%s", event->kind == EVENT_NAME ? event->name : event->to);
+        if (event->kind == EVENT_REMOVE)
+            names[event->file][0] = '\0';
+    }
+    for (int i = 0; i < MAX_FILES; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        if (names[i][0])
+            write_file(path, files[i].size ? files[i].bytes : "", (size_t)files[i].size);
+        free(files[i].bytes);
+    }
+    free(files);
+}
+
+static void check_checkpoint(const char *path, int at_least, int moment)
+{
+    char *text = NULL;
+    uint8_t *state = NULL;
+    size_t size = 0;
+    weir_error error = { 0 };
+    int status = weir_checkpoint_load(path, &text, (void **)&state, &size, &error);
+    if (status != WEIR_OK && (status != WEIR_ENOTFOUND || at_least > 0))
+        fail_msg("moment %d: checkpoint %d: %s", moment, at_least, error.message);
+    for (size_t i = 0; status == WEIR_OK && i < size; i++)
+        if (size != STATE_BYTES || state[i] != state[0] || state[0] < at_least)
+            fail_msg("moment %d: checkpoint %d: %zu bytes, %d", moment, at_least, size, state[0]);
+    free(text);
+    free(state);
+}
+
+/* Returns how many laps are there. */
+static int64_t check_database(const char *path, int whole_runs, int moment)
+{
+    if (access(path, F_OK) != 0 && whole_runs == 0)
+        return 0;
+    char sql[200], *found = query_text(path, "PRAGMA integrity_check");
+    if (strcmp(found, "ok") != 0)
+        fail_msg("moment %d: %s", moment, found);
+    free(found);
+    snprintf(sql, sizeof sql,
+             "SELECT count(*) FROM (SELECT run_id FROM task_stats GROUP BY run_id HAVING count(*) = %d)", NUM_LAPS);
+    int64_t whole = query_int(path, sql);
+    int64_t holes = query_int(path, "SELECT count(*) FROM (SELECT run_id FROM task_stats GROUP BY run_id "
+                                    "HAVING max(timestamp) - min(timestamp) <> 2 * (count(*) - 1))");
+    if (whole < whole_runs || holes > 0)
+        fail_msg("moment %d: %d of %d runs are whole, %d have holes", moment, (int)whole, whole_runs, (int)holes);
+    return query_int(path, "SELECT count(*) FROM task_stats");
+}
+
+static void record_all(void)
+{
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 10 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .checkpoints = WEIR_CHECKPOINTS_DELIVERED });
+    uint8_t state[STATE_BYTES];
+    weir_error error = { 0 };
+    for (int run = 0; run < NUM_RUNS; run++) {
+        weir_sqlite_writer *writer = open_writer(
+            in_folder("r.db"), &(weir_sqlite_options){ .buffer_entries = 16 /* a transaction for a lap */ });
+        weir_observer observer = weir_sqlite_observer(writer);
+        observe_start(observer);
+        for (int lap = 0; lap < NUM_LAPS; lap++) {
+            observe_lap(observer, lap, 20);
+            if (lap % 70 == 0) {
+                int number = 1 + run * 4 + lap / 70;
+                memset(state, number, sizeof state);
+                assert_int_equal(weir_checkpoint_store(pipeline, in_folder("c"), state, sizeof state, &error),
+                                 WEIR_OK);
+                add_promise(run * 100 + number);
+            }
+        }
+        observe_end(observer, WEIR_OK);
+        close_writer(writer);
+        add_promise((run + 1) * 100 + (run + 1) * 4);
+    }
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+TEST_CASE(after_a_power_loss_databases_and_checkpoints_are_whole)
+{
+    const char *wanted = getenv("WEIR_POWER_LOSSES");
+    int num_losses = wanted ? atoi(wanted) : 100;
+    char folder[5000], path[6000], command[6000];
+    power.events = calloc(MAX_EVENTS, sizeof *power.events);
+    real_vfs = sqlite3_vfs_find(NULL);
+    own_vfs = *real_vfs;
+    own_vfs.zName = "power";
+    own_vfs.xOpen = open_watched;
+    assert_int_equal(sqlite3_vfs_register(&own_vfs, 1), SQLITE_OK);
+    power.is_on = true;
+    record_all();
+    power.is_on = false;
+    int64_t most = 0, fewest = INT64_MAX;
+    snprintf(folder, sizeof folder, "%s", in_folder("disk"));
+    for (int i = 0; i < num_losses; i++) {
+        int promise = 0, end = i == 0 ? power.num_events : rand() % (power.num_events + 1);
+        for (int j = 0; j < end; j++)
+            promise = power.events[j].kind == EVENT_PROMISE ? power.events[j].promise : promise;
+        assert_int_equal(mkdir(folder, 0700), 0);
+        write_what_is_left(folder, end);
+        snprintf(path, sizeof path, "%s/c", folder);
+        check_checkpoint(path, promise % 100, end);
+        snprintf(path, sizeof path, "%s/r.db", folder);
+        int64_t laps = check_database(path, promise / 100, end);
+        most = laps > most ? laps : most;
+        fewest = laps < fewest ? laps : fewest;
+        snprintf(command, sizeof command, "rm -r '%s'", folder);
+        assert_int_equal(system(command), 0);
+    }
+    assert_int_equal(most, NUM_RUNS * NUM_LAPS);
+    fprintf(stderr, "%d events, %d losses: %d to %d laps\n", power.num_events, num_losses, (int)fewest, (int)most);
+    for (int i = 0; i < power.num_events; i++)
+        free(power.events[i].bytes);
+    free(power.events);
+    sqlite3_vfs_unregister(&own_vfs);
+}
+
+TEST_MAIN(make_folder, remove_folder, NULL, NULL)
