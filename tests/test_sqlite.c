@@ -624,6 +624,56 @@ static void flush_and_die(const char *path)
     raise(SIGKILL);
 }
 
+/* Readers one after the other, each of which begins before the one before has ended. */
+static struct relay {
+    const char *path;
+    atomic_int num_begun;
+    atomic_bool is_over;
+} relay;
+
+static void *read_in_turn(void *number)
+{
+    sqlite3 *db = connect_to(relay.path);
+    for (int turn = (int)(intptr_t)number; !relay.is_over; turn += 2) {
+        while (relay.num_begun < turn && !relay.is_over)
+            sched_yield();
+        sqlite3_exec(db, "BEGIN; SELECT count(*) FROM task_stats", NULL, NULL, NULL);
+        relay.num_begun++;
+        while (relay.num_begun < turn + 2 && !relay.is_over)
+            sched_yield();
+        sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    }
+    sqlite3_close(db);
+    return NULL;
+}
+
+TEST_CASE(readers_that_follow_each_other_do_not_make_the_log_grow)
+{
+    enum { MAX_LOG_BYTES = 48 << 20 }; /* 86 MB if it is never begun again */
+    char log[4096];
+    pthread_t readers[2];
+    weir_sqlite_writer *writer = open_writer(in_folder("w.db"), &(weir_sqlite_options){ .buffer_entries = 16 });
+    weir_observer observer = weir_sqlite_observer(writer);
+    snprintf(log, sizeof log, "%s-wal", in_folder("w.db"));
+    relay = (struct relay){ .path = in_folder("w.db") };
+    observe_start(observer);
+    for (intptr_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&readers[i], NULL, read_in_turn, (void *)i), 0);
+    struct stat info;
+    int64_t most = 0;
+    for (int lap = 0; lap < 4000; lap++) {
+        observe_lap(observer, lap, 4);
+        most = stat(log, &info) == 0 && info.st_size > most ? info.st_size : most;
+    }
+    relay.is_over = true;
+    for (int i = 0; i < 2; i++)
+        pthread_join(readers[i], NULL);
+    observe_end(observer, WEIR_OK);
+    close_writer(writer);
+    assert_int_equal(query_int(in_folder("w.db"), "SELECT count(*) FROM task_stats"), 4000);
+    assert_true(most < MAX_LOG_BYTES);
+}
+
 TEST_CASE(what_was_flushed_survives_kill_9)
 {
     const char *path = in_folder("a.db");

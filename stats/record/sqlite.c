@@ -86,6 +86,7 @@ static int open_writer_database(weir_sqlite_writer *writer, weir_error *error)
     int status = weir__database_open_writer(writer->path, deadline_ns, &writer->db, error);
     if (status != WEIR_OK)
         return status;
+    sqlite3_wal_hook(writer->db, weir__writer_checkpoint, writer);
     int code = weir__insert_prepare(&writer->rows, writer->db, &writer->identity);
     if (code == SQLITE_OK)
         code = insert_first_run(writer);

@@ -2,6 +2,7 @@
 #include "writer.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -138,6 +139,21 @@ static weir_problem problem_of(sqlite3 *db, int code)
 static void reclaim_room(weir_sqlite_writer *writer)
 {
     sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+}
+
+int weir__writer_checkpoint(void *self, sqlite3 *db, const char *name, int num_pages)
+{
+    enum { LOG_PAGES = 1000 };
+    weir_sqlite_writer *writer = self;
+    if (num_pages < LOG_PAGES) {
+        writer->wait_at_pages = 2 * LOG_PAGES;
+        return SQLITE_OK;
+    }
+    bool waits = num_pages >= writer->wait_at_pages;
+    int mode = waits ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
+    if (sqlite3_wal_checkpoint_v2(db, name, mode, NULL, NULL) != SQLITE_OK && waits)
+        writer->wait_at_pages = num_pages > INT_MAX / 2 ? INT_MAX : 2 * num_pages;
+    return SQLITE_OK; /* the commit has succeeded */
 }
 
 static void plan_retry_locked(weir_sqlite_writer *writer, const weir_problem *problem)

@@ -77,6 +77,7 @@ struct weir_sqlite_writer {
     int64_t delay_ns;
     int64_t outage_since_ns; /* 0 = none */
     bool outage_told;
+    int wait_at_pages; /* of the log: then it waits for the readers, to begin the log again */
 };
 
 /* writer_buffer.c */
@@ -102,6 +103,11 @@ void weir__buffer_count_lost_locked(weir_sqlite_writer *writer, weir_run *run, i
 bool weir__buffer_flush_locked(weir_sqlite_writer *writer);
 
 /* writer.c */
+
+/* SQLite's hook after each commit. Moves what the log (-wal) holds into the database, as SQLite's own hook does, every 1,000
+   pages. Readers that follow each other without a gap keep the log from being begun again: at twice as many, waits for
+   them, as long as for any lock, and if that is not enough, at twice as many again. */
+int weir__writer_checkpoint(void *writer, sqlite3 *db, const char *name, int num_pages);
 
 /* Starts the thread; returns a UV_ code, 0 is success. */
 int weir__writer_start(weir_sqlite_writer *writer);
