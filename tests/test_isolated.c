@@ -261,6 +261,12 @@ static int run_stand_in(void *worker, weir_item *in, weir_item *out, weir_task *
         touch_memory_until_there_is_none();
         return weir_task_fail(task, WEIR_ENOMEM, 0, "ate all");
     }
+    if (strcmp(text, "fill") == 0) {
+        int fd = memfd_create("fill", MFD_CLOEXEC); /* its pages are in no address space */
+        int filled = fallocate(fd, 0, 0, 256 << 20);
+        close(fd);
+        return weir_task_fail(task, filled ? WEIR_ENOMEM : WEIR_EDATA, 0, filled ? "refused" : "filled");
+    }
     if (strcmp(text, "garbage") == 0 && write(3, "garbage", 7) == 7)
         hang_in_a_read();
     if (strcmp(text, "burn") == 0)
@@ -619,6 +625,7 @@ TEST_CASE(a_program_that_ignores_its_children_is_told)
 TEST_CASE(memory_over_the_limit_is_one_failure)
 {
     expect_failures(&(expected_failure){ "eat", WEIR_ENOMEM, "ate all" }, 1, 64 << 20);
+    expect_failures(&(expected_failure){ "fill", WEIR_ENOMEM, "refused" }, 1, 64 << 20);
 }
 
 TEST_CASE(failures_and_skips_of_the_operation_are_its_own)

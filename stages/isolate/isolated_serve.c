@@ -292,7 +292,8 @@ static void prepare_process(void)
     weir__shared_data_enable();
 }
 
-/* Beyond what the process has now. */
+/* Address space: beyond what the process has now. A file in memory (memfd) is in none until it is mapped: each has the
+   limit for itself. */
 static bool limit_memory(uint64_t max_bytes)
 {
     unsigned long long num_pages = 0;
@@ -309,7 +310,10 @@ static bool limit_memory(uint64_t max_bytes)
     bytes = max_bytes < RLIM_INFINITY - bytes ? bytes + max_bytes : RLIM_INFINITY;
     limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
     limit.rlim_max = limit.rlim_cur;
-    return setrlimit(RLIMIT_AS, &limit) == 0;
+    if (setrlimit(RLIMIT_AS, &limit) != 0 || getrlimit(RLIMIT_FSIZE, &limit) != 0)
+        return false;
+    limit.rlim_cur = limit.rlim_max = max_bytes < limit.rlim_max ? max_bytes : limit.rlim_max;
+    return setrlimit(RLIMIT_FSIZE, &limit) == 0;
 }
 
 static const weir_op *find_op(const char *name, const weir_op *const *ops, size_t num_ops)

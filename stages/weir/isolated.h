@@ -63,7 +63,9 @@ typedef struct weir_isolated_config {
                            = the environment variable WEIR_WORKER or, if that is not set, weir-worker, which is
                            installed with weir) */
     /* address space of a child, beyond that of the program itself (RLIMIT_AS; 0 = no limit). Beyond it, allocations
-       fail in the child, which usually fails with WEIR_ENOMEM */
+       fail in the child, which usually fails with WEIR_ENOMEM. Also the size of a file that it writes (RLIMIT_FSIZE), one
+       in memory included: of these it may have as many as descriptors, so a hostile decoder needs a limit of the system
+       (a control group), too */
     uint64_t max_memory_bytes;
     bool no_sandbox; /* isolation from faults only: for operations that open files or connections themselves */
 } weir_isolated_config;
