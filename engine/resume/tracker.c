@@ -412,10 +412,10 @@ static int made_item(weir_tracker *tracker, weir_slot *slot)
 {
     tracked_source *source = &tracker->sources[slot->node->core.source_index];
     tracked_mark root = { .refs = 1,
-                       .source = slot->node->core.source_index,
-                       .epoch = slot->core.in.epoch,
-                       .seq = slot->core.in.seq,
-                       .path = UINT64_MAX };
+                          .source = slot->node->core.source_index,
+                          .epoch = slot->core.in.epoch,
+                          .seq = slot->core.in.seq,
+                          .path = UINT64_MAX };
     uv_mutex_lock(&tracker->lock);
     done_set *set = find_done_set(source, root.epoch);
     bool was_done = set && is_done(set, root.seq);
