@@ -47,8 +47,8 @@ typedef struct weir_trace_options {
     /* existing files are replaced (default: opening fails with WEIR_EINVAL, also if one has the name of a later file: that of
        any {step}, {batch} and {epoch}) */
     bool overwrite;
-    bool no_flows;       /* no arrows that follow items: smaller files */
-    uint64_t max_bytes;  /* approximate size of a file, which keeps the last events (0 = no limit) */
+    bool no_flows;      /* no arrows that follow items: smaller files */
+    uint64_t max_bytes; /* approximate size of a file, which keeps the last events (0 = no limit) */
     /* files to keep; older files of this object are removed, and their names are not used again (0 = keep all) */
     uint32_t keep;
     weir_trace_schedule schedule;
