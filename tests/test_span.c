@@ -206,7 +206,8 @@ TEST_CASE(frames_end_when_the_next_one_begins)
     weir_frame_end(frame);
     assert_int_equal(count_of("test/frame"), 4);
     char *text = dump_text(&(weir_span_dump_options){ .json = true });
-    assert_non_null(strstr(text, "{\"name\": \"test/frame\", \"category\": \"test\", \"kind\": \"frame\", \"count\": 4,"));
+    assert_non_null(
+        strstr(text, "{\"name\": \"test/frame\", \"category\": \"test\", \"kind\": \"frame\", \"count\": 4,"));
     free(text);
 }
 
