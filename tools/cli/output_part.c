@@ -2,8 +2,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "memory.h"
 
 /* Also read by the signal handler. NULL = nothing to remove. */
 static char *volatile part_path;
@@ -37,15 +38,14 @@ void output_part_begin(sigset_t *before)
     pthread_sigmask(SIG_BLOCK, &held, before);
 }
 
-bool output_part_end(const sigset_t *before, const char *path)
+void output_part_end(const sigset_t *before, const char *path)
 {
     output_part_forget();
-    part_path = path ? strdup(path) : NULL;
+    part_path = path ? memory_copy(path) : NULL;
     struct sigaction old, ours = { .sa_handler = remove_part_on_signal, .sa_flags = (int)SA_RESETHAND };
     sigemptyset(&ours.sa_mask);
     for (size_t i = 0; part_path && i < NUM_SIGNALS; i++)
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
             sigaction(signals[i], &ours, NULL);
     pthread_sigmask(SIG_SETMASK, before, NULL);
-    return !path || part_path;
 }

@@ -3,13 +3,12 @@
 #define TOOLS_CLI_OUTPUT_PART_H
 
 #include <signal.h>
-#include <stdbool.h>
 
 /* Before the file is created: holds these signals back. *before is for output_part_end(). */
 void output_part_begin(sigset_t *before);
 
-/* The path is copied; NULL = nothing to remove. False = out of memory. */
-bool output_part_end(const sigset_t *before, const char *path);
+/* The path is copied; NULL = nothing to remove. */
+void output_part_end(const sigset_t *before, const char *path);
 
 /* It is complete, or removed. */
 void output_part_forget(void);

@@ -19,6 +19,7 @@
 #include "command_table.h"
 #include "format.h"
 #include "lap_comparison.h"
+#include "memory.h"
 #include "metric_table.h"
 #include "pair_verdict.h"
 #include "prose.h"
@@ -371,17 +372,13 @@ static void say_lacks(const tool_call *call, const weir_reader *reader, int side
         fprintf(stderr, "weir compare: %s: %s\n", call->words[side], weir_reader_lacks(reader));
 }
 
-static int find_sink_queue(weir_reader *reader, const weir_filter *filter, compared *side, weir_error *error)
+static int keep_sink_queue(void *self, const weir_record *record, weir_error *error)
 {
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, WEIR_RECORD_STAGE, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        if (strcmp(record->stage.kind, "sink") == 0 && !side->sink_queue &&
-            !(side->sink_queue = strdup(record->stage.queue_name)))
-            status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    compared *side = self;
+    (void)error;
+    if (strcmp(record->stage.kind, "sink") == 0 && !side->sink_queue)
+        side->sink_queue = memory_copy(record->stage.queue_name);
+    return WEIR_OK;
 }
 
 static int read_side(const tool_call *call, int side, lap_comparison *c, compared *into)
@@ -402,7 +399,7 @@ static int read_side(const tool_call *call, int side, lap_comparison *c, compare
     if (status == WEIR_OK)
         status = weir_verdict_read(reader, &filter, &into->verdict, &error);
     if (status == WEIR_OK)
-        status = find_sink_queue(reader, &filter, into, &error);
+        status = weir_reader_each(reader, WEIR_RECORD_STAGE, &filter, keep_sink_queue, into, &error);
     weir_reader_close(reader);
     return status == WEIR_OK ? TOOL_DONE : tool_fail(call, &error);
 }

@@ -6,6 +6,7 @@
 #include <weir/tensorboard.h>
 
 #include "command_table.h"
+#include "memory.h"
 #include "output_file.h"
 #include "record_table.h"
 
@@ -99,9 +100,7 @@ static int write_csv_folder(const struct job *job)
     int exit_status = output_make_folder(job->call, settings.output);
     for (int pass = 0; pass < 2; pass++) /* all are checked before the first one is written */
         for (int i = 0; record_table_names[i] && exit_status == TOOL_DONE; i++) {
-            char *path;
-            if (asprintf(&path, "%s/%s.csv", settings.output, record_table_names[i]) < 0)
-                return tool_refuse(job->call, "out of memory"), TOOL_FAILED;
+            char *path = memory_format("%s/%s.csv", settings.output, record_table_names[i]);
             settings.table = i;
             exit_status = pass == 0 ? output_allow(job->call, path, OUTPUT_CSV, settings.force, 0)
                                     : write_file(job, path, write_csv);

@@ -14,6 +14,7 @@
 #include "format.h"
 #include "frame_folder.h"
 #include "frame_output.h"
+#include "memory.h"
 #include "output_check.h"
 #include "redact.h"
 #include "text_escape.h"
@@ -388,7 +389,7 @@ static int run(tool_call *call)
         return tool_refuse(call, "%s: an index of a dataset, not a video; weir index shows its files",
                            call->words[0]);
     report r = { .call = call, .path = call->words[0], .start_ns = weir_clock_ns() };
-    r.shown_path = strdup(r.path);
+    r.shown_path = memory_copy(r.path);
     weir__text_redact(r.shown_path);
     weir_error error = { 0 };
     weir_video_config video;

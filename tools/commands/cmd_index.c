@@ -12,6 +12,7 @@
 #include <weir/dataset.h>
 
 #include "command_table.h"
+#include "memory.h"
 #include "output_file.h"
 #include "path_list.h"
 #include "redact.h"
@@ -192,9 +193,9 @@ static void begin_table(answer *to, const weir_dataset_cell *cells, size_t num_c
 /* The index holds whole URLs, as it is what they are opened from; they are not shown. */
 static void put_words(table *t, const char *words)
 {
-    char *shown = strdup(words);
+    char *shown = memory_copy(words);
     weir__text_redact(shown);
-    table_words(t, shown ? shown : "");
+    table_words(t, shown);
     free(shown);
 }
 

@@ -10,6 +10,7 @@
 
 #include <weir/arrays.h>
 
+#include "memory.h"
 #include "output_part.h"
 #include "png_picture.h"
 #include "replacement.h"
@@ -35,11 +36,6 @@ static int fail(const frame_output *output, const char *path, int code, weir_err
                           strerror(code ? code : EIO));
 }
 
-static int lack_memory(weir_error *error)
-{
-    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-}
-
 static int check_path(const frame_output *output, const char *path, weir_error *error)
 {
     char problem[OUTPUT_PROBLEM_BYTES];
@@ -52,8 +48,8 @@ static int open_file(frame_output *output, const char *path, weir_error *error)
     sigset_t mask;
     output_part_begin(&mask);
     int code = weir__replacement_open(&output->file, path);
-    bool is_kept = output_part_end(&mask, code ? NULL : output->file.path_before);
-    return code ? fail(output, path, code, error) : is_kept ? WEIR_OK : lack_memory(error);
+    output_part_end(&mask, code ? NULL : output->file.path_before);
+    return code ? fail(output, path, code, error) : WEIR_OK;
 }
 
 /* Gives the file its name, or removes it. */
@@ -92,15 +88,14 @@ static char *picture_path(const char *pattern, uint64_t number, bool *has_number
         place++;
     }
     *has_number = place != NULL;
-    FILE *to = open_memstream(&path, &size);
-    if (!to)
-        return NULL;
+    FILE *to = memory_file_open(&path, &size);
     if (place)
         fprintf(to, "%.*s%0*" PRIu64 "%s", (int)(place - pattern), pattern, atoi(place + 1), number,
                 place + digits + 2);
     else
         fputs(pattern, to);
-    return fclose(to) == 0 ? path : NULL;
+    memory_file_close(to);
+    return path;
 }
 
 static int add_picture(frame_output *output, const weir_frames *frames, uint32_t index, weir_error *error)
@@ -112,8 +107,8 @@ static int add_picture(frame_output *output, const weir_frames *frames, uint32_t
     uint64_t number = output->num_frames + index;
     bool has_number;
     char *path = picture_path(output->path, number, &has_number);
-    int rc = path ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    if (rc == WEIR_OK && number > 0 && !has_number)
+    int rc = WEIR_OK;
+    if (number > 0 && !has_number)
         rc = weir_error_set(error, WEIR_EINVAL, 0,
                             "%.200s: one picture, but there are more frames: put %%04d into the name, or choose one "
                             "frame with --at or --frames",
@@ -141,20 +136,18 @@ static int add_pictures(frame_output *output, const weir_frames *frames, weir_er
 
 /* -- npy */
 
-/* A path in a new private folder. */
+/* A path in a new private folder; NULL = errno says why there is none. */
 static char *temporary_path(void)
 {
     const char *folder = getenv("TMPDIR");
-    char *path = NULL;
-    if (asprintf(&path, "%s/weir-frames-XXXXXX", folder && *folder ? folder : "/tmp") < 0)
-        return NULL;
+    char *path = memory_format("%s/weir-frames-XXXXXX", folder && *folder ? folder : "/tmp");
     output_part_folder = mkdtemp(path);
-    if (!output_part_folder || asprintf(&path, "%s/frames.npy", output_part_folder) < 0) {
-        if (!output_part_folder)
-            free(path);
-        return NULL;
-    }
-    return path;
+    if (output_part_folder)
+        return memory_format("%s/frames.npy", output_part_folder);
+    int code = errno;
+    free(path);
+    errno = code;
+    return NULL;
 }
 
 /* The header holds the array's size, so the array must be complete before it is written to stdout. */
@@ -162,13 +155,12 @@ static int open_npy(frame_output *output, weir_error *error)
 {
     sigset_t mask;
     output_part_begin(&mask);
-    errno = ENOMEM;
-    output->npy_path = output->is_stdout ? temporary_path() : strdup(output->path);
+    output->npy_path = output->is_stdout ? temporary_path() : memory_copy(output->path);
     int code = errno;
     int rc = output->npy_path ? weir_npy_open(&output->npy, output->npy_path, error)
                               : weir_error_set(error, WEIR_EIO, code, "no temporary folder: %s", strerror(code));
-    bool is_kept = output_part_end(&mask, rc == WEIR_OK ? weir_npy_part(output->npy) : NULL);
-    return rc == WEIR_OK && !is_kept ? lack_memory(error) : rc;
+    output_part_end(&mask, rc == WEIR_OK ? weir_npy_part(output->npy) : NULL);
+    return rc;
 }
 
 static int copy_to_stdout(const frame_output *output, weir_error *error)
@@ -233,8 +225,8 @@ static int check_first_path(const frame_output *output, weir_error *error)
 {
     bool has_number;
     char *path =
-        output->format == FRAME_FORMAT_PNG ? picture_path(output->path, 0, &has_number) : strdup(output->path);
-    int rc = path ? check_path(output, path, error) : lack_memory(error);
+        output->format == FRAME_FORMAT_PNG ? picture_path(output->path, 0, &has_number) : memory_copy(output->path);
+    int rc = check_path(output, path, error);
     free(path);
     return rc;
 }
@@ -245,9 +237,7 @@ int frame_output_open(const char *path, frame_format format, const output_rules 
     static const output_kind kinds[] = {
         [FRAME_FORMAT_NPY] = OUTPUT_NPY, [FRAME_FORMAT_RAW] = OUTPUT_RAW, [FRAME_FORMAT_PNG] = OUTPUT_PNG
     };
-    *output = calloc(1, sizeof **output);
-    if (!*output)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    *output = memory_get(1, sizeof **output);
     **output = (frame_output){ .format = format, .path = path, .rules = *rules, .is_stdout = strcmp(path, "-") == 0 };
     (*output)->rules.kind = kinds[format];
     int rc = check_first_path(*output, error);

@@ -240,9 +240,8 @@ int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir
     weir_filter own = *filter;
     weir_run_record run;
     own.no_replay = true;
-    if (weir_reader_find_run(reader, filter->run_id ? filter->run_id : WEIR_LAST_RUN, &run, NULL) == WEIR_OK &&
-        !(c->commands[side] = strdup(run.command)))
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    if (weir_reader_find_run(reader, filter->run_id ? filter->run_id : WEIR_LAST_RUN, &run, NULL) == WEIR_OK)
+        c->commands[side] = memory_copy(run.command ? run.command : "");
     int status = weir_reader_each(reader, WEIR_RECORD_STAGE, filter, add_stage, &from, error);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
         status = weir_reader_each(reader, weir_record_kind_of(subject), &own, add_lap, &from, error);
