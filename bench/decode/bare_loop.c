@@ -12,6 +12,8 @@
 #include <libavutil/opt.h>
 #include <libswscale/swscale.h>
 
+#include "memory.h"
+
 typedef struct bare_thread {
     const bare_job *job;
     atomic_size_t *next_path;
@@ -204,12 +206,12 @@ static void *thread_main(void *argument)
 int bare_loop(const bare_job *job, bare_result *result)
 {
     atomic_size_t next_path = 0;
-    bare_thread *threads = calloc(job->num_threads, sizeof *threads);
-    pthread_t *handles = calloc(job->num_threads, sizeof *handles);
+    bare_thread *threads = memory_get(job->num_threads, sizeof *threads);
+    pthread_t *handles = memory_get(job->num_threads, sizeof *handles);
     unsigned num_started = 0;
     *result = (bare_result){ 0 };
     av_log_set_level(AV_LOG_QUIET);
-    while (threads && handles && num_started < job->num_threads) {
+    while (num_started < job->num_threads) {
         threads[num_started] = (bare_thread){ .job = job, .next_path = &next_path };
         if (pthread_create(&handles[num_started], NULL, thread_main, &threads[num_started]) != 0)
             break;

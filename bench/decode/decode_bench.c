@@ -128,7 +128,7 @@ static int run_on_files(decode_settings *settings, const char *fitted,
            settings->files.num_paths, settings->dataset_dir, settings->width, settings->height, fitted,
            settings->runs, settings->verify ? ", pixels compared" : "");
     bench_report *report = bench_report_new();
-    bench_report_machine(report, "ffmpeg", av_version_info());
+    bench_report_text(report, "ffmpeg", av_version_info());
     bench_background_load start = bench_background_load_now();
     int rc = run(report, settings);
     if (rc == 0)

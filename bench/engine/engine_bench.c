@@ -9,11 +9,11 @@
 
 #include <weir/pipeline.h>
 
-#include "array.h"
 #include "background_load.h"
 #include "bench.h"
 #include "engine_table.h"
 #include "engine_weir.h"
+#include "memory.h"
 #include "peers.h"
 #include "spin.h"
 
@@ -40,7 +40,6 @@ typedef struct engine_plan {
     engine_rounds rounds;
     engine_line *lines;
     size_t num_lines;
-    bool no_memory;
 } engine_plan;
 
 /* ---- the plan ----------------------------------------------------------------------------------------------- */
@@ -67,29 +66,22 @@ static bool holds(const bench_list *list, uint32_t value)
     return false;
 }
 
-static size_t add_case(engine_plan *plan, const engine_case *wanted)
-{
-    size_t index = rounds_add(&plan->rounds, wanted);
-    plan->no_memory |= index == NO_CASE;
-    return index;
-}
-
 static size_t add_fewer(engine_plan *plan, engine_case of)
 {
     of.job.num_stages = of.job.num_stages > 1;
-    return add_case(plan, &of);
+    return rounds_add(&plan->rounds, &of);
 }
 
 static size_t add_unmeasured(engine_plan *plan, engine_case of)
 {
     of.job.no_statistics = true;
-    return add_case(plan, &of);
+    return rounds_add(&plan->rounds, &of);
 }
 
 static size_t add_one_thread(engine_plan *plan, engine_case of)
 {
     of.job.threads = 1;
-    return add_case(plan, &of);
+    return rounds_add(&plan->rounds, &of);
 }
 
 /* The cases needed by the metrics of the line, at one queue size. */
@@ -102,7 +94,7 @@ static engine_cell add_cell(engine_plan *plan, const line_plan *line, uint32_t q
     self.job.queue_items = queue_items;
     for (engine_role role = 0; role < NUM_ROLES; role++)
         cell.cases[role] = NO_CASE;
-    cell.cases[ROLE_SELF] = add_case(plan, &self);
+    cell.cases[ROLE_SELF] = rounds_add(&plan->rounds, &self);
     if (roles & 1u << ROLE_FEWER)
         cell.cases[ROLE_FEWER] = add_fewer(plan, self);
     if (roles & 1u << ROLE_UNMEASURED && settings->stats == (STATS_ON | STATS_OFF))
@@ -112,7 +104,7 @@ static engine_cell add_cell(engine_plan *plan, const line_plan *line, uint32_t q
     if (line->base) {
         engine_case base = *line->base;
         base.job.queue_items = queue_items;
-        cell.cases[ROLE_BASE] = add_case(plan, &base);
+        cell.cases[ROLE_BASE] = rounds_add(&plan->rounds, &base);
         if (roles & 1u << ROLE_BASE_FEWER)
             cell.cases[ROLE_BASE_FEWER] = add_fewer(plan, base);
     }
@@ -122,11 +114,7 @@ static engine_cell add_cell(engine_plan *plan, const line_plan *line, uint32_t q
 static void add_line(engine_plan *plan, const line_plan *wanted, uint32_t threads)
 {
     const bench_list *queues = &plan->settings->queues;
-    engine_line *grown = weir__array_grow(plan->lines, plan->num_lines, sizeof *grown);
-    plan->no_memory |= !grown;
-    if (!grown)
-        return;
-    plan->lines = grown;
+    plan->lines = memory_grow(plan->lines, plan->num_lines, sizeof *plan->lines);
     engine_line *line = &plan->lines[plan->num_lines++];
     *line = (engine_line){
         .part = wanted->part,
@@ -336,7 +324,7 @@ static void report_machine(bench_report *report, const engine_plan *plan)
 {
     for (const bench_peer *peer = bench_peers; peer->name; peer++) {
         if (peer->library)
-            bench_report_machine(report, peer->name, peer->run ? peer->version : "not built");
+            bench_report_text(report, peer->name, peer->run ? peer->version : "not built");
     }
     bench_report_number(report, "spins_per_us", plan->rounds.spins_per_us);
 }
@@ -434,9 +422,7 @@ int bench_engine(int argc, char **argv)
                     .spins_per_us = bench_spins_per_us() },
     };
     make_plan(&plan);
-    if (plan.no_memory)
-        bench_no_memory();
-    int rc = plan.no_memory ? 1 : run_plan(&plan);
+    int rc = run_plan(&plan);
     rounds_free(&plan.rounds);
     free(plan.lines);
     return rc;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "memory.h"
+
 /* One metric of the cases of one cell, in one round. The cases that the formula needs exist. */
 typedef struct cell_round {
     const engine_case *cases[NUM_ROLES];
@@ -107,12 +109,9 @@ static bool has_metric(const engine_cell *cell, engine_metric metric)
     return true;
 }
 
-/* False = out of memory. */
-static bool compute(const engine_rounds *rounds, const engine_cell *cell, engine_metric metric, bench_spread *spread)
+static bench_spread compute(const engine_rounds *rounds, const engine_cell *cell, engine_metric metric)
 {
-    double *values = calloc(rounds->num_rounds, sizeof *values);
-    if (!values)
-        return false;
+    double *values = memory_get(rounds->num_rounds, sizeof *values);
     for (uint32_t i = 0; i < rounds->num_rounds; i++) {
         cell_round round = { 0 };
         for (engine_role role = 0; role < NUM_ROLES; role++) {
@@ -123,9 +122,9 @@ static bool compute(const engine_rounds *rounds, const engine_cell *cell, engine
         }
         values[i] = metric_kinds[metric].compute(&round);
     }
-    *spread = bench_spread_of(values, rounds->num_rounds);
+    bench_spread spread = bench_spread_of(values, rounds->num_rounds);
     free(values);
-    return true;
+    return spread;
 }
 
 /* ---- the table ---------------------------------------------------------------------------------------------- */
@@ -186,11 +185,8 @@ static void print_metric(const engine_rounds *rounds, const engine_line *line, e
     char label[64];
     snprintf(label, sizeof label, "%s%s", kind->label, kind->roles & ROLE(BASE) ? line->base_name : "");
     print_padded(label, LABEL_COLUMNS);
-    for (size_t i = 0; i < num_cells; i++) {
-        bench_spread spread;
-        if (compute(rounds, &line->cells[i], metric, &spread))
-            print_cell(spread);
-    }
+    for (size_t i = 0; i < num_cells; i++)
+        print_cell(compute(rounds, &line->cells[i], metric));
     putchar('\n');
 }
 
@@ -243,11 +239,9 @@ static void report_cell(bench_report *report, const engine_rounds *rounds, const
         bench_report_text(report, "base", line->base_name);
         bench_report_number(report, "base_threads", rounds->cases[cell->cases[ROLE_BASE]].job.threads);
     }
-    for (engine_metric metric = 0; metric < NUM_METRICS; metric++) {
-        bench_spread spread;
-        if (line->metrics & 1u << metric && has_metric(cell, metric) && compute(rounds, cell, metric, &spread))
-            bench_report_spread(report, metric_kinds[metric].name, spread);
-    }
+    for (engine_metric metric = 0; metric < NUM_METRICS; metric++)
+        if (line->metrics & 1u << metric && has_metric(cell, metric))
+            bench_report_spread(report, metric_kinds[metric].name, compute(rounds, cell, metric));
 }
 
 void engine_tell(bench_report *report, const engine_rounds *rounds, const engine_line *lines, size_t num_lines,

@@ -18,6 +18,7 @@
 #include <weir/trace_file.h>
 #endif
 
+#include "memory.h"
 #include "spin.h"
 
 typedef struct pending_task {
@@ -96,11 +97,11 @@ static void leave_with(completer *self, weir_task *task, weir_item *in)
 static int completer_start(completer *self, const engine_job *job)
 {
     size_t max_tasks = (size_t)job->concurrency * job->num_stages;
-    self->tasks = calloc(max_tasks, sizeof *self->tasks);
-    self->batch = calloc(max_tasks, sizeof *self->batch);
+    self->tasks = memory_get(max_tasks, sizeof *self->tasks);
+    self->batch = memory_get(max_tasks, sizeof *self->batch);
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->work, NULL);
-    if (self->tasks && self->batch && pthread_create(&self->thread, NULL, completer_main, self) == 0)
+    if (pthread_create(&self->thread, NULL, completer_main, self) == 0)
         return 0;
 
     fprintf(stderr, "weir-bench: cannot start the thread that completes pending tasks\n");

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "array.h"
 #include "contest.h"
+#include "memory.h"
 
 enum { FEWEST_ITEMS = 100, MOST_ITEMS = 20000000 };
 
@@ -26,10 +26,7 @@ size_t rounds_add(engine_rounds *rounds, const engine_case *wanted)
         if (is_same(&rounds->cases[i], wanted))
             return i;
     }
-    engine_case *grown = weir__array_grow(rounds->cases, rounds->num_cases, sizeof *grown);
-    if (!grown)
-        return NO_CASE;
-    rounds->cases = grown;
+    rounds->cases = memory_grow(rounds->cases, rounds->num_cases, sizeof *rounds->cases);
     rounds->cases[rounds->num_cases] = *wanted;
     return rounds->num_cases++;
 }
@@ -57,11 +54,11 @@ static int work(const void *argument, void *result)
 /* Runs the cases in this order so many times, each for its next samples. */
 static int run_cases(engine_case *const *order, size_t num_cases, uint32_t num_rounds, const char *what)
 {
-    contest_entry *entries = calloc(num_cases, sizeof *entries);
+    contest_entry *entries = memory_get(num_cases, sizeof *entries);
     contest all = { .name = what, .entries = entries, .num_entries = num_cases, .num_rounds = num_rounds };
-    for (size_t i = 0; entries && i < num_cases; i++)
+    for (size_t i = 0; i < num_cases; i++)
         entries[i] = (contest_entry){ order[i]->what, work, order[i] };
-    int rc = entries ? contest_run(&all) : bench_no_memory();
+    int rc = contest_run(&all);
     for (size_t i = 0; rc == 0 && i < num_rounds * num_cases; i++) {
         engine_case *c = order[i % num_cases];
         c->samples[i / num_cases] = (engine_sample){ 1e9 * all.results[i].wall_s / (double)c->job.num_items,
@@ -102,8 +99,8 @@ static int prepare(engine_rounds *rounds)
     for (size_t i = 0; i < rounds->num_cases && rc == 0; i++) {
         engine_case *c = &rounds->cases[i];
         c->job.op_spins = (uint64_t)(c->op_us * rounds->spins_per_us + 0.5);
-        c->samples = calloc(rounds->num_rounds, sizeof *c->samples);
-        rc = c->samples ? find_num_items(rounds, c) : bench_no_memory();
+        c->samples = memory_get(rounds->num_rounds, sizeof *c->samples);
+        rc = find_num_items(rounds, c);
     }
     return rc;
 }
@@ -121,9 +118,7 @@ static int compare_cases(const void *a, const void *b)
 
 int rounds_run(engine_rounds *rounds)
 {
-    engine_case **order = calloc(rounds->num_cases, sizeof(engine_case *));
-    if (!order)
-        return bench_no_memory();
+    engine_case **order = memory_get(rounds->num_cases, sizeof(engine_case *));
     for (size_t i = 0; i < rounds->num_cases; i++)
         order[i] = &rounds->cases[i];
     qsort(order, rounds->num_cases, sizeof(engine_case *), compare_cases);

@@ -36,7 +36,7 @@ typedef struct engine_rounds {
 
 #define NO_CASE SIZE_MAX
 
-/* Adds a configuration unless it already exists. Returns its index, or NO_CASE if out of memory. */
+/* Adds a configuration unless it already exists. Returns its index. */
 size_t rounds_add(engine_rounds *rounds, const engine_case *wanted);
 
 /* Calibrates the number of items of each case, then runs the rounds; shows the progress on a terminal. Returns 0,

@@ -16,6 +16,7 @@
 #include "bench.h"
 #include "bench_options.h"
 #include "measure.h"
+#include "memory.h"
 #include "report.h"
 #include "spin.h"
 
@@ -140,7 +141,7 @@ static weir_pipeline *build(const stop_settings *settings, const stop_state *sta
     return pipeline;
 }
 
-/* The number of slots of the stage in the state; also waits for the source if required; 0 if out of memory. */
+/* The number of slots of the stage in the state; also waits for the source if required. */
 static uint32_t count_slots(weir_pipeline *pipeline, const stop_state *state)
 {
     weir_snapshot *snapshot;
@@ -226,11 +227,7 @@ int bench_stop(int argc, char **argv)
         return parsed == BENCH_HELP_SHOWN ? 0 : 2;
 
     settings.spins_per_ask = (uint64_t)(bench_spins_per_us() * 1000);
-    double *took_ms = calloc((size_t)settings.runs * NUM_STATES, sizeof *took_ms);
-    if (!took_ms) {
-        bench_no_memory();
-        return 1;
-    }
+    double *took_ms = memory_get((size_t)settings.runs * NUM_STATES, sizeof *took_ms);
     printf("stop: %" PRIu32 " slots, from weir_pipeline_stop() until weir_pipeline_free() has returned, %" PRIu32
            " runs in each state, interleaved\n",
            settings.slots, settings.runs);

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 static double idle_s(void)
@@ -28,12 +27,10 @@ static double used_s(int who)
 
 bench_background_load bench_background_load_now(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     return (bench_background_load){
         .idle_s = idle_s(),
         .own_s = used_s(RUSAGE_SELF) + used_s(RUSAGE_CHILDREN),
-        .wall_s = (double)now.tv_sec + (double)now.tv_nsec * 1e-9,
+        .wall_s = bench_seconds(CLOCK_MONOTONIC),
     };
 }
 
@@ -52,5 +49,6 @@ void bench_report_background_load(bench_report *report, const bench_background_l
         return;
     printf("\nother programs used %.0f %% of the CPU time meanwhile%s\n", share * 100,
            share > 0.05 ? ": repeat this on a quiet machine" : "");
-    bench_report_number(report, "others_cpu_share", share);
+    if (report)
+        bench_report_number(report, "others_cpu_share", share);
 }

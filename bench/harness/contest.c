@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "memory.h"
+
 static void show_progress(const contest *self, uint32_t round, size_t done)
 {
     if (!isatty(STDERR_FILENO))
@@ -39,9 +41,9 @@ int contest_run(contest *self)
 {
     if (!self->result_bytes)
         self->result_bytes = sizeof(contest_result);
-    void *result = malloc(self->result_bytes);
-    self->results = calloc((size_t)self->num_rounds * self->num_entries, sizeof *self->results);
-    int rc = result && self->results ? 0 : bench_no_memory();
+    void *result = memory_get(1, self->result_bytes);
+    self->results = memory_get((size_t)self->num_rounds * self->num_entries, sizeof *self->results);
+    int rc = 0;
     for (uint32_t round = 0; round < self->num_rounds && rc == 0; round++)
         for (size_t i = 0; i < self->num_entries && rc == 0; i++) {
             size_t index = round % 2 ? self->num_entries - 1 - i : i;

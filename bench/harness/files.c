@@ -8,20 +8,7 @@
 #include <weir/engine.h>
 #include <weir/stages.h>
 
-#include "array.h"
-#include "measure.h"
-
-int bench_files_add(bench_files *files, const char *path)
-{
-    char **grown = weir__array_grow(files->paths, files->num_paths, sizeof *grown);
-    if (grown)
-        files->paths = grown;
-    if (grown && (grown[files->num_paths] = strdup(path))) {
-        files->num_paths++;
-        return 0;
-    }
-    return bench_no_memory();
-}
+#include "memory.h"
 
 void bench_files_free(bench_files *files)
 {
@@ -46,16 +33,16 @@ static int take_all(bench_files *files, weir_pipeline *pipeline)
 {
     weir_item item;
     int status;
-    int rc = 0;
-    while (rc == 0 && (status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) != WEIR_EOF) {
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) != WEIR_EOF) {
         if (status != WEIR_OK) {
             fprintf(stderr, "weir-bench: the folder cannot be listed: %s\n", weir_status_name(status));
             return -1;
         }
-        rc = bench_files_add(files, item.data);
+        files->paths = memory_grow(files->paths, files->num_paths, sizeof *files->paths);
+        files->paths[files->num_paths++] = memory_copy(item.data);
         weir_item_release(&item);
     }
-    return rc;
+    return 0;
 }
 
 int bench_files_find(bench_files *files, const char *root, const char *glob)

@@ -12,9 +12,6 @@ typedef struct bench_files {
     size_t num_paths;
 } bench_files;
 
-/* Adds a copy of the path. Returns 0, or -1 after an error message on stderr. */
-int bench_files_add(bench_files *files, const char *path);
-
 /*
  * Adds the files below the folder whose names match. root may be NULL (the user gave no folder), which is an error.
  * Returns 0, or -1 after an error message on stderr, also if no file matches. Uses a pipeline, whose threads have

@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <time.h>
 
 typedef struct bench_usage {
@@ -14,13 +13,6 @@ typedef struct bench_usage {
 } bench_usage;
 
 double bench_seconds(clockid_t clock);
-
-/* Says that there is no memory, and returns -1. */
-static inline int bench_no_memory(void)
-{
-    fputs("weir-bench: out of memory\n", stderr);
-    return -1;
-}
 
 /* The work to measure: fills *result, a plain struct without pointers. Returns 0 on success. */
 typedef int bench_work(const void *argument, void *result);

@@ -12,6 +12,8 @@
 #include <weir/pipeline.h>
 #include <weir/version.h>
 
+#include "memory.h"
+
 struct bench_report {
     FILE *stream; /* writes to text */
     char *text;
@@ -44,16 +46,12 @@ static void put_name(bench_report *report, const char *name)
 
 void bench_report_text(bench_report *report, const char *name, const char *text)
 {
-    if (!report)
-        return;
     put_name(report, name);
     put_string(report, text);
 }
 
 void bench_report_number(bench_report *report, const char *name, double value)
 {
-    if (!report)
-        return;
     put_name(report, name);
     if (isfinite(value))
         fprintf(report->stream, "%.9g", value);
@@ -88,13 +86,8 @@ static void put_cpu_name(bench_report *report)
 
 bench_report *bench_report_new(void)
 {
-    bench_report *report = calloc(1, sizeof *report);
-    if (report)
-        report->stream = open_memstream(&report->text, &report->text_bytes);
-    if (!report || !report->stream) {
-        free(report);
-        return NULL;
-    }
+    bench_report *report = memory_get(1, sizeof *report);
+    report->stream = memory_file_open(&report->text, &report->text_bytes);
     fputs("{\"machine\": {", report->stream);
     put_cpu_name(report);
     bench_report_number(report, "cpus", weir_cpu_budget());
@@ -109,15 +102,8 @@ bench_report *bench_report_new(void)
     return report;
 }
 
-void bench_report_machine(bench_report *report, const char *name, const char *text)
-{
-    bench_report_text(report, name, text);
-}
-
 void bench_report_row(bench_report *report, const char *bench)
 {
-    if (!report)
-        return;
     fputs(report->in_rows ? "},\n  {" : "},\n \"rows\": [\n  {", report->stream);
     report->in_rows = true;
     report->has_member = false;
@@ -138,12 +124,9 @@ static int write_file(const bench_report *report, const char *path)
 
 int bench_report_end(bench_report *report, const char *path)
 {
-    if (!report)
-        return bench_no_memory();
     fputs(report->in_rows ? "}\n]}\n" : "},\n \"rows\": []}\n", report->stream);
-    int rc = fclose(report->stream) == 0 ? 0 : -1;
-    if (rc == 0 && path)
-        rc = write_file(report, path);
+    memory_file_close(report->stream);
+    int rc = path ? write_file(report, path) : 0;
     free(report->text);
     free(report);
     return rc;

@@ -12,14 +12,11 @@
 
 #include "measure.h"
 
-/* Every function accepts a NULL report; bench_report_new() returns NULL if out of memory. */
 typedef struct bench_report bench_report;
 
+/* Values before the first row are added to "machine", which has the CPU, the number of usable CPUs, the kernel, the
+   compiler and the version of weir. */
 bench_report *bench_report_new(void);
-
-/* Adds a value to "machine"; before the first row. The CPU, the number of usable CPUs, the kernel, the compiler
-   and the version of weir are always there. */
-void bench_report_machine(bench_report *report, const char *name, const char *text);
 
 /* Begins a row; the values that follow belong to it. */
 void bench_report_row(bench_report *report, const char *bench);

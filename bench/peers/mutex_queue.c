@@ -9,7 +9,7 @@
 
 #include <weir/clock.h>
 
-#include "measure.h"
+#include "memory.h"
 #include "peers.h"
 #include "spin.h"
 
@@ -35,14 +35,13 @@ typedef struct queue_worker {
     pthread_t thread;
 } queue_worker;
 
-static int queue_init(mutex_queue *queue, uint32_t capacity)
+static void queue_init(mutex_queue *queue, uint32_t capacity)
 {
     queue->capacity = capacity;
-    queue->items = calloc(capacity, sizeof *queue->items);
+    queue->items = memory_get(capacity, sizeof *queue->items);
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->not_empty, NULL);
     pthread_cond_init(&queue->not_full, NULL);
-    return queue->items ? 0 : -1;
 }
 
 static void queue_destroy(mutex_queue *queue)
@@ -130,18 +129,15 @@ static int run_threads(queue_worker *workers, const engine_job *job, engine_resu
 int bench_run_mutex_queue(const engine_job *job, engine_result *result)
 {
     uint32_t num_workers = job->num_stages + 1;
-    mutex_queue *queues = calloc(num_workers, sizeof *queues);
-    queue_worker *workers = calloc(num_workers, sizeof *workers);
-    int rc = queues && workers ? 0 : -1;
-    uint32_t num_queues = 0;
-    while (rc == 0 && num_queues < num_workers)
-        rc = queue_init(&queues[num_queues++], job->queue_items);
-    for (uint32_t i = 0; rc == 0 && i < num_workers; i++)
+    mutex_queue *queues = memory_get(num_workers, sizeof *queues);
+    queue_worker *workers = memory_get(num_workers, sizeof *workers);
+    for (uint32_t i = 0; i < num_workers; i++) {
+        queue_init(&queues[i], job->queue_items);
         workers[i] =
             (queue_worker){ .job = job, .result = result, .in = i ? &queues[i - 1] : NULL, .out = &queues[i] };
-
-    rc = rc == 0 ? run_threads(workers, job, result) : bench_no_memory();
-    for (uint32_t i = 0; i < num_queues; i++)
+    }
+    int rc = run_threads(workers, job, result);
+    for (uint32_t i = 0; i < num_workers; i++)
         queue_destroy(&queues[i]);
     free(workers);
     free(queues);

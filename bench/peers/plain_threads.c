@@ -6,6 +6,7 @@
 
 #include <weir/clock.h>
 
+#include "memory.h"
 #include "peers.h"
 #include "spin.h"
 
@@ -28,10 +29,10 @@ int bench_run_plain_threads(const engine_job *job, engine_result *result)
 {
     plain_run run = { .job = job };
     atomic_init(&run.num_taken, 0);
-    pthread_t *threads = calloc(job->threads, sizeof *threads);
+    pthread_t *threads = memory_get(job->threads, sizeof *threads);
     uint32_t num_threads = 0;
     result->start_ns = weir_clock_ns();
-    while (threads && num_threads < job->threads && pthread_create(&threads[num_threads], NULL, work, &run) == 0)
+    while (num_threads < job->threads && pthread_create(&threads[num_threads], NULL, work, &run) == 0)
         num_threads++;
     for (uint32_t i = 0; i < num_threads; i++)
         pthread_join(threads[i], NULL);

@@ -19,6 +19,7 @@
 #include "bench.h"
 #include "bench_options.h"
 #include "measure.h"
+#include "memory.h"
 #include "stages/batch/convert.h"
 
 enum { ROUNDS = 5, BATCH = 32, NUM_FRAMES = 16, SIZE = 112 };
@@ -85,13 +86,7 @@ static bool measure_conversions(void)
     const double mean[] = { 0.485, 0.456, 0.406 }, std[] = { 0.229, 0.224, 0.225 };
     static const char *const names[] = { NULL, "to float16", "to bfloat16", "to float32" };
     double speeds[ROUNDS];
-    uint8_t *from = malloc(num_values * 4), *to = malloc(num_values * 4);
-    if (!from || !to) {
-        free(from);
-        free(to);
-        bench_no_memory();
-        return false;
-    }
+    uint8_t *from = memory_get(num_values, 4), *to = memory_get(num_values, 4);
     memset(from, 99, num_values * 4);
     memset(to, 0, num_values * 4);
     printf("Converting a batch of %d x %d x %d x %d x 3 bytes, written bytes:\n", BATCH, NUM_FRAMES, SIZE, SIZE);
