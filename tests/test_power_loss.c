@@ -203,7 +203,7 @@ int fsync(int fd)
     if (power.is_on && fstat(fd, &info) == 0 && readlink(link, path, sizeof path - 1) > 0) {
         if (S_ISDIR(info.st_mode))
             add_event_locked(EVENT_SYNC_FOLDER, -1);
-        else if (!strstr(path, ".db")) {
+        else if (!strstr(path, "r.db")) {
             int file = file_of_locked(path);
             add_whole_locked(file, path);
             add_event_locked(EVENT_SYNC, file);
@@ -266,7 +266,7 @@ int unlink(const char *path)
 
 typedef struct disk_file {
     char *bytes;
-    int64_t size;
+    int64_t size, room;
 } disk_file;
 
 static void put_bytes(disk_file *file, const power_event *event, bool is_torn)
@@ -277,7 +277,8 @@ static void put_bytes(disk_file *file, const power_event *event, bool is_torn)
         if (is_torn && rand() % 2)
             continue;
         if (end > file->size) {
-            file->bytes = realloc(file->bytes, (size_t)end);
+            if (end > file->room)
+                file->bytes = realloc(file->bytes, (size_t)(file->room = 2 * end));
             memset(file->bytes + file->size, 0, (size_t)(end - file->size));
             file->size = end;
         }
