@@ -274,18 +274,15 @@ static sandbox_kind put_file(isolated_worker *worker, isolated_message *request,
 {
     const weir_isolated_config *config = weir_task_config(task);
     AVIOInterruptCB interrupt = { .callback = ask_task, .opaque = task };
-    struct stat info = { 0 };
     char *path = NULL;
     bool is_url = false;
     if (!config->no_sandbox && is_own(config->op))
         is_url = weir__input_pass(file, &worker->host, in, interrupt, &path);
-    int fd = file->is_open ? weir__io_describe(file->fd, &info) : file->fd;
-    file->is_open &= fd >= 0;
     request->head.has_file = file->is_open;
-    request->file_fd = fd;
+    request->file_fd = file->fd;
     weir__isolated_put_text(request, path);
-    weir__isolated_put(request, &fd, sizeof fd);
-    weir__isolated_put(request, &info, sizeof info);
+    weir__isolated_put(request, &file->fd, sizeof file->fd);
+    weir__isolated_put(request, &file->info, sizeof file->info);
     free(path);
     return config->no_sandbox ? SANDBOX_NONE : is_url ? SANDBOX_URLS : SANDBOX_FILES;
 }

@@ -23,12 +23,11 @@ static bool is_file_interrupted(const weir_local_file *file)
     return file->interrupt.callback && file->interrupt.callback(file->interrupt.opaque);
 }
 
-static int check_kind(weir_local_file *file, const struct stat *info, bool allows_pipes, weir_error *error)
+static int check_kind(weir_local_file *file, bool allows_pipes, weir_error *error)
 {
-    if (S_ISDIR(info->st_mode))
+    if (S_ISDIR(file->info.st_mode))
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "this is a folder, not a file");
-    file->is_pipe = !S_ISREG(info->st_mode) && !S_ISBLK(info->st_mode);
-    file->size_bytes = info->st_size;
+    file->is_pipe = !S_ISREG(file->info.st_mode) && !S_ISBLK(file->info.st_mode);
     if (file->is_pipe && !allows_pipes)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "not a regular file: pipes and devices are refused unless WEIR_ALLOW_PIPES is set");
@@ -64,19 +63,18 @@ int weir__local_file_open(weir_local_file *file, weir_local_host *host, const ch
                           bool allows_pipes, AVIOInterruptCB interrupt, weir_error *error)
 {
     enum { FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
-    struct stat info = { 0 };
     *file = (weir_local_file){ .interrupt = interrupt };
     int rc = choose_thread(file, host, path, error);
     if (rc != WEIR_OK)
         return rc;
-    file->fd = file->host ? weir__io_thread_open(&host->io, path, FLAGS, &info, interrupt)
-                          : open_directly(path, descriptor, FLAGS, &info);
+    file->fd = file->host ? weir__io_thread_open(&host->io, path, FLAGS, &file->info, interrupt)
+                          : open_directly(path, descriptor, FLAGS, &file->info);
     file->is_open = file->fd >= 0;
     if (file->fd == AVERROR(ENXIO)) /* a socket */
         return weir_error_set(error, WEIR_EUNSUPPORTED, -ENXIO, "not a regular file");
     if (!file->is_open)
         return weir__ffmpeg_error(error, file->fd, "cannot open");
-    return check_kind(file, &info, allows_pipes, error);
+    return check_kind(file, allows_pipes, error);
 }
 
 void weir__local_host_free(weir_local_host *host)
@@ -183,7 +181,7 @@ static int64_t size_of(const weir_local_file *file)
 {
     if (file->length > 0)
         return file->length;
-    int64_t size_bytes = file->host ? file->size_bytes : lseek(file->fd, 0, SEEK_END);
+    int64_t size_bytes = file->host ? file->info.st_size : lseek(file->fd, 0, SEEK_END);
     return size_bytes < 0 ? AVERROR(errno) : size_bytes;
 }
 

@@ -34,7 +34,7 @@ typedef struct weir_local_file {
     uint8_t head[16]; /* of a pipe: bytes read for a check, to be returned next */
     int num_head;
     weir_local_host *host; /* its thread reads; NULL = the calling thread */
-    int64_t size_bytes;    /* if `host` is set */
+    struct stat info;      /* when it was opened: asking again may hang */
     AVIOInterruptCB interrupt;
 } weir_local_file;
 
