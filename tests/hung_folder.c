@@ -55,20 +55,6 @@ static void look_up(const struct fuse_in_header *in, const char *name)
     answer(in, is_there ? 0 : ENOENT, &entry, is_there ? sizeof entry : 0);
 }
 
-static void list_folder(const struct fuse_in_header *in, const struct fuse_read_in *wanted)
-{
-    char names[4096] = { 0 };
-    size_t size = 0;
-    for (uint64_t i = wanted->offset; i < folder.num_files; i++) {
-        struct fuse_dirent entry = { .ino = i + 2, .off = i + 1, .type = S_IFREG >> 12 };
-        int length = sprintf(names + size + FUSE_NAME_OFFSET, "%d.mp4", (int)i + 2);
-        entry.namelen = (uint32_t)length;
-        memcpy(names + size, &entry, FUSE_NAME_OFFSET);
-        size += FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET + entry.namelen);
-    }
-    answer(in, 0, names, size);
-}
-
 static void read_bytes(const struct fuse_in_header *in, const struct fuse_read_in *wanted)
 {
     size_t from = wanted->offset < folder.num_bytes ? wanted->offset : folder.num_bytes;
@@ -85,13 +71,10 @@ static void serve(const struct fuse_in_header *in, const void *argument)
     case FUSE_INIT: answer(in, 0, &init, sizeof init); break;
     case FUSE_LOOKUP: look_up(in, argument); break;
     case FUSE_GETATTR: answer(in, 0, &attributes, sizeof attributes); break;
-    case FUSE_OPENDIR: answer(in, 0, &open_file, sizeof open_file); break;
     case FUSE_OPEN: counter_add(&folder.closed, -answer(in, 0, &open_file, sizeof open_file)); break;
     case FUSE_READ: read_bytes(in, argument); break;
-    case FUSE_READDIR: list_folder(in, argument); break;
     case FUSE_RELEASE: counter_add(&folder.closed, 1); /* fall through */
-    case FUSE_FLUSH:
-    case FUSE_RELEASEDIR: answer(in, 0, NULL, 0); break;
+    case FUSE_FLUSH: answer(in, 0, NULL, 0); break;
     case FUSE_FORGET:
     case FUSE_BATCH_FORGET:
     case FUSE_INTERRUPT: break;
@@ -153,7 +136,7 @@ void hung_folder_hang_at(uint32_t opcode, uint64_t file)
 {
     counter_await(&folder.closed, 0); /* of programs before */
     gate_shut(&folder.gate);
-    folder.node = file ? file : FUSE_ROOT_ID;
+    folder.node = file;
     folder.opcode = opcode;
 }
 

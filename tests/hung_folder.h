@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 /* Mounts it at `point`, an empty folder, for this process and those that it starts: files 2.mp4, 3.mp4, … with these
-   bytes, which must stay. False, with the reason on stderr: not allowed here. */
+   bytes, which must stay; it cannot be listed. False, with the reason on stderr: not allowed here. */
 bool hung_folder_mount(const char *point, unsigned num_files, const void *bytes, size_t num_bytes);
 void hung_folder_unmount(void);
 
-/* It stops answering at the next request of this kind (FUSE_READ, …) for this file (0 = the folder itself). Waits until
+/* It stops answering at the next request of this kind (FUSE_READ, …) for this file, its number. Waits until
    all files are closed. */
 void hung_folder_hang_at(uint32_t opcode, uint64_t file);
 void hung_folder_await_hanging(void);

@@ -29,6 +29,10 @@ static int set_up(void **state)
     fclose(file);
     clips_make_folder(clips_path("mount"));
     is_mounted = hung_folder_mount(clips_path("mount"), NUM_FILES, bytes, size);
+    char list[4096] = "";
+    for (int i = 0; i < NUM_FILES; i++) /* a folder would be listed: that is not left behind */
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s/%d.mp4\n", clips_path("mount"), i + 2);
+    clips_write_text(clips_path("list.txt"), list);
     alarm(400); /* the file system ends with this process; ctest, which would stop it first, would hang, too */
     return 0;
 }
@@ -44,10 +48,11 @@ static int tear_down(void **state)
 static void start_record(struct program *program, const char *more)
 {
     static char words[256];
-    char *argv[MAX_WORDS] = { (char *)(uintptr_t)program_path("WEIR_TOOL"), "record",
-                              (char *)(uintptr_t)clips_path("mount"), "--db-path",
-                              (char *)(uintptr_t)clips_path("run.db") };
-    int count = 5;
+    char *argv[MAX_WORDS] = {
+        (char *)(uintptr_t)program_path("WEIR_TOOL"), "record",    "--list",
+        (char *)(uintptr_t)clips_path("list.txt"),    "--db-path", (char *)(uintptr_t)clips_path("run.db")
+    };
+    int count = 6;
     snprintf(words, sizeof words, "%s", more);
     for (char *word = strtok(words, " "); word; word = strtok(NULL, " "))
         argv[count++] = word;
