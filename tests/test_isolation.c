@@ -463,7 +463,7 @@ static void run_while_stopped(int from_parent, int to_parent)
         build(builder, &(weir_pipeline_options){ .observers = &observer,
                                                  .num_observers = 1,
                                                  .stall_warning_ns = ALLOWED_MS * WEIR_MILLISECOND,
-                                                 .stats_interval_ns = 50 * WEIR_MILLISECOND });
+                                                 .stats_interval_ns = WEIR_MILLISECOND });
     char byte = 'r';
     gate_await_waiting(&gate, 1);
     if (write(to_parent, &byte, 1) != 1 || read(from_parent, &byte, 1) != 1)

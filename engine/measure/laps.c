@@ -48,6 +48,7 @@ typedef struct weir_lap_taker {
     int64_t suspended_ns;             /* since start_ns */
     int64_t asleep_ns;                /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC: how long the machine has slept */
     int64_t noted_ns;                 /* suspensions until then are counted */
+    int64_t not_taken_ns;             /* see weir__laps_take_suspension() */
     int64_t service_read_ns;          /* when `service` was read */
     weir_thread_kernel_stats service; /* of the service thread */
     thread_reading *readings;         /* one for each thread of all pools, surplus ones too */
@@ -115,22 +116,22 @@ static int64_t explained_ns(const weir_thread_kernel_stats *now, const weir_thre
  * because its process was stopped. If the kernel does not count run-queue delay, a thread that is late by a whole
  * heartbeat was stopped. Each call continues where the one before ended, so that no time is missed or counted twice.
  */
-static int64_t note_progress_until(weir_lap_taker *laps, int64_t due_ns, int64_t now_ns)
+static void note_progress_until(weir_lap_taker *laps, int64_t due_ns, int64_t now_ns)
 {
     int64_t late_ns = now_ns - (due_ns > laps->noted_ns ? due_ns : laps->noted_ns),
             since_ns = now_ns - laps->noted_ns;
     laps->noted_ns = now_ns;
     if (now_ns - laps->service_read_ns < WEIR_HEARTBEAT_NS) /* so not late either; a reading takes 20 us */
-        return 0;
+        return;
     weir_thread_kernel_stats now;
     weir__kernel_stats_of_thread(0, &now);
     int64_t known_ns = explained_ns(&now, &laps->service);
-    bool was_suspended = late_ns >= WEIR_HEARTBEAT_NS && known_ns < late_ns / 2;
-    if (was_suspended)
+    if (late_ns >= WEIR_HEARTBEAT_NS && known_ns < late_ns / 2) {
         laps->suspended_ns += late_ns - known_ns;
+        laps->not_taken_ns += since_ns;
+    }
     laps->service = now;
     laps->service_read_ns = now_ns;
-    return was_suspended ? since_ns : 0;
 }
 
 void weir__laps_note_start(weir_pipeline *pipeline)
@@ -138,14 +139,22 @@ void weir__laps_note_start(weir_pipeline *pipeline)
     pipeline->laps->noted_ns = weir_clock_ns();
 }
 
-int64_t weir__laps_note_progress(weir_pipeline *pipeline, int64_t due_ns)
+void weir__laps_note_progress(weir_pipeline *pipeline, int64_t due_ns)
 {
     weir_lap_taker *laps = pipeline->laps;
     int64_t asleep_ns = machine_asleep_ns();
     if (asleep_ns - laps->asleep_ns > WEIR_HEARTBEAT_NS)
         laps->suspended_ns += asleep_ns - laps->asleep_ns;
     laps->asleep_ns = asleep_ns;
-    return note_progress_until(laps, due_ns, weir_clock_ns());
+    note_progress_until(laps, due_ns, weir_clock_ns());
+}
+
+int64_t weir__laps_take_suspension(weir_pipeline *pipeline, int64_t *until_ns)
+{
+    int64_t suspended_ns = pipeline->laps->not_taken_ns;
+    pipeline->laps->not_taken_ns = 0;
+    *until_ns = pipeline->laps->noted_ns;
+    return suspended_ns;
 }
 
 /* ---- what the kernel counts ---------------------------------------------------------------------------------- */

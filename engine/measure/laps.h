@@ -40,9 +40,12 @@ int64_t weir__laps_take_last(weir_pipeline *pipeline);
 /* Suspensions are looked for from now on. */
 void weir__laps_note_start(weir_pipeline *pipeline);
 
-/* Called each time after the service thread has waited until due_ns, and after it has worked (due_ns = 0). Returns 0 or,
-   after a suspension of the process, the time since the call before: the longest that it may have lasted. */
-int64_t weir__laps_note_progress(weir_pipeline *pipeline, int64_t due_ns);
+/* Called each time after the service thread has waited until due_ns, or with due_ns = 0 after it has worked. */
+void weir__laps_note_progress(weir_pipeline *pipeline, int64_t due_ns);
+
+/* The longest that the process may have been suspended since the call before: 0, or the time between two notes. Suspensions
+   after *until_ns are told by a later call. */
+int64_t weir__laps_take_suspension(weir_pipeline *pipeline, int64_t *until_ns);
 
 /* The wall-clock time at the monotonic time at_ns. */
 int64_t weir__laps_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns);

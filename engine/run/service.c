@@ -72,9 +72,8 @@ static void end_run(weir_pipeline *pipeline)
     weir__outbox_close(&pipeline->outbox);
 }
 
-/* Checks everything once, after a suspension of suspended_ns; *due_ns is when the next check is due. False = the run is
-   over. */
-static bool serve_once(weir_pipeline *pipeline, int64_t suspended_ns, int64_t *due_ns)
+/* Checks everything once; *due_ns is when the next check is due. False = the run is over. */
+static bool serve_once(weir_pipeline *pipeline, int64_t *due_ns)
 {
     if (atomic_exchange(&pipeline->stop_wanted, false))
         weir_pipeline_stop(pipeline);
@@ -97,7 +96,7 @@ static bool serve_once(weir_pipeline *pipeline, int64_t suspended_ns, int64_t *d
         set_earlier(due_ns, weir__laps_due_ns(pipeline));
     if (over)
         return true;
-    set_earlier(due_ns, weir__watchdog_check(pipeline, suspended_ns));
+    set_earlier(due_ns, weir__watchdog_check(pipeline));
     weir__cancel_threads_serve(pipeline, due_ns);
     return true;
 }
@@ -105,15 +104,15 @@ static bool serve_once(weir_pipeline *pipeline, int64_t suspended_ns, int64_t *d
 static void service_main(void *argument)
 {
     weir_pipeline *pipeline = argument;
-    int64_t due_ns, suspended_ns = 0;
+    int64_t due_ns;
     weir__pipeline_of_thread = pipeline;
     while (sem_wait(&pipeline->service_wake) != 0)
         ; /* wait until the pipeline starts; before, there is nothing to report */
     weir__laps_note_progress(pipeline, 0);
-    while (serve_once(pipeline, suspended_ns, &due_ns)) {
-        suspended_ns = weir__laps_note_progress(pipeline, 0);
+    while (serve_once(pipeline, &due_ns)) {
+        weir__laps_note_progress(pipeline, 0);
         wait_until(pipeline, due_ns);
-        suspended_ns += weir__laps_note_progress(pipeline, due_ns);
+        weir__laps_note_progress(pipeline, due_ns);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "label.h"
+#include "laps.h"
 #include "lock.h"
 #include "outbox.h"
 
@@ -64,7 +65,7 @@ static void check_stall(watchdog_check *check, weir_slot *slot, int64_t age_ns)
     due_in(check, slot->warn_after_ns - age_ns);
 }
 
-static void check_node_locked(watchdog_check *check, weir_node *node)
+static void check_node_locked(watchdog_check *check, weir_node *node, int64_t at_ns)
 {
     if (!node->op)
         return;
@@ -74,7 +75,7 @@ static void check_node_locked(watchdog_check *check, weir_node *node)
         weir_slot *slot = weir__slot_at(node, i);
         if (slot->core.state != SLOT_RUNNING && slot->core.state != SLOT_PENDING)
             continue;
-        int64_t age_ns = weir__task_age_ns(slot, node->pipeline->core.now_ns);
+        int64_t age_ns = weir__task_age_ns(slot, at_ns);
         watch_deadline(check, slot, age_ns);
         check_stall(check, slot, age_ns);
         runs = true;
@@ -100,30 +101,30 @@ static void report_stall(weir_pipeline *pipeline, const stalled_task *stall)
     weir__outbox_add_stall(pipeline, stall->node->name, text);
 }
 
-/* A task that is younger has begun since. One whose step has just ended has it in its run time. */
-static void excuse_tasks_locked(weir_node *node, int64_t suspended_ns)
+/* A task whose step has just ended has the suspension in its run time. One that is younger has begun meanwhile. */
+static void excuse_tasks_locked(weir_node *node, int64_t at_ns, int64_t suspended_ns)
 {
     for (uint32_t i = 0; i < node->core.num_made; i++) {
         weir_slot *slot = weir__slot_at(node, i);
         bool runs = slot->core.state == SLOT_RUNNING || slot->core.state == SLOT_PENDING;
-        int64_t age_ns =
-            runs ? weir__task_age_ns(slot, node->pipeline->core.now_ns) : slot->core.run_ns - slot->suspended_ns;
-        slot->suspended_ns += age_ns < suspended_ns ? 0 : suspended_ns;
+        int64_t age_ns = runs ? weir__task_age_ns(slot, at_ns) : slot->core.run_ns - slot->suspended_ns;
+        if (age_ns > 0)
+            slot->suspended_ns += age_ns < suspended_ns ? age_ns : suspended_ns;
     }
 }
 
-int64_t weir__watchdog_check(weir_pipeline *pipeline, int64_t suspended_ns)
+int64_t weir__watchdog_check(weir_pipeline *pipeline)
 {
+    int64_t at_ns, suspended_ns = weir__laps_take_suspension(pipeline, &at_ns);
     watchdog_check check = { .next_ns = INT64_MAX };
     if (pipeline->stall_warning_ns != WEIR_FOREVER)
         check.next_ns = pipeline->stall_warning_ns;
 
     engine_lock_at(pipeline, weir_clock_ns());
-    int64_t now_ns = pipeline->core.now_ns;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         if (suspended_ns > 0)
-            excuse_tasks_locked(pipeline->nodes[i], suspended_ns);
-        check_node_locked(&check, pipeline->nodes[i]);
+            excuse_tasks_locked(pipeline->nodes[i], at_ns, suspended_ns);
+        check_node_locked(&check, pipeline->nodes[i], at_ns);
     }
     weir__engine_unlock(pipeline);
 
@@ -131,5 +132,5 @@ int64_t weir__watchdog_check(weir_pipeline *pipeline, int64_t suspended_ns)
         report_stall(pipeline, &check.stalls[i]);
         weir__label_release(check.stalls[i].label);
     }
-    return check.next_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + check.next_ns;
+    return check.next_ns > INT64_MAX - at_ns ? INT64_MAX : at_ns + check.next_ns;
 }

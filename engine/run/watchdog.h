@@ -4,8 +4,8 @@
 
 #include "run_state.h"
 
-/* Service thread only. Checks the running tasks; of their time, suspended_ns count for no limit. Returns when to check
-   again. */
-int64_t weir__watchdog_check(weir_pipeline *pipeline, int64_t suspended_ns);
+/* Service thread only. Checks the running tasks as they were when a suspension of the process was last looked for: what a
+   later one adds counts for no limit. Returns when to check again. */
+int64_t weir__watchdog_check(weir_pipeline *pipeline);
 
 #endif
