@@ -69,9 +69,8 @@ typedef struct weir_op {
      * Called at the end of an epoch and at the end of the input, for each worker that has had a task since the last
      * flush: outputs what the worker has kept. WEIR_OK or WEIR_MORE (out is set; MORE: call again), WEIR_SKIP (no
      * result; it has released what it had kept) or negative. The results get the seq and epoch of the last input of the
-     * worker. Workers
-     * are flushed one after the other, in the order of that seq, before the end of the epoch is passed on. Not called
-     * on stop and failure; task hooks do not run around it.
+     * worker. Workers are flushed one after the other, in the order of that seq, before the end of the epoch is passed
+     * on. Not called on stop and failure; task hooks do not run around it.
      */
     int (*flush)(void *worker, weir_item *out, weir_task *task);
     void (*worker_free)(void *worker); /* at the end of the pipeline, for each initialised worker */
@@ -179,8 +178,8 @@ WEIR_API const void *weir_task_config(const weir_task *task);
 
 /*
  * Sets the reason why the task fails; the last call before the task ends counts. library_code is the native code of
- * the library (AVERROR, …), 0 = none. Only on the thread that runs the task. Returns status: `return
- * weir_task_fail(task, WEIR_EDATA, code, "…")`.
+ * the library (AVERROR, …), 0 = none. Only on the thread that runs the task. Returns status:
+ * `return weir_task_fail(task, WEIR_EDATA, code, "…")`.
  */
 WEIR_API int weir_task_fail(weir_task *task, int status, int library_code, const char *format, ...) WEIR_PRINTF(4, 5);
 

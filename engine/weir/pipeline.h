@@ -184,7 +184,7 @@ typedef struct weir_pipeline_options {
  */
 WEIR_API weir_builder *weir_builder_new(void);
 
-/* -- called by the inline functions below; bindings for other languages pass the sizes of their structs -- */
+/* Called by the inline functions below; bindings for other languages pass the sizes of their structs. */
 WEIR_API void weir_builder_source_sized(weir_builder *builder, const weir_op *op, const void *config,
                                         size_t config_size, const weir_stage_options *options, size_t options_size);
 WEIR_API void weir_builder_pipe_sized(weir_builder *builder, const weir_op *op, const void *config,
