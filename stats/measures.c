@@ -27,23 +27,29 @@
     X(s, p99_time, "p99", "s", -1, limited_quantile(m->run_times, 0.99, m->min_ns, m->max_ns), \
       "99 % of successful tasks took no longer") \
     X(s, max_time, "max", NULL, -1, 0, NULL) \
-    X(s, busy_share, "busy", "share", 0, slot_share(m, m->busy_ns), "busy_time / slot time") \
-    X(s, wait_in_share, "input", "share", 0, slot_share(m, m->wait_in_ns), "wait_in_time / slot time") \
-    X(s, wait_thread_share, "thread", "share", 0, slot_share(m, m->wait_thread_ns), "wait_thread_time / slot time") \
-    X(s, wait_turn_share, "turn", "share", 0, slot_share(m, m->wait_turn_ns), "wait_turn_time / slot time") \
-    X(s, wait_out_share, "room", "share", 0, slot_share(m, m->wait_out_ns), "wait_out_time / slot time") \
+    X(s, busy_share, "busy", "share", 0, slot_share(m, m->busy_ns), \
+      "share of the slot time in tasks: busy_time / slot time") \
+    X(s, wait_in_share, "input", "share", 0, slot_share(m, m->wait_in_ns), \
+      "share of the slot time without an item: wait_in_time / slot time") \
+    X(s, wait_thread_share, "thread", "share", 0, slot_share(m, m->wait_thread_ns), \
+      "share of the slot time with an item, but no thread: wait_thread_time / slot time") \
+    X(s, wait_turn_share, "turn", "share", 0, slot_share(m, m->wait_turn_ns), \
+      "share of the slot time waiting for earlier results: wait_turn_time / slot time") \
+    X(s, wait_out_share, "room", "share", 0, slot_share(m, m->wait_out_ns), \
+      "share of the slot time waiting for room: wait_out_time / slot time") \
     X(s, cpu_share, "CPU", "share", 0, ratio(known_seconds(m->cpu_ns), known_seconds(m->busy_ns)), \
-      "cpu_time / busy_time") \
+      "share of the busy time on a CPU: cpu_time / busy_time") \
     X(s, cpu_time_per_task, NULL, "s", -1, ratio(known_seconds(m->cpu_ns), (double)m->num_tasks), \
-      "cpu_time / num_tasks") \
+      "CPU time of a task: cpu_time / num_tasks") \
     X(s, failed_share, NULL, "share", -1, ratio((double)m->num_failures, (double)m->num_tasks), \
-      "num_failures / num_tasks") \
+      "share of the tasks that failed: num_failures / num_tasks") \
     X(s, num_successes, NULL, "tasks", 0, num_successes(m), "num_tasks - num_failures") \
     X(s, successes_per_s, NULL, "1/s", 1, ratio(num_successes(m), known_seconds(ns)), \
       "tasks that succeeded per second") \
     X(s, failures_per_s, NULL, "1/s", -1, ratio((double)m->num_failures, known_seconds(ns)), \
       "tasks that failed per second") \
-    X(s, cpu_slot_share, NULL, "share", 0, slot_share(m, m->cpu_ns), "cpu_time / slot time") \
+    X(s, cpu_slot_share, NULL, "share", 0, slot_share(m, m->cpu_ns), \
+      "share of the slot time on a CPU: cpu_time / slot time") \
     X(s, cpus, NULL, "CPUs", 0, ratio(known_seconds(m->cpu_ns), known_seconds(ns)), \
       "CPUs in use by the tasks: cpu_time / elapsed")
 
@@ -52,14 +58,16 @@
     X(s, num_put, NULL, NULL, 0, 0, NULL) \
     X(s, items_per_s, "per s", "1/s", 1, ratio((double)m->num_items, known_seconds(ns)), \
       "items taken out per second") \
-    X(s, ave_put_time, "put", "s", 0, ratio(known_seconds(m->put_ns), (double)m->num_put), "put_time / num_put") \
+    X(s, ave_put_time, "put", "s", 0, ratio(known_seconds(m->put_ns), (double)m->num_put), \
+      "mean wait of an item for room: put_time / num_put") \
     X(s, p50_put_time, NULL, "s", 0, limited_quantile(m->put_times, 0.50, m->min_put_ns, m->max_put_ns), \
       "median wait for room") \
     X(s, p90_put_time, "put p90", "s", 0, limited_quantile(m->put_times, 0.90, m->min_put_ns, m->max_put_ns), \
       "90 % waited no longer for room") \
     X(s, p99_put_time, "put p99", "s", 0, limited_quantile(m->put_times, 0.99, m->min_put_ns, m->max_put_ns), \
       "99 % waited no longer for room") \
-    X(s, ave_get_time, "get", "s", 0, ratio(known_seconds(m->get_ns), (double)m->num_items), "get_time / num_items") \
+    X(s, ave_get_time, "get", "s", 0, ratio(known_seconds(m->get_ns), (double)m->num_items), \
+      "mean wait of the consumer for an item: get_time / num_items") \
     X(s, p50_get_time, NULL, "s", 0, limited_quantile(m->get_times, 0.50, m->min_get_ns, m->max_get_ns), \
       "median wait for an item") \
     X(s, p90_get_time, "get p90", "s", 0, limited_quantile(m->get_times, 0.90, m->min_get_ns, m->max_get_ns), \
@@ -67,7 +75,7 @@
     X(s, p99_get_time, "get p99", "s", 0, limited_quantile(m->get_times, 0.99, m->min_get_ns, m->max_get_ns), \
       "99 % waited no longer for an item") \
     X(s, ave_latency, "latency", "s", 0, ratio(known_seconds(m->latency_ns), (double)m->num_items), \
-      "sink: latency_time / num_items") \
+      "sink: mean latency of an item, latency_time / num_items") \
     X(s, p50_latency, NULL, "s", 0, limited_quantile(m->latencies, 0.50, m->min_latency_ns, m->max_latency_ns), \
       "sink: median latency of an item") \
     X(s, p90_latency, NULL, "s", 0, limited_quantile(m->latencies, 0.90, m->min_latency_ns, m->max_latency_ns), \
@@ -84,11 +92,11 @@
 
 #define POOL_MEASURES(X, s) \
     X(s, busy_share, "busy", "share", 0, ratio(known_seconds(m->busy_ns), pool_s(m)), \
-      "busy_time / (busy_time + idle_time)") \
+      "share of the threads' time in tasks: busy_time / (busy_time + idle_time)") \
     X(s, cpu_share, "CPU", "share", 0, ratio(known_seconds(m->cpu_ns), pool_s(m)), \
-      "cpu_time / (busy_time + idle_time)") \
+      "share of the threads' time on a CPU: cpu_time / (busy_time + idle_time)") \
     X(s, run_delay_share, "no CPU", "share", 0, ratio(known_seconds(m->run_delay_ns), pool_s(m)), \
-      "run_delay_time / (busy_time + idle_time): the machine has too few CPUs for all that runs on it") \
+      "share of the threads' time waiting for a CPU: run_delay_time / (busy_time + idle_time)") \
     X(s, num_voluntary_switches, "blocked", NULL, 0, 0, NULL) \
     X(s, num_involuntary_switches, "preempted", NULL, 0, 0, NULL) \
     X(s, num_minor_faults, "minor faults", NULL, 0, 0, NULL) \
@@ -98,7 +106,7 @@
     X(s, cpus, "CPUs", "CPUs", 0, ratio(known_seconds(m->cpu_ns), known_seconds(ns)), \
       "CPUs in use by the process: cpu_time / elapsed") \
     X(s, cpu_share, "of budget", "share", 0, ratio(known_seconds(m->cpu_ns), known_seconds(m->budget_ns)), \
-      "cpu_time / budget_time") \
+      "share of the CPU budget in use: cpu_time / budget_time") \
     X(s, pool_cpus, "pools", "CPUs", 0, ratio(known_seconds(m->pool_cpu_ns), known_seconds(ns)), \
       "CPUs in use by the pipeline's pools: pool_cpu_time / elapsed") \
     X(s, resident_bytes, "memory", NULL, -1, 0, NULL) \
@@ -119,13 +127,14 @@
     X(s, stolen_cpus, "stolen", "CPUs", -1, ratio(known_seconds(m->stolen_ns), known_seconds(ns)), \
       "CPUs that other virtual machines took: stolen_time / elapsed") \
     X(s, throttled_share, "throttled", "share", -1, ratio(known_seconds(m->throttled_ns), known_seconds(ns)), \
-      "throttled_time / elapsed") \
+      "share of the time stopped by the CPU quota: throttled_time / elapsed") \
     X(s, cpu_pressure, "wait CPU", "share", -1, ratio(known_seconds(m->cpu_pressure_ns), known_seconds(ns)), \
-      "cpu_pressure_time / elapsed") \
+      "share of the time in which a task waited for a CPU: cpu_pressure_time / elapsed") \
     X(s, io_pressure, "wait disk", "share", -1, ratio(known_seconds(m->io_pressure_ns), known_seconds(ns)), \
-      "io_pressure_time / elapsed") \
+      "share of the time in which a task waited for a disk: io_pressure_time / elapsed") \
     X(s, memory_pressure, "wait memory", "share", -1, \
-      ratio(known_seconds(m->memory_pressure_ns), known_seconds(ns)), "memory_pressure_time / elapsed") \
+      ratio(known_seconds(m->memory_pressure_ns), known_seconds(ns)), \
+      "share of the time in which a task waited for memory: memory_pressure_time / elapsed") \
     X(s, receive_rate, "received/s", "bytes/s", 0, ratio(whole(m->received_bytes), known_seconds(ns)), \
       "bytes from the network per second") \
     X(s, send_rate, "sent/s", "bytes/s", 0, ratio(whole(m->sent_bytes), known_seconds(ns)), \
@@ -137,7 +146,7 @@
       "spans that ended per second") \
     X(s, total_time, "total", NULL, 0, 0, NULL) \
     X(s, ave_time, "average", "s", -1, ratio(known_seconds(m->total_ns), (double)m->num_spans), \
-      "total_time / num_spans") \
+      "mean time of a span: total_time / num_spans") \
     X(s, min_time, "min", NULL, 0, 0, NULL) \
     X(s, p50_time, "p50", "s", -1, limited_quantile(m->times, 0.50, m->min_ns, m->max_ns), "median time of a span") \
     X(s, p90_time, "p90", "s", -1, limited_quantile(m->times, 0.90, m->min_ns, m->max_ns), \
@@ -146,7 +155,7 @@
       "99 % of the spans took no longer") \
     X(s, max_time, "max", NULL, -1, 0, NULL) \
     X(s, total_share, "of time", "share", 0, ratio(known_seconds(m->total_ns), known_seconds(ns)), \
-      "total_time / elapsed; above 1 if several threads are in the span")
+      "time in the span by the time, above 1 if on several threads: total_time / elapsed")
 
 #define COUNTER_MEASURES(X, s) \
     X(s, num_updates, "updates", NULL, 0, 0, NULL) \

@@ -72,12 +72,35 @@ TEST_CASE(plot_draws_the_answer_and_the_details)
     char *text = read_file(file);
     static const char *const parts[] = { "Items per second", ">Limit<",      "Time of the slots",
                                          "for room",         "this process", "Level of the queues",
-                                         "task time",        "p99" };
+                                         "task time",        "p99",          "busy otherwise" };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         assert_non_null(strstr(text, parts[i]));
     assert_non_null(strstr(text, "0:2:sink_queue"));
+    assert_null(strstr(text, ">0:2:sink<")); /* it has no tasks: all its curves would be 0 */
     free(text);
     program_free(&program);
+    free(file);
+}
+
+TEST_CASE(report_draws_an_arrow_only_from_the_node_that_items_come_from)
+{
+    char *file = path_in(work, "page.html"), *branches = path_in(work, "branches.db"), option[4200];
+    struct program program;
+    snprintf(option, sizeof option, "--db-path=%s", branches);
+    run(&program, "SIMULATE", "--pattern=branch", "--seconds=0.2", option, NULL);
+    program_free(&program);
+    weir(&program, "report", branches, "-o", file);
+    assert_int_equal(program.status, 0);
+    char *text = read_file(file);
+    size_t num_arrows = 0;
+    for (const char *next = text; (next = strstr(next, "<div class=\"next\">")); next++)
+        num_arrows++;
+    assert_int_equal(num_arrows, 4); /* to the route, its first branch, the join and the sink */
+    assert_non_null(strstr(text, "takes from 0:1:route.1_queue"));
+    assert_null(strstr(text, "takes from 0:0:src_queue"));
+    free(text);
+    program_free(&program);
+    free(branches);
     free(file);
 }
 

@@ -40,13 +40,17 @@ static const char style[] =
     "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:1152px;padding:0 1em;color:var(--text);"
     "background:var(--back)}"
     "h1{font-size:1.6em}h2{font-size:1.2em;margin-top:2em;border-bottom:1px solid var(--line)}"
-    "table{border-collapse:collapse;font-size:.85em;font-variant-numeric:tabular-nums;margin-bottom:1em}"
+    "table{border-collapse:collapse;font-size:.85em;font-variant-numeric:tabular-nums;margin-bottom:1em;"
+    "display:block;overflow-x:auto}"
     "th,td{padding:.2em .6em;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap;"
     "vertical-align:top}"
-    ".words{text-align:left;white-space:normal;overflow-wrap:anywhere}svg{max-width:100%;height:auto}"
+    ".words{text-align:left;white-space:normal;overflow-wrap:anywhere}td.words{min-width:8em}"
+    "th.words,td.words:first-child{overflow-wrap:normal;min-width:0}svg{max-width:"
+    "100%;height:auto}"
     "pre{background:var(--soft);padding:1em;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85em}"
     ".lead{font-size:1.1em}.about{color:#888}"
-    ".flow{display:flex;flex-wrap:wrap;align-items:center}.flow>div+div::before{content:'\\2192';padding:0 .6em}"
+    ".flow{display:flex;flex-wrap:wrap;align-items:center}.flow>div+div::before{content:'';padding:0 .6em}"
+    ".flow>.next::before{content:'\\2192'}"
     ".flow>div{display:flex;align-items:center}.flow p{background:var(--soft);border:1px solid var(--line);"
     "border-radius:6px;padding:.3em .8em;margin:.2em}.flow .limit{border:3px solid var(--warn)}";
 
@@ -125,21 +129,31 @@ typedef struct pipeline_drawing {
     FILE *out;
     const weir_totals *totals;
     const weir_verdict *verdict;
+    char *last; /* the name of the node before */
 } pipeline_drawing;
 
-/* Its slots, what they did, and how often there was something in its queue; the limit has a border. */
+/* Whether one of these queues is that node's: of a stage "NAME_queue", of a route "NAME.BRANCH_queue". */
+static bool takes_from(const char *inputs, const char *node)
+{
+    const char *found = node ? strstr(inputs, node) : NULL;
+    return found && (found[strlen(node)] == '_' || found[strlen(node)] == '.');
+}
+
+/* Its slots, what they did, and how often there was something in its queue; the limit has a border. An arrow comes from
+   the node before; where it takes from another one, it says so. */
 static int put_node(void *self, const weir_record *record, weir_error *error)
 {
-    const pipeline_drawing *p = self;
+    pipeline_drawing *p = self;
     const weir_stage_record *stage = &record->stage;
     bool is_limit = strcmp(p->verdict->name, stage->name) == 0 || strcmp(p->verdict->name, stage->queue_name) == 0;
     bool runs_tasks = strcmp(stage->kind, "stage") == 0 || strcmp(stage->kind, "source") == 0;
     (void)error;
-    fprintf(p->out, "<div><p%s><b>", is_limit ? " class=\"limit\"" : "");
+    bool is_next = takes_from(stage->inputs, p->last);
+    fprintf(p->out, "<div%s><p%s><b>", is_next ? " class=\"next\"" : "", is_limit ? " class=\"limit\"" : "");
     html_text(p->out, stage->name);
     fprintf(p->out, "</b><br>%s, %" PRId64 " slot%s", stage->kind, stage->concurrency,
             stage->concurrency == 1 ? "" : "s");
-    if (*stage->inputs) {
+    if (*stage->inputs && (!is_next || strchr(stage->inputs, ' '))) {
         fputs("<br>takes from ", p->out);
         html_text(p->out, stage->inputs);
     }
@@ -147,18 +161,21 @@ static int put_node(void *self, const weir_record *record, weir_error *error)
         put_share(p->out, p->totals, stage->name, "busy_share", "busy");
     put_share(p->out, p->totals, stage->queue_name, "occupancy_rate", "queue occupied");
     fputs("</p></div>\n", p->out);
+    free(p->last);
+    p->last = memory_copy(stage->name);
     return WEIR_OK;
 }
 
 static int put_pipeline(FILE *out, weir_reader *reader, int64_t run_id, const weir_totals *totals,
                         const weir_verdict *verdict, weir_error *error)
 {
-    pipeline_drawing drawing = { out, totals, verdict };
+    pipeline_drawing drawing = { out, totals, verdict, NULL };
     put_heading(out, "Pipeline");
     fputs("<div class=\"flow\">\n", out);
     int status =
         weir_reader_each(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = run_id }, put_node, &drawing, error);
     fputs("</div>\n", out);
+    free(drawing.last);
     return status;
 }
 

@@ -164,7 +164,7 @@ static double put_axis(const drawing *d, const char *unit, range values)
     if (strcmp(unit, "share") == 0 && values.high <= 1.001)
         fputs("set yrange [0:1.03]\nset ytics ('0 %%' 0, '50 %%' 0.5, '100 %%' 1)\n", d->out);
     else if (strcmp(unit, "units") == 0)
-        fputs("set yrange [*:*]\nset format y '%.4g'\n", d->out);
+        fputs("set yrange [*:*]\nset format y '%g'\n", d->out);
     else {
         put_linear_axis(d->out, values.high);
         if (strncmp(unit, "bytes", 5) == 0)
@@ -274,8 +274,9 @@ static range panel_range(const panel *panels, size_t num_panels, const panel *p,
     return values;
 }
 
-/* A single series has a colour for each curve; several have one each, and the curves differ by their dashes. */
-static void put_panel(drawing *d, const panel *p, const series_list *list, range values)
+/* A single series of the subject, or of a group, has a colour for each curve; several have one each, and the curves
+   differ by their dashes. */
+static void put_panel(drawing *d, const panel *p, const series_list *list, size_t num_shown, range values)
 {
     char *text = NULL, title[64];
     size_t size, num_lines = 0;
@@ -283,7 +284,7 @@ static void put_panel(drawing *d, const panel *p, const series_list *list, range
     FILE *commands = memory_file_open(&text, &size);
     for (size_t i = 0; i < list->count; i++)
         num_lines += panel_has(p, &list->all[i]);
-    bool is_single = num_lines == 1, has_titles = p->num_curves > 1;
+    bool is_single = (p->group ? num_lines : num_shown) == 1, has_titles = p->num_curves > 1;
     for (size_t i = 0; i < num_drawn(p->subject, list); i++)
         for (int c = 0; c < p->num_curves && panel_has(p, &list->all[i]); c++) {
             size_t block = put_block(d, p->subject, &list->all[i], p->curves[c]->name, foot);
@@ -302,7 +303,8 @@ static void put_panel(drawing *d, const panel *p, const series_list *list, range
     free(text);
 }
 
-static void put_cell(drawing *d, const panel *p, const series_list *list, range values, double from_in, double to_in)
+static void put_cell(drawing *d, const panel *p, const series_list *list, size_t num_shown, range values,
+                     double from_in, double to_in)
 {
     double top_in = d->y_in + 0.32;
     put_place(d, from_in + left_in, to_in - right_in, top_in, d->y_in + row_in - 0.3);
@@ -314,21 +316,31 @@ static void put_cell(drawing *d, const panel *p, const series_list *list, range 
         d->out,
         "set key at screen %.5f, screen %.5f right bottom horizontal Left reverse samplen 1.5 noopaque font ',10'\n",
         (to_in - right_in) / width_in, 1 - (top_in - 0.01) / d->height_in);
-    put_panel(d, p, list, values);
+    put_panel(d, p, list, num_shown, values);
 }
 
-static void put_section_heading(drawing *d, weir_subject subject, const series_list *list)
+/* Returns how many series the panels show. */
+static size_t put_section_heading(drawing *d, weir_subject subject, const series_list *list, const panel *panels,
+                                  size_t num_panels)
 {
     char text[64];
     double x_in = left_in;
+    size_t num_shown = 0;
     put_screen_label(d, metric_subject_title(subject), SIZE_MAX, 0.2, d->y_in + 0.2, "left font ',14'");
     d->y_in += 0.36;
-    for (size_t i = 0; i < num_drawn(subject, list); i++)
-        put_entry(d, list->all[i].name, symbols[i % NUM_SYMBOLS], colours[i % NUM_COLOURS], &x_in);
+    for (size_t i = 0; i < num_drawn(subject, list); i++) {
+        bool is_shown = false;
+        for (size_t k = 0; k < num_panels; k++)
+            is_shown |= panel_has(&panels[k], &list->all[i]);
+        num_shown += is_shown;
+        if (is_shown)
+            put_entry(d, list->all[i].name, symbols[i % NUM_SYMBOLS], colours[i % NUM_COLOURS], &x_in);
+    }
     snprintf(text, sizeof text, "%zu more: see --name", list->count - num_drawn(subject, list));
     if (list->count > num_drawn(subject, list))
         put_entry(d, text, 0, "#ffffff", &x_in);
     d->y_in += line_in;
+    return num_shown;
 }
 
 /* All panels of a subject. */
@@ -336,13 +348,13 @@ static void put_section(drawing *d, weir_subject subject)
 {
     const series_list *list = &d->set->lists[subject];
     panel panels[PANEL_MAX];
-    size_t num_panels = panels_make(subject, list, panels);
+    size_t num_panels = panels_make(subject, list, panels), num_shown = 0;
     if (num_panels)
-        put_section_heading(d, subject, list);
+        num_shown = put_section_heading(d, subject, list, panels, num_panels);
     for (size_t i = 0; i < num_panels; i++) {
         range values = panel_range(panels, num_panels, &panels[i], list);
         bool is_right = i % 2;
-        put_cell(d, &panels[i], list, values, is_right ? width_in / 2 : 0,
+        put_cell(d, &panels[i], list, num_shown, values, is_right ? width_in / 2 : 0,
                  is_right || num_panels == 1 ? width_in : width_in / 2);
         d->y_in += is_right || i == num_panels - 1 ? row_in : 0;
     }
@@ -384,17 +396,28 @@ static void begin_row(drawing *d, const char *name, double height_in)
 typedef struct layer {
     const char *title, *colour, *measure;
     weir_subject subject;
+    const char *most, *rest_of; /* measures: it is not above the first, and without the second; NULL = none */
 } layer;
 
-/* Whether it is ever more than 0; subjects: sources have those of stages. */
+static double layer_value(const layer *part, const series_point *point)
+{
+    double value = series_value(part->subject, point, part->measure);
+    double rest = part->rest_of ? series_value(part->subject, point, part->rest_of) : 0;
+    if (part->most && isfinite(value))
+        value = fmin(value, series_value(part->subject, point, part->most));
+    return fmax(value - (isfinite(rest) ? rest : 0), 0);
+}
+
+/* Whether a lap has more than a thousandth of it; subjects: sources have those of stages. */
 static bool is_used(const drawing *d, const layer *part)
 {
-    range used = empty_range;
     bool is_state = part->subject == WEIR_SUBJECT_STAGE;
     for (weir_subject subject = part->subject; subject <= part->subject + is_state; subject++)
         for (size_t i = 0; i < d->set->lists[subject].count; i++)
-            range_add_curve(&used, subject, &d->set->lists[subject].all[i], part->measure);
-    return used.high > 0 || !*part->measure;
+            for (size_t j = 0; j < d->set->lists[subject].all[i].num_points; j++)
+                if (layer_value(part, &d->set->lists[subject].all[i].points[j]) > 0.001)
+                    return true;
+    return !*part->measure;
 }
 
 static void put_layers_legend(drawing *d, const char *heading, const layer *layers, size_t count)
@@ -408,19 +431,21 @@ static void put_layers_legend(drawing *d, const char *heading, const layer *laye
 }
 
 static const layer states[] = {
-    { "busy", "#0072b2", "busy_share", WEIR_SUBJECT_STAGE },
-    { "waits for input", "#d9d9d9", "wait_in_share", WEIR_SUBJECT_STAGE },
-    { "for a thread", "#d55e00", "wait_thread_share", WEIR_SUBJECT_STAGE },
-    { "for its turn", "#cc79a7", "wait_turn_share", WEIR_SUBJECT_STAGE },
-    { "for room", "#f0e442", "wait_out_share", WEIR_SUBJECT_STAGE },
+    /* a codec's own threads may use more CPU time than the slots are busy */
+    { "busy on a CPU", "#0072b2", "cpu_slot_share", WEIR_SUBJECT_STAGE, "busy_share", NULL },
+    { "busy otherwise", "#9ecae1", "busy_share", WEIR_SUBJECT_STAGE, NULL, "cpu_slot_share" },
+    { "waits for input", "#d9d9d9", "wait_in_share", WEIR_SUBJECT_STAGE, NULL, NULL },
+    { "for a thread", "#d55e00", "wait_thread_share", WEIR_SUBJECT_STAGE, NULL, NULL },
+    { "for its turn", "#cc79a7", "wait_turn_share", WEIR_SUBJECT_STAGE, NULL, NULL },
+    { "for room", "#f0e442", "wait_out_share", WEIR_SUBJECT_STAGE, NULL, NULL },
 };
 
 static const layer cpu_parts[] = {
-    { "this process", "#0072b2", "cpus", WEIR_SUBJECT_PROCESS },
-    { "throttled", "#000000", "throttled_share", WEIR_SUBJECT_MACHINE }, /* of one CPU */
-    { "other virtual machines", "#cc79a7", "stolen_cpus", WEIR_SUBJECT_MACHINE },
-    { "other programs", "#d55e00", "other_cpus", WEIR_SUBJECT_MACHINE },
-    { "idle", "#d9d9d9", "idle_cpus", WEIR_SUBJECT_MACHINE },
+    { "this process", "#0072b2", "cpus", WEIR_SUBJECT_PROCESS, NULL, NULL },
+    { "throttled", "#000000", "throttled_share", WEIR_SUBJECT_MACHINE, NULL, NULL }, /* of one CPU */
+    { "other virtual machines", "#cc79a7", "stolen_cpus", WEIR_SUBJECT_MACHINE, NULL, NULL },
+    { "other programs", "#d55e00", "other_cpus", WEIR_SUBJECT_MACHINE, NULL, NULL },
+    { "idle", "#d9d9d9", "idle_cpus", WEIR_SUBJECT_MACHINE, NULL, NULL },
 };
 
 enum { NUM_STATES = sizeof states / sizeof states[0], NUM_PARTS = sizeof cpu_parts / sizeof cpu_parts[0] };
@@ -443,10 +468,9 @@ static void put_stack(drawing *d, const series *line, const layer *layers, size_
         double sum = 0;
         for (size_t i = 0; i < num_layers; i++) {
             bool is_own = layers[i].subject == layers[0].subject;
-            double value = series_value(layers[i].subject,
-                                        is_own ? point : point_at(&d->set->lists[layers[i].subject], j, point->start),
-                                        layers[i].measure);
-            double top = fmin(sum + (isfinite(value) ? fmax(value, 0) : 0), i == 0 ? INFINITY : fmax(most, sum));
+            double value = layer_value(&layers[i],
+                                       is_own ? point : point_at(&d->set->lists[layers[i].subject], j, point->start));
+            double top = fmin(sum + value, i == 0 ? INFINITY : fmax(most, sum));
             if (top > sum)
                 put_box(d, point->start, point->end, sum, top, layers[i].colour);
             sum = top;
@@ -523,9 +547,9 @@ static void mix_level(double level, char colour[8])
 
 static void put_queue_strips(drawing *d)
 {
-    static const layer levels[] = { { "empty", "#f2f2f2", "", 0 },
-                                    { "half full", "#7d97b5", "", 0 },
-                                    { "full", "#083c78", "", 0 } };
+    static const layer levels[] = { { "empty", "#f2f2f2", "", 0, NULL, NULL },
+                                    { "half full", "#7d97b5", "", 0, NULL, NULL },
+                                    { "full", "#083c78", "", 0, NULL, NULL } };
     const series_list *queues = &d->set->lists[WEIR_SUBJECT_QUEUE];
     if (queues->count)
         put_layers_legend(d, "Level of the queues", levels, 3);
@@ -551,6 +575,13 @@ static const char *const limit_colours[WEIR_NUM_VERDICTS] = {
     [WEIR_VERDICT_THREADS] = "#d55e00", [WEIR_VERDICT_CPUS] = "#a02020",  [WEIR_VERDICT_ORDER] = "#7f5ab6",
     [WEIR_VERDICT_QUEUE] = "#c8b400",
 };
+
+/* Of a text on this colour (its luma, ITU-R BT.601). */
+static const char *text_colour(const char *colour)
+{
+    long rgb = strtol(colour + 1, NULL, 16);
+    return 299 * (rgb >> 16) + 587 * (rgb >> 8 & 255) + 114 * (rgb & 255) > 128000 ? "#000000" : "#ffffff";
+}
 
 /* Whether the text of a limit fits into its part of the band. */
 static bool fits_band(const drawing *d, const series_mark *limit)
@@ -589,7 +620,7 @@ static void put_limits(drawing *d)
         fprintf(d->out, "set label %zu ", ++d->num_labels);
         put_string(d->out, limit->text, MAX_TEXT);
         fprintf(d->out, " at first %.12g, graph 0.5 center textcolor rgb '%s' front\n",
-                at(d, (limit->start + limit->end) / 2), limit->kind == WEIR_VERDICT_UNKNOWN ? "#404040" : "#ffffff");
+                at(d, (limit->start + limit->end) / 2), text_colour(limit_colours[limit->kind]));
     }
     begin_boxes(d);
     for (size_t i = 0; i < limits->count; i++)

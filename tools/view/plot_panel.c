@@ -11,10 +11,29 @@ static size_t group_length(const char *name)
     return length + (name[length] ? 1 + strcspn(name + length + 1, "/") : 0);
 }
 
-bool panel_has(const panel *p, const series *line)
+static bool is_in_group(const panel *p, const series *line)
 {
     return !p->group || (group_length(line->plain_name) == p->group_length &&
                          strncmp(line->plain_name, p->group, p->group_length) == 0);
+}
+
+/* Whether it has a value that is not 0. */
+static bool has_values(weir_subject subject, const series *line, const weir_measure *measure)
+{
+    for (size_t j = 0; j < line->num_points; j++) {
+        double value = series_value(subject, &line->points[j], measure->name);
+        if (isfinite(value) && value != 0)
+            return true;
+    }
+    return false;
+}
+
+bool panel_has(const panel *p, const series *line)
+{
+    for (int c = 0; c < p->num_curves && is_in_group(p, line); c++)
+        if (has_values(p->subject, line, p->curves[c]))
+            return true;
+    return false;
 }
 
 /* "time" of "p99_time": times of one family share a panel; of other units all do. */
@@ -38,15 +57,11 @@ static bool is_drawn(weir_subject subject, const weir_measure *measure)
     return (measure->title || is_bad_rate) && !is_sum && !is_least && !(is_state && subject <= WEIR_SUBJECT_FLOW);
 }
 
-/* Whether any of the panel's series has a value of it that is not 0. */
-static bool has_values(const panel *p, const series_list *list, const weir_measure *measure)
+static bool any_has_values(const panel *p, const series_list *list, const weir_measure *measure)
 {
     for (size_t i = 0; i < list->count; i++)
-        for (size_t j = 0; j < list->all[i].num_points && panel_has(p, &list->all[i]); j++) {
-            double value = series_value(p->subject, &list->all[i].points[j], measure->name);
-            if (isfinite(value) && value != 0)
-                return true;
-        }
+        if (is_in_group(p, &list->all[i]) && has_values(p->subject, &list->all[i], measure))
+            return true;
     return false;
 }
 
@@ -68,7 +83,8 @@ static void name_panel(panel *p)
     else if (p->num_curves == 1 && first->title)
         snprintf(p->title, sizeof p->title, "%s: %.*s", first->title, (int)strcspn(first->help, ":"), first->help);
     else
-        snprintf(p->title, sizeof p->title, "%s%s", is_time ? noun : "", family_of(first));
+        snprintf(p->title, sizeof p->title, "%s%s", is_time ? noun : "",
+                 strcmp(family_of(first), "1/s") == 0 ? "per second" : family_of(first));
     for (char *c = p->title; *c && !p->group; c++)
         *c = *c == '_' ? ' ' : *c;
 }
@@ -79,7 +95,7 @@ static size_t add_panels(const panel *like, const series_list *list, panel *pane
     size_t num_measures, first = num_panels;
     const weir_measure *measures = weir_subject_measures(like->subject, &num_measures);
     for (size_t i = 0; i < num_measures; i++) {
-        if (!is_drawn(like->subject, &measures[i]) || !has_values(like, list, &measures[i]))
+        if (!is_drawn(like->subject, &measures[i]) || !any_has_values(like, list, &measures[i]))
             continue;
         size_t place = first;
         while (place < num_panels && strcmp(family_of(panels[place].curves[0]), family_of(&measures[i])) != 0)
@@ -104,7 +120,7 @@ size_t panels_make(weir_subject subject, const series_list *list, panel panels[P
     for (size_t i = 0; i < list->count && num_panels < PANEL_MAX; i++) { /* counters have scales of their own */
         bool is_known = false;
         for (size_t j = 0; j < num_panels; j++)
-            is_known |= panel_has(&panels[j], &list->all[i]);
+            is_known |= is_in_group(&panels[j], &list->all[i]);
         const char *name = list->all[i].plain_name;
         panel own = { .subject = subject, .group = name, .group_length = group_length(name) };
         if (!is_known)

@@ -19,7 +19,7 @@ typedef struct panel {
 /* Measures that are always 0, or not known, have no curve. Returns how many panels there are. */
 size_t panels_make(weir_subject subject, const series_list *list, panel panels[PANEL_MAX]);
 
-/* Whether the panel shows the series. */
+/* Whether the panel shows the series: not one that is always 0. */
 bool panel_has(const panel *p, const series *line);
 
 /* "average", or a name without underscores. */
