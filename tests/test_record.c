@@ -43,6 +43,8 @@ static int set_up(void **state)
     char index[72] = "SQLite format 3"; /* the start of one */
     memcpy(index + sizeof index - 4, "weix", 4);
     clips_write(clips_path("index.weir"), index, sizeof index);
+    clips_write(clips_path("runs.db"), index, sizeof index - 4);
+    clips_write_text(clips_path("names.txt"), "a.mp4\nb.mp4\n");
     return 0;
 }
 
@@ -587,6 +589,10 @@ TEST_CASE(mistakes_are_refused_in_one_line_before_any_work)
         { "@videos --quiet --verbose", "--verbose: not with --quiet" },
         { "@videos --rank 3", "--rank 3: give --world, too" },
         { "@index.weir", "index.weir: an index of a dataset, not a video" },
+        { "@runs.db", "runs.db: a database, not a video; weir summary and weir explain read it" },
+        { "@names.txt", "names.txt: text, not a video; if it names files to decode: --list " },
+        { "--dataset-dir @videos",
+          "--dataset-dir: no such option (see --help); usage: weir record DIR|FILE|URL... [options]" },
         { "@videos --rank 4294967296", "--rank: \"4294967296\" is not" },
         { "@videos --lowres 4", "--lowres" },
         { "@videos --cpu 40%", "--cpu: only with --tune" },

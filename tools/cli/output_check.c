@@ -44,18 +44,6 @@ bool output_is_same_file(const char *path, const char *other)
     return is_same;
 }
 
-bool file_is_index(const char *path)
-{
-    char start[72] = "";
-    struct stat info; /* what a pipe has given is gone */
-    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
-    bool is_index = file && fread(start, 1, sizeof start, file) == sizeof start &&
-                    memcmp(start, "SQLite format 3", 16) == 0 && memcmp(start + 68, "weix", 4) == 0;
-    if (file)
-        fclose(file);
-    return is_index;
-}
-
 /* The files beside an input belong to it, if it is a database: also where they are not there yet. */
 static bool belongs_to(const char *path, const char *input)
 {
@@ -171,6 +159,36 @@ static bool is_of_kind(const char *path, output_kind kind)
     if (kind == OUTPUT_RAW)
         return !is_something_else(start, length);
     return kind == OUTPUT_CSV ? is_csv(start, length) : begins_as(start, kind);
+}
+
+/* ---- inputs ------------------------------------------------------------------------------------------------------ */
+
+/* What a pipe has given is gone: of those nothing is read. */
+static size_t read_input(const char *path, char start[START_BYTES + 1])
+{
+    struct stat info;
+    *start = '\0';
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? read_start(path, false, start) : 0;
+}
+
+bool file_is_database(const char *path)
+{
+    char start[START_BYTES + 1];
+    return read_input(path, start) > 0 && begins_as(start, OUTPUT_DATABASE);
+}
+
+bool file_is_index(const char *path)
+{
+    char start[START_BYTES + 1];
+    return read_input(path, start) >= 72 && begins_as(start, OUTPUT_DATABASE) && memcmp(start + 68, "weix", 4) == 0;
+}
+
+bool file_is_list(const char *path)
+{
+    char start[START_BYTES + 1];
+    size_t length = read_input(path, start);
+    return is_text(start, length) && !strchr("#<[", *start) && strncmp(start, "ffconcat", 8) != 0 &&
+           strncmp(start, "v=", 2) != 0 && strncmp(start, "YUV4MPEG2", 9) != 0;
 }
 
 /* ---- the rules --------------------------------------------------------------------------------------------------- */

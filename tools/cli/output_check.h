@@ -37,8 +37,12 @@ typedef struct output_rules {
    why not. Links are followed, so that the file behind counts. */
 bool output_check(const char *path, const output_rules *rules, char problem[OUTPUT_PROBLEM_BYTES]);
 
-/* Whether the file is an index of a dataset (weir index). */
+/* Whether the file is SQLite's, and an index of a dataset (weir index). */
+bool file_is_database(const char *path);
 bool file_is_index(const char *path);
+
+/* Whether the file is text, but no playlist or other text that FFmpeg reads. */
+bool file_is_list(const char *path);
 
 /* Whether both paths are the same file, which need not exist yet. */
 bool output_is_same_file(const char *path, const char *other);

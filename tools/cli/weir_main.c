@@ -93,7 +93,7 @@ static int run_command(const tool_command *command, const char *program, int arg
     size_t num_sets = tool_option_sets(command, &call.shared, sets);
     int num_words = options_parse(sets, num_sets, argc, argv, problem);
     if (num_words < 0)
-        return tool_refuse(&call, "%s", problem);
+        return tool_refuse(&call, "%s; usage: weir %s %s [options]", problem, command->name, command->words);
     if (call.shared.help) {
         tool_print_help(command);
         return tool_finish(&call);

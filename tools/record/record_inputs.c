@@ -145,6 +145,10 @@ static int take_input(const record_settings *settings, const char *input, record
         return record_refuse(settings, "%s%s: not a folder", settings->input_option, input);
     if (file_is_index(input))
         return record_refuse(settings, "%s: an index of a dataset, not a video; weir index shows its files", input);
+    if (file_is_database(input))
+        return record_refuse(settings, "%s: a database, not a video; weir summary and weir explain read it", input);
+    if (!settings->images && file_is_list(input))
+        return record_refuse(settings, "%s: text, not a video; if it names files to decode: --list %s", input, input);
     inputs->paths[inputs->num_paths++] = input;
     return RECORD_DONE;
 }
