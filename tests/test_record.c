@@ -1,6 +1,9 @@
 /* Runs weir record: its inputs, options and messages. What it shares with performance_analysis is tested
    there. */
 #include <fcntl.h>
+#include <glob.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -258,6 +261,12 @@ TEST_CASE(a_run_in_which_every_file_fails_has_failed)
     assert_null(strstr(program.out, " explain "));
     assert_non_null(strstr(program.err, "weir record: nothing could be decoded (2 failed)\n"));
     program_free(&program);
+    char command[1024];
+    snprintf(command, sizeof command, "'%s' whatif '%s'", program_path("WEIR_TOOL"), db_path);
+    run_command(&program, command);
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "weir whatif: no item was delivered"));
+    program_free(&program);
     expect_files("@broken @videos", 2); /* a part of them may fail */
 }
 
@@ -377,6 +386,49 @@ TEST_CASE(a_closed_stderr_does_not_end_the_run)
     assert_int_equal(program.status, 0);
     program_free(&program);
     assert_int_equal(query("SELECT count(*) FROM run WHERE ended IS NOT NULL"), 1);
+}
+
+/* The pool's threads are started while the pipeline is built. */
+static bool has_pool(pid_t pid)
+{
+    char pattern[64], name[32] = "";
+    glob_t found;
+    bool has_any = false;
+    snprintf(pattern, sizeof pattern, "/proc/%d/task/*/comm", (int)pid);
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return false;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        FILE *file = fopen(found.gl_pathv[i], "r");
+        has_any |= file && fgets(name, sizeof name, file) && strncmp(name, "weir/", 5) == 0;
+        if (file)
+            fclose(file);
+    }
+    globfree(&found);
+    return has_any;
+}
+
+TEST_CASE(a_signal_while_the_pipeline_is_built_stops_the_run)
+{
+    char *argv[] = { (char *)(uintptr_t)program_path("WEIR_TOOL"),
+                     (char *)(uintptr_t) "record",
+                     (char *)(uintptr_t) "--db-path",
+                     (char *)(uintptr_t)db_path,
+                     (char *)(uintptr_t) "--epochs",
+                     (char *)(uintptr_t) "1000000",
+                     (char *)(uintptr_t)clips_path("videos"),
+                     NULL };
+    for (int i = 0; i < 20; i++) {
+        struct program program;
+        program_start(&program, clips_path("."), argv, -1);
+        while (!has_pool(program.pid))
+            sched_yield();
+        kill(program.pid, SIGINT);
+        program_wait(&program, clips_path("."));
+        assert_int_equal(program.status, 128 + SIGINT);
+        assert_non_null(strstr(program.out, "stopped after "));
+        program_free(&program);
+    }
+    assert_int_equal(query("SELECT count(*) FROM run WHERE ended IS NOT NULL"), 20);
 }
 
 TEST_CASE(a_failure_writes_the_trace_of_the_time_before_it)

@@ -219,6 +219,8 @@ static int use_pipeline(const record_settings *settings, weir_pipeline *pipeline
     return status;
 }
 
+static atomic_bool is_built;           /* the pipeline takes signals */
+static atomic_int early_signal;        /* came before that, for it to take; 0 = none */
 static _Atomic int64_t repeats_end_ns; /* until then a signal may repeat one that the pipeline has taken */
 
 static void await_repeats(void)
@@ -226,9 +228,12 @@ static void await_repeats(void)
     atomic_store(&repeats_end_ns, weir_clock_ns() + WEIR_SIGNAL_REPEATS_NS);
 }
 
-/* The action behind that of the pipeline: while the summary is printed. */
+/* The action behind that of the pipeline: while it is built, and while the summary is printed. */
 static void end_unless_repeated(int signal_number)
 {
+    int none = 0;
+    if (!atomic_load(&is_built) && atomic_compare_exchange_strong(&early_signal, &none, signal_number))
+        await_repeats();
     if (weir_clock_ns() < atomic_load(&repeats_end_ns))
         return;
     signal(signal_number, SIG_DFL);
@@ -252,6 +257,9 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
                         const record_observers *observers, int signal_fd, record_outcome *outcome)
 {
     weir_pipeline *pipeline;
+    struct sigaction action = { .sa_handler = end_unless_repeated, .sa_flags = SA_RESTART };
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
     int exit_status = record_pipeline_build(settings, inputs, observers, &pipeline);
     if (exit_status != RECORD_DONE)
         return exit_status;
@@ -259,10 +267,10 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
     uint32_t epochs = record_pipeline_epochs(settings);
     record_progress_start(settings->tar || epochs == WEIR_ENDLESS ? NULL : inputs, epochs);
     report_places(pipeline, settings->trace_path);
-    struct sigaction action = { .sa_handler = end_unless_repeated, .sa_flags = SA_RESTART };
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
     weir_pipeline_stop_on_signals(pipeline);
+    atomic_store(&is_built, true);
+    if (atomic_load(&early_signal))
+        raise(atomic_load(&early_signal));
     int status = use_pipeline(settings, pipeline, signal_fd, observers->trace, outcome);
     int signal_number = weir_pipeline_stop_signal(pipeline);
     if (signal_number)
