@@ -515,6 +515,8 @@ TEST_CASE(slowest_knows_items_failures_and_laps)
             "INSERT INTO item_stats (timestamp, run_id, name, label, elapsed, codec, width, height)"
             " SELECT 1015, 2, '0:1:decode[10]', 'x', 0.4, 'h264', 320, 240 FROM task_stats LIMIT 2");
     expect("weir slowest job.db --of items --top 2", DONE);
+    char *first_line = strchr(out, '\n');
+    assert_true(strstr(out, "label") && strstr(out, "label") < first_line); /* beside the time */
     assert_has(out, "\nhevc 3840x2160        1  50.0 %             1  25.0 %\n");
     assert_has(out, "\nh264 320x240          1  50.0 %             3  75.0 %\n");
 }
@@ -579,6 +581,14 @@ TEST_CASE(explain_says_what_limits_and_what_would_help)
     assert_json("$.certainty", "likely");
     assert_json("$.evidence[2]", "only 8 items were delivered in the part of the run that counts");
     expect("weir explain job.db --csv", REFUSED);
+    expect("cp job.db none.db", DONE);
+    execute(in_folder("none.db"), "UPDATE queue_stats SET num_items = 0, num_put = 0");
+    expect("weir explain none.db", DONE); /* stopped before anything was delivered */
+    assert_has(out, "\nConfidence: unsure\n");
+    assert_lacks(out, "inf");
+    expect("weir summary none.db", DONE);
+    assert_has(out, " (unsure: hardly an item was delivered)\n");
+    assert_lacks(out, "inf");
     expect("weir explain job.db --name 0:1:decode", REFUSED);
     expect("weir explain job.db --since 2030-01-01", NOTHING);
 }
@@ -610,6 +620,10 @@ TEST_CASE(compare_finds_the_difference_and_how_sure_it_is)
         recording_end(writer, 1300);
         keep_slots_busy(side ? "b.db" : "a.db");
     }
+    expect("COLUMNS=80 weir compare a.db b.db", DONE);
+    assert_has(out, "A: a.db, run 1\nB: b.db, run 1\n");
+    const char *worse = strstr(out, "  worse\n"); /* at the end of the row, in the first section of the table */
+    assert_true(worse && strstr(out, "95 % range\n") > worse);
     expect("weir compare a.db b.db --json", DONE);
     assert_is_json();
     assert_json("$.limit_a.kind", "slots");
@@ -1054,6 +1068,9 @@ TEST_CASE(watch_prints_its_state_as_json)
     assert_json("$.stages[0].num_tasks", "16");
     assert_json("$.last_lap.stages[0].num_tasks", "4");
     assert_json("$.last_lap.queues[0].num_laps", "1");
+    execute(in_folder("a.db"), "UPDATE queue_stats SET num_items = 3 * num_items");
+    expect("weir watch a.db --once --json", DONE);
+    assert_json("$.done", "16"); /* files, although each was delivered in three chunks */
     expect("weir watch a.db --json", REFUSED);
     assert_has(err, "--json: only with --once");
 }
@@ -1069,9 +1086,9 @@ TEST_CASE(watch_shows_the_ranks_of_a_job)
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     close_writer(open_writer(in_folder("r2.db"), NULL)); /* has not started */
     expect("weir watch r0.db r1.db r2.db --once", DONE);
-    assert_has(out, "2 runs, 1 running; latest laps: 2.0 items per s; total: 181 done, 1 failed\n\n");
+    assert_has(out, "2 runs, 1 running; latest laps: 2.0 items per s; total: 180 done, 1 failed\n\n");
     assert_has(out, "database  rank  state       done  failures  elapsed");
-    assert_has(out, "\nr0.db        0  finished     161         1  0:00:40");
+    assert_has(out, "\nr0.db        0  finished     160         1  0:00:40");
     assert_has(out, "\nr1.db        1  running       20         0");
     assert_true(strstr(out, "  ####\n") || strstr(out, "  ████\n"));
     assert_has(out, "\nr2.db           no run yet\n");
@@ -1575,7 +1592,7 @@ TEST_CASE(a_database_that_is_being_written_is_read)
         record_failure(writer, 1000 + 10 * i, "x.mp4", 0.1);
         assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
         char wanted[80];
-        snprintf(wanted, sizeof wanted, ": %d items decoded\n", 2 * i);
+        snprintf(wanted, sizeof wanted, ": %d files decoded\n", 2 * i);
         expect("weir summary live.db", DONE);
         assert_has(out, wanted);
         expect("weir query live.db --by lap --csv", DONE);

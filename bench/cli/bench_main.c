@@ -16,17 +16,17 @@ typedef struct bench_command {
 
 static const bench_command commands[] = {
 #ifdef WEIR_BENCH_STAGES
-    { "decode", bench_decode, "a folder of videos through the pipeline, compared with a bare FFmpeg loop" },
+    { "decode", bench_decode, "a folder of videos in the pipeline, compared with a bare FFmpeg loop" },
     { "peers", bench_decode_peers, "the same compared with SPDL, PyAV, decord, OpenCV and torchcodec" },
 #endif
     { "engine", bench_engine, "cost of passing an item on, compared with other libraries" },
-    { "size", bench_size, "memory and descriptors of a pipeline, a stage and a slot without items" },
+    { "size", bench_size, "memory and descriptors of a pipeline, a stage and a slot" },
     { "stop", bench_stop, "time to stop 64 slots" },
 #ifdef WEIR_BENCH_ADVICE
     { "verdict", bench_verdict, "how often weir explain is right about pipelines of known limits" },
 #endif
 #ifdef WEIR_BENCH_DATASET
-    { "training", bench_training, "drawing items, converting to floats, opening clips with an index, batches" },
+    { "training", bench_training, "drawing items, floats, opening clips with an index, batches" },
 #endif
     { NULL, NULL, NULL },
 };

@@ -58,6 +58,7 @@ static const option_row rows[] = {
 
 /* One of the two runs. */
 typedef struct compared {
+    int64_t run_id; /* 0 = several */
     weir_verdict *verdict;
     char *sink_queue; /* NULL = none */
 } compared;
@@ -252,16 +253,17 @@ static void say_experiment(FILE *out, const lap_comparison *c, const compared si
 /* -- tables */
 
 static const table_column metric_columns[] = {
-    { "name", "", TABLE_WORDS },
-    { "kind", NULL, TABLE_WORDS },
-    { "metric", "", TABLE_WORDS },
-    { "a", "A", TABLE_REAL },
-    { "b", "B", TABLE_REAL },
-    { "change", "change", TABLE_CHANGE },
-    { "low", "95% from", TABLE_CHANGE },
-    { "high", "to", TABLE_CHANGE },
-    { "unit", NULL, TABLE_WORDS },
-    { "verdict", "", TABLE_VERDICT },
+    { "name", NULL, TABLE_WORDS },      { "kind", NULL, TABLE_WORDS },  { "metric", NULL, TABLE_WORDS },
+    { "a", NULL, TABLE_REAL },          { "b", NULL, TABLE_REAL },      { "change", NULL, TABLE_CHANGE },
+    { "low", NULL, TABLE_CHANGE },      { "high", NULL, TABLE_CHANGE }, { "unit", NULL, TABLE_WORDS },
+    { "verdict", NULL, TABLE_VERDICT },
+};
+
+/* For people: in a narrow terminal the range, in one piece, goes below. */
+static const table_column text_columns[] = {
+    { "", "", TABLE_WORDS },           { "", "", TABLE_WORDS },        { "", "A", TABLE_REAL },
+    { "", "B", TABLE_REAL },           { "", "change", TABLE_CHANGE }, { "", "", TABLE_VERDICT },
+    { "", "95 % range", TABLE_WORDS },
 };
 
 static const char *const verdict_words[] = { "", "same", "different", "better", "worse" };
@@ -273,15 +275,25 @@ static void put_row(table *t, bool as_text, bool with_name, const comparison_pai
     table_kind value = strcmp(measure->unit, "s") == 0 ? TABLE_TIME : is_share ? TABLE_SHARE : TABLE_REAL;
     table_kind change = is_share ? TABLE_POINTS : TABLE_CHANGE;
     table_words(t, with_name ? pair->key : "");
-    table_words(t, metric_subject_name(pair->subject));
+    if (!as_text)
+        table_words(t, metric_subject_name(pair->subject));
     table_words(t, measure->name);
     table_number_as(t, d->a, value);
     table_number_as(t, d->b, value);
     table_number_as(t, d->change, change);
-    table_number_as(t, d->low, change);
-    table_number_as(t, d->high, change);
-    table_words(t, is_share ? "points" : "relative");
-    table_words(t, as_text && d->verdict == VERDICT_SAME ? "" : verdict_words[d->verdict]);
+    if (as_text) {
+        char range[80] = "";
+        if (!isnan(d->low) && !isnan(d->high))
+            snprintf(range, sizeof range, "%+.1f to %+.1f %s", 100 * d->low, 100 * d->high,
+                     is_share ? "points" : "%");
+        table_words(t, d->verdict == VERDICT_SAME ? "" : verdict_words[d->verdict]);
+        table_words(t, range);
+    } else {
+        table_number_as(t, d->low, change);
+        table_number_as(t, d->high, change);
+        table_words(t, is_share ? "points" : "relative");
+        table_words(t, verdict_words[d->verdict]);
+    }
 }
 
 /* Returns how many rows were left out because nothing clearly differs. */
@@ -290,8 +302,9 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
     bool as_text = tool_format(call) == TABLE_TEXT;
     size_t num_left_out = 0;
     double most_chance = comparison_most_chance(c);
-    table *t = table_begin(stdout, tool_format(call), TABLE_COLUMNS(metric_columns));
-    table_set_keys(t, 3); /* the node, its kind and the metric */
+    table *t = as_text ? table_begin(stdout, TABLE_TEXT, TABLE_COLUMNS(text_columns))
+                       : table_begin(stdout, tool_format(call), TABLE_COLUMNS(metric_columns));
+    table_set_keys(t, 2); /* the node and the metric */
     for (size_t i = 0; i < c->num_pairs; i++) {
         const comparison_pair *pair = &c->pairs[i];
         bool with_name = true;
@@ -329,6 +342,8 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
     for (int side = 0; side < 2; side++) {
         fprintf(text.file, "%c: ", "AB"[side]);
         weir__text_escape_to(text.file, call->words[side]);
+        if (sides[side].run_id)
+            fprintf(text.file, ", run %" PRId64, sides[side].run_id);
         fputs(side ? "\n\n" : "\n", text.file);
     }
     setting_changes_say(text.file, c);
@@ -395,6 +410,9 @@ static int read_side(const tool_call *call, int side, lap_comparison *c, compare
     if (exit_status != TOOL_DONE)
         return exit_status;
     say_lacks(call, reader, side);
+    weir_run_record found;
+    if (filter.run_id != WEIR_ALL_RUNS && weir_reader_find_run(reader, filter.run_id, &found, NULL) == WEIR_OK)
+        into->run_id = found.run_id;
     int status = comparison_read(c, side, reader, &filter, &error);
     if (status == WEIR_OK)
         status = weir_verdict_read(reader, &filter, &into->verdict, &error);
@@ -429,7 +447,7 @@ static int put_comparison(const tool_call *call, const lap_comparison *c, const 
 static int run(tool_call *call)
 {
     lap_comparison c = { .num_pairs = 0 };
-    compared sides[2] = { { NULL, NULL }, { NULL, NULL } };
+    compared sides[2] = { { .run_id = 0 }, { .run_id = 0 } };
     char *both[2] = { call->words[0], call->words[call->num_words - 1] };
     if (call->num_words == 1 && !settings.run_b)
         return tool_refuse(call, "one database: --run and --run-b select two of its runs; usage: weir compare %s",

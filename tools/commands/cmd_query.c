@@ -383,7 +383,7 @@ const tool_command tool_query = {
                 "weir query --by lap --name decode --steps 1000:2000 --csv\n"
                 "weir query --list nodes\n"
                 "# take a statement further\n"
-                "weir query run.db --by stage,phase --sql | sqlite3 -cmd '.load libweir-stats' run.db\n",
+                "weir query run.db --by phase --sql | sqlite3 -cmd '.load libweir-stats' run.db\n",
     .shared = TOOL_DB | TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
     .options = rows,

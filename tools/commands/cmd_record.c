@@ -56,14 +56,14 @@ const tool_command tool_record = {
                 "# for training: 16 frames of each video, 224x224, in PyTorch's layout\n"
                 "weir record videos/ --count 16 --width 224 --height 224 --layout nchw\n"
                 "weir record videos/ --explain                  # what limits it, by experiment\n"
-                "weir record videos/ --tune --cpu 50%            # finds the settings while it runs\n"
-                "weir record videos/ --headspace 50ms           # what loading costs a step of 50 ms\n"
+                "weir record videos/ --tune --cpu 50%           # finds the settings as it runs\n"
+                "weir record videos/ --headspace 50ms           # what loading costs a step\n"
                 "weir record pictures/ --images --width 224 --height 224 --resize crop\n"
                 "weir record shards/ --tar --glob 'left_*.mp4'\n"
                 "weir record https://example.org/clip.mp4 --io-timeout 10s\n"
                 "mpirun -n 8 weir record videos/\n"
                 "weir record videos/ --resume pipeline_stats.db\n"
-                "# for a run of days: a trace of the last minute whenever a file stalls or fails\n"
+                "# for a run of days: a trace of the minute before a file stalls or fails\n"
                 "weir record videos/ --trace 'trace-{run}.json.gz' --trace-last 1m\n"
                 "find videos/ -name '*.mkv' | weir record --list - --max-failures 5%\n",
     .options = record_rows,

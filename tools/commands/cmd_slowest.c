@@ -41,15 +41,15 @@ static const option_row rows[] = {
 /* -- one table for all kinds; unknown values are empty */
 
 static const table_column columns[] = {
-    { "elapsed", "time", TABLE_TIME },       { "kind", "kind", TABLE_WORDS },
-    { "timestamp", "ended", TABLE_WHEN },    { "run_id", "run", TABLE_COUNT },
-    { "name", "stage", TABLE_WORDS },        { "seq", NULL, TABLE_COUNT },
+    { "elapsed", "time", TABLE_TIME },       { "label", "label", TABLE_WORDS },
+    { "kind", "kind", TABLE_WORDS },         { "name", "stage", TABLE_WORDS },
+    { "open_time", "open", TABLE_TIME },     { "demux_time", "demux", TABLE_TIME },
+    { "decode_time", "decode", TABLE_TIME }, { "scale_time", "scale", TABLE_TIME },
+    { "num_frames", "frames", TABLE_COUNT }, { "size_bytes", "bytes", TABLE_BYTES },
     { "codec", "codec", TABLE_WORDS },       { "width", "width", TABLE_COUNT },
-    { "height", "height", TABLE_COUNT },     { "num_frames", "frames", TABLE_COUNT },
-    { "size_bytes", "bytes", TABLE_BYTES },  { "open_time", "open", TABLE_TIME },
-    { "demux_time", "demux", TABLE_TIME },   { "decode_time", "decode", TABLE_TIME },
-    { "scale_time", "scale", TABLE_TIME },   { "num_missing", "lost", TABLE_COUNT },
-    { "num_errors", "errors", TABLE_COUNT }, { "label", "label", TABLE_WORDS },
+    { "height", "height", TABLE_COUNT },     { "timestamp", "ended", TABLE_WHEN },
+    { "num_missing", "lost", TABLE_COUNT },  { "num_errors", "errors", TABLE_COUNT },
+    { "run_id", "run", TABLE_COUNT },        { "seq", NULL, TABLE_COUNT },
 };
 
 #define FORMAT_OF_ITEM \
@@ -66,23 +66,23 @@ static const table_column columns[] = {
     "num_frames" \
     " WHEN 'per-frame' THEN elapsed / nullif(max(num_frames, 0), 0) ELSE num_missing + num_errors END AS value" \
     " FROM items, wanted WHERE value > 0)," \
-    " found AS (SELECT value, 1 AS part, id, elapsed, 'item', timestamp, run_id, name, seq, codec, nullif(width, " \
-    "0)," \
-    " nullif(height, 0), nullif(num_frames, 0), nullif(size_bytes, 0), nullif(open_time, 0), nullif(demux_time, 0)," \
-    " nullif(decode_time, 0), nullif(scale_time, 0), nullif(num_missing, 0), nullif(num_errors, 0), label," \
-    " " FORMAT_OF_ITEM " AS format FROM item, wanted WHERE wanted.kind IN ('all', 'items')" \
-    " UNION ALL SELECT elapsed, 2, id, elapsed, 'failure', timestamp, run_id, name, seq, '', " NONE_OF_5 \
-    ", " NONE_OF_5 "," \
-    " label, NULL FROM failures, wanted WHERE elapsed > 0 AND sort = 'time' AND kind IN ('all', 'failures')" \
-    " UNION ALL SELECT max_time, 3, id, max_time, 'lap', timestamp, run_id, name, NULL, '', " NONE_OF_5 \
-    ", " NONE_OF_5 "," \
-    " '', NULL FROM tasks, wanted WHERE max_time > 0 AND sort = 'time' AND (wanted.kind = 'laps' OR (wanted.kind = " \
+    " found AS (SELECT value, 1 AS part, id, elapsed, label, 'item', name, nullif(open_time, 0), " \
+    "nullif(demux_time, 0)," \
+    " nullif(decode_time, 0), nullif(scale_time, 0), nullif(num_frames, 0), nullif(size_bytes, 0)," \
+    " codec, nullif(width, 0), nullif(height, 0), timestamp, nullif(num_missing, 0), nullif(num_errors, 0), run_id," \
+    " seq, " FORMAT_OF_ITEM " AS format FROM item, wanted WHERE wanted.kind IN ('all', 'items')" \
+    " UNION ALL SELECT elapsed, 2, id, elapsed, label, 'failure', name, " NONE_OF_3 ", " NONE_OF_3 ", ''," \
+    " NULL, NULL, timestamp, NULL, NULL, run_id, seq, NULL FROM failures, wanted" \
+    " WHERE elapsed > 0 AND sort = 'time' AND kind IN ('all', 'failures')" \
+    " UNION ALL SELECT max_time, 3, id, max_time, '', 'lap', name, " NONE_OF_3 ", " NONE_OF_3 ", ''," \
+    " NULL, NULL, timestamp, NULL, NULL, run_id, NULL, NULL FROM tasks, wanted WHERE max_time > 0 AND sort = " \
+    "'time' AND (wanted.kind = 'laps' OR (wanted.kind = " \
     "'all'" \
     " AND NOT EXISTS (SELECT 1 FROM item))))," \
     " shown AS (SELECT * FROM found ORDER BY value DESC, part, id LIMIT :text ->> '$.top') "
-#define NONE_OF_5 "NULL, NULL, NULL, NULL, NULL"
+#define NONE_OF_3 "NULL, NULL, NULL"
 
-enum { BEFORE_COLUMNS = 3, KIND = BEFORE_COLUMNS + 1 };
+enum { BEFORE_COLUMNS = 3, KIND = BEFORE_COLUMNS + 2 };
 
 static const char sql_of_rows[] = SHOWN "SELECT * FROM shown ORDER BY value DESC, part, id";
 
@@ -149,8 +149,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         table_end(formats);
     }
     if (status == WEIR_OK && is_text && p.has_laps && settings.kind == KIND_ALL)
-        puts("\nOf successful tasks only the longest of each lap is known:\n this run has not recorded its items "
-             "(item_stats).");
+        puts("\nOf successful tasks only the longest of each lap is known:\n this run has not recorded its items\n"
+             " (item_stats; in C: weir_sqlite_item_hook()).");
     free(text);
     if (status != WEIR_OK || !is_empty)
         return status;

@@ -176,6 +176,11 @@ static const weir_total *find_decode(const screen *s)
     return NULL;
 }
 
+static bool has_files(const screen *s)
+{
+    return (s->folder && *s->folder) || (find_decode(s) && (s->folder || s->expected > 0));
+}
+
 /* "k200: ", "run 3: "; begins the headline */
 static void put_what(const screen *s)
 {
@@ -223,8 +228,7 @@ static void put_headline(screen *s)
         format_number(figure, (double)all);
         fprintf(s->out, " of %s", figure);
     }
-    fprintf(s->out, " %s%s %s", s->folder && *s->folder ? "file" : "item", all == 1 ? "" : "s",
-            m ? "decoded" : "delivered");
+    fprintf(s->out, " %s%s %s", has_files(s) ? "file" : "item", all == 1 ? "" : "s", m ? "decoded" : "delivered");
     if (s->num_runs == 1 && is_done && s->took_ns > 0)
         fprintf(s->out, " in %s", took);
     const struct {
@@ -249,7 +253,7 @@ static void put_rates(const screen *s)
     double rate = decode ? value_of(decode, "successes_per_s") : value_of(queue, "items_per_s");
     if (rate > 0) {
         format_number(figure, rate);
-        add_figure(s, line, "%s%s %s", figure, s->folder && *s->folder ? "files/s" : "items/s");
+        add_figure(s, line, "%s%s %s", figure, has_files(s) ? "files/s" : "items/s");
     }
     const weir_total_list *counters = &s->totals->of[WEIR_SUBJECT_COUNTER];
     for (size_t i = 0; i < counters->count; i++) {
@@ -301,9 +305,10 @@ static void put_times(const screen *s)
     const char *between = ": ";
     if (isnan(value_of(stage, "ave_time")))
         return;
-    if (stage != find_decode(s) || !s->folder || !*s->folder)
+    bool is_file = stage == find_decode(s) && has_files(s);
+    if (!is_file)
         copy_short_name(name, stage);
-    fprintf(s->out, stage == find_decode(s) && s->folder && *s->folder ? "  one %s" : "  one task of %s", name);
+    fprintf(s->out, is_file ? "  one %s" : "  one task of %s", name);
     if (isnan(value_of(stage, "p50_time"))) {
         tty_format_time(figure, value_of(stage, "ave_time"));
         fprintf(s->out, ": average %s", figure);
@@ -359,7 +364,9 @@ static int put_limit(const screen *s, weir_error *error)
         return status;
     bool is_known = v->kind != WEIR_VERDICT_UNKNOWN;
     if (is_known || v->items_per_s > 0) {
-        if (is_known)
+        if (is_known && v->confidence < 0.005)
+            snprintf(certainty, sizeof certainty, " (%s: hardly an item was delivered)", weir_verdict_certainty(v));
+        else if (is_known)
             snprintf(certainty, sizeof certainty, " (%s, %.0f %%)", weir_verdict_certainty(v), 100 * v->confidence);
         fputc('\n', s->out);
         put_sentence(s, "LIMIT", v->sentence, certainty);
@@ -379,8 +386,8 @@ static void put_bar(const screen *s, double share, size_t width)
         fputs(i < filled ? (has_utf8 ? "█" : "#") : has_utf8 ? "·" : ".", s->out);
 }
 
-/* "busy 20 %   waits for a thread 79 %": the two longest waits that are at least a twentieth of the time */
-static void format_shares(const weir_total *total, char text[MAX_LINE])
+/* "busy 20 %   waits for a thread 79 %": the longest waits that are at least a twentieth of the time */
+static void format_shares(const weir_total *total, int most_waits, char text[MAX_LINE])
 {
     static const char *const waits[][2] = {
         { "wait_in_share", "input" },
@@ -390,7 +397,7 @@ static void format_shares(const weir_total *total, char text[MAX_LINE])
     };
     size_t longest = 4,
            length = (size_t)snprintf(text, MAX_LINE, "busy %.0f %%", 100 * value_of(total, "busy_share"));
-    for (int count = 0; count < 2; count++) {
+    for (int count = 0; count < most_waits; count++) {
         size_t next = 4;
         for (size_t i = 0; i < 4; i++)
             if (i != longest && value_of(total, waits[i][0]) >= 0.05 &&
@@ -404,20 +411,31 @@ static void format_shares(const weir_total *total, char text[MAX_LINE])
     }
 }
 
-/* The bars have one length: what the longest line leaves. */
+/* The columns of a line of a stage without its bar; *widest becomes those of the names. */
+static size_t columns_used(const screen *s, int most_waits, size_t *widest)
+{
+    const weir_total_list *stages = &s->totals->of[WEIR_SUBJECT_STAGE];
+    char name[MAX_LINE], text[MAX_LINE];
+    size_t longest = 0;
+    *widest = 10;
+    for (size_t i = 0; i < stages->count; i++) {
+        copy_short_name(name, &stages->all[i]);
+        format_shares(&stages->all[i], most_waits, text);
+        size_t width = weir__text_columns(name, strlen(name));
+        *widest = width > *widest && width <= 24 ? width : *widest;
+        longest = strlen(text) > longest ? strlen(text) : longest;
+    }
+    return *widest + 4 + longest;
+}
+
+/* The bars have one length: what the longest line leaves, if need be with one wait of each stage. */
 static void put_stages(const screen *s)
 {
     const weir_total_list *stages = &s->totals->of[WEIR_SUBJECT_STAGE];
     char name[MAX_LINE], text[MAX_LINE];
-    size_t widest = 10, longest = 0, num_shown = 0;
-    for (size_t i = 0; i < stages->count; i++) {
-        copy_short_name(name, &stages->all[i]);
-        format_shares(&stages->all[i], text);
-        size_t width = weir__text_columns(name, strlen(name));
-        widest = width > widest && width <= 24 ? width : widest;
-        longest = strlen(text) > longest ? strlen(text) : longest;
-    }
-    size_t used = widest + 4 + longest;
+    size_t widest, num_shown = 0;
+    int most_waits = columns_used(s, 2, &widest) + MIN_BAR <= s->width ? 2 : 1;
+    size_t used = columns_used(s, most_waits, &widest);
     size_t bar = s->width < used + MIN_BAR ? MIN_BAR : s->width - used > MAX_BAR ? MAX_BAR : s->width - used;
     fputc('\n', s->out);
     for (size_t i = 0; i < stages->count && num_shown < MOST_STAGES; i++) {
@@ -425,7 +443,7 @@ static void put_stages(const screen *s)
         if (isnan(value_of(total, "busy_share")))
             continue;
         copy_short_name(name, total);
-        format_shares(total, text);
+        format_shares(total, most_waits, text);
         size_t width = weir__text_columns(name, strlen(name));
         fprintf(s->out, "%s%*s", name, (int)(width < widest ? widest - width + 2 : 2), "");
         put_bar(s, value_of(total, "busy_share"), bar);

@@ -232,21 +232,32 @@ static int64_t until_unix_ns(const watched *w)
 
 /* How far the run is. */
 typedef struct progress {
-    int64_t failures, done; /* items; done: delivered, skipped or failed */
+    int64_t failures, done; /* items; done: decoded or delivered, skipped or failed */
     double remaining_s;     /* NAN = not known */
 } progress;
+
+/* Files, if there is a stage that decodes them: it may deliver one in several chunks. */
+static int64_t count_done(const watched *w)
+{
+    const weir_total_list *stages = &w->totals.of[WEIR_SUBJECT_STAGE];
+    const weir_total *sink = weir_totals_sink_queue(&w->totals);
+    uint64_t done = 0;
+    for (size_t i = 0; i < stages->count; i++) {
+        const weir_task_metrics *m = &stages->all[i].metrics.task;
+        if (weir_name_matches("decode", stages->all[i].key.name))
+            return (int64_t)(done + m->num_tasks);
+        done += m->num_failures + m->num_skipped;
+    }
+    return (int64_t)(done + (sink ? sink->metrics.queue.num_items : 0));
+}
 
 static progress progress_of(const watched *w)
 {
     const weir_total_list *stages = &w->totals.of[WEIR_SUBJECT_STAGE];
-    const weir_total *sink = weir_totals_sink_queue(&w->totals);
     double elapsed = to_seconds(w->last_lap_unix_ns - w->run.started_unix_ns);
-    progress p = { .done = sink ? (int64_t)sink->metrics.queue.num_items : 0, .remaining_s = NAN };
-    for (size_t i = 0; i < stages->count; i++) {
+    progress p = { .done = count_done(w), .remaining_s = NAN };
+    for (size_t i = 0; i < stages->count; i++)
         p.failures += (int64_t)stages->all[i].metrics.task.num_failures;
-        p.done += (int64_t)stages->all[i].metrics.task.num_skipped;
-    }
-    p.done += p.failures;
     if (p.done > 0 && elapsed > 0 && w->expected >= p.done && is_running(w))
         p.remaining_s = (double)(w->expected - p.done) * elapsed / (double)p.done;
     return p;

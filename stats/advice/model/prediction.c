@@ -611,7 +611,10 @@ int weir_whatif_sized(weir_reader *reader, const weir_filter *filter, const weir
     for (size_t i = 0; status == WEIR_OK && own.settings && i < own.num_settings; i++)
         status = apply_setting(model, own.settings[i], error);
     if (status == WEIR_OK)
-        status = weir__model_predict(model, &own, prediction, error);
+        status = weir__model_measured(model) == 0
+                     ? weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                                      "no item was delivered: there is no throughput to predict from")
+                     : weir__model_predict(model, &own, prediction, error);
     weir__model_free(model);
     return status;
 }

@@ -162,8 +162,8 @@ static bool predict_change(advising *a, weir_verdict_advice *advice, double leas
     weir__model_reset(a->model);
     bool gains = then && then->throughput >= least * then->baseline;
     a->deviation = then ? fmax(a->deviation, then->deviation) : a->deviation;
-    if (gains && !is_too_short(a)) {
-        double now = isnan(then->measured) ? then->baseline : then->measured;
+    double now = !then ? 0 : isnan(then->measured) ? then->baseline : then->measured;
+    if (gains && !is_too_short(a) && now > 0) {
         advice->gain = then->throughput / then->baseline;
         advice->low = fmin(1, then->low / now); /* it was not measured: no range excludes that it brings nothing */
         advice->high = fmax(advice->gain, then->high / now);

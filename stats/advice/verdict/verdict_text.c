@@ -135,7 +135,9 @@ static void put_all(FILE *out, const weir_verdict *v, const extent *of)
     put_filled(out, of, "Limit: ", v->sentence);
     if (has_other)
         put_filled(out, of, v->changed_unix_ns ? "And:   " : "Or:    ", v->other_sentence);
-    if (v->kind != WEIR_VERDICT_UNKNOWN)
+    if (v->kind != WEIR_VERDICT_UNKNOWN && v->confidence < 0.005)
+        fprintf(out, "Confidence: %s\n", weir_verdict_certainty(v));
+    else if (v->kind != WEIR_VERDICT_UNKNOWN)
         fprintf(out, "Confidence: %s (%.0f %%)%s\n", weir_verdict_certainty(v), 100 * v->confidence,
                 v->changed_unix_ns ? "; the limit changed during the run"
                 : has_other        ? "; the data cannot tell the two apart"
