@@ -233,7 +233,7 @@ static int ask(const tool_call *call, const char *db_path)
     if (status != WEIR_OK)
         return tool_fail_early(call, &error);
     if (is_empty)
-        return tool_nothing(call, "no clip of %s matches --where", db_path);
+        return tool_nothing(call, settings.where ? "no clip of %s matches --where" : "%s has no such clip", db_path);
     return tool_finish(call);
 }
 
@@ -357,7 +357,7 @@ const tool_command tool_index = {
             "examples/training.c shows how a pipeline reads clips from an index, and seeks to single frames without "
             "reading the whole file.",
     .examples = "weir index /data/kinetics/train -o train.weir\n"
-                "weir index train.csv --label-column class\n"
+                "weir index clips.csv --label-column class\n"
                 "weir index /data/shards --tar -o shards.weir\n"
                 "weir index train.weir --list classes\n"
                 "weir index train.weir --list broken --csv\n"

@@ -103,11 +103,9 @@ static void wait_for_results(weir_pipeline *pipeline, int results_fd, int signal
         weir_trace_request(trace);
 }
 
-/* A training step. Counts the frames: the laps have files only. */
-static void use_result(weir_pipeline *pipeline, const weir_item *item, weir_counter *frames, int64_t step_ns)
+/* A training step. */
+static void use_result(weir_pipeline *pipeline, int64_t step_ns)
 {
-    if (item->type && strcmp(item->type, WEIR_TYPE_FRAMES) == 0)
-        weir_counter_add(frames, 0, ((const weir_frames *)item->data)->num_frames);
     static const int64_t slice_ns = 100 * WEIR_MILLISECOND; /* Ctrl-C ends a long step */
     int64_t end_ns = weir_clock_ns() + step_ns;
     for (int64_t rest_ns = step_ns; rest_ns > 0 && !weir_pipeline_stop_signal(pipeline);
@@ -122,9 +120,23 @@ static bool is_complete(const weir_headspace *headspace)
     return result.is_complete;
 }
 
-static int next_result(weir_headspace *headspace, weir_pipeline *pipeline, weir_item *item)
+static uint64_t num_delivered(weir_pipeline *pipeline)
 {
-    return headspace ? weir_headspace_next(headspace, pipeline, item, 0) : weir_pipeline_next(pipeline, item, 0);
+    weir_account account = { 0 };
+    weir_pipeline_account(pipeline, NULL, &account);
+    return account.passed_on;
+}
+
+/* Counts the frames, since the laps have files only; not those of results that the headspace has kept. */
+static int next_result(weir_headspace *headspace, weir_pipeline *pipeline, weir_item *item, weir_counter *frames)
+{
+    uint64_t before = headspace ? num_delivered(pipeline) : 0;
+    int status =
+        headspace ? weir_headspace_next(headspace, pipeline, item, 0) : weir_pipeline_next(pipeline, item, 0);
+    if (status == WEIR_OK && item->type && strcmp(item->type, WEIR_TYPE_FRAMES) == 0 &&
+        (!headspace || num_delivered(pipeline) > before))
+        weir_counter_add(frames, 0, ((const weir_frames *)item->data)->num_frames);
+    return status;
 }
 
 /* Takes all results; returns the last status of weir_pipeline_next(). Your program would use the results here. Without
@@ -140,13 +152,13 @@ static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace,
     bool has_result = false, is_over = false;
     while (status == WEIR_OK || status == WEIR_EPOCH || status == WEIR_ETIMEDOUT) {
         /* It asks first: the pipeline counts a wait only from when its consumer has asked and found nothing. */
-        status = next_result(headspace, pipeline, &item);
+        status = next_result(headspace, pipeline, &item, frames);
         if (status == WEIR_OK || status == WEIR_ETIMEDOUT)
             wait_for_results(pipeline, results_fd, signal_fd, trace,
                              status == WEIR_OK ? 0 : record_progress_interval_ms());
         if (status == WEIR_OK) {
             has_result = true;
-            use_result(pipeline, &item, frames, step_ns);
+            use_result(pipeline, step_ns);
             weir_item_release(&item);
         }
         bool is_explained = explain && status == WEIR_EPOCH && (!has_result || record_explain_is_done(explain));
