@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MAX_NAME = 32 };
 
@@ -161,6 +162,20 @@ static size_t userinfo_length(const char *authority)
     return at ? (size_t)(at - authority) : length;
 }
 
+/* The same after "%3A%2F%2F" in a URL that is percent-encoded in another one; without the "%40". */
+static size_t encoded_userinfo_length(const char *authority)
+{
+    size_t found = 0, width;
+    for (size_t at = 0; !strchr(URL_ENDS "&#", authority[at]); at += width) {
+        int character = decode_character(authority + at, &width);
+        if (character == '/' || character == '?')
+            break;
+        if (character == '@')
+            found = at;
+    }
+    return found;
+}
+
 void weir__text_redact(char *text)
 {
     if (!text)
@@ -171,6 +186,8 @@ void weir__text_redact(char *text)
         size_t name = from[kept] ? secret_name_length(from + kept) : 0;
         if (strncmp(from + kept, "://", 3) == 0)
             secret = userinfo_length(from + (kept += 3));
+        else if (strncasecmp(from + kept, "%3A%2F%2F", 9) == 0)
+            secret = encoded_userinfo_length(from + (kept += 9));
         else if (name > 0)
             secret = value_length(from + (kept += name));
         else

@@ -88,14 +88,29 @@ static int rename_new(const char *from, const char *to)
     return link(from, to) == 0 ? 0 : errno;
 }
 
+static const char *const endings[] = { "", "-wal", "-shm", "-journal" };
+enum { NUM_ENDINGS = sizeof endings / sizeof endings[0] };
+
 static void remove_all(const char *path)
 {
-    static const char *const endings[] = { "", "-wal", "-shm", "-journal" };
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+    for (size_t i = 0; i < NUM_ENDINGS; i++) {
         char name[PATH_MAX];
         snprintf(name, sizeof name, "%s%s", path, endings[i]);
         unlink(name);
     }
+}
+
+/* Who creates it at this moment makes the others later: so it is looked for after them. */
+const char *weir__stray_beside(const char *path)
+{
+    for (size_t i = 1; i < NUM_ENDINGS; i++) {
+        char name[PATH_MAX];
+        struct stat beside, database;
+        snprintf(name, sizeof name, "%s%s", path, endings[i]);
+        if (lstat(name, &beside) == 0 && (stat(path, &database) != 0 || beside.st_nlink > database.st_nlink))
+            return endings[i];
+    }
+    return NULL;
 }
 
 int weir__make_beside(const char *path, int (*make)(void *self, const char *path_before), void *self)

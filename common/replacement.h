@@ -35,6 +35,13 @@ int weir__create_beside(const char *path, char **path_before);
 bool weir__is_planted(const char *path);
 
 /*
+ * The ending of a file beside the database `path` (-wal, -shm, -journal) that cannot be its own, or NULL: the database is not
+ * there, or has fewer names (hard links) than the file. SQLite would take the log of another database for that of this
+ * one, or write over the file.
+ */
+const char *weir__stray_beside(const char *path);
+
+/*
  * For a database, which its library has to create by name: calls make(self, path_before), and gives what it has made the
  * name `path`. If make() fails, nothing is left, nor of the files beside a database (-wal, -shm, -journal). SIGINT, SIGTERM
  * and SIGHUP wait until it is done, if they come to this thread. Returns 0, what make() returns, or an errno value:

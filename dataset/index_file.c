@@ -173,6 +173,12 @@ int weir__index_open_writer(const char *path, sqlite3 **db, weir_error *error)
     *db = NULL;
     if (weir__is_planted(path))
         return weir_error_set(error, WEIR_EACCESS, 0, "cannot open the index %s: it belongs to another user", path);
+    const char *stray = weir__stray_beside(path);
+    if (stray)
+        return weir_error_set(error, WEIR_EACCESS, 0,
+                              "cannot write to the index %s: the file %s%s beside it belongs to another one; remove "
+                              "that, or give another path",
+                              path, path, stray);
     if (access(path, F_OK) != 0)
         result = weir__make_beside(path, make_new, &(new_index){ path, error });
     if (result < 0)

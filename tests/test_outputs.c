@@ -45,7 +45,9 @@ static const char files[] =
     "tar czf z.tar.gz clips && printf 'some notes\\n' >notes && "
     "ln k.db hard && ln -s k.db soft && ln k.db k.png && ln -s v.mp4 soft.raw && ln v.mp4 hard.npy && "
     "ln clips/a.mp4 clip.hard && ln -s clips/a.mp4 clip.soft && mkdir d && ln k.db d/tasks.csv && "
-    "ln k.db d/queues.png && ln -s u.json soft.json && cp k.db f-0000.png";
+    "ln k.db d/queues.png && ln -s u.json soft.json && cp k.db f-0000.png && cp k.db k.rank1.db && "
+    "cp notes not4s && ln clips/b.mp4 stray.db-wal && mkdir m && cp v.mp4 m/a.mp4 && cp notes m/a.mp4.npy && "
+    "cp k.db lone.db && ln clips/b.mp4 lone.db-shm && echo gone >gone.db-wal";
 
 static int set_up(void **state)
 {
@@ -140,6 +142,25 @@ TEST_CASE(an_output_is_never_an_input)
         "weir record clips --db-path new.db --trace new.db-wal",
         "weir record clips --db-path k.db --openmetrics soft --force",
         "weir record clips --db-path new.db --openmetrics both --trace both",
+        "weir frames v.mp4 --format raw -o - 1<>v.mp4",
+        "weir frames v.mp4 --format raw -o - >>hard.npy",
+        "weir report k.db -o - 1<>k.db",
+        "weir export k.db -f json -o - >>hard",
+        "weir frames pipe:0 --format npy -o v.mp4 --force <v.mp4",
+        "weir frames file:v.mp4 --format npy -o v.mp4 --force",
+        "weir frames \"file://$PWD/v.mp4\" --format npy -o v.mp4 --force",
+        "weir frames v.mp4 --ca-file notes --format raw -o notes --force",
+        "weir record --list - --db-path new.db --trace list.txt --force <list.txt",
+        "weir record clips --ca-file notes --db-path new.db --trace notes --force",
+        "weir record clips --db-path new.db --trace 'clips/a.mp{rank}' --rank 4 --world 5 --force",
+        "weir record clips --db-path new.db --trace 'not{rank}s' --rank 4 --world 5",
+        "weir record clips --resume k.db --db-path new.db --trace k.rank1.db --force",
+        "weir frames m --glob 'a*' --count 1 -o m --force; test $? = 1 && exit 2",
+        "weir record clips --db-path stray.db",
+        "weir record clips --db-path lone.db",
+        "weir record clips --db-path gone.db",
+        "weir merge stray.db k.db",
+        "weir index clips -o stray.db",
     };
     all_leave_all(lines, LENGTH(lines));
 }

@@ -145,6 +145,13 @@ int weir__path_prepare_writing(const char *path, weir_error *error)
                               "cannot open database %s: it is a link %s; give the path of a file",
                               weir__path_for_message(path).text,
                               weir__is_planted(path) ? "of another user" : "to a file that is not there");
+    const char *stray = weir__stray_beside(path);
+    if (stray)
+        return weir_error_set(
+            error, WEIR_EACCESS, 0,
+            "cannot write to database %s: the file %s%s beside it belongs to another one; remove that, or "
+            "give another path",
+            weir__path_for_message(path).text, weir__path_for_message(path).text, stray);
     int failure = prepare_folders(path);
     if (!failure && has_too_long_name(path))
         failure = ENAMETOOLONG;

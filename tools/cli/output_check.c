@@ -44,9 +44,19 @@ bool output_is_same_file(const char *path, const char *other)
     return is_same;
 }
 
-/* The files beside an input belong to it, if it is a database: also where they are not there yet. */
-static bool belongs_to(const char *path, const char *input)
+/* The file behind an input that FFmpeg or a command reads by another word. */
+static const char *file_of_input(const char *input)
 {
+    if (strcmp(input, "-") == 0 || strcmp(input, "pipe:") == 0 || strcmp(input, "pipe:0") == 0)
+        return "/dev/stdin";
+    input += strncmp(input, "file:", 5) == 0 ? 5 : 0;
+    return strncmp(input, "//", 2) == 0 ? input + 2 : input;
+}
+
+/* The files beside an input belong to it, if it is a database: also where they are not there yet. */
+static bool belongs_to(const char *path, const char *given)
+{
+    const char *input = file_of_input(given);
     static const char *const endings[] = { "", "-wal", "-shm", "-journal" };
     bool belongs = false;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0] && !belongs; i++) {

@@ -9,19 +9,20 @@
 int output_allow(const tool_call *call, const char *path, output_kind kind, bool force, int first_input)
 {
     char problem[OUTPUT_PROBLEM_BYTES];
-    const output_rules rules = { kind, force, (const char *const *)call->words + first_input,
+    bool is_stdout = !path || strcmp(path, "-") == 0;
+    const output_rules rules = { kind, force || is_stdout, (const char *const *)call->words + first_input,
                                  (size_t)(call->num_words - first_input) };
-    bool is_allowed = !path || strcmp(path, "-") == 0 || output_check(path, &rules, problem);
+    bool is_allowed = output_check(is_stdout ? "/dev/stdout" : path, &rules, problem);
     return is_allowed ? TOOL_DONE : tool_refuse(call, "%s", problem);
 }
 
 int output_open(const tool_call *call, const char *path, output_kind kind, bool force, output *out)
 {
     *out = (output){ .file = stdout };
-    if (!path || strcmp(path, "-") == 0)
-        return TOOL_DONE;
     if (output_allow(call, path, kind, force, 0) != TOOL_DONE)
         return TOOL_REFUSED;
+    if (!path || strcmp(path, "-") == 0)
+        return TOOL_DONE;
     sigset_t before;
     output_part_begin(&before);
     int failure = weir__replacement_open(&out->replacement, path);

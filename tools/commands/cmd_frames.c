@@ -312,7 +312,8 @@ static int work(const weir_video_config *video, report *r, weir_error *error)
 {
     weir_pipeline *pipeline = NULL;
     frame_output *output = NULL;
-    const output_rules rules = { .force = settings.force, .inputs = &r->path, .num_inputs = 1 };
+    const char *inputs[] = { r->path, settings.video.ca_file };
+    const output_rules rules = { .force = settings.force, .inputs = inputs, .num_inputs = inputs[1] ? 2 : 1 };
     int rc = WEIR_OK;
     if (settings.output)
         rc = frame_output_open(settings.output, (frame_format)settings.format, &rules, &output, error);

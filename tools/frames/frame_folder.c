@@ -11,6 +11,7 @@
 
 #include "memory.h"
 #include "record_messages.h"
+#include "record_outputs.h"
 #include "record_pipeline.h"
 #include "record_progress.h"
 #include "terminal.h"
@@ -51,9 +52,20 @@ static int write_item(const frame_folder *job, const record_inputs *inputs, cons
     const char *label = item->label ? item->label : "";
     char *name = make_name(job, inputs, label);
     char *path = memory_format("%s%s", name, job->format == FRAME_FORMAT_PNG ? "/%04d.png" : "");
-    const output_rules rules = { .force = job->force, .inputs = &label, .num_inputs = 1 };
+    const record_settings *settings = job->settings;
+    const char *const others[] = { label, settings->list_path, settings->video.ca_file };
+    const char *given[3];
+    output_rules rules = { .kind = OUTPUT_NPY, .inputs = given };
+    char problem[OUTPUT_PROBLEM_BYTES];
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i])
+            given[rules.num_inputs++] = others[i];
     frame_output *output = NULL;
     int status = make_folders(path, error);
+    if (status == WEIR_OK && job->force && !output_check(path, &rules, problem) && /* listing takes a while */
+        record_is_clip(settings, inputs, path))
+        status = weir_error_set(error, WEIR_EINVAL, 0, "%s is one of the files to decode: give another folder", path);
+    rules.force = job->force;
     if (status == WEIR_OK)
         status = frame_output_open(path, job->format, &rules, &output, error);
     if (status == WEIR_OK)

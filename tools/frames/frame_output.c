@@ -39,7 +39,9 @@ static int fail(const frame_output *output, const char *path, int code, weir_err
 static int check_path(const frame_output *output, const char *path, weir_error *error)
 {
     char problem[OUTPUT_PROBLEM_BYTES];
-    bool is_allowed = output->is_stdout || output_check(path, &output->rules, problem);
+    output_rules rules = output->rules;
+    rules.force |= output->is_stdout;
+    bool is_allowed = output_check(output->is_stdout ? "/dev/stdout" : path, &rules, problem);
     return is_allowed ? WEIR_OK : weir_error_set(error, WEIR_EINVAL, 0, "%s", problem);
 }
 

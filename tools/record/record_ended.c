@@ -76,8 +76,7 @@ static int read_database(record_ended *ended, const char *path, weir_error *erro
     return status;
 }
 
-/* Characters that are special in a pattern stand for themselves. */
-static char *escape_pattern(const char *path)
+char *record_escape_pattern(const char *path)
 {
     char *text = memory_get(2 * strlen(path) + 1, 1), *to = text;
     for (; *path; *to++ = *path++)
@@ -88,7 +87,7 @@ static char *escape_pattern(const char *path)
 
 int record_rank_databases(const char *path, glob_t *found, weir_error *error)
 {
-    char *escaped = escape_pattern(path);
+    char *escaped = record_escape_pattern(path);
     char *pattern = record_rank_path(escaped, "*");
     int code = glob(pattern, 0, NULL, found);
     free(escaped);

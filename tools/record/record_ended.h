@@ -40,6 +40,9 @@ void record_ended_compare_inputs(record_ended *ended, const char *const *paths, 
 size_t record_ended_count(const record_ended *ended, const char *path);
 void record_ended_free(record_ended *ended);
 
+/* As a pattern of glob() in which all characters stand for themselves; to be freed. */
+char *record_escape_pattern(const char *path);
+
 /* "run.db" is "run.rank3.db" for rank 3, or "run.rank*.db" for "*". The caller frees it. */
 char *record_rank_path(const char *path, const char *rank);
 

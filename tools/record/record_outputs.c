@@ -1,10 +1,15 @@
 #include "record_outputs.h"
 
 #include <fnmatch.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "memory.h"
+#include "record_ended.h"
 
 #ifndef FNM_EXTMATCH /* only GNU has "*.@(jpg|png)" */
 #define FNM_EXTMATCH 0
@@ -35,7 +40,7 @@ static bool may_be_clip(const record_settings *settings, const record_inputs *in
     return matches || settings->force || file->st_nlink > 1;
 }
 
-static bool is_clip(const record_settings *settings, const record_inputs *inputs, const char *path)
+bool record_is_clip(const record_settings *settings, const record_inputs *inputs, const char *path)
 {
     static const record_share all = { .world = { .size = 1 } };
     clip_search search = { .is_found = false };
@@ -45,31 +50,45 @@ static bool is_clip(const record_settings *settings, const record_inputs *inputs
     return search.is_found;
 }
 
-enum { MAX_OUTPUTS = 4, MAX_OTHERS = 5 };
-
-/* An output (path NULL = none), checked against the files that it must not be. */
+/* A file that may be written to, checked against the inputs, the other outputs included. */
 static bool check_output(const record_settings *settings, const record_inputs *inputs, const char *path,
-                         output_kind kind, const char *const others[], char *problem)
+                         const output_rules *rules, char *problem)
 {
-    const char *given[MAX_OTHERS];
-    output_rules rules = { .kind = kind, .force = settings->force && kind != OUTPUT_DATABASE, .inputs = given };
-    for (size_t i = 0; i < MAX_OTHERS; i++)
-        if (others[i] && others[i] != path && strcmp(others[i], "-") != 0)
-            given[rules.num_inputs++] = others[i];
-    if (!path)
-        return true;
-    if (!output_check(path, &rules, problem))
+    if (!output_check(path, rules, problem))
         return false;
-    if (kind == OUTPUT_DATABASE || !is_clip(settings, inputs, path))
+    if (rules->kind == OUTPUT_DATABASE || !record_is_clip(settings, inputs, path))
         return true;
     snprintf(problem, OUTPUT_PROBLEM_BYTES, "%.300s is one of the files to decode: give another path", path);
     return false;
 }
 
+/* The same for every file that is there and that a path with words in braces may name. */
+static bool check_named(const record_settings *settings, const record_inputs *inputs, const char *path,
+                        const output_rules *rules, char *problem)
+{
+    glob_t found = { 0 };
+    char *pattern = record_escape_pattern(path), *to = pattern;
+    for (const char *from = pattern; *from; from++) {
+        const char *end = *from == '{' ? strchr(from, '}') : NULL;
+        *to++ = end ? '*' : *from;
+        from = end ? end : from;
+    }
+    *to = '\0';
+    bool is_allowed = check_output(settings, inputs, path, rules, problem);
+    if (strchr(path, '{') && glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc && is_allowed; i++)
+            is_allowed = check_output(settings, inputs, found.gl_pathv[i], rules, problem);
+    globfree(&found);
+    free(pattern);
+    return is_allowed;
+}
+
+enum { MAX_OUTPUTS = 4, MAX_OTHERS = 6 };
+
 const char *record_outputs_check(const record_settings *settings, const record_inputs *inputs,
                                  char problem[OUTPUT_PROBLEM_BYTES])
 {
-    const char *trace = settings->trace_path;
+    const char *trace = settings->trace_path, *resume = settings->resume_path, *refused = NULL;
     char old[PATH_MAX] = ""; /* see --trace-size */
     snprintf(old, sizeof old, "%s.old", trace ? trace : "");
     const struct {
@@ -79,13 +98,29 @@ const char *record_outputs_check(const record_settings *settings, const record_i
                                { "--openmetrics", settings->openmetrics_path, OUTPUT_METRICS },
                                { "--trace", trace, OUTPUT_TRACE },
                                { "--trace", trace ? old : NULL, OUTPUT_TRACE } };
-    for (size_t i = 0; i < MAX_OUTPUTS; i++) {
+    glob_t ranks = { 0 }; /* whose databases are read with that of --resume */
+    weir_error error = { 0 };
+    if (resume && record_rank_databases(resume, &ranks, &error) != WEIR_OK)
+        return snprintf(problem, OUTPUT_PROBLEM_BYTES, "%.500s", error.message), "--resume";
+    const char **given = memory_get(MAX_OTHERS + ranks.gl_pathc, sizeof *given);
+    for (size_t i = 0; i < MAX_OUTPUTS && !refused; i++) {
         bool is_database = outputs[i].kind == OUTPUT_DATABASE; /* it may be that of --resume */
-        const char *const others[MAX_OTHERS] = { settings->list_path, is_database ? NULL : settings->db_path,
-                                                 is_database ? NULL : settings->resume_path,
-                                                 settings->openmetrics_path, trace };
-        if (!check_output(settings, inputs, outputs[i].path, outputs[i].kind, others, problem))
-            return outputs[i].option;
+        const char *const others[MAX_OTHERS] = { settings->list_path,
+                                                 settings->video.ca_file,
+                                                 settings->openmetrics_path,
+                                                 trace,
+                                                 is_database ? NULL : settings->db_path,
+                                                 is_database ? NULL : resume };
+        output_rules rules = { .kind = outputs[i].kind, .force = settings->force && !is_database, .inputs = given };
+        for (size_t j = 0; j < MAX_OTHERS; j++)
+            if (others[j] && others[j] != outputs[i].path)
+                given[rules.num_inputs++] = others[j];
+        for (size_t j = 0; j < ranks.gl_pathc && !is_database; j++)
+            given[rules.num_inputs++] = ranks.gl_pathv[j];
+        if (outputs[i].path && !check_named(settings, inputs, outputs[i].path, &rules, problem))
+            refused = outputs[i].option;
     }
-    return NULL;
+    free(given);
+    globfree(&ranks);
+    return refused;
 }

@@ -11,4 +11,7 @@
 const char *record_outputs_check(const record_settings *settings, const record_inputs *inputs,
                                  char problem[OUTPUT_PROBLEM_BYTES]);
 
+/* Whether the path is one of the files that are decoded, by any link. This lists the folders where it may be one. */
+bool record_is_clip(const record_settings *settings, const record_inputs *inputs, const char *path);
+
 #endif
