@@ -100,8 +100,10 @@ const char *record_outputs_check(const record_settings *settings, const record_i
                                { "--trace", trace ? old : NULL, OUTPUT_TRACE } };
     glob_t ranks = { 0 }; /* whose databases are read with that of --resume */
     weir_error error = { 0 };
-    if (resume && record_rank_databases(resume, &ranks, &error) != WEIR_OK)
-        return snprintf(problem, OUTPUT_PROBLEM_BYTES, "%.500s", error.message), "--resume";
+    if (resume && record_rank_databases(resume, &ranks, &error) != WEIR_OK) {
+        snprintf(problem, OUTPUT_PROBLEM_BYTES, "%.500s", error.message);
+        return "--resume";
+    }
     const char **given = memory_get(MAX_OTHERS + ranks.gl_pathc, sizeof *given);
     for (size_t i = 0; i < MAX_OUTPUTS && !refused; i++) {
         bool is_database = outputs[i].kind == OUTPUT_DATABASE; /* it may be that of --resume */
