@@ -416,6 +416,38 @@ static void run_with_questions(void)
     drain_and_check(pipeline);
 }
 
+/* Two epochs of batches, taken apart again: stopped after some items, and resumed from the checkpoint. */
+static void run_with_checkpoints(void)
+{
+    char *text = NULL;
+    for (int run = 0; run < 2; run++) {
+        test_numbers numbers = { .ledger = &ledger, .count = 7, .labelled = true };
+        weir_builder *builder = weir_builder_new();
+        weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .epochs = 2 });
+        weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+        weir_pipe_disaggregate(builder, &(weir_stage_options){ .concurrency = 2 });
+        weir_builder_sink(builder, NULL);
+        const char *resume = text;
+        weir_pipeline *pipeline =
+            try_build(builder, &(weir_pipeline_options){ .threads = 2,
+                                                         .checkpoints = WEIR_CHECKPOINTS_DELIVERED,
+                                                         .resume = &resume,
+                                                         .num_resume = resume != NULL });
+        if (!pipeline)
+            break;
+        weir_item item;
+        for (int i = 0; run == 0 && i < 4 && weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK; i++)
+            weir_item_release(&item);
+        if (run == 0) {
+            ok_or_no_memory(weir_pipeline_checkpoint(pipeline, &text));
+            weir_pipeline_free(pipeline);
+        } else {
+            drain_and_check(pipeline);
+        }
+    }
+    fault_free(text);
+}
+
 /* ---- failing ---------------------------------------------------------------------------------------------------- */
 
 /* Runs it with this call failing, or one in that many. Returns whether any call failed. */
@@ -476,9 +508,16 @@ TEST_CASE(questions_bear_every_fault)
     fail_at_random(run_with_questions);
 }
 
+TEST_CASE(checkpoints_bear_every_fault)
+{
+    fail_each_call(run_with_checkpoints);
+    fail_at_random(run_with_checkpoints);
+}
+
 TEST_CASE(without_a_fault_everything_is_delivered)
 {
-    static void (*const runs[])(void) = { run_line, run_graph, run_to_a_stop, run_with_questions };
+    static void (*const runs[])(void) = { run_line, run_graph, run_to_a_stop, run_with_questions,
+                                          run_with_checkpoints };
     for (size_t i = 0; i < LENGTH(runs); i++)
         assert_false(run_with_fault(runs[i], 0, 0));
 }

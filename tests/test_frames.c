@@ -779,6 +779,9 @@ TEST_CASE(numbers_of_frames_stay_where_others_are_lost)
 
 TEST_CASE(what_cannot_be_written_is_told)
 {
+#ifdef COUNTS_LINES
+    skip(); /* the counts of lines are files that the limit would cut, too */
+#endif
     char arguments[4200];
     const char *npy = clips_path("full.npy");
     snprintf(arguments, sizeof arguments, "-o %s", npy);

@@ -277,6 +277,9 @@ static const char makers[] =
 
 TEST_CASE(a_database_is_not_left_half_made_where_there_is_no_room)
 {
+#ifdef COUNTS_LINES
+    skip(); /* the counts of lines are files that the limit would cut, too */
+#endif
     char line[4000];
     for (int blocks = 1; blocks <= 1024; blocks += blocks < 16 ? 7 : blocks / 2) { /* of 512 bytes */
         snprintf(line, sizeof line, "%s each 'ulimit -f %d'", makers, blocks);

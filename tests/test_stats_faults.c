@@ -238,6 +238,15 @@ static int write_metrics(FILE *out, weir_error *error)
     return status;
 }
 
+static int open_trace(FILE *out, weir_error *error)
+{
+    weir_trace_file *file = NULL;
+    (void)out;
+    unlink(in_folder("t.json"));
+    int status = weir_trace_open(in_folder("t.json"), &(weir_trace_options){ 0 }, &file, error);
+    return status == WEIR_OK ? weir_trace_close(file, error) : status;
+}
+
 static int write_trace(FILE *out, weir_error *error)
 {
     weir_trace_file *file = NULL;
@@ -292,6 +301,7 @@ TEST_CASE(writers_bear_every_fault)
 {
     BEARS_EVERY_FAULT(record);
     BEARS_EVERY_FAULT(write_metrics);
+    BEARS_EVERY_FAULT(open_trace);
     BEARS_EVERY_FAULT(write_trace);
     BEARS_EVERY_FAULT(merge);
     BEARS_EVERY_FAULT(merge_traces);

@@ -12,23 +12,20 @@
 
 static autostart_function *make_observers; /* NULL = not there */
 
-#ifdef WEIR_STATS_LIBRARY
 static void load_stats(void)
 {
+#ifdef WEIR_STATS_LIBRARY
     void *library = dlopen(WEIR_STATS_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     void *symbol = library ? dlsym(library, "weir__autostart_observers") : NULL;
     *(void **)(void *)&make_observers = symbol;
     if (!symbol)
         weir_log(WEIR_LOG_WARNING, "WEIR_RECORD, WEIR_TRACE or WEIR_STACKS is set, but nothing is recorded: %s",
                  dlerror());
-}
 #else
-static void load_stats(void)
-{
     weir_log(WEIR_LOG_WARNING,
              "WEIR_RECORD, WEIR_TRACE or WEIR_STACKS is set, but nothing is recorded: weir is linked statically");
-}
 #endif
+}
 
 static bool is_set(const char *variable)
 {

@@ -58,11 +58,12 @@ int weir__trace_path(const char *pattern, const weir_trace_names *names, char **
     }
     put_path_text(&text, pattern, strlen(pattern), names, false);
     weir__trace_put(&text, "", 1);
+    if (text.no_memory) {
+        weir__trace_text_free(&text);
+        return ENOMEM;
+    }
     *path = text.data;
-    if (!text.no_memory)
-        return 0;
-    weir__trace_text_free(&text);
-    return ENOMEM;
+    return 0;
 }
 
 int weir__trace_find(const char *pattern, weir_trace_names names, char **found)
