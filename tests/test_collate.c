@@ -417,6 +417,17 @@ TEST_CASE(what_is_drawn_depends_on_the_clip_alone)
     weir_collated_free(other);
 }
 
+TEST_CASE(where_no_random_window_fits_it_is_the_largest_in_the_centre)
+{
+    clip_source source = { .count = 1, .frames = { 1 }, .width = { 4 }, .height = { 400 }, .channels = 3 };
+    weir_collated *batch = only_batch(
+        &source,
+        &(weir_collate_config){ .num_items = 1, .crop = WEIR_CROP_RESIZED, .crop_width = 4, .crop_height = 4 });
+    for (size_t i = 0; i < 16; i++)
+        assert_int_equal(value_at(batch, place(batch, 0, 0, i / 4, i % 4, 0)), pixel(0, 0, 198 + i / 4, i % 4, 0));
+    weir_collated_free(batch);
+}
+
 static int run_gradient(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     int status = run_clips(worker, in, out, task);
