@@ -10,8 +10,12 @@ BEGIN {
 
 # The first part of a help text, in single quotes.
 function brief(text) {
-    sub(/^with --[a-z-]+: /, "", text)
-    sub(/(; |: | \().*/, "", text)
+    sub(/^(with --|of |openmetrics|csv and json)[^:]*: /, "", text)
+    sub(/ \(default[^)]*\)$/, "", text)
+    if (match(substr(text, 13), /(; |: |\. )/))
+        text = substr(text, 1, 11 + RSTART)
+    if (length(text) > 60)
+        sub(/ \(.*/, "", text)
     if (shell == "fish")
         gsub(/[\\']/, "\\\\&", text)
     else
