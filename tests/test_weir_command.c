@@ -1966,6 +1966,7 @@ TEST_CASE(tables_fit_the_terminal)
         "watch job.db --once",
         "watch job.db job.db --once",
         "check --help",
+        "--help",
     };
     static const int widths[] = { 60, 80, 200 };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)

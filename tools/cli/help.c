@@ -67,8 +67,13 @@ void tool_print_help(const tool_command *command)
     puts("Usage: weir SUBCOMMAND ARGUMENTS [options]\n");
     help_print_paragraphs(tool_description);
     puts("Subcommands:");
-    for (size_t i = 0; tool_commands[i]; i++)
-        printf("  %-12s%s\n", tool_commands[i]->name, tool_commands[i]->summary);
-    puts("\nweir SUBCOMMAND --help describes each; weir --version prints the version.\n");
+    for (size_t i = 0; tool_commands[i]; i++) {
+        char term[32];
+        snprintf(term, sizeof term, "  %s", tool_commands[i]->name);
+        help_print_term(term, 14, tool_commands[i]->summary);
+    }
+    putchar('\n');
+    help_print_line("weir SUBCOMMAND --help describes each; weir --version prints the version.");
+    putchar('\n');
     print_exit_statuses();
 }

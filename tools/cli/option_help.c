@@ -34,6 +34,17 @@ void help_print_paragraphs(const char *text)
     }
 }
 
+void help_print_term(const char *term, size_t column, const char *text)
+{
+    size_t length = strlen(term);
+    fputs(term, stdout);
+    if (length + 2 > column)
+        printf("\n%*s", (int)column, "");
+    else
+        printf("%*s", (int)(column - length), "");
+    weir__text_fill(stdout, text, text + strlen(text), column, column, help_width());
+}
+
 static void print_row(const option_row *row)
 {
     char left[128];
@@ -45,13 +56,8 @@ static void print_row(const option_row *row)
     if (row->alias)
         length += (size_t)snprintf(left + length, sizeof left - length, ", --%s", row->alias);
     if (row->argument)
-        length += (size_t)snprintf(left + length, sizeof left - length, " %s", row->argument);
-    fputs(left, stdout);
-    if (length + 2 > HELP_COLUMN)
-        printf("\n%*s", HELP_COLUMN, "");
-    else
-        printf("%*s", (int)(HELP_COLUMN - length), "");
-    weir__text_fill(stdout, row->help, row->help + strlen(row->help), HELP_COLUMN, HELP_COLUMN, help_width());
+        snprintf(left + length, sizeof left - length, " %s", row->argument);
+    help_print_term(left, HELP_COLUMN, row->help);
 }
 
 void options_print(const option_set *sets, size_t num_sets)

@@ -12,6 +12,9 @@ void help_print_paragraphs(const char *text);
 /* Prints one paragraph. */
 void help_print_line(const char *text);
 
+/* Prints "term   text", with the text from that column on; below the term if that is too long. */
+void help_print_term(const char *term, size_t column, const char *text);
+
 /* Prints a line or more for each option, and the headings of their groups; the first is "Options". */
 void options_print(const option_set *sets, size_t num_sets);
 
