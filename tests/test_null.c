@@ -311,7 +311,10 @@ TEST_CASE(the_statistics_refuse_null)
     REFUSED(weir_explain_live(NULL, NULL, &live, NULL));
     REFUSED(weir_verdict_write_limit(NULL, NULL, NULL, NULL));
     REFUSED(weir_verdict_write_limit(stdout, NULL, NULL, NULL));
-    REFUSED(weir_replay(NULL, NULL, NULL, NULL));
+    weir_records records;
+    REFUSED(weir_reader_each_lap(NULL, NULL, NULL, NULL, NULL));
+    REFUSED(weir_records_read(NULL, WEIR_RECORD_RUN, NULL, &records, NULL));
+    weir_records_free(NULL);
     assert_false(weir_name_matches(NULL, "decode"));
     assert_false(weir_name_matches("decode", NULL));
     REFUSED(weir_summary_write(stdout, NULL, NULL, NULL, NULL, NULL));

@@ -507,7 +507,7 @@ TEST_CASE(impossible_models_are_refused)
 
 /* -- laps */
 
-static const weir_stage_info made_up[] = {
+static const weir_stage_record made_up[] = {
     { .name = "0:0:src",
       .queue_name = "0:0:src_queue",
       .kind = "source",
@@ -540,20 +540,25 @@ typedef struct told_lap {
     int64_t source_ended_ns;
 } told_lap;
 
-static void tell_lap(weir_observer observer, told_lap told)
+static void tell(weir_model *model, weir_lap_record lap)
+{
+    lap.elapsed_ns = WEIR_SECOND;
+    assert_int_equal(
+        weir__model_take(model, &(weir_record){ .kind = weir_record_kind_of(lap.subject), .lap = lap }, NULL),
+        WEIR_OK);
+}
+
+static void tell_lap(weir_model *model, told_lap told)
 {
     double tasks = told.tasks, time_s = told.time_s;
     static weir_histogram times;
-    weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .position.phase = "" };
-    weir_subject_lap stage = { .subject = WEIR_SUBJECT_FLOW, .lap = &lap, .name = "0:0:src", .kind = "source" };
-    weir_subject_lap queue = { .subject = WEIR_SUBJECT_QUEUE, .kind = "queue", .lap = &lap };
-    weir_subject_lap pool = {
-        .subject = WEIR_SUBJECT_POOL, .kind = "pool", .lap = &lap, .name = "0:pool", .capacity = 4
-    };
+    weir_lap_record stage = { .subject = WEIR_SUBJECT_FLOW, .name = "0:0:src", .kind = "source" };
+    weir_lap_record queue = { .subject = WEIR_SUBJECT_QUEUE, .kind = "queue" };
+    weir_lap_record pool = { .subject = WEIR_SUBJECT_POOL, .kind = "pool", .name = "0:pool", .capacity = 4 };
     weir_histogram_clear(&times);
     weir_histogram_record(&times, (int64_t)(time_s * 1e9));
     stage.metrics.task = (weir_task_metrics){ .num_tasks = (uint64_t)tasks, .wait_in_ns = told.source_ended_ns };
-    observer.lap(observer.self, &stage);
+    tell(model, stage);
     stage.name = "0:1:decode[4]";
     stage.kind = "stage";
     stage.metrics.task = (weir_task_metrics){ .num_tasks = (uint64_t)tasks,
@@ -561,39 +566,58 @@ static void tell_lap(weir_observer observer, told_lap told)
                                               .cpu_ns = (int64_t)(1e9 * tasks * told.cpu_s),
                                               .min_ns = (int64_t)(1e9 * time_s),
                                               .run_times = &times };
-    observer.lap(observer.self, &stage);
+    tell(model, stage);
     for (size_t i = 0; i < LENGTH(made_up); i++) {
         queue.name = made_up[i].queue_name;
         queue.metrics.queue = (weir_queue_metrics){ .num_put = (uint64_t)tasks,
                                                     .num_items = (uint64_t)tasks,
                                                     .get_ns = WEIR_SECOND / 2 };
-        observer.lap(observer.self, &queue);
+        tell(model, queue);
     }
     pool.metrics.pool = (weir_pool_metrics){ .busy_ns = (int64_t)(1e9 * tasks * time_s),
                                              .run_delay_ns = (int64_t)(1e9 * tasks * told.cpu_wait_s) };
-    observer.lap(observer.self, &pool);
-    observer.lap_end(observer.self, &lap);
+    tell(model, pool);
+    weir__model_end_lap(model);
+    weir__model_learn(model);
 }
 
-static weir_observer observed(weir_model *model)
+static int begin_model(weir_model *model, const weir_stage_record *stages, size_t count)
 {
-    weir_observer observer = weir__model_observer(model);
-    observer.run_start(observer.self, &(weir_run_info){ .stages = made_up, .num_stages = LENGTH(made_up) });
+    weir_record copies[LENGTH(made_up)];
+    const weir_record *all[LENGTH(made_up)];
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = (weir_record){ .kind = WEIR_RECORD_STAGE, .stage = stages[i] };
+        all[i] = &copies[i];
+    }
+    return weir__model_begin(model, &(weir_records){ all, count }, NULL);
+}
+
+/* A model of the run that is made up. */
+static weir_model *recorded_model(void)
+{
+    weir_model *model = new_model(1, 4);
+    assert_int_equal(begin_model(model, made_up, LENGTH(made_up)), WEIR_OK);
+    return model;
+}
+
+/* On four CPUs. */
+static weir_model *told_model(void)
+{
+    weir_model *model = recorded_model();
     set(model, "cpus", "4");
-    return observer;
+    return model;
 }
 
 TEST_CASE(steady_laps_make_the_figures)
 {
-    weir_model *model = new_model(1, 4);
-    weir_observer observer = observed(model);
-    tell_lap(observer, (told_lap){ .tasks = 10, .time_s = 0.1, .cpu_s = 0.1 }); /* start-up */
+    weir_model *model = told_model();
+    tell_lap(model, (told_lap){ .tasks = 10, .time_s = 0.1, .cpu_s = 0.1 }); /* start-up */
     for (int i = 0; i < 10; i++)
-        tell_lap(observer, (told_lap){ .tasks = 200, .time_s = 0.020, .cpu_s = 0.005 });
-    tell_lap(observer, (told_lap){ .tasks = 20,
-                                   .time_s = 0.1,
-                                   .cpu_s = 0.1,
-                                   .source_ended_ns = WEIR_SECOND / 2 }); /* the source has ended */
+        tell_lap(model, (told_lap){ .tasks = 200, .time_s = 0.020, .cpu_s = 0.005 });
+    tell_lap(model, (told_lap){ .tasks = 20,
+                                .time_s = 0.1,
+                                .cpu_s = 0.1,
+                                .source_ended_ns = WEIR_SECOND / 2 }); /* the source has ended */
     const weir_model_node *decode = weir__model_node_at(model, 1);
     assert_near(decode->time_s, 0.020, 1e-6);
     assert_near(decode->cpu_s, 0.005, 1e-6);
@@ -613,12 +637,10 @@ TEST_CASE(steady_laps_make_the_figures)
 /* As in a recording of which only the laps are left. */
 TEST_CASE(without_a_source_there_is_no_model)
 {
-    weir_model *model = new_model(1, 4);
-    weir_observer observer = observed(model);
+    weir_model *model = told_model();
     for (uint32_t i = 0; i < 2; i++) { /* without any node, and without the source */
-        weir_run_info info = { .stages = i ? made_up + 1 : NULL, .num_stages = i };
-        observer.run_start(observer.self, &info);
-        tell_lap(observer, (told_lap){ .tasks = 100, .time_s = 0.020 });
+        assert_int_equal(begin_model(model, made_up + 1, i), WEIR_EUNSUPPORTED);
+        tell_lap(model, (told_lap){ .tasks = 100, .time_s = 0.020 });
         assert_int_equal(weir__model_num_nodes(model), 0);
         assert_int_equal(weir__model_num_laps(model), 0);
     }
@@ -627,16 +649,13 @@ TEST_CASE(without_a_source_there_is_no_model)
 
 TEST_CASE(only_start_and_tail_are_better_than_nothing)
 {
-    weir_model *model = new_model(1, 4);
-    weir_observer observer = observed(model);
+    weir_model *model = told_model();
     weir_prediction *prediction;
     weir_error error = { 0 };
     assert_int_equal(weir__model_predict(model, NULL, &prediction, &error), WEIR_EINVAL); /* no laps yet */
-    tell_lap(observer, (told_lap){ .tasks = 100, .time_s = 0.020, .cpu_s = 0.005, .source_ended_ns = 1 });
+    tell_lap(model, (told_lap){ .tasks = 100, .time_s = 0.020, .cpu_s = 0.005, .source_ended_ns = 1 });
     assert_int_equal(weir__model_num_laps(model), 1);
     assert_throughput(model, 200, 0.001);
-    weir__model_forget(model);
-    assert_int_equal(weir__model_num_laps(model), 0);
     weir__model_free(model);
 }
 
@@ -649,11 +668,10 @@ TEST_CASE(the_range_is_wider_if_laps_differ_and_if_they_are_few)
     } cases[] = { { 200, 10, 0.020, 0.020 }, { 200, 10, 0.010, 0.030 }, { 5, 1, 0.010, 0.030 } };
     double widths[LENGTH(cases)];
     for (size_t k = 0; k < LENGTH(cases); k++) {
-        weir_model *model = new_model(1, 4);
-        weir_observer observer = observed(model);
+        weir_model *model = told_model();
         for (int i = 0; i < cases[k].num_laps; i++)
-            tell_lap(observer, (told_lap){ .tasks = 200,
-                                           .time_s = i / cases[k].joined % 2 ? cases[k].long_s : cases[k].short_s });
+            tell_lap(model, (told_lap){ .tasks = 200,
+                                        .time_s = i / cases[k].joined % 2 ? cases[k].long_s : cases[k].short_s });
         assert_int_equal(weir__model_num_laps(model), cases[k].num_laps - 1); /* without the first */
         weir_prediction *prediction = predict(model);
         widths[k] = (prediction->high - prediction->low) / prediction->throughput;
@@ -668,12 +686,11 @@ TEST_CASE(the_range_is_wider_if_laps_differ_and_if_they_are_few)
 /* So what resampled runs deviate is what laps do. */
 TEST_CASE(equal_laps_give_equal_resamples)
 {
-    weir_model *model = new_model(1, 4);
-    weir_observer observer = observed(model);
+    weir_model *model = told_model();
     weir_prediction *prediction;
     weir_error error = { 0 };
     for (int i = 0; i < 10; i++)
-        tell_lap(observer, (told_lap){ .tasks = 200, .time_s = 0.020, .cpu_s = 0.015 });
+        tell_lap(model, (told_lap){ .tasks = 200, .time_s = 0.020, .cpu_s = 0.015 });
     set(model, "cpus", "2"); /* tasks that wait for each other: the throughput depends on chance */
     assert_int_equal(weir__model_predict(model, NULL, &prediction, &error), WEIR_OK);
     assert_true(prediction->deviation == 0);
@@ -705,11 +722,10 @@ TEST_CASE(few_steps_predict_what_many_do)
 static void expect_range(told_lap start, told_lap lap, const char *setting, const char *value, double wanted,
                          double other)
 {
-    weir_model *model = new_model(1, 4);
-    weir_observer observer = observed(model);
-    tell_lap(observer, start);
+    weir_model *model = told_model();
+    tell_lap(model, start);
     for (int i = 0; i < 20; i++)
-        tell_lap(observer, lap);
+        tell_lap(model, lap);
     if (lap.cpu_wait_s > 0)
         weir__model_reset(model); /* CPUs of this machine: the range is about those that are recorded */
     set(model, setting, value);
@@ -750,13 +766,13 @@ TEST_CASE(the_range_has_both_ways_to_share_cpus_with_others)
     expect_range(lap, lap, "decode.concurrency", "16", 100 * 16 * cpus / (16 + others), 50);
 }
 
-static void tell_cpus(weir_observer observer, uint32_t num_cpus)
+static void tell_cpus(weir_model *model, uint32_t num_cpus)
 {
-    weir_subject_lap process = {
+    weir_lap_record process = {
         .subject = WEIR_SUBJECT_PROCESS, .kind = "process", .name = "0:process", .capacity = num_cpus
     };
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &process.metrics.process);
-    observer.lap(observer.self, &process);
+    tell(model, process);
 }
 
 /* Four tasks wait longer for two CPUs than if they shared them exactly equally, but nobody else can have used them. */
@@ -770,12 +786,10 @@ TEST_CASE(others_cannot_have_had_the_cpu_time_that_the_tasks_had)
         { { .tasks = 360, .time_s = 0.0111, .cpu_s = 0.005, .cpu_wait_s = 0.00740 }, 0.5 }, /* 0.2 CPUs are left */
     };
     for (size_t i = 0; i < LENGTH(cases); i++) {
-        weir_model *model = new_model(1, 4);
-        weir_observer observer = weir__model_observer(model);
-        observer.run_start(observer.self, &(weir_run_info){ .stages = made_up, .num_stages = LENGTH(made_up) });
+        weir_model *model = recorded_model();
         for (int k = 0; k < 10; k++) {
-            tell_cpus(observer, 2);
-            tell_lap(observer, cases[i].lap);
+            tell_cpus(model, 2);
+            tell_lap(model, cases[i].lap);
         }
         weir_prediction_free(predict(model));
         double others = weir__model_get(model, "background");
@@ -788,10 +802,9 @@ TEST_CASE(others_cannot_have_had_the_cpu_time_that_the_tasks_had)
 /* Tasks that compute for 5 ms, and take 41 ms because 16 share two CPUs; 0.15 ms of that is the error of clocks. */
 TEST_CASE(tasks_that_compute_do_not_sleep)
 {
-    weir_model *model = new_model(1, 4);
-    weir_observer observer = observed(model);
+    weir_model *model = told_model();
     for (int i = 0; i < 10; i++)
-        tell_lap(observer, (told_lap){ .tasks = 390, .time_s = 0.041, .cpu_s = 0.005, .cpu_wait_s = 0.03585 });
+        tell_lap(model, (told_lap){ .tasks = 390, .time_s = 0.041, .cpu_s = 0.005, .cpu_wait_s = 0.03585 });
     assert_near(weir__model_node_at(model, 1)->time_s, 0.00515, 0.001);
     weir__model_free(model);
 }
@@ -801,7 +814,7 @@ TEST_CASE(the_cpus_are_those_that_the_process_may_use)
 {
     weir_model *model;
     assert_int_equal(weir__model_new(&model, NULL), WEIR_OK);
-    tell_cpus(weir__model_observer(model), 3);
+    tell_cpus(model, 3);
     weir__model_reset(model);
     assert_near(weir__model_get(model, "cpus"), 3, 1e-9);
     weir__model_free(model);
@@ -810,24 +823,23 @@ TEST_CASE(the_cpus_are_those_that_the_process_may_use)
 /* The source has a thread for its slot, but the slot waits 2 ms for it after each task of 10 ms. */
 TEST_CASE(waits_for_a_thread_of_its_own_belong_to_each_task)
 {
-    weir_stage_info infos[LENGTH(made_up)];
-    memcpy(infos, made_up, sizeof infos);
-    infos[0].threads = 1;
+    weir_stage_record stages[LENGTH(made_up)];
+    memcpy(stages, made_up, sizeof stages);
+    stages[0].threads = 1;
     weir_model *model = new_model(1, 4);
-    weir_observer observer = weir__model_observer(model);
-    observer.run_start(observer.self, &(weir_run_info){ .stages = infos, .num_stages = LENGTH(infos) });
+    assert_int_equal(begin_model(model, stages, LENGTH(stages)), WEIR_OK);
     for (int k = 0; k < 10; k++) {
-        weir_subject_lap source = { .subject = WEIR_SUBJECT_FLOW, .name = "0:0:src", .kind = "source" };
+        weir_lap_record source = { .subject = WEIR_SUBJECT_FLOW, .name = "0:0:src", .kind = "source" };
         source.metrics.task = (weir_task_metrics){ .num_tasks = 83,
                                                    .busy_ns = 830 * WEIR_MILLISECOND,
                                                    .wait_thread_ns = 166 * WEIR_MILLISECOND };
-        weir_subject_lap pool = {
+        weir_lap_record pool = {
             .subject = WEIR_SUBJECT_POOL, .kind = "pool", .name = "0:0:src_pool", .capacity = 1
         };
         pool.metrics.pool = (weir_pool_metrics){ .busy_ns = 830 * WEIR_MILLISECOND };
-        observer.lap(observer.self, &source);
-        observer.lap(observer.self, &pool);
-        tell_lap(observer, (told_lap){ .tasks = 0 });
+        tell(model, source);
+        tell(model, pool);
+        tell_lap(model, (told_lap){ .tasks = 0 });
     }
     assert_near(weir__model_node_at(model, 0)->time_s, 0.012, 0.01);
     weir__model_free(model);
@@ -836,11 +848,10 @@ TEST_CASE(waits_for_a_thread_of_its_own_belong_to_each_task)
 /* A task needs less CPU time if it has the CPUs for itself, but how much less is not recorded. */
 TEST_CASE(the_range_knows_that_busy_cpus_slow_each_other_down)
 {
-    weir_model *model = new_model(1, 4);
-    weir_observer observer = observed(model);
-    tell_cpus(observer, 4);
+    weir_model *model = told_model();
+    tell_cpus(model, 4);
     for (int i = 0; i < 10; i++)
-        tell_lap(observer, (told_lap){ .tasks = 400, .time_s = 0.010, .cpu_s = 0.010 });
+        tell_lap(model, (told_lap){ .tasks = 400, .time_s = 0.010, .cpu_s = 0.010 });
     set(model, "sink.time", "0");
     set(model, "threads", "1");
     weir_prediction *p = predict(model);
@@ -851,7 +862,7 @@ TEST_CASE(the_range_knows_that_busy_cpus_slow_each_other_down)
     weir__model_free(model);
 }
 
-/* -- a real run, live and from its database */
+/* -- a real run */
 
 enum { NUM_ITEMS = 200 };
 
@@ -881,7 +892,7 @@ static int pick_third(void *self, const weir_item *item)
     return item->seq % 4 == 0;
 }
 
-static void run_pipeline(const weir_observer *observers, size_t num_observers)
+static void run_pipeline(weir_observer recorder)
 {
     static const weir_op source = { .name = "src", .run = make_item }, pass = { .name = "pass", .run = pass_item };
     weir_builder *b = weir_builder_new();
@@ -903,36 +914,13 @@ static void run_pipeline(const weir_observer *observers, size_t num_observers)
     assert_int_equal(weir_builder_build(b,
                                         &(weir_pipeline_options){ .threads = 2,
                                                                   .stats_interval_ns = WEIR_FOREVER,
-                                                                  .observers = observers,
-                                                                  .num_observers = num_observers },
+                                                                  .observers = &recorder,
+                                                                  .num_observers = 1 },
                                         &pipeline, NULL),
                      WEIR_OK);
     while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK)
         weir_item_release(&item);
     weir_pipeline_free(pipeline);
-}
-
-static void assert_same_node(const weir_model_node *a, const weir_model_node *b)
-{
-    assert_string_equal(a->name, b->name);
-    assert_string_equal(a->kind, b->kind);
-    assert_int_equal(a->concurrency, b->concurrency);
-    assert_int_equal(a->threads, b->threads);
-    assert_int_equal(a->output_order, b->output_order);
-    assert_int_equal(a->merge_order, b->merge_order);
-    assert_int_equal(a->num_inputs, b->num_inputs);
-    for (uint32_t i = 0; i < a->num_inputs; i++) {
-        assert_int_equal(a->inputs[i], b->inputs[i]);
-        assert_int_equal(a->weights ? a->weights[i] : 0, b->weights ? b->weights[i] : 0);
-    }
-    for (uint32_t i = 0; i < a->num_inputs; i++)
-        assert_int_equal(a->branches[i], b->branches[i]);
-    assert_int_equal(a->num_shares, b->num_shares);
-    for (uint32_t i = 0; i < a->num_shares; i++)
-        assert_true(a->shares[i] == b->shares[i]);
-    assert_true(fabs(a->time_s - b->time_s) <= 1e-6 * a->time_s);
-    assert_true(fabs(a->results - b->results) <= 1e-9);
-    assert_true(a->skip_share == b->skip_share);
 }
 
 /* Runs weir whatif; its output on both channels must have this text. */
@@ -951,18 +939,19 @@ static void check_command(const char *path, const char *arguments, int wanted_st
         fail_msg("%s: status %d, and no \"%s\" in:\n%s", command, status, wanted, output);
 }
 
-TEST_CASE(a_recorded_run_gives_the_same_model_as_a_live_one)
+TEST_CASE(a_recorded_run_gives_a_model_with_its_connections)
 {
     char folder[] = "/tmp/weir-whatif-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/run.db", folder);
     weir_sqlite_writer *writer;
-    weir_model *live, *read;
+    static const char *const names[] = { "0:0:one",     "0:1:two",  "0:2:merge",     "0:3:route",
+                                         "0:4:pass[3]", "0:5:join", "0:6:aggregate", "0:7:sink" };
+    weir_model *read;
     weir_reader *reader;
     weir_error error = { 0 };
     assert_int_equal(weir_sqlite_open(path, NULL, &writer, &error), WEIR_OK);
-    live = new_model(1, 1);
-    run_pipeline((const weir_observer[]){ weir_sqlite_observer(writer), weir__model_observer(live) }, 2);
+    run_pipeline(weir_sqlite_observer(writer));
     assert_int_equal(weir_sqlite_close(writer, &error), WEIR_OK);
 
     assert_int_equal(weir_reader_open(path, &reader, &error), WEIR_OK);
@@ -971,7 +960,11 @@ TEST_CASE(a_recorded_run_gives_the_same_model_as_a_live_one)
     weir_reader_close(reader);
     assert_int_equal(weir__model_num_nodes(read), 8);
     for (size_t i = 0; i < 8; i++)
-        assert_same_node(weir__model_node_at(live, i), weir__model_node_at(read, i));
+        assert_string_equal(weir__model_node_at(read, i)->name, names[i]);
+    assert_int_equal(weir__model_node_at(read, 4)->concurrency, 3);
+    assert_int_equal(weir__model_node_at(read, 4)->threads, 2);
+    assert_near(weir__model_node_at(read, 4)->skip_share, 0.2, 1e-9);
+    assert_int_equal(weir__model_node_at(read, 5)->output_order, WEIR_ORDER_INPUT);
     assert_int_equal(weir__model_node_at(read, 4)->branches[0], 1);
     const weir_model_node *merge = weir__model_node_at(read, 2), *route = weir__model_node_at(read, 3);
     assert_int_equal(merge->merge_order, WEIR_MERGE_WEIGHTED);
@@ -984,7 +977,6 @@ TEST_CASE(a_recorded_run_gives_the_same_model_as_a_live_one)
     assert_true(prediction->throughput > 0);
     weir_prediction_free(prediction);
     weir__model_free(read);
-    weir__model_free(live);
     check_command(path, "--set pass.concurrency=8 --threads 4 --cpus 16", 0,
                   "This is a prediction for more slots, threads or CPUs");
     check_command(path, "--set pass.concurrency=8", 0, "This is a prediction for more slots");

@@ -29,8 +29,7 @@ enum { WEIR_MAX_KEY_SUMS = 500 };
 #define WEIR_OTHERS "(others)"
 
 typedef struct weir_exposition {
-    weir_run_record *runs; /* by run_id, rising; run_id 0 = no label `run` */
-    size_t num_runs;
+    weir_records runs;    /* by run_id, rising; run_id 0 = no label `run` */
     weir_totals totals;   /* by run and name */
     weir_key_sums events; /* by name and category: how often */
     weir_key_sums phases; /* by name: seconds */

@@ -314,7 +314,7 @@ static void put_capacity(FILE *out, const family *f, const subject *of, const we
 
 static int compare_runs(const void *key, const void *element)
 {
-    int64_t wanted = *(const int64_t *)key, there = ((const weir_run_record *)element)->run_id;
+    int64_t wanted = *(const int64_t *)key, there = (*(const weir_record *const *)element)->run.run_id;
     return wanted < there ? -1 : wanted > there;
 }
 
@@ -322,8 +322,10 @@ static int compare_runs(const void *key, const void *element)
 static bool make_subject(weir_exposition *all, int64_t run_id, const char *key, const char *value, subject *of)
 {
     *of = (subject){ .key = key, .value = value };
-    of->run = bsearch(&run_id, all->runs, all->num_runs, sizeof *all->runs, compare_runs);
-    return of->run != NULL;
+    const weir_record **found =
+        all->runs.count ? bsearch(&run_id, all->runs.all, all->runs.count, sizeof *found, compare_runs) : NULL;
+    of->run = found ? &(*found)->run : NULL;
+    return found != NULL;
 }
 
 /* One subject in one family, at several times. */
@@ -450,8 +452,8 @@ static void put_group(FILE *out, weir_exposition *all, const struct group *g)
 static void put_run_infos(FILE *out, weir_exposition *all)
 {
     put_family(out, "weir_run_info", "gauge", "A run: its program and the version of weir; always 1.");
-    for (size_t i = 0; i < all->num_runs; i++) {
-        const weir_run_record *run = &all->runs[i];
+    for (size_t i = 0; i < all->runs.count; i++) {
+        const weir_run_record *run = &all->runs.all[i]->run;
         subject of = {
             .run = run, .key = "command", .value = run->command, .second_key = "version", .second_value = run->version
         };
@@ -479,8 +481,8 @@ static const struct run_figure {
 static void put_run_figure(FILE *out, weir_exposition *all, const struct run_figure *f)
 {
     put_family(out, f->name, f->type, f->help);
-    for (size_t i = 0; i < all->num_runs; i++) {
-        const weir_run_record *run = &all->runs[i];
+    for (size_t i = 0; i < all->runs.count; i++) {
+        const weir_run_record *run = &all->runs.all[i]->run;
         const void *field = (const char *)run + f->offset;
         bool is_status = field == &run->status, is_of_end = is_status || field == &run->ended_unix_ns;
         double value = is_status ? run->status : (double)*(const int64_t *)field;

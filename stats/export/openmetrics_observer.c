@@ -20,7 +20,8 @@ struct weir_openmetrics_file {
     weir_live_export live;
     char *command;
 
-    weir_run_record run; /* the current one */
+    weir_record run; /* the current one */
+    const weir_record *runs;
     bool has_run;
     weir_exposition all; /* of the run */
 
@@ -79,17 +80,17 @@ static void forget_run(weir_openmetrics_file *file)
 static void take_run(weir_openmetrics_file *file, const weir_run_record *run)
 {
     if (run->has_ended) {
-        file->run.has_ended = true;
-        file->run.ended_unix_ns = run->ended_unix_ns;
-        file->run.status = run->status;
+        file->run.run.has_ended = true;
+        file->run.run.ended_unix_ns = run->ended_unix_ns;
+        file->run.run.status = run->status;
     } else {
         forget_run(file);
-        file->run = (weir_run_record){ .node_id = file->live.node_id,
-                                       .rank = file->run.rank,
-                                       .started_unix_ns = run->started_unix_ns,
-                                       .threads = run->threads,
-                                       .command = file->command,
-                                       .version = weir_version() };
+        file->run.run = (weir_run_record){ .node_id = file->live.node_id,
+                                           .rank = file->run.run.rank,
+                                           .started_unix_ns = run->started_unix_ns,
+                                           .threads = run->threads,
+                                           .command = file->command,
+                                           .version = weir_version() };
         file->has_run = true;
     }
     replace_file(file);
@@ -135,8 +136,9 @@ static weir_openmetrics_file *new_metrics_file(const char *path, const weir_open
     weir_openmetrics_file *file = calloc(1, sizeof *file);
     if (!file)
         return NULL;
-    file->all = (weir_exposition){ .runs = &file->run, .num_runs = 1 };
-    file->run.rank = options->rank;
+    file->runs = &file->run;
+    file->all = (weir_exposition){ .runs = { &file->runs, 1 } };
+    file->run.run.rank = options->rank;
     file->command = weir__command_line(options->command);
     file->live =
         (weir_live_export){ .in_use = "already has the metrics of another pipeline", .taker = { take_metrics } };

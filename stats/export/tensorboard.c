@@ -15,7 +15,6 @@
 
 #include "database_path.h"
 #include "event_file.h"
-#include "lap_rows.h"
 #include "live_export.h"
 #include "record_tables.h"
 #include "struct_copy.h"
@@ -266,7 +265,7 @@ static int export_run(void *self, const weir_record *record, weir_error *error)
     if (!make_paths(&export, all->log_dir))
         status = fail_log(error, ENOMEM, all->log_dir);
     if (status == WEIR_OK)
-        status = weir__laps_in_order(all->reader, &of_run, export_lap, &export, error);
+        status = weir_reader_each_lap(all->reader, &of_run, export_lap, &export, error);
     if (status == WEIR_OK && !export.laps.file && !is_narrow(all->filter))
         status = begin_run(&export, error);
     if (export.laps.file)

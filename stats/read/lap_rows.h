@@ -26,10 +26,6 @@ void weir__lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *la
 const char *weir__lap_read_histograms(weir_subject subject, sqlite3_stmt *row,
                                       weir_histogram times[WEIR_MAX_HISTOGRAMS], weir_metrics *metrics);
 
-/* Calls `each` for the laps of all subjects that match, in the order of their ends. */
-int weir__laps_in_order(weir_reader *reader, const weir_filter *filter, weir_record_function *each, void *self,
-                        weir_error *error);
-
 /* Replaces the texts and histograms of a total by copies; a histogram that is not known stays NULL. False = out of memory;
    forget it even then. */
 bool weir__total_keep(weir_total *total);

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "database_path.h"
 #include "database_reader.h"
 #include "lap_rows.h"
 #include "phase_spans.h"
+#include "record.h"
 #include "record_tables.h"
 #include "sql_select.h"
 
@@ -272,5 +274,70 @@ int weir_reader_select(weir_reader *reader, const weir_filter *filter, const cha
         status = weir__reader_error(reader, code, error);
     free(row);
     sqlite3_finalize(rows);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+/* -- copies of records */
+
+static int keep_record(void *self, const weir_record *record, weir_error *error)
+{
+    weir_records *records = self;
+    const weir_record **all = weir__array_grow(records->all, records->count, sizeof *all);
+    weir_record_entry *entry = all ? weir__record_entry_of(record) : NULL;
+    records->all = all ? all : records->all;
+    if (!entry)
+        return weir__reader_out_of_memory(error);
+    all[records->count++] = &entry->record;
+    return WEIR_OK;
+}
+
+int weir_records_read(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, weir_records *records,
+                      weir_error *error)
+{
+    if (!reader || !records)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    *records = (weir_records){ 0 };
+    int status = weir_reader_each(reader, kind, filter, keep_record, records, error);
+    if (status != WEIR_OK)
+        weir_records_free(records);
+    return status;
+}
+
+void weir_records_free(weir_records *records)
+{
+    for (size_t i = 0; records && i < records->count; i++)
+        free((void *)(uintptr_t)records->all[i]); /* the first member of an entry */
+    if (records)
+        free(records->all);
+    if (records)
+        *records = (weir_records){ 0 };
+}
+
+/* -- laps of all subjects */
+
+int weir_reader_each_lap(weir_reader *reader, const weir_filter *filter, weir_record_function *each, void *self,
+                         weir_error *error)
+{
+    weir_query *queries[WEIR_NUM_SUBJECTS] = { 0 };
+    const weir_record *next[WEIR_NUM_SUBJECTS] = { 0 }; /* NULL = no more */
+    int status = each ? WEIR_OK : weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    for (int i = 0; i < WEIR_NUM_SUBJECTS && status == WEIR_OK; i++) {
+        status = weir_query_begin(reader, weir_record_kind_of((weir_subject)i), filter, &queries[i], error);
+        if (status == WEIR_OK && (status = weir_query_next(queries[i], &next[i], error)) == WEIR_EOF)
+            status = WEIR_OK;
+    }
+    while (status == WEIR_OK) {
+        int first = -1;
+        for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
+            if (next[i] && (first < 0 || next[i]->lap.end_unix_ns < next[first]->lap.end_unix_ns))
+                first = i;
+        if (first < 0)
+            break;
+        status = each(self, next[first], error);
+        if (status == WEIR_OK && (status = weir_query_next(queries[first], &next[first], error)) == WEIR_EOF)
+            status = WEIR_OK;
+    }
+    for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
+        weir_query_end(queries[i]);
     return status == WEIR_EOF ? WEIR_OK : status;
 }

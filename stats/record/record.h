@@ -18,11 +18,11 @@ typedef struct weir_stored_histogram {
 } weir_stored_histogram;
 
 typedef struct weir_record_entry {
+    weir_record record;                                    /* first; without its histograms */
     struct weir_record_entry *next;                        /* in the buffer, then in the batch */
     struct weir_run *run;                                  /* the run that it belongs to; see insert.h */
     int64_t arrived_ns;                                    /* weir_clock_ns() */
     bool refused;                                          /* the database will never accept it: do not retry */
-    weir_record record;                                    /* without its histograms */
     weir_stored_histogram histograms[WEIR_MAX_HISTOGRAMS]; /* of a lap */
 } weir_record_entry;
 

@@ -1,6 +1,6 @@
 /*
  * Queries of recorded runs: single records, or aggregated, from a database that is complete or that a run is still
- * writing to; their replay; and checking and merging databases. Queries only read: no writer is needed, and writers are
+ * writing to; and checking and merging databases. Queries only read: no writer is needed, and writers are
  * not disturbed.
  *
  *     weir_reader_open("pipeline_stats.db", &reader, &error);
@@ -391,6 +391,22 @@ static inline int weir_reader_each(weir_reader *reader, weir_record_kind kind, c
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
+/* Calls `each` for the laps of all subjects that match the filter, in the order of their ends. As weir_reader_each(). */
+WEIR_API int weir_reader_each_lap(weir_reader *reader, const weir_filter *filter, weir_record_function *each,
+                                  void *self, weir_error *error);
+
+/* Copies of records. */
+typedef struct weir_records {
+    const weir_record **all;
+    size_t count;
+} weir_records;
+
+/* Copies the records of a kind that match the filter (may be NULL); laps have no histograms. After success free them with
+   weir_records_free(); otherwise there are none. */
+WEIR_API int weir_records_read(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
+                               weir_records *records, weir_error *error);
+WEIR_API void weir_records_free(weir_records *records);
+
 /* Whether any record matches. */
 static inline int weir_reader_has(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, bool *found,
                                   weir_error *error)
@@ -534,17 +550,6 @@ WEIR_API double weir_total_value(const weir_total *total, const weir_measure *me
 
 /* A lap as a total; its texts and histograms belong to the lap. */
 WEIR_API weir_total weir_total_of_lap(const weir_lap_record *lap);
-
-/* -- replay -- */
-
-/*
- * Gives a recorded run to an observer as if it happened now: one that was written for live laps also reads databases.
- * Calls run_start, then lap and lap_end for each lap, those that are set, on this thread. filter->run_id is one run (NULL = the last); laps are those that match. The run's information has the
- * stages and their connections; hosts, commands and versions are not given. WEIR_OK; WEIR_EUNSUPPORTED if the run does
- * not say which stages it had; other failures as above, with *error (may be NULL) set.
- */
-WEIR_API int weir_replay(weir_reader *reader, const weir_filter *filter, const weir_observer *observer,
-                         weir_error *error);
 
 /* -- checking -- */
 

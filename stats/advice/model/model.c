@@ -18,22 +18,6 @@ int weir__model_new(weir_model **model, weir_error *error)
     return WEIR_OK;
 }
 
-void weir__model_forget(weir_model *model)
-{
-    if (!model)
-        return;
-    for (size_t i = 0; i < model->num_laps; i++)
-        free(model->laps[i]);
-    if (model->others)
-        weir__model_lap_clear(model, model->others);
-    if (model->current)
-        weir__model_lap_clear(model, model->current);
-    model->num_laps = model->laps_joined = 0;
-    model->baseline = NAN;
-    model->knows_background = false;
-    model->recorded.background = 0;
-}
-
 static void free_node(weir_model_node *node)
 {
     free((void *)(uintptr_t)node->name);
@@ -46,7 +30,8 @@ static void free_node(weir_model_node *node)
 
 void weir__model_clear(weir_model *model)
 {
-    weir__model_forget(model);
+    for (size_t i = 0; i < model->num_laps; i++)
+        free(model->laps[i]);
     free(model->others);
     free(model->current);
     for (size_t i = 0; i < model->num_nodes; i++)
@@ -61,8 +46,7 @@ void weir__model_clear(weir_model *model)
     free(model->queues);
     free(model->pools);
     *model = (weir_model){ .recorded = { .threads = model->recorded.threads, .cpus = model->recorded.cpus },
-                           .baseline = NAN,
-                           .reads_records = model->reads_records };
+                           .baseline = NAN };
 }
 
 void weir__model_free(weir_model *model)

@@ -6,7 +6,6 @@
 #ifndef STATS_ADVICE_MODEL_MODEL_H
 #define STATS_ADVICE_MODEL_MODEL_H
 
-#include <weir/observer.h>
 #include <weir/pipeline.h>
 #include <weir/whatif.h>
 
@@ -50,7 +49,7 @@ int weir__model_new(weir_model **model, weir_error *error);
 
 /*
  * The model of one run of a database: filter->run_id, by default the last run. Only laps in the steady part of the run
- * that match the filter count; see weir__model_observer(). WEIR_ENOTFOUND if no lap is left; WEIR_EUNSUPPORTED if the
+ * that match the filter count. WEIR_ENOTFOUND if no lap is left; WEIR_EUNSUPPORTED if the
  * recording does not contain how its nodes are connected (routes in databases of older schemas).
  */
 int weir__model_read(weir_reader *reader, const weir_filter *filter, weir_model **model, weir_error *error);
@@ -59,16 +58,15 @@ int weir__model_read(weir_reader *reader, const weir_filter *filter, weir_model 
 int weir__model_add(weir_model *model, const weir_model_node *node, weir_error *error);
 
 /*
- * Fills the model from live laps: give it to a pipeline, or call its functions from your own observer. run_start
- * replaces the content of the model. The model can be used from the first lap_end on; each lap refines it. Laps before
- * the first result of the pipeline and laps in which a source had already ended do not count unless there are no
- * others. Memory use does not depend on the number of laps: if there are more than 64, neighbouring laps are joined.
- * Use the model only on the thread that calls the observer, or after the run has ended.
+ * The same in steps. begin: replaces the content of the model by the nodes of a run, from the records of its stages. take: a
+ * weir_record_function for laps, in the order of their ends; end_lap ends the last one. learn: the figures of all laps so
+ * far. Laps before the first result of the pipeline and laps in which a source had already ended do not count unless there
+ * are no others. Memory use does not depend on the number of laps: if there are more than 64, neighbouring laps are joined.
  */
-weir_observer weir__model_observer(weir_model *model);
-
-/* Forgets all laps, for example because the load has changed. The pipeline and its settings stay. */
-void weir__model_forget(weir_model *model);
+int weir__model_begin(weir_model *model, const weir_records *stages, weir_error *error);
+int weir__model_take(void *model, const weir_record *record, weir_error *error);
+void weir__model_end_lap(weir_model *model);
+void weir__model_learn(weir_model *model);
 
 /* NULL is fine. */
 void weir__model_free(weir_model *model);
@@ -171,11 +169,10 @@ struct weir_model {
     model_lap *laps[MODEL_MAX_LAPS]; /* steady ones, oldest first */
     size_t num_laps, laps_joined;    /* each one is the sum of laps_joined laps; the last one may have fewer */
     model_lap *others;               /* start and tail of the run */
-    model_lap *current;              /* until lap_end */
+    model_lap *current;              /* that is being taken: num_laps 0 = none */
+    int64_t end_unix_ns;             /* of it */
     double baseline;                 /* throughput at the recorded settings; NAN = not simulated yet */
     double num_steps;                /* tasks to simulate in a prediction (0 = 150,000) */
-    bool reads_records;              /* of a database, so that figures are only needed at the end */
-    weir_error why;                  /* there is no model of the last run; zeroed = there is one */
 };
 
 /* model.c */

@@ -1,11 +1,10 @@
-/* Makes models of runs: from live laps, or from a database, whose records are converted to the same laps. */
+/* Makes models of runs from their records. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <weir/log.h>
 #include <weir/query.h>
 
 #include "array.h"
@@ -80,7 +79,7 @@ static weir_merge_order read_merge_order(const char *text, uint32_t *weights, ui
 
 enum { MAX_INPUTS = 1024 };
 
-static bool add_queues(weir_model *model, const weir_stage_info *info, size_t node, uint32_t num_branches)
+static bool add_queues(weir_model *model, const weir_stage_record *info, size_t node, uint32_t num_branches)
 {
     bool is_added = true;
     for (uint32_t i = 0; i < num_branches && is_added; i++) {
@@ -93,24 +92,26 @@ static bool add_queues(weir_model *model, const weir_stage_info *info, size_t no
 }
 
 /* The number of branches of a route: those that later nodes take from. */
-static uint32_t count_branches(const weir_run_info *info, uint32_t index)
+static uint32_t count_branches(const weir_records *stages, size_t index)
 {
-    const weir_stage_info *route = &info->stages[index];
+    const weir_stage_record *route = &stages->all[index]->stage;
     size_t length = strlen(route->name);
     uint32_t count = 0;
-    for (uint32_t i = index + 1; i < info->num_stages; i++)
-        for (const char *at = info->stages[i].inputs; at && (at = strstr(at, route->name)); at += length)
-            count += (at == info->stages[i].inputs || at[-1] == ' ') && (at[length] == '.' || at[length] == '_');
+    for (size_t i = index + 1; i < stages->count; i++) {
+        const char *inputs = stages->all[i]->stage.inputs;
+        for (const char *at = inputs; length && (at = strstr(at, route->name)); at += length)
+            count += (at == inputs || at[-1] == ' ') && (at[length] == '.' || at[length] == '_');
+    }
     return count;
 }
 
-static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index, weir_error *error)
+static int add_stage(weir_model *model, const weir_records *stages, size_t index, weir_error *error)
 {
-    const weir_stage_info *info = &run->stages[index];
+    const weir_stage_record *info = &stages->all[index]->stage;
     uint32_t inputs[MAX_INPUTS], branches[MAX_INPUTS], weights[MAX_INPUTS] = { 0 };
     int num_inputs = read_inputs(model, info->inputs, inputs, branches, MAX_INPUTS);
     bool is_route = strcmp(info->kind, "route") == 0, is_merge = strcmp(info->kind, "merge") == 0;
-    uint32_t num_branches = is_route ? count_branches(run, index) : 1;
+    uint32_t num_branches = is_route ? count_branches(stages, index) : 1;
     static const weir_histogram empty;
     if (num_inputs < 0 || num_branches == 0 || ((is_route || is_merge) && num_inputs == 0))
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
@@ -120,10 +121,10 @@ static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index
         return weir__model_no_memory(error);
     weir_model_node node = { .name = info->name,
                              .kind = info->kind,
-                             .concurrency = info->concurrency,
+                             .concurrency = (uint32_t)info->concurrency,
                              .threads = (uint32_t)fmin(fmax((double)info->threads, 0), WEIR_MAX_THREADS),
-                             .queue_items = info->queue_items,
-                             .queue_bytes = info->queue_bytes,
+                             .queue_items = (uint32_t)info->queue_items,
+                             .queue_bytes = (uint64_t)info->queue_bytes,
                              .num_inputs = (uint32_t)num_inputs,
                              .inputs = inputs,
                              .branches = branches,
@@ -138,25 +139,27 @@ static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index
     int status = weir__model_add(model, &node, error);
     if (status == WEIR_OK && !add_queues(model, info, model->num_nodes - 1, num_branches))
         status = weir__model_no_memory(error);
-    if (status == WEIR_OK && info->threads &&
+    if (status == WEIR_OK && node.threads &&
         !add_pool(model, model->num_nodes - 1, asprintf(&pool, "%s_pool", info->name) < 0 ? NULL : pool))
         status = weir__model_no_memory(error);
     free(shares);
     return status;
 }
 
-static int start_run(weir_model *model, const weir_run_info *info, weir_error *error)
+int weir__model_begin(weir_model *model, const weir_records *stages, weir_error *error)
 {
     char *pool = NULL;
+    unsigned pipeline = 0;
     weir__model_clear(model);
-    if (info->num_stages == 0 || strcmp(info->stages[0].kind, "source") != 0)
+    if (stages->count == 0 || strcmp(stages->all[0]->stage.kind, "source") != 0)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "the recording does not say which sources it had; record it again");
+    sscanf(stages->all[0]->stage.name, "%u", &pipeline);
     int status = WEIR_OK;
-    if (!add_pool(model, SIZE_MAX, asprintf(&pool, "%" PRIu32 ":pool", info->pipeline_id) < 0 ? NULL : pool))
+    if (!add_pool(model, SIZE_MAX, asprintf(&pool, "%u:pool", pipeline) < 0 ? NULL : pool))
         status = weir__model_no_memory(error);
-    for (uint32_t i = 0; i < info->num_stages && status == WEIR_OK; i++)
-        status = add_stage(model, info, i, error);
+    for (size_t i = 0; i < stages->count && status == WEIR_OK; i++)
+        status = add_stage(model, stages, i, error);
     if (status == WEIR_OK) {
         model->current = weir__model_lap_new(model);
         model->others = weir__model_lap_new(model);
@@ -209,7 +212,7 @@ static void keep_lap(weir_model *model, model_lap *lap)
 }
 
 /* The figures of all laps so far; unchanged if out of memory. */
-static void learn_lap(weir_model *model)
+void weir__model_learn(weir_model *model)
 {
     model_lap *all = weir__model_sum(model, false), *whole = weir__model_sum(model, true);
     if (all && whole) {
@@ -222,19 +225,7 @@ static void learn_lap(weir_model *model)
     model->knows_background = false;
 }
 
-/* ---- the observer ------------------------------------------------------------------------------------------- */
-
-static void on_run_start(void *self, const weir_run_info *info)
-{
-    weir_model *model = self;
-    weir_error why = { 0 };
-    start_run(model, info, &why);
-    model->why = why;
-    if (why.status != WEIR_OK && !model->reads_records)
-        weir_log(WEIR_LOG_WARNING, "no model of the pipeline: %s", why.message);
-}
-
-static void take_stage(weir_model *model, const weir_subject_lap *lap)
+static void take_stage(weir_model *model, const weir_lap_record *lap)
 {
     for (size_t i = 0; i < model->num_nodes; i++)
         if (strcmp(model->recorded.nodes[i].name, lap->name) == 0) {
@@ -244,7 +235,7 @@ static void take_stage(weir_model *model, const weir_subject_lap *lap)
         }
 }
 
-static void take_queue(weir_model *model, const weir_subject_lap *lap)
+static void take_queue(weir_model *model, const weir_lap_record *lap)
 {
     size_t queue = find_queue(model, lap->name, strlen(lap->name));
     if (queue >= model->num_queues)
@@ -254,7 +245,7 @@ static void take_queue(weir_model *model, const weir_subject_lap *lap)
         model->current->num_waits += weir__model_count_waits(&lap->metrics.queue);
 }
 
-static void take_pool(weir_model *model, const weir_subject_lap *lap)
+static void take_pool(weir_model *model, const weir_lap_record *lap)
 {
     for (size_t i = 0; i < model->num_pools; i++)
         if (strcmp(model->pools[i].name, lap->name) == 0) {
@@ -265,13 +256,35 @@ static void take_pool(weir_model *model, const weir_subject_lap *lap)
         }
 }
 
-static void on_lap(void *self, const weir_subject_lap *lap)
+void weir__model_end_lap(weir_model *model)
 {
+    model_lap *lap = model->current;
+    if (!lap || lap->num_laps == 0)
+        return;
+    if (is_steady(model, lap))
+        keep_lap(model, lap);
+    else
+        weir__model_lap_add(model, model->others, lap);
+    weir__model_lap_clear(model, lap);
+}
+
+int weir__model_take(void *self, const weir_record *record, weir_error *error)
+{
+    static const int64_t same_ns = 1000; /* times in the database are exact to a quarter of it */
     weir_model *model = self;
+    const weir_lap_record *lap = &record->lap;
+    (void)error;
     if (lap->subject == WEIR_SUBJECT_PROCESS && lap->capacity > 0)
         model->recorded.cpus = (double)lap->capacity;
     if (!model->current)
-        return;
+        return WEIR_OK;
+    if (lap->end_unix_ns > model->end_unix_ns + same_ns)
+        weir__model_end_lap(model);
+    if (model->current->num_laps == 0) {
+        model->current->num_laps = 1;
+        model->current->elapsed_ns = lap->elapsed_ns;
+        model->end_unix_ns = lap->end_unix_ns;
+    }
     switch (lap->subject) {
     case WEIR_SUBJECT_STAGE:
     case WEIR_SUBJECT_FLOW: take_stage(model, lap); break;
@@ -279,44 +292,25 @@ static void on_lap(void *self, const weir_subject_lap *lap)
     case WEIR_SUBJECT_POOL: take_pool(model, lap); break;
     default: break;
     }
+    return WEIR_OK;
 }
 
-static void on_lap_end(void *self, const weir_lap *ended)
+static int read_laps(weir_model *model, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
-    weir_model *model = self;
-    model_lap *lap = model->current;
-    if (!lap)
-        return;
-    lap->elapsed_ns = ended->elapsed_ns;
-    lap->num_laps = 1;
-    if (is_steady(model, lap))
-        keep_lap(model, lap);
-    else
-        weir__model_lap_add(model, model->others, lap);
-    weir__model_lap_clear(model, lap);
-    if (!model->reads_records)
-        learn_lap(model);
-}
-
-weir_observer weir__model_observer(weir_model *model)
-{
-    if (!model)
-        return (weir_observer){ 0 };
-    return (weir_observer){ .self = model, .run_start = on_run_start, .lap = on_lap, .lap_end = on_lap_end };
-}
-
-/* ---- databases ---------------------------------------------------------------------------------------------- */
-
-static int replay_run(weir_reader *reader, const weir_filter *filter, weir_model *model, weir_error *error)
-{
-    weir_observer observer = weir__model_observer(model);
-    model->reads_records = true;
-    int status = weir_replay(reader, filter, &observer, error);
-    model->reads_records = false;
-    if (status != WEIR_OK || model->why.status == WEIR_OK)
+    weir_records stages;
+    weir_error why = { 0 };
+    int status =
+        weir_records_read(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = filter->run_id }, &stages, error);
+    if (status != WEIR_OK)
         return status;
-    return weir_error_set(error, model->why.status, 0, "run %" PRId64 " of %s: %s", filter->run_id,
-                          weir_reader_path(reader), model->why.message);
+    status = weir__model_begin(model, &stages, &why);
+    weir_records_free(&stages);
+    if (status != WEIR_OK)
+        return weir_error_set(error, status, 0, "run %" PRId64 " of %s: %s", filter->run_id, weir_reader_path(reader),
+                              why.message);
+    status = weir_reader_each_lap(reader, filter, weir__model_take, model, error);
+    weir__model_end_lap(model);
+    return status;
 }
 
 /* Databases of older schemas have no laps of sources. */
@@ -361,14 +355,14 @@ int weir__model_read(weir_reader *reader, const weir_filter *filter, weir_model 
         status = weir__model_new(made, error);
     if (status == WEIR_OK) {
         (*made)->recorded.cpus = cpus_of(run.machine); /* laps may say how many of them the process may use */
-        status = replay_run(reader, &own, *made, error);
+        status = read_laps(*made, reader, &own, error);
     }
     if (status == WEIR_OK && weir__model_num_laps(*made) == 0)
         status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no lap of run %" PRId64 " matches", own.run_id);
     if (status == WEIR_OK)
         status = check_sources(*made, own.run_id, error);
     if (status == WEIR_OK) {
-        learn_lap(*made);
+        weir__model_learn(*made);
     } else {
         weir__model_free(*made);
         *made = NULL;
