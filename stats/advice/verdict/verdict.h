@@ -18,12 +18,6 @@
 #define MOST 0.5 /* of a time: more than everything else in it */
 #define ONE  0.5 /* a mean number of CPUs, threads or slots that rounds to one */
 
-/* How a node is connected and built; texts are owned. */
-typedef struct verdict_wiring {
-    char *name, *kind, *inputs; /* the queues that it takes from, separated by spaces; "" = not known */
-    int64_t queue_bytes;        /* 0 = unlimited */
-} verdict_wiring;
-
 /* A source, stage, route, merge or sink. NAN = not known. Texts belong to what the view was made from. */
 typedef struct node_view {
     const char *name, *inputs;
@@ -78,13 +72,14 @@ typedef struct full_verdict {
         other_sentence[VERDICT_TEXT_BYTES], missing[VERDICT_TEXT_BYTES];
     char lines[VERDICT_MAX_EVIDENCE][VERDICT_TEXT_BYTES];
     const char *evidence[VERDICT_MAX_EVIDENCE];
-    weir_verdict_advice advice[VERDICT_MAX_ADVICE];
-    char advice_texts[VERDICT_MAX_ADVICE][6][VERDICT_TEXT_BYTES]; /* change, options, code, next, assumes, stage */
+    weir_verdict_advice advice[VERDICT_MAX_ADVICE + 1]; /* the last one is never shown */
+    char advice_texts[VERDICT_MAX_ADVICE + 1][6]
+                     [VERDICT_TEXT_BYTES]; /* change, options, code, next, assumes, stage */
 } full_verdict;
 
-/* wirings: upstream first; num_wirings 0 = not known. False = out of memory. Free it with verdict_view_free(). */
+/* stages: how they are connected; without records that is not known. False = out of memory. Free it with verdict_view_free(). */
 bool weir__verdict_view_totals(verdict_view *view, const weir_totals *steady, const weir_totals *whole,
-                               const verdict_wiring *wirings, size_t num_wirings);
+                               const weir_records *stages);
 void weir__verdict_view_free(verdict_view *view);
 
 /* NULL = out of memory. */
@@ -111,10 +106,10 @@ typedef struct live_setting {
 
 /* "decode with 8 slots instead of 4, and 12 threads instead of 8" */
 void weir__verdict_describe_change(char *text, size_t size, const live_setting *now, const live_setting *other);
-/* An advice of another setting, with its texts, but without figures; NULL = there is no room for more. */
+/* An advice of another setting, with its texts, but without figures. */
 weir_verdict_advice *weir__verdict_new_setting(full_verdict *verdict, const live_setting *now,
                                                const live_setting *other);
-/* An advice without figures, whose texts are empty; NULL = there is no room for more. */
+/* An advice without figures, whose texts are empty. */
 weir_verdict_advice *weir__verdict_new_advice(full_verdict *verdict);
 /* Sets a text of an advice. */
 void weir__verdict_text(const char *field, const char *format, ...) WEIR_PRINTF(2, 3);

@@ -9,224 +9,99 @@
 
 #include "array.h"
 
-#define ENDED_SHARE     0.02 /* of a lap: if a source waited longer after its end, it has ended in this lap */
-#define SUSPENDED_SHARE 0.10 /* of a lap: if more of it was suspended, the lap does not count */
-
 /* What a verdict is about: not spans and counters of user code. */
 static const weir_grouping judged = { .by = WEIR_BY_NAME, .subjects = (1u << WEIR_SUBJECT_SPAN) - 1 };
-
-/* -- the steady part */
-
-typedef struct lap_mark {
-    int64_t end_unix_ns, elapsed_ns;
-    uint64_t num_delivered;
-    uint32_t num_sources, num_ended; /* sources, and those that have ended in this lap or before */
-    bool suspended;
-} lap_mark;
-
-typedef struct run_part {
-    lap_mark *laps;
-    size_t num_laps;
-    char *sink_queue; /* NULL = not known */
-    bool marks_steps;
-} run_part;
 
 static int out_of_memory(weir_error *error)
 {
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static lap_mark *mark_of(run_part *part, const weir_lap_record *lap)
-{
-    for (size_t i = part->num_laps; i-- > 0;)
-        if (part->laps[i].end_unix_ns == lap->end_unix_ns)
-            return &part->laps[i];
-    lap_mark *grown = weir__array_grow(part->laps, part->num_laps, sizeof *grown);
-    if (!grown)
-        return NULL;
-    part->laps = grown;
-    grown[part->num_laps] = (lap_mark){ .end_unix_ns = lap->end_unix_ns, .elapsed_ns = lap->elapsed_ns };
-    return &grown[part->num_laps++];
-}
-
-static int note_lap(run_part *part, const weir_lap_record *lap, weir_error *error)
-{
-    bool is_sink_queue =
-        lap->subject == WEIR_SUBJECT_QUEUE && part->sink_queue && strcmp(lap->name, part->sink_queue) == 0;
-    bool is_source = lap->subject == WEIR_SUBJECT_FLOW && strcmp(lap->kind, "source") == 0;
-    if (!is_sink_queue && !is_source)
-        return WEIR_OK;
-    lap_mark *mark = mark_of(part, lap);
-    if (!mark)
-        return out_of_memory(error);
-    mark->suspended |= (double)lap->suspended_ns > SUSPENDED_SHARE * (double)lap->elapsed_ns;
-    part->marks_steps |= lap->position.last_step >= lap->position.first_step;
-    if (is_sink_queue)
-        mark->num_delivered += lap->metrics.queue.num_items;
-    mark->num_sources += is_source;
-    mark->num_ended += is_source && (double)lap->metrics.task.wait_in_ns > ENDED_SHARE * (double)lap->elapsed_ns;
-    return WEIR_OK;
-}
-
-static int read_marks(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, run_part *part,
-                      weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, kind, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        status = note_lap(part, &record->lap, error);
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
-/*
- * The laps that count: after the lap with the first delivery, before the lap in which the last source ended, and
- * without suspended laps at either end. If none is left, those that delivered something; else all.
- */
-static void cut_part(const run_part *part, size_t *first, size_t *end)
-{
-    size_t start = 0, num_delivering = 0;
-    *first = 0;
-    *end = part->num_laps;
-    for (size_t i = 0; i < part->num_laps; i++)
-        num_delivering += part->laps[i].num_delivered > 0;
-    while (num_delivering && part->laps[start].num_delivered == 0)
-        start++;
-    size_t tail = part->num_laps;
-    while (tail > start && part->laps[tail - 1].num_sources > 0 &&
-           part->laps[tail - 1].num_ended >= part->laps[tail - 1].num_sources)
-        tail--;
-    size_t from = start + 1; /* the lap of the first delivery is partly the start-up */
-    while (from < tail && part->laps[from].suspended)
-        from++;
-    while (tail > from && part->laps[tail - 1].suspended)
-        tail--;
-    if (from < tail) {
-        *first = from;
-        *end = tail;
-    } else if (num_delivering)
-        *first = start;
-}
-
-static void widen_window(int64_t *start_unix_ns, int64_t *end_unix_ns, const run_part *part, size_t first, size_t end)
-{
-    const lap_mark *from = &part->laps[first], *to = &part->laps[end - 1];
-    int64_t start = from->end_unix_ns - from->elapsed_ns;
-    if (*start_unix_ns == 0 || start < *start_unix_ns)
-        *start_unix_ns = start;
-    if (to->end_unix_ns > *end_unix_ns)
-        *end_unix_ns = to->end_unix_ns;
-}
-
-/* -- wiring */
-
-static void free_wirings(verdict_wiring *wirings, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        free(wirings[i].name);
-        free(wirings[i].kind);
-        free(wirings[i].inputs);
-    }
-    free(wirings);
-}
-
 typedef struct reading {
     weir_reader *reader;
     weir_filter filter;
-    verdict_wiring *wirings;
-    size_t num_wirings;
+    weir_records stages; /* of all runs */
     bool marks_steps;
     int64_t start_unix_ns, end_unix_ns;
     int64_t num_laps, num_cut;
     int64_t *ends_unix_ns; /* of the laps that count, of the last run */
-    int64_t num_ends;
+    int64_t num_ends, last_run_id;
     int32_t rank; /* of the last run */
     uint32_t world;
 } reading;
 
-static int add_wiring(reading *r, const weir_stage_record *stage, weir_error *error)
+/* -- the steady part */
+
+/*
+ * The laps that count: after the lap with the first delivery, before the lap in which the last source ended, and
+ * without suspended laps at either end. If none is left, those that delivered something; else all.
+ * A source has ended if it would have made more items in the time in which it waited than a count of its items is off.
+ */
+static const char find_laps[] =
+    ", part AS (SELECT run_id, timestamp, elapsed, suspended_time, first_step, last_step, 0 AS num_delivered,"
+    " 1 AS is_source, (num_tasks + 1) * wait_in_time * wait_in_time >= (elapsed - wait_in_time) * (elapsed - "
+    "wait_in_time)"
+    " AS has_ended FROM flow WHERE kind = 'source' UNION ALL"
+    " SELECT q.run_id, timestamp, elapsed, suspended_time, first_step, last_step, num_items, 0, 0"
+    " FROM queues q JOIN stages s ON s.run_id = q.run_id AND s.queue_name = q.name AND s.kind = 'sink'),"
+    " lap AS (SELECT run_id, timestamp, max(elapsed) AS elapsed, max(num_delivered) > 0 AS delivers,"
+    " sum(is_source) > 0 AND sum(has_ended) = sum(is_source) AS is_tail,"
+    " max(coalesce(suspended_time, 0)) > 0 AS is_suspended, max(last_step >= first_step) AS has_steps"
+    " FROM part GROUP BY run_id, timestamp),"
+    " edge AS (SELECT run_id, coalesce(min(iif(delivers, timestamp, NULL)), min(timestamp)) AS first,"
+    " max(iif(is_tail, NULL, timestamp)) AS last FROM lap GROUP BY run_id),"
+    " steady AS (SELECT run_id, min(timestamp) AS first, max(timestamp) AS last FROM lap JOIN edge USING (run_id)"
+    " WHERE timestamp > edge.first AND timestamp <= edge.last AND NOT is_suspended GROUP BY run_id)"
+    " SELECT run_id, timestamp, elapsed, coalesce(has_steps, 0),"
+    " coalesce(timestamp BETWEEN steady.first AND steady.last, timestamp >= edge.first)"
+    " FROM lap JOIN edge USING (run_id) LEFT JOIN steady USING (run_id) ORDER BY run_id, timestamp";
+
+static int64_t row_ns(const weir_row *row, int column)
 {
-    for (size_t i = 0; i < r->num_wirings; i++)
-        if (strcmp(r->wirings[i].name, stage->name) == 0)
-            return WEIR_OK; /* of another run of the same pipeline */
-    verdict_wiring *grown = weir__array_grow(r->wirings, r->num_wirings, sizeof *grown);
-    if (!grown)
-        return out_of_memory(error);
-    r->wirings = grown;
-    verdict_wiring *added = &grown[r->num_wirings++];
-    *added = (verdict_wiring){
-        .name = strdup(stage->name),
-        .kind = strdup(stage->kind),
-        .inputs = strdup(stage->inputs),
-        .queue_bytes = stage->queue_bytes,
-    };
-    return added->name && added->kind && added->inputs ? WEIR_OK : out_of_memory(error);
+    double ns = 1e9 * weir_row_real(row, column);
+    return fabs(ns) < 4e18 ? llround(ns) : 0; /* a hostile file may hold any number */
 }
 
-static int read_wiring(reading *r, int64_t run_id, run_part *part, weir_error *error)
+static int take_lap(void *self, const weir_row *row, weir_error *error)
 {
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(r->reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = run_id }, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
-        status = add_wiring(r, &record->stage, error);
-        if (status == WEIR_OK && strcmp(record->stage.kind, "sink") == 0 && !part->sink_queue &&
-            !(part->sink_queue = strdup(record->stage.queue_name)))
-            status = out_of_memory(error);
-    }
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
-static int add_end(reading *r, int64_t end_unix_ns, weir_error *error)
-{
+    reading *r = self;
+    int64_t run_id = weir_row_int(row, 0), end_unix_ns = row_ns(row, 1), start_unix_ns = end_unix_ns - row_ns(row, 2);
+    bool counts = weir_row_int(row, 4);
+    r->marks_steps |= weir_row_int(row, 3);
+    r->num_ends = run_id == r->last_run_id ? r->num_ends : 0;
+    r->last_run_id = run_id;
+    r->num_laps += counts;
+    r->num_cut += !counts;
+    if (!counts)
+        return WEIR_OK;
     int64_t *grown = weir__array_grow(r->ends_unix_ns, (size_t)r->num_ends, sizeof *grown);
     if (!grown)
         return out_of_memory(error);
     r->ends_unix_ns = grown;
     grown[r->num_ends++] = end_unix_ns;
+    if (r->start_unix_ns == 0 || start_unix_ns < r->start_unix_ns)
+        r->start_unix_ns = start_unix_ns;
+    if (end_unix_ns > r->end_unix_ns)
+        r->end_unix_ns = end_unix_ns;
     return WEIR_OK;
 }
 
-static int read_run(reading *r, int64_t run_id, weir_error *error)
+static int take_run(void *self, const weir_record *record, weir_error *error)
 {
-    run_part part = { .num_laps = 0 };
-    weir_filter own = r->filter;
-    size_t first = 0, end = 0;
-    r->num_ends = 0;
-    own.run_id = run_id;
-    int status = read_wiring(r, run_id, &part, error);
-    if (status == WEIR_OK)
-        status = read_marks(r->reader, WEIR_RECORD_FLOW, &own, &part, error);
-    if (status == WEIR_OK)
-        status = read_marks(r->reader, WEIR_RECORD_QUEUE, &own, &part, error);
-    if (status == WEIR_OK && part.num_laps) {
-        cut_part(&part, &first, &end);
-        widen_window(&r->start_unix_ns, &r->end_unix_ns, &part, first, end);
-        r->num_laps += (int64_t)(end - first);
-        r->num_cut += (int64_t)(part.num_laps - (end - first));
-        r->marks_steps |= part.marks_steps;
-    }
-    for (size_t i = first; status == WEIR_OK && i < end; i++)
-        status = add_end(r, part.laps[i].end_unix_ns, error);
-    free(part.laps);
-    free(part.sink_queue);
-    return status;
+    reading *r = self;
+    (void)error;
+    r->rank = record->run.rank;
+    r->world = record->run.world;
+    return WEIR_OK;
 }
 
 static int read_runs(reading *r, weir_error *error)
 {
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(r->reader, WEIR_RECORD_RUN, &r->filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
-        r->rank = record->run.rank;
-        r->world = record->run.world;
-        status = read_run(r, record->run.run_id, error);
-    }
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    int status = weir_reader_each(r->reader, WEIR_RECORD_RUN, &r->filter, take_run, r, error);
+    if (status == WEIR_OK)
+        status = weir_records_read(r->reader, WEIR_RECORD_STAGE, &r->filter, &r->stages, error);
+    return status == WEIR_OK ? weir_reader_select(r->reader, &r->filter, find_laps, NULL, take_lap, r, error)
+                             : status;
 }
 
 /* -- all of it */
@@ -299,7 +174,7 @@ static int judge_range(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, c
     if (status != WEIR_OK)
         return status;
     verdict_view view;
-    if (weir__verdict_view_totals(&view, &steady, whole ? whole : &steady, r->wirings, r->num_wirings)) {
+    if (weir__verdict_view_totals(&view, &steady, whole ? whole : &steady, &r->stages)) {
         job_use use;
         view.trains = r->marks_steps;
         status = view_ranks(r, start_unix_ns, end_unix_ns, &view, &use, error);
@@ -435,7 +310,7 @@ static int read_verdict(weir_reader *reader, const weir_filter *filter, full_ver
     if (status == WEIR_OK)
         status = judge_part(&r, made, error);
     weir_reader_release(reader);
-    free_wirings(r.wirings, r.num_wirings);
+    weir_records_free(&r.stages);
     free(r.ends_unix_ns);
     return status;
 }

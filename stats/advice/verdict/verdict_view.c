@@ -199,27 +199,32 @@ static void view_queue(verdict_view *view, const weir_total *total, const weir_t
     view->polls = weir__model_polls(total->elapsed_ns, m, weir__model_count_waits(m));
 }
 
-static void view_queues(verdict_view *view, const weir_totals *steady, const verdict_wiring *wirings,
-                        size_t num_wirings)
+/* Of the first run that has it; NULL = not known. */
+static const weir_stage_record *find_stage(const weir_records *stages, const char *name)
+{
+    for (size_t i = 0; i < stages->count; i++)
+        if (strcmp(stages->all[i]->stage.name, name) == 0)
+            return &stages->all[i]->stage;
+    return NULL;
+}
+
+static void view_queues(verdict_view *view, const weir_totals *steady, const weir_records *stages)
 {
     const weir_total *sink = weir_totals_sink_queue(steady);
     const weir_total_list *queues = &steady->of[WEIR_SUBJECT_QUEUE];
     for (size_t i = 0; i < queues->count; i++) {
         int putter = find_putter(view, queues->all[i].key.name);
-        int64_t bound = 0;
-        for (size_t k = 0; k < num_wirings && putter >= 0; k++)
-            if (strcmp(wirings[k].name, view->nodes[putter].name) == 0)
-                bound = wirings[k].queue_bytes;
-        view_queue(view, &queues->all[i], sink, bound);
+        const weir_stage_record *stage = putter >= 0 ? find_stage(stages, view->nodes[putter].name) : NULL;
+        view_queue(view, &queues->all[i], sink, stage ? stage->queue_bytes : 0);
     }
 }
 
 bool weir__verdict_view_totals(verdict_view *view, const weir_totals *steady, const weir_totals *whole,
-                               const verdict_wiring *wirings, size_t num_wirings)
+                               const weir_records *stages)
 {
-    const weir_total_list *stages = &steady->of[WEIR_SUBJECT_STAGE], *flow = &steady->of[WEIR_SUBJECT_FLOW];
+    const weir_total_list *workers = &steady->of[WEIR_SUBJECT_STAGE], *flow = &steady->of[WEIR_SUBJECT_FLOW];
     *view = (verdict_view){
-        .nodes = calloc(stages->count + flow->count + 1, sizeof *view->nodes),
+        .nodes = calloc(workers->count + flow->count + 1, sizeof *view->nodes),
         .queues = calloc(steady->of[WEIR_SUBJECT_QUEUE].count + 1, sizeof *view->queues),
         .items_per_s = NAN,
     };
@@ -229,14 +234,14 @@ bool weir__verdict_view_totals(verdict_view *view, const weir_totals *steady, co
     }
     for (size_t i = 0; i < flow->count; i++)
         view_node(view, &flow->all[i], steady, whole);
-    for (size_t i = 0; i < stages->count; i++)
-        view_node(view, &stages->all[i], steady, whole);
+    for (size_t i = 0; i < workers->count; i++)
+        view_node(view, &workers->all[i], steady, whole);
     qsort(view->nodes, view->num_nodes, sizeof *view->nodes, by_position);
-    for (size_t i = 0; i < view->num_nodes; i++)
-        for (size_t k = 0; k < num_wirings; k++)
-            if (strcmp(wirings[k].name, view->nodes[i].name) == 0)
-                view->nodes[i].inputs = wirings[k].inputs;
-    view_queues(view, steady, wirings, num_wirings);
+    for (size_t i = 0; i < view->num_nodes; i++) {
+        const weir_stage_record *stage = find_stage(stages, view->nodes[i].name);
+        view->nodes[i].inputs = stage ? stage->inputs : "";
+    }
+    view_queues(view, steady, stages);
     view_system(&view->system, steady);
     return true;
 }
