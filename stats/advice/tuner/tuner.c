@@ -12,16 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/clock.h>
 #include <weir/verdict.h>
 
 #include "live.h"
 #include "struct_copy.h"
 
 #define LOOK_NS   (WEIR_SECOND / 2)
-#define NEW_LOAD  (1.0 / 6)
 #define TOLERANCE 1.01 /* of a budget, for the error of clocks */
 
-enum { STRANGE_LOOKS = 6 /* of half a second each */, MAX_UNCLEAR = 3 };
+enum { MAX_UNCLEAR = 3 };
 
 /* The slots of a stage, or the threads of the pool. */
 typedef struct knob {
@@ -42,8 +42,9 @@ struct weir_tuner {
     weir_live_options live;
     knob *knobs; /* of each node of the view; the last one is the pool's */
     size_t num_knobs;
-    double rest_rate; /* items per second when it came to rest; 0 = it is not at rest */
-    unsigned num_strange;
+    double rest_rate;         /* items per second when it came to rest; 0 = it is not at rest */
+    double rest_half;         /* half the width of its 95 % interval */
+    int64_t strange_since_ns; /* the load is another one; 0 = it is not */
 };
 
 static double least_gain(const weir_tuner *tuner)
@@ -127,53 +128,39 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
     return is_kept;
 }
 
-/* Twice the slots of a stage, with as many more threads of its pool as slots. */
-static bool raise_slots(weir_tuner *tuner, const verdict_view *view, int node, bool *has_tried)
+static uint32_t twice_up_to(uint32_t count, uint32_t most)
 {
-    live_setting now, other;
-    knob *own = knob_of(tuner, node, false);
-    if (own->is_fixed || view->nodes[node].is_source || !weir__live_setting(tuner->pipeline, node, &now))
-        return false;
-    other = now;
-    other.slots = 2 * now.slots < tuner->options.max_slots ? 2 * now.slots : tuner->options.max_slots;
-    other.threads = now.threads + (other.slots - now.slots);
-    if (!now.has_own && other.threads > tuner->options.max_threads)
-        other.threads = now.threads > tuner->options.max_threads ? now.threads : tuner->options.max_threads;
-    if (other.slots <= now.slots || (own->no_more && other.slots >= own->no_more))
-        return false;
-    *has_tried = true;
-    return try_setting(tuner, view, node, &now, &other);
+    return count >= most ? count : count > most / 2 ? most : 2 * count;
 }
 
-static bool change_threads(weir_tuner *tuner, const verdict_view *view, int node, bool raises, bool *has_tried)
+/*
+ * Twice the slots of a stage, with as many more threads of its pool as slots, or half of them; or twice or half the threads
+ * that it runs on (node -1: of the pool). Unless that is known to bring nothing, or to cost something. Returns whether it is
+ * kept.
+ */
+static bool turn_knob(weir_tuner *tuner, const verdict_view *view, int node, bool is_slots, bool raises,
+                      bool *has_tried)
 {
+    const weir_tuner_options *o = &tuner->options;
     live_setting now, other;
-    if (!weir__live_setting(tuner->pipeline, node, &now))
+    if ((is_slots && view->nodes[node].is_source) || !weir__live_setting(tuner->pipeline, node, &now))
         return false;
-    knob *own = knob_of(tuner, node, !now.has_own);
-    now.slots = 0;
-    now.stage = now.has_own ? now.stage : NULL;
+    knob *own = knob_of(tuner, node, !is_slots && !now.has_own);
+    if (!is_slots) {
+        now.slots = 0;
+        now.stage = now.has_own ? now.stage : NULL;
+    }
     other = now;
-    other.threads = raises ? 2 * now.threads : (now.threads + 1) / 2;
-    if (raises && other.threads > tuner->options.max_threads)
-        other.threads = tuner->options.max_threads;
-    bool is_known = raises ? own->no_more && other.threads >= own->no_more : other.threads <= own->no_less;
-    if (own->is_fixed || is_known || (raises ? other.threads <= now.threads : other.threads >= now.threads))
-        return false;
-    *has_tried = true;
-    return try_setting(tuner, view, node, &now, &other);
-}
-
-/* Half the slots of a stage; the threads stay. */
-static bool lower_slots(weir_tuner *tuner, const verdict_view *view, int node, bool *has_tried)
-{
-    live_setting now, other;
-    knob *own = knob_of(tuner, node, false);
-    if (own->is_fixed || !weir__live_setting(tuner->pipeline, node, &now))
-        return false;
-    other = now;
-    other.slots = (now.slots + 1) / 2;
-    if (other.slots >= now.slots || other.slots <= own->no_less)
+    uint32_t *value = is_slots ? &other.slots : &other.threads, before = *value;
+    *value = raises ? twice_up_to(before, is_slots ? o->max_slots : o->max_threads) : (before + 1) / 2;
+    if (is_slots && raises) {
+        uint32_t threads = now.threads + (other.slots - now.slots);
+        other.threads = now.has_own || threads <= o->max_threads ? threads
+                        : now.threads > o->max_threads           ? now.threads
+                                                                 : o->max_threads;
+    }
+    bool is_known = raises ? own->no_more && *value >= own->no_more : *value <= own->no_less;
+    if (own->is_fixed || is_known || *value == before)
         return false;
     *has_tried = true;
     return try_setting(tuner, view, node, &now, &other);
@@ -191,11 +178,11 @@ static bool raise_limit(weir_tuner *tuner, const verdict_view *view, bool *has_t
     if (node < 0 || !has_room)
         return false;
     if (kind == WEIR_VERDICT_THREADS || kind == WEIR_VERDICT_CPUS)
-        is_kept = change_threads(tuner, view, node, true, has_tried);
+        is_kept = turn_knob(tuner, view, node, false, true, has_tried);
     if (!is_kept && (kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE || kind == WEIR_VERDICT_CPUS))
-        is_kept = raise_slots(tuner, view, node, has_tried);
-    if (!is_kept && other >= 0 && !view->nodes[other].is_source)
-        is_kept = raise_slots(tuner, view, other, has_tried);
+        is_kept = turn_knob(tuner, view, node, true, true, has_tried);
+    if (!is_kept && other >= 0)
+        is_kept = turn_knob(tuner, view, other, true, true, has_tried);
     return is_kept;
 }
 
@@ -203,10 +190,10 @@ static bool raise_limit(weir_tuner *tuner, const verdict_view *view, bool *has_t
 static void lower_what_is_spare(weir_tuner *tuner, const verdict_view *view, bool *has_tried)
 {
     for (size_t i = 0; i < view->num_nodes && !*has_tried; i++)
-        if (view->nodes[i].pool && !view->nodes[i].is_source)
-            lower_slots(tuner, view, (int)i, has_tried);
+        if (view->nodes[i].pool)
+            turn_knob(tuner, view, (int)i, true, false, has_tried);
     if (!*has_tried)
-        change_threads(tuner, view, -1, false, has_tried);
+        turn_knob(tuner, view, -1, false, false, has_tried);
 }
 
 /* -- the budget */
@@ -257,22 +244,31 @@ static void forget_trials(weir_tuner *tuner)
         tuner->knobs[i].no_more = tuner->knobs[i].no_less = 0;
 }
 
-static void rest_tuner(weir_tuner *tuner, double rate)
+static void rest_tuner(weir_tuner *tuner, double rate, double half)
 {
     weir_tuner_decision decision = { .action = WEIR_TUNER_RESTED, .gain = NAN, .low = NAN, .high = NAN };
     tuner->rest_rate = rate;
-    tuner->num_strange = 0;
+    tuner->rest_half = half;
+    tuner->strange_since_ns = 0;
     tell_decision(tuner, &decision, "rests at %.4g/s: nothing more brings a gain, and nothing less costs nothing",
                   rate);
 }
 
-/* At rest: until the throughput has been another one for a while. */
-static void watch_load(weir_tuner *tuner, double rate)
+/*
+ * At rest until the load is another one: the intervals of the two rates have nothing in common, and they differ by as much
+ * as a change must bring to be worth it. It must have been for as long as a trial may take: no trial could measure a shorter
+ * one.
+ */
+static void watch_load(weir_tuner *tuner, double rate, double half)
 {
     weir_tuner_decision decision = { .action = WEIR_TUNER_RESTARTED, .gain = NAN, .low = NAN, .high = NAN };
-    bool is_strange = fabs(rate - tuner->rest_rate) > NEW_LOAD * tuner->rest_rate;
-    tuner->num_strange = is_strange ? tuner->num_strange + 1 : 0;
-    if (tuner->num_strange < STRANGE_LOOKS)
+    double more = fmax(rate, tuner->rest_rate), less = fmin(rate, tuner->rest_rate);
+    int64_t now_ns = weir_clock_ns();
+    if (more - less <= half + tuner->rest_half || more < WEIR_WORTH_GAIN * less)
+        tuner->strange_since_ns = 0;
+    else if (!tuner->strange_since_ns)
+        tuner->strange_since_ns = now_ns;
+    if (!tuner->strange_since_ns || now_ns - tuner->strange_since_ns < 2 * tuner->live.setting_ns)
         return;
     tell_decision(tuner, &decision, "the load has changed: %.4g/s instead of %.4g/s", rate, tuner->rest_rate);
     tuner->rest_rate = 0;
@@ -293,11 +289,11 @@ static bool look_and_decide(weir_tuner *tuner)
     bool goes_on = tuner->knobs != NULL;
     if (goes_on && view.num_items > 0 && !keep_budget(tuner, &view)) {
         if (tuner->rest_rate > 0)
-            watch_load(tuner, view.items_per_s);
+            watch_load(tuner, view.items_per_s, view.rate_half);
         else if (!raise_limit(tuner, &view, &has_tried) && !has_tried) {
             lower_what_is_spare(tuner, &view, &has_tried);
             if (!has_tried)
-                rest_tuner(tuner, view.items_per_s);
+                rest_tuner(tuner, view.items_per_s, view.rate_half);
         }
     }
     weir__verdict_view_free(&view);

@@ -242,11 +242,11 @@ typedef struct look {
     double items[LOOK_SLICES * LONGEST_LOOK]; /* taken in each slice */
     uint32_t num_slices;
     uint64_t num_items; /* until the end of the last slice */
+    double half;        /* of the 95 % interval of the items of a slice */
 } look;
 
 static bool is_enough(look *l, const weir_snapshot *now)
 {
-    double half, mean;
     int64_t elapsed_ns = weir_clock_ns() - l->start_ns;
     if (elapsed_ns < (l->num_slices + 1) * l->time_ns / LOOK_SLICES)
         return false;
@@ -255,8 +255,8 @@ static bool is_enough(look *l, const weir_snapshot *now)
     l->num_items = num_items;
     if (l->num_slices < LOOK_SLICES)
         return false;
-    mean = weir__mean_interval(l->items, l->num_slices, &half);
-    return half <= LOOK_PRECISION * mean || l->num_slices == LOOK_SLICES * LONGEST_LOOK;
+    double mean = weir__mean_interval(l->items, l->num_slices, &l->half);
+    return l->half <= LOOK_PRECISION * mean || l->num_slices == LOOK_SLICES * LONGEST_LOOK;
 }
 
 /* Adds samples until it is enough. *now: the last snapshot, for the caller to free. */
@@ -301,6 +301,7 @@ int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool 
         cpu_times after = read_cpu_times();
         divide_samples(view, (double)l.count);
         view_progress(view, from, now, elapsed_s);
+        view->rate_half = l.half * LOOK_SLICES / (1e-9 * (double)time_ns);
         for (size_t i = 0; i < view->num_nodes; i++)
             child_delay_s += 1e-9 * (double)(now->stages[i].child_delay_ns - from->stages[i].child_delay_ns);
         view_cpus(view, &before, &after, child_delay_s, elapsed_s);

@@ -55,9 +55,10 @@ typedef struct verdict_view {
     const queue_view *sink; /* NULL = not known */
     double sink_waits;      /* share of the time that the consumer waits for an item */
     double num_items, items_per_s;
-    uint32_t world; /* ranks of the job; 0, 1: it is alone */
-    bool trains;    /* the consumer is a training loop */
-    bool polls;     /* the consumer does not wait for items */
+    double rate_half; /* half the width of its 95 % interval; live only */
+    uint32_t world;   /* ranks of the job; 0, 1: it is alone */
+    bool trains;      /* the consumer is a training loop */
+    bool polls;       /* the consumer does not wait for items */
     system_view system;
 } verdict_view;
 
