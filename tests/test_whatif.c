@@ -33,7 +33,7 @@ static uint32_t add(weir_model *model, weir_model_node node)
     weir_error error = { 0 };
     if (weir__model_add(model, &node, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    return (uint32_t)weir__model_num_nodes(model) - 1;
+    return (uint32_t)model->num_nodes - 1;
 }
 
 static void set(weir_model *model, const char *name, const char *value)
@@ -211,7 +211,7 @@ TEST_CASE(waiting_tasks_need_no_cpu)
 {
     weir_model *model = one_stage((weir_model_node){ .concurrency = 2, .time_s = 0.010, .cpu_s = 0.001 }, 2, 1);
     set(model, "work.cpu_time", "0.5x");
-    assert_near(weir__model_get(model, "work.time"), 0.0095, 1e-9);
+    assert_near(model->shown.nodes[1].time_s, 0.0095, 1e-9);
     set(model, "work.wait_time", "0");
     set(model, "work.cpu_time", "2ms");
     assert_throughput(model, 500, 0.001);
@@ -618,13 +618,13 @@ TEST_CASE(steady_laps_make_the_figures)
                                 .time_s = 0.1,
                                 .cpu_s = 0.1,
                                 .source_ended_ns = WEIR_SECOND / 2 }); /* the source has ended */
-    const weir_model_node *decode = weir__model_node_at(model, 1);
+    const weir_model_node *decode = &model->shown.nodes[1];
     assert_near(decode->time_s, 0.020, 1e-6);
     assert_near(decode->cpu_s, 0.005, 1e-6);
-    assert_near(weir__model_node_at(model, 2)->time_s, 0.0025, 1e-6); /* half a second of work for 200 items */
+    assert_near(model->shown.nodes[2].time_s, 0.0025, 1e-6); /* half a second of work for 200 items */
     assert_int_equal(weir__model_num_laps(model), 10);
     assert_near(weir__model_measured(model), 200, 1e-6);
-    assert_near(weir__model_get(model, "threads"), 4, 1e-9);
+    assert_near(model->shown.threads, 4, 1e-9);
     assert_throughput(model, 200, 0.001);
     set(model, "decode.concurrency", "2");
     assert_throughput(model, 100, 0.001);
@@ -641,7 +641,7 @@ TEST_CASE(without_a_source_there_is_no_model)
     for (uint32_t i = 0; i < 2; i++) { /* without any node, and without the source */
         assert_int_equal(begin_model(model, made_up + 1, i), WEIR_EUNSUPPORTED);
         tell_lap(model, (told_lap){ .tasks = 100, .time_s = 0.020 });
-        assert_int_equal(weir__model_num_nodes(model), 0);
+        assert_int_equal(model->num_nodes, 0);
         assert_int_equal(weir__model_num_laps(model), 0);
     }
     weir__model_free(model);
@@ -792,7 +792,7 @@ TEST_CASE(others_cannot_have_had_the_cpu_time_that_the_tasks_had)
             tell_lap(model, cases[i].lap);
         }
         weir_prediction_free(predict(model));
-        double others = weir__model_get(model, "background");
+        double others = model->shown.background;
         if (!(others <= cases[i].most_others))
             fail_msg("case %zu: %g threads of other programs", i, others);
         weir__model_free(model);
@@ -805,7 +805,7 @@ TEST_CASE(tasks_that_compute_do_not_sleep)
     weir_model *model = told_model();
     for (int i = 0; i < 10; i++)
         tell_lap(model, (told_lap){ .tasks = 390, .time_s = 0.041, .cpu_s = 0.005, .cpu_wait_s = 0.03585 });
-    assert_near(weir__model_node_at(model, 1)->time_s, 0.00515, 0.001);
+    assert_near(model->shown.nodes[1].time_s, 0.00515, 0.001);
     weir__model_free(model);
 }
 
@@ -816,7 +816,7 @@ TEST_CASE(the_cpus_are_those_that_the_process_may_use)
     assert_int_equal(weir__model_new(&model, NULL), WEIR_OK);
     tell_cpus(model, 3);
     weir__model_reset(model);
-    assert_near(weir__model_get(model, "cpus"), 3, 1e-9);
+    assert_near(model->shown.cpus, 3, 1e-9);
     weir__model_free(model);
 }
 
@@ -841,7 +841,7 @@ TEST_CASE(waits_for_a_thread_of_its_own_belong_to_each_task)
         tell(model, pool);
         tell_lap(model, (told_lap){ .tasks = 0 });
     }
-    assert_near(weir__model_node_at(model, 0)->time_s, 0.012, 0.01);
+    assert_near(model->shown.nodes[0].time_s, 0.012, 0.01);
     weir__model_free(model);
 }
 
@@ -958,21 +958,21 @@ TEST_CASE(a_recorded_run_gives_a_model_with_its_connections)
     if (weir__model_read(reader, NULL, &read, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     weir_reader_close(reader);
-    assert_int_equal(weir__model_num_nodes(read), 8);
+    assert_int_equal(read->num_nodes, 8);
     for (size_t i = 0; i < 8; i++)
-        assert_string_equal(weir__model_node_at(read, i)->name, names[i]);
-    assert_int_equal(weir__model_node_at(read, 4)->concurrency, 3);
-    assert_int_equal(weir__model_node_at(read, 4)->threads, 2);
-    assert_near(weir__model_node_at(read, 4)->skip_share, 0.2, 1e-9);
-    assert_int_equal(weir__model_node_at(read, 5)->output_order, WEIR_ORDER_INPUT);
-    assert_int_equal(weir__model_node_at(read, 4)->branches[0], 1);
-    const weir_model_node *merge = weir__model_node_at(read, 2), *route = weir__model_node_at(read, 3);
+        assert_string_equal(read->shown.nodes[i].name, names[i]);
+    assert_int_equal(read->shown.nodes[4].concurrency, 3);
+    assert_int_equal(read->shown.nodes[4].threads, 2);
+    assert_near(read->shown.nodes[4].skip_share, 0.2, 1e-9);
+    assert_int_equal(read->shown.nodes[5].output_order, WEIR_ORDER_INPUT);
+    assert_int_equal(read->shown.nodes[4].branches[0], 1);
+    const weir_model_node *merge = &read->shown.nodes[2], *route = &read->shown.nodes[3];
     assert_int_equal(merge->merge_order, WEIR_MERGE_WEIGHTED);
     assert_int_equal(merge->weights[0], 3);
     assert_near(route->shares[0] / route->shares[1], 3, 1e-9);
-    assert_int_equal(weir__model_node_at(read, 0)->threads, 1);
-    assert_near(weir__model_node_at(read, 6)->results, 0.2, 1e-9);
-    assert_near(weir__model_get(read, "threads"), 2, 1e-9);
+    assert_int_equal(read->shown.nodes[0].threads, 1);
+    assert_near(read->shown.nodes[6].results, 0.2, 1e-9);
+    assert_near(read->shown.threads, 2, 1e-9);
     weir_prediction *prediction = predict(read);
     assert_true(prediction->throughput > 0);
     weir_prediction_free(prediction);

@@ -151,16 +151,6 @@ int weir__model_add(weir_model *model, const weir_model_node *node, weir_error *
     return WEIR_OK;
 }
 
-size_t weir__model_num_nodes(const weir_model *model)
-{
-    return model ? model->num_nodes : 0;
-}
-
-const weir_model_node *weir__model_node_at(const weir_model *model, size_t index)
-{
-    return model && index < model->num_nodes ? &model->shown.nodes[index] : NULL;
-}
-
 size_t weir__model_find(const weir_model *model, const char *name)
 {
     size_t found = model->num_nodes;

@@ -73,11 +73,6 @@ void weir__model_free(weir_model *model);
 
 /* -- reading models -- */
 
-size_t weir__model_num_nodes(const weir_model *model);
-
-/* With the current settings and the figures of all laps. Valid until the model is changed. NULL = no such node. */
-const weir_model_node *weir__model_node_at(const weir_model *model, size_t index);
-
 /* Items per second that the consumer got in the laps that count; NAN = not known. */
 double weir__model_measured(const weir_model *model);
 
@@ -89,9 +84,6 @@ size_t weir__model_num_laps(const weir_model *model);
 /* Changes one setting (see weir_whatif_options). WEIR_ENOTFOUND or WEIR_EINVAL with a message that says what is allowed;
    the model is then unchanged. */
 int weir__model_set(weir_model *model, const char *setting, const char *value, weir_error *error);
-
-/* The current value of a numeric setting; times are in seconds. NAN = no such setting. */
-double weir__model_get(const weir_model *model, const char *setting);
 
 /* Sets all settings back to the recorded ones. */
 void weir__model_reset(weir_model *model);
@@ -156,7 +148,7 @@ typedef struct model_pool {
 
 struct weir_model {
     model_state recorded; /* with the figures of all laps; owns texts and arrays */
-    model_state shown;    /* the same with the settings */
+    model_state shown;    /* the same with the settings; valid until the model is changed */
     size_t num_nodes;
     bool knows_background; /* it is computed for the first prediction */
     model_setting *settings;

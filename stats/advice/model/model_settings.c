@@ -1,5 +1,4 @@
 /* Settings: reading them from text, and applying them. */
-#include <assert.h>
 #include <errno.h>
 #include <float.h>
 #include <math.h>
@@ -293,32 +292,6 @@ int weir__model_set(weir_model *model, const char *name, const char *value, weir
     model->settings[at] = setting;
     weir__model_show(model);
     return WEIR_OK;
-}
-
-double weir__model_get(const weir_model *model, const char *name)
-{
-    const setting_row *row;
-    size_t index;
-    if (!model || !name || find_setting(model, name, &row, &index, NULL) != WEIR_OK)
-        return NAN;
-    const weir_model_node *node = index < model->num_nodes ? &model->shown.nodes[index] : NULL;
-    switch (row->key) {
-    case MODEL_THREADS: return node ? node->threads : model->shown.threads;
-    case MODEL_CPUS: return model->shown.cpus;
-    case MODEL_BACKGROUND: return model->shown.background;
-    default: break; /* the others are settings of a node */
-    }
-    assert(node);
-    switch (row->key) {
-    case MODEL_CONCURRENCY: return node->concurrency;
-    case MODEL_QUEUE_ITEMS: return node->queue_items;
-    case MODEL_QUEUE_BYTES: return (double)node->queue_bytes;
-    case MODEL_OUTPUT_ORDER: return (double)node->output_order;
-    case MODEL_TIME: return node->time_s;
-    case MODEL_CPU_TIME: return node->cpu_s;
-    case MODEL_WAIT_TIME: return node->time_s - node->cpu_s;
-    default: return NAN;
-    }
 }
 
 void weir__model_reset(weir_model *model)

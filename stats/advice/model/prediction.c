@@ -308,26 +308,16 @@ static int find_range(weir_model *model, const weir_whatif_options *options, con
 typedef struct prediction_parts {
     weir_prediction prediction; /* first: what the caller gets */
     weir_predicted_node *nodes;
-    char **texts;
-    size_t num_texts;
+    char (*names)[512]; /* of the nodes */
+    char limit_text[600];
 } prediction_parts;
-
-static const char *own_text(prediction_parts *parts, const char *text)
-{
-    char *copy = text ? strdup(text) : NULL;
-    if (copy)
-        parts->texts[parts->num_texts++] = copy;
-    return copy ? copy : "";
-}
 
 void weir_prediction_free(weir_prediction *prediction)
 {
     prediction_parts *parts = (prediction_parts *)prediction;
     if (!parts)
         return;
-    for (size_t i = 0; i < parts->num_texts; i++)
-        free(parts->texts[i]);
-    free(parts->texts);
+    free(parts->names);
     free(parts->nodes);
     free(parts);
 }
@@ -338,23 +328,23 @@ static prediction_parts *new_parts(size_t num_nodes)
     if (!parts)
         return NULL;
     parts->nodes = calloc(num_nodes, sizeof *parts->nodes);
-    parts->texts = calloc(3 * num_nodes + 3, sizeof *parts->texts);
-    if (parts->nodes && parts->texts)
+    parts->names = calloc(num_nodes, sizeof *parts->names);
+    if (parts->nodes && parts->names)
         return parts;
     weir_prediction_free(&parts->prediction);
     return NULL;
 }
 
 /* As the statistics would call it with this number of slots: "0:1:decode[8]" of "0:1:decode[10]". */
-static const char *name_with_slots(prediction_parts *parts, const weir_model_node *node)
+static const char *name_with_slots(char *name, size_t size, const weir_model_node *node)
 {
-    char name[400];
-    int length = (int)strcspn(node->name, "[");
-    if (node->concurrency > 1)
-        snprintf(name, sizeof name, "%.*s[%u]", length, node->name, node->concurrency);
-    else
-        snprintf(name, sizeof name, "%.*s", length, node->name);
-    return own_text(parts, strcmp(node->kind, "stage") == 0 && strchr(node->name, ':') ? name : node->name);
+    bool has_slots = strcmp(node->kind, "stage") == 0 && strchr(node->name, ':');
+    size_t length = has_slots ? strcspn(node->name, "[") : strlen(node->name), most = size - sizeof "[65536]";
+    length = length < most ? length : most;
+    memcpy(name, node->name, length);
+    if (has_slots && node->concurrency > 1)
+        snprintf(name + length, size - length, "[%u]", node->concurrency);
+    return name;
 }
 
 static void fill_nodes(const weir_model *model, const sim_result *result, prediction_parts *parts)
@@ -368,8 +358,8 @@ static void fill_nodes(const weir_model *model, const sim_result *result, predic
         double slots_s = node->concurrency * result->elapsed_s;
         double held = (of->time_s[SIM_TURN] + of->time_s[SIM_BLOCKED]) / result->elapsed_s;
         parts->nodes[i] = (weir_predicted_node){
-            .name = name_with_slots(parts, node),
-            .kind = own_text(parts, node->kind),
+            .name = name_with_slots(parts->names[i], sizeof parts->names[i], node),
+            .kind = node->kind, /* static */
             .concurrency = node->concurrency,
             .items_per_s = of->results_per_s,
             .busy_share = (of->time_s[SIM_RUNNING] + of->time_s[SIM_PENDING]) / slots_s,
@@ -500,18 +490,19 @@ static const char *find_incomplete(const weir_model *model)
 
 static const char *describe_limit(prediction_parts *parts)
 {
+    static const char *const texts[] = {
+        [WEIR_LIMIT_SOURCE] = "the source ",
+        [WEIR_LIMIT_SLOTS] = "the slots of ",
+        [WEIR_LIMIT_THREADS] = "the threads of ",
+        [WEIR_LIMIT_CPUS] = "the CPUs",
+        [WEIR_LIMIT_ORDER] = "the order of the results of ",
+        [WEIR_LIMIT_CONSUMER] = "the consumer",
+        [WEIR_LIMIT_NONE] = "none alone: the parts wait for each other",
+    };
     const weir_prediction *p = &parts->prediction;
-    char text[400] = "";
-    switch (p->limit) {
-    case WEIR_LIMIT_SOURCE: snprintf(text, sizeof text, "the source %s", p->limit_name); break;
-    case WEIR_LIMIT_SLOTS: snprintf(text, sizeof text, "the slots of %s", p->limit_name); break;
-    case WEIR_LIMIT_THREADS: snprintf(text, sizeof text, "the threads of %s", p->limit_name); break;
-    case WEIR_LIMIT_CPUS: snprintf(text, sizeof text, "the CPUs"); break;
-    case WEIR_LIMIT_ORDER: snprintf(text, sizeof text, "the order of the results of %s", p->limit_name); break;
-    case WEIR_LIMIT_CONSUMER: snprintf(text, sizeof text, "the consumer"); break;
-    case WEIR_LIMIT_NONE: snprintf(text, sizeof text, "none alone: the parts wait for each other"); break;
-    }
-    return own_text(parts, text);
+    bool has_name = p->limit != WEIR_LIMIT_CONSUMER && p->limit != WEIR_LIMIT_NONE;
+    snprintf(parts->limit_text, sizeof parts->limit_text, "%s%s", texts[p->limit], has_name ? p->limit_name : "");
+    return parts->limit_text;
 }
 
 /* Fills the prediction from one simulation. */

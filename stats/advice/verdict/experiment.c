@@ -72,8 +72,6 @@ static void format_gain(char *text, size_t size, const live_trial *t)
 static void keep_trial(experiment *e, const live_setting *now, const live_setting *other, const live_trial *t)
 {
     weir_verdict_advice *advice = weir__verdict_new_setting(e->verdict, now, other);
-    if (!advice)
-        return;
     advice->is_measured = true;
     advice->gain = t->gain;
     advice->low = t->low;
@@ -92,14 +90,11 @@ static live_trial run_trial(experiment *e, int node, const live_setting *now, co
     e->other_s += t.elapsed_s / 2;
     weir__verdict_describe_change(change, sizeof change, now, other);
     if (status != WEIR_OK || isnan(t.gain)) {
-        report_progress(e, "%s: not measured: %s", change,
-                        t.needs_memory      ? "it needs too much memory"
-                        : status != WEIR_OK ? weir_status_text(status)
-                                            : "too few items, or the end of the run");
-        weir__verdict_add_evidence(e->verdict, "%s was not measured: %s", change,
-                                   t.needs_memory      ? "it needs too much memory"
-                                   : status != WEIR_OK ? weir_status_text(status)
-                                                       : "too few items, or the end of the run");
+        const char *why = t.needs_memory      ? "it needs too much memory"
+                          : status != WEIR_OK ? weir_status_text(status)
+                                              : "too few items, or the end of the run";
+        report_progress(e, "%s: not measured: %s", change, why);
+        weir__verdict_add_evidence(e->verdict, "%s was not measured: %s", change, why);
         t.gain = t.low = t.high = NAN;
         return t;
     }

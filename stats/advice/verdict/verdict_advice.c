@@ -53,9 +53,8 @@ void weir__verdict_text(const char *field, const char *format, ...)
 
 weir_verdict_advice *weir__verdict_new_advice(full_verdict *v)
 {
-    if (v->shown.num_advice == VERDICT_MAX_ADVICE)
-        return NULL;
-    size_t at = v->shown.num_advice++;
+    size_t at = v->shown.num_advice;
+    v->shown.num_advice += at < VERDICT_MAX_ADVICE; /* what has no room is not shown */
     memset(v->advice_texts[at], 0, sizeof v->advice_texts[at]);
     v->advice[at] = (weir_verdict_advice){
         .change = v->advice_texts[at][0],
@@ -102,8 +101,6 @@ weir_verdict_advice *weir__verdict_new_setting(full_verdict *v, const live_setti
     weir_verdict_advice *advice = weir__verdict_new_advice(v);
     char name[VERDICT_TEXT_BYTES] = "", change[VERDICT_TEXT_BYTES];
     bool changes_slots = other->slots != now->slots;
-    if (!advice)
-        return NULL;
     if (other->stage)
         weir__verdict_short_name(other->stage, name, sizeof name);
     weir__verdict_describe_change(change, sizeof change, now, other);
@@ -122,11 +119,6 @@ weir_verdict_advice *weir__verdict_new_setting(full_verdict *v, const live_setti
         weir__verdict_text(advice->code, ".threads = %u in the options of the %s", other->threads,
                            other->has_own ? "stage" : "pipeline");
     return advice;
-}
-
-static double setting_of(const advising *a, const char *name)
-{
-    return weir__model_get(a->model, name);
 }
 
 static bool is_kind(const weir_model_node *node, const char *kind)
@@ -186,8 +178,6 @@ static void propose_change(advising *a, weir_verdict_advice *advice)
 static void suggest_change(advising *a, const char *change, const char *code)
 {
     weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
-    if (!advice)
-        return;
     weir__verdict_text(advice->change, "%s", change);
     weir__verdict_text(advice->code, "%s", code);
 }
@@ -197,13 +187,10 @@ static void suggest_change(advising *a, const char *change, const char *code)
 /* Of the node that limits, or, with no stage, of the pool. */
 static live_setting present_setting(const advising *a)
 {
-    double pool = setting_of(a, "threads");
     uint32_t own = a->node ? a->node->threads : 0;
     return (live_setting){ .stage = own ? a->node->name : NULL,
                            .has_own = own > 0,
-                           .threads = own           ? own
-                                      : isnan(pool) ? 0
-                                                    : (uint32_t)pool };
+                           .threads = own ? own : (uint32_t)a->model->shown.threads };
 }
 
 static void set_threads_in_model(advising *a, const live_setting *to)
@@ -221,8 +208,6 @@ static void propose_slots(advising *a)
     other.slots = 2 * now.slots;
     other.threads = now.threads ? now.threads + now.slots : 0;
     weir_verdict_advice *advice = weir__verdict_new_setting(a->verdict, &now, &other);
-    if (!advice)
-        return;
     if (a->verdict->shown.kind == WEIR_VERDICT_OUTSIDE)
         weir__verdict_text(advice->assumes, "what its tasks wait for can serve twice as many at once");
     if (a->verdict->polls)
@@ -237,22 +222,19 @@ static void propose_threads(advising *a)
 {
     live_setting now = present_setting(a), other = now;
     other.threads = 2 * now.threads;
-    weir_verdict_advice *advice = now.threads ? weir__verdict_new_setting(a->verdict, &now, &other) : NULL;
-    if (!advice)
+    if (!now.threads)
         return;
     set_threads_in_model(a, &other);
-    propose_change(a, advice);
+    propose_change(a, weir__verdict_new_setting(a->verdict, &now, &other));
 }
 
 static void propose_own_threads(advising *a, const weir_model_node *node)
 {
     char name[VERDICT_TEXT_BYTES];
     bool is_worker = is_kind(node, "stage") || is_kind(node, "source");
-    weir_verdict_advice *advice = is_worker && !node->threads && node->time_s > 0 && node->cpu_s < 0.5 * node->time_s
-                                      ? weir__verdict_new_advice(a->verdict)
-                                      : NULL;
-    if (!advice)
+    if (!is_worker || node->threads || !(node->time_s > 0) || !(node->cpu_s < 0.5 * node->time_s))
         return;
+    weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
     weir__verdict_text(advice->change, "%u private thread%s for %s, whose tasks mostly wait", node->concurrency,
                        node->concurrency == 1 ? "" : "s", weir__verdict_short_name(node->name, name, sizeof name));
     weir__verdict_text(advice->code, ".threads = %u in the options of %s", node->concurrency, name);
@@ -262,12 +244,10 @@ static void propose_own_threads(advising *a, const weir_model_node *node)
 
 static void propose_completion(advising *a)
 {
-    char name[VERDICT_TEXT_BYTES];
-    weir_verdict_advice *advice =
-        a->node->output_order == WEIR_ORDER_INPUT ? weir__verdict_new_advice(a->verdict) : NULL;
-    char setting[VERDICT_TEXT_BYTES + 40];
-    if (!advice)
+    char name[VERDICT_TEXT_BYTES], setting[VERDICT_TEXT_BYTES + 40];
+    if (a->node->output_order != WEIR_ORDER_INPUT)
         return;
+    weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
     weir__verdict_short_name(a->node->name, name, sizeof name);
     snprintf(setting, sizeof setting, "%s.output_order", a->node->name);
     weir__model_set(a->model, setting, "completion", NULL);
@@ -282,9 +262,9 @@ static void propose_queue(advising *a, const weir_model_node *node)
     char name[VERDICT_TEXT_BYTES];
     uint32_t items = node->queue_items, more = items < 8 ? 32 : 4 * items;
     bool is_sink = is_kind(node, "sink"), is_source = is_kind(node, "source");
-    weir_verdict_advice *advice = items > WEIR_MAX_QUEUE_ITEMS / 4 ? NULL : weir__verdict_new_advice(a->verdict);
-    if (!advice)
+    if (items > WEIR_MAX_QUEUE_ITEMS / 4)
         return;
+    weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
     set_in_model(a, node->name, "queue_items", more, "");
     if (node->queue_bytes)
         set_in_model(a, node->name, "queue_bytes", 4 * (double)node->queue_bytes, "");
@@ -330,9 +310,9 @@ static void propose_fewer_frames(advising *a, weir_reader *reader, const weir_fi
                                "AS INTEGER) FROM items t",
                                NULL, take_decoding, &d, a->error);
     double frames = d.num_items > 0 ? round(0.5 * (double)d.num_frames / (double)d.num_items) : 0;
-    weir_verdict_advice *advice = frames >= 2 && d.run_ns > 0 ? weir__verdict_new_advice(a->verdict) : NULL;
-    if (!advice)
+    if (frames < 2 || d.run_ns <= 0)
         return;
+    weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
     weir__verdict_text(advice->change, "half of the frames: only the first %.0f of each video", frames);
     weir__verdict_text(advice->options, "--first %.0f", frames);
     weir__verdict_text(advice->code, ".sampling.first = %.0f in weir_video_config", frames);
@@ -345,20 +325,19 @@ static void propose_fewer_frames(advising *a, weir_reader *reader, const weir_fi
 
 static void propose_cpus(advising *a)
 {
-    weir_verdict_advice *advice = isnan(setting_of(a, "cpus")) ? NULL : weir__verdict_new_advice(a->verdict);
-    if (!advice)
-        return;
+    const model_state now = a->model->shown;
+    weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
     weir__verdict_text(advice->change, "a machine, or a quota, with twice the CPUs");
-    set_in_model(a, "", "cpus", 2 * setting_of(a, "cpus"), "");
-    set_in_model(a, "", "threads", 2 * setting_of(a, "threads"), "");
+    set_in_model(a, "", "cpus", 2 * now.cpus, "");
+    set_in_model(a, "", "threads", 2 * now.threads, "");
     propose_change(a, advice);
 }
 
 static void propose_end_of_others(advising *a)
 {
-    weir_verdict_advice *advice = setting_of(a, "background") > 0 ? weir__verdict_new_advice(a->verdict) : NULL;
-    if (!advice)
+    if (!(a->model->shown.background > 0))
         return;
+    weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
     weir__verdict_text(advice->change, "stop other programs that use the CPUs");
     set_in_model(a, "", "background", 0, "");
     propose_change(a, advice);
@@ -368,8 +347,8 @@ static void propose_all(advising *a, weir_reader *reader, const weir_filter *fil
 {
     full_verdict *v = a->verdict;
     weir_verdict_kind kind = v->shown.kind;
-    for (size_t i = 0; i < weir__model_num_nodes(a->model); i++) {
-        weir_model_node node = *weir__model_node_at(a->model, i); /* the original changes with the settings */
+    for (size_t i = 0; i < a->model->num_nodes; i++) {
+        weir_model_node node = a->model->shown.nodes[i]; /* the original changes with the settings */
         size_t length = strlen(node.name);
         if (kind == WEIR_VERDICT_QUEUE && strncmp(v->name, node.name, length) == 0 && v->name[length] == '_')
             propose_queue(a, &node);
@@ -593,8 +572,8 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
     bool is_missing = status == WEIR_EUNSUPPORTED || status == WEIR_ENOTFOUND || status == WEIR_EINVAL;
     if (status != WEIR_OK && !is_missing)
         return weir_error_set(error, why.status, why.library_code, "%s", why.message);
-    for (size_t i = 0; a.model && i < weir__model_num_nodes(a.model) && !a.node; i++) {
-        node = *weir__model_node_at(a.model, i); /* the original changes with the settings */
+    for (size_t i = 0; a.model && i < a.model->num_nodes && !a.node; i++) {
+        node = a.model->shown.nodes[i]; /* the original changes with the settings */
         a.node = strcmp(node.name, verdict->name) == 0 ? &node : NULL;
     }
     if (a.model && a.status == WEIR_OK) {
