@@ -24,18 +24,14 @@ static void end_recording(void *writer)
         log_failure("WEIR_RECORD", &error);
 }
 
-static bool start_recording(const char *path, weir_observer *observer)
+static int start_recording(const char *path, weir_observer *observer, weir_error *error)
 {
     weir_sqlite_writer *writer;
-    weir_error error = { 0 };
-    if (weir_sqlite_open(path, NULL, &writer, &error) != WEIR_OK) {
-        log_failure("WEIR_RECORD", &error);
-        return false;
-    }
+    int status = weir_sqlite_open(path, NULL, &writer, error);
     *observer = weir_sqlite_observer(writer);
     observer->attach = NULL;
     observer->detach = end_recording;
-    return true;
+    return status;
 }
 
 static void end_trace(void *file)
@@ -60,18 +56,14 @@ static int open_free_trace(const char *path, weir_trace_file **file, weir_error 
     return status;
 }
 
-static bool start_trace(const char *path, weir_observer *observer)
+static int start_trace(const char *path, weir_observer *observer, weir_error *error)
 {
     weir_trace_file *file;
-    weir_error error = { 0 };
-    if (open_free_trace(path, &file, &error) != WEIR_OK) {
-        log_failure("WEIR_TRACE", &error);
-        return false;
-    }
+    int status = open_free_trace(path, &file, error);
     *observer = weir_trace_observer(file);
     observer->attach = NULL;
     observer->detach = end_trace;
-    return true;
+    return status;
 }
 
 static void end_stacks(void *none)
@@ -80,29 +72,30 @@ static void end_stacks(void *none)
     weir__stack_sampler_stop();
 }
 
-static bool start_stacks(const char *path, weir_observer *observer)
+static int start_stacks(const char *path, weir_observer *observer, weir_error *error)
 {
-    weir_error error = { 0 };
-    if (weir__stack_sampler_start(path, &error) != WEIR_OK) {
-        log_failure("WEIR_STACKS", &error);
-        return false;
-    }
     *observer = (weir_observer){ .detach = end_stacks };
-    return true;
+    return weir__stack_sampler_start(path, error);
 }
 
 size_t weir__autostart_observers(weir_observer *observers, size_t room)
 {
     static const struct {
         const char *variable;
-        bool (*start)(const char *path, weir_observer *observer);
+        int (*start)(const char *path, weir_observer *observer, weir_error *error);
     } recorders[] = { { "WEIR_RECORD", start_recording },
                       { "WEIR_TRACE", start_trace },
                       { "WEIR_STACKS", start_stacks } };
     size_t count = 0;
     for (size_t i = 0; observers && i < sizeof recorders / sizeof recorders[0] && count < room; i++) {
         const char *path = secure_getenv(recorders[i].variable);
-        count += path && *path && recorders[i].start(path, &observers[count]);
+        weir_error error = { 0 };
+        if (!path || !*path)
+            continue;
+        if (recorders[i].start(path, &observers[count], &error) == WEIR_OK)
+            count++;
+        else
+            log_failure(recorders[i].variable, &error);
     }
     return count;
 }

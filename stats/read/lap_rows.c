@@ -5,7 +5,6 @@
 
 #include "measures.h"
 #include "record_tables.h"
-#include "sql_functions.h"
 
 int weir__lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter,
                      const weir_lap_group *group, sqlite3_stmt **statement, weir_error *error)
@@ -104,7 +103,7 @@ const char *weir__lap_read_histograms(weir_subject subject, sqlite3_stmt *row,
         const void *bytes = sqlite3_column_blob(row, column);
         size_t size = (size_t)sqlite3_column_bytes(row, column);
         weir_histogram_clear(times);
-        if (is_known && !weir__histogram_add_stored(times, bytes, bytes ? size : 0) && !damaged)
+        if (is_known && weir_histogram_add_encoded(times, bytes, size) != WEIR_OK && !damaged)
             damaged = table->metrics[i].name;
         *weir__metric_histogram_at(&table->metrics[i], metrics) = is_known ? times : NULL;
         times++;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <weir/clock.h>
+#include <weir/metrics.h>
 #include <weir/status.h>
 #include <weir/version.h>
 
@@ -15,54 +16,10 @@
 
 /* -- histograms */
 
-/* Reads one varint at *at and advances; false if there is none. */
-static bool read_varint(const uint8_t *bytes, size_t size_bytes, size_t *at, uint64_t *value)
-{
-    *value = 0;
-    for (unsigned shift = 0; *at < size_bytes && shift < 49; shift += 7) {
-        uint8_t byte = bytes[(*at)++];
-        *value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return true;
-    }
-    return false;
-}
-
-/* weir_histogram_add_encoded() in one pass instead of two, because most of the time of sums is spent here. */
-bool weir__histogram_add_stored(weir_histogram *to, const void *stored, size_t size_bytes)
-{
-    const uint8_t *bytes = stored;
-    uint64_t index = 0, first = WEIR_HISTOGRAM_BUCKETS, step, count, total = 0;
-    if (size_bytes == 0 || bytes[0] != 1)
-        return false;
-    for (size_t at = 1; at < size_bytes;) {
-        if (at + 1 < size_bytes && !((bytes[at] | bytes[at + 1]) & 0x80)) { /* nearly all */
-            step = bytes[at];
-            count = bytes[at + 1];
-            at += 2;
-        } else if (!read_varint(bytes, size_bytes, &at, &step) || !read_varint(bytes, size_bytes, &at, &count))
-            return false;
-        index += step;
-        if (index >= WEIR_HISTOGRAM_BUCKETS || count == 0)
-            return false;
-        uint64_t room = WEIR_HISTOGRAM_MAX_COUNT - to->buckets[index];
-        uint64_t added = count < room ? count : room;
-        to->buckets[index] += added;
-        total += added;
-        first = first < index ? first : index;
-    }
-    if (first < WEIR_HISTOGRAM_BUCKETS) {
-        to->first = to->count && to->first < first ? to->first : (uint32_t)first;
-        to->last = to->count && to->last > index ? to->last : (uint32_t)index;
-    }
-    to->count += total;
-    return true;
-}
-
 static bool add_encoded_value(sqlite3_context *context, weir_histogram *to, sqlite3_value *value)
 {
     const void *bytes = sqlite3_value_blob(value);
-    if (weir__histogram_add_stored(to, bytes, bytes ? (size_t)sqlite3_value_bytes(value) : 0))
+    if (weir_histogram_add_encoded(to, bytes, (size_t)sqlite3_value_bytes(value)) == WEIR_OK)
         return true;
     sqlite3_result_error(context, "a histogram is damaged", -1);
     sqlite3_result_error_code(context, SQLITE_CORRUPT);
@@ -149,7 +106,7 @@ static void fault_function(sqlite3_context *context, int num_values, sqlite3_val
                       : sqlite3_value_double(values[3]) / (double)(wanted ? wanted : 1);
     weir_histogram *times = calloc(1, sizeof *times);
     bool is_valid =
-        times && weir__histogram_add_stored(times, bytes, bytes ? (size_t)sqlite3_value_bytes(values[1]) : 0);
+        times && weir_histogram_add_encoded(times, bytes, (size_t)sqlite3_value_bytes(values[1])) == WEIR_OK;
     bool is_complete = is_valid && (int64_t)times->count == wanted;
     char *fault = !times || (is_complete && (!wanted || is_mean_of(times, mean))) ? NULL
                   : !is_valid   ? sqlite3_mprintf(" has no valid %s", column)

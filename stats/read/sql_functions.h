@@ -22,12 +22,7 @@
 
 #include <sqlite3.h>
 
-#include <weir/metrics.h>
-
 /* Adds them to a connection. Returns a SQLITE_ code. */
 int weir__functions_register(sqlite3 *db);
-
-/* Adds a stored histogram. If the bytes are invalid, false: a part may have been added. */
-bool weir__histogram_add_stored(weir_histogram *to, const void *bytes, size_t size_bytes);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "random.h"
 #include "unix_clock.h"
 #include "writer.h"
 
@@ -20,7 +21,6 @@ weir_item_sampler *weir__item_sampler_new(weir_sqlite_writer *writer, const weir
         items->options.num_slowest = DEFAULT_SLOWEST;
     if (options->num_sampled == 0)
         items->options.num_sampled = DEFAULT_SAMPLED;
-    items->random = UINT64_C(0x9e3779b97f4a7c15);
     items->slowest = calloc(items->options.num_slowest, sizeof(weir_record_entry *));
     items->sample = calloc(items->options.num_sampled, sizeof(weir_record_entry *));
     if (items->slowest && items->sample && uv_mutex_init(&items->lock) == 0)
@@ -48,15 +48,6 @@ void weir__item_sampler_free(weir_item_sampler *items)
 
 /* ---- choosing ----------------------------------------------------------------------------------------------- */
 
-/* xorshift64*: even enough to choose a few among many. */
-static uint64_t random_below_locked(weir_item_sampler *items, uint64_t limit)
-{
-    items->random ^= items->random >> 12;
-    items->random ^= items->random << 25;
-    items->random ^= items->random >> 27;
-    return ((items->random * UINT64_C(0x2545f4914f6cdd1d)) >> 33) % limit;
-}
-
 /* The item's index among the slowest; num_slowest = not slow enough. */
 static uint32_t slow_place_locked(const weir_item_sampler *items, int64_t elapsed_ns)
 {
@@ -76,7 +67,7 @@ static uint32_t sample_place_locked(weir_item_sampler *items)
     items->num_seen++;
     if (items->num_sampled < items->options.num_sampled)
         return items->num_sampled;
-    uint64_t place = random_below_locked(items, items->num_seen);
+    uint64_t place = weir__random_below(&items->random, items->num_seen);
     return place < items->num_sampled ? (uint32_t)place : items->num_sampled;
 }
 

@@ -79,6 +79,8 @@ static void keep_trial(experiment *e, const live_setting *now, const live_settin
     advice->items_per_s = t->other_rate;
 }
 
+static const live_trial not_tried = { .gain = NAN, .low = NAN, .high = NAN };
+
 /* Measures another setting; NAN gains if the run ended, or the engine refused. */
 static live_trial run_trial(experiment *e, int node, const live_setting *now, const live_setting *other)
 {
@@ -95,8 +97,7 @@ static live_trial run_trial(experiment *e, int node, const live_setting *now, co
                                               : "too few items, or the end of the run";
         report_progress(e, "%s: not measured: %s", change, why);
         weir__verdict_add_evidence(e->verdict, "%s was not measured: %s", change, why);
-        t.gain = t.low = t.high = NAN;
-        return t;
+        return not_tried;
     }
     format_gain(gain, sizeof gain, &t);
     report_progress(e, "%s: %s", change, gain);
@@ -108,7 +109,7 @@ static live_trial try_slots(experiment *e, int node)
 {
     live_setting now, other;
     if (node < 0 || e->view.nodes[node].is_source || !weir__live_setting(e->pipeline, node, &now))
-        return (live_trial){ .gain = NAN, .low = NAN, .high = NAN };
+        return not_tried;
     other = now;
     other.slots = 2 * now.slots;
     other.threads = now.threads + now.slots;
@@ -126,7 +127,7 @@ static live_trial try_threads(experiment *e, int node, uint32_t (*change)(uint32
     other = now;
     other.threads = change(now.threads);
     if (!goes_on || other.threads == now.threads)
-        return (live_trial){ .gain = NAN, .low = NAN, .high = NAN };
+        return not_tried;
     return run_trial(e, node, &now, &other);
 }
 
