@@ -127,39 +127,22 @@ static void put_value(FILE *out, double value)
 {
     if (isnan(value) || isinf(value))
         fputs(isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf", out);
-    else if (fabs(value) < 1e15 && value == floor(value))
-        fprintf(out, "%" PRId64, (int64_t)value);
     else
         fprintf(out, "%.15g", value);
-}
-
-/* How many bytes of the text may be written as they are. */
-static size_t plain_length(const char *text)
-{
-    size_t length = 0;
-    while (text[length] && text[length] != '\n' && text[length] != '"' && text[length] != '\\') {
-        size_t character = weir__utf8_length(text + length);
-        if (character == 0)
-            break;
-        length += character;
-    }
-    return length;
 }
 
 /* key="value", with a comma before it unless it is the first. */
 static void put_label(FILE *out, bool is_first, const char *key, const char *value)
 {
     fprintf(out, "%s%s=\"", is_first ? "" : ",", key);
-    for (;; value++) {
-        size_t length = plain_length(value);
-        fwrite(value, 1, length, out);
-        value += length;
-        if (!*value)
-            break;
+    for (size_t length; *value; value += length ? length : 1) {
+        length = weir__utf8_length(value);
         if (*value == '\n')
             fputs("\\n", out);
         else if (*value == '"' || *value == '\\')
             fprintf(out, "\\%c", *value);
+        else if (length)
+            fwrite(value, 1, length, out);
         else
             fprintf(out, "\\\\x%02x", (unsigned char)*value); /* keeps different names different */
     }

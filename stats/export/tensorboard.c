@@ -222,14 +222,6 @@ static int end_run(run_export *export, int status, weir_error *error)
     return status == WEIR_OK && failure ? fail_log(error, failure, export->folder) : status;
 }
 
-/* All runs. */
-struct log_export {
-    weir_reader *reader;
-    const weir_filter *filter;
-    const char *log_dir;
-    bool has_runs;
-};
-
 static bool is_narrow(const weir_filter *f)
 {
     return f->name || f->start_unix_ns != 0 || f->end_unix_ns != 0 || f->by_step || f->phase || f->mode ||
@@ -252,21 +244,18 @@ static bool make_paths(run_export *export, const char *log_dir)
 }
 
 /* A run without matching laps gets no file. */
-static int export_run(void *self, const weir_record *record, weir_error *error)
+static int export_run(weir_reader *reader, const weir_filter *filter, const char *log_dir, const weir_run_record *run,
+                      weir_error *error)
 {
-    struct log_export *all = self;
-    run_export export = { .run = &record->run };
-    weir_filter of_run = *all->filter;
-    int status = WEIR_OK;
-    of_run.run_id = record->run.run_id;
+    run_export export = { .run = run };
+    weir_filter of_run = *filter;
+    of_run.run_id = run->run_id;
     of_run.descending = of_run.longest_first = false;
     of_run.limit = of_run.after_id = 0;
-    all->has_runs = true;
-    if (!make_paths(&export, all->log_dir))
-        status = fail_log(error, ENOMEM, all->log_dir);
+    int status = make_paths(&export, log_dir) ? WEIR_OK : fail_log(error, ENOMEM, log_dir);
     if (status == WEIR_OK)
-        status = weir_reader_each_lap(all->reader, &of_run, export_lap, &export, error);
-    if (status == WEIR_OK && !export.laps.file && !is_narrow(all->filter))
+        status = weir_reader_each_lap(reader, &of_run, export_lap, &export, error);
+    if (status == WEIR_OK && !export.laps.file && !is_narrow(filter))
         status = begin_run(&export, error);
     if (export.laps.file)
         status = end_run(&export, status, error);
@@ -286,11 +275,15 @@ int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, cons
         status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
         return status;
-    struct log_export all = { .reader = reader, .filter = filter ? filter : &everything, .log_dir = log_dir };
-    status = weir_reader_each(reader, WEIR_RECORD_RUN, all.filter, export_run, &all, error);
-    if (status == WEIR_OK && !all.has_runs)
+    weir_records runs;
+    filter = filter ? filter : &everything;
+    status = weir_records_read(reader, WEIR_RECORD_RUN, filter, &runs, error);
+    if (status == WEIR_OK && runs.count == 0)
         status =
             weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));
+    for (size_t i = 0; status == WEIR_OK && i < runs.count; i++)
+        status = export_run(reader, filter, log_dir, &runs.all[i]->run, error);
+    weir_records_free(&runs);
     weir_reader_release(reader);
     return status;
 }

@@ -183,10 +183,8 @@ static void view_cpus(verdict_view *view, const cpu_times *from, const cpu_times
     view_pools(view, isnan(delay_ratio) ? 0 : fmax(0, delay_ratio));
 }
 
-/* A queue follows the nodes in their order; of a route there are several. */
 static void name_parts(verdict_view *view, const weir_snapshot *s)
 {
-    int putter = -1;
     for (size_t i = 0; i < view->num_nodes; i++) {
         node_view *n = &view->nodes[i];
         *n = (node_view){ .name = s->stages[i].name,
@@ -199,28 +197,12 @@ static void name_parts(verdict_view *view, const weir_snapshot *s)
     }
     for (size_t i = 0; i < view->num_queues; i++) {
         const char *name = s->queues[i].name;
-        size_t length = putter >= 0 ? strlen(view->nodes[putter].name) : 0;
-        bool is_next = putter < 0 || strncmp(name, view->nodes[putter].name, length) != 0 ||
-                       (name[length] != '_' && name[length] != '.');
-        putter += is_next && putter + 1 < (int)view->num_nodes;
         view->queues[i] = (queue_view){ .name = name,
-                                        .putter = putter,
+                                        .putter = weir__verdict_find_putter(view, name),
                                         .capacity = s->queues[i].capacity,
                                         .bound_bytes = (double)s->queues[i].capacity_bytes };
     }
     view->sink = &view->queues[view->num_queues - 1];
-}
-
-static void view_empty_queues(verdict_view *view)
-{
-    for (size_t i = 0; i < view->num_queues; i++) {
-        queue_view *q = &view->queues[i];
-        bool has_taker = q->putter >= 0 && q->putter + 1 < (int)view->num_nodes;
-        const node_view *taker = has_taker ? &view->nodes[q->putter + 1] : NULL;
-        if (taker && !taker->is_merge && !taker->is_sink && q != view->sink)
-            q->empty = taker->in;
-    }
-    view->queues[view->num_queues - 1].empty = view->sink_waits = 1 - view->sink->occupied;
 }
 
 static bool is_running(const weir_snapshot *s)
@@ -305,7 +287,9 @@ int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool 
         for (size_t i = 0; i < view->num_nodes; i++)
             child_delay_s += 1e-9 * (double)(now->stages[i].child_delay_ns - from->stages[i].child_delay_ns);
         view_cpus(view, &before, &after, child_delay_s, elapsed_s);
-        view_empty_queues(view);
+        for (size_t i = 0; i + 1 < view->num_queues; i++)
+            weir__verdict_view_takers(view, &view->queues[i]);
+        view->queues[view->num_queues - 1].empty = view->sink_waits = 1 - view->sink->occupied;
     } else
         weir__verdict_view_free(view);
     weir_snapshot_free(now);

@@ -83,6 +83,11 @@ bool weir__verdict_view_totals(verdict_view *view, const weir_totals *steady, co
                                const weir_records *stages);
 void weir__verdict_view_free(verdict_view *view);
 
+/* The node that puts into a queue of this name; -1 = not known. */
+int weir__verdict_find_putter(const verdict_view *view, const char *queue);
+/* How long those that take from the queue wait for an item. */
+void weir__verdict_view_takers(const verdict_view *view, queue_view *queue);
+
 /* NULL = out of memory. */
 full_verdict *weir__verdict_judge(const verdict_view *view);
 void weir__verdict_add_evidence(full_verdict *verdict, const char *format, ...) WEIR_PRINTF(2, 3);

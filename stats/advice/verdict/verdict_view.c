@@ -139,8 +139,8 @@ static void view_system(system_view *s, const weir_totals *steady)
     s->all = s->process + s->other + s->idle + weir__or_zero(s->disk_idle) + weir__or_zero(s->stolen);
 }
 
-/* The node that puts into a queue: the one with the longest name that the queue's begins with. */
-static int find_putter(const verdict_view *view, const char *queue)
+/* The one with the longest name that the queue's begins with. */
+int weir__verdict_find_putter(const verdict_view *view, const char *queue)
 {
     int found = -1;
     size_t longest = 0;
@@ -172,12 +172,19 @@ static bool takes_from(const verdict_view *view, size_t node, const queue_view *
     return *n->inputs ? has_word(n->inputs, queue->name) : queue->putter + 1 == (int)node && !n->is_source;
 }
 
+void weir__verdict_view_takers(const verdict_view *view, queue_view *queue)
+{
+    for (size_t i = 0; i < view->num_nodes; i++)
+        if (!view->nodes[i].is_merge && !view->nodes[i].is_sink && takes_from(view, i, queue))
+            queue->empty = fmax(queue->empty, weir__or_zero(view->nodes[i].in));
+}
+
 static void view_queue(verdict_view *view, const weir_total *total, const weir_total *sink, int64_t bound_bytes)
 {
     queue_view *q = &view->queues[view->num_queues++];
     *q = (queue_view){
         .name = total->key.name,
-        .putter = find_putter(view, total->key.name),
+        .putter = weir__verdict_find_putter(view, total->key.name),
         .occupied = weir__or_zero(value_of(total, "occupancy_rate")),
         .ave_depth = weir__or_zero(value_of(total, "ave_depth")),
         .max_depth = weir__or_zero(value_of(total, "max_depth")),
@@ -185,9 +192,7 @@ static void view_queue(verdict_view *view, const weir_total *total, const weir_t
         .max_bytes = weir__or_zero(value_of(total, "max_bytes")),
         .bound_bytes = (double)bound_bytes,
     };
-    for (size_t i = 0; i < view->num_nodes; i++)
-        if (!view->nodes[i].is_merge && !view->nodes[i].is_sink && takes_from(view, i, q))
-            q->empty = fmax(q->empty, weir__or_zero(view->nodes[i].in));
+    weir__verdict_view_takers(view, q);
     if (total != sink)
         return;
     const weir_queue_metrics *m = &total->metrics.queue;
@@ -213,7 +218,7 @@ static void view_queues(verdict_view *view, const weir_totals *steady, const wei
     const weir_total *sink = weir_totals_sink_queue(steady);
     const weir_total_list *queues = &steady->of[WEIR_SUBJECT_QUEUE];
     for (size_t i = 0; i < queues->count; i++) {
-        int putter = find_putter(view, queues->all[i].key.name);
+        int putter = weir__verdict_find_putter(view, queues->all[i].key.name);
         const weir_stage_record *stage = putter >= 0 ? find_stage(stages, view->nodes[putter].name) : NULL;
         view_queue(view, &queues->all[i], sink, stage ? stage->queue_bytes : 0);
     }
