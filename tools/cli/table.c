@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -72,7 +73,7 @@ static size_t plain_length(const unsigned char *text)
     return length;
 }
 
-void json_string(FILE *out, const char *text)
+static void json_string(FILE *out, const char *text)
 {
     fputc('"', out);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
@@ -89,14 +90,6 @@ void json_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
-void json_string_or_null(FILE *out, const char *text)
-{
-    if (text)
-        json_string(out, text);
-    else
-        fputs("null", out);
-}
-
 /* A decimal form that reads back as the same number, almost always the shortest; "" if there is none. */
 static void format_number(char text[40], double number)
 {
@@ -110,11 +103,41 @@ static void format_number(char text[40], double number)
     }
 }
 
-void json_number(FILE *out, double number)
+/* The value of a conversion: its letters without the percent sign. */
+static void json_value(FILE *out, const char *conversion, size_t length, va_list *values)
 {
     char text[40];
-    format_number(text, number);
-    fputs(text[0] ? text : "null", out);
+    const char *words;
+    bool is_long = conversion[0] == 'l', is_truth = conversion[0] == 'h';
+    switch (conversion[length - 1]) {
+    case 's':
+        words = va_arg(*values, const char *);
+        words ? json_string(out, words) : (void)fputs("null", out);
+        break;
+    case 'g':
+        format_number(text, va_arg(*values, double));
+        fputs(text[0] ? text : "null", out);
+        break;
+    case 'u': fprintf(out, "%" PRIu64, is_long ? va_arg(*values, uint64_t) : va_arg(*values, unsigned)); break;
+    default: {
+        int64_t number = is_long ? va_arg(*values, int64_t) : va_arg(*values, int);
+        is_truth ? fputs(number ? "true" : "false", out) : fprintf(out, "%" PRId64, number);
+    }
+    }
+}
+
+void json_print(FILE *out, const char *template, ...)
+{
+    va_list values;
+    va_start(values, template);
+    for (const char *c = template; *c; c++)
+        if (*c == '%') {
+            size_t length = strspn(c + 1, "lh") + 1;
+            json_value(out, c + 1, length, &values);
+            c += length;
+        } else
+            fputc(*c == '\'' ? '"' : *c, out);
+    va_end(values);
 }
 
 void csv_text(FILE *out, const char *text)

@@ -81,14 +81,12 @@ void table_end_alone(table *t);
 
 /* -- pieces, for other output formats */
 
-/* Text as a JSON string, with its quotes. Bytes that are not UTF-8 become \udc80 to \udcff, as in Python. */
-void json_string(FILE *out, const char *text);
-
-/* The same; null for NULL. */
-void json_string_or_null(FILE *out, const char *text);
-
-/* A number in a form that reads back as the same number; null if there is none. */
-void json_number(FILE *out, double number);
+/*
+ * JSON of a template, in which ' stands for a quote: "{'file': %s, 'rate': %g}". %s is a text with its quotes, or null;
+ * bytes that are not UTF-8 become \udc80 to \udcff, as in Python. %g is a number in a form that reads back as the same
+ * number; null if it is NAN or infinite. %d, %u, with l or not, are whole numbers; %hhd is true or false.
+ */
+void json_print(FILE *out, const char *template, ...) __attribute__((format(printf, 2, 3)));
 
 /* Text escaped for HTML, with control characters as \n, \x1b, … */
 void html_text(FILE *out, const char *text);

@@ -361,21 +361,15 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
 
 static void put_json(const tool_call *call, const lap_comparison *c, const compared sides[2])
 {
-    fputs("{\"a\": ", stdout);
-    json_string(stdout, call->words[0]);
-    fputs(", \"b\": ", stdout);
-    json_string(stdout, call->words[1]);
-    fputs(", \"limit_a\": ", stdout);
-    metric_put_limit(stdout, sides[0].verdict);
-    fputs(", \"limit_b\": ", stdout);
-    metric_put_limit(stdout, sides[1].verdict);
-    printf(", \"limit_moved\": %s", is_same_limit(c, sides) ? "false" : "true");
     char text[EXPERIMENT_BYTES];
-    fputs(", \"experiment\": ", stdout);
-    json_string_or_null(stdout, pair_verdict_describe(c, find_sink(c, sides), text, sizeof text) ? text : NULL);
-    fputs(", \"settings\": ", stdout);
+    json_print(stdout, "{'a': %s, 'b': %s, 'limit_a': ", call->words[0], call->words[1]);
+    metric_put_limit(stdout, sides[0].verdict);
+    json_print(stdout, ", 'limit_b': ");
+    metric_put_limit(stdout, sides[1].verdict);
+    json_print(stdout, ", 'limit_moved': %hhd, 'experiment': %s, 'settings': ", !is_same_limit(c, sides),
+               pair_verdict_describe(c, find_sink(c, sides), text, sizeof text) ? text : NULL);
     setting_changes_put_json(c);
-    fputs(", \"metrics\": ", stdout);
+    json_print(stdout, ", 'metrics': ");
     put_metrics(call, c);
     puts("}");
 }

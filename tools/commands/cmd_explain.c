@@ -25,69 +25,35 @@ static const option_row rows[] = {
     { 0 },
 };
 
-static void put_text(const char *key, const char *text)
-{
-    printf(", \"%s\": ", key);
-    json_string(stdout, text);
-}
-
-static void put_number(const char *key, double value)
-{
-    printf(", \"%s\": ", key);
-    json_number(stdout, value);
-}
-
 static void put_json_advice(const weir_verdict_advice *a)
 {
-    printf("{\"change\": ");
-    json_string(stdout, a->change);
-    put_text("options", a->options);
-    put_text("code", a->code);
-    put_number("gain", a->gain);
-    put_number("low", a->low);
-    put_number("high", a->high);
-    put_number("items_per_s", a->items_per_s);
-    put_number("more_cpus", a->more_cpus);
-    put_number("more_bytes", a->more_bytes);
-    put_text("next_limit", a->next);
-    put_text("assumes", a->assumes);
-    printf(", \"is_measured\": %s, \"changes_job\": %s", a->is_measured ? "true" : "false",
-           a->changes_job ? "true" : "false");
-    putchar('}');
+    json_print(stdout, "{'change': %s, 'options': %s, 'code': %s, 'gain': %g, 'low': %g, 'high': %g, ", a->change,
+               a->options, a->code, a->gain, a->low, a->high);
+    json_print(stdout, "'items_per_s': %g, 'more_cpus': %g, 'more_bytes': %g, 'next_limit': %s, 'assumes': %s, ",
+               a->items_per_s, (double)a->more_cpus, (double)a->more_bytes, a->next, a->assumes);
+    json_print(stdout, "'is_measured': %hhd, 'changes_job': %hhd}", a->is_measured, a->changes_job);
 }
 
 static void put_json(const weir_verdict *v)
 {
-    printf("{\"kind\": \"%s\"", weir_verdict_word(v->kind));
-    put_text("name", v->name);
-    put_text("sentence", v->sentence);
-    put_number("confidence", v->confidence);
-    put_text("certainty", weir_verdict_certainty(v));
-    printf(", \"other\": ");
+    json_print(stdout, "{'kind': %s, 'name': %s, 'sentence': %s, 'confidence': %g, 'certainty': %s, 'other': ",
+               weir_verdict_word(v->kind), v->name, v->sentence, v->confidence, weir_verdict_certainty(v));
     if (v->other_kind == WEIR_VERDICT_UNKNOWN)
         printf("null");
-    else {
-        printf("{\"kind\": \"%s\"", weir_verdict_word(v->other_kind));
-        put_text("name", v->other_name);
-        put_text("sentence", v->other_sentence);
-        putchar('}');
-    }
-    put_text("missing", v->missing);
-    put_number("items_per_s", v->items_per_s);
-    put_number("start_time", (double)v->start_unix_ns / 1e9);
-    put_number("end_time", (double)v->end_unix_ns / 1e9);
-    put_number("num_laps", (double)v->num_laps);
-    put_number("num_cut_laps", (double)v->num_cut_laps);
+    else
+        json_print(stdout, "{'kind': %s, 'name': %s, 'sentence': %s}", weir_verdict_word(v->other_kind),
+                   v->other_name, v->other_sentence);
+    json_print(stdout, ", 'missing': %s, 'items_per_s': %g, 'start_time': %g, 'end_time': %g, ", v->missing,
+               v->items_per_s, (double)v->start_unix_ns / 1e9, (double)v->end_unix_ns / 1e9);
+    json_print(stdout, "'num_laps': %g, 'num_cut_laps': %g", (double)v->num_laps, (double)v->num_cut_laps);
     if (v->world > 1)
-        printf(", \"rank\": %d, \"world\": %u, \"num_ranks\": %u", v->rank, v->world, v->num_ranks);
+        json_print(stdout, ", 'rank': %d, 'world': %u, 'num_ranks': %u", v->rank, v->world, v->num_ranks);
     if (v->changed_unix_ns)
-        put_number("changed_time", (double)v->changed_unix_ns / 1e9);
-    printf(", \"evidence\": [");
-    for (size_t i = 0; i < v->num_evidence; i++) {
-        fputs(i ? ", " : "", stdout);
-        json_string(stdout, v->evidence[i]);
-    }
-    printf("], \"advice\": [");
+        json_print(stdout, ", 'changed_time': %g", (double)v->changed_unix_ns / 1e9);
+    json_print(stdout, ", 'evidence': [");
+    for (size_t i = 0; i < v->num_evidence; i++)
+        json_print(stdout, i ? ", %s" : "%s", v->evidence[i]);
+    json_print(stdout, "], 'advice': [");
     for (size_t i = 0; i < v->num_advice; i++) {
         fputs(i ? ", " : "", stdout);
         put_json_advice(&v->advice[i]);

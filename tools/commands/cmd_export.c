@@ -61,10 +61,9 @@ static int write_json(const struct job *job, FILE *out, weir_error *error)
         fputc('\n', out);
         return status;
     }
-    fputs("{\"database\": ", out);
-    json_string(out, weir_reader_path(job->reader));
+    json_print(out, "{'database': %s", weir_reader_path(job->reader));
     for (int i = 0; record_table_names[i] && status == WEIR_OK; i++) {
-        fprintf(out, ",\n\"%s\": ", record_table_names[i]);
+        json_print(out, ",\n%s: ", record_table_names[i]);
         status = record_table(out, TABLE_JSON, i, job->reader, job->filter, NULL, error);
     }
     fputs("}\n", out);

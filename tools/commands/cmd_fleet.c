@@ -261,11 +261,10 @@ static char *make_text(const fleet *f)
     char *text;
     size_t size;
     FILE *out = memory_file_open(&text, &size);
-    fprintf(out,
-            "{\"text\": %d, \"slower\": %.17g, \"deviations\": %.17g, \"job\": ", tool_format(f->call) == TABLE_TEXT,
-            settings.slower / 100, 2 * log(20.0 * (double)f->num_runs));
-    json_string_or_null(out, settings.job);
-    fprintf(out, ", \"runs\": [%s]}", f->runs + 1);
+    json_print(out, "{'text': %d, 'slower': %g, 'deviations': %g, 'job': %s, 'runs': [",
+               tool_format(f->call) == TABLE_TEXT, settings.slower / 100, 2 * log(20.0 * (double)f->num_runs),
+               settings.job);
+    fprintf(out, "%s]}", f->runs + 1);
     memory_file_close(out);
     return text;
 }

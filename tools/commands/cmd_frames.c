@@ -1,5 +1,6 @@
 /* weir frames: decodes files to arrays, pictures or raw video, or describes one. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,24 +105,16 @@ static void begin_text(const report *r, const weir_frames *frames)
 
 static void begin_json(const report *r, const weir_frames *frames)
 {
-    fputs("{\"file\": ", stdout);
-    json_string(stdout, r->shown_path);
-    fputs(", \"size_bytes\": ", stdout);
-    if (frames->cost.size_bytes)
-        printf("%" PRIu64, frames->cost.size_bytes);
-    else
-        fputs("null", stdout);
-    fputs(", \"codec\": ", stdout);
-    json_string(stdout, frames->codec);
-    printf(", \"stream\": %" PRIu32 ", \"stream_index\": %" PRIu32, frames->stream, frames->stream_index);
-    printf(", \"source_width\": %" PRIu32 ", \"source_height\": %" PRIu32, frames->source_width,
-           frames->source_height);
-    printf(", \"width\": %" PRIu32 ", \"height\": %" PRIu32, frames->width, frames->height);
-    printf(", \"pix_fmt\": \"%s\", \"layout\": \"%s\", \"scaler\": \"%s\"", video_pixel_names[frames->pixel],
-           video_layout_names[frames->layout], video_scaler_names[frames->scaler]);
-    printf(", \"time_base\": [%" PRId32 ", %" PRId32 "]", frames->time_base_num, frames->time_base_den);
+    json_print(stdout, "{'file': %s, 'size_bytes': %g, 'codec': %s, 'stream': %u, 'stream_index': %u, ",
+               r->shown_path, frames->cost.size_bytes ? (double)frames->cost.size_bytes : NAN, frames->codec,
+               frames->stream, frames->stream_index);
+    json_print(stdout, "'source_width': %u, 'source_height': %u, 'width': %u, 'height': %u, 'pix_fmt': %s, ",
+               frames->source_width, frames->source_height, frames->width, frames->height,
+               video_pixel_names[frames->pixel]);
+    json_print(stdout, "'layout': %s, 'scaler': %s, 'time_base': [%d, %d]", video_layout_names[frames->layout],
+               video_scaler_names[frames->scaler], frames->time_base_num, frames->time_base_den);
     if (settings.list)
-        fputs(",\n\"frames\": ", stdout);
+        json_print(stdout, ",\n'frames': ");
 }
 
 static void begin_report(report *r, const weir_frames *frames)
@@ -183,16 +176,13 @@ static double in_seconds(int64_t ns)
 
 static void end_json(const report *r, const phase phases[NUM_PHASES], double elapsed)
 {
-    printf(",\n\"num_frames\": %" PRIu64 ", \"num_bytes\": %" PRIu64 ", \"num_errors\": %" PRIu64
-           ", \"num_corrupt_frames\": %" PRIu64 ", \"num_missing_frames\": %" PRIu64,
-           r->num_frames, r->num_bytes, r->num_errors, r->num_corrupt_frames, r->num_missing_frames);
-    for (size_t i = 0; i < NUM_PHASES; i++) {
-        printf(", \"%s\": ", phases[i].name);
-        json_number(stdout, in_seconds(phases[i].ns));
-    }
-    fputs(", \"elapsed\": ", stdout);
-    json_number(stdout, elapsed);
-    puts("}");
+    json_print(stdout,
+               ",\n'num_frames': %" PRIu64 ", 'num_bytes': %" PRIu64 ", 'num_errors': %" PRIu64
+               ", 'num_corrupt_frames': %" PRIu64 ", 'num_missing_frames': %" PRIu64,
+               r->num_frames, r->num_bytes, r->num_errors, r->num_corrupt_frames, r->num_missing_frames);
+    for (size_t i = 0; i < NUM_PHASES; i++)
+        json_print(stdout, ", %s: %g", phases[i].name, in_seconds(phases[i].ns));
+    json_print(stdout, ", 'elapsed': %g}\n", elapsed);
 }
 
 static void put_damage(FILE *out, const char *start, const report *r)

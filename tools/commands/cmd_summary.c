@@ -27,18 +27,13 @@ static const option_row rows[] = {
 /* An object: the database, its runs, stages, queues, … */
 static int put_json(weir_reader *reader, const weir_filter *filter, const weir_totals *totals, weir_error *error)
 {
-    fputs("{\"database\": ", stdout);
-    json_string(stdout, weir_reader_path(reader));
-    if (weir_reader_lacks(reader)) {
-        fputs(", \"note\": ", stdout);
-        json_string(stdout, weir_reader_lacks(reader));
-    }
-    fputs(", \"runs\": ", stdout);
+    json_print(stdout, "{'database': %s", weir_reader_path(reader));
+    if (weir_reader_lacks(reader))
+        json_print(stdout, ", 'note': %s", weir_reader_lacks(reader));
+    json_print(stdout, ", 'runs': ");
     int status = record_table(stdout, TABLE_JSON, RECORD_TABLE_RUNS, reader, filter, NULL, error);
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
-        printf(", \"%s\": ", metric_subject_key(subject));
-        metric_put_list(stdout, TABLE_JSON, subject, &totals->of[subject]);
-    }
+    fputs(", ", stdout);
+    metric_put_totals(stdout, totals);
     puts("}");
     return status;
 }

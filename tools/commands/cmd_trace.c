@@ -62,12 +62,11 @@ static void print_head(const struct listing *listing)
     const weir_trace_facts *facts = &listing->facts;
     double seconds = (double)facts->length_ns / 1e9;
     if (settings.json) {
-        fputs("{\"file\": ", stdout);
-        json_string(stdout, listing->path);
-        printf(", \"elapsed\": %.9f, \"events\": %" PRIu64 ", \"complete\": %s, \"gaps\": %" PRIu64
-               ", \"failures\": %" PRIu64 ", \"stalls\": %" PRIu64 ",\n\"names\": ",
-               seconds, facts->num_events, facts->is_complete ? "true" : "false", facts->num_gaps,
-               facts->num_failures, facts->num_stalls);
+        json_print(stdout, "{'file': %s, 'elapsed': %g, 'events': %" PRIu64 ", 'complete': %hhd, ", listing->path,
+                   seconds, facts->num_events, facts->is_complete);
+        json_print(stdout,
+                   "'gaps': %" PRIu64 ", 'failures': %" PRIu64 ", 'stalls': %" PRIu64 ",\n'names': ", facts->num_gaps,
+                   facts->num_failures, facts->num_stalls);
         return;
     }
     weir__text_escape_to(stdout, listing->path);

@@ -115,33 +115,17 @@ static void put_nodes(table_format format, const weir_prediction *p)
     table_end(t);
 }
 
-static void put_json_number(const char *name, double value)
-{
-    printf(", \"%s\": ", name);
-    json_number(stdout, value);
-}
-
 static void put_json(const weir_prediction *p)
 {
-    printf("{\"is_prediction\": true");
-    put_json_number("throughput", p->throughput);
-    put_json_number("low", p->low);
-    put_json_number("high", p->high);
-    put_json_number("baseline", p->baseline);
-    put_json_number("measured", p->measured);
-    printf(", \"limit\": ");
-    json_string(stdout, p->limit_text);
-    put_json_number("limit_share", p->limit_share);
-    put_json_number("threads", p->threads);
-    put_json_number("available_cpus", p->available_cpus);
-    put_json_number("background", p->background);
-    put_json_number("cpus", p->cpus);
-    put_json_number("cpu_share", p->cpu_share);
-    put_json_number("memory_bytes", p->memory_bytes);
-    printf(", \"beyond_measured\": %s", p->beyond_measured ? "true" : "false");
-    put_json_number("num_laps", (double)p->num_laps);
-    put_json_number("simulated_items", (double)p->num_items);
-    printf(", \"nodes\": ");
+    json_print(stdout, "{'is_prediction': true, 'throughput': %g, 'low': %g, 'high': %g, 'baseline': %g, ",
+               p->throughput, p->low, p->high, p->baseline);
+    json_print(stdout, "'measured': %g, 'limit': %s, 'limit_share': %g, 'threads': %g, 'available_cpus': %g, ",
+               p->measured, p->limit_text, p->limit_share, (double)p->threads, p->available_cpus);
+    json_print(stdout, "'background': %g, 'cpus': %g, 'cpu_share': %g, 'memory_bytes': %g, ", p->background, p->cpus,
+               p->cpu_share, (double)p->memory_bytes);
+    json_print(stdout,
+               "'beyond_measured': %hhd, 'num_laps': %g, 'simulated_items': %g, 'nodes': ", p->beyond_measured,
+               (double)p->num_laps, (double)p->num_items);
     put_nodes(TABLE_JSON, p);
     puts("}");
 }

@@ -31,11 +31,6 @@ bool metric_subject_has_kinds(weir_subject subject)
     return subject == WEIR_SUBJECT_FLOW || subject == WEIR_SUBJECT_SPAN;
 }
 
-const char *metric_subject_key(weir_subject subject)
-{
-    return subjects[subject].key;
-}
-
 /* -- columns */
 
 static table_kind kind_of(const weir_measure *measure)
@@ -266,17 +261,20 @@ void metric_put_all(FILE *out, const weir_totals *totals)
     table_end(t);
 }
 
+void metric_put_totals(FILE *out, const weir_totals *totals)
+{
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
+        json_print(out, subject ? ", %s: " : "%s: ", subjects[subject].key);
+        metric_put_list(out, TABLE_JSON, subject, &totals->of[subject]);
+    }
+}
+
 void metric_put_limit(FILE *out, const weir_verdict *v)
 {
     if (!v) {
         fputs("null", out);
         return;
     }
-    fprintf(out, "{\"kind\": \"%s\", \"stage\": ", weir_verdict_word(v->kind));
-    json_string_or_null(out, *v->name ? v->name : NULL);
-    fputs(", \"sentence\": ", out);
-    json_string(out, v->sentence);
-    fputs(", \"confidence\": ", out);
-    json_number(out, v->confidence);
-    putc('}', out);
+    json_print(out, "{'kind': %s, 'stage': %s, 'sentence': %s, 'confidence': %g}", weir_verdict_word(v->kind),
+               *v->name ? v->name : NULL, v->sentence, v->confidence);
 }

@@ -42,15 +42,17 @@ enum { METRIC_MAX_UPRIGHT = 6 };
 void metric_put_upright(FILE *out, table_format format, const weir_total *const *totals, const char *const *titles,
                         size_t count);
 
+/* All subjects, as members of a JSON object: "stages": [...], "flow": ... */
+void metric_put_totals(FILE *out, const weir_totals *totals);
+
 /* {"kind": "slots", "stage": "0:1:decode", "sentence": "…", "confidence": 0.93}; null if there is no verdict. */
 void metric_put_limit(FILE *out, const weir_verdict *verdict);
 
 /* Whether its laps are of several kinds, such as sources and sinks. */
 bool metric_subject_has_kinds(weir_subject subject);
 
-/* "stage", "node", "queue", "pool"; as a key of JSON "stages", … */
+/* "stage", "node", "queue", "pool" */
 const char *metric_subject_name(weir_subject subject);
-const char *metric_subject_key(weir_subject subject);
 
 /* "Stages": a heading. */
 const char *metric_subject_title(weir_subject subject);

@@ -9,6 +9,7 @@
 #include "text_escape.h"
 
 typedef struct setting {
+    const char *node; /* "" = of the whole run */
     const char *name; /* as for weir whatif --set */
     int64_t numbers[2];
     const char *words[2]; /* NULL = numbers */
@@ -22,22 +23,22 @@ static size_t settings_of(const comparison_pair *pair, setting settings[MOST_SET
 {
     const comparison_side *a = &pair->sides[0], *b = &pair->sides[1];
     const comparison_settings *x = &a->built, *y = &b->built;
-    const char *colon = strrchr(pair->key, ':');
+    const char *key = pair->key, *colon = strrchr(key, ':');
     bool is_node = pair->subject == WEIR_SUBJECT_STAGE || pair->subject == WEIR_SUBJECT_FLOW;
-    bool is_pool = pair->subject == WEIR_SUBJECT_POOL && strcmp(colon ? colon + 1 : pair->key, "pool") == 0;
+    bool is_pool = pair->subject == WEIR_SUBJECT_POOL && strcmp(colon ? colon + 1 : key, "pool") == 0;
     if (is_pool || pair->subject == WEIR_SUBJECT_PROCESS) {
-        settings[0] = (setting){ is_pool ? "threads" : "cpus", { a->capacity, b->capacity }, { NULL }, NULL };
+        settings[0] = (setting){ "", is_pool ? "threads" : "cpus", { a->capacity, b->capacity }, { NULL }, NULL };
         return 1;
     }
     if (!is_node || !x->output_order || !y->output_order)
         return 0;
     const setting all[MOST_SETTINGS] = {
-        { "concurrency", { x->concurrency, y->concurrency }, { NULL }, NULL },
-        { "threads", { x->threads, y->threads }, { NULL }, "none of its own" },
-        { "queue_items", { x->queue_items, y->queue_items }, { NULL }, NULL },
-        { "queue_bytes", { x->queue_bytes, y->queue_bytes }, { NULL }, "unlimited" },
-        { "output_order", { 0 }, { x->output_order, y->output_order }, NULL },
-        { "merge_order", { 0 }, { x->merge_order, y->merge_order }, NULL },
+        { key, "concurrency", { x->concurrency, y->concurrency }, { NULL }, NULL },
+        { key, "threads", { x->threads, y->threads }, { NULL }, "none of its own" },
+        { key, "queue_items", { x->queue_items, y->queue_items }, { NULL }, NULL },
+        { key, "queue_bytes", { x->queue_bytes, y->queue_bytes }, { NULL }, "unlimited" },
+        { key, "output_order", { 0 }, { x->output_order, y->output_order }, NULL },
+        { key, "merge_order", { 0 }, { x->merge_order, y->merge_order }, NULL },
     };
     memcpy(settings, all, sizeof all);
     return MOST_SETTINGS;
@@ -51,6 +52,28 @@ static bool differs(const setting *s)
     return is_known && s->numbers[0] != s->numbers[1];
 }
 
+/* The settings that differ, to be freed. *are_same: all are known, and none differs. */
+static setting *find_changes(const lap_comparison *c, size_t *count, bool *are_same)
+{
+    setting settings[MOST_SETTINGS], *changes = NULL;
+    size_t num_known = 0;
+    bool are_same_nodes = true;
+    *count = 0;
+    for (size_t i = 0; i < c->num_pairs; i++) {
+        const comparison_pair *pair = &c->pairs[i];
+        size_t num_settings = settings_of(pair, settings);
+        num_known += num_settings > 1;
+        are_same_nodes &= !pair->sides[0].built.output_order == !pair->sides[1].built.output_order;
+        for (size_t j = 0; j < num_settings; j++)
+            if (differs(&settings[j])) {
+                changes = memory_grow(changes, *count, sizeof *changes);
+                changes[(*count)++] = settings[j];
+            }
+    }
+    *are_same = *count == 0 && num_known && are_same_nodes;
+    return changes;
+}
+
 static void say_value(FILE *out, const setting *s, int side)
 {
     if (s->words[0])
@@ -59,12 +82,6 @@ static void say_value(FILE *out, const setting *s, int side)
         fputs(s->zero, out);
     else
         fprintf(out, "%" PRId64, s->numbers[side]);
-}
-
-/* A node that is not, or of which nothing is known, in the other recording. */
-static bool is_on_one_side(const comparison_pair *pair)
-{
-    return !pair->sides[0].built.output_order != !pair->sides[1].built.output_order;
 }
 
 /* -- command lines: what is decoded, and how */
@@ -82,14 +99,9 @@ static bool is_told(const char *word, size_t length)
     return false;
 }
 
-/* A word of a command, with the option that it is the value of. */
-typedef struct command_part {
-    const char *start;
-    size_t length;
-} command_part;
-
-/* The next part behind the program; *at is where it looks. Length 0 = there is none. */
-static command_part next_part(const char **at)
+/* The next part behind the program, an option with its value or a word, to be freed; *at is where it looks. NULL = there
+   is none. */
+static char *next_part(const char **at)
 {
     for (*at += strspn(*at, " "); **at;) {
         const char *start = *at;
@@ -100,138 +112,107 @@ static command_part next_part(const char **at)
             length = (size_t)(next - start) + strcspn(next, " ");
         *at = start + length + strspn(start + length, " ");
         if (!is_told(start, name))
-            return (command_part){ start, length };
+            return memory_format("%.*s", (int)length, start);
     }
-    return (command_part){ *at, 0 };
+    return NULL;
 }
 
-static const char *arguments_of(const char *command)
+static const char *arguments_of(const lap_comparison *c, int side)
 {
-    return command ? command + strcspn(command, " ") : "";
+    const char *command = c->commands[side] ? c->commands[side] : "";
+    return command + strcspn(command, " ");
 }
 
-static bool has_part(const char *command, const command_part *wanted)
+/* The next part that the command of the other side does not have. */
+static char *next_own_part(const lap_comparison *c, int side, const char **at)
 {
-    const char *at = arguments_of(command);
-    for (command_part part; (part = next_part(&at)).length;)
-        if (part.length == wanted->length && memcmp(part.start, wanted->start, part.length) == 0)
-            return true;
-    return false;
-}
-
-/* Writes what the command of a side has and the other one does not. Returns how much that is. */
-static size_t put_parts(FILE *out, const lap_comparison *c, int side)
-{
-    size_t count = 0;
-    char text[1024];
-    const char *at = arguments_of(c->commands[side]);
-    for (command_part part; (part = next_part(&at)).length;)
-        if (!has_part(c->commands[!side], &part)) {
-            snprintf(text, sizeof text, "%.*s", (int)part.length, part.start);
-            fputs(count++ ? " " : "", out);
-            weir__text_escape_to(out, text);
-        }
-    return count;
+    bool is_shared = true;
+    char *part = NULL;
+    while (is_shared) {
+        free(part);
+        part = next_part(at);
+        is_shared = false;
+        const char *other_at = arguments_of(c, !side);
+        for (char *other; part && !is_shared && (other = next_part(&other_at)); free(other))
+            is_shared = strcmp(part, other) == 0;
+    }
+    return part;
 }
 
 bool setting_changes_other_job(const lap_comparison *c)
 {
-    for (int side = 0; side < 2 && c->commands[0] && c->commands[1]; side++) {
-        const char *at = arguments_of(c->commands[side]);
-        for (command_part part; (part = next_part(&at)).length;)
-            if (!has_part(c->commands[!side], &part))
-                return true;
+    bool differ = false;
+    for (int side = 0; side < 2 && !differ; side++) {
+        const char *at = arguments_of(c, side);
+        char *part = next_own_part(c, side, &at);
+        differ = part;
+        free(part);
     }
-    return false;
+    return differ;
 }
 
 /* "Only the command of A has: videos --first 16" */
 static void say_commands(FILE *out, const lap_comparison *c)
 {
-    for (int side = 0; side < 2 && setting_changes_other_job(c); side++) {
-        char *text = NULL;
-        size_t size;
-        FILE *memory = memory_file_open(&text, &size);
-        size_t count = put_parts(memory, c, side);
-        memory_file_close(memory);
-        if (count)
-            fprintf(out, "Only the command of %c has: %s\n", "AB"[side], text);
-        free(text);
+    for (int side = 0; side < 2; side++) {
+        const char *at = arguments_of(c, side);
+        size_t count = 0;
+        for (char *part; (part = next_own_part(c, side, &at)); free(part)) {
+            if (count++ == 0)
+                fprintf(out, "Only the command of %c has:", "AB"[side]);
+            fputc(' ', out);
+            weir__text_escape_to(out, part);
+        }
+        fputs(count ? "\n" : "", out);
     }
 }
 
 void setting_changes_say(FILE *out, const lap_comparison *c)
 {
-    setting settings[MOST_SETTINGS];
-    size_t num_known = 0, num_told = 0;
-    bool are_same_nodes = true;
-    for (size_t i = 0; i < c->num_pairs; i++) {
-        const comparison_pair *pair = &c->pairs[i];
-        size_t count = settings_of(pair, settings), told_before = num_told;
-        num_known += count > 1;
-        are_same_nodes &= !is_on_one_side(pair);
-        for (size_t j = 0; j < count; j++) {
-            if (!differs(&settings[j]))
-                continue;
-            fputs(num_told == 0 ? "Settings of B that differ: " : num_told > told_before ? ", " : "; ", out);
-            if (count > 1 && num_told == told_before) {
-                weir__text_escape_to(out, pair->key);
-                fputc('.', out);
-            }
-            fprintf(out, "%s ", settings[j].name);
-            say_value(out, &settings[j], 1);
-            fputs(" instead of ", out);
-            say_value(out, &settings[j], 0);
-            num_told++;
+    size_t count;
+    bool are_same;
+    setting *changes = find_changes(c, &count, &are_same);
+    for (size_t i = 0; i < count; i++) {
+        const setting *s = &changes[i];
+        bool is_next = i > 0 && (!*s->node || s->node != s[-1].node);
+        fputs(i == 0 ? "Settings of B that differ: " : is_next ? "; " : ", ", out);
+        if (*s->node && (i == 0 || is_next)) {
+            weir__text_escape_to(out, s->node);
+            fputc('.', out);
         }
+        fprintf(out, "%s ", s->name);
+        say_value(out, s, 1);
+        fputs(" instead of ", out);
+        say_value(out, s, 0);
     }
-    if (num_told)
-        fputs(".\n", out);
+    fputs(count ? ".\n" : "", out);
+    free(changes);
     say_commands(out, c);
-    if (!num_told && num_known && are_same_nodes && !setting_changes_other_job(c))
+    if (are_same && !setting_changes_other_job(c))
         fputs("All settings in the recordings are the same.\n", out);
-}
-
-static void put_json_value(const setting *s, int side)
-{
-    if (s->words[0])
-        json_string(stdout, s->words[side]);
-    else
-        printf("%" PRId64, s->numbers[side]);
 }
 
 void setting_changes_put_json(const lap_comparison *c)
 {
-    setting settings[MOST_SETTINGS];
-    const char *comma = "";
-    putchar('[');
-    for (size_t i = 0; i < c->num_pairs; i++) {
-        size_t count = settings_of(&c->pairs[i], settings);
-        for (size_t j = 0; j < count; j++) {
-            if (!differs(&settings[j]))
-                continue;
-            printf("%s{\"name\": ", comma);
-            json_string(stdout, count > 1 ? c->pairs[i].key : "");
-            printf(", \"setting\": \"%s\", \"a\": ", settings[j].name);
-            put_json_value(&settings[j], 0);
-            fputs(", \"b\": ", stdout);
-            put_json_value(&settings[j], 1);
-            putchar('}');
-            comma = ", ";
+    size_t count;
+    bool are_same;
+    setting *changes = find_changes(c, &count, &are_same);
+    for (size_t i = 0; i < count; i++) {
+        const setting *s = &changes[i];
+        json_print(stdout, i ? ", {'name': %s, 'setting': %s, " : "[{'name': %s, 'setting': %s, ", s->node, s->name);
+        if (s->words[0])
+            json_print(stdout, "'a': %s, 'b': %s}", s->words[0], s->words[1]);
+        else
+            json_print(stdout, "'a': %" PRId64 ", 'b': %" PRId64 "}", s->numbers[0], s->numbers[1]);
+    }
+    free(changes);
+    for (int side = 0; side < 2; side++) {
+        const char *at = arguments_of(c, side);
+        for (char *part; (part = next_own_part(c, side, &at)); free(part), count++) {
+            fputs(count ? ", " : "[", stdout);
+            json_print(stdout, "{'name': '', 'setting': 'command', %s: null, %s: %s}", side ? "a" : "b",
+                       side ? "b" : "a", part);
         }
     }
-    for (int side = 0; side < 2; side++) {
-        const char *at = arguments_of(c->commands[side]);
-        for (command_part part; (part = next_part(&at)).length;)
-            if (!has_part(c->commands[!side], &part)) {
-                char text[1024];
-                snprintf(text, sizeof text, "%.*s", (int)part.length, part.start);
-                printf("%s{\"name\": \"\", \"setting\": \"command\", \"%s\": null, \"%s\": ", comma, side ? "a" : "b",
-                       side ? "b" : "a");
-                json_string(stdout, text);
-                putchar('}');
-                comma = ", ";
-            }
-    }
-    putchar(']');
+    fputs(count ? "]" : "[]", stdout);
 }

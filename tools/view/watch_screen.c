@@ -479,36 +479,21 @@ int watch_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64
 
 /* ---- JSON --------------------------------------------------------------------------------------------------- */
 
-static void put_totals_json(FILE *out, const weir_totals *totals)
-{
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
-        fprintf(out, "%s\"%s\": ", subject ? ", " : "", metric_subject_key(subject));
-        metric_put_list(out, TABLE_JSON, subject, &totals->of[subject]);
-    }
-}
-
 static void put_watch_json(FILE *out, const watched *w, const char *path)
 {
     progress p = progress_of(w);
-    fputs("{\"database\": ", out);
-    json_string(out, path);
-    fprintf(out, ", \"rank\": %d, \"run_id\": %" PRId64 ", \"state\": \"%s\", \"elapsed\": ", (int)w->run.rank,
-            w->run.run_id, weir_run_state_name(w->state));
-    json_number(out, to_seconds(until_unix_ns(w) - w->run.started_unix_ns));
-    fputs(", \"last_lap_time\": ", out);
-    json_number(out, w->last_lap_unix_ns ? to_seconds(w->last_lap_unix_ns) : NAN);
-    fprintf(out, ", \"failures\": %" PRId64 ", \"last_failure\": ", p.failures);
-    json_string_or_null(out, w->last_failure);
-    fprintf(out, ", \"done\": %" PRId64 ", \"expected\": ", p.done);
-    json_number(out, w->expected > 0 ? (double)w->expected : NAN);
-    fputs(", \"remaining\": ", out);
-    json_number(out, p.remaining_s);
-    fputs(", \"limit\": ", out);
+    json_print(out, "{'database': %s, 'rank': %d, 'run_id': %" PRId64 ", 'state': %s, 'elapsed': %g, ", path,
+               (int)w->run.rank, w->run.run_id, weir_run_state_name(w->state),
+               to_seconds(until_unix_ns(w) - w->run.started_unix_ns));
+    json_print(out, "'last_lap_time': %g, 'failures': %" PRId64 ", 'last_failure': %s, ",
+               w->last_lap_unix_ns ? to_seconds(w->last_lap_unix_ns) : NAN, p.failures, w->last_failure);
+    json_print(out, "'done': %" PRId64 ", 'expected': %g, 'remaining': %g, 'limit': ", p.done,
+               w->expected > 0 ? (double)w->expected : NAN, p.remaining_s);
     metric_put_limit(out, w->verdict);
     fputs(", ", out);
-    put_totals_json(out, &w->totals);
-    fputs(", \"last_lap\": {", out);
-    put_totals_json(out, &w->last_lap);
+    metric_put_totals(out, &w->totals);
+    json_print(out, ", 'last_lap': {");
+    metric_put_totals(out, &w->last_lap);
     fputs("}}", out);
 }
 
