@@ -1,6 +1,5 @@
 #include "memory.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,13 +25,17 @@ char *memory_copy(const char *text)
 
 char *memory_format(const char *format, ...)
 {
+    va_list values;
+    va_start(values, format);
+    char *text = memory_format_list(format, values);
+    va_end(values);
+    return text;
+}
+
+char *memory_format_list(const char *format, va_list values)
+{
     char *text = NULL;
-    va_list arguments;
-    va_start(arguments, format);
-    if (vasprintf(&text, format, arguments) < 0)
-        text = NULL;
-    va_end(arguments);
-    return check_memory(text);
+    return check_memory(vasprintf(&text, format, values) < 0 ? NULL : text);
 }
 
 void *memory_grow(void *array, size_t count, size_t element_bytes)

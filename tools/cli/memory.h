@@ -2,12 +2,14 @@
 #ifndef TOOLS_CLI_MEMORY_H
 #define TOOLS_CLI_MEMORY_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 
 void *memory_get(size_t count, size_t element_bytes); /* zeroed */
 char *memory_copy(const char *text);
 char *memory_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *memory_format_list(const char *format, va_list values) __attribute__((format(printf, 1, 0)));
 
 /* Room for one more element behind `count` of them. */
 void *memory_grow(void *array, size_t count, size_t element_bytes);

@@ -1,11 +1,13 @@
 #include "prose.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "memory.h"
+#include "text_escape.h"
 #include "text_fill.h"
 #include "tty.h"
 
@@ -31,6 +33,18 @@ void prose_put_lines(FILE *out, const char *text, size_t width)
         fprintf(out, "%*s", (int)indent, "");
         weir__text_fill(out, text + indent, text + length, indent + 2, indent, width);
     }
+}
+
+void prose_line(FILE *out, const char *format, ...)
+{
+    char *text;
+    va_list values;
+    va_start(values, format);
+    text = memory_format_list(format, values);
+    va_end(values);
+    weir__text_escape_to(out, text);
+    fputc('\n', out);
+    free(text);
 }
 
 void prose_open(prose *p)

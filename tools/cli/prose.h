@@ -24,4 +24,7 @@ int prose_end(prose *p, int status, weir_error *error);
 /* Breaks the lines that are longer than width. */
 void prose_put_lines(FILE *out, const char *text, size_t width);
 
+/* A formatted line. Names in it cannot break it: their control characters are escaped. */
+void prose_line(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 #endif

@@ -600,6 +600,14 @@ void table_count(table *t, int64_t count)
     put_plain(t, text);
 }
 
+void table_known(table *t, int64_t count)
+{
+    if (count)
+        table_count(t, count);
+    else
+        table_nothing(t);
+}
+
 /* Seconds are stored as doubles, which hold Unix time to less than a microsecond: digits beyond that are omitted. */
 void table_when(table *t, int64_t unix_ns)
 {

@@ -62,6 +62,7 @@ void table_set_keys(table *t, size_t num_keys);
 /* The next cell of the row; a row ends with its last cell. Text is copied. */
 void table_words(table *t, const char *text);
 void table_count(table *t, int64_t count);
+void table_known(table *t, int64_t count);                      /* 0 is not known: an empty cell */
 void table_number(table *t, double number);                     /* NAN or infinite: an empty cell */
 void table_number_as(table *t, double number, table_kind kind); /* instead of the column's kind */
 void table_when(table *t, int64_t unix_ns);                     /* a point in time; 0 = an empty cell */

@@ -41,10 +41,7 @@ static void add_finding(void *self, const weir_finding *finding)
     if (finding->level == WEIR_FINDING_OK && finding->run_id && !found->all)
         return;
     table_words(found->t, levels[finding->level]);
-    if (finding->run_id)
-        table_count(found->t, finding->run_id);
-    else
-        table_nothing(found->t);
+    table_known(found->t, finding->run_id);
     table_words(found->t, finding->check);
     table_words(found->t, finding->text);
 }

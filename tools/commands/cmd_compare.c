@@ -24,7 +24,6 @@
 #include "pair_verdict.h"
 #include "prose.h"
 #include "setting_changes.h"
-#include "text_escape.h"
 #include "tty.h"
 
 static struct settings {
@@ -125,21 +124,13 @@ static void say_throughput(FILE *out, const lap_comparison *c, const compared si
     }
     describe_change(d.change, change, sizeof change, "more", "fewer");
     fprintf(out, "B delivers %s items per second than A (%.2f instead of %.2f", change, d.b, d.a);
+    describe_change(d.low, low, sizeof low, "more", "fewer");
+    describe_change(d.high, high, sizeof high, "more", "fewer");
     if (d.verdict == VERDICT_UNKNOWN)
         fputs("; too few laps for a confidence interval).\n", out);
-    else {
-        describe_change(d.low, low, sizeof low, "more", "fewer");
-        describe_change(d.high, high, sizeof high, "more", "fewer");
+    else
         fprintf(out, "; 95 %% confidence interval: %s to %s)%s.\n", low, high,
                 d.verdict == VERDICT_SAME ? ": no clear difference" : "");
-    }
-}
-
-static void say_limit(FILE *out, char side, const weir_verdict *v)
-{
-    fprintf(out, "Limit of %c: ", side);
-    weir__text_escape_to(out, v->sentence);
-    fputc('\n', out);
 }
 
 static bool is_same_limit(const lap_comparison *c, const compared sides[2])
@@ -154,22 +145,25 @@ static void say_cause(FILE *out, const effect *e)
 {
     const comparison_side *a = &e->stage->sides[0], *b = &e->stage->sides[1];
     char before[WEIR_FORMAT_BYTES], after[WEIR_FORMAT_BYTES];
-    fputs("The largest change at ", out);
-    weir__text_escape_to(out, e->stage->key);
+    const char *what = "busy share of its slots", *note = "";
     if (fabs(e->task) >= fabs(e->slots) && fabs(e->task) >= fabs(e->busy)) {
         double cpu = log(comparison_value(e->stage, 1, "cpu_time_per_task") /
                          comparison_value(e->stage, 0, "cpu_time_per_task"));
+        what = "time per task";
         tty_format_time(before, time_per_task(a));
         tty_format_time(after, time_per_task(b));
-        fprintf(out, " is the time per task: %s instead of %s", after, before);
         if (isfinite(cpu) && fabs(cpu) < 0.25 * fabs(e->task))
-            fputs(", with the same CPU time: the tasks wait for a CPU or a disk", out);
-    } else if (fabs(e->slots) >= fabs(e->busy))
-        fprintf(out, " is the number of its slots: %.0f instead of %.0f", slots_of(b), slots_of(a));
-    else
-        fprintf(out, " is the busy share of its slots: %.0f %% instead of %.0f %%",
-                100 * comparison_value(e->stage, 1, "busy_share"), 100 * comparison_value(e->stage, 0, "busy_share"));
-    fputs(".\n", out);
+            note = ", with the same CPU time: the tasks wait for a CPU or a disk";
+    } else if (fabs(e->slots) >= fabs(e->busy)) {
+        what = "number of its slots";
+        snprintf(before, sizeof before, "%.0f", slots_of(a));
+        snprintf(after, sizeof after, "%.0f", slots_of(b));
+    } else {
+        snprintf(before, sizeof before, "%.0f %%", 100 * comparison_value(e->stage, 0, "busy_share"));
+        snprintf(after, sizeof after, "%.0f %%", 100 * comparison_value(e->stage, 1, "busy_share"));
+    }
+    prose_line(out, "The largest change at %s is the %s: %s instead of %s%s.", e->stage->key, what, after, before,
+               note);
 }
 
 /* The limit has moved because a stage that limits one of the two can deliver clearly more or less in B. Returns it;
@@ -185,10 +179,8 @@ static const comparison_pair *say_move(FILE *out, const lap_comparison *c, const
         e.whole = e.slots - e.task;
         if (!(side ? e.whole < -CLEAR_MOVE : e.whole > CLEAR_MOVE))
             continue;
-        fputs("The limit has moved: ", out);
-        weir__text_escape_to(out, stage->key);
-        fprintf(out, " with all its slots busy can deliver %.0f %% %s in B than in A.\n", 100 * fabs(expm1(e.whole)),
-                side ? "less" : "more");
+        prose_line(out, "The limit has moved: %s with all its slots busy can deliver %.0f %% %s in B than in A.",
+                   stage->key, 100 * fabs(expm1(e.whole)), side ? "less" : "more");
         say_cause(out, &e);
         return stage;
     }
@@ -199,8 +191,8 @@ static const comparison_pair *say_move(FILE *out, const lap_comparison *c, const
 /* Returns the stage whose change was told; NULL = none. */
 static const comparison_pair *say_limits(FILE *out, const lap_comparison *c, const compared sides[2])
 {
-    say_limit(out, 'A', sides[0].verdict);
-    say_limit(out, 'B', sides[1].verdict);
+    for (int side = 0; side < 2; side++)
+        prose_line(out, "Limit of %c: %s", "AB"[side], sides[side].verdict->sentence);
     if (sides[0].verdict->kind == WEIR_VERDICT_UNKNOWN || sides[1].verdict->kind == WEIR_VERDICT_UNKNOWN)
         return NULL;
     if (!is_same_limit(c, sides))
@@ -209,46 +201,30 @@ static const comparison_pair *say_limits(FILE *out, const lap_comparison *c, con
     return NULL;
 }
 
-/* Whether the named stage itself, not something around it, decides what it delivers. */
-static bool is_in_stage(weir_verdict_kind kind)
-{
-    return kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE || kind == WEIR_VERDICT_CPUS;
-}
-
-/* The slower run is slower because of its limit. */
+/* The slower run is slower because of its limit: of what the named stage itself, not something around it, decides. */
 static void say_why(FILE *out, const lap_comparison *c, const compared sides[2], const comparison_pair *told)
 {
     const comparison_pair *sink = find_sink(c, sides);
-    comparison_difference d = { .verdict = VERDICT_UNKNOWN };
-    if (sink)
-        d = comparison_compare_named(sink, "items_per_s");
-    if (d.verdict != VERDICT_BETTER && d.verdict != VERDICT_WORSE)
+    comparison_verdict verdict = sink ? comparison_compare_named(sink, "items_per_s").verdict : VERDICT_UNKNOWN;
+    if (verdict != VERDICT_BETTER && verdict != VERDICT_WORSE)
         return;
-    int slower = d.verdict == VERDICT_WORSE;
+    int slower = verdict == VERDICT_WORSE;
     const weir_verdict *l = sides[slower].verdict;
     const comparison_pair *stage = comparison_find(c, slower, l->name);
     bool both_threads = l->kind == WEIR_VERDICT_THREADS && sides[!slower].verdict->kind == WEIR_VERDICT_THREADS;
-    if (stage && stage->subject == WEIR_SUBJECT_STAGE && !stage->sides[!slower].name) {
-        fprintf(out, "%c is slower because of ", "AB"[slower]);
-        weir__text_escape_to(out, stage->sides[slower].name);
-        fprintf(out, ", which %c does not have.\n", "BA"[slower]);
-    } else if (stage && (is_in_stage(l->kind) || both_threads)) {
+    bool is_in_stage =
+        l->kind == WEIR_VERDICT_SLOTS || l->kind == WEIR_VERDICT_OUTSIDE || l->kind == WEIR_VERDICT_CPUS;
+    if (stage && stage->subject == WEIR_SUBJECT_STAGE && !stage->sides[!slower].name)
+        prose_line(out, "%c is slower because of %s, which %c does not have.", "AB"[slower],
+                   stage -> sides[slower].name, "BA"[slower]);
+    else if (stage && stage != told && (is_in_stage || both_threads)) {
         effect e = effect_of(stage);
-        if (isfinite(e.whole) && stage != told)
+        if (isfinite(e.whole))
             say_cause(out, &e);
     }
 }
 
 enum { EXPERIMENT_BYTES = 2000 };
-
-static void say_experiment(FILE *out, const lap_comparison *c, const compared sides[2])
-{
-    char text[EXPERIMENT_BYTES];
-    if (!pair_verdict_describe(c, find_sink(c, sides), text, sizeof text))
-        return;
-    weir__text_escape_to(out, text);
-    fputc('\n', out);
-}
 
 /* -- tables */
 
@@ -338,18 +314,19 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
 {
     weir_error error = { 0 };
     prose text;
+    char experiment[EXPERIMENT_BYTES];
     prose_open(&text);
-    for (int side = 0; side < 2; side++) {
-        fprintf(text.file, "%c: ", "AB"[side]);
-        weir__text_escape_to(text.file, call->words[side]);
+    for (int side = 0; side < 2; side++)
         if (sides[side].run_id)
-            fprintf(text.file, ", run %" PRId64, sides[side].run_id);
-        fputs(side ? "\n\n" : "\n", text.file);
-    }
+            prose_line(text.file, "%c: %s, run %" PRId64, "AB"[side], call -> words[side], sides[side].run_id);
+        else
+            prose_line(text.file, "%c: %s", "AB"[side], call -> words[side]);
+    fputc('\n', text.file);
     setting_changes_say(text.file, c);
     say_throughput(text.file, c, sides);
     say_why(text.file, c, sides, say_limits(text.file, c, sides));
-    say_experiment(text.file, c, sides);
+    if (pair_verdict_describe(c, find_sink(c, sides), experiment, sizeof experiment))
+        prose_line(text.file, "%s", experiment);
     if (prose_end(&text, WEIR_OK, &error) != WEIR_OK)
         return tool_fail(call, &error);
     putchar('\n');

@@ -8,20 +8,16 @@
 #include "command_table.h"
 #include "prose.h"
 
-static struct {
+static struct settings {
     bool all, code;
 } settings;
 
+#define ROW(option, what) .name = (option), .kind = &option_flag, .offset = offsetof(struct settings, what)
+
 static const option_row rows[] = {
-    { .name = "verbose",
-      .letter = 'v',
-      .kind = &option_flag,
-      .offset = offsetof(__typeof__(settings), all),
+    { ROW("verbose", all), .letter = 'v',
       .help = "print all the evidence, what each prediction assumes, and the limit after each change" },
-    { .name = "c",
-      .kind = &option_flag,
-      .offset = offsetof(__typeof__(settings), code),
-      .help = "also print the changes as settings in C" },
+    { ROW("c", code), .help = "also print the changes as settings in C" },
     { 0 },
 };
 

@@ -292,7 +292,7 @@ static int check_output(const tool_call *call)
                            settings.output);
     settings.format = (int)format;
     if (settings.output && settings.format == FRAME_FORMAT_PNG &&
-        (settings.video.pixel == WEIR_PIXEL_YUV420P || settings.video.layout == WEIR_LAYOUT_NCHW))
+        (settings.video.config.pixel == WEIR_PIXEL_YUV420P || settings.video.config.layout == WEIR_LAYOUT_NCHW))
         return tool_refuse(call, "PNG pictures are rgb24 or gray8, in the layout nhwc (see --pixel and --layout)");
     return TOOL_DONE;
 }
@@ -302,7 +302,7 @@ static int work(const weir_video_config *video, report *r, weir_error *error)
 {
     weir_pipeline *pipeline = NULL;
     frame_output *output = NULL;
-    const char *inputs[] = { r->path, settings.video.ca_file };
+    const char *inputs[] = { r->path, settings.video.config.ca_file };
     const output_rules rules = { .force = settings.force, .inputs = inputs, .num_inputs = inputs[1] ? 2 : 1 };
     int rc = WEIR_OK;
     if (settings.output)
@@ -358,8 +358,8 @@ static int run_folder(const tool_call *call)
     many->num_inputs = (size_t)call->num_words;
     many->video = settings.video;
     many->chunk_frames = 0;
-    if (!settings.video.width && !settings.video.height)
-        many->video.resize = VIDEO_RESIZE_NONE;
+    if (!settings.video.config.width && !settings.video.config.height)
+        many->video.config.resize = VIDEO_RESIZE_NONE;
     if (!many->concurrency)
         many->concurrency = weir_cpu_budget();
     frame_folder job = { .settings = many, .path = settings.output, .force = settings.force };

@@ -167,18 +167,17 @@ typedef struct answer {
 
 static table_kind kind_of(const weir_dataset_cell *cell)
 {
-    if (strcmp(cell->name, "duration") == 0 || strcmp(cell->name, "start") == 0 || strcmp(cell->name, "end") == 0 ||
-        strstr(cell->name, "_time"))
-        return TABLE_TIME;
-    if (strcmp(cell->name, "size_bytes") == 0)
-        return TABLE_BYTES;
-    if (strcmp(cell->name, "complete") == 0)
-        return TABLE_TRUTH;
-    static const char *const words[] = { "path", "label", "codec", "message" };
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(cell->name, words[i]) == 0)
-            return TABLE_WORDS;
-    return strcmp(cell->name, "status") == 0 ? TABLE_WORDS : TABLE_COUNT;
+    static const struct {
+        const char *name;
+        table_kind kind;
+    } kinds[] = { { "duration", TABLE_TIME },    { "start", TABLE_TIME },     { "end", TABLE_TIME },
+                  { "size_bytes", TABLE_BYTES }, { "complete", TABLE_TRUTH }, { "path", TABLE_WORDS },
+                  { "label", TABLE_WORDS },      { "codec", TABLE_WORDS },    { "message", TABLE_WORDS },
+                  { "status", TABLE_WORDS } };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(cell->name, kinds[i].name) == 0)
+            return kinds[i].kind;
+    return strstr(cell->name, "_time") ? TABLE_TIME : TABLE_COUNT;
 }
 
 static void begin_table(answer *to, const weir_dataset_cell *cells, size_t num_cells)
@@ -238,17 +237,6 @@ static int ask(const tool_call *call, const char *db_path)
 }
 
 /* ---- which of the two ------------------------------------------------------------------------------------------ */
-
-static bool is_sqlite(const char *path)
-{
-    char start[16] = "";
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return false;
-    size_t length = fread(start, 1, sizeof start, file);
-    fclose(file);
-    return length == sizeof start && memcmp(start, "SQLite format 3", sizeof start) == 0;
-}
 
 static bool is_list(const char *path)
 {
@@ -315,7 +303,7 @@ static int run(tool_call *call)
     const char *first = call->words[0];
     bool is_there = stat(first, &file) == 0;
     bool is_folder = is_there && S_ISDIR(file.st_mode);
-    if (call->num_words == 1 && is_there && !is_folder && is_sqlite(first))
+    if (call->num_words == 1 && is_there && !is_folder && tool_file_begins(first, "SQLite format 3"))
         return ask(call, first);
     if (settings.list || settings.where)
         return tool_refuse(call, "--list and --where need an index, and %s is not one", first);

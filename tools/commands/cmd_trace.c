@@ -9,8 +9,8 @@
 
 #include "command_table.h"
 #include "output_file.h"
+#include "prose.h"
 #include "stack_view.h"
-#include "text_escape.h"
 
 enum { MAX_TOP = 1000000 };
 
@@ -69,10 +69,9 @@ static void print_head(const struct listing *listing)
                    facts->num_failures, facts->num_stalls);
         return;
     }
-    weir__text_escape_to(stdout, listing->path);
-    printf(": %.3f s, %" PRIu64 " events, %" PRIu64 " failure%s, %" PRIu64 " stall%s\n", seconds, facts->num_events,
-           facts->num_failures, facts->num_failures == 1 ? "" : "s", facts->num_stalls,
-           facts->num_stalls == 1 ? "" : "s");
+    prose_line(stdout, "%s: %.3f s, %" PRIu64 " events, %" PRIu64 " failure%s, %" PRIu64 " stall%s", listing->path,
+               seconds, facts->num_events, facts->num_failures, facts->num_failures == 1 ? "" : "s",
+               facts->num_stalls, facts->num_stalls == 1 ? "" : "s");
     if (!facts->is_complete)
         printf("The file has no end: its program was killed, or still runs.\n");
     if (facts->num_gaps)
@@ -162,9 +161,8 @@ static void show_functions(const tool_call *call, const stack_frame *stacks)
     };
     table_format format = settings.json ? TABLE_JSON : settings.csv ? TABLE_CSV : TABLE_TEXT;
     if (format == TABLE_TEXT) {
-        weir__text_escape_to(stdout, call->words[0]);
-        printf(": %" PRIu64 " samples\n\nCPU time by function. self: without the functions that it calls\n",
-               stacks_count(stacks));
+        prose_line(stdout, "%s: %" PRIu64 " samples", call->words[0], stacks_count(stacks));
+        puts("\nCPU time by function. self: without the functions that it calls");
     }
     table *t = table_begin(stdout, format, TABLE_COLUMNS(columns));
     stacks_print(stacks, t, settings.top);

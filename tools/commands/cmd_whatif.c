@@ -8,7 +8,6 @@
 
 #include "command_table.h"
 #include "prose.h"
-#include "text_escape.h"
 
 enum { MAX_SETTINGS = 64, SETTING_BYTES = 256 };
 
@@ -38,35 +37,18 @@ static bool parse_setting(const char *text, void *value)
 static const option_kind setting_kind = { .parse = parse_setting,
                                           .wanted = "a setting and its value, such as decode.concurrency=8" };
 
-#define AT(field) offsetof(struct settings, field)
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { .name = "set",
-      .argument = "NAME=VALUE",
-      .kind = &setting_kind,
-      .offset = AT(set),
+    { ROW("set", set, setting_kind), .argument = "NAME=VALUE",
       .help = "change a setting, such as decode.concurrency=8; may be given several times" },
-    { .name = "threads",
-      .argument = "N",
-      .kind = &option_count32,
-      .max = WEIR_MAX_SLOTS,
-      .offset = AT(threads),
+    { ROW("threads", threads, option_count32), .argument = "N", .max = WEIR_MAX_SLOTS,
       .help = "threads of the pool (default as recorded)" },
-    { .name = "cpus",
-      .argument = "N",
-      .kind = &option_real,
-      .offset = AT(cpus),
+    { ROW("cpus", cpus, option_real), .argument = "N",
       .help = "CPUs that the process may use; fractions are allowed (default as recorded)" },
-    { .name = "resamples",
-      .argument = "N",
-      .kind = &option_count,
-      .max = 1000,
-      .offset = AT(resamples),
+    { ROW("resamples", resamples, option_count), .argument = "N", .max = 1000,
       .help = "how often laps are drawn at random for the range (default 20)" },
-    { .name = "seed",
-      .argument = "N",
-      .kind = &option_number,
-      .offset = AT(seed),
+    { ROW("seed", seed, option_number), .argument = "N",
       .help = "seed of the random choices; the same seed gives the same prediction (default 0)" },
     { 0 },
 };
@@ -137,9 +119,7 @@ static void put_prose(FILE *out, const weir_prediction *p)
                 p->baseline, 100 * (p->baseline / p->measured - 1) + 0.0);
     fprintf(out, "Predicted: %.2f items/s (%.2f to %.2f), %.2f times the model's figure above.\n", p->throughput,
             p->low, p->high, p->throughput / p->baseline);
-    fprintf(out, "Limit:     ");
-    weir__text_escape_to(out, p->limit_text);
-    fprintf(out, " (%.0f %% in use).\n", 100 * p->limit_share);
+    prose_line(out, "Limit:     %s (%.0f %% in use).", p->limit_text, 100 * p->limit_share);
     fprintf(out, "CPUs:      %.2f of %.4g in use", p->cpus, p->available_cpus);
     if (p->background > 0.05)
         fprintf(out, ", next to %.1f threads of other programs, as when it was recorded", p->background);

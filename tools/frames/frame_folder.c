@@ -53,7 +53,7 @@ static int write_item(const frame_folder *job, const record_inputs *inputs, cons
     char *name = make_name(job, inputs, label);
     char *path = memory_format("%s%s", name, job->format == FRAME_FORMAT_PNG ? "/%04d.png" : "");
     const record_settings *settings = job->settings;
-    const char *const others[] = { label, settings->list_path, settings->video.ca_file };
+    const char *const others[] = { label, settings->list_path, settings->video.config.ca_file };
     const char *given[3];
     output_rules rules = { .kind = OUTPUT_NPY, .inputs = given };
     char problem[OUTPUT_PROBLEM_BYTES];

@@ -108,7 +108,7 @@ const char *record_outputs_check(const record_settings *settings, const record_i
     for (size_t i = 0; i < MAX_OUTPUTS && !refused; i++) {
         bool is_database = outputs[i].kind == OUTPUT_DATABASE; /* it may be that of --resume */
         const char *const others[MAX_OTHERS] = { settings->list_path,
-                                                 settings->video.ca_file,
+                                                 settings->video.config.ca_file,
                                                  settings->openmetrics_path,
                                                  trace,
                                                  is_database ? NULL : settings->db_path,

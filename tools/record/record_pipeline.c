@@ -41,7 +41,7 @@ static weir_video_config describe_video(const record_settings *settings)
     char problem[OPTION_PROBLEM_BYTES]; /* not used: the options have been checked */
     weir_video_config video = { 0 };
     video_configure(&settings->video, &video, problem);
-    if (settings->video.resize != VIDEO_RESIZE_NONE) {
+    if (settings->video.config.resize != VIDEO_RESIZE_NONE) {
         video.width = video.width ? video.width : DEFAULT_SIDE;
         video.height = video.height ? video.height : DEFAULT_SIDE;
     }

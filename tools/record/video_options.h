@@ -7,28 +7,13 @@
 #include "options.h"
 #include "sampling_options.h"
 
-enum { VIDEO_RESIZE_NONE = WEIR_RESIZE_CROP + 1 };
+#define VIDEO_RESIZE_NONE ((weir_resize)(WEIR_RESIZE_CROP + 1))
 
 /* Setting this struct to all-zero selects the defaults of weir_video_config. */
 typedef struct video_settings {
-    uint32_t width, height; /* 0 = not given */
-    int resize;             /* weir_resize, or VIDEO_RESIZE_NONE */
-    int pixel, layout, scaler;
-    const char *filter;
-    bool no_autorotate;
+    weir_video_config config; /* without what follows; resize may be VIDEO_RESIZE_NONE */
     sampling_settings sampling;
-    bool strict;
-    double min_share; /* 0 = not given */
-    int64_t max_frames, max_pixels;
-    uint64_t max_bytes;
-    int64_t max_duration_ns;
-    uint64_t max_decoder_bytes;
-    uint32_t stream;
-    bool insecure;
-    const char *ca_file; /* NULL = the system's */
-    int64_t io_timeout_ns;
-    int loop_filter; /* weir_loop_filter */
-    bool fast_decode;
+    bool strict, insecure;
     uint32_t lowres;
 } video_settings;
 

@@ -144,10 +144,8 @@ static void put_keys(table *t, const metric_keys *keys, const weir_total *total,
     table_when(t, key->end_unix_ns);
     table_duration(t, total->elapsed_ns);
     table_duration(t, total->suspended_ns);
-    if (total->subject >= WEIR_SUBJECT_QUEUE && total->subject <= WEIR_SUBJECT_PROCESS && total->capacity)
-        table_count(t, total->capacity);
-    else if (total->subject >= WEIR_SUBJECT_QUEUE && total->subject <= WEIR_SUBJECT_PROCESS)
-        table_nothing(t);
+    if (total->subject >= WEIR_SUBJECT_QUEUE && total->subject <= WEIR_SUBJECT_PROCESS)
+        table_known(t, total->capacity);
 }
 
 /* Without tasks there is no longest time. */
@@ -230,10 +228,7 @@ static void put_union_row(table *t, const table_column *columns, size_t count, c
     table_when(t, total->key.end_unix_ns);
     table_duration(t, total->elapsed_ns);
     table_duration(t, total->suspended_ns);
-    if (total->capacity)
-        table_count(t, total->capacity);
-    else
-        table_nothing(t);
+    table_known(t, total->capacity);
     for (size_t i = 8; i < count; i++) {
         const weir_measure *measure = weir_measure_find(total->subject, columns[i].name);
         table_number(t, measure ? known_value(measure, total) : NAN);

@@ -110,10 +110,7 @@ static void put_lap(table *t, const weir_record *record)
     put_position(t, &lap->position);
     table_duration(t, lap->suspended_ns);
     table_count(t, lap->num_joined);
-    if (lap->capacity)
-        table_count(t, lap->capacity);
-    else
-        table_nothing(t);
+    table_known(t, lap->capacity);
     weir_total total = weir_total_of_lap(lap);
     metric_put_measures(t, &total);
 }

@@ -389,10 +389,7 @@ static void put_series_row(table *t, const watched *w, const weir_total *total, 
                                      : latest_value(w, total->subject, total->key.name, measures[i]));
         is_total &= measures[i] != NULL;
     }
-    if (total->capacity && total->subject == WEIR_SUBJECT_QUEUE)
-        table_count(t, total->capacity);
-    else
-        table_nothing(t);
+    table_known(t, total->subject == WEIR_SUBJECT_QUEUE ? total->capacity : 0);
     format_sparks(sparks, total->subject, line, total->subject == WEIR_SUBJECT_QUEUE ? "items_per_s" : "tasks_per_s",
                   num_sparks());
     table_words(t, sparks);
