@@ -84,8 +84,6 @@ static const table_column frame_columns[] = {
     { "time", "time", TABLE_TIME },
 };
 
-enum { NUM_FRAME_COLUMNS = sizeof frame_columns / sizeof frame_columns[0] };
-
 static void begin_text(const report *r, const weir_frames *frames)
 {
     char file_size[WEIR_FORMAT_BYTES];
@@ -126,7 +124,7 @@ static void begin_report(report *r, const weir_frames *frames)
     if (format == TABLE_JSON)
         begin_json(r, frames);
     if (settings.list)
-        r->frames = table_begin(stdout, format, frame_columns, NUM_FRAME_COLUMNS);
+        r->frames = table_begin(stdout, format, TABLE_COLUMNS(frame_columns));
 }
 
 static void put_frames(report *r, const weir_frames *frames)
@@ -148,41 +146,21 @@ static void put_frames(report *r, const weir_frames *frames)
     }
 }
 
-/* Where the time went, with the names of item_stats. */
-typedef struct phase {
-    const char *title;
-    const char *name;
-    int64_t ns;
-} phase;
-
-enum { NUM_PHASES = 4 };
-
-static void list_phases(const report *r, phase phases[NUM_PHASES])
-{
-    const weir_item_cost *cost = &r->cost;
-    const phase all[NUM_PHASES] = {
-        { "open", "open_time", cost->open_ns },
-        { "demux", "demux_time", cost->demux_ns },
-        { "decode", "decode_time", cost->decode_ns },
-        { "scale", "scale_time", cost->scale_ns },
-    };
-    memcpy(phases, all, sizeof all);
-}
-
 static double in_seconds(int64_t ns)
 {
     return (double)ns / (double)WEIR_SECOND;
 }
 
-static void end_json(const report *r, const phase phases[NUM_PHASES], double elapsed)
+/* The times with the names of item_stats. */
+static void end_json(const report *r, double elapsed)
 {
     json_print(stdout,
                ",\n'num_frames': %" PRIu64 ", 'num_bytes': %" PRIu64 ", 'num_errors': %" PRIu64
                ", 'num_corrupt_frames': %" PRIu64 ", 'num_missing_frames': %" PRIu64,
                r->num_frames, r->num_bytes, r->num_errors, r->num_corrupt_frames, r->num_missing_frames);
-    for (size_t i = 0; i < NUM_PHASES; i++)
-        json_print(stdout, ", %s: %g", phases[i].name, in_seconds(phases[i].ns));
-    json_print(stdout, ", 'elapsed': %g}\n", elapsed);
+    json_print(stdout, ", 'open_time': %g, 'demux_time': %g, 'decode_time': %g, 'scale_time': %g, 'elapsed': %g}\n",
+               in_seconds(r->cost.open_ns), in_seconds(r->cost.demux_ns), in_seconds(r->cost.decode_ns),
+               in_seconds(r->cost.scale_ns), elapsed);
 }
 
 static void put_damage(FILE *out, const char *start, const report *r)
@@ -191,15 +169,17 @@ static void put_damage(FILE *out, const char *start, const report *r)
             r->num_errors, r->num_corrupt_frames, r->num_missing_frames);
 }
 
-static void end_text(const report *r, const phase phases[NUM_PHASES], double elapsed)
+static void end_text(const report *r, double elapsed)
 {
+    static const char *const phases[] = { "open", "demux", "decode", "scale" };
+    const int64_t times_ns[] = { r->cost.open_ns, r->cost.demux_ns, r->cost.decode_ns, r->cost.scale_ns };
     char figure[WEIR_FORMAT_BYTES];
     printf("%sframes     %" PRIu64 ", %" PRIu64 " bytes\n", settings.list ? "\n" : "", r->num_frames, r->num_bytes);
     put_damage(stdout, "damage     ", r);
     fputs("time       ", stdout);
-    for (size_t i = 0; i < NUM_PHASES; i++) {
-        tty_format_time(figure, in_seconds(phases[i].ns));
-        printf("%s%s %s", i ? ", " : "", phases[i].title, figure);
+    for (size_t i = 0; i < 4; i++) {
+        tty_format_time(figure, in_seconds(times_ns[i]));
+        printf("%s%s %s", i ? ", " : "", phases[i], figure);
     }
     tty_format_time(figure, elapsed);
     printf("\ntook       %s\n", figure);
@@ -208,14 +188,11 @@ static void end_text(const report *r, const phase phases[NUM_PHASES], double ela
 static void end_report(report *r)
 {
     double elapsed = in_seconds(weir_clock_ns() - r->start_ns);
-    phase phases[NUM_PHASES];
-    list_phases(r, phases);
-    if (r->frames)
-        table_end(r->frames);
+    table_end(r->frames);
     if (tool_format(r->call) == TABLE_JSON)
-        end_json(r, phases, elapsed);
+        end_json(r, elapsed);
     else if (tool_format(r->call) == TABLE_TEXT)
-        end_text(r, phases, elapsed);
+        end_text(r, elapsed);
 }
 
 /* ---- the pipeline ------------------------------------------------------------------------------------------- */

@@ -6,31 +6,18 @@
 #include "metric_table.h"
 #include "record_table.h"
 
-/* The keys of --by, or-ed. */
-enum {
-    BY_STAGE = 1,
-    BY_QUEUE = 2,
-    BY_LAP = 4,
-    BY_STEP = 8,
-    BY_PHASE = 16,
-    BY_JOB_PHASE = 32,
-    BY_NODE = 64,
-    BY_RUN = 128,
-    BY_TIME = 256,
-    BY_FLOW = 512,
-    BY_POOL = 1024,
-    BY_PROCESS = 2048,
-    BY_MACHINE = 4096,
-    BY_SPAN = 8192,
-    BY_COUNTER = 16384,
-    BY_TRANSITION = 32768,
-    BY_MODE = 65536,
-};
-
+/* The keys of --by, or-ed: subjects, and WEIR_BY_... */
+#define BY(subject) (0x10000u << WEIR_SUBJECT_##subject)
 static const char *const by_words[] = { "stage",   "queue", "lap",     "step",       "phase", "job-phase",
                                         "node",    "run",   "time",    "flow",       "pool",  "process",
                                         "machine", "span",  "counter", "transition", "mode",  NULL };
-_Static_assert(BY_MODE == 1u << (sizeof by_words / sizeof by_words[0] - 2), "a bit for each word");
+static const unsigned by_bits[] = {
+    BY(STAGE),    BY(QUEUE),   WEIR_BY_LAP,  WEIR_BY_STEP,       WEIR_BY_PHASE, WEIR_BY_JOB_PHASE,
+    WEIR_BY_NODE, WEIR_BY_RUN, WEIR_BY_TIME, BY(FLOW),           BY(POOL),      BY(PROCESS),
+    BY(MACHINE),  BY(SPAN),    BY(COUNTER),  WEIR_BY_TRANSITION, WEIR_BY_MODE,
+};
+#define BY_SUBJECTS 0xff0000u
+#define BY_PHASES   (WEIR_BY_PHASE | WEIR_BY_JOB_PHASE | WEIR_BY_TRANSITION)
 
 typedef enum sort_key {
     SORT_NONE,
@@ -70,7 +57,7 @@ static bool parse_by(const char *text, void *value)
             i++;
         if (!by_words[i])
             return false;
-        *by |= 1u << i;
+        *by |= by_bits[i];
         text += length + (text[length] == ',');
     }
     return *by;
@@ -156,28 +143,20 @@ static const char *order_of(weir_subject subject, char text[400])
 
 /* -- groups */
 
-static uint32_t grouping_of(unsigned by)
-{
-    return WEIR_BY_NAME | (by & BY_STEP ? WEIR_BY_STEP : 0u) | (by & BY_PHASE ? WEIR_BY_PHASE : 0u) |
-           (by & BY_JOB_PHASE ? WEIR_BY_JOB_PHASE : 0u) | (by & BY_NODE ? WEIR_BY_NODE : 0u) |
-           (by & BY_TRANSITION ? WEIR_BY_TRANSITION : 0u) | (by & BY_RUN ? WEIR_BY_RUN : 0u) |
-           (by & BY_TIME ? WEIR_BY_TIME : 0u) | (by & BY_MODE ? WEIR_BY_MODE : 0u);
-}
-
 static metric_keys keys_of(unsigned by, weir_subject subject, weir_reader *reader)
 {
-    bool by_phase = by & (BY_PHASE | BY_JOB_PHASE | BY_TRANSITION), by_mode = by & BY_MODE;
+    bool by_phase = by & BY_PHASES, by_mode = by & WEIR_BY_MODE;
     return (metric_keys){
-        .run = by & (BY_RUN | BY_LAP),
-        .node = by & BY_NODE,
-        .time = by & (BY_TIME | BY_LAP),
-        .steps = by_phase || by & (BY_STEP | BY_LAP),
-        .mode = by & (BY_MODE | BY_LAP),
-        .phase = by_phase || by & BY_LAP,
-        .share = (by_phase || by_mode) && !(by & BY_LAP),
+        .run = by & (WEIR_BY_RUN | WEIR_BY_LAP),
+        .node = by & WEIR_BY_NODE,
+        .time = by & (WEIR_BY_TIME | WEIR_BY_LAP),
+        .steps = by_phase || by & (WEIR_BY_STEP | WEIR_BY_LAP),
+        .mode = by & (WEIR_BY_MODE | WEIR_BY_LAP),
+        .phase = by_phase || by & WEIR_BY_LAP,
+        .share = (by_phase || by_mode) && !(by & WEIR_BY_LAP),
         .name = true,
         .kind = metric_subject_has_kinds(subject),
-        .reader = by & BY_LAP ? reader : NULL,
+        .reader = by & WEIR_BY_LAP ? reader : NULL,
     };
 }
 
@@ -185,8 +164,8 @@ enum { DEFAULT_TOP = 10 }; /* of sorted laps */
 
 static weir_grouping grouping_for(weir_subject subject, const char *order_by)
 {
-    bool by_lap = settings.by & BY_LAP;
-    return (weir_grouping){ .by = by_lap ? WEIR_BY_LAP : grouping_of(settings.by),
+    bool by_lap = settings.by & WEIR_BY_LAP;
+    return (weir_grouping){ .by = by_lap ? WEIR_BY_LAP : WEIR_BY_NAME | (settings.by & ~BY_SUBJECTS),
                             .subjects = 1u << subject,
                             .bin_ns = (int64_t)(settings.bin_s * 1e9),
                             .bin_steps = settings.bin_steps,
@@ -248,7 +227,7 @@ static int query_laps(const tool_call *call, weir_reader *reader, const weir_fil
 {
     table_column columns[METRIC_MAX_COLUMNS];
     weir_filter cut = cut_filter(filter);
-    lap_printing p = { .keys = keys_of(BY_LAP, subject, reader) };
+    lap_printing p = { .keys = keys_of(WEIR_BY_LAP, subject, reader) };
     p.t = metric_table_begin(stdout, tool_format(call), columns, subject, &p.keys);
     int status = weir_reader_each(reader, weir_record_kind_of(subject), &cut, put_lap, &p, error);
     table_end_alone(p.t);
@@ -265,7 +244,7 @@ static int put_sql(weir_reader *reader, const weir_filter *filter, weir_subject 
     weir_query *query = NULL;
     weir_grouping grouping = grouping_for(subject, order_of(subject, order_by));
     weir_filter cut = cut_filter(filter);
-    bool is_sum = settings.list < 0 && (!(settings.by & BY_LAP) || settings.sort != SORT_NONE);
+    bool is_sum = settings.list < 0 && (!(settings.by & WEIR_BY_LAP) || settings.sort != SORT_NONE);
     weir_record_kind kind = settings.list < 0 ? weir_record_kind_of(subject) : record_table_kind(settings.list);
     int status = is_sum ? weir_totals_read(reader, filter, &grouping, &totals, error)
                         : weir_query_begin(reader, kind, &cut, &query, error);
@@ -280,23 +259,19 @@ static int put_sql(weir_reader *reader, const weir_filter *filter, weir_subject 
 
 static int check_settings(const tool_call *call)
 {
-    const unsigned phases = BY_PHASE | BY_JOB_PHASE | BY_TRANSITION;
-    unsigned by = settings.by;
-    if (settings.bin_s > 0 && !(by & BY_TIME))
+    unsigned by = settings.by, phases = by & BY_PHASES, named = by & BY_SUBJECTS;
+    if (settings.bin_s > 0 && !(by & WEIR_BY_TIME))
         return tool_refuse(call, "--bin: only with --by time");
-    if (settings.bin_steps > 0 && !(by & BY_STEP))
+    if (settings.bin_steps > 0 && !(by & WEIR_BY_STEP))
         return tool_refuse(call, "--step-bin: only with --by step");
-    const unsigned subjects =
-                       BY_STAGE | BY_QUEUE | BY_FLOW | BY_POOL | BY_PROCESS | BY_MACHINE | BY_SPAN | BY_COUNTER,
-                   named = by & subjects;
-    if ((by & BY_LAP) && (by & ~(BY_LAP | subjects)))
+    if ((by & WEIR_BY_LAP) && (by & ~(WEIR_BY_LAP | BY_SUBJECTS)))
         return tool_refuse(
             call, "--by: lap can only be combined with stage, flow, queue, pool, process, machine, span or counter");
-    if (by & phases & ((by & phases) - 1))
+    if (phases & (phases - 1))
         return tool_refuse(call, "--by: only one of phase, job-phase and transition");
     if (named & (named - 1))
         return tool_refuse(call, "--by: only one of stage, flow, queue, pool, process, machine, span and counter");
-    if (named && settings.queues && named != BY_QUEUE)
+    if (named && settings.queues && named != BY(QUEUE))
         return tool_refuse(
             call, "--queues: cannot be combined with --by stage, flow, pool, process, machine, span or counter");
     return TOOL_DONE;
@@ -314,14 +289,10 @@ static int query_records(const tool_call *call, weir_reader *reader, const weir_
 
 static weir_subject subject_of(unsigned by)
 {
-    return settings.queues || by & BY_QUEUE ? WEIR_SUBJECT_QUEUE
-           : by & BY_FLOW                   ? WEIR_SUBJECT_FLOW
-           : by & BY_POOL                   ? WEIR_SUBJECT_POOL
-           : by & BY_PROCESS                ? WEIR_SUBJECT_PROCESS
-           : by & BY_MACHINE                ? WEIR_SUBJECT_MACHINE
-           : by & BY_SPAN                   ? WEIR_SUBJECT_SPAN
-           : by & BY_COUNTER                ? WEIR_SUBJECT_COUNTER
-                                            : WEIR_SUBJECT_STAGE;
+    weir_subject subject = settings.queues ? WEIR_SUBJECT_QUEUE : WEIR_SUBJECT_STAGE;
+    while (by & BY_SUBJECTS && !(by & 0x10000u << subject))
+        subject++;
+    return subject;
 }
 
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
@@ -329,24 +300,25 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     int status;
     int64_t count = 0;
     weir_subject subject = subject_of(settings.by);
-    bool tells_runs =
-        settings.by & (BY_RUN | BY_NODE) || settings.list == RECORD_TABLE_RUNS || settings.list == RECORD_TABLE_NODES;
+    bool tells_runs = settings.by & (WEIR_BY_RUN | WEIR_BY_NODE) || settings.list == RECORD_TABLE_RUNS ||
+                      settings.list == RECORD_TABLE_NODES;
     if (tells_runs && !call->shared.run_given)
         filter->run_id = WEIR_ALL_RUNS;
     if (settings.sql)
         return put_sql(reader, filter, subject, error);
     if (settings.list >= 0)
         status = query_records(call, reader, filter, &count, error);
-    else if ((settings.by & BY_LAP) && settings.sort == SORT_NONE)
+    else if ((settings.by & WEIR_BY_LAP) && settings.sort == SORT_NONE)
         status = query_laps(call, reader, filter, subject, &count, error);
     else
         status = query_groups(call, reader, filter, subject, &count, error);
     if (status != WEIR_OK || count)
         return status;
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
-                          settings.by & BY_STEP ? "no lap that matches the filters has a step; programs mark steps "
-                                                  "with weir_pipeline_mark_step()"
-                          : settings.by & (BY_SPAN | BY_COUNTER)
+                          settings.by & WEIR_BY_STEP
+                              ? "no lap that matches the filters has a step; programs mark steps "
+                                "with weir_pipeline_mark_step()"
+                          : settings.by & (BY(SPAN) | BY(COUNTER))
                               ? "no span or counter matches the filters; programs record them for their own code "
                                 "(weir/span.h); --list contents shows what was recorded"
                               : tool_no_records(call));

@@ -49,35 +49,34 @@ static int64_t lap_length_ns(const watched *w)
     return length_ns > 10 * WEIR_MILLISECOND ? length_ns : 10 * WEIR_MILLISECOND;
 }
 
-static void set_text(char **text, char *value)
+/* NULL for "". */
+static char *copy_text(const char *text)
 {
-    free(*text);
-    *text = value;
+    return *text ? memory_copy(text) : NULL;
 }
 
-/* The latest lap, event or failure. */
-static int note_latest(void *self, const weir_record *record, weir_error *error)
+static int note_latest(void *self, const weir_row *row, weir_error *error)
 {
     watched *w = self;
     (void)error;
-    if (record->kind == WEIR_RECORD_QUEUE)
-        w->last_lap_unix_ns = record->lap.end_unix_ns;
-    else if (record->kind == WEIR_RECORD_FAILURE)
-        set_text(&w->last_failure, memory_format("%s: %s", record->failure.label, record->failure.message));
-    else if (strcmp(record->event.name, "stall") == 0)
-        set_text(&w->stall, memory_copy(record->event.detail));
-    else
-        w->expected = strtoll(record->event.detail, NULL, 10);
+    w->last_lap_unix_ns = weir_row_is_null(row, 0) ? 0 : (int64_t)(weir_row_real(row, 0) * 1e9);
+    w->expected = strtoll(weir_row_text(row, 1), NULL, 10);
+    w->last_failure = copy_text(weir_row_text(row, 2));
+    /* of the latest two laps */
+    if (weir_row_real(row, 4) * 1e9 >= (double)(w->last_lap_unix_ns - 2 * lap_length_ns(w)))
+        w->stall = copy_text(weir_row_text(row, 3));
     return WEIR_OK;
 }
 
-static int read_latest(weir_reader *reader, watched *w, weir_record_kind kind, const char *name,
-                       int64_t since_unix_ns, weir_error *error)
+/* The latest lap, event of each kind, and failure. */
+static int read_latest(weir_reader *reader, watched *w, weir_error *error)
 {
-    weir_filter latest = {
-        .run_id = w->run.run_id, .name = name, .descending = true, .limit = 1, .start_unix_ns = since_unix_ns
-    };
-    return weir_reader_each(reader, kind, &latest, note_latest, w, error);
+    static const char sql[] =
+        ", stall AS (SELECT detail, timestamp FROM events WHERE event_name = 'stall' ORDER BY id DESC LIMIT 1) "
+        "SELECT (SELECT timestamp FROM queues ORDER BY id DESC LIMIT 1), (SELECT detail FROM events WHERE event_name "
+        "= 'expected_items' ORDER BY id DESC LIMIT 1), (SELECT format('%s: %s', label, message) FROM failures ORDER "
+        "BY id DESC LIMIT 1), (SELECT detail FROM stall), (SELECT timestamp FROM stall)";
+    return weir_reader_select(reader, &(weir_filter){ .run_id = w->run.run_id }, sql, NULL, note_latest, w, error);
 }
 
 static int note_items(void *self, const weir_row *row, weir_error *error)
@@ -89,7 +88,7 @@ static int note_items(void *self, const weir_row *row, weir_error *error)
         w->frames_per_item = strtod(weir_row_text(row, 0), NULL);
     tty_format_time(time, strtod(weir_row_text(row, 1), NULL));
     if (*weir_row_text(row, 2))
-        set_text(&w->slowest, memory_format("%s in %s", time, weir_row_text(row, 2)));
+        w->slowest = memory_format("%s in %s", time, weir_row_text(row, 2));
     return WEIR_OK;
 }
 
@@ -104,7 +103,7 @@ static int read_items(weir_reader *reader, const weir_filter *recent, watched *w
 
 static int read_recent(weir_reader *reader, watched *w, weir_error *error)
 {
-    int status = read_latest(reader, w, WEIR_RECORD_QUEUE, NULL, 0, error);
+    int status = read_latest(reader, w, error);
     if (status != WEIR_OK || w->last_lap_unix_ns == 0)
         return status;
     weir_filter recent = { .run_id = w->run.run_id };
@@ -117,9 +116,7 @@ static int read_recent(weir_reader *reader, watched *w, weir_error *error)
     recent.start_unix_ns = w->last_lap_unix_ns - WEIR_MICROSECOND * 2;
     if (status == WEIR_OK)
         status = weir_totals_read(reader, &recent, &(weir_grouping){ .by = WEIR_BY_NAME }, &w->last_lap, error);
-    return status == WEIR_OK
-               ? read_latest(reader, w, WEIR_RECORD_EVENT, "stall", w->last_lap_unix_ns - 2 * lap_length_ns(w), error)
-               : status;
+    return status;
 }
 
 static int read_run(weir_reader *reader, const weir_filter *filter, watched *w, weir_error *error)
@@ -135,9 +132,7 @@ static int read_run(weir_reader *reader, const weir_filter *filter, watched *w, 
         status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &w->totals, error);
     if (status == WEIR_OK)
         status = read_recent(reader, w, error);
-    if (status == WEIR_OK)
-        status = read_latest(reader, w, WEIR_RECORD_EVENT, "expected_items", 0, error);
-    return status == WEIR_OK ? read_latest(reader, w, WEIR_RECORD_FAILURE, NULL, 0, error) : status;
+    return status;
 }
 
 static void free_watched(watched *w)
