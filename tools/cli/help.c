@@ -8,9 +8,8 @@
 
 const char tool_description[] =
     "Decodes datasets in a pipeline that records its own statistics, and shows what limits their speed. Begin with "
-    "weir record DIR, then weir explain. Runs can be examined while they are running, after their "
-    "end, and if they were killed. Only two commands write to databases of runs: record and merge (its first "
-    "argument).\n\n"
+    "weir record DIR, then weir explain. Runs can be examined while they are running, after their end, and if they "
+    "were killed. Only two commands write to databases of runs: record and merge (its first argument).\n\n"
     "Metrics have the names of the database's columns. A task is one run of a stage's operation on one item. A "
     "slot of a stage runs one task at a time: it is busy, or waits for input, for a thread, or for room in the next "
     "queue. A queue is named after the stage that fills it. A lap is one interval of the statistics (--log-interval "

@@ -85,8 +85,7 @@ const tool_command tool_check = {
             "times with slots x time, each lap with the previous one, failed tasks with their records, items put "
             "into a queue with items taken out. Entries that the writer had to drop are a fault, because the metrics "
             "lack them; a run that has not ended is a note.\n\n"
-            "Nothing is repaired. SQLite's own tools can recover data from a damaged file: "
-            "sqlite3 DB .recover.\n\n"
+            "Nothing is repaired. SQLite's own tools can recover data from a damaged file: sqlite3 DB .recover.\n\n"
             "Exit status 1 means that there are faults.",
     .examples = "weir check\n",
     .shared = TOOL_DB | TOOL_FORMAT,

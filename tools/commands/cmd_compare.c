@@ -451,15 +451,12 @@ const tool_command tool_compare = {
         "with Welch's degrees of freedom). It does not include the variation between runs, for example from other "
         "work on the machine: to include it, record several runs of each and use --run all. With fewer than four "
         "laps there is no range. better, worse and different mean that the range does not contain 0, and that this "
-        "is no chance although many "
-        "metrics are compared (Holm's method, 5 % for all of them together).\n\n"
-        "The limit of each run is that of weir explain, for the steady part of the run. If it has "
-        "moved, or B is slower or faster, the largest change at the limit is named: the number of slots, their busy "
-        "share, or "
-        "the time per task. Changes elsewhere do not affect the throughput.\n\n"
+        "is no chance although many metrics are compared (Holm's method, 5 % for all of them together).\n\n"
+        "The limit of each run is that of weir explain, for the steady part of the run. If it has moved, or B is "
+        "slower or faster, the largest change at the limit is named: the number of slots, their busy share, or the "
+        "time per task. Changes elsewhere do not affect the throughput.\n\n"
         "If slots, threads or queues differ, the two recordings are an experiment: it says what each of these "
-        "settings "
-        "brings, and whether a stage waits for something that does not get faster.",
+        "settings brings, and whether a stage waits for something that does not get faster.",
     .examples = "weir compare before.db after.db\n"
                 "weir compare --run 3 --run-b 4\n"
                 "weir compare before.db after.db --since +1m --name decode --json\n",

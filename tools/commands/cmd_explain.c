@@ -92,13 +92,11 @@ const tool_command tool_explain = {
     .summary = "say what limits a run, and what would help",
     .help =
         "Says in one sentence what limits the run: the consumer, a source, the slots of a stage (that compute, or "
-        "that "
-        "wait for something outside weir), the threads, the CPUs, the output order, or a queue that is too small. "
-        "Then "
-        "the evidence, how certain this is, and what would help, with the predicted gain. A prediction was not "
-        "measured, "
-        "so its range includes no gain: weir record --explain measures it while a run goes on, and weir compare "
-        "evaluates two recordings with other settings. If the limit changed during the run, both are named.\n\n"
+        "that wait for something outside weir), the threads, the CPUs, the output order, or a queue that is too "
+        "small. Then the evidence, how certain this is, and what would help, with the predicted gain. A prediction "
+        "was not measured, so its range includes no gain: weir record --explain measures it while a run goes on, and "
+        "weir compare evaluates two recordings with other settings. If the limit changed during the run, both are "
+        "named.\n\n"
         "Only the steady part of a run counts: after the lap in which the first item was delivered, and before the "
         "lap in which the last source ended. The default is the last run; a phase, a range of time or steps, or "
         "ranks can be selected. docs/verdict.md explains the model and each verdict.",

@@ -314,14 +314,14 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         status = query_groups(call, reader, filter, subject, &count, error);
     if (status != WEIR_OK || count)
         return status;
-    return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
-                          settings.by & WEIR_BY_STEP
-                              ? "no lap that matches the filters has a step; programs mark steps "
-                                "with weir_pipeline_mark_step()"
-                          : settings.by & (BY(SPAN) | BY(COUNTER))
-                              ? "no span or counter matches the filters; programs record them for their own code "
-                                "(weir/span.h); --list contents shows what was recorded"
-                              : tool_no_records(call));
+    return weir_error_set(
+        error, WEIR_ENOTFOUND, 0, "%s",
+        settings.by & WEIR_BY_STEP
+            ? "no lap that matches the filters has a step; programs mark steps with weir_pipeline_mark_step()"
+        : settings.by & (BY(SPAN) | BY(COUNTER))
+            ? "no span or counter matches the filters; programs record them for their own code "
+              "(weir/span.h); --list contents shows what was recorded"
+            : tool_no_records(call));
 }
 
 const tool_command tool_query = {
@@ -335,10 +335,9 @@ const tool_command tool_query = {
         "default is the last run; with --by run or node, and for the lists of runs and nodes, all runs.\n\n"
         "--by step, --by phase and --by mode need a program that marks them (weir_pipeline_mark_step, "
         "weir_pipeline_mark_phase, weir_pipeline_mark_mode), and can be combined. job-phase is startup, loop or "
-        "finish, whatever the program calls the phases "
-        "of the loop; share is the phase's share of the time. With --by lap, nothing is aggregated: each lap is "
-        "a row, with the time from the start of its run to its end, in the order of time; with --sort, the first ten "
-        "laps, or as many as --top says.\n\n"
+        "finish, whatever the program calls the phases of the loop; share is the phase's share of the time. With "
+        "--by lap, nothing is aggregated: each lap is a row, with the time from the start of its run to its end, in "
+        "the order of time; with --sort, the first ten laps, or as many as --top says.\n\n"
         "Columns: tasks include failed tasks; average, p50, p90, p99 and max are of successful tasks only. busy, "
         "input, thread, turn and room are the shares of the slot time in which tasks ran, or slots waited for "
         "input, for a thread, for earlier results (output in input order), and for room downstream; CPU is CPU "

@@ -201,20 +201,17 @@ const tool_command tool_watch = {
     .words = "[DB...]",
     .max_words = -1,
     .summary = "show the state of a run, or of the ranks of a job, live",
-    .help =
-        "Shows what a run does now: how far it is, items and frames per second, CPUs, memory, what limits the latest "
-        "laps "
-        "(see weir explain), and each stage and queue, with a bar for each earlier lap; then tasks that have run for "
-        "long, and the slowest file. The data is updated after each lap, whose length the program sets "
-        "(--log-interval of weir record). If the program has recorded how many items it expects (an event "
-        "\"expected_items\"), the remaining time is estimated. Frames per second follow from sampled items. Without "
-        "--run, the display switches to a new run when one starts in the same database.\n\n"
-        "Given several databases, such as those of the ranks of a job, it shows their sum, and below it one line for "
-        "each, with bars for the results that its consumer took; --json prints an array. ready is the share of the "
-        "latest lap in which a result was available. input, thread, turn and room are the shares of the time in "
-        "which "
-        "the slots of a stage waited for these.\n\n"
-        "Keys: " KEYS,
+    .help = "Shows what a run does now: how far it is, items and frames per second, CPUs, memory, what limits the "
+            "latest laps (see weir explain), and each stage and queue, with a bar for each earlier lap; then tasks "
+            "that have run for long, and the slowest file. The data is updated after each lap, whose length the "
+            "program sets (--log-interval of weir record). If the program has recorded how many items it expects (an "
+            "event \"expected_items\"), the remaining time is estimated. Frames per second follow from sampled "
+            "items. Without --run, the display switches to a new run when one starts in the same database.\n\n"
+            "Given several databases, such as those of the ranks of a job, it shows their sum, and below it one line "
+            "for each, with bars for the results that its consumer took; --json prints an array. ready is the share "
+            "of the latest lap in which a result was available. input, thread, turn and room are the shares of the "
+            "time in which the slots of a stage waited for these.\n\n"
+            "Keys: " KEYS,
     .examples = "weir watch\n"
                 "weir watch pipeline_stats.rank*.db\n"
                 "weir watch --once --json | jq '{done, expected, remaining}'\n",

@@ -117,8 +117,7 @@ const option_row record_rows[] = {
     { ROW("trace", trace_path, option_file), .argument = "FILE",
       .help = "also write to FILE what each slot, queue and file did, and when, for the Perfetto UI and weir trace; "
               "compressed if the name ends in .gz; {run}, {node}, {rank}, {local_rank}, {world_size}, {step}, "
-              "{batch} and "
-              "{epoch} in the name are replaced" },
+              "{batch} and {epoch} in the name are replaced" },
     { ROW("trace-size", trace_bytes, option_bytes), .argument = "BYTES", .needs = "trace",
       .help = "keep about the last BYTES of the trace, such as 64M (default 256M)" },
     { ROW("trace-last", trace_last_ns, option_duration), .argument = "DURATION", .needs = "trace",
