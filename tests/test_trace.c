@@ -1200,7 +1200,7 @@ TEST_CASE(weir_trace_tells_total_and_self_time)
                "{\"ph\":\"e\",\"pid\":1,\"tid\":1,\"ts\":9000,\"name\":\"passed\",\"cat\":\"my\",\"id\":7},"
                "{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":10000,\"name\":\"! failed\",\"cat\":\"failure\"},\n");
     show_trace(path, 0, "--json");
-    assert_shown("\"elapsed\": 0.010000000, \"events\": 11, \"complete\": false, \"gaps\": 0, \"failures\": 1,");
+    assert_shown("\"elapsed\": 0.01, \"events\": 11, \"complete\": false, \"gaps\": 0, \"failures\": 1,");
     assert_shown(
         "\"name\": \"inner\", \"count\": 3, \"total_time\": 0.0115, \"self_time\": 0.0115, \"share\": 1.15}");
     assert_shown("\"name\": \"outer\", \"count\": 2, \"total_time\": 0.009, \"self_time\": 0.006, \"share\": 0.6}");

@@ -339,11 +339,12 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
 static void put_json(const tool_call *call, const lap_comparison *c, const compared sides[2])
 {
     char text[EXPERIMENT_BYTES];
+    bool has_moved = !is_same_limit(c, sides);
     json_print(stdout, "{'a': %s, 'b': %s, 'limit_a': ", call->words[0], call->words[1]);
     metric_put_limit(stdout, sides[0].verdict);
     json_print(stdout, ", 'limit_b': ");
     metric_put_limit(stdout, sides[1].verdict);
-    json_print(stdout, ", 'limit_moved': %hhd, 'experiment': %s, 'settings': ", !is_same_limit(c, sides),
+    json_print(stdout, ", 'limit_moved': %hhd, 'experiment': %s, 'settings': ", has_moved,
                pair_verdict_describe(c, find_sink(c, sides), text, sizeof text) ? text : NULL);
     setting_changes_put_json(c);
     json_print(stdout, ", 'metrics': ");
