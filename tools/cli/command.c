@@ -8,10 +8,6 @@
 
 #include "filter_options.h"
 #include "output_check.h"
-#include "redact.h"
-#include "text_escape.h"
-
-enum { MAX_MESSAGE = 8192 };
 
 size_t tool_option_sets(const tool_command *command, tool_shared *shared, option_set sets[TOOL_MAX_SETS])
 {
@@ -34,33 +30,15 @@ size_t tool_option_sets(const tool_command *command, tool_shared *shared, option
 
 /* -- messages */
 
-static void say(const tool_call *call, const char *format, va_list arguments)
-{
-    char text[MAX_MESSAGE];
-    fflush(stdout); /* keeps the order if stdout and stderr are the same file */
-    fprintf(stderr, "weir%s%s: ", *call->command->name ? " " : "", call->command->name);
-    vsnprintf(text, sizeof text, format, arguments);
-    weir__text_redact(text);
-    weir__text_escape_to(stderr, text); /* it may name files */
-    fputc('\n', stderr);
-}
-
 int tool_refuse(const tool_call *call, const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    say(call, format, arguments);
-    va_end(arguments);
+    char program[64];
+    va_list values;
+    snprintf(program, sizeof program, "weir%s%s", *call->command->name ? " " : "", call->command->name);
+    va_start(values, format);
+    prose_say(program, format, values);
+    va_end(values);
     return TOOL_REFUSED;
-}
-
-int tool_nothing(const tool_call *call, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    say(call, format, arguments);
-    va_end(arguments);
-    return TOOL_NOTHING;
 }
 
 int tool_fail(const tool_call *call, const weir_error *error)

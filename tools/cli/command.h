@@ -88,7 +88,7 @@ int tool_fail_early(const tool_call *call, const weir_error *error);
 bool tool_has_filter(const tool_call *call);
 
 /* Reports that there is nothing to show, as a sentence. Returns TOOL_NOTHING. */
-int tool_nothing(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 3);
+#define tool_nothing(...) (tool_refuse(__VA_ARGS__), TOOL_NOTHING)
 
 /* Why there is nothing to show: the filters, or the run has no such records. */
 const char *tool_no_records(const tool_call *call);

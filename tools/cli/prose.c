@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "redact.h"
 #include "text_escape.h"
 #include "text_fill.h"
 #include "tty.h"
@@ -44,6 +45,15 @@ void prose_line(FILE *out, const char *format, ...)
     va_end(values);
     weir__text_escape_to(out, text);
     fputc('\n', out);
+    free(text);
+}
+
+void prose_say(const char *program, const char *format, va_list values)
+{
+    char *text = memory_format_list(format, values);
+    fflush(stdout); /* keeps the order if stdout and stderr are the same file */
+    weir__text_redact(text);
+    prose_line(stderr, "%s: %s", program, text);
     free(text);
 }
 

@@ -2,6 +2,7 @@
 #ifndef TOOLS_CLI_PROSE_H
 #define TOOLS_CLI_PROSE_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -26,5 +27,8 @@ void prose_put_lines(FILE *out, const char *text, size_t width);
 
 /* A formatted line. Names in it cannot break it: their control characters are escaped. */
 void prose_line(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "PROGRAM: ..." as such a line on stderr, without the secrets of URLs. */
+void prose_say(const char *program, const char *format, va_list values) __attribute__((format(printf, 2, 0)));
 
 #endif

@@ -1,8 +1,6 @@
 #include "record_messages.h"
 #include "prose.h"
-#include "redact.h"
 #include "run_screen.h"
-#include "text_escape.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,19 +9,14 @@
 #include <weir/summary.h>
 #include <weir/verdict.h>
 
-enum { MAX_MESSAGE = 8192, MAX_LISTED_FAILURES = 10 };
+enum { MAX_LISTED_FAILURES = 10 };
 
 int record_refuse(const record_settings *settings, const char *format, ...)
 {
-    char text[MAX_MESSAGE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    weir__text_redact(text);
-    fprintf(stderr, "%s: ", settings->program);
-    weir__text_escape_to(stderr, text); /* it may name files */
-    fputc('\n', stderr);
+    va_list values;
+    va_start(values, format);
+    prose_say(settings->program, format, values);
+    va_end(values);
     return RECORD_REFUSED;
 }
 

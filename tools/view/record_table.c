@@ -4,6 +4,8 @@
 
 #include "metric_table.h"
 
+#define AT(field) offsetof(weir_record, field)
+
 static void put_position(table *t, const weir_record_position *position)
 {
     table_words(t, position->mode);
@@ -41,7 +43,7 @@ static void put_run(table *t, const weir_record *record)
     table_count(t, run->rank);
     table_count(t, run->pid);
     table_when(t, run->started_unix_ns);
-    table_when(t, run->has_ended ? run->ended_unix_ns : 0);
+    table_when(t, run->ended_unix_ns);
     table_duration(t, run->has_ended ? run->ended_unix_ns - run->started_unix_ns : -1);
     table_words(t, weir_run_state_name(weir_run_state_of(run)));
     if (run->has_ended)
@@ -61,8 +63,6 @@ static const table_column stage_columns[] = {
     { "concurrency", "slots", TABLE_COUNT }, { "queue_items", "items", TABLE_COUNT },
     { "queue_bytes", "bytes", TABLE_COUNT }, { "output_order", "order", TABLE_WORDS },
 };
-
-#define AT(field) offsetof(weir_record, field)
 
 static const size_t stage_fields[] = { AT(stage.run_id),      AT(stage.name),        AT(stage.queue_name),
                                        AT(stage.kind),        AT(stage.concurrency), AT(stage.queue_items),
@@ -98,15 +98,12 @@ static const table_column lap_columns[] = {
     { "capacity", "capacity", TABLE_COUNT },
 };
 
+static const size_t lap_fields[] = { AT(lap.id),         AT(lap.run_id), AT(lap.end_unix_ns),
+                                     AT(lap.elapsed_ns), AT(lap.name),   AT(lap.kind) };
+
 static void put_lap(table *t, const weir_record *record)
 {
     const weir_lap_record *lap = &record->lap;
-    table_count(t, lap->id);
-    table_count(t, lap->run_id);
-    table_when(t, lap->end_unix_ns);
-    table_duration(t, lap->elapsed_ns);
-    table_words(t, lap->name);
-    table_words(t, lap->kind);
     put_position(t, &lap->position);
     table_duration(t, lap->suspended_ns);
     table_count(t, lap->num_joined);
@@ -191,19 +188,9 @@ static const table_column content_columns[] = {
     { "start_time", "from", TABLE_WHEN }, { "end_time", "to", TABLE_WHEN },  { "file", "file", TABLE_WORDS },
 };
 
-static void put_content(table *t, const weir_record *record)
-{
-    const weir_content_record *content = &record->content;
-    table_words(t, content->table);
-    table_words(t, content->name);
-    table_words(t, content->node_id);
-    table_words(t, content->mode);
-    table_words(t, content->phase);
-    table_count(t, content->num_records);
-    table_when(t, content->start_unix_ns);
-    table_when(t, content->end_unix_ns);
-    table_words(t, content->path);
-}
+static const size_t content_fields[] = { AT(content.table),         AT(content.name),        AT(content.node_id),
+                                         AT(content.mode),          AT(content.phase),       AT(content.num_records),
+                                         AT(content.start_unix_ns), AT(content.end_unix_ns), AT(content.path) };
 
 /* The first columns are fields of the record as they are; `put` writes the cells of the others. */
 typedef struct kind_table {
@@ -224,18 +211,18 @@ static const kind_table kind_tables[] = {
     { WEIR_RECORD_NODE, TABLE_COLUMNS(node_columns), NULL, TABLE_COLUMNS(node_fields) },
     { WEIR_RECORD_STAGE, TABLE_COLUMNS(stage_columns), NULL, TABLE_COLUMNS(stage_fields) },
     { WEIR_RECORD_PHASE, TABLE_COLUMNS(phase_columns), put_phase, NULL, 0 },
-    { WEIR_RECORD_TASK, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_FLOW, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_QUEUE, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_POOL, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_PROCESS, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_MACHINE, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_SPAN, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_COUNTER, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_TASK, TABLE_COLUMNS(lap_columns), put_lap, TABLE_COLUMNS(lap_fields) },
+    { WEIR_RECORD_FLOW, TABLE_COLUMNS(lap_columns), put_lap, TABLE_COLUMNS(lap_fields) },
+    { WEIR_RECORD_QUEUE, TABLE_COLUMNS(lap_columns), put_lap, TABLE_COLUMNS(lap_fields) },
+    { WEIR_RECORD_POOL, TABLE_COLUMNS(lap_columns), put_lap, TABLE_COLUMNS(lap_fields) },
+    { WEIR_RECORD_PROCESS, TABLE_COLUMNS(lap_columns), put_lap, TABLE_COLUMNS(lap_fields) },
+    { WEIR_RECORD_MACHINE, TABLE_COLUMNS(lap_columns), put_lap, TABLE_COLUMNS(lap_fields) },
+    { WEIR_RECORD_SPAN, TABLE_COLUMNS(lap_columns), put_lap, TABLE_COLUMNS(lap_fields) },
+    { WEIR_RECORD_COUNTER, TABLE_COLUMNS(lap_columns), put_lap, TABLE_COLUMNS(lap_fields) },
     { WEIR_RECORD_EVENT, TABLE_COLUMNS(event_columns), NULL, TABLE_COLUMNS(event_fields) },
     { WEIR_RECORD_FAILURE, TABLE_COLUMNS(failure_columns), put_reason, TABLE_COLUMNS(failure_fields) },
     { WEIR_RECORD_ITEM, TABLE_COLUMNS(item_columns), NULL, TABLE_COLUMNS(item_fields) },
-    { WEIR_RECORD_CONTENT, TABLE_COLUMNS(content_columns), put_content, NULL, 0 },
+    { WEIR_RECORD_CONTENT, TABLE_COLUMNS(content_columns), NULL, TABLE_COLUMNS(content_fields) },
 };
 
 _Static_assert(sizeof kind_tables / sizeof kind_tables[0] + 1 ==
