@@ -149,6 +149,7 @@ TEST_CASE(an_output_is_never_an_input)
         "weir frames pipe:0 --format npy -o v.mp4 --force <v.mp4",
         "weir frames file:v.mp4 --format npy -o v.mp4 --force",
         "weir frames \"file://$PWD/v.mp4\" --format npy -o v.mp4 --force",
+        "weir frames \"/$PWD/v.mp4\" --format npy -o v.mp4 --force",
         "weir frames v.mp4 --ca-file notes --format raw -o notes --force",
         "weir record --list - --db-path new.db --trace list.txt --force <list.txt",
         "weir record clips --ca-file notes --db-path new.db --trace notes --force",

@@ -281,6 +281,8 @@ TEST_CASE(bad_input_gets_one_line)
     assert_done(RUN("clips", "-o", "asked.weir"), "", "");
     assert_refused(RUN("asked.weir", "--where", "nosuch = 1"), 2, "no such column: nosuch");
     assert_refused(RUN("asked.weir", "--list", "clips", "--where", "duration > 9"), 3, "no clip of asked.weir");
+    assert_done(RUN("clips/run", "-o", "whole.weir"), "", "");
+    assert_refused(RUN("whole.weir", "--list", "broken"), 3, "whole.weir has no such clip");
 }
 
 /* ---- the reader of lists: whatever the bytes are, it ends, and says what is wrong --------------------------------- */

@@ -66,7 +66,7 @@ typedef enum weir_sample {
                               times, repeated or skipped as needed (ffmpeg: fps=rate:round=up) */
     WEIR_SAMPLE_UNIFORM,   /* `count` frames: the middles of `count` equal parts. Repeated if there are fewer */
     WEIR_SAMPLE_RANDOM,    /* `count` different frames, in order, of a random section of the window. Determined by
-                              weir_video_config.seed and the item's number only. Repeated as for WEIR_SAMPLE_UNIFORM if
+                              weir_video_config.seed, the epoch and the item's number only. Repeated as for WEIR_SAMPLE_UNIFORM if
                               there are fewer than `count` */
     WEIR_SAMPLE_INDICES,   /* the frames with these numbers */
     WEIR_SAMPLE_TIMES,     /* the frames that are shown at these times */

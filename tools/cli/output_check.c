@@ -49,8 +49,7 @@ static const char *file_of_input(const char *input)
 {
     if (strcmp(input, "-") == 0 || strcmp(input, "pipe:") == 0 || strcmp(input, "pipe:0") == 0)
         return "/dev/stdin";
-    input += strncmp(input, "file:", 5) == 0 ? 5 : 0;
-    return strncmp(input, "//", 2) == 0 ? input + 2 : input;
+    return strncmp(input, "file:", 5) == 0 ? input + 5 : input;
 }
 
 /* The files beside an input belong to it, if it is a database: also where they are not there yet. */
