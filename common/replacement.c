@@ -107,7 +107,10 @@ const char *weir__stray_beside(const char *path)
         char name[PATH_MAX];
         struct stat beside, database;
         snprintf(name, sizeof name, "%s%s", path, endings[i]);
-        if (lstat(name, &beside) == 0 && (stat(path, &database) != 0 || beside.st_nlink > database.st_nlink))
+        if (lstat(name, &beside) != 0)
+            continue;
+        bool is_there = stat(path, &database) == 0, is_log = strcmp(endings[i], "-shm") != 0 && beside.st_size > 0;
+        if (beside.st_nlink > (is_there ? database.st_nlink : 1) || (is_log && !is_there))
             return endings[i];
     }
     return NULL;

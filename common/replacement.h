@@ -35,9 +35,9 @@ int weir__create_beside(const char *path, char **path_before);
 bool weir__is_planted(const char *path);
 
 /*
- * The ending of a file beside the database `path` (-wal, -shm, -journal) that cannot be its own, or NULL: the database is not
- * there, or has fewer names (hard links) than the file. SQLite would take the log of another database for that of this
- * one, or write over the file.
+ * The ending of a file beside the database `path` (-wal, -shm, -journal) that cannot be its own, or NULL: a log that is not
+ * empty without the database, or a file with more names (hard links) than it. SQLite would take the log of another
+ * database for that of this one, or write over the file.
  */
 const char *weir__stray_beside(const char *path);
 
