@@ -106,7 +106,8 @@ TEST_CASE(observer_is_told_of_laps_failures_and_the_end)
 {
     clips_make_folder(clips_path("broken"));
     clips_write_text(clips_path("broken/x.mp4"), "no video");
-    expect_success("OBSERVER", clips_path("clips"), NULL, NULL, TEXTS("0:1:decode[4]: ", " tasks in ", "done after 2 tasks\n"));
+    expect_success("OBSERVER", clips_path("clips"), NULL, NULL,
+                   TEXTS("0:1:decode[4]: ", " tasks in ", "done after 2 tasks\n"));
     expect_success("OBSERVER", clips_path("broken"), NULL, NULL, TEXTS("failed: ", "x.mp4: "));
     expect_refusal("OBSERVER");
 }
