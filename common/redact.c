@@ -120,6 +120,8 @@ static size_t secret_name_length(const char *text)
     if (character == '\0' || !strchr("?&;#", character))
         return 0;
     for (at = width; (character = decode_character(text + at, &width)) != '='; at += width) {
+        if (character == '[' && decode_character(text + at + width, &(size_t){ 0 }) != ']')
+            length = 0; /* "user[password]" */
         if (character != '\0' && strchr("-_.[]", character))
             continue;
         if (!isalnum(character) || length == sizeof name - 1)
@@ -162,6 +164,19 @@ static size_t userinfo_length(const char *authority)
     return at ? (size_t)(at - authority) : length;
 }
 
+/* FFmpeg opens "http:host/" and "http:/host/", too. */
+static bool ends_with_scheme(const char *text, size_t length)
+{
+    static const char *const schemes[] = { "http", "https", "ftp", "sftp", "rtsp", "rtsps", "rtmp", "rtmps" };
+    size_t begin = length;
+    while (begin > 0 && isalpha((unsigned char)text[begin - 1]))
+        begin--;
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (strlen(schemes[i]) == length - begin && strncasecmp(text + begin, schemes[i], length - begin) == 0)
+            return true;
+    return false;
+}
+
 /* The same after "%3A%2F%2F" in a URL that is percent-encoded in another one; without the "%40". */
 static size_t encoded_userinfo_length(const char *authority)
 {
@@ -188,7 +203,11 @@ void weir__text_redact(char *text)
             secret = userinfo_length(from + (kept += 3));
         else if (strncasecmp(from + kept, "%3A%2F%2F", 9) == 0)
             secret = encoded_userinfo_length(from + (kept += 9));
-        else if (name > 0)
+        else if (from[kept] == ':' && ends_with_scheme(from, kept)) {
+            kept += from[kept + 1] == '/' ? 2 : 1;
+            secret = strcspn(from + kept, URL_ENDS "/?#@");
+            secret = from[kept + secret] == '@' ? userinfo_length(from + kept) : 0;
+        } else if (name > 0)
             secret = value_length(from + (kept += name));
         else
             kept += from[kept] != '\0';
