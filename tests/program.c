@@ -137,6 +137,12 @@ void program_start(struct program *program, const char *folder, char *const argv
     posix_spawn_file_actions_destroy(&actions);
 }
 
+bool program_has_ended(const struct program *program)
+{
+    siginfo_t info = { .si_pid = 0 };
+    return waitid(P_PID, (id_t)program->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+}
+
 /* ctest's time limit ends a wait in vain, and the program, too. */
 void program_wait(struct program *program, const char *folder)
 {

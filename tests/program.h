@@ -22,6 +22,9 @@ struct program {
  */
 void program_start(struct program *program, const char *folder, char *const argv[], int stderr_fd);
 
+/* Whether it has ended by itself, for loops that wait for something that it does. */
+bool program_has_ended(const struct program *program);
+
 /* Waits for its end and reads its output. */
 void program_wait(struct program *program, const char *folder);
 

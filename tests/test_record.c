@@ -420,7 +420,7 @@ TEST_CASE(a_signal_while_the_pipeline_is_built_stops_the_run)
     for (int i = 0; i < 20; i++) {
         struct program program;
         program_start(&program, clips_path("."), argv, -1);
-        while (!has_pool(program.pid))
+        while (!has_pool(program.pid) && !program_has_ended(&program))
             sched_yield();
         kill(program.pid, SIGINT);
         program_wait(&program, clips_path("."));
