@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -108,8 +109,7 @@ TEST_CASE(a_sleeping_consumer_gets_a_result_while_the_next_step_waits_for_that)
     take_from_late_source(2, false, false);
 }
 
-/* With two threads, the one that sleeps would bring the result after some milliseconds. */
-TEST_CASE(a_consumer_that_falls_asleep_ends_the_burst)
+TEST_CASE(a_consumer_that_falls_asleep_in_a_burst_gets_its_result)
 {
     take_from_late_source(1, false, true);
 }
@@ -118,6 +118,71 @@ TEST_CASE(a_descriptor_is_readable_while_the_next_step_waits_for_that)
 {
     take_from_late_source(1, true, false);
     take_from_late_source(2, true, false);
+}
+
+/* ---- waking ------------------------------------------------------------------------------------------------------- */
+
+enum { WAKE_ITEMS = 50000, WAKE_ROOM = 32 };
+
+static weir_pipeline *build_short_steps(const test_numbers *numbers)
+{
+    weir_stage_options options = { .queue_items = WAKE_ROOM };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &numbers_op, numbers, 0, &options);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &options);
+    weir_builder_sink(builder, &options);
+    return build(builder, &(weir_pipeline_options){ .threads = 1 });
+}
+
+#ifndef SANITIZED /* the steps would not be short */
+/* How often the calling thread has slept. */
+static int64_t count_sleeps(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);
+    return usage.ru_nvcsw;
+}
+
+TEST_CASE(on_one_cpu_a_consumer_sleeps_once_for_many_short_steps)
+{
+    cpu_set_t before, one;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    size_t cpu = 0;
+    while (!CPU_ISSET(cpu, &before))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    test_ledger ledger = LEDGER;
+    weir_pipeline *pipeline = build_short_steps(&(test_numbers){ .ledger = &ledger, .count = WAKE_ITEMS });
+    int64_t num_sleeps = count_sleeps();
+    assert_int_equal(drain_all(pipeline), WAKE_ITEMS);
+    num_sleeps = count_sleeps() - num_sleeps;
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    assert_true(num_sleeps < WAKE_ITEMS / 25);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+#endif
+
+/* The first item that is taken wakes no thread, as the consumer has enough; then it takes no more. */
+TEST_CASE(room_is_used_although_the_consumer_takes_no_more)
+{
+    enum { FULL = 3 * (WAKE_ROOM + 1) };
+    for (uint64_t i = 0; i < 20; i++) {
+        test_ledger ledger = LEDGER;
+        test_counter made;
+        counter_init(&made);
+        weir_pipeline *pipeline =
+            build_short_steps(&(test_numbers){ .ledger = &ledger, .count = WAKE_ITEMS, .made = &made });
+        counter_await(&made, FULL);
+        await_sleep_of(atomic_load(&pipeline->pools[0]->workers[0]->tid));
+        next_value(pipeline);
+        counter_await(&made, FULL + 1);
+        assert_int_equal(drain_all(pipeline), WAKE_ITEMS - 1);
+        weir_pipeline_free(pipeline);
+        ledger_close(&ledger);
+    }
 }
 
 /* Short steps, but one of them waits until the next item was run, which needs another slot. */

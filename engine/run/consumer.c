@@ -12,14 +12,19 @@
 
 static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
 {
-    weir__bursts_tell_locked(pipeline, true);
+    bool guards = runs_short_steps_locked(pipeline);
+    weir__bursts_tell_locked(pipeline, !guards);
     if (pipeline->core.consumable)
         return;
     weir__wake_all_locked(pipeline);
     pipeline->consumers_waiting++;
+    pipeline->consumers_guarding += guards;
     int64_t left_ns = deadline_ns == WEIR_FOREVER ? WEIR_FOREVER : deadline_ns - pipeline->core.now_ns;
-    if (deadline_ns == WEIR_FOREVER || left_ns > 0)
+    if (guards && (left_ns == WEIR_FOREVER || left_ns > GUARD_INTERVAL_NS))
+        left_ns = GUARD_INTERVAL_NS;
+    if (left_ns == WEIR_FOREVER || left_ns > 0)
         weir__engine_wait_locked(pipeline, &pipeline->consumable, left_ns);
+    pipeline->consumers_guarding -= guards;
     pipeline->consumers_waiting--;
     if (pipeline->consumers_waking)
         pipeline->consumers_waking--;

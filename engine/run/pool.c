@@ -48,10 +48,11 @@ static bool is_surplus_locked(const weir_worker *worker)
     return worker->index >= atomic_load_explicit(&worker->pool->num_workers, memory_order_relaxed);
 }
 
-/* Waits once, as the guard of the pool if it needs one. */
-static void wait_once_locked(weir_pool *pool)
+/* Waits once, as the guard of the pool if it needs one, or may soon need one. */
+static void wait_once_locked(weir_pool *pool, bool is_first)
 {
-    bool as_guard = needs_guard_locked(pool) && !pool->guarded;
+    bool may_need_one = is_first && consumer_has_enough_locked(pool->pipeline);
+    bool as_guard = !pool->guarded && (may_need_one || needs_guard_locked(pool));
     pool->guarded |= as_guard;
     pool->sleeping++;
     weir__engine_wait_locked(pool->pipeline, &pool->work, as_guard ? GUARD_INTERVAL_NS : WEIR_FOREVER);
@@ -82,9 +83,11 @@ static void sleep_for_work_locked(weir_worker *worker)
         return;
     weir__wake_all_locked(pipeline);
     pipeline->num_awake--;
+    bool is_first = true;
     do {
         if (!is_surplus_locked(worker)) {
-            wait_once_locked(pool);
+            wait_once_locked(pool, is_first);
+            is_first = false;
             continue;
         }
         weir__wake_all_locked(pipeline);

@@ -48,6 +48,27 @@ static inline bool needs_guard_locked(const weir_pool *pool)
     return pool->core.num_ready > 0 || pool->pipeline->bursts;
 }
 
+/* Whether the consumer and the pool hand over many items at a time. With less room the timer of a guard costs more than it
+   saves: with queues of 1 item 145 ns of 855 a hop, of 2 nothing, of 4 it saves a quarter, of 8 more than half. */
+static inline bool hands_over_many(const weir_pipeline *pipeline)
+{
+    return pipeline->num_pools == 1 && pipeline->core.sink->capacity >= 4;
+}
+
+/* The consumer has enough items for the time that it takes to wake a thread. */
+static inline bool consumer_has_enough_locked(const weir_pipeline *pipeline)
+{
+    const weir__queue *sink = pipeline->core.sink;
+    return hands_over_many(pipeline) && pipeline->consumers_waiting == 0 && !pipeline->core.stopped &&
+           !pipeline->core.failed && sink->depth > sink->capacity / 2;
+}
+
+/* Threads of the pipeline's pool will soon acquire the lock again. */
+static inline bool runs_short_steps_locked(const weir_pipeline *pipeline)
+{
+    return hands_over_many(pipeline) && pipeline->pools[0]->core.num_running_short > 0;
+}
+
 /* Whether there is a CPU for a thread that only spins. The CPU of the calling thread counts as taken; `consumer`:
    so does the consumer's. */
 static inline bool may_spin_locked(const weir_pipeline *pipeline, bool consumer)

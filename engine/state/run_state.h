@@ -149,7 +149,7 @@ static inline weir_slot *weir__slot_at(const weir_node *node, uint32_t index)
     return (weir_slot *)node->core.slots[index];
 }
 
-enum { MAX_BURST = 16 };
+enum { MAX_BURST = 32 };
 
 /* See burst.h. */
 typedef struct weir__burst {
@@ -345,8 +345,9 @@ struct weir_pipeline {
     uint32_t num_awake;  /* pool threads that do not sleep */
     weir_error error;
     uint32_t consumers_waiting;
-    uint32_t consumers_waking; /* of these, already signalled */
-    uv_cond_t consumable;      /* the sink queue has an item, or no more will come; with lock */
+    uint32_t consumers_waking;   /* of these, already signalled */
+    uint32_t consumers_guarding; /* of those that wait: they look every GUARD_INTERVAL_NS, see lock.c */
+    uv_cond_t consumable;        /* the sink queue has an item, or no more will come; with lock */
     int64_t consumer_spin_ns;
     int64_t asked_ns;                     /* since when a polling consumer has found no item; 0 = none does */
     char mode[MAX_MARK], phase[MAX_MARK]; /* where the consumer is, see consumer_position.h; "" = not marked */
