@@ -144,6 +144,15 @@ static void set_consumable_locked(weir_pipeline *pipeline, bool is_consumable)
 
 /* ---- waking -------------------------------------------------------------------------------------------------- */
 
+/* More results will follow soon, and there is room for them. */
+static bool consumer_can_wait_locked(const weir_pipeline *pipeline)
+{
+    const weir__queue *sink = pipeline->core.sink;
+    return pipeline->consumers_guarding == pipeline->consumers_waiting && runs_short_steps_locked(pipeline) &&
+           !sink->closed && !pipeline->core.stopped && sink->depth < sink->capacity &&
+           pipeline->core.now_ns - pipeline->core.consumable_ns < LONGEST_DELAY_NS;
+}
+
 /* True = the caller must signal one sleeping thread of the pool, which then counts as waking. */
 static bool is_worker_wanted_locked(weir_pool *pool)
 {
@@ -164,15 +173,6 @@ static bool is_worker_wanted_locked(weir_pool *pool)
     return true;
 }
 
-/* More results will follow soon, and there is room for them. */
-static bool consumer_can_wait_locked(const weir_pipeline *pipeline)
-{
-    const weir__queue *sink = pipeline->core.sink;
-    return pipeline->consumers_guarding == pipeline->consumers_waiting && runs_short_steps_locked(pipeline) &&
-           !sink->closed && !pipeline->core.stopped && sink->depth < sink->capacity &&
-           pipeline->core.now_ns - pipeline->core.consumable_ns < LONGEST_DELAY_NS;
-}
-
 static bool is_consumer_wanted_locked(weir_pipeline *pipeline)
 {
     if (pipeline->consumers_waiting <= pipeline->consumers_waking || !pipeline->core.consumable ||
@@ -189,8 +189,9 @@ static void wake_others_locked(weir_pipeline *pipeline)
         weir__ahead_end_locked(pipeline);
     if (__builtin_expect(pipeline->core.news != 0, false))
         handle_news_locked(pipeline);
-    if (atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed) != pipeline->core.consumable)
-        set_consumable_locked(pipeline, pipeline->core.consumable);
+    bool is_consumable = pipeline->core.consumable && (pipeline->poll_fd >= 0 || !consumer_can_wait_locked(pipeline));
+    if (atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed) != is_consumable)
+        set_consumable_locked(pipeline, is_consumable);
     for (uint32_t i = 1; i < pipeline->num_pools; i++)
         if (is_worker_wanted_locked(pipeline->pools[i]))
             uv_cond_signal(&pipeline->pools[i]->work);

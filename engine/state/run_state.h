@@ -373,7 +373,7 @@ struct weir_pipeline {
 
     /* written with lock, read by a spinning consumer without; in a separate cache line */
     char padding_before[CACHE_LINE];
-    atomic_uint is_consumable; /* as core.consumable */
+    atomic_uint is_consumable; /* as core.consumable, but later if the consumer can wait, see lock.c */
     char padding_after[CACHE_LINE];
     weir__ahead ahead;
     char padding_ahead[CACHE_LINE];
