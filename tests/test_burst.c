@@ -122,7 +122,7 @@ TEST_CASE(a_descriptor_is_readable_while_the_next_step_waits_for_that)
 
 /* ---- waking ------------------------------------------------------------------------------------------------------- */
 
-enum { WAKE_ITEMS = 50000, WAKE_ROOM = 32 };
+enum { WAKE_ITEMS = 50000, ROOM_ITEMS = 1000, WAKE_ROOM = 32 };
 
 static weir_pipeline *build_short_steps(const test_numbers *numbers)
 {
@@ -174,12 +174,12 @@ TEST_CASE(room_is_used_although_the_consumer_takes_no_more)
         test_counter made;
         counter_init(&made);
         weir_pipeline *pipeline =
-            build_short_steps(&(test_numbers){ .ledger = &ledger, .count = WAKE_ITEMS, .made = &made });
+            build_short_steps(&(test_numbers){ .ledger = &ledger, .count = ROOM_ITEMS, .made = &made });
         counter_await(&made, FULL);
         await_sleep_of(atomic_load(&pipeline->pools[0]->workers[0]->tid));
         next_value(pipeline);
         counter_await(&made, FULL + 1);
-        assert_int_equal(drain_all(pipeline), WAKE_ITEMS - 1);
+        assert_int_equal(drain_all(pipeline), ROOM_ITEMS - 1);
         weir_pipeline_free(pipeline);
         ledger_close(&ledger);
     }
