@@ -1,23 +1,27 @@
 /*
  * weir-bench engine: the cost of passing an item on. Five parts: the hops of a chain of stages; the raw record; other
  * shapes of pipelines; scaling with the number of threads, compared with the work on plain threads; and other libraries.
+ *
+ * The plan is a list of cases. A case may name an earlier one as its base: the ratio of their times is computed round
+ * by round, and they stand close to each other, so that background load affects both alike.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <weir/pipeline.h>
-
 #include "background_load.h"
 #include "bench.h"
-#include "engine_table.h"
+#include "bench_options.h"
+#include "contest.h"
 #include "engine_weir.h"
 #include "memory.h"
 #include "peers.h"
+#include "report.h"
 #include "spin.h"
 
-enum { STATS_ON = 1, STATS_OFF = 2 };
+enum { STATS_ON = 1, STATS_OFF = 2, FEWEST_ITEMS = 100, MOST_ITEMS = 20000000 };
 
 typedef struct engine_settings {
     bench_list threads;
@@ -26,7 +30,7 @@ typedef struct engine_settings {
     unsigned stats; /* STATS_ON | STATS_OFF */
     bool checkpoints;
     uint32_t num_stages;
-    uint32_t num_items;
+    uint32_t num_items; /* of each run; 0 = as many as take about run_ms */
     uint32_t run_ms;
     uint32_t runs;
     bool quick;
@@ -34,283 +38,267 @@ typedef struct engine_settings {
     const char *json_path;
 } engine_settings;
 
-/* The cases to run and the lines to show. */
+/* A configuration. */
+typedef struct engine_case {
+    const char *part; /* "hops", "peers", … */
+    const char *what; /* or the name of the peer */
+    engine_run *run;
+    uint32_t op_us;
+    engine_job job; /* num_items and op_spins are set before the rounds */
+    size_t base;    /* the case to compare with; CONTEST_NONE = none */
+} engine_case;
+
 typedef struct engine_plan {
     const engine_settings *settings;
-    engine_rounds rounds;
-    engine_line *lines;
-    size_t num_lines;
+    double spins_per_us;
+    engine_case *cases;
+    size_t num_cases;
 } engine_plan;
 
 /* ---- the plan ----------------------------------------------------------------------------------------------- */
 
-/* A line of the plan without a queue size. */
-typedef struct line_plan {
-    const char *part;
-    const char *title; /* the number of threads is added */
-    unsigned metrics;
-    unsigned hidden; /* of these, in the report only */
-    engine_case self;
-    const engine_case *base; /* NULL = none */
-    const char *base_name;
-} line_plan;
-
-#define METRIC(metric) (1u << METRIC_##metric)
-
-static bool holds(const bench_list *list, uint32_t value)
+static size_t add_case(engine_plan *plan, const engine_case *wanted)
 {
-    for (size_t i = 0; i < list->num_values; i++) {
-        if (list->values[i] == value)
-            return true;
-    }
-    return false;
+    plan->cases = memory_grow(plan->cases, plan->num_cases, sizeof *plan->cases);
+    plan->cases[plan->num_cases] = *wanted;
+    return plan->num_cases++;
 }
 
-static size_t add_fewer(engine_plan *plan, engine_case of)
+/* A chain of stages, without a base. */
+static engine_case weir_case(const engine_plan *plan, const char *part, const char *what, const engine_job *job)
 {
-    of.job.num_stages = of.job.num_stages > 1;
-    return rounds_add(&plan->rounds, &of);
+    engine_case self = { .part = part, .what = what, .run = engine_run_weir, .job = *job, .base = CONTEST_NONE };
+    self.job.concurrency = job->concurrency ? job->concurrency : 1;
+    self.job.no_statistics = !(plan->settings->stats & STATS_ON);
+    self.job.checkpoints = plan->settings->checkpoints;
+    return self;
 }
 
-static size_t add_unmeasured(engine_plan *plan, engine_case of)
+static void add_hops(engine_plan *plan, uint32_t op_us, const engine_job *job)
 {
-    of.job.no_statistics = true;
-    return rounds_add(&plan->rounds, &of);
-}
-
-static size_t add_one_thread(engine_plan *plan, engine_case of)
-{
-    of.job.threads = 1;
-    return rounds_add(&plan->rounds, &of);
-}
-
-/* The cases needed by the metrics of the line, at one queue size. */
-static engine_cell add_cell(engine_plan *plan, const line_plan *line, uint32_t queue_items)
-{
-    const engine_settings *settings = plan->settings;
-    unsigned roles = engine_roles(line->metrics);
-    engine_cell cell;
-    engine_case self = line->self;
-    self.job.queue_items = queue_items;
-    for (engine_role role = 0; role < NUM_ROLES; role++)
-        cell.cases[role] = NO_CASE;
-    cell.cases[ROLE_SELF] = rounds_add(&plan->rounds, &self);
-    if (roles & 1u << ROLE_FEWER)
-        cell.cases[ROLE_FEWER] = add_fewer(plan, self);
-    if (roles & 1u << ROLE_UNMEASURED && settings->stats == (STATS_ON | STATS_OFF))
-        cell.cases[ROLE_UNMEASURED] = add_unmeasured(plan, self);
-    if (roles & 1u << ROLE_ONE_THREAD && self.job.threads > 1 && holds(&settings->threads, 1))
-        cell.cases[ROLE_ONE_THREAD] = add_one_thread(plan, self);
-    if (line->base) {
-        engine_case base = *line->base;
-        base.job.queue_items = queue_items;
-        cell.cases[ROLE_BASE] = rounds_add(&plan->rounds, &base);
-        if (roles & 1u << ROLE_BASE_FEWER)
-            cell.cases[ROLE_BASE_FEWER] = add_fewer(plan, base);
-    }
-    return cell;
-}
-
-static void add_line(engine_plan *plan, const line_plan *wanted, uint32_t threads)
-{
-    const bench_list *queues = &plan->settings->queues;
-    plan->lines = memory_grow(plan->lines, plan->num_lines, sizeof *plan->lines);
-    engine_line *line = &plan->lines[plan->num_lines++];
-    *line = (engine_line){
-        .part = wanted->part,
-        .op_us = wanted->self.op_us,
-        .metrics = wanted->metrics,
-        .shown = wanted->metrics & ~wanted->hidden,
-        .base_name = wanted->base_name,
-    };
-    snprintf(line->title, sizeof line->title, "%s%s%" PRIu32 " thread%s", wanted->title, *wanted->title ? ", " : "",
-             threads, threads == 1 ? "" : "s");
-    for (size_t i = 0; i < queues->num_values; i++)
-        line->cells[i] = add_cell(plan, wanted, queues->values[i]);
-}
-
-/* ---- the parts ---------------------------------------------------------------------------------------------- */
-
-static engine_case weir_case(const engine_settings *settings, uint32_t num_stages, uint32_t concurrency,
-                             uint32_t threads)
-{
-    return (engine_case){
-        .what = "weir",
-        .run = engine_run_weir,
-        .job = { .num_stages = num_stages,
-                 .concurrency = concurrency,
-                 .threads = threads,
-                 .no_statistics = !(settings->stats & STATS_ON),
-                 .checkpoints = settings->checkpoints },
-    };
-}
-
-static void add_hops(engine_plan *plan, uint32_t op_us, uint32_t threads)
-{
-    static const unsigned plain = METRIC(ITEM) | METRIC(HOP) | METRIC(STAGE) | METRIC(CPU);
-    line_plan line = {
-        .part = "hops",
-        .title = "",
-        .metrics = plain | METRIC(STATISTICS) | METRIC(SPEED),
-        .hidden = METRIC(CPU),
-        .self = weir_case(plan->settings, plan->settings->num_stages, 1, threads),
-    };
-    line.self.op_us = op_us;
-    add_line(plan, &line, threads);
+    engine_case self = weir_case(plan, "hops", "weir", job);
+    self.op_us = op_us;
     if (plan->settings->stats == (STATS_ON | STATS_OFF)) {
-        line.self.job.no_statistics = true;
-        line.metrics = line.hidden = plain;
-        add_line(plan, &line, threads);
+        engine_case off = self;
+        off.what = "weir, statistics off";
+        off.job.no_statistics = true;
+        self.base = add_case(plan, &off);
     }
+    add_case(plan, &self);
 }
 
-/* Adds a line for a shape and one for its baseline. */
-static void add_shape(engine_plan *plan, const char *title, engine_case self, const char *base_title,
-                      engine_case base, const char *base_name)
+/* The cost of the raw record. */
+static void add_trace(engine_plan *plan, uint32_t op_us, const engine_job *job)
 {
-    line_plan line = { .part = "shapes", .title = base_title, .metrics = METRIC(ITEM) | METRIC(CPU), .self = base };
-    line.hidden = METRIC(ITEM) | METRIC(CPU);
-    add_line(plan, &line, base.job.threads);
-    line.title = title;
-    line.metrics |= METRIC(ITEM_TO_BASE);
-    line.self = self;
-    line.base = &base;
-    line.base_name = base_name;
-    add_line(plan, &line, self.job.threads);
-}
-
-static void add_shapes(engine_plan *plan, uint32_t threads)
-{
-    engine_case base = weir_case(plan->settings, 1, 1, threads);
-    engine_case self = base;
-    self.job.shape = ENGINE_ROUTE;
-    add_shape(plan, "4 branches", self, "1 stage", base, "1 stage");
-
-    base = self = weir_case(plan->settings, 1, 4, threads);
-    self.job.in_order = true;
-    add_shape(plan, "4 slots, input order", self, "4 slots", base, "completion");
-
-    base = self = weir_case(plan->settings, 1, 16, threads);
-    self.job.shape = ENGINE_PENDING;
-    add_shape(plan, "16 slots, pending", self, "16 slots", base, "at once");
-}
-
-static void add_scaling(engine_plan *plan, uint32_t op_us, uint32_t threads)
-{
-    uint32_t concurrency = threads > 4 ? threads : 4;
-    engine_case plain = {
-        .what = "plain_threads",
-        .run = bench_run_plain_threads,
-        .op_us = op_us,
-        .job = { .num_stages = 1, .threads = threads },
-    };
-    line_plan line = { .part = "scaling", .title = "plain", .self = plain };
-    line.metrics = METRIC(ITEM) | METRIC(CPU) | METRIC(SPEED);
-    line.hidden = METRIC(ITEM) | METRIC(CPU);
-    add_line(plan, &line, threads);
-
-    line.title = "weir";
-    line.metrics |= METRIC(STATISTICS) | METRIC(SHARE_OF_BASE);
-    line.self = weir_case(plan->settings, 1, concurrency, threads);
-    line.self.op_us = op_us;
-    line.base = &plain;
-    line.base_name = "plain threads";
-    add_line(plan, &line, threads);
-}
-
-/* The cost of the raw record. "none" is the line above each. */
-static void add_trace(engine_plan *plan, uint32_t op_us, uint32_t threads)
-{
-    static const char *const titles[] = { "no trace", "off", "on", "on, file" };
+    static const char *const names[] = { "no trace", "trace off", "trace on", "trace on, file" };
     engine_trace most = ENGINE_TRACE_ON;
 #ifdef WEIR_BENCH_STATS
     most = ENGINE_TRACE_FILE;
 #endif
-    engine_case base = weir_case(plan->settings, plan->settings->num_stages, 1, threads);
-    base.op_us = op_us;
+    size_t base = CONTEST_NONE;
     for (engine_trace trace = ENGINE_NO_TRACE; trace <= most; trace++) {
-        line_plan line = {
-            .part = "trace", .title = titles[trace], .metrics = METRIC(ITEM) | METRIC(HOP) | METRIC(CPU), .self = base
-        };
-        line.self.job.trace = trace;
-        line.hidden = METRIC(ITEM) | METRIC(CPU);
-        if (trace) {
-            line.metrics |= METRIC(HOP_MORE);
-            line.base = &base;
-            line.base_name = "none";
-        }
-        add_line(plan, &line, threads);
+        engine_case self = weir_case(plan, "trace", names[trace], job);
+        self.op_us = op_us;
+        self.job.trace = trace;
+        self.base = base;
+        size_t added = add_case(plan, &self);
+        base = trace == ENGINE_NO_TRACE ? added : base;
     }
 }
 
-static void add_peers(engine_plan *plan, uint32_t threads)
+static void add_scaling(engine_plan *plan, uint32_t op_us, const engine_job *job)
 {
-    uint32_t num_stages = plan->settings->num_stages;
-    engine_case weir = weir_case(plan->settings, num_stages, 1, threads);
-    line_plan line = { .part = "peers", .title = "weir", .self = weir };
-    line.metrics = METRIC(ITEM) | METRIC(STAGE) | METRIC(CPU);
-    line.hidden = METRIC(ITEM) | METRIC(CPU);
-    add_line(plan, &line, threads);
+    engine_job one_stage = *job;
+    one_stage.num_stages = 1;
+    if (op_us == 0)
+        return; /* plain threads would do nothing */
+    engine_case plain = { "scaling", "plain threads", bench_run_plain_threads, op_us, one_stage, CONTEST_NONE };
+    one_stage.concurrency = job->threads > 4 ? job->threads : 4;
+    engine_case self = weir_case(plan, "scaling", "weir", &one_stage);
+    self.op_us = op_us;
+    self.base = add_case(plan, &plain);
+    add_case(plan, &self);
+}
 
-    line.metrics |= METRIC(ITEM_TO_BASE) | METRIC(STAGE_TO_BASE);
-    line.base = &weir;
-    line.base_name = "weir";
-    for (const bench_peer *peer = bench_peers; peer->name; peer++) {
-        line.title = peer->name;
-        line.self = (engine_case){ .what = peer->name, .run = peer->run };
-        line.self.job.num_stages = num_stages;
-        line.self.job.threads = peer->own_threads ? num_stages + 1 : threads;
-        if (peer->run)
-            add_line(plan, &line, threads);
+static void add_shapes(engine_plan *plan, uint32_t op_us, const engine_job *job)
+{
+    static const struct {
+        const char *base, *name;
+        uint32_t concurrency;
+        engine_shape shape;
+        bool in_order;
+    } pairs[] = {
+        { "1 stage", "4 branches", 1, ENGINE_ROUTE, false },
+        { "4 slots, completion order", "4 slots, input order", 4, ENGINE_LINE, true },
+        { "16 slots, at once", "16 slots, pending", 16, ENGINE_PENDING, false },
+    };
+    (void)op_us;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        engine_job one_stage = *job;
+        one_stage.num_stages = 1;
+        one_stage.concurrency = pairs[i].concurrency;
+        engine_case base = weir_case(plan, "shapes", pairs[i].base, &one_stage), self = base;
+        self.what = pairs[i].name;
+        self.job.shape = pairs[i].shape;
+        self.job.in_order = pairs[i].in_order;
+        self.base = add_case(plan, &base);
+        add_case(plan, &self);
     }
+}
+
+static void add_peers(engine_plan *plan, uint32_t op_us, const engine_job *job)
+{
+    (void)op_us;
+    engine_case weir = weir_case(plan, "peers", "weir", job);
+    size_t base = add_case(plan, &weir);
+    for (const bench_peer *peer = bench_peers; peer->name; peer++) {
+        engine_case self = { "peers", peer->name, peer->run, 0, *job, base };
+        if (peer->own_threads)
+            self.job.threads = job->num_stages + 1;
+        if (peer->run)
+            add_case(plan, &self);
+    }
+}
+
+/* Adds a part for each operation, number of threads and size of queues. */
+static void add_part(engine_plan *plan, void (*add)(engine_plan *, uint32_t op_us, const engine_job *),
+                     const bench_list *ops_us)
+{
+    const engine_settings *settings = plan->settings;
+    for (size_t op = 0; op < ops_us->num_values; op++)
+        for (size_t i = 0; i < settings->threads.num_values; i++)
+            for (size_t queue = 0; queue < settings->queues.num_values; queue++)
+                add(plan, ops_us->values[op],
+                    &(engine_job){ .num_stages = settings->num_stages,
+                                   .threads = settings->threads.values[i],
+                                   .queue_items = settings->queues.values[queue] });
 }
 
 static void make_plan(engine_plan *plan)
 {
+    static const bench_list nothing = { .values = { 0 }, .num_values = 1 };
     const engine_settings *settings = plan->settings;
-    const bench_list *ops_us = &settings->ops_us, *threads = &settings->threads;
     bool all = !settings->hops && !settings->shapes && !settings->scaling && !settings->peers && !settings->trace;
-    for (size_t op = 0; op < ops_us->num_values && (all || settings->hops); op++) {
-        for (size_t i = 0; i < threads->num_values; i++)
-            add_hops(plan, ops_us->values[op], threads->values[i]);
-    }
-    for (size_t op = 0; op < ops_us->num_values && (all || settings->trace); op++) {
-        for (size_t i = 0; i < threads->num_values; i++)
-            add_trace(plan, ops_us->values[op], threads->values[i]);
-    }
-    for (size_t i = 0; i < threads->num_values && (all || settings->peers); i++)
-        add_peers(plan, threads->values[i]);
-    for (size_t i = 0; i < threads->num_values && (all || settings->shapes); i++)
-        add_shapes(plan, threads->values[i]);
-    for (size_t op = 0; op < ops_us->num_values && (all || settings->scaling); op++) {
-        for (size_t i = 0; i < threads->num_values && ops_us->values[op]; i++)
-            add_scaling(plan, ops_us->values[op], threads->values[i]);
-    }
+    if (all || settings->hops)
+        add_part(plan, add_hops, &settings->ops_us);
+    if (all || settings->trace)
+        add_part(plan, add_trace, &settings->ops_us);
+    if (all || settings->peers)
+        add_part(plan, add_peers, &nothing);
+    if (all || settings->shapes)
+        add_part(plan, add_shapes, &nothing);
+    if (all || settings->scaling)
+        add_part(plan, add_scaling, &settings->ops_us);
 }
 
-/* ---- the words ---------------------------------------------------------------------------------------------- */
+/* ---- the rounds --------------------------------------------------------------------------------------------- */
 
-static void explain(const engine_plan *plan)
+static int run_case(const void *argument, void *result)
 {
-    uint32_t num_stages = plan->settings->num_stages;
-    uint32_t num_fewer = num_stages > 1;
-    printf("engine: source, stages, sink and a consumer; %zu configurations, medians (min..max) of %" PRIu32
-           " interleaved runs of each\n\n",
-           plan->rounds.num_cases, plan->settings->runs);
-    printf("  ns/item        time from the first item of the source to the last of the consumer, per item\n");
-    printf("  ns/hop         ns/item with %" PRIu32 " stages over %" PRIu32
-           ", the queues that an operation's result goes through\n",
-           num_stages, num_stages + 1);
-    printf("  ns/stage       cost of one more stage: (ns/item with %" PRIu32 " - ns/item with %" PRIu32 ") / %" PRIu32
-           "\n",
-           num_stages, num_fewer, num_stages - num_fewer);
-    printf("  stats on/off   time with all statistics / time without\n");
-    printf("  speed/…, item/…, stage/…   relative to the other line, run by run\n");
+    const engine_case *self = argument;
+    engine_result times = { 0 };
+    int rc = self->run(&self->job, &times);
+    *(contest_result *)result = (contest_result){ .clips = (double)self->job.num_items,
+                                                  .wall_s = 1e-9 * (double)(times.end_ns - times.start_ns) };
+    return rc;
+}
+
+static double ns_per_item(const contest_result *result)
+{
+    return 1e9 * result->wall_s / result->clips;
+}
+
+static double cpu_ns_per_item(const contest_result *result)
+{
+    return 1e9 * contest_cpu_s_per_clip(result);
+}
+
+static double clamp_items(double num_items)
+{
+    return num_items < FEWEST_ITEMS ? FEWEST_ITEMS : num_items < MOST_ITEMS ? num_items : MOST_ITEMS;
+}
+
+/* The number of items that takes about run_ms, found by runs that grow until they are long enough to measure. */
+static int find_num_items(const engine_plan *plan, engine_case *self)
+{
+    self->job.op_spins = (uint64_t)(self->op_us * plan->spins_per_us + 0.5);
+    self->job.num_items = plan->settings->num_items ? plan->settings->num_items : FEWEST_ITEMS;
+    double factor = plan->settings->num_items ? 1 : INFINITY;
+    while (factor >= 4 && self->job.num_items < MOST_ITEMS) {
+        contest_entry entry = { self->what, run_case, self };
+        contest one = { .name = "calibrating", .entries = &entry, .num_entries = 1, .num_rounds = 1 };
+        int rc = contest_run(&one);
+        if (rc == 0)
+            factor = plan->settings->run_ms * 1e-3 / one.results->wall_s;
+        free(one.results);
+        if (rc != 0)
+            return -1;
+        self->job.num_items = (uint64_t)clamp_items((double)self->job.num_items * fmin(factor, 20));
+    }
+    return 0;
+}
+
+/* ---- the result --------------------------------------------------------------------------------------------- */
+
+static void print_spread(bench_spread spread, int columns)
+{
+    char cell[80];
+    int digits = spread.median < 9.995 ? 3 : spread.median < 99.95 ? 1 : 0;
+    snprintf(cell, sizeof cell, "%.*f (%.*f..%.*f)", digits, spread.median, digits, spread.min, digits, spread.max);
+    printf("%*s", columns, cell);
+}
+
+static void report_weir(bench_report *report, const engine_job *job)
+{
+    static const char *const shapes[] = { "line", "route", "pending" };
+    static const char *const traces[] = { "none", "off", "on", "file" };
+    bench_report_text(report, "shape", shapes[job->shape]);
+    bench_report_text(report, "output_order", job->in_order ? "input" : "completion");
+    bench_report_number(report, "concurrency", job->concurrency);
+    bench_report_number(report, "stats", !job->no_statistics);
+    bench_report_text(report, "trace", traces[job->trace]);
+}
+
+static void tell_case(bench_report *report, const engine_plan *plan, const contest *rounds, size_t index)
+{
+    const engine_case *self = &plan->cases[index];
+    bench_spread item = contest_spread(rounds, index, ns_per_item, CONTEST_NONE);
+    bench_spread cpu = contest_spread(rounds, index, cpu_ns_per_item, CONTEST_NONE);
+    double num_hops = self->job.num_stages + 1;
+    bench_report_row(report, "engine");
+    bench_report_text(report, "part", self->part);
+    bench_report_text(report, "what", self->what);
+    bench_report_number(report, "threads", self->job.threads);
+    bench_report_number(report, "queue_items", self->job.queue_items);
+    bench_report_number(report, "op_us", self->op_us);
+    bench_report_number(report, "stages", self->job.num_stages);
+    bench_report_number(report, "items", (double)self->job.num_items);
+    bench_report_number(report, "runs", rounds->num_rounds);
+    if (self->run == engine_run_weir)
+        report_weir(report, &self->job);
+    bench_report_spread(report, "ns_per_item", item);
+    bench_report_spread(report, "ns_per_hop",
+                        (bench_spread){ item.median / num_hops, item.min / num_hops, item.max / num_hops });
+    bench_report_spread(report, "cpu_ns_per_item", cpu);
+
+    printf("%-8s%-26s%7" PRIu32 "%7" PRIu32 "%7" PRIu32, self->part, self->what, self->job.threads,
+           self->job.queue_items, self->op_us);
+    print_spread(item, 24);
+    printf("%9.1f%9.1f", item.median / num_hops, cpu.median / num_hops);
+    if (self->base != CONTEST_NONE) {
+        bench_spread ratio = contest_spread(rounds, index, ns_per_item, self->base);
+        bench_report_text(report, "base", plan->cases[self->base].what);
+        bench_report_number(report, "base_threads", plan->cases[self->base].job.threads);
+        bench_report_spread(report, "item_to_base", ratio);
+        print_spread(ratio, 24);
+        printf("  %s", plan->cases[self->base].what);
+    }
+    putchar('\n');
 }
 
 static void explain_peers(void)
 {
-    printf("\npeers (item/weir above 1: weir is faster):\n");
+    printf("\npeers (time / base above 1: weir is faster):\n");
     for (const bench_peer *peer = bench_peers; peer->name; peer++) {
         if (peer->run)
             printf("  %-18s%s%s%s%s\n", peer->name, peer->what, peer->version ? " (" : "",
@@ -320,29 +308,54 @@ static void explain_peers(void)
     }
 }
 
-static void report_machine(bench_report *report, const engine_plan *plan)
+static void explain(const engine_plan *plan)
 {
-    for (const bench_peer *peer = bench_peers; peer->name; peer++) {
-        if (peer->library)
-            bench_report_text(report, peer->name, peer->run ? peer->version : "not built");
+    uint32_t num_stages = plan->settings->num_stages;
+    printf("engine: source, stages, sink and a consumer; %zu configurations, medians (min..max) of %" PRIu32
+           " interleaved runs of each\n\n"
+           "  ns/item      time from the first item of the source to the last of the consumer, per item\n"
+           "  ns/hop       the same divided by the queues that an operation's result goes through: stages + 1\n"
+           "  CPU/hop      CPU time of all threads, start and end included, divided in the same way, in ns\n"
+           "  time / base  ns/item over that of the other configuration, run by run; %" PRIu32
+           " stages in hops, trace and peers\n",
+           plan->num_cases, plan->settings->runs, num_stages);
+    for (size_t i = 0; i < plan->num_cases; i++) {
+        if (strcmp(plan->cases[i].part, "peers") == 0) {
+            explain_peers();
+            break;
+        }
     }
-    bench_report_number(report, "spins_per_us", plan->rounds.spins_per_us);
 }
 
 static int run_plan(engine_plan *plan)
 {
     const engine_settings *settings = plan->settings;
+    contest_entry *entries = memory_get(plan->num_cases, sizeof *entries);
+    contest rounds = {
+        .name = "engine", .entries = entries, .num_entries = plan->num_cases, .num_rounds = settings->runs
+    };
+    int rc = 0;
     explain(plan);
-    if (settings->peers || !(settings->hops || settings->shapes || settings->scaling || settings->trace))
-        explain_peers();
     bench_background_load start = bench_background_load_now();
-    if (rounds_run(&plan->rounds) != 0)
-        return 1;
-    bench_report *report = bench_report_new();
-    report_machine(report, plan);
-    bench_report_background_load(report, &start);
-    engine_tell(report, &plan->rounds, plan->lines, plan->num_lines, &settings->queues);
-    return bench_report_end(report, settings->json_path) == 0 ? 0 : 1;
+    for (size_t i = 0; i < plan->num_cases && rc == 0; i++) {
+        entries[i] = (contest_entry){ plan->cases[i].what, run_case, &plan->cases[i] };
+        rc = find_num_items(plan, &plan->cases[i]);
+    }
+    if (rc == 0)
+        rc = contest_run(&rounds);
+    if (rc == 0) {
+        bench_report *report = bench_report_new();
+        bench_report_number(report, "spins_per_us", plan->spins_per_us);
+        bench_report_background_load(report, &start);
+        printf("\n%-8s%-26s%7s%7s  op µs%24s%9s%9s%24s  base\n", "part", "what", "threads", "queue", "ns/item",
+               "ns/hop", "CPU/hop", "time / base");
+        for (size_t i = 0; i < plan->num_cases; i++)
+            tell_case(report, plan, &rounds, i);
+        rc = bench_report_end(report, settings->json_path);
+    }
+    free(rounds.results);
+    free(entries);
+    return rc == 0 ? 0 : 1;
 }
 
 /* ---- the command line --------------------------------------------------------------------------------------- */
@@ -414,16 +427,9 @@ int bench_engine(int argc, char **argv)
         return parsed == BENCH_HELP_SHOWN ? 0 : 2;
 
     set_defaults(&settings);
-    engine_plan plan = {
-        .settings = &settings,
-        .rounds = { .num_rounds = settings.runs,
-                    .run_ms = settings.run_ms,
-                    .num_items = settings.num_items,
-                    .spins_per_us = bench_spins_per_us() },
-    };
+    engine_plan plan = { .settings = &settings, .spins_per_us = bench_spins_per_us() };
     make_plan(&plan);
     int rc = run_plan(&plan);
-    rounds_free(&plan.rounds);
-    free(plan.lines);
+    free(plan.cases);
     return rc;
 }

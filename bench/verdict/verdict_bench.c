@@ -17,6 +17,7 @@
 #include "bench.h"
 #include "bench_options.h"
 #include "measure.h"
+#include "report.h"
 #include "scene.h"
 
 typedef struct verdict_settings {
@@ -246,7 +247,19 @@ typedef struct score {
     int answers[NUM_ANSWERS], num_predictions, num_contained, num_near;
 } score;
 
-static int run_one(const scene *of, const verdict_settings *settings, bool is_live, score *sum)
+static void report_one(bench_report *report, const scene *of, bool is_live, const scene_result *result)
+{
+    bench_report_row(report, "verdict");
+    bench_report_text(report, "pipeline", of->name);
+    bench_report_text(report, "from", is_live ? "live" : "offline");
+    bench_report_text(report, "answer", answer_words[result->answer]);
+    bench_report_text(report, "verdict", result->verdict);
+    bench_report_number(report, "predictions", result->num_predictions);
+    bench_report_number(report, "predictions_in_range", result->num_contained);
+    bench_report_number(report, "others_cpus", result->others_cpus);
+}
+
+static int run_one(const scene *of, const verdict_settings *settings, bool is_live, bench_report *report, score *sum)
 {
     scene_job job = { of, settings, is_live };
     scene_result result = { .is_known = false };
@@ -261,6 +274,7 @@ static int run_one(const scene *of, const verdict_settings *settings, bool is_li
            answer_words[result.answer], result.verdict, *result.prediction ? " | " : "", result.prediction,
            result.others_cpus);
     fflush(stdout);
+    report_one(report, of, is_live, &result);
     return 0;
 }
 
@@ -286,17 +300,18 @@ int bench_verdict(int argc, char **argv)
                                       "limit is known by construction.");
     if (parsed != BENCH_RUN)
         return parsed == BENCH_HELP_SHOWN ? 0 : 2;
+    bench_report *report = bench_report_new();
     for (size_t i = 0; i < num_scenes; i++) {
         if (settings.only && !strstr(scenes[i].name, settings.only))
             continue;
         if (!settings.live)
-            has_failed |= run_one(&scenes[i], &settings, false, &offline) != 0;
+            has_failed |= run_one(&scenes[i], &settings, false, report, &offline) != 0;
         if (!settings.offline)
-            has_failed |= run_one(&scenes[i], &settings, true, &live) != 0;
+            has_failed |= run_one(&scenes[i], &settings, true, report, &live) != 0;
     }
     if (!settings.live)
         put_score("offline", &offline);
     if (!settings.offline)
         put_score("live", &live);
-    return has_failed;
+    return bench_report_end(report, settings.json_path) != 0 || has_failed;
 }
