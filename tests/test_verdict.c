@@ -44,6 +44,7 @@ typedef struct pipeline_case {
     weir_verdict_kind other; /* that the laps cannot tell from it */
     node_case nodes[MAX_NODES];
     uint32_t threads;                          /* of the pool (0 = 4) */
+    double late_threads;                       /* of the pool, on average: wait for a CPU between two tasks */
     double consumer_waits;                     /* share of the time (0 = when the sink's queue is empty) */
     double polls;                              /* share of the items for which a consumer that polls waits */
     double outside, others, stolen, disk_idle; /* CPUs, of 4 */
@@ -162,6 +163,15 @@ static const pipeline_case cases[] = {
                  EMPTY_SINK },
       .threads = 9,
       .others = 2.7 },
+    { .what = "threads that wait between tasks for CPUs that others take",
+      .kind = WEIR_VERDICT_CPUS,
+      .name = "0:1:decode",
+      .nodes = { { .name = "0:0:src", .kind = "source", .thread = 1 },
+                 DECODE(.slots = 2, .busy = 0.2, .cpu = 0.98),
+                 EMPTY_SINK },
+      .threads = 2,
+      .late_threads = 1.55,
+      .others = 3.5 },
     { .what = "CPUs that other programs take",
       .kind = WEIR_VERDICT_CPUS,
       .name = "0:1:decode",
@@ -625,7 +635,7 @@ static double record_pool(weir_observer observer, const weir_lap *lap, const pip
     pool.metrics.pool.busy_ns = share_ns(fmin(busy, threads));
     pool.metrics.pool.idle_ns = share_ns(threads) - pool.metrics.pool.busy_ns;
     pool.metrics.pool.cpu_ns = share_ns(cpu);
-    pool.metrics.pool.run_delay_ns = share_ns(delay);
+    pool.metrics.pool.run_delay_ns = share_ns(delay + (own ? 0 : c->late_threads));
     observer.lap(observer.self, &pool);
     return cpu;
 }

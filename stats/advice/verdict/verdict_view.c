@@ -67,7 +67,10 @@ static int by_position(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The delay of a pool's threads, as shares of its busy time and of a task's. */
+/*
+ * The use of a pool's threads, their delay as a share of that, and a task's delay. A thread that has work and waits for a CPU
+ * between two tasks is in use as well, although its record is idle until it gets one.
+ */
 static void view_pool(node_view *n, const weir_totals *totals, const weir_total *pool)
 {
     double cpu_s = 0, busy_s = weir__seconds(pool->metrics.pool.busy_ns);
@@ -80,9 +83,12 @@ static void view_pool(node_view *n, const weir_totals *totals, const weir_total 
     double delay_s = weir__model_delay(busy_s, cpu_s, pool->metrics.pool.run_delay_ns);
     n->pool = pool->key.name;
     n->threads = (double)pool->capacity;
-    n->pool_busy = value_of(pool, "busy_share");
-    n->pool_cpu = weir__or_zero(value_of(pool, "cpu_share")) / fmax(n->pool_busy, 1e-9);
-    n->pool_delay = busy_s > 0 ? delay_s / busy_s : 0;
+    double idle_s = weir__seconds(pool->metrics.pool.idle_ns), pool_cpu_s = weir__seconds(pool->metrics.pool.cpu_ns),
+           runnable_s = pool_cpu_s + weir__seconds(pool->metrics.pool.run_delay_ns),
+           between_s = fmin(fmax(runnable_s - busy_s, 0), idle_s), used_s = busy_s + between_s;
+    n->pool_busy = used_s / (busy_s + idle_s);
+    n->pool_cpu = used_s > 0 ? weir__or_zero(pool_cpu_s) / used_s : 0;
+    n->pool_delay = used_s > 0 ? (delay_s + between_s) / used_s : 0;
     n->delay = cpu_s > 0 ? fmin(weir__or_zero(n->cpu) * delay_s / cpu_s, 1 - weir__or_zero(n->cpu)) : 0;
 }
 
