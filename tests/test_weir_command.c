@@ -1075,33 +1075,6 @@ TEST_CASE(watch_prints_its_state_as_json)
     assert_has(err, "--json: only with --once");
 }
 
-TEST_CASE(watch_shows_the_ranks_of_a_job)
-{
-    weir_sqlite_writer *writer = recording_begin(in_folder("r0.db"), "elsewhere", 0, 1000);
-    for (int i = 1; i <= 4; i++)
-        record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = 40, .num_failures = i == 4 });
-    recording_end(writer, 1040);
-    writer = recording_begin(in_folder("r1.db"), "elsewhere", 1, 1000);
-    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 20 });
-    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
-    close_writer(open_writer(in_folder("r2.db"), NULL)); /* has not started */
-    expect("weir watch r0.db r1.db r2.db --once", DONE);
-    assert_has(out, "2 runs, 1 running; latest laps: 2.0 items per s; total: 180 done, 1 failed\n\n");
-    assert_has(out, "database  rank  state       done  failures  elapsed");
-    assert_has(out, "\nr0.db        0  finished     160         1  0:00:40");
-    assert_has(out, "\nr1.db        1  running       20         0");
-    assert_true(strstr(out, "  ####\n") || strstr(out, "  ████\n"));
-    assert_has(out, "\nr2.db           no run yet\n");
-    expect("weir watch r0.db r1.db --once --json", DONE);
-    assert_is_json();
-    assert_json("$[0].state", "finished");
-    assert_json("$[1].rank", "1");
-    assert_json("$[1].done", "20");
-    expect("weir watch r0.db none.db --once", REFUSED);
-    assert_has(err, "none.db");
-    close_writer(writer);
-}
-
 /* -- plot; test_pictures.c has more of it */
 
 /* Plots a.db with a program that keeps what gnuplot would read; it is the output then. */
@@ -1964,7 +1937,6 @@ TEST_CASE(tables_fit_the_terminal)
         "slowest job.db",
         "failures job.db",
         "watch job.db --once",
-        "watch job.db job.db --once",
         "check --help",
         "--help",
     };

@@ -14,6 +14,7 @@
 #include "command_table.h"
 #include "memory.h"
 #include "text_fill.h"
+#include "tty.h"
 #include "unix_clock.h"
 #include "watch_screen.h"
 
@@ -33,48 +34,25 @@ static const option_row rows[] = {
 
 static watch_view view;
 
-/* Opens a database again, so that the data is current. Returns the exit status. sum: NULL = it is the only one. */
-static int write_one(const tool_call *call, const char *path, FILE *out, watch_sum *sum)
+/* Opens the database again, so that the data is current. Returns the exit status. */
+static int write_screen(const tool_call *call, FILE *out)
 {
     weir_reader *reader;
     weir_filter filter;
     weir_error error = { 0 };
-    int exit_status = tool_open(call, path, &reader, &filter);
+    char *text;
+    size_t size, width = tty_width() ? (size_t)tty_width() : SIZE_MAX;
+    int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    int64_t now_unix_ns = unix_clock_ns();
-    int status = settings.json ? watch_write_json(out, reader, &filter, now_unix_ns, &error)
-                 : sum         ? watch_add_row(sum, out, reader, &filter, now_unix_ns, &error)
-                               : watch_write(out, reader, &filter, now_unix_ns, &view, &error);
-    if (status != WEIR_OK)
-        exit_status = tool_fail(call, &error);
-    weir_reader_close(reader);
-    return exit_status;
-}
-
-/* Of several databases: an array, or a line for each below their sum. */
-static int write_screen(const tool_call *call, FILE *out)
-{
-    watch_sum sum = { 0 };
-    char *text = NULL;
-    size_t size;
-    bool is_one = call->num_words == 1;
-    int exit_status = TOOL_DONE;
     FILE *lines = memory_file_open(&text, &size);
-    for (int i = 0; i < call->num_words && exit_status == TOOL_DONE; i++) {
-        if (settings.json && !is_one)
-            fputs(i ? ",\n " : "[", lines);
-        exit_status = write_one(call, call->words[i], lines, is_one ? NULL : &sum);
-    }
-    if (exit_status == TOOL_DONE && !settings.json && !is_one)
-        watch_end_rows(&sum, out);
-    else if (sum.rows)
-        table_end(sum.rows); /* nobody sees it */
+    int status = watch_write(lines, reader, &filter, unix_clock_ns(), settings.json ? NULL : &view, &error);
     memory_file_close(lines);
-    if (exit_status == TOOL_DONE)
-        fprintf(out, "%s%s", text, !settings.json ? "" : is_one ? "\n" : "]\n");
+    weir_reader_close(reader);
+    if (status == WEIR_OK)
+        prose_put_lines(out, text, settings.json ? SIZE_MAX : width);
     free(text);
-    return exit_status;
+    return status == WEIR_OK ? TOOL_DONE : tool_fail(call, &error);
 }
 
 static int watch_once(const tool_call *call)
@@ -198,22 +176,20 @@ static int run(tool_call *call)
 
 const tool_command tool_watch = {
     .name = "watch",
-    .words = "[DB...]",
-    .max_words = -1,
-    .summary = "show the state of a run, or of the ranks of a job, live",
+    .words = "[DB]",
+    .max_words = 1,
+    .summary = "show the state of a run, live",
     .help = "Shows what a run does now: how far it is, items and frames per second, CPUs, memory, what limits the "
             "latest laps (see weir explain), and each stage and queue, with a bar for each earlier lap; then tasks "
             "that have run for long, and the slowest file. The data is updated after each lap, whose length the "
             "program sets (--log-interval of weir record). If the program has recorded how many items it expects (an "
             "event \"expected_items\"), the remaining time is estimated. Frames per second follow from sampled "
             "items. Without --run, the display switches to a new run when one starts in the same database.\n\n"
-            "Given several databases, such as those of the ranks of a job, it shows their sum, and below it one line "
-            "for each, with bars for the results that its consumer took; --json prints an array. ready is the share "
-            "of the latest lap in which a result was available. input, thread, turn and room are the shares of the "
-            "time in which the slots of a stage waited for these.\n\n"
+            "input, thread, turn and room are the shares of the time in which the slots of a stage waited for these. "
+            "weir fleet shows the ranks of a job.\n\n"
             "Keys: " KEYS,
     .examples = "weir watch\n"
-                "weir watch pipeline_stats.rank*.db\n"
+                "weir watch --db pipeline_stats.rank3.db\n"
                 "weir watch --once --json | jq '{done, expected, remaining}'\n",
     .shared = TOOL_DB | TOOL_RUN,
     .default_run = WEIR_LAST_RUN,

@@ -12,8 +12,8 @@
 #include "memory.h"
 #include "metric_table.h"
 #include "plot_series.h"
+#include "prose.h"
 #include "text_escape.h"
-#include "text_fill.h"
 #include "tty.h"
 
 enum { MAX_SPARKS = 24 /* laps in a sparkline */, MAX_SHOWN = 12 };
@@ -158,11 +158,6 @@ static bool is_running(const watched *w)
     return !w->run.has_ended && !is_gone(w);
 }
 
-static const char *state_word(const watched *w)
-{
-    return w->run.has_ended ? weir_run_state_name(w->state) : is_gone(w) ? "killed" : "running";
-}
-
 /* Of a name, or the only one if name is NULL; NULL = none. */
 static const weir_total *find_total(const weir_totals *totals, weir_subject subject, const char *name)
 {
@@ -203,17 +198,6 @@ static void format_sparks(char text[4 * MAX_SPARKS], weir_subject subject, const
         double height = highest > 0 ? fmax(0, series_value(subject, &line->points[i], measure)) / highest : 0;
         strcat(text, bars[(int)fmin(7, floor(8 * height))]);
     }
-}
-
-/* A paragraph, broken at spaces if the terminal is too narrow. */
-static void put_text(FILE *out, char *text)
-{
-    size_t size = 4 * strlen(text) + 1, width = tty_width() ? (size_t)tty_width() : SIZE_MAX / 2;
-    char *harmless = memory_get(size, 1);
-    weir__text_escape(text, harmless, size);
-    weir__text_fill(out, harmless, harmless + strlen(harmless), 0, 0, width);
-    free(harmless);
-    free(text);
 }
 
 /* ---- the head ----------------------------------------------------------------------------------------------- */
@@ -258,74 +242,70 @@ static progress progress_of(const watched *w)
     return p;
 }
 
-static double sink_rate(const watched *w)
-{
-    const weir_total *sink = weir_totals_sink_queue(&w->totals);
-    return sink ? latest_value(w, WEIR_SUBJECT_QUEUE, sink->key.name, "items_per_s") : NAN;
-}
-
 static void put_state(FILE *out, const watched *w, const char *path)
 {
-    char duration[32], note[120] = "";
+    char duration[32];
     format_clock(duration, to_seconds(until_unix_ns(w) - w->run.started_unix_ns));
+    weir__text_escape_to(out, path);
+    fprintf(out, " run %" PRId64 " %s %s", w->run.run_id,
+            w->run.has_ended ? weir_run_state_name(w->state)
+            : is_gone(w)     ? "recorded for"
+                             : "running for",
+            w->run.has_ended ? "after " : "");
+    fputs(duration, out);
     if (is_gone(w))
-        snprintf(note, sizeof note, "  (killed: its process %" PRId64 " no longer exists)", w->run.pid);
+        fprintf(out, " (killed: its process %" PRId64 " no longer exists)", w->run.pid);
     else if (!w->run.has_ended && w->last_lap_unix_ns > 0)
-        snprintf(note, sizeof note, "  (the metrics are %.0f s old)",
-                 fmax(0, to_seconds(w->now_unix_ns - w->last_lap_unix_ns)));
+        fprintf(out, " (the metrics are %.0f s old)", fmax(0, to_seconds(w->now_unix_ns - w->last_lap_unix_ns)));
     else if (!w->run.has_ended)
-        snprintf(note, sizeof note, "  (no lap has ended yet)");
-    put_text(out, memory_format("%s  run %" PRId64 "  %s %s%s%s", path, w->run.run_id,
-                                w->run.has_ended ? weir_run_state_name(w->state)
-                                : is_gone(w)     ? "recorded for"
-                                                 : "running for",
-                                w->run.has_ended ? "after " : "", duration, note));
+        fputs(" (no lap has ended yet)", out);
+    fputc('\n', out);
 }
 
 static void put_progress(FILE *out, const watched *w)
 {
     progress p = progress_of(w);
-    char expected[64] = "", remaining[64] = "", clock[32];
+    char clock[32];
     format_clock(clock, p.remaining_s);
+    fprintf(out, "done: %" PRId64, p.done);
     if (w->expected > 0)
-        snprintf(expected, sizeof expected, " of %" PRId64, w->expected);
+        fprintf(out, " of %" PRId64, w->expected);
+    fprintf(out, ", failures: %" PRId64, p.failures);
     if (isfinite(p.remaining_s))
-        snprintf(remaining, sizeof remaining, ", remaining time about %s", clock);
-    put_text(out,
-             memory_format("done: %" PRId64 "%s, failures: %" PRId64 "%s", p.done, expected, p.failures, remaining));
-}
-
-static double process_value(const watched *w, const char *measure)
-{
-    return latest_value(w, WEIR_SUBJECT_PROCESS, NULL, measure);
+        fprintf(out, ", remaining time about %s", clock);
+    fputc('\n', out);
 }
 
 /* What the machine does, of the latest lap. */
 static void put_resources(FILE *out, const watched *w)
 {
-    char frames[64] = "", cpus[120] = "", memory[64] = "", bytes[WEIR_FORMAT_BYTES];
-    double rate = sink_rate(w), used = process_value(w, "cpus"), resident = process_value(w, "resident_bytes");
+    char bytes[WEIR_FORMAT_BYTES];
+    const weir_total *sink = weir_totals_sink_queue(&w->totals);
+    double rate = sink ? latest_value(w, WEIR_SUBJECT_QUEUE, sink->key.name, "items_per_s") : NAN;
+    double used = latest_value(w, WEIR_SUBJECT_PROCESS, NULL, "cpus");
+    double resident = latest_value(w, WEIR_SUBJECT_PROCESS, NULL, "resident_bytes");
     double others = latest_value(w, WEIR_SUBJECT_MACHINE, NULL, "other_cpus");
     if (!isfinite(rate))
         return;
+    fprintf(out, "%.1f items per s", rate);
     if (isfinite(w->frames_per_item))
-        snprintf(frames, sizeof frames, ", about %.0f frames per s", w->frames_per_item * rate);
+        fprintf(out, ", about %.0f frames per s", w->frames_per_item * rate);
     if (isfinite(used))
-        snprintf(cpus, sizeof cpus, ";  CPUs: %.2f of %" PRId64, used,
-                 find_total(&w->last_lap, WEIR_SUBJECT_PROCESS, NULL)->capacity);
+        fprintf(out, "; CPUs: %.2f of %" PRId64, used,
+                find_total(&w->last_lap, WEIR_SUBJECT_PROCESS, NULL)->capacity);
     if (isfinite(used) && isfinite(others))
-        snprintf(cpus + strlen(cpus), sizeof cpus - strlen(cpus), ", other programs %.2f", others);
+        fprintf(out, ", other programs %.2f", others);
     weir__text_format_bytes(bytes, resident);
     if (isfinite(resident) && resident > 0)
-        snprintf(memory, sizeof memory, ";  memory: %s", bytes);
-    put_text(out, memory_format("%.1f items per s%s%s%s", rate, frames, cpus, memory));
+        fprintf(out, "; memory: %s", bytes);
+    fputc('\n', out);
 }
 
 static void put_limit(FILE *out, const watched *w)
 {
     if (w->verdict && w->verdict->kind != WEIR_VERDICT_UNKNOWN)
-        put_text(out, memory_format("limit of the latest laps (%s): %s", weir_verdict_certainty(w->verdict),
-                                    w->verdict->sentence));
+        prose_line(out, "limit of the latest laps (%s): %s", weir_verdict_certainty(w->verdict),
+                   w->verdict->sentence);
 }
 
 /* ---- tables: columns are measures ---------------------------------------------------------------------------- */
@@ -435,11 +415,11 @@ static void put_tables(FILE *out, const watched *w, const watch_view *view)
     PUT_TABLE(WEIR_SUBJECT_QUEUE, 0, queue_measures);
     fputc('\n', out);
     if (w->stall && is_running(w))
-        put_text(out, memory_format("running for long: %s", w->stall));
+        prose_line(out, "running for long: %s", w->stall);
     if (w->slowest)
-        put_text(out, memory_format("slowest of the latest laps: %s", w->slowest));
+        prose_line(out, "slowest of the latest laps: %s", w->slowest);
     if (w->last_failure)
-        put_text(out, memory_format("the last failure: %s", w->last_failure));
+        prose_line(out, "the last failure: %s", w->last_failure);
 }
 
 static void put_screen(FILE *out, const watched *w, const watch_view *view, const char *path)
@@ -456,17 +436,6 @@ static void put_screen(FILE *out, const watched *w, const watch_view *view, cons
         metric_put_upright(out, TABLE_TEXT, both, (const char *const[]){ "so far", "latest lap" }, 2);
     } else
         put_tables(out, w, view);
-}
-
-int watch_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
-                const watch_view *view, weir_error *error)
-{
-    watched w = { .now_unix_ns = now_unix_ns };
-    int status = read_run(reader, filter, &w, error);
-    if (status == WEIR_OK)
-        put_screen(out, &w, view, weir_reader_path(reader));
-    free_watched(&w);
-    return status;
 }
 
 /* ---- JSON --------------------------------------------------------------------------------------------------- */
@@ -486,95 +455,18 @@ static void put_watch_json(FILE *out, const watched *w, const char *path)
     metric_put_totals(out, &w->totals);
     json_print(out, ", 'last_lap': {");
     metric_put_totals(out, &w->last_lap);
-    fputs("}}", out);
+    fputs("}}\n", out);
 }
 
-int watch_write_json(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
-                     weir_error *error)
+int watch_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
+                const watch_view *view, weir_error *error)
 {
     watched w = { .now_unix_ns = now_unix_ns };
     int status = read_run(reader, filter, &w, error);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK && view)
+        put_screen(out, &w, view, weir_reader_path(reader));
+    else if (status == WEIR_OK)
         put_watch_json(out, &w, weir_reader_path(reader));
     free_watched(&w);
     return status;
-}
-
-/* ---- several runs -------------------------------------------------------------------------------------------- */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
-static void put_run_row(table *t, const watched *w, const char *path)
-{
-    const weir_total *sink = weir_totals_sink_queue(&w->totals);
-    const series *line = sink ? series_find(&w->recent.lists[WEIR_SUBJECT_QUEUE], sink->key.name) : NULL;
-    progress p = progress_of(w);
-    char elapsed[32], sparks[4 * MAX_SPARKS];
-    format_clock(elapsed, to_seconds(until_unix_ns(w) - w->run.started_unix_ns));
-    format_sparks(sparks, WEIR_SUBJECT_QUEUE, line, "items_per_s", num_sparks());
-    table_words(t, base_name(path));
-    table_count(t, w->run.rank);
-    table_words(t, state_word(w));
-    table_count(t, p.done);
-    table_count(t, p.failures);
-    table_words(t, elapsed);
-    table_number(t, sink_rate(w));
-    table_number(t, sink ? latest_value(w, WEIR_SUBJECT_QUEUE, sink->key.name, "occupancy_rate") : NAN);
-    table_words(t, sparks);
-}
-
-int watch_add_row(watch_sum *sum, FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
-                  weir_error *error)
-{
-    static const table_column columns[] = {
-        { "", "database", TABLE_WORDS }, { "", "rank", TABLE_COUNT },     { "", "state", TABLE_WORDS },
-        { "", "done", TABLE_COUNT },     { "", "failures", TABLE_COUNT }, { "", "elapsed", TABLE_WORDS },
-        { "", "per s", TABLE_REAL },     { "", "ready", TABLE_SHARE },    { "", "latest laps", TABLE_WORDS },
-    };
-    watched w = { .now_unix_ns = now_unix_ns };
-    int status = read_run(reader, filter, &w, error);
-    if (!sum->rows)
-        sum->rows = table_begin(out, TABLE_TEXT, TABLE_COLUMNS(columns));
-    if (status == WEIR_OK) {
-        progress p = progress_of(&w);
-        double rate = sink_rate(&w);
-        sum->num_runs++;
-        sum->num_running += is_running(&w);
-        sum->done += p.done;
-        sum->failures += p.failures;
-        sum->expected += w.expected;
-        sum->rate += is_running(&w) && isfinite(rate) ? rate : 0;
-        sum->remaining_s = fmax(sum->remaining_s, isfinite(p.remaining_s) ? p.remaining_s : 0);
-        put_run_row(sum->rows, &w, weir_reader_path(reader));
-    } else if (status == WEIR_ENOTFOUND) {
-        status = WEIR_OK;
-        table_words(sum->rows, base_name(weir_reader_path(reader)));
-        table_nothing(sum->rows);
-        table_words(sum->rows, "no run yet");
-        for (size_t i = 3; i < sizeof columns / sizeof columns[0]; i++)
-            table_nothing(sum->rows);
-    }
-    free_watched(&w);
-    return status;
-}
-
-void watch_end_rows(watch_sum *sum, FILE *out)
-{
-    char expected[64] = "", remaining[80] = "", clock[32];
-    format_clock(clock, sum->remaining_s);
-    if (sum->expected > 0)
-        snprintf(expected, sizeof expected, " of %" PRId64, sum->expected);
-    if (sum->remaining_s > 0)
-        snprintf(remaining, sizeof remaining, ", remaining time about %s", clock);
-    put_text(out,
-             memory_format("%" PRIu64 " run%s, %" PRIu64 " running; latest laps: %.1f items per s; total: %" PRId64
-                           " done%s, %" PRId64 " failed%s",
-                           sum->num_runs, sum->num_runs == 1 ? "" : "s", sum->num_running, sum->rate, sum->done,
-                           expected, sum->failures, remaining));
-    fputc('\n', out);
-    table_end(sum->rows);
 }
