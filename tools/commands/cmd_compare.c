@@ -7,11 +7,9 @@
  *
  * items per second, so the logarithm of the difference is the sum of the differences of the three logarithms.
  */
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <weir/verdict.h>
@@ -19,7 +17,6 @@
 #include "command_table.h"
 #include "format.h"
 #include "lap_comparison.h"
-#include "memory.h"
 #include "metric_table.h"
 #include "pair_verdict.h"
 #include "prose.h"
@@ -55,19 +52,6 @@ static const option_row rows[] = {
     { 0 },
 };
 
-/* One of the two runs. */
-typedef struct compared {
-    int64_t run_id; /* 0 = several */
-    weir_verdict *verdict;
-    char *sink_queue; /* NULL = none */
-} compared;
-
-/* The queue that the consumer takes from, in both. */
-static const comparison_pair *find_sink(const lap_comparison *c, const compared sides[2])
-{
-    return comparison_find(c, 0, sides[0].sink_queue);
-}
-
 #define CLEAR_MOVE 0.05 /* in logarithms */
 
 /* -- causes of the difference: for each stage, in logarithms */
@@ -79,20 +63,20 @@ typedef struct effect {
 } effect;
 
 /* The average number of slots: slots × seconds / seconds. */
-static double slots_of(const comparison_side *side)
+static double slots_of(const weir_total *side)
 {
-    return (double)weir_slots_ns(&side->all.metrics.task) / (double)side->all.elapsed_ns;
+    return (double)weir_slots_ns(&side->metrics.task) / (double)side->elapsed_ns;
 }
 
 /* Of all tasks: failed ones also keep slots busy. */
-static double time_per_task(const comparison_side *side)
+static double time_per_task(const weir_total *side)
 {
-    return (double)side->all.metrics.task.busy_ns / 1e9 / (double)side->all.metrics.task.num_tasks;
+    return (double)side->metrics.task.busy_ns / 1e9 / (double)side->metrics.task.num_tasks;
 }
 
 static effect effect_of(const comparison_pair *stage)
 {
-    const comparison_side *a = &stage->sides[0], *b = &stage->sides[1];
+    const weir_total *a = stage->sides[0], *b = stage->sides[1];
     effect e = {
         .stage = stage,
         .slots = log(slots_of(b) / slots_of(a)),
@@ -111,12 +95,12 @@ static void describe_change(double change, char *text, size_t size, const char *
     snprintf(text, size, "%.1f %% %s", 100 * fabs(change), change >= 0 ? more : less);
 }
 
-static void say_throughput(FILE *out, const lap_comparison *c, const compared sides[2])
+static void say_throughput(FILE *out, const lap_comparison *c)
 {
-    const comparison_pair *sink = find_sink(c, sides);
-    if (!sink || !sink->sides[0].name || !sink->sides[1].name)
+    const comparison_pair *sink = comparison_find_sink(c);
+    if (!sink)
         return;
-    comparison_difference d = comparison_compare_named(sink, "items_per_s");
+    comparison_row d = comparison_compare(c, sink, "items_per_s");
     char change[64], low[64], high[64];
     if (isnan(d.change)) {
         fprintf(out, "B delivers %.2f items per second, A %.2f.\n", d.b, d.a);
@@ -133,9 +117,9 @@ static void say_throughput(FILE *out, const lap_comparison *c, const compared si
                 d.verdict == VERDICT_SAME ? ": no clear difference" : "");
 }
 
-static bool is_same_limit(const lap_comparison *c, const compared sides[2])
+static bool is_same_limit(const lap_comparison *c)
 {
-    const weir_verdict *a = sides[0].verdict, *b = sides[1].verdict;
+    const weir_verdict *a = c->sides[0].limit, *b = c->sides[1].limit;
     const comparison_pair *stage = comparison_find(c, 0, a->name);
     return a->kind == b->kind && (stage ? stage == comparison_find(c, 1, b->name) : strcmp(a->name, b->name) == 0);
 }
@@ -143,7 +127,7 @@ static bool is_same_limit(const lap_comparison *c, const compared sides[2])
 /* The largest of the three causes. */
 static void say_cause(FILE *out, const effect *e)
 {
-    const comparison_side *a = &e->stage->sides[0], *b = &e->stage->sides[1];
+    const weir_total *a = e->stage->sides[0], *b = e->stage->sides[1];
     char before[WEIR_FORMAT_BYTES], after[WEIR_FORMAT_BYTES];
     const char *what = "busy share of its slots", *note = "";
     if (fabs(e->task) >= fabs(e->slots) && fabs(e->task) >= fabs(e->busy)) {
@@ -168,11 +152,11 @@ static void say_cause(FILE *out, const effect *e)
 
 /* The limit has moved because a stage that limits one of the two can deliver clearly more or less in B. Returns it;
    NULL = none. */
-static const comparison_pair *say_move(FILE *out, const lap_comparison *c, const compared sides[2])
+static const comparison_pair *say_move(FILE *out, const lap_comparison *c)
 {
     for (int side = 0; side < 2; side++) {
-        const comparison_pair *stage = comparison_find(c, side, sides[side].verdict->name);
-        if (!stage || stage->subject != WEIR_SUBJECT_STAGE || !stage->sides[!side].name)
+        const comparison_pair *stage = comparison_find(c, side, c->sides[side].limit->name);
+        if (!stage || stage->subject != WEIR_SUBJECT_STAGE || !stage->sides[!side])
             continue;
         effect e = effect_of(stage);
         e.busy = 0; /* follows from what limits */
@@ -189,34 +173,34 @@ static const comparison_pair *say_move(FILE *out, const lap_comparison *c, const
 }
 
 /* Returns the stage whose change was told; NULL = none. */
-static const comparison_pair *say_limits(FILE *out, const lap_comparison *c, const compared sides[2])
+static const comparison_pair *say_limits(FILE *out, const lap_comparison *c)
 {
     for (int side = 0; side < 2; side++)
-        prose_line(out, "Limit of %c: %s", "AB"[side], sides[side].verdict->sentence);
-    if (sides[0].verdict->kind == WEIR_VERDICT_UNKNOWN || sides[1].verdict->kind == WEIR_VERDICT_UNKNOWN)
+        prose_line(out, "Limit of %c: %s", "AB"[side], c -> sides[side].limit->sentence);
+    if (c->sides[0].limit->kind == WEIR_VERDICT_UNKNOWN || c->sides[1].limit->kind == WEIR_VERDICT_UNKNOWN)
         return NULL;
-    if (!is_same_limit(c, sides))
-        return say_move(out, c, sides);
+    if (!is_same_limit(c))
+        return say_move(out, c);
     fputs("The limit is the same.\n", out);
     return NULL;
 }
 
 /* The slower run is slower because of its limit: of what the named stage itself, not something around it, decides. */
-static void say_why(FILE *out, const lap_comparison *c, const compared sides[2], const comparison_pair *told)
+static void say_why(FILE *out, const lap_comparison *c, const comparison_pair *told)
 {
-    const comparison_pair *sink = find_sink(c, sides);
-    comparison_verdict verdict = sink ? comparison_compare_named(sink, "items_per_s").verdict : VERDICT_UNKNOWN;
+    const comparison_pair *sink = comparison_find_sink(c);
+    comparison_verdict verdict = sink ? comparison_compare(c, sink, "items_per_s").verdict : VERDICT_UNKNOWN;
     if (verdict != VERDICT_BETTER && verdict != VERDICT_WORSE)
         return;
     int slower = verdict == VERDICT_WORSE;
-    const weir_verdict *l = sides[slower].verdict;
+    const weir_verdict *l = c->sides[slower].limit;
     const comparison_pair *stage = comparison_find(c, slower, l->name);
-    bool both_threads = l->kind == WEIR_VERDICT_THREADS && sides[!slower].verdict->kind == WEIR_VERDICT_THREADS;
+    bool both_threads = l->kind == WEIR_VERDICT_THREADS && c->sides[!slower].limit->kind == WEIR_VERDICT_THREADS;
     bool is_in_stage =
         l->kind == WEIR_VERDICT_SLOTS || l->kind == WEIR_VERDICT_OUTSIDE || l->kind == WEIR_VERDICT_CPUS;
-    if (stage && stage->subject == WEIR_SUBJECT_STAGE && !stage->sides[!slower].name)
+    if (stage && stage->subject == WEIR_SUBJECT_STAGE && !stage->sides[!slower])
         prose_line(out, "%c is slower because of %s, which %c does not have.", "AB"[slower],
-                   stage -> sides[slower].name, "BA"[slower]);
+                   stage -> sides[slower] -> key.name, "BA"[slower]);
     else if (stage && stage != told && (is_in_stage || both_threads)) {
         effect e = effect_of(stage);
         if (isfinite(e.whole))
@@ -244,15 +228,15 @@ static const table_column text_columns[] = {
 
 static const char *const verdict_words[] = { "", "same", "different", "better", "worse" };
 
-static void put_row(table *t, bool as_text, bool with_name, const comparison_pair *pair, const weir_measure *measure,
-                    const comparison_difference *d)
+static void put_row(table *t, bool as_text, bool with_name, const comparison_row *d)
 {
+    const weir_measure *measure = d->measure;
     bool is_share = comparison_is_share(measure);
     table_kind value = strcmp(measure->unit, "s") == 0 ? TABLE_TIME : is_share ? TABLE_SHARE : TABLE_REAL;
     table_kind change = is_share ? TABLE_POINTS : TABLE_CHANGE;
-    table_words(t, with_name ? pair->key : "");
+    table_words(t, with_name ? d->pair->key : "");
     if (!as_text)
-        table_words(t, metric_subject_name(pair->subject));
+        table_words(t, metric_subject_name(d->pair->subject));
     table_words(t, measure->name);
     table_number_as(t, d->a, value);
     table_number_as(t, d->b, value);
@@ -277,32 +261,17 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
 {
     bool as_text = tool_format(call) == TABLE_TEXT;
     size_t num_left_out = 0;
-    double most_chance = comparison_most_chance(c);
+    const comparison_pair *named = NULL; /* as text, only the first row of a node has its name */
     table *t = as_text ? table_begin(stdout, TABLE_TEXT, TABLE_COLUMNS(text_columns))
                        : table_begin(stdout, tool_format(call), TABLE_COLUMNS(metric_columns));
     table_set_keys(t, 2); /* the node and the metric */
-    for (size_t i = 0; i < c->num_pairs; i++) {
-        const comparison_pair *pair = &c->pairs[i];
-        bool with_name = true;
-        size_t count;
-        const weir_measure *measures = weir_subject_measures(pair->subject, &count);
-        for (size_t j = 0; j < count; j++) {
-            const weir_measure *measure = &measures[j];
-            if (!comparison_has(measure) || (!pair->sides[0].name && !pair->sides[1].name))
-                continue;
-            comparison_difference d = comparison_compare(pair, measure);
-            if (d.verdict >= VERDICT_DIFFERENT && d.chance > most_chance)
-                d.verdict = VERDICT_SAME;
-            bool is_nothing = d.a == 0 && d.b == 0, differs = d.verdict != VERDICT_SAME && !is_nothing;
-            if (isnan(d.a) && isnan(d.b))
-                continue;
-            bool is_rate = strcmp(measure->unit, "1/s") == 0 && !is_nothing;
-            if (!as_text || is_rate || settings.all || differs) {
-                put_row(t, as_text, with_name, pair, measure, &d);
-                with_name = !as_text;
-            } else
-                num_left_out++;
-        }
+    for (const comparison_row *row = c->rows; row < c->rows + c->num_rows; row++) {
+        bool is_nothing = row->a == 0 && row->b == 0, is_rate = strcmp(row->measure->unit, "1/s") == 0;
+        if (!as_text || settings.all || (!is_nothing && (is_rate || row->verdict != VERDICT_SAME))) {
+            put_row(t, as_text, !as_text || row->pair != named, row);
+            named = row->pair;
+        } else
+            num_left_out++;
     }
     table_end(t);
     return num_left_out;
@@ -310,22 +279,22 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
 
 /* -- all of it */
 
-static int put_text(const tool_call *call, const lap_comparison *c, const compared sides[2])
+static int put_text(const tool_call *call, const lap_comparison *c, const setting_changes *changes)
 {
     weir_error error = { 0 };
     prose text;
     char experiment[EXPERIMENT_BYTES];
     prose_open(&text);
     for (int side = 0; side < 2; side++)
-        if (sides[side].run_id)
-            prose_line(text.file, "%c: %s, run %" PRId64, "AB"[side], call -> words[side], sides[side].run_id);
+        if (c->sides[side].run_id)
+            prose_line(text.file, "%c: %s, run %" PRId64, "AB"[side], call -> words[side], c -> sides[side].run_id);
         else
             prose_line(text.file, "%c: %s", "AB"[side], call -> words[side]);
     fputc('\n', text.file);
-    setting_changes_say(text.file, c);
-    say_throughput(text.file, c, sides);
-    say_why(text.file, c, sides, say_limits(text.file, c, sides));
-    if (pair_verdict_describe(c, find_sink(c, sides), experiment, sizeof experiment))
+    setting_changes_say(text.file, changes);
+    say_throughput(text.file, c);
+    say_why(text.file, c, say_limits(text.file, c));
+    if (pair_verdict_describe(c, changes->is_other_job, experiment, sizeof experiment))
         prose_line(text.file, "%s", experiment);
     if (prose_end(&text, WEIR_OK, &error) != WEIR_OK)
         return tool_fail(call, &error);
@@ -336,39 +305,23 @@ static int put_text(const tool_call *call, const lap_comparison *c, const compar
     return tool_finish(call);
 }
 
-static void put_json(const tool_call *call, const lap_comparison *c, const compared sides[2])
+static int put_json(const tool_call *call, const lap_comparison *c, const setting_changes *changes)
 {
     char text[EXPERIMENT_BYTES];
-    bool has_moved = !is_same_limit(c, sides);
     json_print(stdout, "{'a': %s, 'b': %s, 'limit_a': ", call->words[0], call->words[1]);
-    metric_put_limit(stdout, sides[0].verdict);
+    metric_put_limit(stdout, c->sides[0].limit);
     json_print(stdout, ", 'limit_b': ");
-    metric_put_limit(stdout, sides[1].verdict);
-    json_print(stdout, ", 'limit_moved': %hhd, 'experiment': %s, 'settings': ", has_moved,
-               pair_verdict_describe(c, find_sink(c, sides), text, sizeof text) ? text : NULL);
-    setting_changes_put_json(c);
+    metric_put_limit(stdout, c->sides[1].limit);
+    json_print(stdout, ", 'limit_moved': %hhd, 'experiment': %s, 'settings': ", !is_same_limit(c),
+               pair_verdict_describe(c, changes->is_other_job, text, sizeof text) ? text : NULL);
+    setting_changes_put_json(changes);
     json_print(stdout, ", 'metrics': ");
     put_metrics(call, c);
     puts("}");
+    return tool_finish(call);
 }
 
-/* Says what each database lacks; with text output only. */
-static void say_lacks(const tool_call *call, const weir_reader *reader, int side)
-{
-    if (weir_reader_lacks(reader))
-        fprintf(stderr, "weir compare: %s: %s\n", call->words[side], weir_reader_lacks(reader));
-}
-
-static int keep_sink_queue(void *self, const weir_record *record, weir_error *error)
-{
-    compared *side = self;
-    (void)error;
-    if (strcmp(record->stage.kind, "sink") == 0 && !side->sink_queue)
-        side->sink_queue = memory_copy(record->stage.queue_name);
-    return WEIR_OK;
-}
-
-static int read_side(const tool_call *call, int side, lap_comparison *c, compared *into)
+static int read_side(const tool_call *call, int side, lap_comparison *c)
 {
     weir_reader *reader;
     weir_filter filter;
@@ -381,59 +334,47 @@ static int read_side(const tool_call *call, int side, lap_comparison *c, compare
     int exit_status = tool_open(&own, call->words[side], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    say_lacks(call, reader, side);
-    weir_run_record found;
-    if (filter.run_id != WEIR_ALL_RUNS && weir_reader_find_run(reader, filter.run_id, &found, NULL) == WEIR_OK)
-        into->run_id = found.run_id;
+    if (weir_reader_lacks(reader))
+        fprintf(stderr, "weir compare: %s: %s\n", call->words[side], weir_reader_lacks(reader));
     int status = comparison_read(c, side, reader, &filter, &error);
-    if (status == WEIR_OK)
-        status = weir_verdict_read(reader, &filter, &into->verdict, &error);
-    if (status == WEIR_OK)
-        status = weir_reader_each(reader, WEIR_RECORD_STAGE, &filter, keep_sink_queue, into, &error);
     weir_reader_close(reader);
     return status == WEIR_OK ? TOOL_DONE : tool_fail(call, &error);
 }
 
-static bool has_laps(const lap_comparison *c, int side)
+static int put_comparison(const tool_call *call, const lap_comparison *c)
 {
-    for (size_t i = 0; i < c->num_pairs; i++)
-        if (c->pairs[i].sides[side].name)
-            return true;
-    return false;
-}
-
-static int put_comparison(const tool_call *call, const lap_comparison *c, const compared sides[2])
-{
-    assert(sides[0].verdict && sides[1].verdict);
-    for (int side = 0; side < 2; side++)
-        if (!has_laps(c, side))
+    for (int side = 0; side < 2; side++) {
+        size_t count = 0;
+        for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
+            count += c->sides[side].all.of[subject].count;
+        if (count == 0)
             return tool_nothing(call, "%s: %s", call->words[side], tool_no_records(call));
-    switch (tool_format(call)) {
-    case TABLE_TEXT: return put_text(call, c, sides);
-    case TABLE_JSON: put_json(call, c, sides); break;
-    default: put_metrics(call, c); break;
     }
-    return tool_finish(call);
+    setting_changes changes = setting_changes_find(c);
+    int exit_status = TOOL_DONE;
+    if (tool_format(call) == TABLE_TEXT)
+        exit_status = put_text(call, c, &changes);
+    else if (tool_format(call) == TABLE_JSON)
+        exit_status = put_json(call, c, &changes);
+    else
+        put_metrics(call, c);
+    setting_changes_free(&changes);
+    return exit_status == TOOL_DONE ? tool_finish(call) : exit_status;
 }
 
 static int run(tool_call *call)
 {
     lap_comparison c = { .num_pairs = 0 };
-    compared sides[2] = { { .run_id = 0 }, { .run_id = 0 } };
     char *both[2] = { call->words[0], call->words[call->num_words - 1] };
     if (call->num_words == 1 && !settings.run_b)
         return tool_refuse(call, "one database: --run and --run-b select two of its runs; usage: weir compare %s",
                            call->command->words);
     call->words = both;
-    int exit_status = read_side(call, 0, &c, &sides[0]);
+    int exit_status = read_side(call, 0, &c);
     if (exit_status == TOOL_DONE)
-        exit_status = read_side(call, 1, &c, &sides[1]);
+        exit_status = read_side(call, 1, &c);
     if (exit_status == TOOL_DONE)
-        exit_status = put_comparison(call, &c, sides);
-    for (int side = 0; side < 2; side++) {
-        weir_verdict_free(sides[side].verdict);
-        free(sides[side].sink_queue);
-    }
+        exit_status = put_comparison(call, &c);
     comparison_free(&c);
     return exit_status;
 }
@@ -448,7 +389,7 @@ const tool_command tool_compare = {
         "the times and waits of each stage and queue. Stages are matched by name, without the number of slots and, "
         "if one pipeline has more stages than the other, without their position.\n\n"
         "change is B relative to A, in percent of A, or in points for shares. The range is a 95 % confidence "
-        "interval, computed from the variation between laps (a jackknife over up to 64 batches of laps, Student's t "
+        "interval, computed from the variation between laps (a jackknife over about 64 batches of laps, Student's t "
         "with Welch's degrees of freedom). It does not include the variation between runs, for example from other "
         "work on the machine: to include it, record several runs of each and use --run all. With fewer than four "
         "laps there is no range. better, worse and different mean that the range does not contain 0, and that this "

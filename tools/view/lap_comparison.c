@@ -1,35 +1,40 @@
 #include "lap_comparison.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "memory.h"
 #include "student_t.h"
 
-enum { FEWEST_BATCHES = 4 /* with fewer, no confidence interval can be computed */ };
+enum {
+    NUM_BATCHES = 64,
+    FEWEST_BATCHES = 4 /* with fewer, no confidence interval can be computed */
+};
 
 /* A quantile is the middle of a bucket; the true value can be anywhere in it: ±1/128 of the value. */
 #define BUCKET_VARIANCE (1.0 / 128 / 128 / 3)
 
-/* -- names */
+/* -- pairs */
 
-/* "0:1:decode[10]_queue" and "0:1:decode[4]_queue" are the same queue; the caller frees it. */
+/* "0:1:decode[10]_queue" and "0:1:decode[4]_queue" are the same queue: removes the bracket. */
+static void make_key(char *name)
+{
+    char *bracket = strrchr(name, '[');
+    size_t digits = bracket ? strspn(bracket + 1, "0123456789") : 0;
+    char *rest = digits ? bracket + 1 + digits : NULL;
+    if (rest && *rest++ == ']' && (!*rest || strcmp(rest, "_queue") == 0 || strcmp(rest, "_pool") == 0))
+        memmove(bracket, rest, strlen(rest) + 1);
+}
+
 static char *key_of(const char *name)
 {
-    char *key = memory_copy(name), *bracket = strrchr(key, '[');
-    if (bracket) {
-        size_t digits = strspn(bracket + 1, "0123456789");
-        char *rest = bracket + 1 + digits;
-        bool ends = rest[0] == ']' && (!rest[1] || strcmp(rest + 1, "_queue") == 0 || strcmp(rest + 1, "_pool") == 0);
-        if (digits && ends)
-            memmove(bracket, rest + 1, strlen(rest + 1) + 1);
-    }
+    char *key = memory_copy(name);
+    make_key(key);
     return key;
 }
 
-static comparison_pair *find_pair(lap_comparison *c, const char *name, weir_subject subject)
+static comparison_pair *find_pair(lap_comparison *c, weir_subject subject, const char *name)
 {
     char *key = key_of(name);
     for (size_t i = 0; i < c->num_pairs; i++)
@@ -42,139 +47,39 @@ static comparison_pair *find_pair(lap_comparison *c, const char *name, weir_subj
     return &c->pairs[c->num_pairs++];
 }
 
-/* -- batches. Only stages keep histograms: those of queues would need too much memory */
-
-static weir_histogram *times_of(const batch *b)
+/* Several runs may have other numbers of slots each. */
+static void add_total(weir_total *to, const weir_total *from)
 {
-    return (weir_histogram *)(uintptr_t)b->metrics.task.run_times; /* owned by the batch */
-}
-
-static bool has_times(weir_subject subject)
-{
-    return subject == WEIR_SUBJECT_STAGE || subject == WEIR_SUBJECT_FLOW;
-}
-
-static void add_batch(weir_subject subject, batch *to, const batch *from)
-{
-    weir_metrics_add(weir_subject_metrics(subject), &to->metrics, &from->metrics);
-    if (has_times(subject) && times_of(to) && times_of(from))
-        weir_histogram_add(times_of(to), times_of(from));
+    weir_histogram *times = (weir_histogram *)(uintptr_t)to->metrics.task.run_times; /* owned by the total */
+    weir_metrics_add(weir_subject_metrics(to->subject), &to->metrics, &from->metrics);
+    if (to->subject <= WEIR_SUBJECT_FLOW && times && from->metrics.task.run_times)
+        weir_histogram_add(times, from->metrics.task.run_times);
     to->elapsed_ns += from->elapsed_ns;
-    to->num_laps += from->num_laps;
 }
 
-static void free_times(weir_subject subject, batch *b)
+/* Stages come first, so that the pairs are in the order of the pipeline. */
+static void add_pairs(lap_comparison *c, int side)
 {
-    if (has_times(subject))
-        free(times_of(b));
-}
-
-/* All batches are in use: merges them in pairs. */
-static void halve(weir_subject subject, comparison_side *side)
-{
-    for (size_t i = 0; i < COMPARISON_BATCHES / 2; i++) {
-        batch *left = &side->batches[2 * i], *right = &side->batches[2 * i + 1];
-        add_batch(subject, left, right);
-        free_times(subject, right);
-        batch kept = *left;
-        *left = *right = (batch){ .num_laps = 0 };
-        side->batches[i] = kept;
+    comparison_side *s = &c->sides[side];
+    for (size_t i = 0; i < s->stages.count; i++) {
+        const weir_stage_record *stage = &s->stages.all[i]->stage;
+        find_pair(c, strcmp(stage->kind, "stage") == 0 ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW, stage->name);
+        if (strcmp(stage->kind, "route") != 0) /* which has several queues */
+            find_pair(c, WEIR_SUBJECT_QUEUE, stage->queue_name);
     }
-    side->num_batches = COMPARISON_BATCHES / 2;
-    side->laps_per_batch *= 2;
-}
-
-static void begin_batch(weir_subject subject, batch *b)
-{
-    *b = (batch){ .num_laps = 0 };
-    weir_metrics_clear(weir_subject_metrics(subject), &b->metrics);
-    if (has_times(subject))
-        b->metrics.task.run_times = memory_get(1, sizeof *b->metrics.task.run_times);
-}
-
-/* The batch that the next lap belongs to. */
-static batch *batch_for_lap(weir_subject subject, comparison_side *side)
-{
-    size_t last = side->num_batches - 1;
-    if (side->num_batches && side->batches[last].num_laps < side->laps_per_batch)
-        return &side->batches[last];
-    if (side->num_batches == COMPARISON_BATCHES)
-        halve(subject, side);
-    begin_batch(subject, &side->batches[side->num_batches]);
-    return &side->batches[side->num_batches++];
-}
-
-static comparison_side *side_of(lap_comparison *c, int side, const char *name, const char *kind, weir_subject subject)
-{
-    comparison_pair *pair = find_pair(c, name, subject);
-    comparison_side *found = &pair->sides[side];
-    if (!found->name) {
-        snprintf(pair->kind, sizeof pair->kind, "%s", kind);
-        found->laps_per_batch = 1;
-        found->name = memory_copy(name);
-        begin_batch(subject, &found->all);
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
+        for (size_t i = 0; i < s->all.of[subject].count; i++) {
+            weir_total *total = &s->all.of[subject].all[i];
+            comparison_pair *pair = find_pair(c, subject, total->key.name);
+            if (pair->sides[side])
+                add_total(pair->sides[side], total);
+            else
+                pair->sides[side] = total;
+        }
+        for (size_t i = 0; i < s->batches.of[subject].count; i++)
+            make_key((char *)(uintptr_t)s->batches.of[subject].all[i].key.name); /* owned by the total */
     }
-    return found;
 }
-
-/* One of the two recordings, while it is read. */
-typedef struct reading {
-    lap_comparison *c;
-    int side;
-} reading;
-
-static int add_lap(void *self, const weir_record *record, weir_error *error)
-{
-    const reading *from = self;
-    const weir_lap_record *lap = &record->lap;
-    comparison_side *found = side_of(from->c, from->side, lap->name, lap->kind, lap->subject);
-    batch *b = batch_for_lap(lap->subject, found);
-    (void)error;
-    found->capacity = lap->capacity;
-    batch one = { .metrics = lap->metrics, .elapsed_ns = lap->elapsed_ns, .num_laps = 1 };
-    add_batch(lap->subject, b, &one);
-    return WEIR_OK;
-}
-
-static void free_settings(comparison_settings *built)
-{
-    free(built->output_order);
-    free(built->merge_order);
-}
-
-/* Of several runs, those of the last one. */
-static void keep_settings(comparison_settings *built, const weir_stage_record *stage)
-{
-    free_settings(built);
-    *built = (comparison_settings){ .concurrency = stage->concurrency,
-                                    .threads = stage->threads,
-                                    .queue_items = stage->queue_items,
-                                    .queue_bytes = stage->queue_bytes,
-                                    .output_order = memory_copy(stage->output_order),
-                                    .merge_order = memory_copy(stage->merge_order) };
-}
-
-/* Stages are read first, so that the pairs are in the order of the pipeline. */
-static int add_stage(void *self, const weir_record *record, weir_error *error)
-{
-    const reading *from = self;
-    const weir_stage_record *stage = &record->stage;
-    bool is_stage = strcmp(stage->kind, "stage") == 0, is_route = strcmp(stage->kind, "route") == 0;
-    comparison_pair *pair = find_pair(from->c, stage->name, is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW);
-    (void)error;
-    keep_settings(&pair->sides[from->side].built, stage);
-    if (!is_route) /* which has several queues */
-        find_pair(from->c, stage->queue_name, WEIR_SUBJECT_QUEUE);
-    return WEIR_OK;
-}
-
-static void add_up(weir_subject subject, comparison_side *side)
-{
-    for (size_t i = 0; i < side->num_batches; i++)
-        add_batch(subject, &side->all, &side->batches[i]);
-}
-
-/* -- stages whose position differs between the pipelines, because one has more stages */
 
 /* "decode" of "0:1:decode" */
 static const char *name_in(const char *key)
@@ -189,110 +94,86 @@ static const char *name_in(const char *key)
 
 static bool is_only_of(const comparison_pair *pair, int side)
 {
-    return pair->sides[side].name && !pair->sides[!side].name;
+    return pair->sides[side] && !pair->sides[!side];
 }
 
 /* The pair that only this side has, with the same name except for its position; NULL if there are none or several. */
 static comparison_pair *find_only(const lap_comparison *c, int side, const comparison_pair *like)
 {
     comparison_pair *found = NULL;
-    for (size_t i = 0; i < c->num_pairs; i++) {
-        comparison_pair *pair = &c->pairs[i];
-        if (!is_only_of(pair, side) || pair->subject != like->subject ||
-            strcmp(name_in(pair->key), name_in(like->key)) != 0)
-            continue;
-        if (found)
-            return NULL;
-        found = pair;
-    }
+    for (comparison_pair *pair = c->pairs; pair < c->pairs + c->num_pairs; pair++)
+        if (is_only_of(pair, side) && pair->subject == like->subject &&
+            strcmp(name_in(pair->key), name_in(like->key)) == 0) {
+            if (found)
+                return NULL;
+            found = pair;
+        }
     return found;
 }
 
-/* Moves A's side of a pair into B's pair; A's pair must not be used afterwards. */
-static void join(lap_comparison *c, comparison_pair *a, comparison_pair *b)
-{
-    size_t behind = c->num_pairs - (size_t)(a - c->pairs) - 1;
-    free_settings(&b->sides[0].built); /* of nodes without laps */
-    free_settings(&a->sides[1].built);
-    b->sides[0] = a->sides[0];
-    memcpy(b->kind, a->kind, sizeof b->kind);
-    memmove(b->key, name_in(b->key), strlen(name_in(b->key)) + 1);
-    free(a->key);
-    memmove(a, a + 1, behind * sizeof *a);
-    c->num_pairs--;
-}
-
-/* Pairs that only B has are last, so joined pairs stay in the order of both pipelines. */
+/* Joins stages whose position differs because one pipeline has more of them. Pairs that only B has are last, so joined
+   pairs stay in the order of both pipelines. */
 static void join_moved(lap_comparison *c)
 {
     for (size_t i = 0; i < c->num_pairs;) {
         comparison_pair *a = &c->pairs[i], *b = is_only_of(a, 0) ? find_only(c, 1, a) : NULL;
-        if (b && find_only(c, 0, b) == a)
-            join(c, a, b);
-        else
+        if (!b || find_only(c, 0, b) != a) {
             i++;
-    }
-}
-
-int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error)
-{
-    reading from = { c, side };
-    weir_filter own = *filter;
-    weir_run_record run;
-    own.no_replay = true;
-    if (weir_reader_find_run(reader, filter->run_id ? filter->run_id : WEIR_LAST_RUN, &run, NULL) == WEIR_OK)
-        c->commands[side] = memory_copy(run.command ? run.command : "");
-    int status = weir_reader_each(reader, WEIR_RECORD_STAGE, filter, add_stage, &from, error);
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
-        status = weir_reader_each(reader, weir_record_kind_of(subject), &own, add_lap, &from, error);
-    for (size_t i = 0; i < c->num_pairs; i++)
-        add_up(c->pairs[i].subject, &c->pairs[i].sides[side]);
-    if (side == 1)
-        join_moved(c);
-    return status;
-}
-
-void comparison_free(lap_comparison *c)
-{
-    free(c->commands[0]);
-    free(c->commands[1]);
-    for (size_t i = 0; i < c->num_pairs; i++) {
-        free(c->pairs[i].key);
-        for (int side = 0; side < 2; side++) {
-            comparison_side *s = &c->pairs[i].sides[side];
-            free(s->name);
-            free_settings(&s->built);
-            free_times(c->pairs[i].subject, &s->all);
-            for (size_t j = 0; j < s->num_batches; j++)
-                free_times(c->pairs[i].subject, &s->batches[j]);
+            continue;
         }
+        b->sides[0] = a->sides[0];
+        memmove(b->key, name_in(b->key), strlen(name_in(b->key)) + 1);
+        free(a->key);
+        memmove(a, a + 1, (--c->num_pairs - i) * sizeof *a);
     }
-    free(c->pairs);
-    *c = (lap_comparison){ .num_pairs = 0 };
+}
+
+const comparison_pair *comparison_find(const lap_comparison *c, int side, const char *name)
+{
+    for (size_t i = 0; i < c->num_pairs && name; i++)
+        if (c->pairs[i].sides[side] && strcmp(c->pairs[i].sides[side]->key.name, name) == 0)
+            return &c->pairs[i];
+    return NULL;
+}
+
+const comparison_pair *comparison_find_sink(const lap_comparison *c)
+{
+    const weir_records *stages = &c->sides[0].stages;
+    const char *name = NULL;
+    for (size_t i = 0; i < stages->count && !name; i++)
+        name = strcmp(stages->all[i]->stage.kind, "sink") == 0 ? stages->all[i]->stage.queue_name : NULL;
+    const comparison_pair *sink = comparison_find(c, 0, name);
+    return sink && sink->sides[1] ? sink : NULL;
 }
 
 /* -- measures */
+
+static bool is_quantile(const weir_measure *measure)
+{
+    return measure->name[0] == 'p' && measure->name[1] >= '0' && measure->name[1] <= '9';
+}
 
 bool comparison_is_share(const weir_measure *measure)
 {
     return strcmp(measure->unit, "share") == 0;
 }
 
-bool comparison_has(const weir_measure *measure)
+/* Of the percentiles only those of tasks. */
+static bool is_compared(weir_subject subject, const weir_measure *measure)
 {
-    return !measure->metric &&
+    return !measure->metric && (subject <= WEIR_SUBJECT_FLOW || !is_quantile(measure)) &&
            (comparison_is_share(measure) || strcmp(measure->unit, "s") == 0 || strcmp(measure->unit, "1/s") == 0);
 }
 
-static double value_of(const batch *b, const weir_measure *measure)
+/* Not weir_total_value(): what was recorded without histograms cannot be computed without a batch. */
+static double value_of(const weir_total *total, const weir_measure *measure)
 {
-    return weir_measure_value(measure, &b->metrics, b->elapsed_ns);
+    return total && measure ? weir_measure_value(measure, &total->metrics, total->elapsed_ns) : NAN;
 }
 
 double comparison_value(const comparison_pair *pair, int side, const char *name)
 {
-    const weir_measure *measure = weir_measure_find(pair->subject, name);
-    return pair->sides[side].name && measure ? value_of(&pair->sides[side].all, measure) : NAN;
+    return value_of(pair->sides[side], weir_measure_find(pair->subject, name));
 }
 
 /* -- confidence */
@@ -314,19 +195,21 @@ static void subtract(const weir_metric_table *table, void *from, const void *wha
     }
 }
 
-/* The totals without one batch. The histogram is the caller's. */
-static void without(weir_subject subject, batch *rest, const batch *all, const batch *one, weir_histogram *times)
+/* The value of all laps without those of one batch. */
+static double value_without(const weir_total *all, const weir_total *batch, const weir_measure *measure)
 {
-    *rest = *all;
-    subtract(weir_subject_metrics(subject), &rest->metrics, &one->metrics);
-    rest->elapsed_ns -= one->elapsed_ns;
-    if (!has_times(subject))
-        return;
-    *times = *times_of(all);
-    times->count -= times_of(one)->count;
-    for (uint32_t i = times_of(one)->first; times_of(one)->count && i <= times_of(one)->last; i++)
-        times->buckets[i] -= times_of(one)->buckets[i];
-    rest->metrics.task.run_times = times;
+    weir_metrics rest = all->metrics;
+    weir_histogram times;
+    subtract(weir_subject_metrics(all->subject), &rest, &batch->metrics);
+    if (all->subject <= WEIR_SUBJECT_FLOW && rest.task.run_times && batch->metrics.task.run_times) {
+        const weir_histogram *one = batch->metrics.task.run_times;
+        times = *rest.task.run_times;
+        times.count -= one->count;
+        for (uint32_t i = one->first; one->count && i <= one->last; i++)
+            times.buckets[i] -= one->buckets[i];
+        rest.task.run_times = &times;
+    }
+    return weir_measure_value(measure, &rest, all->elapsed_ns - batch->elapsed_ns);
 }
 
 typedef struct estimate {
@@ -340,26 +223,28 @@ static double as_compared(double value, bool as_log)
     return as_log ? value > 0 ? log(value) : NAN : value;
 }
 
-static estimate estimate_of(const comparison_pair *pair, int which, const weir_measure *measure, bool as_log)
+static estimate estimate_of(const comparison_side *side, const weir_total *all, const weir_measure *measure)
 {
-    const comparison_side *side = &pair->sides[which];
-    weir_histogram times;
-    batch rest;
-    estimate e = { .value = as_compared(value_of(&side->all, measure), as_log), .error = NAN };
+    const weir_total_list *batches = &side->batches.of[all->subject];
+    char *key = key_of(all->key.name);
+    bool as_log = !comparison_is_share(measure);
+    estimate e = { .value = as_compared(value_of(all, measure), as_log), .error = NAN };
     double sum = 0, sum_of_squares = 0, k = 0;
-    for (size_t i = 0; i < side->num_batches; i++) {
-        without(pair->subject, &rest, &side->all, &side->batches[i], &times);
-        double value = as_compared(value_of(&rest, measure), as_log) - e.value;
+    for (const weir_total *batch = batches->all; batch < batches->all + batches->count; batch++) {
+        if (strcmp(batch->key.name, key) != 0)
+            continue;
+        double value = as_compared(value_without(all, batch, measure), as_log) - e.value;
         if (!isfinite(value))
             continue;
         sum += value;
         sum_of_squares += value * value;
         k++;
     }
+    free(key);
     e.num_batches = k;
-    bool is_quantile = measure->name[0] == 'p' && measure->name[1] >= '0' && measure->name[1] <= '9';
     if (k >= FEWEST_BATCHES)
-        e.error = sqrt(fmax(0, (sum_of_squares - sum * sum / k) * (k - 1) / k) + (is_quantile ? BUCKET_VARIANCE : 0));
+        e.error = sqrt(fmax(0, (sum_of_squares - sum * sum / k) * (k - 1) / k) +
+                       (is_quantile(measure) ? BUCKET_VARIANCE : 0));
     return e;
 }
 
@@ -383,38 +268,47 @@ static double margin_of(const estimate *a, const estimate *b, double *error, dou
     return weir__student_t(df) * *error;
 }
 
-static comparison_verdict verdict_of(const weir_measure *measure, const comparison_difference *d)
+static comparison_verdict verdict_of(const comparison_row *d)
 {
     if (isnan(d->low) || isnan(d->high))
         return VERDICT_UNKNOWN;
     if (d->low <= 0 && d->high >= 0)
         return VERDICT_SAME;
-    if (measure->better == 0)
+    if (d->measure->better == 0)
         return VERDICT_DIFFERENT;
-    return (d->change > 0) == (measure->better > 0) ? VERDICT_BETTER : VERDICT_WORSE;
+    return (d->change > 0) == (d->measure->better > 0) ? VERDICT_BETTER : VERDICT_WORSE;
 }
 
-comparison_difference comparison_compare(const comparison_pair *pair, const weir_measure *measure)
+static comparison_row compare(const lap_comparison *c, const comparison_pair *pair, const weir_measure *measure)
 {
-    bool as_log = !comparison_is_share(measure);
-    comparison_difference d = { comparison_value(pair, 0, measure->name),
-                                comparison_value(pair, 1, measure->name),
-                                NAN,
-                                NAN,
-                                NAN,
-                                NAN,
-                                VERDICT_UNKNOWN };
+    comparison_row d = { .pair = pair,
+                         .measure = measure,
+                         .a = value_of(pair->sides[0], measure),
+                         .b = value_of(pair->sides[1], measure),
+                         .change = NAN,
+                         .low = NAN,
+                         .high = NAN,
+                         .chance = NAN };
     if (isnan(d.a) || isnan(d.b))
         return d;
-    estimate a = estimate_of(pair, 0, measure, as_log), b = estimate_of(pair, 1, measure, as_log);
+    estimate a = estimate_of(&c->sides[0], pair->sides[0], measure),
+             b = estimate_of(&c->sides[1], pair->sides[1], measure);
+    bool as_log = !comparison_is_share(measure);
     double error, freedom, change = b.value - a.value, margin = margin_of(&a, &b, &error, &freedom);
     d.change = as_log ? expm1(change) : change;
     d.low = as_log ? expm1(change - margin) : change - margin;
     d.high = as_log ? expm1(change + margin) : change + margin;
     d.chance = isnan(error) ? (margin == 0 && change != 0 ? 0 : NAN) : chance_of(change / error, freedom);
-    d.verdict = verdict_of(measure, &d);
+    d.verdict = verdict_of(&d);
     return d;
 }
+
+comparison_row comparison_compare(const lap_comparison *c, const comparison_pair *pair, const char *measure)
+{
+    return compare(c, pair, weir_measure_find(pair->subject, measure));
+}
+
+/* -- the rows */
 
 static int by_chance(const void *left, const void *right)
 {
@@ -422,38 +316,91 @@ static int by_chance(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-double comparison_most_chance(const lap_comparison *c)
+/* Of all these differences by Holm's method (1979): at most 5 % of comparisons without any change have a clear one. */
+static void judge_rows(lap_comparison *c)
 {
-    double *chances = NULL, most = 0;
-    size_t num_chances = 0, count;
-    for (size_t i = 0; i < c->num_pairs; i++) {
-        const weir_measure *measures = weir_subject_measures(c->pairs[i].subject, &count);
-        for (size_t j = 0; j < count; j++) {
-            double chance =
-                comparison_has(&measures[j]) ? comparison_compare(&c->pairs[i], &measures[j]).chance : NAN;
-            if (isnan(chance))
-                continue;
-            chances = memory_grow(chances, num_chances, sizeof *chances);
-            chances[num_chances++] = chance;
-        }
-    }
-    if (chances)
-        qsort(chances, num_chances, sizeof *chances, by_chance);
-    for (size_t i = 0; i < num_chances && chances[i] <= 0.05 / (double)(num_chances - i); i++)
+    double *chances = memory_get(c->num_rows + 1, sizeof *chances), most = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < c->num_rows; i++)
+        if (!isnan(c->rows[i].chance))
+            chances[count++] = c->rows[i].chance;
+    qsort(chances, count, sizeof *chances, by_chance);
+    for (size_t i = 0; i < count && chances[i] <= 0.05 / (double)(count - i); i++)
         most = chances[i];
     free(chances);
-    return most;
+    for (comparison_row *row = c->rows; row < c->rows + c->num_rows; row++)
+        if (row->verdict >= VERDICT_DIFFERENT && row->chance > most)
+            row->verdict = VERDICT_SAME;
 }
 
-comparison_difference comparison_compare_named(const comparison_pair *pair, const char *name)
+static void make_rows(lap_comparison *c)
 {
-    return comparison_compare(pair, weir_measure_find(pair->subject, name));
+    for (size_t i = 0; i < c->num_pairs; i++) {
+        size_t count;
+        const weir_measure *measures = weir_subject_measures(c->pairs[i].subject, &count);
+        for (size_t j = 0; j < count; j++)
+            if (is_compared(c->pairs[i].subject, &measures[j])) {
+                comparison_row row = compare(c, &c->pairs[i], &measures[j]);
+                if (isnan(row.a) && isnan(row.b))
+                    continue;
+                c->rows = memory_grow(c->rows, c->num_rows, sizeof *c->rows);
+                c->rows[c->num_rows++] = row;
+            }
+    }
+    judge_rows(c);
 }
 
-const comparison_pair *comparison_find(const lap_comparison *c, int side, const char *name)
+/* -- reading */
+
+static int read_totals(comparison_side *s, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
-    for (size_t i = 0; i < c->num_pairs && name; i++)
-        if (c->pairs[i].sides[side].name && strcmp(c->pairs[i].sides[side].name, name) == 0)
-            return &c->pairs[i];
-    return NULL;
+    weir_filter own = *filter;
+    weir_grouping grouping = { .by = WEIR_BY_NAME };
+    own.no_replay = true;
+    int status = weir_totals_read(reader, &own, &grouping, &s->all, error);
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
+        for (size_t i = 0; i < s->all.of[subject].count; i++)
+            grouping.bin_ns = s->all.of[subject].all[i].elapsed_ns / NUM_BATCHES > grouping.bin_ns
+                                  ? s->all.of[subject].all[i].elapsed_ns / NUM_BATCHES
+                                  : grouping.bin_ns;
+    grouping.by |= WEIR_BY_TIME;
+    return status == WEIR_OK ? weir_totals_read(reader, &own, &grouping, &s->batches, error) : status;
+}
+
+int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    comparison_side *s = &c->sides[side];
+    weir_run_record run;
+    if (weir_reader_find_run(reader, filter->run_id ? filter->run_id : WEIR_LAST_RUN, &run, NULL) == WEIR_OK) {
+        s->run_id = filter->run_id == WEIR_ALL_RUNS ? 0 : run.run_id;
+        s->command = memory_copy(run.command ? run.command : "");
+    }
+    int status = read_totals(s, reader, filter, error);
+    if (status == WEIR_OK)
+        status = weir_records_read(reader, WEIR_RECORD_STAGE, filter, &s->stages, error);
+    if (status == WEIR_OK)
+        status = weir_verdict_read(reader, filter, &s->limit, error);
+    if (status == WEIR_OK)
+        add_pairs(c, side);
+    if (status == WEIR_OK && side == 1) {
+        join_moved(c);
+        make_rows(c);
+    }
+    return status;
+}
+
+void comparison_free(lap_comparison *c)
+{
+    for (int side = 0; side < 2; side++) {
+        free(c->sides[side].command);
+        weir_totals_free(&c->sides[side].all);
+        weir_totals_free(&c->sides[side].batches);
+        weir_records_free(&c->sides[side].stages);
+        weir_verdict_free(c->sides[side].limit);
+    }
+    for (size_t i = 0; i < c->num_pairs; i++)
+        free(c->pairs[i].key);
+    free(c->pairs);
+    free(c->rows);
+    *c = (lap_comparison){ .num_pairs = 0 };
 }

@@ -2,7 +2,7 @@
  * Two recordings side by side: for each measure of each stage, queue and pool, the difference and its confidence
  * interval.
  *
- * The confidence interval is computed from the laps. They are merged into at most 64 batches, because neighbouring
+ * The confidence interval is computed from the laps. They are merged into about 64 batches, because neighbouring
  * laps are not independent, and each measure is computed again without each batch (the jackknife, Quenouille and
  * Tukey). The interval is the difference plus and minus Student's t times its standard error, with Welch's degrees of
  * freedom. Measures that are compared as ratios use logarithms.
@@ -14,52 +14,24 @@
 #include <stddef.h>
 
 #include <weir/query.h>
+#include <weir/verdict.h>
 
-enum { COMPARISON_BATCHES = 64 };
-
-typedef struct batch {
-    weir_metrics metrics; /* histograms of stages only */
-    int64_t elapsed_ns;
-    size_t num_laps;
-} batch;
-
-/* How a node was built; NULL and 0 = not known. */
-typedef struct comparison_settings {
-    int64_t concurrency, threads, queue_items, queue_bytes;
-    char *output_order, *merge_order;
-} comparison_settings;
-
-/* The laps of one stage or queue in one database. */
+/* One of the recordings. */
 typedef struct comparison_side {
-    char *name; /* NULL = this side does not have it */
-    comparison_settings built;
-    int64_t capacity; /* as of weir_lap_record, in the last lap */
-    batch batches[COMPARISON_BATCHES];
-    size_t num_batches;
-    size_t laps_per_batch;
-    batch all;
+    int64_t run_id;      /* 0 = several */
+    char *command;       /* of the run; NULL = not known */
+    weir_totals all;     /* by name */
+    weir_totals batches; /* the same, of a part of the time each */
+    weir_records stages; /* how the nodes were built */
+    weir_verdict *limit;
 } comparison_side;
 
+/* A node, queue, pool, ... of the two. */
 typedef struct comparison_pair {
     char *key; /* the name without its bracket, and without its position if that differs between the sides */
     weir_subject subject;
-    char kind[16]; /* as of weir_lap_record */
-    comparison_side sides[2];
+    weir_total *sides[2]; /* of `all`; NULL = this side does not have it */
 } comparison_pair;
-
-/* In the order of A's pipeline, then pairs that only B has. All-zero is empty. */
-typedef struct lap_comparison {
-    comparison_pair *pairs;
-    size_t num_pairs;
-    char *commands[2]; /* what the runs were started with; NULL = not known */
-} lap_comparison;
-
-/* Adds the laps of side 0, then those of side 1. Call comparison_free() even after a failure. */
-int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error);
-void comparison_free(lap_comparison *c);
-
-/* The pair of that name on a side; NULL = none. */
-const comparison_pair *comparison_find(const lap_comparison *c, int side, const char *name);
 
 typedef enum comparison_verdict {
     VERDICT_UNKNOWN,
@@ -71,27 +43,39 @@ typedef enum comparison_verdict {
 
 /* The difference of one measure: for shares in points (0.05 = 5 points more), for all others relative to A (0.05 = 5
    %). */
-typedef struct comparison_difference {
+typedef struct comparison_row {
+    const comparison_pair *pair;
+    const weir_measure *measure;
     double a, b;                /* NAN = no value */
     double change, low, high;   /* 95 % interval; NAN = not known */
     double chance;              /* of such a difference, or a larger one, if nothing has changed; NAN = not known */
     comparison_verdict verdict; /* better or worse only if the measure has a preferred direction */
-} comparison_difference;
+} comparison_row;
 
-/* Whether a measure is compared: rates, times and shares are; sums are not, as they depend on the run's length. */
-bool comparison_has(const weir_measure *measure);
+/* All-zero is empty. */
+typedef struct lap_comparison {
+    comparison_side sides[2];
+    comparison_pair *pairs; /* in the order of A's pipeline, then those that only B has */
+    size_t num_pairs;
+    comparison_row *rows; /* all measures of the pairs that either side has */
+    size_t num_rows;
+} lap_comparison;
+
+/* Reads side 0, then side 1, which completes it. Call comparison_free() even after a failure. */
+int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error);
+void comparison_free(lap_comparison *c);
+
+/* The pair of that name on a side; NULL = none. */
+const comparison_pair *comparison_find(const lap_comparison *c, int side, const char *name);
+
+/* The queue that A's consumer takes from; NULL if either side lacks it. */
+const comparison_pair *comparison_find_sink(const lap_comparison *c);
+
+/* Rates, times and shares are compared; sums are not, as they depend on the run's length. Unlike in the rows, the
+   verdict is that of this measure alone. */
+comparison_row comparison_compare(const lap_comparison *c, const comparison_pair *pair, const char *measure);
+
 bool comparison_is_share(const weir_measure *measure);
-
-comparison_difference comparison_compare(const comparison_pair *pair, const weir_measure *measure);
-
-/*
- * The largest chance of a difference that is clear although all measures of all pairs are looked at: by Holm's method
- * (1979), at most 5 % of comparisons without any change have a difference with this chance or less. 0 = none is clear.
- */
-double comparison_most_chance(const lap_comparison *c);
-
-/* The same as comparison_compare(), by name. */
-comparison_difference comparison_compare_named(const comparison_pair *pair, const char *measure);
 
 /* A measure of all laps of one side; NAN = no value. */
 double comparison_value(const comparison_pair *pair, int side, const char *measure);

@@ -4,10 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <weir/verdict.h>
-
-#include "setting_changes.h"
-
 /* From the side with less of a setting to the one with more. */
 typedef struct outcome {
     double gain, low, high; /* of the throughput */
@@ -16,29 +12,29 @@ typedef struct outcome {
 
 static double setting_at(const comparison_pair *pair, int side)
 {
-    const batch *all = &pair->sides[side].all;
+    const weir_total *all = pair->sides[side];
     if (pair->subject == WEIR_SUBJECT_STAGE)
         return round((double)weir_slots_ns(&all->metrics.task) / (double)all->elapsed_ns);
-    return (double)pair->sides[side].capacity;
+    return (double)all->capacity;
 }
 
 static bool is_setting(const comparison_pair *pair)
 {
-    bool is_known = pair->sides[0].name && pair->sides[1].name &&
+    bool is_known = pair->sides[0] && pair->sides[1] &&
                     (pair->subject == WEIR_SUBJECT_STAGE || pair->subject == WEIR_SUBJECT_POOL ||
                      pair->subject == WEIR_SUBJECT_QUEUE);
     double a = is_known ? setting_at(pair, 0) : NAN, b = is_known ? setting_at(pair, 1) : NAN;
     return a > 0 && b > 0 && a != b; /* not if one is NAN */
 }
 
-static outcome outcome_of(const comparison_pair *pair, const comparison_difference *d)
+static outcome outcome_of(const comparison_pair *pair, const comparison_row *d)
 {
     outcome o = { 1 + d->change, 1 + d->low, 1 + d->high, setting_at(pair, 1) > setting_at(pair, 0) };
     return o.more ? o : (outcome){ 1 / o.gain, 1 / o.high, 1 / o.low, 0 };
 }
 
 /* What the intervals say. time: of the tasks of a stage, from A to B. */
-static const char *conclusion_of(const comparison_pair *pair, const outcome *o, const comparison_difference *time)
+static const char *conclusion_of(const comparison_pair *pair, const outcome *o, const comparison_row *time)
 {
     double times = setting_at(pair, o->more) / setting_at(pair, !o->more);
     bool brings_nothing = o->high < WEIR_WORTH_GAIN && !(o->low > 1),
@@ -56,15 +52,16 @@ static const char *conclusion_of(const comparison_pair *pair, const outcome *o, 
     return ": no clear difference";
 }
 
-static size_t add_sentence(char *text, size_t size, const comparison_pair *pair, const outcome *o)
+static size_t add_sentence(char *text, size_t size, const lap_comparison *c, const comparison_pair *pair,
+                           const outcome *o)
 {
     static const char *const what[] = { [WEIR_SUBJECT_STAGE] = "slots of ",
                                         [WEIR_SUBJECT_POOL] = "threads of ",
                                         [WEIR_SUBJECT_QUEUE] = "items of room in " };
     char task[120] = "";
-    comparison_difference time = { .change = NAN, .low = NAN, .high = NAN };
+    comparison_row time = { .change = NAN, .low = NAN, .high = NAN };
     if (pair->subject == WEIR_SUBJECT_STAGE)
-        time = comparison_compare_named(pair, "ave_time");
+        time = comparison_compare(c, pair, "ave_time");
     double change = o->more ? time.change : 1 / (1 + time.change) - 1;
     if (!isnan(change))
         snprintf(task, sizeof task, "its tasks take %+.0f %% time, and ", 100 * change);
@@ -79,21 +76,22 @@ static size_t add_sentence(char *text, size_t size, const comparison_pair *pair,
     return strlen(text);
 }
 
-bool pair_verdict_describe(const lap_comparison *c, const comparison_pair *sink, char *text, size_t size)
+bool pair_verdict_describe(const lap_comparison *c, bool is_other_job, char *text, size_t size)
 {
     size_t used = 0, count = 0;
+    const comparison_pair *sink = comparison_find_sink(c);
     *text = '\0';
-    if (!sink || !sink->sides[0].name || !sink->sides[1].name)
+    if (!sink)
         return false;
-    comparison_difference d = comparison_compare_named(sink, "items_per_s");
+    comparison_row d = comparison_compare(c, sink, "items_per_s");
     for (size_t i = 0; i < c->num_pairs && !isnan(d.change); i++) {
         if (!is_setting(&c->pairs[i]) || size - used < 300)
             continue;
         outcome o = outcome_of(&c->pairs[i], &d);
-        used += add_sentence(text + used, size - used, &c->pairs[i], &o);
+        used += add_sentence(text + used, size - used, c, &c->pairs[i], &o);
         count++;
     }
-    if (count && setting_changes_other_job(c))
+    if (count && is_other_job)
         snprintf(text + used, size - used, "But the runs did not do the same job.");
     else if (count > 1)
         snprintf(text + used, size - used, "These settings differ together: each alone may bring less.");

@@ -7,8 +7,8 @@
 
 #include "lap_comparison.h"
 
-/* Writes a sentence for each setting that differs. False = none does, or the throughputs are not known. sink: the queue
-   of the consumer; NULL = none. */
-bool pair_verdict_describe(const lap_comparison *c, const comparison_pair *sink, char *text, size_t size);
+/* Writes a sentence for each setting that differs. False = none does, or the throughputs are not known. is_other_job: see
+   setting_changes. */
+bool pair_verdict_describe(const lap_comparison *c, bool is_other_job, char *text, size_t size);
 
 #endif

@@ -8,80 +8,49 @@
 #include "table.h"
 #include "text_escape.h"
 
-typedef struct setting {
-    const char *node; /* "" = of the whole run */
-    const char *name; /* as for weir whatif --set */
-    int64_t numbers[2];
-    const char *words[2]; /* NULL = numbers */
-    const char *zero;     /* what 0 means; NULL = not known */
-} setting;
-
-enum { MOST_SETTINGS = 6 };
-
-/* The settings of a pair that both sides know. Returns how many. */
-static size_t settings_of(const comparison_pair *pair, setting settings[MOST_SETTINGS])
+static void add_change(setting_changes *changes, setting_change change)
 {
-    const comparison_side *a = &pair->sides[0], *b = &pair->sides[1];
-    const comparison_settings *x = &a->built, *y = &b->built;
-    const char *key = pair->key, *colon = strrchr(key, ':');
-    bool is_node = pair->subject == WEIR_SUBJECT_STAGE || pair->subject == WEIR_SUBJECT_FLOW;
-    bool is_pool = pair->subject == WEIR_SUBJECT_POOL && strcmp(colon ? colon + 1 : key, "pool") == 0;
-    if (is_pool || pair->subject == WEIR_SUBJECT_PROCESS) {
-        settings[0] = (setting){ "", is_pool ? "threads" : "cpus", { a->capacity, b->capacity }, { NULL }, NULL };
-        return 1;
-    }
-    if (!is_node || !x->output_order || !y->output_order)
-        return 0;
-    const setting all[MOST_SETTINGS] = {
-        { key, "concurrency", { x->concurrency, y->concurrency }, { NULL }, NULL },
-        { key, "threads", { x->threads, y->threads }, { NULL }, "none of its own" },
-        { key, "queue_items", { x->queue_items, y->queue_items }, { NULL }, NULL },
-        { key, "queue_bytes", { x->queue_bytes, y->queue_bytes }, { NULL }, "unlimited" },
-        { key, "output_order", { 0 }, { x->output_order, y->output_order }, NULL },
-        { key, "merge_order", { 0 }, { x->merge_order, y->merge_order }, NULL },
-    };
-    memcpy(settings, all, sizeof all);
-    return MOST_SETTINGS;
+    changes->all = memory_grow(changes->all, changes->count, sizeof *changes->all);
+    changes->all[changes->count++] = change;
 }
 
-static bool differs(const setting *s)
+/* zero: see setting_change; "" = 0 means that it is not known. */
+static void add_numbers(setting_changes *changes, const char *node, const char *name, int64_t a, int64_t b,
+                        const char *zero)
 {
-    if (s->words[0])
-        return *s->words[0] && *s->words[1] && strcmp(s->words[0], s->words[1]) != 0;
-    bool is_known = s->zero || (s->numbers[0] > 0 && s->numbers[1] > 0);
-    return is_known && s->numbers[0] != s->numbers[1];
+    if (a != b && (*zero || (a > 0 && b > 0)))
+        add_change(changes, (setting_change){
+                                node, name, { memory_format("%" PRId64, a), memory_format("%" PRId64, b) }, zero });
 }
 
-/* The settings that differ, to be freed. *are_same: all are known, and none differs. */
-static setting *find_changes(const lap_comparison *c, size_t *count, bool *are_same)
+static void add_words(setting_changes *changes, const char *node, const char *name, const char *a, const char *b)
 {
-    setting settings[MOST_SETTINGS], *changes = NULL;
-    size_t num_known = 0;
-    bool are_same_nodes = true;
-    *count = 0;
-    for (size_t i = 0; i < c->num_pairs; i++) {
-        const comparison_pair *pair = &c->pairs[i];
-        size_t num_settings = settings_of(pair, settings);
-        num_known += num_settings > 1;
-        are_same_nodes &= !pair->sides[0].built.output_order == !pair->sides[1].built.output_order;
-        for (size_t j = 0; j < num_settings; j++)
-            if (differs(&settings[j])) {
-                changes = memory_grow(changes, *count, sizeof *changes);
-                changes[(*count)++] = settings[j];
-            }
-    }
-    *are_same = *count == 0 && num_known && are_same_nodes;
-    return changes;
+    if (*a && *b && strcmp(a, b) != 0)
+        add_change(changes, (setting_change){ node, name, { memory_copy(a), memory_copy(b) }, NULL });
 }
 
-static void say_value(FILE *out, const setting *s, int side)
+/* How a node was built; of several runs, in the last one. NULL = not known. */
+static const weir_stage_record *built_as(const comparison_side *side, const weir_total *node)
 {
-    if (s->words[0])
-        weir__text_escape_to(out, s->words[side]);
-    else if (s->numbers[side] <= 0)
-        fputs(s->zero, out);
-    else
-        fprintf(out, "%" PRId64, s->numbers[side]);
+    const weir_stage_record *found = NULL;
+    for (size_t i = 0; i < side->stages.count && node; i++)
+        if (strcmp(side->stages.all[i]->stage.name, node->key.name) == 0)
+            found = &side->stages.all[i]->stage;
+    return found;
+}
+
+static void add_node(setting_changes *changes, const lap_comparison *c, const comparison_pair *pair)
+{
+    const weir_stage_record *a = built_as(&c->sides[0], pair->sides[0]), *b = built_as(&c->sides[1], pair->sides[1]);
+    changes->are_same &= a && b;
+    if (!a || !b)
+        return;
+    add_numbers(changes, pair->key, "concurrency", a->concurrency, b->concurrency, "");
+    add_numbers(changes, pair->key, "threads", a->threads, b->threads, "none of its own");
+    add_numbers(changes, pair->key, "queue_items", a->queue_items, b->queue_items, "");
+    add_numbers(changes, pair->key, "queue_bytes", a->queue_bytes, b->queue_bytes, "unlimited");
+    add_words(changes, pair->key, "output_order", a->output_order, b->output_order);
+    add_words(changes, pair->key, "merge_order", a->merge_order, b->merge_order);
 }
 
 /* -- command lines: what is decoded, and how */
@@ -119,64 +88,77 @@ static char *next_part(const char **at)
 
 static const char *arguments_of(const lap_comparison *c, int side)
 {
-    const char *command = c->commands[side] ? c->commands[side] : "";
+    const char *command = c->sides[side].command ? c->sides[side].command : "";
     return command + strcspn(command, " ");
 }
 
-/* The next part that the command of the other side does not have. */
-static char *next_own_part(const lap_comparison *c, int side, const char **at)
+static bool has_part(const lap_comparison *c, int side, const char *part)
 {
-    bool is_shared = true;
-    char *part = NULL;
-    while (is_shared) {
-        free(part);
-        part = next_part(at);
-        is_shared = false;
-        const char *other_at = arguments_of(c, !side);
-        for (char *other; part && !is_shared && (other = next_part(&other_at)); free(other))
-            is_shared = strcmp(part, other) == 0;
-    }
-    return part;
+    const char *at = arguments_of(c, side);
+    bool is_there = false;
+    for (char *own; !is_there && (own = next_part(&at)); free(own))
+        is_there = strcmp(own, part) == 0;
+    return is_there;
 }
 
-bool setting_changes_other_job(const lap_comparison *c)
+static void add_command(setting_changes *changes, const lap_comparison *c, int side)
 {
-    bool differ = false;
-    for (int side = 0; side < 2 && !differ; side++) {
-        const char *at = arguments_of(c, side);
-        char *part = next_own_part(c, side, &at);
-        differ = part;
-        free(part);
-    }
-    return differ;
-}
-
-/* "Only the command of A has: videos --first 16" */
-static void say_commands(FILE *out, const lap_comparison *c)
-{
-    for (int side = 0; side < 2; side++) {
-        const char *at = arguments_of(c, side);
-        size_t count = 0;
-        for (char *part; (part = next_own_part(c, side, &at)); free(part)) {
-            if (count++ == 0)
-                fprintf(out, "Only the command of %c has:", "AB"[side]);
-            fputc(' ', out);
-            weir__text_escape_to(out, part);
-        }
-        fputs(count ? "\n" : "", out);
+    const char *at = arguments_of(c, side);
+    for (char *part; (part = next_part(&at));) {
+        setting_change change = { "", "command", { NULL }, NULL };
+        change.values[side] = part;
+        if (has_part(c, !side, part))
+            free(part);
+        else
+            add_change(changes, change);
     }
 }
 
-void setting_changes_say(FILE *out, const lap_comparison *c)
+/* -- all of them */
+
+setting_changes setting_changes_find(const lap_comparison *c)
 {
-    size_t count;
-    bool are_same;
-    setting *changes = find_changes(c, &count, &are_same);
-    for (size_t i = 0; i < count; i++) {
-        const setting *s = &changes[i];
-        bool is_next = i > 0 && (!*s->node || s->node != s[-1].node);
-        fputs(i == 0 ? "Settings of B that differ: " : is_next ? "; " : ", ", out);
-        if (*s->node && (i == 0 || is_next)) {
+    setting_changes changes = { .are_same = true };
+    for (const comparison_pair *pair = c->pairs; pair < c->pairs + c->num_pairs; pair++) {
+        const char *colon = strrchr(pair->key, ':');
+        bool is_pool = pair->subject == WEIR_SUBJECT_POOL && strcmp(colon ? colon + 1 : pair->key, "pool") == 0;
+        if (pair->subject <= WEIR_SUBJECT_FLOW && (pair->sides[0] || pair->sides[1]))
+            add_node(&changes, c, pair);
+        else if ((is_pool || pair->subject == WEIR_SUBJECT_PROCESS) && pair->sides[0] && pair->sides[1])
+            add_numbers(&changes, "", is_pool ? "threads" : "cpus", pair->sides[0]->capacity,
+                        pair->sides[1]->capacity, "");
+    }
+    size_t num_settings = changes.count;
+    add_command(&changes, c, 0);
+    add_command(&changes, c, 1);
+    changes.is_other_job = changes.count > num_settings;
+    changes.are_same &= changes.count == 0 && c->sides[0].stages.count;
+    return changes;
+}
+
+void setting_changes_free(setting_changes *changes)
+{
+    for (size_t i = 0; i < changes->count; i++) {
+        free(changes->all[i].values[0]);
+        free(changes->all[i].values[1]);
+    }
+    free(changes->all);
+}
+
+static void say_value(FILE *out, const setting_change *s, int side)
+{
+    weir__text_escape_to(out, s->zero && strcmp(s->values[side], "0") == 0 ? s->zero : s->values[side]);
+}
+
+static void say_settings(FILE *out, const setting_changes *changes)
+{
+    const setting_change *last = NULL;
+    for (const setting_change *s = changes->all; s < changes->all + changes->count; s++) {
+        if (!s->values[0] || !s->values[1])
+            continue;
+        bool is_next = !last || !*s->node || s->node != last->node;
+        fputs(!last ? "Settings of B that differ: " : is_next ? "; " : ", ", out);
+        if (*s->node && is_next) {
             weir__text_escape_to(out, s->node);
             fputc('.', out);
         }
@@ -184,35 +166,52 @@ void setting_changes_say(FILE *out, const lap_comparison *c)
         say_value(out, s, 1);
         fputs(" instead of ", out);
         say_value(out, s, 0);
+        last = s;
     }
-    fputs(count ? ".\n" : "", out);
-    free(changes);
-    say_commands(out, c);
-    if (are_same && !setting_changes_other_job(c))
+    fputs(last ? ".\n" : "", out);
+}
+
+/* "Only the command of A has: videos --first 16" */
+static void say_command(FILE *out, const setting_changes *changes, int side)
+{
+    const char *between = side ? "Only the command of B has: " : "Only the command of A has: ";
+    for (const setting_change *s = changes->all; s < changes->all + changes->count; s++)
+        if (s->values[side] && !s->values[!side]) {
+            fputs(between, out);
+            weir__text_escape_to(out, s->values[side]);
+            between = " ";
+        }
+    fputs(*between == ' ' ? "\n" : "", out);
+}
+
+void setting_changes_say(FILE *out, const setting_changes *changes)
+{
+    say_settings(out, changes);
+    say_command(out, changes, 0);
+    say_command(out, changes, 1);
+    if (changes->are_same)
         fputs("All settings in the recordings are the same.\n", out);
 }
 
-void setting_changes_put_json(const lap_comparison *c)
+void setting_changes_put_json(const setting_changes *changes)
 {
-    size_t count;
-    bool are_same;
-    setting *changes = find_changes(c, &count, &are_same);
-    for (size_t i = 0; i < count; i++) {
-        const setting *s = &changes[i];
-        json_print(stdout, i ? ", {'name': %s, 'setting': %s, " : "[{'name': %s, 'setting': %s, ", s->node, s->name);
-        if (s->words[0])
-            json_print(stdout, "'a': %s, 'b': %s}", s->words[0], s->words[1]);
-        else
-            json_print(stdout, "'a': %" PRId64 ", 'b': %" PRId64 "}", s->numbers[0], s->numbers[1]);
+    static const table_column columns[] = {
+        { "name", NULL, TABLE_WORDS },
+        { "setting", NULL, TABLE_WORDS },
+        { "a", NULL, TABLE_WORDS },
+        { "b", NULL, TABLE_WORDS },
+    };
+    table *t = table_begin(stdout, TABLE_JSON, TABLE_COLUMNS(columns));
+    for (const setting_change *s = changes->all; s < changes->all + changes->count; s++) {
+        table_words(t, s->node);
+        table_words(t, s->name);
+        for (int side = 0; side < 2; side++)
+            if (!s->values[side])
+                table_nothing(t);
+            else if (s->zero)
+                table_count(t, strtoll(s->values[side], NULL, 10));
+            else
+                table_words(t, s->values[side]);
     }
-    free(changes);
-    for (int side = 0; side < 2; side++) {
-        const char *at = arguments_of(c, side);
-        for (char *part; (part = next_own_part(c, side, &at)); free(part), count++) {
-            fputs(count ? ", " : "[", stdout);
-            json_print(stdout, "{'name': '', 'setting': 'command', %s: null, %s: %s}", side ? "a" : "b",
-                       side ? "b" : "a", part);
-        }
-    }
-    fputs(count ? "]" : "[]", stdout);
+    table_end(t);
 }
