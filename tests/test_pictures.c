@@ -72,7 +72,7 @@ TEST_CASE(plot_draws_the_answer_and_the_details)
     char *text = read_file(file);
     static const char *const parts[] = { "Items per second", ">Limit<",      "Time of the slots",
                                          "for room",         "this process", "Level of the queues",
-                                         "task time",        "p99",          "busy otherwise" };
+                                         "mean run time",    "p99",          "busy otherwise" };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         assert_non_null(strstr(text, parts[i]));
     assert_non_null(strstr(text, "0:2:sink_queue"));

@@ -143,7 +143,7 @@ const tool_command tool_plot = {
         "limited each part of the run (see weir explain); what the slots of each stage did; who used the CPUs, up to "
         "the budget; and how full the queues were. Below it are panels of all measures of the stages, queues, "
         "sources, pools, the process, the machine, spans and counters that are not always 0: the times of tasks "
-        "(average, p50, p90, p99 and maximum), rates, memory, and so on. Panels of a subject with the same unit have "
+        "(average, p99 and maximum), rates, memory, and so on. Panels of a subject with the same unit have "
         "the same scale. Of more than 14 spans, the 14 with the longest total time are drawn, and the first "
         "14 values of counters; --name selects. Phases are shaded, events are dotted lines.\n\n"
         "Laps that end in the same three-hundredth of the time are one point, with exact sums and percentiles. Waits "

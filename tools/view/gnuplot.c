@@ -1,6 +1,7 @@
 /*
  * Layout from the top, in inches: the title; the first picture, over the whole width; then, for each subject, a heading with
- * the names of its series, and its panels, two in a row. Panels of a subject with the same unit have the same scale.
+ * the names of its series, and its panels, three in a row, one for each measure. Panels of a subject with the same unit have
+ * the same scale.
  */
 #include "gnuplot.h"
 
@@ -13,7 +14,6 @@
 
 #include "memory.h"
 #include "metric_table.h"
-#include "plot_panel.h"
 
 /* Colours for all kinds of colour vision (Okabe and Ito, 2008); symbols distinguish curves in grey prints, and if
    there are more curves than colours. */
@@ -29,15 +29,10 @@ enum {
     MAX_MARKS = 150,      /* events, and phases: more would hide the curves */
     MAX_TEXT = 32,        /* characters of a name in a legend */
     MAX_BESIDE = 24,      /* the same left of a panel */
+    MAX_TITLE = 44,       /* the same above a panel */
+    NUM_COLUMNS = 3,      /* of panels */
     SYMBOLS_ON_CURVE = 12 /* about */
 };
-
-/* Of the first, second, ... curve of a panel. gnuplot's own dots are too thin to follow across a figure. */
-static const struct {
-    const char *dash;
-    double width;
-} styles[PANEL_MAX_CURVES] = { { "1", 2.2 },     { "2", 1.7 },     { "1", 1.1 },     { "4", 1.5 },
-                               { "(3,5)", 1.8 }, { "(9,3)", 1.2 }, { "(1,3)", 1.5 }, { "(9,3,1,3)", 1.2 } };
 
 typedef struct drawing {
     FILE *out;
@@ -108,7 +103,7 @@ static void put_entry(drawing *d, const char *text, int symbol, const char *colo
 static void put_place(const drawing *d, double from_in, double to_in, double top_in, double bottom_in)
 {
     fprintf(d->out,
-            "unset object\nunset arrow\nunset xlabel\nunset key\nunset logscale y\nset format x "
+            "unset object\nunset arrow\nunset xlabel\nunset logscale y\nset format x "
             "''\nset format y '%%g'\n"
             "set ytics autofreq nomirror font ',10'\nset lmargin at screen %.5f\nset rmargin at screen %.5f\n"
             "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
@@ -222,8 +217,8 @@ static void put_marks(drawing *d, const series_marks *marks, double panel_in, bo
 
 /* ---- curves ------------------------------------------------------------------------------------------------- */
 
-/* Each lap is a step from its start to its end; where laps are missing, the curve is interrupted. Returns the block. */
-static size_t put_block(drawing *d, weir_subject subject, const series *line, const char *measure, double foot)
+/* Each lap is a step from its start to its end; where laps are missing, the curve is interrupted. */
+static void put_block(drawing *d, weir_subject subject, const series *line, const char *measure, double foot)
 {
     fprintf(d->out, "$b%zu << EOD\n", ++d->num_blocks);
     for (size_t j = 0; j < line->num_points; j++) {
@@ -238,23 +233,58 @@ static size_t put_block(drawing *d, weir_subject subject, const series *line, co
             fputc('\n', d->out);
     }
     fputs("EOD\n", d->out);
-    return d->num_blocks;
 }
 
-/* Adds a curve to the commands of a plot. colour: an index; style: of the curve in its panel; title NULL = none. */
-static void add_curve(FILE *commands, size_t block, const series *line, size_t colour, int style, const char *title,
-                      bool has_symbols)
+/* Whether it has a value that is not 0. */
+static bool has_values(weir_subject subject, const series *line, const char *measure)
 {
-    fprintf(commands, "%s$b%zu using 1:2 with %s linewidth %.2f linecolor rgb '%s' dashtype %s",
-            ftell(commands) ? ", \\\n     " : "plot ", block, has_symbols ? "linespoints" : "lines",
-            styles[style].width * (line->num_points > 200 ? 0.6 : 1), colours[colour % NUM_COLOURS],
-            styles[style].dash);
-    if (has_symbols)
-        fprintf(commands, " pointtype %d pointinterval %zu", symbols[colour % NUM_SYMBOLS],
+    for (size_t j = 0; j < line->num_points; j++) {
+        double value = series_value(subject, &line->points[j], measure);
+        if (isfinite(value) && value != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Draws the series from `first` to before `end`: those of a name, or, if this is NULL, those that are not always 0. */
+static void put_curves(drawing *d, weir_subject subject, const char *measure, const char *name, size_t first,
+                       size_t end, double foot)
+{
+    const char *between = "plot ";
+    size_t size, num_curves = 0;
+    char *text;
+    FILE *commands = memory_file_open(&text, &size); /* behind the data */
+    for (size_t i = first; i < end; i++) {
+        const series *line = &d->set->lists[subject].all[i];
+        if (name ? strcmp(line->plain_name, name) != 0 : !has_values(subject, line, measure))
+            continue;
+        put_block(d, subject, line, measure, foot);
+        fprintf(commands, "%s$b%zu using 1:2 with linespoints linewidth %.2f linecolor rgb '%s' pointtype %d ",
+                between, d->num_blocks, line->num_points > 200 ? 1.3 : 2.2,
+                colours[(name ? num_curves++ : i) % NUM_COLOURS], symbols[i % NUM_SYMBOLS]);
+        fprintf(commands, "pointsize %d pointinterval %zu notitle", !name && end - first > 1,
                 2 * (line->num_points / SYMBOLS_ON_CURVE + 1));
-    fputs(title ? " title " : " notitle", commands);
-    if (title)
-        put_string(commands, title, MAX_TEXT);
+        between = ", \\\n     ";
+    }
+    memory_file_close(commands);
+    fprintf(d->out, "%s\nunset label\n", text);
+    free(text);
+}
+
+/* ---- details ------------------------------------------------------------------------------------------------ */
+
+/* Sums depend on the length of a lap, rates do not. Bad rates have no title in tables, but are worth a curve. What the
+   slots do is in the first picture; between the average and p99 there is little to see. */
+static bool is_drawn(weir_subject subject, const weir_measure *measure)
+{
+    static const char *const others[] = { "min_", "p50_", "p90_", "busy_share", "wait_" };
+    bool is_sum = measure->metric && measure->metric->kind <= WEIR_METRIC_SUM;
+    bool is_bad_rate = strcmp(measure->unit, "1/s") == 0 && measure->better < 0;
+    for (size_t i = 0; i < (subject <= WEIR_SUBJECT_FLOW ? 5 : 3); i++)
+        if (strncmp(measure->name, others[i], strlen(others[i])) == 0)
+            return false;
+    return subject == WEIR_SUBJECT_COUNTER ? strcmp(measure->name, "ave_value") == 0
+                                           : (measure->title || is_bad_rate) && !is_sum;
 }
 
 static size_t num_drawn(weir_subject subject, const series_list *list)
@@ -262,103 +292,88 @@ static size_t num_drawn(weir_subject subject, const series_list *list)
     return subject >= WEIR_SUBJECT_SPAN && list->count > MAX_LINES ? MAX_LINES : list->count;
 }
 
-static range panel_range(const panel *panels, size_t num_panels, const panel *p, const series_list *list)
+/* Of these series, in all panels with the unit. */
+static range range_of_unit(const drawing *d, weir_subject subject, const char *unit, size_t first, size_t end)
 {
     range values = empty_range;
-    for (size_t k = 0; k < num_panels; k++)
-        for (int c = 0; c < panels[k].num_curves; c++)
-            for (size_t i = 0; i < num_drawn(p->subject, list); i++)
-                if ((&panels[k] == p || !p->group) && strcmp(panels[k].curves[c]->unit, p->curves[0]->unit) == 0 &&
-                    panel_has(&panels[k], &list->all[i]))
-                    range_add_curve(&values, p->subject, &list->all[i], panels[k].curves[c]->name);
+    size_t count;
+    const weir_measure *measures = weir_subject_measures(subject, &count);
+    for (const weir_measure *m = measures; m < measures + count; m++)
+        for (size_t i = first; i < end && is_drawn(subject, m) && strcmp(m->unit, unit) == 0; i++)
+            range_add_curve(&values, subject, &d->set->lists[subject].all[i], m->name);
     return values;
 }
 
-/* A single series of the subject, or of a group, has a colour for each curve; several have one each, and the curves
-   differ by their dashes. */
-static void put_panel(drawing *d, const panel *p, const series_list *list, size_t num_shown, range values)
+/* A panel of these series, if they have values. *column: in the row; the next one. */
+static void put_panel(drawing *d, weir_subject subject, const weir_measure *measure, size_t first, size_t end,
+                      int *column)
 {
-    char *text = NULL, title[64];
-    size_t size, num_lines = 0;
-    double foot = put_axis(d, p->curves[0]->unit, values);
-    FILE *commands = memory_file_open(&text, &size);
-    for (size_t i = 0; i < list->count; i++)
-        num_lines += panel_has(p, &list->all[i]);
-    bool is_single = (p->group ? num_lines : num_shown) == 1, has_titles = p->num_curves > 1;
-    for (size_t i = 0; i < num_drawn(p->subject, list); i++)
-        for (int c = 0; c < p->num_curves && panel_has(p, &list->all[i]); c++) {
-            size_t block = put_block(d, p->subject, &list->all[i], p->curves[c]->name, foot);
-            panel_curve_title(p->curves[c], title);
-            add_curve(commands, block, &list->all[i], is_single ? (size_t)c : i, is_single ? 0 : c,
-                      is_single && has_titles ? title : NULL, !is_single && c == 0);
-        }
-    for (int c = 0; c < p->num_curves && !is_single && has_titles; c++) {
-        panel_curve_title(p->curves[c], title);
-        fprintf(commands, ", \\\n     NaN with lines linewidth %.2f linecolor rgb '#303030' dashtype %s title ",
-                styles[c].width, styles[c].dash);
-        put_string(commands, title, MAX_TEXT);
-    }
-    memory_file_close(commands);
-    fprintf(d->out, "%s\nunset label\n", text);
-    free(text);
-}
-
-static void put_cell(drawing *d, const panel *p, const series_list *list, size_t num_shown, range values,
-                     double from_in, double to_in)
-{
-    double top_in = d->y_in + 0.32;
-    put_place(d, from_in + left_in, to_in - right_in, top_in, d->y_in + row_in - 0.3);
+    double panel_in = width_in / NUM_COLUMNS, from_in = *column * panel_in + left_in,
+           to_in = (*column + 1) * panel_in - right_in, top_in = d->y_in + 0.32;
+    const series *all = d->set->lists[subject].all;
+    char title[200];
+    bool is_used = false;
+    for (size_t i = first; i < end; i++)
+        is_used |= has_values(subject, &all[i], measure->name);
+    if (!is_used)
+        return;
+    if (subject == WEIR_SUBJECT_COUNTER)
+        snprintf(title, sizeof title, "%s", all[first].name);
+    else
+        snprintf(title, sizeof title, "%s%s%.*s", measure->title ? measure->title : "", measure->title ? ": " : "",
+                 (int)strcspn(measure->help, ":"), measure->help);
+    put_place(d, from_in, to_in, top_in, d->y_in + row_in - 0.3);
     fputs("set format x '%g'\n", d->out);
-    put_screen_label(d, p->title, 64, from_in + left_in, top_in - 0.12, "left");
-    put_marks(d, &d->set->phases, to_in - from_in - left_in - right_in, false);
-    put_marks(d, &d->set->events, to_in - from_in - left_in - right_in, false);
-    fprintf(
-        d->out,
-        "set key at screen %.5f, screen %.5f right bottom horizontal Left reverse samplen 1.5 noopaque font ',10'\n",
-        (to_in - right_in) / width_in, 1 - (top_in - 0.01) / d->height_in);
-    put_panel(d, p, list, num_shown, values);
+    put_screen_label(d, title, MAX_TITLE, from_in, top_in - 0.12, "left font ',10'");
+    put_marks(d, &d->set->phases, to_in - from_in, false);
+    put_marks(d, &d->set->events, to_in - from_in, false);
+    double foot = put_axis(d, measure->unit, range_of_unit(d, subject, measure->unit, first, end));
+    put_curves(d, subject, measure->name, NULL, first, end, foot);
+    *column = (*column + 1) % NUM_COLUMNS;
+    d->y_in += *column == 0 ? row_in : 0;
 }
 
-/* Returns how many series the panels show. */
-static size_t put_section_heading(drawing *d, weir_subject subject, const series_list *list, const panel *panels,
-                                  size_t num_panels)
+/* Whether any panel shows it. */
+static bool is_shown(weir_subject subject, const series *line)
+{
+    size_t count;
+    const weir_measure *measures = weir_subject_measures(subject, &count);
+    for (size_t i = 0; i < count; i++)
+        if (is_drawn(subject, &measures[i]) && has_values(subject, line, measures[i].name))
+            return true;
+    return false;
+}
+
+/* The name of the subject and of its series. */
+static void put_section_heading(drawing *d, weir_subject subject, const series_list *list)
 {
     char text[64];
     double x_in = left_in;
-    size_t num_shown = 0;
     put_screen_label(d, metric_subject_title(subject), SIZE_MAX, 0.2, d->y_in + 0.2, "left font ',14'");
     d->y_in += 0.36;
-    for (size_t i = 0; i < num_drawn(subject, list); i++) {
-        bool is_shown = false;
-        for (size_t k = 0; k < num_panels; k++)
-            is_shown |= panel_has(&panels[k], &list->all[i]);
-        num_shown += is_shown;
-        if (is_shown)
+    for (size_t i = 0; i < num_drawn(subject, list); i++)
+        if (subject != WEIR_SUBJECT_COUNTER && is_shown(subject, &list->all[i]))
             put_entry(d, list->all[i].name, symbols[i % NUM_SYMBOLS], colours[i % NUM_COLOURS], &x_in);
-    }
     snprintf(text, sizeof text, "%zu more: see --name", list->count - num_drawn(subject, list));
     if (list->count > num_drawn(subject, list))
         put_entry(d, text, 0, "#ffffff", &x_in);
-    d->y_in += line_in;
-    return num_shown;
+    d->y_in += x_in > left_in ? line_in : 0;
 }
 
-/* All panels of a subject. */
+/* All panels of a subject. Counters have scales of their own. */
 static void put_section(drawing *d, weir_subject subject)
 {
     const series_list *list = &d->set->lists[subject];
-    panel panels[PANEL_MAX];
-    size_t num_panels = panels_make(subject, list, panels), num_shown = 0;
-    if (num_panels)
-        num_shown = put_section_heading(d, subject, list, panels, num_panels);
-    for (size_t i = 0; i < num_panels; i++) {
-        range values = panel_range(panels, num_panels, &panels[i], list);
-        bool is_right = i % 2;
-        put_cell(d, &panels[i], list, num_shown, values, is_right ? width_in / 2 : 0,
-                 is_right || num_panels == 1 ? width_in : width_in / 2);
-        d->y_in += is_right || i == num_panels - 1 ? row_in : 0;
-    }
-    d->y_in += num_panels ? 0.15 : 0;
+    size_t num_measures, end = num_drawn(subject, list), step = subject == WEIR_SUBJECT_COUNTER ? 1 : end;
+    const weir_measure *measures = weir_subject_measures(subject, &num_measures);
+    int column = 0;
+    if (end == 0)
+        return;
+    put_section_heading(d, subject, list);
+    for (size_t i = 0; i < num_measures; i++)
+        for (size_t first = 0; first < end && is_drawn(subject, &measures[i]); first += step)
+            put_panel(d, subject, &measures[i], first, first + step, &column);
+    d->y_in += (column ? row_in : 0) + 0.15;
 }
 
 /* ---- the first picture: boxes ------------------------------------------------------------------------------- */
@@ -408,25 +423,12 @@ static double layer_value(const layer *part, const series_point *point)
     return fmax(value - (isfinite(rest) ? rest : 0), 0);
 }
 
-/* Whether a lap has more than a thousandth of it; subjects: sources have those of stages. */
-static bool is_used(const drawing *d, const layer *part)
-{
-    bool is_state = part->subject == WEIR_SUBJECT_STAGE;
-    for (weir_subject subject = part->subject; subject <= part->subject + is_state; subject++)
-        for (size_t i = 0; i < d->set->lists[subject].count; i++)
-            for (size_t j = 0; j < d->set->lists[subject].all[i].num_points; j++)
-                if (layer_value(part, &d->set->lists[subject].all[i].points[j]) > 0.001)
-                    return true;
-    return !*part->measure;
-}
-
 static void put_layers_legend(drawing *d, const char *heading, const layer *layers, size_t count)
 {
     double x_in = beside_in;
     put_screen_label(d, heading, MAX_TEXT, 0.2, d->y_in + line_in / 2, "left font ',12'");
     for (size_t i = 0; i < count; i++)
-        if (is_used(d, &layers[i]))
-            put_entry(d, layers[i].title, 5, layers[i].colour, &x_in);
+        put_entry(d, layers[i].title, 5, layers[i].colour, &x_in);
     d->y_in += line_in + 0.04;
 }
 
@@ -576,57 +578,27 @@ static const char *const limit_colours[WEIR_NUM_VERDICTS] = {
     [WEIR_VERDICT_QUEUE] = "#c8b400",
 };
 
-/* Of a text on this colour (its luma, ITU-R BT.601). */
-static const char *text_colour(const char *colour)
-{
-    long rgb = strtol(colour + 1, NULL, 16);
-    return 299 * (rgb >> 16) + 587 * (rgb >> 8 & 255) + 114 * (rgb & 255) > 128000 ? "#000000" : "#ffffff";
-}
-
-/* Whether the text of a limit fits into its part of the band. */
-static bool fits_band(const drawing *d, const series_mark *limit)
-{
-    double room_in = (limit->end - limit->start) / d->set->end * (width_in - beside_in - right_in);
-    return room_in >= ((double)strlen(limit->text) + 1) * character_in;
-}
-
-/* Of the limits whose texts stand nowhere in the band; each colour once. */
-static void put_limits_legend(drawing *d)
-{
-    double x_in = beside_in;
-    bool is_told[WEIR_NUM_VERDICTS] = { false };
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < d->set->limits.count; i++) {
-            const series_mark *limit = &d->set->limits.all[i];
-            if (pass == 1 && !is_told[limit->kind])
-                put_entry(d, limit->text, 5, limit_colours[limit->kind], &x_in);
-            is_told[limit->kind] |= pass == 1 || fits_band(d, limit);
-        }
-    d->y_in += x_in > beside_in ? line_in : 0;
-}
-
 /* A band that says what limits each part of the run. */
 static void put_limits(drawing *d)
 {
     const series_marks *limits = &d->set->limits;
+    bool is_told[WEIR_NUM_VERDICTS] = { false };
+    double x_in = beside_in;
     if (limits->count == 0)
         return;
-    begin_row(d, "Limit", 0.26);
-    fputs("set yrange [0:1]\nunset ytics\n", d->out);
-    for (size_t i = 0; i < limits->count; i++) {
-        const series_mark *limit = &limits->all[i];
-        if (!fits_band(d, limit))
-            continue;
-        fprintf(d->out, "set label %zu ", ++d->num_labels);
-        put_string(d->out, limit->text, MAX_TEXT);
-        fprintf(d->out, " at first %.12g, graph 0.5 center textcolor rgb '%s' front\n",
-                at(d, (limit->start + limit->end) / 2), text_colour(limit_colours[limit->kind]));
+    put_screen_label(d, "Limit", MAX_TEXT, 0.2, d->y_in + line_in / 2, "left font ',12'");
+    for (const series_mark *limit = limits->all; limit < limits->all + limits->count; limit++) {
+        if (!is_told[limit->kind])
+            put_entry(d, limit->text, 5, limit_colours[limit->kind], &x_in);
+        is_told[limit->kind] = true;
     }
+    d->y_in += line_in + 0.04;
+    begin_row(d, NULL, 0.26);
+    fputs("set yrange [0:1]\nunset ytics\n", d->out);
     begin_boxes(d);
     for (size_t i = 0; i < limits->count; i++)
         put_box(d, limits->all[i].start, limits->all[i].end, 0, 1, limit_colours[limits->all[i].kind]);
     end_boxes(d, "");
-    put_limits_legend(d);
     d->y_in += 0.16;
 }
 
@@ -634,31 +606,21 @@ static void put_throughput(drawing *d)
 {
     weir_subject subject;
     const series *line = series_throughput(d->set, &subject);
-    const char *measure = subject == WEIR_SUBJECT_QUEUE ? "items_per_s" : "tasks_per_s";
-    char *commands = NULL;
-    size_t size;
     if (!line)
         return;
-    begin_row(d, subject == WEIR_SUBJECT_QUEUE ? "Items per second" : "Tasks per second", 1.7);
+    const char *measure = subject == WEIR_SUBJECT_QUEUE ? "items_per_s" : "tasks_per_s";
     const series_list *list = &d->set->lists[subject];
     range values = empty_range;
+    begin_row(d, subject == WEIR_SUBJECT_QUEUE ? "Items per second" : "Tasks per second", 1.7);
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->all[i].plain_name, line->plain_name) == 0)
             range_add_curve(&values, subject, &list->all[i], measure);
-    put_linear_axis(d->out, 1.15 * values.high);        /* names of phases are above the curve */
-    for (size_t i = 0; i < d->set->limits.count; i++) { /* pale, as the band below it */
+    put_linear_axis(d->out, 1.15 * values.high);      /* names of phases are above the curve */
+    for (size_t i = 0; i < d->set->limits.count; i++) /* pale, as the band below it */
         shade_mark(d, &d->set->limits.all[i], limit_colours[d->set->limits.all[i].kind], 0.12);
-    }
     put_marks(d, &d->set->phases, width_in - beside_in - right_in, true);
     put_marks(d, &d->set->events, width_in - beside_in - right_in, true);
-    FILE *file = memory_file_open(&commands, &size);
-    for (size_t i = 0, run = 0; i < list->count; i++)
-        if (strcmp(list->all[i].plain_name, line->plain_name) == 0) {
-            add_curve(file, put_block(d, subject, &list->all[i], measure, 0), &list->all[i], run++, 0, NULL, false);
-        }
-    memory_file_close(file);
-    fprintf(d->out, "%s\nunset label\n", commands);
-    free(commands);
+    put_curves(d, subject, measure, line->plain_name, 0, list->count, 0);
     d->y_in += 0.06;
 }
 
@@ -696,7 +658,7 @@ static void put_terminal(const drawing *d)
         fprintf(d->out, "set terminal pdfcairo noenhanced size %.2fin,%.2fin fontscale 0.85\nset pointsize 0.5\n",
                 width_in, d->height_in);
     fprintf(d->out,
-            "set xtics nomirror\nset xrange [0:%.17g]\nset border 3 linecolor rgb '#404040'\n"
+            "set xtics nomirror font ',10'\nset xrange [0:%.17g]\nset border 3 linecolor rgb '#404040'\n"
             "set grid xtics ytics linecolor rgb '#d4d4d4' linewidth 1 dashtype 1\nset multiplot\n",
             at(d, d->set->end > 0 ? d->set->end : 1));
 }

@@ -6,76 +6,51 @@
 #include "gnuplot_process.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-/* The child: exits with 127 if gnuplot cannot be run. The user's locale and settings do not change the picture: the
-   commands are UTF-8, and -d ignores ~/.gnuplot. */
-static void become_gnuplot(int input, int output, int messages)
-{
-    if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 && dup2(messages, STDERR_FILENO) >= 0 &&
-        setenv("LC_ALL", "C.UTF-8", 1) == 0)
-        execlp("gnuplot", "gnuplot", "-d", "-", (char *)NULL);
-    _exit(127);
-}
 
 const char gnuplot_missing[] = "gnuplot is not installed; plots need it (Debian and Ubuntu: apt install gnuplot-nox)";
 
-static bool wait_for_gnuplot(pid_t pid, char *problem, size_t size)
-{
-    int how = 0;
-    while (waitpid(pid, &how, 0) < 0 && errno == EINTR) {
-    }
-    if (WIFEXITED(how) && WEXITSTATUS(how) == 0)
-        return true;
-    snprintf(problem, size, "%s",
-             WIFEXITED(how) && WEXITSTATUS(how) == 127 ? gnuplot_missing : "gnuplot failed (see its messages above)");
-    return false;
-}
-
-static void copy(int from, FILE *to)
+static void copy(FILE *from, FILE *to)
 {
     char block[1 << 14];
-    ssize_t length;
-    while ((length = read(from, block, sizeof block)) > 0 || (length < 0 && errno == EINTR))
-        if (length > 0)
-            fwrite(block, 1, (size_t)length, to);
+    size_t length;
+    while ((length = fread(block, 1, sizeof block, from)) > 0)
+        fwrite(block, 1, length, to);
 }
 
+/* The user's locale and settings do not change the picture: the commands are UTF-8, and -d ignores ~/.gnuplot. */
 static bool run(FILE *commands, FILE *picture, FILE *messages, char *problem, size_t size)
 {
-    int ends[2];
-    if (pipe(ends) != 0) {
-        snprintf(problem, size, "cannot create a pipe: %s", strerror(errno));
+    char line[200];
+    snprintf(line, sizeof line, "LC_ALL=C.UTF-8 exec gnuplot -d - </dev/fd/%d 2>/dev/fd/%d", fileno(commands),
+             fileno(messages));
+    FILE *out = popen(line, "r"); /* NOLINT: a fixed command */
+    if (!out) {
+        snprintf(problem, size, "cannot start gnuplot: %s", strerror(errno));
         return false;
     }
-    pid_t pid = fork();
-    if (pid == 0)
-        become_gnuplot(fileno(commands), ends[1], fileno(messages));
-    if (pid < 0)
-        snprintf(problem, size, "cannot start gnuplot: %s", strerror(errno));
-    close(ends[1]);
-    copy(ends[0], picture);
-    close(ends[0]);
-    bool is_drawn = pid > 0 && wait_for_gnuplot(pid, problem, size);
-    if (!is_drawn && lseek(fileno(messages), 0, SEEK_SET) == 0)
-        copy(fileno(messages), stderr);
-    return is_drawn;
+    copy(out, picture);
+    int how = pclose(out);
+    if (how == 0)
+        return true;
+    bool is_missing = WIFEXITED(how) && WEXITSTATUS(how) == 127;
+    snprintf(problem, size, "%s", is_missing ? gnuplot_missing : "gnuplot failed (see its messages above)");
+    if (!is_missing)
+        copy(messages, stderr);
+    return false;
 }
 
 bool gnuplot_run(const drawing_plan *plan, const series_set *set, FILE *picture, char *problem, size_t size)
 {
     FILE *commands = tmpfile(), *messages = tmpfile();
-    bool is_written = false;
-    if (commands && messages) {
+    bool is_drawn = false;
+    if (commands && messages)
         drawing_write(commands, plan, set);
-        is_written = fflush(commands) == 0 && !ferror(commands) && fseek(commands, 0, SEEK_SET) == 0;
-    }
-    if (!is_written)
+    if (commands && messages && fflush(commands) == 0 && !ferror(commands) && fflush(picture) == 0)
+        is_drawn = run(commands, picture, messages, problem, size);
+    else
         snprintf(problem, size, "cannot write a temporary file: %s", strerror(errno ? errno : EIO));
-    bool is_drawn = is_written && fflush(picture) == 0 && run(commands, picture, messages, problem, size);
     if (commands)
         fclose(commands);
     if (messages)
