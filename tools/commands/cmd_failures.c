@@ -23,92 +23,62 @@ static struct settings {
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { ROW("list", list, option_flag), .help = "print only the labels of the failed items, one per line" },
-    { ROW("null", null, option_flag), .letter = '0', .needs = "list", .excludes = "json csv",
+    { ROW("list", list, option_flag), .excludes = "json csv",
+      .help = "print only the labels of the failed items, one per line" },
+    { ROW("null", null, option_flag), .letter = '0', .needs = "list",
       .help = "with --list: end each label with a NUL instead of a newline, for xargs -0" },
     { ROW("top", top, option_count), .argument = "N",
       .help = "at most N reasons and N folders, the most frequent ones (default: 20 as text, else all)" },
     { 0 },
 };
 
-/* -- printing */
+/* -- the groups */
 
-#define COUNT_COLUMNS \
-    { "count", "failures", TABLE_COUNT }, \
-    { \
-        "share", "share", TABLE_SHARE \
-    }
-#define REASON_COLUMNS \
-    { "status", "status", TABLE_WORDS }, { "library_code", NULL, TABLE_COUNT }, \
-    { \
-        "message", "message", TABLE_WORDS \
-    }
-#define FOLDER_COLUMN \
-    { \
-        "folder", "folder", TABLE_WORDS \
-    }
-#define EXAMPLE_COLUMN \
-    { \
-        "example", "for example", TABLE_WORDS \
-    }
-
-/* :text is the most groups; below 0 = all. SQLite takes the other columns from the row with the smallest id. */
-#define GROUP \
-    "count(*) AS count, 1.0 * count(*) / sum(count(*)) OVER () AS share, count(*) OVER () AS num_groups, min(id)," \
-    " coalesce(label, '') AS example FROM failures GROUP BY "
-#define REASONS \
-    ", reason AS (SELECT status AS code, library_code AS code_of_library, message, weir_reason(message, label) AS " \
-    "key, " GROUP "status, library_code, key ORDER BY count(*) DESC, status || ' ' || library_code || ' ' || key" \
-    " LIMIT CAST(:text AS INTEGER))"
-#define FOLDERS \
-    ", folder AS (SELECT weir_folder(label) AS folder, " GROUP "folder ORDER BY count(*) DESC, folder" \
-    " LIMIT CAST(:text AS INTEGER))"
-#define OF_REASON \
-    "count, share, weir_status(code), nullif(code_of_library, 0), coalesce(nullif(message, '')," \
-    " weir_status_text(code)), "
-
-/* A table of groups; behind its columns, their number before the limit. */
-typedef struct group_table {
-    table_column columns[8];
-    int num_columns;
-    const char *sql;
-} group_table;
-
-static const group_table reasons = { { COUNT_COLUMNS, REASON_COLUMNS, EXAMPLE_COLUMN },
-                                     6,
-                                     REASONS " SELECT " OF_REASON "example, num_groups FROM reason" };
-static const group_table folders = { { COUNT_COLUMNS, FOLDER_COLUMN, EXAMPLE_COLUMN },
-                                     4,
-                                     FOLDERS " SELECT count, share, folder, example, num_groups FROM folder" };
-/* CSV has no other way to hold both. */
-static const group_table both = {
-    { { "kind", NULL, TABLE_WORDS }, COUNT_COLUMNS, REASON_COLUMNS, FOLDER_COLUMN, EXAMPLE_COLUMN },
-    8,
-    REASONS FOLDERS " SELECT 'reason', " OF_REASON "NULL, example, 0 FROM reason UNION ALL"
-                    " SELECT 'folder', count, share, NULL, NULL, NULL, folder, example, 0 FROM folder"
+/* CSV has all columns; a table of reasons has those from the status to the example, one of folders those from the count
+   on. */
+enum { KIND, STATUS, CODE, MESSAGE, COUNT, SHARE, EXAMPLE, FOLDER, NUM_COLUMNS, NUM_GROUPS = NUM_COLUMNS };
+static const table_column columns[NUM_COLUMNS] = {
+    { "kind", NULL, TABLE_WORDS },    { "status", NULL, TABLE_WORDS }, { "library_code", NULL, TABLE_COUNT },
+    { "message", NULL, TABLE_WORDS }, { "count", NULL, TABLE_COUNT },  { "share", NULL, TABLE_SHARE },
+    { "example", NULL, TABLE_WORDS }, { "folder", NULL, TABLE_WORDS },
 };
+
+/* :text is {"kind": "reason", "folder" or "" for both, "top": the most groups of each, below 0 = all}. Behind the columns is
+   the number of groups before the limit. SQLite takes the columns that are not grouped from the row with the smallest id. */
+static const char sql_of_groups[] =
+    ", failure AS (SELECT *, weir_reason(message, label) AS reason, weir_folder(label) AS folder FROM failures),"
+    " by_reason AS (SELECT 'reason' AS kind, weir_status(status), nullif(library_code, 0),"
+    " coalesce(nullif(message, ''), weir_status_text(status)), count(*) AS count,"
+    " 1.0 * count(*) / sum(count(*)) OVER (), coalesce(label, ''), NULL, count(*) OVER (), min(id) FROM failure"
+    " GROUP BY status, library_code, reason"
+    " ORDER BY count DESC, status || ' ' || library_code || ' ' || reason LIMIT :text ->> '$.top'),"
+    " by_folder AS (SELECT 'folder' AS kind, NULL, NULL, NULL, count(*) AS count,"
+    " 1.0 * count(*) / sum(count(*)) OVER (), coalesce(label, ''), folder, count(*) OVER (), min(id) FROM failure"
+    " GROUP BY folder ORDER BY count DESC, folder LIMIT :text ->> '$.top')"
+    " SELECT * FROM by_reason WHERE :text ->> '$.kind' <> 'folder'"
+    " UNION ALL SELECT * FROM by_folder WHERE :text ->> '$.kind' <> 'reason'";
 
 /* The groups while they are printed. */
 typedef struct printing {
     const tool_call *call;
     weir_reader *reader;
     const weir_filter *filter;
-    table *t;
-    const group_table *groups;
+    table *t;       /* NULL = as text */
+    int first, end; /* columns of the table */
     int64_t num_groups;
 } printing;
 
 /* The count, then the reason or the folder, whole; below a reason, a label. */
-static void put_lines(const printing *p, const weir_row *row)
+static void put_lines(const weir_row *row)
 {
     enum { INDENT = 10 };
-    bool is_reason = p->groups == &reasons;
-    const char *words = weir_row_text(row, is_reason ? 4 : 2), *example = weir_row_text(row, is_reason ? 5 : 3);
+    bool is_reason = weir_row_is_null(row, FOLDER);
+    const char *words = weir_row_text(row, is_reason ? MESSAGE : FOLDER), *example = weir_row_text(row, EXAMPLE);
     char *harmless = memory_get(4 * strlen(words) + 1, 1);
     weir__text_escape(words, harmless, 4 * strlen(words) + 1);
-    char *text = memory_format("%s (%s%s%.1f %%)", harmless, is_reason ? weir_row_text(row, 2) : "",
-                               is_reason ? ", " : "", 100 * weir_row_real(row, 1));
-    printf("%8" PRId64 "  ", weir_row_int(row, 0));
+    char *text = memory_format("%s (%s%s%.1f %%)", harmless, weir_row_text(row, STATUS), is_reason ? ", " : "",
+                               100 * weir_row_real(row, SHARE));
+    printf("%8" PRId64 "  ", weir_row_int(row, COUNT));
     weir__text_fill(stdout, text, text + strlen(text), INDENT, INDENT, tty_width() ? (size_t)tty_width() : SIZE_MAX);
     if (is_reason && *example) {
         printf("%*s", INDENT, "");
@@ -124,55 +94,45 @@ static int put_group(void *self, const weir_row *row, weir_error *error)
     printing *p = self;
     (void)error;
     if (p->t)
-        record_put_row(p->t, p->groups->columns, (size_t)p->groups->num_columns, row, 0);
+        record_put_row(p->t, columns + p->first, (size_t)(p->end - p->first), row, p->first);
     else
-        put_lines(p, row);
-    p->num_groups = weir_row_int(row, p->groups->num_columns);
+        put_lines(row);
+    p->num_groups = weir_row_int(row, NUM_GROUPS);
     return WEIR_OK;
 }
 
-static int put_table(printing *p, const group_table *groups, weir_error *error)
+/* The groups of a kind, with these columns. Only text output leaves rows out by default; scripts get all. */
+static int put_table(printing *p, const char *kind, int first, int end, weir_error *error)
 {
-    char top[32];
-    snprintf(top, sizeof top, "%" PRId64, settings.top ? settings.top : -1);
-    p->groups = groups;
-    p->t = tool_format(p->call) == TABLE_TEXT
-               ? NULL
-               : table_begin(stdout, tool_format(p->call), groups->columns, (size_t)groups->num_columns);
-    int status = weir_reader_select(p->reader, p->filter, groups->sql, top, put_group, p, error);
+    bool is_text = tool_format(p->call) == TABLE_TEXT;
+    int64_t top = settings.top ? settings.top : is_text ? TOP_AS_TEXT : -1;
+    char *text = memory_format("{\"kind\": \"%s\", \"top\": %" PRId64 "}", kind, top);
+    p->first = first;
+    p->end = end;
+    p->t = is_text ? NULL : table_begin(stdout, tool_format(p->call), columns + first, (size_t)(end - first));
+    int status = weir_reader_select(p->reader, p->filter, sql_of_groups, text, put_group, p, error);
     table_end(p->t);
-    return status;
-}
-
-/* Only text output leaves rows out by default; scripts get all. */
-static int put_text(printing *p, const group_table *groups, const char *title, weir_error *error)
-{
-    puts(title);
-    int status = put_table(p, groups, error);
-    if (status == WEIR_OK && settings.top && p->num_groups > settings.top)
-        printf("(and %" PRId64 " more; --top N shows N of them)\n", p->num_groups - settings.top);
+    free(text);
+    if (status == WEIR_OK && is_text && p->num_groups > top)
+        printf("(and %" PRId64 " more; --top N shows N of them)\n", p->num_groups - top);
     return status;
 }
 
 static int put_groups(printing *p, int64_t count, weir_error *error)
 {
-    int status;
+    bool is_json = tool_format(p->call) == TABLE_JSON;
     if (tool_format(p->call) == TABLE_CSV)
-        return put_table(p, &both, error);
-    if (tool_format(p->call) == TABLE_JSON) {
-        printf("{\"failures\": %" PRId64 ", \"reasons\": ", count);
-        status = put_table(p, &reasons, error);
-        fputs(", \"folders\": ", stdout);
-        status = status == WEIR_OK ? put_table(p, &folders, error) : status;
-        puts("}");
-        return status;
-    }
-    if (count == 0)
+        return put_table(p, "", KIND, NUM_COLUMNS, error);
+    if (count == 0 && !is_json)
         return WEIR_OK;
-    settings.top = settings.top ? settings.top : TOP_AS_TEXT;
-    printf("%" PRId64 " %s\n\n", count, count == 1 ? "failure" : "failures");
-    status = put_text(p, &reasons, "By reason:", error);
-    return status == WEIR_OK ? put_text(p, &folders, "\nBy folder:", error) : status;
+    printf(is_json ? "{\"failures\": %" PRId64 ", \"reasons\": " : "%" PRId64 " %s\n\nBy reason:\n", count,
+           count == 1 ? "failure" : "failures");
+    int status = put_table(p, "reason", STATUS, FOLDER, error);
+    fputs(is_json ? ", \"folders\": " : "\nBy folder:\n", stdout);
+    if (status == WEIR_OK)
+        status = put_table(p, "folder", COUNT, NUM_COLUMNS, error);
+    fputs(is_json ? "}\n" : "", stdout);
+    return status;
 }
 
 static int take_count(void *count, const weir_row *row, weir_error *error)
@@ -182,39 +142,13 @@ static int take_count(void *count, const weir_row *row, weir_error *error)
     return WEIR_OK;
 }
 
-/* -- the list */
-
-static const table_column list_columns[] = { { "label", "label", TABLE_WORDS } };
-
-typedef struct label_list {
-    table *t; /* NULL = plain text */
-    int64_t *count;
-} label_list;
-
-static int put_label(void *self, const weir_record *record, weir_error *error)
+/* A label is what a script could use. */
+static int put_label(void *count, const weir_row *row, weir_error *error)
 {
     (void)error;
-    label_list *list = self;
-    const char *label = record->failure.label;
-    if (!*label)
-        return WEIR_OK; /* nothing that a script could use */
-    ++*list->count;
-    if (list->t)
-        table_words(list->t, label);
-    else
-        printf("%s%c", label, settings.null ? '\0' : '\n');
+    ++*(int64_t *)count;
+    printf("%s%c", weir_row_text(row, 0), settings.null ? '\0' : '\n');
     return WEIR_OK;
-}
-
-static int put_list(const tool_call *call, weir_reader *reader, const weir_filter *filter, int64_t *count,
-                    weir_error *error)
-{
-    label_list list = { .count = count };
-    if (tool_format(call) != TABLE_TEXT)
-        list.t = table_begin(stdout, tool_format(call), list_columns, 1);
-    int status = weir_reader_each(reader, WEIR_RECORD_FAILURE, filter, put_label, &list, error);
-    table_end_alone(list.t);
-    return status;
 }
 
 /* That nothing failed is an answer, if failures are recorded and no filter leaves them out. */
@@ -235,9 +169,9 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
 {
     printing p = { .call = call, .reader = reader, .filter = filter };
     int64_t count = 0;
-    int status = settings.list ? put_list(call, reader, filter, &count, error)
-                               : weir_reader_select(reader, filter, "SELECT count(*) FROM failures", NULL, take_count,
-                                                    &count, error);
+    const char *sql = settings.list ? "SELECT label FROM failures WHERE label <> '' ORDER BY timestamp, id"
+                                    : "SELECT count(*) FROM failures";
+    int status = weir_reader_select(reader, filter, sql, NULL, settings.list ? put_label : take_count, &count, error);
     if (status == WEIR_OK && !settings.list)
         status = put_groups(&p, count, error);
     return status == WEIR_OK && count == 0 ? explain_none(call, reader, filter, error) : status;
