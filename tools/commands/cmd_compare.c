@@ -100,7 +100,7 @@ static void say_throughput(FILE *out, const lap_comparison *c)
     const comparison_pair *sink = comparison_find_sink(c);
     if (!sink)
         return;
-    comparison_row d = comparison_compare(c, sink, "items_per_s");
+    comparison_row d = comparison_compare(sink, "items_per_s");
     char change[64], low[64], high[64];
     if (isnan(d.change)) {
         fprintf(out, "B delivers %.2f items per second, A %.2f.\n", d.b, d.a);
@@ -189,7 +189,7 @@ static const comparison_pair *say_limits(FILE *out, const lap_comparison *c)
 static void say_why(FILE *out, const lap_comparison *c, const comparison_pair *told)
 {
     const comparison_pair *sink = comparison_find_sink(c);
-    comparison_verdict verdict = sink ? comparison_compare(c, sink, "items_per_s").verdict : VERDICT_UNKNOWN;
+    comparison_verdict verdict = sink ? comparison_compare(sink, "items_per_s").verdict : VERDICT_UNKNOWN;
     if (verdict != VERDICT_BETTER && verdict != VERDICT_WORSE)
         return;
     int slower = verdict == VERDICT_WORSE;

@@ -17,20 +17,14 @@ enum {
 
 /* -- pairs */
 
-/* "0:1:decode[10]_queue" and "0:1:decode[4]_queue" are the same queue: removes the bracket. */
-static void make_key(char *name)
+/* "0:1:decode[10]_queue" and "0:1:decode[4]_queue" are the same queue; the caller frees it. */
+static char *key_of(const char *name)
 {
-    char *bracket = strrchr(name, '[');
+    char *key = memory_copy(name), *bracket = strrchr(key, '[');
     size_t digits = bracket ? strspn(bracket + 1, "0123456789") : 0;
     char *rest = digits ? bracket + 1 + digits : NULL;
     if (rest && *rest++ == ']' && (!*rest || strcmp(rest, "_queue") == 0 || strcmp(rest, "_pool") == 0))
         memmove(bracket, rest, strlen(rest) + 1);
-}
-
-static char *key_of(const char *name)
-{
-    char *key = memory_copy(name);
-    make_key(key);
     return key;
 }
 
@@ -76,8 +70,12 @@ static void add_pairs(lap_comparison *c, int side)
             else
                 pair->sides[side] = total;
         }
-        for (size_t i = 0; i < s->batches.of[subject].count; i++)
-            make_key((char *)(uintptr_t)s->batches.of[subject].all[i].key.name); /* owned by the total */
+        for (size_t i = 0; i < s->batches.of[subject].count; i++) {
+            const weir_total *batch = &s->batches.of[subject].all[i];
+            comparison_pair *pair = find_pair(c, subject, batch->key.name);
+            pair->batches[side] = memory_grow(pair->batches[side], pair->num_batches[side], sizeof batch);
+            pair->batches[side][pair->num_batches[side]++] = batch;
+        }
     }
 }
 
@@ -122,6 +120,8 @@ static void join_moved(lap_comparison *c)
             continue;
         }
         b->sides[0] = a->sides[0];
+        b->batches[0] = a->batches[0];
+        b->num_batches[0] = a->num_batches[0];
         memmove(b->key, name_in(b->key), strlen(name_in(b->key)) + 1);
         free(a->key);
         memmove(a, a + 1, (--c->num_pairs - i) * sizeof *a);
@@ -223,24 +223,20 @@ static double as_compared(double value, bool as_log)
     return as_log ? value > 0 ? log(value) : NAN : value;
 }
 
-static estimate estimate_of(const comparison_side *side, const weir_total *all, const weir_measure *measure)
+static estimate estimate_of(const comparison_pair *pair, int side, const weir_measure *measure)
 {
-    const weir_total_list *batches = &side->batches.of[all->subject];
-    char *key = key_of(all->key.name);
+    const weir_total *all = pair->sides[side];
     bool as_log = !comparison_is_share(measure);
     estimate e = { .value = as_compared(value_of(all, measure), as_log), .error = NAN };
     double sum = 0, sum_of_squares = 0, k = 0;
-    for (const weir_total *batch = batches->all; batch < batches->all + batches->count; batch++) {
-        if (strcmp(batch->key.name, key) != 0)
-            continue;
-        double value = as_compared(value_without(all, batch, measure), as_log) - e.value;
+    for (size_t i = 0; i < pair->num_batches[side]; i++) {
+        double value = as_compared(value_without(all, pair->batches[side][i], measure), as_log) - e.value;
         if (!isfinite(value))
             continue;
         sum += value;
         sum_of_squares += value * value;
         k++;
     }
-    free(key);
     e.num_batches = k;
     if (k >= FEWEST_BATCHES)
         e.error = sqrt(fmax(0, (sum_of_squares - sum * sum / k) * (k - 1) / k) +
@@ -279,7 +275,7 @@ static comparison_verdict verdict_of(const comparison_row *d)
     return (d->change > 0) == (d->measure->better > 0) ? VERDICT_BETTER : VERDICT_WORSE;
 }
 
-static comparison_row compare(const lap_comparison *c, const comparison_pair *pair, const weir_measure *measure)
+static comparison_row compare(const comparison_pair *pair, const weir_measure *measure)
 {
     comparison_row d = { .pair = pair,
                          .measure = measure,
@@ -291,8 +287,7 @@ static comparison_row compare(const lap_comparison *c, const comparison_pair *pa
                          .chance = NAN };
     if (isnan(d.a) || isnan(d.b))
         return d;
-    estimate a = estimate_of(&c->sides[0], pair->sides[0], measure),
-             b = estimate_of(&c->sides[1], pair->sides[1], measure);
+    estimate a = estimate_of(pair, 0, measure), b = estimate_of(pair, 1, measure);
     bool as_log = !comparison_is_share(measure);
     double error, freedom, change = b.value - a.value, margin = margin_of(&a, &b, &error, &freedom);
     d.change = as_log ? expm1(change) : change;
@@ -303,9 +298,9 @@ static comparison_row compare(const lap_comparison *c, const comparison_pair *pa
     return d;
 }
 
-comparison_row comparison_compare(const lap_comparison *c, const comparison_pair *pair, const char *measure)
+comparison_row comparison_compare(const comparison_pair *pair, const char *measure)
 {
-    return compare(c, pair, weir_measure_find(pair->subject, measure));
+    return compare(pair, weir_measure_find(pair->subject, measure));
 }
 
 /* -- the rows */
@@ -340,7 +335,7 @@ static void make_rows(lap_comparison *c)
         const weir_measure *measures = weir_subject_measures(c->pairs[i].subject, &count);
         for (size_t j = 0; j < count; j++)
             if (is_compared(c->pairs[i].subject, &measures[j])) {
-                comparison_row row = compare(c, &c->pairs[i], &measures[j]);
+                comparison_row row = compare(&c->pairs[i], &measures[j]);
                 if (isnan(row.a) && isnan(row.b))
                     continue;
                 c->rows = memory_grow(c->rows, c->num_rows, sizeof *c->rows);
@@ -398,8 +393,11 @@ void comparison_free(lap_comparison *c)
         weir_records_free(&c->sides[side].stages);
         weir_verdict_free(c->sides[side].limit);
     }
-    for (size_t i = 0; i < c->num_pairs; i++)
+    for (size_t i = 0; i < c->num_pairs; i++) {
         free(c->pairs[i].key);
+        free(c->pairs[i].batches[0]);
+        free(c->pairs[i].batches[1]);
+    }
     free(c->pairs);
     free(c->rows);
     *c = (lap_comparison){ .num_pairs = 0 };

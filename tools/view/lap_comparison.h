@@ -31,6 +31,8 @@ typedef struct comparison_pair {
     char *key; /* the name without its bracket, and without its position if that differs between the sides */
     weir_subject subject;
     weir_total *sides[2]; /* of `all`; NULL = this side does not have it */
+    const weir_total **batches[2];
+    size_t num_batches[2];
 } comparison_pair;
 
 typedef enum comparison_verdict {
@@ -73,7 +75,7 @@ const comparison_pair *comparison_find_sink(const lap_comparison *c);
 
 /* Rates, times and shares are compared; sums are not, as they depend on the run's length. Unlike in the rows, the
    verdict is that of this measure alone. */
-comparison_row comparison_compare(const lap_comparison *c, const comparison_pair *pair, const char *measure);
+comparison_row comparison_compare(const comparison_pair *pair, const char *measure);
 
 bool comparison_is_share(const weir_measure *measure);
 

@@ -52,8 +52,7 @@ static const char *conclusion_of(const comparison_pair *pair, const outcome *o, 
     return ": no clear difference";
 }
 
-static size_t add_sentence(char *text, size_t size, const lap_comparison *c, const comparison_pair *pair,
-                           const outcome *o)
+static size_t add_sentence(char *text, size_t size, const comparison_pair *pair, const outcome *o)
 {
     static const char *const what[] = { [WEIR_SUBJECT_STAGE] = "slots of ",
                                         [WEIR_SUBJECT_POOL] = "threads of ",
@@ -61,7 +60,7 @@ static size_t add_sentence(char *text, size_t size, const lap_comparison *c, con
     char task[120] = "";
     comparison_row time = { .change = NAN, .low = NAN, .high = NAN };
     if (pair->subject == WEIR_SUBJECT_STAGE)
-        time = comparison_compare(c, pair, "ave_time");
+        time = comparison_compare(pair, "ave_time");
     double change = o->more ? time.change : 1 / (1 + time.change) - 1;
     if (!isnan(change))
         snprintf(task, sizeof task, "its tasks take %+.0f %% time, and ", 100 * change);
@@ -83,12 +82,12 @@ bool pair_verdict_describe(const lap_comparison *c, bool is_other_job, char *tex
     *text = '\0';
     if (!sink)
         return false;
-    comparison_row d = comparison_compare(c, sink, "items_per_s");
+    comparison_row d = comparison_compare(sink, "items_per_s");
     for (size_t i = 0; i < c->num_pairs && !isnan(d.change); i++) {
         if (!is_setting(&c->pairs[i]) || size - used < 300)
             continue;
         outcome o = outcome_of(&c->pairs[i], &d);
-        used += add_sentence(text + used, size - used, c, &c->pairs[i], &o);
+        used += add_sentence(text + used, size - used, &c->pairs[i], &o);
         count++;
     }
     if (count && is_other_job)
