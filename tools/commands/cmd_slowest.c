@@ -21,6 +21,16 @@ enum { SORT_TIME, SORT_DAMAGE = 8 };
 static const char *const sort_words[] = { "time",  "open",   "demux",     "decode", "scale",
                                           "bytes", "frames", "per-frame", "damage", NULL };
 
+static const char *const sort_terms[] = { "elapsed",
+                                          "open_time",
+                                          "demux_time",
+                                          "decode_time",
+                                          "scale_time",
+                                          "size_bytes",
+                                          "num_frames",
+                                          "elapsed / nullif(max(num_frames, 0), 0)",
+                                          "num_missing + num_errors" };
+
 enum { KIND_ALL, KIND_ITEMS, KIND_FAILURES, KIND_LAPS };
 static const char *const kind_words[] = { "all", "items", "failures", "laps", NULL };
 
@@ -52,77 +62,35 @@ static const table_column columns[] = {
     { "run_id", "run", TABLE_COUNT },        { "seq", NULL, TABLE_COUNT },
 };
 
-#define FORMAT_OF_ITEM \
-    "coalesce(nullif(CASE WHEN width > 0 AND height > 0 THEN trim(codec || ' ' || width || 'x' || height) ELSE " \
-    "codec END," \
-    " ''), 'unknown')"
-
-/* :text is {"of": …, "sort": …, "top": …}. Of equal ones, items come before failures. */
-#define SHOWN \
-    ", wanted AS (SELECT :text ->> '$.of' AS kind, :text ->> '$.sort' AS sort)," \
-    " item AS (SELECT *, CASE sort WHEN 'time' THEN elapsed WHEN 'open' THEN open_time WHEN 'demux' THEN " \
-    "demux_time WHEN" \
-    " 'decode' THEN decode_time WHEN 'scale' THEN scale_time WHEN 'bytes' THEN size_bytes WHEN 'frames' THEN " \
-    "num_frames" \
-    " WHEN 'per-frame' THEN elapsed / nullif(max(num_frames, 0), 0) ELSE num_missing + num_errors END AS value" \
-    " FROM items, wanted WHERE value > 0)," \
-    " found AS (SELECT value, 1 AS part, id, elapsed, label, 'item', name, nullif(open_time, 0), " \
-    "nullif(demux_time, 0)," \
-    " nullif(decode_time, 0), nullif(scale_time, 0), nullif(num_frames, 0), nullif(size_bytes, 0)," \
-    " codec, nullif(width, 0), nullif(height, 0), timestamp, nullif(num_missing, 0), nullif(num_errors, 0), run_id," \
-    " seq, " FORMAT_OF_ITEM " AS format FROM item, wanted WHERE wanted.kind IN ('all', 'items')" \
+/* What is to be sorted by, for items; whether there are items, failures and laps; whether laps stand in for missing items;
+   how many rows. Of equal ones, items come before failures. */
+#define SQL_OF_ROWS \
+    ", item AS (SELECT *, %s AS value FROM items WHERE value > 0)," \
+    " found AS (SELECT value, 1 AS part, id, elapsed, label, 'item', name, nullif(open_time, 0)," \
+    " nullif(demux_time, 0), nullif(decode_time, 0), nullif(scale_time, 0), nullif(num_frames, 0)," \
+    " nullif(size_bytes, 0), codec, nullif(width, 0), nullif(height, 0), timestamp, nullif(num_missing, 0)," \
+    " nullif(num_errors, 0), run_id, seq FROM item WHERE %d" \
     " UNION ALL SELECT elapsed, 2, id, elapsed, label, 'failure', name, " NONE_OF_3 ", " NONE_OF_3 ", ''," \
-    " NULL, NULL, timestamp, NULL, NULL, run_id, seq, NULL FROM failures, wanted" \
-    " WHERE elapsed > 0 AND sort = 'time' AND kind IN ('all', 'failures')" \
+    " NULL, NULL, timestamp, NULL, NULL, run_id, seq FROM failures WHERE elapsed > 0 AND %d" \
     " UNION ALL SELECT max_time, 3, id, max_time, '', 'lap', name, " NONE_OF_3 ", " NONE_OF_3 ", ''," \
-    " NULL, NULL, timestamp, NULL, NULL, run_id, NULL, NULL FROM tasks, wanted WHERE max_time > 0 AND sort = " \
-    "'time' AND (wanted.kind = 'laps' OR (wanted.kind = " \
-    "'all'" \
-    " AND NOT EXISTS (SELECT 1 FROM item))))," \
-    " shown AS (SELECT * FROM found ORDER BY value DESC, part, id LIMIT :text ->> '$.top') "
+    " NULL, NULL, timestamp, NULL, NULL, run_id, NULL FROM tasks" \
+    " WHERE max_time > 0 AND (%d OR (%d AND NOT EXISTS (SELECT 1 FROM item))))" \
+    " SELECT * FROM found ORDER BY value DESC, part, id LIMIT %" PRId64
 #define NONE_OF_3 "NULL, NULL, NULL"
 
 enum { BEFORE_COLUMNS = 3, KIND = BEFORE_COLUMNS + 2 };
 
-static const char sql_of_rows[] = SHOWN "SELECT * FROM shown ORDER BY value DESC, part, id";
-
-/* Codec and size, and how common these are among all recorded items; none if all are the same. */
-static const char sql_of_formats[] =
-    SHOWN ", recorded AS (SELECT " FORMAT_OF_ITEM " AS format, count(*) AS count FROM items GROUP BY 1),"
-          " slow AS (SELECT format, count(*) AS count FROM shown WHERE format IS NOT NULL GROUP BY 1)"
-          " SELECT format, s.count, 1.0 * s.count / (SELECT sum(count) FROM slow), r.count, 1.0 * r.count / (SELECT "
-          "sum(count)"
-          " FROM recorded) FROM slow s JOIN recorded r USING (format) WHERE (SELECT count(*) FROM recorded) > 1"
-          " ORDER BY s.count DESC, format";
-
-static const table_column format_columns[] = {
-    { "format", "codec and size", TABLE_WORDS }, { "shown", "slowest", TABLE_COUNT },
-    { "shown_share", "share", TABLE_SHARE },     { "all", "all recorded", TABLE_COUNT },
-    { "all_share", "share", TABLE_SHARE },
-};
-
 typedef struct printing {
     table *t;
-    bool has_items, has_laps;
+    bool has_laps;
 } printing;
 
 static int put_slow(void *self, const weir_row *row, weir_error *error)
 {
     printing *p = self;
     (void)error;
-    p->has_items |= strcmp(weir_row_text(row, KIND), "item") == 0;
     p->has_laps |= strcmp(weir_row_text(row, KIND), "lap") == 0;
     record_put_row(p->t, TABLE_COLUMNS(columns), row, BEFORE_COLUMNS);
-    return WEIR_OK;
-}
-
-static int put_format(void *self, const weir_row *row, weir_error *error)
-{
-    table *t = self;
-    (void)error;
-    if (table_rows(t) == 0)
-        puts("\nFormats of these items, and of all recorded ones:");
-    record_put_row(t, TABLE_COLUMNS(format_columns), row, 0);
     return WEIR_OK;
 }
 
@@ -137,21 +105,17 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
 {
     printing p = { .t = table_begin(stdout, tool_format(call), TABLE_COLUMNS(columns)) };
     bool is_text = tool_format(call) == TABLE_TEXT;
-    char *text = memory_format("{\"of\": \"%s\", \"sort\": \"%s\", \"top\": %" PRId64 "}", kind_words[settings.kind],
-                               sort_words[settings.sort], settings.top);
-    int status = weir_reader_select(reader, filter, sql_of_rows, text, put_slow, &p, error);
+    bool is_all = settings.kind == KIND_ALL, by_time = settings.sort == SORT_TIME;
+    char *sql = memory_format(SQL_OF_ROWS, sort_terms[settings.sort], is_all || settings.kind == KIND_ITEMS,
+                              by_time && (is_all || settings.kind == KIND_FAILURES), settings.kind == KIND_LAPS,
+                              by_time && is_all, settings.top);
+    int status = weir_reader_select(reader, filter, sql, NULL, put_slow, &p, error);
     bool is_empty = table_rows(p.t) == 0;
     table_end_alone(p.t);
-    if (status == WEIR_OK && is_text && p.has_items && settings.sort == SORT_TIME) {
-        /* Only in text output: scripts can use the columns, and weir query --list items. */
-        table *formats = table_begin(stdout, TABLE_TEXT, TABLE_COLUMNS(format_columns));
-        status = weir_reader_select(reader, filter, sql_of_formats, text, put_format, formats, error);
-        table_end(formats);
-    }
-    if (status == WEIR_OK && is_text && p.has_laps && settings.kind == KIND_ALL)
+    if (status == WEIR_OK && is_text && p.has_laps && is_all)
         puts("\nOf successful tasks only the longest of each lap is known:\n this run has not recorded its items\n"
              " (item_stats; in C: weir_sqlite_item_hook()).");
-    free(text);
+    free(sql);
     if (status != WEIR_OK || !is_empty)
         return status;
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
@@ -171,9 +135,7 @@ const tool_command tool_slowest = {
             "always recorded; others only if they are in the table item_stats: weir record stores the slowest of "
             "each lap, or all with --all-items. Without item_stats, laps are shown instead of the items that "
             "succeeded: each with the time of its longest task, and no label.\n\n"
-            "open, demux, decode and scale show where an item's time went, if its stage reports it. A second table "
-            "compares the codecs and sizes of these items with those of all recorded items: it shows, for example, "
-            "whether slow files are mostly 4K.\n\n"
+            "open, demux, decode and scale show where an item's time went, if its stage reports it.\n\n"
             "The default is the last run.",
     .examples = "weir slowest --top 20\n"
                 "weir slowest --sort per-frame\n"

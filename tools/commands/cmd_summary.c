@@ -18,7 +18,7 @@ static struct {
 static const option_row rows[] = {
     { .name = "full",
       .kind = &option_flag,
-      .excludes = "json csv",
+      .excludes = "json",
       .offset = offsetof(__typeof__(settings), is_full),
       .help = "print all metrics of each stage, queue, pool, span and counter, in SPDL's form" },
     { 0 },
@@ -50,6 +50,13 @@ static int refuse_empty(const tool_call *call, weir_reader *reader, const weir_f
                           run.run_id, state);
 }
 
+static int refuse_csv(const tool_call *call)
+{
+    return tool_format(call) == TABLE_CSV
+               ? tool_refuse(call, "--csv: weir query --by stage --csv has the stages, --by queue the queues, ...")
+               : TOOL_DONE;
+}
+
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
 {
     weir_totals totals;
@@ -60,8 +67,6 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     bool found_any = totals.of[WEIR_SUBJECT_STAGE].count + totals.of[WEIR_SUBJECT_QUEUE].count > 0;
     if (tool_format(call) == TABLE_JSON)
         status = put_json(reader, filter, &totals, error);
-    else if (tool_format(call) == TABLE_CSV)
-        metric_put_all(stdout, &totals);
     else if (found_any && settings.is_full) {
         prose text;
         prose_open(&text);
@@ -88,8 +93,8 @@ const tool_command tool_summary = {
         "several runs, ranks and nodes. Slot time shows what a stage's slots did: a stage that is mostly busy "
         "limits the run. If it mostly waits for input, the limit is upstream; for room, downstream; for a "
         "thread, the pool is too small. weir explain draws such conclusions, with their evidence.\n\n"
-        "--json prints one object with runs, stages, flow, queues and pools; --csv prints one table, in which "
-        "the column kind says what each row describes.",
+        "--json prints one object with runs, stages, flow, queues and pools. CSV is what weir query --by stage, --by "
+        "queue and so on are for.",
     .examples = "weir summary\n"
                 "weir summary --db run.db --full\n"
                 "# the decoders of all runs together, without the first ten minutes\n"
@@ -99,5 +104,6 @@ const tool_command tool_summary = {
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,
+    .check = refuse_csv,
     .answer = answer,
 };

@@ -180,7 +180,7 @@ const tool_command tool_watch = {
     .max_words = 1,
     .summary = "show the state of a run, live",
     .help = "Shows what a run does now: how far it is, items and frames per second, CPUs, memory, what limits the "
-            "latest laps (see weir explain), and each stage and queue, with a bar for each earlier lap; then tasks "
+            "latest laps (see weir explain), and each stage and queue; then tasks "
             "that have run for long, and the slowest file. The data is updated after each lap, whose length the "
             "program sets (--log-interval of weir record). If the program has recorded how many items it expects (an "
             "event \"expected_items\"), the remaining time is estimated. Frames per second follow from sampled "

@@ -209,53 +209,6 @@ void metric_put_upright(FILE *out, table_format format, const weir_total *const 
     table_end(t);
 }
 
-/* -- all subjects in one table */
-
-static bool is_among(const table_column *columns, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(columns[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static void put_union_row(table *t, const table_column *columns, size_t count, const weir_total *total)
-{
-    table_words(t, total->kind);
-    table_words(t, total->key.name);
-    table_count(t, total->key.num_laps);
-    table_when(t, total->key.start_unix_ns);
-    table_when(t, total->key.end_unix_ns);
-    table_duration(t, total->elapsed_ns);
-    table_duration(t, total->suspended_ns);
-    table_known(t, total->capacity);
-    for (size_t i = 8; i < count; i++) {
-        const weir_measure *measure = weir_measure_find(total->subject, columns[i].name);
-        table_number(t, measure ? known_value(measure, total) : NAN);
-    }
-}
-
-void metric_put_all(FILE *out, const weir_totals *totals)
-{
-    table_column columns[METRIC_MAX_COLUMNS] = {
-        { "kind", NULL, TABLE_WORDS },      { "name", NULL, TABLE_WORDS },     { "num_laps", NULL, TABLE_COUNT },
-        { "start_time", NULL, TABLE_WHEN }, { "end_time", NULL, TABLE_WHEN },  { "elapsed", NULL, TABLE_TIME },
-        { "suspended", NULL, TABLE_TIME },  { "capacity", NULL, TABLE_COUNT },
-    };
-    size_t count = 8, num_measures;
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
-        const weir_measure *measures = weir_subject_measures(subject, &num_measures);
-        for (size_t i = 0; i < num_measures; i++)
-            if (!is_among(columns, count, measures[i].name))
-                columns[count++] = metric_column(&measures[i]);
-    }
-    table *t = table_begin(out, TABLE_CSV, columns, count);
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
-        for (size_t i = 0; i < totals->of[subject].count; i++)
-            put_union_row(t, columns, count, &totals->of[subject].all[i]);
-    table_end(t);
-}
-
 void metric_put_totals(FILE *out, const weir_totals *totals)
 {
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {

@@ -28,9 +28,6 @@ void metric_put_row(table *t, const metric_keys *keys, const weir_total *total, 
 /* Only the cells of the measures. */
 void metric_put_measures(table *t, const weir_total *total);
 
-/* All subjects in one table, for CSV: the first column is the subject; measures with the same name share a column. */
-void metric_put_all(FILE *out, const weir_totals *totals);
-
 /* A table of one subject; as text, nothing is printed if it is empty. */
 void metric_put_list(FILE *out, table_format format, weir_subject subject, const weir_total_list *list);
 

@@ -72,14 +72,6 @@ double series_value(weir_subject subject, const series_point *point, const char 
     return point && found ? point->values[found - first] : NAN;
 }
 
-const series *series_find(const series_list *list, const char *name)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->all[i].name, name) == 0)
-            return &list->all[i];
-    return NULL;
-}
-
 const series *series_throughput(const series_set *set, weir_subject *subject)
 {
     const series_list *queues = &set->lists[WEIR_SUBJECT_QUEUE], *stages = &set->lists[WEIR_SUBJECT_STAGE];

@@ -66,9 +66,6 @@ void series_free(series_set *set);
 /* The value of a measure at a point of a subject's series; point NULL = NAN. */
 double series_value(weir_subject subject, const series_point *point, const char *measure);
 
-/* The series of that name; NULL = none. */
-const series *series_find(const series_list *list, const char *name);
-
 /* The series that tells the throughput: the queue of the sink, else the last stage. NULL = none. */
 const series *series_throughput(const series_set *set, weir_subject *subject);
 

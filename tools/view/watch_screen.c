@@ -11,12 +11,11 @@
 #include "format.h"
 #include "memory.h"
 #include "metric_table.h"
-#include "plot_series.h"
 #include "prose.h"
 #include "text_escape.h"
 #include "tty.h"
 
-enum { MAX_SPARKS = 24 /* laps in a sparkline */, MAX_SHOWN = 12 };
+enum { RECENT_LAPS = 24, MAX_SHOWN = 12 };
 
 const char *const watch_sorts[] = { "pipeline", "busy_share", "tasks_per_s", "ave_time", "num_failures", NULL };
 
@@ -25,7 +24,6 @@ typedef struct watched {
     weir_run_record run; /* its texts are not kept */
     weir_run_state state;
     weir_totals totals, last_lap;         /* of the whole run, and of its latest lap; by name */
-    series_set recent;                    /* the latest laps */
     int64_t last_lap_unix_ns;             /* when the latest lap ended; 0 = none */
     weir_verdict *verdict;                /* on the latest laps; NULL = none has ended */
     int64_t expected;                     /* items that the program expects to deliver; 0 = unknown */
@@ -107,10 +105,8 @@ static int read_recent(weir_reader *reader, watched *w, weir_error *error)
     if (status != WEIR_OK || w->last_lap_unix_ns == 0)
         return status;
     weir_filter recent = { .run_id = w->run.run_id };
-    recent.start_unix_ns = w->last_lap_unix_ns - (int64_t)((MAX_SPARKS + 0.5) * (double)lap_length_ns(w));
-    status = series_read(reader, &recent, &w->recent, error);
-    if (status == WEIR_OK)
-        status = weir_verdict_read(reader, &recent, &w->verdict, error);
+    recent.start_unix_ns = w->last_lap_unix_ns - (int64_t)((RECENT_LAPS + 0.5) * (double)lap_length_ns(w));
+    status = weir_verdict_read(reader, &recent, &w->verdict, error);
     if (status == WEIR_OK)
         status = read_items(reader, &recent, w, error);
     recent.start_unix_ns = w->last_lap_unix_ns - WEIR_MICROSECOND * 2;
@@ -139,7 +135,6 @@ static void free_watched(watched *w)
 {
     weir_totals_free(&w->totals);
     weir_totals_free(&w->last_lap);
-    series_free(&w->recent);
     weir_verdict_free(w->verdict);
     free(w->last_failure);
     free(w->stall);
@@ -180,24 +175,6 @@ static void format_clock(char text[32], double seconds)
 {
     long whole = seconds > 0 ? lround(seconds) : 0;
     snprintf(text, 32, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-/* Each of the latest laps as a bar, the largest at full height. */
-static void format_sparks(char text[4 * MAX_SPARKS], weir_subject subject, const series *line, const char *measure,
-                          size_t most)
-{
-    static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
-    static const char *const letters[] = { "_", ".", ":", "-", "=", "+", "*", "#" };
-    const char *const *bars = tty_has_utf8() ? blocks : letters;
-    size_t count = line ? line->num_points : 0, first = count > most ? count - most : 0;
-    double highest = 0;
-    *text = '\0';
-    for (size_t i = first; i < count; i++)
-        highest = fmax(highest, series_value(subject, &line->points[i], measure));
-    for (size_t i = first; i < count; i++) {
-        double height = highest > 0 ? fmax(0, series_value(subject, &line->points[i], measure)) / highest : 0;
-        strcat(text, bars[(int)fmin(7, floor(8 * height))]);
-    }
 }
 
 /* ---- the head ----------------------------------------------------------------------------------------------- */
@@ -327,11 +304,6 @@ static bool is_narrow(void)
     return tty_width() && tty_width() < 110;
 }
 
-static size_t num_sparks(void)
-{
-    return tty_width() == 0 || tty_width() >= 140 ? MAX_SPARKS : tty_width() >= 125 ? 8 : 0;
-}
-
 static const watched *sorted_run; /* for qsort() */
 static const char *sorted_measure;
 
@@ -352,9 +324,8 @@ static int compare_totals(const void *a, const void *b)
 static void put_series_row(table *t, const watched *w, const weir_total *total, size_t number,
                            const char *const *measures, size_t count)
 {
-    char key[32], sparks[4 * MAX_SPARKS];
+    char key[32];
     bool is_total = true;
-    const series *line = series_find(&w->recent.lists[total->subject], total->key.name);
     snprintf(key, sizeof key, "%zu", number);
     table_words(t, key);
     table_words(t, total->key.name);
@@ -365,9 +336,6 @@ static void put_series_row(table *t, const watched *w, const weir_total *total, 
         is_total &= measures[i] != NULL;
     }
     table_known(t, total->subject == WEIR_SUBJECT_QUEUE ? total->capacity : 0);
-    format_sparks(sparks, total->subject, line, total->subject == WEIR_SUBJECT_QUEUE ? "items_per_s" : "tasks_per_s",
-                  num_sparks());
-    table_words(t, sparks);
 }
 
 /* The totals of a subject, sorted by watch_sorts[sort]. */
@@ -375,7 +343,7 @@ static void put_series_table(FILE *out, const watched *w, weir_subject subject, 
                              const char *const *measures, size_t count)
 {
     const weir_total_list *list = &w->totals.of[subject];
-    table_column columns[MAX_SHOWN + 4];
+    table_column columns[MAX_SHOWN + 3];
     const weir_total **order = memory_get(list->count, sizeof *order);
     size_t num_columns = 0;
     columns[num_columns++] =
@@ -385,7 +353,6 @@ static void put_series_table(FILE *out, const watched *w, weir_subject subject, 
         if (measures[i])
             columns[num_columns++] = metric_column(weir_measure_find(subject, measures[i]));
     columns[num_columns++] = (table_column){ "", "capacity", TABLE_COUNT };
-    columns[num_columns++] = (table_column){ "", num_sparks() ? "latest laps" : NULL, TABLE_WORDS };
     table *t = table_begin(out, TABLE_TEXT, columns, num_columns);
     table_set_keys(t, 2);
     for (size_t i = 0; i < list->count; i++)
