@@ -28,26 +28,20 @@ static const option_row rows[] = {
 };
 
 /* False = another ending. */
-static bool find_medium(const char *path, drawing_medium *medium, output_kind *kind)
+static bool find_medium(const char *path, output_kind *medium)
 {
     static const struct {
         const char *ending;
-        drawing_medium medium;
-        output_kind kind;
-    } media[] = { { ".png", DRAWING_PNG, OUTPUT_PNG },
-                  { ".svg", DRAWING_SVG, OUTPUT_SVG },
-                  { ".pdf", DRAWING_PDF, OUTPUT_PDF },
-                  { "-", DRAWING_PNG, OUTPUT_PNG } };
+        output_kind medium;
+    } media[] = { { ".png", OUTPUT_PNG }, { ".svg", OUTPUT_SVG }, { ".pdf", OUTPUT_PDF } };
     size_t length = strlen(path);
-    for (size_t i = 0; i < sizeof media / sizeof media[0]; i++) {
-        size_t tail = strlen(media[i].ending);
-        if (i < 3 ? length > tail && strcmp(path + length - tail, media[i].ending) == 0 : strcmp(path, "-") == 0) {
+    *medium = OUTPUT_PNG;
+    for (size_t i = 0; i < 3; i++)
+        if (length > 4 && strcmp(path + length - 4, media[i].ending) == 0) {
             *medium = media[i].medium;
-            *kind = media[i].kind;
             return true;
         }
-    }
-    return false;
+    return strcmp(path, "-") == 0;
 }
 
 /* Where the data comes from and, on a second line, what limits the run, as weir explain says it. */
@@ -77,11 +71,11 @@ static int format_title(char *title, size_t size, weir_reader *reader, const wei
 }
 
 /* To a file that is there whole or not at all. */
-static int draw_plot(const tool_call *call, const drawing_plan *plan, output_kind kind, const series_set *set)
+static int draw_plot(const tool_call *call, const drawing_plan *plan, const series_set *set)
 {
     char problem[200];
     output out;
-    int exit_status = output_open(call, settings.output, kind, settings.force, &out);
+    int exit_status = output_open(call, settings.output, plan->medium, settings.force, &out);
     if (exit_status != TOOL_DONE)
         return exit_status;
     bool is_drawn = gnuplot_run(plan, set, out.file, problem, sizeof problem);
@@ -101,14 +95,13 @@ static int run(tool_call *call)
     series_set set;
     char default_path[4096], title[1024];
     drawing_plan plan = { .title = title, .overview = true, .details = true };
-    output_kind kind;
     if (!settings.output)
         settings.output = output_default_path(call->words[0], ".png", default_path, sizeof default_path);
-    if (!find_medium(settings.output, &plan.medium, &kind))
+    if (!find_medium(settings.output, &plan.medium))
         return tool_refuse(call, "--output: %s: pictures are .png, .svg or .pdf", settings.output);
     if (strcmp(settings.output, "-") == 0 && isatty(STDOUT_FILENO))
         return tool_refuse(call, "--output -: stdout is a terminal; write to a pipe or a file");
-    int exit_status = output_allow(call, settings.output, kind, settings.force, 0);
+    int exit_status = output_allow(call, settings.output, plan.medium, settings.force, 0);
     if (exit_status == TOOL_DONE)
         exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
@@ -126,7 +119,7 @@ static int run(tool_call *call)
     else {
         if (weir_reader_lacks(reader))
             fprintf(stderr, "weir plot: %s: %s\n", call->words[0], weir_reader_lacks(reader));
-        exit_status = draw_plot(call, &plan, kind, &set);
+        exit_status = draw_plot(call, &plan, &set);
     }
     series_free(&set);
     weir_reader_close(reader);

@@ -188,7 +188,7 @@ static int query_groups(const tool_call *call, weir_reader *reader, const weir_f
     const weir_total_list *list = &totals.of[subject];
     table *t = metric_table_begin(stdout, tool_format(call), columns, subject, &keys);
     for (size_t i = 0; i < list->count; i++)
-        metric_put_row(t, &keys, &list->all[i], list->all[i].key.share);
+        metric_put_row(t, &keys, &list->all[i]);
     table_end_alone(t);
     *count = (int64_t)list->count;
     weir_totals_free(&totals);
@@ -209,7 +209,7 @@ static int put_lap(void *self, const weir_record *record, weir_error *error)
     weir_total total = weir_total_of_lap(&record->lap);
     (void)error;
     p->num_laps++;
-    metric_put_row(p->t, &p->keys, &total, 0);
+    metric_put_row(p->t, &p->keys, &total);
     return WEIR_OK;
 }
 

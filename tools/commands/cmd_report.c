@@ -71,9 +71,7 @@ static void put_paragraph(FILE *out, const char *class, const char *text)
 /* Writes it into the page. A page without pictures is complete only where gnuplot is not installed. */
 static int put_picture(FILE *out, bool is_overview, const series_set *set, weir_error *error)
 {
-    const drawing_plan plan = {
-        .medium = DRAWING_SVG, .title = "", .overview = is_overview, .details = !is_overview
-    };
+    const drawing_plan plan = { .medium = OUTPUT_SVG, .title = "", .overview = is_overview, .details = !is_overview };
     char problem[200];
     put_heading(out, is_overview ? "The run over time" : "Details over time");
     if (gnuplot_run(&plan, set, out, problem, sizeof problem))
@@ -275,22 +273,6 @@ static void put_page_head(FILE *out, weir_reader *reader, const weir_run_record 
     put_facts(out, reader, run);
 }
 
-/* Cuts the text into lines, and frees it. */
-static void put_preformatted(FILE *out, char *text)
-{
-    fputs("<pre>", out);
-    for (char *line = text, *next; *line; line = next) {
-        next = line + strcspn(line, "\n");
-        bool has_end = *next == '\n';
-        *next = '\0';
-        html_text(out, line);
-        fputc('\n', out);
-        next += has_end;
-    }
-    fputs("</pre>\n", out);
-    free(text);
-}
-
 /* The evidence and the advice. */
 static void put_verdict(FILE *out, const weir_verdict *verdict)
 {
@@ -300,7 +282,13 @@ static void put_verdict(FILE *out, const weir_verdict *verdict)
     weir_verdict_write(verdict, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, memory);
     memory_file_close(memory);
     put_heading(out, "What limits it");
-    put_preformatted(out, text);
+    fputs("<pre>", out);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
+        html_text(out, line);
+        fputs(rest ? "\n" : "", out);
+    }
+    fputs("</pre>\n", out);
+    free(text);
 }
 
 /* First what answers the question, then the details. */

@@ -8,12 +8,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "output_check.h"
 #include "plot_series.h"
 
-typedef enum drawing_medium { DRAWING_PNG, DRAWING_SVG, DRAWING_PDF } drawing_medium;
-
 typedef struct drawing_plan {
-    drawing_medium medium;
+    output_kind medium;     /* PNG, SVG or PDF */
     const char *title;      /* lines; "" = none */
     bool overview, details; /* the first picture, the panels */
 } drawing_plan;

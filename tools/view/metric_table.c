@@ -109,7 +109,7 @@ table *metric_table_begin(FILE *out, table_format format, table_column columns[M
 
 /* -- cells */
 
-static void put_keys(table *t, const metric_keys *keys, const weir_total *total, double share)
+static void put_keys(table *t, const metric_keys *keys, const weir_total *total)
 {
     const weir_group_key *key = &total->key;
     bool has_steps = key->last_step >= key->first_step;
@@ -138,7 +138,7 @@ static void put_keys(table *t, const metric_keys *keys, const weir_total *total,
     if (keys->kind)
         table_words(t, total->kind);
     if (keys->share)
-        table_number(t, share);
+        table_number(t, key->share);
     table_count(t, key->num_laps);
     table_when(t, key->start_unix_ns);
     table_when(t, key->end_unix_ns);
@@ -164,9 +164,9 @@ void metric_put_measures(table *t, const weir_total *total)
         table_number(t, known_value(&measures[i], total));
 }
 
-void metric_put_row(table *t, const metric_keys *keys, const weir_total *total, double share)
+void metric_put_row(table *t, const metric_keys *keys, const weir_total *total)
 {
-    put_keys(t, keys, total, share);
+    put_keys(t, keys, total);
     metric_put_measures(t, total);
 }
 
@@ -176,7 +176,7 @@ void metric_put_list(FILE *out, table_format format, weir_subject subject, const
     table_column columns[METRIC_MAX_COLUMNS];
     table *t = metric_table_begin(out, format, columns, subject, &keys);
     for (size_t i = 0; i < list->count; i++)
-        metric_put_row(t, &keys, &list->all[i], 0);
+        metric_put_row(t, &keys, &list->all[i]);
     table_end(t);
 }
 

@@ -22,8 +22,8 @@ table_column metric_column(const weir_measure *measure);
 table *metric_table_begin(FILE *out, table_format format, table_column columns[METRIC_MAX_COLUMNS],
                           weir_subject subject, const metric_keys *keys);
 
-/* One row. share: of the time of all groups with this name; only for keys with a share. */
-void metric_put_row(table *t, const metric_keys *keys, const weir_total *total, double share);
+/* One row. */
+void metric_put_row(table *t, const metric_keys *keys, const weir_total *total);
 
 /* Only the cells of the measures. */
 void metric_put_measures(table *t, const weir_total *total);

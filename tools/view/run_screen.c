@@ -83,53 +83,44 @@ static int note_run(void *self, const weir_record *record, weir_error *error)
     return WEIR_OK;
 }
 
-static int note_event(void *self, const weir_record *record, weir_error *error)
-{
-    screen *s = self;
-    const char *detail = record->event.detail ? record->event.detail : "";
-    (void)error;
-    if (strcmp(record->event.name, "expected_items") == 0)
-        s->expected = strtoll(detail, NULL, 10);
-    else if (strcmp(record->event.name, "working_directory") == 0 && !s->start)
-        s->start = memory_copy(detail);
-    return WEIR_OK;
-}
-
-/* Shortens the folder to what it has in common with the label. */
-static void narrow_folder(screen *s, const char *label)
+/* The part of two labels up to the last slash that both have. */
+static char *common_folder(const char *one, const char *other)
 {
     size_t same = 0;
-    if (!s->folder)
-        s->folder = memory_copy(label);
-    while (s->folder[same] && s->folder[same] == label[same])
+    while (one[same] && one[same] == other[same])
         same++;
-    while (same > 0 && s->folder[same - 1] != '/')
+    while (same > 0 && one[same - 1] != '/')
         same--;
-    s->folder[same] = '\0';
+    return memory_format("%.*s", (int)same, one);
 }
 
-static int note_labels(void *self, const weir_row *row, weir_error *error)
+static int note_texts(void *self, const weir_row *row, weir_error *error)
 {
+    screen *s = self;
     (void)error;
-    for (int i = 0; i < 2; i++)
-        if (*weir_row_text(row, i))
-            narrow_folder(self, weir_row_text(row, i));
+    if (s->num_runs == 1) {
+        s->expected = strtoll(weir_row_text(row, 0), NULL, 10);
+        s->start = weir_row_is_null(row, 1) ? NULL : memory_copy(weir_row_text(row, 1));
+    }
+    if (!weir_row_is_null(row, 2))
+        s->folder = common_folder(weir_row_text(row, 2), weir_row_text(row, 3));
     return WEIR_OK;
 }
 
 static int read_screen(screen *s, weir_error *error)
 {
     /* The least and the greatest label differ first where any two do. */
-    static const char labels[] = "SELECT min(nullif(label, '')), max(label) FROM items "
-                                 "UNION ALL SELECT min(nullif(label, '')), max(label) FROM failures";
-    static const char *const events[] = { "expected_items", "working_directory" };
+    static const char sql[] =
+        "SELECT (SELECT detail FROM events WHERE event_name = 'expected_items' ORDER BY id DESC LIMIT 1),"
+        " (SELECT detail FROM events WHERE event_name = 'working_directory' ORDER BY id LIMIT 1),"
+        " min(nullif(label, '')), max(label)"
+        " FROM (SELECT label FROM items UNION ALL SELECT label FROM failures)";
+    const weir_filter whole_runs = { .run_id = s->filter->run_id,
+                                     .node_id = s->filter->node_id,
+                                     .by_rank = s->filter->by_rank,
+                                     .rank = s->filter->rank };
     int status = weir_reader_each(s->reader, WEIR_RECORD_RUN, s->filter, note_run, s, error);
-    for (size_t i = 0; i < 2 && status == WEIR_OK && s->num_runs == 1; i++)
-        status = weir_reader_each(s->reader, WEIR_RECORD_EVENT,
-                                  &(weir_filter){ .run_id = s->run_id, .name = events[i] }, note_event, s, error);
-    if (status == WEIR_OK)
-        status = weir_reader_select(s->reader, s->filter, labels, NULL, note_labels, s, error);
-    return status;
+    return status == WEIR_OK ? weir_reader_select(s->reader, &whole_runs, sql, NULL, note_texts, s, error) : status;
 }
 
 /* -- pieces of lines */
