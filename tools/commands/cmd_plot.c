@@ -108,8 +108,6 @@ static int run(tool_call *call)
         return exit_status;
 
     int status = series_read(reader, &filter, &set, &error);
-    if (status == WEIR_OK)
-        status = series_read_limits(reader, &filter, &set, &error);
     if (status == WEIR_OK && set.num_runs > 0)
         status = format_title(title, sizeof title, reader, &filter, &set, &error);
     if (status != WEIR_OK)

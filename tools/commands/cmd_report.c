@@ -328,8 +328,6 @@ static int write_page(FILE *out, weir_reader *reader, const weir_filter *filter,
     if (status == WEIR_OK)
         status = series_read(reader, filter, &set, error);
     if (status == WEIR_OK)
-        status = series_read_limits(reader, filter, &set, error);
-    if (status == WEIR_OK)
         status = write_parts(out, reader, filter, &totals, verdict, &set, error);
     series_free(&set);
     weir_verdict_free(verdict);

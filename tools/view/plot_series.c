@@ -178,21 +178,6 @@ static int longer_span(const void *one, const void *other)
     return a > b ? -1 : a < b;
 }
 
-int series_read(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error)
-{
-    *set = (series_set){ 0 };
-    weir_filter own = *filter;
-    own.name = NULL; /* names of stages and queues must not filter events and phases */
-    int status = read_laps(reader, filter, set, error);
-    if (set->lists[WEIR_SUBJECT_SPAN].count)
-        qsort(set->lists[WEIR_SUBJECT_SPAN].all, set->lists[WEIR_SUBJECT_SPAN].count, sizeof(series), longer_span);
-    if (status == WEIR_OK)
-        status = weir_reader_each(reader, WEIR_RECORD_EVENT, &own, note_record, set, error);
-    if (status == WEIR_OK)
-        status = weir_reader_each(reader, WEIR_RECORD_PHASE, &own, note_record, set, error);
-    return status;
-}
-
 /* ---- limits ------------------------------------------------------------------------------------------------- */
 
 /* "decode" of "0:1:decode[10]" */
@@ -229,7 +214,8 @@ static void add_limit_mark(series_set *set, double start, double end, const weir
     free(text);
 }
 
-int series_read_limits(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error)
+/* What limits each part of a single run. */
+static int read_limits(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error)
 {
     weir_subject subject;
     const series *line = series_throughput(set, &subject);
@@ -253,7 +239,24 @@ int series_read_limits(weir_reader *reader, const weir_filter *filter, series_se
     return WEIR_OK;
 }
 
-/* ---- */
+/* ---- all of it ----------------------------------------------------------------------------------------------- */
+
+int series_read(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error)
+{
+    *set = (series_set){ 0 };
+    weir_filter own = *filter;
+    own.name = NULL; /* names of stages and queues must not filter events and phases */
+    int status = read_laps(reader, filter, set, error);
+    if (set->lists[WEIR_SUBJECT_SPAN].count)
+        qsort(set->lists[WEIR_SUBJECT_SPAN].all, set->lists[WEIR_SUBJECT_SPAN].count, sizeof(series), longer_span);
+    if (status == WEIR_OK)
+        status = weir_reader_each(reader, WEIR_RECORD_EVENT, &own, note_record, set, error);
+    if (status == WEIR_OK)
+        status = weir_reader_each(reader, WEIR_RECORD_PHASE, &own, note_record, set, error);
+    if (status == WEIR_OK)
+        status = read_limits(reader, filter, set, error);
+    return status;
+}
 
 static void free_marks(series_marks *marks)
 {

@@ -53,14 +53,11 @@ typedef struct series_set {
     series_list lists[WEIR_NUM_SUBJECTS];
     series_marks events;
     series_marks phases;
-    series_marks limits; /* see series_read_limits() */
+    series_marks limits; /* of a single run: what limits each part, as weir_verdict_read() judges it */
 } series_set;
 
 /* WEIR_OK, even if there is nothing. Call series_free() afterwards in any case. */
 int series_read(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error);
-
-/* Adds what limits each part of a single run, as weir_verdict_read() judges it. */
-int series_read_limits(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error);
 void series_free(series_set *set);
 
 /* The value of a measure at a point of a subject's series; point NULL = NAN. */
