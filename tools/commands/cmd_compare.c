@@ -308,11 +308,12 @@ static int put_text(const tool_call *call, const lap_comparison *c, const settin
 static int put_json(const tool_call *call, const lap_comparison *c, const setting_changes *changes)
 {
     char text[EXPERIMENT_BYTES];
+    bool has_moved = !is_same_limit(c);
     json_print(stdout, "{'a': %s, 'b': %s, 'limit_a': ", call->words[0], call->words[1]);
     metric_put_limit(stdout, c->sides[0].limit);
     json_print(stdout, ", 'limit_b': ");
     metric_put_limit(stdout, c->sides[1].limit);
-    json_print(stdout, ", 'limit_moved': %hhd, 'experiment': %s, 'settings': ", !is_same_limit(c),
+    json_print(stdout, ", 'limit_moved': %hhd, 'experiment': %s, 'settings': ", has_moved,
                pair_verdict_describe(c, changes->is_other_job, text, sizeof text) ? text : NULL);
     setting_changes_put_json(changes);
     json_print(stdout, ", 'metrics': ");
