@@ -265,7 +265,7 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
     table *t = as_text ? table_begin(stdout, TABLE_TEXT, TABLE_COLUMNS(text_columns))
                        : table_begin(stdout, tool_format(call), TABLE_COLUMNS(metric_columns));
     table_set_keys(t, 2); /* the node and the metric */
-    for (const comparison_row *row = c->rows; row < c->rows + c->num_rows; row++) {
+    for (const comparison_row *row = c->rows; row && row < c->rows + c->num_rows; row++) {
         bool is_nothing = row->a == 0 && row->b == 0, is_rate = strcmp(row->measure->unit, "1/s") == 0;
         if (!as_text || settings.all || (!is_nothing && (is_rate || row->verdict != VERDICT_SAME))) {
             put_row(t, as_text, !as_text || row->pair != named, row);

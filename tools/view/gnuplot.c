@@ -298,7 +298,7 @@ static range range_of_unit(const drawing *d, weir_subject subject, const char *u
     range values = empty_range;
     size_t count;
     const weir_measure *measures = weir_subject_measures(subject, &count);
-    for (const weir_measure *m = measures; m < measures + count; m++)
+    for (const weir_measure *m = measures; m && m < measures + count; m++)
         for (size_t i = first; i < end && is_drawn(subject, m) && strcmp(m->unit, unit) == 0; i++)
             range_add_curve(&values, subject, &d->set->lists[subject].all[i], m->name);
     return values;
@@ -587,7 +587,7 @@ static void put_limits(drawing *d)
     if (limits->count == 0)
         return;
     put_screen_label(d, "Limit", MAX_TEXT, 0.2, d->y_in + line_in / 2, "left font ',12'");
-    for (const series_mark *limit = limits->all; limit < limits->all + limits->count; limit++) {
+    for (const series_mark *limit = limits->all; limit && limit < limits->all + limits->count; limit++) {
         if (!is_told[limit->kind])
             put_entry(d, limit->text, 5, limit_colours[limit->kind], &x_in);
         is_told[limit->kind] = true;

@@ -99,7 +99,7 @@ static bool is_only_of(const comparison_pair *pair, int side)
 static comparison_pair *find_only(const lap_comparison *c, int side, const comparison_pair *like)
 {
     comparison_pair *found = NULL;
-    for (comparison_pair *pair = c->pairs; pair < c->pairs + c->num_pairs; pair++)
+    for (comparison_pair *pair = c->pairs; pair && pair < c->pairs + c->num_pairs; pair++)
         if (is_only_of(pair, side) && pair->subject == like->subject &&
             strcmp(name_in(pair->key), name_in(like->key)) == 0) {
             if (found)
@@ -323,7 +323,7 @@ static void judge_rows(lap_comparison *c)
     for (size_t i = 0; i < count && chances[i] <= 0.05 / (double)(count - i); i++)
         most = chances[i];
     free(chances);
-    for (comparison_row *row = c->rows; row < c->rows + c->num_rows; row++)
+    for (comparison_row *row = c->rows; row && row < c->rows + c->num_rows; row++)
         if (row->verdict >= VERDICT_DIFFERENT && row->chance > most)
             row->verdict = VERDICT_SAME;
 }

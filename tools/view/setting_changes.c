@@ -119,7 +119,7 @@ static void add_command(setting_changes *changes, const lap_comparison *c, int s
 setting_changes setting_changes_find(const lap_comparison *c)
 {
     setting_changes changes = { .are_same = true };
-    for (const comparison_pair *pair = c->pairs; pair < c->pairs + c->num_pairs; pair++) {
+    for (const comparison_pair *pair = c->pairs; pair && pair < c->pairs + c->num_pairs; pair++) {
         const char *colon = strrchr(pair->key, ':');
         bool is_pool = pair->subject == WEIR_SUBJECT_POOL && strcmp(colon ? colon + 1 : pair->key, "pool") == 0;
         if (pair->subject <= WEIR_SUBJECT_FLOW && (pair->sides[0] || pair->sides[1]))
@@ -153,7 +153,7 @@ static void say_value(FILE *out, const setting_change *s, int side)
 static void say_settings(FILE *out, const setting_changes *changes)
 {
     const setting_change *last = NULL;
-    for (const setting_change *s = changes->all; s < changes->all + changes->count; s++) {
+    for (const setting_change *s = changes->all; s && s < changes->all + changes->count; s++) {
         if (!s->values[0] || !s->values[1])
             continue;
         bool is_next = !last || !*s->node || s->node != last->node;
@@ -175,7 +175,7 @@ static void say_settings(FILE *out, const setting_changes *changes)
 static void say_command(FILE *out, const setting_changes *changes, int side)
 {
     const char *between = side ? "Only the command of B has: " : "Only the command of A has: ";
-    for (const setting_change *s = changes->all; s < changes->all + changes->count; s++)
+    for (const setting_change *s = changes->all; s && s < changes->all + changes->count; s++)
         if (s->values[side] && !s->values[!side]) {
             fputs(between, out);
             weir__text_escape_to(out, s->values[side]);
@@ -202,7 +202,7 @@ void setting_changes_put_json(const setting_changes *changes)
         { "b", NULL, TABLE_WORDS },
     };
     table *t = table_begin(stdout, TABLE_JSON, TABLE_COLUMNS(columns));
-    for (const setting_change *s = changes->all; s < changes->all + changes->count; s++) {
+    for (const setting_change *s = changes->all; s && s < changes->all + changes->count; s++) {
         table_words(t, s->node);
         table_words(t, s->name);
         for (int side = 0; side < 2; side++)
