@@ -587,7 +587,7 @@ static void put_limits(drawing *d)
     if (limits->count == 0)
         return;
     put_screen_label(d, "Limit", MAX_TEXT, 0.2, d->y_in + line_in / 2, "left font ',12'");
-    for (const series_mark *limit = limits->all; limit && limit < limits->all + limits->count; limit++) {
+    for (const series_mark *limit = limits->all; limit < limits->all + limits->count; limit++) {
         if (!is_told[limit->kind])
             put_entry(d, limit->text, 5, limit_colours[limit->kind], &x_in);
         is_told[limit->kind] = true;
