@@ -8,8 +8,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* A larger body goes through shared memory. */
-enum { MAX_INLINE_BYTES = 32 << 10, MAX_FDS = 3 };
+/* A larger body goes through shared memory. Three descriptors are sent at most; the kernel aligns the room for them, and
+   fills what it has been given. */
+enum { MAX_INLINE_BYTES = 32 << 10, MAX_FDS = 4 };
+_Static_assert(CMSG_SPACE(MAX_FDS * sizeof(int)) == CMSG_LEN(MAX_FDS * sizeof(int)), "room for MAX_FDS and no more");
 
 static const size_t max_body_bytes = (size_t)1 << 30;
 static const uint32_t no_text = UINT32_MAX;
@@ -149,11 +151,9 @@ static bool take_body(isolated_message *message, const char *inline_body, size_t
 {
     size_t body_bytes = (size_t)message->head.body_bytes;
     weir_shared_data *shared = NULL;
-    if (body_bytes > max_body_bytes || (fd < 0 && body_bytes != inline_bytes))
+    if (fd < 0 ? body_bytes != inline_bytes : !(shared = weir__shared_data_receive(fd, body_bytes)))
         return false;
-    if (fd >= 0 && !(shared = weir__shared_data_receive(fd, body_bytes)))
-        return false;
-    message->body = malloc(body_bytes + 1);
+    message->body = body_bytes <= max_body_bytes ? malloc(body_bytes + 1) : NULL;
     if (message->body)
         memcpy(message->body, shared ? shared->data : inline_body, body_bytes);
     weir__shared_data_release(shared);
