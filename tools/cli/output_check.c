@@ -180,6 +180,12 @@ static size_t read_input(const char *path, char start[START_BYTES + 1])
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? read_start(path, false, start) : 0;
 }
 
+bool file_is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 bool file_is_database(const char *path)
 {
     char start[START_BYTES + 1];

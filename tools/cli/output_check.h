@@ -37,6 +37,9 @@ typedef struct output_rules {
    why not. Links are followed, so that the file behind counts. */
 bool output_check(const char *path, const output_rules *rules, char problem[OUTPUT_PROBLEM_BYTES]);
 
+/* Whether there is a folder. */
+bool file_is_folder(const char *path);
+
 /* Whether the file is SQLite's, and an index of a dataset (weir index). */
 bool file_is_database(const char *path);
 bool file_is_index(const char *path);

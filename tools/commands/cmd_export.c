@@ -132,7 +132,7 @@ static int check_something(const struct job *job)
 static int check_settings(const tool_call *call)
 {
     if (settings.format < 0)
-        return tool_refuse(call, "--format is missing: openmetrics, tensorboard, trace, csv or json");
+        return tool_refuse(call, "--format is missing: openmetrics, tensorboard, csv or json");
     if (settings.table >= 0 && settings.format != CSV && settings.format != JSON)
         return tool_refuse(call, "--table: only for csv and json");
     if (settings.laps && settings.format != OPENMETRICS)

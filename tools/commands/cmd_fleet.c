@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "command_table.h"
 #include "memory.h"
+#include "output_check.h"
 #include "prose.h"
 #include "record_table.h"
 #include "text_escape.h"
@@ -208,10 +208,9 @@ static int is_database(const struct dirent *entry)
 /* Every *.db of a folder; a file as it is. */
 static int add_word(fleet *f, const char *word)
 {
-    struct stat info;
     struct dirent **entries = NULL;
     int exit_status = TOOL_DONE;
-    if (stat(word, &info) != 0 || !S_ISDIR(info.st_mode))
+    if (!file_is_folder(word))
         return add_database(f, word, false);
     int count = scandir(word, &entries, is_database, alphasort);
     if (count < 0)

@@ -301,9 +301,8 @@ static int work(const weir_video_config *video, report *r, weir_error *error)
 /* Whether there is more than one file to decode. */
 static bool is_folder(const tool_call *call)
 {
-    struct stat info;
     return settings.many.list_path || settings.many.tar || call->num_words > 1 ||
-           (call->num_words == 1 && stat(call->words[0], &info) == 0 && S_ISDIR(info.st_mode));
+           (call->num_words == 1 && file_is_folder(call->words[0]));
 }
 
 static int check_folder(const tool_call *call)

@@ -25,44 +25,39 @@ static int compare_labels(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int add_label(void *self, const weir_record *record, weir_error *error)
+/* A row for each record, and one for the laps. A failure has no label if it is not an end. */
+static const char sql_of_records[] =
+    "SELECT coalesce(label, ''), 1, 0, 0 FROM items"
+    " UNION ALL SELECT iif(:text = 'failed', coalesce(label, ''), NULL), 1, 0, 0 FROM failures"
+    " UNION ALL SELECT NULL, 0, sum(num_tasks), sum(num_failures) FROM tasks";
+
+static int add_row(void *self, const weir_row *row, weir_error *error)
 {
     record_ended *ended = self;
     (void)error;
-    ended->num_records++;
-    if (record->kind == WEIR_RECORD_FAILURE && ended->leaves_out_failed)
+    ended->num_records += (uint64_t)weir_row_int(row, 1);
+    ended->num_tasks += (uint64_t)weir_row_int(row, 2);
+    ended->num_failures += (uint64_t)weir_row_int(row, 3);
+    if (weir_row_is_null(row, 0))
         return WEIR_OK;
     ended->labels = memory_grow(ended->labels, ended->num_labels, sizeof *ended->labels);
-    ended->labels[ended->num_labels++] =
-        memory_copy(record->kind == WEIR_RECORD_ITEM ? record->item.label : record->failure.label);
+    ended->labels[ended->num_labels++] = memory_copy(weir_row_text(row, 0));
     return WEIR_OK;
 }
 
 int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filter *given, weir_error *error)
 {
-    weir_totals totals = { 0 };
-    uint64_t num_tasks = 0, num_before = ended->num_records;
+    uint64_t num_tasks = ended->num_tasks, num_records = ended->num_records;
     weir_filter filter = given ? *given : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     filter.name = "decode";
-    int status = weir_reader_each(reader, WEIR_RECORD_ITEM, &filter, add_label, ended, error);
-    if (status == WEIR_OK)
-        status = weir_reader_each(reader, WEIR_RECORD_FAILURE, &filter, add_label, ended, error);
-    if (status == WEIR_OK)
-        status = weir_totals_read(reader, &filter, NULL, &totals, error);
-    if (status != WEIR_OK)
-        return status;
-    const weir_total_list *stages = &totals.of[WEIR_SUBJECT_STAGE];
-    for (size_t i = 0; i < stages->count; i++) {
-        num_tasks += stages->all[i].metrics.task.num_tasks;
-        ended->num_failures += stages->all[i].metrics.task.num_failures;
-    }
-    weir_totals_free(&totals);
-    ended->num_tasks += num_tasks;
-    num_before += num_tasks; /* that many records are expected now */
-    ended->num_unnamed += num_before > ended->num_records ? num_before - ended->num_records : 0;
+    int status = weir_reader_select(reader, &filter, sql_of_records, ended->leaves_out_failed ? NULL : "failed",
+                                    add_row, ended, error);
+    num_tasks = ended->num_tasks - num_tasks;
+    num_records = ended->num_records - num_records;
+    ended->num_unnamed += num_tasks > num_records ? num_tasks - num_records : 0;
     if (ended->num_labels > 0)
         qsort(ended->labels, ended->num_labels, sizeof *ended->labels, compare_labels);
-    return WEIR_OK;
+    return status;
 }
 
 static int read_database(record_ended *ended, const char *path, weir_error *error)

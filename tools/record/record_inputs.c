@@ -18,12 +18,6 @@ static bool is_url(const char *text)
     return colon && colon > text;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 /* -- the share */
 
 static bool is_in_share(const record_share *share, const char *path, uint64_t number, size_t occurrence)
@@ -92,28 +86,22 @@ static int open_list(const record_settings *settings, record_inputs *inputs)
     return RECORD_DONE;
 }
 
-/* Terminates each line with NUL and stores it; returns the number of non-empty lines. */
-static size_t split_lines(char *text, const char **lines)
+static void add_path(record_inputs *inputs, const char *path)
 {
-    size_t count = 0;
-    for (char *end; *text; text = end) {
-        size_t length = strcspn(text, "\n");
-        end = text + length + (text[length] != '\0');
-        text[length] = '\0';
-        if (length > 0 && text[length - 1] == '\r')
-            text[--length] = '\0';
-        if (length > 0)
-            lines[count++] = text;
-    }
-    return count;
+    inputs->paths = memory_grow(inputs->paths, inputs->num_paths, sizeof *inputs->paths);
+    inputs->paths[inputs->num_paths++] = path;
 }
 
-static size_t count_lines(const char *text)
+/* Terminates each line with NUL, and adds those that are not empty. */
+static void add_lines(record_inputs *inputs)
 {
-    size_t count = 1;
-    for (; text && *text; text++)
-        count += *text == '\n';
-    return count;
+    for (char *line, *next = inputs->list; (line = strsep(&next, "\n"));) {
+        size_t length = strlen(line);
+        if (length > 0 && line[length - 1] == '\r')
+            line[length - 1] = '\0';
+        if (*line)
+            add_path(inputs, line);
+    }
 }
 
 /* -- all of it */
@@ -127,7 +115,7 @@ const char *record_glob(const record_settings *settings)
 
 static int take_input(const record_settings *settings, const char *input, record_inputs *inputs)
 {
-    if (is_folder(input)) {
+    if (file_is_folder(input)) {
         size_t number = inputs->num_folders++;
         inputs->folders[number] = (weir_directory_config){
             .root = input,
@@ -149,7 +137,7 @@ static int take_input(const record_settings *settings, const char *input, record
         return record_refuse(settings, "%s: a database, not a video; weir summary and weir explain read it", input);
     if (!settings->images && file_is_list(input))
         return record_refuse(settings, "%s: text, not a video; if it names files to decode: --list %s", input, input);
-    inputs->paths[inputs->num_paths++] = input;
+    add_path(inputs, input);
     return RECORD_DONE;
 }
 
@@ -179,8 +167,8 @@ static int check_folders(const record_settings *settings, const record_inputs *i
 static void select_share(record_inputs *inputs)
 {
     inputs->num_all_paths = inputs->num_paths;
-    inputs->all_paths = memory_get(inputs->num_paths, sizeof *inputs->all_paths);
-    memcpy(inputs->all_paths, inputs->paths, inputs->num_paths * sizeof *inputs->paths);
+    inputs->all_paths = inputs->paths;
+    inputs->paths = NULL;
     inputs->num_paths = 0;
     inputs->occurrences = memory_get(inputs->num_all_paths, sizeof *inputs->occurrences);
     if (inputs->share.ended.num_labels || inputs->share.world.size > 1)
@@ -188,7 +176,7 @@ static void select_share(record_inputs *inputs)
                                     inputs->occurrences);
     for (size_t i = 0; i < inputs->num_all_paths; i++)
         if (is_in_share(&inputs->share, inputs->all_paths[i], i, inputs->occurrences[i]))
-            inputs->paths[inputs->num_paths++] = inputs->all_paths[i];
+            add_path(inputs, inputs->all_paths[i]);
     for (size_t i = 0; i < inputs->num_folders; i++) {
         inputs->folders[i].accept = accept;
         inputs->folders[i].accept_self = &inputs->listings[i];
@@ -200,17 +188,15 @@ int record_inputs_open(const record_settings *settings, record_inputs *inputs)
     int exit_status = settings->list_path ? open_list(settings, inputs) : RECORD_DONE;
     if (exit_status != RECORD_DONE)
         return exit_status;
-    size_t max_paths = settings->num_inputs + count_lines(inputs->list);
     inputs->folders = memory_get(settings->num_inputs, sizeof *inputs->folders);
     inputs->counts = memory_get(settings->num_inputs, sizeof *inputs->counts);
     inputs->listings = memory_get(settings->num_inputs, sizeof *inputs->listings);
-    inputs->paths = memory_get(max_paths, sizeof *inputs->paths);
     for (size_t i = 0; i < settings->num_inputs && exit_status == RECORD_DONE; i++)
         exit_status = take_input(settings, settings->inputs[i], inputs);
-    if (exit_status == RECORD_DONE && inputs->list)
-        inputs->num_paths += split_lines(inputs->list, inputs->paths + inputs->num_paths);
-    if (exit_status == RECORD_DONE)
-        exit_status = check_folders(settings, inputs);
+    if (exit_status != RECORD_DONE)
+        return exit_status;
+    add_lines(inputs);
+    exit_status = check_folders(settings, inputs);
     if (exit_status == RECORD_DONE)
         select_share(inputs);
     return exit_status;
