@@ -61,16 +61,6 @@ int tool_fail_early(const tool_call *call, const weir_error *error)
 
 /* -- databases */
 
-bool tool_file_begins(const char *path, const char *bytes)
-{
-    char found[16] = "";
-    FILE *file = fopen(path, "rb");
-    bool is_same = file && fread(found, 1, sizeof found, file) > 0 && memcmp(found, bytes, strlen(bytes)) == 0;
-    if (file)
-        fclose(file);
-    return is_same;
-}
-
 /* The start of the run, or of all runs, and the end of its records. */
 typedef struct time_range {
     int64_t start_unix_ns, end_unix_ns;
@@ -173,8 +163,7 @@ int tool_open(const tool_call *call, const char *path, weir_reader **reader, wei
     if (status == WEIR_OK)
         return TOOL_DONE;
     weir_reader_close(*reader);
-    if (tool_file_begins(path, "{\"") || tool_file_begins(path, "[{") || tool_file_begins(path, "[\n") ||
-        tool_file_begins(path, "\x1f\x8b"))
+    if (file_is_trace(path))
         return tool_refuse(call, "%s: not a database; if it is a trace, weir trace shows it", path);
     return tool_fail_early(call, &error);
 }

@@ -100,9 +100,6 @@ const char *tool_no_records(const tool_call *call);
  */
 int tool_open(const tool_call *call, const char *path, weir_reader **reader, weir_filter *filter);
 
-/* Whether the file is there and begins with these bytes, at most 16: for hints at the command that reads it. */
-bool tool_file_begins(const char *path, const char *bytes);
-
 /* Runs a command that has no run function. */
 int tool_answer(const tool_call *call);
 

@@ -8,20 +8,24 @@
 
 #include <weir/query.h>
 
+bool tool_parse_run(const char *text, void *run_id)
+{
+    uint64_t number = 0;
+    bool is_last = strcmp(text, "last") == 0;
+    if (!is_last && (!option_parse_number(text, INT64_MAX, &number) || number == 0))
+        return false;
+    *(int64_t *)run_id = is_last ? WEIR_LAST_RUN : (int64_t)number;
+    return true;
+}
+
 static bool parse_run(const char *text, void *value)
 {
     tool_shared *shared = value;
-    uint64_t number = 0;
+    bool is_all = strcmp(text, "all") == 0;
     shared->run_given = true;
-    if (strcmp(text, "last") == 0)
-        shared->run_id = WEIR_LAST_RUN;
-    else if (strcmp(text, "all") == 0)
+    if (is_all)
         shared->run_id = WEIR_ALL_RUNS;
-    else if (!option_parse_number(text, INT64_MAX, &number) || number == 0)
-        return false;
-    else
-        shared->run_id = (int64_t)number;
-    return true;
+    return is_all || tool_parse_run(text, &shared->run_id);
 }
 
 static bool parse_rank(const char *text, void *value)

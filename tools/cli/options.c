@@ -273,8 +273,10 @@ static bool is_given(const reader *r, const char *name, size_t length)
 static bool parse_value(reader *r, const option_found *found, const char *text)
 {
     const option_row *row = found->row;
-    if (!is_given(r, row->name, strlen(row->name)))
+    if (!is_given(r, row->name, strlen(row->name))) {
+        r->given = memory_grow(r->given, r->num_given, sizeof *r->given);
         r->given[r->num_given++] = row;
+    }
     void *value = (char *)found->settings + row->offset;
     if (row->kind->parse ? row->kind->parse(text, value) : row->kind->parse_row(row, text, value))
         return true;
@@ -349,20 +351,10 @@ static bool check_given(const reader *r)
     return true;
 }
 
-static size_t count_rows(const option_set *sets, size_t num_sets)
-{
-    size_t count = 1;
-    for (size_t i = 0; i < num_sets; i++)
-        for (const option_row *row = sets[i].rows; row && row->name; row++)
-            count++;
-    return count;
-}
-
 int options_parse(const option_set *sets, size_t num_sets, int argc, char **argv, char problem[OPTION_PROBLEM_BYTES])
 {
     reader r = { .sets = sets, .num_sets = num_sets, .argc = argc, .argv = argv, .problem = problem };
     char **words = memory_get((size_t)argc + 1, sizeof *words); /* moved to the end when all options are read */
-    r.given = memory_get(count_rows(sets, num_sets), sizeof *r.given);
     int num_words = 0;
     bool is_good = true;
     for (r.at = 1; r.at < argc && is_good; r.at++) {

@@ -173,11 +173,11 @@ static bool is_of_kind(const char *path, output_kind kind)
 /* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
 /* What a pipe has given is gone: of those nothing is read. */
-static size_t read_input(const char *path, char start[START_BYTES + 1])
+static size_t read_input(const char *path, bool unpacks, char start[START_BYTES + 1])
 {
     struct stat info;
     *start = '\0';
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? read_start(path, false, start) : 0;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? read_start(path, unpacks, start) : 0;
 }
 
 bool file_is_folder(const char *path)
@@ -189,19 +189,26 @@ bool file_is_folder(const char *path)
 bool file_is_database(const char *path)
 {
     char start[START_BYTES + 1];
-    return read_input(path, start) > 0 && begins_as(start, OUTPUT_DATABASE);
+    return read_input(path, false, start) > 0 && begins_as(start, OUTPUT_DATABASE);
+}
+
+bool file_is_trace(const char *path)
+{
+    char start[START_BYTES + 1];
+    return read_input(path, true, start) > 0 && begins_as(start, OUTPUT_TRACE);
 }
 
 bool file_is_index(const char *path)
 {
     char start[START_BYTES + 1];
-    return read_input(path, start) >= 72 && begins_as(start, OUTPUT_DATABASE) && memcmp(start + 68, "weix", 4) == 0;
+    return read_input(path, false, start) >= 72 && begins_as(start, OUTPUT_DATABASE) &&
+           memcmp(start + 68, "weix", 4) == 0;
 }
 
 bool file_is_list(const char *path)
 {
     char start[START_BYTES + 1];
-    size_t length = read_input(path, start);
+    size_t length = read_input(path, false, start);
     return is_text(start, length) && !strchr("#<[", *start) && strncmp(start, "ffconcat", 8) != 0 &&
            strncmp(start, "v=", 2) != 0 && strncmp(start, "YUV4MPEG2", 9) != 0;
 }

@@ -44,6 +44,9 @@ bool file_is_folder(const char *path);
 bool file_is_database(const char *path);
 bool file_is_index(const char *path);
 
+/* Whether the file begins as a trace does, compressed or not. */
+bool file_is_trace(const char *path);
+
 /* Whether the file is text, but no playlist or other text that FFmpeg reads. */
 bool file_is_list(const char *path);
 

@@ -15,6 +15,7 @@
 #include <weir/verdict.h>
 
 #include "command_table.h"
+#include "filter_options.h"
 #include "format.h"
 #include "lap_comparison.h"
 #include "metric_table.h"
@@ -28,19 +29,7 @@ static struct settings {
     bool all;
 } settings;
 
-static bool parse_run_b(const char *text, void *value)
-{
-    uint64_t number;
-    if (strcmp(text, "last") == 0)
-        *(int64_t *)value = WEIR_LAST_RUN;
-    else if (option_parse_number(text, INT64_MAX, &number) && number > 0)
-        *(int64_t *)value = (int64_t)number;
-    else
-        return false;
-    return true;
-}
-
-static const option_kind run_b_kind = { .parse = parse_run_b, .wanted = "the number of a run, or last" };
+static const option_kind run_b_kind = { .parse = tool_parse_run, .wanted = "the number of a run, or last" };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 

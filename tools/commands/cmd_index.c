@@ -302,8 +302,8 @@ static int run(tool_call *call)
     char name[256];
     const char *first = call->words[0];
     bool is_there = stat(first, &file) == 0;
-    bool is_folder = is_there && S_ISDIR(file.st_mode);
-    if (call->num_words == 1 && is_there && !is_folder && tool_file_begins(first, "SQLite format 3"))
+    bool is_folder = file_is_folder(first);
+    if (call->num_words == 1 && is_there && !is_folder && file_is_database(first))
         return ask(call, first);
     if (settings.list || settings.where)
         return tool_refuse(call, "--list and --where need an index, and %s is not one", first);

@@ -120,7 +120,7 @@ static int show_times(const tool_call *call)
     weir_error error = { 0 };
     int status = weir_trace_times_read(listing.path, &settings.part, (weir_trace_by)settings.by, &listing.facts,
                                        print_time, &listing, &error);
-    if (status == WEIR_EDATA && tool_file_begins(listing.path, "SQLite format 3"))
+    if (status == WEIR_EDATA && file_is_database(listing.path))
         return tool_refuse(call, "%s: a database, not a trace; weir summary and weir explain read databases",
                            listing.path);
     if (status != WEIR_OK) {
