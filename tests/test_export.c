@@ -275,7 +275,7 @@ TEST_CASE(places_that_cannot_be_written_are_named)
     assert_holds("err", "a.db");
     assert_export("a.db --format csv -o missing/tables", 2);
     assert_export("a.db", 2);
-    assert_holds("err", "--format");
+    assert_holds("err", "--format is missing: openmetrics, tensorboard, csv or json");
     assert_export("a.db --format xml", 2);
     if (access("/dev/full", W_OK) == 0) {
         assert_export("a.db --format json -o /dev/full", 1);
