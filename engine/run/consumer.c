@@ -12,29 +12,20 @@
 
 static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
 {
-    bool guards = runs_short_steps_locked(pipeline);
-    weir__bursts_tell_locked(pipeline, !guards);
+    bool is_patient = runs_short_steps_locked(pipeline);
+    weir__bursts_tell_locked(pipeline, !is_patient);
     if (pipeline->core.consumable)
         return;
     weir__wake_all_locked(pipeline);
     pipeline->consumers_waiting++;
-    pipeline->consumers_guarding += guards;
+    pipeline->consumers_patient += is_patient;
     int64_t left_ns = deadline_ns == WEIR_FOREVER ? WEIR_FOREVER : deadline_ns - pipeline->core.now_ns;
-    if (guards && (left_ns == WEIR_FOREVER || left_ns > GUARD_INTERVAL_NS))
-        left_ns = GUARD_INTERVAL_NS;
     if (left_ns == WEIR_FOREVER || left_ns > 0)
         weir__engine_wait_locked(pipeline, &pipeline->consumable, left_ns);
-    pipeline->consumers_guarding -= guards;
+    pipeline->consumers_patient -= is_patient && pipeline->consumers_patient;
     pipeline->consumers_waiting--;
     if (pipeline->consumers_waking)
         pipeline->consumers_waking--;
-}
-
-/* A running consumer lets results accumulate for up to a microsecond: one hand-off for several items costs less. */
-static void gather_results(void)
-{
-    for (int i = 0; i < 16; i++)
-        cpu_relax();
 }
 
 static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
@@ -45,8 +36,7 @@ static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
         spin_ns = deadline_ns - start_ns;
     if (may_spin_locked(pipeline, true)) {
         weir__engine_unlock(pipeline);
-        if (weir__spin(&pipeline->is_consumable, spin_ns) && !hands_over_many(pipeline))
-            gather_results();
+        weir__spin(&pipeline->is_consumable, spin_ns);
         weir__engine_lock_for_step(pipeline, weir_clock_ns());
     }
     if (!pipeline->core.consumable)

@@ -37,28 +37,16 @@ static void spin_for_work_locked(weir_pool *pool)
     pool->spinning = false;
 }
 
-/* Work was left to threads in short steps, for longer than a short step takes. */
-static bool guard_must_take_work_locked(const weir_pool *pool)
-{
-    return pool->core.num_ready > 0 && pool->pipeline->core.now_ns - pool->core.picked_ns >= GUARD_INTERVAL_NS;
-}
-
 static bool is_surplus_locked(const weir_worker *worker)
 {
     return worker->index >= atomic_load_explicit(&worker->pool->num_workers, memory_order_relaxed);
 }
 
-/* Waits once, as the guard of the pool if it needs one, or may soon need one. */
-static void wait_once_locked(weir_pool *pool, bool is_first)
+static void wait_once_locked(weir_pool *pool)
 {
-    bool may_need_one = is_first && consumer_has_enough_locked(pool->pipeline);
-    bool as_guard = !pool->guarded && (may_need_one || needs_guard_locked(pool));
-    pool->guarded |= as_guard;
     pool->sleeping++;
-    weir__engine_wait_locked(pool->pipeline, &pool->work, as_guard ? GUARD_INTERVAL_NS : WEIR_FOREVER);
+    weir__engine_wait_locked(pool->pipeline, &pool->work, WEIR_FOREVER);
     pool->sleeping--;
-    if (as_guard)
-        pool->guarded = false;
     if (pool->waking)
         pool->waking--;
 }
@@ -66,7 +54,7 @@ static void wait_once_locked(weir_pool *pool, bool is_first)
 static bool may_go_on_locked(const weir_worker *worker)
 {
     const weir_pool *pool = worker->pool;
-    return pool->quit || (!is_surplus_locked(worker) && (has_work_locked(pool) || guard_must_take_work_locked(pool)));
+    return pool->quit || (!is_surplus_locked(worker) && has_work_locked(pool));
 }
 
 /* Until there is work for the thread, and it is not surplus. Its CPU time is added up before, with the lock released
@@ -83,11 +71,9 @@ static void sleep_for_work_locked(weir_worker *worker)
         return;
     weir__wake_all_locked(pipeline);
     pipeline->num_awake--;
-    bool is_first = true;
     do {
         if (!is_surplus_locked(worker)) {
-            wait_once_locked(pool, is_first);
-            is_first = false;
+            wait_once_locked(pool);
             continue;
         }
         weir__wake_all_locked(pipeline);

@@ -22,7 +22,7 @@ void weir__burst_plan_locked(weir_worker *worker, const weir_slot *slot)
     weir_pipeline *pipeline = slot->node->pipeline;
     weir__burst *burst = &worker->burst;
     bool is_awaited = pipeline->poll_fd >= 0 || (pipeline->consumers_waiting > pipeline->consumers_waking &&
-                                                 pipeline->consumers_waiting > pipeline->consumers_guarding);
+                                                 pipeline->consumers_waiting > pipeline->consumers_patient);
     if (is_awaited || atomic_load_explicit(&pipeline->sped_node, memory_order_relaxed))
         return;
     burst->plan = weir__slot_plan_ahead(&slot->core, MAX_BURST - 1);

@@ -4,10 +4,10 @@
  * Its thread adds the steps that pass, and whoever acquires the lock tells the core about them. So everything that is seen
  * with the lock is as if each step had ended with the lock. But an operation may take long in the middle of a burst, for
  * good if it waits for something that needs a result of the burst. A thread that sleeps would not see this result. So
- * there are no bursts while a consumer sleeps that is no guard (lock.c), or polls a descriptor; who is about to do that ends
+ * there are no bursts while a consumer sleeps that is not patient (lock.c), or polls a descriptor; who is about to do that ends
  * those in progress, and so does everybody else who acquires the lock, except to pick or end a step or to take an item: a burst
- * that was ended passes no step any more, as both are one atomic operation on `progress`. Sleeping threads of the pool have a
- * guard, too, while there are bursts.
+ * that was ended passes no step any more, as both are one atomic operation on `progress`. The service thread does so every
+ * millisecond while there are bursts.
  */
 #ifndef ENGINE_STATE_BURST_H
 #define ENGINE_STATE_BURST_H

@@ -8,14 +8,14 @@
  * step and will pick again soon; for all other work a thread is woken, one at a time, and that thread checks for more
  * work after it has picked a slot.
  *
- * The consumer and the pool hand over many items at a time in the same way. A sleeping consumer is woken when its queue is
- * full, when no short step runs any more, or after 20 µs. Short steps that room in the sink queue has made ready are left to
- * a sleeping thread until half of the queue is taken.
+ * The consumer and the pool hand over many items at a time in the same way. A consumer that waits is told of results when a
+ * task waits for room, when no short step is left, or after 20 µs. Short steps that room in the sink queue has made ready are
+ * left to a sleeping or spinning thread until half of the queue is taken.
  *
- * If a step that was expected to be short takes long, or the consumer takes no more, no thread would check. So whoever is not
- * woken is a guard: it checks every millisecond. One of the sleeping threads of the pool is its guard while work is left to
- * threads in short steps, and for the first millisecond of a sleep with a full sink queue; it takes work that has waited for
- * that long. A consumer that falls asleep while short steps run is a guard, too. This needs no other thread.
+ * If a step that was expected to be short takes long, or the consumer takes no more, no thread would check. So while
+ * something is left in this way, or there are bursts, the service thread checks every millisecond, and a thread is woken for
+ * steps that have waited for half of that. After its check, sleeping consumers are told at once. A timer of each thread that
+ * sleeps would cost more than all else: to set and cancel it takes 3 µs in a virtual machine.
  */
 #include "lock.h"
 
@@ -147,10 +147,10 @@ static void set_consumable_locked(weir_pipeline *pipeline, bool is_consumable)
 /* More results will follow soon, and there is room for them. */
 static bool consumer_can_wait_locked(const weir_pipeline *pipeline)
 {
-    const weir__queue *sink = pipeline->core.sink;
-    return pipeline->consumers_guarding == pipeline->consumers_waiting && runs_short_steps_locked(pipeline) &&
-           !sink->closed && !pipeline->core.stopped && sink->depth < sink->capacity &&
-           pipeline->core.now_ns - pipeline->core.consumable_ns < LONGEST_DELAY_NS;
+    const weir__graph *graph = &pipeline->core;
+    return pipeline->consumers_patient == pipeline->consumers_waiting && runs_short_steps_locked(pipeline) &&
+           !graph->sink->closed && !graph->stopped && !weir__graph_awaits_room(graph) &&
+           graph->now_ns - graph->consumable_ns < LONGEST_DELAY_NS;
 }
 
 /* True = the caller must signal one sleeping thread of the pool, which then counts as waking. */
@@ -159,30 +159,43 @@ static bool is_worker_wanted_locked(weir_pool *pool)
     bool invites = pool_invites_locked(pool);
     if (pool->spinning)
         atomic_store_explicit(&pool->invites, invites, memory_order_relaxed);
-    if (pool->sleeping <= pool->waking || !needs_guard_locked(pool))
+    if (pool->sleeping <= pool->waking)
         return false;
-    if (invites && !(pool->guarded && !pool->core.num_ready_slow && consumer_has_enough_locked(pool->pipeline))) {
-        uint32_t coming = pool->waking + pool->spinning; /* each takes one slot, and all short steps */
-        uint32_t wanted = coming > 0 ? pool->core.num_ready_slow : pool->core.num_ready;
-        if (wanted <= coming)
-            return false;
-    } else if (pool->guarded || pool->waking > 0) {
+    if (!invites) {
+        pool->pipeline->left_work |= pool->core.num_ready > 0;
         return false;
     }
+    uint32_t coming = pool->waking + pool->spinning; /* each takes one slot, and all short steps */
+    uint32_t wanted = coming > 0 ? pool->core.num_ready_slow : pool->core.num_ready;
+    if (wanted <= coming)
+        return false;
     pool->waking++;
     return true;
 }
 
 static bool is_consumer_wanted_locked(weir_pipeline *pipeline)
 {
-    if (pipeline->consumers_waiting <= pipeline->consumers_waking || !pipeline->core.consumable ||
-        consumer_can_wait_locked(pipeline))
+    if (pipeline->consumers_waiting <= pipeline->consumers_waking || !pipeline->core.consumable)
         return false;
+    if (consumer_can_wait_locked(pipeline)) {
+        pipeline->left_work = true;
+        return false;
+    }
     pipeline->consumers_waking++;
     return true;
 }
 
-/* All but the consumer and the pipeline's pool. */
+static void wake_service_locked(weir_pipeline *pipeline)
+{
+    pipeline->left_work |= pipeline->bursts != NULL;
+    if (__builtin_expect(!pipeline->wake_service && (pipeline->guarded || !pipeline->left_work), true))
+        return;
+    pipeline->guarded |= pipeline->left_work;
+    pipeline->wake_service = false;
+    sem_post(&pipeline->service_wake);
+}
+
+/* All but the consumer, the pipeline's pool and the service thread. */
 static void wake_others_locked(weir_pipeline *pipeline)
 {
     if (pipeline->ahead.is_open && weir__graph_awaits_room(&pipeline->core))
@@ -195,9 +208,6 @@ static void wake_others_locked(weir_pipeline *pipeline)
     for (uint32_t i = 1; i < pipeline->num_pools; i++)
         if (is_worker_wanted_locked(pipeline->pools[i]))
             uv_cond_signal(&pipeline->pools[i]->work);
-    if (__builtin_expect(pipeline->wake_service, false))
-        sem_post(&pipeline->service_wake);
-    pipeline->wake_service = false;
 }
 
 void weir__wake_all_locked(weir_pipeline *pipeline)
@@ -207,6 +217,7 @@ void weir__wake_all_locked(weir_pipeline *pipeline)
         uv_cond_signal(&pipeline->consumable);
     if (is_worker_wanted_locked(pipeline->pools[0]))
         uv_cond_signal(&pipeline->pools[0]->work);
+    wake_service_locked(pipeline);
 }
 
 void weir__engine_unlock(weir_pipeline *pipeline)
@@ -214,11 +225,22 @@ void weir__engine_unlock(weir_pipeline *pipeline)
     wake_others_locked(pipeline);
     bool wake_consumer = is_consumer_wanted_locked(pipeline);
     bool wake_worker = is_worker_wanted_locked(pipeline->pools[0]);
+    wake_service_locked(pipeline);
     uv_mutex_unlock(&pipeline->lock);
     if (wake_worker)
         uv_cond_signal(&pipeline->pools[0]->work);
     if (wake_consumer)
         uv_cond_signal(&pipeline->consumable);
+}
+
+bool weir__engine_guard(weir_pipeline *pipeline)
+{
+    engine_lock_at(pipeline, weir_clock_ns());
+    bool guarded = pipeline->guarded = pipeline->left_work;
+    pipeline->left_work = false;
+    pipeline->consumers_patient = 0;
+    weir__engine_unlock(pipeline);
+    return guarded;
 }
 
 void weir__engine_unlock_last(weir_pipeline *pipeline)

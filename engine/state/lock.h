@@ -5,7 +5,8 @@
 
 #include "run_state.h"
 
-#define GUARD_INTERVAL_NS (1 * WEIR_MILLISECOND) /* how long work may be left to threads in short steps */
+/* How often the service thread looks for work that was left to threads in short steps for too long. */
+#define GUARD_INTERVAL_NS (1 * WEIR_MILLISECOND)
 
 /* Spins for a while before it sleeps. Ends all bursts: none of their steps passes while the lock is held. */
 void weir__engine_lock(weir_pipeline *pipeline);
@@ -29,44 +30,41 @@ void weir__engine_wait_locked(weir_pipeline *pipeline, uv_cond_t *cond, int64_t 
 /* Releases the lock, then wakes the threads affected by the changes. */
 void weir__engine_unlock(weir_pipeline *pipeline);
 
+/* For the service thread: wakes the threads that were not woken in time for what was left to others. False = nothing was
+   left since the last call, so none is needed until the service thread is woken. */
+bool weir__engine_guard(weir_pipeline *pipeline);
+
 /*
  * The same for a thread that weir_pipeline_free() does not wait for. The pipeline may be freed as soon as the lock is
  * released, so it wakes the threads first.
  */
 void weir__engine_unlock_last(weir_pipeline *pipeline);
 
-/* Whether there is work for one more thread. Short steps are left to a thread in a short step, which will pick
-   again soon. */
-static inline bool pool_invites_locked(const weir_pool *pool)
-{
-    return pool->core.num_ready > 0 && (pool->core.num_running_short == 0 || pool->core.num_ready_slow > 0);
-}
-
-/* Work is left to threads in short steps, or they run some in bursts. */
-static inline bool needs_guard_locked(const weir_pool *pool)
-{
-    return pool->core.num_ready > 0 || pool->pipeline->bursts;
-}
-
-/* Whether the consumer and the pool hand over many items at a time. With less room the timer of a guard costs more than it
-   saves: with queues of 1 item 145 ns of 855 a hop, of 2 nothing, of 4 it saves a quarter, of 8 more than half. */
-static inline bool hands_over_many(const weir_pipeline *pipeline)
-{
-    return pipeline->num_pools == 1 && pipeline->core.sink->capacity >= 4;
-}
-
 /* The consumer has enough items for the time that it takes to wake a thread. */
 static inline bool consumer_has_enough_locked(const weir_pipeline *pipeline)
 {
     const weir__queue *sink = pipeline->core.sink;
-    return hands_over_many(pipeline) && pipeline->consumers_waiting == 0 && !pipeline->core.stopped &&
-           !pipeline->core.failed && sink->depth > sink->capacity / 2;
+    return pipeline->num_pools == 1 && pipeline->consumers_waiting <= pipeline->consumers_waking &&
+           !pipeline->core.stopped && !pipeline->core.failed && sink->depth > sink->capacity / 2;
+}
+
+/* Whether there is work for one more thread. Short steps are left to a thread in a short step, which will pick again soon, and
+   while the consumer has enough; but not for long. */
+static inline bool pool_invites_locked(const weir_pool *pool)
+{
+    const weir__crew *crew = &pool->core;
+    if (crew->num_ready == 0)
+        return false;
+    if (crew->num_ready_slow > 0 || crew->graph->now_ns - crew->picked_ns >= GUARD_INTERVAL_NS / 2)
+        return true;
+    return crew->num_running_short == 0 && !consumer_has_enough_locked(pool->pipeline);
 }
 
 /* Threads of the pipeline's pool will soon acquire the lock again. */
 static inline bool runs_short_steps_locked(const weir_pipeline *pipeline)
 {
-    return hands_over_many(pipeline) && pipeline->pools[0]->core.num_running_short > 0;
+    const weir__crew *crew = &pipeline->pools[0]->core;
+    return pipeline->num_pools == 1 && (crew->num_running_short > 0 || crew->num_ready > crew->num_ready_slow);
 }
 
 /* Whether there is a CPU for a thread that only spins. The CPU of the calling thread counts as taken; `consumer`:
