@@ -19,8 +19,8 @@
  * do all functions of the core.
  *
  * Invariant, whenever the lock is free: if a slot is ready and a thread of its pool sleeps, then a thread of that pool
- * will take the lock soon: one that was woken or spins, or one in a short step; and if that
- * takes long, the service thread wakes another (see lock.c).
+ * will take the lock soon: one that was woken or spins, or one in a short step; and if that takes long, the service thread
+ * wakes another (see lock.c).
  */
 #ifndef ENGINE_STATE_RUN_STATE_H
 #define ENGINE_STATE_RUN_STATE_H
@@ -345,12 +345,11 @@ struct weir_pipeline {
     uint32_t num_awake;  /* pool threads that do not sleep */
     weir_error error;
     uint32_t consumers_waiting;
-    uint32_t consumers_waking; /* of these, already signalled */
-    uint32_t
-        consumers_patient; /* of those that wait: they began to while short steps ran, not long ago; see lock.c */
-    bool left_work;        /* to threads in short steps, since the service thread last looked; see lock.c */
-    bool guarded;          /* the service thread looks every GUARD_INTERVAL_NS */
-    uv_cond_t consumable;  /* the sink queue has an item, or no more will come; with lock */
+    uint32_t consumers_waking;  /* of these, already signalled */
+    uint32_t consumers_patient; /* of those that wait: since not long ago, while short steps ran; see lock.c */
+    bool left_work;             /* to threads in short steps, since the service thread last looked; see lock.c */
+    bool guarded;               /* the service thread looks every GUARD_INTERVAL_NS */
+    uv_cond_t consumable;       /* the sink queue has an item, or no more will come; with lock */
     int64_t consumer_spin_ns;
     int64_t asked_ns;                     /* since when a polling consumer has found no item; 0 = none does */
     char mode[MAX_MARK], phase[MAX_MARK]; /* where the consumer is, see consumer_position.h; "" = not marked */
