@@ -982,6 +982,7 @@ TEST_CASE(a_short_run_predicts_nothing)
         bool is_short = strstr(v->missing, "too short") != NULL;
         if (is_short != (i == 1) || isnan(v->advice[0].high) != (i == 1))
             fail_msg("%d: %s, up to %.2f times", i, v->missing, v->advice[0].high);
+        assert_true(!is_short || strstr(v->missing, "weir record DIR --explain")); /* which is short itself */
         weir_verdict_free(v);
         for (int n = 0; n < 3; n++)
             c.nodes[n].rate = 0.8;

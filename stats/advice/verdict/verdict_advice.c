@@ -423,16 +423,12 @@ void weir__verdict_fit_options(full_verdict *v, const char *command)
     }
 }
 
-/* Ranges narrow with the square root of the time: so long until they are as wide as a gain that is worth a change. */
-static void ask_for_longer_run(full_verdict *v, const advising *a)
+/* What decides whether changes bring something, however long this run was. */
+static const char *experiment_with(const char *command)
 {
-    double elapsed_s = 1e-9 * (double)(v->shown.end_unix_ns - v->shown.start_unix_ns);
-    double times = a->deviation / (WEIR_WORTH_GAIN - 1);
-    char command[80] = "";
-    if (program_of(a->command) == PROGRAM_WEIR_RECORD)
-        snprintf(command, sizeof command, ": weir record DIR --epochs %.0f", ceil(times * times));
-    weir__verdict_text(v->missing, "the run is too short to tell what changes bring; record one of %.0f s or more%s",
-                       ceil(elapsed_s * times * times), command);
+    return program_of(command) == PROGRAM_WEIR_RECORD
+               ? "weir record DIR --explain changes settings while it runs, and measures what they bring"
+               : "weir_explain_live() changes settings while the program runs, and measures what they bring";
 }
 
 /* The one thing that would decide. */
@@ -445,11 +441,7 @@ static void say_next(full_verdict *v, const char *command)
                            "explain each part alone: weir explain with --until or --since and the time of "
                            "the change");
     else if (is_open)
-        weir__verdict_text(
-            v->missing, program_of(command) == PROGRAM_WEIR_RECORD
-                            ? "weir record DIR --explain changes settings while it runs, and measures what they bring"
-                            : "weir_explain_live() changes settings while the program runs, and measures what they "
-                              "bring");
+        weir__verdict_text(v->missing, "%s", experiment_with(command));
 }
 
 /* -- what the items say, and where the program waits */
@@ -585,7 +577,8 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
     if (is_complete)
         suggest_others(&a);
     if (is_too_short(&a))
-        ask_for_longer_run(verdict, &a);
+        weir__verdict_text(verdict->missing, "the run is too short to predict what changes bring; %s",
+                           experiment_with(a.command));
     weir__model_free(a.model);
     weir__verdict_fit_options(verdict, a.command);
     qsort(verdict->advice, verdict->shown.num_advice, sizeof *verdict->advice, by_gain);
