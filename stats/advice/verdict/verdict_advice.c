@@ -423,12 +423,10 @@ void weir__verdict_fit_options(full_verdict *v, const char *command)
     }
 }
 
-/* What decides whether changes bring something, however long this run was. */
+/* What changes settings while the pipeline runs, and measures what they bring. */
 static const char *experiment_with(const char *command)
 {
-    return program_of(command) == PROGRAM_WEIR_RECORD
-               ? "weir record DIR --explain changes settings while it runs, and measures what they bring"
-               : "weir_explain_live() changes settings while the program runs, and measures what they bring";
+    return program_of(command) == PROGRAM_WEIR_RECORD ? "weir record DIR --explain" : "weir_explain_live()";
 }
 
 /* The one thing that would decide. */
@@ -441,7 +439,8 @@ static void say_next(full_verdict *v, const char *command)
                            "explain each part alone: weir explain with --until or --since and the time of "
                            "the change");
     else if (is_open)
-        weir__verdict_text(v->missing, "%s", experiment_with(command));
+        weir__verdict_text(v->missing, "%s changes settings while the pipeline runs, and measures what they bring",
+                           experiment_with(command));
 }
 
 /* -- what the items say, and where the program waits */
@@ -577,7 +576,7 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
     if (is_complete)
         suggest_others(&a);
     if (is_too_short(&a))
-        weir__verdict_text(verdict->missing, "the run is too short to predict what changes bring; %s",
+        weir__verdict_text(verdict->missing, "the run is too short to predict what changes bring; %s measures it",
                            experiment_with(a.command));
     weir__model_free(a.model);
     weir__verdict_fit_options(verdict, a.command);
