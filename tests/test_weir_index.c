@@ -251,6 +251,7 @@ TEST_CASE(a_tree_deeper_than_the_longest_path_is_told)
         program_free(&programs[i]);
     }
     assert_int_equal(access("deepframes/a.mp4.npy", F_OK), 0);
+    assert_done(WEIR("summary", "--db", "deep.db"), "1 folder could not be read", "");
 }
 
 TEST_CASE(bad_input_gets_one_line)

@@ -76,9 +76,10 @@ static inline void weir_source_list(weir_builder *builder, const weir_list_confi
  * Each item's data is the path (a char *, freed with free()): the root, a slash, and the path below the root. The
  * path is also the item's label. size_bytes is 0.
  *
- * The listing streams: folders are read in chunks, and the first path is delivered before the rest is listed. Memory
- * holds one open folder per level (with `sorted` also its entries), and up to 100 bytes for each folder so far. A
- * stop is checked at each entry, even if nothing matches.
+ * The listing streams: folders are read in chunks, and the first path is delivered before the rest is listed. A
+ * folder's files come before those of its subfolders (not with `sorted`). One folder is open at a time, however deep the
+ * tree. Memory holds the names of the subfolders at each level (with `sorted`, of all its entries), and up to 100 bytes
+ * for each folder so far. A stop is checked at each entry, even if nothing matches.
  *
  * Links to files and folders are followed. Each folder (device and inode) is listed once, under the first name that
  * leads to it, so link loops end. Only `sorted` makes that name the same on every machine.

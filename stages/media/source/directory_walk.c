@@ -1,8 +1,9 @@
 /*
- * The walk is depth first. It keeps a stack of the folders from the root to the current one: each with its open
- * listing or, with `sorted`, its sorted names.
+ * The walk is depth first. It keeps a stack of the folders from the root to the current one. Only the innermost is open,
+ * so a deep tree takes one descriptor: its files are passed on as they are read, and the names of its subfolders are
+ * kept until it has been read and closed. With `sorted` all names are kept first, and sorted.
  *
- * Invariants: `path` is the path of the innermost level, plus, during a step, the name of its entry. Each folder
+ * Invariants: a level above the innermost is closed. `path` is the path of the innermost level, plus, during a step, the name of its entry. Each folder
  * (device and inode) is entered once in the whole walk. That ends link loops, and avoids the exponentially many paths
  * that exist where folders link to each other.
  */
@@ -27,12 +28,10 @@ typedef struct walk_entry {
 
 /* A folder between the root and the current entry. */
 typedef struct walk_level {
-    DIR *listing;      /* NULL when sorted */
-    size_t path_bytes; /* of the folder's path */
-
-    /* sorted only */
-    walk_entry *entries;
+    size_t path_bytes;   /* of the folder's path */
+    walk_entry *entries; /* to be taken once the folder is closed */
     size_t num_entries;
+    size_t max_entries;
     size_t next_entry;
 } walk_level;
 
@@ -47,6 +46,7 @@ struct weir_walk {
     const weir_directory_config *config;
     weir_walk_listener listener;
 
+    DIR *listing; /* of the innermost level; NULL = it has been read */
     walk_level *levels;
     size_t num_levels;
     size_t max_levels;
@@ -197,12 +197,18 @@ static walk_level *push_level(weir_walk *walk)
     return level;
 }
 
+static void close_listing(weir_walk *walk)
+{
+    if (walk->listing)
+        closedir(walk->listing);
+    walk->listing = NULL;
+}
+
 static void pop_level(weir_walk *walk)
 {
     walk_level *level = &walk->levels[--walk->num_levels];
-    if (level->listing)
-        closedir(level->listing);
-    for (size_t i = level->next_entry; i < level->num_entries; i++)
+    close_listing(walk);
+    for (size_t i = 0; i < level->num_entries; i++)
         free(level->entries[i].name);
     free(level->entries);
 }
@@ -212,12 +218,12 @@ static bool is_self_or_parent(const char *name)
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-/* The next entry of the innermost listing: WEIR_OK or WEIR_EOF. `entry` is valid until the next call. */
-static int read_listing(weir_walk *walk, walk_level *level, walk_entry *entry)
+/* The next entry of the listing: WEIR_OK or WEIR_EOF. `entry` is valid until the next call. */
+static int read_listing(weir_walk *walk, const walk_level *level, walk_entry *entry)
 {
     for (;;) {
         errno = 0;
-        struct dirent *dirent = readdir(level->listing);
+        struct dirent *dirent = readdir(walk->listing);
         if (!dirent && errno) {
             int code = errno;
             walk->path[level->path_bytes] = '\0';
@@ -247,34 +253,32 @@ static bool is_of_interest(const weir_walk *walk, const walk_entry *entry)
     return may_be_file && weir_file_name_matches(entry->name, walk->config->glob);
 }
 
-static int append_entry(walk_level *level, size_t *max_entries, const walk_entry *entry)
+static int keep_entry(walk_level *level, const char *name, unsigned char type)
 {
-    if (level->num_entries == *max_entries) {
-        size_t grown_entries = *max_entries ? *max_entries * 2 : 64;
-        walk_entry *grown = realloc(level->entries, grown_entries * sizeof *grown);
+    if (level->num_entries == level->max_entries) {
+        size_t max_entries = level->max_entries ? level->max_entries * 2 : 64;
+        walk_entry *grown = realloc(level->entries, max_entries * sizeof *grown);
         if (!grown)
             return WEIR_ENOMEM;
         level->entries = grown;
-        *max_entries = grown_entries;
+        level->max_entries = max_entries;
     }
-    char *name = strdup(entry->name);
-    if (!name)
+    char *copy = strdup(name);
+    if (!copy)
         return WEIR_ENOMEM;
-    level->entries[level->num_entries++] = (walk_entry){ .name = name, .type = entry->type };
+    level->entries[level->num_entries++] = (walk_entry){ .name = copy, .type = type };
     return WEIR_OK;
 }
 
 /* Reads the whole listing of the innermost level, sorts it, and closes it. */
 static int sort_listing(weir_walk *walk, walk_level *level)
 {
-    size_t max_entries = 0;
     walk_entry entry;
     while (!is_walk_stopped(walk) && read_listing(walk, level, &entry) == WEIR_OK) {
-        if (is_of_interest(walk, &entry) && append_entry(level, &max_entries, &entry) != WEIR_OK)
+        if (is_of_interest(walk, &entry) && keep_entry(level, entry.name, entry.type) != WEIR_OK)
             return WEIR_ENOMEM;
     }
-    closedir(level->listing);
-    level->listing = NULL;
+    close_listing(walk);
     if (level->num_entries > 0)
         qsort(level->entries, level->num_entries, sizeof *level->entries, compare_entries);
     return WEIR_OK;
@@ -287,7 +291,7 @@ static int list_folder(weir_walk *walk, DIR *listing)
         closedir(listing);
         return WEIR_ENOMEM;
     }
-    level->listing = listing;
+    walk->listing = listing;
     return walk->config->sorted ? sort_listing(walk, level) : WEIR_OK;
 }
 
@@ -330,11 +334,12 @@ static unsigned char resolve_type(weir_walk *walk, unsigned char type)
     return S_ISREG(target.st_mode) ? DT_REG : S_ISDIR(target.st_mode) ? DT_DIR : DT_UNKNOWN;
 }
 
-/* The next entry of the innermost level. With `sorted` the caller frees its name. */
+/* The next entry of the innermost level: WEIR_OK or WEIR_EOF. While the listing is open, it is from there. */
 static int take_entry(weir_walk *walk, walk_level *level, walk_entry *entry)
 {
-    if (level->listing)
-        return read_listing(walk, level, entry);
+    if (walk->listing && read_listing(walk, level, entry) == WEIR_OK)
+        return WEIR_OK;
+    close_listing(walk);
     if (level->next_entry == level->num_entries)
         return WEIR_EOF;
     *entry = level->entries[level->next_entry++];
@@ -345,26 +350,23 @@ static int take_entry(weir_walk *walk, walk_level *level, walk_entry *entry)
 static int walk_step(weir_walk *walk)
 {
     walk_level *level = &walk->levels[walk->num_levels - 1];
-    bool sorted = !level->listing;
     walk_entry entry;
     if (take_entry(walk, level, &entry) == WEIR_EOF) {
         pop_level(walk);
         return WEIR_SKIP;
     }
-
-    bool interesting = is_of_interest(walk, &entry);
-    bool matches = interesting && weir_file_name_matches(entry.name, walk->config->glob);
-    int rc = interesting ? set_path(walk, level->path_bytes, entry.name) : WEIR_SKIP;
-    if (sorted)
-        free(entry.name);
+    if (!is_of_interest(walk, &entry))
+        return WEIR_SKIP;
+    int rc = set_path(walk, level->path_bytes, entry.name);
     if (rc != WEIR_OK)
         return rc;
 
-    switch (resolve_type(walk, entry.type)) {
-    case DT_REG: return matches ? WEIR_OK : WEIR_SKIP;
-    case DT_DIR: rc = walk->config->flat ? WEIR_OK : enter_folder(walk); return rc == WEIR_OK ? WEIR_SKIP : rc;
-    default: return WEIR_SKIP;
-    }
+    unsigned char type = resolve_type(walk, entry.type);
+    if (type == DT_REG && weir_file_name_matches(entry.name, walk->config->glob))
+        return WEIR_OK;
+    if (type == DT_DIR && !walk->config->flat)
+        rc = walk->listing ? keep_entry(level, entry.name, type) : enter_folder(walk);
+    return rc == WEIR_OK ? WEIR_SKIP : rc;
 }
 
 int weir__walk_next(weir_walk *walk, const char **path)
