@@ -394,12 +394,12 @@ weir_sampler_items weir_dataset_items(weir_dataset *dataset)
     return (weir_sampler_items){ .self = dataset, .fill = dataset ? fill_entry : NULL };
 }
 
-/* Reads one column of all clips, in the order of the numbers. */
-static int read_column(weir_dataset *dataset, const char *column, uint32_t *classes, double *costs, weir_error *error)
+/* Of all clips, in the order of the numbers. */
+static int read_label_classes(weir_dataset *dataset, uint32_t *classes, weir_error *error)
 {
     sqlite3_stmt *all = NULL;
     char *sql = dataset->rows ? NULL : sqlite3_mprintf("WHERE number IS NOT NULL ORDER BY number");
-    int rc = prepare_items(dataset, column, sql ? sql : "WHERE clip_id = ?", &all, error);
+    int rc = prepare_items(dataset, "label", sql ? sql : "WHERE clip_id = ?", &all, error);
     int code = SQLITE_ROW;
     for (uint64_t i = 0; rc == WEIR_OK && i < dataset->count; i++) {
         if (dataset->rows) {
@@ -410,11 +410,9 @@ static int read_column(weir_dataset *dataset, const char *column, uint32_t *clas
         if (code != SQLITE_ROW)
             rc = weir_error_set(error, WEIR_EDATA, code, "the index %s was changed while it was in use",
                                 dataset->path);
-        else if (costs)
-            costs[i] = sqlite3_column_double(all, 0);
         else
             classes[i] = (uint32_t)class_of(dataset, (const char *)sqlite3_column_text(all, 0));
-        if (rc == WEIR_OK && classes && classes[i] == UINT32_MAX)
+        if (rc == WEIR_OK && classes[i] == UINT32_MAX)
             rc = weir_error_set(error, WEIR_ENOTFOUND, 0, "clip %" PRIu64 " of %s has no label", i, dataset->path);
     }
     sqlite3_finalize(all);
@@ -427,24 +425,10 @@ int weir_dataset_read_classes(weir_dataset *dataset, uint32_t **classes, weir_er
     if (!dataset || !classes)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *classes = malloc(dataset->count * sizeof **classes);
-    int rc = *classes ? read_column(dataset, "label", *classes, NULL, error) : fail_memory(error);
+    int rc = *classes ? read_label_classes(dataset, *classes, error) : fail_memory(error);
     if (rc != WEIR_OK) {
         free(*classes);
         *classes = NULL;
-    }
-    return rc;
-}
-
-int weir_dataset_read_costs(weir_dataset *dataset, double **costs, weir_error *error)
-{
-    if (!dataset || !costs)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    *costs = malloc(dataset->count * sizeof **costs);
-    int rc = *costs ? read_column(dataset, "num_frames * width * height * " WEIR__CLIP_SHARE, NULL, *costs, error)
-                    : fail_memory(error);
-    if (rc != WEIR_OK) {
-        free(*costs);
-        *costs = NULL;
     }
     return rc;
 }

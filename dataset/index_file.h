@@ -11,7 +11,6 @@
 
 /* SQL: how long a clip is, in seconds, and which part of its file it is. */
 #define WEIR__CLIP_DURATION "max(0.0, min(coalesce(end, duration), duration) - coalesce(start, 0.0))"
-#define WEIR__CLIP_SHARE    "coalesce(" WEIR__CLIP_DURATION " / duration, 1.0)"
 
 /* Fills *error; returns the status. db may be NULL. */
 int weir__index_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path);

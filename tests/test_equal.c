@@ -230,11 +230,9 @@ TEST_CASE(ranks_make_equal_steps_when_clips_fail)
 
 TEST_CASE(each_order_and_concurrency_keeps_equal_steps)
 {
-    static double costs[NUM_ITEMS], weights[NUM_ITEMS];
-    for (int i = 0; i < NUM_ITEMS; i++) {
-        costs[i] = 1 + i % 5;
+    static double weights[NUM_ITEMS];
+    for (int i = 0; i < NUM_ITEMS; i++)
         weights[i] = 1 + i % 3;
-    }
     for (uint32_t which = 0; which < 96; which++) {
         rank_job job = job_of(0, which % 2 ? WEIR_SHARE_PAD : WEIR_SHARE_DROP);
         uint64_t num_failed = 0;
@@ -242,7 +240,7 @@ TEST_CASE(each_order_and_concurrency_keeps_equal_steps)
         switch (which / 2 % 6) {
         case 0: job.sampler.order = WEIR_SAMPLER_LISTED; break;
         case 1: job.sampler.order = WEIR_SAMPLER_WINDOWS, job.sampler.window_items = 5; break;
-        case 2: job.sampler.costs = costs; break;
+        case 2: job.sampler.replacement = true; break;
         case 3: job.sampler.weights = weights; break;
         case 4: job.sampler.weights = weights, job.sampler.replacement = true; break;
         default: break;

@@ -360,7 +360,6 @@ TEST_CASE(the_dataset_refuses_null)
 {
     weir_dataset *dataset;
     uint32_t *classes;
-    double *costs;
     REFUSED(weir_dataset_build(NULL, &(weir_dataset_build_options){ .root = "." }, NULL, NULL));
     REFUSED(weir_dataset_build("a", NULL, NULL, NULL));
     REFUSED(weir_dataset_open(NULL, NULL, &dataset, NULL));
@@ -372,7 +371,6 @@ TEST_CASE(the_dataset_refuses_null)
     assert_int_equal(weir_dataset_num_classes(NULL), 0);
     assert_null(weir_dataset_class_name(NULL, 0));
     REFUSED(weir_dataset_read_classes(NULL, &classes, NULL));
-    REFUSED(weir_dataset_read_costs(NULL, &costs, NULL));
     REFUSED(weir_dataset_ask(NULL, WEIR_DATASET_SUMMARY, NULL, no_row, NULL, NULL));
     REFUSED(weir_dataset_ask("a", WEIR_DATASET_SUMMARY, NULL, NULL, NULL, NULL));
 }

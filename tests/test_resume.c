@@ -358,18 +358,17 @@ typedef struct tally {
 static weir_sampler_config config_of(uint32_t which)
 {
     static uint32_t classes[NUM_ITEMS];
-    static double costs[NUM_ITEMS], weights[NUM_ITEMS];
+    static double weights[NUM_ITEMS];
     for (uint32_t i = 0; i < NUM_ITEMS; i++) {
         classes[i] = i % 3;
-        costs[i] = 1 + i * i % 17;
         weights[i] = 1 + i % 4;
     }
     weir_sampler_config config = { .num_items = NUM_ITEMS, .seed = 3 };
     switch (which % 8) {
     case 1: config.order = WEIR_SAMPLER_SHUFFLED; break;
     case 2: config.order = WEIR_SAMPLER_WINDOWS, config.window_items = 6; break;
-    case 3: config.order = WEIR_SAMPLER_SHUFFLED, config.costs = costs; break;
-    case 4: config.weights = weights; break;
+    case 3: config.order = WEIR_SAMPLER_SHUFFLED, config.weights = weights; break;
+    case 4: config.weights = weights, config.replacement = true; break;
     case 5: config.replacement = true; break;
     case 6: config.classes = classes, config.num_classes = 3; break;
     case 7: config.num_samples = 101; break;

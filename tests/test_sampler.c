@@ -184,9 +184,6 @@ TEST_CASE(the_order_is_the_same_on_every_machine)
         { { .weights = weights }, 1, UINT64_C(0xfb428771626108a6) },
         { { .classes = classes, .num_classes = 3 }, 1, UINT64_C(0xe10acac384eac5c9) },
         { { .classes = classes, .num_classes = 3, .replacement = true }, 1, UINT64_C(0xbbd9b19319496917) },
-        { { .costs = weights, .order = WEIR_SAMPLER_SHUFFLED, .world = { .rank = 1, .size = 3 } },
-          1,
-          UINT64_C(0xa9e117dbb5606736) },
         { { .order = WEIR_SAMPLER_WINDOWS, .window_items = 64, .world = { .rank = 1, .size = 3 } },
           1,
           UINT64_C(0x4d82fb8b5208bada) },
@@ -352,42 +349,6 @@ TEST_CASE(more_ranks_than_items_get_none_or_the_same)
     assert_int_equal(count_of(config, 7, 8), 1);
 }
 
-TEST_CASE(costs_make_ranks_equally_loaded)
-{
-    enum { COUNT = 4003, RANKS = 8 };
-    static double costs[COUNT];
-    double most = 0, by_count[2] = { 1e9, 0 }, by_cost[2] = { 1e9, 0 };
-    for (uint32_t i = 0; i < COUNT; i++) {
-        costs[i] = 1 + (double)(i * 2654435761U % 1000) * (double)(i * 2654435761U % 1000) / 1000;
-        most = costs[i] > most ? costs[i] : most;
-    }
-    for (int balanced = 0; balanced < 2; balanced++)
-        for (uint32_t rank = 0; rank < RANKS; rank++) {
-            weir_sampler_config config = { .num_items = COUNT,
-                                           .order = WEIR_SAMPLER_SHUFFLED,
-                                           .share = WEIR_SHARE_DROP,
-                                           .costs = balanced ? costs : NULL,
-                                           .world = { .rank = rank, .size = RANKS } };
-            weir_sampler *sampler = make(config);
-            double sum = 0, *spread = balanced ? by_cost : by_count;
-            assert_int_equal(weir_sampler_count(sampler), COUNT / RANKS);
-            for (uint64_t i = 0; i < COUNT / RANKS; i++)
-                sum += costs[weir_sampler_at(sampler, i)];
-            spread[0] = sum < spread[0] ? sum : spread[0];
-            spread[1] = sum > spread[1] ? sum : spread[1];
-            weir_sampler_free(sampler);
-        }
-    print_message("spread of the ranks' costs: by count %.1f %%, by cost %.2f %%\n",
-                  100 * (by_count[1] / by_count[0] - 1), 100 * (by_cost[1] / by_cost[0] - 1));
-    assert_true(by_cost[1] - by_cost[0] <= most);
-    assert_true(by_cost[1] - by_cost[0] < (by_count[1] - by_count[0]) / 4);
-
-    weir_sampler_config config = {
-        .num_items = COUNT, .order = WEIR_SAMPLER_SHUFFLED, .costs = costs, .world.size = RANKS
-    };
-    assert_each_once(config, 1);
-}
-
 /* ---- the launcher's environment -------------------------------------------------------------------------------- */
 
 static const char *const variables[] = { "RANK",
@@ -510,7 +471,6 @@ TEST_CASE(options_that_make_no_sense_are_refused)
         { { .num_items = 3, .window_items = 2 }, "window_items" },
         { { .num_items = 3, .weights = weights }, "weight of item 1 is -1" },
         { { .num_items = 3, .weights = zeros }, "all weights are 0" },
-        { { .num_items = 3, .costs = weights }, "cost of item 1 is -1" },
         { { .num_items = 3, .classes = classes, .num_classes = 2 }, "item 1 is of class 2" },
         { { .num_items = 3, .classes = classes, .num_classes = 3 }, "class 1 has no items" },
         { { .num_items = 3, .share = WEIR_SHARE_DROP, .world = { .rank = 0, .size = 4 } }, "are none" },

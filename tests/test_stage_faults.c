@@ -255,11 +255,10 @@ DECODING(read_archive, archive, weir_tar_read, (weir_tar_config){ .samples = tru
 static int make_batches(FILE *out, weir_error *error)
 {
     const char *const paths[] = { clip, turned, clip };
-    const weir_sampler_source_config source = { .sampler = { .num_items = 3,
-                                                             .order = WEIR_SAMPLER_SHUFFLED,
-                                                             .weights = (const double[]){ 1, 2, 3 },
-                                                             .costs = (const double[]){ 3, 2, 1 } },
-                                                .paths = paths };
+    const weir_sampler_source_config source = {
+        .sampler = { .num_items = 3, .order = WEIR_SAMPLER_SHUFFLED, .weights = (const double[]){ 1, 2, 3 } },
+        .paths = paths
+    };
     const weir_video_config video = { .width = 32, .height = 32, .sampling = { .count = 2 } };
     const weir_collate_config collate = {
         .num_items = 2, .dtype = WEIR_DTYPE_FLOAT32, .crop = WEIR_CROP_RESIZED, .crop_width = 8, .crop_height = 8
@@ -387,18 +386,15 @@ static int read_index(FILE *out, weir_error *error)
 {
     weir_dataset *dataset;
     uint32_t *classes = NULL;
-    double *costs = NULL;
     const char *const chosen[] = { "b", "a" };
     const weir_dataset_options options = { .where = "size_bytes > 0", .classes = chosen, .num_classes = 2 };
     int status = weir_dataset_open(index_path, &options, &dataset, error);
     if (status != WEIR_OK)
         return status;
     status = weir_dataset_read_classes(dataset, &classes, error);
-    if (status == WEIR_OK)
-        status = weir_dataset_read_costs(dataset, &costs, error);
     uint64_t num_items = weir_dataset_count(dataset);
     if (status == WEIR_OK)
-        fprintf(out, "%016" PRIx64 " %g\n", hash(classes, num_items * sizeof *classes), costs[0]);
+        fprintf(out, "%016" PRIx64 "\n", hash(classes, num_items * sizeof *classes));
     const weir_sampler_source_config source = { .sampler = { .num_items = num_items },
                                                 .items = weir_dataset_items(dataset) };
     const weir_video_config video = { .width = 16, .height = 16, .sampling = { .what = WEIR_SAMPLE_KEYFRAMES } };
@@ -406,7 +402,6 @@ static int read_index(FILE *out, weir_error *error)
     if (status == WEIR_OK)
         status = run(stages, out, error);
     free(classes);
-    free(costs);
     weir_dataset_close(dataset);
     return status;
 }

@@ -1,7 +1,6 @@
 /*
  * Two steps, each a pure function: from the rank's position in its share to a position of the epoch (share), and from
- * that to an item (draw). Only weights without replacement and costs need data that is computed at the start of an
- * epoch.
+ * that to an item (draw). Only weights without replacement need data that is computed at the start of an epoch.
  */
 #include <weir/sampler.h>
 
@@ -34,14 +33,14 @@ struct weir_sampler {
     pthread_mutex_t lock; /* taken by the source only: its tasks take turns */
 
     /* immutable after init */
-    weir_sampler_config config; /* weights and classes: see below; costs: a copy */
+    weir_sampler_config config; /* weights and classes: see below */
     uint32_t *weights;          /* (NULL = none) */
     uint64_t *sums;             /* with replacement: cumulative weights */
     class_list *classes;        /* (NULL = not balanced) */
     uint64_t *members;          /* sorted by class */
     uint64_t num_samples;       /* of an epoch */
     uint64_t count;             /* of this rank */
-    uint64_t arrays;            /* hash of weights, classes and costs */
+    uint64_t arrays;            /* hash of weights and classes */
     weir_dealing *dealings;     /* of epochs that were resumed */
     size_t num_dealings;
     weir_dealing *old_dealings; /* the same epochs, as the checkpoints' ranks had them */
@@ -51,8 +50,7 @@ struct weir_sampler {
     bool has_begun;
     uint64_t epoch;
     uint64_t seed;
-    uint64_t *drawn; /* weights without replacement: the items in order */
-    uint64_t *own;   /* costs: this rank's positions, or those of all ranks, round by round, with a dealing */
+    uint64_t *drawn;             /* weights without replacement: the items in order */
     const weir_dealing *dealing; /* NULL = it was not resumed */
 
     /* the last permutation: neighbouring positions share it */
@@ -208,21 +206,6 @@ static int draw_arrivals(weir_sampler *sampler)
 
 /* ---- the share: from positions of this rank to those of the epoch ------------------------------------------------ */
 
-/* Of the next positions, the rank with the lowest cost so far gets the most expensive one, and so on. */
-typedef struct load {
-    double cost;
-    uint64_t which; /* rank or position */
-} load;
-
-static int compare_loads(const void *a, const void *b)
-{
-    const load *left = a;
-    const load *right = b;
-    if (left->cost != right->cost)
-        return left->cost < right->cost ? -1 : 1;
-    return left->which < right->which ? -1 : left->which > right->which;
-}
-
 static uint64_t wrap_position(const weir_sampler *sampler, uint64_t position)
 {
     return position % sampler->num_samples;
@@ -242,49 +225,9 @@ static uint64_t count_of(const weir_sampler *sampler, const weir_world *world)
     return num_rounds(sampler, world->size) - lacks_one;
 }
 
-static int deal_by_cost(weir_sampler *sampler)
-{
-    uint32_t size = sampler->dealing ? sampler->dealing->num_ranks : sampler->config.world.size;
-    load *ranks = calloc(size, sizeof *ranks);
-    load *round = calloc(size, sizeof *round);
-    for (uint32_t i = 0; ranks && i < size; i++)
-        ranks[i].which = i;
-    for (uint64_t r = 0; ranks && round && r < num_rounds(sampler, size); r++) {
-        uint64_t first = r * size;
-        uint64_t left = sampler->num_samples > first ? sampler->num_samples - first : 0;
-        bool is_full = sampler->config.share != WEIR_SHARE_EXACT || left >= size;
-        uint32_t length = is_full ? size : (uint32_t)left;
-        for (uint32_t i = 0; i < length; i++) {
-            uint64_t position = wrap_position(sampler, first + i);
-            round[i] = (load){ .cost = -sampler->config.costs[draw_item(sampler, position)], .which = position };
-        }
-        qsort(round, length, sizeof *round, compare_loads);
-        /* In an incomplete last round the first ranks get one more position, whatever their cost: the count of a rank
-           is fixed. */
-        if (length == size)
-            qsort(ranks, size, sizeof *ranks, compare_loads);
-        for (uint32_t i = 0, next = 0; i < size; i++) {
-            if (ranks[i].which >= length)
-                continue;
-            ranks[i].cost -= round[next].cost;
-            if (sampler->dealing)
-                sampler->own[r * size + ranks[i].which] = round[next].which;
-            else if (ranks[i].which == sampler->config.world.rank)
-                sampler->own[r] = round[next].which;
-            next++;
-        }
-    }
-    int rc = ranks && round ? WEIR_OK : WEIR_ENOMEM;
-    free(ranks);
-    free(round);
-    return rc;
-}
-
 static uint64_t share_of(const weir_sampler *sampler, const weir_world *world, uint64_t position)
 {
     const weir_sampler_config *config = &sampler->config;
-    if (sampler->own)
-        return sampler->own[sampler->dealing ? position * world->size + world->rank : position];
     if (config->order != WEIR_SAMPLER_WINDOWS)
         return wrap_position(sampler, position * world->size + world->rank);
     if (config->share != WEIR_SHARE_EXACT)
@@ -322,16 +265,12 @@ static int check_sampler(const weir_sampler_config *config, weir_error *error)
         return refuse_sampler(error, "order or share is not a value of its enum");
     if (config->order == WEIR_SAMPLER_WINDOWS ? config->window_items == 0 : config->window_items != 0)
         return refuse_sampler(error, "WEIR_SAMPLER_WINDOWS needs window_items of at least 1; other orders need 0");
-    if (config->order == WEIR_SAMPLER_WINDOWS && (is_random || config->costs))
-        return refuse_sampler(error, "windows cannot be combined with weights, classes, replacement or costs");
+    if (config->order == WEIR_SAMPLER_WINDOWS && is_random)
+        return refuse_sampler(error, "windows cannot be combined with weights, classes or replacement");
     if (config->weights && config->classes)
         return refuse_sampler(error, "weights and classes cannot be combined");
     if (config->classes && config->num_classes == 0)
         return refuse_sampler(error, "num_classes is 0");
-    for (uint64_t i = 0; config->costs && i < config->num_items; i++)
-        if (!(config->costs[i] >= 0) || !isfinite(config->costs[i]))
-            return weir_error_set(error, WEIR_EINVAL, 0, "sampler: the cost of item %" PRIu64 " is %g", i,
-                                  config->costs[i]);
     return WEIR_OK;
 }
 
@@ -406,16 +345,6 @@ static int take_classes(weir_sampler *sampler, const uint32_t *classes, weir_err
     return WEIR_OK;
 }
 
-static int take_costs(weir_sampler *sampler, const double *costs, weir_error *error)
-{
-    size_t num_bytes = sampler->config.num_items * sizeof *costs;
-    double *copy = malloc(num_bytes);
-    if (copy)
-        memcpy(copy, costs, num_bytes);
-    sampler->config.costs = copy;
-    return copy ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-}
-
 static int count_share(weir_sampler *sampler, weir_error *error)
 {
     const weir_world *world = &sampler->config.world;
@@ -435,8 +364,6 @@ static uint64_t hash_arrays(const weir_sampler_config *config)
         hash = weir__hash(hash + 1, config->weights, config->num_items * sizeof *config->weights);
     if (config->classes)
         hash = weir__hash(hash + 2, config->classes, config->num_items * sizeof *config->classes);
-    if (config->costs)
-        hash = weir__hash(hash + 3, config->costs, config->num_items * sizeof *config->costs);
     return hash;
 }
 
@@ -444,10 +371,7 @@ static int reserve_order(weir_sampler *sampler, weir_error *error)
 {
     bool draws = sampler->weights && !sampler->config.replacement;
     sampler->drawn = draws ? malloc(sampler->num_samples * sizeof *sampler->drawn) : NULL;
-    sampler->own = sampler->config.costs ? malloc((sampler->count + 1) * sizeof *sampler->own) : NULL;
-    if ((draws && !sampler->drawn) || (sampler->config.costs && !sampler->own))
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    return WEIR_OK;
+    return draws && !sampler->drawn ? weir_error_set(error, WEIR_ENOMEM, 0, "out of memory") : WEIR_OK;
 }
 
 static int set_up_sampler(weir_sampler *sampler, const weir_sampler_config *config, weir_error *error)
@@ -457,14 +381,11 @@ static int set_up_sampler(weir_sampler *sampler, const weir_sampler_config *conf
     sampler->arrays = hash_arrays(config);
     sampler->config.weights = NULL;
     sampler->config.classes = NULL;
-    sampler->config.costs = NULL;
     int rc = find_world(&sampler->config.world, error);
     if (rc == WEIR_OK && config->weights)
         rc = take_weights(sampler, config->weights, &num_drawable, error);
     if (rc == WEIR_OK && config->classes)
         rc = take_classes(sampler, config->classes, error);
-    if (rc == WEIR_OK && config->costs)
-        rc = take_costs(sampler, config->costs, error);
     if (rc != WEIR_OK)
         return rc;
     sampler->num_samples = config->num_samples ? config->num_samples : num_drawable;
@@ -512,8 +433,6 @@ int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch)
         if (sampler->dealings[i].epoch == epoch)
             sampler->dealing = &sampler->dealings[i];
     int rc = sampler->drawn ? draw_arrivals(sampler) : WEIR_OK;
-    if (rc == WEIR_OK && sampler->own)
-        rc = deal_by_cost(sampler);
     sampler->has_begun = rc == WEIR_OK;
     sampler->epoch = epoch;
     return rc;
@@ -590,25 +509,15 @@ static void drop_dealings(weir_sampler *sampler)
     free(sampler->old_ranks);
 }
 
-int weir__sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_dealing *old, size_t num_dealings,
-                       weir_world *old_ranks)
+void weir__sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_dealing *old, size_t num_dealings,
+                        weir_world *old_ranks)
 {
-    uint64_t num_own = sampler->count;
     drop_dealings(sampler);
     sampler->dealings = dealings;
     sampler->old_dealings = old;
     sampler->old_ranks = old_ranks;
     sampler->num_dealings = num_dealings;
     sampler->has_begun = false;
-    if (!sampler->own)
-        return WEIR_OK;
-    for (size_t i = 0; i < num_dealings; i++) {
-        uint64_t all = num_rounds(sampler, dealings[i].num_ranks) * dealings[i].num_ranks;
-        num_own = all > num_own ? all : num_own;
-    }
-    free(sampler->own);
-    sampler->own = malloc((num_own + 1) * sizeof *sampler->own);
-    return sampler->own ? WEIR_OK : WEIR_ENOMEM;
 }
 
 uint64_t weir__sampler_renumber(const weir_sampler *sampler, size_t checkpoint, uint64_t epoch, uint64_t position)
@@ -641,9 +550,7 @@ void weir_sampler_free(weir_sampler *sampler)
     free(sampler->sums);
     free(sampler->classes);
     free(sampler->members);
-    free((double *)(uintptr_t)sampler->config.costs);
     free(sampler->drawn);
-    free(sampler->own);
     drop_dealings(sampler);
     pthread_mutex_destroy(&sampler->lock);
     free(sampler);

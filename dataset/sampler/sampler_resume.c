@@ -244,8 +244,8 @@ static int deal_rest(const resuming *job)
     weir_dealing *dealings = calloc(end - first, sizeof *dealings);
     weir_dealing *old = calloc(end - first, sizeof *old);
     int status = dealings && old ? make_dealings(job, first, end, dealings, old, &num) : WEIR_ENOMEM;
-    int dealt = weir__sampler_deal(job->sampler, dealings, old, num, job->ranks);
-    return status == WEIR_OK ? dealt : status;
+    weir__sampler_deal(job->sampler, dealings, old, num, job->ranks);
+    return status;
 }
 
 int weir__sampler_resume(weir_sampler *sampler, uint64_t dataset, const weir_checkpoint *const *checkpoints,

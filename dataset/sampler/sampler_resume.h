@@ -23,10 +23,10 @@ bool weir__sampler_replacement(weir_sampler *sampler, uint64_t position, uint64_
 uint64_t weir__sampler_total(const weir_sampler *sampler, uint32_t num_ranks);
 weir_sampler_share weir__sampler_share(const weir_sampler *sampler);
 
-/* Replaces the shares of these epochs, as the old ranks had them, by others; takes ownership of the arrays, also on
-   failure (WEIR_ENOMEM). The second function says where a position has gone, as weir_op.renumber. */
-int weir__sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_dealing *old, size_t num_dealings,
-                       weir_world *old_ranks);
+/* Replaces the shares of these epochs, as the old ranks had them, by others; takes ownership of the arrays. The
+   second function says where a position has gone, as weir_op.renumber. */
+void weir__sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_dealing *old, size_t num_dealings,
+                        weir_world *old_ranks);
 uint64_t weir__sampler_renumber(const weir_sampler *sampler, size_t checkpoint, uint64_t epoch, uint64_t position);
 const weir_dealing *weir__sampler_dealings(const weir_sampler *sampler, size_t *num_dealings);
 

@@ -138,9 +138,6 @@ WEIR_API const char *weir_dataset_class_name(const weir_dataset *dataset, uint32
    WEIR_ENOTFOUND with *error (may be NULL) filled: a clip has no label; or the statuses of weir_dataset_open(). */
 WEIR_API int weir_dataset_read_classes(weir_dataset *dataset, uint32_t **classes, weir_error *error);
 
-/* For weir_sampler_config.costs: the number of pixels of each clip, 8 bytes per clip. The caller frees it. */
-WEIR_API int weir_dataset_read_costs(weir_dataset *dataset, double **costs, weir_error *error);
-
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
 /* What to query, and the columns of a row. */

@@ -93,9 +93,6 @@ typedef struct weir_sampler_config {
     weir_world world;     /* this process's rank (size 0 = from the launcher's environment; see
                                  weir_world_find()) */
     weir_sampler_share share; /* (default WEIR_SHARE_EXACT) */
-    const double *costs; /* the expected cost of each item, in any unit, at least 0. Each rank still gets one of every
-                            `world.size` consecutive positions, but chosen so that the costs so far are balanced.
-                            16 bytes per item. Not with WINDOWS (NULL = round robin) */
 } weir_sampler_config;
 
 /* One thread at a time for each sampler. */
@@ -107,9 +104,8 @@ typedef struct weir_sampler weir_sampler;
  */
 WEIR_API int weir_sampler_new(const weir_sampler_config *config, weir_sampler **sampler, weir_error *error);
 
-/* Starts an epoch. Takes constant time, except with weights without replacement (a sort) and with costs (one pass
-   over the epoch). WEIR_OK, WEIR_EINVAL (NULL) or WEIR_ENOMEM; after a failure only weir_sampler_free() may be
-   called. */
+/* Starts an epoch. Takes constant time, except with weights without replacement (a sort). WEIR_OK, WEIR_EINVAL (NULL) or
+   WEIR_ENOMEM; after a failure only weir_sampler_free() may be called. */
 WEIR_API int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch);
 
 /* The number of items of this rank in the epoch; the same for all epochs that were not resumed. */

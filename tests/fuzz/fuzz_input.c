@@ -113,14 +113,11 @@ static void read_dataset(weir_dataset *dataset)
 {
     weir_error error = { 0 };
     uint32_t *classes = NULL;
-    double *costs = NULL;
     weir_sampler_items items = weir_dataset_items(dataset);
     if (told(weir_dataset_read_classes(dataset, &classes, &error), &error) == WEIR_OK)
         for (uint64_t i = 0; i < weir_dataset_count(dataset); i++)
             require(classes[i] < weir_dataset_num_classes(dataset) && weir_dataset_class_name(dataset, classes[i]));
-    told(weir_dataset_read_costs(dataset, &costs, &error), &error);
     free(classes);
-    free(costs);
     for (uint64_t i = 0; i < weir_dataset_count(dataset) && i < 20; i++) {
         weir_entry *entry = calloc(1, sizeof *entry);
         entry->number = i;
