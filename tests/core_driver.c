@@ -433,7 +433,7 @@ void driver_take(core_driver *driver)
 {
     weir_item item;
     pass_time(driver);
-    if (weir__graph_deliver(&driver->graph, &item, 0) == WEIR_EPOCH) {
+    if (weir__graph_deliver(&driver->graph, &item, 0, 0) == WEIR_EPOCH) {
         driver->num_epochs++;
         memset(driver->last_seq, 0, sizeof driver->last_seq);
     } else {

@@ -57,7 +57,7 @@ TEST_CASE(columns_stand_in_the_order_of_the_design)
         "p90_get_time, p99_get_time, occupancy_rate, run_id, mode, phase, first_step, last_step, suspended_time, "
         "num_joined, capacity, num_put, put_time, get_time, min_put_time, max_put_time, min_get_time, "
         "max_get_time, occupied_time, depth_time, bytes_time, max_depth, max_bytes, put_histogram, "
-        "get_histogram, latency_time, min_latency, max_latency, latency_histogram");
+        "get_histogram, latency_time, min_latency, max_latency, latency_histogram, late_time");
     assert_columns(
         path, "pool_stats",
         "id, timestamp, name, run_id, elapsed, mode, phase, first_step, last_step, suspended_time, num_joined, "

@@ -46,7 +46,7 @@ typedef struct pipeline_case {
     uint32_t threads;                          /* of the pool (0 = 4) */
     double late_threads;                       /* of the pool, on average: wait for a CPU between two tasks */
     double consumer_waits;                     /* share of the time (0 = when the sink's queue is empty) */
-    double polls;                              /* share of the items for which a consumer that polls waits */
+    double late;                               /* share of the time: a consumer that polls stays away from items */
     double outside, others, stolen, disk_idle; /* CPUs, of 4 */
     double throttled, io, memory;              /* shares of the time */
     double faults, stored, received;           /* per second */
@@ -580,7 +580,7 @@ static void record_node(weir_observer observer, const weir_lap *lap, const node_
 static void record_one_queue(weir_observer observer, const weir_lap *lap, const pipeline_case *c, const node_case *n,
                              const char *name, bool counts)
 {
-    static weir_histogram none, waits;
+    static weir_histogram none;
     bool is_sink = strcmp(n->kind, "sink") == 0;
     uint32_t capacity = n->capacity ? n->capacity : 2;
     weir_subject_lap queue = {
@@ -590,11 +590,7 @@ static void record_one_queue(weir_observer observer, const weir_lap *lap, const 
     queue.metrics.queue.put_times = queue.metrics.queue.get_times = &none;
     queue.metrics.queue.num_put = queue.metrics.queue.num_items = counts ? 100 * LAP_S : is_sink;
     queue.metrics.queue.get_ns = is_sink ? share_ns(or_default(c->consumer_waits, 1 - n->occupied)) : 0;
-    weir_histogram_clear(&waits);
-    for (int i = 0; is_sink && c->polls > 0 && i < 100 * LAP_S; i++)
-        weir_histogram_record(&waits, i < c->polls * 100 * LAP_S ? NS(0.004) : 0);
-    if (waits.count)
-        queue.metrics.queue.get_times = &waits;
+    queue.metrics.queue.late_ns = is_sink ? share_ns(c->late) : 0;
     queue.metrics.queue.occupied_ns = counts ? share_ns(n->occupied) : 0;
     queue.metrics.queue.depth_ns = n->occupied * LAP_S * 1e9 * (n->depth ? (double)n->depth : capacity);
     queue.metrics.queue.max_depth = n->depth ? n->depth : capacity;
@@ -1188,7 +1184,7 @@ TEST_CASE(a_consumer_that_polls_is_not_slow)
     pipeline_case c = *case_of("two slots that wait");
     c.nodes[2].occupied = 0.8;
     for (int polls = 0; polls < 2; polls++) {
-        c.polls = polls ? 0.25 : 0.9;
+        c.late = polls ? 0.75 : 0;
         weir_verdict *v = verdict_on(record_case(&c), NULL);
         assert_string_equal(weir_verdict_word(v->kind), "outside");
         double gain = 1;

@@ -416,8 +416,8 @@ weir__slot *weir__cancel_take(weir__graph *graph);
 void weir__cancel_returned(weir__slot *slot);
 
 /* The consumer takes the head of the sink queue, which must not be empty: WEIR_OK and an item, or WEIR_EPOCH.
-   waited_ns: how long it has waited. */
-int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns);
+   waited_ns: how long it has waited. late_ns: for how long there was an item before it asked again, if it had asked before. */
+int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns, int64_t late_ns);
 
 /* How many items, at most `most`, the consumer may take from the head of the sink queue without an event for each. */
 uint32_t weir__graph_plan_takes(const weir__graph *graph, uint32_t most);

@@ -347,11 +347,13 @@ void weir__node_item_gone(weir__node *node)
         weir__node_resume(join);
 }
 
-int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns)
+int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns, int64_t late_ns)
 {
     weir__queue *queue = graph->sink;
     int status = WEIR_OK;
     queue_pop(queue, item, graph->now_ns, false);
+    if (graph->measures)
+        queue->lap.late_ns += late_ns;
     if (weir__is_epoch_end(item)) {
         *item = (weir_item){ 0 };
         status = WEIR_EPOCH;

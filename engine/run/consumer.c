@@ -54,14 +54,16 @@ static int end_status_locked(const weir_pipeline *pipeline)
 
 /*
  * How long the consumer has waited for the item that it takes now: from its first call that found no item (whether
- * that call waited or the consumer came back later) until the item was available at the latest.
+ * that call waited or the consumer came back later) until the item was available at the latest. *late_ns: how long the
+ * item was available before the consumer came back.
  */
-static int64_t waited_ns_locked(weir_pipeline *pipeline, int64_t start_ns, bool waited)
+static int64_t waited_ns_locked(weir_pipeline *pipeline, int64_t start_ns, bool waited, int64_t *late_ns)
 {
     int64_t since_ns = pipeline->asked_ns ? pipeline->asked_ns : start_ns;
     int64_t until_ns = waited ? pipeline->core.now_ns : pipeline->core.consumable_ns;
     if ((!waited && !pipeline->asked_ns) || until_ns < since_ns)
         since_ns = until_ns;
+    *late_ns = pipeline->asked_ns && start_ns > until_ns ? start_ns - until_ns : 0;
     pipeline->asked_ns = 0;
     return until_ns - since_ns;
 }
@@ -106,8 +108,8 @@ static int take_with_lock(weir_pipeline *pipeline, const consumer_thread *self, 
     weir__ahead_end_locked(pipeline);
     for (;;) {
         if (!pipeline->core.stopped && pipeline->core.sink->depth) {
-            int64_t waited_ns = waited_ns_locked(pipeline, start_ns, waited);
-            status = weir__graph_deliver(&pipeline->core, item, waited_ns);
+            int64_t late_ns, waited_ns = waited_ns_locked(pipeline, start_ns, waited, &late_ns);
+            status = weir__graph_deliver(&pipeline->core, item, waited_ns, late_ns);
             if (status == WEIR_OK)
                 weir__trace_deliver_locked(pipeline, item, waited_ns);
             weir__ahead_plan_locked(pipeline, self);

@@ -147,7 +147,9 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
       "sink: time of the items from their source, which had made them, to the consumer") \
     X(min_latency_ns, "min_latency", MIN, "s", "sink: shortest latency of an item") \
     X(max_latency_ns, "max_latency", MAX, "s", "sink: longest latency of an item") \
-    X(latencies, "latency_histogram", HISTOGRAM, "s", "sink: latencies of the items")
+    X(latencies, "latency_histogram", HISTOGRAM, "s", "sink: latencies of the items") \
+    X(late_ns, "late_time", SUM, "s", \
+      "sink: time that the consumer, which had found no item and returned, stayed away although there was one")
 
 /*
  * The threads of one pool. The engine measures the first two, the kernel counts the others for each thread; a value

@@ -103,7 +103,6 @@ typedef struct model_lap {
     size_t num_laps;
     weir_task_metrics *tasks;   /* of each node; run_times points to `times` */
     weir_queue_metrics *queues; /* of each queue; without histograms */
-    uint64_t num_waits;         /* items for which the consumer waited */
     weir_pool_metrics *pools;   /* of each pool */
     weir_histogram *times;
 } model_lap;
@@ -213,14 +212,11 @@ double weir__model_slowdown(const weir_model *model, const model_lap *lap);
  */
 double weir__model_delay(double busy_s, double cpu_s, int64_t run_delay_ns);
 
-/* For how many items the consumer waited. If it is not known: for all. */
-uint64_t weir__model_count_waits(const weir_queue_metrics *sink);
-
 /*
- * Whether the consumer polls: it takes all items that there are, and comes back later. Then it is not at work whenever
- * it does not wait: it is away for exactly as long as the queue is not empty, and it takes most items without waiting.
+ * Whether the consumer polls: it does not wait, but comes back later. For most of the time in which it is away there are
+ * items that it has asked for before.
  */
-bool weir__model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint64_t num_waits);
+bool weir__model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink);
 
 /* CPU time of all tasks per second. */
 double weir__model_used_cpus(const weir_model *model, const model_lap *lap);

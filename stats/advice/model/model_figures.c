@@ -38,7 +38,6 @@ void weir__model_lap_clear(const weir_model *model, model_lap *lap)
 {
     lap->elapsed_ns = 0;
     lap->num_laps = 0;
-    lap->num_waits = 0;
     for (size_t i = 0; i < model->num_nodes; i++) {
         weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &lap->tasks[i]);
         weir_histogram_clear(&lap->times[i]);
@@ -55,7 +54,6 @@ void weir__model_lap_add(const weir_model *model, model_lap *to, const model_lap
         return;
     to->elapsed_ns += from->elapsed_ns;
     to->num_laps += from->num_laps;
-    to->num_waits += from->num_waits;
     for (size_t i = 0; i < model->num_nodes; i++) {
         weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_STAGE), &to->tasks[i], &from->tasks[i]);
         weir_histogram_add(&to->times[i], &from->times[i]);
@@ -234,34 +232,21 @@ static void figure_items(const weir_model *model, const model_lap *whole, size_t
         node->results = whole_ratio(num_put, useful, 2.0 * node->concurrency + 2);
 }
 
-uint64_t weir__model_count_waits(const weir_queue_metrics *sink)
+/* For how long the consumer was away, and had not found before that there is no item. */
+static double work_seconds(int64_t elapsed_ns, const weir_queue_metrics *sink)
 {
-    const int64_t least_ns = 20000; /* less is the time of a call */
-    const weir_histogram *times = sink->get_times;
-    uint64_t count = 0;
-    if (!times || times->count == 0)
-        return sink->num_items;
-    for (uint32_t i = times->first; i <= times->last; i++) {
-        int64_t low_ns, high_ns;
-        weir_histogram_bucket_range(i, &low_ns, &high_ns);
-        count += low_ns >= least_ns ? times->buckets[i] : 0;
-    }
-    return count;
+    return fmax(positive_seconds(elapsed_ns) - positive_seconds(sink->get_ns) - positive_seconds(sink->late_ns), 0);
 }
 
-bool weir__model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink, uint64_t num_waits)
+bool weir__model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink)
 {
-    double elapsed = (double)elapsed_ns, away = elapsed - (double)sink->get_ns, occupied = (double)sink->occupied_ns;
-    bool waits_often = away <= 0.95 * elapsed && away >= 0.05 * elapsed;
-    return waits_often && fabs(away - occupied) <= 0.01 * elapsed && 2 * num_waits <= sink->num_items;
+    return positive_seconds(sink->late_ns) > work_seconds(elapsed_ns, sink);
 }
 
 static void figure_consumer(const weir_model *model, const model_lap *lap, weir_model_node *sink)
 {
     const weir_queue_metrics *queue = &lap->queues[model->num_queues - 1];
-    double idle_s = positive_seconds(queue->get_ns), elapsed_s = positive_seconds(lap->elapsed_ns);
-    bool is_at_work = queue->num_items && !weir__model_polls(lap->elapsed_ns, queue, lap->num_waits);
-    sink->time_s = is_at_work ? fmax(elapsed_s - idle_s, 0) / (double)queue->num_items : 0;
+    sink->time_s = queue->num_items ? work_seconds(lap->elapsed_ns, queue) / (double)queue->num_items : 0;
     sink->cpu_s = sink->pending_s = 0;
 }
 

@@ -238,11 +238,8 @@ static void take_stage(weir_model *model, const weir_lap_record *lap)
 static void take_queue(weir_model *model, const weir_lap_record *lap)
 {
     size_t queue = find_queue(model, lap->name, strlen(lap->name));
-    if (queue >= model->num_queues)
-        return;
-    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &model->current->queues[queue], &lap->metrics);
-    if (queue + 1 == model->num_queues)
-        model->current->num_waits += weir__model_count_waits(&lap->metrics.queue);
+    if (queue < model->num_queues)
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &model->current->queues[queue], &lap->metrics);
 }
 
 static void take_pool(weir_model *model, const weir_lap_record *lap)

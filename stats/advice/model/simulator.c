@@ -142,7 +142,7 @@ static void start_consumer(sim_run *run)
     weir_item item;
     if (consumer->is_busy || run->graph.sink->depth == 0)
         return;
-    weir__graph_deliver(&run->graph, &item, 0);
+    weir__graph_deliver(&run->graph, &item, 0, 0);
     const weir_model_node *sink = ((const sim_node *)run->graph.sink->producer)->model;
     consumer->is_busy = true;
     consumer->since = run->now;

@@ -207,7 +207,7 @@ static void view_queue(verdict_view *view, const weir_total *total, const weir_t
     view->sink_waits = q->empty;
     view->num_items = (double)m->num_items;
     view->items_per_s = value_of(total, "items_per_s");
-    view->polls = weir__model_polls(total->elapsed_ns, m, weir__model_count_waits(m));
+    view->polls = weir__model_polls(total->elapsed_ns, m);
 }
 
 /* Of the first run that has it; NULL = not known. */
