@@ -266,6 +266,7 @@ TEST_CASE(pending_tasks_are_busy)
     int64_t watched_ns = 0;
     for (int i = 0; i < LAPS; i++) {
         assert_int_equal(stage[i].metrics.task.busy_ns, 8 * stage[i].lap->elapsed_ns);
+        assert_int_equal(stage[i].metrics.task.pending_ns, stage[i].metrics.task.busy_ns);
         watched_ns += stage[i].lap->elapsed_ns;
     }
     pending_start(&pending);

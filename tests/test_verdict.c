@@ -291,6 +291,12 @@ static const pipeline_case cases[] = {
       .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.98, .cpu = 0.01, .delay = 0.02, .pending = 0.97),
                  EMPTY_SINK },
       .others = 3 },
+    { .what = "pending tasks, and threads that wait for a CPU whenever they are needed",
+      .kind = WEIR_VERDICT_OUTSIDE,
+      .name = "0:1:decode",
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.98, .cpu = 0.01, .pending = 0.97), EMPTY_SINK },
+      .late_threads = 1.2,
+      .others = 3.8 },
     { .what = "tasks that sleep, and wake up late on a busy machine",
       .kind = WEIR_VERDICT_OUTSIDE,
       .name = "0:1:decode",
@@ -553,6 +559,7 @@ static void record_node(weir_observer observer, const weir_lap *lap, const node_
         stage.metrics.task.wait_in_ns = share_ns(slots);
     } else {
         stage.metrics.task.busy_ns = share_ns(slots * n->busy);
+        stage.metrics.task.pending_ns = share_ns(slots * n->busy * n->pending);
         stage.metrics.task.wait_thread_ns = share_ns(slots * n->thread);
         stage.metrics.task.wait_turn_ns = share_ns(slots * n->turn);
         stage.metrics.task.wait_out_ns = share_ns(slots * n->out);

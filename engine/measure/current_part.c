@@ -58,6 +58,7 @@ static void save_node(weir_node *node, weir_task_metrics *saved)
     int64_t *time_ns = node->core.time_ns;
     *saved = node->core.lap;
     saved->busy_ns += time_ns[SLOT_RUNNING] + time_ns[SLOT_PENDING];
+    saved->pending_ns += time_ns[SLOT_PENDING];
     saved->wait_in_ns += time_ns[SLOT_IDLE];
     saved->wait_thread_ns += time_ns[SLOT_READY];
     saved->wait_turn_ns += time_ns[SLOT_TURN];

@@ -122,7 +122,8 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
     X(wait_turn_ns, "wait_turn_time", SUM, "s", "slot time waiting for earlier results (output in input order)") \
     X(wait_out_ns, "wait_out_time", SUM, "s", "slot time waiting for room: the downstream stages are the limit") \
     X(cpu_ns, "cpu_time", SUM, "s", "CPU time that pool threads, or child processes, spent in the tasks") \
-    X(run_times, "histogram", HISTOGRAM, "s", "run times of the successes")
+    X(run_times, "histogram", HISTOGRAM, "s", "run times of the successes") \
+    X(pending_ns, "pending_time", SUM, "s", "the part of busy_time in which tasks held no thread (WEIR_PENDING)")
 
 /* One queue. Latencies are those of the sink's queue; of the others they are not known. An item that is made of several,
    a batch for example, is as old as the oldest that came since the result before. */

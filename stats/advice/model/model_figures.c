@@ -91,9 +91,7 @@ typedef struct pool_work {
     double busy_s, cpu_s;
     double delay_s;   /* of the pool's threads: ready to run, but without a CPU, in the CPU parts of tasks */
     double pending_s; /* of the slots, without a thread */
-    double off_s;     /* of the nodes that may have pending tasks: time off the CPU */
     double num_slots;
-    bool is_evident; /* only nodes with more busy slots than the pool has busy threads have pending tasks */
 } pool_work;
 
 static size_t pool_of_node(const weir_model *model, size_t node)
@@ -111,11 +109,6 @@ double weir__model_delay(double busy_s, double cpu_s, int64_t run_delay_ns)
     return cpu_s > 0 ? delay_s * fmin(computing / 0.95, 1) : 0;
 }
 
-static bool has_pending(const model_lap *lap, size_t pool, size_t node)
-{
-    return (double)lap->tasks[node].busy_ns > 1.05 * (double)lap->pools[pool].busy_ns;
-}
-
 static pool_work work_of(const weir_model *model, const model_lap *lap, size_t pool)
 {
     pool_work work = { 0 };
@@ -124,15 +117,9 @@ static pool_work work_of(const weir_model *model, const model_lap *lap, size_t p
             continue;
         work.busy_s += positive_seconds(lap->tasks[i].busy_ns);
         work.cpu_s += positive_seconds(lap->tasks[i].cpu_ns);
+        work.pending_s += positive_seconds(lap->tasks[i].pending_ns);
         work.num_slots += model->recorded.nodes[i].concurrency;
-        work.is_evident |= has_pending(lap, pool, i);
     }
-    for (size_t i = 0; i < model->num_nodes; i++)
-        if (has_tasks(&model->recorded.nodes[i]) && pool_of_node(model, i) == pool &&
-            (!work.is_evident || has_pending(lap, pool, i)))
-            work.off_s += fmax(positive_seconds(lap->tasks[i].busy_ns) - positive_seconds(lap->tasks[i].cpu_ns), 0);
-    double pending_s = work.busy_s - positive_seconds(lap->pools[pool].busy_ns);
-    work.pending_s = pending_s > 0.01 * work.busy_s ? pending_s : 0;
     work.delay_s = weir__model_delay(work.busy_s - work.pending_s, work.cpu_s, lap->pools[pool].run_delay_ns);
     return work;
 }
@@ -179,12 +166,11 @@ static void figure_times(const weir_model *model, const model_lap *lap, size_t i
     const weir_task_metrics *tasks = &lap->tasks[index];
     size_t pool = pool_of_node(model, index);
     pool_work work = work_of(model, lap, pool);
-    bool may_pend = work.off_s > 0 && (!work.is_evident || has_pending(lap, pool, index));
     double busy_s = positive_seconds(tasks->busy_ns), cpu_s = fmin(positive_seconds(tasks->cpu_ns), busy_s);
-    double off_s = busy_s - cpu_s, count = (double)tasks->num_tasks;
+    double off_s = busy_s - cpu_s, pending_s = fmin(positive_seconds(tasks->pending_ns), off_s);
+    double count = (double)tasks->num_tasks;
     if (count < 1)
         return; /* no task ended: keep the figures of other laps */
-    double pending_s = may_pend ? fmin(work.pending_s * off_s / work.off_s, off_s) : 0;
     double delay_s = work.cpu_s > 0 ? work.delay_s * cpu_s / work.cpu_s : 0;
     node->cpu_s = cpu_s / count;
     node->pending_s = pending_s / count;

@@ -80,6 +80,7 @@ static void add_sample(verdict_view *view, const weir_snapshot *s)
         node_view *n = &view->nodes[i];
         n->slots += stage->slots;
         n->busy += stage->running + stage->pending;
+        n->pending += stage->pending;
         n->in += stage->waiting_in;
         n->thread += stage->waiting_thread;
         n->turn += stage->waiting_turn;
@@ -102,6 +103,7 @@ static void divide_samples(verdict_view *view, double count)
     for (size_t i = 0; i < view->num_nodes; i++) {
         node_view *n = &view->nodes[i];
         double slots = fmax(n->slots, 1);
+        n->pending /= fmax(n->busy, 1);
         n->busy /= slots;
         n->in /= slots;
         n->thread /= slots;

@@ -139,6 +139,12 @@ static finding measure_quota(const judgement *j)
     return of_first(j, j->first && throttled > 0 && throttled >= MOST * (1 - weir__or_zero(j->first->cpu)));
 }
 
+/* Most of the time in which its slots have an item they hold a thread or wait for one: the tasks are not pending. */
+static bool needs_threads(const node_view *n)
+{
+    return n->thread + n->busy * (1 - n->pending) >= MOST * n->held;
+}
+
 /* Its tasks, or the threads that they wait for, need CPUs most of the time, and get none. Short tasks on threads that wait
    for a CPU most of the time do so as well: their own delay is not measured. */
 static bool wait_for_cpus(const judgement *j, const node_view *n)
@@ -146,7 +152,8 @@ static bool wait_for_cpus(const judgement *j, const node_view *n)
     bool starves = is_starved(j, n);
     double cpu = starves ? n->pool_cpu : weir__or_zero(n->cpu), delay = starves ? n->pool_delay : n->delay;
     bool is_full = cpus_are_full(j);
-    return (cpu + delay >= MOST && is_full) || delay >= MOST || (n->pool_delay >= MOST && is_full);
+    return (cpu + delay >= MOST && is_full) || delay >= MOST ||
+           (n->pool_delay >= MOST && is_full && needs_threads(n));
 }
 
 /* All CPUs are in use, most of them by child processes or by threads of a codec, while slots wait for them. */
@@ -528,16 +535,9 @@ static void rank_nodes(judgement *j)
 }
 
 /* The threads of its pool that a node keeps busy, on average; pending tasks keep none. */
-static double threads_of(const judgement *j, const node_view *n)
+static double threads_of(const node_view *n)
 {
-    double busy = n->slots * n->busy, left = n->pool_busy * n->threads;
-    if (!(busy > n->threads))
-        return busy;
-    for (size_t i = 0; i < j->view->num_nodes; i++) {
-        const node_view *other = &j->view->nodes[i];
-        left -= other != n && other->pool == n->pool && is_worker(other) ? other->slots * other->busy : 0;
-    }
-    return fmax(busy * weir__or_zero(n->cpu), fmin(busy, left));
+    return n->slots * n->busy * (1 - n->pending);
 }
 
 /* Which node takes most of the threads, or CPUs, that `n` waits for. */
@@ -550,7 +550,7 @@ static const node_view *find_user(const judgement *j, weir_verdict_kind kind, co
         if (!is_worker(other) || !other->pool || (kind == WEIR_VERDICT_THREADS && other->pool != n->pool))
             continue;
         double uses =
-            kind == WEIR_VERDICT_THREADS ? threads_of(j, other) : other->slots * other->busy * computing(other);
+            kind == WEIR_VERDICT_THREADS ? threads_of(other) : other->slots * other->busy * computing(other);
         if (uses > most) {
             most = uses;
             user = other;
@@ -604,7 +604,7 @@ static void apply_rule(judgement *j, const rule *r, const finding *found)
     add_finding(v, j, r->kind, found);
     if (named && named != found->node)
         weir__verdict_add_evidence(v, "%s uses most of them: %.2f on average", name,
-                                   r->kind == WEIR_VERDICT_THREADS ? threads_of(j, named)
+                                   r->kind == WEIR_VERDICT_THREADS ? threads_of(named)
                                                                    : named->slots * named->busy * computing(named));
     weir__verdict_settle(v, r->kind, name, r->sentence, fmin(SURE, found->share));
     if (r->kind == WEIR_VERDICT_CONSUMER && j->view->trains)

@@ -24,7 +24,7 @@ typedef struct node_view {
     bool is_source, is_merge, is_sink;
     double slots, busy, in, thread, turn, out; /* shares of slot time */
     double held;                               /* busy + thread: has an item and would work on it */
-    double cpu, delay;                         /* shares of busy time: on a CPU, waiting for one */
+    double cpu, delay, pending;                /* shares of busy time: on a CPU, waiting for one, without a thread */
     double tasks_per_s, time_s, shortest_s;
     const weir_histogram *times;                     /* NULL = not known */
     const char *pool;                                /* NULL = runs nothing, or not known */

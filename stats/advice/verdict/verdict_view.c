@@ -106,6 +106,9 @@ static void view_node(verdict_view *view, const weir_total *total, const weir_to
         .slots =
             total->elapsed_ns > 0 ? (double)weir_slots_ns(&total->metrics.task) / (double)total->elapsed_ns : NAN,
         .busy = value_of(total, "busy_share"),
+        .pending = total->metrics.task.busy_ns > 0
+                       ? fmax((double)total->metrics.task.pending_ns, 0) / (double)total->metrics.task.busy_ns
+                       : 0,
         .in = value_of(total, "wait_in_share"),
         .thread = value_of(total, "wait_thread_share"),
         .turn = value_of(total, "wait_turn_share"),
