@@ -135,7 +135,7 @@ static void pass_straight(weir__node *node, const weir_item *item)
 static void give_directly(weir__queue *queue, const weir_item *item)
 {
     weir__node *consumer = queue->consumer;
-    queue_count_get(queue, queue->producer->graph->now_ns - consumer->idle->entered_ns);
+    queue_count_get(queue, queue->producer->graph->now_ns - consumer->idle->entered_ns, 1);
     queue_record(queue, WEIR_TRACE_PASS, item, false);
     weir__merge_taken(consumer, queue);
     if (item == &queue->entries[queue->head].item)
@@ -148,13 +148,10 @@ static void give_directly(weir__queue *queue, const weir_item *item)
     pass_straight(consumer, item);
 }
 
-/* The queue has room. */
-static void put_item(weir__queue *queue, const weir_item *item, int64_t waited_ns)
+static void move_item(weir__queue *queue, const weir_item *item)
 {
     weir__graph *graph = queue->producer->graph;
     weir__node *consumer = queue->consumer;
-    queue_count_put(queue, waited_ns);
-    queue->producer->account.passed_on++;
     if (consumer && weir__merge_takes_directly(consumer, queue)) {
         give_directly(queue, item);
         return;
@@ -164,6 +161,14 @@ static void put_item(weir__queue *queue, const weir_item *item, int64_t waited_n
         notify_consumer(graph);
     else if (consumer->num_ins > 1 && consumer->order == WEIR_ORDER_INPUT)
         weir__node_resume(consumer);
+}
+
+/* The queue has room. */
+static void put_item(weir__queue *queue, const weir_item *item, int64_t waited_ns)
+{
+    queue_count_put(queue, waited_ns, 1);
+    queue->producer->account.passed_on++;
+    move_item(queue, item);
 }
 
 /* Moves the result of the slot to a slot that waits for it, or into the queue, which has room. */
@@ -236,7 +241,7 @@ static void take_input(weir__slot *slot, weir__queue *in, int64_t waited_ns)
 {
     weir_item item;
     queue_pop(in, &item, slot->node->graph->now_ns, false);
-    queue_count_get(in, waited_ns);
+    queue_count_get(in, waited_ns, 1);
     weir__merge_taken(slot->node, in);
     if (passes_straight(slot->node) && slot->node->passing_items)
         pass_straight(slot->node, &item);
@@ -251,7 +256,6 @@ static void pass_input(weir__slot *slot, weir__queue *in)
     slot->order_number = item->order_number;
     slot->trace_item = weir_trace_item(item->source, item->epoch, item->seq);
     queue_skip(in, slot->node->graph->now_ns);
-    queue_count_get(in, 0);
     let_blocked_put(in);
 }
 
@@ -259,14 +263,23 @@ void weir__result_pass(weir__slot *slot)
 {
     weir__node *node = slot->node;
     weir__queue *out = node->outs;
-    put_item(out, weir__queue_item_at(out, out->head + out->depth), 0);
-    node->account.taken++;
+    move_item(out, weir__queue_item_at(out, out->head + out->depth));
     if (node->num_ins) {
         pass_input(slot, node->ins[0]);
     } else {
         node->next_seq++;
         slot->trace_item = weir_trace_item(node->source_index, node->epochs_ended, node->next_seq);
     }
+}
+
+void weir__passes_count(weir__slot *slot, uint32_t num)
+{
+    weir__node *node = slot->node;
+    queue_count_put(node->outs, 0, num);
+    node->account.passed_on += num;
+    node->account.taken += num;
+    if (node->num_ins)
+        queue_count_get(node->ins[0], 0, num);
 }
 
 static void retire_slot(weir__slot *slot)
@@ -358,7 +371,7 @@ int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns, 
         *item = (weir_item){ 0 };
         status = WEIR_EPOCH;
     } else {
-        queue_count_get(queue, waited_ns);
+        queue_count_get(queue, waited_ns, 1);
         queue_count_latency(queue, graph->now_ns - item->made_ns);
     }
     let_blocked_put(queue);
@@ -389,7 +402,7 @@ void weir__item_taken(weir__graph *graph, int64_t taken_ns)
 {
     weir__queue *queue = graph->sink;
     weir__graph_move_time(graph, taken_ns);
-    queue_count_get(queue, 0);
+    queue_count_get(queue, 0, 1);
     queue_count_latency(queue, taken_ns - queue->entries[queue->head].item.made_ns);
     queue_skip(queue, graph->now_ns);
     let_blocked_put(queue);

@@ -26,11 +26,11 @@ static inline uint32_t histogram_bucket_of(int64_t duration_ns)
     return shift * HISTOGRAM_SUB_BUCKETS + (uint32_t)(duration_ns >> shift);
 }
 
-/* NULL = not recorded. */
-static inline void live_histogram_record(weir_live_histogram *histogram, int64_t duration_ns)
+/* `num` times this duration. NULL = not recorded. */
+static inline void live_histogram_record(weir_live_histogram *histogram, int64_t duration_ns, uint32_t num)
 {
     if (histogram)
-        histogram->buckets[histogram_bucket_of(duration_ns)]++;
+        histogram->buckets[histogram_bucket_of(duration_ns)] += num;
 }
 
 /* Adds the recorded counts to `to`. */

@@ -21,32 +21,33 @@ static inline bool queue_has_room(const weir__queue *queue)
     return queue->depth < queue->capacity && queue->bytes < queue->capacity_bytes;
 }
 
-static inline void queue_count_put(weir__queue *queue, int64_t waited_ns)
+/* `num` puts, each of which has waited that long. */
+static inline void queue_count_put(weir__queue *queue, int64_t waited_ns, uint32_t num)
 {
-    queue->total_put++;
+    queue->total_put += num;
     if (!queue->producer->graph->measures)
         return;
-    queue->lap.num_put++;
-    queue->lap.put_ns += waited_ns;
+    queue->lap.num_put += num;
+    queue->lap.put_ns += num * waited_ns;
     if (waited_ns < queue->lap.min_put_ns)
         queue->lap.min_put_ns = waited_ns;
     if (waited_ns > queue->lap.max_put_ns)
         queue->lap.max_put_ns = waited_ns;
-    live_histogram_record(queue->put_times, waited_ns);
+    live_histogram_record(queue->put_times, waited_ns, num);
 }
 
-static inline void queue_count_get(weir__queue *queue, int64_t waited_ns)
+static inline void queue_count_get(weir__queue *queue, int64_t waited_ns, uint32_t num)
 {
-    queue->total_got++;
+    queue->total_got += num;
     if (!queue->producer->graph->measures)
         return;
-    queue->lap.num_items++;
-    queue->lap.get_ns += waited_ns;
+    queue->lap.num_items += num;
+    queue->lap.get_ns += num * waited_ns;
     if (waited_ns < queue->lap.min_get_ns)
         queue->lap.min_get_ns = waited_ns;
     if (waited_ns > queue->lap.max_get_ns)
         queue->lap.max_get_ns = waited_ns;
-    live_histogram_record(queue->get_times, waited_ns);
+    live_histogram_record(queue->get_times, waited_ns, num);
 }
 
 /* Source to sink. */
@@ -61,7 +62,7 @@ static inline void queue_count_latency(weir__queue *queue, int64_t latency_ns)
         queue->lap.min_latency_ns = latency_ns;
     if (latency_ns > queue->lap.max_latency_ns)
         queue->lap.max_latency_ns = latency_ns;
-    live_histogram_record(queue->latencies, latency_ns);
+    live_histogram_record(queue->latencies, latency_ns, 1);
 }
 
 /* What an item counts in the queue: no sum of a full queue is above INT64_MAX. */

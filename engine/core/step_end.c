@@ -14,7 +14,7 @@ static void count_success(weir__node *node, int64_t run_ns)
         node->lap.max_ns = run_ns;
     if (run_ns < node->lap.min_ns)
         node->lap.min_ns = run_ns;
-    live_histogram_record(node->run_times, run_ns);
+    live_histogram_record(node->run_times, run_ns, 1);
 }
 
 /* The task of the slot, or its flush, is over: it has no input any more. */
@@ -285,6 +285,8 @@ void weir__steps_passed(weir__slot *slot, const weir__passed_step *steps, uint32
         count_success(slot->node, steps[i].run_ns);
         weir__result_pass(slot);
     }
+    if (num_steps)
+        weir__passes_count(slot, num_steps);
 }
 
 static void lifecycle_ended(weir__slot *lifecycle)

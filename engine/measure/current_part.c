@@ -182,7 +182,7 @@ void weir__part_add_step_locked(weir_pipeline *pipeline, int64_t step_ns)
         return;
     const weir_span_metrics step = { 1, step_ns, step_ns, step_ns, NULL };
     weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_SPAN), &part->steps, &step);
-    live_histogram_record(&part_times(part, pipeline->num_subjects - 1)[0], step_ns);
+    live_histogram_record(&part_times(part, pipeline->num_subjects - 1)[0], step_ns, 1);
 }
 
 /* ---- taking -------------------------------------------------------------------------------------------------- */

@@ -176,9 +176,8 @@ static int completed_twice(weir_slot *slot, int status)
                           weir_status_name(status));
 }
 
-static int run_operation(weir_slot *slot)
+static int check_result(weir_slot *slot, int status)
 {
-    int status = slot->core.finishing ? take_completion(slot) : run_timed(slot);
     if (!is_result(slot, status))
         return weir_task_fail(slot, WEIR_EINVAL, 0, "the operation returned %d (%s), which is not allowed here",
                               status, weir_status_name(status));
@@ -303,15 +302,9 @@ static weir__place find_place(weir_slot *slot)
     return fill_place(slot, source);
 }
 
-/* What the operation, or a hook, says of the task. */
-static int run_to_result(weir_slot *slot)
+/* The operation returned this status: what it says of the task. */
+static int take_result(weir_slot *slot, int status)
 {
-    slot->core.out_index = 0;
-    slot->op_start_known = !slot->node->pipeline->core.measures ||
-                           (slot->core.worker_live && (!slot->core.starts_task || slot->node->num_task_hooks == 0));
-    int status = slot->core.starts_task ? begin_run(slot) : WEIR_OK;
-    if (status == WEIR_OK)
-        status = fail_if_late(slot, run_operation(slot));
     if (slot->core.out.data && slot->node->makes_one_type)
         slot->core.out.type = slot->node->op->makes;
     if ((status == WEIR_OK || status == WEIR_MORE) && !slot->core.finishing &&
@@ -330,12 +323,23 @@ static int run_to_result(weir_slot *slot)
     return status;
 }
 
-static void run_task_step(weir_slot *slot)
+/* What the operation, or a hook, says of the task. */
+static int run_to_result(weir_slot *slot)
+{
+    slot->core.out_index = 0;
+    slot->op_start_known = !slot->node->pipeline->core.measures ||
+                           (slot->core.worker_live && (!slot->core.starts_task || slot->node->num_task_hooks == 0));
+    int status = slot->core.starts_task ? begin_run(slot) : WEIR_OK;
+    if (status == WEIR_OK) {
+        status = slot->core.finishing ? take_completion(slot) : run_timed(slot);
+        status = fail_if_late(slot, check_result(slot, status));
+    }
+    return take_result(slot, status);
+}
+
+static void end_task_step(weir_slot *slot, int status)
 {
     bool is_tracked = slot->node->pipeline->tracker;
-    if (is_tracked)
-        weir__tracker_step_begins(slot);
-    int status = run_to_result(slot);
     int64_t op_end_ns = slot->core.end_ns;
     bool ended = status != WEIR_MORE && status != WEIR_PENDING;
     bool calls =
@@ -357,12 +361,50 @@ static void run_task_step(weir_slot *slot)
     slot->core.status = status;
 }
 
+static void run_task_step(weir_slot *slot)
+{
+    if (slot->node->pipeline->tracker)
+        weir__tracker_step_begins(slot);
+    end_task_step(slot, run_to_result(slot));
+}
+
+/* The same for the second and later steps of a burst, of which most are plain: no hook, deadline, checkpoint, flush or new
+   worker (weir__burst_allowed()), and an operation that returns one result and has left nothing to be released. */
+static void run_next_step(weir_slot *slot)
+{
+    weir__slot *core = &slot->core;
+    const weir_node *node = slot->node;
+    if (node->op->takes && (node->checks_types || !core->in.data)) {
+        run_task_step(slot);
+        return;
+    }
+    slot->error.status = 0;
+    slot->op_start_known = true;
+    int status = run_timed(slot);
+    bool is_plain = status == WEIR_OK && !core->in.release && !core->in.label_owner && !core->out.label &&
+                    !core->out.made_ns && !slot->number_after && core->end_ns > core->begin_ns &&
+                    !atomic_load_explicit(&slot->was_completed, memory_order_relaxed);
+    if (!is_plain) {
+        end_task_step(slot, take_result(slot, fail_if_late(slot, check_result(slot, status))));
+        return;
+    }
+    if (node->makes_one_type)
+        core->out.type = node->op->makes;
+    core->out.seq = core->in.seq;
+    core->out.epoch = core->in.epoch;
+    core->out.source = core->in.source;
+    core->out.order_number = core->in.order_number;
+    core->out.label = "";
+    core->in.data = NULL;
+    core->status = WEIR_OK;
+}
+
 /* More than one in a burst. */
 static void run_task_steps(weir_worker *worker, weir_slot *slot)
 {
     run_task_step(slot);
     while (worker->burst.plan.num_steps && weir__burst_continue(worker, &slot->core))
-        run_task_step(slot);
+        run_next_step(slot);
 }
 
 static void abandon_task(weir_slot *slot)

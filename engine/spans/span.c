@@ -142,7 +142,7 @@ static inline void record_locked(span_thread *thread, const weir_span_name *name
         cell->min_ns = span_ns;
     if (span_ns > cell->max_ns)
         cell->max_ns = span_ns;
-    live_histogram_record(&cell->times, span_ns);
+    live_histogram_record(&cell->times, span_ns, 1);
 }
 
 /* ---- prefixes ----------------------------------------------------------------------------------------------- */
