@@ -223,6 +223,40 @@ TEST_CASE(equal_chains_that_share_a_crew_advance_equally)
         }
 }
 
+static bool is_source(const driver_slot *slot)
+{
+    return slot->core.node->num_ins == 0;
+}
+
+/* Two slots of each stage become ready at once, those of one stage after those of the other. */
+TEST_CASE(stages_with_several_ready_slots_take_turns)
+{
+    static const chain_shape shape = { WEIR_MERGE_ARRIVAL, { 0 }, false, { 2, 2, 2 } };
+    driver_slot *pending[2 * CHAINS];
+    const weir__node *turns[2 * CHAINS];
+    uint32_t num = 0;
+    choices_begin_replay(&list, NULL, 0);
+    build_chains(&shape, 1);
+    while (num < 2 * CHAINS) {
+        driver_slot *slot = driver_pick(&driver, &driver.crews[0]);
+        if (!is_source(slot))
+            pending[num++] = slot;
+        driver_end_step(&driver, slot, is_source(slot) ? WEIR_OK : WEIR_PENDING);
+    }
+    for (uint32_t node = 0; node < driver.graph.num_nodes; node++)
+        for (uint32_t i = 0; i < num; i++)
+            if (pending[i]->core.node == driver.graph.nodes[node])
+                weir__task_completed(&pending[i]->core);
+    for (uint32_t i = 0; i < num; i++) {
+        driver_slot *slot = driver_pick(&driver, &driver.crews[0]);
+        turns[i] = slot->core.node;
+        driver_end_step(&driver, slot, WEIR_OK);
+    }
+    for (uint32_t i = 0; i < num; i++)
+        for (uint32_t j = 0; j < i; j++)
+            assert_int_equal(turns[i] == turns[j], i % CHAINS == j % CHAINS);
+}
+
 /* ---- time --------------------------------------------------------------------------------------------------------- */
 
 static void end_step_later(driver_slot *slot, int64_t run_ns, int64_t later_ns)

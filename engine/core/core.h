@@ -10,27 +10,35 @@
  * A pipeline is a graph of nodes (sources, stages, routes, merges, the sink), each with its output queues. The tasks of
  * a node run in its slots; a slot is a state machine, not a thread:
  *
- *               an input came             a thread took it             the step ended
- *     SLOT_IDLE ----------> SLOT_READY -------------------> SLOT_RUNNING
- *         ^                   ^  ^  ^                         |  |  |
- *         |                   |  |  |   it was completed      |  |  | WEIR_PENDING
- *         |                   |  |  +------- SLOT_PENDING <---|--|--+
- *         |                   |  |                            |  |
- *         |                   |  +-- WEIR_MORE, and the ---+  |  | WEIR_OK, WEIR_MORE
- *         |                   |      result found room     |  |  v
- *         |                   +-- next input was there -- SLOT_BLOCKED <-- SLOT_TURN: waits for earlier results
- *         |                   |        waits for room      |  |
- *         |                   +----------------------------|--+  WEIR_SKIP, WEIR_KEPT, failure
- *         +----------- no input ---------------------------+
+ *     state         event                                       next state
+ *     SLOT_IDLE     an input came                               READY
+ *     SLOT_READY    a thread took it (weir__crew_pick())        RUNNING
+ *     SLOT_RUNNING  the step ended: WEIR_OK or WEIR_MORE        passes its result on (below)
+ *                   WEIR_EPOCH                                  passes on the end of the epoch in the same way
+ *                   WEIR_PENDING                                PENDING
+ *                   WEIR_SKIP, WEIR_KEPT, WEIR_EOF, a failure   takes its next input (below)
+ *     SLOT_PENDING  the task was completed                      READY; its next step brings the result
+ *     SLOT_TURN     results of earlier inputs were put          passes its result on
+ *     SLOT_BLOCKED  the next queue got room                     passes its result on
  *
- * A source may promise that each of its items becomes a result. The driver then says of a failed task (slot->place) that
- * it has put another input into the slot, in the place of the one that failed: RUNNING becomes READY, as with WEIR_MORE.
- * The failure counts as any other, and the other input as one that the node has created. The slot keeps its turn, the
- * number of the input and its place in checkpoints. Or the driver says that it has none: then the graph fails.
+ * Passes its result on: with WEIR_ORDER_INPUT, while results of earlier inputs are missing, TURN; while the next queue
+ * has no room, BLOCKED; else the result is put, and the slot is READY after WEIR_MORE, or takes its next input. Takes
+ * its next input: READY if there is one, or if the node is a source that has not ended; else IDLE; RETIRED if its node
+ * has more slots than wanted.
+ *
+ * A source may promise that each of its items becomes a result. Then the driver says what becomes of the place of an
+ * input whose task has failed (slot->place). WEIR__PLACE_FILLED: it has put another input into the slot, and RUNNING
+ * becomes READY, as with WEIR_MORE. The failure counts as any other, and the other input as one that the node has
+ * created. The slot keeps its turn, the number of the input and its place in checkpoints. WEIR__PLACE_LOST: there is
+ * no other input, and the graph fails.
  *
  * Nodes without tasks (merges, the sink) need no thread: they pass their items on within the event that brings them.
- * Their slot is always SLOT_IDLE or SLOT_BLOCKED. A surplus slot, after the concurrency of its node was lowered, is
- * SLOT_RETIRED.
+ * Between events their slot is SLOT_IDLE or SLOT_BLOCKED.
+ *
+ * Words: a route has several output queues and its operation chooses one for each result; its branches may end in a
+ * join, a merge that can restore the order. A worker is the state that an operation keeps in a slot. A chunk is one of
+ * several results of one input (WEIR_MORE). A lap is an interval of the statistics. An item's number in its source is
+ * seq; its position in the order that a join restores is order_number.
  *
  * The end of an epoch moves through the queues like an item, and no item crosses it. A node that finds it at the head
  * of all its inputs waits until all its slots are idle, lets its operation flush the items that it has kept, puts the
@@ -42,23 +50,28 @@
  * (its inputs are closed and empty, or it is cancelled) and all its slots are idle; then its output queue is closed.
  * The run is over when all nodes are DONE and the sink queue is empty or no longer wanted.
  *
- * Stop cancels every node. A failure cancels the failing node and all nodes upstream of it. A cancelled node starts
- * no task; those of its slots that hold items become READY once more, and the thread that picks them releases items.
+ * Stop cancels every node. A failure cancels the failing node, all nodes upstream of it, and the sources of other
+ * chains. A cancelled node starts no task, and the cancel functions of its PENDING tasks are to be called. The failing
+ * node and the other sources keep their results, which are still passed on. In the other nodes, slots that are TURN or
+ * BLOCKED become READY once more, and the thread that picks them releases the items (slot->abandoned).
  *
- * Who runs next: each crew (the threads of a pool, as the core sees them) runs the ready slot nearest the sink, counted
- * in nodes on the longest way. Nodes of equal distance take turns, one step or burst each; the slots of a node run in the
- * order in which they became ready. So parallel chains of equal cost advance equally.
+ * Who runs next: each crew (the threads of a pool, as the core sees them) runs the ready slot nearest the sink,
+ * counted in nodes on the longest way. Nodes of equal distance take turns, one step or burst each: when a slot is
+ * picked, its node goes behind the others. The slots of a node run in the order in which they became ready. So
+ * parallel chains of equal cost advance equally.
  *
  * Short steps may run in bursts: while a step of a node's only slot runs, the driver may run the steps of the next
- * inputs, too, as planned by weir__slot_plan_ahead(), and tell the core later that these steps have passed. They count as
- * if each had ended with an event of its own, at the time when it ended; the core's state is that of the last step that was
- * told. Before it adds slots to the node or begins to record, the driver tells all that have passed, and gives up the rest
- * of the plan.
+ * inputs, too, as planned by weir__slot_plan_ahead(), and tell the core later that these steps have passed. Only slot:
+ * the planned inputs stay at the head of their queue, where another slot would take them. The steps count as if each
+ * had ended with an event of its own, at the time when it ended; the core's state is that of the last step that was
+ * told. Before it adds slots to the node or begins to record, the driver tells all that have passed, and gives up the
+ * rest of the plan.
  *
- * In the same way the consumer may take items without an event for each: as many as weir__graph_plan_takes() says. They
- * stay in the sink queue until the driver tells that they were taken, and when, so levels and counts are exact. The last
- * item of the queue is never taken like that: only events make it empty. The driver gives up the rest of the plan as soon
- * as weir__graph_awaits_room(), because then room that the core does not know of would hold up a task; and on stop.
+ * In the same way the consumer may take items without an event for each: as many as weir__graph_plan_takes() says.
+ * They stay in the sink queue until the driver tells that they were taken, and when, so levels and counts are exact.
+ * The last item of the queue is never taken like that: only events make it empty. The driver gives up the rest of the
+ * plan as soon as weir__graph_awaits_room(), because a task would wait for room that is there, but that the core was
+ * not told of; and on stop.
  *
  * Invariants, after every event (tests/core_driver.c checks them):
  *   1. If a queue has an item, its consumer has no idle slot that could take it.
@@ -69,8 +82,8 @@
  *   6. No queue holds more than its capacity; in bytes, at most one item more.
  *
  * Time is graph->now_ns: the driver moves it, before an event, and it never runs backwards. Only a step may have ended
- * earlier than the event that says so (slot->end_ns): its slot is RUNNING until then, and from then on in the state that
- * the event brings. So READY contains the time in which a thread that should run the next step had no CPU.
+ * earlier than the event that says so (slot->end_ns): its slot is RUNNING until then, and from then on in the state
+ * that the event brings. So READY contains the time in which a thread that should run the next step had no CPU.
  */
 #ifndef ENGINE_CORE_CORE_H
 #define ENGINE_CORE_CORE_H
@@ -229,12 +242,14 @@ struct weir__node {
     bool has_flush;
     bool has_cancel;
     bool has_stage_hooks;
-    bool may_run_ahead; /* see weir__slot_plan_ahead(); the driver allows it, weir__graph_prepare() may not */
-    weir__queue **ins;  /* output queues of the upstream nodes */
-    uint32_t num_ins;   /* 0 = a source; above 1 only without tasks */
-    weir__queue *outs;  /* output queues */
-    uint32_t num_outs;  /* above 1 only for a route */
-    weir__crew *crew;   /* NULL without tasks */
+    bool
+        may_run_ahead; /* the driver sets it if its steps may run in bursts; weir__graph_prepare() clears it where the
+                           order, a flush, a limit in bytes or a rate of failures forbid that */
+    weir__queue **ins; /* output queues of the upstream nodes */
+    uint32_t num_ins;  /* 0 = a source; above 1 only without tasks */
+    weir__queue *outs; /* output queues */
+    uint32_t num_outs; /* above 1 only for a route */
+    weir__crew *crew;  /* NULL without tasks */
     weir_order order;
     weir_max_failures max_failures;
     uint32_t epochs; /* sources: number of epochs; 0 = one run, without ends of epochs */
@@ -384,11 +399,14 @@ static inline void weir__graph_move_time(weir__graph *graph, int64_t now_ns)
 /* The sources and the start hooks become ready. */
 void weir__graph_start(weir__graph *graph);
 
-/* A thread takes the next slot to run: READY becomes RUNNING. NULL = no slot is ready. */
+/* A thread takes the next slot to run: READY becomes RUNNING. NULL if and only if crew->num_ready is 0. */
 weir__slot *weir__crew_pick(weir__crew *crew);
 
-/* The slot was just picked. At most `most` steps are planned; their inputs stay in their queue, and their results, with
-   made_ns, are put into free entries of the next queue, until weir__steps_passed(). */
+/* The slot was just picked. At most `most` steps are planned, and one more follows that ends with weir__step_ended(): a burst
+   has most + 1 inputs. The inputs stay in their queue, and the results of the planned steps, with made_ns, are put into free
+   entries of the next queue, until weir__steps_passed(). None is planned while the node has or is to have several slots,
+   its steps are not short, a trace is recorded, the next queue is full but for one item, or its consumer could start other
+   work at once. */
 weir__plan weir__slot_plan_ahead(const weir__slot *slot, uint32_t most);
 
 static inline weir_item *weir__queue_item_at(const weir__queue *queue, uint32_t at)
@@ -400,10 +418,13 @@ static inline weir_item *weir__queue_item_at(const weir__queue *queue, uint32_t 
    followed. */
 void weir__steps_passed(weir__slot *slot, const weir__passed_step *steps, uint32_t num_steps);
 
-/* The step of the slot has run; slot->status is its result. */
+/* The step of the slot has run; slot->status is its result. The driver has set what the slot owns to it, above: always
+   begin_ns, end_ns and step_run_ns; `out` and out_index for WEIR_OK and WEIR_MORE; passed_over for WEIR_MORE; place for a
+   failure. All steps of a burst that have passed were told before. */
 void weir__step_ended(weir__slot *slot);
 
-/* The result of a task that is or will be PENDING has come; a later step (`finishing`) takes it. */
+/* The result of a task that returned or will return WEIR_PENDING has come. It may still be RUNNING, which is remembered; a
+   later step (`finishing`) takes the result. */
 void weir__task_completed(weir__slot *slot);
 
 /* A RUNNING or PENDING task has run longer than it may. */
