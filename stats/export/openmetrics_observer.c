@@ -161,20 +161,16 @@ int weir_openmetrics_open_sized(const char *path, const weir_openmetrics_options
     int status = weir__struct_copy(&options, sizeof options, given, given_size, "weir_openmetrics_options", error);
     if (status != WEIR_OK)
         return status;
-    if (!path || !*path)
+    if (!*path)
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot write metrics: their file has no name");
     weir_openmetrics_file *opened = new_metrics_file(path, &options);
     if (!opened)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics of %s",
                               weir__path_for_message(path).text);
-    status = replace_file(opened);
-    if (status == WEIR_OK) {
-        *file = opened;
-        return WEIR_OK;
-    }
-    weir_error_set(error, status, opened->failure.library_code, "%s", opened->failure.message);
-    free_metrics_file(opened);
-    return status;
+    if (replace_file(opened) != WEIR_OK)
+        return weir_openmetrics_close(opened, error);
+    *file = opened;
+    return WEIR_OK;
 }
 
 int weir_openmetrics_close(weir_openmetrics_file *file, weir_error *error)
