@@ -114,7 +114,6 @@ typedef struct rank_view {
     weir_run_state state; /* if it has a run */
     int64_t started_unix_ns;
     char process[300];              /* "process 123 on node a" */
-    char listed[64];                /* see record_ranks_listed(); "" = not known */
     bool is_settled;                /* it will not change any more, or has been given up */
     int64_t written_ns, changed_ns; /* when its database was last written (wall), and when we saw that */
 } rank_view;
