@@ -117,7 +117,7 @@ static void put_exit_statuses(void)
 /* weir-record.1, … */
 static void put_command_page(const tool_command *command)
 {
-    char name[64], title[64];
+    char name[64] = "", title[64];
     snprintf(name, sizeof name, "weir-%s", command->name);
     for (size_t i = 0; i < sizeof name; i++)
         title[i] = (char)toupper((unsigned char)name[i]);
