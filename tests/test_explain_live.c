@@ -146,9 +146,17 @@ static void stop_at_speedups(void *pipeline, const char *line)
         weir_pipeline_stop(pipeline);
 }
 
+static bool says(const weir_verdict *v, const char *text)
+{
+    for (size_t i = 0; i < v->num_evidence; i++)
+        if (strstr(v->evidence[i], text))
+            return true;
+    return false;
+}
+
 static bool has_speedups(const weir_verdict *v)
 {
-    return v->num_evidence > 1 && strstr(v->evidence[v->num_evidence - 2], "faster: ");
+    return says(v, "faster: ");
 }
 
 /* A list of some of the parts must not look like the whole list. */
@@ -158,7 +166,7 @@ TEST_CASE(a_run_that_ends_during_the_experiment_says_what_was_not_measured)
     live_pipeline_start(&own, wait_alone, 2, 4);
     weir_live_options options = { .progress = stop_at_speedups, .progress_self = own.pipeline };
     weir_verdict *v = explain_until(&own, options, has_speedups);
-    assert_non_null(strstr(v->evidence[v->num_evidence - 2], "; the run ended before the others were measured"));
+    assert_true(says(v, "; the run ended before the others were measured"));
     weir_verdict_free(v);
     live_pipeline_stop(&own);
 }
