@@ -106,6 +106,11 @@ static void say_throughput(FILE *out, const lap_comparison *c)
                 d.verdict == VERDICT_SAME ? ": no clear difference" : "");
 }
 
+static char letter_of(int side)
+{
+    return side ? 'B' : 'A';
+}
+
 static bool is_same_limit(const lap_comparison *c)
 {
     const weir_verdict *a = c->sides[0].limit, *b = c->sides[1].limit;
@@ -165,7 +170,7 @@ static const comparison_pair *say_move(FILE *out, const lap_comparison *c)
 static const comparison_pair *say_limits(FILE *out, const lap_comparison *c)
 {
     for (int side = 0; side < 2; side++)
-        prose_line(out, "Limit of %c: %s", "AB"[side], c -> sides[side].limit->sentence);
+        prose_line(out, "Limit of %c: %s", letter_of(side), c->sides[side].limit->sentence);
     if (c->sides[0].limit->kind == WEIR_VERDICT_UNKNOWN || c->sides[1].limit->kind == WEIR_VERDICT_UNKNOWN)
         return NULL;
     if (!is_same_limit(c))
@@ -188,8 +193,8 @@ static void say_why(FILE *out, const lap_comparison *c, const comparison_pair *t
     bool is_in_stage =
         l->kind == WEIR_VERDICT_SLOTS || l->kind == WEIR_VERDICT_OUTSIDE || l->kind == WEIR_VERDICT_CPUS;
     if (stage && stage->subject == WEIR_SUBJECT_STAGE && !stage->sides[!slower])
-        prose_line(out, "%c is slower because of %s, which %c does not have.", "AB"[slower],
-                   stage -> sides[slower] -> key.name, "BA"[slower]);
+        prose_line(out, "%c is slower because of %s, which %c does not have.", letter_of(slower),
+                   stage->sides[slower]->key.name, letter_of(!slower));
     else if (stage && stage != told && (is_in_stage || both_threads)) {
         effect e = effect_of(stage);
         if (isfinite(e.whole))
@@ -276,9 +281,9 @@ static int put_text(const tool_call *call, const lap_comparison *c, const settin
     prose_open(&text);
     for (int side = 0; side < 2; side++)
         if (c->sides[side].run_id)
-            prose_line(text.file, "%c: %s, run %" PRId64, "AB"[side], call -> words[side], c -> sides[side].run_id);
+            prose_line(text.file, "%c: %s, run %" PRId64, letter_of(side), call->words[side], c->sides[side].run_id);
         else
-            prose_line(text.file, "%c: %s", "AB"[side], call -> words[side]);
+            prose_line(text.file, "%c: %s", letter_of(side), call->words[side]);
     fputc('\n', text.file);
     setting_changes_say(text.file, changes);
     say_throughput(text.file, c);
