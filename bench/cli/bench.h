@@ -5,12 +5,11 @@
 
 /* Return values are the exit status of the program: 0 = done, 1 = failed, 2 = wrong options. argv[0] is the name
    of the bench. */
+int bench_costs(int argc, char **argv);
 int bench_decode(int argc, char **argv);
 int bench_decode_peers(int argc, char **argv);
 int bench_engine(int argc, char **argv);
-int bench_size(int argc, char **argv);
 int bench_stop(int argc, char **argv);
-int bench_training(int argc, char **argv);
 int bench_verdict(int argc, char **argv);
 
 #endif

@@ -19,14 +19,11 @@ static const bench_command commands[] = {
     { "decode", bench_decode, "a folder of videos in the pipeline, compared with a bare FFmpeg loop" },
     { "peers", bench_decode_peers, "the same compared with SPDL, PyAV, decord, OpenCV and torchcodec" },
 #endif
+    { "costs", bench_costs, "of a pipeline, a span, a draw from 10^9 items, a conversion to floats" },
     { "engine", bench_engine, "cost of passing an item on, compared with other libraries" },
-    { "size", bench_size, "memory and descriptors of a pipeline, a stage and a slot" },
     { "stop", bench_stop, "time to stop 64 slots" },
 #ifdef WEIR_BENCH_ADVICE
     { "verdict", bench_verdict, "how often weir explain is right about pipelines of known limits" },
-#endif
-#ifdef WEIR_BENCH_DATASET
-    { "training", bench_training, "drawing items, floats, opening clips with an index, batches" },
 #endif
     { NULL, NULL, NULL },
 };

@@ -15,7 +15,6 @@
 #include "bench.h"
 #include "bench_options.h"
 #include "contest.h"
-#include "engine_weir.h"
 #include "memory.h"
 #include "peers.h"
 #include "report.h"
@@ -90,13 +89,9 @@ static void add_hops(engine_plan *plan, uint32_t op_us, const engine_job *job)
 /* The cost of the raw record. */
 static void add_trace(engine_plan *plan, uint32_t op_us, const engine_job *job)
 {
-    static const char *const names[] = { "no trace", "trace off", "trace on", "trace on, file" };
-    engine_trace most = ENGINE_TRACE_ON;
-#ifdef WEIR_BENCH_STATS
-    most = ENGINE_TRACE_FILE;
-#endif
+    static const char *const names[] = { "no trace", "trace off", "trace on" };
     size_t base = CONTEST_NONE;
-    for (engine_trace trace = ENGINE_NO_TRACE; trace <= most; trace++) {
+    for (engine_trace trace = ENGINE_NO_TRACE; trace <= ENGINE_TRACE_ON; trace++) {
         engine_case self = weir_case(plan, "trace", names[trace], job);
         self.op_us = op_us;
         self.job.trace = trace;
@@ -251,7 +246,7 @@ static void print_spread(bench_spread spread, int columns)
 static void report_weir(bench_report *report, const engine_job *job)
 {
     static const char *const shapes[] = { "line", "route", "pending" };
-    static const char *const traces[] = { "none", "off", "on", "file" };
+    static const char *const traces[] = { "none", "off", "on" };
     bench_report_text(report, "shape", shapes[job->shape]);
     bench_report_text(report, "output_order", job->in_order ? "input" : "completion");
     bench_report_number(report, "concurrency", job->concurrency);
@@ -392,7 +387,7 @@ static const option_row rows[] = {
     { ROW("peers", peers, option_flag), .help = "other libraries compared with weir" },
     { ROW("shapes", shapes, option_flag), .help = "branches, order, pending tasks" },
     { ROW("scaling", scaling, option_flag), .help = "speed with more threads" },
-    { ROW("trace", trace, option_flag), .help = "the raw record: off, on, and on with a file" },
+    { ROW("trace", trace, option_flag), .help = "the raw record, off and on" },
     { ROW("quick", quick, option_flag), .help = "fewer and shorter runs, to check that it works" },
     { 0 },
 };

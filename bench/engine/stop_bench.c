@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include <weir/engine.h>
 
@@ -39,11 +39,6 @@ typedef struct stop_state {
     size_t count;     /* offset of the number of slots in this state in the snapshot */
 } stop_state;
 
-static void sleep_ns(int64_t duration_ns)
-{
-    nanosleep(&(struct timespec){ .tv_nsec = (long)duration_ns }, NULL);
-}
-
 /* ---- operations --------------------------------------------------------------------------------------------- */
 
 /* Makes an item with data to release. */
@@ -63,7 +58,7 @@ static int sleep_until_stopped(void *worker, weir_item *in, weir_item *out, weir
     (void)in;
     (void)out;
     while (!weir_task_should_stop(task))
-        sleep_ns(WEIR_MILLISECOND);
+        usleep(1000);
     return WEIR_ESTOPPED;
 }
 
@@ -164,7 +159,7 @@ static int wait_for_state(weir_pipeline *pipeline, const stop_settings *settings
                     settings->slots, state->name);
             return -1;
         }
-        sleep_ns(WEIR_MILLISECOND);
+        usleep(1000);
     }
     return 0;
 }

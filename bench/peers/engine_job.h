@@ -12,15 +12,14 @@ extern "C" {
 typedef enum engine_shape {
     ENGINE_LINE = 0, /* one stage after the other */
     ENGINE_ROUTE,    /* ENGINE_BRANCHES branches of num_stages stages each; items go to the branches round robin */
-    ENGINE_PENDING,  /* the operations return WEIR_PENDING, another thread completes them */
+    ENGINE_PENDING,  /* the operations complete their task themselves, and return WEIR_PENDING */
 } engine_shape;
 
 /* The raw record of a run (weir/trace.h). */
 typedef enum engine_trace {
     ENGINE_NO_TRACE = 0,
-    ENGINE_TRACE_OFF,  /* it could be switched on */
-    ENGINE_TRACE_ON,   /* it goes to an observer that does nothing */
-    ENGINE_TRACE_FILE, /* it goes to a file */
+    ENGINE_TRACE_OFF, /* it could be switched on */
+    ENGINE_TRACE_ON,  /* it goes to an observer that does nothing */
 } engine_trace;
 
 enum { ENGINE_BRANCHES = 4 };

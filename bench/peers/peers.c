@@ -17,19 +17,14 @@ const bench_peer bench_peers[] = {
         .own_threads = true,
     },
     {
-        .name = "tbb_flow_limiter",
+        .name = "tbb_flow",
         .what = "oneTBB's flow graph after a limiter_node, total number of items limited",
-        TBB(bench_run_tbb_flow_limiter),
+        TBB(bench_run_tbb_flow),
     },
     {
         .name = "tbb_pipeline",
         .what = "oneTBB's parallel_pipeline, total number of items limited",
         TBB(bench_run_tbb_pipeline),
-    },
-    {
-        .name = "tbb_flow",
-        .what = "oneTBB's flow graph without a limit",
-        TBB(bench_run_tbb_flow),
     },
     { .name = NULL },
 };

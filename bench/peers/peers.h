@@ -27,8 +27,9 @@ extern const bench_peer bench_peers[];
    all their stages. */
 engine_run bench_run_plain_threads;
 
+engine_run engine_run_weir; /* ../engine/engine_weir.c */
+
 engine_run bench_run_mutex_queue;
-engine_run bench_run_tbb_flow_limiter;
 engine_run bench_run_tbb_flow;
 engine_run bench_run_tbb_pipeline;
 

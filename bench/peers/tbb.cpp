@@ -1,7 +1,6 @@
 /*
- * oneTBB: its flow graph, with and without a limiter, and its parallel_pipeline. Stages take one item at a time, like
- * stages of weir with one slot. Where the number of items is limited, the limit is the total capacity of weir's
- * queues.
+ * oneTBB: its flow graph with a limiter, and its parallel_pipeline. Stages take one item at a time, like stages of weir
+ * with one slot. The number of items is limited to the total capacity of weir's queues.
  */
 #include <cstdint>
 #include <cstdio>
@@ -70,7 +69,7 @@ std::vector<std::unique_ptr<Stage>> make_stages(flow::graph &graph, const engine
     return stages;
 }
 
-std::uint64_t run_flow(const engine_job &job, engine_result &result, bool limited)
+std::uint64_t run_flow(const engine_job &job, engine_result &result)
 {
     flow::graph graph;
     Source source(job, result);
@@ -88,13 +87,9 @@ std::uint64_t run_flow(const engine_job &job, engine_result &result, bool limite
         stages.empty() ? static_cast<flow::receiver<std::uint64_t> &>(sink) : *stages.front();
     if (!stages.empty())
         flow::make_edge(*stages.back(), sink);
-    if (limited) {
-        flow::make_edge(input, limiter);
-        flow::make_edge(limiter, first);
-        flow::make_edge(sink, limiter.decrementer());
-    } else {
-        flow::make_edge(input, first);
-    }
+    flow::make_edge(input, limiter);
+    flow::make_edge(limiter, first);
+    flow::make_edge(sink, limiter.decrementer());
     input.activate();
     graph.wait_for_all();
     return num_items;
@@ -143,16 +138,9 @@ template <typename Run> int run_with_threads(const char *name, const engine_job 
 
 } // namespace
 
-int bench_run_tbb_flow_limiter(const engine_job *job, engine_result *result)
-{
-    return run_with_threads("tbb_flow_limiter", job, result,
-                            [](const engine_job &j, engine_result &r) { return run_flow(j, r, true); });
-}
-
 int bench_run_tbb_flow(const engine_job *job, engine_result *result)
 {
-    return run_with_threads("tbb_flow", job, result,
-                            [](const engine_job &j, engine_result &r) { return run_flow(j, r, false); });
+    return run_with_threads("tbb_flow", job, result, run_flow);
 }
 
 int bench_run_tbb_pipeline(const engine_job *job, engine_result *result)

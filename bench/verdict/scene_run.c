@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "memory.h"
 #include "random.h"
 #include "spin.h"
 
@@ -24,8 +25,6 @@ typedef struct server_group {
     uint32_t num_waiting;
     uint64_t random;
 } server_group;
-
-enum { MAX_CHILDREN = 64 };
 
 struct scene_run {
     const scene *of;
@@ -225,9 +224,7 @@ static void *complete_later(void *argument)
 static bool pend(weir_task *task, double ms)
 {
     pthread_t thread;
-    completion *own = malloc(sizeof *own);
-    if (!own)
-        return false;
+    completion *own = memory_get(1, sizeof *own);
     *own = (completion){ task, ms };
     if (pthread_create(&thread, NULL, complete_later, own) != 0) {
         free(own);
@@ -366,10 +363,8 @@ static void start_resources(scene_run *run)
 scene_run *scene_start(const scene *of, const scene_change *change, int64_t run_ns, const weir_observer *observers,
                        size_t num_observers)
 {
-    scene_run *run = calloc(1, sizeof *run);
+    scene_run *run = memory_get(1, sizeof *run);
     weir_error error = { 0 };
-    if (!run)
-        return NULL;
     run->of = of;
     run->spins_per_ms = 1000 * bench_spins_per_us();
     start_load(run);

@@ -23,7 +23,7 @@
 typedef struct verdict_settings {
     const char *only, *json_path;
     double run_s;
-    bool offline, live, no_predictions, verbose;
+    bool offline, live, verbose;
 } verdict_settings;
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(verdict_settings, what)
@@ -33,7 +33,6 @@ static const option_row rows[] = {
     { ROW("time", run_s, option_span), .argument = "S", .help = "length of a recorded run (default 2)" },
     { ROW("offline", offline, option_flag), .excludes = "live", .help = "only from recordings" },
     { ROW("live", live, option_flag), .help = "only from runs in progress" },
-    { ROW("no-predictions", no_predictions, option_flag), .help = "do not check predictions by another run" },
     { ROW("verbose", verbose, option_flag), .help = "print each verdict with its evidence" },
     { 0 },
 };
@@ -126,6 +125,15 @@ static void describe(const weir_verdict *v, scene_result *result)
              *other ? " or " : "", other, gain);
 }
 
+static void take_verdict(const scene_job *job, const weir_verdict *v, scene_result *result)
+{
+    result->is_known = true;
+    result->answer = judge(job->of, v, job->is_live);
+    describe(v, result);
+    if (job->settings->verbose)
+        weir_verdict_write(v, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, stderr);
+}
+
 static double rate_of(const scene *of, const scene_change *change, double seconds)
 {
     scene_run *run = scene_start(of, change, (int64_t)(1e9 * seconds), NULL, 0);
@@ -185,23 +193,18 @@ static int explain_recording(const scene_job *job, scene_result *result)
     weir_sqlite_close(writer, NULL);
     if (run && weir_reader_open(path, &reader, &error) == WEIR_OK &&
         weir_verdict_explain(reader, &(weir_filter){ .run_id = WEIR_LAST_RUN }, &v, &error) == WEIR_OK) {
-        result->is_known = true;
-        result->answer = judge(job->of, v, false);
-        describe(v, result);
-        if (job->settings->verbose)
-            weir_verdict_write(v, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, stderr);
-        if (!job->settings->no_predictions)
-            check_predictions(job, v, result);
+        take_verdict(job, v, result);
+        check_predictions(job, v, result);
     } else
         fprintf(stderr, "weir-bench: %s: %s\n", job->of->name, error.message);
     weir_verdict_free(v);
     weir_reader_close(reader);
-    char log[sizeof path + 4];
-    unlink(path);
-    snprintf(log, sizeof log, "%s-wal", path);
-    unlink(log);
-    snprintf(log, sizeof log, "%s-shm", path);
-    unlink(log);
+    static const char *const ends[] = { "", "-wal", "-shm" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char name[sizeof path + 4];
+        snprintf(name, sizeof name, "%s%s", path, ends[i]);
+        unlink(name);
+    }
     return 0;
 }
 
@@ -213,13 +216,9 @@ static int explain_run(const scene_job *job, scene_result *result)
     if (!run)
         return -1;
     usleep(300000); /* the start-up */
-    if (weir_explain_live(scene_pipeline(run), &(weir_live_options){ .no_speedups = true }, &v, &error) == WEIR_OK) {
-        result->is_known = true;
-        result->answer = judge(job->of, v, true);
-        describe(v, result);
-        if (job->settings->verbose)
-            weir_verdict_write(v, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, stderr);
-    } else
+    if (weir_explain_live(scene_pipeline(run), &(weir_live_options){ .no_speedups = true }, &v, &error) == WEIR_OK)
+        take_verdict(job, v, result);
+    else
         fprintf(stderr, "weir-bench: %s: %s\n", job->of->name, error.message);
     weir_verdict_free(v);
     weir_pipeline_stop(scene_pipeline(run));

@@ -10,10 +10,10 @@
  *     while ((rc = weir_pipeline_next(p, &item, WEIR_FOREVER)) == WEIR_OK) { use(&item); weir_item_release(&item); }
  *     weir_pipeline_free(p);
  *
- * Cost without any items and without what operations allocate themselves (64-bit machine; `weir-bench size`):
- *     pipeline of a source and a sink    128 kB
- *     stage of one slot, with its queue  40 kB
- *     slot                               2.3 kB
+ * Cost without any items and without what operations allocate themselves (64-bit machine; `weir-bench costs`):
+ *     pipeline of a source and a sink    325 kB
+ *     stage of one slot, with its queue  41 kB
+ *     slot                               2.5 kB
  *     descriptors                        none
  *     building and freeing               0.1 ms
  * `weir-bench engine` measures the cost of passing one item to the next stage.

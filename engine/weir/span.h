@@ -14,7 +14,7 @@
  *
  * Each span is in exactly one lap: the lap in which it ended. Spans and counters of a pipeline's thread are reported to
  * the observers of that pipeline; those of other threads to the observers of the oldest running pipeline. Without a
- * pipeline, only weir_span_dump() shows them. A begin/end pair costs about 50 ns (`weir-bench size`). A thread waits
+ * pipeline, only weir_span_dump() shows them. A begin/end pair costs about 50 ns (`weir-bench costs`). A thread waits
  * for others only while the figures of one of its names are collected, once in a lap. Each thread uses 11 kB for each
  * name that it has recorded.
  */
