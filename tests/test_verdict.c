@@ -58,6 +58,15 @@ typedef struct pipeline_case {
         .name = "0:0:src", .kind = "source", .threads = 1, __VA_ARGS__ \
     }
 #define IDLE_SOURCE SOURCE(.busy = 0.01, .out = 0.98, .occupied = 0.98)
+#define OTHER_SOURCE(...) \
+    { \
+        .name = "0:1:other", .kind = "source", .inputs = "", .cpu = 0.01, .threads = 1, .occupied = 0.02, \
+        __VA_ARGS__ \
+    }
+#define MERGE(...) \
+    { \
+        .name = "0:2:merge", .kind = "merge", .inputs = "0:0:src_queue 0:1:other_queue", __VA_ARGS__ \
+    }
 #define DECODE(...) \
     { \
         .name = "0:1:decode", .kind = "stage", __VA_ARGS__ \
@@ -72,189 +81,111 @@ typedef struct pipeline_case {
 #define WAITING .slots = 4, .busy = 0.98, .cpu = 0.02
 
 static const pipeline_case cases[] = {
-    { .what = "a source that waits",
-      .kind = WEIR_VERDICT_SOURCE,
-      .name = "0:0:src",
+    { "a source that waits", WEIR_VERDICT_SOURCE, "0:0:src",
       .nodes = { SOURCE(.busy = 0.98, .cpu = 0.01), DECODE(.slots = 4, .busy = 0.05, .cpu = 0.9), EMPTY_SINK } },
-    { .what = "a source that computes",
-      .kind = WEIR_VERDICT_SOURCE,
-      .name = "0:0:src",
+    { "a source that computes", WEIR_VERDICT_SOURCE, "0:0:src",
       .nodes = { SOURCE(.busy = 0.97, .cpu = 0.9), DECODE(.slots = 4, .busy = 0.2, .cpu = 0.9), EMPTY_SINK } },
-    { .what = "a source on a slow disk",
-      .kind = WEIR_VERDICT_SOURCE,
-      .name = "0:0:src",
+    { "a source on a slow disk", WEIR_VERDICT_SOURCE, "0:0:src",
       .nodes = { SOURCE(.busy = 0.97, .cpu = 0.05), DECODE(.slots = 4, .busy = 0.2, .cpu = 0.9), EMPTY_SINK },
-      .io = 0.8,
-      .stored = 50e6 },
-    { .what = "a source that starves on the stage's thread",
-      .kind = WEIR_VERDICT_THREADS,
-      .name = "0:1:decode",
+      .io = 0.8, .stored = 50e6 },
+    { "a source that starves on the stage's thread", WEIR_VERDICT_THREADS, "0:1:decode",
       .nodes = { { .name = "0:0:src", .kind = "source", .busy = 0.15, .thread = 0.85, .cpu = 0.1 },
                  DECODE(.slots = 4, .busy = 0.21, .thread = 0.3, .cpu = 0.02),
                  EMPTY_SINK },
       .threads = 1 },
-    { .what = "two slots that wait",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
+    { "two slots that wait", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.99, .cpu = 0.01), EMPTY_SINK } },
-    { .what = "one slot that computes, and idle CPUs",
-      .kind = WEIR_VERDICT_SLOTS,
-      .name = "0:1:decode",
+    { "one slot that computes, and idle CPUs", WEIR_VERDICT_SLOTS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.busy = 0.97, .cpu = 0.98), EMPTY_SINK } },
-    { .what = "the second of two stages",
-      .kind = WEIR_VERDICT_SLOTS,
-      .name = "0:2:scale",
+    { "the second of two stages", WEIR_VERDICT_SLOTS, "0:2:scale",
       .nodes = { IDLE_SOURCE,
                  DECODE(.slots = 2, .busy = 0.3, .out = 0.68, .cpu = 0.9, .occupied = 0.97),
                  { .name = "0:2:scale", .kind = "stage", .busy = 0.99, .cpu = 0.9 },
                  { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } } },
-    { .what = "the first of two stages",
-      .kind = WEIR_VERDICT_SLOTS,
-      .name = "0:1:decode",
+    { "the first of two stages", WEIR_VERDICT_SLOTS, "0:1:decode",
       .nodes = { IDLE_SOURCE,
                  DECODE(.slots = 2, .busy = 0.98, .cpu = 0.9),
                  { .name = "0:2:scale", .kind = "stage", .busy = 0.4, .cpu = 0.9 },
                  { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } } },
-    { .what = "ten slots on one thread",
-      .kind = WEIR_VERDICT_THREADS,
-      .name = "0:1:decode",
+    { "ten slots on one thread", WEIR_VERDICT_THREADS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 10, .busy = 0.1, .thread = 0.89, .cpu = 0.98), EMPTY_SINK },
       .threads = 1 },
-    { .what = "tasks that wait on all threads of the pool",
-      .kind = WEIR_VERDICT_THREADS,
-      .name = "0:1:decode",
+    { "tasks that wait on all threads of the pool", WEIR_VERDICT_THREADS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.25, .thread = 0.74, .cpu = 0.01), EMPTY_SINK },
       .threads = 2 },
-    { .what = "private threads that are too few",
-      .kind = WEIR_VERDICT_THREADS,
-      .name = "0:1:decode",
+    { "private threads that are too few", WEIR_VERDICT_THREADS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 6, .busy = 0.32, .thread = 0.67, .cpu = 0.02, .threads = 2),
                  EMPTY_SINK } },
-    { .what = "a stage that takes the other's threads",
-      .kind = WEIR_VERDICT_THREADS,
-      .name = "0:2:send",
+    { "a stage that takes the other's threads", WEIR_VERDICT_THREADS, "0:2:send",
       .nodes = { IDLE_SOURCE,
                  DECODE(.slots = 4, .busy = 0.2, .thread = 0.79, .cpu = 0.5, .occupied = 0.3),
                  { .name = "0:2:send", .kind = "stage", .slots = 2, .busy = 0.55, .thread = 0.1, .cpu = 0.01 },
                  { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } },
       .threads = 2 },
-    { .what = "pending tasks beside a stage that blocks the thread",
-      .kind = WEIR_VERDICT_THREADS,
-      .name = "0:2:send",
+    { "pending tasks beside a stage that blocks the thread", WEIR_VERDICT_THREADS, "0:2:send",
       .nodes = { IDLE_SOURCE,
                  DECODE(.slots = 8, .busy = 0.28, .thread = 0.1, .out = 0.6, .pending = 0.97, .occupied = 0.98),
                  { .name = "0:2:send", .kind = "stage", .slots = 4, .busy = 0.23, .thread = 0.76, .cpu = 0.01 },
                  { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } },
       .threads = 1 },
-    { .what = "four computing threads on four CPUs",
-      .kind = WEIR_VERDICT_CPUS,
-      .name = "0:1:decode",
+    { "four computing threads on four CPUs", WEIR_VERDICT_CPUS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.49, .thread = 0.5, .cpu = 0.98), EMPTY_SINK } },
-    { .what = "more computing threads than CPUs",
-      .kind = WEIR_VERDICT_CPUS,
-      .name = "0:1:decode",
+    { "more computing threads than CPUs", WEIR_VERDICT_CPUS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.98, .cpu = 0.49, .delay = 0.5), EMPTY_SINK },
       .threads = 8 },
-    { .what = "a short source on threads that wait for CPUs",
-      .kind = WEIR_VERDICT_CPUS,
-      .name = "0:1:decode",
+    { "a short source on threads that wait for CPUs", WEIR_VERDICT_CPUS, "0:1:decode",
       .nodes = { { .name = "0:0:src", .kind = "source", .busy = 0.82, .out = 0.18, .cpu = 0.05, .delay = 0.93 },
                  DECODE(.slots = 8, .busy = 0.7, .cpu = 0.2, .delay = 0.75),
                  EMPTY_SINK },
-      .threads = 9,
-      .others = 2.7 },
-    { .what = "threads that wait between tasks for CPUs that others take",
-      .kind = WEIR_VERDICT_CPUS,
-      .name = "0:1:decode",
+      .threads = 9, .others = 2.7 },
+    { "threads that wait between tasks for CPUs that others take", WEIR_VERDICT_CPUS, "0:1:decode",
       .nodes = { { .name = "0:0:src", .kind = "source", .thread = 1 },
                  DECODE(.slots = 2, .busy = 0.2, .cpu = 0.98),
                  EMPTY_SINK },
-      .threads = 2,
-      .late_threads = 1.55,
-      .others = 3.5 },
-    { .what = "CPUs that other programs take",
-      .kind = WEIR_VERDICT_CPUS,
-      .name = "0:1:decode",
+      .threads = 2, .late_threads = 1.55, .others = 3.5 },
+    { "CPUs that other programs take", WEIR_VERDICT_CPUS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.98, .cpu = 0.3, .delay = 0.65), EMPTY_SINK },
       .others = 2.7 },
-    { .what = "a pool that waits for CPUs that others take",
-      .kind = WEIR_VERDICT_CPUS,
-      .name = "0:1:decode",
+    { "a pool that waits for CPUs that others take", WEIR_VERDICT_CPUS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.49, .thread = 0.5, .cpu = 0.4, .delay = 0.58),
                  EMPTY_SINK },
       .others = 2.3 },
-    { .what = "more slots than items, on threads that wait for CPUs that others take",
-      .kind = WEIR_VERDICT_CPUS,
-      .name = "0:1:decode",
+    { "more slots than items, on threads that wait for CPUs that others take", WEIR_VERDICT_CPUS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 10, .busy = 0.18, .thread = 0.18, .cpu = 0.42, .delay = 0.57),
                  EMPTY_SINK },
-      .threads = 2,
-      .others = 3.2 },
-    { .what = "more slots than items, on one thread",
-      .kind = WEIR_VERDICT_THREADS,
-      .name = "0:1:decode",
+      .threads = 2, .others = 3.2 },
+    { "more slots than items, on one thread", WEIR_VERDICT_THREADS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 10, .busy = 0.098, .thread = 0.2, .cpu = 0.02), EMPTY_SINK },
       .threads = 1 },
-    { .what = "a CPU quota",
-      .kind = WEIR_VERDICT_CPUS,
-      .name = "0:1:decode",
+    { "a CPU quota", WEIR_VERDICT_CPUS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.98, .cpu = 0.5, .delay = 0.3), EMPTY_SINK },
       .throttled = 0.5 },
-    { .what = "a CPU quota whose stops do not count as waiting for a CPU",
-      .kind = WEIR_VERDICT_CPUS,
-      .name = "0:1:decode",
+    { "a CPU quota whose stops do not count as waiting for a CPU", WEIR_VERDICT_CPUS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.97, .cpu = 0.08, .delay = 0.47, .shortest = 0.1),
                  EMPTY_SINK },
       .throttled = 1.5 },
-    { .what = "a virtual machine among others",
-      .kind = WEIR_VERDICT_CPUS,
-      .name = "0:1:decode",
+    { "a virtual machine among others", WEIR_VERDICT_CPUS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.98, .cpu = 0.5, .delay = 0.45), EMPTY_SINK },
       .stolen = 1.8 },
-    { .what = "a disk",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
-      .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK },
-      .io = 0.9,
+    { "a disk", WEIR_VERDICT_OUTSIDE, "0:1:decode", .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK }, .io = 0.9,
       .stored = 80e6 },
-    { .what = "a disk, without pressure figures",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
-      .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK },
-      .io = -1,
-      .disk_idle = 1.5,
-      .stored = 80e6 },
-    { .what = "a lock, while another program uses a disk",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
-      .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK },
-      .io = 0.9 },
-    { .what = "a network",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
-      .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK },
+    { "a disk, without pressure figures", WEIR_VERDICT_OUTSIDE, "0:1:decode",
+      .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK }, .io = -1, .disk_idle = 1.5, .stored = 80e6 },
+    { "a lock, while another program uses a disk", WEIR_VERDICT_OUTSIDE, "0:1:decode",
+      .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK }, .io = 0.9 },
+    { "a network", WEIR_VERDICT_OUTSIDE, "0:1:decode", .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK },
       .received = 12e6 },
-    { .what = "a lock, while the machine receives something",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
+    { "a lock, while the machine receives something", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.01, .shortest = 0.25), EMPTY_SINK },
       .received = 114e6 },
-    { .what = "a lock around the work",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
+    { "a lock around the work", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.25, .shortest = 0.26), EMPTY_SINK } },
-    { .what = "a lock around waiting: like slow requests",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
+    { "a lock around waiting: like slow requests", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.01, .shortest = 0.25), EMPTY_SINK } },
-    { .what = "a resource outside that serves two tasks at a time",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
+    { "a resource outside that serves two tasks at a time", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.99, .cpu = 0.01, .shortest = 0.247, .short_tasks = 0.35),
                  EMPTY_SINK } },
-    { .what = "one lock in two stages",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
+    { "one lock in two stages", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE,
                  DECODE(.slots = 3, .busy = 0.95, .cpu = 0.01, .shortest = 0.17, .short_tasks = 0.1),
                  { .name = "0:2:scale",
@@ -265,94 +196,53 @@ static const pipeline_case cases[] = {
                    .shortest = 0.21,
                    .short_tasks = 0.5 },
                  { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } } },
-    { .what = "a lock around the computing part of tasks that also wait",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
+    { "a lock around the computing part of tasks that also wait", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 6, .busy = 0.99, .cpu = 0.135, .shortest = 0.28, .short_tasks = 0.02),
                  EMPTY_SINK } },
-    { .what = "epochs of few items: the next one waits in the queue",
-      .kind = WEIR_VERDICT_ORDER,
-      .name = "0:1:decode",
+    { "epochs of few items: the next one waits in the queue", WEIR_VERDICT_ORDER, "0:1:decode",
       .nodes = { SOURCE(.busy = 0.01, .out = 0.98, .occupied = 0.97), DECODE(.slots = 4, .busy = 0.54, .cpu = 0.01),
                  EMPTY_SINK } },
-    { .what = "a few tasks that find their result in a cache",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
+    { "a few tasks that find their result in a cache", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.01, .shortest = 0.05, .short_tasks = 0.05),
                  EMPTY_SINK } },
-    { .what = "tasks of random length",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
+    { "tasks of random length", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.99, .cpu = 0.01, .shortest = 0.5, .spread = 0.5),
                  EMPTY_SINK } },
-    { .what = "pending tasks, and a thread that waits for a CPU now and then",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
+    { "pending tasks, and a thread that waits for a CPU now and then", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.98, .cpu = 0.01, .delay = 0.02, .pending = 0.97),
                  EMPTY_SINK },
       .others = 3 },
-    { .what = "pending tasks, and threads that wait for a CPU whenever they are needed",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
+    { "pending tasks, and threads that wait for a CPU whenever they are needed", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.98, .cpu = 0.01, .pending = 0.97), EMPTY_SINK },
-      .late_threads = 1.2,
-      .others = 3.8 },
-    { .what = "tasks that sleep, and wake up late on a busy machine",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
+      .late_threads = 1.2, .others = 3.8 },
+    { "tasks that sleep, and wake up late on a busy machine", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.98, .cpu = 0.01, .delay = 0.6), EMPTY_SINK },
       .others = 3.9 },
-    { .what = "few threads for tasks that sleep, on a busy machine",
-      .kind = WEIR_VERDICT_THREADS,
-      .name = "0:1:decode",
+    { "few threads for tasks that sleep, on a busy machine", WEIR_VERDICT_THREADS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.25, .thread = 0.74, .cpu = 0.01, .delay = 0.6),
                  EMPTY_SINK },
-      .threads = 2,
-      .others = 3.9 },
-    { .what = "a codec's own threads",
-      .kind = WEIR_VERDICT_SLOTS,
-      .name = "0:1:decode",
-      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.05), EMPTY_SINK },
-      .outside = 1.9 },
-    { .what = "a codec's own threads on all CPUs",
-      .kind = WEIR_VERDICT_CPUS,
-      .name = "0:1:decode",
-      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.05), EMPTY_SINK },
-      .outside = 3.7 },
-    { .what = "a consumer that computes is no codec",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
-      .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.99, .cpu = 0.01), SINK(.occupied = 0.1) },
-      .outside = 0.5,
+      .threads = 2, .others = 3.9 },
+    { "a codec's own threads", WEIR_VERDICT_SLOTS, "0:1:decode",
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.05), EMPTY_SINK }, .outside = 1.9 },
+    { "a codec's own threads on all CPUs", WEIR_VERDICT_CPUS, "0:1:decode",
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.05), EMPTY_SINK }, .outside = 3.7 },
+    { "a consumer that computes is no codec", WEIR_VERDICT_OUTSIDE, "0:1:decode",
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.99, .cpu = 0.01), SINK(.occupied = 0.1) }, .outside = 0.5,
       .consumer_waits = 0.5 },
-    { .what = "too little memory",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
-      .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK },
-      .memory = 0.4,
-      .io = 0.5,
-      .faults = 800,
-      .stored = 40e6 },
-    { .what = "a bound in bytes",
-      .kind = WEIR_VERDICT_QUEUE,
-      .name = "0:0:src_queue",
+    { "too little memory", WEIR_VERDICT_OUTSIDE, "0:1:decode", .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK },
+      .memory = 0.4, .io = 0.5, .faults = 800, .stored = 40e6 },
+    { "a bound in bytes", WEIR_VERDICT_QUEUE, "0:0:src_queue",
       .nodes = { SOURCE(.busy = 0.5, .out = 0.5, .occupied = 0.45, .capacity = 64, .depth = 3, .queue_bytes = 1e6),
                  DECODE(.slots = 4, .busy = 0.45, .cpu = 0.9), EMPTY_SINK } },
-    { .what = "a slow item before others, in input order",
-      .kind = WEIR_VERDICT_ORDER,
-      .name = "0:1:decode",
+    { "a slow item before others, in input order", WEIR_VERDICT_ORDER, "0:1:decode",
       .nodes = { IDLE_SOURCE,
                  DECODE(.slots = 4, .busy = 0.4, .turn = 0.59, .cpu = 0.1, .giants = 0.02, .ordered = true),
                  EMPTY_SINK } },
-    { .what = "uneven items in input order",
-      .kind = WEIR_VERDICT_ORDER,
-      .name = "0:1:decode",
+    { "uneven items in input order", WEIR_VERDICT_ORDER, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.68, .turn = 0.3, .cpu = 0.9, .ordered = true),
                  EMPTY_SINK },
       .threads = 8 },
-    { .what = "a branch of a route",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:3:large",
+    { "a branch of a route", WEIR_VERDICT_OUTSIDE, "0:3:large",
       .nodes = { IDLE_SOURCE,
                  { .name = "0:1:route",
                    .kind = "route",
@@ -368,9 +258,7 @@ static const pipeline_case cases[] = {
                    .inputs = "0:2:small_queue 0:3:large_queue",
                    .merge_order = "arrival" },
                  { .name = "0:5:sink", .kind = "sink", .occupied = 0.02 } } },
-    { .what = "a branch of a route whose join restores the order",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:2:small",
+    { "a branch of a route whose join restores the order", WEIR_VERDICT_OUTSIDE, "0:2:small",
       .nodes = { IDLE_SOURCE,
                  { .name = "0:1:route",
                    .kind = "route",
@@ -393,121 +281,55 @@ static const pipeline_case cases[] = {
                    .merge_order = "arrival",
                    .ordered = true },
                  { .name = "0:5:sink", .kind = "sink", .occupied = 0.02 } } },
-    { .what = "a slow source among the inputs of a merge",
-      .kind = WEIR_VERDICT_SOURCE,
-      .name = "0:1:other",
+    { "a slow source among the inputs of a merge", WEIR_VERDICT_SOURCE, "0:1:other",
       .nodes = { SOURCE(.busy = 0.1, .out = 0.89, .occupied = 0.99),
-                 { .name = "0:1:other",
-                   .kind = "source",
-                   .inputs = "",
-                   .busy = 0.98,
-                   .cpu = 0.01,
-                   .threads = 1,
-                   .occupied = 0.02 },
-                 { .name = "0:2:merge",
-                   .kind = "merge",
-                   .inputs = "0:0:src_queue 0:1:other_queue",
-                   .merge_order = "round_robin" },
+                 OTHER_SOURCE(.busy = 0.98),
+                 MERGE(.merge_order = "round_robin"),
                  { .name = "0:3:decode", .kind = "stage", .slots = 2, .busy = 0.1, .cpu = 0.9 },
                  { .name = "0:4:sink", .kind = "sink", .occupied = 0.02 } } },
-    { .what = "a slow source among the inputs of a merge, whose items wait",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:3:decode",
+    { "a slow source among the inputs of a merge, whose items wait", WEIR_VERDICT_OUTSIDE, "0:3:decode",
       .nodes = { SOURCE(.busy = 0.1, .out = 0.89, .occupied = 0.99),
-                 { .name = "0:1:other",
-                   .kind = "source",
-                   .inputs = "",
-                   .busy = 0.99,
-                   .cpu = 0.01,
-                   .threads = 1,
-                   .occupied = 0.02 },
-                 { .name = "0:2:merge",
-                   .kind = "merge",
-                   .inputs = "0:0:src_queue 0:1:other_queue",
-                   .merge_order = "arrival",
-                   .occupied = 0.7 },
+                 OTHER_SOURCE(.busy = 0.99),
+                 MERGE(.merge_order = "arrival", .occupied = 0.7),
                  { .name = "0:3:decode", .kind = "stage", .slots = 2, .busy = 0.88, .cpu = 0.01 },
                  { .name = "0:4:sink", .kind = "sink", .occupied = 0.02 } } },
-    { .what = "an input that comes seldom",
-      .kind = WEIR_VERDICT_UNKNOWN,
+    { "an input that comes seldom", WEIR_VERDICT_UNKNOWN, NULL,
       .nodes = { SOURCE(.busy = 0.1, .out = 0.89, .occupied = 0.99),
-                 { .name = "0:1:other",
-                   .kind = "source",
-                   .inputs = "",
-                   .busy = 0.55,
-                   .cpu = 0.01,
-                   .threads = 1,
-                   .occupied = 0.02 },
-                 { .name = "0:2:merge",
-                   .kind = "merge",
-                   .inputs = "0:0:src_queue 0:1:other_queue",
-                   .merge_order = "weighted 3 1" },
+                 OTHER_SOURCE(.busy = 0.55),
+                 MERGE(.merge_order = "weighted 3 1"),
                  { .name = "0:3:decode", .kind = "stage", .slots = 2, .busy = 0.1, .cpu = 0.9 },
                  { .name = "0:4:sink", .kind = "sink", .occupied = 0.02 } } },
-    { .what = "two sources that are both slow",
-      .kind = WEIR_VERDICT_SOURCE,
-      .name = "0:0:src",
-      .other = WEIR_VERDICT_SOURCE,
+    { "two sources that are both slow", WEIR_VERDICT_SOURCE, "0:0:src", .other = WEIR_VERDICT_SOURCE,
       .nodes = { SOURCE(.busy = 0.98, .cpu = 0.01, .occupied = 0.02),
-                 { .name = "0:1:other",
-                   .kind = "source",
-                   .inputs = "",
-                   .busy = 0.97,
-                   .cpu = 0.01,
-                   .threads = 1,
-                   .occupied = 0.02 },
-                 { .name = "0:2:merge",
-                   .kind = "merge",
-                   .inputs = "0:0:src_queue 0:1:other_queue",
-                   .merge_order = "arrival" },
+                 OTHER_SOURCE(.busy = 0.97),
+                 MERGE(.merge_order = "arrival"),
                  { .name = "0:3:decode", .kind = "stage", .slots = 2, .busy = 0.1, .cpu = 0.9 },
                  { .name = "0:4:sink", .kind = "sink", .occupied = 0.02 } } },
-    { .what = "a source that makes bursts",
-      .kind = WEIR_VERDICT_QUEUE,
-      .name = "0:0:src_queue",
+    { "a source that makes bursts", WEIR_VERDICT_QUEUE, "0:0:src_queue",
       .nodes = { SOURCE(.busy = 0.68, .out = 0.31, .cpu = 0.01, .occupied = 0.35),
                  DECODE(.slots = 2, .busy = 0.34, .cpu = 0.01), EMPTY_SINK } },
-    { .what = "bursts beside other programs on all CPUs",
-      .kind = WEIR_VERDICT_QUEUE,
-      .name = "0:0:src_queue",
-      .other = WEIR_VERDICT_CPUS,
+    { "bursts beside other programs on all CPUs", WEIR_VERDICT_QUEUE, "0:0:src_queue", .other = WEIR_VERDICT_CPUS,
       .nodes = { SOURCE(.busy = 0.68, .out = 0.31, .cpu = 0.01, .occupied = 0.35),
                  DECODE(.slots = 2, .busy = 0.34, .cpu = 0.01), EMPTY_SINK },
       .others = 3.9 },
-    { .what = "a consumer that takes bursts",
-      .kind = WEIR_VERDICT_QUEUE,
-      .name = "0:2:sink_queue",
+    { "a consumer that takes bursts", WEIR_VERDICT_QUEUE, "0:2:sink_queue",
       .nodes = { SOURCE(.busy = 0.01, .out = 0.97, .occupied = 0.98), DECODE(.busy = 0.55, .out = 0.43, .cpu = 0.9),
                  SINK(.occupied = 0.45, .out = 0.43) },
       .consumer_waits = 0.5 },
-    { .what = "a few giant items",
-      .kind = WEIR_VERDICT_OUTSIDE,
-      .name = "0:1:decode",
+    { "a few giant items", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.98, .cpu = 0.01, .giants = 0.025), EMPTY_SINK } },
-    { .what = "a few giant items that compute",
-      .kind = WEIR_VERDICT_SLOTS,
-      .name = "0:1:decode",
+    { "a few giant items that compute", WEIR_VERDICT_SLOTS, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.98, .cpu = 0.97, .giants = 0.03), EMPTY_SINK } },
-    { .what = "a slow consumer",
-      .kind = WEIR_VERDICT_CONSUMER,
-      .name = "",
+    { "a slow consumer", WEIR_VERDICT_CONSUMER, "",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.1, .out = 0.88, .cpu = 0.9, .occupied = 0.98),
                  SINK(.occupied = 0.99, .out = 0.98) } },
-    { .what = "a training loop that never waits",
-      .kind = WEIR_VERDICT_NONE,
-      .name = "",
+    { "a training loop that never waits", WEIR_VERDICT_NONE, "",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.3, .out = 0.68, .cpu = 0.9, .occupied = 0.98),
                  SINK(.occupied = 0.99, .out = 0.98) },
       .trains = true },
-    { .what = "a consumer as fast as the stage",
-      .kind = WEIR_VERDICT_CONSUMER,
-      .name = "",
-      .other = WEIR_VERDICT_OUTSIDE,
+    { "a consumer as fast as the stage", WEIR_VERDICT_CONSUMER, "", .other = WEIR_VERDICT_OUTSIDE,
       .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.88, .out = 0.1, .cpu = 0.1), SINK(.occupied = 0.85) } },
-    { .what = "two stages in balance",
-      .kind = WEIR_VERDICT_SLOTS,
-      .name = "0:1:decode",
-      .other = WEIR_VERDICT_SLOTS,
+    { "two stages in balance", WEIR_VERDICT_SLOTS, "0:1:decode", .other = WEIR_VERDICT_SLOTS,
       .nodes = { IDLE_SOURCE,
                  DECODE(.busy = 0.96, .cpu = 0.9, .occupied = 0.5),
                  { .name = "0:2:scale", .kind = "stage", .busy = 0.93, .cpu = 0.9 },
@@ -722,15 +544,23 @@ static weir_observer begin_case(weir_sqlite_writer *writer, const pipeline_case 
     return observer;
 }
 
+/* The laps before `change` are those of `c`, the others those of `later`. The first and the last one do not count. */
+static void record_run(const char *path, weir_sqlite_options options, const pipeline_case *c, int num_laps,
+                       const pipeline_case *later, int change)
+{
+    options.command = "weir record videos";
+    weir_sqlite_writer *writer = open_writer(path, &options);
+    weir_observer observer = begin_case(writer, c);
+    for (int i = 0; i < num_laps; i++)
+        record_case_lap(observer, i < change ? c : later, i, "", i > 0 && i < num_laps - 1);
+    observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1000 + LAP_S * num_laps) });
+    close_writer(writer);
+}
+
 static const char *record_case(const pipeline_case *c)
 {
     const char *path = in_folder("case.db"); /* many runs; the last one counts */
-    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .command = "weir record videos" });
-    weir_observer observer = begin_case(writer, c);
-    for (int i = 0; i < STEADY_LAPS + 2; i++)
-        record_case_lap(observer, c, i, "", i > 0 && i <= STEADY_LAPS);
-    observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1100) });
-    close_writer(writer);
+    record_run(path, (weir_sqlite_options){ .rank = 0 }, c, STEADY_LAPS + 2, c, 0);
     return path;
 }
 
@@ -973,12 +803,7 @@ TEST_CASE(a_short_run_predicts_nothing)
     pipeline_case c = *case_of("two slots that wait");
     for (int i = 0; i < 2; i++) {
         const char *path = in_folder("short.db");
-        weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .command = "weir record videos" });
-        weir_observer observer = begin_case(writer, &c);
-        for (int lap = 0; lap < 3; lap++)
-            record_case_lap(observer, &c, lap, "", lap == 1);
-        observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1100) });
-        close_writer(writer);
+        record_run(path, (weir_sqlite_options){ .rank = 0 }, &c, 3, &c, 0);
         if (i == 1)
             execute(path, "UPDATE queue_stats SET num_items = 8, num_put = 8 WHERE num_items > 100");
         weir_verdict *v = verdict_on(path, NULL);
@@ -1031,16 +856,6 @@ TEST_CASE(a_replay_is_not_counted_as_the_pipeline)
     weir_verdict_free(v);
 }
 
-static void record_rank(const char *path, const pipeline_case *c, int32_t rank)
-{
-    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .rank = rank, .world = 2 });
-    weir_observer observer = begin_case(writer, c);
-    for (int i = 0; i < STEADY_LAPS + 2; i++)
-        record_case_lap(observer, c, i, "", i > 0 && i <= STEADY_LAPS);
-    observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1100) });
-    close_writer(writer);
-}
-
 /* Two ranks that have half of the CPUs each, at the same time. */
 TEST_CASE(ranks_of_one_job_are_no_other_programs)
 {
@@ -1048,12 +863,12 @@ TEST_CASE(ranks_of_one_job_are_no_other_programs)
     pipeline_case c = *case_of("CPUs that other programs take");
     c.nodes[1].cpu = c.nodes[1].delay = 0.49;
     c.others = 2;
-    record_rank(path, &c, 0);
+    record_run(path, (weir_sqlite_options){ .rank = 0, .world = 2 }, &c, STEADY_LAPS + 2, &c, 0);
     weir_verdict *v = verdict_on(path, NULL);
     assert_non_null(strstr(v->sentence, "other programs"));
     assert_true(v->world == 2 && v->num_ranks == 1 && fabs(v->items_per_s - 100) < 5);
     weir_verdict_free(v);
-    record_rank(path, &c, 1);
+    record_run(path, (weir_sqlite_options){ .rank = 1, .world = 2 }, &c, STEADY_LAPS + 2, &c, 0);
     v = verdict_on(path, NULL);
     assert_non_null(strstr(v->sentence, "the other ranks of the job"));
     assert_true(v->rank == 1 && v->num_ranks == 1 && fabs(v->items_per_s - 100) < 5);
@@ -1103,12 +918,7 @@ TEST_CASE(a_limit_that_changes_is_told)
 {
     const char *path = in_folder("change.db");
     const pipeline_case *consumer = case_of("a slow consumer"), *source = case_of("a source that waits");
-    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .command = "weir record videos" });
-    weir_observer observer = begin_case(writer, consumer);
-    for (int i = 0; i < 18; i++)
-        record_case_lap(observer, i < 7 ? consumer : source, i, "", i > 0 && i < 17);
-    observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1180) });
-    close_writer(writer);
+    record_run(path, (weir_sqlite_options){ .rank = 0 }, consumer, 18, source, 7);
     weir_verdict *v = verdict_on(path, NULL);
     assert_string_equal(weir_verdict_word(v->kind), "source"); /* of the longer part */
     assert_string_equal(v->name, "0:0:src");
@@ -1131,12 +941,7 @@ TEST_CASE(a_limit_that_changes_in_few_laps_is_told)
     const char *path = in_folder("change.db");
     const pipeline_case *consumer = case_of("a slow consumer"), *source = case_of("a source that waits");
     for (int before = 1; before <= 2; before++) {
-        weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .command = "weir record videos" });
-        weir_observer observer = begin_case(writer, consumer);
-        for (int i = 0; i < 7; i++)
-            record_case_lap(observer, i <= before ? consumer : source, i, "", i > 0 && i < 6);
-        observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1070) });
-        close_writer(writer);
+        record_run(path, (weir_sqlite_options){ .rank = 0 }, consumer, 7, source, before + 1);
         weir_verdict *v = verdict_on(path, NULL);
         assert_int_equal(v->num_laps, 5);
         if (before == 2)

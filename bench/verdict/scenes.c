@@ -8,14 +8,7 @@
 const scene scenes[] = {
     /* -- computing */
     { "one slot computes", "slots:read", 1.5, 2.2, .threads = 2, READ(1, .cpu_ms = 3, .wait_ms = 0) },
-    {
-        "two slots compute on all CPUs",
-        "cpus",
-        0.8,
-        1.2,
-        .threads = 4,
-        READ(2, .cpu_ms = 3, .wait_ms = 0),
-    },
+    { "two slots compute on all CPUs", "cpus", 0.8, 1.2, .threads = 4, READ(2, .cpu_ms = 3, .wait_ms = 0) },
     { "eight slots compute", "cpus", 0.8, 1.2, .threads = 8, READ(8, .cpu_ms = 3, .wait_ms = 0) },
     { "one thread, two stages compute", "threads:parse threads:read", .threads = 1,
       .stages = { { .name = "read", .slots = 2, .work = { .cpu_ms = 2 } },
