@@ -37,19 +37,14 @@ static inline void weir__cpu_window_add_step(weir__cpu_window *window, int64_t b
 
 /*
  * The part of cpu_ns, which the thread used from start_ns to now_ns, that belongs to the tasks. If the thread always had a
- * CPU, the hand-offs used what they took. If not, they used what hand-offs of this thread usually take
- * (*handoff_ns, the median of the means of windows, which this learns), but no more than they took, and no less than
- * what is left of it if all of the missing time was lost in them.
+ * CPU, the hand-offs used what they took. If not, they used handoff_ns each, what those use that were measured, but no
+ * more than they took, and no less than what is left of it if all of the missing time was lost in them.
  */
 static inline int64_t weir__cpu_window_tasks_ns(const weir__cpu_window *window, int64_t now_ns, int64_t cpu_ns,
-                                                int64_t *handoff_ns)
+                                                int64_t handoff_ns)
 {
-    if (window->num_handoffs > 0) {
-        int64_t mean_ns = window->handoffs_ns / window->num_handoffs, step_ns = *handoff_ns / 8 + 1;
-        *handoff_ns = *handoff_ns == 0 ? mean_ns : *handoff_ns + (mean_ns > *handoff_ns ? step_ns : -step_ns);
-    }
     int64_t lost_ns = now_ns - window->start_ns > cpu_ns ? now_ns - window->start_ns - cpu_ns : 0;
-    int64_t engine_ns = window->num_handoffs * *handoff_ns;
+    int64_t engine_ns = window->num_handoffs * handoff_ns;
     if (engine_ns < window->handoffs_ns - lost_ns)
         engine_ns = window->handoffs_ns - lost_ns;
     if (engine_ns > window->handoffs_ns)
