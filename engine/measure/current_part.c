@@ -26,6 +26,25 @@ void weir__pool_settle_locked(weir_pool *pool)
     pool->threads_since_ns = now_ns;
 }
 
+/* Until when the slot, which is running, has waited for its thread; see count_time() in slots.c. */
+static int64_t waited_until_ns(const weir_worker *worker, int64_t now_ns)
+{
+    int64_t began_ns = atomic_load_explicit(&worker->told_began_ns, memory_order_relaxed);
+    return began_ns && began_ns < now_ns ? began_ns : now_ns;
+}
+
+static void close_span_locked(weir_node *node, weir_slot *slot, int64_t now_ns)
+{
+    int64_t since_ns = slot->core.since_ns;
+    if (slot->core.state == SLOT_RUNNING) {
+        int64_t until_ns = waited_until_ns(slot->thread, now_ns);
+        node->core.time_ns[SLOT_READY] += until_ns > since_ns ? until_ns - since_ns : 0;
+        since_ns = until_ns > since_ns ? until_ns : since_ns;
+    }
+    node->core.time_ns[slot->core.state] += now_ns - since_ns;
+    slot->core.since_ns = now_ns;
+}
+
 /* Closes the open spans: they continue in the next part. */
 static void close_spans_locked(weir_pipeline *pipeline)
 {
@@ -34,11 +53,8 @@ static void close_spans_locked(weir_pipeline *pipeline)
         weir_node *node = pipeline->nodes[i];
         for (uint32_t j = 0; j < node->core.num_outs; j++)
             weir__queue_settle(&node->core.outs[j], now_ns);
-        for (uint32_t j = 0; j < node->core.num_made; j++) {
-            weir__slot *slot = node->core.slots[j];
-            node->core.time_ns[slot->state] += now_ns - slot->since_ns;
-            slot->since_ns = now_ns;
-        }
+        for (uint32_t j = 0; j < node->core.num_made; j++)
+            close_span_locked(node, weir__slot_at(node, j), now_ns);
     }
     for (uint32_t i = 0; i < pipeline->num_pools; i++) {
         weir_pool *pool = pipeline->pools[i];
@@ -47,7 +63,8 @@ static void close_spans_locked(weir_pipeline *pipeline)
             weir_worker *worker = pool->workers[j];
             if (!worker->running)
                 continue;
-            pool->lap.busy_ns += now_ns - worker->busy_since_ns;
+            int64_t until_ns = waited_until_ns(worker, now_ns);
+            pool->lap.busy_ns += now_ns - (until_ns > worker->busy_since_ns ? until_ns : worker->busy_since_ns);
             worker->busy_since_ns = now_ns;
         }
     }

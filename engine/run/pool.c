@@ -117,6 +117,7 @@ static void step_starts_locked(weir_worker *worker, weir_slot *slot)
     slot->is_long_step = slot->node->core.typical_ns >= WEIR_LONG_STEP_NS;
     worker->running = slot;
     slot->thread = worker;
+    atomic_store_explicit(&worker->told_began_ns, 0, memory_order_relaxed);
     worker->busy_since_ns = worker->pool->pipeline->core.now_ns;
     weir__burst_plan_locked(worker, slot);
 }
@@ -166,6 +167,7 @@ static void begin_step(weir_worker *worker, weir_slot *slot)
     else if (worker->pool->pipeline->core.measures)
         now_ns = step_clock_ns(&worker->clock);
     worker->began_ns = slot->core.begin_ns = now_ns > slot->core.entered_ns ? now_ns : slot->core.entered_ns;
+    atomic_store_explicit(&worker->told_began_ns, worker->began_ns, memory_order_relaxed);
 }
 
 static void run_worker(weir_worker *worker)

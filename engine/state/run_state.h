@@ -211,7 +211,8 @@ struct weir_worker {
 
     /* owned by the thread */
     weir_step_clock clock;
-    int64_t began_ns; /* its step, or the first one of its burst */
+    int64_t began_ns;              /* its step, or the first one of its burst */
+    _Atomic int64_t told_began_ns; /* the same for others, with lock; 0 = its thread has not begun the step */
 
     weir__burst burst;
 
