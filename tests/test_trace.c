@@ -450,6 +450,51 @@ TEST_CASE(a_file_is_strict_json_and_says_what_became_of_each_item)
     remove_folder(folder);
 }
 
+static int compute_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)task;
+    for (int64_t start_ns = weir_clock_ns(); weir_clock_ns() - start_ns < 100 * WEIR_MICROSECOND;)
+        continue;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op compute_op = { .name = "compute", .run = compute_run };
+
+/* The consumer marks when it has been woken: often between the pick of a slot and the begin of its step. */
+TEST_CASE(times_that_marks_divide_are_those_of_the_trace)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 300 };
+    test_recorder recorder;
+    weir_item item;
+    recorder_init(&recorder);
+    weir_trace_file *file = open_trace(path, NULL);
+    const weir_observer observers[] = { recorder.observer, weir_trace_observer(file) };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &compute_op, NULL, 0, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .threads = 2, .observers = observers, .num_observers = 2 });
+    for (int i = 0; weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK; i++) {
+        weir_item_release(&item);
+        assert_int_equal(weir_pipeline_mark_phase(pipeline, i % 2 ? "odd" : "even"), WEIR_OK);
+    }
+    weir_pipeline_free(pipeline);
+    close_trace(file);
+    assert_true(trace_totals_read(path, &totals));
+    const weir_task_metrics task = recorder_stage_total(&recorder, "0:1:compute").metrics.task;
+    const trace_total *traced = trace_totals_of(&totals, "0:1:compute");
+    assert_true(llabs(task.busy_ns - traced->busy_ns) < WEIR_MICROSECOND);
+    assert_true(llabs(task.wait_thread_ns - traced->wait_thread_ns) < WEIR_MICROSECOND);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+    free(path);
+    remove_folder(folder);
+}
+
 /* The consumer waits until all queues and slots are full. */
 TEST_CASE(items_and_bytes_of_each_queue_are_a_counter)
 {

@@ -26,11 +26,15 @@ void weir__pool_settle_locked(weir_pool *pool)
     pool->threads_since_ns = now_ns;
 }
 
-/* Until when the slot, which is running, has waited for its thread; see count_time() in slots.c. */
-static int64_t waited_until_ns(const weir_worker *worker, int64_t now_ns)
+/* Until when the worker's slot has waited for its thread (see count_time() in slots.c). If it still waits, its step will not
+   begin before now. */
+static int64_t waited_until_ns(weir_worker *worker, int64_t now_ns)
 {
-    int64_t began_ns = atomic_load_explicit(&worker->told_began_ns, memory_order_relaxed);
-    return began_ns && began_ns < now_ns ? began_ns : now_ns;
+    int64_t told_ns = atomic_load_explicit(&worker->told_began_ns, memory_order_relaxed);
+    while (told_ns <= 0 && !atomic_compare_exchange_weak_explicit(&worker->told_began_ns, &told_ns, -now_ns,
+                                                                  memory_order_relaxed, memory_order_relaxed))
+        continue;
+    return told_ns > 0 && told_ns < now_ns ? told_ns : now_ns;
 }
 
 static void close_span_locked(weir_node *node, weir_slot *slot, int64_t now_ns)

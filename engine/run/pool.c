@@ -158,7 +158,8 @@ static void release_spent_label(weir_worker *worker)
     worker->spent_label = NULL;
 }
 
-/* When the step begins. Busy time is never less than run time, although the clock may go back by some ns. */
+/* When the step begins: after a mark that has found it not begun. Busy time is never less than run time, although the clock
+   may go back by some ns. */
 static void begin_step(weir_worker *worker, weir_slot *slot)
 {
     int64_t now_ns = 0;
@@ -166,8 +167,9 @@ static void begin_step(weir_worker *worker, weir_slot *slot)
         now_ns = worker->window.start_ns;
     else if (worker->pool->pipeline->core.measures)
         now_ns = step_clock_ns(&worker->clock);
-    worker->began_ns = slot->core.begin_ns = now_ns > slot->core.entered_ns ? now_ns : slot->core.entered_ns;
-    atomic_store_explicit(&worker->told_began_ns, worker->began_ns, memory_order_relaxed);
+    now_ns = now_ns > slot->core.entered_ns ? now_ns : slot->core.entered_ns;
+    int64_t marked_ns = -atomic_exchange_explicit(&worker->told_began_ns, now_ns, memory_order_relaxed);
+    worker->began_ns = slot->core.begin_ns = now_ns > marked_ns ? now_ns : marked_ns;
 }
 
 static void run_worker(weir_worker *worker)

@@ -211,8 +211,11 @@ struct weir_worker {
 
     /* owned by the thread */
     weir_step_clock clock;
-    int64_t began_ns;              /* its step, or the first one of its burst */
-    _Atomic int64_t told_began_ns; /* the same for others, with lock; 0 = its thread has not begun the step */
+    int64_t began_ns; /* its step, or the first one of its burst */
+
+    /* began_ns for others; 0 or less: the step has not begun, and will not before the time of this amount. The thread stores
+       when it begins; others add a bound, with lock. */
+    _Atomic int64_t told_began_ns;
 
     weir__burst burst;
 
