@@ -6,9 +6,11 @@
 /* Before the first event is time 0. */
 static const char shift[] = "UPDATE event SET at = at - (SELECT min(at) FROM event WHERE phase <> 'M')";
 
+/* ?1, ?2: the part, in which events count. */
 static const char find_facts[] =
-    "SELECT count(*), coalesce(max(at + length), 0), total(category = 'failure'), total(category = 'stall'),"
-    " total(category = 'lost') FROM event WHERE phase <> 'M'";
+    "SELECT total(counts), coalesce(max(stop), 0), total(counts AND category = 'failure'),"
+    " total(counts AND category = 'stall'), total(counts AND category = 'lost') FROM"
+    " (SELECT at + length AS stop, category, at + length >= ?1 AND at <= ?2 AS counts FROM event WHERE phase <> 'M')";
 
 /* tid of a process's name: '' */
 static const char find_tracks[] =
@@ -33,6 +35,8 @@ static void read_facts(weir_trace_tables *tables, const weir_trace_part *part, w
 {
     weir__trace_tables_run(tables, shift);
     sqlite3_stmt *row = weir__trace_tables_prepare(tables, find_facts);
+    sqlite3_bind_int64(row, 1, part->since_ns);
+    sqlite3_bind_int64(row, 2, part->until_ns ? part->until_ns : INT64_MAX);
     if (weir__trace_tables_step(tables, row)) {
         int64_t end_ns = sqlite3_column_int64(row, 1);
         int64_t until_ns = part->until_ns && part->until_ns < end_ns ? part->until_ns : end_ns;

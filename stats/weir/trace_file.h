@@ -129,7 +129,7 @@ typedef enum weir_trace_by {
 
 typedef struct weir_trace_facts {
     int64_t length_ns;                                       /* of the part */
-    uint64_t num_events, num_failures, num_stalls, num_gaps; /* gaps: records were lost */
+    uint64_t num_events, num_failures, num_stalls, num_gaps; /* in the part; gaps: records were lost */
     bool is_complete;                                        /* the array has its end */
 } weir_trace_facts;
 

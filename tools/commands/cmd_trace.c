@@ -128,7 +128,8 @@ static int show_times(const tool_call *call)
         return status == WEIR_EIO || status == WEIR_ENOMEM ? TOOL_FAILED : TOOL_REFUSED;
     }
     if (listing.facts.num_events == 0)
-        return tool_nothing(call, "%s: the trace has no events", listing.path);
+        return tool_nothing(call, "%s: the trace has no events%s", listing.path,
+                            settings.part.since_ns || settings.part.until_ns ? " in this part" : "");
     if (!listing.times)
         begin_listing(&listing);
     table_end(listing.times);

@@ -52,7 +52,7 @@ static const char *conclusion_of(const comparison_pair *pair, const outcome *o, 
     return ": no clear difference";
 }
 
-static size_t add_sentence(char *text, size_t size, const comparison_pair *pair, const outcome *o)
+static size_t add_sentence(char *text, size_t size, const comparison_pair *pair, const outcome *o, bool is_other_job)
 {
     static const char *const what[] = { [WEIR_SUBJECT_STAGE] = "slots of ",
                                         [WEIR_SUBJECT_POOL] = "threads of ",
@@ -71,7 +71,7 @@ static size_t add_sentence(char *text, size_t size, const comparison_pair *pair,
     if (!isnan(o->low) && !isnan(o->high))
         snprintf(text + used, size - used, " (95 %%: %+.0f to %+.0f %%)", 100 * (o->low - 1), 100 * (o->high - 1));
     used = strlen(text);
-    snprintf(text + used, size - used, "%s. ", conclusion_of(pair, o, &time));
+    snprintf(text + used, size - used, "%s. ", is_other_job ? "" : conclusion_of(pair, o, &time));
     return strlen(text);
 }
 
@@ -87,11 +87,12 @@ bool pair_verdict_describe(const lap_comparison *c, bool is_other_job, char *tex
         if (!is_setting(&c->pairs[i]) || size - used < 300)
             continue;
         outcome o = outcome_of(&c->pairs[i], &d);
-        used += add_sentence(text + used, size - used, &c->pairs[i], &o);
+        used += add_sentence(text + used, size - used, &c->pairs[i], &o, is_other_job);
         count++;
     }
     if (count && is_other_job)
-        snprintf(text + used, size - used, "But the runs did not do the same job.");
+        snprintf(text + used, size - used,
+                 "But the runs did not do the same job, so this is no comparison of these settings.");
     else if (count > 1)
         snprintf(text + used, size - used, "These settings differ together: each alone may bring less.");
     else if (used)

@@ -167,6 +167,26 @@ static const weir_total *find_decode(const screen *s)
     return NULL;
 }
 
+/* Of all stages of that name: several runs may have other numbers of slots. 0 = there are none. */
+static uint64_t count_decoded(const screen *s)
+{
+    const weir_total_list *stages = &s->totals->of[WEIR_SUBJECT_STAGE];
+    uint64_t count = 0;
+    for (size_t i = 0; i < stages->count; i++)
+        if (weir_name_matches("decode", stages->all[i].key.name))
+            count += stages->all[i].metrics.task.num_tasks - stages->all[i].metrics.task.num_failures;
+    return count;
+}
+
+/* Of the run, or of the laps that the filter leaves. */
+static int64_t shown_ns(const screen *s)
+{
+    const weir_filter *f = s->filter;
+    const weir_total *queue = weir_totals_sink_queue(s->totals);
+    bool is_part = f->start_unix_ns || f->end_unix_ns || f->by_step || f->phase || f->mode;
+    return is_part && queue ? queue->elapsed_ns : s->took_ns;
+}
+
 static bool has_files(const screen *s)
 {
     return (s->folder && *s->folder) || (find_decode(s) && (s->folder || s->expected > 0));
@@ -192,21 +212,17 @@ static void put_what(const screen *s)
 static void put_headline(screen *s)
 {
     const weir_total *decode = find_decode(s), *queue = weir_totals_sink_queue(s->totals);
-    const weir_task_metrics *m = decode ? &decode->metrics.task : NULL;
-    uint64_t failed = 0, skipped = 0,
-             done = m       ? m->num_tasks - m->num_failures
-                    : queue ? queue->metrics.queue.num_items
-                            : 0;
+    uint64_t failed = 0, skipped = 0, done = decode ? count_decoded(s) : queue ? queue->metrics.queue.num_items : 0;
     for (size_t i = 0; i < s->totals->of[WEIR_SUBJECT_STAGE].count; i++) {
         failed += s->totals->of[WEIR_SUBJECT_STAGE].all[i].metrics.task.num_failures;
         skipped += s->totals->of[WEIR_SUBJECT_STAGE].all[i].metrics.task.num_skipped;
     }
-    done -= m && skipped < done ? skipped : 0;
+    done -= decode && skipped < done ? skipped : 0;
     s->num_done = done;
     uint64_t all = done + failed + skipped, expected = s->expected > 0 ? (uint64_t)s->expected : 0;
     all = expected > all ? expected : all;
     char figure[WEIR_FORMAT_BYTES], took[WEIR_FORMAT_BYTES];
-    weir__text_format_duration(took, s->took_ns);
+    weir__text_format_duration(took, shown_ns(s));
     bool is_done = s->state == WEIR_RUN_FINISHED;
     put_what(s);
     if (s->num_runs == 1 && !is_done && s->took_ns > 0)
@@ -219,7 +235,8 @@ static void put_headline(screen *s)
         format_number(figure, (double)all);
         fprintf(s->out, " of %s", figure);
     }
-    fprintf(s->out, " %s%s %s", has_files(s) ? "file" : "item", all == 1 ? "" : "s", m ? "decoded" : "delivered");
+    fprintf(s->out, " %s%s %s", has_files(s) ? "file" : "item", all == 1 ? "" : "s",
+            decode ? "decoded" : "delivered");
     if (s->num_runs == 1 && is_done && s->took_ns > 0)
         fprintf(s->out, " in %s", took);
     const struct {

@@ -133,6 +133,8 @@ setting_changes setting_changes_find(const lap_comparison *c)
     add_command(&changes, c, 1);
     changes.is_other_job = changes.count > num_settings;
     changes.are_same &= changes.count == 0 && c->sides[0].stages.count;
+    for (size_t i = 0; i < c->sides[0].stages.count; i++)
+        changes.are_recorded |= c->sides[0].stages.all[i]->stage.concurrency > 0;
     return changes;
 }
 
@@ -190,7 +192,9 @@ void setting_changes_say(FILE *out, const setting_changes *changes)
     say_command(out, changes, 0);
     say_command(out, changes, 1);
     if (changes->are_same)
-        fputs("All settings in the recordings are the same.\n", out);
+        fputs(changes->are_recorded ? "All settings in the recordings are the same.\n"
+                                    : "The recordings do not say with which settings they were made.\n",
+              out);
 }
 
 void setting_changes_put_json(const setting_changes *changes)

@@ -18,6 +18,7 @@ typedef struct setting_changes {
     setting_change *all; /* those of commands last */
     size_t count;
     bool are_same;     /* all settings are known, and none differs */
+    bool are_recorded; /* SPDL records none */
     bool is_other_job; /* the commands have other folders, epochs or options of decoding: this is no experiment */
 } setting_changes;
 

@@ -338,7 +338,8 @@ static void propose_end_of_others(advising *a)
     if (!(a->model->shown.background > 0))
         return;
     weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
-    weir__verdict_text(advice->change, "stop other programs that use the CPUs");
+    weir__verdict_text(advice->change, a->verdict->shown.world > 1 ? "CPUs that other ranks and programs do not use"
+                                                                   : "stop other programs that use the CPUs");
     set_in_model(a, "", "background", 0, "");
     propose_change(a, advice);
 }
@@ -363,7 +364,8 @@ static void propose_all(advising *a, weir_reader *reader, const weir_filter *fil
         return;
     if ((kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE) && is_kind(a->node, "stage"))
         propose_slots(a);
-    if (kind == WEIR_VERDICT_THREADS)
+    if (kind == WEIR_VERDICT_THREADS ||
+        kind == WEIR_VERDICT_CPUS) /* more threads get more of CPUs that others use, too */
         propose_threads(a);
     if (kind == WEIR_VERDICT_ORDER)
         propose_completion(a);
@@ -406,7 +408,7 @@ static void suggest_others(advising *a)
     if (a->verdict->shown.kind == WEIR_VERDICT_ORDER && a->node && a->node->output_order != WEIR_ORDER_INPUT)
         suggest_change(a, "longer epochs: several passes over the items in each, or steps that the consumer counts",
                        "");
-    if (a->verdict->polls)
+    if (a->verdict->polls && program_of(a->command) != PROGRAM_WEIR_RECORD) /* which waits in an event loop */
         suggest_change(a, "a consumer that waits for items instead of asking again and again",
                        "weir_pipeline_next(pipeline, &item, WEIR_FOREVER) or weir_pipeline_poll_fd()");
 }
