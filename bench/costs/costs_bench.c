@@ -95,13 +95,14 @@ static double num_descriptors(void)
     return count;
 }
 
+/* By how much a pipeline without items raises the count; NAN = it could not be built. */
 static double difference(const shape *wanted, double (*count)(void))
 {
     double before = count();
     weir_pipeline *pipeline = build(wanted);
-    double bytes = pipeline ? count() - before : NAN;
+    double more = pipeline ? count() - before : NAN;
     weir_pipeline_free(pipeline);
-    return bytes;
+    return more;
 }
 
 static double pipeline_bytes(const void *wanted)
