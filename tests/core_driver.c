@@ -315,16 +315,15 @@ static void pass_step(core_driver *driver, driver_slot *slot, weir__passed_step 
     ((driver_node *)core->node)->steps++;
 }
 
-/* One or more, and the core is told. */
-static void pass_steps(core_driver *driver, driver_slot *slot)
+uint32_t driver_pass_steps(core_driver *driver, driver_slot *slot, uint32_t most)
 {
     weir__passed_step steps[MAX_ROOM];
     uint32_t num_steps = 0;
-    do
+    while (may_pass(slot) && num_steps < most)
         pass_step(driver, slot, &steps[num_steps++]);
-    while (may_pass(slot) && choose(driver->choices, 2));
     weir__steps_passed(&slot->core, steps, num_steps);
     driver->num_passed += num_steps;
+    return num_steps;
 }
 
 static void set_slots(driver_node *node, uint32_t wanted)
@@ -546,7 +545,9 @@ static void do_event(core_driver *driver, const event *next)
     case EVENT_TAKE: driver_take(driver); break;
     case EVENT_AHEAD: take_ahead(driver); break;
     case EVENT_END: driver_end_step(driver, slot, end_status(driver, slot)); break;
-    case EVENT_PASS: pass_steps(driver, slot); break;
+    case EVENT_PASS:
+        driver_pass_steps(driver, slot, 1 + choose(driver->choices, slot->plan.num_steps - slot->passed));
+        break;
     case EVENT_COMPLETE: complete_task(driver, slot); break;
     case EVENT_CANCEL: weir__cancel_take(&driver->graph); break;
     case EVENT_CANCEL_ENDS: weir__cancel_returned(&slot->core); break;

@@ -56,9 +56,10 @@
  * BLOCKED become READY once more, and the thread that picks them releases the items (slot->abandoned).
  *
  * Who runs next: each crew (the threads of a pool, as the core sees them) runs the ready slot nearest the sink,
- * counted in nodes on the longest way. Nodes of equal distance take turns, one step or burst each: when a slot is
- * picked, its node goes behind the others. The slots of a node run in the order in which they became ready. So
- * parallel chains of equal cost advance equally.
+ * counted in nodes on the longest way. Nodes of equal distance take turns, one step each: when a slot is picked, its
+ * node goes behind the others, and after a burst it passes up as many turns as the burst had steps beyond the first.
+ * A node that is ready alone runs at once. The slots of a node run in the order in which they became ready. So parallel
+ * chains of equal cost advance equally.
  *
  * Short steps may run in bursts: while a step of a node's only slot runs, the driver may run the steps of the next
  * inputs, too, as planned by weir__slot_plan_ahead(), and tell the core later that these steps have passed. Only slot:
@@ -269,11 +270,12 @@ struct weir__node {
     uint32_t num_slots;  /* slots that are not retired */
     uint32_t num_wanted; /* target of num_slots */
     uint32_t num_idle;
-    weir__slot *idle;       /* a stack, so that no more workers are created than needed */
-    weir__slot_list ready;  /* first in, first out; the lifecycle slot, too */
-    weir__slot_list gated;  /* ready, but the stage's start hooks have not ended */
-    weir__node *next_ready; /* in the list of its rank */
-    weir__slot *turn_first; /* with WEIR_ORDER_INPUT: slots in the order of their inputs; only the first puts */
+    weir__slot *idle;         /* a stack, so that no more workers are created than needed */
+    weir__slot_list ready;    /* first in, first out; the lifecycle slot, too */
+    weir__slot_list gated;    /* ready, but the stage's start hooks have not ended */
+    weir__node *next_ready;   /* in the list of its rank */
+    uint32_t num_turns_ahead; /* steps of its bursts for which other ready nodes of its rank have had no turn yet */
+    weir__slot *turn_first;   /* with WEIR_ORDER_INPUT: slots in the order of their inputs; only the first puts */
     weir__slot *turn_last;
     uint32_t due;        /* merge that selects: the next input; num_ins = not selected yet */
     uint32_t last_taken; /* round robin: the input of the last item; num_ins = none in this epoch */

@@ -118,12 +118,27 @@ static uint32_t nearest_ready_rank(const weir__crew *crew)
     return word * 64 + (uint32_t)__builtin_ctzll(crew->ready_ranks[word]);
 }
 
+/* A node whose burst took the turns of others gives as many up to them. If it is alone, nobody is kept waiting. */
+static weir__node *find_next_turn(weir__node_list *list)
+{
+    while (list->first != list->last && list->first->num_turns_ahead) {
+        weir__node *node = list->first;
+        node->num_turns_ahead--;
+        list->first = node->next_ready;
+        node->next_ready = NULL;
+        list->last->next_ready = node;
+        list->last = node;
+    }
+    list->first->num_turns_ahead = 0;
+    return list->first;
+}
+
 /* The node whose turn it is; if it has more ready slots, its next turn is after those of the others. */
 static weir__slot *take_ready(weir__crew *crew)
 {
     uint32_t rank = nearest_ready_rank(crew);
     weir__node_list *list = &crew->ranks[rank];
-    weir__node *node = list->first;
+    weir__node *node = find_next_turn(list);
     weir__slot *slot = weir__list_take_first(&node->ready);
     list->first = node->next_ready;
     if (!list->first) {

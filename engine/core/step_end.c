@@ -287,6 +287,9 @@ void weir__steps_passed(weir__slot *slot, const weir__passed_step *steps, uint32
     }
     if (num_steps)
         weir__passes_count(slot, num_steps);
+    const weir__node *node = slot->node;
+    if (node->crew->ranks[node->rank].first)
+        slot->node->num_turns_ahead += num_steps;
 }
 
 static void lifecycle_ended(weir__slot *lifecycle)
