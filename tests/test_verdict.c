@@ -817,6 +817,45 @@ TEST_CASE(a_short_run_predicts_nothing)
     }
 }
 
+/* Trials that a recording notes count as long as the settings are as they were. */
+TEST_CASE(what_the_run_has_tried_is_not_predicted)
+{
+    static const char tried[] =
+        "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail) SELECT "
+        "min(timestamp) + 10, 'trial', run_id, '0:1:decode', 'slots 2 -> 4, threads 4 -> 6: 99/s, "
+        "1.01x (0.99x to 1.03x)' FROM queue_stats GROUP BY run_id",
+                      changed[] =
+                          "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail) SELECT "
+                          "max(timestamp), 'concurrency', run_id, '0:1:decode', '2 -> 8' FROM queue_stats GROUP "
+                          "BY run_id";
+    static const pipeline_case c = { .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.99, .cpu = 0.01),
+                                                EMPTY_SINK } };
+    const char *path = in_folder("tried.db");
+    record_run(path, (weir_sqlite_options){ .rank = 0 }, &c, STEADY_LAPS + 2, &c, 0);
+    weir_verdict *v = verdict_on(path, NULL);
+    int64_t num_laps = v->num_laps;
+    assert_false(v->advice[0].is_measured);
+    assert_string_equal(v->advice[0].change, "decode with 4 slots instead of 2, and 6 threads instead of 4");
+    assert_non_null(strstr(v->missing, "--explain"));
+    weir_verdict_free(v);
+
+    execute(path, tried);
+    v = verdict_on(path, NULL);
+    assert_true(v->advice[0].is_measured);
+    assert_float_equal(v->advice[0].high, 1.03, 1e-9);
+    assert_non_null(
+        strstr(v->sentence, "Doubled: +1 % (-1 to +3 %). It serves 99 items per second whatever you set."));
+    assert_string_equal(v->missing, "");
+    assert_true(v->num_laps < num_laps); /* those before the last trial do not count */
+    weir_verdict_free(v);
+
+    execute(path, changed);
+    v = verdict_on(path, NULL);
+    assert_false(v->advice[0].is_measured);
+    assert_string_equal(v->advice[0].change, "decode with 16 slots instead of 8, and 12 threads instead of 4");
+    weir_verdict_free(v);
+}
+
 /* A phase is a run of its own: one in which the consumer is slow, one in which the source is. */
 TEST_CASE(a_phase_has_a_verdict_of_its_own)
 {

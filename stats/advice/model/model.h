@@ -47,6 +47,10 @@ typedef struct weir_model_node {
 /* An empty model. */
 int weir__model_new(weir_model **model, weir_error *error);
 
+/* If the run tried settings, and laps follow its last trial, only those have one setting: moves the start of the filter, which
+   is of one run, to them. */
+int weir__model_settle(weir_reader *reader, weir_filter *filter, weir_error *error);
+
 /*
  * The model of one run of a database: filter->run_id, by default the last run. Only laps in the steady part of the run
  * that match the filter count. WEIR_ENOTFOUND if no lap is left; WEIR_EUNSUPPORTED if the

@@ -292,6 +292,44 @@ int weir__model_take(void *self, const weir_record *record, weir_error *error)
     return WEIR_OK;
 }
 
+static int take_start(void *self, const weir_row *row, weir_error *error)
+{
+    (void)error;
+    *(int64_t *)self = weir_row_int(row, 0);
+    return WEIR_OK;
+}
+
+/* The last change of a stage's slots or a pool's threads counts. */
+static int take_change(void *self, const weir_row *row, weir_error *error)
+{
+    weir_model *model = self;
+    const char *event = weir_row_text(row, 0), *name = weir_row_text(row, 1);
+    uint32_t count = 0;
+    (void)error;
+    if (sscanf(weir_row_text(row, 2), "%*u -> %" SCNu32, &count) != 1 || count == 0 || count > WEIR_MAX_THREADS)
+        return WEIR_OK;
+    for (size_t i = 0; i < model->num_nodes && strcmp(event, "concurrency") == 0; i++)
+        if (strcmp(model->recorded.nodes[i].name, name) == 0)
+            model->recorded.nodes[i].concurrency = count;
+    for (size_t i = 0; i < model->num_pools && strcmp(event, "threads") == 0; i++)
+        if (strcmp(model->pools[i].name, name) == 0 && model->pools[i].node != SIZE_MAX)
+            model->recorded.nodes[model->pools[i].node].threads = count;
+    return WEIR_OK;
+}
+
+int weir__model_settle(weir_reader *reader, weir_filter *filter, weir_error *error)
+{
+    int64_t start_unix_ns = 0;
+    int status = weir_reader_select(reader, filter,
+                                    "SELECT CAST(1e9 * min(timestamp - 0.75 * elapsed) AS INTEGER) FROM queues WHERE "
+                                    "timestamp - elapsed >= (SELECT max(timestamp) FROM events WHERE event_name = "
+                                    "'trial')",
+                                    NULL, take_start, &start_unix_ns, error);
+    if (start_unix_ns > filter->start_unix_ns)
+        filter->start_unix_ns = start_unix_ns;
+    return status;
+}
+
 static int read_laps(weir_model *model, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     weir_records stages;
@@ -305,6 +343,13 @@ static int read_laps(weir_model *model, weir_reader *reader, const weir_filter *
     if (status != WEIR_OK)
         return weir_error_set(error, status, 0, "run %" PRId64 " of %s: %s", filter->run_id, weir_reader_path(reader),
                               why.message);
+    weir_filter until = { .run_id = filter->run_id, .end_unix_ns = filter->end_unix_ns };
+    status = weir_reader_select(reader, &until,
+                                "SELECT event_name, category, detail FROM events WHERE event_name IN ('concurrency', "
+                                "'threads') ORDER BY id",
+                                NULL, take_change, model, error);
+    if (status != WEIR_OK)
+        return status;
     status = weir_reader_each_lap(reader, filter, weir__model_take, model, error);
     weir__model_end_lap(model);
     return status;
@@ -350,6 +395,8 @@ int weir__model_read(weir_reader *reader, const weir_filter *filter, weir_model 
     own.run_id = status == WEIR_OK ? run.run_id : 0;
     if (status == WEIR_OK)
         status = weir__model_new(made, error);
+    if (status == WEIR_OK)
+        status = weir__model_settle(reader, &own, error);
     if (status == WEIR_OK) {
         (*made)->recorded.cpus = cpus_of(run.machine); /* laps may say how many of them the process may use */
         status = read_laps(*made, reader, &own, error);

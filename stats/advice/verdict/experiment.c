@@ -69,9 +69,10 @@ static void format_gain(char *text, size_t size, const live_trial *t)
              100 * (t->high - 1));
 }
 
-static void keep_trial(experiment *e, const live_setting *now, const live_setting *other, const live_trial *t)
+void weir__live_keep_trial(full_verdict *v, const live_setting *now, const live_setting *other, const live_trial *t)
 {
-    weir_verdict_advice *advice = weir__verdict_new_setting(e->verdict, now, other);
+    weir_verdict_advice *advice = weir__verdict_find_setting(v, now, other);
+    advice = advice ? advice : weir__verdict_new_setting(v, now, other);
     advice->is_measured = true;
     advice->gain = t->gain;
     advice->low = t->low;
@@ -101,7 +102,7 @@ static live_trial run_trial(experiment *e, int node, const live_setting *now, co
     }
     format_gain(gain, sizeof gain, &t);
     report_progress(e, "%s: %s", change, gain);
-    keep_trial(e, now, other, &t);
+    weir__live_keep_trial(e->verdict, now, other, &t);
     return t;
 }
 
@@ -143,21 +144,28 @@ static uint32_t one_less(uint32_t threads)
 
 /* -- what the trials say */
 
+void weir__live_conclude(full_verdict *v, const live_trial *t)
+{
+    char gain[80];
+    size_t used = strlen(v->sentence);
+    format_gain(gain, sizeof gain, t);
+    used += (size_t)snprintf(v->sentence + used, sizeof v->sentence - used, " Doubled: %s.", gain);
+    if (brings_nothing(t) && used < sizeof v->sentence)
+        snprintf(v->sentence + used, sizeof v->sentence - used, " It serves %.3g items per second whatever you set.",
+                 t->rate);
+    v->shown.confidence = decides(t) ? MEASURED : v->shown.confidence;
+}
+
 static void conclude_slots(experiment *e, const node_view *n, const live_trial *t)
 {
     full_verdict *v = e->verdict;
-    char gain[80], serves[80] = "";
     bool waits = v->shown.kind == WEIR_VERDICT_OUTSIDE;
     double slots = round(n->slots), computing = n->cpu + n->delay;
     const char *verb = waits ? (slots > 1 ? "wait" : "waits") : slots > 1 ? "compute" : "computes";
-    format_gain(gain, sizeof gain, t);
-    if (brings_nothing(t))
-        snprintf(serves, sizeof serves, " It serves %.3g items per second whatever you set.", t->rate);
-    weir__verdict_text(v->sentence, "The slots of %s: its %.0f slot%s %s %.0f %% of the time%s. Doubled: %s.%s",
-                       n->name, slots, slots > 1 ? "s" : "", verb,
-                       100 * n->busy * (waits ? 1 - computing : computing),
-                       waits ? " for something outside weir" : "", gain, serves);
-    v->shown.confidence = decides(t) ? MEASURED : v->shown.confidence;
+    weir__verdict_text(v->sentence, "The slots of %s: its %.0f slot%s %s %.0f %% of the time%s.", n->name, slots,
+                       slots > 1 ? "s" : "", verb, 100 * n->busy * (waits ? 1 - computing : computing),
+                       waits ? " for something outside weir" : "");
+    weir__live_conclude(v, t);
 }
 
 /* Two stages are in use nearly as much: the one whose slots bring more is the limit. */

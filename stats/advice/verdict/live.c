@@ -453,6 +453,29 @@ static int run_pair(alternation *a, int first)
     return WEIR_OK;
 }
 
+/* Later explanations of the recording read it. */
+static void note_trial(weir_pipeline *pipeline, const live_setting *now, const live_setting *other,
+                       const live_trial *t)
+{
+    char text[200];
+    if (other->is_speedup || isnan(t->gain))
+        return;
+    snprintf(text, sizeof text, "slots %u -> %u, threads %u -> %u: %.4g/s, %.3fx (%.3fx to %.3fx)", now->slots,
+             other->slots, now->threads, other->threads, t->rate, t->gain, t->low, t->high);
+    weir_pipeline_event(pipeline, "trial", other->stage ? other->stage : "pipeline", text);
+}
+
+bool weir__live_parse_trial(const char *text, live_setting *now, live_setting *other, live_trial *t)
+{
+    *now = *other = (live_setting){ .stage = NULL };
+    *t = (live_trial){ .num_pairs = 0 };
+    if (sscanf(text, "slots %u -> %u, threads %u -> %u: %lf/s, %lfx (%lfx to %lfx)", &now->slots, &other->slots,
+               &now->threads, &other->threads, &t->rate, &t->gain, &t->low, &t->high) != 8)
+        return false;
+    t->other_rate = t->rate * t->gain;
+    return t->low > 0 && t->high < INFINITY;
+}
+
 int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
                    const weir_live_options *options, const atomic_bool *stops, live_trial *trial)
 {
@@ -486,5 +509,6 @@ int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_
         trial->rate = sums[0] / trial->num_pairs;
         trial->other_rate = sums[1] / trial->num_pairs;
     }
+    note_trial(pipeline, now, other, trial);
     return status == WEIR_EOF ? WEIR_OK : status != WEIR_OK ? status : restored == WEIR_ESTOPPED ? WEIR_OK : restored;
 }

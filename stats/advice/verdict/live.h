@@ -35,6 +35,16 @@ typedef struct live_trial {
 int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
                    const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
 
+/* The event "trial" in which weir__live_try() notes settings and what they brought. False: the text is none of them. */
+bool weir__live_parse_trial(const char *text, live_setting *now, live_setting *other, live_trial *trial);
+
+/* Adds the trial to what helps, or was tried; as often as it was tried, the last result counts. */
+void weir__live_keep_trial(full_verdict *verdict, const live_setting *now, const live_setting *other,
+                           const live_trial *trial);
+
+/* Twice the slots of the stage that limits were tried: adds the result to the sentence, and its confidence. */
+void weir__live_conclude(full_verdict *verdict, const live_trial *trial);
+
 /* Its index; -1 = there is none. */
 int weir__live_find(const verdict_view *view, const char *name);
 

@@ -115,6 +115,9 @@ void weir__verdict_describe_change(char *text, size_t size, const live_setting *
 /* An advice of another setting, with its texts, but without figures. */
 weir_verdict_advice *weir__verdict_new_setting(full_verdict *verdict, const live_setting *now,
                                                const live_setting *other);
+/* The one that it has already; NULL = none. */
+weir_verdict_advice *weir__verdict_find_setting(full_verdict *verdict, const live_setting *now,
+                                                const live_setting *other);
 /* An advice without figures, whose texts are empty. */
 weir_verdict_advice *weir__verdict_new_advice(full_verdict *verdict);
 /* Sets a text of an advice. */

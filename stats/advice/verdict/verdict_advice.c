@@ -3,8 +3,8 @@
  * more slots would get from something outside weir, no recording tells: that range is 1 to the gain of the model, and the
  * command that measures it is told.
  */
+#include "live.h"
 #include "model.h"
-#include "verdict.h"
 
 #include <assert.h>
 #include <math.h>
@@ -30,6 +30,7 @@ typedef struct advising {
     const weir_model_node *node; /* that limits; NULL = none */
     double base_cpus;            /* predicted for the recorded settings */
     double deviation;            /* of the predictions; see is_too_short() */
+    live_trial concluding;       /* twice the slots of the stage that limits; gain 0 = was not tried */
     int status;                  /* of the first error */
     weir_error *error;
 } advising;
@@ -121,6 +122,19 @@ weir_verdict_advice *weir__verdict_new_setting(full_verdict *v, const live_setti
     return advice;
 }
 
+weir_verdict_advice *weir__verdict_find_setting(full_verdict *v, const live_setting *now, const live_setting *other)
+{
+    uint32_t slots = other->slots != now->slots ? other->slots : 0,
+             threads = other->threads != now->threads ? other->threads : 0;
+    for (size_t i = 0; i < v->shown.num_advice; i++) {
+        weir_verdict_advice *advice = &v->advice[i];
+        if (strcmp(advice->stage, other->stage ? other->stage : "") == 0 && advice->slots == slots &&
+            advice->threads == threads && slots + threads > 0)
+            return advice;
+    }
+    return NULL;
+}
+
 static bool is_kind(const weir_model_node *node, const char *kind)
 {
     return strcmp(node->kind, kind) == 0;
@@ -207,6 +221,8 @@ static void propose_slots(advising *a)
     other = now;
     other.slots = 2 * now.slots;
     other.threads = now.threads ? now.threads + now.slots : 0;
+    if (weir__verdict_find_setting(a->verdict, &now, &other)) /* it was tried */
+        return;
     weir_verdict_advice *advice = weir__verdict_new_setting(a->verdict, &now, &other);
     if (a->verdict->shown.kind == WEIR_VERDICT_OUTSIDE)
         weir__verdict_text(advice->assumes, "what its tasks wait for can serve twice as many at once");
@@ -222,7 +238,7 @@ static void propose_threads(advising *a)
 {
     live_setting now = present_setting(a), other = now;
     other.threads = 2 * now.threads;
-    if (!now.threads)
+    if (!now.threads || weir__verdict_find_setting(a->verdict, &now, &other))
         return;
     set_threads_in_model(a, &other);
     propose_change(a, weir__verdict_new_setting(a->verdict, &now, &other));
@@ -373,6 +389,48 @@ static void propose_all(advising *a, weir_reader *reader, const weir_filter *fil
         propose_fewer_frames(a, reader, filter);
 }
 
+/* -- what was tried while the pipeline ran */
+
+static bool was_tried(const advising *a)
+{
+    return a->concluding.gain > 0;
+}
+
+/* If settings are still as they were. */
+static int take_trial(void *self, const weir_row *row, weir_error *error)
+{
+    advising *a = self;
+    full_verdict *v = a->verdict;
+    live_setting now, other;
+    live_trial trial;
+    (void)error;
+    if (!weir__live_parse_trial(weir_row_text(row, 1), &now, &other, &trial))
+        return WEIR_OK;
+    size_t at = weir__model_find(a->model, weir_row_text(row, 0));
+    const weir_model_node *node = at < a->model->num_nodes ? &a->model->shown.nodes[at] : NULL;
+    bool has_own = node && node->threads;
+    uint32_t threads = has_own ? node->threads : (uint32_t)a->model->shown.threads;
+    if (now.threads != threads || (now.slots && (!node || now.slots != node->concurrency)))
+        return WEIR_OK;
+    now.stage = other.stage = node ? node->name : NULL;
+    now.has_own = other.has_own = has_own;
+    weir__live_keep_trial(v, &now, &other, &trial);
+    if (now.slots && other.slots == 2 * now.slots && strcmp(node->name, v->name) == 0)
+        a->concluding = trial;
+    return WEIR_OK;
+}
+
+static void take_trials(advising *a, weir_reader *reader, int64_t run_id)
+{
+    weir_filter filter = { .run_id = run_id };
+    weir_verdict_kind kind = a->verdict->shown.kind;
+    a->status = weir_reader_select(reader, &filter,
+                                   "SELECT category, detail FROM events WHERE event_name = 'trial' ORDER BY id", NULL,
+                                   take_trial, a, a->error);
+    if (was_tried(a) && (kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE))
+        weir__live_conclude(a->verdict, &a->concluding);
+}
+
 /* What a program is started with tells its options. */
 typedef enum program_kind { PROGRAM_OTHER, PROGRAM_WEIR_RECORD, PROGRAM_ANALYSIS } program_kind;
 
@@ -432,17 +490,18 @@ static const char *experiment_with(const char *command)
 }
 
 /* The one thing that would decide. */
-static void say_next(full_verdict *v, const char *command)
+static void say_next(const advising *a)
 {
+    full_verdict *v = a->verdict;
     bool is_open = v->shown.kind == WEIR_VERDICT_OUTSIDE || v->shown.kind == WEIR_VERDICT_UNKNOWN ||
                    v->shown.other_kind != WEIR_VERDICT_UNKNOWN || v->is_short;
     if (v->shown.changed_unix_ns)
         weir__verdict_text(v->missing,
                            "explain each part alone: weir explain with --until or --since and the time of "
                            "the change");
-    else if (is_open)
+    else if (is_open && !was_tried(a))
         weir__verdict_text(v->missing, "%s changes settings while the pipeline runs, and measures what they bring",
-                           experiment_with(command));
+                           experiment_with(a->command));
 }
 
 /* -- what the items say, and where the program waits */
@@ -555,9 +614,10 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
     if (weir_reader_find_run(reader, filter->run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : filter->run_id, &run, NULL) ==
         WEIR_OK)
         snprintf(a.command, sizeof a.command, "%s", run.command);
-    say_next(verdict, a.command);
-    if (verdict->shown.kind == WEIR_VERDICT_UNKNOWN)
+    if (verdict->shown.kind == WEIR_VERDICT_UNKNOWN) {
+        say_next(&a);
         return WEIR_OK;
+    }
     int status = verdict->shown.kind == WEIR_VERDICT_OUTSIDE ? tell_places(verdict, reader, filter, error) : WEIR_OK;
     if (status != WEIR_OK)
         return status;
@@ -572,12 +632,14 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
     if (a.model && a.status == WEIR_OK) {
         a.model->num_steps = NUM_STEPS;
         predict_base(&a);
+        take_trials(&a, reader, run.run_id);
         propose_all(&a, reader, filter);
     }
     bool is_complete = a.status == WEIR_OK || a.status == WEIR_ELIMIT; /* without what takes too long to simulate */
     if (is_complete)
         suggest_others(&a);
-    if (is_too_short(&a))
+    say_next(&a);
+    if (is_too_short(&a) && !was_tried(&a))
         weir__verdict_text(verdict->missing, "the run is too short to predict what changes bring; %s measures it",
                            experiment_with(a.command));
     weir__model_free(a.model);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "model.h"
 
 /* What a verdict is about: not spans and counters of user code. */
 static const weir_grouping judged = { .by = WEIR_BY_NAME, .subjects = (1u << WEIR_SUBJECT_SPAN) - 1 };
@@ -306,7 +307,10 @@ static int read_verdict(weir_reader *reader, const weir_filter *filter, full_ver
     int status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
         return status;
-    status = read_runs(&r, error);
+    if (r.filter.run_id != WEIR_ALL_RUNS)
+        status = weir__model_settle(reader, &r.filter, error);
+    if (status == WEIR_OK)
+        status = read_runs(&r, error);
     if (status == WEIR_OK)
         status = judge_part(&r, made, error);
     weir_reader_release(reader);
