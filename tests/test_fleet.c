@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { NUM_LAPS = 20 };
 
@@ -171,19 +172,39 @@ TEST_CASE(a_few_items_make_no_straggler)
     assert_has(run(arguments, 0), "rank 2 is 33 % slower: its disk or network");
 }
 
-TEST_CASE(more_cpu_time_is_the_cpu)
+TEST_CASE(what_takes_longer_is_the_reason)
 {
-    record_job();
-    char arguments[2048];
-    for (int32_t rank = 0; rank < 4; rank++) {
-        char name[32], sql[128];
-        snprintf(name, sizeof name, "rank%d.db", rank);
-        snprintf(sql, sizeof sql, "UPDATE task_stats SET cpu_time = %d, busy_time = %d", rank == 2 ? 30 : 10,
-                 rank == 2 ? 31 : 11);
-        execute(in_folder(name), sql);
+    static const struct {
+        int busy, cpu, delay; /* of rank 2; 11, 10 and 0 of the others */
+        const char *reason;
+    } cases[] = {
+        { 31, 30, 0, "its CPU: the same work takes more CPU time" },
+        { 31, 10, 20, "its CPUs are busy: threads wait for one" },
+        { 31, 10, 5, "its disk or network: tasks wait while they run" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char arguments[2048], expected[200];
+        record_job();
+        for (int32_t rank = 0; rank < 4; rank++) {
+            char name[32], sql[300];
+            bool is_slow = rank == 2;
+            snprintf(name, sizeof name, "rank%d.db", rank);
+            snprintf(sql, sizeof sql,
+                     "UPDATE task_stats SET cpu_time = %d, busy_time = %d; INSERT INTO pool_stats (timestamp, name, "
+                     "run_id, "
+                     "elapsed, run_delay_time) SELECT timestamp, '0:pool', run_id, elapsed, %d FROM task_stats",
+                     is_slow ? cases[i].cpu : 10, is_slow ? cases[i].busy : 11, is_slow ? cases[i].delay : 0);
+            execute(in_folder(name), sql);
+        }
+        snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
+        snprintf(expected, sizeof expected, "rank 2 is 25 %% slower: %s\n", cases[i].reason);
+        assert_has(run(arguments, 0), expected);
+        for (int32_t rank = 0; rank < 4; rank++) {
+            char name[32];
+            snprintf(name, sizeof name, "rank%d.db", rank);
+            unlink(in_folder(name));
+        }
     }
-    snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
-    assert_has(run(arguments, 0), "rank 2 is 25 % slower: its CPU");
 }
 
 TEST_CASE(ranks_that_died_or_are_missing_are_named)

@@ -870,19 +870,24 @@ static void record_one_rank(const char *path, int32_t rank, double started)
     recording_end(writer, started + 100);
 }
 
-/* items_per_s of all runs together. */
-static double rate_of_all(const char *path)
+/* Of all runs together. */
+static double value_of_all(const char *path, weir_subject subject, const char *measure)
 {
     weir_totals totals;
     weir_reader *reader = open_reader(path);
-    assert_int_equal(weir_totals_read(reader, &(weir_filter){ .name = "sink_queue" },
+    assert_int_equal(weir_totals_read(reader,
+                                      &(weir_filter){ .name = subject == WEIR_SUBJECT_QUEUE ? "sink_queue" : NULL },
                                       &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
                      WEIR_OK);
-    const weir_total *sink = &totals.of[WEIR_SUBJECT_QUEUE].all[0];
-    double rate = weir_total_value(sink, weir_measure_find(WEIR_SUBJECT_QUEUE, "items_per_s"));
+    double value = weir_total_value(&totals.of[subject].all[0], weir_measure_find(subject, measure));
     weir_totals_free(&totals);
     weir_reader_close(reader);
-    return rate;
+    return value;
+}
+
+static double rate_of_all(const char *path)
+{
+    return value_of_all(path, WEIR_SUBJECT_QUEUE, "items_per_s");
 }
 
 TEST_CASE(the_rate_of_a_job_is_that_of_its_ranks_together)
@@ -896,7 +901,9 @@ TEST_CASE(the_rate_of_a_job_is_that_of_its_ranks_together)
     record_one_rank(path, 0, 1000);
     record_one_rank(path, 1, 1000); /* at the same time */
     assert_true(rate_of_all(path) == 20);
-    record_one_rank(path, 2, 1050); /* half of the time */
+    execute(path, "UPDATE task_stats SET cpu_time = 5 * elapsed / 10");
+    assert_float_equal(value_of_all(path, WEIR_SUBJECT_STAGE, "cpus"), 1, 1e-9); /* 0.5 of each */
+    record_one_rank(path, 2, 1050);                                              /* half of the time */
     assert_true(fabs(rate_of_all(path) - 20) < 1e-9);
 }
 

@@ -299,16 +299,21 @@ void weir_totals_free(weir_totals *totals)
 
 /* -- their values */
 
+/* Runs at the same time add up in it. Of a machine each of them measures the same. */
+static bool adds_up(const weir_measure *measure, weir_subject subject)
+{
+    const char *per_second = strstr(measure->unit, "/s");
+    return (per_second && !per_second[2]) || (strcmp(measure->unit, "CPUs") == 0 && subject != WEIR_SUBJECT_MACHINE);
+}
+
 double weir_total_value(const weir_total *total, const weir_measure *measure)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     double value = total ? weir_measure_value(measure, &total->metrics, total->elapsed_ns) : NAN;
     if (!total || !measure)
         return value;
-    if (!isnan(value)) {
-        const char *per_second = strstr(measure->unit, "/s");
-        return total->concurrency > 1 && per_second && !per_second[2] ? value * total->concurrency : value;
-    }
+    if (!isnan(value))
+        return total->concurrency > 1 && adds_up(measure, total->subject) ? value * total->concurrency : value;
     bool is_p90 = strncmp(measure->name, "p90_", 4) == 0, is_p99 = strncmp(measure->name, "p99_", 4) == 0;
     weir_metrics metrics = total->metrics;
     size_t count = is_p90 || is_p99 ? weir__subject_histograms(total->subject, histograms) : 0;

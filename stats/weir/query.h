@@ -545,7 +545,8 @@ WEIR_API int weir_totals_read(weir_reader *reader, const weir_filter *filter, co
 WEIR_API void weir_totals_free(weir_totals *totals);
 
 /* The value of a measure, as weir_measure_value() has it. Of runs that went on at the same time (the ranks of a job),
-   what is counted per second is that of all together; percentiles of laps without histograms are as recorded. */
+   what is counted per second, and CPUs in use, are those of all together; percentiles of laps without histograms are as
+   recorded. */
 WEIR_API double weir_total_value(const weir_total *total, const weir_measure *measure);
 
 /* A lap as a total; its texts and histograms belong to the lap. */

@@ -45,11 +45,15 @@ static const char runs_of_database[] =
     " e.started) / nullif(e.until - e.started, 0) AS INTEGER)),"
     " laps AS (SELECT run_id, json_group_array(json_array(start, end, items, elapsed, occupied)) AS laps FROM"
     " course GROUP BY run_id),"
-    " work AS (SELECT run_id, sum(num_failures) AS failures, sum(cpu_time) AS cpu, max(sum(busy_time) -"
-    " sum(cpu_time), 0) AS blocked, sum(wait_thread_time) AS thread, sum(wait_out_time) + sum(wait_turn_time) AS"
-    " consumer FROM tasks GROUP BY run_id) SELECT node_id, pid, started, ended, status, json_object('rank',"
+    " queued AS (SELECT run_id, sum(run_delay_time) AS delay FROM pools GROUP BY run_id),"
+    " work AS (SELECT run_id, sum(num_failures) AS failures, sum(cpu_time) AS cpu, delay, max(sum(busy_time) -"
+    " sum(cpu_time) - coalesce(delay, 0), 0) AS blocked, sum(wait_thread_time) AS thread, sum(wait_out_time) + "
+    "sum(wait_turn_time) AS"
+    " consumer FROM tasks LEFT JOIN queued USING (run_id) GROUP BY run_id) SELECT node_id, pid, started, ended, "
+    "status, json_object('rank',"
     " rank, 'version', version, 'node', node_id, 'job', coalesce(job, ''), 'world', world, 'start', started,"
-    " 'end', until, 'has_ended', ended IS NOT NULL, 'failures', failures, 'cpu', cpu, 'blocked', blocked,"
+    " 'end', until, 'has_ended', ended IS NOT NULL, 'failures', failures, 'cpu', cpu, 'delay', delay, 'blocked',"
+    " blocked,"
     " 'thread', thread, 'consumer', consumer, 'laps', json(coalesce(laps, '[]')), 'database', :text) FROM extent"
     " LEFT JOIN work USING (run_id) LEFT JOIN laps USING (run_id)";
 
@@ -61,7 +65,7 @@ enum { RUN_NODE, RUN_PID, RUN_STARTED, RUN_ENDED, RUN_STATUS, RUN_OBJECT };
  *
  * A job has a name, a number of ranks, and no gap of a minute in which none of its runs goes on; the last one that
  * matches is taken, and of it the last run of each rank. A figure is a rank's rate (0), the time of an item in which it
- * needed a CPU, waited in a task, for a thread, or for the consumer (1 to 4), or the items in a twentieth of the job's
+ * needed a CPU, waited for one, in a task, for a thread, or for the consumer (1 to 5), or the items in a twentieth of the job's
  * time (10 to 29), over which laps are spread; each is compared with the median rank's. Twentieths in which the rank or
  * most ranks had ended do not count.
  *
@@ -90,8 +94,9 @@ static const char comparison[] =
     " AS rate, total(l.elapsed) AS elapsed, total(l.occupied) / nullif(total(l.elapsed), 0) AS ready FROM member"
     " r LEFT JOIN lap l USING (rank) GROUP BY rank),"
     " reason AS (SELECT key AS number, value ->> 0 AS name, value ->> 1 AS text FROM json_each('[null, [\"cpu\","
-    " \"its CPU: the same work takes more CPU time\"], [\"blocked\", \"its disk or network: tasks wait while"
-    " they run\"], [\"thread\", \"its CPUs are busy with something else: tasks wait for a thread\"],"
+    " \"its CPU: the same work takes more CPU time\"], [\"delay\", \"its CPUs are busy:"
+    " threads wait for one\"], [\"blocked\", \"its disk or network: tasks wait while they run\"],"
+    " [\"thread\", \"its threads: tasks wait for one\"],"
     " [\"consumer\", \"its consumer: results wait to be taken\"]]') WHERE key),"
     " bin AS (SELECT 0 AS number UNION ALL SELECT number + 1 FROM bin WHERE number < 19),"
     " figure AS (SELECT rank, 0 AS what, rate AS value FROM total UNION ALL SELECT rank, number, (run ->> name)"
@@ -337,7 +342,8 @@ const tool_command tool_fleet = {
         "A rank is a straggler if it is slower by --slower and by more than the number of its items varies by "
         "chance. A "
         "line says what takes more time per item than on the median rank: CPU time, "
-        "blocking in tasks (disk, network), waiting for a thread, or waiting for the consumer. A rank is silent "
+        "waiting for a CPU, blocking in tasks (disk, network), waiting for a thread, or waiting for the consumer. A "
+        "rank is silent "
         "if it has not ended and has recorded nothing for 15 % of the job's duration; its process may be gone.",
     .examples = "weir fleet rank*.db\n"
                 "weir fleet /shared/job-17 --slower 5\n"

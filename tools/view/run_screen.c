@@ -33,7 +33,7 @@ typedef struct screen {
     int64_t num_runs, num_open, run_id;
     int64_t took_ns; /* of the only run; 0 = not known */
     weir_run_state state;
-    int64_t expected; /* files of the run, as counted by weir record; 0 = not known */
+    int64_t expected; /* files of the run or job, as counted by weir record; 0 = not known */
     /* the folder that all labels have in common, with its slash; "" = none */
     char *folder;
     char *start; /* where relative labels begin; NULL = not known */
@@ -98,10 +98,9 @@ static int note_texts(void *self, const weir_row *row, weir_error *error)
 {
     screen *s = self;
     (void)error;
-    if (s->num_runs == 1) {
-        s->expected = strtoll(weir_row_text(row, 0), NULL, 10);
+    s->expected = weir_row_int(row, 0);
+    if (s->num_runs == 1)
         s->start = weir_row_is_null(row, 1) ? NULL : memory_copy(weir_row_text(row, 1));
-    }
     if (!weir_row_is_null(row, 2))
         s->folder = common_folder(weir_row_text(row, 2), weir_row_text(row, 3));
     return WEIR_OK;
@@ -109,9 +108,11 @@ static int note_texts(void *self, const weir_row *row, weir_error *error)
 
 static int read_screen(screen *s, weir_error *error)
 {
-    /* The least and the greatest label differ first where any two do. */
+    /* A rank's first run expects its files; later ones go on with those, or repeat them. The least and the greatest label
+       differ first where any two do. */
     static const char sql[] =
-        "SELECT (SELECT detail FROM events WHERE event_name = 'expected_items' ORDER BY id DESC LIMIT 1),"
+        "SELECT (SELECT total(CAST(detail AS INTEGER)) FROM events WHERE id IN (SELECT max(id) FROM events WHERE "
+        "event_name = 'expected_items' AND run_id IN (SELECT min(run_id) FROM runs GROUP BY rank) GROUP BY run_id)),"
         " (SELECT detail FROM events WHERE event_name = 'working_directory' ORDER BY id LIMIT 1),"
         " min(nullif(label, '')), max(label)"
         " FROM (SELECT label FROM items UNION ALL SELECT label FROM failures)";
@@ -280,6 +281,8 @@ static void put_rates(const screen *s)
     if (cpus >= 0 && share > 0) {
         snprintf(figure, sizeof figure, "%.2f", cpus);
         snprintf(budget, sizeof budget, "of %.0f CPUs", fmin(cpus / share, 1e9));
+        if (process->concurrency > 1) /* each of the runs has a budget, and some may share it */
+            strcpy(budget, "CPUs");
         add_figure(s, line, "%s%s %s", figure, budget);
     }
     if (value_of(process, "peak_bytes") > 0) {
