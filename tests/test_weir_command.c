@@ -1558,7 +1558,7 @@ TEST_CASE(a_database_that_is_being_written_is_read)
         record_failure(writer, 1000 + 10 * i, "x.mp4", 0.1);
         assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
         char wanted[80];
-        snprintf(wanted, sizeof wanted, ": %d files decoded\n", 2 * i);
+        snprintf(wanted, sizeof wanted, ": %d of %d files decoded, %d failed\n", 2 * i, 3 * i, i); /* in no lap yet */
         expect("weir summary live.db", DONE);
         assert_has(out, wanted);
         expect("weir query live.db --by lap --csv", DONE);

@@ -36,7 +36,8 @@ typedef struct screen {
     int64_t expected; /* files of the run or job, as counted by weir record; 0 = not known */
     /* the folder that all labels have in common, with its slash; "" = none */
     char *folder;
-    char *start; /* where relative labels begin; NULL = not known */
+    char *start;          /* where relative labels begin; NULL = not known */
+    int64_t num_failures; /* recorded; some of a killed run are in no lap */
     uint64_t num_done;
     int num_reasons; /* printed so far */
     size_t indent;   /* of reasons and their labels */
@@ -99,6 +100,7 @@ static int note_texts(void *self, const weir_row *row, weir_error *error)
     screen *s = self;
     (void)error;
     s->expected = weir_row_int(row, 0);
+    s->num_failures = weir_row_int(row, 4);
     if (s->num_runs == 1)
         s->start = weir_row_is_null(row, 1) ? NULL : memory_copy(weir_row_text(row, 1));
     if (!weir_row_is_null(row, 2))
@@ -114,7 +116,7 @@ static int read_screen(screen *s, weir_error *error)
         "SELECT (SELECT total(CAST(detail AS INTEGER)) FROM events WHERE id IN (SELECT max(id) FROM events WHERE "
         "event_name = 'expected_items' AND run_id IN (SELECT min(run_id) FROM runs GROUP BY rank) GROUP BY run_id)),"
         " (SELECT detail FROM events WHERE event_name = 'working_directory' ORDER BY id LIMIT 1),"
-        " min(nullif(label, '')), max(label)"
+        " min(nullif(label, '')), max(label), (SELECT count(*) FROM failures)"
         " FROM (SELECT label FROM items UNION ALL SELECT label FROM failures)";
     const weir_filter whole_runs = { .run_id = s->filter->run_id,
                                      .node_id = s->filter->node_id,
@@ -179,13 +181,17 @@ static uint64_t count_decoded(const screen *s)
     return count;
 }
 
+static bool is_part(const screen *s)
+{
+    const weir_filter *f = s->filter;
+    return f->start_unix_ns || f->end_unix_ns || f->by_step || f->phase || f->mode;
+}
+
 /* Of the run, or of the laps that the filter leaves. */
 static int64_t shown_ns(const screen *s)
 {
-    const weir_filter *f = s->filter;
     const weir_total *queue = weir_totals_sink_queue(s->totals);
-    bool is_part = f->start_unix_ns || f->end_unix_ns || f->by_step || f->phase || f->mode;
-    return is_part && queue ? queue->elapsed_ns : s->took_ns;
+    return is_part(s) && queue ? queue->elapsed_ns : s->took_ns;
 }
 
 static bool has_files(const screen *s)
@@ -218,6 +224,8 @@ static void put_headline(screen *s)
         failed += s->totals->of[WEIR_SUBJECT_STAGE].all[i].metrics.task.num_failures;
         skipped += s->totals->of[WEIR_SUBJECT_STAGE].all[i].metrics.task.num_skipped;
     }
+    if (s->num_open && !is_part(s) && !s->filter->name && failed < (uint64_t)s->num_failures)
+        failed = (uint64_t)s->num_failures;
     done -= decode && skipped < done ? skipped : 0;
     s->num_done = done;
     uint64_t all = done + failed + skipped, expected = s->expected > 0 ? (uint64_t)s->expected : 0;
