@@ -653,6 +653,19 @@ TEST_CASE(compare_finds_the_difference_and_how_sure_it_is)
     assert_true(assert_is_csv() > 10);
 }
 
+/* Each run is steady, but the runs of one side differ as much as the sides do. */
+TEST_CASE(compare_of_several_runs_includes_what_varies_between_them)
+{
+    for (int i = 0; i < 2; i++) {
+        record_equal_laps("a.db", i ? 120 : 100, "");
+        record_equal_laps("b.db", i ? 150 : 130, "");
+    }
+    expect("weir compare a.db b.db", DONE);
+    assert_has(out, "B delivers 25.0 % more items per second than A");
+    expect("weir compare a.db b.db --run all", DONE);
+    assert_has(out, "no clear difference");
+}
+
 TEST_CASE(compare_lists_the_settings_that_differ)
 {
     record_equal_laps("a.db", 100, "");

@@ -9,7 +9,8 @@
 
 enum {
     NUM_BATCHES = 64,
-    FEWEST_BATCHES = 4 /* with fewer, no confidence interval can be computed */
+    FEWEST_BATCHES = 4, /* with fewer, no confidence interval can be computed */
+    FEWEST_RUNS = 2     /* neighbouring laps are alike, runs are not */
 };
 
 /* A quantile is the middle of a bucket; the true value can be anywhere in it: ±1/128 of the value. */
@@ -75,6 +76,7 @@ static void add_pairs(lap_comparison *c, int side)
             comparison_pair *pair = find_pair(c, subject, batch->key.name);
             pair->batches[side] = memory_grow(pair->batches[side], pair->num_batches[side], sizeof batch);
             pair->batches[side][pair->num_batches[side]++] = batch;
+            pair->fewest[side] = batch->key.run_id ? FEWEST_RUNS : FEWEST_BATCHES;
         }
     }
 }
@@ -122,6 +124,7 @@ static void join_moved(lap_comparison *c)
         b->sides[0] = a->sides[0];
         b->batches[0] = a->batches[0];
         b->num_batches[0] = a->num_batches[0];
+        b->fewest[0] = a->fewest[0];
         memmove(b->key, name_in(b->key), strlen(name_in(b->key)) + 1);
         free(a->key);
         memmove(a, a + 1, (--c->num_pairs - i) * sizeof *a);
@@ -238,7 +241,7 @@ static estimate estimate_of(const comparison_pair *pair, int side, const weir_me
         k++;
     }
     e.num_batches = k;
-    if (k >= FEWEST_BATCHES)
+    if (k > 0 && k >= pair->fewest[side])
         e.error = sqrt(fmax(0, (sum_of_squares - sum * sum / k) * (k - 1) / k) +
                        (is_quantile(measure) ? BUCKET_VARIANCE : 0));
     return e;
@@ -347,12 +350,33 @@ static void make_rows(lap_comparison *c)
 
 /* -- reading */
 
+static bool are_several_runs(const weir_totals *by_run)
+{
+    int64_t run_id = 0;
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
+        for (size_t i = 0; i < by_run->of[subject].count; i++) {
+            int64_t other = by_run->of[subject].all[i].key.run_id;
+            if (run_id && other != run_id)
+                return true;
+            run_id = other;
+        }
+    return false;
+}
+
 static int read_totals(comparison_side *s, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     weir_filter own = *filter;
     weir_grouping grouping = { .by = WEIR_BY_NAME };
     own.no_replay = true;
     int status = weir_totals_read(reader, &own, &grouping, &s->all, error);
+    if (status == WEIR_OK && filter->run_id == WEIR_ALL_RUNS) {
+        grouping.by |= WEIR_BY_RUN;
+        status = weir_totals_read(reader, &own, &grouping, &s->batches, error);
+        if (status != WEIR_OK || are_several_runs(&s->batches))
+            return status;
+        weir_totals_free(&s->batches);
+        grouping.by = WEIR_BY_NAME;
+    }
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
         for (size_t i = 0; i < s->all.of[subject].count; i++)
             grouping.bin_ns = s->all.of[subject].all[i].elapsed_ns / NUM_BATCHES > grouping.bin_ns

@@ -5,7 +5,8 @@
  * The confidence interval is computed from the laps. They are merged into about 64 batches, because neighbouring
  * laps are not independent, and each measure is computed again without each batch (the jackknife, Quenouille and
  * Tukey). The interval is the difference plus and minus Student's t times its standard error, with Welch's degrees of
- * freedom. Measures that are compared as ratios use logarithms.
+ * freedom. Measures that are compared as ratios use logarithms. If a side has several runs, the batches are its runs, so
+ * that the interval contains what varies between runs.
  */
 #ifndef TOOLS_VIEW_LAP_COMPARISON_H
 #define TOOLS_VIEW_LAP_COMPARISON_H
@@ -21,7 +22,7 @@ typedef struct comparison_side {
     int64_t run_id;      /* 0 = several */
     char *command;       /* of the run; NULL = not known */
     weir_totals all;     /* by name */
-    weir_totals batches; /* the same, of a part of the time each */
+    weir_totals batches; /* the same, of a run or a part of the time each */
     weir_records stages; /* how the nodes were built */
     weir_verdict *limit;
 } comparison_side;
@@ -33,6 +34,7 @@ typedef struct comparison_pair {
     weir_total *sides[2]; /* of `all`; NULL = this side does not have it */
     const weir_total **batches[2];
     size_t num_batches[2];
+    size_t fewest[2]; /* batches without which there is no interval */
 } comparison_pair;
 
 typedef enum comparison_verdict {
