@@ -311,6 +311,14 @@ TEST_CASE(query_adds_up_by_what_it_is_told)
     assert_json("$[1].share", "0.75");
     expect("weir query job.db --by step --step-bin 10 --json", DONE);
     assert_json("$[1].first_step", "10");
+    expect("weir query job.db --by time --bin 20s", DONE);
+    assert_lacks(out, ".000  0:1:decode");
+    weir_sqlite_writer *writer = recording_begin(in_folder("halves.db"), "n", 0, 1000);
+    for (int i = 1; i <= 4; i++)
+        record_lap(writer, &(invented_lap){ .at = 1000 + 0.5 * i, .elapsed = 0.5, .num_tasks = 1 });
+    recording_end(writer, 1002);
+    expect("weir query halves.db --by time --bin 500ms", DONE); /* no two bins have the same time */
+    assert_has(out, ":40.500  0:1:decode");
     expect("weir query job.db --by time --bin 20s --json", DONE);
     assert_json("$[1].time", "1020");
     assert_json("$[1].num_laps", "2");

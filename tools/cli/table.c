@@ -430,10 +430,36 @@ static bool is_too_narrow(const table *t)
     return false;
 }
 
+/* Whether two cells of times, one below the other, differ in milliseconds only. */
+static bool needs_milliseconds(const table *t, size_t column)
+{
+    for (size_t i = column; i + t->num_columns < t->num_cells; i += t->num_columns) {
+        const char *one = t->cells[i], *next = t->cells[i + t->num_columns];
+        size_t length = one ? strcspn(one, ".") : 0;
+        if (one && next && strncmp(one, next, length + 1) == 0 && strcmp(one, next) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Milliseconds are left out, except in keys that would be the same without. */
+static void shorten_times(table *t)
+{
+    for (size_t column = 0; column < t->num_columns; column++) {
+        bool is_time = t->columns[column].kind == TABLE_WHEN;
+        if (!is_time || (column < t->num_keys && needs_milliseconds(t, column)))
+            continue;
+        for (size_t i = column; i < t->num_cells; i += t->num_columns)
+            if (t->cells[i])
+                t->cells[i][strcspn(t->cells[i], ".")] = '\0';
+    }
+}
+
 static void write_rows(table *t, bool is_last)
 {
     if (t->num_cells == 0)
         return;
+    shorten_times(t);
     bool has_all = is_last && !t->titled, is_one = has_all && t->num_cells == t->num_columns && *t->columns->name;
     if (t->limit && t->titled) { /* each screenful stands for itself */
         fputc('\n', t->out);
@@ -462,8 +488,13 @@ static void format_when(char figure[WEIR_FORMAT_BYTES], double unix_time)
 {
     time_t whole = (time_t)unix_time;
     struct tm local;
-    if (!(fabs(unix_time) < 1e12) || !localtime_r(&whole, &local) ||
-        !strftime(figure, WEIR_FORMAT_BYTES, "%Y-%m-%d %H:%M:%S", &local))
+    size_t length = 0;
+    if (fabs(unix_time) < 1e12 && localtime_r(&whole, &local))
+        length = strftime(figure, WEIR_FORMAT_BYTES, "%Y-%m-%d %H:%M:%S", &local);
+    if (length)
+        snprintf(figure + length, WEIR_FORMAT_BYTES - length, ".%03.0f",
+                 fmin(fabs(1000 * (unix_time - (double)whole)), 999));
+    else
         snprintf(figure, WEIR_FORMAT_BYTES, "%.0f", unix_time);
 }
 
