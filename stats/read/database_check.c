@@ -210,7 +210,8 @@ static int check_run(void *self, const weir_record *record, weir_error *error)
         report_finding(c, WEIR_FINDING_NOTE, "run", run_id, "never started");
     else if (!run->has_ended)
         report_finding(c, WEIR_FINDING_NOTE, "run", run_id,
-                       "has not ended: it is running, or was killed; failures and items are not compared");
+                       "has not ended: it is running, was killed, or had no room to record its end; failures and "
+                       "items are not compared");
     else
         report_finding(c, WEIR_FINDING_OK, "run", run_id, "ended with %s", weir_status_name(run->status));
     if (run->entries_lost)

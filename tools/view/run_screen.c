@@ -33,6 +33,7 @@ typedef struct screen {
     int64_t num_runs, num_open, run_id;
     int64_t took_ns; /* of the only run; 0 = not known */
     weir_run_state state;
+    bool lacks_end;   /* its end could not be recorded */
     int64_t expected; /* files of the run or job, as counted by weir record; 0 = not known */
     /* the folder that all labels have in common, with its slash; "" = none */
     char *folder;
@@ -78,6 +79,7 @@ static int note_run(void *self, const weir_record *record, weir_error *error)
     s->num_open += !run->has_ended;
     s->run_id = run->run_id;
     s->state = weir_run_state_of(run);
+    s->lacks_end = !run->has_ended && run->pid == getpid(); /* the summary of weir record, at its end */
     s->took_ns = run->has_ended                 ? run->ended_unix_ns - run->started_unix_ns
                  : s->state == WEIR_RUN_RUNNING ? unix_clock_ns() - run->started_unix_ns
                                                 : 0;
@@ -234,7 +236,9 @@ static void put_headline(screen *s)
     weir__text_format_duration(took, shown_ns(s));
     bool is_done = s->state == WEIR_RUN_FINISHED;
     put_what(s);
-    if (s->num_runs == 1 && !is_done && s->took_ns > 0)
+    if (s->num_runs == 1 && s->lacks_end)
+        fprintf(s->out, "the end could not be recorded, after %s: ", took);
+    else if (s->num_runs == 1 && !is_done && s->took_ns > 0)
         fprintf(s->out, "%s %s %s: ", weir_run_state_name(s->state), s->num_open ? "for" : "after", took);
     else if (s->num_runs == 1 && !is_done && !weir_reader_lacks(s->reader))
         fprintf(s->out, "%s: ", weir_run_state_name(s->state));
