@@ -317,6 +317,8 @@ TEST_CASE(query_adds_up_by_what_it_is_told)
     for (int i = 1; i <= 4; i++)
         record_lap(writer, &(invented_lap){ .at = 1000 + 0.5 * i, .elapsed = 0.5, .num_tasks = 1 });
     recording_end(writer, 1002);
+    expect("weir slowest halves.db --sort per-frame", NOTHING);
+    assert_has(err, "no item that was recorded (item_stats) has this figure");
     expect("weir query halves.db --by time --bin 500ms", DONE); /* no two bins have the same time */
     assert_has(out, ":40.500  0:1:decode");
     expect("weir query job.db --by time --bin 20s --json", DONE);

@@ -118,12 +118,14 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     free(sql);
     if (status != WEIR_OK || !is_empty)
         return status;
-    return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
-                          weir_reader_lacks(reader)      ? weir_reader_lacks(reader)
-                          : settings.sort == SORT_DAMAGE ? "no item that was recorded (item_stats) has damage"
-                          : settings.kind == KIND_ITEMS || settings.sort != SORT_TIME
-                              ? "no items were recorded (item_stats); try --of laps or --of failures"
-                              : tool_no_records(call));
+    return weir_error_set(
+        error, WEIR_ENOTFOUND, 0, "%s",
+        weir_reader_lacks(reader)      ? weir_reader_lacks(reader)
+        : settings.sort == SORT_DAMAGE ? "no item that was recorded (item_stats) has damage"
+        : settings.sort != SORT_TIME
+            ? "no item that was recorded (item_stats) has this figure; without --sort, the longest are listed"
+        : settings.kind == KIND_ITEMS ? "no items were recorded (item_stats); try --of laps or --of failures"
+                                      : tool_no_records(call));
 }
 
 const tool_command tool_slowest = {
