@@ -1811,7 +1811,7 @@ static void make_spdl(const char *path)
             "p90_get_time REAL, p99_get_time REAL, occupancy_rate REAL);"
             "CREATE TABLE event_stats (id INTEGER PRIMARY KEY AUTOINCREMENT, timestamp REAL, event_name TEXT);"
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6) "
-            "INSERT INTO task_stats SELECT NULL, 1000 + 60 * i, '0:1:decode[10]', 100, 4, 0.4, 0.5, 0.6 FROM n;"
+            "INSERT INTO task_stats SELECT NULL, 1000.002 + 60 * i, '0:1:decode[10]', 100, 4, 0.4, 0.5, 0.6 FROM n;"
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6) "
             "INSERT INTO queue_stats SELECT NULL, 1000 + 60 * i, '0:2:sink_queue', 60, 96, 0.01, 0.02, 0.02, 0.03, "
             "0.03, 0.04, 0.75 FROM n;");
@@ -1849,6 +1849,17 @@ TEST_CASE(what_spdl_did_not_record_is_not_shown_as_zero)
     assert_null(strstr(out, "0.0/0"));
     expect("weir query spdl.db --by queue --json", DONE);
     assert_json("$[0].capacity", "null");
+    assert_null(strstr(out, "capacity_items"));
+    expect("weir query spdl.db --list runs --json", DONE);
+    assert_json("$[0].pid", "null");
+    assert_json("$[0].entries_lost", "null");
+    expect("weir query spdl.db --list stages --json", DONE);
+    assert_json("$[0].concurrency", "null");
+    assert_json("$[0].queue_bytes", "null");
+    expect("weir query spdl.db --by transition --json", DONE);
+    assert_json("$[1]", "null"); /* the laps of a stage end 2 ms after those of the queues */
+    expect("weir query spdl.db --sql", DONE);
+    assert_has(out, "-- For the file that weir merge makes of this one: ");
     expect("weir fleet spdl.db --json", DONE);
     assert_json("$[0].num_items", "576");
     assert_json("$[0].state", "ended");
@@ -1867,9 +1878,51 @@ TEST_CASE(runs_of_spdl_are_merged_with_runs_of_weir)
     expect("weir check both.db", DONE);
 }
 
+TEST_CASE(files_of_spdl_may_have_tasks_or_events_only)
+{
+    make_spdl(in_folder("spdl.db"));
+    expect("cp spdl.db events.db", DONE);
+    execute(in_folder("spdl.db"), "DELETE FROM queue_stats");
+    expect("weir query spdl.db --by lap --json", DONE);
+    assert_json("$[1].elapsed", "60");
+    expect("weir query spdl.db --by lap", DONE);
+    assert_lacks(out, "1060 s"); /* since 1970 */
+    expect("weir merge tasks.db spdl.db --json", DONE);
+    assert_json("$[0].added", "1");
+    execute(in_folder("events.db"),
+            "DELETE FROM queue_stats; DELETE FROM task_stats; INSERT INTO event_stats VALUES (1, "
+            "1060, 'checkpoint')");
+    expect("weir query events.db --list runs --json", DONE);
+    assert_json("$[0].started", "1060");
+    expect("weir query events.db --list events --json", DONE);
+    assert_json("$[0].name", "checkpoint");
+}
+
 /* As SPDL's SQLiteStatsWriter does it: its own CREATE TABLE IF NOT EXISTS, and INSERTs of its own columns. */
 TEST_CASE(a_writer_of_spdl_can_use_our_database)
 {
+    static const char rows[] =
+        "INSERT INTO task_stats (timestamp, name, num_tasks, num_failures, ave_time, p90_time, p99_time) SELECT "
+        "timestamp, "
+        "name, num_tasks, num_failures, ave_time, p90_time, p99_time FROM own.task_stats; INSERT INTO queue_stats "
+        "(timestamp, name, elapsed, num_items, ave_put_time, ave_get_time, p90_put_time, p99_put_time, p90_get_time, "
+        "p99_get_time, occupancy_rate) SELECT timestamp, name, elapsed, num_items, ave_put_time, ave_get_time, "
+        "p90_put_time, p99_put_time, p90_get_time, p99_get_time, occupancy_rate FROM own.queue_stats";
+    char sql[3000];
+    make_spdl(in_folder("spdl.db"));
+    execute(in_folder("spdl.db"), "UPDATE task_stats SET timestamp = timestamp + 1000 WHERE id > 3");
+    expect("weir merge gap.db job.db", DONE);
+    snprintf(sql, sizeof sql, "ATTACH '%s' AS own; %s", in_folder("spdl.db"), rows);
+    execute(in_folder("gap.db"), sql);
+    expect("weir query gap.db --run 3 --by lap --csv > theirs; weir query spdl.db --by lap --csv > own; "
+           "cut -d, -f4- theirs > a; cut -d, -f4- own > b; cmp a b",
+           DONE);
+    expect("weir merge twice.db gap.db; weir query twice.db --list runs --run all --json", DONE);
+    assert_has(out, "SPDL");
+    execute(in_folder("twice.db"), sql); /* another writer: not of the run that was merged */
+    expect("weir query twice.db --by run --run all --name decode --json", DONE);
+    assert_json("$[3].num_tasks", "600");
+
     expect("weir merge ours.db job.db", DONE);
     execute(in_folder("ours.db"),
             "INSERT INTO queue_stats (timestamp, name, elapsed, num_items, ave_put_time, ave_get_time, p90_put_time,"

@@ -292,7 +292,8 @@ static void put_elapsed(FILE *out, const family *f, const subject *of, const wei
 
 static void put_capacity(FILE *out, const family *f, const subject *of, const weir_total *total)
 {
-    put_sample(out, f->name, "", of, NULL, NULL, (double)total->capacity);
+    if (total->capacity > 0)
+        put_sample(out, f->name, "", of, NULL, NULL, (double)total->capacity);
 }
 
 static int compare_runs(const void *key, const void *element)
@@ -469,7 +470,8 @@ static void put_run_figure(FILE *out, weir_exposition *all, const struct run_fig
         const void *field = (const char *)run + f->offset;
         bool is_status = field == &run->status, is_of_end = is_status || field == &run->ended_unix_ns;
         double value = is_status ? run->status : (double)*(const int64_t *)field;
-        if (run->has_ended || !is_of_end)
+        bool is_known = f->is_time || strcmp(run->version, "SPDL") != 0;
+        if (is_known && (run->has_ended || !is_of_end))
             put_sample(out, f->name, "", &(subject){ .run = run }, NULL, NULL, f->is_time ? value / 1e9 : value);
     }
 }

@@ -42,17 +42,22 @@ static const char make_texts[] =
     " group_concat(format('(SELECT count(*) FROM %s.\"%%w\" c WHERE c.run_id = s.run_id) > (SELECT count(*) FROM"
     " main.\"%%w\" c WHERE c.run_id = t.run_id)', name, name), ' OR ') FROM tables";
 
-/* A run that never started is left out. */
+/* A run that never started is left out. A writer of SPDL adds to the run of that kind whose pid is 0: not to a merged one. */
 static const char find_runs[] =
     "CREATE TEMP TABLE moved AS SELECT s.run_id AS from_id, t.run_id AS old_id, 0 AS to_id, CASE"
     " WHEN s.ended IS NULL AND s.threads IS NULL THEN 'skipped' WHEN t.run_id IS NULL THEN 'added'"
     " WHEN (s.ended IS NOT NULL AND t.ended IS NULL) OR %s THEN 'replaced' ELSE 'present' END AS what"
     " FROM %s.run s LEFT JOIN main.run t ON t.run_id = (SELECT run_id FROM main.run"
-    " WHERE (node_id, rank, pid, started, command) = (s.node_id, s.rank, s.pid, s.started, s.command) LIMIT 1);"
+    " WHERE (node_id, rank, max(pid, 0), started, command) = (s.node_id, s.rank, max(s.pid, 0), s.started, "
+    "s.command) LIMIT 1);"
     "DELETE FROM main.run WHERE run_id IN (SELECT old_id FROM temp.moved WHERE what = 'replaced');" /* and its rows */
     "UPDATE temp.moved SET to_id = (SELECT coalesce(max(run_id), 0) FROM main.run) + (SELECT count(*)"
     " FROM temp.moved o WHERE o.what IN ('added', 'replaced') AND o.from_id <= moved.from_id)"
     " WHERE what IN ('added', 'replaced');";
+
+static const char close_runs[] =
+    "UPDATE main.run SET pid = -1 WHERE version = 'SPDL' AND run_id IN (SELECT to_id FROM "
+    "temp.moved)";
 
 static const char count_runs[] = "SELECT sum(what = 'added'), sum(what = 'replaced'), sum(what = 'present'),"
                                  " sum(what = 'skipped') FROM temp.moved";
@@ -85,6 +90,8 @@ static int copy_runs(merging *m)
         code = run_sql(m->to, sqlite3_mprintf(find_runs, weir__column_text(texts, 1), from));
     if (code == SQLITE_OK)
         code = run_sql(m->to, sqlite3_mprintf("%s", weir__column_text(texts, 0)));
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(m->to, close_runs, NULL, NULL, NULL);
     if (code == SQLITE_OK)
         code = read_single_row(m->to, sqlite3_mprintf(count_runs), &counts);
     if (code == SQLITE_OK)

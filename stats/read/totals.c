@@ -22,10 +22,11 @@ enum { MAX_GROUPS = 100000 };
 
 #define JOB_PHASE_OF_LAP \
     "CASE WHEN " WEIR_PHASE_OF_LAP " IN ('', 'startup', 'finish') THEN " WEIR_PHASE_OF_LAP " ELSE 'loop' END"
-/* The first one that ends with the lap or later. */
+/* The first one that ends with the lap or later, or the last one: laps of SPDL's stages do not end with those of queues. */
 #define TRANSITION_OF_LAP \
     "coalesce((SELECT x.text FROM transition x WHERE x.run_id = t.run_id AND x.end >= t.timestamp - 1e-6" \
-    " ORDER BY x.end LIMIT 1), '')"
+    " ORDER BY x.end LIMIT 1), (SELECT x.text FROM transition x WHERE x.run_id = t.run_id ORDER BY x.end DESC " \
+    "LIMIT 1), '')"
 
 /* A phase that goes on after a gap keeps its transition. */
 #define WITH_TRANSITIONS \

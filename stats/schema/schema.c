@@ -44,22 +44,33 @@ const char weir__schema_create[] = RUN IDENTITY;
     " WHERE run_id = " FOREIGN_RUN ";" \
     " UPDATE " table " SET " columns "run_id = " FOREIGN_RUN " WHERE id = NEW.id;"
 
-/* spdl_views.c derives the same columns of SPDL's own databases. */
-const char weir__schema_foreign[] = FOREIGN("event_stats", "NEW.timestamp", "") " END;" FOREIGN(
-    "queue_stats", "NEW.timestamp - NEW.elapsed",
-    "num_put = NEW.num_items, put_time = NEW.ave_put_time * NEW.num_items, capacity = 0, "
-    "num_joined = 1,"
-    " get_time = NEW.ave_get_time * NEW.num_items, occupied_time = NEW.occupancy_rate * "
-    "NEW.elapsed, ") " END;" FOREIGN("task_stats", "NEW.timestamp",
-                                     "success_time = NEW.ave_time * (NEW.num_tasks - "
-                                     "NEW.num_failures), num_joined = 1,"
-                                     " elapsed = coalesce(NEW.timestamp - (SELECT "
-                                     "max(l.timestamp) FROM task_stats l WHERE l.name = NEW.name"
-                                     " AND l.timestamp < NEW.timestamp AND l.run_id "
-                                     "= " FOREIGN_RUN "), 0), ") " INSERT OR IGNORE INTO stage (run_id, name, "
-                                                                 "kind) SELECT run_id, NEW.name, 'stage' FROM "
-                                                                 "task_stats"
-                                                                 " WHERE id = NEW.id; END;";
+/* Few, so that it is found at once: SPDL's laps are of one length, but the first and the last. */
+#define FOREIGN_LONGEST \
+    "(SELECT max(elapsed) FROM (SELECT elapsed FROM queue_stats WHERE run_id = " FOREIGN_RUN \
+    " ORDER BY id DESC LIMIT 100))"
+#define FOREIGN_GAP \
+    "NEW.timestamp - (SELECT max(l.timestamp) FROM task_stats l WHERE l.name = NEW.name AND l.timestamp < " \
+    "NEW.timestamp AND l.run_id = " FOREIGN_RUN ")"
+
+#define FOREIGN_EVENTS FOREIGN("event_stats", "NEW.timestamp", "")
+#define FOREIGN_QUEUES \
+    FOREIGN("queue_stats", "NEW.timestamp - NEW.elapsed", \
+            "num_put = NEW.num_items, put_time = NEW.ave_put_time * NEW.num_items, capacity = 0, num_joined = 1," \
+            " get_time = NEW.ave_get_time * NEW.num_items, occupied_time = NEW.occupancy_rate * NEW.elapsed, ")
+#define FOREIGN_TASKS \
+    FOREIGN("task_stats", "NEW.timestamp", \
+            "success_time = NEW.ave_time * (NEW.num_tasks - NEW.num_failures), num_joined = 1," \
+            " elapsed = coalesce(min(" FOREIGN_GAP ", " FOREIGN_LONGEST "), " FOREIGN_LONGEST ", " FOREIGN_GAP \
+            ", 0), ")
+
+/* spdl_views.c derives the same columns of SPDL's own databases. The first laps of tasks may come before those of queues,
+   which tell their length. */
+const char weir__schema_foreign[] = FOREIGN_EVENTS
+    " END;" FOREIGN_QUEUES " UPDATE task_stats SET elapsed = " FOREIGN_LONGEST " WHERE run_id = " FOREIGN_RUN
+    " AND (elapsed = 0 OR elapsed > " FOREIGN_LONGEST
+    ") AND id > (SELECT max(id) FROM task_stats) - 100; END;" FOREIGN_TASKS
+    " INSERT OR IGNORE INTO stage (run_id, name, kind) SELECT run_id, NEW.name, 'stage' FROM task_stats"
+    " WHERE id = NEW.id; END;";
 
 /* ---- views: rates and shares in plain SQL, for programs without weir's functions --------------------------------- */
 

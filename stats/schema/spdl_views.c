@@ -1,7 +1,8 @@
 /*
  * SPDL's task_stats has no lap length. It is estimated as the time since the previous lap of the same name, limited
- * to the longest lap of a queue (a file may hold several runs). The number of items put in is not stored either; the
- * number taken out is used.
+ * to the longest lap of a queue, if there is one (a file may hold several runs). The number of items put in is not stored
+ * either; the number taken out is used. A run lasts as long as the laps of queues, without any as those of tasks, which
+ * begin nobody knows when, or as the events.
  */
 #include "spdl_views.h"
 
@@ -23,10 +24,9 @@
     "task_stats AS SELECT id, timestamp, name, num_tasks, num_failures, ave_time, p90_time, " \
     "p99_time," \
     " ave_time * (num_tasks - num_failures) AS success_time, NULL AS max_time," \
-    " coalesce(min(timestamp - lag(timestamp) OVER (PARTITION BY name ORDER BY timestamp)," \
-    " (SELECT max(elapsed) FROM " db ".queue_stats)), (SELECT max(elapsed) FROM " db \
-    ".queue_stats), 0.0) AS elapsed," \
-    " " LAPS " FROM " db ".task_stats;" \
+    " coalesce(min(gap, longest), longest, gap, 0.0) AS elapsed, " LAPS \
+    " FROM (SELECT *, timestamp - lag(timestamp) OVER (PARTITION BY name ORDER BY timestamp) AS gap FROM " db \
+    ".task_stats), (SELECT max(elapsed) AS longest FROM " db ".queue_stats);" \
     "CREATE TEMP VIEW " prefix \
     "event_stats AS SELECT id, timestamp, event_name, 1 AS run_id, '' AS category, '' AS detail" \
     " FROM " db ".event_stats;" \
@@ -34,15 +34,16 @@
     "task_failures AS SELECT 0 AS id, 0.0 AS timestamp, 1 AS run_id, '' AS name, 0 AS seq," \
     " '' AS label, 0 AS status, 0 AS library_code, '' AS message, 0.0 AS elapsed WHERE 0;" \
     "CREATE TEMP VIEW run AS SELECT 1 AS run_id, '' AS node_id, 0 AS rank, 0 AS pid," \
-    " (SELECT min(timestamp - elapsed) FROM " db ".queue_stats) AS started," \
-    " (SELECT max(timestamp) FROM " db ".queue_stats) AS ended, 0 AS status, NULL AS threads, '' AS command," \
-    " 'SPDL' AS version, 0 AS entries_lost, '' AS machine, 0 AS world, '' AS job" \
-    " WHERE EXISTS (SELECT 1 FROM " db ".queue_stats) OR EXISTS (SELECT 1 FROM " db ".task_stats);" \
+    " coalesce((SELECT min(timestamp - elapsed) FROM " db ".queue_stats), (SELECT min(timestamp) FROM " db \
+    ".task_stats), (SELECT min(timestamp) FROM " db ".event_stats)) AS started," \
+    " coalesce((SELECT max(timestamp) FROM " db ".queue_stats), (SELECT max(timestamp) FROM " db \
+    ".task_stats), (SELECT max(timestamp) FROM " db ".event_stats)) AS ended," \
+    " 0 AS status, NULL AS threads, '' AS command, 'SPDL' AS version, 0 AS entries_lost, '' AS machine," \
+    " 0 AS world, '' AS job WHERE started IS NOT NULL;" \
     "CREATE TEMP TABLE " prefix "stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order," \
     " threads, inputs, merge_order);" \
     "INSERT INTO temp." prefix "stage SELECT 1, name, 'stage', 0, 0, 0, '', 0, '', '' FROM " db \
-    ".task_stats GROUP BY name ORDER BY " \
-    "min(id);"
+    ".task_stats GROUP BY name ORDER BY min(id);"
 
 int weir__spdl_make_views(sqlite3 *db, bool of_source)
 {

@@ -248,6 +248,8 @@ static int put_sql(weir_reader *reader, const weir_filter *filter, weir_subject 
     weir_record_kind kind = settings.list < 0 ? weir_record_kind_of(subject) : record_table_kind(settings.list);
     int status = is_sum ? weir_totals_read(reader, filter, &grouping, &totals, error)
                         : weir_query_begin(reader, kind, &cut, &query, error);
+    if (status == WEIR_OK && weir_reader_lacks(reader))
+        puts("-- For the file that weir merge makes of this one: SPDL's tables lack columns that are read here.");
     if (status == WEIR_OK)
         printf("%s;\n", weir_reader_sql(reader));
     weir_query_end(query);

@@ -38,20 +38,24 @@ static const table_column run_columns[] = {
 static void put_run(table *t, const weir_record *record)
 {
     const weir_run_record *run = &record->run;
+    bool is_of_spdl = strcmp(run->version, "SPDL") == 0; /* which stores no status, and counts no losses */
     table_count(t, run->run_id);
     table_words(t, run->node_id);
     table_count(t, run->rank);
-    table_count(t, run->pid);
+    table_known(t, run->pid > 0 ? run->pid : 0);
     table_when(t, run->started_unix_ns);
     table_when(t, run->ended_unix_ns);
     table_duration(t, run->has_ended ? run->ended_unix_ns - run->started_unix_ns : -1);
-    table_words(t, weir_run_state_name(weir_run_state_of(run)));
-    if (run->has_ended)
+    table_words(t, is_of_spdl ? "ended" : weir_run_state_name(weir_run_state_of(run)));
+    if (run->has_ended && !is_of_spdl)
         table_words(t, weir_status_name(run->status));
     else
         table_nothing(t);
-    table_count(t, run->threads);
-    table_count(t, run->entries_lost);
+    table_known(t, run->threads);
+    if (is_of_spdl)
+        table_nothing(t);
+    else
+        table_count(t, run->entries_lost);
     table_words(t, run->version);
     table_words(t, run->command);
     table_words(t, run->machine);
@@ -64,9 +68,20 @@ static const table_column stage_columns[] = {
     { "queue_bytes", "bytes", TABLE_COUNT }, { "output_order", "order", TABLE_WORDS },
 };
 
-static const size_t stage_fields[] = { AT(stage.run_id),      AT(stage.name),        AT(stage.queue_name),
-                                       AT(stage.kind),        AT(stage.concurrency), AT(stage.queue_items),
-                                       AT(stage.queue_bytes), AT(stage.output_order) };
+static const size_t stage_fields[] = { AT(stage.run_id), AT(stage.name), AT(stage.queue_name), AT(stage.kind) };
+
+/* SPDL does not store how a stage was built. */
+static void put_settings(table *t, const weir_record *record)
+{
+    const weir_stage_record *stage = &record->stage;
+    table_known(t, stage->concurrency);
+    table_known(t, stage->queue_items);
+    if (stage->queue_items)
+        table_count(t, stage->queue_bytes);
+    else
+        table_nothing(t);
+    table_words(t, stage->output_order);
+}
 
 static const table_column phase_columns[] = {
     { "run_id", "run", TABLE_COUNT },     POSITION_COLUMNS,
@@ -209,7 +224,7 @@ const char *const record_table_names[] = { "runs",   "nodes",    "stages",  "pha
 static const kind_table kind_tables[] = {
     { WEIR_RECORD_RUN, TABLE_COLUMNS(run_columns), put_run, NULL, 0 },
     { WEIR_RECORD_NODE, TABLE_COLUMNS(node_columns), NULL, TABLE_COLUMNS(node_fields) },
-    { WEIR_RECORD_STAGE, TABLE_COLUMNS(stage_columns), NULL, TABLE_COLUMNS(stage_fields) },
+    { WEIR_RECORD_STAGE, TABLE_COLUMNS(stage_columns), put_settings, TABLE_COLUMNS(stage_fields) },
     { WEIR_RECORD_PHASE, TABLE_COLUMNS(phase_columns), put_phase, NULL, 0 },
     { WEIR_RECORD_TASK, TABLE_COLUMNS(lap_columns), put_lap, TABLE_COLUMNS(lap_fields) },
     { WEIR_RECORD_FLOW, TABLE_COLUMNS(lap_columns), put_lap, TABLE_COLUMNS(lap_fields) },
