@@ -817,6 +817,19 @@ TEST_CASE(a_short_run_predicts_nothing)
     }
 }
 
+TEST_CASE(where_no_option_helps_the_experiment_is_next)
+{
+    static const pipeline_case c = { .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.99),
+                                                EMPTY_SINK } };
+    const char *path = in_folder("full.db");
+    record_run(path, (weir_sqlite_options){ .rank = 0 }, &c, STEADY_LAPS + 2, &c, 0);
+    weir_verdict *v = verdict_on(path, NULL);
+    assert_int_equal(v->kind, WEIR_VERDICT_CPUS);
+    assert_string_equal(v->missing,
+                        "weir record DIR --explain measures what a faster source, stage or consumer would bring");
+    weir_verdict_free(v);
+}
+
 /* Trials that a recording notes count as long as the settings are as they were. */
 TEST_CASE(what_the_run_has_tried_is_not_predicted)
 {

@@ -489,10 +489,19 @@ static const char *experiment_with(const char *command)
     return program_of(command) == PROGRAM_WEIR_RECORD ? "weir record DIR --explain" : "weir_explain_live()";
 }
 
-/* The one thing that would decide. */
+static bool has_options(const full_verdict *v)
+{
+    for (size_t i = 0; i < v->shown.num_advice; i++)
+        if (*v->advice[i].options && !v->advice[i].changes_job)
+            return true;
+    return false;
+}
+
+/* The one thing that would decide, or, if no option helps, that says what faster code would bring. */
 static void say_next(const advising *a)
 {
     full_verdict *v = a->verdict;
+    bool is_of_spdl = !*a->command;
     bool is_open = v->shown.kind == WEIR_VERDICT_OUTSIDE || v->shown.kind == WEIR_VERDICT_UNKNOWN ||
                    v->shown.other_kind != WEIR_VERDICT_UNKNOWN || v->is_short;
     if (v->shown.changed_unix_ns)
@@ -501,6 +510,9 @@ static void say_next(const advising *a)
                            "the change");
     else if (is_open && !was_tried(a))
         weir__verdict_text(v->missing, "%s changes settings while the pipeline runs, and measures what they bring",
+                           experiment_with(a->command));
+    else if (v->shown.kind != WEIR_VERDICT_NONE && !was_tried(a) && !has_options(v) && !is_of_spdl)
+        weir__verdict_text(v->missing, "%s measures what a faster source, stage or consumer would bring",
                            experiment_with(a->command));
 }
 
