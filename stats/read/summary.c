@@ -14,6 +14,7 @@
 #include "format.h"
 #include "record_tables.h"
 #include "text_escape.h"
+#include "text_stream.h"
 #include "unix_clock.h"
 
 enum { RULE_WIDTH = 80 };
@@ -499,7 +500,7 @@ static int make_line(weir_reader *reader, const weir_filter *filter, weir_summar
 {
     size_t size;
     *text = NULL;
-    FILE *memory = open_memstream(text, &size);
+    FILE *memory = weir__text_stream(text, &size);
     if (!memory)
         return weir__reader_out_of_memory(error);
     int status = line ? line(memory, reader, filter, error) : WEIR_OK;

@@ -1,5 +1,6 @@
 #include "process_info.h"
 #include "redact.h"
+#include "text_stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,13 +56,10 @@ char *weir__command_line(const char *given)
     }
     char *text = NULL;
     size_t size;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = weir__text_stream(&text, &size);
     if (out) {
         put_arguments(out, in);
-        if (fclose(out) != 0) {
-            free(text);
-            text = NULL;
-        }
+        fclose(out);
     }
     fclose(in);
     return text;

@@ -17,6 +17,7 @@
 
 #include "replacement.h"
 #include "text_escape.h"
+#include "text_stream.h"
 
 weir_path_text weir__path_for_message(const char *path)
 {
@@ -181,15 +182,13 @@ char *weir__path_as_uri(const char *path, const char *query)
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-";
     char *uri = NULL;
     size_t size;
-    FILE *out = open_memstream(&uri, &size);
+    FILE *out = weir__text_stream(&uri, &size);
     if (!out)
         return NULL;
     fputs(*path == '/' ? "file:" : "file:./", out);
     for (const unsigned char *c = (const unsigned char *)path; *c; c++)
         fprintf(out, strchr(plain, *c) ? "%c" : "%%%02X", *c);
     fprintf(out, "?%s", query);
-    if (fclose(out) == 0)
-        return uri;
-    free(uri);
-    return NULL;
+    fclose(out);
+    return uri;
 }

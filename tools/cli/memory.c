@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "text_stream.h"
 
 static void *check_memory(void *memory)
 {
@@ -45,7 +46,7 @@ void *memory_grow(void *array, size_t count, size_t element_bytes)
 
 FILE *memory_file_open(char **text, size_t *size)
 {
-    return check_memory(open_memstream(text, size));
+    return check_memory(weir__text_stream(text, size));
 }
 
 void memory_file_close(FILE *file)

@@ -14,7 +14,7 @@ int weir__model_new(weir_model **model, weir_error *error)
     if (!*model)
         return weir__model_no_memory(error);
     (*model)->recorded.cpus = (*model)->recorded.threads = weir_cpu_budget();
-    (*model)->baseline = NAN;
+    (*model)->measured = (*model)->baseline = NAN;
     return WEIR_OK;
 }
 
@@ -42,10 +42,12 @@ void weir__model_clear(weir_model *model)
         free(model->pools[i].name);
     free(model->recorded.nodes);
     free(model->shown.nodes);
+    free(model->wanted);
     free(model->settings);
     free(model->queues);
     free(model->pools);
     *model = (weir_model){ .recorded = { .threads = model->recorded.threads, .cpus = model->recorded.cpus },
+                           .measured = NAN,
                            .baseline = NAN };
 }
 
@@ -139,6 +141,10 @@ int weir__model_add(weir_model *model, const weir_model_node *node, weir_error *
     if (!shown)
         return weir__model_no_memory(error);
     model->shown.nodes = shown;
+    double *wanted = weir__array_grow(model->wanted, model->num_nodes, sizeof *wanted);
+    if (!wanted)
+        return weir__model_no_memory(error);
+    model->wanted = wanted;
     bool is_missing = false;
     nodes[model->num_nodes] = node_copy(model, node, &is_missing);
     if (is_missing) {

@@ -166,6 +166,9 @@ struct weir_model {
     model_lap *others;               /* start and tail of the run */
     model_lap *current;              /* that is being taken: num_laps 0 = none */
     int64_t end_unix_ns;             /* of it */
+    double measured;                 /* items per second in the laps that count; NAN = not known */
+    double *wanted;                  /* room for a number of each node, for predictions */
+    bool lacks_memory;               /* some laps or figures were not taken: no result is true */
     double baseline;                 /* throughput at the recorded settings; NAN = not simulated yet */
     double num_steps;                /* tasks to simulate in a prediction (0 = 150,000) */
 };

@@ -206,19 +206,22 @@ static void keep_lap(weir_model *model, model_lap *lap)
     if (model->num_laps == MODEL_MAX_LAPS)
         join_laps(model);
     model_lap *kept = weir__model_lap_new(model);
-    weir__model_lap_add(model, kept ? kept : model->others, lap); /* without memory: among the others */
-    if (kept)
-        model->laps[model->num_laps++] = kept;
+    model->lacks_memory |= !kept;
+    if (!kept)
+        return;
+    weir__model_lap_add(model, kept, lap);
+    model->laps[model->num_laps++] = kept;
 }
 
-/* The figures of all laps so far; unchanged if out of memory. */
 void weir__model_learn(weir_model *model)
 {
     model_lap *all = weir__model_sum(model, false), *whole = weir__model_sum(model, true);
     if (all && whole) {
         weir__model_figure(model, all, whole, model->recorded.nodes);
         weir__model_show(model);
+        model->measured = weir__model_throughput(model, all);
     }
+    model->lacks_memory |= !all || !whole;
     free(all);
     free(whole);
     model->baseline = NAN;
@@ -407,7 +410,9 @@ int weir__model_read(weir_reader *reader, const weir_filter *filter, weir_model 
         status = check_sources(*made, own.run_id, error);
     if (status == WEIR_OK) {
         weir__model_learn(*made);
-    } else {
+        status = (*made)->lacks_memory ? weir__model_no_memory(error) : WEIR_OK;
+    }
+    if (status != WEIR_OK) {
         weir__model_free(*made);
         *made = NULL;
     }

@@ -59,11 +59,11 @@ static double *make_deck(const weir_histogram *times, size_t most, size_t *size)
 }
 
 /* Tasks of all nodes for each item that the consumer gets, by following the items upstream. */
-static double steps_per_item(const weir_model_node *nodes, size_t num_nodes)
+static double steps_per_item(const weir_model *model, const weir_model_node *nodes)
 {
-    double all = 0, *wanted = calloc(num_nodes, sizeof *wanted);
-    if (!wanted)
-        return 1;
+    size_t num_nodes = model->num_nodes;
+    double all = 0, *wanted = model->wanted;
+    memset(wanted, 0, num_nodes * sizeof *wanted);
     wanted[num_nodes - 1] = 1;
     for (size_t i = num_nodes; i-- > 0;) {
         const weir_model_node *node = &nodes[i];
@@ -73,14 +73,13 @@ static double steps_per_item(const weir_model_node *nodes, size_t num_nodes)
         for (uint32_t j = 0; j < node->num_inputs; j++)
             wanted[node->inputs[j]] += tasks / node->num_inputs;
     }
-    free(wanted);
     return all > 1 ? all : 1;
 }
 
 /* Enough to fill all slots and queues several times. */
 static uint64_t items_for(const weir_model *model, const model_state *state, bool is_main)
 {
-    double held = 0, per_item = steps_per_item(state->nodes, model->num_nodes);
+    double held = 0, per_item = steps_per_item(model, state->nodes);
     double steps = model->num_steps > 0 ? model->num_steps : MAIN_STEPS;
     if (!is_main)
         steps = fmin(steps / 2, MAX_OTHER_STEPS);
@@ -99,7 +98,7 @@ typedef struct simulation {
 static int simulate_run(const simulation *s, sim_result *result, weir_error *error)
 {
     size_t count = s->model->num_nodes;
-    double num_steps = (double)s->num_items * steps_per_item(s->state->nodes, count);
+    double num_steps = (double)s->num_items * steps_per_item(s->model, s->state->nodes);
     size_t most_in_deck = (size_t)fmax(1, fmin(MAX_DECK, num_steps / (3 * LEAST_DEALS)));
     double **decks = calloc(count, sizeof *decks);
     size_t *sizes = calloc(count, sizeof *sizes);

@@ -424,9 +424,10 @@ static void take_trials(advising *a, weir_reader *reader, int64_t run_id)
 {
     weir_filter filter = { .run_id = run_id };
     weir_verdict_kind kind = a->verdict->shown.kind;
-    a->status = weir_reader_select(reader, &filter,
-                                   "SELECT category, detail FROM events WHERE event_name = 'trial' ORDER BY id", NULL,
-                                   take_trial, a, a->error);
+    if (a->status == WEIR_OK)
+        a->status = weir_reader_select(reader, &filter,
+                                       "SELECT category, detail FROM events WHERE event_name = 'trial' ORDER BY id",
+                                       NULL, take_trial, a, a->error);
     if (was_tried(a) && (kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE))
         weir__live_conclude(a->verdict, &a->concluding);
 }

@@ -7,6 +7,7 @@
 #include "format.h"
 #include "text_escape.h"
 #include "text_fill.h"
+#include "text_stream.h"
 #include "verdict.h"
 
 enum { MOST_WIDTH = 80, MOST_LINES = 20, MOST_ADVICE = 3, MOST_OTHER_JOBS = 1, GAIN_WIDTH = 16 };
@@ -170,15 +171,18 @@ void weir_verdict_write(const weir_verdict *v, unsigned parts, size_t width, FIL
     for (extent of = { v->num_evidence, MOST_ADVICE, parts, false, columns };;) {
         char *text = NULL;
         size_t size;
-        FILE *memory = parts & WEIR_VERDICT_ALL ? NULL : open_memstream(&text, &size);
+        FILE *memory = parts & WEIR_VERDICT_ALL ? NULL : weir__text_stream(&text, &size);
         if (!memory) {
             put_all(out, v, &of);
             return;
         }
         put_all(memory, v, &of);
-        bool fits = fclose(memory) == 0 && text && (size_t)count_lines(text) * columns <= MOST_LINES * MOST_WIDTH;
-        if (fits || of.num_evidence == 0) {
-            fputs(text ? text : "", out);
+        if (fclose(memory) != 0) {
+            put_all(out, v, &of);
+            return;
+        }
+        if ((size_t)count_lines(text) * columns <= MOST_LINES * MOST_WIDTH || of.num_evidence == 0) {
+            fputs(text, out);
             free(text);
             return;
         }
