@@ -835,8 +835,8 @@ TEST_CASE(what_the_run_has_tried_is_not_predicted)
 {
     static const char tried[] =
         "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail) SELECT "
-        "min(timestamp) + 10, 'trial', run_id, '0:1:decode', 'slots 2 -> 4, threads 4 -> 6: 99/s, "
-        "1.01x (0.99x to 1.03x)' FROM queue_stats GROUP BY run_id",
+        "min(timestamp) + 10, 'trial', run_id, '0:1:decode', 'slots 2 -> 4, threads 4 -> 6: 1010 per mille "
+        "(990 to 1030) of 99000 items in 1000 s' FROM queue_stats GROUP BY run_id",
                       changed[] =
                           "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail) SELECT "
                           "max(timestamp), 'concurrency', run_id, '0:1:decode', '2 -> 8' FROM queue_stats GROUP "

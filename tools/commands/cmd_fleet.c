@@ -46,17 +46,14 @@ static const char runs_of_database[] =
     " laps AS (SELECT run_id, json_group_array(json_array(start, end, items, elapsed, occupied)) AS laps FROM"
     " course GROUP BY run_id),"
     " queued AS (SELECT run_id, sum(run_delay_time) AS delay FROM pools GROUP BY run_id),"
-    " work AS (SELECT run_id, CAST(total(num_failures) AS INTEGER) AS failures, sum(cpu_time) AS cpu, delay, "
-    "max(sum(busy_time) -"
-    " sum(cpu_time) - coalesce(delay, 0), 0) AS blocked, sum(wait_thread_time) AS thread, sum(wait_out_time) + "
-    "sum(wait_turn_time) AS"
-    " consumer FROM tasks LEFT JOIN queued USING (run_id) GROUP BY run_id) SELECT node_id, pid, started, ended, "
-    "status, json_object('rank',"
-    " rank, 'version', version, 'node', node_id, 'job', coalesce(job, ''), 'world', world, 'start', started,"
-    " 'end', until, 'has_ended', ended IS NOT NULL, 'failures', failures, 'cpu', cpu, 'delay', delay, 'blocked',"
-    " blocked,"
-    " 'thread', thread, 'consumer', consumer, 'laps', json(coalesce(laps, '[]')), 'database', :text) FROM extent"
-    " LEFT JOIN work USING (run_id) LEFT JOIN laps USING (run_id)";
+    " work AS (SELECT run_id, CAST(total(num_failures) AS INTEGER) AS failures, sum(cpu_time) AS cpu, delay,"
+    " max(sum(busy_time) - sum(cpu_time) - coalesce(delay, 0), 0) AS blocked, sum(wait_thread_time) AS thread,"
+    " sum(wait_out_time) + sum(wait_turn_time) AS consumer FROM tasks LEFT JOIN queued USING (run_id) GROUP BY"
+    " run_id) SELECT node_id, pid, started, ended, status, json_object('rank', rank, 'version', version, 'node',"
+    " node_id, 'job', coalesce(job, ''), 'world', world, 'start', started, 'end', until, 'has_ended', ended IS NOT"
+    " NULL, 'failures', failures, 'cpu', cpu, 'delay', delay, 'blocked', blocked, 'thread', thread, 'consumer',"
+    " consumer, 'laps', json(coalesce(laps, '[]')), 'database', :text) FROM extent LEFT JOIN work USING (run_id)"
+    " LEFT JOIN laps USING (run_id)";
 
 enum { RUN_NODE, RUN_PID, RUN_STARTED, RUN_ENDED, RUN_STATUS, RUN_OBJECT };
 
@@ -66,8 +63,8 @@ enum { RUN_NODE, RUN_PID, RUN_STARTED, RUN_ENDED, RUN_STATUS, RUN_OBJECT };
  *
  * A job has a name, a number of ranks, and no gap of a minute in which none of its runs goes on; the last one that
  * matches is taken, and of it the last run of each rank. A figure is a rank's rate (0), the time of an item in which it
- * needed a CPU, waited for one, in a task, for a thread, or for the consumer (1 to 5), or the items in a twentieth of the job's
- * time (10 to 29), over which laps are spread; each is compared with the median rank's. Twentieths in which the rank or
+ * needed a CPU, waited for one, in a task, for a thread, or for the consumer (1 to 5), or the items in a twentieth of the
+ * job's time (10 to 29), over which laps are spread; each is compared with the median rank's. Twentieths in which the rank or
  * most ranks had ended do not count.
  *
  * A straggler has so few items that it is not by chance: items that come at random vary by the root of their number. That

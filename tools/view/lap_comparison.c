@@ -241,7 +241,7 @@ static estimate estimate_of(const comparison_pair *pair, int side, const weir_me
         k++;
     }
     e.num_batches = k;
-    if (k > 0 && k >= pair->fewest[side])
+    if (k > 0 && k >= (double)pair->fewest[side])
         e.error = sqrt(fmax(0, (sum_of_squares - sum * sum / k) * (k - 1) / k) +
                        (is_quantile(measure) ? BUCKET_VARIANCE : 0));
     return e;

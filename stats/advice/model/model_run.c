@@ -398,12 +398,12 @@ int weir__model_read(weir_reader *reader, const weir_filter *filter, weir_model 
     own.run_id = status == WEIR_OK ? run.run_id : 0;
     if (status == WEIR_OK)
         status = weir__model_new(made, error);
-    if (status == WEIR_OK)
-        status = weir__model_settle(reader, &own, error);
     if (status == WEIR_OK) {
         (*made)->recorded.cpus = cpus_of(run.machine); /* laps may say how many of them the process may use */
-        status = read_laps(*made, reader, &own, error);
+        status = weir__model_settle(reader, &own, error);
     }
+    if (status == WEIR_OK)
+        status = read_laps(*made, reader, &own, error);
     if (status == WEIR_OK && weir__model_num_laps(*made) == 0)
         status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no lap of run %" PRId64 " matches", own.run_id);
     if (status == WEIR_OK)

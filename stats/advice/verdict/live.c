@@ -453,27 +453,33 @@ static int run_pair(alternation *a, int first)
     return WEIR_OK;
 }
 
-/* Later explanations of the recording read it. */
+#define TRIAL_TEXT "slots %u -> %u, threads %u -> %u: %ld per mille (%ld to %ld) of %ld items in 1000 s"
+
+/* Later explanations of the recording read it. Whole numbers: the program's locale may have a decimal comma. */
 static void note_trial(weir_pipeline *pipeline, const live_setting *now, const live_setting *other,
                        const live_trial *t)
 {
     char text[200];
     if (other->is_speedup || isnan(t->gain))
         return;
-    snprintf(text, sizeof text, "slots %u -> %u, threads %u -> %u: %.4g/s, %.3fx (%.3fx to %.3fx)", now->slots,
-             other->slots, now->threads, other->threads, t->rate, t->gain, t->low, t->high);
+    snprintf(text, sizeof text, TRIAL_TEXT, now->slots, other->slots, now->threads, other->threads,
+             lround(1000 * t->gain), lround(1000 * t->low), lround(1000 * t->high), lround(1000 * t->rate));
     weir_pipeline_event(pipeline, "trial", other->stage ? other->stage : "pipeline", text);
 }
 
 bool weir__live_parse_trial(const char *text, live_setting *now, live_setting *other, live_trial *t)
 {
+    long gain, low, high, rate;
     *now = *other = (live_setting){ .stage = NULL };
-    *t = (live_trial){ .num_pairs = 0 };
-    if (sscanf(text, "slots %u -> %u, threads %u -> %u: %lf/s, %lfx (%lfx to %lfx)", &now->slots, &other->slots,
-               &now->threads, &other->threads, &t->rate, &t->gain, &t->low, &t->high) != 8)
+    if (sscanf(text, TRIAL_TEXT, &now->slots, &other->slots, &now->threads, &other->threads, &gain, &low, &high,
+               &rate) != 8)
         return false;
-    t->other_rate = t->rate * t->gain;
-    return t->low > 0 && t->high < INFINITY;
+    *t = (live_trial){ .gain = 1e-3 * (double)gain,
+                       .low = 1e-3 * (double)low,
+                       .high = 1e-3 * (double)high,
+                       .rate = 1e-3 * (double)rate,
+                       .other_rate = 1e-6 * (double)rate * (double)gain };
+    return low > 0;
 }
 
 int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
