@@ -93,4 +93,27 @@ TEST_CASE(tasks_use_no_more_than_they_ran_and_no_less_than_nothing)
     assert_int_equal(window.handoffs_ns, 0);
 }
 
+/* A thread that often sleeps: of its hand-offs only the first one behind a sleep wakes another thread. */
+TEST_CASE(measured_handoffs_are_like_all_of_them)
+{
+    enum { NUM_WINDOWS = 20000 };
+    for (int per_window = 1; per_window <= 20; per_window++) {
+        weir__handoff_sample sample = { 0 };
+        int64_t measured_ns = 0, used_ns = 0;
+        for (int i = 0; i < NUM_WINDOWS * per_window; i++) {
+            int64_t handoff = i % per_window == 0 ? 8 * US : US;
+            used_ns += handoff;
+            if (weir__handoff_sample_is_due(&sample)) {
+                weir__handoff_sample_add(&sample, handoff);
+                measured_ns += handoff;
+            }
+            if (i % per_window == per_window - 1)
+                sample.num_unmeasured++;
+        }
+        int64_t mean_ns = used_ns / (NUM_WINDOWS * per_window);
+        assert_in_range(measured_ns / sample.num_measured, mean_ns * 85 / 100, mean_ns * 115 / 100);
+        assert_in_range(sample.mean_ns, mean_ns * 60 / 100, mean_ns * 140 / 100);
+    }
+}
+
 TEST_MAIN(begin_thread, NULL, NULL, NULL)

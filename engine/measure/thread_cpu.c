@@ -10,19 +10,13 @@
  * A step of a stage whose steps usually take WEIR_LONG_STEP_NS or more is a window by itself, with a reading at its begin
  * and at its end, because in proportion to the run time a task that sleeps would get the CPU time of others, and what a
  * hand-off uses (to wake the consumer, or in a wait for the lock) may be more than what a task uses that sleeps. A window
- * of shorter steps is at least WEIR_CPU_WINDOW_NS long, and is closed between a hand-off and the next step. If the thread
- * did not have a CPU all the time, and else now and then, it is closed before that hand-off, which is then a window of its
- * own and shows what hand-offs use.
+ * of shorter steps is at least WEIR_CPU_WINDOW_NS long, and is closed between a hand-off and the next step. Now and then it
+ * is closed before a hand-off, which is then a window of its own and shows what hand-offs use.
  */
 #include "thread_cpu.h"
 
 #include <pthread.h>
 #include <time.h>
-
-enum {
-    MOST_UNMEASURED = 16, /* windows from one hand-off that is measured to the next */
-    MOST_AVERAGED = 16    /* an older one counts less */
-};
 
 static int64_t read_own_ns(void)
 {
@@ -55,26 +49,17 @@ static void share_out(weir_worker *worker, int64_t used_ns)
     worker->has_shares = true;
 }
 
-static void learn_handoff(weir_worker *worker, int64_t used_ns)
-{
-    worker->num_averaged += worker->num_averaged < MOST_AVERAGED;
-    worker->handoff_ns += ((used_ns > 0 ? used_ns : 0) - worker->handoff_ns) / worker->num_averaged;
-    worker->num_unmeasured = 0;
-    worker->lost_cpu = false;
-}
-
 /* Reads the clock and divides the CPU time used; the next window begins. */
 static void close_window(weir_worker *worker, int64_t now_ns)
 {
     int64_t cpu_ns = read_own_ns();
     int64_t used_ns = cpu_ns - atomic_exchange_explicit(&worker->cpu_base_ns, cpu_ns, memory_order_relaxed);
     used_ns -= worker->reading_ns;
-    worker->num_unmeasured++;
-    worker->lost_cpu |= now_ns - worker->window.start_ns - used_ns > worker->reading_ns;
+    worker->handoffs.num_unmeasured++;
     if (worker->window.run_ns > 0)
-        share_out(worker, weir__cpu_window_tasks_ns(&worker->window, now_ns, used_ns, worker->handoff_ns));
+        share_out(worker, weir__cpu_window_tasks_ns(&worker->window, now_ns, used_ns, worker->handoffs.mean_ns));
     else if (worker->window.num_handoffs > 0)
-        learn_handoff(worker, used_ns);
+        weir__handoff_sample_add(&worker->handoffs, used_ns);
     weir__cpu_window_begin(&worker->window, now_ns);
 }
 
@@ -107,9 +92,9 @@ void weir__thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot)
     weir__cpu_window_add_step(&worker->window, begin_ns, end_ns);
     if (!slot->core.is_lifecycle && end_ns > begin_ns)
         worker->run_ns[slot->node->core.index] += end_ns - begin_ns;
-    bool is_due = worker->num_averaged == 0 || worker->num_unmeasured >= MOST_UNMEASURED;
+    bool is_due = weir__handoff_sample_is_due(&worker->handoffs);
     worker->window_full = is_due || end_ns - worker->window.start_ns >= WEIR_CPU_WINDOW_NS;
-    if (slot->is_long_step || is_due || (worker->window_full && worker->lost_cpu))
+    if (slot->is_long_step || is_due)
         close_window(worker, end_ns);
 }
 

@@ -7,6 +7,7 @@
 #ifndef ENGINE_STATE_CPU_WINDOW_H
 #define ENGINE_STATE_CPU_WINDOW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct weir__cpu_window {
@@ -33,6 +34,40 @@ static inline void weir__cpu_window_add_step(weir__cpu_window *window, int64_t b
 {
     window->run_ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
     window->end_ns = end_ns;
+}
+
+/* What hand-offs use: the mean of some of them, each measured as a window of its own. */
+typedef struct weir__handoff_sample {
+    int64_t mean_ns;
+    int64_t num_measured;
+    int64_t num_unmeasured; /* windows since the last of them */
+    int64_t num_skipped;    /* hand-offs after these windows */
+} weir__handoff_sample;
+
+enum {
+    WEIR_HANDOFF_MOST_WINDOWS = 16, /* from one that is measured to the next; fewer at first */
+    WEIR_HANDOFF_MOST_SKIPPED = 32,
+    WEIR_HANDOFF_MOST_AVERAGED = 64, /* an older one counts less */
+};
+
+/*
+ * Before each hand-off: is it measured? The first one behind the last window is not like others: it follows a sleep, or a
+ * wait for a CPU, and wakes the consumer that has waited meanwhile. So each of WEIR_HANDOFF_MOST_SKIPPED has its turn.
+ */
+static inline bool weir__handoff_sample_is_due(weir__handoff_sample *sample)
+{
+    bool is_time =
+        sample->num_unmeasured >= WEIR_HANDOFF_MOST_WINDOWS || sample->num_unmeasured >= sample->num_measured;
+    return is_time && sample->num_skipped++ == sample->num_measured * 7 % WEIR_HANDOFF_MOST_SKIPPED;
+}
+
+static inline void weir__handoff_sample_add(weir__handoff_sample *sample, int64_t used_ns)
+{
+    sample->num_measured++;
+    int64_t weight =
+        sample->num_measured < WEIR_HANDOFF_MOST_AVERAGED ? sample->num_measured : WEIR_HANDOFF_MOST_AVERAGED;
+    sample->mean_ns += ((used_ns > 0 ? used_ns : 0) - sample->mean_ns) / weight;
+    sample->num_unmeasured = sample->num_skipped = 0;
 }
 
 /*

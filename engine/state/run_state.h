@@ -196,13 +196,10 @@ struct weir_worker {
     /* owned by the thread: its CPU time, and the tasks it belongs to (see thread_cpu.c) */
     bool window_open, window_full;
     weir__cpu_window window;
-    int64_t handoff_ns; /* the CPU time of a hand-off: the average of num_averaged that were measured */
-    int64_t num_averaged;
-    uint32_t num_unmeasured; /* windows since the last of them */
-    bool lost_cpu;           /* since then the thread did not have a CPU all the time */
-    int64_t reading_ns;      /* the least that a reading of the CPU clock takes; negative = not known yet */
-    int64_t *run_ns;         /* for each node: run time in this window */
-    int64_t *shared_ns;      /* for each node: CPU time of earlier windows, not in its metrics yet */
+    weir__handoff_sample handoffs;
+    int64_t reading_ns; /* the least that a reading of the CPU clock takes; negative = not known yet */
+    int64_t *run_ns;    /* for each node: run time in this window */
+    int64_t *shared_ns; /* for each node: CPU time of earlier windows, not in its metrics yet */
     bool has_shares;
 
     /* written by the thread, read by the service thread at laps */
