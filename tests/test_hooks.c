@@ -679,4 +679,25 @@ TEST_CASE(a_source_has_stage_hooks_too)
     assert_non_null(strchr(trace.text, 'a'));
 }
 
+TEST_CASE(states_of_hooks_that_no_memory_can_hold_are_refused)
+{
+    static const size_t sizes[][2] = {
+        { SIZE_MAX, 0 }, { SIZE_MAX - 63, 128 }, { PTRDIFF_MAX - 63, 128 }, { 128, PTRDIFF_MAX }
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const weir_task_hook hooks[] = { { .state_size = sizes[i][0] }, { .state_size = sizes[i][1] } };
+        weir_error error = { 0 };
+        weir_pipeline *pipeline;
+        ledger_init(&ledger);
+        weir_builder *builder = weir_builder_new();
+        weir_builder_source(builder, &numbers_op, &(test_numbers){ .ledger = &ledger, .count = 3 }, 0, NULL);
+        weir_builder_pipe(builder, &noted_op, NULL, 0,
+                          &(weir_stage_options){ .task_hooks = hooks, .num_task_hooks = 2 });
+        weir_builder_sink(builder, NULL);
+        assert_int_equal(weir_builder_build(builder, &one_thread, &pipeline, &error), WEIR_ENOMEM);
+        assert_non_null(strstr(error.message, "noted"));
+        ledger_close(&ledger);
+    }
+}
+
 TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -1,6 +1,8 @@
 #include "node.h"
 
 #include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -454,20 +456,28 @@ void weir__slot_free(weir_slot *slot)
     free(slot);
 }
 
-int weir__node_make_slots(weir_node *node, weir_error *error)
+/* False = more than any object can have. */
+static bool place_hook_states(weir_node *node)
 {
     for (size_t i = 0; i < node->num_task_hooks; i++) {
         size_t *size = &node->task_hooks[i].state_size;
+        if (*size > PTRDIFF_MAX - sizeof(max_align_t) - node->hook_bytes)
+            return false;
         *size = (*size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
         node->hook_bytes += *size;
     }
+    return true;
+}
+
+int weir__node_make_slots(weir_node *node, weir_error *error)
+{
     node->lifecycle.node = node;
     node->lifecycle.core.node = &node->core;
     node->core.lifecycle = &node->lifecycle.core;
     node->lifecycle.core.is_lifecycle = true;
     node->lifecycle.trace_number = WEIR_TRACE_LIFECYCLE;
     node->core.slots = calloc(node->concurrency, sizeof(weir__slot *));
-    if (!node->core.slots)
+    if (!node->core.slots || !place_hook_states(node))
         return fail_node_memory(node, error);
     for (; node->core.num_made < node->concurrency; node->core.num_made++) {
         weir_slot *slot = weir__slot_new(node, node->core.num_made);
