@@ -1,5 +1,6 @@
 /* Where a decode stage's bytes come from: memory, and URLs that fall silent. */
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -327,6 +328,57 @@ TEST_CASE(a_url_gives_the_frames_of_the_file)
     weir_frames_free(frames);
     weir_frames_free(expected);
     weir_bytes_free(file);
+}
+
+/* The next chunk of frames; NULL at the end, or after a failure. */
+static weir_frames *next_chunk(weir_pipeline *pipeline)
+{
+    weir_item item = { 0 };
+    if (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) != WEIR_OK)
+        return NULL;
+    weir_frames *frames = item.data;
+    item.data = NULL;
+    weir_item_release(&item);
+    return frames;
+}
+
+/* The timeout is for the server. The time that passes is what is tested: three pauses, each longer than the timeout, while
+   the decode stage waits for room, and more is to be read after each. */
+TEST_CASE(a_consumer_that_takes_longer_than_the_timeout_is_no_silent_server)
+{
+    enum { PAUSE_MS = 400, NUM_PAUSES = 3 };
+    weir_error error = { 0 };
+    weir_bytes *file = bytes_of_file(
+        clips_make("noise.ts", "-f lavfi -i testsrc2=s=320x240:d=4 -vf noise=alls=90:allf=t -c:v mpeg4 -q:v 2"),
+        NULL);
+    server whole = { .file = file, .num_bytes = file->size_bytes };
+    assert_true(file->size_bytes > 1 << 20);
+    server_start(&whole);
+    const char *url = whole.url;
+    weir_video_config config = small;
+    config.io_timeout_ns = 300 * WEIR_MILLISECOND;
+    config.chunk_frames = 10;
+    weir_pipeline *pipeline;
+    weir_builder *builder = weir_builder_new();
+    weir_source_list(builder, &(weir_list_config){ .paths = &url, .num_paths = 1 }, NULL);
+    weir_pipe_video(builder, &config, &(weir_stage_options){ .name = "decode", .queue_items = 1 });
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_OK);
+    uint32_t num_frames = 0, num_chunks = 0;
+    for (weir_frames *chunk; (chunk = next_chunk(pipeline)); num_chunks++) {
+        num_frames += chunk->num_frames;
+        weir_frames_free(chunk);
+        if (num_chunks < NUM_PAUSES)
+            poll(NULL, 0, PAUSE_MS);
+    }
+    weir_pipeline_error(pipeline, "decode", &error);
+    weir_pipeline_free(pipeline);
+    server_end(&whole);
+    weir_bytes_free(file);
+    if (error.status != WEIR_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(num_frames, 100);
+    assert_int_equal(num_chunks, 10);
 }
 
 /* A connection that ends before the file does is damage, and is counted. */

@@ -154,6 +154,116 @@ TEST_CASE(a_second_build_reads_only_what_has_changed)
     weir_dataset_close(dataset);
 }
 
+static int64_t read_integer(const char *index, const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    int64_t number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return number;
+}
+
+/* Its clips, their numbers and their packets stay, until the folder can be read and they are not there. */
+TEST_CASE(a_folder_that_is_unreadable_for_a_moment_keeps_its_clips)
+{
+    char folder[512], clip[512];
+    const char *index = clips_path("moment.weir"), *root = make_tree("moment");
+    build(index, root);
+    weir_dataset *dataset = open_with(index, NULL);
+    uint64_t fingerprint = weir_dataset_fingerprint(dataset);
+    weir_dataset_close(dataset);
+    assert_int_equal(read_integer(index, "SELECT count(*) FROM packets"), 4);
+
+    snprintf(folder, sizeof folder, "%s/run", root);
+    snprintf(clip, sizeof clip, "%s/d.mp4", root);
+    assert_int_equal(unlink(clip), 0); /* whether this one is gone is also not decided now */
+    assert_int_equal(chmod(folder, 0), 0);
+    assert_int_equal(chmod(index, 0666), 0);
+    assert_int_equal(chmod(clips_path(""), 0777), 0);
+    if (!clips_drop_root()) {
+        print_message("permissions apply to nobody here\n");
+        skip();
+    }
+    weir_dataset_progress progress = build(index, root);
+    clips_regain_root();
+    assert_int_equal(chmod(folder, 0755), 0);
+    assert_int_equal(progress.num_unreadable_folders, 1);
+    assert_int_equal(progress.num_found, 2);
+    assert_int_equal(progress.num_unchanged, 2);
+    assert_int_equal(progress.num_removed, 0);
+    dataset = open_with(index, NULL);
+    assert_int_equal(weir_dataset_count(dataset), 4);
+    assert_int_equal(weir_dataset_fingerprint(dataset), fingerprint);
+    weir_dataset_close(dataset);
+    assert_int_equal(read_integer(index, "SELECT count(*) FROM packets"), 4);
+
+    progress = build(index, root);
+    assert_int_equal(progress.num_unreadable_folders, 0);
+    assert_int_equal(progress.num_unchanged, 4);
+    assert_int_equal(progress.num_removed, 1);
+    assert_int_equal(read_integer(index, "SELECT count(*) FROM packets"), 3);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char bytes[4096];
+    size_t num_bytes;
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    assert_true(in && out);
+    while ((num_bytes = fread(bytes, 1, sizeof bytes, in)) > 0)
+        assert_int_equal(fwrite(bytes, 1, num_bytes, out), num_bytes);
+    fclose(in);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* The index then has the table and the number of frames that an index made anew has. */
+static void assert_replaced(const char *index, const char *path, const char *by, int64_t num_frames)
+{
+    struct stat before;
+    const char *fresh = clips_path("fresh.weir");
+    weir_dataset_build_options options = { .paths = &path, .num_paths = 1 };
+    assert_int_equal(stat(path, &before), 0);
+    copy_file(by, path);
+    assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){ before.st_mtim, before.st_mtim }, 0), 0);
+    assert_int_equal(build_with(index, &options).num_indexed, 1);
+    assert_int_equal(read_integer(index, "SELECT num_frames FROM clip"), num_frames);
+    assert_int_equal(read_integer(index, "SELECT count(*) FROM packets"), num_frames > 0);
+    if (num_frames == 0)
+        return;
+    unlink(fresh);
+    build_with(fresh, &options);
+    weir_dataset *datasets[] = { open_with(index, NULL), open_with(fresh, NULL) };
+    weir_entry *entries[] = { entry_of(datasets[0], 0), entry_of(datasets[1], 0) };
+    assert_int_equal(entries[0]->packets_bytes, entries[1]->packets_bytes);
+    assert_memory_equal(entries[0]->packets, entries[1]->packets, entries[1]->packets_bytes);
+    for (int i = 0; i < 2; i++) {
+        weir_entry_free(entries[i]);
+        weir_dataset_close(datasets[i]);
+    }
+}
+
+/* Only its size differs. */
+TEST_CASE(a_file_that_is_replaced_under_the_same_time_is_read_again)
+{
+    const char *index = clips_path("replaced.weir");
+    const char *clip =
+        clips_make("clip.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
+    const char *longer =
+        clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
+    const char *path = clips_path("replaced.mp4"), *text = clips_path("replaced.txt");
+    copy_file(clip, path);
+    clips_write_text(text, "no video\n");
+    build_with(index, &(weir_dataset_build_options){ .paths = &path, .num_paths = 1 });
+    assert_int_equal(read_integer(index, "SELECT count(*) FROM packets"), 1);
+    assert_replaced(index, path, longer, 30);
+    assert_replaced(index, path, text, 0);
+    assert_replaced(index, path, clip, 10);
+}
+
 static bool stop_at_once(void *self, const weir_dataset_progress *progress)
 {
     (void)self;
@@ -301,22 +411,80 @@ TEST_CASE(each_row_of_a_list_is_a_clip)
     weir_dataset_close(dataset);
 }
 
-TEST_CASE(labels_are_part_of_the_fingerprint)
+static uint64_t fingerprint_of_index(const char *index, const weir_dataset_options *options)
 {
-    const char *index = clips_path("labels.weir"),
-               *paths[] = { clips_make("clip.mp4",
-                                       "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p") };
-    const char *labels[] = { "a", "b", NULL };
-    uint64_t fingerprints[3];
-    for (int i = 0; i < 3; i++) {
-        weir_dataset_build_options options = { .paths = paths, .labels = &labels[i], .num_paths = 1 };
-        assert_int_equal(weir_dataset_build(index, &options, NULL, NULL), WEIR_OK);
-        weir_dataset *dataset = open_with(index, NULL);
-        fingerprints[i] = weir_dataset_fingerprint(dataset);
-        weir_dataset_close(dataset);
+    weir_dataset *dataset = open_with(index, options);
+    uint64_t fingerprint = weir_dataset_fingerprint(dataset);
+    weir_dataset_close(dataset);
+    return fingerprint;
+}
+
+/* A checkpoint is refused if the fingerprint is another one. */
+TEST_CASE(all_that_a_clip_is_is_part_of_the_fingerprint)
+{
+    const char *index = clips_path("columns.weir");
+    const char *clip =
+        clips_make("clip.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
+    const char *longer =
+        clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
+    const char *copy = clips_path("copy.mp4");
+    copy_file(clip, copy);
+    const struct {
+        const char *path, *label;
+        int64_t start_ns, end_ns;
+    } rows[] = {
+        { clip, "a", 0, 0 },
+        { copy, "a", 0, 0 },
+        { clip, "b", 0, 0 },
+        { clip, "", 0, 0 },
+        { clip, "a", 100 * WEIR_MILLISECOND, 0 },
+        { clip, "a", 200 * WEIR_MILLISECOND, 0 },
+        { clip, "a", 0, 200 * WEIR_MILLISECOND },
+        { clip, "a", 0, 300 * WEIR_MILLISECOND },
+        { clip, "a", 100 * WEIR_MILLISECOND, 300 * WEIR_MILLISECOND },
+        { longer, "a", 0, 0 },
+    };
+    enum { NUM_KINDS = sizeof rows / sizeof rows[0] };
+    uint64_t fingerprints[2 * NUM_KINDS + 1];
+    size_t num = 0;
+    for (size_t i = 0; i < 2 * NUM_KINDS;
+         i++) { /* of an index that is changed; the row is the first or the second one */
+        const char *paths[] = { rows[i / 2].path, clip };
+        const char *labels[] = { rows[i / 2].label, "z" };
+        const int64_t starts_ns[] = { rows[i / 2].start_ns, 0 }, ends_ns[] = { rows[i / 2].end_ns, 0 };
+        weir_dataset_build_options options = {
+            .paths = paths, .labels = labels, .num_paths = 1 + i % 2, .starts_ns = starts_ns, .ends_ns = ends_ns
+        };
+        build_with(index, &options);
+        fingerprints[num] = fingerprint_of_index(index, NULL);
+        unlink(index);
+        build_with(index, &options);
+        assert_int_equal(fingerprints[num++], fingerprint_of_index(index, NULL));
     }
-    assert_int_not_equal(fingerprints[0], fingerprints[1]);
-    assert_int_not_equal(fingerprints[1], fingerprints[2]);
+    fingerprints[num++] = fingerprint_of_index(index, &(weir_dataset_options){ .where = "duration > 0" });
+    for (size_t i = 0; i < num; i++)
+        for (size_t j = 0; j < i; j++)
+            if (fingerprints[i] == fingerprints[j])
+                fail_msg("lists %zu and %zu have the same fingerprint", i, j);
+}
+
+/* Another file under the same name: the size is part of it. */
+TEST_CASE(the_size_of_a_file_is_part_of_the_fingerprint)
+{
+    const char *index = clips_path("size.weir");
+    const char *clip =
+        clips_make("clip.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
+    const char *path = clips_path("grows.mp4");
+    copy_file(clip, path);
+    weir_dataset_build_options options = { .paths = &path, .num_paths = 1 };
+    build_with(index, &options);
+    uint64_t fingerprint = fingerprint_of_index(index, NULL);
+    FILE *file = fopen(path, "ab");
+    assert_non_null(file);
+    assert_int_equal(fwrite("\0\0\0\10free", 1, 8, file), 8);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(build_with(index, &options).num_indexed, 1);
+    assert_int_not_equal(fingerprint_of_index(index, NULL), fingerprint);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------------- */

@@ -608,4 +608,68 @@ TEST_CASE(a_cut_container_is_damage_where_it_ends_like_a_whole_one)
     weir_frames_free(frames);
 }
 
+static uint32_t get_32(const uint8_t *from)
+{
+    return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
+}
+
+static void put_32(uint8_t *to, uint32_t number)
+{
+    for (int i = 0; i < 4; i++)
+        to[i] = (uint8_t)(number >> (24 - 8 * i));
+}
+
+/* A copy in which one sample of the only track has no bytes; they belong to the sample before, which ends earlier. */
+static const char *empty_sample(const char *from, const char *name, unsigned sample)
+{
+    static const char box[] = "stsz";
+    enum { BOX_HEAD = 16 }; /* name, flags, common size, count */
+    struct stat info;
+    assert_int_equal(stat(from, &info), 0);
+    uint8_t *bytes = malloc((size_t)info.st_size);
+    FILE *file = fopen(from, "rb");
+    assert_true(bytes && file);
+    assert_int_equal(fread(bytes, 1, (size_t)info.st_size, file), info.st_size);
+    fclose(file);
+    uint8_t *sizes = memmem(bytes, (size_t)info.st_size, box, strlen(box));
+    assert_non_null(sizes);
+    uint8_t *size = sizes + BOX_HEAD + (size_t)4 * sample;
+    put_32(size - 4, get_32(size - 4) + get_32(size));
+    put_32(size, 0);
+    const char *path = clips_path(name);
+    clips_write(path, bytes, (size_t)info.st_size);
+    free(bytes);
+    return path;
+}
+
+/* To a decoder an empty packet means the end. Here it is one frame that is not there, as ffmpeg counts it. */
+TEST_CASE(an_empty_packet_is_not_the_end)
+{
+    enum { NUM = 10, EMPTY = 4 };
+    const char *whole = clips_make("jpegs.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v mjpeg");
+    const char *path = empty_sample(whole, "empty.mp4", EMPTY);
+    size_t num_bytes;
+    free(clips_decode(path, "null", &num_bytes));
+    assert_int_equal(num_bytes, (NUM - 1) * 64 * 48 * 3 / 2); /* yuvj420p: the referee */
+    weir_frames *all = decode(whole, &small), *some = decode(path, &small);
+    assert_int_equal(all->num_frames, NUM);
+    assert_int_equal(some->num_frames, NUM - 1);
+    for (uint32_t i = 0; i < NUM - 1; i++) {
+        uint32_t same = i < EMPTY ? i : i + 1;
+        assert_memory_equal(some->data + i * some->frame_bytes, all->data + same * all->frame_bytes,
+                            all->frame_bytes);
+        assert_int_equal(some->pts[i], all->pts[same]);
+    }
+    weir_frames_free(some);
+
+    weir_video_config last = small;
+    last.sampling =
+        (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = (const int64_t[]){ -1 }, .num_indices = 1 };
+    some = decode(path, &last);
+    assert_int_equal(some->num_frames, 1);
+    assert_memory_equal(some->data, all->data + (NUM - 1) * all->frame_bytes, all->frame_bytes);
+    weir_frames_free(some);
+    weir_frames_free(all);
+}
+
 TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

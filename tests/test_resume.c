@@ -503,6 +503,22 @@ TEST_CASE(a_checkpoint_of_something_else_is_refused)
     config.seed = 3;
     config.num_items = 54;
     refuse(&config, 1, chosen + 1, 1, "it has items=53, this sampler has items=54");
+    config.num_items = 53;
+    config.order = WEIR_SAMPLER_LISTED;
+    refuse(&config, 1, chosen + 1, 1, "it has order=");
+    config.order = WEIR_SAMPLER_WINDOWS;
+    config.window_items = 6;
+    refuse(&config, 1, chosen + 1, 1, "it has order=");
+    config = config_of(1);
+    config.world = (weir_world){ .rank = 1, .size = 3 };
+    config.replacement = true;
+    refuse(&config, 1, chosen + 1, 1, "it has replacement=0, this sampler has replacement=1");
+    config.replacement = false;
+    config.num_samples = 52;
+    refuse(&config, 1, chosen + 1, 1, "it has samples=53, this sampler has samples=52");
+    config.num_samples = 0;
+    config.share = WEIR_SHARE_PAD;
+    refuse(&config, 1, chosen + 1, 1, "it has share=");
     config = config_of(3);
     config.world = (weir_world){ .rank = 1, .size = 3 };
     refuse(&config, 1, chosen + 1, 1, "it has arrays=");
@@ -511,6 +527,32 @@ TEST_CASE(a_checkpoint_of_something_else_is_refused)
     refuse(&config, 1, chosen, 1, "1 of the checkpoints of 3 ranks are given: to divide the rest among 2 ranks");
     while (num_texts)
         free(texts[--num_texts]);
+}
+
+/* One value of the options that are arrays, and the window. */
+TEST_CASE(a_checkpoint_of_another_weight_class_or_window_is_refused)
+{
+    static const uint32_t which[] = { 2, 3, 6 };
+    static double weights[NUM_ITEMS];
+    static uint32_t classes[NUM_ITEMS];
+    static tally unused;
+    for (size_t i = 0; i < 3; i++) {
+        char *text[MAX_WORLD];
+        size_t num_texts = 0;
+        run_world(which[i], 1, text, &num_texts, 20, &unused);
+        weir_sampler_config config = config_of(which[i]);
+        config.world = (weir_world){ .size = 1 };
+        config.window_items += i == 0;
+        if (config.weights)
+            config.weights = memcpy(weights, config.weights, sizeof weights);
+        if (config.classes)
+            config.classes = memcpy(classes, config.classes, sizeof classes);
+        weights[NUM_ITEMS - 1] += 0.5;
+        classes[0] = classes[0] == 0;
+        refuse(&config, 1, (const char *const *)text, 1,
+               i == 0 ? "it has window=6, this sampler has window=7" : "it has arrays=");
+        free(text[0]);
+    }
 }
 
 static int fail_always(void *worker, weir_item *in, weir_item *out, weir_task *task)

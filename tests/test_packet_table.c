@@ -1,0 +1,313 @@
+/*
+ * The packet table: what is packed comes out again, field by field, for random tables; whatever is changed in its bytes is
+ * refused. Held constant: the codec, and what makes an index trusted, since only such an index is packed.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "test_case.h"
+
+#include <libavformat/avformat.h>
+
+#include <weir/status.h>
+
+#include "stages/media/video/packet_table.h"
+
+enum { MAX_PACKETS = 400, CHECKSUM_BYTES = 4, NUM_TABLES = 3000 };
+
+static AVFormatContext *format;
+static AVStream *stream;
+static uint64_t chance_state;
+
+static int make_stream(void **state)
+{
+    (void)state;
+    format = avformat_alloc_context();
+    stream = format ? avformat_new_stream(format, NULL) : NULL;
+    if (!stream)
+        return -1;
+    stream->codecpar->codec_type = AVMEDIA_TYPE_VIDEO;
+    stream->codecpar->codec_id = AV_CODEC_ID_H264;
+    stream->time_base = (AVRational){ 1, 90000 };
+    return 0;
+}
+
+static int free_stream(void **state)
+{
+    (void)state;
+    avformat_free_context(format);
+    return 0;
+}
+
+static uint64_t below(uint64_t end)
+{
+    chance_state = chance_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (chance_state >> 11) % end;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
+
+static const int32_t sizes[] = { 0, 1, 63, 64, 8191, 8192, 1 << 20, INT32_MAX };
+
+/* Decode times rise by steps that are steady for a while; frames are shown a little later, in another order, each at a time
+   of its own. Some packets have no dts, and some that are not shown have no pts. */
+static void draw_packets(weir_packet_entry *packets, size_t num_packets)
+{
+    int64_t unit = (int64_t[]){ 1, 2, 1001, 3003, INT64_C(1) << 31 }[below(5)];
+    int64_t dts = (int64_t)below(2000) * unit - 1000 * unit, step = unit, duration = unit;
+    int64_t last_pts = dts - 100 * unit;
+    for (size_t i = 0; i < num_packets; i++) {
+        bool is_first = i == 0, is_shown = is_first || below(8) > 0, is_clean = is_first || below(12) == 0;
+        if (below(5) == 0) {
+            step = (int64_t)(1 + below(40)) * unit;
+            duration = unit <= INT32_MAX / 50 ? (int64_t)below(50) * unit : 0;
+        }
+        dts += step;
+        last_pts += (int64_t)(1 + below(3)) * unit; /* they differ, and the first one is the lowest */
+        packets[i] = (weir_packet_entry){
+            .pts = is_shown || below(2) ? last_pts : AV_NOPTS_VALUE,
+            .dts = below(6) ? dts : AV_NOPTS_VALUE,
+            .size_bytes = below(4) ? (int32_t)below(100000) : sizes[below(sizeof sizes / sizeof sizes[0])],
+            .duration = (int32_t)duration,
+            .start = is_clean ? (uint32_t)i : packets[i - 1].start,
+            .flags =
+                (uint8_t)((is_first || below(6) == 0 ? WEIR_PACKET_KEY : 0) | (is_clean ? WEIR_PACKET_CLEAN : 0) |
+                          (is_shown ? WEIR_PACKET_SHOWN : 0) | (below(3) ? 0 : WEIR_PACKET_DISPOSABLE)),
+        };
+    }
+    for (size_t i = 1; i + 1 < num_packets; i += 1 + below(4)) { /* as B-frames do */
+        int64_t pts = packets[i].pts;
+        if (pts == AV_NOPTS_VALUE || packets[i + 1].pts == AV_NOPTS_VALUE)
+            continue;
+        packets[i].pts = packets[i + 1].pts;
+        packets[i + 1].pts = pts;
+    }
+}
+
+static uint8_t *pack(const weir_packet_entry *packets, size_t num_packets, size_t *num_bytes)
+{
+    uint8_t *table = NULL;
+    weir_index index = { .packets = (weir_packet_entry *)(uintptr_t)packets, .num_packets = num_packets };
+    assert_int_equal(weir__packet_table_pack(&index, stream->time_base, &table, num_bytes), WEIR_OK);
+    assert_non_null(table);
+    return table;
+}
+
+static void assert_same_packet(const weir_packet_entry *got, const weir_packet_entry *wanted, size_t at)
+{
+    if (got->pts != wanted->pts || got->dts != wanted->dts || got->size_bytes != wanted->size_bytes ||
+        got->duration != wanted->duration || got->start != wanted->start || got->flags != wanted->flags)
+        fail_msg("packet %zu: pts %" PRId64 " dts %" PRId64 " size %d duration %d start %u flags %d, not %" PRId64
+                 " %" PRId64 " %d %d %u %d",
+                 at, got->pts, got->dts, got->size_bytes, got->duration, got->start, got->flags, wanted->pts,
+                 wanted->dts, wanted->size_bytes, wanted->duration, wanted->start, wanted->flags);
+}
+
+static void assert_unpacks_to(const uint8_t *table, size_t num_bytes, const weir_packet_entry *packets,
+                              size_t num_packets)
+{
+    weir_index index = { 0 };
+    size_t num_frames = 0;
+    assert_int_equal(weir__packet_table_unpack(table, num_bytes, stream, &index), WEIR_OK);
+    assert_null(index.distrust);
+    assert_int_equal(index.num_packets, num_packets);
+    for (size_t i = 0; i < num_packets; i++) {
+        assert_same_packet(&index.packets[i], &packets[i], i);
+        num_frames += (packets[i].flags & WEIR_PACKET_SHOWN) != 0;
+    }
+    assert_int_equal(index.num_frames, num_frames);
+    weir__index_reset(&index);
+}
+
+/* FNV-1a of all before it. */
+static void seal(uint8_t *table, size_t num_bytes)
+{
+    uint32_t sum = 0x811c9dc5;
+    for (size_t i = 0; i < num_bytes - CHECKSUM_BYTES; i++)
+        sum = (sum ^ table[i]) * 0x01000193;
+    for (size_t i = 0; i < CHECKSUM_BYTES; i++)
+        table[num_bytes - CHECKSUM_BYTES + i] = (uint8_t)(sum >> 8 * i);
+}
+
+/* It is refused, and the index is as empty as before. */
+static void assert_refused(const uint8_t *table, size_t num_bytes, const char *what, size_t at)
+{
+    weir_index index = { 0 };
+    int rc = weir__packet_table_unpack(table, num_bytes, stream, &index);
+    if (rc != WEIR_EDATA || index.packets || index.frames || index.num_packets)
+        fail_msg("%s %zu: status %d, %zu packets", what, at, rc, index.num_packets);
+}
+
+/* ---- what comes out ---------------------------------------------------------------------------------------------- */
+
+TEST_CASE(what_is_packed_comes_out_again)
+{
+    static weir_packet_entry packets[MAX_PACKETS];
+    const char *seed = getenv("WEIR_SEED");
+    chance_state = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);
+    print_message("WEIR_SEED=%" PRIu64 "\n", chance_state);
+    for (int i = 0; i < NUM_TABLES; i++) {
+        size_t num_bytes, num_packets = 1 + below(i % 10 ? 40 : MAX_PACKETS);
+        draw_packets(packets, num_packets);
+        uint8_t *table = pack(packets, num_packets, &num_bytes);
+        assert_unpacks_to(table, num_bytes, packets, num_packets);
+        free(table);
+    }
+}
+
+/* A steady stream needs 3 bytes for each packet: flags, pts - dts and size. */
+TEST_CASE(a_steady_stream_is_packed_into_few_bytes)
+{
+    static weir_packet_entry packets[100];
+    size_t num_bytes;
+    for (int i = 0; i < 100; i++)
+        packets[i] =
+            (weir_packet_entry){ .pts = 3000 * (i + 2),
+                                 .dts = 3000 * i,
+                                 .size_bytes = 50,
+                                 .duration = 3000,
+                                 .flags = WEIR_PACKET_SHOWN | (i ? 0 : WEIR_PACKET_KEY | WEIR_PACKET_CLEAN) };
+    uint8_t *table = pack(packets, 100, &num_bytes);
+    /* version, 1, 90000, unit, count; of the first two packets also the change of the step and the duration */
+    assert_int_equal(num_bytes, (1 + 1 + 3 + 2 + 1) + 2 * 5 + 98 * 3 + CHECKSUM_BYTES);
+    assert_unpacks_to(table, num_bytes, packets, 100);
+    free(table);
+}
+
+/* Durations of a variable frame rate: the steps are steady, and only a duration differs. */
+TEST_CASE(a_duration_that_changes_alone_is_kept)
+{
+    weir_packet_entry packets[6] = { 0 };
+    static const int32_t durations[] = { 10, 10, 25, 10, 0, 40 };
+    size_t num_bytes;
+    for (int i = 0; i < 6; i++)
+        packets[i] =
+            (weir_packet_entry){ .pts = 10 * i,
+                                 .dts = 10 * i,
+                                 .size_bytes = 7,
+                                 .duration = durations[i],
+                                 .flags = WEIR_PACKET_SHOWN | (i ? 0 : WEIR_PACKET_KEY | WEIR_PACKET_CLEAN) };
+    uint8_t *table = pack(packets, 6, &num_bytes);
+    assert_unpacks_to(table, num_bytes, packets, 6);
+    free(table);
+}
+
+/* Tables are kept in indexes: a change of the format must change the version. */
+TEST_CASE(the_format_is_the_one_that_is_stored)
+{
+    uint8_t stored[] = {
+        1,    2,    0xa0, 0xfe, 0x0a, 0x90, 0x4e, 3, /* version, 1 / 90000, unit 5000, 3 packets */
+        7,    1,    4,    2,    100, /* KEY, CLEAN, SHOWN; the step becomes -1; pts is 2 later; duration 1; 50 bytes */
+        12,   4,    4,    2,    102, /* SHOWN, DISPOSABLE; the step grows by 2; pts is 2 later; duration 1; 51 bytes */
+        0xe0, 0x80, 1,               /* without times, and as steady as before; 64 bytes */
+        0,    0,    0,    0,
+    };
+    const weir_packet_entry packets[] = {
+        { .pts = 5000, .dts = -5000, .size_bytes = 50, .duration = 5000, .flags = 7 },
+        { .pts = 10000, .dts = 0, .size_bytes = 51, .duration = 5000, .flags = 12 },
+        { .pts = AV_NOPTS_VALUE, .dts = AV_NOPTS_VALUE, .size_bytes = 64, .duration = 5000 },
+    };
+    size_t num_bytes;
+    seal(stored, sizeof stored);
+    uint8_t *table = pack(packets, 3, &num_bytes);
+    assert_int_equal(num_bytes, sizeof stored);
+    assert_memory_equal(table, stored, sizeof stored);
+    assert_unpacks_to(stored, sizeof stored, packets, 3);
+    free(table);
+}
+
+/* ---- what is refused ---------------------------------------------------------------------------------------------- */
+
+static uint8_t *pack_some(size_t num_packets, size_t *num_bytes)
+{
+    static weir_packet_entry packets[MAX_PACKETS];
+    draw_packets(packets, num_packets);
+    return pack(packets, num_packets, num_bytes);
+}
+
+TEST_CASE(every_changed_byte_and_every_cut_is_refused)
+{
+    size_t num_bytes;
+    uint8_t *table = pack_some(30, &num_bytes);
+    for (size_t at = 0; at < num_bytes; at++) {
+        assert_refused(table, at, "cut after byte", at);
+        for (unsigned bit = 0; bit < 8; bit++) {
+            table[at] ^= (uint8_t)(1u << bit);
+            assert_refused(table, num_bytes, "byte", at);
+            table[at] ^= (uint8_t)(1u << bit);
+        }
+    }
+    free(table);
+}
+
+/* Whoever makes a checksum that fits gets an index within its bounds, or none. */
+TEST_CASE(changed_bytes_with_a_checksum_that_fits_do_no_harm)
+{
+    size_t num_bytes, num_used = 0;
+    uint8_t *table = pack_some(30, &num_bytes);
+    for (int i = 0; i < 20000; i++) {
+        size_t at = below(num_bytes - CHECKSUM_BYTES);
+        uint8_t before = table[at];
+        weir_index index = { 0 };
+        table[at] = (uint8_t)below(256);
+        seal(table, num_bytes);
+        int rc = weir__packet_table_unpack(table, num_bytes, stream, &index);
+        for (size_t j = 0; rc == WEIR_OK && j < index.num_packets; j++) {
+            assert_true(index.packets[j].size_bytes >= 0);
+            assert_true(index.packets[j].start <= j);
+            num_used++;
+        }
+        assert_true(rc == WEIR_OK || (rc == WEIR_EDATA && !index.packets));
+        weir__index_reset(&index);
+        table[at] = before;
+    }
+    assert_true(num_used > 0);
+    free(table);
+}
+
+TEST_CASE(a_table_of_another_version_stream_or_length_is_refused)
+{
+    size_t num_bytes;
+    uint8_t *table = pack_some(30, &num_bytes);
+    uint8_t *longer = malloc(num_bytes + 1);
+    memcpy(longer, table, num_bytes);
+    longer[0]++;
+    seal(longer, num_bytes);
+    assert_refused(longer, num_bytes, "version", longer[0]);
+    memcpy(longer, table, num_bytes - CHECKSUM_BYTES);
+    longer[num_bytes - CHECKSUM_BYTES] = 0;
+    seal(longer, num_bytes + 1);
+    assert_refused(longer, num_bytes + 1, "bytes more:", 1);
+    memcpy(longer, table, num_bytes - CHECKSUM_BYTES - 1);
+    seal(longer, num_bytes - 1);
+    assert_refused(longer, num_bytes - 1, "bytes less:", 1);
+
+    static const AVRational others[] = { { 2, 90000 }, { 1, 90001 }, { 1, 45000 } };
+    for (size_t i = 0; i < 3; i++) {
+        stream->time_base = others[i];
+        assert_refused(table, num_bytes, "time base", i);
+    }
+    stream->time_base = (AVRational){ 1, 90000 };
+    free(longer);
+    free(table);
+}
+
+/* More packets than there are bytes for them: nothing is allocated for those. */
+TEST_CASE(more_packets_than_bytes_are_refused)
+{
+    static const uint8_t counts[][5] = { { 4 }, { 0x80, 1 }, { 0xff, 0xff, 0xff, 0xff, 0x0f } };
+    for (size_t i = 0; i < 3; i++) {
+        uint8_t table[32] = { 1, 2, 0xa0, 0xfe, 0x0a, 2 };
+        size_t length = 6 + strlen((const char *)counts[i]);
+        memcpy(table + 6, counts[i], strlen((const char *)counts[i]));
+        length += 3 + CHECKSUM_BYTES; /* bytes of packets */
+        seal(table, length);
+        assert_refused(table, length, "count", i);
+    }
+}
+
+TEST_MAIN(NULL, NULL, make_stream, free_stream)
