@@ -788,6 +788,126 @@ TEST_CASE(the_advice_is_what_the_model_predicts)
     weir_verdict_free(v);
 }
 
+/* An advice with its figures, as they follow from the shares of the case: 100 items per second are measured in each. */
+static const struct advice_case {
+    const char *what; /* the case */
+    size_t at;        /* place of the advice */
+    const char *change, *options, *code, *next;
+    double gain, more_cpus; /* NAN = is not predicted */
+    uint32_t slots, threads;
+} advice_cases[] = {
+    /* twice the slots: twice the tasks, and twice 2 x 1 % of a CPU */
+    { "two slots that wait", 0, "decode with 4 slots instead of 2, and 6 threads instead of 4",
+      "--concurrency 4 --threads 6",
+      ".concurrency = 4 in the options of decode, .threads = 6 in those of the pipeline",
+      "the slots of 0:1:decode[4]", 2, 0.02, 4, 6 },
+    { "one slot that computes, and idle CPUs", 0, "decode with 2 slots instead of 1, and 5 threads instead of 4",
+      "--concurrency 2 --threads 5",
+      ".concurrency = 2 in the options of decode, .threads = 5 in those of the pipeline",
+      "the slots of 0:1:decode[2]", 2, 0.98, 2, 5 },
+    { "the second of two stages", 0, "scale with 2 slots instead of 1, and 5 threads instead of 4", "",
+      ".concurrency = 2 in the options of scale, .threads = 5 in those of the pipeline", "the slots of 0:2:scale[2]",
+      2, 1.44, 2, 5 },
+    { "ten slots on one thread", 0, "2 threads instead of 1 in the pool", "--threads 2",
+      ".threads = 2 in the options of the pipeline", "the threads of the pool", 2, 0.98, 0, 2 },
+    /* as many threads as slots: 8 / 2 */
+    { "tasks that wait on all threads of the pool", 0, "8 private threads for decode, whose tasks mostly wait", "",
+      ".threads = 8 in the options of decode", "the slots of 0:1:decode[8]", 4, 0.06, 0, 0 },
+    { "tasks that wait on all threads of the pool", 1, "4 threads instead of 2 in the pool", "--threads 4",
+      ".threads = 4 in the options of the pipeline", "the threads of the pool", 2, 0.02, 0, 4 },
+    { "more slots than items, on one thread", 0, "10 private threads for decode, whose tasks mostly wait", "",
+      ".threads = 10 in the options of decode", "the slots of 0:1:decode[10]", 10, 0.18, 0, 0 },
+    { "private threads that are too few", 0, "4 threads instead of 2 for decode", "",
+      ".threads = 4 in the options of the stage", "the threads of 0:1:decode[6]", 2, 0.04, 0, 4 },
+    { "a source that starves on the stage's thread", 2, "1 private thread for src, whose tasks mostly wait", "",
+      ".threads = 1 in the options of src", "the threads of the pool", 1 / 0.85, 0.0057, 0, 0 },
+    { "four computing threads on four CPUs", 0, "a machine, or a quota, with twice the CPUs", "", "", "the CPUs", 2,
+      3.92, 0, 0 },
+    /* without the 59 % of a task that wait for a CPU */
+    { "CPUs that other programs take", 0, "stop other programs that use the CPUs", "", "",
+      "the slots of 0:1:decode[4]", 1 / 0.41, 1.7, 0, 0 },
+    { "a bound in bytes", 0, "a queue of 256 items and four times the bytes after src instead of 64",
+      "--source-queue-items 256", ".queue_items = 256 in the options of src", "", NAN, NAN, 0, 0 },
+    { "a source that makes bursts", 0, "a queue of 32 items after src instead of 2", "--source-queue-items 32",
+      ".queue_items = 32 in the options of src", "", NAN, NAN, 0, 0 },
+    { "a consumer that takes bursts", 0, "a queue of 32 items after sink instead of 3", "--sink-queue-items 32",
+      ".queue_items = 32 in the options of sink", "", NAN, NAN, 0, 0 },
+    { "epochs of few items: the next one waits in the queue", 0,
+      "longer epochs: several passes over the items in each, or steps that the consumer counts", "", "", "", NAN, NAN,
+      0, 0 },
+};
+
+static bool is_near(double got, double wanted, double share)
+{
+    return isnan(wanted) ? isnan(got) : fabs(got - wanted) <= share * wanted;
+}
+
+static void assert_advice(const struct advice_case *c, const weir_verdict *v)
+{
+    if (v->num_advice <= c->at)
+        fail_msg("%s: %zu pieces of advice", c->what, v->num_advice);
+    const weir_verdict_advice *a = &v->advice[c->at];
+    assert_string_equal(a->change, c->change);
+    assert_string_equal(a->options, c->options);
+    assert_string_equal(a->code, c->code);
+    assert_string_equal(a->next, c->next);
+    assert_int_equal(a->slots, c->slots);
+    assert_int_equal(a->threads, c->threads);
+    assert_false(a->is_measured || a->changes_job);
+    if (!is_near(a->gain, c->gain, 0.02) || !is_near(a->more_cpus, c->more_cpus, 0.05) ||
+        !is_near(a->items_per_s, 100 * c->gain, 0.02))
+        fail_msg("%s: %s: gain %.3f, %.2f items per second, %.3f CPUs", c->what, c->change, a->gain, a->items_per_s,
+                 a->more_cpus);
+    if (isnan(c->gain))
+        assert_true(isnan(a->low) && isnan(a->high));
+    else
+        assert_true(a->low > 0.4 && a->low <= 1 && a->high >= a->gain && a->high <= 1.15 * a->gain);
+}
+
+TEST_CASE(each_advice_has_its_figures)
+{
+    for (size_t i = 0; i < sizeof advice_cases / sizeof advice_cases[0]; i++) {
+        weir_verdict *v = verdict_on(record_case(case_of(advice_cases[i].what)), NULL);
+        assert_advice(&advice_cases[i], v);
+        weir_verdict_free(v);
+    }
+}
+
+/* Half of the frames, whose share of a task is 80 %: 1 / (0.2 + 0.8 / 2); unless the run has chosen frames. */
+TEST_CASE(fewer_frames_are_advised_where_decoding_computes)
+{
+    static const struct {
+        const char *command;
+        bool is_advised;
+    } runs[] = { { "weir record videos", true },
+                 { "weir record videos --every 3", false },
+                 { "weir record videos --first 20", false },
+                 { "weir record videos --window 2", false },
+                 { "weir record videos --keyframes", false } };
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        char sql[600];
+        const char *path = record_case(case_of("one slot that computes, and idle CPUs"));
+        snprintf(
+            sql, sizeof sql,
+            "UPDATE run SET command = '%s'; INSERT INTO item_stats (timestamp, run_id, name, label, codec, "
+            "num_frames, elapsed, demux_time, decode_time, scale_time) SELECT 1020, run_id, '0:1:decode', value, "
+            "'h264', 40 + value, 10, 1, 4, 3 FROM run, json_each('[0, 20, 40]')",
+            runs[i].command);
+        execute(path, sql);
+        weir_verdict *v = verdict_on(path, NULL);
+        const weir_verdict_advice *last = &v->advice[v->num_advice - 1];
+        assert_int_equal(v->num_advice, runs[i].is_advised ? 2 : 1);
+        assert_int_equal(last->changes_job, runs[i].is_advised);
+        if (runs[i].is_advised) {
+            assert_string_equal(last->change, "half of the frames: only the first 30 of each video");
+            assert_string_equal(last->options, "--first 30");
+            assert_string_equal(last->code, ".sampling.first = 30 in weir_video_config");
+            assert_true(is_near(last->gain, 1 / 0.6, 0.02));
+        }
+        weir_verdict_free(v);
+    }
+}
+
 TEST_CASE(an_end_to_other_programs_helps_where_they_take_the_cpus)
 {
     weir_verdict *v = verdict_on(record_case(case_of("CPUs that other programs take")), NULL);
