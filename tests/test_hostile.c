@@ -642,8 +642,8 @@ static const char *empty_sample(const char *from, const char *name, unsigned sam
     return path;
 }
 
-/* To a decoder an empty packet means the end. Here it is one frame that is not there, as ffmpeg counts it. */
-TEST_CASE(an_empty_packet_is_not_the_end)
+/* To a decoder an empty packet is the end, or damage. Here it is one frame that is not there, as ffmpeg counts it. */
+TEST_CASE(an_empty_packet_is_neither_the_end_nor_damage)
 {
     enum { NUM = 10, EMPTY = 4 };
     const char *whole = clips_make("jpegs.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v mjpeg");
@@ -654,6 +654,7 @@ TEST_CASE(an_empty_packet_is_not_the_end)
     weir_frames *all = decode(whole, &small), *some = decode(path, &small);
     assert_int_equal(all->num_frames, NUM);
     assert_int_equal(some->num_frames, NUM - 1);
+    assert_int_equal(some->num_errors, 0);
     for (uint32_t i = 0; i < NUM - 1; i++) {
         uint32_t same = i < EMPTY ? i : i + 1;
         assert_memory_equal(some->data + i * some->frame_bytes, all->data + same * all->frame_bytes,
@@ -663,6 +664,7 @@ TEST_CASE(an_empty_packet_is_not_the_end)
     weir_frames_free(some);
 
     weir_video_config last = small;
+    last.damage = WEIR_DAMAGE_STRICT;
     last.sampling =
         (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = (const int64_t[]){ -1 }, .num_indices = 1 };
     some = decode(path, &last);
