@@ -25,7 +25,7 @@ void driver_init(core_driver *driver, choices *list, uint32_t threads)
     driver->stop_at = driver->change_at = driver->overdue_at = 0;
     driver->odd_left = driver->stops_left = driver->changes_left = 0;
     driver->keeps_order = true;
-    driver->keeps_count = false;
+    driver->keeps_count = driver->retries = false;
     driver->max_events = 2000;
     driver->num_events = 0;
     driver->num_made = driver->num_delivered = driver->num_epochs = driver->num_passed = 0;
@@ -268,8 +268,26 @@ static void choose_place(core_driver *driver, driver_slot *slot)
         slot->core.in.data = (void *)(uintptr_t)(++driver->num_made);
 }
 
+/* Of an epoch that an earlier run has begun. */
+static bool is_of_part(const core_driver *driver, const driver_slot *slot)
+{
+    return slot->core.in.epoch < driver->graph.num_part_epochs;
+}
+
+static void count_task(const core_driver *driver, driver_slot *slot, int status)
+{
+    driver_node *node = (driver_node *)slot->core.node;
+    bool is_dropped = slot->core.abandoned || (status < 0 && node->core.cancelled);
+    bool is_success = !slot->core.flushing && (status == WEIR_OK || status == WEIR_SKIP || status == WEIR_KEPT);
+    if (slot->core.is_lifecycle || is_dropped || (status >= 0 && !is_success) || is_of_part(driver, slot))
+        return;
+    node->whole_tasks++;
+    node->whole_successes += status >= 0;
+}
+
 void driver_report_end(core_driver *driver, driver_slot *slot, int status)
 {
+    count_task(driver, slot, status);
     slot->core.status = status;
     slot->core.step_run_ns = slot->core.end_ns - slot->core.begin_ns;
     if ((status == WEIR_OK || status == WEIR_MORE) && !slot->core.is_lifecycle && !slot->core.passed_over)
@@ -285,10 +303,22 @@ void driver_report_end(core_driver *driver, driver_slot *slot, int status)
     weir__step_ended(&slot->core);
 }
 
-static bool may_pass(const driver_slot *slot)
+/* It has failed in an earlier run. */
+static bool fails_again(const core_driver *driver, const driver_slot *slot)
+{
+    return driver->retries && is_of_part(driver, slot);
+}
+
+static uint32_t num_items_of(const core_driver *driver, const driver_slot *slot)
+{
+    const driver_node *source = (const driver_node *)slot->core.node;
+    return fails_again(driver, slot) && source->items > 1 ? 1 : source->items;
+}
+
+static bool may_pass(const core_driver *driver, const driver_slot *slot)
 {
     const driver_node *node = (const driver_node *)slot->core.node;
-    bool has_item = node->core.num_ins || slot->core.in.seq < node->items;
+    bool has_item = node->core.num_ins ? !fails_again(driver, slot) : slot->core.in.seq < num_items_of(driver, slot);
     return slot->core.state == SLOT_RUNNING && slot->passed < slot->plan.num_steps && has_item;
 }
 
@@ -299,6 +329,7 @@ static void pass_step(core_driver *driver, driver_slot *slot, weir__passed_step 
     core->end_ns = driver->graph.now_ns + 3 * (slot->passed + 1);
     core->out = (weir_item){ 0 };
     make_result(driver, slot);
+    count_task(driver, slot, WEIR_OK);
     core->out.made_ns = core->node->num_ins ? core->in.made_ns : core->end_ns;
     *weir__queue_item_at(core->node->outs, slot->plan.first_out + slot->passed) = core->out;
     *step = (weir__passed_step){ .begin_ns = core->begin_ns,
@@ -319,7 +350,7 @@ uint32_t driver_pass_steps(core_driver *driver, driver_slot *slot, uint32_t most
 {
     weir__passed_step steps[MAX_ROOM];
     uint32_t num_steps = 0;
-    while (may_pass(slot) && num_steps < most)
+    while (may_pass(driver, slot) && num_steps < most)
         pass_step(driver, slot, &steps[num_steps++]);
     weir__steps_passed(&slot->core, steps, num_steps);
     driver->num_passed += num_steps;
@@ -346,9 +377,10 @@ static int end_of_lifecycle(core_driver *driver, driver_slot *slot)
     return WEIR_OK;
 }
 
-static int end_of_source(core_driver *driver, const driver_node *node)
+static int end_of_source(core_driver *driver, const driver_slot *slot)
 {
-    if (node->core.next_seq >= node->items)
+    const driver_node *node = (const driver_node *)slot->core.node;
+    if (node->core.next_seq >= num_items_of(driver, slot))
         return node->core.epochs ? WEIR_EPOCH : WEIR_EOF;
     if (node->fails && choose_one_in(driver->choices, 8))
         return WEIR_EIO;
@@ -370,7 +402,9 @@ static int end_of_task(core_driver *driver, driver_slot *slot)
     slot->core.passed_over = false;
     slot->core.out_index = choose(driver->choices, node->core.num_outs);
     if (node->core.num_ins == 0)
-        return end_of_source(driver, node);
+        return end_of_source(driver, slot);
+    if (fails_again(driver, slot) && !slot->core.flushing)
+        return WEIR_EDATA;
     if (slot->core.completed)
         return WEIR_PENDING; /* before run() has returned */
     if (driver->odd_left && slot->core.num_chunks == 0 && !slot->core.flushing && choose(driver->choices, 2))
@@ -495,12 +529,12 @@ static void add_event(event *events, uint32_t *count, event_kind kind, void *sub
     events[(*count)++] = (event){ kind, subject };
 }
 
-static void find_events_of_slot(driver_slot *slot, event *events, uint32_t *count)
+static void find_events_of_slot(const core_driver *driver, driver_slot *slot, event *events, uint32_t *count)
 {
     const driver_node *node = (const driver_node *)slot->core.node;
     if (slot->core.state == SLOT_RUNNING)
         add_event(events, count, EVENT_END, slot);
-    if (may_pass(slot) && !slot->core.completed)
+    if (may_pass(driver, slot) && !slot->core.completed)
         add_event(events, count, EVENT_PASS, slot);
     bool may_pend = node->pends && slot->core.num_chunks == 0 && !slot->core.flushing && !slot->core.is_lifecycle;
     bool runs = slot->core.state == SLOT_RUNNING && !slot->core.finishing && !slot->core.abandoned;
@@ -525,8 +559,8 @@ static uint32_t find_events(core_driver *driver, event *events)
         if (!node->core.has_tasks)
             continue;
         for (uint32_t j = 0; j < node->core.num_made; j++)
-            find_events_of_slot(&node->all_slots[j], events, &count);
-        find_events_of_slot(&node->lifecycle, events, &count);
+            find_events_of_slot(driver, &node->all_slots[j], events, &count);
+        find_events_of_slot(driver, &node->lifecycle, events, &count);
     }
     if (driver->graph.to_cancel)
         add_event(events, &count, EVENT_CANCEL, NULL);
@@ -673,13 +707,14 @@ static void interfere(core_driver *driver)
 static void check_failed_nodes(core_driver *driver)
 {
     const weir__graph *graph = &driver->graph;
-    const weir__node *failed = graph->failed && graph->failure == WEIR__FAILURE_ALL ? graph->failed_node : NULL;
-    check(driver, !failed || (graph->needs_results && failed->total_failures == failed->total_tasks),
+    const driver_node *failed =
+        graph->failed && graph->failure == WEIR__FAILURE_ALL ? (const driver_node *)graph->failed_node : NULL;
+    check(driver, !failed || (graph->needs_results && !failed->whole_successes),
           "a node has failed that has made something");
+    check(driver, !failed || failed->whole_tasks, "a node has failed by what an earlier run had left");
     for (uint32_t i = 0; i < graph->num_nodes && graph->needs_results && !graph->failed && !graph->stopped; i++) {
         const weir__node *node = graph->nodes[i];
-        check(driver,
-              node->cancelled || node->total_tasks <= node->part_tasks || node->total_failures < node->total_tasks,
+        check(driver, node->cancelled || !driver->nodes[i].whole_tasks || node->total_failures < node->total_tasks,
               "all tasks of a node have failed, but not the run");
     }
 }
@@ -895,9 +930,10 @@ void driver_build_random(core_driver *driver, choices *list)
 {
     driver_init(driver, list, 1 + choose(list, 3));
     driver->graph.needs_results = choose(list, 2);
-    driver->graph.is_resumed = choose_one_in(list, 3);
+    driver->graph.num_part_epochs = choose_one_in(list, 3) ? 1 + choose(list, 2) : 0;
+    driver->retries = driver->graph.num_part_epochs && choose(list, 2);
     uint32_t num_chains = choose_one_in(list, 3) ? 2 + choose(list, 2) : 1;
-    uint32_t epochs = choose_one_in(list, 3) ? 1 + choose(list, 2) : 0;
+    uint32_t epochs = choose_one_in(list, 3) ? 1 + choose(list, 3) : 0;
     open_end ends[MAX_ENDS] = { { 0 } };
     for (uint32_t i = 0; i < num_chains; i++)
         ends[i] = add_stages(driver, add_source(driver, epochs), num_chains > 1 ? 2 : 0);

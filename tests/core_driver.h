@@ -27,7 +27,8 @@ typedef struct driver_node {
     weir__node core; /* first */
     uint32_t items;  /* of a source: in each epoch */
     bool multiplies, pends, skips, fails, passes_over, hooks_fail, replaces;
-    uint64_t steps; /* that ended */
+    uint64_t steps;                        /* that ended */
+    uint64_t whole_tasks, whole_successes; /* of epochs that have begun here, as the test sees them */
     driver_slot lifecycle, all_slots[MAX_DRIVER_SLOTS];
     weir__slot *slots[MAX_DRIVER_SLOTS];
     weir__queue outs[MAX_ENDS], *ins[MAX_ENDS];
@@ -61,6 +62,7 @@ typedef struct core_driver {
     uint32_t stop_at, change_at, overdue_at; /* the number of an event; 0 = never */
     bool keeps_order;
     bool keeps_count; /* what fails is replaced: each item of the source is delivered */
+    bool retries; /* retry_failed: of each epoch that an earlier run had begun one item is left, which fails again */
     uint32_t max_events;
     uint32_t odd_left, stops_left, changes_left; /* may still happen at any moment: an odd end of a task of node 1, a
                                                     stop, a change of the slots of node 1 to one */

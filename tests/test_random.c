@@ -525,6 +525,7 @@ static void build_model(model *m)
         .observers = m->observers,
         .stall_warning_ns = WEIR_FOREVER,
         .checkpoints = m->checkpoints,
+        .retry_failed = m->is_resumed && one_in(&m->tuning, 2),
         .resume = &m->resume,
         .num_resume = m->resume != NULL,
     };

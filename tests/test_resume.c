@@ -38,6 +38,7 @@ typedef struct rank_job {
     uint32_t generation; /* the number of changes of the number of ranks */
     weir_world world;
     uint64_t seed; /* of what may differ between runs */
+    bool retry_failed;
 } rank_job;
 
 /* What is left of an item. */
@@ -90,6 +91,7 @@ static int build(const rank_job *job, const char *const *texts, size_t num_texts
         .checkpoints = job->seed % 2 ? WEIR_CHECKPOINTS_DELIVERED : WEIR_CHECKPOINTS_DONE,
         .resume = texts,
         .num_resume = num_texts,
+        .retry_failed = job->retry_failed,
     };
     weir_builder *builder = weir_builder_new();
     weir_source_sampler(builder, &source, &(weir_stage_options){ .epochs = NUM_EPOCHS });
@@ -315,11 +317,12 @@ static void check_results(const rank_job *job)
 }
 
 /* Returns how often the job was killed until it ended. */
-static uint32_t run_until_end(uint32_t max_kills)
+static uint32_t run_until_end(uint32_t max_kills, bool retry_failed)
 {
     char *folder = make_folder(), *path = path_in(folder, "job.db");
     uint32_t killed = 0, num_ranks = 2, num_changes = 0;
     rank_job job = { .path = path, .num_items = (uint64_t)max_kills * ITEMS_PER_KILL, .generation = 1 };
+    job.retry_failed = retry_failed;
     make_tables(path);
     while (!run_job(&job, num_ranks, killed < max_kills ? below(6) : UINT32_MAX)) {
         killed++;
@@ -343,7 +346,16 @@ TEST_CASE(a_killed_job_has_each_result_once)
     chance_state = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);
     print_message("WEIR_SEED=%" PRIu64 "\n", chance_state);
     for (uint32_t killed = 0; killed < num_kills;) /* a job may end early: the ranks that are not watched run on */
-        killed += run_until_end(num_kills - killed);
+        killed += run_until_end(num_kills - killed, below(2));
+}
+
+/* Those that fail are all that is left of the first epochs, and fail again in each run. Without a kill, the ranks end. */
+TEST_CASE(a_killed_job_that_retries_what_has_failed_goes_on)
+{
+    chance_state = (uint64_t)time(NULL);
+    print_message("WEIR_SEED=%" PRIu64 "\n", chance_state);
+    for (uint32_t killed = 0; killed < 10;)
+        killed += run_until_end(10 - killed, true);
 }
 
 /* ---- dividing again ------------------------------------------------------------------------------------------------ */
@@ -717,6 +729,102 @@ TEST_CASE(a_job_that_gets_nothing_fails_at_the_end_of_a_whole_epoch)
     assert_int_equal(run_failing(text[0], 1, &error), WEIR_EOF); /* the rest of an epoch proves nothing */
     assert_int_equal(run_failing(text[0], 2, &error), WEIR_EFAILED);
     free(text[0]);
+}
+
+/* ---- what always fails --------------------------------------------------------------------------------------------- */
+
+/* A job of one rank in which item 3 of each `every` fails, with retry_failed. */
+typedef struct broken_job {
+    uint64_t num_items, every;
+    weir_max_failures limit;
+    bool all_fail;
+} broken_job;
+
+static int fail_some(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    const weir_entry *entry = in->data;
+    const broken_job *job = *(broken_job *const *)weir_task_config(task);
+    if (job->all_fail || entry->number % job->every == 3)
+        return weir_task_fail(task, WEIR_EDATA, 0, "it is broken");
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op fail_some_op = { .name = "fail_some",
+                                      .config_size = sizeof(broken_job *),
+                                      .takes = WEIR_TYPE_ENTRY,
+                                      .makes = WEIR_TYPE_ENTRY,
+                                      .run = fail_some };
+
+/* Takes up to so many items, from *text on if it is not NULL, which becomes the checkpoint. Returns how many there were. */
+static uint64_t run_broken(broken_job *job, char **text, uint64_t most, int *status, weir_error *error)
+{
+    weir_sampler_source_config source = { .sampler = { .num_items = job->num_items, .world = { .size = 1 } },
+                                          .items = { .fill = fill } };
+    weir_pipeline_options options = { .checkpoints = WEIR_CHECKPOINTS_DELIVERED,
+                                      .retry_failed = true,
+                                      .resume = (const char *const *)text,
+                                      .num_resume = *text != NULL,
+                                      .threads = 1 };
+    weir_pipeline *pipeline;
+    weir_item item = { 0 };
+    uint64_t num = 0;
+    weir_builder *builder = weir_builder_new();
+    weir_log_set_function(ignore_log, NULL);
+    weir_source_sampler(builder, &source, &(weir_stage_options){ .epochs = NUM_EPOCHS });
+    weir_builder_pipe(builder, &fail_some_op, &job, sizeof job, &(weir_stage_options){ .max_failures = job->limit });
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(weir_builder_build(builder, &options, &pipeline, error), WEIR_OK);
+    *status = WEIR_OK;
+    while (num < most && (*status == WEIR_OK || *status == WEIR_EPOCH)) {
+        *status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
+        num += *status == WEIR_OK;
+        weir_item_release(&item);
+    }
+    free(*text);
+    assert_int_equal(weir_pipeline_checkpoint(pipeline, text), WEIR_OK);
+    if (*status == WEIR_EFAILED)
+        weir_pipeline_error(pipeline, NULL, error);
+    weir_pipeline_free(pipeline);
+    return num;
+}
+
+/* Resumed in each epoch, once and again; ten items, one epoch after the other. */
+TEST_CASE(an_item_that_always_fails_does_not_hold_up_a_resumed_job)
+{
+    broken_job job = { .num_items = 10, .every = 10 };
+    for (uint64_t stopped_at = 1; stopped_at < 9 * NUM_EPOCHS; stopped_at++) {
+        char *text = NULL;
+        int status;
+        weir_error error = { 0 };
+        assert_int_equal(run_broken(&job, &text, stopped_at, &status, &error), stopped_at);
+        uint64_t in_second = run_broken(&job, &text, 1, &status, &error);
+        assert_int_equal(in_second, 1);
+        uint64_t rest = run_broken(&job, &text, UINT64_MAX, &status, &error);
+        if (status != WEIR_EOF || stopped_at + in_second + rest != 9 * NUM_EPOCHS)
+            fail_msg("stopped after %d of 27 items: %d more, %s", (int)stopped_at, (int)rest, error.message);
+        free(text);
+    }
+}
+
+/* 50 of 400 items fail in each epoch, 12.5 %; 101 of two epochs come first when it goes on. */
+TEST_CASE(a_rate_of_failures_is_not_judged_by_what_is_left_over)
+{
+    broken_job job = { .num_items = 400, .every = 8, .limit = { .kind = WEIR_FAILURES_RATE, .num = 20, .den = 100 } };
+    for (int all_fail = 0; all_fail < 2; all_fail++) {
+        char *text = NULL;
+        int status;
+        weir_error error = { 0 };
+        job.all_fail = false;
+        assert_int_equal(run_broken(&job, &text, 710, &status, &error), 710);
+        job.all_fail = all_fail;
+        assert_int_equal(run_broken(&job, &text, UINT64_MAX, &status, &error), all_fail ? 0 : 340);
+        assert_int_equal(status, all_fail ? WEIR_EFAILED : WEIR_EOF);
+        if (all_fail) /* of the others, the first hundred are judged */
+            assert_memory_equal(error.message, "201 of 201 tasks failed", 23);
+        free(text);
+    }
 }
 
 TEST_MAIN(NULL, NULL, NULL, NULL)

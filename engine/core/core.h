@@ -298,8 +298,8 @@ struct weir__node {
     weir_account account; /* in_flight is derived */
     uint64_t total_tasks;
     uint64_t total_failures;
-    uint64_t part_tasks; /* of the part of an epoch with which a resumed graph began */
-    bool has_had_epoch;  /* or that part */
+    uint64_t num_ends;   /* of epochs, and of the stream, that it has reached */
+    uint64_t part_tasks; /* tasks up to the last end of an epoch that an earlier run had begun */
 
     /* since the driver last cleared them */
     int64_t time_ns[SLOT_STATES];
@@ -360,8 +360,12 @@ struct weir__graph {
     weir__node **nodes; /* upstream first; the last is the sink */
     weir__queue *sink;  /* the sink's */
     bool needs_results; /* a node all of whose tasks fail is a failure of the graph */
-    bool is_resumed;    /* the first epoch is not a whole one */
-    bool measures;      /* count times and levels: time_ns, `lap`, histograms; else only totals and accounts */
+    /* Of a resumed graph: so many epochs, its first ones, were begun by an earlier run. So what is left of them proves
+       nothing about a node: with retry_failed it may be the one item that always fails. */
+    uint64_t num_part_epochs;
+    uint64_t
+        num_left_over; /* items before the last one of these epochs that is done: so many failures prove nothing */
+    bool measures;     /* count times and levels: time_ns, `lap`, histograms; else only totals and accounts */
 
     const weir__recorder *recorder; /* the driver's; NULL = nobody records */
     int64_t now_ns;                 /* the driver's */

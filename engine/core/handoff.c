@@ -515,12 +515,10 @@ static void end_node(weir__node *node)
     }
 }
 
-/* At an end of an epoch or of the stream. A few items at the end of a resumed epoch prove nothing. */
+/* At an end of an epoch or of the stream. Only an epoch that has begun here proves anything. */
 static bool has_only_failed(weir__node *node)
 {
-    bool is_part = node->graph->is_resumed && !node->has_had_epoch;
-    node->has_had_epoch = true;
-    if (is_part)
+    if (node->num_ends++ < node->graph->num_part_epochs)
         node->part_tasks = node->total_tasks;
     return node->graph->needs_results && !node->cancelled && node->total_tasks > node->part_tasks &&
            node->total_failures == node->total_tasks;

@@ -55,13 +55,25 @@ static void count_kept_as(weir__slot *slot, uint64_t *count)
 
 enum { RATE_TASKS = 100 /* the rate is not checked before */ };
 
+/* What an earlier run left over may be what it could not do: it is no sample. */
+static uint64_t failures_left_over(const weir__node *node)
+{
+    uint64_t num_left_over = node->graph->num_left_over;
+    return node->total_failures < num_left_over ? node->total_failures : num_left_over;
+}
+
+static bool is_rate_above(const weir__node *node, const weir_max_failures *max)
+{
+    uint64_t left_over = failures_left_over(node), num_tasks = node->total_tasks - left_over;
+    return num_tasks >= RATE_TASKS && (node->total_failures - left_over) * max->den > num_tasks * max->num;
+}
+
 static bool too_many_failures(const weir__node *node)
 {
     const weir_max_failures *max = &node->max_failures;
     switch (max->kind) {
     case WEIR_FAILURES_COUNT: return max->count >= 0 && node->total_failures > (uint64_t)max->count;
-    case WEIR_FAILURES_RATE:
-        return node->total_tasks >= RATE_TASKS && node->total_failures * max->den > node->total_tasks * max->num;
+    case WEIR_FAILURES_RATE: return is_rate_above(node, max);
     default: return false;
     }
 }
@@ -69,7 +81,7 @@ static bool too_many_failures(const weir__node *node)
 /* The first tasks may have failed before the rate was checked, and none since. */
 static void check_first_tasks(weir__node *node)
 {
-    if (node->total_tasks == RATE_TASKS && !node->cancelled && too_many_failures(node))
+    if (node->total_tasks - failures_left_over(node) == RATE_TASKS && !node->cancelled && too_many_failures(node))
         weir__graph_fail(node, NULL, WEIR__FAILURE_FIRST);
 }
 

@@ -5,6 +5,7 @@
  *     epoch E                          the resumed pipeline begins with this epoch
  *     source NUMBER NAME
  *       …                              what the source wrote itself, indented
+ *     begun E N                        epochs before E were begun by the run that this one has continued; it left N items over
  *     done E LOW A-B C …               of this epoch: all items before LOW, A to B, C
  *     chunks E SEQ PATH …              of this item: these results (a hexadecimal number for each)
  *     end HASH                         of all before this line, as 16 hexadecimal digits
@@ -166,6 +167,12 @@ static int read_chunks(text_reader *reader, weir_done_source *source, char *at)
     return WEIR_OK;
 }
 
+static int read_begun(const text_reader *reader, weir_done_source *source, char *at)
+{
+    bool is_read = read_spaced(&at, 10, &source->begun_before) && read_spaced(&at, 10, &source->num_left_over);
+    return is_read && !*at ? WEIR_OK : fail_damaged(reader, "expected \"begun EPOCH NUMBER\"");
+}
+
 static int read_head(text_reader *reader)
 {
     char *line = next_line(reader);
@@ -220,6 +227,8 @@ static int read_lines(text_reader *reader)
             status = fail_damaged(reader, "expected \"source NUMBER NAME\"");
         else if (strncmp(line, "  ", 2) == 0)
             status = read_source_text(reader, source, line + 2);
+        else if (strncmp(line, "begun", 5) == 0)
+            status = read_begun(reader, source, line + 5);
         else if (strncmp(line, "done", 4) == 0)
             status = read_done(reader, source, line + 4);
         else if (strncmp(line, "chunks", 6) == 0)

@@ -28,6 +28,9 @@ typedef struct weir_done_source {
     size_t num_sets;
     weir_done_chunk *chunks;
     size_t num_chunks;
+    /* What runs before the one that wrote the checkpoint had begun and left over, if that run numbered the items anew:
+       of epochs before this one, so many items. */
+    uint64_t begun_before, num_left_over;
 } weir_done_source;
 
 /* The last line for these bytes. */

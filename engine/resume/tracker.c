@@ -52,6 +52,7 @@ typedef struct tracked_source {
     done_set *sets;          /* by epoch; only the source's thread adds one */
     weir_done_chunk *chunks; /* done in an earlier run, of items that have not been made again */
     size_t num_chunks;
+    uint64_t begun_before, num_left_over; /* as in weir_done_source, of all checkpoints that were given */
 } tracked_source;
 
 struct weir_tracker {
@@ -739,6 +740,13 @@ static void add_indented(text_room *to, const char *lines)
     }
 }
 
+/* Where items have new numbers, the sets of this run do not say what the runs before it had begun. */
+static void add_begun_text(const tracked_source *source, text_room *to)
+{
+    if (source->node->op->renumber && source->begun_before)
+        print_text(to, "begun %" PRIu64 " %" PRIu64 "\n", source->begun_before, source->num_left_over);
+}
+
 static void write_locked(const weir_tracker *tracker, uint64_t epoch, char *const *saved, text_room *to)
 {
     to->needed = 0;
@@ -746,6 +754,7 @@ static void write_locked(const weir_tracker *tracker, uint64_t epoch, char *cons
     for (uint32_t i = 0; i < tracker->num_sources; i++) {
         print_text(to, "source %" PRIu32 " %s\n", i, tracker->sources[i].node->short_name);
         add_indented(to, saved[i]);
+        add_begun_text(&tracker->sources[i], to);
         for (const done_set *set = tracker->sources[i].sets; set; set = set->next)
             add_set_text_locked(set, to);
         add_chunks_text_locked(tracker, i, to);
@@ -909,8 +918,65 @@ static void set_epoch(weir_tracker *tracker, uint64_t epoch)
     }
 }
 
+/* Items before the last one that is done. */
+static uint64_t count_left_over(const weir_done_set *set)
+{
+    uint64_t end = set->num_runs ? set->runs[set->num_runs - 1].last + 1 : set->low, num = end - set->low;
+    for (size_t i = 0; i < set->num_runs; i++)
+        num -= set->runs[i].last - set->runs[i].first + 1;
+    return num;
+}
+
+static void add_begun(tracked_source *source, uint64_t end_epoch)
+{
+    if (end_epoch > source->begun_before)
+        source->begun_before = end_epoch;
+}
+
+/* What the checkpoint says about epochs, or a source without any, that an earlier run has begun. Returns how many items
+   before the last done ones are not done. */
+static uint64_t find_begun(tracked_source *source, const weir_done_source *from)
+{
+    uint64_t num_left_over = 0;
+    add_begun(source, from->begun_before);
+    for (size_t i = 0; i < from->num_sets; i++) {
+        const weir_done_set *set = &from->sets[i];
+        if (set->low == 0 && set->num_runs == 0)
+            continue;
+        add_begun(source, set->epoch + 1);
+        num_left_over += count_left_over(set);
+    }
+    for (size_t i = 0; i < from->num_chunks; i++)
+        add_begun(source, from->chunks[i].epoch + 1);
+    return num_left_over;
+}
+
+/* Tells the core, too, for which a source without epochs belongs to the first epoch of the run. */
+static void note_begun(weir__graph *graph, tracked_source *source, weir_checkpoint *const *given, size_t num_given,
+                       size_t index, uint64_t first)
+{
+    uint64_t counted = 0, noted = 0;
+    bool has_epochs = source->node->core.epochs != 0;
+    for (size_t i = 0; i < num_given; i++) {
+        if (index >= given[i]->num_sources)
+            continue;
+        const weir_done_source *from = &given[i]->sources[index];
+        if (has_epochs)
+            add_begun(source, given[i]->epoch);
+        counted += find_begun(source, from);
+        noted += from->num_left_over;
+    }
+    source->num_left_over =
+        counted > noted ? counted : noted; /* those that were noted before may be among the others */
+    graph->num_left_over += source->num_left_over;
+    uint64_t begun_before = has_epochs ? source->begun_before : first + (source->begun_before > 0);
+    if (begun_before > first && begun_before - first > graph->num_part_epochs)
+        graph->num_part_epochs = begun_before - first;
+}
+
 static int resume_sources(weir_tracker *tracker, weir_checkpoint *const *given, size_t num_given, weir_error *error)
 {
+    weir__graph *graph = &tracker->sources[0].node->pipeline->core;
     uint64_t epoch = UINT64_MAX;
     int status = WEIR_OK;
     for (size_t i = 0; i < num_given; i++)
@@ -918,6 +984,8 @@ static int resume_sources(weir_tracker *tracker, weir_checkpoint *const *given, 
     for (uint32_t i = 0; i < tracker->num_sources && status == WEIR_OK; i++)
         status = resume_source(tracker, i, given, num_given, error);
     set_epoch(tracker, epoch);
+    for (uint32_t i = 0; i < tracker->num_sources && status == WEIR_OK; i++)
+        note_begun(graph, &tracker->sources[i], given, num_given, i, epoch);
     return status;
 }
 

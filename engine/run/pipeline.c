@@ -169,7 +169,6 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->steps_per_lap = options->steps_per_lap;
     pipeline->num_cpus = weir_cpu_budget();
     pipeline->core.measures = !options->no_statistics;
-    pipeline->core.is_resumed = options->num_resume > 0;
     pipeline->stall_warning_ns = options->stall_warning_ns ? options->stall_warning_ns : 30 * WEIR_SECOND;
     pipeline->steps_in_lap = options->steps_per_lap; /* the first step ends a lap */
     return pipeline;

@@ -108,8 +108,9 @@ static void describe_failure_locked(weir_pipeline *pipeline)
         return;
     if (graph->failure == WEIR__FAILURE_ALL) {
         snprintf(pipeline->error.message, sizeof pipeline->error.message,
-                 "all %llu tasks of the first epoch failed, so there is nothing to go on with; the first: %.400s",
-                 (unsigned long long)node->core.total_tasks, error->message);
+                 "all %llu tasks of the first %sepoch failed, so there is nothing to go on with; the first: %.400s",
+                 (unsigned long long)(node->core.total_tasks - node->core.part_tasks),
+                 graph->num_part_epochs ? "whole " : "", error->message);
         return;
     }
     snprintf(pipeline->error.message, sizeof pipeline->error.message,
