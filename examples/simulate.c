@@ -361,6 +361,8 @@ static int simulate(const pattern *chosen, double seconds, const char *db_path, 
             do_work(&chosen->sink, item.seq);
             weir_item_release(&item);
         }
+        if (status == WEIR_EFAILED)
+            weir_pipeline_error(pipeline, NULL, error);
         weir_tuner_free(tuner);
         weir_pipeline_free(pipeline);
     }

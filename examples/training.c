@@ -145,8 +145,10 @@ static int run(weir_dataset *dataset, uint64_t seed, int num_names, char **names
     if (status == WEIR_OK && num_names) {
         snprintf(saved.path, sizeof saved.path, "%s.%" PRIu32, names[0], world.rank);
         status = load(&saved, saved.path, true, error);
-        if (status == WEIR_ENOTFOUND) /* the first run, or one of another number of ranks */
+        if (status == WEIR_ENOTFOUND) { /* the first run, or one of another number of ranks */
             status = WEIR_OK;
+            *error = (weir_error){ 0 }; /* keeps the first error: this one would hide all later ones */
+        }
         bool has_own = saved.num_texts;
         for (int i = 1; status == WEIR_OK && !has_own && i < num_names && i < 256; i++)
             status = load(&saved, names[i], false, error);

@@ -189,6 +189,35 @@ TEST_CASE(a_checkpoint_of_other_clips_is_refused)
     free(save);
 }
 
+/* That the rank has no checkpoint of its own is no failure; any other that was asked for and is missing is one. So is a
+   folder that is missing, which is found when the first checkpoint is stored. */
+TEST_CASE(a_failure_behind_a_missing_own_checkpoint_is_named)
+{
+    static const char *const words[][3] = { { "fresh", "old.0" }, { "fresh", "first.0", "old.1" }, { "none/fresh" } };
+    static const char *const failed[] = { "old.0", "old.1", "none/fresh.0" };
+    static const char *const causes[] = { "cannot read", "cannot read", "cannot write" };
+    struct program program;
+    char *first = path_in(work, "first");
+    run_saved(&program, clips_index, first);
+    program_wait(&program, work);
+    assert_int_equal(program.status, 0);
+    program_free(&program);
+    free(first);
+    for (size_t i = 0; i < sizeof failed / sizeof *failed; i++) {
+        char *argv[8] = { (char *)(uintptr_t)program_path("TRAINING"), clips_index, (char *)(uintptr_t) "1" };
+        for (size_t k = 0; k < 3 && words[i][k]; k++)
+            argv[3 + k] = path_in(work, words[i][k]);
+        program_run(&program, work, argv);
+        assert_int_not_equal(program.status, 0);
+        if (!strstr(program.err, failed[i]) || !strstr(program.err, causes[i]) ||
+            (i < 2 && strstr(program.err, "fresh")))
+            fail_msg("%s", program.err);
+        program_free(&program);
+        for (size_t k = 3; argv[k]; k++)
+            free(argv[k]);
+    }
+}
+
 TEST_CASE(bad_input_gets_one_line)
 {
     struct program program;

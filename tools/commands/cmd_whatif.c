@@ -137,7 +137,7 @@ static void put_prose(FILE *out, const weir_prediction *p)
 static void put_text(const weir_prediction *p)
 {
     prose text;
-    weir_error error;
+    weir_error error = { 0 };
     prose_open(&text);
     put_prose(text.file, p);
     prose_end(&text, WEIR_OK, &error); /* tool_finish() reports that it failed */

@@ -228,6 +228,7 @@ int record_ranks_merge(const record_settings *settings, const char *job_path)
         return record_refuse(settings, "%s", error.message), RECORD_FAILED;
     for (size_t i = 0; i < found.gl_pathc; i++) {
         weir_merged merged;
+        error = (weir_error){ 0 };
         if (weir_database_merge(job_path, found.gl_pathv[i], &merged, &error) == WEIR_OK)
             continue;
         record_refuse(settings, "the database %s is not in the summary: %s", found.gl_pathv[i], error.message);
