@@ -47,6 +47,10 @@ int main(int argc, char **argv)
                sound->sample_rate, sound->codec, sound->source_sample_rate, loudness_db(sound));
         weir_item_release(&item);
     }
+    if (status == WEIR_EFAILED) {
+        weir_pipeline_error(pipeline, NULL, &error);
+        fprintf(stderr, "audio: %s\n", error.message);
+    }
     weir_pipeline_free(pipeline);
     return status == WEIR_EOF ? 0 : 1;
 }

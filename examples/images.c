@@ -45,6 +45,10 @@ int main(int argc, char **argv)
                picture->source_height, mean_of(picture));
         weir_item_release(&item);
     }
+    if (status == WEIR_EFAILED) {
+        weir_pipeline_error(pipeline, NULL, &error);
+        fprintf(stderr, "images: %s\n", error.message);
+    }
     weir_pipeline_free(pipeline); /* files that could not be decoded were logged */
     return status == WEIR_EOF ? 0 : 1;
 }

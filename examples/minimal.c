@@ -1,11 +1,11 @@
-/* minimal: decodes every mp4 below a folder, four at a time, and says what came out. */
+/* minimal: decodes every video below a folder, four at a time, and says what came out. */
 #include <stdio.h>
 
 #include <weir/weir.h>
 
 int main(int argc, char **argv)
 {
-    weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = "*.mp4" };
+    weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = WEIR_VIDEO_FILES };
     weir_video_config picture = { .width = 128, .height = 128 };
 
     weir_builder *builder = weir_builder_new();
@@ -28,6 +28,10 @@ int main(int argc, char **argv)
         const weir_frames *frames = item.data;
         printf("%s: %u frames of %ux%u\n", item.label, frames->num_frames, frames->width, frames->height);
         weir_item_release(&item);
+    }
+    if (status == WEIR_EFAILED) {
+        weir_pipeline_error(pipeline, NULL, &error);
+        fprintf(stderr, "minimal: %s\n", error.message);
     }
     weir_pipeline_free(pipeline);
     return status == WEIR_EOF ? 0 : 1;

@@ -42,7 +42,7 @@ static void print_end(void *self, const weir_run_end *end)
 
 int main(int argc, char **argv)
 {
-    weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = "*.mp4" };
+    weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = WEIR_VIDEO_FILES };
     weir_video_config picture = { .width = 128, .height = 128 };
 
     weir_builder *builder = weir_builder_new();
@@ -73,6 +73,10 @@ int main(int argc, char **argv)
     int status;
     while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK)
         weir_item_release(&item);
+    if (status == WEIR_EFAILED) {
+        weir_pipeline_error(pipeline, NULL, &error);
+        fprintf(stderr, "observer: %s\n", error.message);
+    }
     weir_pipeline_free(pipeline); /* after this call no function of the observer runs */
     return status == WEIR_EOF ? 0 : 1;
 }

@@ -55,7 +55,7 @@ static int run_rank(const char *root, const char *db_path, const shard_config *s
         return 2;
     }
 
-    weir_directory_config folder = { .root = root, .glob = "*.mp4", .sorted = true };
+    weir_directory_config folder = { .root = root, .glob = WEIR_VIDEO_FILES, .sorted = true };
     weir_video_config picture = { .width = 128, .height = 128 };
     weir_builder *builder = weir_builder_new();
     weir_source_directory(builder, &folder, &(weir_stage_options){ .threads = 1 });
@@ -74,6 +74,8 @@ static int run_rank(const char *root, const char *db_path, const shard_config *s
             num_files++;
             weir_item_release(&item);
         }
+        if (status == WEIR_EFAILED)
+            weir_pipeline_error(pipeline, NULL, &error);
         printf("rank %u: %d files\n", (unsigned)shard->rank, num_files);
     }
     weir_pipeline_free(pipeline);

@@ -26,7 +26,7 @@ static const char *class_of(const weir_frames *frames, char *to, size_t size)
 int main(int argc, char **argv)
 {
     weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = "*.tar", .sorted = true };
-    weir_tar_config samples = { .glob = "*.mp4", .samples = true };
+    weir_tar_config samples = { .glob = WEIR_VIDEO_FILES, .samples = true };
     weir_video_config clip = {
         .width = 128,
         .height = 128,
@@ -54,6 +54,10 @@ int main(int argc, char **argv)
         printf("%s: %u frames, class \"%s\"\n", item.label, frames->num_frames,
                class_of(frames, class, sizeof class));
         weir_item_release(&item);
+    }
+    if (status == WEIR_EFAILED) {
+        weir_pipeline_error(pipeline, NULL, &error);
+        fprintf(stderr, "tar: %s\n", error.message);
     }
     weir_pipeline_free(pipeline);
     return status == WEIR_EOF ? 0 : 1;

@@ -47,6 +47,10 @@ int main(int argc, char **argv)
     }
     weir_account account = { 0 };
     weir_pipeline_account(pipeline, NULL, &account);
+    if (status == WEIR_EFAILED) {
+        weir_pipeline_error(pipeline, NULL, &error);
+        fprintf(stderr, "urls: %s\n", error.message);
+    }
     weir_pipeline_free(pipeline);
     return status == WEIR_EOF && account.failed == 0 ? 0 : 1;
 }

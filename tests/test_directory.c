@@ -149,7 +149,8 @@ TEST_CASE(lists_what_matches_below_the_root)
                  (const char *[]){ ".hidden.mp4", "a.mp4", "a/2.mp4", "a/b/3.mp4", "c.mp4", NULL });
     assert_lists(&(weir_directory_config){ .root = root, .glob = "[23].*" },
                  (const char *[]){ "a/2.mp4", "a/b/3.mp4", NULL });
-    assert_lists(&(weir_directory_config){ .root = root, .glob = "nothing" }, (const char *[]){ NULL });
+    assert_lists(&(weir_directory_config){ .root = root, .glob = "nothing", .may_be_empty = true },
+                 (const char *[]){ NULL });
 }
 
 TEST_CASE(without_a_glob_every_file_is_listed)
@@ -187,8 +188,10 @@ TEST_CASE(only_accepted_files_are_listed_and_counted)
     assert_lists(&config, (const char *[]){ "a/2.mp4", "a.mp4", NULL });
     assert_int_equal(weir_directory_count(&config, UINT64_MAX, &count, NULL), WEIR_OK);
     assert_int_equal(count, 2);
-    remainder = 3;
+    remainder = 3; /* an empty share of what is there is no failure */
     assert_lists(&config, (const char *[]){ NULL });
+    assert_int_equal(weir_directory_count(&config, UINT64_MAX, &count, NULL), WEIR_OK);
+    assert_int_equal(count, 0);
 }
 
 TEST_CASE(a_slash_behind_the_root_is_not_doubled)
@@ -350,6 +353,28 @@ TEST_CASE(pipes_are_passed_over)
     assert_lists(&(weir_directory_config){ .root = root }, (const char *[]){ "1.mp4", NULL });
 }
 
+/* Runs these folders, merged, and fills *error with the pipeline's. */
+static int run_to_the_end(const weir_directory_config *folders, size_t num_folders, uint32_t epochs,
+                          weir_error *error)
+{
+    weir_pipeline *pipeline = NULL;
+    weir_item item;
+    int rc;
+    weir_builder *builder = weir_builder_new();
+    for (size_t i = 0; i < num_folders; i++)
+        weir_source_directory(builder, &folders[i], &(weir_stage_options){ .epochs = epochs });
+    if (num_folders > 1)
+        weir_builder_merge(builder, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    *error = (weir_error){ 0 };
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, error), WEIR_OK);
+    while ((rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || rc == WEIR_EPOCH)
+        weir_item_release(&item);
+    weir_pipeline_error(pipeline, NULL, error);
+    weir_pipeline_free(pipeline);
+    return rc;
+}
+
 TEST_CASE(unreadable_folders_are_counted_told_and_passed_over)
 {
     const char *root = make_tree("unreadable");
@@ -369,7 +394,11 @@ TEST_CASE(unreadable_folders_are_counted_told_and_passed_over)
     assert_int_equal(weir_directory_count(&config, 1, &count, &error), WEIR_EACCESS);
     assert_non_null(strstr(error.message, "cannot read folder"));
     assert_non_null(strstr(error.message, "unreadable/a/b: Permission denied"));
+    weir_error failure;
+    assert_int_equal(run_to_the_end(&config, 1, 1, &failure), WEIR_EFAILED);
     clips_regain_root();
+    assert_int_equal(failure.status, WEIR_EACCESS);
+    assert_string_equal(failure.message, error.message);
     assert_int_equal(chmod(clips_path("unreadable/a/b"), 0755), 0);
     assert_int_equal(list.num_paths, 4);
     assert_int_equal(list.num_events, 1);
@@ -527,6 +556,31 @@ TEST_CASE(a_folder_without_a_match_says_what_it_has)
     assert_refusal(&config, "it has 2 other videos: 1 .mkv, 1 .MP4");
     config.glob = WEIR_IMAGE_FILES;
     assert_refusal(&config, "no image in ");
+}
+
+/* In each epoch, alone and beside another folder. A folder that is empty for one pattern is not for another. */
+TEST_CASE(a_run_that_finds_no_file_fails_with_what_the_folder_has)
+{
+    const char *root = make_tree("unmatched");
+    weir_directory_config folders[] = { { .root = root, .glob = "*.avi" }, { .root = root, .glob = "*.mp4" } };
+    weir_error error, counted;
+    uint64_t count;
+    for (uint32_t epochs = 1; epochs <= 2; epochs++)
+        for (size_t num_folders = 1; num_folders <= 2; num_folders++) {
+            counted = (weir_error){ 0 };
+            folders[0].may_be_empty = false;
+            assert_int_equal(run_to_the_end(folders, num_folders, epochs, &error), WEIR_EFAILED);
+            assert_int_equal(weir_directory_count(&folders[0], 1, &count, &counted), WEIR_ENOTFOUND);
+            assert_int_equal(error.status, WEIR_ENOTFOUND);
+            assert_string_equal(error.message, counted.message);
+            assert_non_null(strstr(error.message,
+                                   "unmatched or its subfolders matches *.avi; it has 5 other videos: 5 "
+                                   ".mp4"));
+            folders[0].may_be_empty = true;
+            assert_int_equal(run_to_the_end(folders, num_folders, epochs, &error), WEIR_EOF);
+            assert_int_equal(weir_directory_count(&folders[0], 1, &count, NULL), WEIR_OK);
+            assert_int_equal(count, 0);
+        }
 }
 
 /* A thousand files, and a sink queue of one item: the source must not run ahead of the consumer. */

@@ -200,7 +200,7 @@ TEST_CASE(impossible_options_are_refused)
         weir_pipeline *pipeline = NULL;
         weir_error error = { 0 };
         weir_builder *builder = weir_builder_new();
-        weir_source_list(builder, &(weir_list_config){ 0 }, NULL);
+        weir_source_list(builder, &(weir_list_config){ .may_be_empty = true }, NULL);
         weir_pipe_image(builder, &bad[i], NULL);
         weir_builder_sink(builder, NULL);
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);

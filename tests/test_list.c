@@ -37,11 +37,23 @@ TEST_CASE(gives_copies_in_order)
     weir_pipeline_free(pipeline);
 }
 
-TEST_CASE(an_empty_list_ends_at_once)
+TEST_CASE(an_empty_list_is_refused)
+{
+    weir_pipeline *pipeline;
+    weir_error error = { 0 };
+    weir_builder *builder = weir_builder_new();
+    weir_source_list(builder, &(weir_list_config){ 0 }, NULL);
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_ENOTFOUND);
+    assert_null(pipeline);
+    assert_non_null(strstr(error.message, "the list of files is empty; set may_be_empty"));
+}
+
+TEST_CASE(a_list_that_may_be_empty_ends_at_once)
 {
     weir_pipeline *pipeline;
     weir_item item;
-    assert_int_equal(build(&(weir_list_config){ 0 }, &pipeline), WEIR_OK);
+    assert_int_equal(build(&(weir_list_config){ .may_be_empty = true }, &pipeline), WEIR_OK);
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
     weir_pipeline_free(pipeline);
 }

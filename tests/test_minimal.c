@@ -45,6 +45,24 @@ TEST_CASE(minimal_names_a_folder_that_is_missing)
     remove_folder(work);
 }
 
+TEST_CASE(minimal_names_what_a_folder_has_that_has_no_video)
+{
+    char *work = make_folder(), *folder = path_in(work, "notes"), command[1024], expected[1024];
+    snprintf(command, sizeof command, "mkdir '%s' && touch '%s/a.txt'", folder, folder);
+    assert_int_equal(system(command), 0); /* NOLINT: the test's own path */
+    struct program program;
+    run(&program, work, folder);
+    snprintf(expected, sizeof expected, "\nminimal: no video in %s or its subfolders; it has 1 other file: 1 .txt\n",
+             folder);
+    assert_string_equal(program.out, "");
+    assert_int_equal(program.status, 1);
+    if (!strstr(program.err, expected))
+        fail_msg("%s is not in: %s", expected, program.err);
+    program_free(&program);
+    free(folder);
+    remove_folder(work);
+}
+
 /* Tests run in the repository's folder. */
 TEST_CASE(the_readme_shows_minimal_as_it_is)
 {

@@ -679,7 +679,7 @@ static void assert_refused_in_chunks(weir_sampling sampling, uint32_t chunk_fram
     weir_video_config config = config_of(sampling);
     config.chunk_frames = chunk_frames;
     weir_builder *builder = weir_builder_new();
-    weir_source_list(builder, &(weir_list_config){ 0 }, NULL);
+    weir_source_list(builder, &(weir_list_config){ .may_be_empty = true }, NULL);
     weir_pipe_video(builder, &config, NULL);
     weir_builder_sink(builder, NULL);
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);

@@ -139,6 +139,19 @@ TEST_CASE(only_what_matches_comes_out)
     assert_fails(plain_archive(), &(weir_tar_config){ .glob = "*.webm" }, WEIR_ENOTFOUND, "*.webm", "");
 }
 
+TEST_CASE(an_archive_without_a_match_says_what_it_has)
+{
+    weir_tar_config config = { .glob = "*.webm" };
+    assert_fails(plain_archive(), &config, WEIR_ENOTFOUND,
+                 "no file in it matches *.webm; it has 3 other videos: 3 .mp4", "");
+    shell("mkdir -p notes && cd notes && touch 1.txt 2.txt 3 && tar -cf ../notes.tar 1.txt 2.txt 3");
+    for (int samples = 0; samples < 2; samples++) {
+        config = (weir_tar_config){ .glob = WEIR_VIDEO_FILES, .samples = samples };
+        assert_fails(clips_path("notes.tar"), &config, WEIR_ENOTFOUND,
+                     "no video in it; it has 3 other files: 2 .txt, 1 without an extension", "");
+    }
+}
+
 TEST_CASE(files_of_a_sample_come_out_together)
 {
     shell("mkdir -p web/a web/b && cd web && printf 7 >a/17.cls && printf v >a/17.mp4 && printf j >a/17.meta.json && "

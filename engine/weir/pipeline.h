@@ -3,7 +3,7 @@
  * weir_pipeline_next().
  *
  *     weir_builder *b = weir_builder_new();
- *     weir_source_directory(b, &(weir_directory_config){ .root = dir, .glob = "*.mp4" }, NULL);
+ *     weir_source_directory(b, &(weir_directory_config){ .root = dir, .glob = WEIR_VIDEO_FILES }, NULL);
  *     weir_pipe_video(b, NULL, &(weir_stage_options){ .concurrency = 10 });
  *     weir_builder_sink(b, NULL);
  *     if (weir_builder_build(b, NULL, &p, &error) != WEIR_OK) …

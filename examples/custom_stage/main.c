@@ -9,7 +9,7 @@
 
 int main(int argc, char **argv)
 {
-    weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = "*.mp4", .sorted = true };
+    weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = WEIR_VIDEO_FILES, .sorted = true };
     weir_video_config gray = { .width = 64, .height = 64, .pixel = WEIR_PIXEL_GRAY8, .resize = WEIR_RESIZE_STRETCH };
     brightness_config limit = { .least = argc > 2 ? strtod(argv[2], NULL) : 0 };
 
@@ -32,6 +32,10 @@ int main(int argc, char **argv)
         const brightness *result = item.data;
         printf("%s: %u frames, mean %.1f\n", item.label, result->num_frames, result->mean);
         weir_item_release(&item);
+    }
+    if (status == WEIR_EFAILED) {
+        weir_pipeline_error(pipeline, NULL, &error);
+        fprintf(stderr, "brightness: %s\n", error.message);
     }
     weir_pipeline_free(pipeline);
     return status == WEIR_EOF ? 0 : 1;

@@ -19,14 +19,14 @@ LOADER_API int weir_loader_next(weir_loader *loader, struct DLManagedTensor **te
 LOADER_API const char *weir_loader_error(const weir_loader *loader);
 LOADER_API void weir_loader_close(weir_loader *loader);
 
-/* Decodes num_frames evenly spaced frames of each *.mp4 below the folder, at size x size pixels. NULL = out of memory;
+/* Decodes num_frames evenly spaced frames of each video below the folder, at size x size pixels. NULL = out of memory;
    weir_loader_next() reports all other errors. */
 weir_loader *weir_loader_open(const char *folder, uint32_t num_frames, uint32_t size)
 {
     weir_loader *loader = calloc(1, sizeof *loader);
     if (!loader)
         return NULL;
-    weir_directory_config files = { .root = folder, .glob = "*.mp4", .sorted = true };
+    weir_directory_config files = { .root = folder, .glob = WEIR_VIDEO_FILES, .sorted = true };
     weir_video_config clip = {
         .width = size,
         .height = size,
@@ -46,6 +46,7 @@ int weir_loader_next(weir_loader *loader, struct DLManagedTensor **tensor)
     weir_item item;
     if (!loader->pipeline)
         return -1;
+    loader->error = (weir_error){ 0 }; /* it keeps the first error, which may have been of an earlier clip */
     int status = weir_pipeline_next(loader->pipeline, &item, WEIR_FOREVER);
     if (status == WEIR_EOF)
         return 0;

@@ -56,9 +56,14 @@ WEIR_API bool weir_file_name_matches(const char *path, const char *pattern);
 /* The array and its strings are copied. */
 typedef struct weir_list_config {
     const char *const *paths; /* must not contain NULL */
-    size_t num_paths;         /* (0 = the pipeline ends at once) */
+    size_t num_paths;
+    bool
+        may_be_empty; /* num_paths may be 0: the source ends at once (default: WEIR_ENOTFOUND). For a share that may have
+                          nothing left */
 } weir_list_config;
 
+/* The source. weir_source_list() refuses, and weir_builder_build() reports, a list without paths (WEIR_ENOTFOUND; not with
+   `may_be_empty`) and one with a NULL (WEIR_EINVAL). */
 extern WEIR_API const weir_op weir_list_source;
 
 /* Adds the source to the builder; see weir_builder_source(). */
@@ -113,10 +118,14 @@ typedef struct weir_directory_config {
        source's thread, or by weir_directory_count(); must not block. The path is valid during the call. */
     bool (*accept)(void *self, const char *path, uint64_t number);
     void *accept_self;
+    bool may_be_empty; /* it is fine if no file matches: the source ends (default: it fails) */
 } weir_directory_config;
 
 /*
- * The source. weir_source_directory() refuses, and weir_builder_build() reports, a root that is missing or not a folder
+ * The source. A listing in which no file matches fails it, and so the pipeline, with the error of weir_directory_count();
+ * not with `may_be_empty`, nor if files match, but `accept` takes none of them, and not because the files that match are
+ * done in a run that is resumed.
+ * weir_source_directory() refuses, and weir_builder_build() reports, a root that is missing or not a folder
  * (WEIR_ENOTFOUND), not readable (WEIR_EACCESS) or not given (WEIR_EINVAL).
  */
 extern WEIR_API const weir_op weir_directory_source;
@@ -136,8 +145,8 @@ WEIR_API int weir_directory_count_sized(const weir_directory_config *config, siz
  * not changed; unreadable folders are skipped without a message, as the source will report them. Any thread. *count
  * is set in any case.
  * WEIR_OK; or, with *error (may be NULL) filled, what weir_directory_source refuses; WEIR_EACCESS or WEIR_EIO if there is no
- * file, but a folder that could not be read; WEIR_ENOTFOUND if nothing matches (not with `accept`): the error says what was
- * looked for, and what is there instead, by extension; for example "no file in DIR or its subfolders matches *.mp4; it has 3
+ * file, but a folder that could not be read; WEIR_ENOTFOUND if nothing matches (neither with `may_be_empty`, nor if `accept`
+ * takes nothing of what matches): the error says what was looked for, and what is there instead, by extension; for example "no file in DIR or its subfolders matches *.mp4; it has 3
  * other videos: 1 .avi, 1 .mkv, 1 .MP4".
  */
 static inline int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count,

@@ -178,6 +178,8 @@ static void select_share(record_inputs *inputs)
         if (is_in_share(&inputs->share, inputs->all_paths[i], i, inputs->occurrences[i]))
             add_path(inputs, inputs->all_paths[i]);
     for (size_t i = 0; i < inputs->num_folders; i++) {
+        /* check_folders() has refused inputs that are empty together */
+        inputs->folders[i].may_be_empty = inputs->num_folders > 1 || inputs->num_all_paths > 0;
         inputs->folders[i].accept = accept;
         inputs->folders[i].accept_self = &inputs->listings[i];
     }

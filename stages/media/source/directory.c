@@ -16,6 +16,7 @@ typedef struct directory_worker {
     weir_directory_counts *counts; /* the config's, or our own */
     weir_directory_counts own_counts;
     uint64_t number; /* of the next file that matches */
+    weir_unread_folder unread;
     weir_task *task; /* the running one */
 } directory_worker;
 
@@ -46,6 +47,7 @@ static int directory_config_init(void *config, weir_error *error)
 static void note_unreadable(void *self, const char *path, int errno_code)
 {
     directory_worker *worker = self;
+    weir__unread_folder_keep(&worker->unread, path, errno_code);
     worker->counts->unreadable_folders++;
     weir_log(WEIR_LOG_ERROR, "cannot read folder: %s: %s", strerror(errno_code), path); /* which may be cut */
     /* may fail: the folder is counted and logged anyway */
@@ -73,30 +75,56 @@ static int directory_worker_init(void *self, const void *config, weir_task *task
     return worker->walk ? WEIR_OK : weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
 }
 
-/* As weir__walk_next(), without the files that are not accepted. *number is that of the next file. */
+static bool is_accepted(const weir_directory_config *directory, const char *path, uint64_t number)
+{
+    return !directory->accept || directory->accept(directory->accept_self, path, number);
+}
+
+/* As weir__walk_next(), without the files that are not accepted. *number is that of the next file that matches. */
 static int next_accepted(weir_walk *walk, const weir_directory_config *directory, uint64_t *number, const char **path)
 {
     int rc;
     do
         rc = weir__walk_next(walk, path);
-    while (rc == WEIR_OK && directory->accept && !directory->accept(directory->accept_self, *path, (*number)++));
+    while (rc == WEIR_OK && !is_accepted(directory, *path, (*number)++));
     return rc;
+}
+
+/* The end of a listing in which num_matched files match. WEIR_OK, or the failure: what is found is not what was meant. A
+   share of them (`accept`) may be empty. */
+static int check_end(const weir_directory_config *directory, uint64_t num_matched, const weir_unread_folder *unread,
+                     const weir_walk_listener *listener, weir_error *error)
+{
+    if (num_matched > 0 || directory->may_be_empty)
+        return WEIR_OK;
+    if (unread->errno_code)
+        return weir_error_set(error, unread->errno_code == EACCES ? WEIR_EACCESS : WEIR_EIO, -unread->errno_code,
+                              "cannot read folder %s: %s", unread->path, strerror(unread->errno_code));
+    return weir__directory_refuse_empty(directory, listener, error);
+}
+
+static int end_listing(directory_worker *worker, const weir_directory_config *directory, weir_task *task)
+{
+    weir_error error = { 0 };
+    const weir_walk_listener listener = { .self = worker, .should_stop = should_stop };
+    int rc = check_end(directory, worker->number, &worker->unread, &listener, &error);
+    return rc == WEIR_OK ? WEIR_EOF : weir_task_fail(task, rc, error.library_code, "%s", error.message);
 }
 
 static int directory_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)in;
     directory_worker *worker = self;
+    const weir_directory_config *directory = weir_task_config(task);
     const char *path;
     worker->task = task;
-    int rc = next_accepted(worker->walk, weir_task_config(task), &worker->number, &path);
+    int rc = next_accepted(worker->walk, directory, &worker->number, &path);
     worker->counts->folders = weir__walk_num_folders(worker->walk);
     if (rc == WEIR_EOF)
-        return rc;
+        return end_listing(worker, directory, task);
     if (rc == WEIR_ESTOPPED)
         return weir_task_fail(task, rc, 0, "stopped");
     if (rc == WEIR_EIO) {
-        const weir_directory_config *directory = weir_task_config(task);
         int code = weir__walk_root_errno(worker->walk);
         return weir_task_fail(task, rc, -code, "cannot read folder %s: %s", directory->root, strerror(code));
     }
@@ -127,19 +155,9 @@ const weir_op weir_directory_source = {
     .worker_free = directory_worker_free,
 };
 
-/* The first folder that could not be read. */
-typedef struct unread_folder {
-    int errno_code; /* 0 = none */
-    char path[400];
-} unread_folder;
-
 static void keep_first(void *self, const char *path, int errno_code)
 {
-    unread_folder *unread = self;
-    if (unread->errno_code)
-        return;
-    unread->errno_code = errno_code;
-    snprintf(unread->path, sizeof unread->path, "%s", path);
+    weir__unread_folder_keep(self, path, errno_code);
 }
 
 int weir_directory_count_sized(const weir_directory_config *given, size_t config_size, uint64_t at_most,
@@ -155,7 +173,7 @@ int weir_directory_count_sized(const weir_directory_config *given, size_t config
         rc = weir__walk_check(config, error);
     if (rc != WEIR_OK)
         return rc;
-    unread_folder unread = { 0 };
+    weir_unread_folder unread = { 0 };
     weir_walk *walk = weir__walk_open(config, &(weir_walk_listener){ .self = &unread, .unreadable = keep_first });
     if (!walk)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
@@ -167,10 +185,7 @@ int weir_directory_count_sized(const weir_directory_config *given, size_t config
     weir__walk_close(walk);
     if (rc == WEIR_EIO)
         return weir_error_set(error, rc, 0, "cannot read folder %s", config->root);
-    if (rc == WEIR_EOF && *count == 0 && !unread.errno_code && !config->accept)
-        return weir__directory_refuse_empty(config, error);
-    if (rc == WEIR_EOF && *count == 0 && unread.errno_code)
-        return weir_error_set(error, unread.errno_code == EACCES ? WEIR_EACCESS : WEIR_EIO, -unread.errno_code,
-                              "cannot read folder %s: %s", unread.path, strerror(unread.errno_code));
+    if (rc == WEIR_EOF)
+        return check_end(config, number, &unread, NULL, error);
     return rc == WEIR_ENOMEM ? weir_error_set(error, rc, 0, "out of memory") : WEIR_OK;
 }

@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -407,4 +408,12 @@ void weir__walk_close(weir_walk *walk)
     free(walk->levels);
     free(walk->path);
     free(walk);
+}
+
+void weir__unread_folder_keep(weir_unread_folder *unread, const char *path, int errno_code)
+{
+    if (unread->errno_code)
+        return;
+    unread->errno_code = errno_code;
+    snprintf(unread->path, sizeof unread->path, "%s", path);
 }

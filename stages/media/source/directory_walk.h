@@ -34,9 +34,19 @@ uint64_t weir__walk_num_folders(const weir_walk *walk);
 /* NULL is fine. */
 void weir__walk_close(weir_walk *walk);
 
+/* The first folder that could not be read. */
+typedef struct weir_unread_folder {
+    int errno_code; /* 0 = none */
+    char path[400]; /* may be cut */
+} weir_unread_folder;
+
+/* Keeps this one, unless there is one already. */
+void weir__unread_folder_keep(weir_unread_folder *unread, const char *path, int errno_code);
+
 /* Fills *error for a folder in which nothing matches: what was looked for, and what is there instead. Lists the folder
-   again. Returns WEIR_ENOTFOUND. */
-int weir__directory_refuse_empty(const weir_directory_config *config, weir_error *error);
+   again; the listener (may be NULL) can end that. Returns WEIR_ENOTFOUND. */
+int weir__directory_refuse_empty(const weir_directory_config *config, const weir_walk_listener *listener,
+                                 weir_error *error);
 
 /* "no video in PLACE", "no file in PLACE matches *.mp4". Returns WEIR_ENOTFOUND. */
 int weir__file_names_refuse(const char *pattern, const char *place, weir_error *error);

@@ -18,6 +18,9 @@ static void list_config_free(void *config)
 static int list_config_init(void *config, weir_error *error)
 {
     weir_list_config *list = config;
+    if (list->num_paths == 0 && !list->may_be_empty)
+        return weir_error_set(error, WEIR_ENOTFOUND, 0,
+                              "the list of files is empty; set may_be_empty if a run without files is fine");
     size_t total_bytes = list->num_paths * sizeof(char *);
     for (size_t i = 0; i < list->num_paths; i++) {
         if (!list->paths[i])

@@ -15,7 +15,7 @@
 #include <archive_entry.h>
 #include <libavutil/error.h>
 
-#include "directory_walk.h"
+#include "directory_contents.h"
 #include "local_file.h"
 
 enum { BLOCK_BYTES = 256 << 10, STEP_BYTES = 1 << 20 };
@@ -34,6 +34,7 @@ typedef struct tar_worker {
     const char *name;            /* its name; owned by the entry */
     int64_t entry_end;           /* lower bound of the end of its data; 0 = unknown */
     uint64_t num_items;          /* so far */
+    weir_contents contents;      /* its files before the first item */
     uint64_t num_too_large;      /* files left out */
     int status;                  /* WEIR_OK: there is a header. WEIR_EOF: no more. Or the failure */
     weir_error error;
@@ -70,6 +71,7 @@ static void close_archive(tar_worker *worker)
     worker->entry = NULL;
     worker->entry_end = 0;
     worker->num_items = 0;
+    worker->contents = (weir_contents){ 0 };
     worker->num_too_large = 0;
     worker->status = WEIR_OK;
     worker->error = (weir_error){ 0 };
@@ -219,6 +221,8 @@ static int next_header(tar_worker *worker, const weir_tar_config *tar)
             return worker->status = fail_archive(worker, worker->entry ? "damaged" : "cannot read");
         worker->entry = entry;
         worker->name = name_of(entry);
+        if (archive_entry_filetype(entry) == AE_IFREG && worker->num_items == 0)
+            weir__contents_add(&worker->contents, worker->name);
         bool has_holes = archive_entry_sparse_count(entry) > 0; /* then its data is smaller than its size */
         worker->entry_end = has_holes ? 0 : archive_read_header_position(worker->archive) + archive_entry_size(entry);
         if (is_wanted(tar, entry, worker->name))
@@ -371,7 +375,7 @@ static int end_status(tar_worker *worker, bool has_item, const weir_tar_config *
         return WEIR_ELIMIT;
     }
     if (worker->num_items == 0)
-        return weir__file_names_refuse(tar->glob, "it", &worker->error);
+        return weir__contents_refuse(&worker->contents, tar->glob, "it", &worker->error);
     return has_item ? WEIR_OK : WEIR_SKIP;
 }
 
