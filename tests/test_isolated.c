@@ -1060,12 +1060,12 @@ static const weir_op give_op = {
     .name = "give", .makes = WEIR_TYPE_ANY, .config_size = sizeof(void *), .run = give_item
 };
 
-static weir_frames *decode_item(weir_item *input)
+static weir_frames *decode_item(const weir_op *op, weir_item *input)
 {
     weir_item item;
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &give_op, &input, sizeof(void *), NULL);
-    weir_pipe_isolated(builder, &(weir_isolated_config){ .op = &weir_video_decode }, NULL);
+    weir_pipe_isolated(builder, &(weir_isolated_config){ .op = op }, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
@@ -1083,19 +1083,25 @@ TEST_CASE(files_in_memory_and_entries_are_decoded)
     bytes->next = weir_bytes_new(5, "label.txt");
     assert_int_equal(fread(bytes->data, 1, bytes->size_bytes, file), bytes->size_bytes);
     fclose(file);
-    weir_frames *frames =
-        decode_item(&(weir_item){ .data = bytes, .type = WEIR_TYPE_BYTES, .release = weir_bytes_release });
+    weir_frames *frames = decode_item(
+        &weir_video_decode, &(weir_item){ .data = bytes, .type = WEIR_TYPE_BYTES, .release = weir_bytes_release });
     assert_int_equal(frames->num_frames, 20);
     assert_string_equal(frames->sidecars->name, "label.txt");
     weir_frames_free(frames);
 
-    weir_entry *entry = weir_entry_new();
-    entry->path = strdup(path);
-    entry->number = 77;
-    frames = decode_item(&(weir_item){ .data = entry, .type = WEIR_TYPE_ENTRY, .release = weir_entry_release });
-    assert_int_equal(frames->num_frames, 20);
-    assert_int_equal(frames->entry->number, 77);
-    weir_frames_free(frames);
+    const char *picture = clips_make("picture.png", "-f lavfi -i testsrc2=s=64x48 -frames:v 1");
+    for (int i = 0; i < 2; i++) {
+        weir_entry *entry = weir_entry_new();
+        entry->path = strdup(i ? picture : path);
+        entry->number = 77;
+        frames = decode_item(i ? &weir_image_decode : &weir_video_decode,
+                             &(weir_item){ .data = entry, .type = WEIR_TYPE_ENTRY, .release = weir_entry_release });
+        assert_int_equal(frames->num_frames, i ? 1 : 20);
+        assert_true(frames->is_last_chunk);
+        assert_non_null(frames->entry);
+        assert_int_equal(frames->entry->number, 77);
+        weir_frames_free(frames);
+    }
     assert_nothing_is_left();
 }
 

@@ -138,6 +138,7 @@ static int make_result(image_worker *worker, const weir_video_config *video, wei
     weir__scaler_describe(&worker->scaler, builder.frames);
     builder.frames->num_corrupt_frames = is_damaged(worker);
     builder.frames->num_errors = decoder->num_errors;
+    builder.frames->is_last_chunk = true;
     decoder->cost.scale_ns = weir_clock_ns() - start_ns;
     decoder->cost.num_frames = 1;
     decoder->cost.width = builder.frames->source_width; /* known only after decoding */
