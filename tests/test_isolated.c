@@ -362,7 +362,15 @@ static int run_broken(void *worker, weir_item *in, weir_item *out, weir_task *ta
     weir_frames *frames = calloc(1, sizeof *frames);
     REQUIRE(frames);
     *frames = (weir_frames){
-        .data = calloc(1, 12), .num_frames = 1, .width = 2, .height = 2, .channels = 3, .frame_bytes = 12
+        .data = calloc(1, 12),
+        .num_frames = 1,
+        .width = 2,
+        .height = 2,
+        .channels = 3,
+        .frame_bytes = 12,
+        .scaler = WEIR_SCALER_EXACT,
+        .time_base_num = 1,
+        .time_base_den = 25,
     };
     frames->pts = calloc(1, sizeof *frames->pts);
     memset(frames->codec, 'x', sizeof frames->codec);
@@ -1029,16 +1037,21 @@ TEST_CASE(pictures_and_samples_are_the_same_as_without_isolation)
     assert_nothing_is_left();
 }
 
-TEST_CASE(texts_of_a_broken_child_have_an_end)
+TEST_CASE(a_result_of_a_broken_child_is_a_failure_that_names_the_field)
 {
     weir_item item;
+    weir_error error;
     const char *path = "x";
     weir_isolated_config around = { .op = &broken, .worker = self_path };
-    assert_int_equal(results_of(&weir_isolated, &around, &path, 1, &item), 1);
-    const weir_frames *frames = item.data;
-    assert_int_equal(strnlen(frames->codec, sizeof frames->codec), sizeof frames->codec - 1);
-    assert_int_equal(strnlen(frames->cost.codec, sizeof frames->cost.codec), sizeof frames->cost.codec - 1);
-    weir_item_release(&item);
+    weir_builder *builder = weir_builder_new();
+    weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_pipe_isolated(builder, &around, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
+    assert_int_equal(weir_pipeline_error(pipeline, "isolated", &error), WEIR_ESYSTEM);
+    assert_non_null(strstr(error.message, "makes no sense (frames.codec)"));
+    weir_pipeline_free(pipeline);
 }
 
 /* One item, made by the test. */

@@ -24,6 +24,7 @@
 #include "clips.h"
 #include "isolated_config.h"
 #include "message.h"
+#include "message_rules.h"
 #include "sandbox.h"
 #include "scaler.h"
 
@@ -38,7 +39,7 @@ static isolated_message pass(const isolated_message *sent)
     int fds[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
     assert_true(weir__isolated_send(fds[0], sent));
-    assert_true(weir__isolated_receive(fds[1], NULL, &received));
+    assert_true(weir__isolated_receive(fds[1], ISOLATED_CHILD, NULL, &received));
     close(fds[0]);
     close(fds[1]);
     return received;
@@ -94,7 +95,16 @@ static int64_t times[2] = { 7, 9 };
 
 static weir_frames some_frames(weir_pixel pixel)
 {
-    weir_frames frames = { .data = samples, .num_frames = 2, .width = 4, .height = 4, .pixel = pixel, .pts = times };
+    weir_frames frames = { .data = samples,
+                           .num_frames = 2,
+                           .width = 4,
+                           .height = 4,
+                           .pixel = pixel,
+                           .scaler = WEIR_SCALER_EXACT,
+                           .pts = times,
+                           .time_base_num = 1,
+                           .time_base_den = 10,
+                           .is_last_chunk = true };
     frames.channels = pixel == WEIR_PIXEL_RGB24 ? 3 : pixel == WEIR_PIXEL_GRAY8 ? 1 : 0;
     frames.frame_bytes = weir__scaler_picture_bytes(pixel, 4, 4);
     return frames;
@@ -103,7 +113,7 @@ static weir_frames some_frames(weir_pixel pixel)
 static weir_audio some_audio(void)
 {
     static float values[6] = { 0.5F, -0.5F, 0.25F, 0, 0, 1 };
-    return (weir_audio){ .data = values, .num_samples = 3, .channels = 2 };
+    return (weir_audio){ .data = values, .num_samples = 3, .channels = 2, .sample_rate = 8000 };
 }
 
 TEST_CASE(items_of_all_types_arrive)
@@ -170,57 +180,242 @@ TEST_CASE(a_cut_item_makes_no_sense)
     expect_all_parts_are_needed(&(weir_item){ .type = WEIR_TYPE_AUDIO, .data = &audio });
 }
 
-/* The whole message of the item, in which one number, at `offset` of the struct behind the type, is another. */
-static void expect_number_is_checked(const weir_item *item, size_t offset, size_t size_bytes, uint64_t number)
+/* -- each number at its limits, and one beyond */
+
+/* A field of a struct behind the type of the item: from `lowest` to `highest` it is taken with all else as the test's sample
+   has it, which is why sizes and counts that must agree with the data have one value only. No number is left out: see below.
+   Held constant: one sample of each type, in one block of just its size. */
+typedef struct number_limit {
+    const struct_rules *rules;
+    const char *field;
+    int64_t lowest;
+    uint64_t highest;
+} number_limit;
+
+static const uint64_t max_part_ns = INT64_MAX / 8;
+
+static const number_limit limits[] = {
+    { &weir__frames_rules, "num_frames", 2, 2 },
+    { &weir__frames_rules, "height", 4, 4 },
+    { &weir__frames_rules, "width", 4, 4 },
+    { &weir__frames_rules, "channels", 3, 3 },
+    { &weir__frames_rules, "pixel", WEIR_PIXEL_RGB24, WEIR_PIXEL_RGB24 },
+    { &weir__frames_rules, "layout", WEIR_LAYOUT_NHWC, WEIR_LAYOUT_NCHW },
+    { &weir__frames_rules, "frame_bytes", 48, 48 },
+    { &weir__frames_rules, "scaler", WEIR_SCALER_EXACT, WEIR_SCALER_FAST },
+    { &weir__frames_rules, "matrix", 0, 255 },
+    { &weir__frames_rules, "full_range", 0, 1 },
+    { &weir__frames_rules, "time_base_num", 1, INT32_MAX },
+    { &weir__frames_rules, "time_base_den", 1, INT32_MAX },
+    { &weir__frames_rules, "stream", 0, INT32_MAX },
+    { &weir__frames_rules, "stream_index", 0, INT32_MAX },
+    { &weir__frames_rules, "source_width", 0, INT32_MAX },
+    { &weir__frames_rules, "source_height", 0, INT32_MAX },
+    { &weir__frames_rules, "num_errors", 0, INT64_MAX },
+    { &weir__frames_rules, "num_corrupt_frames", 0, 2 },
+    { &weir__frames_rules, "num_missing_frames", 0, INT64_MAX },
+    { &weir__frames_rules, "first_frame", 0, INT64_MAX },
+    { &weir__frames_rules, "is_last_chunk", 0, 1 },
+    { &weir__audio_rules, "num_samples", 0, 3 },
+    { &weir__audio_rules, "channels", 1, 2 },
+    { &weir__audio_rules, "sample_rate", 1, INT32_MAX },
+    { &weir__audio_rules, "planar", 0, 1 },
+    { &weir__audio_rules, "start_ns", INT64_MIN, INT64_MAX },
+    { &weir__audio_rules, "stream", 0, INT32_MAX },
+    { &weir__audio_rules, "stream_index", 0, INT32_MAX },
+    { &weir__audio_rules, "source_sample_rate", 0, INT32_MAX },
+    { &weir__audio_rules, "source_channels", 0, INT32_MAX },
+    { &weir__audio_rules, "num_errors", 0, INT64_MAX },
+    { &weir__entry_rules, "number", 0, UINT64_MAX },
+    { &weir__entry_rules, "epoch", 0, UINT64_MAX },
+    { &weir__entry_rules, "class_id", INT64_MIN, INT64_MAX },
+    { &weir__entry_rules, "size_bytes", INT64_MIN, INT64_MAX },
+    { &weir__entry_rules, "mtime_ns", INT64_MIN, INT64_MAX },
+    { &weir__entry_rules, "packets_bytes", 5, 5 },
+    { &weir__entry_rules, "archive_length", 0, UINT64_MAX },
+    { &weir__entry_rules, "offset", INT64_MIN, INT64_MAX },
+    { &weir__entry_rules, "stands_in", 0, 1 },
+    { &weir__entry_rules, "start_ns", INT64_MIN, INT64_MAX },
+    { &weir__entry_rules, "end_ns", INT64_MIN, INT64_MAX },
+    /* of frames and of audio */
+    { &weir__cost_rules, "width", 0, INT32_MAX },
+    { &weir__cost_rules, "height", 0, INT32_MAX },
+    { &weir__cost_rules, "num_frames", 0, INT64_MAX },
+    { &weir__cost_rules, "size_bytes", 0, INT64_MAX },
+    { &weir__cost_rules, "open_ns", 0, max_part_ns },
+    { &weir__cost_rules, "demux_ns", 0, max_part_ns },
+    { &weir__cost_rules, "decode_ns", 0, max_part_ns },
+    { &weir__cost_rules, "scale_ns", 0, max_part_ns },
+    { &weir__cost_rules, "num_missing", 0, INT64_MAX },
+    { &weir__cost_rules, "num_errors", 0, INT64_MAX },
+};
+
+/* What a consumer does with an item. The sanitizers look on. */
+static void use_item(const weir_item *item)
 {
-    isolated_message whole = { .head = { .kind = ISOLATED_RESULT } };
-    assert_true(weir__isolated_put_item(&whole, item));
-    isolated_message changed = cut_message(&whole, (size_t)whole.head.body_bytes);
-    memcpy(changed.body + sizeof(uint32_t) + offset, &number,
-           size_bytes); /* little-endian machines only, as weir is */
-    expect_nonsense(&changed);
-    weir__isolated_message_free(&whole);
+    weir_item_cost cost = { 0 };
+    volatile double sum = 0;
+    if (strcmp(item->type, WEIR_TYPE_FRAMES) == 0) {
+        const weir_frames *frames = item->data;
+        for (uint32_t i = 0; i < frames->num_frames; i++)
+            sum = sum + (double)frames->pts[i] * (frames->time_base_num / frames->time_base_den);
+        for (size_t i = 0; i < frames->num_frames * frames->frame_bytes; i++)
+            sum = sum + frames->data[i];
+    } else if (strcmp(item->type, WEIR_TYPE_AUDIO) == 0) {
+        const weir_audio *audio = item->data;
+        sum = sum + (double)(audio->num_samples / audio->sample_rate);
+        for (size_t i = 0; i < audio->num_samples * audio->channels; i++)
+            sum = sum + (double)audio->data[i];
+    }
+    if (weir_decode_cost(item, &cost)) {
+        int64_t end_ns = weir_clock_ns() + cost.open_ns + cost.demux_ns + cost.decode_ns + cost.scale_ns;
+        assert_true(end_ns > 0 && (int64_t)(cost.num_errors | cost.num_missing) >= 0);
+    }
 }
 
-#define EXPECT_CHECKED(item, type, field, number) \
-    expect_number_is_checked(item, offsetof(type, field), sizeof((type *)NULL)->field, number)
+/* The item's message, with these bytes at `offset` of the struct behind the type, passes through a socket. */
+static bool is_taken(const weir_item *item, size_t offset, const void *bytes, size_t num_bytes,
+                     const char **complaint)
+{
+    static isolated_message received;
+    isolated_message sent = { .head = { .kind = ISOLATED_RESULT } };
+    weir_item result;
+    assert_true(weir__isolated_put_item(&sent, item));
+    memcpy(sent.body + sizeof(uint32_t) + offset, bytes, num_bytes);
+    received = pass(&sent);
+    bool is_good = weir__isolated_get_item(&received, &result);
+    assert_true(is_good || (errno == EPROTO && !result.data));
+    if (is_good)
+        use_item(&result);
+    weir_item_release(&result);
+    weir__isolated_message_free(&sent);
+    static char text[sizeof received.complaint];
+    memcpy(text, received.complaint, sizeof text);
+    *complaint = text;
+    weir__isolated_message_free(&received);
+    return is_good;
+}
 
-TEST_CASE(frames_and_samples_that_make_no_sense_are_refused)
+static void expect_taken(const weir_item *item, const field_rule *rule, size_t at, uint64_t number, bool expected)
+{
+    const char *complaint;
+    /* little-endian machines only, as weir is */
+    if (is_taken(item, at + rule->offset, &number, rule->size_bytes, &complaint) != expected)
+        fail_msg("%s: %s = %#llx is %s", item->type, rule->name, (unsigned long long)number,
+                 expected ? complaint : "taken");
+    assert_true(expected || complaint[0]);
+}
+
+static const number_limit *find_limit(const struct_rules *rules, const field_rule *rule)
+{
+    for (size_t i = 0; i < LENGTH(limits); i++)
+        if (limits[i].rules == rules && strcmp(limits[i].field, rule->name) == 0)
+            return &limits[i];
+    fail_msg("the test knows no limits of %s.%s", rules->name, rule->name);
+    return NULL;
+}
+
+/* The lowest and the highest number, and those beyond that the field can hold. */
+static void expect_limits(const weir_item *item, const struct_rules *rules, const field_rule *rule, size_t at)
+{
+    const number_limit *limit = find_limit(rules, rule);
+    unsigned num_bits = (unsigned)rule->size_bytes * 8;
+    bool is_signed = rule->kind == FIELD_SIGNED;
+    uint64_t most = UINT64_MAX >> (64 - num_bits) >> is_signed;
+    int64_t least = is_signed ? -(int64_t)most - 1 : 0;
+    expect_taken(item, rule, at, (uint64_t)limit->lowest, true);
+    expect_taken(item, rule, at, limit->highest, true);
+    if (limit->lowest > least)
+        expect_taken(item, rule, at, (uint64_t)limit->lowest - 1, false);
+    if (limit->highest < most) {
+        expect_taken(item, rule, at, limit->highest + 1, false);
+        expect_taken(item, rule, at, most, false);
+    }
+    if (is_signed && limit->lowest > least)
+        expect_taken(item, rule, at, (uint64_t)least, false);
+}
+
+/* It has an end, and nothing that moves a cursor. */
+static void expect_text_is_checked(const weir_item *item, const field_rule *rule, size_t at)
+{
+    static const char *const others[] = { "\x1b]0;x", "a\nb", "\x7f", "\xc3\xa4", "\x01" };
+    char text[64] = "";
+    const char *complaint;
+    assert_true(rule->size_bytes <= sizeof text);
+    memset(text, '~', rule->size_bytes);
+    assert_false(is_taken(item, at + rule->offset, text, rule->size_bytes, &complaint));
+    text[rule->size_bytes - 1] = '\0';
+    text[0] = ' ';
+    assert_true(is_taken(item, at + rule->offset, text, rule->size_bytes, &complaint));
+    for (size_t i = 0; i < LENGTH(others); i++)
+        assert_false(is_taken(item, at + rule->offset, others[i], strlen(others[i]) + 1, &complaint));
+}
+
+static void expect_all_limits(const weir_item *item, const struct_rules *rules, size_t at)
+{
+    for (size_t i = 0; i < rules->num_fields; i++) {
+        const field_rule *rule = &rules->fields[i];
+        switch (rule->kind) {
+        case FIELD_UNSIGNED:
+        case FIELD_SIGNED: expect_limits(item, rules, rule, at); break;
+        case FIELD_TEXT: expect_text_is_checked(item, rule, at); break;
+        case FIELD_STRUCT: expect_all_limits(item, rule->inner, at + rule->offset); break;
+        case FIELD_OURS: break;
+        }
+    }
+}
+
+TEST_CASE(each_number_of_an_item_is_taken_at_its_limits_and_refused_beyond)
 {
     weir_frames frames = some_frames(WEIR_PIXEL_RGB24);
-    weir_item item = { .type = WEIR_TYPE_FRAMES, .data = &frames };
-    EXPECT_CHECKED(&item, weir_frames, pixel, 99);
-    EXPECT_CHECKED(&item, weir_frames, layout, 99);
-    EXPECT_CHECKED(&item, weir_frames, scaler, 99);
-    EXPECT_CHECKED(&item, weir_frames, full_range, 2);
-    EXPECT_CHECKED(&item, weir_frames, is_last_chunk, 2);
-    EXPECT_CHECKED(&item, weir_frames, width, 0);
-    EXPECT_CHECKED(&item, weir_frames, width, UINT32_MAX);
-    EXPECT_CHECKED(&item, weir_frames, height, 0);
-    EXPECT_CHECKED(&item, weir_frames, height, UINT32_MAX);
-    EXPECT_CHECKED(&item, weir_frames, channels, 4);
-    EXPECT_CHECKED(&item, weir_frames, frame_bytes, 47);
-    EXPECT_CHECKED(&item, weir_frames, num_frames, 3);
+    expect_all_limits(&(weir_item){ .type = WEIR_TYPE_FRAMES, .data = &frames }, &weir__frames_rules, 0);
     weir_audio audio = some_audio();
-    item = (weir_item){ .type = WEIR_TYPE_AUDIO, .data = &audio };
-    EXPECT_CHECKED(&item, weir_audio, planar, 2);
-    EXPECT_CHECKED(&item, weir_audio, channels, 0);
-    EXPECT_CHECKED(&item, weir_audio, channels, 257);
-    EXPECT_CHECKED(&item, weir_audio, num_samples, 4);
-    EXPECT_CHECKED(&item, weir_audio, num_samples, UINT64_MAX);
+    expect_all_limits(&(weir_item){ .type = WEIR_TYPE_AUDIO, .data = &audio }, &weir__audio_rules, 0);
     weir_entry entry = { .path = (char[]){ "x" }, .packets = samples, .packets_bytes = 5 };
-    item = (weir_item){ .type = WEIR_TYPE_ENTRY, .data = &entry };
-    EXPECT_CHECKED(&item, weir_entry, packets_bytes, 6);
+    expect_all_limits(&(weir_item){ .type = WEIR_TYPE_ENTRY, .data = &entry }, &weir__entry_rules, 0);
+}
+
+TEST_CASE(no_pointer_and_no_byte_between_fields_is_sent)
+{
+    weir_frames frames;
+    memset(&frames, 0xa5, sizeof frames);
+    weir_frames given = some_frames(WEIR_PIXEL_RGB24);
+    memcpy(&frames, &given, sizeof frames);
+    frames.entry = (void *)samples;
+    isolated_message message = { 0 };
+    weir__isolated_put_struct(&message, &weir__frames_rules, &frames);
+    for (size_t i = 0; i < weir__frames_rules.num_fields; i++) {
+        const field_rule *rule = &weir__frames_rules.fields[i];
+        if (rule->kind != FIELD_OURS)
+            memset(message.body + rule->offset, 0, rule->size_bytes);
+    }
+    for (size_t i = 0; i < message.head.body_bytes; i++)
+        if (message.body[i])
+            fail_msg("byte %zu is sent", i);
+    weir__isolated_message_free(&message);
+}
+
+TEST_CASE(an_item_with_a_wrong_type_text_or_end_is_refused)
+{
     isolated_message message = { 0 };
     weir__isolated_put(&message, &(uint32_t){ 99 }, sizeof(uint32_t)); /* no type has that number */
     expect_nonsense(&message);
     weir__isolated_put(&message, &(uint32_t){ 0 }, sizeof(uint32_t));
     weir__isolated_put(&message, &(uint32_t){ 0 }, sizeof(uint32_t)); /* a text without its end */
     expect_nonsense(&message);
+    weir__isolated_put(&message, &(uint32_t){ 0 }, sizeof(uint32_t));
+    weir__isolated_put(&message, &(uint32_t){ 4 }, sizeof(uint32_t));
+    weir__isolated_put(&message, "a\0b", 4); /* a text with two ends */
+    expect_nonsense(&message);
+    char text[] = "x";
+    assert_true(weir__isolated_put_item(&message, &(weir_item){ .type = WEIR_TYPE_TEXT, .data = text }));
+    weir__isolated_put(&message, text, 1); /* more than the item */
+    expect_nonsense(&message);
 }
 
-/* Sends the head, a body, and as many descriptors of an empty file, as it is. */
-static void send_raw(int fd, const isolated_head *head, size_t head_bytes, size_t body_bytes, size_t num_fds)
+/* Sends the head, a body, and as many times the descriptor, as it is. */
+static void send_raw_file(int fd, const isolated_head *head, size_t head_bytes, size_t body_bytes, size_t num_fds,
+                          int file)
 {
     union {
         struct cmsghdr header;
@@ -228,11 +423,10 @@ static void send_raw(int fd, const isolated_head *head, size_t head_bytes, size_
     } control = { 0 };
     char body[64] = { 0 };
     isolated_head copy = *head;
-    int file = memfd_create("empty", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     int fds[4] = { file, file, file, file };
     struct iovec parts[] = { { &copy, head_bytes }, { body, body_bytes } };
     struct msghdr packet = { .msg_iov = parts, .msg_iovlen = 2 };
-    assert_true(file >= 0 && body_bytes <= sizeof body && num_fds <= 4);
+    assert_true((file >= 0 || num_fds == 0) && body_bytes <= sizeof body && num_fds <= 4);
     if (num_fds > 0) {
         packet.msg_control = &control;
         packet.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
@@ -242,6 +436,13 @@ static void send_raw(int fd, const isolated_head *head, size_t head_bytes, size_
         memcpy(CMSG_DATA(&control.header), fds, num_fds * sizeof(int));
     }
     assert_true(sendmsg(fd, &packet, MSG_NOSIGNAL) >= 0);
+}
+
+/* The same with an empty file. */
+static void send_raw(int fd, const isolated_head *head, size_t head_bytes, size_t body_bytes, size_t num_fds)
+{
+    int file = memfd_create("empty", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    send_raw_file(fd, head, head_bytes, body_bytes, num_fds, file);
     close(file);
 }
 
@@ -262,6 +463,32 @@ TEST_CASE(packets_that_make_no_sense_are_refused_and_leave_no_descriptor)
         { { .kind = ISOLATED_RESULT }, 3, 0, 0 }, /* shorter than its head */
         { { .kind = ISOLATED_RESULT, .has_file = 2 }, sizeof(isolated_head), 0, 2 },
         { { .kind = ISOLATED_RESULT, .has_file = 1 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_RESULT, .has_file = 1 }, sizeof(isolated_head), 0, 1 }, /* a child sends no file */
+        { { .kind = ISOLATED_REQUEST, .has_file = 1 }, sizeof(isolated_head), 0, 1 },
+        { { .kind = ISOLATED_CONTINUE }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_CONFIG }, sizeof(isolated_head), 0, 0 },
+        { { .kind = 0 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_LOG + 1 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = UINT32_MAX }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_LOG, .status = -1 }, sizeof(isolated_head), 0, 0 }, /* levels */
+        { { .kind = ISOLATED_LOG, .status = WEIR_LOG_DEBUG + 1 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_RESULT, .status = -1 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_RESULT, .status = WEIR_SKIP }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_RESULT, .status = WEIR_MORE + 1 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_FAILURE, .status = 0 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_SKIPPED, .status = -1 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_SKIPPED, .body_bytes = 4 }, sizeof(isolated_head), 4, 0 },
+        { { .kind = ISOLATED_RESULT, .library_code = 1 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_RESULT, .source = 1 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_RESULT, .seq = 1 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_RESULT, .epoch = 1 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_RESULT, .max_memory_bytes = 1 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_RESULT, .sandbox = 1 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_LOG, .data_number = 1 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_FAILURE, .status = -1, .data_bytes = 1 }, sizeof(isolated_head), 0, 1 },
+        { { .kind = ISOLATED_RESULT, .data_number = WEIR_SHARED_BLOCKS }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_RESULT, .data_number = -2 }, sizeof(isolated_head), 0, 0 },
+        { { .kind = ISOLATED_RESULT, .is_data_known = 2 }, sizeof(isolated_head), 0, 0 },
         { { .kind = ISOLATED_RESULT }, sizeof(isolated_head), 0, 1 }, /* nobody asked for it */
         { { .kind = ISOLATED_RESULT }, sizeof(isolated_head), 0, 4 }, /* more than there is room for */
         { { .kind = ISOLATED_RESULT, .body_bytes = 5 }, sizeof(isolated_head), 4, 0 },
@@ -285,16 +512,110 @@ TEST_CASE(packets_that_make_no_sense_are_refused_and_leave_no_descriptor)
     int before = count_descriptors();
     for (size_t i = 0; i < LENGTH(cases); i++) {
         send_raw(fds[0], &cases[i].head, cases[i].head_bytes, cases[i].body_bytes, cases[i].num_fds);
-        if (weir__isolated_receive(fds[1], blocks, &message) || errno != EPROTO)
+        if (weir__isolated_receive(fds[1], ISOLATED_CHILD, blocks, &message) || errno != EPROTO)
             fail_msg("case %zu: %s", i, strerror(errno));
         weir__isolated_message_free(&message);
         if (count_descriptors() != before)
             fail_msg("case %zu: a descriptor is left", i);
     }
     close(fds[0]);
-    assert_false(weir__isolated_receive(fds[1], blocks, &message));
+    assert_false(weir__isolated_receive(fds[1], ISOLATED_CHILD, blocks, &message));
     assert_int_equal(errno, EPIPE);
     close(fds[1]);
+}
+
+/* A child and its parent, with a block of that many bytes. */
+typedef struct block_pair {
+    int fds[2];
+    weir_shared_data *sent; /* the child's */
+    weir_shared_data *blocks[WEIR_SHARED_BLOCKS];
+} block_pair;
+
+static block_pair block_pair_of(size_t num_bytes)
+{
+    block_pair pair = { .sent = weir__shared_data_new(num_bytes) };
+    assert_non_null(pair.sent);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.fds), 0);
+    return pair;
+}
+
+static void block_pair_free(block_pair *pair)
+{
+    for (int i = 0; i < WEIR_SHARED_BLOCKS; i++)
+        weir__shared_data_drop(pair->blocks[i]);
+    weir__shared_data_release(pair->sent);
+    close(pair->fds[0]);
+    close(pair->fds[1]);
+}
+
+/* Is it received, with data of that many bytes, in a block of which the child says that it has so many? */
+static bool receives_block(block_pair *pair, int32_t number, uint64_t data_bytes, uint64_t room_bytes, bool is_known,
+                           isolated_message *message)
+{
+    isolated_head head = { .kind = ISOLATED_RESULT,
+                           .data_bytes = data_bytes,
+                           .data_room = room_bytes,
+                           .data_number = number,
+                           .is_data_known = is_known };
+    send_raw_file(pair->fds[0], &head, sizeof head, 0, is_known ? 0 : 1, pair->sent->fd);
+    if (weir__isolated_receive(pair->fds[1], ISOLATED_CHILD, pair->blocks, message)) {
+        memset(message->data->data, 7, (size_t)data_bytes); /* to the last byte */
+        return true;
+    }
+    assert_int_equal(errno, EPROTO);
+    assert_non_null(strstr(message->complaint, "data"));
+    return false;
+}
+
+/* Blocks that are sent once, that are reused, and that were sent before. 4096 - 1: the last byte is before the end of a
+   page, so that only the figure can refuse the next one. */
+TEST_CASE(a_child_claims_no_more_bytes_than_its_block_has)
+{
+    static const struct {
+        uint64_t data_bytes, room_bytes;
+        bool is_good;
+    } claims[] = {
+        { 1, 4095, true },           { 4095, 4095, true },     { 4096, 4095, false },
+        { 4095, 4096, false },       { 4096, 4096, false },    { UINT32_MAX, 4095, false },
+        { INT64_MAX, 4095, false },  { 1, INT64_MAX, false },  { INT64_MAX, INT64_MAX, false },
+        { UINT64_MAX, 4095, false }, { 1, UINT64_MAX, false },
+    };
+    for (int32_t number = -1; number < WEIR_SHARED_BLOCKS; number += WEIR_SHARED_BLOCKS) {
+        for (size_t i = 0; i < LENGTH(claims); i++) {
+            isolated_message message;
+            block_pair pair = block_pair_of(4095);
+            if (receives_block(&pair, number, claims[i].data_bytes, claims[i].room_bytes, false, &message) !=
+                claims[i].is_good)
+                fail_msg("number %d, claim %zu", (int)number, i);
+            weir__isolated_message_free(&message);
+            block_pair_free(&pair);
+        }
+    }
+    for (size_t i = 0; i < LENGTH(claims); i++) {
+        isolated_message message;
+        block_pair pair = block_pair_of(4095);
+        assert_true(receives_block(&pair, 3, 7, 4095, false, &message));
+        weir__isolated_message_free(&message);
+        if (receives_block(&pair, 3, claims[i].data_bytes, claims[i].room_bytes, true, &message) != claims[i].is_good)
+            fail_msg("a known block, claim %zu", i);
+        weir__isolated_message_free(&message);
+        block_pair_free(&pair);
+    }
+}
+
+TEST_CASE(a_block_that_is_in_use_is_not_sent_again)
+{
+    isolated_message first, second;
+    block_pair pair = block_pair_of(96);
+    assert_true(receives_block(&pair, 0, 96, 96, false, &first));
+    assert_false(receives_block(&pair, 0, 1, 96, true, &second));
+    assert_int_equal(first.data->size_bytes, 96);
+    weir__isolated_message_free(&second);
+    weir__isolated_message_free(&first);
+    assert_true(receives_block(&pair, 0, 1, 96, true, &second));
+    assert_int_equal(second.data->size_bytes, 1);
+    weir__isolated_message_free(&second);
+    block_pair_free(&pair);
 }
 
 TEST_CASE(what_is_too_long_is_not_sent)
@@ -441,7 +762,7 @@ static void child_send(worker_child *child, isolated_message *message)
 static isolated_message child_answer(worker_child *child, isolated_kind kind)
 {
     isolated_message answer;
-    assert_true(weir__isolated_receive(child->fd, child->blocks, &answer));
+    assert_true(weir__isolated_receive(child->fd, ISOLATED_CHILD, child->blocks, &answer));
     assert_int_equal(answer.head.kind, kind);
     return answer;
 }
@@ -694,44 +1015,128 @@ TEST_CASE(a_child_gets_only_what_it_needs_of_the_environment)
 
 /* ---- worker programs that answer what makes no sense ------------------------------------------------------------- */
 
+/* What a child answers where two pictures of 4 × 4 are asked for: a good answer with one number changed, of the frames or, with
+   offset NO_FIELD, none. */
+enum { NO_FIELD = sizeof(weir_frames) };
+
+#define FRAMES_FIELD(field) offsetof(weir_frames, field), sizeof(((weir_frames *)NULL)->field)
+
+static const struct {
+    size_t offset, size_bytes;
+    uint64_t number;
+    int status;
+    const char *complaint; /* NULL = it is a result */
+} answers[] = {
+    { NO_FIELD, 0, 0, WEIR_OK, NULL },
+    { FRAMES_FIELD(time_base_den), 0, WEIR_OK, "frames.time_base_den" },
+    { FRAMES_FIELD(time_base_den), INT32_MAX, WEIR_OK, NULL },
+    { FRAMES_FIELD(time_base_num), UINT32_MAX, WEIR_OK, "frames.time_base_num" }, /* -1 */
+    { FRAMES_FIELD(num_frames), 3, WEIR_OK, "frames.num_frames" },
+    { FRAMES_FIELD(first_frame), 1, WEIR_OK, "frames.first_frame" },
+    { FRAMES_FIELD(is_last_chunk), 0, WEIR_OK, "frames.is_last_chunk" },
+    { FRAMES_FIELD(is_last_chunk), 0, WEIR_MORE, "frames.is_last_chunk" }, /* no chunks were asked for */
+    { NO_FIELD, 0, 0, WEIR_MORE, "frames.is_last_chunk" },
+    { NO_FIELD, 0, 0, WEIR_SKIP, "head.status" },
+    { FRAMES_FIELD(layout), WEIR_LAYOUT_NCHW, WEIR_OK, "frames.layout" },
+    { FRAMES_FIELD(cost.num_frames), 3, WEIR_OK, "cost.num_frames" },
+    { FRAMES_FIELD(cost.open_ns), (uint64_t)-1, WEIR_OK, "frames.open_ns" },
+    { FRAMES_FIELD(cost.open_ns), 1, WEIR_OK, NULL },
+    { FRAMES_FIELD(cost.open_ns), INT64_MAX / 8, WEIR_OK, "cost.open_ns" },
+    { FRAMES_FIELD(cost.demux_ns), INT64_MAX / 8, WEIR_OK, "cost.demux_ns" },
+    { FRAMES_FIELD(cost.decode_ns), INT64_MAX / 8, WEIR_OK, "cost.decode_ns" },
+    { FRAMES_FIELD(cost.scale_ns), INT64_MAX / 8, WEIR_OK, "cost.scale_ns" },
+};
+
+static void give_answer(size_t number)
+{
+    isolated_message answer = { .head = { .kind = ISOLATED_RESULT, .status = answers[number].status } };
+    weir_frames frames = some_frames(WEIR_PIXEL_RGB24);
+    frames.cost.num_frames = 2;
+    REQUIRE(weir__isolated_put_item(&answer, &(weir_item){ .type = WEIR_TYPE_FRAMES, .data = &frames }));
+    memcpy(answer.body + sizeof(uint32_t) + answers[number].offset, &answers[number].number,
+           answers[number].size_bytes);
+    REQUIRE(weir__isolated_send(ISOLATED_FD, &answer));
+    weir__isolated_message_free(&answer);
+}
+
 /* A stand-in for weir-worker. */
 static void answer_nonsense(const char *what)
 {
     isolated_message message, answer = { .head = { .kind = 99 } };
-    REQUIRE(weir__isolated_receive(ISOLATED_FD, NULL, &message));
+    REQUIRE(weir__isolated_receive(ISOLATED_FD, ISOLATED_PARENT, NULL, &message));
     weir__isolated_message_free(&message);
     REQUIRE(weir__isolated_send(ISOLATED_FD, &(isolated_message){ .head = { .kind = ISOLATED_READY } }));
-    REQUIRE(weir__isolated_receive(ISOLATED_FD, NULL, &message));
+    REQUIRE(weir__isolated_receive(ISOLATED_FD, ISOLATED_PARENT, NULL, &message));
     weir__isolated_message_free(&message);
     if (strcmp(what, "item") == 0)
         answer.head.kind = ISOLATED_RESULT;
     if (strcmp(what, "failure") == 0)
         answer.head = (isolated_head){ .kind = ISOLATED_FAILURE, .status = 5 };
-    REQUIRE(weir__isolated_send(ISOLATED_FD, &answer));
-    (void)weir__isolated_receive(ISOLATED_FD, NULL, &message);
+    if (strcmp(what, "level") == 0)
+        answer.head = (isolated_head){ .kind = ISOLATED_LOG, .status = -4000 };
+    if (strncmp(what, "answer ", 7) == 0)
+        give_answer((size_t)atoi(what + 7));
+    else
+        REQUIRE(weir__isolated_send(ISOLATED_FD, &answer));
+    (void)weir__isolated_receive(ISOLATED_FD, ISOLATED_PARENT, NULL, &message);
+}
+
+/* What becomes of that answer: WEIR_OK, with the result, or the failure. */
+static int status_of_answer(const char *what, weir_item *item, weir_error *error)
+{
+    const char *path = make_video();
+    const weir_video_config video = { .width = 4, .height = 4 };
+    weir_builder *builder = weir_builder_new();
+    setenv(broken_answer, what, 1);
+    weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_pipe_isolated(
+        builder,
+        &(weir_isolated_config){
+            .op = &weir_video_decode, .config = &video, .config_size = sizeof video, .worker = "/proc/self/exe" },
+        NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    int status = weir_pipeline_next(pipeline, item, WEIR_FOREVER);
+    *error = (weir_error){ 0 };
+    if (status == WEIR_EOF)
+        status = weir_pipeline_error(pipeline, "isolated", error);
+    weir_pipeline_free(pipeline);
+    unsetenv(broken_answer);
+    return status;
 }
 
 TEST_CASE(answers_that_make_no_sense_are_failures)
 {
-    static const char *const cases[][2] = { { "kind", "the connection to the process that decodes: Protocol error" },
-                                            { "item", "the connection to the process that decodes: Protocol error" },
-                                            { "failure", "failed" } };
-    const char *path = make_video();
+    static const char *const cases[][2] = { { "kind", "makes no sense (head.kind)" },
+                                            { "item", "makes no sense (an item)" },
+                                            { "failure", "makes no sense (head.status)" },
+                                            { "level", "makes no sense (head.status)" } };
     for (size_t i = 0; i < LENGTH(cases); i++) {
         weir_error error;
         weir_item item;
-        weir_builder *builder = weir_builder_new();
-        setenv(broken_answer, cases[i][0], 1);
-        weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
-        weir_pipe_isolated(builder, &(weir_isolated_config){ .op = &weir_video_decode, .worker = "/proc/self/exe" },
-                           NULL);
-        weir_builder_sink(builder, NULL);
-        weir_pipeline *pipeline = build(builder, NULL);
-        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
-        assert_int_equal(weir_pipeline_error(pipeline, "isolated", &error), WEIR_ESYSTEM);
-        assert_non_null(strstr(error.message, cases[i][1]));
-        weir_pipeline_free(pipeline);
-        unsetenv(broken_answer);
+        assert_int_equal(status_of_answer(cases[i][0], &item, &error), WEIR_ESYSTEM);
+        if (!strstr(error.message, cases[i][1]))
+            fail_msg("%s: %s", cases[i][0], error.message);
+    }
+}
+
+/* A consumer relies on what it has asked for, and on sums: they are compared with the config, with earlier chunks and with the
+   clock. */
+TEST_CASE(results_that_are_not_what_was_asked_for_are_failures)
+{
+    char what[32];
+    for (size_t i = 0; i < LENGTH(answers); i++) {
+        weir_error error;
+        weir_item item;
+        snprintf(what, sizeof what, "answer %zu", i);
+        int status = status_of_answer(what, &item, &error);
+        if (status != (answers[i].complaint ? WEIR_ESYSTEM : WEIR_OK) ||
+            (answers[i].complaint && !strstr(error.message, answers[i].complaint)))
+            fail_msg("answer %zu: status %d, %s", i, status, error.message);
+        if (status == WEIR_OK) {
+            use_item(&item);
+            weir_item_release(&item);
+        }
     }
 }
 

@@ -37,6 +37,7 @@ static weir_shared_data *map_shared(int fd, size_t room_bytes)
         *shared = (weir_shared_data){
             .data = head + HEAD_BYTES, .size_bytes = room_bytes, .room_bytes = room_bytes, .fd = fd, .number = -1
         };
+        atomic_init(&shared->is_taken, false);
         atomic_init(&shared->references, 1);
         return shared;
     }
@@ -170,6 +171,11 @@ void *weir__shared_data_resize(void *data, weir_shared_data **shared, size_t siz
 
 /* -- the end */
 
+bool weir__shared_data_take(weir_shared_data *shared)
+{
+    return !atomic_exchange_explicit(&shared->is_taken, true, memory_order_acq_rel);
+}
+
 weir_shared_data *weir__shared_data_hold(weir_shared_data *shared)
 {
     atomic_fetch_add_explicit(&shared->references, 1, memory_order_relaxed);
@@ -191,6 +197,7 @@ void weir__shared_data_release(void *pointer)
     weir_shared_data *shared = pointer;
     if (!shared)
         return;
+    atomic_store_explicit(&shared->is_taken, false, memory_order_relaxed); /* before the sender may reuse it */
     if (!shared->is_sent)
         atomic_store_explicit(flag_of(shared), 0, memory_order_release);
     shared->is_sent = false;

@@ -17,13 +17,14 @@ enum { WEIR_SHARED_BLOCKS = 8 };
 /* One process's view of memory that several processes map. */
 typedef struct weir_shared_data {
     void *data;
-    size_t size_bytes; /* as requested */
-    size_t room_bytes; /* as mapped */
-    int fd;            /* -1 = not needed any more */
-    int32_t number;    /* of a block that is reused, from 0; -1 = it is not */
-    bool is_kept;      /* this process keeps it for reuse */
-    bool is_sent;      /* another process will release it */
-    bool is_known;     /* the parent has already mapped it, in this size */
+    size_t size_bytes;    /* as requested */
+    size_t room_bytes;    /* as mapped */
+    int fd;               /* -1 = not needed any more */
+    int32_t number;       /* of a block that is reused, from 0; -1 = it is not */
+    bool is_kept;         /* this process keeps it for reuse */
+    bool is_sent;         /* another process will release it */
+    bool is_known;        /* the parent has already mapped it, in this size */
+    atomic_bool is_taken; /* another process has sent it, and its owner here has not released it yet */
     atomic_uint references;
 } weir_shared_data;
 
@@ -44,6 +45,9 @@ weir_shared_data *weir__shared_data_new(size_t size_bytes);
 /* Maps what another process has sent and prevents that it becomes smaller. Takes over the descriptor in any case. NULL =
    failed, or it has fewer than room_bytes. */
 weir_shared_data *weir__shared_data_receive(int fd, size_t room_bytes);
+
+/* An owner gets what another process has sent. False = it has an owner: the other process sends what it may not reuse yet. */
+bool weir__shared_data_take(weir_shared_data *shared);
 
 /* The owner does not need it any more: the process that made it may reuse it. Any thread. NULL is fine. */
 void weir__shared_data_release(void *shared);

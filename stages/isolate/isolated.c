@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <weir/audio.h>
+#include <weir/clock.h>
 #include <weir/log.h>
 #include <weir/version.h>
 #include <weir/video.h>
@@ -32,6 +33,7 @@ enum { ASK_INTERVAL_MS = 50 };
 /* What weir_isolated_config.config points to, once it has been copied. */
 typedef struct isolated_setup {
     isolated_message message; /* the first one to each child */
+    isolated_shape shape;     /* of the results */
     char *worker;
 } isolated_setup;
 
@@ -40,6 +42,8 @@ typedef struct isolated_worker {
     bool is_midway;                               /* the child has more results of the last item */
     weir_shared_data *blocks[WEIR_SHARED_BLOCKS]; /* of this child; the items that use them hold them, too */
     weir_item_cost told_cost;                     /* to traces, of this item */
+    uint64_t num_frames;                          /* of this item, in its chunks so far */
+    int64_t begin_ns;                             /* of this item */
     weir_local_host host;                         /* opens files that may hang */
     sandbox_kind sandbox;                         /* of the process */
 } isolated_worker;
@@ -69,7 +73,7 @@ static char *find_worker(const char *given)
 }
 
 /* What config_init() of the operation makes of its config is freed again: the child makes it anew. */
-static int check_config(const weir_op *op, const void *config, weir_error *error)
+static int check_config(const weir_op *op, const void *config, isolated_shape *shape, weir_error *error)
 {
     if (!op->config_init)
         return WEIR_OK;
@@ -78,6 +82,8 @@ static int check_config(const weir_op *op, const void *config, weir_error *error
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     memcpy(copy, config, op->config_size);
     int rc = op->config_init(copy, error);
+    if (rc == WEIR_OK)
+        *shape = weir__isolated_shape_of(op, copy);
     if (rc == WEIR_OK && op->config_free)
         op->config_free(copy);
     free(copy);
@@ -97,7 +103,7 @@ static int check_op(const weir_op *op, const void *config, weir_error *error)
 }
 
 /* *own is the config with this library's size, to be freed with free(); NULL if the operation has none. */
-static int copy_config(const weir_isolated_config *given, void **own, weir_error *error)
+static int copy_config(const weir_isolated_config *given, void **own, isolated_shape *shape, weir_error *error)
 {
     const weir_op *op = given->op;
     *own = NULL;
@@ -112,7 +118,7 @@ static int copy_config(const weir_isolated_config *given, void **own, weir_error
         weir__struct_copy(*own, op->config_size, given->config, given->config_size, "the isolated config", error);
     if (rc == WEIR_OK && op == &weir_video_decode && ((const weir_video_config *)*own)->audio)
         rc = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "audio together with video: not in a child process");
-    return rc == WEIR_OK ? check_config(op, *own, error) : rc;
+    return rc == WEIR_OK ? check_config(op, *own, shape, error) : rc;
 }
 
 static void setup_free(isolated_setup *setup)
@@ -129,7 +135,8 @@ static int isolated_config_init(void *self, weir_error *error)
     if (rc != WEIR_OK)
         return rc;
     void *own;
-    rc = copy_config(config, &own, error);
+    isolated_shape shape = { 0 };
+    rc = copy_config(config, &own, &shape, error);
     isolated_setup *setup = rc == WEIR_OK ? calloc(1, sizeof *setup) : NULL;
     if (rc == WEIR_OK && !setup)
         rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
@@ -137,6 +144,7 @@ static int isolated_config_init(void *self, weir_error *error)
         free(own);
         return rc;
     }
+    setup->shape = shape;
     setup->worker = find_worker(config->worker);
     setup->message.head.kind = ISOLATED_CONFIG;
     setup->message.head.status = (int)weir_log_get_level();
@@ -180,6 +188,15 @@ static void end_child(isolated_worker *worker)
     drop_blocks(worker);
 }
 
+/* A child that says what makes no sense is not asked again. */
+static int fail_nonsense(isolated_worker *worker, weir_task *task, const char *about)
+{
+    end_child(worker);
+    return weir_task_fail(task, WEIR_ESYSTEM, -EPROTO,
+                          "the process that decodes sent a message that makes no sense (%s): it was ended",
+                          about[0] ? about : "an item");
+}
+
 static int fail_lost(isolated_worker *worker, weir_task *task, int failure)
 {
     const weir_isolated_config *config = weir_task_config(task);
@@ -194,11 +211,14 @@ static int fail_lost(isolated_worker *worker, weir_task *task, int failure)
                           "the connection to the process that decodes: %s", strerror(failure));
 }
 
-static void pass_on_log(isolated_message *message)
+static bool pass_on_log(isolated_message *message)
 {
     const char *text = weir__isolated_get_text(message);
+    if (!weir__isolated_is_read(message))
+        return false;
     if (text)
         weir_log((weir_log_level)message->head.status, "%s", text);
+    return true;
 }
 
 /* The child's next message that is not for the log. WEIR_OK, or the failure of the task; free it in any case. */
@@ -216,21 +236,24 @@ static int await_message(isolated_worker *worker, weir_task *task, isolated_mess
         }
         if (num_ready <= 0)
             continue;
-        if (!weir__isolated_receive(worker->process.fd, worker->blocks, message))
-            return fail_lost(worker, task, errno);
+        if (!weir__isolated_receive(worker->process.fd, ISOLATED_CHILD, worker->blocks, message))
+            return message->complaint[0] ? fail_nonsense(worker, task, message->complaint)
+                                         : fail_lost(worker, task, errno);
         if (message->head.kind != ISOLATED_LOG)
             return WEIR_OK;
-        pass_on_log(message);
+        if (!pass_on_log(message))
+            return fail_nonsense(worker, task, message->complaint);
         weir__isolated_message_free(message);
     }
 }
 
 /* A failure that the child has reported. */
-static int pass_on_failure(isolated_message *message, weir_task *task)
+static int pass_on_failure(isolated_worker *worker, isolated_message *message, weir_task *task)
 {
     const char *text = weir__isolated_get_text(message);
-    int status = message->head.status < 0 ? message->head.status : WEIR_ESYSTEM;
-    return weir_task_fail(task, status, message->head.library_code, "%s", text ? text : "failed");
+    if (!weir__isolated_is_read(message))
+        return fail_nonsense(worker, task, message->complaint);
+    return weir_task_fail(task, message->head.status, message->head.library_code, "%s", text ? text : "failed");
 }
 
 static int start_child(isolated_worker *worker, sandbox_kind sandbox, weir_task *task)
@@ -247,9 +270,11 @@ static int start_child(isolated_worker *worker, sandbox_kind sandbox, weir_task 
     worker->is_midway = false;
     int rc = weir__isolated_send(worker->process.fd, &first) ? await_message(worker, task, &answer)
                                                              : fail_lost(worker, task, errno);
-    if (rc == WEIR_OK && answer.head.kind != ISOLATED_READY) {
-        rc = pass_on_failure(&answer, task);
+    if (rc == WEIR_OK && answer.head.kind == ISOLATED_FAILURE) {
+        rc = pass_on_failure(worker, &answer, task);
         end_child(worker);
+    } else if (rc == WEIR_OK && answer.head.kind != ISOLATED_READY) {
+        rc = fail_nonsense(worker, task, "head.kind");
     }
     weir__isolated_message_free(&answer);
     return rc;
@@ -311,6 +336,8 @@ static int begin_item(isolated_worker *worker, const weir_item *in, weir_task *t
     int rc = check_input(in, task);
     if (rc != WEIR_OK)
         return rc;
+    worker->num_frames = 0;
+    worker->begin_ns = weir_clock_ns();
     weir__isolated_put_text(&request, weir_task_label(task));
     sandbox_kind sandbox = put_file(worker, &request, &file, in, task);
     if (worker->is_midway || worker->sandbox != sandbox)
@@ -363,23 +390,37 @@ static bool is_declared(const char *types, const char *type)
     return !types;
 }
 
+static int refuse_type(isolated_worker *worker, weir_item *out, weir_task *task)
+{
+    const weir_isolated_config *config = weir_task_config(task);
+    end_child(worker);
+    weir_task_fail(task, WEIR_EUNSUPPORTED, 0, "%s returned an item of type \"%s\", which it does not declare",
+                   config->op->name, out->type);
+    weir_item_release(out);
+    return WEIR_EUNSUPPORTED;
+}
+
 static int take_result(isolated_worker *worker, isolated_message *answer, weir_item *in, weir_item *out,
                        weir_task *task)
 {
     const weir_isolated_config *config = weir_task_config(task);
+    const isolated_setup *setup = config->config;
     bool is_more = answer->head.status == WEIR_MORE;
     if (!weir__isolated_get_item(answer, out))
-        return fail_lost(worker, task, errno);
-    if (!is_declared(config->op->makes, out->type) || !is_declared(weir_isolated.makes, out->type)) {
-        end_child(worker);
-        weir_task_fail(task, WEIR_EUNSUPPORTED, 0, "%s returned an item of type \"%s\", which it does not declare",
-                       config->op->name, out->type);
+        return fail_nonsense(worker, task, answer->complaint);
+    if (!is_declared(config->op->makes, out->type) || !is_declared(weir_isolated.makes, out->type))
+        return refuse_type(worker, out, task);
+    const char *misfit = weir__isolated_find_misfit(&setup->shape, out, worker->num_frames, is_more,
+                                                    weir_clock_ns() - worker->begin_ns);
+    if (misfit) {
         weir_item_release(out);
-        return WEIR_EUNSUPPORTED;
+        return fail_nonsense(worker, task, misfit);
     }
     weir_item_cost cost = { 0 };
     if (weir_decode_cost(out, &cost))
         weir__task_tell_parts(task, &cost, &worker->told_cost);
+    if (strcmp(out->type, WEIR_TYPE_FRAMES) == 0)
+        worker->num_frames += ((const weir_frames *)out->data)->num_frames;
     join_input(in, out);
     worker->is_midway = is_more;
     return is_more ? WEIR_MORE : WEIR_OK;
@@ -404,8 +445,8 @@ static int isolated_run(void *self, weir_item *in, weir_item *out, weir_task *ta
         switch (answer.head.kind) {
         case ISOLATED_RESULT: rc = take_result(worker, &answer, in, out, task); break;
         case ISOLATED_SKIPPED: rc = WEIR_SKIP; break;
-        case ISOLATED_FAILURE: rc = pass_on_failure(&answer, task); break;
-        default: rc = fail_lost(worker, task, EPROTO); break;
+        case ISOLATED_FAILURE: rc = pass_on_failure(worker, &answer, task); break;
+        default: rc = fail_nonsense(worker, task, "head.kind"); break;
         }
     }
     weir__isolated_message_free(&answer);

@@ -3,6 +3,7 @@
 #define STAGES_ISOLATE_ISOLATED_CONFIG_H
 
 #include <weir/op.h>
+#include <weir/video.h>
 
 #include "message.h"
 
@@ -17,5 +18,26 @@ const char **weir__isolated_ca_file(const weir_op *op, void *config);
 
 /* The config that was put, never freed; NULL, with is_bad set, if it is not one of op. */
 void *weir__isolated_get_config(isolated_message *message, const weir_op *op);
+
+/* What a result is by the config of its operation, if that is one of ours: a consumer relies on what it has asked for. 0 = it
+   depends on the file. */
+typedef struct isolated_shape {
+    bool is_own; /* false = an operation of a user: all that its config means is unknown */
+    uint32_t width, height;
+    uint32_t chunk_frames;
+    uint64_t max_frames, max_bytes;
+    weir_pixel pixel;
+    weir_layout layout;
+    uint32_t channels, sample_rate; /* these are of audio */
+    bool planar;
+} isolated_shape;
+
+/* The config has been through op->config_init(). */
+isolated_shape weir__isolated_shape_of(const weir_op *op, const void *config);
+
+/* The field in which a result, whose rules hold, differs: "frames.width". NULL = none. num_before: the item's frames in earlier
+   chunks; is_more: there are later ones; elapsed_ns: since the item was sent. */
+const char *weir__isolated_find_misfit(const isolated_shape *shape, const weir_item *item, uint64_t num_before,
+                                       bool is_more, int64_t elapsed_ns);
 
 #endif

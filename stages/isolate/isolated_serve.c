@@ -112,7 +112,7 @@ static int receive_run(void *worker, weir_item *in, weir_item *out, weir_task *t
     isolated_message request;
     for (;;) {
         await_request();
-        if (!weir__isolated_receive(ISOLATED_FD, NULL, &request))
+        if (!weir__isolated_receive(ISOLATED_FD, ISOLATED_PARENT, NULL, &request))
             _exit(errno == EPIPE ? 0 : 1);
         if (request.head.kind == ISOLATED_CONTINUE) {
             sem_post(&is_continued);
@@ -367,7 +367,7 @@ int weir_isolated_serve(int argc, char *const argv[], const weir_op *const *ops,
         return WEIR_EINVAL;
     prepare_process();
     sem_init(&is_continued, 0, 0);
-    if (!weir__isolated_receive(ISOLATED_FD, NULL, &message))
+    if (!weir__isolated_receive(ISOLATED_FD, ISOLATED_PARENT, NULL, &message))
         _exit(1);
     int rc = configure_pipeline(&message, ops, num_ops, &pipeline, &error);
     weir__isolated_message_free(&message);

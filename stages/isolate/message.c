@@ -1,19 +1,25 @@
 #include "message.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <weir/log.h>
+#include <weir/status.h>
+
 /* A larger body goes through shared memory. Three descriptors are sent at most; the kernel aligns the room for them, and
    fills what it has been given. */
 enum { MAX_INLINE_BYTES = 32 << 10, MAX_FDS = 4 };
 _Static_assert(CMSG_SPACE(MAX_FDS * sizeof(int)) == CMSG_LEN(MAX_FDS * sizeof(int)), "room for MAX_FDS and no more");
 
-static const size_t max_body_bytes = (size_t)1 << 30;
+static const size_t max_body_bytes = ISOLATED_MAX_BODY_BYTES;
 static const uint32_t no_text = UINT32_MAX;
 
 /* -- the body */
@@ -67,12 +73,54 @@ const char *weir__isolated_get_text(isolated_message *message)
     if (!weir__isolated_get(message, &length, sizeof length) || length == no_text)
         return NULL;
     const char *text = message->body + message->position;
-    if (length == 0 || length > message->head.body_bytes - message->position || text[length - 1] != '\0') {
-        message->is_bad = true;
+    if (length == 0 || length > message->head.body_bytes - message->position ||
+        strnlen(text, length) != (size_t)length - 1) {
+        weir__isolated_complain(message, "a text");
         return NULL;
     }
     message->position += length;
     return text;
+}
+
+void weir__isolated_complain(isolated_message *message, const char *about)
+{
+    if (!message->complaint[0])
+        snprintf(message->complaint, sizeof message->complaint, "%s", about);
+    message->is_bad = true;
+}
+
+enum { MAX_STRUCT_BYTES = 1024 };
+
+void weir__isolated_put_struct(isolated_message *message, const struct_rules *rules, const void *from)
+{
+    _Alignas(max_align_t) char copy[MAX_STRUCT_BYTES];
+    assert(rules->size_bytes <= sizeof copy);
+    weir__rules_copy(rules, copy, from);
+    weir__isolated_put(message, copy, rules->size_bytes);
+}
+
+bool weir__isolated_get_struct(isolated_message *message, const struct_rules *rules, void *to)
+{
+    _Alignas(max_align_t) char sent[MAX_STRUCT_BYTES];
+    char about[sizeof message->complaint];
+    assert(rules->size_bytes <= sizeof sent);
+    memset(to, 0, rules->size_bytes);
+    if (!weir__isolated_get(message, sent, rules->size_bytes))
+        return false;
+    const char *broken = weir__rules_take(rules, to, sent);
+    if (!broken)
+        return true;
+    snprintf(about, sizeof about, "%s.%s", rules->name, broken);
+    weir__isolated_complain(message, about);
+    memset(to, 0, rules->size_bytes);
+    return false;
+}
+
+bool weir__isolated_is_read(isolated_message *message)
+{
+    if (message->position != message->head.body_bytes)
+        weir__isolated_complain(message, "what follows its last part");
+    return !message->is_bad;
 }
 
 /* -- sending */
@@ -160,17 +208,77 @@ static bool take_body(isolated_message *message, const char *inline_body, size_t
     return message->body != NULL;
 }
 
-/* `fd` is -1 for a block that was received before. */
+/* What a message may use besides its kind, and its status. Any other field of the head is 0. */
+enum {
+    USES_STATUS = 1 << 0,
+    USES_CODE = 1 << 1,
+    USES_BODY = 1 << 2,
+    USES_DATA = 1 << 3,
+    USES_FILE = 1 << 4,
+    USES_PLACE = 1 << 5,  /* source, seq, epoch */
+    USES_LIMITS = 1 << 6, /* max_memory_bytes, sandbox */
+};
+
+static const struct kind_rule {
+    isolated_side sender;
+    unsigned uses;
+    int32_t lowest_status, highest_status;
+} kind_rules[] = {
+    [ISOLATED_CONFIG] = { ISOLATED_PARENT, USES_STATUS | USES_BODY | USES_LIMITS, INT32_MIN, INT32_MAX },
+    [ISOLATED_READY] = { ISOLATED_CHILD, USES_BODY, 0, 0 },
+    [ISOLATED_REQUEST] = { ISOLATED_PARENT, USES_BODY | USES_DATA | USES_FILE | USES_PLACE, 0, 0 },
+    [ISOLATED_CONTINUE] = { ISOLATED_PARENT, 0, 0, 0 },
+    [ISOLATED_RESULT] = { ISOLATED_CHILD, USES_STATUS | USES_BODY | USES_DATA, WEIR_OK, WEIR_MORE },
+    [ISOLATED_SKIPPED] = { ISOLATED_CHILD, 0, 0, 0 },
+    [ISOLATED_FAILURE] = { ISOLATED_CHILD, USES_STATUS | USES_CODE | USES_BODY, INT32_MIN, -1 },
+    [ISOLATED_LOG] = { ISOLATED_CHILD, USES_STATUS | USES_BODY, WEIR_LOG_ERROR, WEIR_LOG_DEBUG },
+};
+
+/* Which of them this head uses. */
+static unsigned used_fields(const isolated_head *head)
+{
+    return (head->status ? USES_STATUS : 0U) | (head->library_code ? USES_CODE : 0U) |
+           (head->source || head->seq || head->epoch ? USES_PLACE : 0U) |
+           (head->max_memory_bytes || head->sandbox ? USES_LIMITS : 0U) | (head->has_file ? USES_FILE : 0U) |
+           (head->body_bytes ? USES_BODY : 0U) |
+           (head->data_bytes || head->data_room || head->data_number || head->is_data_known ? USES_DATA : 0U);
+}
+
+/* Does the sender send such messages, with such fields? */
+static bool check_head(isolated_message *message, isolated_side sender)
+{
+    isolated_head sent = message->head;
+    char about[sizeof message->complaint];
+    const char *broken = weir__rules_take(&weir__head_rules, &message->head, &sent);
+    const struct kind_rule *rule = broken ? NULL : &kind_rules[sent.kind];
+    if (rule && (rule->sender != sender || (used_fields(&sent) & ~rule->uses)))
+        broken = "kind";
+    else if (rule && (sent.status < rule->lowest_status || sent.status > rule->highest_status ||
+                      (sent.kind == ISOLATED_RESULT && sent.status == WEIR_SKIP)))
+        broken = "status";
+    if (!broken)
+        return true;
+    snprintf(about, sizeof about, "head.%s", broken);
+    weir__isolated_complain(message, about);
+    message->head.has_file = 0;
+    return false;
+}
+
+/* `fd` is -1 for a block that was received before. A block that was sent before, and is still in use here, is not sent
+   again. */
 static bool receive_data(isolated_message *message, weir_shared_data **blocks, int fd)
 {
     const isolated_head *head = &message->head;
-    bool is_reused = blocks && head->data_number >= 0 && head->data_number < WEIR_SHARED_BLOCKS;
+    bool is_reused = blocks && head->data_number >= 0;
     weir_shared_data *data = fd >= 0     ? weir__shared_data_receive(fd, (size_t)head->data_room)
                              : is_reused ? blocks[head->data_number]
                                          : NULL;
-    if (!data || head->data_bytes > data->room_bytes) {
+    bool is_good = data && head->data_room == data->room_bytes && head->data_bytes <= data->room_bytes &&
+                   weir__shared_data_take(data);
+    if (!is_good) {
         if (fd >= 0)
             weir__shared_data_drop(data);
+        weir__isolated_complain(message, "its data");
         return false;
     }
     if (fd >= 0 && is_reused) {
@@ -182,7 +290,25 @@ static bool receive_data(isolated_message *message, weir_shared_data **blocks, i
     return true;
 }
 
-bool weir__isolated_receive(int fd, weir_shared_data **blocks, isolated_message *message)
+static bool receive_parts(isolated_message *message, weir_shared_data **blocks, const char *inline_body,
+                          size_t inline_bytes, const int *fds, unsigned num_fds, unsigned *num_used)
+{
+    const isolated_head *head = &message->head;
+    bool is_inline = head->body_bytes <= MAX_INLINE_BYTES;
+    bool has_data = head->data_bytes > 0;
+    bool has_fd = has_data && !head->is_data_known;
+    if (num_fds != (unsigned)!is_inline + (unsigned)has_fd + head->has_file) {
+        weir__isolated_complain(message, "its descriptors");
+        return false;
+    }
+    if (!take_body(message, inline_body, inline_bytes, is_inline ? -1 : fds[(*num_used)++])) {
+        weir__isolated_complain(message, "its body");
+        return false;
+    }
+    return !has_data || receive_data(message, blocks, has_fd ? fds[(*num_used)++] : -1);
+}
+
+bool weir__isolated_receive(int fd, isolated_side sender, weir_shared_data **blocks, isolated_message *message)
 {
     union {
         struct cmsghdr header;
@@ -204,19 +330,11 @@ bool weir__isolated_receive(int fd, weir_shared_data **blocks, isolated_message 
     }
 
     int fds[MAX_FDS];
-    unsigned num_fds = take_fds(&packet, fds);
-    bool is_inline = message->head.body_bytes <= MAX_INLINE_BYTES;
-    bool has_data = message->head.data_bytes > 0;
-    bool has_fd = has_data && !message->head.is_data_known;
-    bool is_good = (size_t)got >= sizeof message->head && !(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-                   message->head.has_file <= 1 &&
-                   num_fds == (unsigned)!is_inline + (unsigned)has_fd + message->head.has_file;
-    unsigned num_used = 0;
-    if (is_good)
-        is_good =
-            take_body(message, inline_body, (size_t)got - sizeof message->head, is_inline ? -1 : fds[num_used++]);
-    if (is_good && has_data)
-        is_good = receive_data(message, blocks, has_fd ? fds[num_used++] : -1);
+    unsigned num_fds = take_fds(&packet, fds), num_used = 0;
+    bool is_good =
+        (size_t)got >= sizeof message->head && !(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+        check_head(message, sender) &&
+        receive_parts(message, blocks, inline_body, (size_t)got - sizeof message->head, fds, num_fds, &num_used);
     if (is_good && message->head.has_file)
         message->file_fd = fds[num_used++];
     else

@@ -12,6 +12,7 @@
 
 #include <weir/item.h>
 
+#include "message_rules.h"
 #include "shared_data.h"
 
 /* The descriptor of the socket in a child, and its first argument. */
@@ -32,6 +33,12 @@ typedef enum isolated_kind {
     ISOLATED_LOG,     /* text */
 } isolated_kind;
 
+typedef enum isolated_side { ISOLATED_PARENT, ISOLATED_CHILD } isolated_side;
+
+/* A larger message is not sent. */
+#define ISOLATED_MAX_BODY_BYTES (INT64_C(1) << 30)
+
+/* Which message uses which field is in message.c; what it may say, in message_rules.c. */
 typedef struct isolated_head {
     uint32_t kind;
     int32_t status;       /* RESULT, FAILURE; LOG and CONFIG: weir_log_level */
@@ -58,6 +65,7 @@ typedef struct isolated_message {
     weir_shared_data *data; /* NULL = none */
     bool data_is_borrowed;  /* not freed with the message */
     int file_fd;            /* if head.has_file; the receiver closes it, the sender keeps its own */
+    char complaint[48];     /* what makes no sense: "frames.time_base_den"; "" = it cannot be said */
 } isolated_message;
 
 /* Appends a part; failures set is_bad. A text may be NULL. */
@@ -69,8 +77,19 @@ bool weir__isolated_get(isolated_message *message, void *part, size_t size_bytes
 /* The next text, in the body; NULL = it was NULL, or with is_bad set. */
 const char *weir__isolated_get_text(isolated_message *message);
 
+/* The same for a struct: only fields that have a rule are sent, and only those that obey it are taken. Otherwise false, with
+   is_bad set, the complaint, and *to zeroed. */
+void weir__isolated_put_struct(isolated_message *message, const struct_rules *rules, const void *from);
+bool weir__isolated_get_struct(isolated_message *message, const struct_rules *rules, void *to);
+
+/* Sets is_bad and, unless there is a complaint already, what it is about. */
+void weir__isolated_complain(isolated_message *message, const char *about);
+
+/* Has all of the body been read? False sets is_bad, too. */
+bool weir__isolated_is_read(isolated_message *message);
+
 /* Puts an item, or takes the next one, which the caller releases. False, with errno set: no memory, the type of the
-   item cannot be sent (ENOTSUP), or the message makes no sense (EPROTO). */
+   item cannot be sent (ENOTSUP), or the message makes no sense (EPROTO). An item is the last part of its message. */
 bool weir__isolated_put_item(isolated_message *message, const weir_item *item);
 bool weir__isolated_get_item(isolated_message *message, weir_item *item);
 
@@ -78,10 +97,10 @@ bool weir__isolated_get_item(isolated_message *message, weir_item *item);
    ENOMEM also if is_bad. */
 bool weir__isolated_send(int fd, const isolated_message *message);
 
-/* Waits for a message and receives it; free it in any case. False, with errno set: EPIPE if the other side is gone,
-   EPROTO if the message makes no sense. `blocks` are those that this sender has sent, WEIR_SHARED_BLOCKS of them (NULL =
-   it reuses none); the caller drops them. */
-bool weir__isolated_receive(int fd, weir_shared_data **blocks, isolated_message *message);
+/* Waits for a message of that side and receives it; free it in any case. False, with errno set: EPIPE if the other side is
+   gone, EPROTO if the message makes no sense. `blocks` are those that this sender has sent, WEIR_SHARED_BLOCKS of them (NULL
+   = it reuses none); the caller drops them. */
+bool weir__isolated_receive(int fd, isolated_side sender, weir_shared_data **blocks, isolated_message *message);
 
 void weir__isolated_message_free(isolated_message *message);
 

@@ -11,8 +11,6 @@
 
 #include "scaler.h"
 
-enum { MAX_CHANNELS = 256 };
-
 typedef struct item_kind {
     const char *type;
     bool (*put)(isolated_message *message, const void *data);
@@ -29,22 +27,12 @@ static bool put_data(isolated_message *message, const void *data, size_t size_by
     return message->data || size_bytes == 0;
 }
 
-static bool has_data(const isolated_message *message, uint64_t size_bytes)
-{
-    return size_bytes == 0 || (message->data && size_bytes <= message->data->size_bytes);
-}
-
 /* The data of the message becomes that of the result. */
 static weir_shared_data *take_shared_data(isolated_message *message)
 {
     weir_shared_data *shared = message->data;
     message->data = NULL;
     return shared;
-}
-
-static bool is_flag(const bool *flag)
-{
-    return *(const unsigned char *)flag <= 1;
 }
 
 /* -- text */
@@ -91,9 +79,11 @@ static bool get_bytes(isolated_message *message, weir_item *item)
 static bool put_entry(isolated_message *message, const void *data)
 {
     const weir_entry *entry = data;
-    weir__isolated_put(message, entry, sizeof *entry);
+    const uint8_t has_packets = entry->packets != NULL;
+    weir__isolated_put_struct(message, &weir__entry_rules, entry);
     weir__isolated_put_text(message, entry->path);
-    weir__isolated_put(message, entry->packets, entry->packets_bytes);
+    weir__isolated_put(message, &has_packets, sizeof has_packets);
+    weir__isolated_put(message, entry->packets, has_packets ? entry->packets_bytes : 0);
     return true;
 }
 
@@ -102,18 +92,21 @@ static bool get_entry(isolated_message *message, weir_item *item)
     weir_entry *entry = weir_entry_new();
     item->data = entry;
     item->release = weir_entry_release;
-    if (!entry || !weir__isolated_get(message, entry, sizeof *entry))
+    uint8_t has_packets;
+    if (!entry || !weir__isolated_get_struct(message, &weir__entry_rules, entry))
         return false;
     const char *path = weir__isolated_get_text(message);
-    bool has_packets = entry->packets;
     entry->path = path ? strdup(path) : NULL;
-    entry->packets = NULL;
-    if (!entry->path)
+    if (!entry->path || !weir__isolated_get(message, &has_packets, sizeof has_packets))
         return false;
+    size_t left = (size_t)message->head.body_bytes - message->position;
+    if (has_packets > 1 || (has_packets && entry->packets_bytes > left)) {
+        weir__isolated_complain(message, "entry.packets_bytes");
+        return false;
+    }
     if (!has_packets)
         return true;
-    size_t left = (size_t)message->head.body_bytes - message->position;
-    entry->packets = entry->packets_bytes <= left ? malloc(entry->packets_bytes + 1) : NULL;
+    entry->packets = malloc(entry->packets_bytes + 1);
     return entry->packets && weir__isolated_get(message, entry->packets, entry->packets_bytes);
 }
 
@@ -122,22 +115,23 @@ static bool get_entry(isolated_message *message, weir_item *item)
 static bool put_frames(isolated_message *message, const void *data)
 {
     const weir_frames *frames = data;
-    weir__isolated_put(message, frames, sizeof *frames);
+    weir__isolated_put_struct(message, &weir__frames_rules, frames);
     weir__isolated_put(message, frames->pts, frames->num_frames * sizeof *frames->pts);
     return put_data(message, frames->data, frames->num_frames * frames->frame_bytes, frames->shared);
 }
 
-static bool frames_make_sense(const isolated_message *message, const weir_frames *frames)
+/* What depends on other fields and on the data. NULL; or the field that makes no sense. */
+static const char *find_wrong_frames(const isolated_message *message, const weir_frames *frames)
 {
-    if ((unsigned)frames->pixel > WEIR_PIXEL_YUV420P || (unsigned)frames->layout > WEIR_LAYOUT_NCHW ||
-        (unsigned)frames->scaler > WEIR_SCALER_FAST || !is_flag(&frames->full_range) ||
-        !is_flag(&frames->is_last_chunk) || frames->width == 0 || frames->width > INT32_MAX || frames->height == 0 ||
-        frames->height > INT32_MAX)
-        return false;
     uint32_t channels = frames->pixel == WEIR_PIXEL_RGB24 ? 3 : frames->pixel == WEIR_PIXEL_GRAY8 ? 1 : 0;
     uint64_t frame_bytes = weir__scaler_picture_bytes(frames->pixel, frames->width, frames->height);
-    return frames->channels == channels && frames->frame_bytes == frame_bytes && message->data &&
-           frames->num_frames <= message->data->size_bytes / frame_bytes;
+    if (frames->channels != channels)
+        return "frames.channels";
+    if (frames->frame_bytes != frame_bytes)
+        return "frames.frame_bytes";
+    if (!message->data || frames->num_frames > message->data->size_bytes / frame_bytes)
+        return "frames.num_frames";
+    return frames->num_corrupt_frames > frames->num_frames ? "frames.num_corrupt_frames" : NULL;
 }
 
 static bool get_frames(isolated_message *message, weir_item *item)
@@ -145,26 +139,24 @@ static bool get_frames(isolated_message *message, weir_item *item)
     weir_frames *frames = calloc(1, sizeof *frames);
     item->data = frames;
     item->release = weir_frames_release;
-    if (!frames)
+    if (!frames || !weir__isolated_get_struct(message, &weir__frames_rules, frames))
         return false;
-    bool is_whole = weir__isolated_get(message, frames, sizeof *frames);
-    frames->data = NULL;
-    frames->pts = NULL;
-    frames->entry = NULL;
-    frames->sidecars = NULL;
-    frames->audio = NULL;
-    frames->shared = NULL;
-    if (!is_whole || !frames_make_sense(message, frames))
+    const char *wrong = find_wrong_frames(message, frames);
+    if (wrong) {
+        weir__isolated_complain(message, wrong);
         return false;
-    frames->codec[sizeof frames->codec - 1] = '\0';
-    frames->cost.codec[sizeof frames->cost.codec - 1] = '\0';
+    }
     size_t pts_bytes = frames->num_frames * sizeof *frames->pts;
-    frames->pts = malloc(pts_bytes + 1);
+    if (pts_bytes > message->head.body_bytes - message->position) { /* before there is memory for them */
+        weir__isolated_complain(message, "frames.pts");
+        return false;
+    }
+    frames->pts = malloc(pts_bytes);
     if (!frames->pts || !weir__isolated_get(message, frames->pts, pts_bytes))
         return false;
     frames->shared = take_shared_data(message);
-    frames->data = frames->shared ? frames->shared->data : NULL;
-    frames->memory_bytes = sizeof *frames + pts_bytes + (frames->shared ? frames->shared->size_bytes : 0);
+    frames->data = frames->shared->data;
+    frames->memory_bytes = sizeof *frames + pts_bytes + frames->shared->size_bytes;
     item->size_bytes = frames->memory_bytes;
     return true;
 }
@@ -174,7 +166,7 @@ static bool get_frames(isolated_message *message, weir_item *item)
 static bool put_audio(isolated_message *message, const void *data)
 {
     const weir_audio *audio = data;
-    weir__isolated_put(message, audio, sizeof *audio);
+    weir__isolated_put_struct(message, &weir__audio_rules, audio);
     return put_data(message, audio->data, audio->num_samples * audio->channels * sizeof *audio->data, audio->shared);
 }
 
@@ -183,22 +175,16 @@ static bool get_audio(isolated_message *message, weir_item *item)
     weir_audio *audio = calloc(1, sizeof *audio);
     item->data = audio;
     item->release = weir_audio_release;
-    if (!audio)
+    if (!audio || !weir__isolated_get_struct(message, &weir__audio_rules, audio))
         return false;
-    bool is_whole = weir__isolated_get(message, audio, sizeof *audio);
-    audio->data = NULL;
-    audio->entry = NULL;
-    audio->sidecars = NULL;
-    audio->shared = NULL;
-    if (!is_whole || !is_flag(&audio->planar) || audio->channels == 0 || audio->channels > MAX_CHANNELS ||
-        audio->num_samples > UINT64_MAX / MAX_CHANNELS / sizeof *audio->data ||
-        !has_data(message, audio->num_samples * audio->channels * sizeof *audio->data))
+    size_t data_bytes = message->data ? message->data->size_bytes : 0;
+    if (audio->num_samples > data_bytes / sizeof *audio->data / audio->channels) {
+        weir__isolated_complain(message, "audio.num_samples");
         return false;
-    audio->codec[sizeof audio->codec - 1] = '\0';
-    audio->cost.codec[sizeof audio->cost.codec - 1] = '\0';
+    }
     audio->shared = take_shared_data(message);
     audio->data = audio->shared ? audio->shared->data : NULL;
-    audio->memory_bytes = sizeof *audio + (audio->shared ? audio->shared->size_bytes : 0);
+    audio->memory_bytes = sizeof *audio + data_bytes;
     item->size_bytes = audio->memory_bytes;
     return true;
 }
@@ -230,11 +216,13 @@ bool weir__isolated_get_item(isolated_message *message, weir_item *item)
     uint32_t i;
     *item = (weir_item){ 0 };
     bool is_whole = weir__isolated_get(message, &i, sizeof i) && i < sizeof kinds / sizeof kinds[0] &&
-                    kinds[i].get(message, item) && !message->is_bad;
+                    kinds[i].get(message, item) && weir__isolated_is_read(message);
     if (is_whole) {
         item->type = kinds[i].type;
         return true;
     }
+    if (!message->complaint[0])
+        weir__isolated_complain(message, "an item");
     weir_item_release(item);
     errno = EPROTO;
     return false;
