@@ -28,8 +28,8 @@ make test-tsan  the tests under ThreadSanitizer
 make bench      build and run weir-bench decode on the demo's dataset (or DATASET=DIR): minutes; also compared with
                 Python's libraries once bench/peers/setup has been run
                 (BENCH_ARGS="engine --quick" make bench runs something else)
-make torture    the long form of the torture tests: faults, kills, full disks, damage; an hour at most (SECONDS_EACH=60: each
-                part for a minute)
+make torture    the long form of the torture tests: faults, kills, full disks, damage, fuzzing; an hour and a half at most
+                (SECONDS_EACH=60: each part for a minute)
 make soak       random pipelines for ten minutes (SECONDS_EACH=N); memory, descriptors and threads must not grow
 make coverage   which lines of the libraries the tests run (needs gcovr); the page is in build/coverage/report
 make site       the documentation as a site, in build/site/html (needs Python; takes MkDocs from PyPI)
@@ -102,10 +102,11 @@ deb: SETUP_ARGS = --deb
 deb: setup
 	./scripts/make-deb
 
-# Nine parts that end on their own or after SECONDS_EACH, and the fuller ones get what is left of the hour.
+# Parts that end on their own or after SECONDS_EACH. Faults and fuzzing get the most time: twenty minutes each.
 torture: build
 	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),1200) faults
 	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),250) kill full lock stop clips databases names server clock
+	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),1200) fuzz
 
 soak: build
 	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),600) soak

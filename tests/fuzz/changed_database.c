@@ -6,12 +6,6 @@
 
 enum { CHANGE_BYTES = 12, MAX_CHANGES = 64 };
 
-void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
 static void copy_pages(sqlite3 *to, sqlite3 *from)
 {
     sqlite3_backup *backup = sqlite3_backup_init(to, "main", from, "main");

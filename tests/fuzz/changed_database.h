@@ -9,6 +9,8 @@
 
 #include <sqlite3.h>
 
+#include "require.h"
+
 enum { MAX_COLUMNS = 512 };
 
 typedef struct changed_database {
@@ -16,9 +18,6 @@ typedef struct changed_database {
     char *columns[MAX_COLUMNS][2]; /* table and column */
     size_t num_columns;
 } changed_database;
-
-/* Aborts the target: what must hold does not. */
-void require(bool condition);
 
 /* Keeps the contents of the database at `path`. */
 void changed_database_read(changed_database *database, const char *path);

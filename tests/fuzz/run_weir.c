@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "changed_database.h"
+#include "require.h"
 
 enum { MAX_WORDS = 64 };
 

@@ -1,0 +1,88 @@
+/*
+ * libFuzzer's target: what is told from a packet's bytes without decoding (bitstream.c), and the index that is made of a
+ * file's packets (frame_index.c). The first bytes of the input choose the codec and its extradata. Every packet is in memory
+ * of just its size: FFmpeg pads packets, so that reading beyond one would never be seen in a run of the stage.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+
+#include "require.h"
+#include "stages/media/video/bitstream.h"
+#include "stages/media/video/frame_index.h"
+#include "use_index.h"
+
+enum { HEAD_BYTES = 4, MAX_EXTRADATA = 64, PACKET_HEAD_BYTES = 4, MAX_LAYER = 7 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const enum AVCodecID codecs[] = {
+    AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG4,
+    AV_CODEC_ID_VP8,  AV_CODEC_ID_VP9,  AV_CODEC_ID_AV1,        AV_CODEC_ID_MJPEG,      AV_CODEC_ID_WMV3,
+};
+
+static uint8_t *copy_exact(const uint8_t *data, size_t size)
+{
+    uint8_t *copy = malloc(size ? size : 1);
+    require(copy);
+    memcpy(copy, data, size);
+    return copy;
+}
+
+/* The answer depends on nothing but the bytes. */
+static void look_at_packet(const AVCodecParameters *codec, const AVPacket *packet)
+{
+    weir_packet_kind kind = weir__bitstream_look(codec, packet);
+    weir_packet_kind again = weir__bitstream_look(codec, packet);
+    require(kind.is_clean == again.is_clean && kind.is_disposable == again.is_disposable);
+    require(kind.is_hidden == again.is_hidden && kind.is_unclear == again.is_unclear && kind.layer == again.layer);
+    require(kind.layer <= MAX_LAYER);
+}
+
+/* Packets of the rest of the input: two bytes of its size, one of its time, one of flags, its bytes. */
+static void add_packets(weir_index *index, const AVStream *stream, const uint8_t *data, size_t size)
+{
+    for (int64_t time = 0; size > PACKET_HEAD_BYTES; time++) {
+        size_t length = (size_t)data[0] << 8 | data[1];
+        length = length < size - PACKET_HEAD_BYTES ? length : size - PACKET_HEAD_BYTES;
+        AVPacket *packet = av_packet_alloc();
+        require(packet);
+        packet->pts = data[2] == UINT8_MAX ? AV_NOPTS_VALUE : time + (int8_t)data[2];
+        packet->dts = time;
+        packet->duration = data[3] >> 4;
+        packet->flags = data[3] & (AV_PKT_FLAG_KEY | AV_PKT_FLAG_CORRUPT | AV_PKT_FLAG_DISCARD);
+        packet->data = copy_exact(data + PACKET_HEAD_BYTES, length);
+        packet->size = (int)length;
+        look_at_packet(stream->codecpar, packet);
+        require(weir__index_add(index, stream, packet) == WEIR_OK);
+        free(packet->data);
+        packet->data = NULL;
+        packet->size = 0;
+        av_packet_free(&packet);
+        data += PACKET_HEAD_BYTES + length;
+        size -= PACKET_HEAD_BYTES + length;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < HEAD_BYTES)
+        return -1;
+    size_t extradata_bytes = data[1] % MAX_EXTRADATA;
+    if (extradata_bytes > size - HEAD_BYTES)
+        extradata_bytes = size - HEAD_BYTES;
+    AVCodecParameters codec = { .codec_id = codecs[data[0] % (sizeof codecs / sizeof *codecs)] };
+    AVStream stream = { .codecpar = &codec, .time_base = { 1, 1 + data[2] } };
+    codec.extradata = copy_exact(data + HEAD_BYTES, extradata_bytes);
+    codec.extradata_size = (int)extradata_bytes;
+    weir_index index = { 0 };
+    add_packets(&index, &stream, data + HEAD_BYTES + extradata_bytes, size - HEAD_BYTES - extradata_bytes);
+    require(weir__index_end(&index, &stream) == WEIR_OK);
+    use_index(&index, &stream);
+    weir__index_reset(&index);
+    free(codec.extradata);
+    return 0;
+}
