@@ -1,8 +1,10 @@
 /* The experiment on a running pipeline: tasks that wait by themselves, tasks that wait for one server. */
 #include "live_pipeline.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <weir/verdict.h>
 
@@ -167,6 +169,81 @@ TEST_CASE(a_run_that_ends_during_the_experiment_says_what_was_not_measured)
     weir_live_options options = { .progress = stop_at_speedups, .progress_self = own.pipeline };
     weir_verdict *v = explain_until(&own, options, has_speedups);
     assert_true(says(v, "; the run ended before the others were measured"));
+    weir_verdict_free(v);
+    live_pipeline_stop(&own);
+}
+
+static atomic_bool is_frozen;
+
+static int wait_unless_frozen(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    while (atomic_load(&is_frozen) && !weir_task_should_stop(task))
+        nanosleep(&(struct timespec){ .tv_nsec = WEIR_MILLISECOND }, NULL);
+    return wait_alone(worker, in, out, task);
+}
+
+static void freeze(void *self, const char *line)
+{
+    (void)self;
+    if (strstr(line, "candidate: "))
+        atomic_store(&is_frozen, true);
+}
+
+/* No item in any slice: all rates are equal, but they say nothing. */
+TEST_CASE(a_trial_without_items_measures_nothing)
+{
+    live_pipeline own = { .pipeline = NULL };
+    weir_verdict *v = NULL;
+    weir_live_options options = {
+        .slice_ns = WEIR_SECOND / 20, .setting_ns = WEIR_SECOND, .no_speedups = true, .progress = freeze
+    };
+    atomic_store(&is_frozen, false);
+    live_pipeline_start(&own, wait_unless_frozen, 2, 4);
+    assert_int_equal(weir_explain_live(own.pipeline, &options, &v, NULL), WEIR_OK);
+    for (size_t i = 0; i < v->num_advice; i++)
+        assert_false(v->advice[i].is_measured);
+    assert_true(v->confidence < 0.95);
+    assert_true(v->kind != WEIR_VERDICT_OUTSIDE || says(v, "not measured: too few items"));
+    weir_verdict_free(v);
+    live_pipeline_stop(&own);
+}
+
+/* Within twice the time of a setting, which is how long a trial lasts. */
+TEST_CASE(a_run_that_delivers_nothing_has_too_little_to_measure)
+{
+    live_pipeline own = { .pipeline = NULL };
+    weir_verdict *v = NULL;
+    weir_error error = { 0 };
+    atomic_store(&is_frozen, true);
+    live_pipeline_start(&own, wait_unless_frozen, 2, 4);
+    weir_live_options options = { .setting_ns = WEIR_SECOND / 2 };
+    assert_int_equal(weir_explain_live(own.pipeline, &options, &v, &error), WEIR_EUNSUPPORTED);
+    assert_null(v);
+    assert_non_null(strstr(error.message, "too little to measure: the consumer took no item"));
+    live_pipeline_stop(&own);
+}
+
+/* The first look sees nothing; the second one does. */
+static void *thaw(void *unused)
+{
+    (void)unused;
+    nanosleep(&(struct timespec){ .tv_sec = 1, .tv_nsec = WEIR_SECOND / 2 },
+              NULL); /* a look that begins later sees the same */
+    atomic_store(&is_frozen, false);
+    return NULL;
+}
+
+TEST_CASE(a_look_that_sees_no_item_is_repeated)
+{
+    live_pipeline own = { .pipeline = NULL };
+    weir_verdict *v = NULL;
+    weir_live_options options = { .slice_ns = WEIR_SECOND / 20, .setting_ns = WEIR_SECOND, .no_speedups = true };
+    atomic_store(&is_frozen, true);
+    live_pipeline_start(&own, wait_unless_frozen, 2, 4);
+    pthread_t thawing = thread_start(thaw, NULL);
+    assert_int_equal(weir_explain_live(own.pipeline, &options, &v, NULL), WEIR_OK);
+    assert_true(v->items_per_s > 0);
+    thread_join(thawing);
     weir_verdict_free(v);
     live_pipeline_stop(&own);
 }

@@ -602,16 +602,46 @@ TEST_CASE(a_tuned_run_decodes_all_files)
     program_free(&program);
 }
 
-/* Two clips are repeated until the experiment is done; then the run ends with the epoch. */
-TEST_CASE(an_experiment_measures_what_limits_the_run)
+#ifndef SANITIZED_THREADS /* minutes there: see test_explain_live.c */
+/* One clip; and a clip beside two folders, of which one is empty: several sources, and one that ends for good. They are
+   repeated until the experiment is done. Both are much less than the slots can hold. */
+TEST_CASE(an_experiment_measures_what_limits_the_run_and_not_its_own_repetitions)
 {
-#ifdef SANITIZED_THREADS /* minutes there: see test_explain_live.c */
-    skip();
-#endif
+    static const char *const inputs[] = { "@videos/a.mp4", "@empty @videos/a.mp4 @videos" };
     struct program program;
-    record(&program, "@videos --explain --concurrency 1 --threads 2 --width 16 --height 16");
-    if (!strstr(program.out, "\n\nLimit: ") || !strstr(program.out, "Confidence: "))
-        fail_msg("%s", program.out);
+    clips_make_folder(clips_path("empty"));
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        char options[256];
+        snprintf(options, sizeof options, "%s --explain --concurrency 4 --threads 2 --width 16 --height 16",
+                 inputs[i]);
+        record(&program, options);
+        const char *limit = strstr(program.out, "\n\nLimit: ");
+        if (program.status != 0 || !limit || !strstr(limit, "Confidence: ") || strstr(program.out, "epoch"))
+            fail_msg("%s: %s%s", inputs[i], program.out, program.err);
+        program_free(&program);
+    }
+}
+#endif
+
+TEST_CASE(a_run_with_too_little_for_an_experiment_says_so_and_is_no_failure)
+{
+    struct program program;
+    record(&program, "@videos --explain --epochs 1 --width 16 --height 16");
+    if (program.status != 0 || !strstr(program.out, " files decoded") ||
+        !strstr(program.out, "\n\nLimit: not measured: the run came to its end before anything was measured"))
+        fail_msg("%s%s", program.out, program.err);
+    program_free(&program);
+}
+
+/* The files would be repeated for ever. */
+TEST_CASE(an_experiment_on_files_that_all_fail_ends_with_them)
+{
+    struct program program;
+    clips_make_folder(clips_path("broken"));
+    clips_write_text(clips_path("broken/text.mp4"), "no video");
+    record(&program, "@broken --explain");
+    assert_int_equal(program.status, 1);
+    assert_null(strstr(program.out, "Limit: "));
     program_free(&program);
 }
 

@@ -110,7 +110,7 @@ static int run_folder(const frame_folder *job, const record_inputs *inputs)
     weir_account account = { 0 };
     uint64_t num_written = 0;
     terminal_start(true);
-    int exit_status = record_pipeline_build(settings, inputs, &nobody, &pipeline);
+    int exit_status = record_pipeline_build(settings, inputs, &nobody, NULL, &pipeline);
     if (exit_status != RECORD_DONE)
         return exit_status;
     weir_pipeline_stop_on_signals(pipeline);

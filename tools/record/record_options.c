@@ -64,7 +64,7 @@ const option_row record_rows[] = {
     { ROW("order", output_order, option_choice), .argument = "ORDER", .choices = order_names,
       .help = "order of the results: completion (the default) or input" },
     { ROW("epochs", epochs, option_count32), .argument = "N",
-      .help = "go through the files N times (default 1; with --headspace, as often as it needs)" },
+      .help = "go through the files N times (default 1; with --headspace and --explain, as often as they need)" },
     { ROW("deadline", deadline_ns, option_duration), .argument = "SPAN",
       .help = "a file that takes longer than SPAN fails (default: no limit)" },
     { ROW("isolate", isolate, option_flag),

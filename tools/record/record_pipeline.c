@@ -95,19 +95,26 @@ uint32_t record_pipeline_epochs(const record_settings *settings)
     return (settings->headspace_step_ns || settings->explain) && !settings->epochs ? WEIR_ENDLESS : settings->epochs;
 }
 
-static void add_sources(const record_settings *settings, const record_inputs *inputs, weir_builder *builder)
+static void add_sources(const record_settings *settings, const record_inputs *inputs, record_rounds *rounds,
+                        weir_builder *builder)
 {
     /* Listing waits for the disk. With a separate thread it does not also wait for the decoders. */
     weir_stage_options options = {
         .threads = 1,
         .queue_items = settings->source_queue_items,
-        .epochs = record_pipeline_epochs(settings),
+        .epochs = rounds ? 0 : record_pipeline_epochs(settings),
     };
     for (size_t i = 0; i < inputs->num_folders; i++)
-        weir_source_directory(builder, &inputs->folders[i], &options);
+        if (rounds)
+            record_rounds_source_directory(builder, &inputs->folders[i], rounds, &options);
+        else
+            weir_source_directory(builder, &inputs->folders[i], &options);
     if (inputs->num_paths > 0 || inputs->num_folders == 0) {
-        weir_list_config list = { .paths = inputs->paths, .num_paths = inputs->num_paths };
-        weir_source_list(builder, &list, &options);
+        weir_list_config list = { .paths = inputs->paths, .num_paths = inputs->num_paths, .may_be_empty = true };
+        if (rounds)
+            record_rounds_source_list(builder, &list, rounds, &options);
+        else
+            weir_source_list(builder, &list, &options);
     }
     if (inputs->num_folders > 1 || (inputs->num_folders > 0 && inputs->num_paths > 0))
         weir_builder_merge(builder, NULL, NULL);
@@ -121,7 +128,7 @@ static void add_sources(const record_settings *settings, const record_inputs *in
 /* -- all of it */
 
 int record_pipeline_build(const record_settings *settings, const record_inputs *inputs,
-                          const record_observers *observers, weir_pipeline **pipeline)
+                          const record_observers *observers, record_rounds *rounds, weir_pipeline **pipeline)
 {
     weir_stage_options decode = {
         .name = "decode",
@@ -141,7 +148,7 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
         .max_failures = settings->max_failures,
     };
     weir_builder *builder = weir_builder_new();
-    add_sources(settings, inputs, builder);
+    add_sources(settings, inputs, rounds, builder);
     record_decode chosen = describe_decode(settings);
     weir_isolated_config isolated = { .op = chosen.op,
                                       .config = &chosen.config,

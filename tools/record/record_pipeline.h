@@ -5,16 +5,18 @@
 
 #include "record_inputs.h"
 #include "record_observers.h"
+#include "record_rounds.h"
 
 /* Checks the options, without starting anything. RECORD_DONE, or RECORD_REFUSED after a line on stderr. */
 int record_pipeline_check(const record_settings *settings);
 
-/* How often it goes through the files; WEIR_ENDLESS for a measurement of the headspace without --epochs. */
+/* How often it goes through the files; WEIR_ENDLESS for a measurement of the headspace, or an experiment, without
+   --epochs. */
 uint32_t record_pipeline_epochs(const record_settings *settings);
 
-/* Builds and starts the pipeline: sources, the tar stage if wanted, "decode", sink. RECORD_DONE; or RECORD_REFUSED
-   after a line on stderr. */
+/* Builds and starts the pipeline: sources, the tar stage if wanted, "decode", sink. `rounds`: the sources go through the
+   files until it is over (NULL = in epochs). RECORD_DONE; or RECORD_REFUSED after a line on stderr. */
 int record_pipeline_build(const record_settings *settings, const record_inputs *inputs,
-                          const record_observers *observers, weir_pipeline **pipeline);
+                          const record_observers *observers, record_rounds *rounds, weir_pipeline **pipeline);
 
 #endif

@@ -41,6 +41,7 @@ typedef struct record_outcome {
     bool is_useless; /* nothing was delivered, because everything failed */
     weir_headspace_result headspace;
     record_explain *explain; /* NULL = not wanted */
+    record_rounds rounds;    /* of the experiment; not used with --epochs */
     record_tuned tuned;
 } record_outcome;
 
@@ -140,10 +141,10 @@ static int next_result(weir_headspace *headspace, weir_pipeline *pipeline, weir_
 }
 
 /* Takes all results; returns the last status of weir_pipeline_next(). Your program would use the results here. Without
-   --epochs the headspace is measured in as many as it takes, unless one of them has no result; with `explain` the run ends
-   with the epoch in which the experiment is done. */
+   --epochs the headspace is measured in as many as it takes, unless one of them has no result; with an experiment the run
+   ends with the epoch in which that is done. */
 static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace, int64_t step_ns,
-                 weir_headspace *headspace, record_explain *explain)
+                 weir_headspace *headspace, record_outcome *outcome)
 {
     int results_fd;
     weir_item item;
@@ -158,10 +159,12 @@ static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace,
                              status == WEIR_OK ? 0 : record_progress_interval_ms());
         if (status == WEIR_OK) {
             has_result = true;
+            atomic_store(&outcome->rounds.has_result, true);
             use_result(pipeline, step_ns);
             weir_item_release(&item);
         }
-        bool is_explained = explain && status == WEIR_EPOCH && (!has_result || record_explain_is_done(explain));
+        bool is_explained =
+            outcome->explain && status == WEIR_EPOCH && (!has_result || record_explain_is_done(outcome->explain));
         bool is_measured = headspace && (is_complete(headspace) || (status == WEIR_EPOCH && !has_result));
         if (!is_over && (is_explained || is_measured)) {
             is_over = true;
@@ -221,9 +224,9 @@ static int use_pipeline(const record_settings *settings, weir_pipeline *pipeline
     weir_headspace *measuring = NULL;
     if (settings->headspace_step_ns && weir_headspace_new(NULL, &measuring, NULL) != WEIR_OK)
         weir_log(WEIR_LOG_ERROR, "out of memory: --headspace is not measured");
-    outcome->explain = settings->explain ? record_explain_start(pipeline) : NULL;
+    outcome->explain = settings->explain ? record_explain_start(pipeline, &outcome->rounds) : NULL;
     weir_tuner *tuner = start_tuner(settings, pipeline, &outcome->tuned);
-    int status = drain(pipeline, signal_fd, trace, settings->headspace_step_ns, measuring, outcome->explain);
+    int status = drain(pipeline, signal_fd, trace, settings->headspace_step_ns, measuring, outcome);
     weir_tuner_free(tuner);
     record_explain_join(outcome->explain);
     weir_headspace_report(measuring, &outcome->headspace);
@@ -272,7 +275,9 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
     struct sigaction action = { .sa_handler = end_unless_repeated, .sa_flags = SA_RESTART };
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    int exit_status = record_pipeline_build(settings, inputs, observers, &pipeline);
+    bool has_rounds = settings->explain && !settings->epochs;
+    int exit_status =
+        record_pipeline_build(settings, inputs, observers, has_rounds ? &outcome->rounds : NULL, &pipeline);
     if (exit_status != RECORD_DONE)
         return exit_status;
 
@@ -335,6 +340,11 @@ static int report_explained(const record_settings *settings, const record_explai
     const char *reason;
     const weir_verdict *verdict = record_explain_verdict(explain, &reason);
     prose text;
+    if (!verdict && record_explain_had_too_little(explain)) {
+        printf("%sLimit: not measured: %s. weir explain %s says what the recording shows\n",
+               settings->quiet ? "" : "\n", reason, settings->db_path);
+        return RECORD_DONE;
+    }
     if (!verdict) {
         record_refuse(settings, "--explain: %s", reason);
         return RECORD_FAILED;

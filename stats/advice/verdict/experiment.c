@@ -328,9 +328,16 @@ static void tell_cost(experiment *e)
                                    elapsed_s, e->other_s);
 }
 
+/* A look in which the consumer takes nothing is repeated, longer. Where it takes nothing in the time of a whole trial, there
+   is nothing to compare. */
 static int look_at_run(experiment *e)
 {
     int status = weir__live_view(e->pipeline, SAMPLE_TIME_NS, NULL, &e->view);
+    for (int64_t time_ns = 2 * SAMPLE_TIME_NS;
+         status == WEIR_OK && e->view.num_items <= 0 && time_ns <= 2 * e->options.setting_ns; time_ns *= 2) {
+        weir__verdict_view_free(&e->view);
+        status = weir__live_view(e->pipeline, time_ns, NULL, &e->view);
+    }
     if (status != WEIR_OK)
         return status;
     e->verdict = weir__verdict_judge(&e->view);
@@ -368,8 +375,9 @@ int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_options *op
     }
     free(e.verdict);
     weir__verdict_view_free(&e.view);
-    return weir_error_set(error, status, 0, "weir_explain_live(): %s",
-                          status == WEIR_EOF            ? "the run came to its end before anything was measured"
-                          : status == WEIR_EUNSUPPORTED ? "the consumer took no item while it looked"
-                                                        : weir_status_text(status));
+    return weir_error_set(error, status, 0, "%s",
+                          status == WEIR_EOF ? "the run came to its end before anything was measured"
+                          : status == WEIR_EUNSUPPORTED
+                              ? "too little to measure: the consumer took no item while it looked"
+                              : weir_status_text(status));
 }

@@ -416,14 +416,16 @@ static bool count_items_after(weir_pipeline *pipeline, int64_t ns, const atomic_
     return count_items(pipeline, count);
 }
 
-/* Items per second in one slice, after the change has settled. NAN = the run is at its end. */
-static double run_slice(weir_pipeline *pipeline, int64_t settle_ns, int64_t slice_ns, const atomic_bool *stops)
+/* Items per second in one slice, after the change has settled; adds them to *num_items. NAN = the run is at its end. */
+static double run_slice(weir_pipeline *pipeline, int64_t settle_ns, int64_t slice_ns, const atomic_bool *stops,
+                        uint64_t *num_items)
 {
     item_count before, after;
     if (!count_items_after(pipeline, settle_ns, stops, &before) ||
         !count_items_after(pipeline, slice_ns, stops, &after))
         return NAN;
     double elapsed_s = 1e-9 * (double)(after.at_ns - before.at_ns);
+    *num_items += after.num_items - before.num_items;
     return ((double)(after.num_items - before.num_items) + 0.5) / fmax(elapsed_s, 1e-6); /* never 0 */
 }
 
@@ -433,7 +435,8 @@ typedef struct alternation {
     int present;                     /* which of them is set */
     int64_t settle_ns, slice_ns;
     const atomic_bool *stops;
-    double rates[2]; /* of the last pair */
+    double rates[2];       /* of the last pair */
+    uint64_t num_items[2]; /* taken in all slices */
 } alternation;
 
 /* `first` and then the other one. WEIR_OK; WEIR_EOF at the end of the run; or why the engine refused. */
@@ -446,7 +449,8 @@ static int run_pair(alternation *a, int first)
         if (status != WEIR_OK)
             return status;
         a->present = which;
-        a->rates[which] = run_slice(a->pipeline, changes ? a->settle_ns : 0, a->slice_ns, a->stops);
+        a->rates[which] =
+            run_slice(a->pipeline, changes ? a->settle_ns : 0, a->slice_ns, a->stops, &a->num_items[which]);
         if (isnan(a->rates[which]))
             return WEIR_EOF;
     }
@@ -482,6 +486,12 @@ bool weir__live_parse_trial(const char *text, live_setting *now, live_setting *o
     return low > 0;
 }
 
+/* run_slice() adds half an item to each slice: with less than one in a slice that would be most of the rate. */
+static bool has_enough_items(const alternation *a, uint32_t num_pairs)
+{
+    return a->num_items[0] >= num_pairs && a->num_items[1] >= num_pairs;
+}
+
 int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
                    const weir_live_options *options, const atomic_bool *stops, live_trial *trial)
 {
@@ -508,7 +518,7 @@ int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_
     }
     int restored = a.present ? weir__live_apply(pipeline, now) : WEIR_OK;
     trial->elapsed_s = 1e-9 * (double)(weir_clock_ns() - start_ns);
-    if (trial->num_pairs >= LEAST_PAIRS && half < WIDEST) {
+    if (trial->num_pairs >= LEAST_PAIRS && half < WIDEST && has_enough_items(&a, trial->num_pairs)) {
         trial->gain = exp(mean);
         trial->low = exp(mean - half);
         trial->high = exp(mean + half);

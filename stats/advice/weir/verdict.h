@@ -135,7 +135,7 @@ WEIR_API int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_op
  *
  * options may be NULL. Call it on a thread of your own, not on the consumer's: the consumer must go on. One call at a time
  * for a pipeline, and no tuner. WEIR_OK: *verdict is set; free it with weir_verdict_free(). WEIR_EINVAL; WEIR_ENOMEM;
- * WEIR_EUNSUPPORTED if the consumer takes no item while it looks; WEIR_EOF if the run ends before anything is known.
+ * WEIR_EUNSUPPORTED if the consumer takes no item for as long as a trial lasts (two settings); WEIR_EOF if the run ends before anything is known.
  */
 static inline int weir_explain_live(weir_pipeline *pipeline, const weir_live_options *options, weir_verdict **verdict,
                                     weir_error *error)
