@@ -39,7 +39,7 @@ static isolated_message pass(const isolated_message *sent)
     int fds[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
     assert_true(weir__isolated_send(fds[0], sent));
-    assert_true(weir__isolated_receive(fds[1], ISOLATED_CHILD, NULL, &received));
+    assert_true(weir__isolated_receive(fds[1], &(isolated_sender){ ISOLATED_CHILD, NULL, 0 }, &received));
     close(fds[0]);
     close(fds[1]);
     return received;
@@ -478,6 +478,9 @@ TEST_CASE(packets_that_make_no_sense_are_refused_and_leave_no_descriptor)
         { { .kind = ISOLATED_FAILURE, .status = 0 }, sizeof(isolated_head), 0, 0 },
         { { .kind = ISOLATED_SKIPPED, .status = -1 }, sizeof(isolated_head), 0, 0 },
         { { .kind = ISOLATED_SKIPPED, .body_bytes = 4 }, sizeof(isolated_head), 4, 0 },
+        { { .kind = ISOLATED_LOG, .body_bytes = (32 << 10) + 1 }, sizeof(isolated_head), 0, 1 }, /* lines only */
+        { { .kind = ISOLATED_READY, .body_bytes = (32 << 10) + 1 }, sizeof(isolated_head), 0, 1 },
+        { { .kind = ISOLATED_RESULT, .body_bytes = (1 << 30) + 1 }, sizeof(isolated_head), 0, 1 },
         { { .kind = ISOLATED_RESULT, .library_code = 1 }, sizeof(isolated_head), 0, 0 },
         { { .kind = ISOLATED_RESULT, .source = 1 }, sizeof(isolated_head), 0, 0 },
         { { .kind = ISOLATED_RESULT, .seq = 1 }, sizeof(isolated_head), 0, 0 },
@@ -512,14 +515,15 @@ TEST_CASE(packets_that_make_no_sense_are_refused_and_leave_no_descriptor)
     int before = count_descriptors();
     for (size_t i = 0; i < LENGTH(cases); i++) {
         send_raw(fds[0], &cases[i].head, cases[i].head_bytes, cases[i].body_bytes, cases[i].num_fds);
-        if (weir__isolated_receive(fds[1], ISOLATED_CHILD, blocks, &message) || errno != EPROTO)
+        if (weir__isolated_receive(fds[1], &(isolated_sender){ ISOLATED_CHILD, blocks, 0 }, &message) ||
+            errno != EPROTO)
             fail_msg("case %zu: %s", i, strerror(errno));
         weir__isolated_message_free(&message);
         if (count_descriptors() != before)
             fail_msg("case %zu: a descriptor is left", i);
     }
     close(fds[0]);
-    assert_false(weir__isolated_receive(fds[1], ISOLATED_CHILD, blocks, &message));
+    assert_false(weir__isolated_receive(fds[1], &(isolated_sender){ ISOLATED_CHILD, blocks, 0 }, &message));
     assert_int_equal(errno, EPIPE);
     close(fds[1]);
 }
@@ -558,7 +562,7 @@ static bool receives_block(block_pair *pair, int32_t number, uint64_t data_bytes
                            .data_number = number,
                            .is_data_known = is_known };
     send_raw_file(pair->fds[0], &head, sizeof head, 0, is_known ? 0 : 1, pair->sent->fd);
-    if (weir__isolated_receive(pair->fds[1], ISOLATED_CHILD, pair->blocks, message)) {
+    if (weir__isolated_receive(pair->fds[1], &(isolated_sender){ ISOLATED_CHILD, pair->blocks, 0 }, message)) {
         memset(message->data->data, 7, (size_t)data_bytes); /* to the last byte */
         return true;
     }
@@ -598,6 +602,29 @@ TEST_CASE(a_child_claims_no_more_bytes_than_its_block_has)
         weir__isolated_message_free(&message);
         if (receives_block(&pair, 3, claims[i].data_bytes, claims[i].room_bytes, true, &message) != claims[i].is_good)
             fail_msg("a known block, claim %zu", i);
+        weir__isolated_message_free(&message);
+        block_pair_free(&pair);
+    }
+}
+
+/* What a result may have besides its data is known where the operation is ours: the program copies no more. */
+TEST_CASE(a_body_over_the_limit_is_not_copied)
+{
+    static const isolated_head head = { .kind = ISOLATED_RESULT, .body_bytes = 64 << 20 };
+    const weir_video_config video = { .max_frames = 1000 };
+    isolated_shape shape = weir__isolated_shape_of(&weir_video_decode, &video);
+    uint64_t max_bytes = weir__isolated_max_body(&shape);
+    assert_int_equal(max_bytes, 4096 + 8000);
+    assert_int_equal(weir__isolated_max_body(&(isolated_shape){ 0 }), 0);
+    const uint64_t limits_of_body[] = { max_bytes, (64 << 20) - 1, 64 << 20, 0 };
+    for (size_t i = 0; i < LENGTH(limits_of_body); i++) {
+        isolated_message message;
+        block_pair pair = block_pair_of(64 << 20);
+        isolated_sender child = { ISOLATED_CHILD, NULL, limits_of_body[i] };
+        send_raw_file(pair.fds[0], &head, sizeof head, 0, 1, pair.sent->fd);
+        assert_int_equal(weir__isolated_receive(pair.fds[1], &child, &message), i >= 2);
+        assert_true(i >= 2 ? message.body != NULL
+                           : !message.body && strcmp(message.complaint, "head.body_bytes") == 0);
         weir__isolated_message_free(&message);
         block_pair_free(&pair);
     }
@@ -762,7 +789,7 @@ static void child_send(worker_child *child, isolated_message *message)
 static isolated_message child_answer(worker_child *child, isolated_kind kind)
 {
     isolated_message answer;
-    assert_true(weir__isolated_receive(child->fd, ISOLATED_CHILD, child->blocks, &answer));
+    assert_true(weir__isolated_receive(child->fd, &(isolated_sender){ ISOLATED_CHILD, child->blocks, 0 }, &answer));
     assert_int_equal(answer.head.kind, kind);
     return answer;
 }
@@ -1063,10 +1090,10 @@ static void give_answer(size_t number)
 static void answer_nonsense(const char *what)
 {
     isolated_message message, answer = { .head = { .kind = 99 } };
-    REQUIRE(weir__isolated_receive(ISOLATED_FD, ISOLATED_PARENT, NULL, &message));
+    REQUIRE(weir__isolated_receive(ISOLATED_FD, &(isolated_sender){ ISOLATED_PARENT, NULL, 0 }, &message));
     weir__isolated_message_free(&message);
     REQUIRE(weir__isolated_send(ISOLATED_FD, &(isolated_message){ .head = { .kind = ISOLATED_READY } }));
-    REQUIRE(weir__isolated_receive(ISOLATED_FD, ISOLATED_PARENT, NULL, &message));
+    REQUIRE(weir__isolated_receive(ISOLATED_FD, &(isolated_sender){ ISOLATED_PARENT, NULL, 0 }, &message));
     weir__isolated_message_free(&message);
     if (strcmp(what, "item") == 0)
         answer.head.kind = ISOLATED_RESULT;
@@ -1078,7 +1105,7 @@ static void answer_nonsense(const char *what)
         give_answer((size_t)atoi(what + 7));
     else
         REQUIRE(weir__isolated_send(ISOLATED_FD, &answer));
-    (void)weir__isolated_receive(ISOLATED_FD, ISOLATED_PARENT, NULL, &message);
+    (void)weir__isolated_receive(ISOLATED_FD, &(isolated_sender){ ISOLATED_PARENT, NULL, 0 }, &message);
 }
 
 /* What becomes of that answer: WEIR_OK, with the result, or the failure. */

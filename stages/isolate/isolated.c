@@ -224,6 +224,9 @@ static bool pass_on_log(isolated_message *message)
 /* The child's next message that is not for the log. WEIR_OK, or the failure of the task; free it in any case. */
 static int await_message(isolated_worker *worker, weir_task *task, isolated_message *message)
 {
+    const weir_isolated_config *config = weir_task_config(task);
+    const isolated_setup *setup = config->config;
+    const isolated_sender child = { ISOLATED_CHILD, worker->blocks, weir__isolated_max_body(&setup->shape) };
     for (;;) {
         struct pollfd readable = { .fd = worker->process.fd, .events = POLLIN };
         *message = (isolated_message){ 0 };
@@ -236,7 +239,7 @@ static int await_message(isolated_worker *worker, weir_task *task, isolated_mess
         }
         if (num_ready <= 0)
             continue;
-        if (!weir__isolated_receive(worker->process.fd, ISOLATED_CHILD, worker->blocks, message))
+        if (!weir__isolated_receive(worker->process.fd, &child, message))
             return message->complaint[0] ? fail_nonsense(worker, task, message->complaint)
                                          : fail_lost(worker, task, errno);
         if (message->head.kind != ISOLATED_LOG)

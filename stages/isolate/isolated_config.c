@@ -118,6 +118,12 @@ isolated_shape weir__isolated_shape_of(const weir_op *op, const void *config)
     return (isolated_shape){ 0 };
 }
 
+uint64_t weir__isolated_max_body(const isolated_shape *shape)
+{
+    enum { MAX_HEAD_BYTES = 4096 }; /* more than any struct of a result */
+    return shape->is_own ? MAX_HEAD_BYTES + shape->max_frames * sizeof(int64_t) : 0;
+}
+
 static bool differs(uint64_t wanted, uint64_t is)
 {
     return wanted && is != wanted;

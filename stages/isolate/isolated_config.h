@@ -35,6 +35,9 @@ typedef struct isolated_shape {
 /* The config has been through op->config_init(). */
 isolated_shape weir__isolated_shape_of(const weir_op *op, const void *config);
 
+/* How long the body of a result may be: the program copies it, whatever limit of memory the child has. 0 = any length. */
+uint64_t weir__isolated_max_body(const isolated_shape *shape);
+
 /* The field in which a result, whose rules hold, differs: "frames.width". NULL = none. num_before: the item's frames in earlier
    chunks; is_more: there are later ones; elapsed_ns: since the item was sent. */
 const char *weir__isolated_find_misfit(const isolated_shape *shape, const weir_item *item, uint64_t num_before,

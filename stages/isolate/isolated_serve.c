@@ -42,6 +42,8 @@ static sem_t is_continued; /* the parent has room for the next chunk */
 
 static sandbox_kind sandbox; /* written before the pipeline runs */
 
+static const isolated_sender parent = { .side = ISOLATED_PARENT };
+
 static int parent_fd = -1; /* readable when the parent has ended; -1 = this kernel cannot tell */
 
 static bool is_answered;              /* the task has sent its last result; its thread only */
@@ -112,7 +114,7 @@ static int receive_run(void *worker, weir_item *in, weir_item *out, weir_task *t
     isolated_message request;
     for (;;) {
         await_request();
-        if (!weir__isolated_receive(ISOLATED_FD, ISOLATED_PARENT, NULL, &request))
+        if (!weir__isolated_receive(ISOLATED_FD, &parent, &request))
             _exit(errno == EPIPE ? 0 : 1);
         if (request.head.kind == ISOLATED_CONTINUE) {
             sem_post(&is_continued);
@@ -246,10 +248,10 @@ static bool is_child(int argc, char *const argv[])
 static void watch_parent(void)
 {
 #ifdef SYS_pidfd_open
-    struct ucred parent;
-    socklen_t size = sizeof parent;
-    if (getsockopt(ISOLATED_FD, SOL_SOCKET, SO_PEERCRED, &parent, &size) == 0)
-        parent_fd = (int)syscall(SYS_pidfd_open, parent.pid, 0);
+    struct ucred maker;
+    socklen_t size = sizeof maker;
+    if (getsockopt(ISOLATED_FD, SOL_SOCKET, SO_PEERCRED, &maker, &size) == 0)
+        parent_fd = (int)syscall(SYS_pidfd_open, maker.pid, 0);
     if (parent_fd < 0 && errno == ESRCH)
         _exit(0);
 #endif
@@ -367,7 +369,7 @@ int weir_isolated_serve(int argc, char *const argv[], const weir_op *const *ops,
         return WEIR_EINVAL;
     prepare_process();
     sem_init(&is_continued, 0, 0);
-    if (!weir__isolated_receive(ISOLATED_FD, ISOLATED_PARENT, NULL, &message))
+    if (!weir__isolated_receive(ISOLATED_FD, &parent, &message))
         _exit(1);
     int rc = configure_pipeline(&message, ops, num_ops, &pipeline, &error);
     weir__isolated_message_free(&message);

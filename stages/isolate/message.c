@@ -244,18 +244,28 @@ static unsigned used_fields(const isolated_head *head)
            (head->data_bytes || head->data_room || head->data_number || head->is_data_known ? USES_DATA : 0U);
 }
 
+/* A line of the log or of a failure is never shared: a receiver copies no gigabyte for it. */
+static uint64_t max_body_of(const struct kind_rule *rule, const isolated_sender *sender)
+{
+    bool is_line = !(rule->uses & USES_DATA) && rule->sender == ISOLATED_CHILD;
+    uint64_t most = sender->max_body_bytes ? sender->max_body_bytes : ISOLATED_MAX_BODY_BYTES;
+    return is_line ? MAX_INLINE_BYTES : most;
+}
+
 /* Does the sender send such messages, with such fields? */
-static bool check_head(isolated_message *message, isolated_side sender)
+static bool check_head(isolated_message *message, const isolated_sender *sender)
 {
     isolated_head sent = message->head;
     char about[sizeof message->complaint];
     const char *broken = weir__rules_take(&weir__head_rules, &message->head, &sent);
     const struct kind_rule *rule = broken ? NULL : &kind_rules[sent.kind];
-    if (rule && (rule->sender != sender || (used_fields(&sent) & ~rule->uses)))
+    if (rule && (rule->sender != sender->side || (used_fields(&sent) & ~rule->uses)))
         broken = "kind";
     else if (rule && (sent.status < rule->lowest_status || sent.status > rule->highest_status ||
                       (sent.kind == ISOLATED_RESULT && sent.status == WEIR_SKIP)))
         broken = "status";
+    else if (rule && sent.body_bytes > max_body_of(rule, sender))
+        broken = "body_bytes";
     if (!broken)
         return true;
     snprintf(about, sizeof about, "head.%s", broken);
@@ -308,7 +318,7 @@ static bool receive_parts(isolated_message *message, weir_shared_data **blocks, 
     return !has_data || receive_data(message, blocks, has_fd ? fds[(*num_used)++] : -1);
 }
 
-bool weir__isolated_receive(int fd, isolated_side sender, weir_shared_data **blocks, isolated_message *message)
+bool weir__isolated_receive(int fd, const isolated_sender *sender, isolated_message *message)
 {
     union {
         struct cmsghdr header;
@@ -331,10 +341,10 @@ bool weir__isolated_receive(int fd, isolated_side sender, weir_shared_data **blo
 
     int fds[MAX_FDS];
     unsigned num_fds = take_fds(&packet, fds), num_used = 0;
-    bool is_good =
-        (size_t)got >= sizeof message->head && !(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-        check_head(message, sender) &&
-        receive_parts(message, blocks, inline_body, (size_t)got - sizeof message->head, fds, num_fds, &num_used);
+    bool is_good = (size_t)got >= sizeof message->head && !(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+                   check_head(message, sender) &&
+                   receive_parts(message, sender->blocks, inline_body, (size_t)got - sizeof message->head, fds,
+                                 num_fds, &num_used);
     if (is_good && message->head.has_file)
         message->file_fd = fds[num_used++];
     else

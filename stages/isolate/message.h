@@ -97,10 +97,17 @@ bool weir__isolated_get_item(isolated_message *message, weir_item *item);
    ENOMEM also if is_bad. */
 bool weir__isolated_send(int fd, const isolated_message *message);
 
-/* Waits for a message of that side and receives it; free it in any case. False, with errno set: EPIPE if the other side is
-   gone, EPROTO if the message makes no sense. `blocks` are those that this sender has sent, WEIR_SHARED_BLOCKS of them (NULL
-   = it reuses none); the caller drops them. */
-bool weir__isolated_receive(int fd, isolated_side sender, weir_shared_data **blocks, isolated_message *message);
+/* Who sends, and what the receiver takes from it. */
+typedef struct isolated_sender {
+    isolated_side side;
+    weir_shared_data *
+        *blocks; /* that it has sent, WEIR_SHARED_BLOCKS of them (NULL = it reuses none); the caller drops them */
+    uint64_t max_body_bytes; /* of a result or a request (0 = ISOLATED_MAX_BODY_BYTES) */
+} isolated_sender;
+
+/* Waits for a message and receives it; free it in any case. False, with errno set: EPIPE if the other side is gone, EPROTO if
+   the message makes no sense. */
+bool weir__isolated_receive(int fd, const isolated_sender *sender, isolated_message *message);
 
 void weir__isolated_message_free(isolated_message *message);
 

@@ -187,7 +187,7 @@ static void read_message(const uint8_t *data, size_t size)
     weir_shared_data *blocks[WEIR_SHARED_BLOCKS] = { 0 }, *shared = data[0] % 2 ? weir__shared_data_new(4096) : NULL;
     require(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
     send_message(ends[0], data + 1, size - 1, shared ? shared->fd : -1);
-    if (weir__isolated_receive(ends[1], ISOLATED_CHILD, blocks, &message)) {
+    if (weir__isolated_receive(ends[1], &(isolated_sender){ ISOLATED_CHILD, blocks, 0 }, &message)) {
         weir_item item = { 0 };
         weir__isolated_get_text(&message);
         if (weir__isolated_get_item(&message, &item))
