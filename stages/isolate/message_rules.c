@@ -6,9 +6,10 @@
 #include <weir/bytes.h>
 #include <weir/video.h>
 
-#include "message.h"
+#include "message_head.h"
 #include "resampler.h"
 #include "sandbox.h"
+#include "shared_data.h"
 
 /*
  * FIELD(name, kind, lowest, highest): every field of a struct, in its order. A consumer divides by what describes time, and adds
