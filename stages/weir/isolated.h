@@ -11,7 +11,11 @@
  * operation: weir_frames *, weir_audio *, weir_bytes * or text. Frames and samples are not copied: the child writes
  * them to shared memory, which the result maps. Failures are those of the operation, and:
  *   WEIR_EDATA    the child was killed by a signal that it caused; the message names it: "killed by SIGSEGV"
- *   WEIR_ESYSTEM  the child could not be started, was killed from outside (SIGKILL: perhaps out of memory), or exited
+ *   WEIR_ESYSTEM  the child could not be started, was killed from outside (SIGKILL: perhaps out of memory), exited, or sent a
+ *                 message that makes no sense; the message names the field: "makes no sense (frames.time_base_den)"
+ * All that a child sends is checked: each number against its range (a time base, a sample rate and a scaler are set; counts and
+ * times are not negative; a codec's name is printable), sizes against the memory that comes with them, and results of weir's
+ * decode stages against their config. Only samples are data, of any value: sound may be infinite or not a number.
  * After each of these the slot's next task starts a new child, which takes about 50 ms.
  *
  * A stop, or the deadline of the stage (task_deadline_ns), kills the child in any state. Children never outlive the
