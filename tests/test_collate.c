@@ -660,6 +660,43 @@ TEST_CASE(tensors_share_the_batch)
     for (int part = 0; part <= WEIR_COLLATED_VALID; part++)
         tensors[part]->deleter(tensors[part]);
 }
+
+/* Every dimension has another length: 3 clips, 4 frames at most, 5 x 2 pixels; sizes have 3 numbers. */
+TEST_CASE(each_tensor_has_its_shape)
+{
+    static const struct {
+        int num_dims, bits;
+        int64_t shape[5];
+    } wanted[] = { [WEIR_COLLATED_FRAMES] = { 5, 8, { 3, 4, 2, 5, 1 } },
+                   [WEIR_COLLATED_LABELS] = { 1, 64, { 3 } },
+                   [WEIR_COLLATED_IDS] = { 1, 64, { 3 } },
+                   [WEIR_COLLATED_SIZES] = { 2, 32, { 3, 3 } },
+                   [WEIR_COLLATED_MASK] = { 2, 8, { 3, 4 } },
+                   [WEIR_COLLATED_VALID] = { 1, 8, { 3 } } };
+    static const weir_collate_layout layouts[] = { WEIR_COLLATE_NHWC, WEIR_COLLATE_NCHW, WEIR_COLLATE_TIME_SECOND };
+    for (size_t l = 0; l < 3; l++) {
+        clip_source source = {
+            .count = 3, .frames = { 2, 4, 1 }, .width = { 5 }, .height = { 2 }, .channels = 1, .with_entry = true
+        };
+        weir_collated *batch = only_batch(&source, &(weir_collate_config){ .num_items = 3, .layout = layouts[l] });
+        for (int part = 0; part <= WEIR_COLLATED_VALID; part++) {
+            DLManagedTensor *tensor;
+            int64_t shape[5];
+            memcpy(shape, wanted[part].shape, sizeof shape);
+            if (part == WEIR_COLLATED_FRAMES && l > 0) { /* one channel: before, or before and after the frames */
+                const int64_t planar[][5] = { { 3, 4, 1, 2, 5 }, { 3, 1, 4, 2, 5 } };
+                memcpy(shape, planar[l - 1], sizeof shape);
+            }
+            assert_int_equal(weir_to_dlpack(&BATCH_ITEM(batch), (weir_collated_part)part, &tensor, NULL), WEIR_OK);
+            assert_int_equal(tensor->dl_tensor.ndim, wanted[part].num_dims);
+            assert_int_equal(tensor->dl_tensor.dtype.bits, wanted[part].bits);
+            assert_int_equal(tensor->dl_tensor.dtype.lanes, 1);
+            assert_memory_equal(tensor->dl_tensor.shape, shape, (size_t)wanted[part].num_dims * sizeof *shape);
+            tensor->deleter(tensor);
+        }
+        weir_collated_free(batch);
+    }
+}
 #endif
 
 /* ---- failures ------------------------------------------------------------------------------------------------ */
