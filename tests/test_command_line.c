@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "options.h"
@@ -16,6 +17,8 @@ typedef struct settings {
     uint64_t bytes;
     int64_t duration_ns;
     bool trace;
+    int64_t number;
+    double real, share, span_s;
 } settings;
 
 static const char *const colors[] = { "red", "green", "blue", NULL };
@@ -33,6 +36,10 @@ static const option_row rows[] = {
     { ROW("duration", duration_ns, option_duration), .argument = "SPAN", .help = "" },
     { ROW("trace", trace, option_flag), .excludes = "quiet verbose", .help = "" },
     { ROW("trace-size", bytes, option_bytes), .argument = "SIZE", .needs = "trace", .help = "" },
+    { ROW("limit", number, option_number), .argument = "N", .help = "" },
+    { ROW("real", real, option_real), .argument = "X", .help = "" },
+    { ROW("part", share, option_share), .argument = "PERCENT", .help = "" },
+    { ROW("since", span_s, option_span), .argument = "SPAN", .help = "" },
     { ROW("from-phase", name, option_text), .argument = "NAME", .unclear = "name a phase", .help = "" },
     { 0 },
 };
@@ -136,6 +143,68 @@ TEST_CASE(sizes_and_durations_have_units)
     assert_int_equal(parse("--bytes 9999999999G"), -1);
     assert_int_equal(parse("--bytes 5kk"), -1);
     assert_int_equal(parse("--duration 0"), -1);
+}
+
+/* Each kind takes its limits, and nothing beyond. */
+TEST_CASE(limits_are_taken_and_what_is_beyond_is_refused)
+{
+    static const struct {
+        const char *option;
+        const char *good[4], *bad[6]; /* the last value of good is compared */
+        double value;
+    } kinds[] = {
+        { "--count", { "1", "1000000000" }, { "0", "1000000001", "+1", "1.0", "1 ", "99999999999999999999" }, 1e9 },
+        { "--small", { "1", "7" }, { "0", "8", "4294967297", "-1" }, 7 },
+        { "--limit", { "0", "1000000000000000" }, { "1000000000000001", "-1", "", "0x1" }, 1e15 },
+        { "--real", { "1e-300", "2.5" }, { "0", "-1", "inf", "nan", "1e999", "2.5x" }, 2.5 },
+        { "--part", { "0.001%", "100%" }, { "0%", "100.001%", "40", "-1%", "40%%", "%" }, 1 },
+        { "--bytes",
+          { "1", "9223372036854775807", "8388607T", "7T" },
+          { "0", "9223372036854775808", "8388608T", "7t", "T", "-1" },
+          7.0 * 1024 * 1024 * 1024 * 1024 },
+        { "--duration",
+          { "0.001", "1ms", "1000000", "11d" },
+          { "0.0009", "1000001", "-1", "5x", "d", "12d" },
+          11 * 86400e9 },
+        { "--since", { "0.1ms", "90", "1h", "2d" }, { "0", "-1", "1e400", "1 h", "s", "nan" }, 2 * 86400 },
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char line[128];
+        for (size_t j = 0; j < 4 && kinds[i].good[j] && *kinds[i].good[j]; j++) {
+            snprintf(line, sizeof line, "%s=%s", kinds[i].option, kinds[i].good[j]);
+            if (parse(line) != 0)
+                fail_msg("%s", problem);
+        }
+        double got[] = { (double)values.count, (double)values.small, (double)values.number,      values.real,
+                         values.share,         (double)values.bytes, (double)values.duration_ns, values.span_s };
+        assert_in_range((uint64_t)(got[i] / kinds[i].value * 1e9 + 0.5), 1000000000, 1000000000);
+        for (size_t j = 0; j < 6 && kinds[i].bad[j]; j++) {
+            words[1] = line;
+            snprintf(line, sizeof line, "%s=%s", kinds[i].option, kinds[i].bad[j]);
+            if (options_parse(&(option_set){ rows, &values }, 1, 2, words, problem) != -1)
+                fail_msg("%s is taken", line);
+        }
+    }
+}
+
+TEST_CASE(each_unit_is_its_own)
+{
+    static const struct {
+        const char *size, *span;
+        uint64_t bytes;
+        double seconds;
+    } units[] = { { "5", "5", 5, 5 },
+                  { "5k", "5s", UINT64_C(5) << 10, 5 },
+                  { "5M", "5ms", UINT64_C(5) << 20, 0.005 },
+                  { "5G", "5m", UINT64_C(5) << 30, 300 },
+                  { "5T", "5h", UINT64_C(5) << 40, 18000 } };
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "--bytes %s --duration %s", units[i].size, units[i].span);
+        assert_int_equal(parse(line), 0);
+        assert_true(values.bytes == units[i].bytes);
+        assert_true(values.duration_ns == (int64_t)(units[i].seconds * 1e9 + 0.5));
+    }
 }
 
 TEST_CASE(options_without_effect_are_refused)
