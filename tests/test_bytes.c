@@ -202,6 +202,7 @@ typedef struct server {
     bool is_old;           /* HTTP/1.0, without a length: the end of the connection is the file's */
     const char *elsewhere; /* sends the client there; NULL = nowhere */
     bool has_no_end;       /* of the header: lines go on coming */
+    const char *headers;   /* of an answer without a length, which is the file again and again; NULL = another one */
 } server;
 
 static void serve(const server *self, int connection)
@@ -214,6 +215,13 @@ static void serve(const server *self, int connection)
         const char *line = "HTTP/1.1 200 OK\r\n";
         while (send(connection, line, strlen(line), MSG_NOSIGNAL) > 0)
             line = "Name: value\r\n";
+        return;
+    }
+    if (self->headers) {
+        int length = snprintf(header, sizeof header, "HTTP/1.1 200 OK\r\n%s\r\n", self->headers);
+        ssize_t sent = send(connection, header, (size_t)length, MSG_NOSIGNAL);
+        while (sent > 0)
+            sent = send(connection, self->file->data, self->file->size_bytes, MSG_NOSIGNAL);
         return;
     }
     if (self->is_old || self->elsewhere) {
@@ -431,6 +439,65 @@ TEST_CASE(a_picture_may_be_larger_than_its_server_says)
         fail_msg("%s", error.message);
     assert_int_equal(frames->source_width, 1000);
     weir_frames_free(frames);
+    weir_bytes_free(file);
+}
+
+/* A line of /proc/self/status, in bytes. */
+static double memory_of(const char *name)
+{
+    char line[256];
+    double kibibytes = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0)
+            kibibytes = strtod(line + strlen(name) + 1, NULL);
+    fclose(file);
+    assert_true(kibibytes > 0);
+    return kibibytes * 1024;
+}
+
+/* The picture's file is read up to the limit, and no byte of it is in memory twice, also while the buffer grows. Constant:
+   one slot, the limit, the sizes of the server's packets, plain HTTP. */
+static void assert_fails_within_limit(const weir_bytes *file, const char *headers)
+{
+    const double limit_bytes = 96 << 20;
+    weir_error error = { 0 };
+    uint64_t size_bytes;
+    server endless = { .file = file, .headers = headers, .hangs_up = true };
+    server_start(&endless);
+    const char *url = endless.url;
+    weir_image_config config = { .max_file_bytes = (uint64_t)limit_bytes };
+    clips_write_text("/proc/self/clear_refs", "5"); /* the peak is counted from here on */
+    double before_bytes = memory_of("VmRSS");
+    weir_frames *frames = result_of(&weir_list_source, &(weir_list_config){ .paths = &url, .num_paths = 1 },
+                                    &weir_image_decode, &config, &size_bytes, &error);
+    double used_bytes = memory_of("VmHWM") - before_bytes;
+    server_end(&endless);
+    assert_null(frames);
+    if (error.status != WEIR_ELIMIT || !strstr(error.message, "over the limit of 100663296 bytes"))
+        fail_msg("%s", error.message);
+    if (used_bytes < 0.95 * limit_bytes || used_bytes > 1.05 * limit_bytes)
+        fail_msg("%.1f MB are used, the limit is %.1f MB", used_bytes / 1e6, limit_bytes / 1e6);
+}
+
+TEST_CASE(a_picture_without_end_takes_the_memory_of_its_limit)
+{
+    weir_bytes *file = weir_bytes_new(1 << 20, NULL);
+    assert_non_null(file);
+    memset(file->data, 'x', file->size_bytes);
+    assert_fails_within_limit(file, "");
+    weir_bytes_free(file);
+}
+
+TEST_CASE(a_packed_picture_takes_the_memory_of_its_limit)
+{
+    char command[4200];
+    const char *path = clips_path("zeros.gz");
+    snprintf(command, sizeof command, "head -c 104857600 /dev/zero | gzip -1 >'%s'", path);
+    assert_int_equal(system(command), 0);
+    weir_bytes *file = bytes_of_file(path, NULL);
+    assert_fails_within_limit(file, "Content-Encoding: gzip\r\n");
     weir_bytes_free(file);
 }
 

@@ -1,7 +1,6 @@
 /* Opening paths, URLs and memory: weir opens the file, checks its format, and lets FFmpeg read from the open file. */
 #include "input.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +14,7 @@
 #include <libavutil/opt.h>
 
 #include "ffmpeg_log.h"
+#include "growing_bytes.h"
 
 enum { AVIO_BUFFER_BYTES = 32 << 10 };
 
@@ -652,19 +652,6 @@ static int fail_file_size(uint64_t max_bytes, weir_error *error)
     return weir_error_set(error, WEIR_ELIMIT, 0, "the file is over the limit of %" PRIu64 " bytes", max_bytes);
 }
 
-/* Grows the buffer, with the bytes so far. */
-static int grow_bytes(weir_bytes **bytes, size_t used_bytes, size_t size_bytes, weir_error *error)
-{
-    weir_bytes *grown = weir_bytes_new(size_bytes, NULL);
-    if (!grown)
-        return fail_input_memory(error);
-    if (*bytes)
-        memcpy(grown->data, (*bytes)->data, used_bytes);
-    weir_bytes_free(*bytes);
-    *bytes = grown;
-    return WEIR_OK;
-}
-
 static int fail_read(const weir_input *input, const char *path, int averror, weir_error *error)
 {
     if (averror == AVERROR(ETIMEDOUT))
@@ -672,35 +659,42 @@ static int fail_read(const weir_input *input, const char *path, int averror, wei
     return weir__ffmpeg_error(error, averror, "cannot read");
 }
 
+/* Reads once. WEIR_OK; WEIR_EOF: no more; or the failure with *error filled. */
+static int read_more(const weir_input *input, const char *path, weir_growing_bytes *growing, weir_error *error)
+{
+    size_t left_bytes = growing->room_bytes - growing->used_bytes;
+    int got = avio_read(input->avio, growing->data + growing->used_bytes, (int)FFMIN(left_bytes, INT32_MAX));
+    got = weir__input_error(input, got);
+    if (got == 0 || got == AVERROR_EOF)
+        return WEIR_EOF;
+    if (got < 0)
+        return fail_read(input, path, got, error);
+    growing->used_bytes += (size_t)got;
+    return WEIR_OK;
+}
+
 /* The server's size may be wrong or missing; one extra byte detects the end. */
-static int read_all(const weir_input *input, const char *path, uint64_t max_bytes, weir_bytes **bytes,
+static int read_all(const weir_input *input, const char *path, uint64_t max_bytes, weir_growing_bytes *growing,
                     weir_error *error)
 {
     enum { UNKNOWN_BYTES = 1 << 20 };
     AVIOContext *avio = input->avio;
     int64_t told_bytes = avio_size(avio);
-    size_t used_bytes = 0;
-    size_t room_bytes = told_bytes > 0 && (uint64_t)told_bytes <= max_bytes ? (size_t)told_bytes + 1 : UNKNOWN_BYTES;
+    size_t first_bytes = told_bytes > 0 ? (size_t)told_bytes + 1 : UNKNOWN_BYTES;
+    int rc = WEIR_OK;
     if (told_bytes > 0 && (uint64_t)told_bytes > max_bytes)
         return fail_file_size(max_bytes, error);
-    for (;;) {
-        bool is_full = !*bytes || used_bytes == (*bytes)->size_bytes;
-        int rc = is_full ? grow_bytes(bytes, used_bytes, FFMAX(room_bytes, 2 * used_bytes), error) : WEIR_OK;
-        if (rc != WEIR_OK)
-            return rc;
-        assert(*bytes);
-        int got =
-            avio_read(avio, (*bytes)->data + used_bytes, (int)FFMIN((*bytes)->size_bytes - used_bytes, INT32_MAX));
-        got = weir__input_error(input, got);
-        if (got == 0 || got == AVERROR_EOF)
-            break;
-        if (got < 0)
-            return fail_read(input, path, got, error);
-        used_bytes += (size_t)got;
-        if (used_bytes > max_bytes)
+    while (rc == WEIR_OK) {
+        bool is_full = growing->used_bytes == growing->room_bytes;
+        if (growing->used_bytes > max_bytes)
             return fail_file_size(max_bytes, error);
+        if (is_full &&
+            weir__growing_bytes_grow(growing, first_bytes, (size_t)FFMIN(max_bytes, SIZE_MAX - 1) + 1) != WEIR_OK)
+            return fail_input_memory(error);
+        rc = read_more(input, path, growing, error);
     }
-    (*bytes)->size_bytes = used_bytes;
+    if (rc != WEIR_EOF)
+        return rc;
     int failure = weir__input_error(input, avio->error);
     return failure < 0 && failure != AVERROR_EOF ? fail_read(input, path, failure, error) : WEIR_OK;
 }
@@ -708,14 +702,16 @@ static int read_all(const weir_input *input, const char *path, uint64_t max_byte
 int weir__input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
                      weir_bytes **bytes, weir_error *error)
 {
+    weir_growing_bytes growing = { 0 };
     *bytes = NULL;
     int rc = open_bytes(input, path, interrupt, error);
     if (rc == WEIR_OK)
-        rc = read_all(input, path, max_bytes, bytes, error);
+        rc = read_all(input, path, max_bytes, &growing, error);
     weir__input_close(input);
-    if (rc != WEIR_OK) {
-        weir_bytes_free(*bytes);
-        *bytes = NULL;
+    if (rc == WEIR_OK) {
+        *bytes = weir__growing_bytes_end(&growing);
+        rc = *bytes ? WEIR_OK : fail_input_memory(error);
     }
+    weir__growing_bytes_free(&growing);
     return rc;
 }
