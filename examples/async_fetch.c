@@ -202,6 +202,7 @@ static int build(url_fetcher *fetcher, uint64_t num_urls, weir_pipeline **pipeli
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     uint64_t num_urls = argc > 1 ? strtoull(argv[1], NULL, 10) : 2000;
     url_fetcher fetcher;
     weir_pipeline *pipeline;

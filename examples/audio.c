@@ -20,6 +20,7 @@ static double loudness_db(const weir_audio *sound)
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     weir_directory_config folder = {
         .root = argc > 1 ? argv[1] : ".",
         .glob = argc > 2 ? argv[2] : "*.@(wav|flac|mp3|m4a|mp4)",

@@ -68,6 +68,7 @@ static void on_result(uv_poll_t *handle, int status, int events)
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     if (argc > 1)

@@ -18,6 +18,7 @@ static double mean_of(const weir_frames *picture)
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     weir_directory_config folder = {
         .root = argc > 1 ? argv[1] : ".",
         .glob = "*.@(jpg|jpeg|JPG|png|PNG)",

@@ -5,6 +5,7 @@
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = WEIR_VIDEO_FILES };
     weir_video_config picture = { .width = 128, .height = 128 };
 

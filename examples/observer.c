@@ -42,6 +42,7 @@ static void print_end(void *self, const weir_run_end *end)
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = WEIR_VIDEO_FILES };
     weir_video_config picture = { .width = 128, .height = 128 };
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <weir/output.h>
 #include <weir/version.h>
 
 #include "option_help.h"
@@ -64,6 +65,7 @@ static void print_help(const option_set *set)
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     program_settings settings = { .record = RECORD_DEFAULTS };
     settings.record.glob = "*.mp4"; /* as SPDL's */
     settings.record.concurrency = 10;

@@ -18,6 +18,7 @@ static std::uint64_t largest_factor(std::uint64_t number)
 
 int main()
 {
+    weir_standard_files_open();
     try {
         weir::stage_options four;
         four.concurrency = 4;

@@ -104,6 +104,7 @@ static int merge(const char *db_path, uint64_t num_ranks)
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     const char *root = argc > 1 ? argv[1] : ".";
     uint64_t num_ranks = argc > 2 ? strtoull(argv[2], NULL, 10) : 2;
     const char *db_path = argc > 3 ? argv[3] : "processes.db";

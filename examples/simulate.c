@@ -433,6 +433,7 @@ static int refuse_pattern(const char *name)
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     simulate_settings settings = { .seconds = 3, .db_path = "simulated.db" };
     option_set set = { rows, &settings };
     char problem[OPTION_PROBLEM_BYTES];
@@ -459,7 +460,10 @@ int main(int argc, char **argv)
     weir_trace_file *trace = NULL;
     weir_trace_options tracing = { .run = chosen->name, .overwrite = true };
     int status = WEIR_OK;
+    const weir_output_rules rules = { .inputs = &settings.db_path, .num_inputs = 1 }; /* one file for each */
     if (settings.trace_path)
+        status = weir_output_check(settings.trace_path, WEIR_OUTPUT_TRACE, &rules, &error);
+    if (settings.trace_path && status == WEIR_OK)
         status = weir_trace_open(settings.trace_path, &tracing, &trace, &error);
     if (status == WEIR_OK)
         status = simulate(chosen, settings.seconds, settings.db_path, trace, settings.tune, &error);

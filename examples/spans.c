@@ -77,6 +77,7 @@ static void train(weir_pipeline *pipeline)
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     weir_sqlite_writer *writer = NULL;
     weir_pipeline *pipeline;
     weir_error error = { 0 };

@@ -25,6 +25,7 @@ static const char *class_of(const weir_frames *frames, char *to, size_t size)
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = "*.tar", .sorted = true };
     weir_tar_config samples = { .glob = WEIR_VIDEO_FILES, .samples = true };
     weir_video_config clip = {

@@ -166,6 +166,7 @@ static int run(weir_dataset *dataset, uint64_t seed, int num_names, char **names
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     weir_dataset *dataset;
     weir_error error = { 0 };
     if (argc < 2) {

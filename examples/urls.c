@@ -13,6 +13,7 @@ enum { CONCURRENT_DOWNLOADS = 16 };
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     weir_list_config urls = { .paths = (const char *const *)argv + 1, .num_paths = (size_t)argc - 1 };
     weir_video_config clip = {
         .width = 128,

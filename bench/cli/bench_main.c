@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <weir/output.h>
 #include <weir/version.h>
 
 #include "bench.h"
@@ -39,6 +40,7 @@ static int show_usage(FILE *to, int status)
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
     if (argc < 2)
         return show_usage(stderr, 2);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)

@@ -10,6 +10,7 @@
 #include <weir/metrics.h>
 #include <weir/observer.h>
 #include <weir/op.h>
+#include <weir/output.h>
 #include <weir/pipeline.h>
 #include <weir/span.h>
 #include <weir/status.h>

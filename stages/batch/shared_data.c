@@ -1,5 +1,6 @@
 /* A block begins with a page for its flag, which is all that the processes tell each other about it. */
 #include "shared_data.h"
+#include "above_standard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +55,8 @@ static bool is_too_large(size_t room_bytes)
 static weir_shared_data *create_shared(size_t size_bytes)
 {
     errno = ENOMEM;
-    int fd = is_too_large(size_bytes) ? -1 : memfd_create("weir", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd =
+        is_too_large(size_bytes) ? -1 : weir__above_standard(memfd_create("weir", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (fd < 0)
         return NULL;
     if (ftruncate(fd, (off_t)(HEAD_BYTES + size_bytes)) == 0)

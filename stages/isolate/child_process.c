@@ -16,6 +16,7 @@
 #include <weir/clock.h>
 #include <weir/status.h>
 
+#include "above_standard.h"
 #include "message.h"
 
 extern char **environ;
@@ -31,13 +32,30 @@ static int set_signals(posix_spawnattr_t *attributes)
     return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
+/* 0, or -1 with errno set. */
+static int make_socket_pair(int fds[2])
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+        return -1;
+    for (int i = 0; i < 2; i++)
+        fds[i] = weir__above_standard(fds[i]);
+    if (fds[0] >= 0 && fds[1] >= 0)
+        return 0;
+    int failure = errno;
+    for (int i = 0; i < 2; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    errno = failure;
+    return -1;
+}
+
 int weir__isolated_process_start(isolated_process *process, const char *program, sandbox_kind sandbox)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int fds[2];
     *process = (isolated_process){ 0 };
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+    if (make_socket_pair(fds) != 0)
         return errno;
     char **environment = weir__sandbox_environment(environ, sandbox);
     int rc = environment ? posix_spawn_file_actions_init(&actions) : ENOMEM;

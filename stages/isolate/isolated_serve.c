@@ -367,6 +367,7 @@ int weir_isolated_serve(int argc, char *const argv[], const weir_op *const *ops,
     weir_item item;
     if (!is_child(argc, argv) || (!ops && num_ops > 0))
         return WEIR_EINVAL;
+    weir_standard_files_open();
     prepare_process();
     sem_init(&is_continued, 0, 0);
     if (!weir__isolated_receive(ISOLATED_FD, &parent, &message))

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "above_standard.h"
 #include "measures.h"
 #include "text_escape.h"
 #include "trace_text.h"
@@ -250,7 +251,7 @@ int weir__event_file_open(const char *path, int64_t unix_ns, weir_event_file **f
     weir_event_file *opened = calloc(1, sizeof *opened);
     if (!opened)
         return ENOMEM;
-    opened->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    opened->fd = weir__above_standard(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (opened->fd < 0) {
         int failure = errno;
         free(opened);

@@ -23,6 +23,7 @@
 #include <weir/clock.h>
 #include <weir/log.h>
 
+#include "above_standard.h"
 #include "array.h"
 #include "database_path.h"
 #include "trace_path.h"
@@ -284,14 +285,19 @@ static void *sample_stacks(void *none)
 
 /* ---- beginning and end ----------------------------------------------------------------------------------------- */
 
+static int create_stacks(const char *path)
+{
+    return weir__above_standard(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+}
+
 static int open_output(const char *path, weir_error *error)
 {
     char *wanted = strdup(path);
-    int fd = wanted ? open(wanted, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    int fd = wanted ? create_stacks(wanted) : -1;
     for (unsigned number = 2; wanted && fd < 0 && errno == EEXIST; number++) {
         free(wanted);
         wanted = weir__trace_numbered(path, number);
-        fd = wanted ? open(wanted, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+        fd = wanted ? create_stacks(wanted) : -1;
     }
     free(wanted);
     out = fd >= 0 ? fdopen(fd, "w") : NULL;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <weir/output.h>
 #include <weir/version.h>
 
 #include "command.h"
@@ -127,6 +128,7 @@ static int run_itself(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    weir_standard_files_open();
 #ifdef WEIR_MEDIA
     if (needs_media(argc, argv))
         return become_media(argv);

@@ -1,0 +1,87 @@
+/*
+ * Files that a program writes: what may be replaced by what.
+ *
+ * The rule is the same for everything that weir writes. An output replaces nothing but a file of its own kind, which is
+ * recognised by its content; never an input, never the file that stdout or stderr goes to; and its name does not say that it
+ * is something else. Functions of the library that write files follow it, and programs can ask for their own files:
+ *
+ *     if (weir_output_check("losses.csv", WEIR_OUTPUT_CSV, NULL, &error) != WEIR_OK)
+ *         …                                     // error.message says why, and what to do
+ */
+#ifndef WEIR_OUTPUT_H
+#define WEIR_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <weir/status.h>
+#include <weir/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is written. */
+typedef enum weir_output_kind {
+    WEIR_OUTPUT_RAW =
+        0, /* bytes without a mark, such as raw video: replaces a file that is not recognised as any other */
+    WEIR_OUTPUT_METRICS, /* OpenMetrics text */
+    WEIR_OUTPUT_TRACE,   /* Chrome's format, compressed or not (then known by gzip's header) */
+    WEIR_OUTPUT_PAGE,    /* HTML */
+    WEIR_OUTPUT_JSON,
+    WEIR_OUTPUT_CSV,
+    WEIR_OUTPUT_PNG,
+    WEIR_OUTPUT_SVG,
+    WEIR_OUTPUT_PDF,
+    WEIR_OUTPUT_NPY,
+    WEIR_OUTPUT_SAFETENSORS,
+    WEIR_OUTPUT_CHECKPOINT, /* of weir_checkpoint_store() */
+    WEIR_OUTPUT_DATABASE,   /* SQLite: of statistics, or an index. It is added to, never replaced */
+    WEIR_OUTPUT_INDEX,      /* of a dataset: such a database, too */
+    WEIR_OUTPUT_LIST,       /* text with lines, that is no playlist */
+    WEIR_OUTPUT_FOLDER,
+} weir_output_kind;
+
+/* Setting this struct to all-zero is equivalent to defaults. */
+typedef struct weir_output_rules {
+    bool force; /* a file of another kind may be replaced, too; but never an input */
+    /* num_inputs files that must stay; with those beside a database (-wal, -shm, -journal), whether they exist or not. "-" is
+       stdin. Borrowed during the call */
+    const char *const *inputs;
+    size_t num_inputs;
+} weir_output_rules;
+
+/* For the inline function below. */
+WEIR_API int weir_output_check_sized(const char *path, weir_output_kind kind, const weir_output_rules *rules,
+                                     size_t rules_size, weir_error *error);
+
+/*
+ * Whether that kind of file may be written to the path: there is no file yet, an empty one, one of this kind, or a pipe or
+ * a device. "-" is stdout, which must not be an input. Links are followed. Changes nothing. rules may be NULL. WEIR_OK; or
+ * WEIR_EINVAL (WEIR_EDATA where a database is added to and the file is none) with *error (may be NULL) filled: one line
+ * that names the path, the reason and the way out. Any thread.
+ */
+static inline int weir_output_check(const char *path, weir_output_kind kind, const weir_output_rules *rules,
+                                    weir_error *error)
+{
+    return weir_output_check_sized(path, kind, rules, sizeof *rules, error);
+}
+
+/* Whether there is a file of that kind, by its first bytes; also what weir reads. Pipes and devices are not read. Any thread. */
+WEIR_API bool weir_output_is(const char *path, weir_output_kind kind);
+
+/* Whether both paths are the same file, by any link. It need not exist yet. Any thread. */
+WEIR_API bool weir_output_is_same(const char *path, const char *other);
+
+/*
+ * Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed, so that no file that is opened later gets one of them:
+ * log lines would be written into it. Reading and writing them fails as before. Call it first in main(): every program of weir
+ * does. It changes nothing if they are open, as they are unless the caller closed them (`prog 2>&-`, a daemon).
+ */
+WEIR_API void weir_standard_files_open(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
