@@ -1099,6 +1099,8 @@ static void answer_nonsense(const char *what)
         answer.head.kind = ISOLATED_RESULT;
     if (strcmp(what, "failure") == 0)
         answer.head = (isolated_head){ .kind = ISOLATED_FAILURE, .status = 5 };
+    if (strcmp(what, "bare") == 0)
+        answer.head = (isolated_head){ .kind = ISOLATED_FAILURE, .status = WEIR_ENOMEM };
     if (strcmp(what, "level") == 0)
         answer.head = (isolated_head){ .kind = ISOLATED_LOG, .status = -4000 };
     if (strncmp(what, "answer ", 7) == 0)
@@ -1145,6 +1147,14 @@ TEST_CASE(answers_that_make_no_sense_are_failures)
         if (!strstr(error.message, cases[i][1]))
             fail_msg("%s: %s", cases[i][0], error.message);
     }
+}
+
+TEST_CASE(a_failure_whose_text_there_was_no_memory_for_is_passed_on)
+{
+    weir_error error;
+    weir_item item;
+    assert_int_equal(status_of_answer("bare", &item, &error), WEIR_ENOMEM);
+    assert_string_equal(error.message, "failed");
 }
 
 /* A consumer relies on what it has asked for, and on sums: they are compared with the config, with earlier chunks and with the

@@ -211,10 +211,17 @@ static int fail_lost(isolated_worker *worker, weir_task *task, int failure)
                           "the connection to the process that decodes: %s", strerror(failure));
 }
 
+/* The only part of a message. A child that had no memory for it sends none. */
+static bool get_line(isolated_message *message, const char **text)
+{
+    *text = message->head.body_bytes > 0 ? weir__isolated_get_text(message) : NULL;
+    return weir__isolated_is_read(message);
+}
+
 static bool pass_on_log(isolated_message *message)
 {
-    const char *text = weir__isolated_get_text(message);
-    if (!weir__isolated_is_read(message))
+    const char *text;
+    if (!get_line(message, &text))
         return false;
     if (text)
         weir_log((weir_log_level)message->head.status, "%s", text);
@@ -253,8 +260,8 @@ static int await_message(isolated_worker *worker, weir_task *task, isolated_mess
 /* A failure that the child has reported. */
 static int pass_on_failure(isolated_worker *worker, isolated_message *message, weir_task *task)
 {
-    const char *text = weir__isolated_get_text(message);
-    if (!weir__isolated_is_read(message))
+    const char *text;
+    if (!get_line(message, &text))
         return fail_nonsense(worker, task, message->complaint);
     return weir_task_fail(task, message->head.status, message->head.library_code, "%s", text ? text : "failed");
 }
