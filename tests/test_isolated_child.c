@@ -257,13 +257,15 @@ static void use_item(const weir_item *item)
     volatile double sum = 0;
     if (strcmp(item->type, WEIR_TYPE_FRAMES) == 0) {
         const weir_frames *frames = item->data;
+        int32_t unit = frames->time_base_num / frames->time_base_den; /* of integers: 0 would end the program */
         for (uint32_t i = 0; i < frames->num_frames; i++)
-            sum = sum + (double)frames->pts[i] * (frames->time_base_num / frames->time_base_den);
+            sum = sum + (double)frames->pts[i] * unit;
         for (size_t i = 0; i < frames->num_frames * frames->frame_bytes; i++)
             sum = sum + frames->data[i];
     } else if (strcmp(item->type, WEIR_TYPE_AUDIO) == 0) {
         const weir_audio *audio = item->data;
-        sum = sum + (double)(audio->num_samples / audio->sample_rate);
+        uint64_t seconds = audio->num_samples / audio->sample_rate;
+        sum = sum + (double)seconds;
         for (size_t i = 0; i < audio->num_samples * audio->channels; i++)
             sum = sum + (double)audio->data[i];
     }

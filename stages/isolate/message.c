@@ -339,7 +339,7 @@ bool weir__isolated_receive(int fd, const isolated_sender *sender, isolated_mess
         return false;
     }
 
-    int fds[MAX_FDS];
+    int fds[MAX_FDS] = { 0 };
     unsigned num_fds = take_fds(&packet, fds), num_used = 0;
     bool is_good = (size_t)got >= sizeof message->head && !(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
                    check_head(message, sender) &&
