@@ -1,5 +1,6 @@
 #include "test_case.h"
 
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,6 +17,22 @@ void test_case_add(const char *name, CMUnitTestFunction test)
     }
     tests[num_tests++] =
         (struct CMUnitTest){ .name = name, .test_func = test, .initial_state = (void *)(uintptr_t)name };
+}
+
+bool test_set_comma_locale(void)
+{
+    char folder[] = "/tmp/weir-locale-XXXXXX", command[128];
+    if (setlocale(LC_ALL, "de_DE.UTF-8") || setlocale(LC_ALL, "fr_FR.UTF-8"))
+        return true;
+    if (!mkdtemp(folder))
+        return false;
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8", folder);
+    bool is_made = system(command) == 0; /* NOLINT: the test's own path */
+    setenv("LOCPATH", folder, 1);
+    is_made = is_made && setlocale(LC_ALL, "de_DE.UTF-8");
+    unsetenv("LOCPATH");
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command) == 0 && is_made; /* NOLINT: the same */
 }
 
 int test_cases_run(CMFixtureFunction setup, CMFixtureFunction teardown, CMFixtureFunction group_setup,

@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,10 @@ void test_case_add(const char *name, CMUnitTestFunction test);
    tests. */
 int test_cases_run(CMFixtureFunction setup, CMFixtureFunction teardown, CMFixtureFunction group_setup,
                    CMFixtureFunction group_teardown);
+
+/* Sets a locale with a decimal comma, which it makes for this process if none is installed. False = there is none, and it
+   cannot be made without localedef and its sources (Debian: locales). */
+bool test_set_comma_locale(void);
 
 #define TEST_MAIN(...) \
     int main(void) \
