@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     weir_standard_files_open();
     weir_directory_config folder = {
         .root = argc > 1 ? argv[1] : ".",
-        .glob = argc > 2 ? argv[2] : "*.@(wav|flac|mp3|m4a|mp4)",
+        .glob = argc > 2 ? argv[2] : WEIR_AUDIO_FILES,
         .sorted = true,
     };
     weir_audio_config format = { .sample_rate = 16000, .channels = 1 };

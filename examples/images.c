@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     weir_standard_files_open();
     weir_directory_config folder = {
         .root = argc > 1 ? argv[1] : ".",
-        .glob = "*.@(jpg|jpeg|JPG|png|PNG)",
+        .glob = WEIR_IMAGE_FILES,
         .sorted = true,
     };
     weir_image_config size = { .width = 224, .height = 224, .resize = WEIR_RESIZE_CROP };
