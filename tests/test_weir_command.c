@@ -5,6 +5,7 @@
 #include "recording.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -1100,6 +1101,49 @@ static void plot_without_gnuplot(const char *options)
              "(PATH=$PWD/bin:$PATH; weir plot a.db -o a.svg %s) && cat commands",
              options);
     expect(line, DONE);
+}
+
+/* Whether each curve is below the top of its axis. A block of a curve has two columns. */
+static bool are_curves_below_top(const char *commands)
+{
+    double top = INFINITY, x, y;
+    char rest;
+    for (const char *line = commands; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        char text[200] = "";
+        sscanf(line, "%199[^\n]", text);
+        if (strncmp(text, "set yrange [", 12) == 0)
+            top = text[12] == '*' ? (double)INFINITY : strtod(strchr(text, ':') + 1, NULL);
+        if (sscanf(text, "%lf %lf %c", &x, &y, &rest) == 2 && y > top)
+            return false;
+    }
+    return true;
+}
+
+/* weir record's first lap is of 1 s, the next ones of the interval; parts of laps (phases, modes) are short, too. The rate of
+   the short one is ten times that of the others. Held constant: one stage, tasks of equal time. */
+TEST_CASE(plot_cuts_off_no_lap_that_can_be_read)
+{
+    static const double lengths[][4] = { { 1, 8 },      { 1, 60, 30 },     { 1, 60, 60, 40 }, { 10, 10, 10, 6 },
+                                         { 5, 60, 60 }, { 60, 2, 60, 60 }, { 3, 3 } };
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        double at = 1000, shortest = INFINITY;
+        unlink(in_folder("a.db"));
+        weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, at);
+        for (size_t j = 0; j < 4 && lengths[i][j] > 0; j++)
+            shortest = fmin(shortest, lengths[i][j]);
+        for (size_t j = 0; j < 4 && lengths[i][j] > 0; j++) {
+            at += lengths[i][j];
+            uint64_t per_s = lengths[i][j] == shortest ? 20 : 2;
+            record_lap(
+                writer,
+                &(invented_lap){ .at = at, .elapsed = lengths[i][j], .num_tasks = per_s * (uint64_t)lengths[i][j] });
+        }
+        recording_end(writer, at);
+        plot_without_gnuplot("");
+        if (!are_curves_below_top(out))
+            fail_msg("laps of %g, %g, %g, %g s: a curve is above its panel", lengths[i][0], lengths[i][1],
+                     lengths[i][2], lengths[i][3]);
+    }
 }
 
 /* The rate of a lap that was cut short would be a spike: here 40 per second instead of 0.4. */

@@ -125,19 +125,31 @@ static void range_add(range *r, double value)
         *r = (range){ fmin(r->low, value), fmax(r->high, value) };
 }
 
-/* A lap that is cut short, as the last one of a run, is not representative, and must not determine the scale. */
-static bool counts_for_scale(const series *s, size_t point)
+/* Whether a lap is cut short: the last one of a run, or one that is narrower than a pixel or two. Its rate may be a spike. */
+static bool is_cut_short(const series_set *set, const series *s, size_t point)
 {
     const series_point *middle = &s->points[s->num_points / 2];
     double longest = fmax(s->points[0].end - s->points[0].start, middle->end - middle->start);
-    return s->points[point].end - s->points[point].start >= longest / 2;
+    double length = s->points[point].end - s->points[point].start;
+    bool is_last = s->num_points > 1 && point == s->num_points - 1;
+    return length < longest / 2 && (is_last || length < set->end / SERIES_MAX_POINTS);
 }
 
-static void range_add_curve(range *r, weir_subject subject, const series *line, const char *measure)
+/* Each lap determines the scale, so that no curve is cut off, the shorter first lap of a run included; but a spike of a lap
+   that is cut short must not flatten the curve. */
+static void range_add_curve(range *r, const series_set *set, weir_subject subject, const series *line,
+                            const char *measure)
 {
+    range whole = empty_range;
     for (size_t j = 0; j < line->num_points; j++)
-        if (counts_for_scale(line, j))
-            range_add(r, series_value(subject, &line->points[j], measure));
+        if (!is_cut_short(set, line, j))
+            range_add(&whole, series_value(subject, &line->points[j], measure));
+    double most = 2 * whole.high;
+    for (size_t j = 0; j < line->num_points; j++)
+        if (series_value(subject, &line->points[j], measure) <= most)
+            range_add(&whole, series_value(subject, &line->points[j], measure));
+    range_add(r, whole.low);
+    range_add(r, whole.high);
 }
 
 static void put_linear_axis(FILE *out, double high)
@@ -300,7 +312,7 @@ static range range_of_unit(const drawing *d, weir_subject subject, const char *u
     const weir_measure *measures = weir_subject_measures(subject, &count);
     for (const weir_measure *m = measures; m && m < measures + count; m++)
         for (size_t i = first; i < end && is_drawn(subject, m) && strcmp(m->unit, unit) == 0; i++)
-            range_add_curve(&values, subject, &d->set->lists[subject].all[i], m->name);
+            range_add_curve(&values, d->set, subject, &d->set->lists[subject].all[i], m->name);
     return values;
 }
 
@@ -514,7 +526,7 @@ static void put_cpu_stack(drawing *d)
     range used = empty_range;
     char budget[120], title[40];
     if (line)
-        range_add_curve(&used, WEIR_SUBJECT_PROCESS, line, "cpus");
+        range_add_curve(&used, d->set, WEIR_SUBJECT_PROCESS, line, "cpus");
     if (!line || used.high == 0)
         return;
     double most = line->capacity ? (double)line->capacity : used.high;
@@ -614,7 +626,7 @@ static void put_throughput(drawing *d)
     begin_row(d, subject == WEIR_SUBJECT_QUEUE ? "Items per second" : "Tasks per second", 1.7);
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->all[i].plain_name, line->plain_name) == 0)
-            range_add_curve(&values, subject, &list->all[i], measure);
+            range_add_curve(&values, d->set, subject, &list->all[i], measure);
     put_linear_axis(d->out, 1.15 * values.high);      /* names of phases are above the curve */
     for (size_t i = 0; i < d->set->limits.count; i++) /* pale, as the band below it */
         shade_mark(d, &d->set->limits.all[i], limit_colours[d->set->limits.all[i].kind], 0.12);

@@ -10,7 +10,6 @@
 #include "memory.h"
 
 enum {
-    MAX_POINTS = 300,   /* of a curve: more would be narrower than a pixel or two */
     MIN_POINTS = 20,    /* of a curve, for any number of curves */
     MAX_BINS = 1 << 13, /* of all curves together; each takes 10 to 30 kB while they are read */
     MAX_LIMITS = 16,    /* parts of a run that are judged apart */
@@ -151,7 +150,7 @@ static int read_laps(weir_reader *reader, const weir_filter *filter, series_set 
         return status;
     size_t num_lines = find_extent(set, &totals), most = num_lines ? MAX_BINS / num_lines : 1;
     weir_totals_free(&totals);
-    most = most > MAX_POINTS ? MAX_POINTS : most < MIN_POINTS ? MIN_POINTS : most;
+    most = most > SERIES_MAX_POINTS ? SERIES_MAX_POINTS : most < MIN_POINTS ? MIN_POINTS : most;
     grouping.by |= WEIR_BY_TIME;
     grouping.bin_ns = (int64_t)(set->end * 1e9) / (int64_t)most + 1;
     status = num_lines ? weir_totals_read(reader, filter, &grouping, &totals, error) : WEIR_EOF;

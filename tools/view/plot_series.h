@@ -11,7 +11,10 @@
 
 #include <weir/query.h>
 
-enum { SERIES_MAX_MEASURES = 64 };
+enum {
+    SERIES_MAX_MEASURES = 64,
+    SERIES_MAX_POINTS = 300 /* of a curve: more would be narrower than a pixel or two */
+};
 
 /* One lap, or several merged laps. */
 typedef struct series_point {
