@@ -3,14 +3,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-size_t weir__text_columns(const char *text, size_t length)
-{
-    size_t columns = 0;
-    for (size_t i = 0; i < length; i++)
-        columns += ((unsigned char)text[i] & 0xC0) != 0x80;
-    return columns;
-}
-
 /* Whether the word before `text` and the one behind it are a figure: "24.5 ms". */
 static bool is_before_unit(const char *start, const char *text)
 {

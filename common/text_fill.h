@@ -5,8 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Terminal columns of `length` bytes of UTF-8: all but continuation bytes. */
-size_t weir__text_columns(const char *text, size_t length);
+#include "text_columns.h"
 
 /*
  * Writes the words up to `end`; a number and its unit stay together. The first line starts at column `at`, all others are

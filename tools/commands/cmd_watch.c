@@ -1,4 +1,5 @@
 /* weir watch: shows the current state of a run, live. */
+#include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,8 @@ static int watch(const tool_call *call)
     if (exit_status != TOOL_DONE)
         return exit_status;
     setlocale(LC_ALL, "");
+    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        setlocale(LC_CTYPE, "C.UTF-8"); /* names are UTF-8 in any locale, as in the other commands */
     if (!newterm(NULL, stdout, stdin))
         return tool_refuse(call, "unknown terminal (TERM=%s): use --once", getenv("TERM") ? getenv("TERM") : "");
     cbreak();

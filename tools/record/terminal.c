@@ -1,5 +1,6 @@
 /* The screen is only changed with the lock held. */
 #include "terminal.h"
+#include "text_columns.h"
 #include "text_escape.h"
 
 #include <pthread.h>
@@ -61,7 +62,7 @@ void terminal_show(const char *status)
     size_t width = columns() - 1; /* the last column would wrap on some terminals */
     char text[MAX_STATUS + 16];
     pthread_mutex_lock(&lock);
-    snprintf(shown, width < sizeof shown ? width + 1 : sizeof shown, "%s", status);
+    snprintf(shown, sizeof shown, "%.*s", (int)weir__text_cut(status, width), status);
     snprintf(text, sizeof text, "%s%s", ERASE_LINE, shown);
     fputs(text, stderr);
     pthread_mutex_unlock(&lock);

@@ -14,6 +14,7 @@
 
 #include "memory.h"
 #include "metric_table.h"
+#include "text_columns.h"
 
 /* Colours for all kinds of colour vision (Okabe and Ito, 2008); symbols distinguish curves in grey prints, and if
    there are more curves than colours. */
@@ -27,7 +28,7 @@ enum {
     MAX_LINES = 14,       /* of spans, and of counters: more could not be distinguished */
     MAX_STAGES = 12,      /* in the first picture */
     MAX_MARKS = 150,      /* events, and phases: more would hide the curves */
-    MAX_TEXT = 32,        /* characters of a name in a legend */
+    MAX_TEXT = 32,        /* columns of a name in a legend */
     MAX_BESIDE = 24,      /* the same left of a panel */
     MAX_TITLE = 44,       /* the same above a panel */
     NUM_COLUMNS = 3,      /* of panels */
@@ -49,25 +50,25 @@ static const double width_in = 12, left_in = 0.85, right_in = 0.25, beside_in = 
 
 /* ---- text and data ------------------------------------------------------------------------------------------ */
 
-/* Writes a gnuplot string in single quotes, in which only the quote is special. At most max_characters. */
-static void put_string(FILE *out, const char *text, size_t max_characters)
+static size_t width_of(const char *text)
 {
-    size_t count = 0, all = 0;
-    for (const char *c = text; *c; c++)
-        all += ((unsigned char)*c & 0xc0) != 0x80;
+    return weir__text_columns(text, strlen(text));
+}
+
+/* Writes a gnuplot string in single quotes, in which only the quote is special. At most so wide: Chinese characters, for
+   example, are twice as wide as Latin letters. */
+static void put_string(FILE *out, const char *text, size_t max_columns)
+{
+    bool is_cut = width_of(text) > max_columns;
+    size_t length = is_cut ? weir__text_cut(text, max_columns - 1) : strlen(text);
     fputc('\'', out);
-    for (const char *c = text; *c; c++) {
-        bool begins = ((unsigned char)*c & 0xc0) != 0x80;
-        if (begins && ++count == max_characters && all > max_characters) {
-            fputs("…", out);
-            break;
-        }
+    for (const char *c = text; c < text + length; c++) {
         if (*c == '\'')
             fputs("''", out);
         else
             fputc((unsigned char)*c < 0x20 ? ' ' : *c, out);
     }
-    fputc('\'', out);
+    fputs(is_cut ? "…'" : "'", out);
 }
 
 /* A time since the origin on the axis. */
@@ -76,11 +77,11 @@ static double at(const drawing *d, double time_s)
     return time_s / d->unit_s;
 }
 
-static void put_screen_label(drawing *d, const char *text, size_t max_characters, double x_in, double y_in,
+static void put_screen_label(drawing *d, const char *text, size_t max_columns, double x_in, double y_in,
                              const char *how)
 {
     fprintf(d->out, "set label %zu ", ++d->num_labels);
-    put_string(d->out, text, max_characters);
+    put_string(d->out, text, max_columns);
     fprintf(d->out, " at screen %.5f, screen %.5f %s\n", x_in / width_in, 1 - y_in / d->height_in, how);
 }
 
@@ -88,7 +89,7 @@ static void put_screen_label(drawing *d, const char *text, size_t max_characters
 static void put_entry(drawing *d, const char *text, int symbol, const char *colour, double *x_in)
 {
     char how[120];
-    double entry_in = (fmin((double)strlen(text), MAX_TEXT) + 1) * character_in + 0.35;
+    double entry_in = (fmin((double)width_of(text), MAX_TEXT) + 1) * character_in + 0.35;
     if (*x_in > left_in && *x_in + entry_in > width_in - right_in) {
         *x_in = left_in;
         d->y_in += line_in;
@@ -214,7 +215,7 @@ static void put_marks(drawing *d, const series_marks *marks, double panel_in, bo
     double shown_until = -INFINITY, named_until = -INFINITY, second_in = panel_in / d->set->end;
     for (size_t i = 0; i < marks->count; i++) {
         const series_mark *mark = &marks->all[i];
-        double name_s = (are_phases ? ((double)strlen(mark->text) + 1) * character_in : 0.18) / second_in;
+        double name_s = (are_phases ? ((double)width_of(mark->text) + 1) * character_in : 0.18) / second_in;
         bool fits = mark->start >= named_until && (!are_phases || mark->end - mark->start > name_s);
         if (mark->end - mark->start < d->set->end / MAX_MARKS && mark->start < shown_until)
             continue;

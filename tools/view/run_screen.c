@@ -516,7 +516,8 @@ static void put_labels(const screen *s, const weir_row *row, int64_t count)
         weir__text_escape(last, other, sizeof other);
     if (count > 2)
         snprintf(more, sizeof more, " and %" PRId64 " more", count - 2);
-    size_t width = s->indent + strlen(one) + strlen(other) + strlen(more);
+    size_t width =
+        s->indent + weir__text_columns(one, strlen(one)) + weir__text_columns(other, strlen(other)) + strlen(more);
     fprintf(s->out, "%*s%s%s", (int)s->indent, "", one, count > 1 ? "," : "\n");
     if (count > 1)
         fprintf(s->out, "%s%*s%s%s\n", width + 2 > s->width ? "\n" : "", width + 2 > s->width ? (int)s->indent : 1,
