@@ -1,5 +1,5 @@
 /*
- * spans: what your own code does, next to the stages: spans in an operation and in the consumer, a counter, a marker,
+ * spans: what your own code does, next to the stages: spans in an operation and in the consumer, a level, a total, a marker,
  * and the duration of the training steps. It prints them at the end; with a database, also
  *
  *     spans spans.db
@@ -58,6 +58,7 @@ static void train(weir_pipeline *pipeline)
 {
     static const char *const values[] = { "train", "smooth" };
     weir_counter *loss = weir_counter_get("train", "loss", values, 2);
+    weir_counter *samples = weir_counter_get_total("train", "samples", NULL, 0); /* shown as samples per second */
     weir_span_name *checkpoint = weir_span_name_get("train", "checkpoint");
     weir_item item;
     double smooth = 1;
@@ -69,6 +70,7 @@ static void train(weir_pipeline *pipeline)
         smooth = 0.9 * smooth + 0.1 * value;
         weir_counter_set(loss, 0, value);
         weir_counter_set(loss, 1, smooth);
+        weir_counter_add(samples, 0, 1);
         if (i % 100 == 99)
             weir_marker(checkpoint, WEIR_MARKER_PROCESS);
         weir_item_release(&item);

@@ -157,13 +157,19 @@
     X(s, total_share, "of time", "share", 0, ratio(known_seconds(m->total_ns), known_seconds(ns)), \
       "time in the span by the time, above 1 if on several threads: total_time / elapsed")
 
+/* The life of a counter is the time in which it has a value: it may begin in the middle of a lap, and is in the lap's last
+   part only. */
 #define COUNTER_MEASURES(X, s) \
     X(s, num_updates, "updates", NULL, 0, 0, NULL) \
     X(s, last_value, "last", NULL, 0, 0, NULL) \
     X(s, min_value, "min", NULL, 0, 0, NULL) \
-    X(s, ave_value, "mean", "units", 0, m->known_ns > 0 ? m->value_ns / (double)m->known_ns : m->last, \
-      "mean over the time in which it had a value: value_time / known_time") \
-    X(s, max_value, "max", NULL, 0, 0, NULL)
+    X(s, ave_value, "mean", "units", 0, \
+      m->known_ns > 0 || isnan(m->value_ns) ? m->value_ns / (double)m->known_ns : m->last, \
+      "mean of a level over the time in which it had a value: value_time / known_time") \
+    X(s, max_value, "max", NULL, 0, 0, NULL) \
+    X(s, increase, "growth", NULL, 0, 0, NULL) \
+    X(s, increase_per_s, "per s", "units/s", 0, ratio(m->increase, known_seconds(m->known_ns)), \
+      "by how much a total grew per second: increase / known_time")
 
 /* -- arithmetic; NAN = not known */
 
@@ -352,7 +358,8 @@ double weir__metric_value(const weir_metric *metric, const weir_metrics *metrics
     case WEIR_METRIC_MIN: return whole < 0 || whole == INT64_MAX ? NAN : (double)whole / scale_of(metric);
     case WEIR_METRIC_LAST:
     case WEIR_METRIC_LOWEST:
-    case WEIR_METRIC_HIGHEST: return *(const double *)at;
+    case WEIR_METRIC_HIGHEST:
+    case WEIR_METRIC_GROWTH: return *(const double *)at;
     case WEIR_METRIC_HISTOGRAM: break;
     }
     return NAN;

@@ -8,6 +8,7 @@
 
 #include <weir/log.h>
 #include <weir/query.h>
+#include <weir/span.h>
 #include <weir/verdict.h>
 
 /* Sets every metric of a subject to a different value; `scale` is 1 for the first lap. */
@@ -23,7 +24,8 @@ static void fill(weir_subject subject, void *metrics, int64_t scale)
         case WEIR_METRIC_LEVEL:
         case WEIR_METRIC_LAST:
         case WEIR_METRIC_LOWEST:
-        case WEIR_METRIC_HIGHEST: *(double *)at = (double)value; break;
+        case WEIR_METRIC_HIGHEST:
+        case WEIR_METRIC_GROWTH: *(double *)at = (double)value; break;
         case WEIR_METRIC_HISTOGRAM: break;
         default: *(int64_t *)at = value; break;
         }
@@ -60,9 +62,7 @@ static void observe(weir_observer observer, const weir_lap *lap, int64_t scale)
     fill(WEIR_SUBJECT_PROCESS, &process.metrics.process, scale);
     fill(WEIR_SUBJECT_MACHINE, &machine.metrics.machine, scale);
     weir_subject_lap span = { .subject = WEIR_SUBJECT_SPAN, .lap = lap, .name = "train/forward", .kind = "frame" };
-    weir_subject_lap counter = {
-        .subject = WEIR_SUBJECT_COUNTER, .kind = "counter", .lap = lap, .name = "train/loss"
-    };
+    weir_subject_lap counter = { .subject = WEIR_SUBJECT_COUNTER, .kind = "level", .lap = lap, .name = "train/loss" };
     fill(WEIR_SUBJECT_SPAN, &span.metrics.span, scale);
     fill(WEIR_SUBJECT_COUNTER, &counter.metrics.counter, scale);
     observer.lap(observer.self, &source);
@@ -134,6 +134,66 @@ TEST_CASE(every_metric_is_added_up_by_its_kind)
     }
     weir_totals_free(&totals);
     weir_reader_close(reader);
+}
+
+static void observe_total(weir_observer observer, double at, double elapsed, double known, double increase)
+{
+    weir_lap lap = { .end_unix_ns = NS(at), .elapsed_ns = NS(elapsed), .num_joined = 1, .position.phase = "" };
+    weir_subject_lap total = { .subject = WEIR_SUBJECT_COUNTER,
+                               .kind = "total",
+                               .lap = &lap,
+                               .name = WEIR_FRAMES_CATEGORY "/" WEIR_FRAMES_NAME };
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_COUNTER), &total.metrics);
+    total.metrics.counter.value_ns = NAN;
+    total.metrics.counter.known_ns = NS(known);
+    total.metrics.counter.increase = increase;
+    observer.lap(observer.self, &total);
+}
+
+static double recorded_frames_per_s(const char *path)
+{
+    weir_reader *reader = open_reader(path);
+    weir_totals totals;
+    assert_int_equal(weir_totals_read(reader, &(weir_filter){ .run_id = WEIR_ALL_RUNS },
+                                      &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
+                     WEIR_OK);
+    double per_s = weir_totals_frames_per_s(&totals);
+    if (totals.of[WEIR_SUBJECT_COUNTER].count) {
+        assert_string_equal(totals.of[WEIR_SUBJECT_COUNTER].all[0].kind, "total");
+        assert_true(isnan(total_value(&totals.of[WEIR_SUBJECT_COUNTER].all[0], "ave_value")));
+    }
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+    return per_s;
+}
+
+/* 600 frames in the 12 s since the counter began, in the middle of a lap of 10 s, whatever the laps are. */
+TEST_CASE(frames_per_second_are_over_the_life_of_their_total)
+{
+    static const double laps[][3][2] = { { { 10, 7 }, { 5, 5 } }, { { 10, 7 }, { 2, 2 }, { 3, 3 } }, { { 15, 12 } } };
+    for (size_t i = 0; i < sizeof laps / sizeof laps[0]; i++) {
+        double at = 1000;
+        unlink(in_folder("a.db"));
+        weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "n", 0, 1000);
+        for (size_t j = 0; j < 3 && laps[i][j][0] > 0; j++) {
+            at += laps[i][j][0];
+            observe_total(weir_sqlite_observer(writer), at, laps[i][j][0], laps[i][j][1], 50 * laps[i][j][1]);
+        }
+        recording_end(writer, 1015);
+        assert_near("frames per s", recorded_frames_per_s(in_folder("a.db")), 50);
+    }
+}
+
+TEST_CASE(frames_per_second_of_ranks_add_up)
+{
+    for (int32_t rank = 0; rank < 3; rank++) {
+        weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "n", rank, 1000);
+        observe_total(weir_sqlite_observer(writer), 1010, 10, 10, 1000);
+        recording_end(writer, 1010);
+    }
+    assert_near("frames per s", recorded_frames_per_s(in_folder("a.db")), 300);
+    weir_totals none = { 0 };
+    assert_true(isnan(weir_totals_frames_per_s(&none)));
 }
 
 TEST_CASE(every_measure_has_a_unit_and_a_meaning)

@@ -136,6 +136,9 @@ TEST_CASE(the_engine_refuses_null)
     assert_null(weir_counter_get(NULL, "a", NULL, 0));
     assert_null(weir_counter_get("a", NULL, NULL, 0));
     assert_null(weir_counter_get("a", "b", NULL, 1));
+    assert_null(weir_counter_get_total(NULL, "a", NULL, 0));
+    assert_null(weir_counter_get_total("a", NULL, NULL, 0));
+    assert_null(weir_counter_get_total("a", "b", NULL, 1));
     weir_counter_set(NULL, 0, 1);
     weir_counter_add(NULL, 0, 1);
     REFUSED(weir_span_dump(NULL, NULL));
@@ -307,6 +310,7 @@ TEST_CASE(the_statistics_refuse_null)
     weir_verdict_write(NULL, 0, 0, stdout);
     weir_verdict_write(NULL, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, NULL);
     assert_null(weir_totals_sink_queue(NULL));
+    assert_true(isnan(weir_totals_frames_per_s(NULL)));
     weir_verdict *live;
     REFUSED(weir_explain_live(NULL, NULL, &live, NULL));
     REFUSED(weir_verdict_write_limit(NULL, NULL, NULL, NULL));

@@ -447,8 +447,9 @@ static const char *record_steps_with_phases(void)
         weir_subject_lap counter = { .lap = &lap,
                                      .subject = WEIR_SUBJECT_COUNTER,
                                      .name = "train/loss",
-                                     .kind = "counter",
-                                     .metrics.counter = { .num_updates = 1, .last = i, .min = i, .max = i } };
+                                     .kind = "level",
+                                     .metrics.counter = {
+                                         .num_updates = 1, .last = i, .min = i, .max = i, .increase = NAN } };
         observer.lap(observer.self, &counter);
         record_failure(writer, 1005 + 10 * i, "file", 1);
     }

@@ -56,6 +56,7 @@ static void on_lap(void *self, const weir_subject_lap *lap)
     if (lap->subject != WEIR_SUBJECT_COUNTER)
         return;
     told_name *entry = told_entry(self, lap->name);
+    snprintf(entry->kind, sizeof entry->kind, "%s", lap->kind);
     weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_COUNTER), &entry->counter, &lap->metrics.counter);
     entry->num_laps++;
 }
@@ -329,6 +330,32 @@ TEST_CASE(a_constant_counter_has_its_value_as_mean)
     assert_true(fabs(dumped("test/constant", "average") - 7) < 1e-6);
 }
 
+TEST_CASE(totals_only_grow_and_have_no_mean)
+{
+    reset();
+    weir_counter *bytes = weir_counter_get_total("test", "bytes", NULL, 0);
+    assert_non_null(bytes);
+    assert_ptr_equal(bytes, weir_counter_get_total("test", "bytes", NULL, 0));
+    assert_null(weir_counter_get("test", "bytes", NULL, 0)); /* of another kind */
+    assert_true(dumped("test/bytes", "last") == 0);          /* known from the beginning */
+    weir_counter_add(bytes, 0, 100);
+    weir_counter_add(bytes, 0, -30);
+    weir_counter_set(bytes, 0, 99);
+    weir_counter_set(bytes, 0, NAN);
+    weir_counter_set(bytes, 0, INFINITY);
+    weir_counter_set(bytes, 0, 250);
+    weir_counter_set(bytes, 0, 250);
+    assert_true(dumped("test/bytes", "count") == 3);
+    assert_true(dumped("test/bytes", "last") == 250);
+    assert_true(dumped("test/bytes", "total") == 250);
+    assert_true(dumped("test/bytes", "average") > 250); /* per second: it is younger than one */
+    assert_true(isnan(dumped("test/bytes", "min")) && isnan(dumped("test/bytes", "max")));
+    reset();
+    weir_counter_add(bytes, 0, 7);
+    assert_true(dumped("test/bytes", "total") == 7); /* since then */
+    assert_true(dumped("test/bytes", "last") == 257);
+}
+
 static void *add_often(void *counter)
 {
     for (int i = 0; i < 10000; i++)
@@ -409,8 +436,8 @@ TEST_CASE(dump_groups_by_category_with_stages_and_counters)
     char *text = dump_text(NULL);
     assert_true(is_before(text, "stages (ms)", "0:1:dumped") && is_before(text, "0:1:dumped", "sort (ms)"));
     assert_true(is_before(text, "sort/one", "sort/two") && is_before(text, "sort/two", "other (ms)"));
-    assert_true(is_before(text, "sort (counters)", "sort/loss"));
-    assert_non_null(strstr(text, " counter          1         0.25         0.25         0.25         0.25\n"));
+    assert_true(is_before(text, "sort (levels)", "sort/loss"));
+    assert_non_null(strstr(text, " level            1         0.25         0.25         0.25         0.25\n"));
     free(text);
     reset();
     assert_int_equal(count_of("0:1:dumped"), 0);
@@ -487,9 +514,11 @@ TEST_CASE(every_span_is_in_exactly_one_lap)
     in_operation = weir_span_name_get("test", "operation");
     weir_span_name *consumer = weir_span_name_get("test", "consumer"), *marker = weir_span_name_get("test", "mark");
     weir_counter *counter = weir_counter_get("test", "delivered", NULL, 0);
+    weir_counter *total = weir_counter_get_total("test", "delivered in all", NULL, 0);
     weir_span_begin(consumer); /* before the pipeline: in no lap */
     weir_span_end();
     weir_counter_set(counter, 0, -1);
+    weir_counter_add(total, 0, 1e6);
     reset();
     weir_pipeline *pipeline = build_recording(&numbers, &observer);
     weir_counter_set(counter, 0, 0);
@@ -499,6 +528,7 @@ TEST_CASE(every_span_is_in_exactly_one_lap)
         weir_span_begin(consumer);
         weir_item_release(&item);
         weir_counter_add(counter, 0, 1);
+        weir_counter_add(total, 0, 2);
         weir_span_end();
         if (i % 1000 == 0) {
             weir_marker(marker, WEIR_MARKER_PROCESS);
@@ -520,6 +550,11 @@ TEST_CASE(every_span_is_in_exactly_one_lap)
     assert_int_equal(told_entry(&told, "test/consumer")->span.num_spans, ITEMS);
     assert_int_equal(count_of("test/consumer"), ITEMS);
     assert_true(told_entry(&told, "test/delivered")->counter.min >= -1);
+    assert_string_equal(told_entry(&told, "test/delivered")->kind, "level");
+    assert_true(isnan(told_entry(&told, "test/delivered")->counter.increase));
+    assert_string_equal(told_entry(&told, "test/delivered in all")->kind, "total");
+    assert_true(told_entry(&told, "test/delivered in all")->counter.increase == 2 * ITEMS);
+    assert_true(isnan(told_entry(&told, "test/delivered in all")->counter.value_ns));
     assert_true(dumped("test/delivered", "last") == ITEMS);
 }
 

@@ -1028,9 +1028,12 @@ TEST_CASE(watch_shows_cpus_memory_frames_and_the_slowest_file)
             " VALUES (1040, 10, '0:process', 1, 15, 2e8, 4);"
             "INSERT INTO item_stats (timestamp, run_id, name, seq, label, elapsed, num_frames, chosen) VALUES"
             " (1035, 1, '0:1:decode[10]', 1, 'a.mp4', 0.5, 50, 'sample'),"
-            " (1036, 1, '0:1:decode[10]', 2, 'slow.mp4', 2.5, 900, 'slowest')");
-    expect("weir watch a.db --once", DONE);
-    assert_has(out, "4.0 items per s, about 200 frames per s; CPUs: 1.50 of 4; memory: 200 MB\n");
+            " (1036, 1, '0:1:decode[10]', 2, 'slow.mp4', 2.5, 900, 'slowest');"
+            "INSERT INTO counter_stats (timestamp, elapsed, name, run_id, kind, num_updates, last_value, known_time, "
+            "increase) VALUES (1030, 10, 'weir/frames', 1, 'total', 40, 1100, 10, 1000),"
+            " (1040, 10, 'weir/frames', 1, 'total', 40, 5690, 10, 4590)");
+    expect("weir watch a.db --once", DONE); /* sampled items have fewer frames than most */
+    assert_has(out, "4.0 items per s, 459 frames per s; CPUs: 1.50 of 4; memory: 200 MB\n");
     assert_has(out, "slowest of the latest laps: 2.50 s in slow.mp4\n");
     assert_lacks(out, "running for long"); /* it has ended */
 }
@@ -1211,7 +1214,52 @@ TEST_CASE(plot_draws_spans_and_a_panel_for_each_counter)
     assert_has(out, "'disk''s/left' at screen");
     assert_has(out, "set yrange [*:*]");
     expect("weir query a.db --by counter", DONE);
-    assert_has(out, "\ntrain/loss/a     2       10   0.5  0.25   0.6  0.75\n");
+    assert_has(out, "\ntrain/loss/a  level     2       10   0.5  0.25   0.6  0.75\n");
+}
+
+/* The mean of a total, or its growth in laps of different lengths, would say nothing. */
+TEST_CASE(totals_are_shown_by_growth_and_rate_and_levels_by_mean)
+{
+    record_spans();
+    execute(in_folder("a.db"),
+            "INSERT INTO counter_stats (timestamp, elapsed, name, run_id, kind, num_updates, last_value, known_time, "
+            "increase) VALUES (1010, 10, 'weir/frames', 1, 'total', 9, 1000, 10, 1000),"
+            " (1030, 20, 'weir/frames', 1, 'total', 9, 7000, 20, 6000)");
+    expect("weir query a.db --by counter --name weir/frames", DONE);
+    assert_has(out, "\nweir/frames  total     2       18  7000    7000  233.333\n");
+    expect("weir query a.db --by counter --sort total --top 1", DONE);
+    assert_has(out, "\nweir/frames  total ");
+    expect("weir summary a.db --full", DONE);
+    assert_has(out, "  Total: weir/frames\n    Growth: 7000, 233.333 per second; last 7000; 18 updates\n");
+    assert_has(out, "  Level: train/loss/a\n    Last: 0.5, min 0.25, mean 0.6, max 0.75; 10 updates\n");
+    expect("weir summary a.db", DONE);
+    assert_has(out, "   233 frames/s");
+    plot_without_gnuplot("");
+    assert_has(out, "'weir/frames per s' at screen");
+    assert_has(out, "\n0 100\n10 100\n10 300\n30 300\nEOD");
+    expect("weir export a.db -f csv --table counters", DONE);
+    assert_has(out, "weir/frames");
+    expect("weir report a.db -o -", DONE);
+    assert_lacks(out, ">4000<"); /* a mean of the total */
+    assert_has(out, "233.333");
+}
+
+/* Chinese and Japanese characters have two columns, combining marks none, whatever the locale is. */
+TEST_CASE(columns_of_tables_are_aligned_behind_wide_names)
+{
+    record_spans();
+    execute(in_folder("a.db"), "UPDATE counter_stats SET name = '训练/损失' WHERE name = 'train/loss/a';"
+                               "UPDATE counter_stats SET name = 'e\xcc\x81/ﾊﾟ' WHERE name = 'train/loss/b'");
+    static const char *const locales[] = { "C", "C.UTF-8", "POSIX" };
+    for (size_t i = 0; i < 3; i++) {
+        char line[100];
+        snprintf(line, sizeof line, "LC_ALL=%s weir query a.db --by counter", locales[i]);
+        expect(line, DONE);
+        assert_has(out, "counter      kind   laps");
+        assert_has(out, "\n训练/损失    level     2");
+        assert_has(out, "\ne\xcc\x81/ﾊﾟ         level     1");
+        assert_has(out, "\ndisk's/left  level     1");
+    }
 }
 
 TEST_CASE(plot_says_how_many_spans_and_counters_it_leaves_out)

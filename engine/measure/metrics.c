@@ -51,7 +51,8 @@ void weir_metrics_clear(const weir_metric_table *table, void *values)
         case WEIR_METRIC_HISTOGRAM: *(const weir_histogram **)value = NULL; break;
         case WEIR_METRIC_LAST:
         case WEIR_METRIC_LOWEST:
-        case WEIR_METRIC_HIGHEST: *(double *)value = NAN; break;
+        case WEIR_METRIC_HIGHEST:
+        case WEIR_METRIC_GROWTH: *(double *)value = NAN; break;
         }
     }
 }
@@ -88,6 +89,10 @@ void weir_metrics_add(const weir_metric_table *table, void *to, const void *from
         case WEIR_METRIC_HIGHEST:
             if (*(const double *)value > *(double *)into || isnan(*(double *)into))
                 *(double *)into = *(const double *)value;
+            break;
+        case WEIR_METRIC_GROWTH:
+            if (!isnan(*(const double *)value))
+                *(double *)into = *(const double *)value + (isnan(*(double *)into) ? 0 : *(double *)into);
             break;
         }
     }

@@ -123,14 +123,14 @@ static void deliver_subject(delivery *to, uint32_t index)
 
 static void deliver_mark(delivery *to, const weir_part_mark *mark)
 {
-    weir_subject_lap lap = {
-        .lap = &to->record->lap, .subject = WEIR_SUBJECT_COUNTER, .name = mark->name->text, .kind = "counter"
-    };
+    weir_subject_lap lap = { .lap = &to->record->lap,
+                             .subject = WEIR_SUBJECT_COUNTER,
+                             .name = mark->name->text,
+                             .kind = weir__span_kind_name(mark->name) };
     if (mark->name->counter) {
         lap.metrics.counter = mark->counter;
     } else {
         lap.subject = WEIR_SUBJECT_SPAN;
-        lap.kind = weir__span_kind_name(mark->name);
         lap.metrics.span = mark->span;
         weir__stored_histogram_load(&mark->times, &to->histograms[0]);
         lap.metrics.span.times = &to->histograms[0];

@@ -10,6 +10,7 @@
 #include "running.h"
 #include "spans.h"
 #include "struct_copy.h"
+#include "text_columns.h"
 #include "text_escape.h"
 
 enum { MAX_NAME = 4 * 512 };
@@ -23,9 +24,10 @@ typedef struct dump_row {
     const char *category; /* the first bytes of it */
     size_t category_bytes;
     const char *kind;
-    bool is_counter;
+    bool is_counter, is_total;
     uint64_t count;
-    double total, average, min, max; /* seconds; of counters their unit; NAN = none */
+    double total, average, min,
+        max; /* seconds; of counters their unit: see weir_span_dump_options.sort; NAN = none */
     double p50, p99, last;
 } dump_row;
 
@@ -71,6 +73,21 @@ static void add_stage_row(void *self, const char *name, const weir__stage_sum *s
     row->max = weir__seconds(sum->max_ns);
 }
 
+static void add_counter(dump_row *row, const weir_counter_metrics *counter)
+{
+    double known_ns = (double)counter->known_ns;
+    row->is_total = !isnan(counter->increase);
+    row->count = counter->num_updates;
+    row->total = row->is_total ? counter->increase : counter->value_ns / 1e9;
+    if (row->is_total)
+        row->average = known_ns > 0 ? counter->increase / known_ns * 1e9 : NAN;
+    else
+        row->average = known_ns > 0 ? counter->value_ns / known_ns : counter->last;
+    row->min = counter->min;
+    row->max = counter->max;
+    row->last = counter->last;
+}
+
 static void add_row(void *self, const weir_span_name *name, const void *metrics)
 {
     dump_row *row = new_row(self, name->text, weir__span_kind_name(name));
@@ -80,13 +97,7 @@ static void add_row(void *self, const weir_span_name *name, const void *metrics)
     row->category_bytes = name->category_bytes;
     row->is_counter = name->counter != NULL;
     if (name->counter) {
-        const weir_counter_metrics *counter = metrics;
-        row->count = counter->num_updates;
-        row->total = counter->value_ns / 1e9;
-        row->average = counter->known_ns ? counter->value_ns / (double)counter->known_ns : counter->last;
-        row->min = counter->min;
-        row->max = counter->max;
-        row->last = counter->last;
+        add_counter(row, metrics);
         return;
     }
     const weir_span_metrics *span = metrics;
@@ -111,10 +122,11 @@ static double key_of(const dump_row *row, weir_span_sort sort)
     }
 }
 
-/* Spans and counters of one category are two groups: they have different units. */
+/* Spans, levels and totals of one category are three groups: they have different columns. */
 static bool is_same_group(const dump_row *one, const dump_row *other)
 {
-    return one->is_counter == other->is_counter && one->category_bytes == other->category_bytes &&
+    return one->is_counter == other->is_counter && one->is_total == other->is_total &&
+           one->category_bytes == other->category_bytes &&
            memcmp(one->category, other->category, one->category_bytes) == 0;
 }
 
@@ -193,24 +205,43 @@ static void put_json(FILE *out, const dump *all)
     fprintf(out, "],\n \"refused_names\": %" PRIu64 "}\n", weir__span_names_refused());
 }
 
+static void put_first_column(FILE *out, const char *text)
+{
+    enum { COLUMNS = 40 };
+    size_t columns = weir__text_columns(text, strlen(text));
+    fprintf(out, "%s%*s ", text, columns < COLUMNS ? (int)(COLUMNS - columns) : 0, "");
+}
+
 /* A category, and the columns: of counters in their own units. */
 static void put_group(FILE *out, const dump_row *row)
 {
+    static const char *const titles[][5] = { { "count", "total", "average", "min", "max" },
+                                             { "updates", "last", "mean", "min", "max" },
+                                             { "updates", "last", "growth", "per s", "" } };
+    const char *const *shown = titles[row->is_total ? 2 : row->is_counter];
     char category[MAX_NAME], title[MAX_NAME + 32];
     escape_name(row->category, row->category_bytes, category, sizeof category);
-    snprintf(title, sizeof title, "%s (%s)", category, row->is_counter ? "counters" : "ms");
-    fprintf(out, "%-40s %-8s%10s %12s %12s %12s %12s\n", title, "kind", row->is_counter ? "updates" : "count",
-            row->is_counter ? "last" : "total", row->is_counter ? "mean" : "average", "min", "max");
+    snprintf(title, sizeof title, "%s (%s)", category, row->is_total ? "totals" : row->is_counter ? "levels" : "ms");
+    put_first_column(out, title);
+    fprintf(out, "%-8s%10s", "kind", shown[0]);
+    for (size_t i = 1; i < 5 && *shown[i]; i++)
+        fprintf(out, " %12s", shown[i]);
+    fputc('\n', out);
 }
 
 static void put_line(FILE *out, const dump_row *row)
 {
     char name[MAX_NAME];
-    double scale = row->is_counter ? 1 : 1e3;
+    const double times[] = { row->total * 1e3, row->average * 1e3, row->min * 1e3, row->max * 1e3 };
+    const double level[] = { row->last, row->average, row->min, row->max };
+    const double total[] = { row->last, row->total, row->average };
+    const double *shown = row->is_total ? total : row->is_counter ? level : times;
     escape_name(row->name, strlen(row->name), name, sizeof name);
-    fprintf(out, "%-40s %-8s%10" PRIu64 " %12.6g %12.6g %12.6g %12.6g\n", name, row->kind, row->count,
-            (row->is_counter ? row->last : row->total) * scale, row->average * scale, row->min * scale,
-            row->max * scale);
+    put_first_column(out, name);
+    fprintf(out, "%-8s%10" PRIu64, row->kind, row->count);
+    for (size_t i = 0; i < (row->is_total ? 3 : 4); i++)
+        fprintf(out, " %12.6g", shown[i]);
+    fputc('\n', out);
 }
 
 static void put_table(FILE *out, const dump *all)

@@ -24,7 +24,7 @@ uint64_t weir__span_names_refused(void)
 
 const char *weir__span_kind_name(const weir_span_name *name)
 {
-    static const char *const kinds[] = { "span", "frame", "marker", "counter" };
+    static const char *const kinds[] = { "span", "frame", "marker", "level", "total" };
     return kinds[atomic_load_explicit(&name->kind, memory_order_relaxed)];
 }
 
@@ -46,7 +46,7 @@ static weir_span_name *add_locked(char *text, size_t category_bytes, struct weir
     *name = (weir_span_name){
         .text = text, .category_bytes = category_bytes, .id = count, .counter = counter, .value = value
     };
-    atomic_init(&name->kind, counter ? SPAN_KIND_COUNTER : SPAN_KIND_SPAN);
+    atomic_init(&name->kind, (int)(counter ? weir__counter_kind(counter) : SPAN_KIND_SPAN));
     names[count] = name;
     atomic_store(&num_names, count + 1);
     return name;

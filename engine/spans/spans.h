@@ -20,7 +20,13 @@
 
 enum { SPAN_MAX_DEPTH = 128, SPAN_PREFIX_BYTES = 101, SPAN_PREFIX_LEVELS = 16, SPAN_CACHED_NAMES = 64 };
 
-typedef enum span_kind { SPAN_KIND_SPAN, SPAN_KIND_FRAME, SPAN_KIND_MARKER, SPAN_KIND_COUNTER } span_kind;
+typedef enum span_kind {
+    SPAN_KIND_SPAN,
+    SPAN_KIND_FRAME,
+    SPAN_KIND_MARKER,
+    SPAN_KIND_LEVEL,
+    SPAN_KIND_TOTAL
+} span_kind;
 
 struct weir_span_name {
     /* immutable after init */
@@ -180,6 +186,9 @@ void weir__span_totals_visit(void (*each)(void *self, const weir_span_name *name
 
 /* counter.c. In a new child process, with the registry's lock: threads that are only in the parent hold no counter. */
 void weir__counters_reset_child(void);
+
+/* SPAN_KIND_LEVEL or SPAN_KIND_TOTAL. */
+span_kind weir__counter_kind(const struct weir_counter *counter);
 
 /* Copies what a value has measured since the last lap (`of_lap`) or reset, and begins anew. False = it was
    never set. */

@@ -214,14 +214,15 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
     X(max_ns, "max_time", MAX, "s", "longest span") \
     X(times, "span_histogram", HISTOGRAM, "s", "durations of the spans")
 
-/* A counter of user code (weir/span.h), or of the engine. */
+/* A counter of user code (weir/span.h), or of the engine: a level or a total, see weir_subject_lap.kind. */
 #define WEIR_COUNTER_METRICS(X) \
     X(num_updates, "num_updates", COUNT, "updates", "times that it was set or added to") \
     X(last, "last_value", LAST, "units", "value at the end") \
-    X(min, "min_value", LOWEST, "units", "smallest value") \
-    X(max, "max_value", HIGHEST, "units", "largest value") \
-    X(value_ns, "value_time", LEVEL, "units s", "value x time") \
-    X(known_ns, "known_time", SUM, "s", "time in which it had a value")
+    X(min, "min_value", LOWEST, "units", "a level's smallest value") \
+    X(max, "max_value", HIGHEST, "units", "a level's largest value") \
+    X(value_ns, "value_time", LEVEL, "units s", "a level's value x time") \
+    X(known_ns, "known_time", SUM, "s", "time in which it had a value") \
+    X(increase, "increase", GROWTH, "units", "by how much a total grew")
 
 #define WEIR_METRIC_TYPE_COUNT     uint64_t
 #define WEIR_METRIC_TYPE_SUM       int64_t
@@ -232,6 +233,7 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
 #define WEIR_METRIC_TYPE_LAST      double
 #define WEIR_METRIC_TYPE_LOWEST    double
 #define WEIR_METRIC_TYPE_HIGHEST   double
+#define WEIR_METRIC_TYPE_GROWTH    double
 
 #define WEIR_METRIC_FIELD(field, name, kind, unit, meaning) WEIR_METRIC_TYPE_##kind field;
 
@@ -256,6 +258,7 @@ typedef enum weir_metric_kind {
     WEIR_METRIC_LAST,
     WEIR_METRIC_LOWEST,
     WEIR_METRIC_HIGHEST,
+    WEIR_METRIC_GROWTH, /* the sum of what is known; NAN = nothing is */
 } weir_metric_kind;
 
 typedef struct weir_metric {

@@ -104,7 +104,8 @@ typedef struct weir_subject_lap {
         *name; /* "0:1:decode[10]", "0:1:decode[10]_queue"; a pool: "0:pool", or "0:1:decode[10]_pool" of a stage
                          with private threads; "0:process"; "0:machine"; a span: "category/name"; a counter:
                          "category/name" or "category/name/value" */
-    const char *kind;  /* as in weir_stage_info; of a span: "span", "frame" or "marker"; else the subject: "queue" */
+    const char *kind;  /* as in weir_stage_info; of a span: "span", "frame" or "marker"; of a counter: "level" or
+                          "total"; else the subject: "queue" */
     uint64_t capacity; /* of a queue: items; of a pool: threads; of a process: its CPU budget; else 0 */
     weir_metrics metrics;
 } weir_subject_lap;

@@ -115,6 +115,9 @@ WEIR_API void weir_span_prefix_pop(void);
 typedef struct weir_counter weir_counter;
 
 /*
+ * A level: it rises and falls, like a loss or the bytes in a cache; its mean over time is shown. A total only grows, like
+ * frames or bytes that were sent: see weir_counter_get_total().
+ *
  * The counter, created by the first call, with one value for each of the `num_values` texts: "category/name/value".
  * values NULL (num_values 0): one value, "category/name". Initially the values are not known, so a mean begins
  * with the first update. Takes a lock. NULL = out of memory, a text as above, more than 16 values, too many names,
@@ -122,6 +125,18 @@ typedef struct weir_counter weir_counter;
  */
 WEIR_API weir_counter *weir_counter_get(const char *category, const char *name, const char *const *values,
                                         size_t num_values);
+
+/*
+ * The same for a total: by how much it grew, and how fast, is shown. It begins at 0 when it is created, which should be
+ * before the work that it counts. What would make it smaller (a negative change, a smaller value) or not finite is ignored.
+ */
+WEIR_API weir_counter *weir_counter_get_total(const char *category, const char *name, const char *const *values,
+                                              size_t num_values);
+
+/* The total of the frames that the consumer got; weir watch and weir summary show it as frames per second. weir record keeps
+   it, and your program may. */
+#define WEIR_FRAMES_CATEGORY "weir"
+#define WEIR_FRAMES_NAME     "frames"
 
 /* Sets or changes value number `which` (the first is 0); an unknown value counts as 0. Any thread. */
 WEIR_API void weir_counter_set(weir_counter *counter, size_t which, double value);
@@ -152,7 +167,8 @@ typedef struct weir_span_dump_options {
     bool json;           /* one object, in seconds */
     bool ascending;      /* (default: largest first) */
     bool reset;          /* start again from 0 afterwards; laps are not affected */
-    weir_span_sort sort; /* counters: total is value x time, average the mean over time, count the updates */
+    weir_span_sort sort; /* counters: count the updates; levels: total is value x time, average the
+                            mean over time; totals: total is the growth, average the growth per second */
 } weir_span_dump_options;
 
 WEIR_API int weir_span_dump_sized(FILE *out, const weir_span_dump_options *options, size_t options_size);

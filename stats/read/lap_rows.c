@@ -49,6 +49,7 @@ static void read_metric(const weir_metric *metric, sqlite3_stmt *row, int column
     case WEIR_METRIC_LAST:
     case WEIR_METRIC_LOWEST:
     case WEIR_METRIC_HIGHEST:
+    case WEIR_METRIC_GROWTH:
         *(double *)(void *)at = is_null ? (double)NAN : sqlite3_column_double(row, column);
         break;
     }
@@ -59,8 +60,15 @@ static bool has_capacity(weir_subject subject)
     return subject >= WEIR_SUBJECT_QUEUE && subject <= WEIR_SUBJECT_PROCESS;
 }
 
-static const char *const kinds[WEIR_NUM_SUBJECTS] = { "stage",   NULL,      "queue", "pool",
-                                                      "process", "machine", NULL,    "counter" };
+static const char *const kinds[WEIR_NUM_SUBJECTS] = { "stage", NULL, "queue", "pool", "process", "machine" };
+
+static const char *kind_of(weir_subject subject, sqlite3_stmt *row)
+{
+    if (!weir_subject_has_kinds(subject))
+        return kinds[subject];
+    const char *kind = weir__column_text(row, WEIR_LAP_OWN);
+    return subject == WEIR_SUBJECT_COUNTER && !*kind ? "level" : kind; /* older databases have only these */
+}
 
 void weir__lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap)
 {
@@ -74,7 +82,7 @@ void weir__lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *la
     lap->suspended_ns = weir__column_known_ns(row, WEIR_LAP_SUSPENDED);
     lap->num_joined = sqlite3_column_int64(row, WEIR_LAP_JOINED);
     lap->name = weir__column_text(row, WEIR_LAP_NAME);
-    lap->kind = kinds[subject] ? kinds[subject] : weir__column_text(row, WEIR_LAP_OWN);
+    lap->kind = kind_of(subject, row);
     lap->capacity = has_capacity(subject) ? sqlite3_column_int64(row, WEIR_LAP_OWN) : 0;
     lap->position.phase = weir__column_text(row, WEIR_LAP_PHASE);
     lap->position.mode = weir__column_text(row, WEIR_LAP_MODE);

@@ -397,7 +397,14 @@ static void put_span(FILE *out, const weir_total *total)
 
 static void put_counter(FILE *out, const weir_total *total)
 {
-    print_name(out, "Counter", total);
+    bool is_total = strcmp(total->kind, "total") == 0;
+    print_name(out, is_total ? "Total" : "Level", total);
+    if (is_total) {
+        fprintf(out, "    Growth: %.10g, %.6g per second; last %.10g; %" PRIu64 " updates\n",
+                weir__or_zero(value_of(total, "increase")), weir__or_zero(value_of(total, "increase_per_s")),
+                value_of(total, "last_value"), total->metrics.counter.num_updates);
+        return;
+    }
     fprintf(out, "    Last: %.6g, min %.6g, mean %.6g, max %.6g; %" PRIu64 " updates\n",
             value_of(total, "last_value"), value_of(total, "min_value"), value_of(total, "ave_value"),
             value_of(total, "max_value"), total->metrics.counter.num_updates);

@@ -2,6 +2,7 @@
  * Sums over groups of laps. SQLite groups, adds up and orders; lap_tables.c says how each metric is added.
  */
 #include <weir/query.h>
+#include <weir/span.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -63,18 +64,13 @@ static bool is_by(const summing *s, unsigned what)
     return s->grouping.by & what;
 }
 
-static bool has_kinds(weir_subject subject)
-{
-    return subject == WEIR_SUBJECT_FLOW || subject == WEIR_SUBJECT_SPAN;
-}
-
 /*
  * The keys in the order of the result. Phases are in the order in which they began; names in that of the pipeline
  * ("0:10:decode" behind "0:2:…"), or, without numbers, as they come.
  */
 static char *end_of_sums(const summing *s)
 {
-    const bool by_lap = is_by(s, WEIR_BY_LAP), has_kind = has_kinds(s->subject);
+    const bool by_lap = is_by(s, WEIR_BY_LAP), has_kind = weir_subject_has_kinds(s->subject);
     const bool by_phase = is_by(s, WEIR_BY_PHASE | WEIR_BY_JOB_PHASE | WEIR_BY_TRANSITION);
     const struct {
         bool is_key;
@@ -325,6 +321,16 @@ double weir_total_value(const weir_total *total, const weir_measure *measure)
             return is_p90 ? recorded->p90 : recorded->p99;
     }
     return value;
+}
+
+double weir_totals_frames_per_s(const weir_totals *totals)
+{
+    const weir_total_list *counters = totals ? &totals->of[WEIR_SUBJECT_COUNTER] : NULL;
+    const weir_measure *per_s = weir_measure_find(WEIR_SUBJECT_COUNTER, "increase_per_s");
+    for (size_t i = 0; counters && i < counters->count; i++)
+        if (strcmp(counters->all[i].key.name, WEIR_FRAMES_CATEGORY "/" WEIR_FRAMES_NAME) == 0)
+            return weir_total_value(&counters->all[i], per_s);
+    return NAN;
 }
 
 weir_total weir_total_of_lap(const weir_lap_record *lap)

@@ -32,7 +32,7 @@ const weir_lap_table weir__lap_tables[WEIR_NUM_SUBJECTS] = {
     [WEIR_SUBJECT_PROCESS] = { "process_stats", spdl_none, "num_cpus", NULL },
     [WEIR_SUBJECT_MACHINE] = { "machine_stats", spdl_none, NULL, NULL },
     [WEIR_SUBJECT_SPAN] = { "span_stats", spdl_none, "kind", "t.max_time" },
-    [WEIR_SUBJECT_COUNTER] = { "counter_stats", spdl_none, NULL, NULL },
+    [WEIR_SUBJECT_COUNTER] = { "counter_stats", spdl_none, "kind", NULL },
 };
 
 /* The columns of all lap tables after SPDL's, unless they are among SPDL's. */
@@ -105,6 +105,7 @@ typedef enum column_sum {
     SUM_MOST,
     SUM_LAST,
     SUM_HISTOGRAM,
+    SUM_KNOWN, /* of what is known */
 } column_sum;
 
 static const char *const sums[] = {
@@ -113,12 +114,14 @@ static const char *const sums[] = {
     [SUM_MOST] = ", max(t.%s) AS %s",
     [SUM_LAST] = ", weir_last(t.%s, t.timestamp) AS %s",
     [SUM_HISTOGRAM] = ", weir_merge_histogram(t.%s) AS %s",
+    [SUM_KNOWN] = ", sum(t.%s) AS %s",
 };
 
 static const column_sum sum_of[] = {
-    [WEIR_METRIC_COUNT] = SUM_ALL, [WEIR_METRIC_SUM] = SUM_ALL,      [WEIR_METRIC_LEVEL] = SUM_ALL,
-    [WEIR_METRIC_MIN] = SUM_LEAST, [WEIR_METRIC_MAX] = SUM_MOST,     [WEIR_METRIC_HISTOGRAM] = SUM_HISTOGRAM,
-    [WEIR_METRIC_LAST] = SUM_LAST, [WEIR_METRIC_LOWEST] = SUM_LEAST, [WEIR_METRIC_HIGHEST] = SUM_MOST,
+    [WEIR_METRIC_COUNT] = SUM_ALL,    [WEIR_METRIC_SUM] = SUM_ALL,      [WEIR_METRIC_LEVEL] = SUM_ALL,
+    [WEIR_METRIC_MIN] = SUM_LEAST,    [WEIR_METRIC_MAX] = SUM_MOST,     [WEIR_METRIC_HISTOGRAM] = SUM_HISTOGRAM,
+    [WEIR_METRIC_LAST] = SUM_LAST,    [WEIR_METRIC_LOWEST] = SUM_LEAST, [WEIR_METRIC_HIGHEST] = SUM_MOST,
+    [WEIR_METRIC_GROWTH] = SUM_KNOWN,
 };
 
 static void put_expression(sqlite3_str *sql, const char *column, bool is_sum, column_sum how)

@@ -229,6 +229,12 @@ static inline weir_record_kind weir_record_kind_of(weir_subject subject)
     return kinds[subject];
 }
 
+/* Whether its laps are of several kinds (weir_lap_record.kind), such as sources and sinks. */
+static inline bool weir_subject_has_kinds(weir_subject subject)
+{
+    return subject == WEIR_SUBJECT_FLOW || subject == WEIR_SUBJECT_SPAN || subject == WEIR_SUBJECT_COUNTER;
+}
+
 /* Where the consumer was; see weir_lap_position. */
 typedef struct weir_record_position {
     const char *mode, *phase;      /* "" = the consumer made no such marks */
@@ -249,7 +255,7 @@ typedef struct weir_lap_record {
     int64_t num_joined;   /* laps joined in this one; 1 = an ordinary lap */
     const char *name;
     const char *kind; /* "stage", "source", "route", "merge", "sink", "queue", "pool", "process", "machine", "span",
-                         "frame", "marker" or "counter" */
+                         "frame", "marker", "level" or "total" (counters) */
     weir_record_position position;
     int64_t capacity; /* of queues: items; of pools: threads; of processes: the CPU budget; else 0 */
     weir_metrics metrics;
@@ -548,6 +554,10 @@ WEIR_API void weir_totals_free(weir_totals *totals);
    what is counted per second, and CPUs in use, are those of all together; percentiles of laps without histograms are as
    recorded. */
 WEIR_API double weir_total_value(const weir_total *total, const weir_measure *measure);
+
+/* Frames that consumers got per second, of all runs in the totals (by name) together: the one source of this figure is the total
+   WEIR_FRAMES_CATEGORY/WEIR_FRAMES_NAME (weir/span.h). NAN = the program does not count them. */
+WEIR_API double weir_totals_frames_per_s(const weir_totals *totals);
 
 /* A lap as a total; its texts and histograms belong to the lap. */
 WEIR_API weir_total weir_total_of_lap(const weir_lap_record *lap);

@@ -116,15 +116,16 @@ static const struct {
     const char *tasks, *queues, *spans, *counters;
 } sort_terms[] = {
     [SORT_AVG] = { "success_time / (num_tasks - num_failures)", LONGER("put_time / num_put", "get_time / num_items"),
-                   "total_time / num_spans", "coalesce(value_time / known_time, last_value)" },
+                   "total_time / num_spans",
+                   "iif(value_time IS NULL, 0, coalesce(value_time / known_time, last_value))" },
     [SORT_P50] = QUANTILES("0.5", "NULL", "NULL", "NULL"),
     [SORT_P90] = QUANTILES("0.9", "p90_time", "p90_put_time", "p90_get_time"),
     [SORT_P99] = QUANTILES("0.99", "p99_time", "p99_put_time", "p99_get_time"),
     [SORT_MAX] = { "max_time", LONGER("max_put_time", "max_get_time"), "max_time", "max_value" },
     [SORT_COUNT] = { "num_tasks", "num_items", "num_spans", "num_updates" },
-    [SORT_TOTAL] = { "busy_time", LONGER("put_time", "get_time"), "total_time", NULL },
+    [SORT_TOTAL] = { "busy_time", LONGER("put_time", "get_time"), "total_time", "increase" },
     [SORT_FAILURES] = { "num_failures", NULL, NULL, NULL },
-    [SORT_RATE] = { "num_tasks / elapsed", "num_items / elapsed", "num_spans / elapsed", NULL },
+    [SORT_RATE] = { "num_tasks / elapsed", "num_items / elapsed", "num_spans / elapsed", "increase / known_time" },
     [SORT_BUSY] = { "busy_time / (busy_time + wait_in_time + wait_thread_time + wait_turn_time + wait_out_time)",
                     "occupied_time / elapsed", "total_time / elapsed", NULL },
 };
@@ -155,7 +156,7 @@ static metric_keys keys_of(unsigned by, weir_subject subject, weir_reader *reade
         .phase = by_phase || by & WEIR_BY_LAP,
         .share = (by_phase || by_mode) && !(by & WEIR_BY_LAP),
         .name = true,
-        .kind = metric_subject_has_kinds(subject),
+        .kind = weir_subject_has_kinds(subject),
         .reader = by & WEIR_BY_LAP ? reader : NULL,
     };
 }

@@ -186,8 +186,9 @@ const tool_command tool_watch = {
             "latest laps (see weir explain), and each stage and queue; then tasks "
             "that have run for long, and the slowest file. The data is updated after each lap, whose length the "
             "program sets (--log-interval of weir record). If the program has recorded how many items it expects (an "
-            "event \"expected_items\"), the remaining time is estimated. Frames per second follow from sampled "
-            "items. Without --run, the display switches to a new run when one starts in the same database.\n\n"
+            "event \"expected_items\"), the remaining time is estimated. Frames per second are known if the "
+            "program counts frames, as weir record does (weir/span.h). Without --run, the display switches to a new "
+            "run when one starts in the same database.\n\n"
             "input, thread, turn and room are the shares of the time in which the slots of a stage waited for these. "
             "weir fleet shows the ranks of a job.\n\n"
             "Keys: " KEYS,

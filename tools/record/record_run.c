@@ -148,7 +148,7 @@ static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace,
 {
     int results_fd;
     weir_item item;
-    weir_counter *frames = weir_counter_get("weir", "frames", NULL, 0);
+    weir_counter *frames = weir_counter_get_total(WEIR_FRAMES_CATEGORY, WEIR_FRAMES_NAME, NULL, 0);
     int status = weir_pipeline_poll_fd(pipeline, &results_fd);
     bool has_result = false, is_over = false;
     while (status == WEIR_OK || status == WEIR_EPOCH || status == WEIR_ETIMEDOUT) {

@@ -296,8 +296,8 @@ static bool is_drawn(weir_subject subject, const weir_measure *measure)
     for (size_t i = 0; i < (subject <= WEIR_SUBJECT_FLOW ? 5 : 3); i++)
         if (strncmp(measure->name, others[i], strlen(others[i])) == 0)
             return false;
-    return subject == WEIR_SUBJECT_COUNTER ? strcmp(measure->name, "ave_value") == 0
-                                           : (measure->title || is_bad_rate) && !is_sum;
+    bool is_level_or_rate = strcmp(measure->name, "ave_value") == 0 || strcmp(measure->name, "increase_per_s") == 0;
+    return subject == WEIR_SUBJECT_COUNTER ? is_level_or_rate : (measure->title || is_bad_rate) && !is_sum;
 }
 
 static size_t num_drawn(weir_subject subject, const series_list *list)
@@ -325,13 +325,13 @@ static void put_panel(drawing *d, weir_subject subject, const weir_measure *meas
            to_in = (*column + 1) * panel_in - right_in, top_in = d->y_in + 0.32;
     const series *all = d->set->lists[subject].all;
     char title[200];
-    bool is_used = false;
+    bool is_used = false, is_level = strcmp(measure->unit, "units") == 0;
     for (size_t i = first; i < end; i++)
         is_used |= has_values(subject, &all[i], measure->name);
     if (!is_used)
         return;
     if (subject == WEIR_SUBJECT_COUNTER)
-        snprintf(title, sizeof title, "%s", all[first].name);
+        snprintf(title, sizeof title, "%s%s%s", all[first].name, is_level ? "" : " ", is_level ? "" : measure->title);
     else
         snprintf(title, sizeof title, "%s%s%.*s", measure->title ? measure->title : "", measure->title ? ": " : "",
                  (int)strcspn(measure->help, ":"), measure->help);

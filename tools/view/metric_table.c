@@ -26,11 +26,6 @@ const char *metric_subject_name(weir_subject subject)
     return subjects[subject].name;
 }
 
-bool metric_subject_has_kinds(weir_subject subject)
-{
-    return subject == WEIR_SUBJECT_FLOW || subject == WEIR_SUBJECT_SPAN;
-}
-
 /* -- columns */
 
 static table_kind kind_of(const weir_measure *measure)
@@ -43,7 +38,7 @@ static table_kind kind_of(const weir_measure *measure)
         return TABLE_SHARE;
     if (strncmp(measure->unit, "bytes", 5) == 0)
         return TABLE_BYTES;
-    if (strcmp(measure->unit, "units") == 0)
+    if (strncmp(measure->unit, "units", 5) == 0)
         return TABLE_VALUE;
     return is_whole ? TABLE_COUNT : TABLE_REAL;
 }
@@ -172,7 +167,7 @@ void metric_put_row(table *t, const metric_keys *keys, const weir_total *total)
 
 void metric_put_list(FILE *out, table_format format, weir_subject subject, const weir_total_list *list)
 {
-    const metric_keys keys = { .name = true, .kind = metric_subject_has_kinds(subject) };
+    const metric_keys keys = { .name = true, .kind = weir_subject_has_kinds(subject) };
     table_column columns[METRIC_MAX_COLUMNS];
     table *t = metric_table_begin(out, format, columns, subject, &keys);
     for (size_t i = 0; i < list->count; i++)

@@ -45,9 +45,6 @@ void metric_put_totals(FILE *out, const weir_totals *totals);
 /* {"kind": "slots", "stage": "0:1:decode", "sentence": "…", "confidence": 0.93}; null if there is no verdict. */
 void metric_put_limit(FILE *out, const weir_verdict *verdict);
 
-/* Whether its laps are of several kinds, such as sources and sinks. */
-bool metric_subject_has_kinds(weir_subject subject);
-
 /* "stage", "node", "queue", "pool" */
 const char *metric_subject_name(weir_subject subject);
 

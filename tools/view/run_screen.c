@@ -276,14 +276,9 @@ static void put_rates(const screen *s)
         format_number(figure, rate);
         add_figure(s, line, "%s%s %s", figure, has_files(s) ? "files/s" : "items/s");
     }
-    const weir_total_list *counters = &s->totals->of[WEIR_SUBJECT_COUNTER];
-    for (size_t i = 0; i < counters->count; i++) {
-        const weir_total *total = &counters->all[i];
-        double frames = value_of(total, "last_value");
-        if (strcmp(total->key.name, "weir/frames") == 0 && s->num_runs == 1 && frames > 0 && total->elapsed_ns > 0) {
-            format_number(figure, frames / weir__seconds(total->elapsed_ns));
-            add_figure(s, line, "%s%s %s", figure, "frames/s");
-        }
+    if (weir_totals_frames_per_s(s->totals) > 0) {
+        format_number(figure, weir_totals_frames_per_s(s->totals));
+        add_figure(s, line, "%s%s %s", figure, "frames/s");
     }
     if (value_of(process, "read_rate") >= 1) {
         weir__text_format_bytes(figure, value_of(process, "read_rate"));

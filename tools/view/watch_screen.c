@@ -28,7 +28,6 @@ typedef struct watched {
     weir_verdict *verdict;                /* on the latest laps; NULL = none has ended */
     int64_t expected;                     /* items that the program expects to deliver; 0 = unknown */
     char *last_failure, *stall, *slowest; /* NULL = none */
-    double frames_per_item;               /* NAN = not known */
     int64_t now_unix_ns;
 } watched;
 
@@ -77,26 +76,20 @@ static int read_latest(weir_reader *reader, watched *w, weir_error *error)
     return weir_reader_select(reader, &(weir_filter){ .run_id = w->run.run_id }, sql, NULL, note_latest, w, error);
 }
 
-static int note_items(void *self, const weir_row *row, weir_error *error)
+static int note_slowest(void *self, const weir_row *row, weir_error *error)
 {
     watched *w = self;
     char time[WEIR_FORMAT_BYTES];
     (void)error;
-    if (*weir_row_text(row, 0))
-        w->frames_per_item = strtod(weir_row_text(row, 0), NULL);
-    tty_format_time(time, strtod(weir_row_text(row, 1), NULL));
-    if (*weir_row_text(row, 2))
-        w->slowest = memory_format("%s in %s", time, weir_row_text(row, 2));
+    tty_format_time(time, weir_row_real(row, 0));
+    if (*weir_row_text(row, 1))
+        w->slowest = memory_format("%s in %s", time, weir_row_text(row, 1));
     return WEIR_OK;
 }
 
-/* The frames of sampled items, not of those that were recorded because they are slow; and the slowest item. */
-static int read_items(weir_reader *reader, const weir_filter *recent, watched *w, weir_error *error)
+static int read_slowest(weir_reader *reader, const weir_filter *recent, watched *w, weir_error *error)
 {
-    return weir_reader_select(
-        reader, recent,
-        "SELECT avg(CASE WHEN chosen IN ('all', 'sample') THEN num_frames END), max(elapsed), label FROM items", NULL,
-        note_items, w, error);
+    return weir_reader_select(reader, recent, "SELECT max(elapsed), label FROM items", NULL, note_slowest, w, error);
 }
 
 static int read_recent(weir_reader *reader, watched *w, weir_error *error)
@@ -108,7 +101,7 @@ static int read_recent(weir_reader *reader, watched *w, weir_error *error)
     recent.start_unix_ns = w->last_lap_unix_ns - (int64_t)((RECENT_LAPS + 0.5) * (double)lap_length_ns(w));
     status = weir_verdict_read(reader, &recent, &w->verdict, error);
     if (status == WEIR_OK)
-        status = read_items(reader, &recent, w, error);
+        status = read_slowest(reader, &recent, w, error);
     recent.start_unix_ns = w->last_lap_unix_ns - WEIR_MICROSECOND * 2;
     if (status == WEIR_OK)
         status = weir_totals_read(reader, &recent, &(weir_grouping){ .by = WEIR_BY_NAME }, &w->last_lap, error);
@@ -117,7 +110,6 @@ static int read_recent(weir_reader *reader, watched *w, weir_error *error)
 
 static int read_run(weir_reader *reader, const weir_filter *filter, watched *w, weir_error *error)
 {
-    w->frames_per_item = NAN;
     int status = weir_reader_find_run(reader, filter->run_id, &w->run, error);
     weir_filter own = *filter;
     own.run_id = w->run.run_id;
@@ -261,12 +253,13 @@ static void put_resources(FILE *out, const watched *w)
     double rate = sink ? latest_value(w, WEIR_SUBJECT_QUEUE, sink->key.name, "items_per_s") : NAN;
     double used = latest_value(w, WEIR_SUBJECT_PROCESS, NULL, "cpus");
     double resident = latest_value(w, WEIR_SUBJECT_PROCESS, NULL, "resident_bytes");
+    double frames = weir_totals_frames_per_s(&w->last_lap);
     double others = latest_value(w, WEIR_SUBJECT_MACHINE, NULL, "other_cpus");
     if (!isfinite(rate))
         return;
     fprintf(out, "%.1f items per s", rate);
-    if (isfinite(w->frames_per_item))
-        fprintf(out, ", about %.0f frames per s", w->frames_per_item * rate);
+    if (isfinite(frames))
+        fprintf(out, ", %.*f frames per s", frames < 9.95 ? 1 : 0, frames);
     if (isfinite(used))
         fprintf(out, "; CPUs: %.2f of %" PRId64, used,
                 find_total(&w->last_lap, WEIR_SUBJECT_PROCESS, NULL)->capacity);
