@@ -1504,7 +1504,7 @@ TEST_CASE(names_with_quotes_and_newlines_stay_in_their_place)
     }
     expect("weir query job.db --by run,node --json", DONE);
     assert_json("$[0].name", "0:1:it's \"a\",\nb\x1b[10]");
-    assert_has(out, "\"\\udcff\\\"\""); /* a byte that is not UTF-8 */
+    assert_has(out, "\"\\\\xff\\\"\""); /* a byte that is not UTF-8: many readers refuse half a surrogate */
     expect("weir query job.db", DONE);
     assert_has(out, "0:1:it's \"a\",\\nb\\x1b[10]");
 }

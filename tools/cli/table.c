@@ -79,7 +79,7 @@ static void json_string(FILE *out, const char *text)
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
         size_t plain = plain_length(s), length = plain ? plain : weir__utf8_length((const char *)s);
         if (length == 0)
-            fprintf(out, "\\udc%02x", *s++);
+            fprintf(out, "\\\\x%02x", *s++); /* readers refuse a file with half a surrogate */
         else if (length == 1 && !plain)
             json_character(out, *s++);
         else {
@@ -142,17 +142,16 @@ void json_print(FILE *out, const char *template, ...)
 
 void csv_text(FILE *out, const char *text)
 {
-    if (!text[strcspn(text, ",\"\r\n")]) {
-        fputs(text, out);
-        return;
+    bool is_quoted = text[strcspn(text, ",\"\r\n")];
+    fputs(is_quoted ? "\"" : "", out);
+    for (size_t length; *text; text += length ? length : 1) {
+        length = weir__utf8_length(text);
+        if (length == 0)
+            fprintf(out, "\\x%02x", (unsigned char)*text); /* readers refuse a file with one byte that is not UTF-8 */
+        else
+            fwrite(*text == '"' ? "\"\"" : text, 1, *text == '"' ? 2 : length, out);
     }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
+    fputs(is_quoted ? "\"" : "", out);
 }
 
 static void csv_titles(table *t)

@@ -84,7 +84,7 @@ void table_end_alone(table *t);
 
 /*
  * JSON of a template, in which ' stands for a quote: "{'file': %s, 'rate': %g}". %s is a text with its quotes, or null;
- * bytes that are not UTF-8 become \udc80 to \udcff, as in Python. %g is a number in a form that reads back as the same
+ * bytes that are not UTF-8 become the text \xff, as in CSV. %g is a number in a form that reads back as the same
  * number; null if it is NAN or infinite. %d, %u, with l or not, are whole numbers; %hhd is true or false.
  */
 void json_print(FILE *out, const char *template, ...) __attribute__((format(printf, 2, 3)));
@@ -92,7 +92,7 @@ void json_print(FILE *out, const char *template, ...) __attribute__((format(prin
 /* Text escaped for HTML, with control characters as \n, \x1b, … */
 void html_text(FILE *out, const char *text);
 
-/* One cell of CSV, quoted if needed. */
+/* One cell of CSV, quoted if needed. Bytes that are not UTF-8 become the text \xff: readers would refuse the whole file. */
 void csv_text(FILE *out, const char *text);
 
 #endif
