@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,6 +195,79 @@ TEST_CASE(readers_never_see_half_a_file)
     char others[1024];
     snprintf(others, sizeof others, "ls -A \"$(dirname '%s')\" | grep '[.]tmp$' >&2", path);
     assert_int_not_equal(system(others), 0);
+}
+
+static void observe_counter(weir_observer observer, const char *name, const char *kind, weir_counter_metrics counter)
+{
+    const weir_lap lap = { .end_unix_ns = 1010 * WEIR_SECOND, .elapsed_ns = 10 * WEIR_SECOND, .num_joined = 1 };
+    observer.lap(
+        observer.self,
+        &(weir_subject_lap){
+            .subject = WEIR_SUBJECT_COUNTER, .kind = kind, .name = name, .lap = &lap, .metrics.counter = counter });
+}
+
+/* Names of counters are labels, so that no two of them become one name. Held constant: one lap. */
+TEST_CASE(levels_are_gauges_and_totals_counters)
+{
+    const char *path = in_folder("weir.prom");
+    weir_openmetrics_file *file = open_metrics(path);
+    weir_observer observer = weir_openmetrics_observer(file);
+    observe_start(observer);
+    const weir_counter_metrics total = { .num_updates = 3,
+                                         .last = 300,
+                                         .min = NAN,
+                                         .max = NAN,
+                                         .value_ns = NAN,
+                                         .known_ns = 9 * WEIR_SECOND,
+                                         .increase = 250 };
+    const weir_counter_metrics level = { .num_updates = 2,
+                                         .last = -1.5,
+                                         .min = -2,
+                                         .max = 4,
+                                         .value_ns = -1e10,
+                                         .known_ns = 10 * WEIR_SECOND,
+                                         .increase = NAN };
+    observe_counter(observer, "sent/bytes/ms", "total", total);
+    observe_counter(observer, "sent.bytes ms", "total", total);
+    observe_counter(observer, "train/\"loss\" \\ 损失", "level", level);
+    observe_end(observer, WEIR_OK);
+    assert_line(path, "weir_amount_total" NODE ",counter=\"sent/bytes/ms\"} 250");
+    assert_line(path, "weir_amount_total" NODE ",counter=\"sent.bytes ms\"} 250");
+    assert_line(path, "weir_amount_known_seconds_total" NODE ",counter=\"sent/bytes/ms\"} 9");
+    assert_line(path, "weir_level_last_value" NODE ",counter=\"train/\\\"loss\\\" \\\\ 损失\"} -1.5");
+    assert_line(path, "weir_level_value_seconds" NODE ",counter=\"train/\\\"loss\\\" \\\\ 损失\"} -10");
+    char *text = read_file(path, NULL);
+    assert_null(strstr(text, "weir_counter"));
+    assert_null(strstr(text, "weir_level_last_value" NODE ",counter=\"sent"));
+    assert_null(strstr(text, "nan"));
+    free(text);
+    assert_promtool_accepts(path);
+    close_metrics(file);
+}
+
+/* "s" at the end of a metric's unit is told by its name: seconds are the base unit of time. */
+TEST_CASE(every_time_is_named_in_seconds)
+{
+    const char *path = in_folder("weir.prom");
+    weir_openmetrics_file *file = open_metrics(path);
+    observe_start(weir_openmetrics_observer(file));
+    char *text = read_file(path, NULL), name[100];
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
+        const weir_metric_table *table = weir_subject_metrics(subject);
+        for (size_t i = 0; i < table->num_metrics; i++) {
+            const weir_metric *metric = &table->metrics[i];
+            if (strcmp(metric->unit, "s") != 0 || metric->kind == WEIR_METRIC_HISTOGRAM)
+                continue;
+            const char *help = strstr(text, metric->meaning);
+            while (help && help > text && help[-1] != '\n')
+                help--;
+            assert_int_equal(sscanf(help, "# HELP %99s", name), 1);
+            if (!strstr(name, "_seconds"))
+                fail_msg("%s is in seconds: %s", metric->name, name);
+        }
+    }
+    free(text);
+    close_metrics(file);
 }
 
 TEST_CASE(promtool_accepts_it)

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/clock.h>
+
 #include "array.h"
 #include "format.h"
 #include "lap_rows.h"
@@ -204,20 +206,31 @@ static void put_histogram(FILE *out, const char *name, const subject *of, const 
 
 /* -- families of stages, queues and pools, generated from the table of metrics */
 
-/* Stages and flow nodes share their families; the label `kind` distinguishes them. */
+static const char level_kind[] = "level", total_kind[] = "total";
+
+/* Stages and flow nodes share their families; the label `kind` distinguishes them. The levels and totals of counters have
+   families of their own. No prefix contains a type of metric, such as "counter": readers take it for the type. */
 static const struct group {
     const char *prefix, *label;
     weir_subject subjects[2];
     int num_subjects;
     const char *capacity, *capacity_help; /* NULL = none */
+    const char *kind;                     /* only totals of this kind; NULL = all */
 } groups[] = {
-    { "weir_stage", "stage", { WEIR_SUBJECT_STAGE, WEIR_SUBJECT_FLOW }, 2, NULL, NULL },
-    { "weir_queue", "queue", { WEIR_SUBJECT_QUEUE }, 1, "capacity_items", "Items that the queue has room for." },
-    { "weir_pool", "pool", { WEIR_SUBJECT_POOL }, 1, "threads", "Threads of the pool." },
-    { "weir_process", "process", { WEIR_SUBJECT_PROCESS }, 1, "cpu_budget", "CPUs that the process may use." },
-    { "weir_machine", "machine", { WEIR_SUBJECT_MACHINE }, 1, NULL, NULL },
-    { "weir_span", "span", { WEIR_SUBJECT_SPAN }, 1, NULL, NULL },
-    { "weir_counter", "counter", { WEIR_SUBJECT_COUNTER }, 1, NULL, NULL },
+    { "weir_stage", "stage", { WEIR_SUBJECT_STAGE, WEIR_SUBJECT_FLOW }, 2, NULL, NULL, NULL },
+    { "weir_queue",
+      "queue",
+      { WEIR_SUBJECT_QUEUE },
+      1,
+      "capacity_items",
+      "Items that the queue has room for.",
+      NULL },
+    { "weir_pool", "pool", { WEIR_SUBJECT_POOL }, 1, "threads", "Threads of the pool.", NULL },
+    { "weir_process", "process", { WEIR_SUBJECT_PROCESS }, 1, "cpu_budget", "CPUs that the process may use.", NULL },
+    { "weir_machine", "machine", { WEIR_SUBJECT_MACHINE }, 1, NULL, NULL, NULL },
+    { "weir_span", "span", { WEIR_SUBJECT_SPAN }, 1, NULL, NULL, NULL },
+    { "weir_level", "counter", { WEIR_SUBJECT_COUNTER }, 1, NULL, NULL, level_kind },
+    { "weir_amount", "counter", { WEIR_SUBJECT_COUNTER }, 1, NULL, NULL, total_kind },
 };
 
 typedef struct family {
@@ -262,12 +275,12 @@ static void put_time_families(FILE *out, const family *f, const subject *of, con
     weir_metrics metrics = total->metrics;
     const weir_histogram *times = *weir__metric_histogram_at(f->histogram.metric, &metrics);
     double sum = measured_value(total, f->histogram.sum), count = (double)count_of(f, total);
-    if (times) {
-        put_histogram(out, f->name, of, times, sum);
-        return;
-    }
     if (isnan(sum) && count > 0) /* the latency of a queue that is not the sink's */
         return;
+    if (times) {
+        put_histogram(out, f->name, of, times, isnan(sum) ? 0 : sum);
+        return;
+    }
     put_sample(out, f->name, "_bucket", of, "le", "+Inf", count); /* SPDL's: which bucket is not known */
     put_sample(out, f->name, "_sum", of, NULL, NULL, isnan(sum) ? 0 : sum);
     put_sample(out, f->name, "_count", of, NULL, NULL, count);
@@ -317,27 +330,35 @@ struct history {
     FILE *out;
     const family *f;
     const char *name;
-    subject of;
+    subject of; /* its time is that of the sum, in whole milliseconds, which is what readers keep */
     bool has_sum;
     weir_total sum; /* of the laps so far */
 };
 
-/* A name is also a pattern that may match others, which are skipped. */
+static void put_sum(const struct history *history)
+{
+    if (history->has_sum)
+        history->f->put(history->out, history->f, &history->of, &history->sum);
+}
+
+/* Laps that end in the same millisecond, as parts of laps do, are one sample: readers refuse a second one that is not after the
+   first. A name is also a pattern that may match others, which are skipped. */
 static int put_past_lap(void *self, const weir_record *record, weir_error *error)
 {
     struct history *history = self;
     const weir_lap_record *lap = &record->lap;
+    int64_t end_ns = (lap->end_unix_ns + WEIR_MILLISECOND / 2) / WEIR_MILLISECOND * WEIR_MILLISECOND;
     if (strcmp(lap->name, history->name) != 0)
         return WEIR_OK;
     bool is_first = !history->has_sum;
+    if (end_ns > history->of.unix_ns) {
+        put_sum(history);
+        history->of.unix_ns = end_ns;
+    }
     history->has_sum = true;
-    if (!sum_lap(&history->sum, is_first, lap))
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics");
-    if (lap->end_unix_ns <= history->of.unix_ns)
-        return WEIR_OK; /* readers refuse samples that are not after the last one */
-    history->of.unix_ns = lap->end_unix_ns;
-    history->f->put(history->out, history->f, &history->of, &history->sum);
-    return WEIR_OK;
+    return sum_lap(&history->sum, is_first, lap)
+               ? WEIR_OK
+               : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics");
 }
 
 static void put_history(weir_exposition *all, const weir_total *total, struct history *history)
@@ -348,6 +369,7 @@ static void put_history(weir_exposition *all, const weir_total *total, struct hi
     if (all->status == WEIR_OK)
         all->status = weir_reader_each(all->history, weir_record_kind_of(total->subject), &filter, put_past_lap,
                                        history, all->error);
+    put_sum(history);
     if (history->has_sum)
         weir__total_forget(&history->sum);
 }
@@ -360,7 +382,8 @@ static void put_totals(FILE *out, weir_exposition *all, const struct group *g, c
         for (size_t i = 0; i < list->count; i++) {
             const weir_total *total = &list->all[i];
             struct history history = { .out = out, .f = f, .name = total->key.name };
-            if (!make_subject(all, total->key.run_id, g->label, total->key.name, &history.of))
+            if ((g->kind && strcmp(g->kind, total->kind) != 0) ||
+                !make_subject(all, total->key.run_id, g->label, total->key.name, &history.of))
                 continue;
             if (g->num_subjects > 1) {
                 history.of.second_key = "kind";
@@ -374,27 +397,40 @@ static void put_totals(FILE *out, weir_exposition *all, const struct group *g, c
     }
 }
 
-/* "busy_time" -> "weir_stage_busy_seconds_total", "num_tasks" -> "weir_stage_tasks_total" */
-static void name_family(family *f, const char *prefix, const char *name)
+/* "busy_time" -> "weir_stage_busy_seconds_total", "num_tasks" -> "weir_stage_tasks_total", "max_latency" ->
+   "weir_queue_max_latency_seconds"; the growth of a total -> "weir_amount_total" */
+static void name_family(family *f, const char *prefix, const weir_metric *metric)
 {
     static const char time[] = "_time";
-    name += strncmp(name, "num_", 4) == 0 ? 4 : 0;
-    size_t length = strlen(name), tail = sizeof time - 1;
-    bool is_time = length > tail && strcmp(name + length - tail, time) == 0;
-    snprintf(f->name, sizeof f->name, "%s_%.*s%s%s", prefix, (int)(is_time ? length - tail : length), name,
-             is_time ? "_seconds" : "", f->type ? "" : "_total");
+    const char *name = metric->name + (strncmp(metric->name, "num_", 4) == 0 ? 4 : 0);
+    size_t length = strlen(name), tail = sizeof time - 1, unit = strlen(metric->unit);
+    bool ends_with_time = length > tail && strcmp(name + length - tail, time) == 0;
+    bool is_in_seconds = strcmp(metric->unit, "s") == 0 || (unit > 2 && strcmp(metric->unit + unit - 2, " s") == 0);
+    if (metric->kind == WEIR_METRIC_GROWTH)
+        snprintf(f->name, sizeof f->name, "%s_total", prefix);
+    else
+        snprintf(f->name, sizeof f->name, "%s_%.*s%s%s", prefix, (int)(ends_with_time ? length - tail : length), name,
+                 is_in_seconds ? "_seconds" : "", f->type ? "" : "_total");
+}
+
+/* Of totals, only what adds up has a meaning. */
+static bool has_metric(const struct group *g, const weir_metric *metric)
+{
+    bool is_growth = metric->kind == WEIR_METRIC_GROWTH;
+    if (metric->kind == WEIR_METRIC_HISTOGRAM)
+        return false;
+    return g->kind == total_kind ? is_growth || metric->kind <= WEIR_METRIC_SUM : g->kind != level_kind || !is_growth;
 }
 
 static void put_metric_family(FILE *out, weir_exposition *all, const struct group *g, const weir_metric *metric)
 {
-    /* What may become smaller is a gauge; so is the integral of a counter, which may be negative. */
-    bool is_gauge = metric->kind == WEIR_METRIC_MIN || metric->kind == WEIR_METRIC_MAX ||
-                    metric->kind > WEIR_METRIC_HISTOGRAM ||
-                    (metric->kind == WEIR_METRIC_LEVEL && g->subjects[0] == WEIR_SUBJECT_COUNTER);
-    family f = { .type = is_gauge ? "gauge" : NULL, .help = metric->meaning, .put = put_metric, .metric = metric };
-    if (metric->kind == WEIR_METRIC_HISTOGRAM)
+    /* What may become smaller is a gauge; so is the integral of a level, which may be negative. */
+    bool adds_up = metric->kind <= WEIR_METRIC_SUM || metric->kind == WEIR_METRIC_GROWTH ||
+                   (metric->kind == WEIR_METRIC_LEVEL && g->kind != level_kind);
+    family f = { .type = adds_up ? NULL : "gauge", .help = metric->meaning, .put = put_metric, .metric = metric };
+    if (!has_metric(g, metric))
         return;
-    name_family(&f, g->prefix, metric->name);
+    name_family(&f, g->prefix, metric);
     put_totals(out, all, g, &f);
 }
 
