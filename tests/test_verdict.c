@@ -642,6 +642,57 @@ TEST_CASE(evidence_is_of_this_process)
     }
 }
 
+/* All that is told, as it follows from the shares of the case. */
+static const struct {
+    const char *what, *evidence[6];
+} evidence_cases[] = {
+    { "a source on a slow disk",
+      { "0:0:src (1 slot): busy for 97 % of the time, waiting for room in its queue 3 %",
+        "while it is busy: on a CPU for 5 % of the time, waiting for something else 95 %",
+        "on average 1.0 tasks run at once, and each takes 9.70 ms; the shortest took 9.21 ms",
+        "for 80 % of the time some task of the machine waited for a disk; this process reads and writes 50.0 MB per "
+        "second" } },
+    { "a source that starves on the stage's thread",
+      { "0:0:src (1 slot): busy for 15 % of the time, waiting for a thread 85 %",
+        "while it is busy: on a CPU for 10 % of the time, waiting for something else 90 %",
+        "0:pool (1 thread): busy for 99 % of the time, on a CPU for 3 % of that",
+        "CPUs: this process uses 0.03 of 4, other programs 0.00, 3.97 are idle",
+        "0:1:decode uses most of them: 0.84 on average" } },
+    { "two slots that wait",
+      { "0:1:decode (2 slots): busy for 99 % of the time, waiting for input 1 %",
+        "while it is busy: on a CPU for 1 % of the time, waiting for something else 99 %",
+        "on average 2.0 tasks run at once, and each takes 19.8 ms; the shortest took 18.8 ms" } },
+    { "private threads that are too few",
+      { "0:1:decode (6 slots): busy for 32 % of the time, waiting for input 1 %, waiting for a thread 67 %",
+        "while it is busy: on a CPU for 2 % of the time, waiting for something else 98 %",
+        "0:1:decode_pool (2 threads): busy for 96 % of the time, on a CPU for 2 % of that",
+        "CPUs: this process uses 0.04 of 4, other programs 0.00, 3.96 are idle" } },
+    { "CPUs that other programs take",
+      { "0:1:decode (4 slots): busy for 98 % of the time, waiting for input 2 %",
+        "while it is busy: on a CPU for 30 % of the time, waiting for a CPU 59 %, waiting for something else 11 %",
+        "CPUs: this process uses 1.18 of 4, other programs 2.70, 0.12 are idle" } },
+    { "a CPU quota",
+      { "0:1:decode (4 slots): busy for 98 % of the time, waiting for input 2 %",
+        "while it is busy: on a CPU for 50 % of the time, waiting for a CPU 23 %, waiting for something else 27 %",
+        "CPUs: this process uses 1.96 of 4, other programs 0.00, 2.04 are idle; the quota stopped it for 50 % of the "
+        "time" } },
+};
+
+TEST_CASE(each_limit_has_its_evidence)
+{
+    for (size_t i = 0; i < sizeof evidence_cases / sizeof evidence_cases[0]; i++) {
+        size_t num = 0;
+        weir_verdict *v = verdict_on(record_case(case_of(evidence_cases[i].what)), NULL);
+        for (; num < 6 && evidence_cases[i].evidence[num]; num++) {
+            assert_true(num < v->num_evidence);
+            assert_string_equal(v->evidence[num], evidence_cases[i].evidence[num]);
+        }
+        assert_int_equal(v->num_evidence, num);
+        assert_float_equal(v->items_per_s, 100, 1e-3);
+        weir_verdict_free(v);
+    }
+}
+
 TEST_CASE(each_kind_has_a_case_a_word_and_a_sentence)
 {
     for (int kind = 0; kind < WEIR_NUM_VERDICTS; kind++) {
