@@ -119,6 +119,34 @@ TEST_CASE(stacks_are_a_table_of_functions_folded_or_a_flame_graph)
     remove_folder(work);
 }
 
+/* The file may be anybody's. Names in a line are read one by one, so a line is as deep as it is long. */
+TEST_CASE(stacks_that_make_no_sense_are_passed_over)
+{
+    enum { DEPTH = 300000 };
+    char *work = make_folder(), *stacks = path_in(work, "odd.txt");
+    FILE *file = fopen(stacks, "w");
+    assert_non_null(file);
+    fputs("# weir stacks: second;thread;functions samples\n", file);
+    fwrite("\0;a;b 9\n", 1, 8, file);  /* nothing is before its end */
+    fwrite("1;a\0;b 9\n", 1, 9, file); /* more is behind its end */
+    /* more than can be shown, the largest count, and one that cannot be added to it */
+    fputs("1;main;take 9223372036854775808\n1;main;take 9223372036854775807\n1;main;take 1\n", file);
+    fputs("99999999999999999999999;main 1\n;\n \n1; 1\n", file);
+    fclose(file);
+    assert_answers(work, "trace", stacks, "--csv", "take,9223372036854775807,");
+    write_file(stacks, "# weir stacks: second;thread;functions samples\n");
+    file = fopen(stacks, "a");
+    assert_non_null(file);
+    fputs("1;main", file);
+    for (int i = 0; i < DEPTH; i++)
+        fputs(";f", file);
+    fputs(" 5\n", file);
+    fclose(file);
+    assert_answers(work, "trace", stacks, "--csv", "f,5,1,5,1");
+    free(stacks);
+    remove_folder(work);
+}
+
 TEST_CASE(what_cannot_be_recorded_is_told_and_the_program_goes_on)
 {
     char *work = make_folder(), *letter = path_in(work, "letter.txt"), *nowhere = path_in(work, "letter.txt/t.json");

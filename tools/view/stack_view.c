@@ -6,6 +6,10 @@
 
 #include "memory.h"
 
+/* Frames beyond that count as their outermost one: the trees are walked by recursion, and the file may be anybody's. Ours have
+   at most 62, those of perf 127. */
+enum { MAX_DEPTH = 1024 };
+
 static const char mark[] = "# weir stacks:";
 
 /* A function, called from its parent; the children of the root are threads. */
@@ -44,12 +48,15 @@ static void add_line(stack_frame *root, char *line, int64_t since, int64_t until
     char *rest, *space = strrchr(line, ' '), *names = strchr(line, ';');
     int64_t second = strtoll(line, &rest, 10);
     uint64_t count = space ? strtoull(space, NULL, 10) : 0;
-    if (!count || !names || rest != names || names > space || second < since || (until && second >= until))
+    if (!count || !names || rest != names || names > space || second < since || (until && second >= until) ||
+        count > (uint64_t)INT64_MAX - root->count)
         return;
     *space = '\0';
     root->count += count;
     stack_frame *frame = root;
-    for (char *name = strtok_r(names, ";", &rest); name; name = strtok_r(NULL, ";", &rest)) {
+    int depth = 0;
+    for (char *name = strtok_r(names, ";", &rest); name && depth < MAX_DEPTH; name = strtok_r(NULL, ";", &rest)) {
+        depth++;
         frame = find_child(frame, name);
         frame->count += count;
     }
@@ -60,13 +67,15 @@ stack_frame *stacks_read(const char *path, int64_t since, int64_t until)
 {
     char *line = NULL;
     size_t size = 0;
+    ssize_t length;
     FILE *in = fopen(path, "re");
     if (!in)
         return NULL;
     stack_frame *root = memory_get(1, sizeof *root);
     *root = (stack_frame){ .name = memory_copy("all") };
-    while (getline(&line, &size, in) > 0)
-        if (line[0] != '#' && line[strlen(line) - 1] == '\n') /* a killed program may have left half a line */
+    while ((length = getline(&line, &size, in)) > 0)
+        /* a killed program may have left half a line, a power loss one of zeros */
+        if (line[0] != '#' && line[length - 1] == '\n' && strlen(line) == (size_t)length)
             add_line(root, line, since, until);
     free(line);
     fclose(in);
