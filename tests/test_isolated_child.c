@@ -1159,6 +1159,84 @@ TEST_CASE(a_failure_whose_text_there_was_no_memory_for_is_passed_on)
     assert_string_equal(error.message, "failed");
 }
 
+/* What the config of weir_video_decode asks for. Each row differs in one thing from the frames or from what is asked for; the
+   first rows are at the limits. */
+TEST_CASE(all_that_was_asked_for_is_compared_with_the_frames)
+{
+    const isolated_shape asked = {
+        true, .width = 4, .height = 4, .chunk_frames = 2, .max_frames = 9, .max_bytes = 96
+    };
+    static const struct {
+        const char *misfit;
+        uint32_t width, height, num_frames;
+        uint64_t num_before;
+        weir_pixel pixel;
+        weir_layout layout;
+        bool is_more;
+        int64_t elapsed_ns;
+    } rows[] = {
+        { NULL, 4, 4, 2, 0, WEIR_PIXEL_RGB24, WEIR_LAYOUT_NHWC, false, 50 },
+        { NULL, 4, 4, 1, 0, WEIR_PIXEL_RGB24, WEIR_LAYOUT_NHWC, true, 50 },
+        { NULL, 4, 4, 2, 7, WEIR_PIXEL_RGB24, WEIR_LAYOUT_NHWC, true, 50 },
+        { "frames.num_frames", 4, 4, 2, 8, WEIR_PIXEL_RGB24, WEIR_LAYOUT_NHWC, true, 50 },  /* max_frames */
+        { "frames.num_frames", 4, 4, 3, 0, WEIR_PIXEL_RGB24, WEIR_LAYOUT_NHWC, false, 50 }, /* chunk_frames */
+        { "frames.width", 8, 4, 1, 0, WEIR_PIXEL_RGB24, WEIR_LAYOUT_NHWC, false, 50 },
+        { "frames.height", 4, 2, 1, 0, WEIR_PIXEL_RGB24, WEIR_LAYOUT_NHWC, false, 50 },
+        { "frames.pixel", 4, 4, 1, 0, WEIR_PIXEL_GRAY8, WEIR_LAYOUT_NHWC, false, 50 },
+        { "frames.layout", 4, 4, 1, 0, WEIR_PIXEL_RGB24, WEIR_LAYOUT_NCHW, false, 50 },
+        { "cost.scale_ns", 4, 4, 1, 0, WEIR_PIXEL_RGB24, WEIR_LAYOUT_NHWC, false, 49 },
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        weir_frames frames = { .width = rows[i].width,
+                               .height = rows[i].height,
+                               .pixel = rows[i].pixel,
+                               .layout = rows[i].layout,
+                               .num_frames = rows[i].num_frames,
+                               .frame_bytes =
+                                   weir__scaler_picture_bytes(rows[i].pixel, rows[i].width, rows[i].height),
+                               .first_frame = rows[i].num_before,
+                               .is_last_chunk = !rows[i].is_more,
+                               .cost = { .num_frames = rows[i].num_before + rows[i].num_frames, .scale_ns = 50 } };
+        const weir_item item = { .type = WEIR_TYPE_FRAMES, .data = &frames };
+        const char *misfit =
+            weir__isolated_find_misfit(&asked, &item, rows[i].num_before, rows[i].is_more, rows[i].elapsed_ns);
+        if (!misfit != !rows[i].misfit || (misfit && strcmp(misfit, rows[i].misfit) != 0))
+            fail_msg("row %zu: %s", i, misfit ? misfit : "no misfit");
+        isolated_shape less = asked;
+        less.max_bytes = frames.num_frames * frames.frame_bytes - 1;
+        assert_non_null(weir__isolated_find_misfit(&less, &item, rows[i].num_before, rows[i].is_more, 50));
+        less = (isolated_shape){ 0 }; /* an operation of a user */
+        assert_null(weir__isolated_find_misfit(&less, &item, 0, false, 0));
+    }
+}
+
+TEST_CASE(all_that_was_asked_for_is_compared_with_the_samples)
+{
+    const isolated_shape asked = { true, .channels = 2, .sample_rate = 8000, .max_bytes = 24 };
+    static const struct {
+        const char *misfit;
+        weir_audio audio;
+        bool is_more;
+    } rows[] = {
+        { NULL, { .channels = 2, .sample_rate = 8000, .num_samples = 3, .cost.open_ns = 50 }, false },
+        { "audio.channels", { .channels = 1, .sample_rate = 8000, .num_samples = 3 }, false },
+        { "audio.sample_rate", { .channels = 2, .sample_rate = 7999, .num_samples = 3 }, false },
+        { "audio.planar", { .channels = 2, .sample_rate = 8000, .planar = true, .num_samples = 3 }, false },
+        { "audio.num_samples", { .channels = 2, .sample_rate = 8000, .num_samples = 4 }, false },
+        { "head.status", { .channels = 2, .sample_rate = 8000, .num_samples = 3 }, true },
+        { "cost.open_ns", { .channels = 2, .sample_rate = 8000, .cost.open_ns = 51 }, false },
+        { "cost.demux_ns", { .channels = 2, .sample_rate = 8000, .cost.demux_ns = 51 }, false },
+        { "cost.decode_ns", { .channels = 2, .sample_rate = 8000, .cost.decode_ns = 51 }, false },
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        weir_audio audio = rows[i].audio;
+        const weir_item item = { .type = WEIR_TYPE_AUDIO, .data = &audio };
+        const char *misfit = weir__isolated_find_misfit(&asked, &item, 0, rows[i].is_more, 50);
+        if (!misfit != !rows[i].misfit || (misfit && strcmp(misfit, rows[i].misfit) != 0))
+            fail_msg("row %zu: %s", i, misfit ? misfit : "no misfit");
+    }
+}
+
 /* A consumer relies on what it has asked for, and on sums: they are compared with the config, with earlier chunks and with the
    clock. */
 TEST_CASE(results_that_are_not_what_was_asked_for_are_failures)
