@@ -40,7 +40,8 @@ static void ask_set(const weir_checkpoint *checkpoint, size_t source, const weir
         ask_number(checkpoint, source, set->epoch, others[i]);
     for (size_t i = 0; i < set->num_runs && i < MAX_QUESTIONS; i++) {
         const weir_done_run *run = &set->runs[i];
-        require(run->first <= run->last && (i == 0 || run[-1].last < run->first));
+        /* what is done is told in one way: runs that touch are one run */
+        require(run->first <= run->last && run->first > (i ? run[-1].last + 1 : set->low));
         ask_number(checkpoint, source, set->epoch, run->first - 1);
         ask_number(checkpoint, source, set->epoch, run->first);
         ask_number(checkpoint, source, set->epoch, run->last + 1);
