@@ -49,14 +49,6 @@ static void *consume(void *argument)
     return NULL;
 }
 
-bool live_try_was_right(int number, bool is_right, const char *said)
-{
-    print_message("try %d of %d: %s: %s\n", number, LIVE_TRIES, is_right ? "right" : "not right", said);
-    if (!is_right && number >= LIVE_TRIES)
-        fail_msg("%d tries, none of them right", number);
-    return is_right;
-}
-
 void live_pipeline_start(live_pipeline *own, live_work work, uint32_t slots, uint32_t threads)
 {
     static weir_op source = { .name = "src", .run = make_item };

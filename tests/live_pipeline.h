@@ -20,16 +20,6 @@ typedef struct live_pipeline {
     int64_t num_steps;
 } live_pipeline;
 
-/*
- * What is measured on a machine that others use may be something else: such a test may try again, so often. It prints
- * how often it had to, so that a verdict that is right by luck is seen.
- */
-enum { LIVE_TRIES = 3 };
-
-/* After each try, numbered from 1. Returns true if it was right; false = try again. After the last one that was not right it
-   fails the test. said: what was found. */
-bool live_try_was_right(int number, bool is_right, const char *said);
-
 /* Starts it, with step_ns as it is. */
 void live_pipeline_start(live_pipeline *own, live_work work, uint32_t slots, uint32_t threads);
 void live_pipeline_stop(live_pipeline *own);

@@ -35,6 +35,14 @@ bool test_set_comma_locale(void)
     return system(command) == 0 && is_made; /* NOLINT: the same */
 }
 
+bool test_try_was_right(int number, bool is_right, const char *said)
+{
+    print_message("try %d of %d: %s: %s\n", number, (int)TEST_TRIES, is_right ? "right" : "not right", said);
+    if (!is_right && number >= TEST_TRIES)
+        fail_msg("%d tries, none of them right", number);
+    return is_right;
+}
+
 int test_cases_run(CMFixtureFunction setup, CMFixtureFunction teardown, CMFixtureFunction group_setup,
                    CMFixtureFunction group_teardown)
 {

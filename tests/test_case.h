@@ -34,6 +34,16 @@ int test_cases_run(CMFixtureFunction setup, CMFixtureFunction teardown, CMFixtur
    cannot be made without localedef and its sources (Debian: locales). */
 bool test_set_comma_locale(void);
 
+/*
+ * What is measured on a machine that others use may be something else: such a test may try again, so often in all. It
+ * prints each try, so that a verdict that is right by luck is seen.
+ */
+enum { TEST_TRIES = 3 };
+
+/* After each try, numbered from 1. Returns true if it was right; false = try again. After the last one that was not right it
+   fails the test. said: what was found. */
+bool test_try_was_right(int number, bool is_right, const char *said);
+
 #define TEST_MAIN(...) \
     int main(void) \
     { \

@@ -24,7 +24,7 @@ static void count_line(void *count, const char *line)
     assert_non_null(strstr(line, "read"));
 }
 
-/* On a machine that others use, a trial may have too few items: it is measured again, LIVE_TRIES times in all. */
+/* On a machine that others use, a trial may have too few items: it is measured again, TEST_TRIES times in all. */
 static weir_verdict *explain_until(const live_pipeline *own, weir_live_options options,
                                    bool (*is_enough)(const weir_verdict *))
 {
@@ -35,7 +35,7 @@ static weir_verdict *explain_until(const live_pipeline *own, weir_live_options o
         options.setting_ns = 2 * WEIR_SECOND;
         if (weir_explain_live(own->pipeline, &options, &v, &error) != WEIR_OK)
             fail_msg("%s", error.message);
-        if (live_try_was_right(number, is_enough(v), v->sentence))
+        if (test_try_was_right(number, is_enough(v), v->sentence))
             return v;
         weir_verdict_free(v);
     }

@@ -67,10 +67,10 @@ static bool slots_were_right(int number, uint32_t slots, bool is_right)
 {
     char said[32];
     snprintf(said, sizeof said, "%u slots", (unsigned)slots);
-    return live_try_was_right(number, is_right, said);
+    return test_try_was_right(number, is_right, said);
 }
 
-/* What the tuner measures on a busy machine may be something else: each of the next two is tried again then, LIVE_TRIES times
+/* What the tuner measures on a busy machine may be something else: each of the next two is tried again then, TEST_TRIES times
    in all. */
 TEST_CASE(slots_that_bring_more_are_kept_up_to_the_limit)
 {
