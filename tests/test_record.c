@@ -637,9 +637,9 @@ TEST_CASE(a_run_with_too_little_for_an_experiment_says_so_and_is_no_failure)
 TEST_CASE(an_experiment_on_files_that_all_fail_ends_with_them)
 {
     struct program program;
-    clips_make_folder(clips_path("broken"));
-    clips_write_text(clips_path("broken/text.mp4"), "no video");
-    record(&program, "@broken --explain");
+    clips_make_folder(clips_path("unusable"));
+    clips_write_text(clips_path("unusable/text.mp4"), "no video");
+    record(&program, "@unusable --explain");
     assert_int_equal(program.status, 1);
     assert_null(strstr(program.out, "Limit: "));
     program_free(&program);
