@@ -241,6 +241,7 @@ void weir__scaler_reset(weir_scaler *scaler)
         scaler->op->close(scaler->state);
     scaler->op = NULL;
     scaler->state = NULL;
+    av_frame_free(&scaler->source);
 }
 
 static weir_fit fit_of(const weir_scaler *scaler, const AVFrame *in)
@@ -300,6 +301,9 @@ static int prepare_scaler(weir_scaler *scaler, const AVFrame *in, weir_error *er
 int weir__scaler_run(weir_scaler *scaler, const AVFrame *in, uint8_t *out, weir_error *error)
 {
     int rc = prepare_scaler(scaler, in, error);
+    if (rc != WEIR_OK)
+        return rc;
+    rc = weir__lend_source(&scaler->source, in, scaler->op->touch, &in, error);
     if (rc != WEIR_OK)
         return rc;
     weir_planes planes = output_window(scaler, out);

@@ -16,6 +16,8 @@
 #include <weir/status.h>
 #include <weir/video.h>
 
+#include "lent_picture.h"
+
 /* The caller must provide this many bytes after a picture: swscale writes whole vectors. */
 enum { WEIR_SCALER_SLACK_BYTES = 64 };
 
@@ -54,6 +56,7 @@ typedef struct weir_planes {
 /* An implementation. The state belongs to one scaler. */
 typedef struct weir_scaler_op {
     weir_scaler_kind kind;
+    weir_touch touch; /* what run() reads of the source */
     /* Creates the state for pictures of that kind; none after a failure, with *error filled. */
     int (*open)(void **state, const weir_scaling *scaling, weir_error *error);
     /* May write up to WEIR_SCALER_SLACK_BYTES beyond the end of a row of packed pixels. */
@@ -81,6 +84,7 @@ typedef struct weir_scaler {
     void *state;
     weir_scaling scaling;
     weir_fit fit;
+    AVFrame *source; /* a copy of the source, where it cannot be read as it is; NULL = none */
 } weir_scaler;
 
 /* Checks the scaler's options, for this build. WEIR_OK, or the failure with *error filled. */

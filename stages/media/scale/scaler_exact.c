@@ -19,14 +19,13 @@
 #include <string.h>
 
 #include "ffmpeg_log.h"
+#include "lent_picture.h"
 #include "pixel_rows.h"
 
 typedef struct exact {
     weir_scaling scaling;
     struct SwsContext *sws;
-    /* A temporary picture, if swscale cannot write to the result directly; all NULL = it can. */
-    uint8_t *spare[4];
-    int spare_stride[4];
+    AVFrame *spare; /* the scaled picture, if swscale may not write to the result; NULL = it may */
 } exact;
 
 static enum AVPixelFormat result_format(const weir_scaling *scaling)
@@ -39,13 +38,12 @@ static enum AVPixelFormat result_format(const weir_scaling *scaling)
     return AV_PIX_FMT_RGB24;
 }
 
-/* Can swscale write rows of that many pixels directly to the result? Only if a row is whole vectors. */
+/* Can swscale write its pixels directly to the result? */
 static bool can_write_directly(const weir_scaling *scaling, const weir_planes *out)
 {
-    enum { VECTOR_PIXELS = 16 };
     bool is_whole = scaling->window_width == scaling->width && scaling->window_height == scaling->height;
     return is_whole && scaling->pixel == WEIR_PIXEL_RGB24 && scaling->layout == WEIR_LAYOUT_NHWC &&
-           out->stride[0] % (VECTOR_PIXELS * 3) == 0;
+           weir__can_lend_rows(scaling->width, out->stride[0]);
 }
 
 /* The coefficients of a colour matrix; those of an unspecified one are BT.601's. */
@@ -81,7 +79,7 @@ static void exact_close(void *state)
 {
     exact *self = state;
     sws_freeContext(self->sws);
-    av_freep(&self->spare[0]);
+    av_frame_free(&self->spare);
     av_free(self);
 }
 
@@ -133,28 +131,15 @@ static int exact_open(void **state, const weir_scaling *scaling, weir_error *err
     return WEIR_OK;
 }
 
-/* Rows as long as in FFmpeg's frames: some of swscale's loops depend on the row's length. */
-static int make_spare(exact *self, weir_error *error)
-{
-    enum { ROW_PIXELS = 64 };
-    const weir_scaling *scaling = &self->scaling;
-    if (self->spare[0])
-        return WEIR_OK;
-    int row_pixels = FFALIGN(scaling->width, ROW_PIXELS);
-    if (av_image_alloc(self->spare, self->spare_stride, row_pixels, scaling->height + 1, result_format(scaling),
-                       WEIR_SCALER_SLACK_BYTES) < 0)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    return WEIR_OK;
-}
-
 /* Copies the visible part of the temporary picture to the result. */
 static void copy_window(const exact *self, const weir_planes *out)
 {
     const weir_scaling *scaling = &self->scaling;
     bool is_packed = scaling->pixel == WEIR_PIXEL_RGB24;
-    for (int i = 0; i < 3 && self->spare[i]; i++) {
+    const AVFrame *spare = self->spare;
+    for (int i = 0; i < 3 && spare->data[i]; i++) {
         int shift = i > 0;
-        const uint8_t *from = self->spare[i] + (ptrdiff_t)(scaling->window_y >> shift) * self->spare_stride[i];
+        const uint8_t *from = spare->data[i] + (ptrdiff_t)(scaling->window_y >> shift) * spare->linesize[i];
         from += (scaling->window_x >> shift) * (is_packed ? 3 : 1);
         int width = (scaling->window_width + shift) >> shift;
         for (int row = 0; row < (scaling->window_height + shift) >> shift; row++) {
@@ -164,7 +149,7 @@ static void copy_window(const exact *self, const weir_planes *out)
                                  out->data[2] + (ptrdiff_t)row * out->stride[2], width);
             else
                 memcpy(to, from, (size_t)width * (is_packed ? 3 : 1));
-            from += self->spare_stride[i];
+            from += spare->linesize[i];
         }
     }
 }
@@ -195,13 +180,16 @@ static int exact_run(void *state, const AVFrame *in, const weir_planes *out, wei
         copy_planes(&self->scaling, in, out);
         return WEIR_OK;
     }
-    bool is_direct = can_write_directly(&self->scaling, out);
-    int rc = is_direct ? WEIR_OK : make_spare(self, error);
+    const weir_scaling *scaling = &self->scaling;
+    bool is_direct = can_write_directly(scaling, out);
+    int rc = is_direct
+                 ? WEIR_OK
+                 : weir__lend_room(&self->spare, result_format(scaling), scaling->width, scaling->height, error);
     if (rc != WEIR_OK)
         return rc;
     rc = sws_scale(self->sws, (const uint8_t *const *)in->data, in->linesize, 0, in->height,
-                   is_direct ? (uint8_t *const[4]){ out->data[0] } : self->spare,
-                   is_direct ? (const int[4]){ out->stride[0] } : self->spare_stride);
+                   is_direct ? (uint8_t *const[4]){ out->data[0] } : self->spare->data,
+                   is_direct ? (const int[4]){ out->stride[0] } : self->spare->linesize);
     if (rc < 0)
         return weir__ffmpeg_error(error, rc, "cannot scale a picture");
     if (!is_direct)
@@ -211,6 +199,7 @@ static int exact_run(void *state, const AVFrame *in, const weir_planes *out, wei
 
 const weir_scaler_op weir__scaler_exact = {
     .kind = WEIR_SCALER_EXACT,
+    .touch = WEIR_TOUCH_STRIDES,
     .open = exact_open,
     .run = exact_run,
     .close = exact_close,

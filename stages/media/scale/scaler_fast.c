@@ -411,6 +411,7 @@ static int fast_run(void *state, const AVFrame *in, const weir_planes *out, weir
 
 const weir_scaler_op weir__scaler_fast = {
     .kind = WEIR_SCALER_FAST,
+    .touch = WEIR_TOUCH_ROWS,
     .open = fast_open,
     .run = fast_run,
     .close = fast_close,

@@ -12,6 +12,7 @@
 #include <libavutil/mem.h>
 
 #include "ffmpeg_log.h"
+#include "lent_picture.h"
 
 static bool is_single(const AVFilterInOut *ends)
 {
@@ -45,6 +46,7 @@ void weir__filter_reset(weir_filter *filter)
 {
     avfilter_graph_free(&filter->graph);
     av_frame_free(&filter->in);
+    av_frame_free(&filter->source_copy);
     av_frame_free(&filter->out);
     filter->source = NULL;
     filter->sink = NULL;
@@ -135,7 +137,13 @@ int weir__filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVR
         return rc;
     }
     if (frame) {
-        rc = av_frame_ref(filter->in, frame);
+        const AVFrame *lent;
+        rc = weir__lend_source(&filter->source_copy, frame, WEIR_TOUCH_STRIDES, &lent, error);
+        if (rc != WEIR_OK)
+            return rc;
+        rc = av_frame_ref(filter->in, lent);
+        if (rc >= 0 && lent != frame)
+            rc = av_frame_copy_props(filter->in, frame);
         filter->in->pts = pts;
     }
     if (rc >= 0)

@@ -28,6 +28,7 @@ typedef struct weir_filter {
     int range;
     AVRational time_base; /* of input and output */
     AVFrame *in;
+    AVFrame *source_copy; /* of the last picture, if libavfilter may not read it */
     AVFrame *out;
 } weir_filter;
 

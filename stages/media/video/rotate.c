@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ffmpeg_log.h"
+#include "lent_picture.h"
 #include "scaler.h"
 
 enum { TILE = 32 };
@@ -138,32 +138,11 @@ static int rotatable_format(int format)
     return descriptor->comp[0].depth > 8 ? AV_PIX_FMT_YUV444P10 : AV_PIX_FMT_YUV444P;
 }
 
-/* An empty picture of that size and format in *frame. */
-static int make_rotated(AVFrame **frame, const AVFrame *like, int format, int width, int height, weir_error *error)
-{
-    if (*frame && (*frame)->format == format && (*frame)->width == width && (*frame)->height == height &&
-        av_frame_is_writable(*frame))
-        return WEIR_OK;
-    av_frame_free(frame);
-    *frame = av_frame_alloc();
-    if (!*frame)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    (*frame)->format = format;
-    (*frame)->width = width;
-    (*frame)->height = height;
-    int rc = av_frame_get_buffer(*frame, 0);
-    if (rc < 0)
-        return weir__ffmpeg_error(error, rc, "cannot rotate a picture");
-    (*frame)->colorspace = like->colorspace;
-    (*frame)->color_range = like->color_range;
-    return WEIR_OK;
-}
-
-/* The picture in a format that can be rotated, with the same colours and range. */
+/* Converts the picture to a format that can be rotated, with the same colours and range. */
 static int convert_picture(weir_rotator *rotator, const AVFrame *in, weir_error *error)
 {
     int format = rotatable_format(in->format);
-    int rc = make_rotated(&rotator->converted, in, format, in->width, in->height, error);
+    int rc = weir__lend_room(&rotator->converted, format, in->width, in->height, error);
     if (rc != WEIR_OK)
         return rc;
     struct SwsContext *sws = sws_getContext(in->width, in->height, in->format, in->width, in->height, format,
@@ -178,9 +157,18 @@ static int convert_picture(weir_rotator *rotator, const AVFrame *in, weir_error 
     sws_scale(sws, (const uint8_t *const *)in->data, in->linesize, 0, in->height, rotator->converted->data,
               rotator->converted->linesize);
     sws_freeContext(sws);
-    rotator->converted->colorspace = in->colorspace;
-    rotator->converted->color_range = in->color_range;
     return WEIR_OK;
+}
+
+static int get_rotatable(weir_rotator *rotator, const AVFrame *in, const AVFrame **from, weir_error *error)
+{
+    bool is_direct = can_be_rotated(in->format);
+    int rc = weir__lend_source(&rotator->source, in, is_direct ? WEIR_TOUCH_ROWS : WEIR_TOUCH_STRIDES, from, error);
+    if (rc != WEIR_OK || is_direct)
+        return rc;
+    rc = convert_picture(rotator, *from, error);
+    *from = rotator->converted;
+    return rc;
 }
 
 int weir__rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFrame *in, const AVFrame **out,
@@ -192,16 +180,12 @@ int weir__rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFra
     if (!rotation.transposed && !rotation.mirrored_x && !rotation.mirrored_y)
         return WEIR_OK;
 
-    const AVFrame *from = in;
-    if (!can_be_rotated(in->format)) {
-        int rc = convert_picture(rotator, in, error);
-        if (rc != WEIR_OK)
-            return rc;
-        from = rotator->converted;
-    }
+    const AVFrame *from;
+    int rc = get_rotatable(rotator, in, &from, error);
     int width = rotation.transposed ? in->height : in->width;
     int height = rotation.transposed ? in->width : in->height;
-    int rc = make_rotated(&rotator->rotated, in, from->format, width, height, error);
+    if (rc == WEIR_OK)
+        rc = weir__lend_room(&rotator->rotated, from->format, width, height, error);
     if (rc != WEIR_OK)
         return rc;
     rotator->rotated->colorspace = in->colorspace;
@@ -220,4 +204,5 @@ void weir__rotator_free(weir_rotator *rotator)
 {
     av_frame_free(&rotator->rotated);
     av_frame_free(&rotator->converted);
+    av_frame_free(&rotator->source);
 }

@@ -26,6 +26,7 @@ typedef struct weir_rotation {
 typedef struct weir_rotator {
     AVFrame *rotated;
     AVFrame *converted; /* if the format cannot be rotated directly */
+    AVFrame *source;    /* a copy, if the decoded picture cannot be read as it is */
 } weir_rotator;
 
 /* The rotation of a display matrix (all false: none, or an angle that is not a multiple of 90 degrees). */
