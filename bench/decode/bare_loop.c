@@ -8,7 +8,9 @@
 
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
+#include <libavutil/imgutils.h>
 #include <libavutil/mathematics.h>
+#include <libavutil/mem.h>
 #include <libavutil/opt.h>
 #include <libswscale/swscale.h>
 
@@ -26,6 +28,8 @@ typedef struct bare_thread {
     struct SwsContext *sws; /* for pictures of this size and format: */
     int sws_width, sws_height, sws_format;
     int scaled_width, scaled_height;
+    uint8_t *spare[4]; /* a picture of that size, if it is narrower than the result; all NULL = it is not */
+    int spare_stride[4];
 
     uint8_t *pictures; /* of the clip */
     size_t num_pictures;
@@ -63,6 +67,11 @@ static int set_up_scaling(bare_thread *self)
     self->sws_format = frame->format;
 
     sws_freeContext(self->sws);
+    self->sws = NULL;
+    av_freep(&self->spare[0]);
+    if (self->scaled_width < self->job->width && av_image_alloc(self->spare, self->spare_stride, self->scaled_width,
+                                                                self->scaled_height, AV_PIX_FMT_RGB24, 64) < 0)
+        return -1;
     self->sws = sws_alloc_context();
     if (!self->sws)
         return -1;
@@ -104,6 +113,19 @@ static uint8_t *next_picture(bare_thread *self)
     return self->pictures + self->num_pictures * picture_bytes;
 }
 
+/* swscale may write whole strides, so it gets no columns of the result, only rows. */
+static void scale_into(const bare_thread *self, uint8_t *window, int stride)
+{
+    const AVFrame *frame = self->frame;
+    bool has_spare = self->spare[0];
+    sws_scale(self->sws, (const uint8_t *const *)frame->data, frame->linesize, 0, frame->height,
+              has_spare ? self->spare : (uint8_t *const[]){ window },
+              has_spare ? self->spare_stride : (const int[]){ stride });
+    if (has_spare)
+        av_image_copy_plane(window, stride, self->spare[0], self->spare_stride[0], self->scaled_width * 3,
+                            self->scaled_height);
+}
+
 static int scale_frame(bare_thread *self)
 {
     uint8_t *picture = next_picture(self);
@@ -118,8 +140,7 @@ static int scale_frame(bare_thread *self)
     int x = (self->job->width - self->scaled_width) / 2;
     int y = (self->job->height - self->scaled_height) / 2;
     memset(picture, 0, (size_t)self->job->height * (size_t)stride);
-    sws_scale(self->sws, (const uint8_t *const *)self->frame->data, self->frame->linesize, 0, self->frame->height,
-              (uint8_t *const[]){ picture + y * stride + x * 3 }, (const int[]){ stride });
+    scale_into(self, picture + y * stride + x * 3, stride);
     self->num_pictures++;
     return 0;
 }
@@ -198,6 +219,7 @@ static void *thread_main(void *argument)
     while ((path = atomic_fetch_add(self->next_path, 1)) < self->job->num_paths)
         do_clip(self, self->job->paths[path]);
     sws_freeContext(self->sws);
+    av_freep(&self->spare[0]);
     av_packet_free(&self->packet);
     av_frame_free(&self->frame);
     return NULL;
