@@ -27,10 +27,14 @@
 #include <libavutil/mathematics.h>
 #include <libavutil/pixdesc.h>
 
-#include <weir/clock.h>
+#include <weir/collate.h>
+#include <weir/engine.h>
+#include <weir/files.h>
+#include <weir/image.h>
 
 #include "common/random.h"
 #include "fenced.h"
+#include "stages/batch/convert.h"
 #include "stages/media/scale/scaler.h"
 #include "stages/media/video/filter_graph.h"
 #include "stages/media/video/rotate.h"
@@ -646,6 +650,110 @@ TEST_CASE(some_of_them_are_those_of_the_ffmpeg_program)
     fprintf(stderr, "WEIR_GEOMETRY_SEED=%llu\n", (unsigned long long)seed);
     for (uint64_t i = 0; i < num_samples; i++)
         assert_as_program(mixed_case(i));
+}
+
+/* ---- batches ------------------------------------------------------------------------------------------------- */
+
+/* Each number of values, so each rest of vectors, at both ends of its memory. */
+TEST_CASE(values_are_converted_within_their_memory)
+{
+    static const double mean[3] = { 0.4, 0.5, 0.6 }, deviation[3] = { 0.2, 0.3, 0.4 };
+    enum { MAX_VALUES = 200 };
+    for (int dtype = WEIR_DTYPE_UINT8; dtype <= WEIR_DTYPE_FLOAT32; dtype++) {
+        weir_conversion conversion = weir__conversion_make((weir_dtype)dtype, mean, deviation, -1);
+        for (size_t num_values = 1; num_values <= MAX_VALUES; num_values++) {
+            size_t num_bytes = num_values * weir_dtype_bytes((weir_dtype)dtype);
+            uint32_t wanted[MAX_VALUES];
+            for (int at_start = 0; at_start < 2; at_start++) {
+                fenced from = fenced_new(num_values, at_start), to = fenced_new(num_bytes, at_start);
+                for (size_t i = 0; i < num_values; i++)
+                    from.data[i] = (uint8_t)(i * 37);
+                weir__convert(&conversion, to.data, from.data, num_values);
+                weir__convert_plain(&conversion, wanted, from.data, num_values);
+                assert_memory_equal(to.data, wanted, num_bytes);
+                fenced_free(&from);
+                fenced_free(&to);
+            }
+        }
+    }
+}
+
+enum { MAX_BLOCKS = 16 };
+
+typedef struct user_memory {
+    fenced blocks[MAX_BLOCKS];
+    int num_released;
+} user_memory;
+
+/* One thread: the stage has one slot, and batches are freed before the next is asked for. */
+static void *allocate_block(void *self, size_t num_bytes)
+{
+    user_memory *memory = self;
+    for (int i = 0; i < MAX_BLOCKS; i++)
+        if (!memory->blocks[i].mapping) {
+            memory->blocks[i] = fenced_new(num_bytes, false);
+            return memory->blocks[i].data;
+        }
+    return NULL;
+}
+
+static void release_block(void *self, void *data, size_t num_bytes)
+{
+    user_memory *memory = self;
+    for (int i = 0; i < MAX_BLOCKS; i++)
+        if (memory->blocks[i].mapping && memory->blocks[i].data == data) {
+            assert_int_equal(memory->blocks[i].size_bytes, num_bytes);
+            fenced_free(&memory->blocks[i]);
+            memory->num_released++;
+        }
+}
+
+/* Collates three pictures of different sizes in memory of the user's. Returns the number of batches. */
+static int collate_pictures(const char *const *paths, const weir_collate_config *config, weir_layout layout)
+{
+    weir_error error = { 0 };
+    weir_pipeline *pipeline = NULL;
+    weir_item item;
+    int num_batches = 0;
+    weir_builder *builder = weir_builder_new();
+    weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = 3 }, NULL);
+    weir_pipe_image(builder, &(weir_image_config){ .layout = layout }, NULL);
+    weir_pipe_collate(builder, config, NULL);
+    weir_builder_sink(builder, NULL);
+    if (weir_builder_build(builder, &(weir_pipeline_options){ .threads = 1 }, &pipeline, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK) {
+        assert_int_equal(((const weir_collated *)item.data)->num_items, 3);
+        weir_item_release(&item);
+        num_batches++;
+    }
+    weir_pipeline_free(pipeline);
+    return num_batches;
+}
+
+/* Every type, layout and crop. Constant: three pictures of fixed sizes in a batch, one thread, one frame each. */
+TEST_CASE(batches_are_written_within_the_users_memory)
+{
+    const char *paths[3];
+    paths[0] = clips_make("61.png", "-f lavfi -i testsrc2=s=61x47 -frames:v 1 -pix_fmt rgb24");
+    paths[1] = clips_make("33.png", "-f lavfi -i testsrc2=s=33x64 -frames:v 1 -pix_fmt rgb24");
+    paths[2] = clips_make("20.png", "-f lavfi -i testsrc2=s=20x19 -frames:v 1 -pix_fmt rgb24");
+    for (int number = 0; number < 4 * 3 * 2 * 4; number++) {
+        user_memory memory = { 0 };
+        bool is_cropped = number / 24 > 0;
+        weir_collate_config config = {
+            .num_items = 3,
+            .dtype = (weir_dtype)(number % 4),
+            .layout = (weir_collate_layout)(number / 4 % 3),
+            .crop_width = is_cropped ? 17 : 0,
+            .crop_height = is_cropped ? 13 : 0,
+            .crop = is_cropped ? (weir_crop)(number / 24 - 1) : WEIR_CROP_CENTER,
+            .flip = 0.5,
+            .memory = { &memory, allocate_block, release_block },
+        };
+        assert_int_equal(collate_pictures(paths, &config, (weir_layout)(number / 12 % 2)), 1);
+        assert_int_equal(memory.num_released, 1);
+    }
 }
 
 TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)
