@@ -1,5 +1,7 @@
-/* A predictable name could already exist as a link to another file: hence random names, O_EXCL and O_NOFOLLOW. */
+/* A predictable name could already exist as a link to another file: hence no names, or random ones, O_EXCL and O_NOFOLLOW. */
 #include "replacement.h"
+
+#include "above_standard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,12 +33,28 @@ static char *name_beside(const char *path)
     return NULL;
 }
 
-int weir__create_beside(const char *path, char **path_before)
+/* The way to give a nameless file a name. */
+static const char *name_descriptor(int fd, char name[32])
 {
-    int fd = -1;
-    *path_before = NULL;
-    for (int try = 0; try < MAX_TRIES && fd < 0 && (*path_before = name_beside(path)); try++) {
-        fd = open(*path_before, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    snprintf(name, 32, "/proc/self/fd/%d", fd);
+    return name;
+}
+
+/* In the folder. -1: the file system or the kernel does not support it, or /proc, by which it gets its name, is missing. */
+static int create_nameless(const char *folder, mode_t mode)
+{
+    char name[32];
+    int fd = weir__above_standard(open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode));
+    if (fd < 0 || access(name_descriptor(fd, name), F_OK) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static int create_hidden(const char *path, char **path_before)
+{
+    for (int try = 0; try < MAX_TRIES && (*path_before = name_beside(path)); try++) {
+        int fd = weir__above_standard(open(*path_before, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
         if (fd >= 0)
             return fd;
         int failure = errno;
@@ -47,6 +65,66 @@ int weir__create_beside(const char *path, char **path_before)
             break;
     }
     return -1;
+}
+
+int weir__part_create(const char *path, char **path_before)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int fd = folder ? create_nameless(folder, 0666) : -1;
+    free(folder);
+    *path_before = NULL;
+    return fd >= 0 ? fd : create_hidden(path, path_before);
+}
+
+/* A name cannot be given to it while another file has that: it gets a hidden one, which is renamed. */
+static int replace_by_nameless(const char *source, const char *path)
+{
+    int failure = EEXIST;
+    char *hidden = NULL;
+    for (int try = 0; try < MAX_TRIES && failure == EEXIST; try++) {
+        free(hidden);
+        hidden = name_beside(path);
+        failure = hidden && linkat(AT_FDCWD, source, AT_FDCWD, hidden, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+    }
+    if (failure == 0 && rename(hidden, path) != 0) {
+        failure = errno;
+        unlink(hidden);
+    }
+    free(hidden);
+    return failure;
+}
+
+int weir__part_place(int fd, const char *path_before, const char *path)
+{
+    char name[32];
+    if (path_before)
+        return rename(path_before, path) == 0 ? 0 : errno;
+    if (linkat(AT_FDCWD, name_descriptor(fd, name), AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return errno;
+    sigset_t all, before; /* between the two names no signal may end the program */
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int failure = replace_by_nameless(name, path);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failure;
+}
+
+int weir__spool_open(void)
+{
+    const char *folder = getenv("TMPDIR");
+    folder = folder && *folder ? folder : "/tmp";
+    int fd = weir__above_standard(open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL))
+        return fd;
+    FILE *file = tmpfile(); /* the file system does not support O_TMPFILE: it is removed after opening */
+    if (!file)
+        return -1;
+    fd = fcntl(fileno(file), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    fclose(file);
+    return fd;
 }
 
 bool weir__is_planted(const char *path)
@@ -64,7 +142,7 @@ bool weir__is_planted(const char *path)
 
 /* ---- databases --------------------------------------------------------------------------------------------------- */
 
-static const int held[] = { SIGINT, SIGTERM, SIGHUP };
+static const int held[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU };
 enum { NUM_HELD = sizeof held / sizeof held[0] };
 
 bool weir__signal_waits(void)
@@ -143,7 +221,7 @@ static int open_in_place(const char *path)
     if (stat(path, &info) != 0 || S_ISREG(info.st_mode))
         return -2;
     if (!weir__is_planted(path))
-        return open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        return weir__above_standard(open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC));
     errno = EPERM;
     return -1;
 }
@@ -160,8 +238,9 @@ int weir__replacement_open(weir__replacement *replacement, const char *path)
     *replacement = (weir__replacement){ .path = strdup(path) };
     int failure = ENOMEM;
     int fd = replacement->path ? open_in_place(path) : -1;
+    replacement->is_direct = fd != -2;
     if (fd == -2)
-        fd = weir__create_beside(path, &replacement->path_before);
+        fd = weir__part_create(path, &replacement->path_before);
     if (fd < 0)
         failure = replacement->path && errno ? errno : ENOMEM;
     else if (!(replacement->file = fdopen(fd, "w")))
@@ -190,18 +269,27 @@ static int find_failure(FILE *file)
     return EIO;
 }
 
+/* A nameless file is gone with its last descriptor. */
+static int dup_descriptor(FILE *file)
+{
+    return fcntl(fileno(file), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
 int weir__replacement_close(weir__replacement *replacement, bool keep)
 {
     int failure = fflush(replacement->file) != 0 ? errno
                   : ferror(replacement->file)    ? find_failure(replacement->file)
                                                  : 0;
+    const char *before = replacement->path_before;
+    int fd = dup_descriptor(replacement->file);
     if (fclose(replacement->file) != 0 && !failure) /* a full disk may be reported only now */
         failure = errno;
-    const char *before = replacement->path_before;
-    if (before && keep && !failure && rename(before, replacement->path) != 0)
-        failure = errno;
+    if (!replacement->is_direct && keep && !failure)
+        failure = fd >= 0 ? weir__part_place(fd, before, replacement->path) : EMFILE;
     if (before && (!keep || failure))
         unlink(before);
+    if (fd >= 0)
+        close(fd);
     forget_replacement(replacement);
     return failure;
 }

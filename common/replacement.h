@@ -1,5 +1,6 @@
 /*
- * A file that is written under a hidden, unpredictable temporary name in the same folder, and renamed when it is complete.
+ * A file that has no name until it is complete: whatever ends the program, nothing is left. Where the file system does not
+ * support that (O_TMPFILE), it is written under a hidden, unpredictable name in the same folder, and renamed.
  * Internal; compiled into each library and program that writes such files.
  *
  * A link at the path is replaced, and the file that it leads to stays as it is. Only a link to a pipe or a device is
@@ -14,7 +15,8 @@
 typedef struct weir__replacement {
     FILE *file;        /* to write to */
     char *path;        /* the final path */
-    char *path_before; /* the temporary path; NULL: path is a pipe or a device, which is written directly */
+    char *path_before; /* the hidden path; NULL = it has no name */
+    bool is_direct;    /* path is a pipe or a device, which is written directly */
 } weir__replacement;
 
 /*
@@ -23,9 +25,15 @@ typedef struct weir__replacement {
  */
 int weir__replacement_open(weir__replacement *replacement, const char *path);
 
-/* Creates such a file for `path`, for reading and writing, and sets *path_before, to be freed. Returns the descriptor; or
-   -1 with errno set and *path_before NULL. */
-int weir__create_beside(const char *path, char **path_before);
+/* Creates such a file for `path`, for reading and writing; *path_before is its hidden path, to be freed, or NULL = it has no
+   name. Returns the descriptor, above 2; or -1 with errno set and *path_before NULL. */
+int weir__part_create(const char *path, char **path_before);
+
+/* Gives it the name `path`; an existing file is replaced. Returns 0 or an errno value, with nothing changed. */
+int weir__part_place(int fd, const char *path_before, const char *path);
+
+/* A nameless file for reading and writing in $TMPDIR or /tmp. Returns the descriptor, above 2, or -1 with errno set. */
+int weir__spool_open(void);
 
 /*
  * Whether the path is a link, a pipe or a device that belongs neither to this user, nor to root, nor to the owner of its

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <weir/output.h>
+
 #include "replacement.h"
 
 /* "weix" */
@@ -171,6 +173,9 @@ int weir__index_open_writer(const char *path, sqlite3 **db, weir_error *error)
 {
     int result = 0;
     *db = NULL;
+    int status = weir_output_check(path, WEIR_OUTPUT_INDEX, NULL, error);
+    if (status != WEIR_OK)
+        return status;
     if (weir__is_planted(path))
         return weir_error_set(error, WEIR_EACCESS, 0, "cannot open the index %s: it belongs to another user", path);
     const char *stray = weir__stray_beside(path);

@@ -218,9 +218,16 @@ TEST_CASE(links_that_lie_in_wait_are_not_followed)
     assert_int_equal(stat(victim, &info), 0);
     assert_int_equal(info.st_size, strlen("untouched"));
 
-    const char *link = clips_path("link.npy"); /* of the very name: replaced, not followed */
+    const char *link = clips_path("link.npy"); /* of the very name: what it leads to counts */
     assert_int_equal(symlink(victim, link), 0);
+    assert_int_equal(weir_write_npy(&FRAMES_ITEM(frames), link, NULL), WEIR_EINVAL);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(symlink(clips_path("trap.npy"), link), 0); /* replaced, not followed */
+    assert_int_equal(stat(clips_path("trap.npy"), &info), 0);
     assert_int_equal(weir_write_npy(&FRAMES_ITEM(frames), link, NULL), WEIR_OK);
+    struct stat after;
+    assert_int_equal(stat(clips_path("trap.npy"), &after), 0);
+    assert_true(info.st_ino == after.st_ino && lstat(link, &after) == 0 && S_ISREG(after.st_mode));
     assert_int_equal(stat(victim, &info), 0);
     assert_int_equal(info.st_size, strlen("untouched"));
     weir_frames_free(frames);

@@ -72,6 +72,14 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_checkpoint_load(NULL, &text, NULL, NULL, &error));
     REFUSED(weir_checkpoint_load("x", NULL, NULL, NULL, &error));
     weir_checkpoint_free(NULL);
+    weir_standard_files_open();
+    REFUSED(weir_output_check(NULL, WEIR_OUTPUT_CSV, NULL, &error));
+    REFUSED(weir_output_check("", WEIR_OUTPUT_CSV, NULL, NULL));
+    REFUSED(weir_output_check("a", (weir_output_kind)1000, NULL, NULL));
+    assert_false(weir_output_is(NULL, WEIR_OUTPUT_FOLDER));
+    assert_false(weir_output_is("/", (weir_output_kind)-1));
+    assert_false(weir_output_is_same(NULL, "a"));
+    assert_false(weir_output_is_same("a", NULL));
     assert_null(weir_checkpoint_source_at(NULL, 0));
     assert_false(weir_checkpoint_is_done(NULL, 0, 0, 0));
     weir_checkpoint_range(NULL, 0, 0, NULL, NULL);
@@ -198,7 +206,9 @@ TEST_CASE(the_stages_refuse_null)
     REFUSED(weir_directory_count(&(weir_directory_config){ .root = "." }, 1, NULL, NULL));
     REFUSED(weir_npy_open(NULL, "a", NULL));
     REFUSED(weir_npy_open(&npy, NULL, NULL));
-    assert_null(weir_npy_part(NULL));
+    REFUSED(weir_npy_open_stream(NULL, stderr, "a", NULL));
+    REFUSED(weir_npy_open_stream(&npy, NULL, "a", NULL));
+    REFUSED(weir_npy_open_stream(&npy, stderr, NULL, NULL));
     REFUSED(weir_npy_close(NULL, false, NULL));
     REFUSED(weir_npy_add(NULL, &(weir_item){ 0 }, NULL));
     REFUSED(weir_write_npy(NULL, "/tmp/weir-null.npy", NULL));
@@ -274,9 +284,9 @@ TEST_CASE(the_statistics_refuse_null)
     REFUSED(weir_trace_times_read("a", NULL, WEIR_TRACE_BY_NAME, &facts, NULL, NULL, NULL));
     assert_null(weir_trace_observer(NULL).self);
     weir_trace_request(NULL);
-    assert_int_not_equal(weir_trace_merge(NULL, &(const char *){ "a" }, 1, NULL, NULL), WEIR_OK);
-    assert_int_not_equal(weir_trace_merge("a", NULL, 1, NULL, NULL), WEIR_OK);
-    assert_int_not_equal(weir_trace_merge("a", &(const char *){ NULL }, 1, NULL, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_merge(NULL, &(const char *){ "a" }, 1, NULL, false, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_merge("a", NULL, 1, NULL, false, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_merge("a", &(const char *){ NULL }, 1, NULL, false, NULL), WEIR_OK);
     REFUSED(weir_reader_open(NULL, &reader, NULL));
     REFUSED(weir_reader_open("a", NULL, NULL));
     weir_reader_close(NULL);

@@ -1,5 +1,8 @@
 /* No output of a command destroys one of its inputs, or a file of another kind; and none is left half-made. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,7 +49,9 @@ static const char files[] =
     "ln k.db hard && ln -s k.db soft && ln k.db k.png && ln -s v.mp4 soft.raw && ln v.mp4 hard.npy && "
     "ln clips/a.mp4 clip.hard && ln -s clips/a.mp4 clip.soft && mkdir d && ln k.db d/tasks.csv && "
     "ln k.db d/queues.png && ln -s u.json soft.json && cp k.db f-0000.png && cp k.db k.rank1.db && "
-    "cp notes not4s && ln clips/b.mp4 stray.db-wal && mkdir m && cp v.mp4 m/a.mp4 && cp notes m/a.mp4.npy && "
+    "cp notes not4s && cp v.mp4 v.0 && ln clips/b.mp4 stray.db-wal && mkdir m && cp v.mp4 m/a.mp4 && cp notes "
+    "m/a.mp4.npy && "
+    "printf '{\"labels\": [1, 2]}\\n' >words.json && printf 1 >one && gzip -c <v.mp4 >photo.json.gz && "
     "cp k.db lone.db && ln clips/b.mp4 lone.db-shm && echo gone >gone.db-wal";
 
 static int set_up(void **state)
@@ -162,6 +167,18 @@ TEST_CASE(an_output_is_never_an_input)
         "weir record clips --db-path gone.db",
         "weir merge stray.db k.db",
         "weir index clips -o stray.db",
+        /* what is printed goes to it */
+        "weir record clips --db-path /dev/stdout >>k.db",
+        "weir record clips --db-path j.db >>j.db",
+        "weir record clips --db-path new.db --trace t.json >>t.json",
+        "weir record clips --db-path new.db --trace t.json --force >>t.json",
+        "weir record clips --db-path new.db --openmetrics /dev/stdout >>m.prom",
+        "weir report k.db -o p.png --force >>p.png",
+        "weir index clips -o /dev/stdout >>x.weir",
+        "weir merge /dev/stdout k.db >>j.db",
+        "$SIMULATE --pattern decode --seconds 1 --db-path j.db --trace /dev/stdout >>j.db; exit 2",
+        /* one file for two outputs */
+        "$SIMULATE --pattern decode --seconds 1 --db-path k.db --trace k.db; exit 2",
     };
     all_leave_all(lines, LENGTH(lines));
 }
@@ -208,8 +225,50 @@ TEST_CASE(a_file_of_another_kind_is_not_replaced)
         "weir record clips --db-path x.weir",
         "weir record clips --db-path v.mp4",
         "weir record clips --db-path list.csv",
+        "weir record clips --db-path new.db --trace words.json",
+        "weir export k.db -f json -o t.json",
+        "weir index clips -o one",
+        "weir record clips --db-path one",
+        "weir trace t.json -o photo.json.gz",
+        "$SIMULATE --pattern decode --seconds 1 --db-path j.db --trace v.mp4; exit 2",
+        "$SIMULATE --pattern decode --seconds 1 --db-path j.db --trace words.json; exit 2",
+        "$SIMULATE --pattern decode --seconds 1 --db-path v.mp4; exit 2",
+        "$TRAINING x.weir 1 v; rm -f x.weir-*; exit 2", /* of rank 0: v.0 */
+        "$WEIR_BENCH stop --json v.mp4",
+        "$WEIR_BENCH stop --json notes",
     };
     all_leave_all(lines, LENGTH(lines));
+}
+
+/* A report that is named like a picture is opened by another program, which says that it is damaged. */
+TEST_CASE(a_name_that_says_something_else_is_refused_and_the_right_ones_are_named)
+{
+    static const char *const lines[] = {
+        "weir report k.db -o x.pdf 2>../said; s=$?; grep -q 'x.pdf: an HTML page .*[.]html' ../said && exit $s",
+        "weir report k.db -o x.PNG",
+        "weir report k.db -o x.json",
+        "weir report k.db -o x.mp4",
+        "weir export k.db -f json -o x.csv",
+        "weir export k.db -f openmetrics -o x.html",
+        "weir export k.db -f csv --table tasks -o x.json",
+        "weir plot k.db -o x.html",
+        "weir trace t.json -o x.png",
+        "weir trace t.json -o x.db",
+        "weir frames v.mp4 --format npy -o x.png",
+        "weir frames v.mp4 --format raw -o x.npy",
+        "weir frames v.mp4 --format png -o x.raw --frames 1",
+        "weir merge x.csv k.db",
+        "weir index clips -o x.json",
+        "weir record clips --db-path x.json",
+        "weir record clips --db-path new.db --trace x.mp4",
+        "weir record clips --db-path new.db --openmetrics x.json",
+        "$WEIR_BENCH stop --json x.html",
+    };
+    all_leave_all(lines, LENGTH(lines));
+    assert_true(runs("weir report k.db -o x.HTM && weir report k.db -o x && weir report k.db -o x.page && "
+                     "weir frames v.mp4 --format raw -o x.bin && weir report k.db -o x.pdf --force",
+                     DONE));
+    assert_true(runs("cd .. && rm -rf work && cp -a before work", DONE));
 }
 
 TEST_CASE(a_file_of_its_own_kind_an_empty_one_and_a_forced_one_are_replaced)
@@ -258,6 +317,146 @@ TEST_CASE(what_others_have_planted_is_not_followed)
     assert_true(runs("mkfifo own && (cat own >copy & weir report j.db -o own && wait) && test -s copy", DONE));
     assert_true(runs("weir report k.db -o /dev/stdout | grep -q html", DONE));
     assert_true(runs("cd .. && rm -rf work && cp -a before work", DONE));
+}
+
+/* ---- without a name until it is whole ----------------------------------------------------------------------------- */
+
+/* Whether the process has a file open in the folder, by whatever name. */
+static bool has_file_in(pid_t pid, const char *where)
+{
+    char path[300], target[4096];
+    bool has = false;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *fds = opendir(path);
+    for (struct dirent *entry; fds && (entry = readdir(fds));) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%s", (int)pid, entry->d_name);
+        ssize_t length = readlink(path, target, sizeof target - 1);
+        has |= length > 0 && strncmp(target, where, strlen(where)) == 0;
+    }
+    if (fds)
+        closedir(fds);
+    return has;
+}
+
+static size_t count_files(const char *path)
+{
+    size_t count = 0;
+    DIR *opened = opendir(path);
+    for (struct dirent *entry; opened && (entry = readdir(opened));)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (opened)
+        closedir(opened);
+    return count;
+}
+
+/* `weir frames /dev/stdin …`, whose input is a pipe that never has anything: it cannot be done. */
+static pid_t start_frames(const char *out, const char *format, const char *to, int *feed)
+{
+    int pipe_fds[2];
+    assert_int_equal(pipe(pipe_fds), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        int null = open("/dev/null", O_WRONLY);
+        setenv("TMPDIR", out, 1);
+        dup2(pipe_fds[0], STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+        close(pipe_fds[1]);
+        execl(getenv("WEIR_TOOL"), "weir", "frames", "/dev/stdin", "--format", format, "-o", to, (char *)NULL);
+        _exit(99);
+    }
+    close(pipe_fds[0]);
+    *feed = pipe_fds[1];
+    return child;
+}
+
+/* It is ended as soon as it has its file. Held constant: the file system of the temporary folder, which has nameless files
+   (where it has none, SIGKILL leaves a hidden one); nothing has been decoded yet. */
+TEST_CASE(whatever_ends_a_program_leaves_nothing_of_an_incomplete_file)
+{
+    static const char *const jobs[][2] = { { "npy", "-" }, { "npy", "a.npy" }, { "raw", "a.raw" } };
+    static const int signals[] = { SIGKILL, SIGQUIT, SIGXCPU, SIGPIPE, SIGTERM };
+    char *out = path_in(folder, "out");
+    assert_int_equal(mkdir(out, 0777), 0);
+    for (size_t i = 0; i < LENGTH(jobs) * LENGTH(signals); i++) {
+        const char *const *job = jobs[i / LENGTH(signals)];
+        int signal_number = signals[i % LENGTH(signals)], feed, status;
+        char *to = strcmp(job[1], "-") == 0 ? strdup("-") : path_in(out, job[1]);
+        pid_t child = start_frames(out, job[0], to, &feed);
+        while (!has_file_in(child, out) && waitpid(child, &status, WNOHANG) == 0)
+            sched_yield();
+        assert_int_equal(kill(child, signal_number), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        close(feed);
+        if (!WIFSIGNALED(status) || count_files(out) > 0)
+            fail_msg("%s to %s, signal %d: wait status %d, %zu files", job[0], to, signal_number, status,
+                     count_files(out));
+        free(to);
+    }
+    assert_int_equal(rmdir(out), 0);
+    free(out);
+}
+
+/* The reader takes the first bytes and goes: SIGPIPE. */
+TEST_CASE(a_reader_that_goes_away_leaves_nothing_in_the_temporary_folder)
+{
+    assert_true(
+        runs("mkdir tmp && { TMPDIR=$PWD/tmp \"$WEIR_TOOL\" frames v.mp4 --width 1000 --height 1000 --format npy "
+             "-o -; } | head -c 10 | cmp -n 6 - o.first 2>/dev/null; ls -A tmp >&2; test -z \"$(ls -A tmp)\"",
+             DONE));
+    assert_true(runs("rm -r tmp", DONE));
+}
+
+/* ---- standard descriptors ----------------------------------------------------------------------------------------- */
+
+/* Broken clips make the program log lines, which must not get into a file that has got the number of a closed descriptor.
+   All eight ways to close some of the three; the lines end in their own redirections. */
+TEST_CASE(a_program_with_closed_standard_descriptors_writes_nothing_into_its_files)
+{
+    static const char *const closed[] = {
+        "", "<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"
+    };
+    static const char lines[] =
+        "shut() { eval '\"$@\"' \"$closed\"; }; is_trace() { weir trace $1 >/dev/null && head -c 1 $1 | grep -q "
+        "'\\['; }; "
+        "rm -rf c && mkdir c && cd c && mkdir d && cp ../v.mp4 d/1.mp4 && cp ../v.mp4 d/2.mp4 && head -c 300 "
+        "../v.mp4 "
+        ">d/3.mp4 || exit 1; "
+        "shut \"$WEIR_TOOL\" record d --db-path r.db --trace t.json --openmetrics m.prom -q; "
+        "weir check r.db >&2 && is_trace t.json && head -c 1 m.prom | grep -q '#' && ! grep -l warning t.json m.prom "
+        ">&2 "
+        "|| exit 1; "
+        "shut \"$WEIR_TOOL\" record d --isolate --db-path i.db -q; "
+        "weir failures i.db --csv | grep -q '^reason,WEIR_EDATA.*,1,1,d/3.mp4' || exit 1; "
+        "shut \"$WEIR_TOOL\" frames d/1.mp4 -o a.npy; weir frames d/1.mp4 -o b.npy && cmp a.npy b.npy || exit 1; "
+        "shut \"$WEIR_TOOL\" report r.db -o p.html; head -c 9 p.html | grep -q DOCTYPE || exit 1; "
+        "shut \"$SIMULATE\" --pattern decode --seconds 0.5 --db-path s.db --trace s.json; "
+        "weir check s.db >&2 && is_trace s.json || exit 1; "
+        "shut \"$WEIR_TOOL\" index d -o x.weir; shut \"$TRAINING\" x.weir 1 run; "
+        "head -c 15 run.0 | grep -q 'weir checkpoint'";
+    char line[4000];
+    for (size_t i = 0; i < LENGTH(closed); i++) {
+        snprintf(line, sizeof line, "closed='%s'; %s", closed[i], lines);
+        if (!runs(line, DONE))
+            fail_msg("with %s", closed[i]);
+    }
+    assert_true(runs("rm -r c", DONE));
+}
+
+/* What is printed to a closed stdout is lost: the exit status says so. */
+TEST_CASE(printing_to_a_closed_stdout_is_a_failure)
+{
+    assert_true(runs("weir summary k.db >&- 2>/dev/null", 1));
+    assert_true(runs("weir summary k.db 2>&- >/dev/null", DONE));
+}
+
+/* Each program begins with it; what is measured above are some of them. */
+TEST_CASE(every_program_opens_the_standard_descriptors_first)
+{
+    assert_int_equal(system("for f in $(grep -rlE '^int main' tools bench examples stages); do " /* NOLINT */
+                            "grep -A2 '^int main' $f | tail -1 | grep -q 'weir_standard_files_open();' || "
+                            "{ echo $f >&2; exit 1; }; done"),
+                     0);
 }
 
 /* ---- databases ----------------------------------------------------------------------------------------------------- */
@@ -366,11 +565,12 @@ TEST_CASE(a_program_that_is_ended_early_leaves_nothing_half_made)
     char line[4000];
     for (int i = 0; i < 5; i++) {
         snprintf(line, sizeof line,
-                 "%s ended() { fresh; \"$WEIR_TOOL\" \"$@\" >/dev/null & while test -z \"$(ls -A)\"; do :; done; "
-                 "kill -TERM $!; wait $!; true; }; "
+                 "%s ended() { fresh; \"$WEIR_TOOL\" \"$@\" >/dev/null & while test -z \"$(ls -A)\" && kill -0 $!; "
+                 "do :; done; "
+                 "kill -TERM $! 2>/dev/null; wait $!; true; }; "
                  "ended record $work/clips --epochs 1000 --db-path a.db -q && whole weir check a.db && "
                  "ended merge a.db $work/k.db && whole weir check a.db && "
-                 "ended report $work/k.db -o a.db && whole grep -q '</html>' a.db && "
+                 "ended report $work/k.db --force -o a.db && whole grep -q '</html>' a.db && "
                  "ended index $work/clips -o a.db && whole test $(wc -c <a.db) -gt 4096",
                  makers);
         assert_true(runs(line, DONE));

@@ -79,6 +79,19 @@ static int find_file_locked(const char *path)
     return -1;
 }
 
+/* One that has no name yet is known by its number. */
+static int nameless_file_locked(const struct stat *info)
+{
+    char number[MAX_NAME];
+    snprintf(number, sizeof number, "#%llu", (unsigned long long)info->st_ino);
+    int file = find_file_locked(number);
+    if (file >= 0)
+        return file;
+    REQUIRE(power.num_files < MAX_FILES);
+    snprintf(power.names[power.num_files], MAX_NAME, "%s", number);
+    return power.num_files++;
+}
+
 static int file_of_locked(const char *path)
 {
     int file = find_file_locked(path);
@@ -204,8 +217,8 @@ int fsync(int fd)
         if (S_ISDIR(info.st_mode))
             add_event_locked(EVENT_SYNC_FOLDER, -1);
         else if (!strstr(path, "r.db")) {
-            int file = file_of_locked(path);
-            add_whole_locked(file, path);
+            int file = info.st_nlink ? file_of_locked(path) : nameless_file_locked(&info);
+            add_whole_locked(file, link);
             add_event_locked(EVENT_SYNC, file);
         }
     }
@@ -228,6 +241,24 @@ static void add_move(const char *from, const char *to)
         snprintf(power.names[file], MAX_NAME, "%s", base_name(to));
     }
     pthread_mutex_unlock(&power.lock);
+}
+
+/* A nameless file gets a name. */
+int linkat(int from_fd, const char *from, int to_fd, const char *to, int flags)
+{
+    int (*real)(int, const char *, int, const char *, int);
+    struct stat info;
+    *(void **)&real = dlsym(RTLD_NEXT, "linkat");
+    bool is_nameless = stat(from, &info) == 0 && info.st_nlink == 0;
+    int rc = real(from_fd, from, to_fd, to, flags);
+    pthread_mutex_lock(&power.lock);
+    if (rc == 0 && power.is_on && is_nameless) {
+        int file = nameless_file_locked(&info);
+        snprintf(add_event_locked(EVENT_NAME, file)->name, MAX_NAME, "%s", base_name(to));
+        snprintf(power.names[file], MAX_NAME, "%s", base_name(to));
+    }
+    pthread_mutex_unlock(&power.lock);
+    return rc;
 }
 
 int rename(const char *from, const char *to)

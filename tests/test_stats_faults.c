@@ -291,7 +291,7 @@ static int merge_traces(FILE *out, weir_error *error)
     const char *const inputs[] = { from, from };
     snprintf(to, sizeof to, "%s", in_folder("merged.json"));
     snprintf(from, sizeof from, "%s", in_folder("base.json"));
-    int status = weir_trace_merge(to, inputs, 2, NULL, error);
+    int status = weir_trace_merge(to, inputs, 2, NULL, false, error);
     if (status == WEIR_OK)
         put_file(out, "merged.json");
     return status;

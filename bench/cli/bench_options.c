@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <weir/output.h>
+
 #include "option_help.h"
 
 static bool parse_values(const char *text, uint64_t least, bench_list *list)
@@ -76,5 +78,10 @@ bench_parsed bench_parse(int argc, char **argv, const option_set *sets, size_t n
         bench_refuse(argv[argc - num_words], ": not an option (see --help)");
     if (num_words < 0)
         bench_refuse(problem, "");
-    return num_words == 0 ? BENCH_RUN : BENCH_USAGE_ERROR;
+    weir_error error = { 0 };
+    bool is_refused = num_words == 0 && common.json_path &&
+                      weir_output_check(common.json_path, WEIR_OUTPUT_JSON, NULL, &error) != WEIR_OK;
+    if (is_refused)
+        bench_refuse("--json: ", error.message);
+    return num_words == 0 && !is_refused ? BENCH_RUN : BENCH_USAGE_ERROR;
 }

@@ -97,14 +97,12 @@ static int run_weir(const void *argument, void *result)
     return rc;
 }
 
-static void copy_messages(const char *path)
+static void copy_messages(FILE *messages)
 {
     char line[512];
-    FILE *messages = fopen(path, "r");
-    while (messages && fgets(line, sizeof line, messages))
+    rewind(messages);
+    while (fgets(line, sizeof line, messages))
         fputs(line, stderr);
-    if (messages)
-        fclose(messages);
 }
 
 /* The peer's name for the script is its first word. Its messages are shown only if it fails: the libraries also log
@@ -113,20 +111,24 @@ static int run_peer(const void *argument, void *result)
 {
     const peer_run *run = argument;
     contest_result *out = result;
-    char command[3 * PATH_MAX], messages[PATH_MAX + 8];
-    snprintf(messages, sizeof messages, "%s.log", run->list_path);
-    snprintf(command, sizeof command, "'%s' '%s' %s %s %u %u %u '%s' 2>'%s'", run->settings->python,
-             run->settings->script, run->contender->name, run->job->name, run->concurrency, run->settings->width,
-             run->settings->height, run->list_path, messages);
-    FILE *output = popen(command, "r"); /* NOLINT: the user's own paths */
-    if (!output)
+    char command[3 * PATH_MAX];
+    FILE *messages = tmpfile(); /* nameless, and inherited */
+    if (!messages)
         return -1;
+    snprintf(command, sizeof command, "'%s' '%s' %s %s %u %u %u '%s' 2>/dev/fd/%d", run->settings->python,
+             run->settings->script, run->contender->name, run->job->name, run->concurrency, run->settings->width,
+             run->settings->height, run->list_path, fileno(messages));
+    FILE *output = popen(command, "r"); /* NOLINT: the user's own paths */
+    if (!output) {
+        fclose(messages);
+        return -1;
+    }
     int fields = fscanf(output, "%lf %lf %lf %lf %lf %lf", &out->clips, &out->frames, &out->failures, &out->wall_s,
                         &out->cpu_s, &out->peak_bytes);
     bool is_done = pclose(output) == 0 && fields == 6;
     if (!is_done)
         copy_messages(messages);
-    unlink(messages);
+    fclose(messages);
     return is_done ? 0 : -1;
 }
 
@@ -223,18 +225,18 @@ static int run_job(bench_report *report, const peer_run *like, const bool *there
 
 /* ---- all of it ---------------------------------------------------------------------------------------------- */
 
-static int write_list(const bench_files *files, char *path)
+/* Without a name: the peers' processes inherit it. NULL = the failure was told. */
+static FILE *write_list(const bench_files *files)
 {
-    int fd = mkstemp(path);
-    FILE *list = fd >= 0 ? fdopen(fd, "w") : NULL;
+    FILE *list = tmpfile();
     for (size_t i = 0; list && i < files->num_paths; i++)
         fprintf(list, "%s\n", files->paths[i]);
-    bool written = list && !ferror(list);
-    if (list && fclose(list) != 0)
-        written = false;
-    if (!written)
-        fprintf(stderr, "weir-bench: cannot write %s: %s\n", path, strerror(errno));
-    return written ? 0 : -1;
+    if (list && fflush(list) == 0 && !ferror(list))
+        return list;
+    fprintf(stderr, "weir-bench: cannot write a temporary file: %s\n", strerror(errno));
+    if (list)
+        fclose(list);
+    return NULL;
 }
 
 static void find_contenders(const decode_settings *settings, bool *there)
@@ -249,20 +251,22 @@ static void find_contenders(const decode_settings *settings, bool *there)
 
 int decode_versus_peers(bench_report *report, const decode_settings *settings, uint32_t concurrency)
 {
-    const char *folder = getenv("TMPDIR");
-    char list_path[PATH_MAX];
+    char list_path[40];
     bool there[NUM_CONTENDERS];
     printf("\npeers: stretched; weir with its default scaler over each, run by run\n");
     find_contenders(settings, there);
     printf("\n%-10s %3s  %-11s %9s %10s %9s %12s %9s %7s\n", "job", "at", "what", "frames", "of weir's", "clips/s",
            "clips/CPU-s", "peak MB", "weir over it, per CPU-s");
-    snprintf(list_path, sizeof list_path, "%s/weir-bench-XXXXXX", folder && *folder ? folder : "/tmp");
-    int rc = write_list(&settings->files, list_path);
+    FILE *list = write_list(&settings->files);
+    if (!list)
+        return -1;
+    snprintf(list_path, sizeof list_path, "/dev/fd/%d", fileno(list));
+    int rc = 0;
     for (size_t i = 0; i < NUM_JOBS && rc == 0; i++)
         rc = run_job(
             report,
             &(peer_run){ .settings = settings, .job = &jobs[i], .concurrency = concurrency, .list_path = list_path },
             there);
-    unlink(list_path);
+    fclose(list);
     return rc;
 }

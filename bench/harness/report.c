@@ -13,6 +13,7 @@
 #include <weir/version.h>
 
 #include "memory.h"
+#include "replacement.h"
 
 struct bench_report {
     FILE *stream; /* writes to text */
@@ -112,13 +113,15 @@ void bench_report_row(bench_report *report, const char *bench)
 
 static int write_file(const bench_report *report, const char *path)
 {
-    FILE *file = fopen(path, "w");
-    bool written = file && fwrite(report->text, 1, report->text_bytes, file) == report->text_bytes;
-    if (file && fclose(file) != 0)
-        written = false;
-    if (written)
+    weir__replacement to;
+    int failure = weir__replacement_open(&to, path);
+    if (failure == 0) {
+        fwrite(report->text, 1, report->text_bytes, to.file);
+        failure = weir__replacement_close(&to, true);
+    }
+    if (failure == 0)
         return 0;
-    fprintf(stderr, "weir-bench: cannot write %s: %s\n", path, strerror(errno));
+    fprintf(stderr, "weir-bench: cannot write %s: %s\n", path, strerror(failure));
     return -1;
 }
 

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <weir/output.h>
+
 #include "hash.h"
 #include "replacement.h"
 
@@ -56,7 +58,7 @@ static int write_checkpoint(const char *path, const char *text, const void *stat
             weir__hash(WEIR__HASH_START, state, state_bytes));
     if (state_bytes)
         fwrite(state, 1, state_bytes, to.file);
-    bool is_file = to.path_before;
+    bool is_file = !to.is_direct;
     code = fflush(to.file) == 0 && (!is_file || fsync(fileno(to.file)) == 0) ? 0 : errno;
     int closed = weir__replacement_close(&to, code == 0);
     code = code ? code : closed;
@@ -74,6 +76,11 @@ int weir_checkpoint_store(struct weir_pipeline *pipeline, const char *path, cons
         return weir_error_set(error, status, 0, "there is no checkpoint to store in %s: %s", path,
                               status == WEIR_EUNSUPPORTED ? "the pipeline was built without checkpoints"
                                                           : weir_status_text(status));
+    status = weir_output_check(path, WEIR_OUTPUT_CHECKPOINT, NULL, error);
+    if (status != WEIR_OK) {
+        free(text);
+        return status;
+    }
     int code = write_checkpoint(path, text, state_bytes ? state : "", state_bytes);
     free(text);
     return code ? fail_checkpoint_file("write", path, code, error) : WEIR_OK;

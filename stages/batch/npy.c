@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <weir/output.h>
+
 #include "replacement.h"
 #include "tensor.h"
 
@@ -18,7 +20,8 @@
 enum { HEADER_BYTES = 192, PREFIX_BYTES = 10 };
 
 struct weir_npy {
-    weir__replacement output;
+    weir__replacement output; /* of a stream, only its file, which is the caller's */
+    bool is_stream;
     weir_tensor shape; /* of the first frames, with the total number in shape[0]; num_dims 0 = no frames yet */
     char path[];
 };
@@ -56,6 +59,8 @@ int weir_npy_open(weir_npy **to, const char *path, weir_error *error)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *to = NULL;
     int rc = check_place(path, error);
+    if (rc == WEIR_OK)
+        rc = weir_output_check(path, WEIR_OUTPUT_NPY, NULL, error);
     if (rc != WEIR_OK)
         return rc;
     weir_npy *npy = npy_new(path);
@@ -66,7 +71,7 @@ int weir_npy_open(weir_npy **to, const char *path, weir_error *error)
         free(npy);
         return fail_npy(failure, path, error);
     }
-    if (!npy->output.path_before) { /* it became a pipe after the check */
+    if (npy->output.is_direct) { /* it became a pipe after the check */
         weir_npy_close(npy, false, NULL);
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot write %s: a device or pipe has that name", path);
     }
@@ -74,9 +79,16 @@ int weir_npy_open(weir_npy **to, const char *path, weir_error *error)
     return WEIR_OK;
 }
 
-const char *weir_npy_part(const weir_npy *npy)
+int weir_npy_open_stream(weir_npy **to, FILE *file, const char *name, weir_error *error)
 {
-    return npy ? npy->output.path_before : NULL;
+    if (!to || !file || !name)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    *to = npy_new(name);
+    if (!*to)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    (*to)->output.file = file;
+    (*to)->is_stream = true;
+    return WEIR_OK;
 }
 
 static int write_npy_bytes(weir_npy *npy, const void *bytes, size_t num_bytes, weir_error *error)
@@ -153,7 +165,9 @@ int weir_npy_close(weir_npy *npy, bool keep, weir_error *error)
         rc = fail_npy(errno, npy->path, error);
     if (keep && rc == WEIR_OK)
         rc = write_header(npy, error);
-    int failure = weir__replacement_close(&npy->output, keep && rc == WEIR_OK);
+    int failure = !npy->is_stream                 ? weir__replacement_close(&npy->output, keep && rc == WEIR_OK)
+                  : fflush(npy->output.file) == 0 ? 0
+                                                  : errno;
     if (keep && rc == WEIR_OK && failure)
         rc = fail_npy(failure, npy->path, error);
     free(npy);

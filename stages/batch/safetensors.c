@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/output.h>
+
 #include "replacement.h"
 #include "tensor.h"
 
@@ -96,6 +98,10 @@ static int write_tensors(const named_tensor *tensors, size_t num_tensors, const 
     char *header = make_header(tensors, num_tensors, batch, &length);
     if (!header)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    if (weir_output_check(path, WEIR_OUTPUT_SAFETENSORS, NULL, error) != WEIR_OK) {
+        free(header);
+        return WEIR_EINVAL;
+    }
     int failure = weir__replacement_open(&output, path);
     if (failure) {
         free(header);

@@ -3,6 +3,7 @@
 #define WEIR_ARRAYS_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include <weir/audio.h>
 #include <weir/collate.h>
@@ -22,26 +23,28 @@ extern "C" {
  * `mmap_mode="r"` without reading it. Its shape is that of the data: by default [N, height, width, 3] of uint8 for frames,
  * [samples, channels] of float for sound ([channels, samples] if planar).
  *
- * Chunks of a long video (weir_video_config.chunk_frames) are added one by one, in constant memory. The file is
- * written under a temporary name that ends in ".tmp", in the same folder, and gets its name when it is complete.
+ * Chunks of a long video (weir_video_config.chunk_frames) are added one by one, in constant memory. The file gets its name
+ * when it is complete: until then it has none, or a hidden one that ends in ".tmp" where the file system cannot do without.
  */
 
 /* A file that is being written. One thread at a time. */
 typedef struct weir_npy weir_npy;
 
 /* WEIR_OK with *npy set, to be freed by weir_npy_close(); or the failure with *error (may be NULL) filled and *npy NULL:
-   WEIR_ENOTFOUND (no such folder), WEIR_EINVAL (a folder or device has that name), WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM. */
+   WEIR_ENOTFOUND (no such folder), WEIR_EINVAL (a folder or device has that name, or a file that is no .npy file, see
+   weir/output.h), WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM. */
 WEIR_API int weir_npy_open(weir_npy **npy, const char *path, weir_error *error);
 
-/* The temporary name of the file, for a signal handler that removes it. Valid until `npy` is freed. */
-WEIR_API const char *weir_npy_part(const weir_npy *npy);
+/* The same to an open file, which stays the caller's: it must be empty, able to seek and at its start. `name` is for messages.
+   weir_npy_close() completes its content and flushes it. */
+WEIR_API int weir_npy_open_stream(weir_npy **npy, FILE *file, const char *name, weir_error *error);
 
 /* Appends the item's data: a weir_frames, weir_audio or weir_collated. WEIR_OK; WEIR_EINVAL: another type of item, or its
    size or pixel format differs from that of earlier items, and nothing has been written; WEIR_EUNSUPPORTED: it is bfloat16,
    which NumPy does not support; WEIR_EIO: the disk is full or broken, and only weir_npy_close() may be called now. */
 WEIR_API int weir_npy_add(weir_npy *npy, const weir_item *item, weir_error *error);
 
-/* keep: completes the file and gives it its name; an existing file is replaced. Otherwise removes what was written. `npy` is
+/* keep: completes the file and gives it its name; an existing .npy file is replaced. Otherwise removes what was written. `npy` is
    freed in any case. WEIR_OK, or the failure with *error filled and no file: WEIR_EINVAL (nothing was added), WEIR_EACCESS,
    WEIR_EIO. */
 WEIR_API int weir_npy_close(weir_npy *npy, bool keep, weir_error *error);
@@ -63,13 +66,13 @@ static inline int weir_write_npy(const weir_item *item, const char *path, weir_e
 /*
  * Writes a batch or a clip to a .safetensors file, which PyTorch, JAX, NumPy and others load with names, types and
  * shapes: `safetensors.torch.load_file("batch.safetensors")`. The file gets its name when it is complete; an existing
- * file is replaced.
+ * .safetensors file is replaced, one of another kind is not (see weir/output.h).
  *
  * Of a weir_collated the tensors "frames" (the batch's data), "labels" and "ids" (I64, [B]), "sizes" (I32, [B, 3]) and
  * "mask" (U8, [B, N]), "valid" (U8, [B]), and the metadata "epoch" and "names" (a JSON array as a string). Of a weir_frames
  * "frames", in the frames' shape, and "pts" (I64, [N]). Any thread.
  * WEIR_OK, or the failure with *error (may be NULL) filled and no file: WEIR_ENOTFOUND (no such folder), WEIR_EINVAL
- * (NULL, another type of item, or a folder has that name), WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM.
+ * (NULL, another type of item, or the path is another file), WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM.
  */
 WEIR_API int weir_write_safetensors(const weir_item *item, const char *path, weir_error *error);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <weir/log.h>
+#include <weir/output.h>
 
 #include "database_path.h"
 #include "exposition.h"
@@ -163,6 +164,9 @@ int weir_openmetrics_open_sized(const char *path, const weir_openmetrics_options
         return status;
     if (!*path)
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot write metrics: their file has no name");
+    const weir_output_rules rules = { .force = options.force };
+    if (weir_output_check(path, WEIR_OUTPUT_METRICS, &rules, error) != WEIR_OK)
+        return WEIR_EINVAL;
     weir_openmetrics_file *opened = new_metrics_file(path, &options);
     if (!opened)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics of %s",

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <weir/output.h>
+
 #include "database_path.h"
 #include "trace_output.h"
 #include "trace_tables.h"
@@ -88,12 +90,13 @@ static int copy_events(weir_trace_tables *tables, const weir_trace_part *part, w
     return failure;
 }
 
-static int write_merged(weir_trace_tables *tables, const weir_trace_part *part, const char *path, weir_error *error)
+static int write_merged(weir_trace_tables *tables, const weir_trace_part *part, const char *path, bool force,
+                        weir_error *error)
 {
     weir_trace_text head = { 0 };
     weir_trace_output *output = NULL;
     weir__trace_putf(&head, WEIR_TRACE_CLOCK, find_base(tables), "");
-    int failure = head.no_memory ? ENOMEM : weir__trace_output_open(path, &head, 0, false, &output);
+    int failure = head.no_memory ? ENOMEM : weir__trace_output_open(path, &head, 0, false, force, &output);
     if (failure == 0)
         failure = copy_events(tables, part, output);
     int closed = weir__trace_output_close(output, failure ? failure : tables->code ? EIO : 0);
@@ -105,13 +108,16 @@ static int write_merged(weir_trace_tables *tables, const weir_trace_part *part, 
 }
 
 int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins, const weir_trace_part *part,
-                     weir_error *error)
+                     bool force, weir_error *error)
 {
     if (!out_path || !in_paths || num_ins == 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     for (size_t i = 0; i < num_ins; i++)
-        if (!in_paths[i] || strcmp(in_paths[i], out_path) == 0)
-            return weir_error_set(error, WEIR_EINVAL, 0, "the merged trace would replace one of its inputs");
+        if (!in_paths[i])
+            return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    const weir_output_rules rules = { .force = force, .inputs = in_paths, .num_inputs = num_ins };
+    if (weir_output_check(out_path, WEIR_OUTPUT_TRACE, &rules, error) != WEIR_OK)
+        return WEIR_EINVAL;
     if (part && (part->since_ns < 0 || part->until_ns < 0))
         return weir_error_set(error, WEIR_EINVAL, 0, "a time of the part is below 0");
     weir_trace_tables tables;
@@ -119,7 +125,7 @@ int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t n
     if (status == WEIR_OK) {
         tables.code = sqlite3_create_function(tables.db, "weir_trace_id", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
                                               make_id, NULL, NULL);
-        status = write_merged(&tables, part ? part : &(weir_trace_part){ 0 }, out_path, error);
+        status = write_merged(&tables, part ? part : &(weir_trace_part){ 0 }, out_path, force, error);
     }
     weir__trace_tables_close(&tables);
     return status;

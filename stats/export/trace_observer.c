@@ -16,6 +16,7 @@
 
 #include <weir/clock.h>
 #include <weir/log.h>
+#include <weir/output.h>
 #include <weir/version.h>
 
 #include "array.h"
@@ -114,15 +115,33 @@ static int make_free_path(const weir_trace_file *file, char **path)
     return failure ? failure : *path ? 0 : ENOMEM;
 }
 
+/* With a limit the older half becomes PATH.old, and must not replace anything else, either. */
+static int check_trace_path(const weir_trace_file *file, const char *path, weir_error *error)
+{
+    const weir_output_rules rules = { .force = file->options.force };
+    int status = weir_output_check(path, WEIR_OUTPUT_TRACE, &rules, error);
+    if (status != WEIR_OK || !file->options.max_bytes)
+        return status;
+    char *older = NULL;
+    if (asprintf(&older, "%s.old", path) < 0)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    status = weir_output_check(older, WEIR_OUTPUT_TRACE, &rules, error);
+    free(older);
+    return status;
+}
+
 static void open_trace_file(weir_trace_file *file)
 {
     char *path;
     int failure = make_free_path(file, &path);
     if (failure == 0)
         failure = weir__path_make_parents(path);
+    /* The name may be one that was not known when the first file was checked. */
+    if (failure == 0 && check_trace_path(file, path, NULL) != WEIR_OK)
+        failure = EEXIST;
     if (failure == 0)
         failure = weir__trace_output_open(path, &file->head, file->has_triggers ? 0 : file->options.max_bytes, true,
-                                          &file->output);
+                                          file->options.force, &file->output);
     note_failure(file, failure, path ? path : file->live.path);
     free(path);
     file->body.length = 0; /* the head has the names */
@@ -482,8 +501,11 @@ static int open_first(weir_trace_file *file, weir_error *error)
                                 weir__path_for_message(existing).text);
     else if (failure == 0)
         failure = weir__path_make_parents(path);
+    if (failure == 0 && status == WEIR_OK)
+        status = check_trace_path(file, path, error);
     if (failure == 0 && status == WEIR_OK && !later)
-        failure = weir__trace_output_open(path, &file->head, file->options.max_bytes, true, &file->output);
+        failure = weir__trace_output_open(path, &file->head, file->options.max_bytes, true, file->options.force,
+                                          &file->output);
     if (failure)
         status = weir__path_fail(error, failure, cannot_write, path ? path : file->live.path, "");
     free(path);

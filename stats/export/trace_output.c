@@ -12,12 +12,16 @@
 #include <zlib.h>
 #endif
 
+#include <weir/output.h>
+
+#include "gzip_comment.h"
 #include "replacement.h"
 
 struct weir_trace_output {
     char *path, *old_path;
-    char *new_path; /* of a file that does not have its name yet; NULL = none */
-    bool is_live, is_compressed, has_events;
+    char *new_path; /* hidden, of a file that does not have its name yet; NULL = it has none */
+    bool is_placed; /* it has its name */
+    bool is_live, force, is_compressed, has_events;
     const weir_trace_text *head;
     uint64_t max_bytes;
     int file; /* -1 = none */
@@ -29,13 +33,16 @@ struct weir_trace_output {
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */
 
-/* Replaces the text by a gzip member. */
-static int pack_text(weir_trace_text *text)
+/* Replaces the text by a gzip member. The first one says what the file is (see weir/output.h). */
+static int pack_text(weir_trace_text *text, bool is_first)
 {
 #ifdef WEIR_HAVE_ZLIB
     z_stream stream = { 0 };
     if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return ENOMEM;
+    gz_header header = { .comment = (Bytef *)WEIR__TRACE_COMMENT, .os = 255 };
+    if (is_first)
+        deflateSetHeader(&stream, &header);
     weir_trace_text packed = { .room = deflateBound(&stream, text->length) };
     packed.data = malloc(packed.room);
     stream.next_in = (unsigned char *)text->data;
@@ -49,7 +56,7 @@ static int pack_text(weir_trace_text *text)
     *text = packed;
     return failure;
 #else
-    (void)text;
+    (void)text, (void)is_first;
     return ENOTSUP;
 #endif
 }
@@ -60,7 +67,7 @@ static int append(weir_trace_output *output, const char *prefix, const char *dat
     weir_trace_text text = { 0 };
     weir__trace_puts(&text, prefix);
     weir__trace_put(&text, data, length);
-    int failure = text.no_memory ? ENOMEM : output->is_compressed ? pack_text(&text) : 0;
+    int failure = text.no_memory ? ENOMEM : output->is_compressed ? pack_text(&text, output->size == 0) : 0;
     if (failure == 0)
         failure = weir__trace_text_write(&text, output->file, output->size);
     if (failure == 0)
@@ -74,7 +81,8 @@ static int append(weir_trace_output *output, const char *prefix, const char *dat
 /* The bracket and the head. The Perfetto UI recognises a compressed file by the first bytes of its first member, "[{". */
 static int begin_file(weir_trace_output *output)
 {
-    output->file = weir__create_beside(output->path, &output->new_path);
+    output->file = weir__part_create(output->path, &output->new_path);
+    output->is_placed = false;
     output->size = 0;
     int failure = output->file < 0 ? errno : append(output, "[\n", output->head->data, output->head->length - 2);
     output->begin = output->size;
@@ -84,10 +92,16 @@ static int begin_file(weir_trace_output *output)
 /* The new file gets its name. */
 static int place_file(weir_trace_output *output)
 {
-    if (rename(output->new_path, output->path) != 0)
-        return errno;
+    /* Another output of the program may have got this name since it was opened. */
+    const weir_output_rules rules = { .force = output->force };
+    if (weir_output_check(output->path, WEIR_OUTPUT_TRACE, &rules, NULL) != WEIR_OK)
+        return EEXIST;
+    int failure = weir__part_place(output->file, output->new_path, output->path);
+    if (failure)
+        return failure;
     free(output->new_path);
     output->new_path = NULL;
+    output->is_placed = true;
     return 0;
 }
 
@@ -97,7 +111,7 @@ int weir__trace_output_write(weir_trace_output *output, const weir_trace_text *e
         return output->failure;
     output->failure = append(output, ",\n", events->data, events->length - 2);
     output->has_events = true;
-    if (output->new_path && output->is_live) {
+    if (!output->is_placed && output->is_live) {
         int failure = place_file(output);
         output->failure = output->failure ? output->failure : failure;
     }
@@ -170,7 +184,7 @@ static void free_output(weir_trace_output *output)
 }
 
 int weir__trace_output_open(const char *path, const weir_trace_text *head, uint64_t max_bytes, bool is_live,
-                            weir_trace_output **opened)
+                            bool force, weir_trace_output **opened)
 {
     struct stat info;
     *opened = NULL;
@@ -184,6 +198,7 @@ int weir__trace_output_open(const char *path, const weir_trace_text *head, uint6
     output->head = head;
     output->max_bytes = max_bytes;
     output->is_live = is_live;
+    output->force = force;
     output->is_compressed = length > 3 && strcmp(path + length - 3, ".gz") == 0;
     output->path = strdup(path);
     if (asprintf(&output->old_path, "%s.old", path) < 0)
@@ -211,7 +226,7 @@ int weir__trace_output_close(weir_trace_output *output, int has_failed)
         failure = append(output, "", "\n]\n", 3);
     if (failure == 0 && output->old_size)
         failure = join_files(output);
-    if (failure == 0 && output->new_path && output->has_events)
+    if (failure == 0 && !output->is_placed && output->has_events)
         failure = place_file(output);
     free_output(output);
     return failure;

@@ -2,7 +2,7 @@
  * A file of events: Chrome's JSON array, whose closing bracket may be missing by definition. It only grows, so the file
  * of a killed program can be opened. With ".gz" at the end of its name, each write is a gzip member of its own.
  *
- * It is created beside its path, and gets its name with the first events (a live trace can then be read) or when it is
+ * It has no name (or a hidden one) at first, and gets it with the first events (a live trace can then be read) or when it is
  * closed (a merge is there whole or not at all). Until then an older file stays.
  *
  * With a limit it holds the last events only: when the file has half of that size, it becomes PATH.old, and a new one
@@ -20,10 +20,11 @@
 typedef struct weir_trace_output weir_trace_output;
 
 /* head: events with which the file begins (names of tracks), not empty; it must outlive the output. max_bytes: 0 = no
-   limit. is_live: it gets its name with the first events. An existing file is replaced, a link, too. Returns 0 or an
+   limit. is_live: it gets its name with the first events. An existing trace is replaced,
+   with `force` any file; a link, too. Returns 0 or an
    errno value: ENOTSUP = compressed, but zlib is missing; EINVAL = not a regular file. */
 int weir__trace_output_open(const char *path, const weir_trace_text *head, uint64_t max_bytes, bool is_live,
-                            weir_trace_output **output);
+                            bool force, weir_trace_output **output);
 
 /* Appends events, each with ",\n" at its end. 0 or an errno value; after a failure, which later calls return again, the
    file ends with the previous write. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <weir/log.h>
+#include <weir/output.h>
 
 #include "replacement.h"
 #include "text_escape.h"
@@ -140,6 +141,9 @@ int weir__path_prepare_writing(const char *path, weir_error *error)
     if (status != WEIR_OK)
         return status;
 
+    status = weir_output_check(path, WEIR_OUTPUT_DATABASE, NULL, error);
+    if (status != WEIR_OK)
+        return status;
     struct stat info;
     if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && (weir__is_planted(path) || stat(path, &info) != 0))
         return weir_error_set(error, WEIR_EACCESS, 0,

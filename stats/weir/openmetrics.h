@@ -52,6 +52,7 @@ typedef struct weir_openmetrics_options {
     const char *node_id; /* label `node` (NULL = the host's name) */
     int32_t rank;        /* label `rank`: must be different for each process with a file in the same folder */
     const char *command; /* of weir_run_info (NULL = this process's command line, if the system reports it) */
+    bool force;          /* a file that is no OpenMetrics text is replaced, too (see weir/output.h) */
 } weir_openmetrics_options;
 
 /* For the inline function below. */
@@ -59,7 +60,7 @@ WEIR_API int weir_openmetrics_open_sized(const char *path, const weir_openmetric
                                          size_t options_size, weir_openmetrics_file **file, weir_error *error);
 
 /*
- * Creates the file immediately, with only "# EOF" in it. Its folder must exist. On failure *file is NULL, and *error
+ * Creates the file immediately, with only "# EOF" in it; an older one with metrics is replaced. Its folder must exist. On failure *file is NULL, and *error
  * (may be NULL) holds one line that names the path and the problem. options may be NULL.
  */
 static inline int weir_openmetrics_open(const char *path, const weir_openmetrics_options *options,

@@ -146,7 +146,7 @@ static int make_filter(const tool_call *call, weir_reader *reader, weir_filter *
 int tool_open(const tool_call *call, const char *path, weir_reader **reader, weir_filter *filter)
 {
     weir_error error = { 0 };
-    if (file_is_index(path))
+    if (weir_output_is(path, WEIR_OUTPUT_INDEX))
         return tool_refuse(call, "%s: an index of a dataset, not a database of statistics; weir index shows it",
                            path);
     int status = weir_reader_open(path, reader, &error);
@@ -163,7 +163,7 @@ int tool_open(const tool_call *call, const char *path, weir_reader **reader, wei
     if (status == WEIR_OK)
         return TOOL_DONE;
     weir_reader_close(*reader);
-    if (file_is_trace(path))
+    if (weir_output_is(path, WEIR_OUTPUT_TRACE))
         return tool_refuse(call, "%s: not a database; if it is a trace, weir trace shows it", path);
     return tool_fail_early(call, &error);
 }

@@ -6,17 +6,16 @@
 
 #include "output_part.h"
 
-int output_allow(const tool_call *call, const char *path, output_kind kind, bool force, int first_input)
+int output_allow(const tool_call *call, const char *path, weir_output_kind kind, bool force, int first_input)
 {
-    char problem[OUTPUT_PROBLEM_BYTES];
-    bool is_stdout = !path || strcmp(path, "-") == 0;
-    const output_rules rules = { kind, force || is_stdout, (const char *const *)call->words + first_input,
-                                 (size_t)(call->num_words - first_input) };
-    bool is_allowed = output_check(is_stdout ? "/dev/stdout" : path, &rules, problem);
-    return is_allowed ? TOOL_DONE : tool_refuse(call, "%s", problem);
+    weir_error error = { 0 };
+    const weir_output_rules rules = { force, (const char *const *)call->words + first_input,
+                                      (size_t)(call->num_words - first_input) };
+    int status = output_check(path ? path : "-", kind, &rules, &error);
+    return status == WEIR_OK ? TOOL_DONE : tool_refuse(call, "%s", error.message);
 }
 
-int output_open(const tool_call *call, const char *path, output_kind kind, bool force, output *out)
+int output_open(const tool_call *call, const char *path, weir_output_kind kind, bool force, output *out)
 {
     *out = (output){ .file = stdout };
     if (output_allow(call, path, kind, force, 0) != TOOL_DONE)

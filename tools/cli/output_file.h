@@ -17,11 +17,11 @@ typedef struct output {
 
 /* Checks a path that is written later, or by a library. The inputs are the words of the command from `first_input` on.
    Returns TOOL_DONE, or reports why it may not be written. */
-int output_allow(const tool_call *call, const char *path, output_kind kind, bool force, int first_input);
+int output_allow(const tool_call *call, const char *path, weir_output_kind kind, bool force, int first_input);
 
 /* path NULL or "-": stdout; it lives until output_close(). All words of the command are its inputs. Returns TOOL_DONE,
    or reports the error; then do not close it. */
-int output_open(const tool_call *call, const char *path, output_kind kind, bool force, output *out);
+int output_open(const tool_call *call, const char *path, weir_output_kind kind, bool force, output *out);
 
 /*
  * Writes the rest. With `keep` the file replaces an older one; without, it is removed and an older one stays. Returns

@@ -8,17 +8,14 @@
 
 /* Also read by the signal handler. NULL = nothing to remove. */
 static char *volatile part_path;
-char *volatile output_part_folder;
 
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGALRM };
 enum { NUM_SIGNALS = sizeof signals / sizeof signals[0] };
 
 static void remove_part_on_signal(int number)
 {
     if (part_path)
         unlink(part_path);
-    if (output_part_folder)
-        rmdir(output_part_folder);
     raise(number); /* the default action is restored (SA_RESETHAND) and runs when this handler returns */
 }
 

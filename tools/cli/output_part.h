@@ -1,4 +1,5 @@
-/* An incomplete file is removed when the program is interrupted (SIGINT, SIGTERM, SIGHUP). One at a time. */
+/* Where the file system has no nameless files, an incomplete file has a hidden name: it is removed when a signal ends the
+   program. One at a time. */
 #ifndef TOOLS_CLI_OUTPUT_PART_H
 #define TOOLS_CLI_OUTPUT_PART_H
 
@@ -12,8 +13,5 @@ void output_part_end(const sigset_t *before, const char *path);
 
 /* It is complete, or removed. */
 void output_part_forget(void);
-
-/* A folder around it that is removed, too; NULL = none. Set between the first two calls. */
-extern char *volatile output_part_folder;
 
 #endif

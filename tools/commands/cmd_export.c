@@ -13,7 +13,9 @@
 typedef enum export_format { OPENMETRICS, TENSORBOARD, CSV, JSON } export_format;
 
 static const char *const format_names[] = { "openmetrics", "tensorboard", "csv", "json", NULL };
-static const output_kind file_kinds[] = { [OPENMETRICS] = OUTPUT_METRICS, [CSV] = OUTPUT_CSV, [JSON] = OUTPUT_JSON };
+static const weir_output_kind file_kinds[] = {
+    [OPENMETRICS] = WEIR_OUTPUT_METRICS, [CSV] = WEIR_OUTPUT_CSV, [JSON] = WEIR_OUTPUT_JSON
+};
 
 static struct settings {
     int format; /* -1 = not given */
@@ -101,7 +103,7 @@ static int write_csv_folder(const struct job *job)
         for (int i = 0; record_table_names[i] && exit_status == TOOL_DONE; i++) {
             char *path = memory_format("%s/%s.csv", settings.output, record_table_names[i]);
             settings.table = i;
-            exit_status = pass == 0 ? output_allow(job->call, path, OUTPUT_CSV, settings.force, 0)
+            exit_status = pass == 0 ? output_allow(job->call, path, WEIR_OUTPUT_CSV, settings.force, 0)
                                     : write_file(job, path, write_csv);
             free(path);
         }

@@ -213,7 +213,7 @@ static int add_word(fleet *f, const char *word)
 {
     struct dirent **entries = NULL;
     int exit_status = TOOL_DONE;
-    if (!file_is_folder(word))
+    if (!weir_output_is(word, WEIR_OUTPUT_FOLDER))
         return add_database(f, word, false);
     int count = scandir(word, &entries, is_database, alphasort);
     if (count < 0)

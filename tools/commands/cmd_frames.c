@@ -280,7 +280,7 @@ static int work(const weir_video_config *video, report *r, weir_error *error)
     weir_pipeline *pipeline = NULL;
     frame_output *output = NULL;
     const char *inputs[] = { r->path, settings.video.config.ca_file };
-    const output_rules rules = { .force = settings.force, .inputs = inputs, .num_inputs = inputs[1] ? 2 : 1 };
+    const weir_output_rules rules = { .force = settings.force, .inputs = inputs, .num_inputs = inputs[1] ? 2 : 1 };
     int rc = WEIR_OK;
     if (settings.output)
         rc = frame_output_open(settings.output, (frame_format)settings.format, &rules, &output, error);
@@ -302,7 +302,7 @@ static int work(const weir_video_config *video, report *r, weir_error *error)
 static bool is_folder(const tool_call *call)
 {
     return settings.many.list_path || settings.many.tar || call->num_words > 1 ||
-           (call->num_words == 1 && file_is_folder(call->words[0]));
+           (call->num_words == 1 && weir_output_is(call->words[0], WEIR_OUTPUT_FOLDER));
 }
 
 static int check_folder(const tool_call *call)
@@ -352,7 +352,7 @@ static int run(tool_call *call)
         return run_folder(call);
     if (call->num_words == 0)
         return tool_refuse(call, "usage: weir frames %s [options] (see weir frames --help)", call->command->words);
-    if (file_is_index(call->words[0]))
+    if (weir_output_is(call->words[0], WEIR_OUTPUT_INDEX))
         return tool_refuse(call, "%s: an index of a dataset, not a video; weir index shows its files",
                            call->words[0]);
     report r = { .call = call, .path = call->words[0], .start_ns = weir_clock_ns() };

@@ -119,7 +119,7 @@ static int build(const tool_call *call, const char *db_path, weir_dataset_build_
     meter m = { .is_shown = isatty(STDERR_FILENO), .start_ns = weir_clock_ns() };
     weir_dataset_progress progress;
     weir_error error = { 0 };
-    if (output_allow(call, db_path, OUTPUT_DATABASE, false, 0) != TOOL_DONE)
+    if (output_allow(call, db_path, WEIR_OUTPUT_DATABASE, false, 0) != TOOL_DONE)
         return TOOL_REFUSED;
     options->check = (weir_probe_check)settings.check;
     options->no_packets = settings.no_packets;
@@ -302,8 +302,8 @@ static int run(tool_call *call)
     char name[256];
     const char *first = call->words[0];
     bool is_there = stat(first, &file) == 0;
-    bool is_folder = file_is_folder(first);
-    if (call->num_words == 1 && is_there && !is_folder && file_is_database(first))
+    bool is_folder = weir_output_is(first, WEIR_OUTPUT_FOLDER);
+    if (call->num_words == 1 && is_there && !is_folder && weir_output_is(first, WEIR_OUTPUT_DATABASE))
         return ask(call, first);
     if (settings.list || settings.where)
         return tool_refuse(call, "--list and --where need an index, and %s is not one", first);

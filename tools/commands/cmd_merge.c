@@ -15,7 +15,7 @@ static const table_column columns[] = {
 /* Opens every input before anything is written, so that a wrong name changes nothing. None of them is the output. */
 static int check_inputs(const tool_call *call)
 {
-    int exit_status = output_allow(call, call->words[0], OUTPUT_DATABASE, false, 1);
+    int exit_status = output_allow(call, call->words[0], WEIR_OUTPUT_DATABASE, false, 1);
     for (int i = 1; i < call->num_words && exit_status == TOOL_DONE; i++) {
         weir_reader *reader = NULL;
         exit_status = tool_open(call, call->words[i], &reader, NULL);

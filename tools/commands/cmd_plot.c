@@ -28,14 +28,14 @@ static const option_row rows[] = {
 };
 
 /* False = another ending. */
-static bool find_medium(const char *path, output_kind *medium)
+static bool find_medium(const char *path, weir_output_kind *medium)
 {
     static const struct {
         const char *ending;
-        output_kind medium;
-    } media[] = { { ".png", OUTPUT_PNG }, { ".svg", OUTPUT_SVG }, { ".pdf", OUTPUT_PDF } };
+        weir_output_kind medium;
+    } media[] = { { ".png", WEIR_OUTPUT_PNG }, { ".svg", WEIR_OUTPUT_SVG }, { ".pdf", WEIR_OUTPUT_PDF } };
     size_t length = strlen(path);
-    *medium = OUTPUT_PNG;
+    *medium = WEIR_OUTPUT_PNG;
     for (size_t i = 0; i < 3; i++)
         if (length > 4 && strcmp(path + length - 4, media[i].ending) == 0) {
             *medium = media[i].medium;

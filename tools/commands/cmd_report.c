@@ -71,7 +71,9 @@ static void put_paragraph(FILE *out, const char *class, const char *text)
 /* Writes it into the page. A page without pictures is complete only where gnuplot is not installed. */
 static int put_picture(FILE *out, bool is_overview, const series_set *set, weir_error *error)
 {
-    const drawing_plan plan = { .medium = OUTPUT_SVG, .title = "", .overview = is_overview, .details = !is_overview };
+    const drawing_plan plan = {
+        .medium = WEIR_OUTPUT_SVG, .title = "", .overview = is_overview, .details = !is_overview
+    };
     char problem[200];
     put_heading(out, is_overview ? "The run over time" : "Details over time");
     if (gnuplot_run(&plan, set, out, problem, sizeof problem))
@@ -347,7 +349,7 @@ static int run(tool_call *call)
         return exit_status;
     if (!settings.output)
         settings.output = output_default_path(call->words[0], ".html", path, sizeof path);
-    exit_status = output_open(call, settings.output, OUTPUT_PAGE, settings.force, &out);
+    exit_status = output_open(call, settings.output, WEIR_OUTPUT_PAGE, settings.force, &out);
     if (exit_status == TOOL_DONE) {
         int status = write_page(out.file, reader, &filter, &error);
         exit_status = output_close(call, &out, status == WEIR_OK);

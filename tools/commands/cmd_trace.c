@@ -120,7 +120,7 @@ static int show_times(const tool_call *call)
     weir_error error = { 0 };
     int status = weir_trace_times_read(listing.path, &settings.part, (weir_trace_by)settings.by, &listing.facts,
                                        print_time, &listing, &error);
-    if (status == WEIR_EDATA && file_is_database(listing.path))
+    if (status == WEIR_EDATA && weir_output_is(listing.path, WEIR_OUTPUT_DATABASE))
         return tool_refuse(call, "%s: a database, not a trace; weir summary and weir explain read databases",
                            listing.path);
     if (status != WEIR_OK) {
@@ -141,10 +141,10 @@ static int show_times(const tool_call *call)
 static int merge_traces(const tool_call *call)
 {
     weir_error error = { 0 };
-    if (output_allow(call, settings.output, OUTPUT_TRACE, settings.force, 0) != TOOL_DONE)
+    if (output_allow(call, settings.output, WEIR_OUTPUT_TRACE, settings.force, 0) != TOOL_DONE)
         return TOOL_REFUSED;
     int status = weir_trace_merge(settings.output, (const char *const *)call->words, (size_t)call->num_words,
-                                  &settings.part, &error);
+                                  &settings.part, settings.force, &error);
     if (status == WEIR_OK)
         return TOOL_DONE;
     tool_refuse(call, "%s", error.message);
@@ -173,7 +173,7 @@ static void show_functions(const tool_call *call, const stack_frame *stacks)
 static int draw_flame_graph(const tool_call *call, const stack_frame *stacks)
 {
     output out;
-    if (output_open(call, settings.output, OUTPUT_SVG, settings.force, &out) != TOOL_DONE)
+    if (output_open(call, settings.output, WEIR_OUTPUT_SVG, settings.force, &out) != TOOL_DONE)
         return TOOL_REFUSED;
     stacks_write_flame_graph(stacks, out.file);
     return output_close(call, &out, true);

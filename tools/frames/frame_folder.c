@@ -55,14 +55,14 @@ static int write_item(const frame_folder *job, const record_inputs *inputs, cons
     const record_settings *settings = job->settings;
     const char *const others[] = { label, settings->list_path, settings->video.config.ca_file };
     const char *given[3];
-    output_rules rules = { .kind = OUTPUT_NPY, .inputs = given };
-    char problem[OUTPUT_PROBLEM_BYTES];
+    weir_output_rules rules = { .inputs = given };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i])
             given[rules.num_inputs++] = others[i];
     frame_output *output = NULL;
     int status = make_folders(path, error);
-    if (status == WEIR_OK && job->force && !output_check(path, &rules, problem) && /* listing takes a while */
+    if (status == WEIR_OK && job->force &&
+        weir_output_check(path, WEIR_OUTPUT_NPY, &rules, NULL) != WEIR_OK && /* listing takes a while */
         record_is_clip(settings, inputs, path))
         status = weir_error_set(error, WEIR_EINVAL, 0, "%s is one of the files to decode: give another folder", path);
     rules.force = job->force;

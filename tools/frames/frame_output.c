@@ -18,12 +18,13 @@
 struct frame_output {
     frame_format format;
     const char *path;
-    output_rules rules;
+    weir_output_kind kind;
+    weir_output_rules rules;
     bool is_stdout;
     uint64_t num_frames; /* that were added */
     weir_npy *npy;
-    char *npy_path;         /* path of the npy file; for stdout, in a temporary folder */
-    weir__replacement file; /* raw, and the picture that is being written; file.file NULL = none */
+    FILE *spool;            /* nameless, of an array for stdout */
+    weir__replacement file; /* the picture that is being written, or all; file.file NULL = none */
 };
 
 static int fail(const frame_output *output, const char *path, int code, weir_error *error)
@@ -38,11 +39,7 @@ static int fail(const frame_output *output, const char *path, int code, weir_err
 
 static int check_path(const frame_output *output, const char *path, weir_error *error)
 {
-    char problem[OUTPUT_PROBLEM_BYTES];
-    output_rules rules = output->rules;
-    rules.force |= output->is_stdout;
-    bool is_allowed = output_check(output->is_stdout ? "/dev/stdout" : path, &rules, problem);
-    return is_allowed ? WEIR_OK : weir_error_set(error, WEIR_EINVAL, 0, "%s", problem);
+    return output_check(path, output->kind, &output->rules, error);
 }
 
 static int open_file(frame_output *output, const char *path, weir_error *error)
@@ -138,54 +135,44 @@ static int add_pictures(frame_output *output, const weir_frames *frames, weir_er
 
 /* -- npy */
 
-/* A path in a new private folder; NULL = errno says why there is none. */
-static char *temporary_path(void)
-{
-    const char *folder = getenv("TMPDIR");
-    char *path = memory_format("%s/weir-frames-XXXXXX", folder && *folder ? folder : "/tmp");
-    output_part_folder = mkdtemp(path);
-    if (output_part_folder)
-        return memory_format("%s/frames.npy", output_part_folder);
-    int code = errno;
-    free(path);
-    errno = code;
-    return NULL;
-}
-
 /* The header holds the array's size, so the array must be complete before it is written to stdout. */
 static int open_npy(frame_output *output, weir_error *error)
 {
-    sigset_t mask;
-    output_part_begin(&mask);
-    output->npy_path = output->is_stdout ? temporary_path() : memory_copy(output->path);
-    int code = errno;
-    int rc = output->npy_path ? weir_npy_open(&output->npy, output->npy_path, error)
-                              : weir_error_set(error, WEIR_EIO, code, "no temporary folder: %s", strerror(code));
-    output_part_end(&mask, rc == WEIR_OK ? weir_npy_part(output->npy) : NULL);
-    return rc;
+    int rc = output->is_stdout ? WEIR_OK : open_file(output, output->path, error);
+    int fd = output->is_stdout ? weir__spool_open() : -1;
+    if (output->is_stdout && (fd < 0 || !(output->spool = fdopen(fd, "w+"))))
+        rc = weir_error_set(error, WEIR_EIO, errno, "cannot create a temporary file in $TMPDIR or /tmp: %s",
+                            strerror(errno));
+    if (rc != WEIR_OK)
+        return rc;
+    if (output->file.is_direct)
+        return weir_error_set(error, WEIR_EINVAL, 0, "cannot write %s: a device or pipe has that name; - is stdout",
+                              output->path);
+    return weir_npy_open_stream(&output->npy, output->is_stdout ? output->spool : output->file.file, output->path,
+                                error);
 }
 
 static int copy_to_stdout(const frame_output *output, weir_error *error)
 {
     static char block[1 << 16];
-    FILE *file = fopen(output->npy_path, "rb");
     size_t length;
     errno = 0;
-    while (file && (length = fread(block, 1, sizeof block, file)) > 0 && !ferror(stdout))
+    rewind(output->spool);
+    while ((length = fread(block, 1, sizeof block, output->spool)) > 0 && !ferror(stdout))
         fwrite(block, 1, length, stdout);
-    bool is_whole = file && !ferror(file) && fflush(stdout) == 0 && !ferror(stdout);
-    int code = errno;
-    if (file)
-        fclose(file);
-    unlink(output->npy_path);
-    return is_whole ? WEIR_OK : fail(output, NULL, code, error);
+    bool is_whole = !ferror(output->spool) && fflush(stdout) == 0 && !ferror(stdout);
+    return is_whole ? WEIR_OK : fail(output, NULL, errno, error);
 }
 
 static int close_npy(frame_output *output, weir_error *error)
 {
     int rc = weir_npy_close(output->npy, true, error);
     output->npy = NULL;
-    return rc == WEIR_OK && output->is_stdout ? copy_to_stdout(output, error) : rc;
+    if (rc == WEIR_OK)
+        return output->is_stdout ? copy_to_stdout(output, error) : close_file(output, output->path, true, error);
+    if (!output->is_stdout)
+        close_file(output, output->path, false, NULL);
+    return rc;
 }
 
 /* -- all of them */
@@ -212,13 +199,9 @@ bool frame_format_of(const char *path, frame_format *format)
 
 static void free_output(frame_output *output)
 {
-    char *folder = output_part_folder;
     output_part_forget();
-    output_part_folder = NULL;
-    if (folder)
-        rmdir(folder);
-    free(folder);
-    free(output->npy_path);
+    if (output->spool)
+        fclose(output->spool);
     free(output);
 }
 
@@ -233,15 +216,15 @@ static int check_first_path(const frame_output *output, weir_error *error)
     return rc;
 }
 
-int frame_output_open(const char *path, frame_format format, const output_rules *rules, frame_output **output,
+int frame_output_open(const char *path, frame_format format, const weir_output_rules *rules, frame_output **output,
                       weir_error *error)
 {
-    static const output_kind kinds[] = {
-        [FRAME_FORMAT_NPY] = OUTPUT_NPY, [FRAME_FORMAT_RAW] = OUTPUT_RAW, [FRAME_FORMAT_PNG] = OUTPUT_PNG
-    };
+    static const weir_output_kind kinds[] = { [FRAME_FORMAT_NPY] = WEIR_OUTPUT_NPY,
+                                              [FRAME_FORMAT_RAW] = WEIR_OUTPUT_RAW,
+                                              [FRAME_FORMAT_PNG] = WEIR_OUTPUT_PNG };
     *output = memory_get(1, sizeof **output);
     **output = (frame_output){ .format = format, .path = path, .rules = *rules, .is_stdout = strcmp(path, "-") == 0 };
-    (*output)->rules.kind = kinds[format];
+    (*output)->kind = kinds[format];
     int rc = check_first_path(*output, error);
     if (rc == WEIR_OK && format == FRAME_FORMAT_NPY)
         rc = open_npy(*output, error);

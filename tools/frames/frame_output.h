@@ -23,9 +23,9 @@ typedef struct frame_output frame_output;
 bool frame_format_of(const char *path, frame_format *format);
 
 /* path "-": stdout. For PNG the first %d or %04d in the path becomes the frame's number; without one, only one frame
-   is allowed. The rules are those for the path, except the kind, and are used until it is closed. WEIR_OK, or the
+   is allowed. The rules are those for the path, and are used until it is closed. WEIR_OK, or the
    failure with *error filled and *output NULL. One output at a time. */
-int frame_output_open(const char *path, frame_format format, const output_rules *rules, frame_output **output,
+int frame_output_open(const char *path, frame_format format, const weir_output_rules *rules, frame_output **output,
                       weir_error *error);
 
 /* Writes the frames. WEIR_OK, or the failure with *error filled; then call only frame_output_abort(). */

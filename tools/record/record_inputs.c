@@ -115,7 +115,7 @@ const char *record_glob(const record_settings *settings)
 
 static int take_input(const record_settings *settings, const char *input, record_inputs *inputs)
 {
-    if (file_is_folder(input)) {
+    if (weir_output_is(input, WEIR_OUTPUT_FOLDER)) {
         size_t number = inputs->num_folders++;
         inputs->folders[number] = (weir_directory_config){
             .root = input,
@@ -131,11 +131,11 @@ static int take_input(const record_settings *settings, const char *input, record
         return record_refuse(settings, "%s%s: %s", settings->input_option, input, strerror(errno));
     if (*settings->input_option)
         return record_refuse(settings, "%s%s: not a folder", settings->input_option, input);
-    if (file_is_index(input))
+    if (weir_output_is(input, WEIR_OUTPUT_INDEX))
         return record_refuse(settings, "%s: an index of a dataset, not a video; weir index shows its files", input);
-    if (file_is_database(input))
+    if (weir_output_is(input, WEIR_OUTPUT_DATABASE))
         return record_refuse(settings, "%s: a database, not a video; weir summary and weir explain read it", input);
-    if (!settings->images && file_is_list(input))
+    if (!settings->images && weir_output_is(input, WEIR_OUTPUT_LIST))
         return record_refuse(settings, "%s: text, not a video; if it names files to decode: --list %s", input, input);
     add_path(inputs, input);
     return RECORD_DONE;

@@ -25,9 +25,10 @@ static void collect(const record_settings *settings, record_observers *own)
 int record_observers_open(const record_settings *settings, record_observers *observers)
 {
     weir_error error = { 0 };
+    const weir_openmetrics_options metrics = { .force = settings->force };
     *observers = (record_observers){ 0 };
     if (settings->openmetrics_path &&
-        weir_openmetrics_open(settings->openmetrics_path, NULL, &observers->openmetrics, &error) != WEIR_OK)
+        weir_openmetrics_open(settings->openmetrics_path, &metrics, &observers->openmetrics, &error) != WEIR_OK)
         return record_refuse(settings, "--openmetrics: %s", error.message);
     if (settings->tensorboard_dir &&
         weir_tensorboard_open(settings->tensorboard_dir, NULL, &observers->tensorboard, &error) != WEIR_OK)
@@ -38,6 +39,7 @@ int record_observers_open(const record_settings *settings, record_observers *obs
         .local_rank = (int32_t)settings->local_rank,
         .world_size = (uint32_t)settings->world,
         .overwrite = true,
+        .force = settings->force,
         .max_bytes = settings->trace_bytes,
         .on_stall = triggers,
         .on_failure = triggers,

@@ -51,20 +51,18 @@ bool record_is_clip(const record_settings *settings, const record_inputs *inputs
 }
 
 /* A file that may be written to, checked against the inputs, the other outputs included. */
-static bool check_output(const record_settings *settings, const record_inputs *inputs, const char *path,
-                         const output_rules *rules, char *problem)
+static int check_output(const record_settings *settings, const record_inputs *inputs, const char *path,
+                        weir_output_kind kind, const weir_output_rules *rules, weir_error *error)
 {
-    if (!output_check(path, rules, problem))
-        return false;
-    if (rules->kind == OUTPUT_DATABASE || !record_is_clip(settings, inputs, path))
-        return true;
-    snprintf(problem, OUTPUT_PROBLEM_BYTES, "%.300s is one of the files to decode: give another path", path);
-    return false;
+    int status = output_check(path, kind, rules, error);
+    if (status != WEIR_OK || kind == WEIR_OUTPUT_DATABASE || !record_is_clip(settings, inputs, path))
+        return status;
+    return weir_error_set(error, WEIR_EINVAL, 0, "%.300s is one of the files to decode: give another path", path);
 }
 
 /* The same for every file that is there and that a path with words in braces may name. */
-static bool check_named(const record_settings *settings, const record_inputs *inputs, const char *path,
-                        const output_rules *rules, char *problem)
+static int check_named(const record_settings *settings, const record_inputs *inputs, const char *path,
+                       weir_output_kind kind, const weir_output_rules *rules, weir_error *error)
 {
     glob_t found = { 0 };
     char *pattern = record_escape_pattern(path), *to = pattern;
@@ -74,52 +72,49 @@ static bool check_named(const record_settings *settings, const record_inputs *in
         from = end ? end : from;
     }
     *to = '\0';
-    bool is_allowed = check_output(settings, inputs, path, rules, problem);
+    int status = check_output(settings, inputs, path, kind, rules, error);
     if (strchr(path, '{') && glob(pattern, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc && is_allowed; i++)
-            is_allowed = check_output(settings, inputs, found.gl_pathv[i], rules, problem);
+        for (size_t i = 0; i < found.gl_pathc && status == WEIR_OK; i++)
+            status = check_output(settings, inputs, found.gl_pathv[i], kind, rules, error);
     globfree(&found);
     free(pattern);
-    return is_allowed;
+    return status;
 }
 
 enum { MAX_OUTPUTS = 4, MAX_OTHERS = 6 };
 
-const char *record_outputs_check(const record_settings *settings, const record_inputs *inputs,
-                                 char problem[OUTPUT_PROBLEM_BYTES])
+const char *record_outputs_check(const record_settings *settings, const record_inputs *inputs, weir_error *error)
 {
     const char *trace = settings->trace_path, *resume = settings->resume_path, *refused = NULL;
     char old[PATH_MAX] = ""; /* see --trace-size */
     snprintf(old, sizeof old, "%s.old", trace ? trace : "");
     const struct {
         const char *option, *path;
-        output_kind kind;
-    } outputs[MAX_OUTPUTS] = { { "--db-path", settings->db_path, OUTPUT_DATABASE },
-                               { "--openmetrics", settings->openmetrics_path, OUTPUT_METRICS },
-                               { "--trace", trace, OUTPUT_TRACE },
-                               { "--trace", trace ? old : NULL, OUTPUT_TRACE } };
+        weir_output_kind kind;
+    } outputs[MAX_OUTPUTS] = { { "--db-path", settings->db_path, WEIR_OUTPUT_DATABASE },
+                               { "--openmetrics", settings->openmetrics_path, WEIR_OUTPUT_METRICS },
+                               { "--trace", trace, WEIR_OUTPUT_TRACE },
+                               { "--trace", trace ? old : NULL, WEIR_OUTPUT_TRACE } };
     glob_t ranks = { 0 }; /* whose databases are read with that of --resume */
-    weir_error error = { 0 };
-    if (resume && record_rank_databases(resume, &ranks, &error) != WEIR_OK) {
-        snprintf(problem, OUTPUT_PROBLEM_BYTES, "%.500s", error.message);
+    if (resume && record_rank_databases(resume, &ranks, error) != WEIR_OK)
         return "--resume";
-    }
     const char **given = memory_get(MAX_OTHERS + ranks.gl_pathc, sizeof *given);
     for (size_t i = 0; i < MAX_OUTPUTS && !refused; i++) {
-        bool is_database = outputs[i].kind == OUTPUT_DATABASE; /* it may be that of --resume */
+        bool is_database = outputs[i].kind == WEIR_OUTPUT_DATABASE; /* it may be that of --resume */
         const char *const others[MAX_OTHERS] = { settings->list_path,
                                                  settings->video.config.ca_file,
                                                  settings->openmetrics_path,
                                                  trace,
                                                  is_database ? NULL : settings->db_path,
                                                  is_database ? NULL : resume };
-        output_rules rules = { .kind = outputs[i].kind, .force = settings->force && !is_database, .inputs = given };
+        weir_output_rules rules = { .force = settings->force && !is_database, .inputs = given };
         for (size_t j = 0; j < MAX_OTHERS; j++)
             if (others[j] && others[j] != outputs[i].path)
                 given[rules.num_inputs++] = others[j];
         for (size_t j = 0; j < ranks.gl_pathc && !is_database; j++)
             given[rules.num_inputs++] = ranks.gl_pathv[j];
-        if (outputs[i].path && !check_named(settings, inputs, outputs[i].path, &rules, problem))
+        if (outputs[i].path &&
+            check_named(settings, inputs, outputs[i].path, outputs[i].kind, &rules, error) != WEIR_OK)
             refused = outputs[i].option;
     }
     free(given);

@@ -7,9 +7,8 @@
 #include "record_settings.h"
 
 /* Checks every output before anything is opened. The files that are decoded are inputs, too. NULL; or the option that is
-   refused, with *problem set. */
-const char *record_outputs_check(const record_settings *settings, const record_inputs *inputs,
-                                 char problem[OUTPUT_PROBLEM_BYTES]);
+   refused, with *error filled. */
+const char *record_outputs_check(const record_settings *settings, const record_inputs *inputs, weir_error *error);
 
 /* Whether the path is one of the files that are decoded, by any link. This lists the folders where it may be one. */
 bool record_is_clip(const record_settings *settings, const record_inputs *inputs, const char *path);

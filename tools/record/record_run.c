@@ -468,10 +468,10 @@ static int run(const record_settings *settings, const record_ranks *ranks, recor
         return RECORD_DONE;
     }
 
-    char problem[OUTPUT_PROBLEM_BYTES];
-    const char *refused = record_outputs_check(settings, inputs, problem);
+    weir_error error = { 0 };
+    const char *refused = record_outputs_check(settings, inputs, &error);
     if (refused)
-        return record_refuse(settings, "%s: %s", refused, problem);
+        return record_refuse(settings, "%s: %s", refused, error.message);
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
     signal(SIGPIPE, SIG_IGN); /* a run does not end because nobody reads its log */
     /* Before any thread is started: all threads inherit the blocked signals. */

@@ -659,10 +659,10 @@ static void put_terminal(const drawing *d)
 {
     static const double dpi = 110;
     fputs("set encoding utf8\n", d->out);
-    if (d->plan->medium == OUTPUT_PNG)
+    if (d->plan->medium == WEIR_OUTPUT_PNG)
         fprintf(d->out, "set terminal pngcairo noenhanced size %.0f,%.0f\nset pointsize 0.9\n", width_in * dpi,
                 d->height_in * dpi);
-    else if (d->plan->medium == OUTPUT_SVG)
+    else if (d->plan->medium == WEIR_OUTPUT_SVG)
         fprintf(d->out,
                 "set terminal svg noenhanced size %.0f,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,12.5' "
                 "background '#ffffff'\nset pointsize 0.55\n",

@@ -12,9 +12,9 @@
 #include "plot_series.h"
 
 typedef struct drawing_plan {
-    output_kind medium;     /* PNG, SVG or PDF */
-    const char *title;      /* lines; "" = none */
-    bool overview, details; /* the first picture, the panels */
+    weir_output_kind medium; /* PNG, SVG or PDF */
+    const char *title;       /* lines; "" = none */
+    bool overview, details;  /* the first picture, the panels */
 } drawing_plan;
 
 /* 12 inches wide, and as high as the pictures need. */

@@ -13,7 +13,9 @@
 
 #include <libavformat/avformat.h>
 
+#include "above_standard.h"
 #include "ffmpeg_log.h"
+#include "replacement.h"
 
 /* How often a wait for a pipe checks for an interrupt. */
 enum { ASK_INTERVAL_MS = 50 };
@@ -206,19 +208,10 @@ int64_t weir__local_file_seek(void *self, int64_t offset, int whence)
 
 static int open_nameless(void)
 {
-    const char *folder = getenv("TMPDIR");
-    folder = folder && *folder ? folder : "/tmp";
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0 && weir__io_is_given())
-        return memfd_create("weir-pipe", MFD_CLOEXEC); /* a process without a file system */
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT))
-        return fd;
-    FILE *file = tmpfile(); /* the file system does not support O_TMPFILE */
-    if (!file)
-        return -1;
-    fd = fcntl(fileno(file), F_DUPFD_CLOEXEC, 3);
-    fclose(file);
-    return fd;
+    int fd = weir__spool_open();
+    return fd < 0 && weir__io_is_given()
+               ? weir__above_standard(memfd_create("weir-pipe", MFD_CLOEXEC)) /* a process without a file system */
+               : fd;
 }
 
 static int copy_bytes(int fd, const uint8_t *bytes, size_t num_bytes)
