@@ -194,6 +194,16 @@ const char *weir__stray_beside(const char *path)
     return NULL;
 }
 
+/* SQLite tries once more for reading, and then tells that there is no file. */
+static int find_folder_failure(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int failure = !folder ? ENOMEM : faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
+    free(folder);
+    return failure;
+}
+
 int weir__make_beside(const char *path, int (*make)(void *self, const char *path_before), void *self)
 {
     sigset_t signals, before;
@@ -202,7 +212,9 @@ int weir__make_beside(const char *path, int (*make)(void *self, const char *path
         sigaddset(&signals, held[i]);
     pthread_sigmask(SIG_BLOCK, &signals, &before);
     char *path_before = name_beside(path);
-    int result = path_before ? make(self, path_before) : ENOMEM;
+    int result = path_before ? find_folder_failure(path) : ENOMEM;
+    if (result == 0)
+        result = make(self, path_before);
     if (result == 0)
         result = rename_new(path_before, path);
     if (path_before)

@@ -1,5 +1,6 @@
 #include "program.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -178,4 +179,23 @@ void program_free(struct program *program)
     free(program->out);
     free(program->err);
     *program = (struct program){ 0 };
+}
+
+bool program_has_part_in(pid_t pid, const char *folder)
+{
+    char path[300], target[4096];
+    size_t length = strlen(folder);
+    bool has = false;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *fds = opendir(path);
+    for (struct dirent *entry; fds && (entry = readdir(fds));) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%s", (int)pid, entry->d_name);
+        ssize_t target_bytes = readlink(path, target, sizeof target - 1);
+        target[target_bytes > 0 ? target_bytes : 0] = '\0';
+        has |= strncmp(target, folder, length) == 0 && target[length] == '/' && strchr("#.", target[length + 1]) &&
+               target[length + 1];
+    }
+    if (fds)
+        closedir(fds);
+    return has;
 }

@@ -36,6 +36,9 @@ void program_run(struct program *program, const char *folder, char *const argv[]
 
 void program_free(struct program *program);
 
+/* Whether the process has an incomplete file open in the folder: one without a name, or with a hidden one. */
+bool program_has_part_in(pid_t pid, const char *folder);
+
 /* Makes a new folder below TMPDIR or /tmp; remove_folder() removes it with all its contents and frees the path. */
 char *make_folder(void);
 void remove_folder(char *folder);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <weir/arrays.h>
@@ -135,19 +136,28 @@ static int add_pictures(frame_output *output, const weir_frames *frames, weir_er
 
 /* -- npy */
 
+/* An array cannot be written to a pipe, whose opening would wait for a reader. */
+static int check_place(const frame_output *output, weir_error *error)
+{
+    struct stat there;
+    if (output->is_stdout || stat(output->path, &there) != 0 || S_ISREG(there.st_mode))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EINVAL, 0, "cannot write %s: a %s has that name", output->path,
+                          S_ISDIR(there.st_mode) ? "folder" : "device or pipe");
+}
+
 /* The header holds the array's size, so the array must be complete before it is written to stdout. */
 static int open_npy(frame_output *output, weir_error *error)
 {
-    int rc = output->is_stdout ? WEIR_OK : open_file(output, output->path, error);
+    int rc = check_place(output, error);
+    if (rc == WEIR_OK && !output->is_stdout)
+        rc = open_file(output, output->path, error);
     int fd = output->is_stdout ? weir__spool_open() : -1;
     if (output->is_stdout && (fd < 0 || !(output->spool = fdopen(fd, "w+"))))
         rc = weir_error_set(error, WEIR_EIO, errno, "cannot create a temporary file in $TMPDIR or /tmp: %s",
                             strerror(errno));
     if (rc != WEIR_OK)
         return rc;
-    if (output->file.is_direct)
-        return weir_error_set(error, WEIR_EINVAL, 0, "cannot write %s: a device or pipe has that name; - is stdout",
-                              output->path);
     return weir_npy_open_stream(&output->npy, output->is_stdout ? output->spool : output->file.file, output->path,
                                 error);
 }
