@@ -879,6 +879,35 @@ TEST_CASE(what_comes_through_a_pipe_is_read)
     }
 }
 
+/* The line comes before there is a writer, and not where there is something. */
+TEST_CASE(a_pipe_that_has_nothing_is_told_and_waited_for)
+{
+    struct program program;
+    int told[2];
+    char line[600] = "", command[9000];
+    const char *pipe_path = clips_path("waiting.mp4");
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    assert_int_equal(pipe(told), 0);
+    char *argv[] = { (char *)program_path("WEIR_TOOL"), "frames", (char *)pipe_path, "--count", "1", "-o",
+                     (char *)clips_path("waited.npy"),  NULL };
+    program_start(&program, clips_path("."), argv, told[1]);
+    close(told[1]);
+    FILE *from = fdopen(told[0], "r");
+    assert_non_null(fgets(line, sizeof line, from));
+    assert_non_null(strstr(line, "waiting.mp4 is a pipe that has nothing yet"));
+    snprintf(command, sizeof command, "cat '%s' >'%s'", make_long(), pipe_path);
+    (void)!system(command); /* NOLINT: it may lose its reader, who has seen enough */
+    program_wait(&program, clips_path("."));
+    assert_int_equal(program.status, 0);
+    assert_int_equal(access(clips_path("waited.npy"), F_OK), 0);
+    fclose(from);
+    program_free(&program);
+    snprintf(command, sizeof command,
+             "cd '%s' && cat '%s' | '%s' frames /dev/stdin --count 1 -o a.npy 2>told.txt; test ! -s told.txt",
+             clips_path("."), make_long(), program_path("WEIR_TOOL"));
+    assert_int_equal(system(command), 0); /* NOLINT */
+}
+
 TEST_CASE(pictures_come_through_a_pipe)
 {
     static const char *const names[] = { "piped.png", "piped.jpg" };

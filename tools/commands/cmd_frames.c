@@ -1,6 +1,8 @@
 /* weir frames: decodes files to arrays, pictures or raw video, or describes one. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,6 +276,22 @@ static int check_output(const tool_call *call)
     return TOOL_DONE;
 }
 
+/* A pipe or a device may never have anything, also one that is named like a video: then it is told. The descriptor is kept
+   open, so that a writer that comes in between does not lose its reader; -1 = it is a file, or cannot be opened. */
+static int await_pipe(const report *r)
+{
+    enum { WAIT_MS = 1000 };
+    const char *path = strcmp(r->path, "pipe:") == 0 || strcmp(r->path, "pipe:0") == 0 ? "/dev/stdin" : r->path;
+    struct stat info;
+    if (stat(path, &info) != 0 || !(S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode)))
+        return -1;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0 && poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, WAIT_MS) == 0)
+        fprintf(stderr, "weir frames: %s is a %s that has nothing yet: waiting for it (Ctrl-C ends that)\n",
+                r->shown_path, S_ISFIFO(info.st_mode) ? "pipe" : "device");
+    return fd;
+}
+
 /* Decodes, writes and prints. WEIR_OK, or the failure with *error filled. */
 static int work(const weir_video_config *video, report *r, weir_error *error)
 {
@@ -281,14 +299,18 @@ static int work(const weir_video_config *video, report *r, weir_error *error)
     frame_output *output = NULL;
     const char *inputs[] = { r->path, settings.video.config.ca_file };
     const weir_output_rules rules = { .force = settings.force, .inputs = inputs, .num_inputs = inputs[1] ? 2 : 1 };
-    int rc = WEIR_OK;
+    int rc = WEIR_OK, pipe_fd = -1;
     if (settings.output)
         rc = frame_output_open(settings.output, (frame_format)settings.format, &rules, &output, error);
+    if (rc == WEIR_OK)
+        pipe_fd = await_pipe(r);
     if (rc == WEIR_OK)
         rc = build(r->path, video, &pipeline, error);
     if (rc == WEIR_OK)
         rc = take_frames(pipeline, output, r, error);
     weir_pipeline_free(pipeline);
+    if (pipe_fd >= 0)
+        close(pipe_fd);
     if (rc == WEIR_OK && output)
         rc = frame_output_close(output, error);
     else
