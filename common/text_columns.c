@@ -21,16 +21,6 @@ static void make_locale(void)
     unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 }
 
-/* Of a valid character of this length. */
-static wchar_t decode_character(const char *text, size_t length)
-{
-    const unsigned char *c = (const unsigned char *)text;
-    unsigned long character = length == 1 ? c[0] : c[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++)
-        character = character << 6 | (c[i] & 0x3fu);
-    return (wchar_t)character;
-}
-
 /* The columns of the character at the text, and its length in bytes, at least 1. */
 static size_t measure_character(const char *text, size_t *length)
 {
@@ -39,7 +29,7 @@ static size_t measure_character(const char *text, size_t *length)
         *length += *length == 0;
         return 1;
     }
-    int columns = wcwidth(decode_character(text, *length));
+    int columns = wcwidth((wchar_t)weir__utf8_decode(text, *length));
     return columns < 0 ? 1 : (size_t)columns; /* newer than the C library */
 }
 

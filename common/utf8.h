@@ -38,4 +38,14 @@ static inline size_t weir__utf8_length(const char *text)
     return length;
 }
 
+/* The code point of a valid character of this length. */
+static inline unsigned long weir__utf8_decode(const char *text, size_t length)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    unsigned long character = length == 1 ? c[0] : c[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++)
+        character = character << 6 | (c[i] & 0x3fu);
+    return character;
+}
+
 #endif

@@ -1288,6 +1288,31 @@ static void skip_without_gnuplot(void)
     skip();
 }
 
+/* A character that no font has was drawn over the whole picture. Held constant: the fonts, by a program in the place of
+   fontconfig's. */
+TEST_CASE(pictures_have_no_character_that_no_font_has)
+{
+    record_spans();
+    execute(in_folder("a.db"), "UPDATE counter_stats SET name = '训练 é' WHERE name = 'train/loss/a'");
+    static const char *const endings[] = { "png", "pdf", "svg" }, *const fonts[] = { "20-7e e9 2026",
+                                                                                     "20-7e e9 2026 8bad 7ec3" };
+    for (size_t i = 0; i < 6; i++) {
+        char line[500];
+        snprintf(line, sizeof line,
+                 "mkdir -p bin && printf '#!/bin/sh\\ncat >commands\\n' >bin/gnuplot && "
+                 "printf '#!/bin/sh\\necho %s\\n' >bin/fc-list && chmod +x bin/* && "
+                 "(PATH=$PWD/bin:$PATH; weir plot a.db -o a.%s) && cat commands",
+                 fonts[i / 3], endings[i % 3]);
+        expect(line, DONE);
+        bool is_replaced = i < 2;
+        assert_has(out, is_replaced ? "'?? é' at screen" : "'训练 é' at screen");
+        is_replaced ? assert_has(err, "no installed font") : assert_string_equal(err, "");
+        unlink(in_folder("a.png"));
+        unlink(in_folder("a.pdf"));
+        unlink(in_folder("a.svg"));
+    }
+}
+
 TEST_CASE(plot_shades_phases)
 {
     skip_without_gnuplot();

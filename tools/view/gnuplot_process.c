@@ -6,8 +6,12 @@
 #include "gnuplot_process.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+
+#include "memory.h"
+#include "plot_fonts.h"
 
 const char gnuplot_missing[] = "gnuplot is not installed; plots need it (Debian and Ubuntu: apt install gnuplot-nox)";
 
@@ -41,12 +45,37 @@ static bool run(FILE *commands, FILE *picture, FILE *messages, char *problem, si
     return false;
 }
 
+/* The fonts of an SVG are those of who looks at it. */
+static void write_commands(FILE *commands, const drawing_plan *plan, const series_set *set)
+{
+    char *text;
+    size_t size;
+    FILE *drawing = memory_file_open(&text, &size);
+    drawing_write(drawing, plan, set);
+    memory_file_close(drawing);
+    FILE *from = plan->medium == OUTPUT_SVG ? NULL : fmemopen(text, size, "r");
+    size_t num_replaced = 0;
+    if (from)
+        num_replaced = plot_fonts_copy(from, commands);
+    else
+        fwrite(text, 1, size, commands);
+    if (from)
+        fclose(from);
+    if (num_replaced)
+        fprintf(
+            stderr,
+            "weir: %zu characters in names are drawn as \"?\": no installed font has them (for Chinese, Japanese and "
+            "Korean: apt install fonts-noto-cjk), or write a .svg\n",
+            num_replaced);
+    free(text);
+}
+
 bool gnuplot_run(const drawing_plan *plan, const series_set *set, FILE *picture, char *problem, size_t size)
 {
     FILE *commands = tmpfile(), *messages = tmpfile();
     bool is_drawn = false;
     if (commands && messages)
-        drawing_write(commands, plan, set);
+        write_commands(commands, plan, set);
     if (commands && messages && fflush(commands) == 0 && !ferror(commands) && fflush(picture) == 0)
         is_drawn = run(commands, picture, messages, problem, size);
     else
