@@ -150,6 +150,33 @@ TEST_CASE(openmetrics_by_lap_is_history_that_prometheus_imports)
     assert_int_equal(system(command), 0);
 }
 
+/* Parts of a lap (by mode and phase) end at almost the same time. A reader keeps whole milliseconds, and one sample of each. */
+TEST_CASE(laps_that_end_in_one_millisecond_are_one_sample_with_all_of_them)
+{
+    record_whole_run("a.db");
+    execute(in_folder("a.db"), "UPDATE task_stats SET timestamp = 1004 - 0.0002 * (2 - id)");
+    assert_export("a.db --format openmetrics --laps -o weir.om", 0);
+    assert_lacks("weir.om", "\nweir_stage_time_seconds_count" DECODE "} 75 ");
+    assert_holds("weir.om", "\nweir_stage_time_seconds_count" DECODE "} 150 1004.000\n");
+    execute(in_folder("a.db"), "UPDATE task_stats SET timestamp = 1004 - 0.002 * (2 - id)");
+    assert_export("a.db --format openmetrics --laps --force -o weir.om", 0);
+    assert_holds("weir.om", "\nweir_stage_time_seconds_count" DECODE "} 75 1003.998\n");
+    assert_holds("weir.om", "\nweir_stage_time_seconds_count" DECODE "} 150 1004.000\n");
+}
+
+/* The latency of a queue that is not the sink's is not known: no histogram with a sum that is no number. */
+TEST_CASE(openmetrics_has_no_figure_that_is_not_known)
+{
+    record_whole_run("a.db");
+    execute(in_folder("a.db"), "UPDATE queue_stats SET latency_time = iif(name = '0:2:sink_queue', 1, NULL)");
+    assert_export("a.db --format openmetrics -o weir.prom", 0);
+    assert_lacks("weir.prom", "NaN");
+    assert_lacks("weir.prom",
+                 "weir_queue_latency_seconds_count{node=\"node\",rank=\"0\",run=\"1\",queue=\"0:0:src_queue\"}");
+    assert_holds("weir.prom",
+                 "weir_queue_latency_seconds_count{node=\"node\",rank=\"0\",run=\"1\",queue=\"0:2:sink_queue\"}");
+}
+
 TEST_CASE(json_holds_every_record)
 {
     record_whole_run("a.db");

@@ -196,6 +196,15 @@ def strict_json():
             same("frames in the trace", float(values[-1]), float(run["frames"]))
 
 
+def trace_format():
+    """What viewers of traces need: spans nested, pairs complete (the check of scripts/view-trace)."""
+    path = pathlib.Path(__file__).parents[2] / "scripts" / "view-trace"
+    viewer = {"__name__": "view_trace"}
+    exec(compile(path.read_text(), str(path), "exec"), viewer)
+    for trace in sorted(FOLDER.glob("trace-*.json")):
+        same(trace.name, list(viewer["check"](trace)), [])
+
+
 def sqlite_module():
     """Python's own SQLite: all views can be read, and nothing is damaged."""
     with sqlite3.connect(f"file:{FOLDER / 'run.db'}?mode=ro", uri=True) as database:
@@ -259,7 +268,7 @@ def pillow():
             picture.load()
 
 
-READERS = [promtool, prometheus_client, tensorboard, csv_module, strict_json, sqlite_module, pandas, duckdb, duckdb_sqlite, numpy,
+READERS = [promtool, prometheus_client, tensorboard, csv_module, strict_json, trace_format, sqlite_module, pandas, duckdb, duckdb_sqlite, numpy,
            pillow]
 
 
