@@ -30,12 +30,11 @@ static void check(int status, const char *what, const weir_error *error)
     exit(2);
 }
 
-static const char *in_folder(const char *folder, const char *format, int rank)
+/* FOLDER/NAME-RANK.ENDING, until the next call. */
+static const char *path_of(const char *folder, const char *name, int rank, const char *ending)
 {
     static char path[PATH_BYTES];
-    char name[64];
-    snprintf(name, sizeof name, format, rank);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s-%d%s", folder, name, rank, ending);
     return path;
 }
 
@@ -134,6 +133,8 @@ int main(int argc, char **argv)
     if (argc != 4)
         return 2;
     const int rank = atoi(argv[3]);
+    char database[PATH_BYTES];
+    snprintf(database, sizeof database, "%s/run.db", argv[2]);
     weir_error error = { 0 };
     weir_sqlite_writer *writer;
     weir_openmetrics_file *metrics;
@@ -141,15 +142,15 @@ int main(int argc, char **argv)
     weir_trace_file *trace;
     weir_task_hook hook;
     weir_sqlite_options recording = { .rank = rank, .world = 2, .job = "job \"1\"", .node_id = "node\\" };
-    check(weir_sqlite_open(in_folder(argv[2], "run.db", 0), &recording, &writer, &error), "database", &error);
+    check(weir_sqlite_open(database, &recording, &writer, &error), "database", &error);
     check(weir_sqlite_item_hook(writer, &(weir_sqlite_items){ .all = true, .cost_of = weir_decode_cost }, &hook,
                                 &error),
           "hook", &error);
-    check(weir_openmetrics_open(in_folder(argv[2], "live-%d.prom", rank), &(weir_openmetrics_options){ .rank = rank },
+    check(weir_openmetrics_open(path_of(argv[2], "live", rank, ".prom"), &(weir_openmetrics_options){ .rank = rank },
                                 &metrics, &error),
           "metrics", &error);
-    check(weir_tensorboard_open(in_folder(argv[2], "live-%d", rank), NULL, &board, &error), "event files", &error);
-    check(weir_trace_open(in_folder(argv[2], "trace-%d.json", rank), NULL, &trace, &error), "trace", &error);
+    check(weir_tensorboard_open(path_of(argv[2], "live", rank, ""), NULL, &board, &error), "event files", &error);
+    check(weir_trace_open(path_of(argv[2], "trace", rank, ".json"), NULL, &trace, &error), "trace", &error);
     const weir_observer observers[] = { weir_sqlite_observer(writer), weir_openmetrics_observer(metrics),
                                         weir_tensorboard_observer(board), weir_trace_observer(trace) };
     const counters own = make_counters();
