@@ -58,7 +58,7 @@ static bool read_character(FILE *from, char text[CHARACTER_BYTES])
 size_t plot_fonts_copy(FILE *from, FILE *to)
 {
     font_characters *fonts = memory_get(1, sizeof *fonts);
-    char text[CHARACTER_BYTES];
+    char text[CHARACTER_BYTES] = "";
     size_t num_replaced = 0;
     read_fonts(fonts);
     while (read_character(from, text)) {
