@@ -249,4 +249,21 @@ TEST_CASE(packets_are_added_one_by_one)
     stream->codecpar->codec_id = AV_CODEC_ID_H264;
 }
 
+/* Packets at which decoding cannot begin, the first one included: it is tried from the first. */
+TEST_CASE(without_a_clean_packet_decoding_begins_at_the_first)
+{
+    weir_index index = { 0 };
+    AVPacket *packet = av_packet_alloc();
+    assert_int_equal(av_new_packet(packet, 8), 0);
+    memset(packet->data, 0, 8);
+    for (int i = 0; i < 5; i++) {
+        packet->pts = packet->dts = i;
+        assert_int_equal(weir__index_add(&index, stream, packet), WEIR_OK);
+        assert_int_equal(index.packets[i].flags & WEIR_PACKET_CLEAN, 0);
+        assert_int_equal(index.packets[i].start, 0);
+    }
+    av_packet_free(&packet);
+    weir__index_reset(&index);
+}
+
 TEST_MAIN(NULL, NULL, make_stream, free_stream)
