@@ -810,6 +810,20 @@ TEST_CASE(the_slowest_items_of_a_stage_that_waits_are_named)
     weir_verdict_free(v);
 }
 
+/* By its sum, not by its longest one; a counter or marker of that name is none. */
+TEST_CASE(the_longest_span_of_the_program_is_named)
+{
+    const char *path = record_case(case_of("two slots that wait"));
+    execute(path,
+            "INSERT INTO span_stats (timestamp, elapsed, name, run_id, kind, num_spans, total_time, min_time, "
+            "max_time) SELECT 1020, 10, value->>0, run_id, value->>1, value->>2, value->>3, 0.01, value->>4 FROM "
+            "run, json_each('[[\"lock\", \"span\", 3, 0.25, 0.2], [\"fetch\", \"span\", 9, 0.75, 0.1], "
+            "[\"mark\", \"marker\", 9, 8, 1]]')");
+    weir_verdict *v = verdict_on(path, NULL);
+    assert_advice_is_written(v, "the longest span in the program: fetch, 0.75 s in all\n", "Limit: ");
+    weir_verdict_free(v);
+}
+
 TEST_CASE(the_advice_is_what_the_model_predicts)
 {
     weir_verdict *v = verdict_on(record_case(case_of("two slots that wait")), NULL);
