@@ -119,6 +119,31 @@ TEST_CASE(an_older_control_group_counts_nanoseconds)
     *text = before;
     assert_int_equal(r.machine.num_throttled, 7);
     assert_int_equal(r.machine.throttled_ns, 9);
+    *text = "nr_throttled 0\nthrottled_usec 0\n";
+    r = read_all();
+    *text = before;
+    assert_int_equal(r.machine.num_throttled, 0);
+    assert_int_equal(r.machine.throttled_ns, 0);
+}
+
+/* A part of a file would be too small a sum. */
+TEST_CASE(a_file_that_is_longer_than_the_buffer_is_not_known)
+{
+    enum { LINE_BYTES = 80, FITS = 8190 / LINE_BYTES };
+    static char longer[FITS * LINE_BYTES + 2 * LINE_BYTES];
+    const char **text = text_of("/proc/self/net/dev"), *before = *text;
+    *text = longer;
+    for (int lines = FITS; lines <= FITS + 1; lines++) {
+        longer[0] = '\0';
+        for (int i = 0; i < lines; i++)
+            snprintf(longer + i * LINE_BYTES, LINE_BYTES + 1, "%*s%3d: 2 0 0 0 0 0 0 0 3 0\n", LINE_BYTES - 25, "eth",
+                     i);
+        assert_int_equal(strlen(longer), lines * LINE_BYTES);
+        weir_machine_reading r = read_all();
+        assert_int_equal(r.machine.received_bytes, lines == FITS ? 2 * FITS : -1);
+        assert_int_equal(r.machine.sent_bytes, lines == FITS ? 3 * FITS : -1);
+    }
+    *text = before;
 }
 
 /* Not 0: that would be a figure. */
@@ -194,6 +219,10 @@ TEST_CASE(sums_are_subtracted_and_levels_are_the_last)
     weir__machine_subtract(&now, &before, &counted);
     assert_int_equal(counted.machine.other_cpu_ns, 0);
     now.process.cpu_ns = -1;
+    weir__machine_subtract(&now, &before, &counted);
+    assert_int_equal(counted.machine.other_cpu_ns, -1);
+    now.process.cpu_ns = before.process.cpu_ns;
+    now.machine.other_cpu_ns = -1;
     weir__machine_subtract(&now, &before, &counted);
     assert_int_equal(counted.machine.other_cpu_ns, -1);
 }
