@@ -37,7 +37,7 @@ int(weir_error_set)(weir_error *error, int status, int library_code, const char 
 
     va_list arguments;
     va_start(arguments, format);
-    weir__message_format(error->message, sizeof error->message, format, arguments);
+    weir__message_format(error->message, sizeof error->message, NULL, format, arguments);
     va_end(arguments);
     error->status = status;
     error->library_code = library_code;
@@ -56,10 +56,10 @@ int weir_error_format(const weir_error *error, char *line, size_t size)
 
 enum { MAX_MESSAGE = 4096 };
 
-void weir__message_format(char *message, size_t size_bytes, const char *format, va_list arguments)
+void weir__message_format(char *message, size_t size_bytes, const char *about, const char *format, va_list arguments)
 {
     char whole[MAX_MESSAGE];
     vsnprintf(whole, sizeof whole, format, arguments);
-    weir__text_redact(whole);
+    weir__text_redact_about(whole, &about, about != NULL);
     snprintf(message, size_bytes, "%s", whole);
 }

@@ -52,7 +52,19 @@ void weir_log(weir_log_level level, const char *format, ...)
     char line[MAX_LINE];
     va_list arguments;
     va_start(arguments, format);
-    weir__message_format(line, sizeof line, format, arguments);
+    weir__message_format(line, sizeof line, NULL, format, arguments);
+    va_end(arguments);
+    log_function(log_self, level, line);
+}
+
+void weir__log_shown(weir_log_level level, const char *format, ...)
+{
+    if (level > weir_log_get_level())
+        return;
+    char line[MAX_LINE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     log_function(log_self, level, line);
 }

@@ -101,7 +101,7 @@ int weir_task_fail(weir_task *task, int status, int library_code, const char *fo
     weir_error *error = &task->error;
     va_list arguments;
     va_start(arguments, format);
-    weir__message_format(error->message, sizeof error->message, format, arguments);
+    weir__message_format(error->message, sizeof error->message, weir_task_label(task), format, arguments);
     va_end(arguments);
     error->status = status;
     error->library_code = library_code;

@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <weir/log.h>
-
+#include "message_text.h"
 #include "run_state.h"
 
 enum { MAX_REASONS = 64 /* further reasons share the last entry */ };
@@ -64,9 +63,10 @@ void weir__failure_log_add(weir_failure_log *log, uint32_t stage, const weir_err
     char line[WEIR_ERROR_LINE];
     weir_error_format(error, line, sizeof line);
     if (left_out > 0)
-        weir_log(WEIR_LOG_WARNING, "%s; %" PRIu64 " more failures of this kind since the last line", line, left_out);
+        weir__log_shown(WEIR_LOG_WARNING, "%s; %" PRIu64 " more failures of this kind since the last line", line,
+                        left_out);
     else
-        weir_log(WEIR_LOG_WARNING, "%s", line);
+        weir__log_shown(WEIR_LOG_WARNING, "%s", line);
 }
 
 void weir__failure_log_finish(weir_failure_log *log)
@@ -74,7 +74,7 @@ void weir__failure_log_finish(weir_failure_log *log)
     for (uint32_t i = 0; i < log->num_reasons; i++) { /* no lock needed: no task runs any more */
         const reason *why = &log->reasons[i];
         if (why->limit.num_left_out > 0)
-            weir_log(WEIR_LOG_WARNING, "%s: %" PRIu64 " more failures (%s) were not logged individually",
-                     why->stage_name, why->limit.num_left_out, weir_status_name(why->status));
+            weir__log_shown(WEIR_LOG_WARNING, "%s: %" PRIu64 " more failures (%s) were not logged individually",
+                            why->stage_name, why->limit.num_left_out, weir_status_name(why->status));
     }
 }

@@ -40,7 +40,7 @@ static void put_arguments(FILE *out, FILE *in)
     char *argument = NULL;
     size_t size = 0;
     for (int is_first = 1; getdelim(&argument, &size, '\0', in) > 0; is_first = 0) {
-        weir__text_redact(argument);
+        weir__address_redact(argument);
         put_argument(out, argument, is_first);
     }
     free(argument);

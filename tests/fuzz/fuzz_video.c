@@ -181,7 +181,7 @@ static void run_reader(const weir_video_config *config, const char *path)
                                  .max_frames = config->max_frames,
                                  .max_duration_ns = INT64_MAX,
                                  .far_bytes = 1 };
-    weir__ffmpeg_log_begin(&log, path);
+    weir__ffmpeg_log_begin(&log, path, path);
     if (weir__decoder_init(&decoder) != WEIR_OK)
         abort();
     int rc = weir__frame_reader_open(&reader, path, 7, &error);

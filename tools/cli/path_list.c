@@ -9,6 +9,7 @@
 
 #include "list_text.h"
 #include "memory.h"
+#include "redact.h"
 
 void path_list_add(path_list *list, const char *path, const char *label)
 {
@@ -74,7 +75,7 @@ static bool read_seconds(const reading *from, const char *name, const char *text
 static bool add_row(const reading *from, const char *path, const char *label, const char *start, const char *end)
 {
     const char *slash = strrchr(from->file, '/');
-    bool is_relative = path[0] != '/' && !strstr(path, "://") && slash;
+    bool is_relative = path[0] != '/' && !weir__is_url(path) && slash;
     if (!*path)
         return refuse(from, "a path is empty");
     char *joined =

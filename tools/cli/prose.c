@@ -48,11 +48,22 @@ void prose_line(FILE *out, const char *format, ...)
     free(text);
 }
 
+static struct {
+    const char *const *words;
+    size_t num_words;
+} command_line;
+
+void prose_set_words(char *const *words, int num_words)
+{
+    command_line.words = (const char *const *)words;
+    command_line.num_words = (size_t)num_words;
+}
+
 void prose_say(const char *program, const char *format, va_list values)
 {
     char *text = memory_format_list(format, values);
     fflush(stdout); /* keeps the order if stdout and stderr are the same file */
-    weir__text_redact(text);
+    weir__text_redact_about(text, command_line.words, command_line.num_words);
     prose_line(stderr, "%s: %s", program, text);
     free(text);
 }

@@ -28,6 +28,9 @@ void prose_put_lines(FILE *out, const char *text, size_t width);
 /* A formatted line. Names in it cannot break it: their control characters are escaped. */
 void prose_line(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The words of the command line, which messages quote: what is an address in them is hidden or shown as a whole. Kept. */
+void prose_set_words(char *const *words, int num_words);
+
 /* "PROGRAM: ..." as such a line on stderr, without the secrets of URLs. */
 void prose_say(const char *program, const char *format, va_list values) __attribute__((format(printf, 2, 0)));
 

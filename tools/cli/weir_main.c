@@ -11,6 +11,7 @@
 #include <weir/version.h>
 
 #include "command.h"
+#include "prose.h"
 #include "similar_word.h"
 
 static const tool_command *find_command(const char *name)
@@ -133,6 +134,7 @@ int main(int argc, char **argv)
     if (needs_media(argc, argv))
         return become_media(argv);
 #endif
+    prose_set_words(argv + 1, argc > 0 ? argc - 1 : 0);
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
     if (argc < 2 || argv[1][0] == '-' || strcmp(argv[1], "help") == 0) {
         static const char *const known[] = { "--version", "--manual", "--completion", "--help", "-h", "help" };

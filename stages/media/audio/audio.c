@@ -164,7 +164,7 @@ static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     weir_error error = { 0 };
 
     worker->task = task;
-    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path);
+    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path, path);
     int rc = weir__input_check_whole(in, &error);
     if (rc == WEIR_OK)
         rc = decode_file(worker, path, &audio, &error);

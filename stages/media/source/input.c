@@ -15,6 +15,7 @@
 
 #include "ffmpeg_log.h"
 #include "growing_bytes.h"
+#include "redact.h"
 
 enum { AVIO_BUFFER_BYTES = 32 << 10 };
 
@@ -216,11 +217,10 @@ static int fail_protocol(const char *path, const char *protocol, weir_error *err
 {
     const char *name = avio_find_protocol_name(path); /* returns "file" for an unknown protocol */
     bool is_known = (name && strcmp(name, "file") != 0) || av_find_input_format(protocol); /* as rtsp */
-    bool is_url = strncmp(path + strlen(protocol), "://", 3) == 0;
     if (is_known)
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
                               "cannot open: protocol %s is none of %s", protocol, network_protocols);
-    if (is_url)
+    if (weir__is_url(path))
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
                               "cannot open: unknown protocol %s", protocol);
     return weir__ffmpeg_error(error, AVERROR(ENOENT), "cannot open");
@@ -385,22 +385,33 @@ static int check_is_checkable(const weir_input *input, const char *protocol, wei
                           protocol);
 }
 
+/* The host of a URL, with its port; cut to the size. */
+static void get_host(const char *url, char *host, size_t size_bytes)
+{
+    char *shown = av_strdup(url);
+    weir__address_redact(shown);
+    const char *start = shown ? strchr(shown, ':') : NULL;
+    start = start ? start + 1 + strspn(start + 1, "/\\") : "";
+    int length = (int)strcspn(start, "/?#\\");
+    const char *user_end = memrchr(start, '@', (size_t)length);
+    int left_out = user_end ? (int)(user_end + 1 - start) : 0;
+    snprintf(host, size_bytes, "%.*s", length - left_out, start + left_out);
+    av_free(shown);
+}
+
 /* WEIR_OK: that was not the reason. */
 static int refuse_url(const char *url, weir_error *error)
 {
-    const char *reason = weir__ffmpeg_log_reason(), *host = strstr(url, "://");
+    const char *reason = weir__ffmpeg_log_reason();
+    char host[256];
     if (!strstr(reason, "ertificate"))
         return WEIR_OK;
-    host = host ? host + strlen("://") : url;
-    size_t length = strcspn(host, "/?#");
-    const char *user_end = memrchr(host, '@', length);
-    const char *start = user_end ? user_end + 1 : host;
-    return weir_error_set(error, WEIR_EACCESS, AVERROR(EIO),
-                          "the certificate of %.*s, or of a host that it refers to, is not trusted: %s; %s--ca-file "
-                          "(ca_file) or --insecure (WEIR_ALLOW_INSECURE)",
-                          (int)(host + length - start), start, reason,
-                          find_system_store() ? ""
-                                              : "this system has no certificates (install ca-certificates), so ");
+    get_host(url, host, sizeof host);
+    return weir_error_set(
+        error, WEIR_EACCESS, AVERROR(EIO),
+        "the certificate of %s, or of a host that it refers to, is not trusted: %s; %s--ca-file "
+        "(ca_file) or --insecure (WEIR_ALLOW_INSECURE)",
+        host, reason, find_system_store() ? "" : "this system has no certificates (install ca-certificates), so ");
 }
 
 /* ---- opening URLs --------------------------------------------------------------------------------------------- */

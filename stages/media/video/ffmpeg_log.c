@@ -16,6 +16,8 @@
 
 #include <weir/log.h>
 
+#include "redact.h"
+
 /* A file with a thousand broken packets must not flood the log. */
 enum { MAX_LINES_PER_FILE = 10 };
 
@@ -34,6 +36,7 @@ static void note_size(weir_ffmpeg_log *log)
 
 static void emit_line(weir_ffmpeg_log *log)
 {
+    weir__text_redact_about(log->line, &log->address, 1);
     log->num_errors += log->line_is_error;
     if (log->line_is_error)
         note_size(log);
@@ -106,9 +109,10 @@ void weir__ffmpeg_log_install(void)
         av_log_set_callback(log_callback);
 }
 
-void weir__ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label)
+void weir__ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label, const char *address)
 {
     log->label = label;
+    log->address = address;
     log->num_lines = 0;
     log->num_errors = 0;
     log->num_concealed = 0;

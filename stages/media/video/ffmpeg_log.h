@@ -13,7 +13,7 @@
  * ("moov atom not found"). This struct belongs to the thread between begin and end.
  */
 typedef struct weir_ffmpeg_log {
-    const char *label;
+    const char *label, *address;
     unsigned num_lines;
     unsigned num_errors;    /* lines of FFmpeg's level error */
     unsigned num_concealed; /* pictures in which a decoder has patched errors; it may not output them for a while */
@@ -29,8 +29,9 @@ typedef struct weir_ffmpeg_log {
 /* Installs the log callback for the process, once. Threads without a capture keep FFmpeg's default behaviour. */
 void weir__ffmpeg_log_install(void);
 
-/* Between begin and end, FFmpeg's messages on this thread are about `label`. Not nested. */
-void weir__ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label);
+/* Between begin and end, FFmpeg's messages on this thread are about `label`. Not nested. address: what FFmpeg opens and
+   quotes, with its secrets, which lines are then without. Both are used until the end. */
+void weir__ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label, const char *address);
 void weir__ffmpeg_log_end(void);
 
 /* Starts a step: its first error line is kept. This and the following do nothing on a thread without a capture. */

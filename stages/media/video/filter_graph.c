@@ -26,7 +26,7 @@ int weir__filter_check(const char *description, weir_error *error)
     AVFilterInOut *outputs = NULL;
     AVFilterGraph *graph = avfilter_graph_alloc();
     int status = WEIR_OK;
-    weir__ffmpeg_log_begin(&log, description);
+    weir__ffmpeg_log_begin(&log, description, NULL);
     int rc = graph ? avfilter_graph_parse2(graph, description, &inputs, &outputs) : AVERROR(ENOMEM);
     weir__ffmpeg_log_end();
     if (rc < 0)

@@ -185,7 +185,7 @@ static int image_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 
     worker->task = task;
     worker->decoder.cost = (weir_item_cost){ 0 };
-    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path);
+    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path, path);
     int rc = weir__input_check_whole(in, &error);
     if (rc == WEIR_OK)
         rc = decode_picture(worker, path, &frames, &error);

@@ -198,7 +198,7 @@ static int probe_run(void *self, weir_item *in, weir_item *out, weir_task *task)
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
 
     worker->task = task;
-    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path);
+    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path, path);
     int rc = probe_file(worker, path, result);
     weir__ffmpeg_log_end();
     if (rc == WEIR_ENOMEM || rc == WEIR_ESTOPPED) {

@@ -524,7 +524,7 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (is_first)
         take_item(worker, in);
 
-    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : worker->path);
+    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : worker->path, worker->path);
     if (is_first)
         rc = open_item(worker, video, &error);
     if (rc == WEIR_OK)
