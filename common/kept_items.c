@@ -67,7 +67,8 @@ void weir__kept_items_lend(weir_kept_items *kept, weir_item *item)
         }
     }
     kept->next = (at + 1) % kept->num_items;
-    *item = (weir_item){ .label = kept->items[at]->item.label };
+    *item = (weir_item){ 0 };
+    weir_item_copy_label(item, &kept->items[at]->item);
     lend_item(kept->items[at], item);
 }
 

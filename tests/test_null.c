@@ -115,6 +115,15 @@ TEST_CASE(the_engine_refuses_null)
     weir_item_keep(&item, NULL);
     weir_item_pass(NULL, &item);
     weir_item_pass(&item, NULL);
+    weir_item_copy_label(NULL, &item);
+    weir_item_copy_label(&item, NULL);
+    REFUSED(weir_item_set_address(NULL, "a", 0));
+    REFUSED(weir_item_set_address(&item, NULL, 0));
+    assert_string_equal(weir_item_identity(NULL).address, "");
+    assert_null(weir_identity_of(NULL));
+    REFUSED(weir_identity_number(NULL, 1, NULL));
+    REFUSED(weir_identity_set_key(NULL, WEIR_IDENTITY_KEY_BYTES));
+    REFUSED(weir_identity_set_key("a", 1));
     weir_release_free(NULL, NULL);
     weir_batch_free(NULL);
     weir_batch_release(NULL, NULL);
@@ -162,6 +171,7 @@ TEST_CASE(the_engine_refuses_null)
     assert_int_equal(weir_task_num_chunks(NULL), 0);
     assert_null(weir_task_config(NULL));
     REFUSED(weir_task_set_label(NULL, "a"));
+    assert_string_equal(weir_task_identity(NULL).address, "");
     REFUSED(weir_task_event(NULL, "a", NULL));
     REFUSED(weir_task_fail(NULL, WEIR_EIO, 0, "a"));
     weir_task_add_cpu_time(NULL, 1);

@@ -1,4 +1,5 @@
 /* Secrets of URLs are neither stored nor shown: every output and every file of programs that read such URLs is searched. */
+#include <ctype.h>
 #include <dirent.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -12,6 +13,9 @@
 
 #include "test_case.h"
 
+#include <weir/item.h>
+
+#include "common/random.h"
 #include "common/redact.h"
 #include "tests/clips.h"
 #include "tests/program.h"
@@ -26,7 +30,8 @@ static int shell(const char *line)
 {
     char text[8192];
     snprintf(text, sizeof text,
-             "cd '%s' && weir() { '%s' \"$@\"; } && at=http://peter:s3cr3t-1@127.0.0.1:%d && "
+             "cd '%s' && weir() { '%s' \"$@\"; } && export XDG_STATE_HOME=\"$PWD/state\" && "
+             "at=http://peter:s3cr3t-1@127.0.0.1:%d && "
              "signed='X-Amz-Signature=s3cr3t-2&x=1;X-Amz-Credential=s3cr3t-3#ACCESS%%5Ftoken=s3cr3t-4' && { %s; }",
              clips_path(""), program_path("WEIR_TOOL"), port, line);
     int status = system(text);
@@ -43,11 +48,26 @@ static void expect(int status, const char *line)
 
 /* ---- the function ------------------------------------------------------------------------------------------------- */
 
+typedef struct shown_text {
+    const char *text, *shown;
+} shown_text;
+
+/* Also that what is shown stays as it is when it is hidden again. */
+static void expect_shown(const shown_text *all, size_t count, void (*redact)(char *text))
+{
+    for (size_t i = 0; i < count; i++)
+        for (int again = 0; again < 2; again++) {
+            char text[256];
+            snprintf(text, sizeof text, "%s", again ? all[i].shown : all[i].text);
+            redact(text);
+            assert_string_equal(text, all[i].shown);
+        }
+    redact(NULL);
+}
+
 TEST_CASE(only_the_secrets_of_a_url_are_hidden)
 {
-    static const struct {
-        const char *text, *shown;
-    } all[] = {
+    static const shown_text all[] = {
         { "", "" },
         { "/data/a:b?c&d;e#f%.mp4", "/data/a:b?c&d;e#f%.mp4" },
         { "http://host:8080/a.mp4?x=1&y=2#z", "http://host:8080/a.mp4?x=1&y=2#z" },
@@ -65,30 +85,196 @@ TEST_CASE(only_the_secrets_of_a_url_are_hidden)
         { "http://[::1]:80/a?sig=abc", "http://[::1]:80/a?sig=***" },
         { "h?X-Amz-Signature=0a&x=1", "h?X-Amz-Signature=**&x=1" },
         { "h?x=1&X-Goog-Credential=a%2Fb&y=2", "h?x=1&X-Goog-Credential=***&y=2" },
-        { "h?sv=2&SIG=abc%3D;token=abc", "h?sv=2&SIG=***;token=***" },
+        { "h?sv=2&SIG=abc%3D;token=abc", "h?sv=2&SIG=***" },
         { "h#access_token=abc&state=1", "h#access_token=***&state=1" },
         { "h?t%6Fken=abc&api-key=abc&apiKey=abc", "h?t%6Fken=***&api-key=***&apiKey=***" },
         { "h?u=http%3A%2F%2Fg%2F%3Ftoken%3Dabc&y=1", "h?u=http%3A%2F%2Fg%2F%3Ftoken%3D***&y=1" },
-        { "h?u=http%3A%2F%2Fbob%3Ap%2540ss%40g%2Fa%40b&y=1", "h?u=http%3A%2F%2F***%40g%2Fa%40b&y=1" },
+        { "h?u=http%3A%2F%2Fbob%3Ap%2540ss%40g%2Fa&y=1", "h?u=http%3A%2F%2F***%40g%2Fa&y=1" },
         { "h?u=http%3a%2f%2fbob:abc%40g&y=c@d", "h?u=http%3a%2f%2f***%40g&y=c@d" },
         { "h?u=http%3A%2F%2Fg%2Fa%40b", "h?u=http%3A%2F%2Fg%2Fa%40b" },
-        { "h?monkey=1&tokens=2&xsig=3&token", "h?monkey=1&tokens=2&xsig=3&token" },
+        { "h?monkeys=1&tokens=2&signs=3&token&size=4", "h?monkeys=1&tokens=2&signs=3&token&size=4" },
         { "h?token=ab;cd: no such file", "h?token=***: no such file" },
         { "open 'h?token=abc', then \"g?token=abc\"", "open 'h?token=***', then \"g?token=***\"" },
+        { "open \"http://h?token=a'b <c\": failed", "open \"http://h?token=***\": failed" },
+        { "key=1 token=2 were given", "key=1 token=2 were given" },
         { "h?token=***&key=***", "h?token=***&key=***" },
         { "h?token=%", "h?token=*" },
         { "h?token=", "h?token=" },
         { "h?%", "h?%" },
         { "://", "://" },
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        for (int again = 0; again < 2; again++) {
-            char text[128];
-            snprintf(text, sizeof text, "%s", again ? all[i].shown : all[i].text);
-            weir__text_redact(text);
-            assert_string_equal(text, all[i].shown);
-        }
-    weir__text_redact(NULL);
+    expect_shown(all, sizeof all / sizeof *all, weir__text_redact);
+}
+
+/* An address ends where it ends, not at the first blank or quote; what is no URL is a file, whatever it looks like. */
+TEST_CASE(an_address_is_hidden_to_its_end_and_a_file_is_not)
+{
+    static const shown_text all[] = {
+        { "a?token=b.mp4", "a?token=b.mp4" },
+        { "x@y.mp4", "x@y.mp4" },
+        { "cam:1@night.mp4", "cam:1@night.mp4" },
+        { "/data/u:p@h/a?key=b.mp4", "/data/u:p@h/a?key=b.mp4" },
+        { "file:///a:b@c.mp4?token=d", "file:///a:b@c.mp4?token=d" },
+        { "FILE:a?token=d", "FILE:a?token=d" },
+        { "http:/host/x?token=abc", "http:/host/x?token=***" },
+        { "http:\\\\user:abc@host", "http:\\\\***@host" },
+        { "hls+http:user:abc@host", "hls+http:***@host" },
+        { "http://user:12/abc@host/x", "http://***@host/x" },
+        { "http://user:a\"b <c#d@host/x y", "http://***@host/x y" },
+        { "http://h/x?X-Plex-Token=a\"b <c#d=e;f&y=1", "http://h/x?X-Plex-Token=***&y=1" },
+        { "http://h/x?x-api-key=abc&api_token=abc&my~to+ken=abc",
+          "http://h/x?x-api-key=***&api_token=***&my~to+ken=***" },
+        { "http://h/x?tok%2565n=abc&token2=abc&assigned=1", "http://h/x?tok%2565n=***&token2=***&assigned=1" },
+        { "http://h/x;token=abc/y", "http://h/x;token=***" },
+        { "rtmp://h/app playpath=x token=abc live=1", "rtmp://h/app playpath=x token=***" },
+        { "subfile,,start,0,end,9,,:http://u:abc@h/x", "subfile,,start,0,end,9,,:http://***@h/x" },
+        { "concat:http://h/a?token=abc|http://h/b", "concat:http://h/a?token=***" },
+        { "--input=http://u:abc@h/x y?token=abc", "--input=http://***@h/x y?token=***" },
+        { "https://host.example/@user/video/1", "https://host.example/@user/video/1" },
+    };
+    expect_shown(all, sizeof all / sizeof *all, weir__address_redact);
+}
+
+TEST_CASE(one_predicate_says_what_a_url_is)
+{
+    static const char *const urls[] = { "http://h/x",           "http:h/x",   "HTTP:/h",  "http:\\\\h",
+                                        "x-y.z+w://h",          "hls+http:h", "concat:a", "crypto:http:h",
+                                        "subfile,,start,0,,:a", "s3://b/k" };
+    static const char *const files[] = { "",       "a.mp4",  "/a://b", "a:b.mp4", "file:a", "file:///a",
+                                         "FILE:a", "1http:", ":a",     "://",     "c:\\a",  "./http://h" };
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
+        if (!weir__is_url(urls[i]))
+            fail_msg("%s", urls[i]);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (weir__is_url(files[i]))
+            fail_msg("%s", files[i]);
+    assert_false(weir__is_url(NULL));
+}
+
+TEST_CASE(a_text_about_an_address_hides_it_wherever_it_is_quoted)
+{
+    static const struct {
+        const char *about, *text, *shown;
+    } all[] = {
+        { "http://h/x?token=a b\"c", "open http://h/x?token=a b\"c: refused", "open http://h/x?token=***: refused" },
+        { "http://h/x?token=abc def", "GET /x?token=abc def HTTP", "GET /x?token=*** HTTP" },
+        { "http://u:a b c@h/x", "no host a b c, http://u:a b", "no host a b c, http://***" },
+        { "a?token=b.mp4", "open a?token=b.mp4: refused, h?token=b", "open a?token=b.mp4: refused, h?token=*" },
+        { "", "h?token=abc", "h?token=***" },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%s", all[i].text);
+        weir__text_redact_about(text, &all[i].about, 1);
+        assert_string_equal(text, all[i].shown);
+    }
+    weir__text_redact_about(NULL, NULL, 0);
+}
+
+/* ---- random URLs ---- */
+
+static const char mark[] = "s3cr3t";
+
+/* A character of a secret: all that a URL of a list may hold, but not "&", which ends a value. */
+static char random_character(uint64_t *random, const char *without)
+{
+    char character;
+    do
+        character = (char)(' ' + weir__random_below(random, 127 - ' '));
+    while (strchr(without, character));
+    return character;
+}
+
+/* The mark at a random place among others. */
+static void put_secret(FILE *to, uint64_t *random, const char *without)
+{
+    uint64_t length = weir__random_below(random, 12), at = weir__random_below(random, length + 1);
+    for (uint64_t i = 0; i <= length; i++) {
+        if (i == at)
+            fputs(mark, to);
+        if (i < length)
+            fputc(random_character(random, without), to);
+    }
+}
+
+/* In any case, and percent-encoded up to twice here and there. */
+static void put_name(FILE *to, uint64_t *random)
+{
+    static const char *const endings[] = { "token", "key",       "secret", "password",   "passwd",
+                                           "pwd",   "signature", "sig",    "credential", "auth" };
+    static const char others[] = "abcdefghijklmnopqrstuvwxyzABCXYZ0123456789-_.~+*";
+    static const char *const codes[] = { "%c", "%%%02X", "%%25%02x" };
+    char name[128] = "";
+    for (uint64_t length = weir__random_below(random, 40); length > 0; length--)
+        name[strlen(name)] = others[weir__random_below(random, sizeof others - 1)];
+    strcat(name, endings[weir__random_below(random, sizeof endings / sizeof *endings)]);
+    for (const char *at = name; *at; at++) {
+        int character = weir__random_below(random, 2) ? toupper((unsigned char)*at) : *at;
+        fprintf(to, codes[weir__random_below(random, 8) ? 0 : 1 + weir__random_below(random, 2)], character);
+    }
+}
+
+/*
+ * A URL whose secrets are marked by their places: a password, or the value of a parameter. Held constant: a user name
+ * without "/", as one with it is not told from a path; values end at "&"; schemes whose slashes FFmpeg does not need.
+ */
+static void make_url(FILE *to, uint64_t *random, const char *host)
+{
+    static const char *const starts[] = {
+        "http://", "http:/", "http:", "http:\\\\", "HTTP:///", "hls+http:", "x://"
+    };
+    fputs(starts[weir__random_below(random, sizeof starts / sizeof *starts)], to);
+    bool has_user = weir__random_below(random, 2);
+    if (has_user) {
+        fputs("user:", to);
+        put_secret(to, random, "");
+        fputc('@', to);
+    }
+    fprintf(to, "%s/good/clip.mp4", host);
+    for (uint64_t i = 0, count = weir__random_below(random, 3) + !has_user; i < count; i++) {
+        fputc("?&"[i > 0], to);
+        put_name(to, random);
+        fputc('=', to);
+        put_secret(to, random, "&");
+    }
+}
+
+static char *random_url(uint64_t *random, const char *host)
+{
+    char *url = NULL;
+    size_t size;
+    FILE *to = open_memstream(&url, &size);
+    make_url(to, random, host);
+    fclose(to);
+    return url;
+}
+
+static void expect_unmarked(const char *shown, const char *url)
+{
+    if (strstr(shown, mark))
+        fail_msg("%s\nshown as %s", url, shown);
+}
+
+TEST_CASE(no_form_of_a_random_url_shows_its_secrets)
+{
+    uint64_t random = 32;
+    for (int i = 0; i < 100000; i++) {
+        char *url = random_url(&random, "h.example:80");
+        char *shown = strdup(url), *identity = weir_identity_of(url), *line = NULL;
+        weir__address_redact(shown);
+        expect_unmarked(shown, url);
+        if (!strchr(strstr(url, "h.example"), '@')) /* it could belong to the password */
+            assert_non_null(strstr(shown, "h.example:80/good/clip.mp4"));
+        expect_unmarked(identity, url);
+        assert_true(asprintf(&line, "cannot open %s: %s (%s)", shown, "refused", url) > 0);
+        line[strlen(line) - weir__random_below(&random, strlen(url))] = '\0'; /* a line may be cut */
+        weir__text_redact_about(line, (const char *const *)&url, 1);
+        expect_unmarked(line, url);
+        free(line);
+        free(identity);
+        free(shown);
+        free(url);
+    }
 }
 
 /* ---- the programs ------------------------------------------------------------------------------------------------- */
@@ -125,7 +311,8 @@ static int stop_server(void **state)
 /* What the test itself writes may hold them. */
 static bool is_input(const char *name)
 {
-    return strcmp(name, "urls.txt") == 0 || strcmp(name, "list.m3u8") == 0 || strncmp(name, "index.weir", 10) == 0;
+    return strcmp(name, "urls.txt") == 0 || strcmp(name, "words.txt") == 0 || strcmp(name, "list.m3u8") == 0 ||
+           strncmp(name, "index.weir", 10) == 0;
 }
 
 /* Fails if a file of the test's folder holds a secret. Compressed ones have been unpacked. */
@@ -191,12 +378,11 @@ TEST_CASE(no_secret_is_stored_or_shown)
     expect(0, "weir slowest run.db >slowest.out && weir slowest isolated.db --json >slowest.json");
     expect(0, "weir report run.db -o report.html 2>report.err && { weir watch run.db --once >watch.out || true; }");
     expect(0, "weir trace trace.json >trace.out 2>trace.err; weir explain run.db >explain.out 2>explain.err; "
-              "weir export run.db -o export.prom 2>export.err; true");
+              "weir export run.db -f openmetrics -o export.prom 2>export.err; true");
     expect_no_secret();
     /* and what is left still tells the items apart */
-    expect(
-        0,
-        "grep -q '/good/clip.mp4?X-Amz-Signature=\\*\\*\\*&x=1;X-Amz-Credential=\\*\\*\\*#' record.err trace.json");
+    expect(0,
+           "grep -q '/good/clip.mp4?X-Amz-Signature=\\*\\*\\*&x=1;X-Amz-Credential=\\*\\*\\*' record.err trace.json");
     expect(0, "grep -q 'http://\\*\\*\\*@127.0.0.1:[0-9]*/404/clip.mp4?X-Amz-Signature=\\*\\*\\*' failures.json");
     expect(0, "grep -q '2 files: 2 read' index.err && grep -q '\"codec\": \"mpeg4\"' clips.json");
 }
@@ -207,23 +393,135 @@ TEST_CASE(a_refused_redirection_is_told)
     expect(0, "grep -q 'it is redirected to a URL that is not of http or https' redirected.err");
 }
 
-/* A later run has other signatures; but URLs that differ only in what is hidden may be different files. */
+/* What a run in this folder would leave to a later one: the paths that --dry-run prints. */
+static void expect_left(int count, const char *command)
+{
+    char line[2048];
+    snprintf(line, sizeof line, "weir record %s --dry-run >left.out 2>>resume.out; test $(wc -l <left.out) = %d",
+             command, count);
+    expect(0, line);
+}
+
+/* A later run has other signatures, dates of signing and tokens, in another order. */
 TEST_CASE(a_resumed_run_finds_signed_urls)
 {
     expect(0, "weir record $at/good/clip.mp4?sig=s3cr3t-1 $at/404/clip.mp4?sig=s3cr3t-1 --db-path first.db "
               ">resume.out 2>&1");
-    expect(0,
-           "weir record $at/good/clip.mp4?sig=s3cr3t-2 $at/old/clip.mp4?sig=s3cr3t-2 $at/404/clip.mp4?sig=s3cr3t-2 "
-           "--resume first.db --dry-run >left.out 2>>resume.out");
-    expect(0, "grep -q '/old/clip.mp4' left.out && ! grep -q '/good/' left.out && ! grep -q '/404/' left.out");
-    expect(0, "weir record $at/good/clip.mp4?sig=s3cr3t-2 $at/404/clip.mp4?sig=s3cr3t-2 --resume first.db "
-              "--retry-failed --dry-run >left.out 2>>resume.out");
-    expect(0, "grep -q '/404/clip.mp4' left.out && ! grep -q '/good/' left.out");
-    expect(0, "weir record $at/good/clip.mp4?key=s3cr3t-1 --db-path key.db >>resume.out 2>&1");
-    expect(0, "weir record $at/good/clip.mp4?key=s3cr3t-1 $at/good/clip.mp4?key=s3cr3t-2 --resume key.db --dry-run "
-              ">left.out 2>>resume.out");
-    expect(0, "test $(grep -c '/good/clip.mp4' left.out) = 2");
+    expect_left(1, "$at/good/clip.mp4?sig=s3cr3t-2 $at/old/clip.mp4?sig=s3cr3t-2 $at/404/clip.mp4?sig=s3cr3t-2 "
+                   "--resume first.db");
+    expect(0, "grep -q '/old/clip.mp4' left.out");
+    expect_left(1, "$at/good/clip.mp4?sig=s3cr3t-2 $at/404/clip.mp4?sig=s3cr3t-2 --resume first.db --retry-failed");
+    expect(0, "grep -q '/404/clip.mp4' left.out");
+    expect(0, "weir record \"$at/good/clip.mp4?v=1&X-Amz-Date=20260101T0Z&X-Amz-Expires=9&X-Amz-Credential=s3cr3t-1&"
+              "X-Amz-Signature=s3cr3t-1\" --db-path amz.db >>resume.out 2>&1");
+    expect_left(0, "\"$at/good/clip.mp4?X-Amz-Signature=s3cr3t-2&X-Amz-Date=20270101T0Z&v=1&X-Amz-Security-Token="
+                   "s3cr3t-2\" --resume amz.db");
+    expect_left(0, "http://other:s3cr3t-9@${at#*@}/good/clip.mp4?v=1 --resume amz.db");
+    expect_left(1, "$at/good/clip.mp4?v=2 --resume amz.db");
     expect_no_secret();
+}
+
+/* "key" is hidden as it may be secret, but it may name the object. Its digest is not to be found without the key. */
+TEST_CASE(a_resumed_run_tells_object_keys_apart)
+{
+    expect(0, "weir record $at/good/clip.mp4?key=s3cr3t/1 $at/good/clip.mp4?key=s3cr3t/3 --db-path key.db "
+              ">resume.out 2>&1");
+    expect_left(1, "$at/good/clip.mp4?key=s3cr3t/3 $at/good/clip.mp4?key=s3cr3t/2 $at/good/clip.mp4?key=s3cr3t/1 "
+                   "--resume key.db");
+    expect_left(2, "$at/good/clip.mp4?key=s3cr3t/2 $at/good/clip.mp4?key=s3cr3t/4 --resume key.db");
+    expect(0, "stat -c %a state/weir state/weir/identity-key >mode.out; printf '700\\n600\\n' | cmp - mode.out");
+    expect(0, "mv state state-kept"); /* another user's key */
+    expect_left(2, "$at/good/clip.mp4?key=s3cr3t/1 $at/good/clip.mp4?key=s3cr3t/3 --resume key.db");
+    expect(0, "rm -r state && : >state"); /* none can be kept: it is said, and nothing is left out */
+    expect_left(1, "$at/good/clip.mp4?key=s3cr3t/1 --resume key.db");
+    expect(0, "grep -q 'cannot keep a key' resume.out && rm state && mv state-kept state");
+    expect_no_secret();
+}
+
+/* Files that are listed several times are items of their own: each is finished once. */
+TEST_CASE(a_resumed_run_counts_files_that_are_listed_twice)
+{
+    expect(0, "weir record clip.mp4 clip.mp4 --db-path twice.db >resume.out 2>&1");
+    expect_left(1, "clip.mp4 clip.mp4 clip.mp4 --resume twice.db");
+    expect_left(0, "clip.mp4 --resume twice.db");
+}
+
+/* Hidden values, signatures and folders above: what is one item more is one file more. */
+TEST_CASE(each_item_is_written_to_a_file_of_its_own)
+{
+    expect(0, "weir frames $at/good/clip.mp4?key=s3cr3t1 $at/good/clip.mp4?key=s3cr3t2 $at/good/clip.mp4?key=s3cr3t3 "
+              "--count 1 -o urls/ 2>frames.err && test $(find urls -name '*.npy' | wc -l) = 3");
+    expect(
+        0,
+        "weir frames $at/good/clip.mp4?sig=s3cr3t1 $at/good/clip.mp4?sig=s3cr3t2 --count 1 -o signed/ 2>frames.err "
+        "&& test $(find signed -name '*.npy' | wc -l) = 2 && find urls signed >names.out");
+    expect(0, "mkdir -p a/__ a/_ 'a/b%d' a/___ && for at in . __ _ ___ 'b%d'; do cp clip.mp4 \"a/$at/x.mp4\"; done");
+    expect(
+        0,
+        "cd a && for kind in npy png; do weir frames ../clip.mp4 ../a/x.mp4 x.mp4 x.mp4 __/x.mp4 _/x.mp4 ___/x.mp4 "
+        "'b%d/x.mp4' ./_/x.mp4 --count 1 --format $kind -o ../paths-$kind/ 2>>../frames.err || exit 1; done; cd .. "
+        "&& "
+        "test $(find paths-npy -name '*.npy' | wc -l) = 9 && test $(find paths-png -name '*.png' | wc -l) = 9");
+    expect(0, "cmp paths-npy/__/a/x.mp4.npy paths-npy/x.mp4~1.npy"); /* ".." is "__", "__" is "____" */
+    expect(0,
+           "cd a && tar -cf ../twice.tar x.mp4 && tar -rf ../twice.tar x.mp4 && cd .. && weir frames twice.tar --tar "
+           "--count 1 -o archive/ 2>tar.err; grep -q 'without libarchive' tar.err || "
+           "test $(find archive -name '*.npy' | wc -l) = 2"); /* two members of one name */
+    expect(0, "test -f paths-npy/____/x.mp4.npy && test -f 'paths-png/b%d/x.mp4/0000.png'");
+    expect_no_secret();
+}
+
+TEST_CASE(two_inputs_of_one_name_are_refused_before_any_work)
+{
+    expect(0, "mkdir -p two/v && cp clip.mp4 two/v/x.mp4");
+    expect(2, "weir frames two two/v/x.mp4 --count 1 -o same/ 2>same.err");
+    expect(0, "grep -q 'two/v/x.mp4 and two/v/x.mp4 would both be written to same/two/v/x.mp4.npy' same.err");
+    expect(2, "weir frames two/v/x.mp4 two//v/x.mp4 --count 1 -o same/ 2>same.err");
+    expect(0, "! test -e same");
+}
+
+/* Held constant: the URLs of make_url(); the server answers some, refuses others, and most are no good address. */
+TEST_CASE(no_output_of_random_urls_shows_a_secret)
+{
+    uint64_t random = 7;
+    char host[64];
+    snprintf(host, sizeof host, "127.0.0.1:%d", port);
+    FILE *list = fopen(clips_path("urls.txt"), "w");
+    assert_non_null(list);
+    for (int i = 0; i < 60; i++) {
+        make_url(list, &random, host);
+        fputc('\n', list);
+    }
+    fclose(list);
+    expect(
+        0,
+        "weir record --list urls.txt --verbose --all-items --max-failures 1000 --io-timeout 5s --db-path random.db "
+        "--trace random.json --openmetrics random.prom >random.out 2>random.err || true");
+    expect(0,
+           "weir record --list urls.txt --verbose --max-failures 1000 --io-timeout 5s --isolate --db-path inside.db "
+           "--trace inside.json >inside.out 2>inside.err || true");
+    expect(0, "weir record --list urls.txt --dry-run >random-dry.out 2>random-dry.err");
+    expect(
+        0,
+        "head -12 urls.txt >words.txt; while IFS= read -r url; do weir record \"$url\" --db-path words.db || true; "
+        "weir frames \"$url\" --json || true; done <words.txt >words.out 2>words.err");
+    expect(0,
+           "weir index urls.txt -o index.weir >index.out 2>index.err; "
+           "for list in summary classes codecs durations broken clips; do weir index index.weir --list $list --json "
+           ">index-$list.json; weir index index.weir --list $list >index-$list.out; done; true");
+    expect(0, "for list in items failures events runs laps contents; do for form in --json --csv ''; do "
+              "weir query random.db --list $list $form; done; done >random-query.out 2>&1; true");
+    expect(0,
+           "{ weir summary random.db --full; weir failures random.db; weir failures random.db --list; weir slowest "
+           "random.db; weir slowest random.db --csv; weir trace random.json; weir explain random.db; } "
+           ">random-views.out 2>&1; true");
+    expect(0, "weir report random.db -o random.html >/dev/null && weir export random.db -f openmetrics -o "
+              "exported.prom && weir export "
+              "random.db -f trace -o exported.json; true");
+    expect(0, "weir frames --files urls.txt --count 1 -o out/ >out.log 2>&1; find out . >names.out; true");
+    expect_no_secret();
+    expect(0,
+           "test $(grep -c 'clip.mp4' random-query.out) -ge 60 && test -s random.html && test -s index-clips.json");
 }
 
 TEST_MAIN(NULL, NULL, start_server, stop_server)

@@ -65,7 +65,8 @@ TEST_CASE(columns_stand_in_the_order_of_the_design)
         "num_involuntary_switches, num_minor_faults, num_major_faults");
     assert_columns(path, "event_stats", "id, timestamp, event_name, run_id, category, detail");
     assert_columns(path, "task_failures",
-                   "id, timestamp, run_id, name, seq, label, status, library_code, message, elapsed");
+                   "id, timestamp, run_id, name, seq, label, status, library_code, message, elapsed, "
+                   "identity, occurrence");
     assert_columns(path, "run",
                    "run_id, node_id, rank, pid, started, ended, status, threads, command, version, entries_lost, "
                    "machine, world, job");

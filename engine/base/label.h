@@ -1,4 +1,5 @@
-/* Private functions of items. Any thread. A label is a reference-counted text, shared by all items made from one item. */
+/* Private functions of items. Any thread. A label is a reference-counted text with the identity of the item, shared by
+   all items made from one item. */
 #ifndef ENGINE_BASE_LABEL_H
 #define ENGINE_BASE_LABEL_H
 
@@ -16,8 +17,8 @@ const char *weir__label_text(const struct weir_label *label); /* "" for NULL */
    out of memory; `out` then has no label. */
 bool weir__label_inherit(weir_item *out, const weir_item *in);
 
-/* Sets the label of the item to a copy of the text. False = out of memory; the item is unchanged. */
-bool weir__label_set(weir_item *item, const char *text);
+/* Sets the label and the identity of the item, made of an address. False = out of memory; the item is unchanged. */
+bool weir__label_set(weir_item *item, const char *address, uint64_t occurrence);
 
 /* For an item with marks (see tracker.h): weir_item_release(), weir_item_move(), weir_item_keep(). */
 void weir__marks_released(weir_item *item);

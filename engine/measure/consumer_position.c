@@ -94,7 +94,7 @@ static int mark_place(weir_pipeline *pipeline, weir_trace_kind kind, const char 
     if (is_of_parent(pipeline))
         return WEIR_EFORKED;
     weir_item named = { 0 };
-    if (!weir__label_set(&named, name))
+    if (!weir__label_set(&named, name, 0))
         return WEIR_ENOMEM;
     bool has_spares = weir__position_lock(pipeline);
     if (has_spares) {

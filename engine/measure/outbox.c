@@ -60,12 +60,20 @@ static weir_message *message_new(message_kind kind, size_t text_bytes, char **te
     return message;
 }
 
+/* Of labels, identities and messages, which have no secrets. */
 static const char *copy_text(char **texts, const char *text)
 {
     size_t size = strlen(text) + 1;
     char *added = memcpy(*texts, text, size);
-    weir__text_redact(added); /* those of events are not, yet */
     *texts += size;
+    return added;
+}
+
+/* Of events, which the program or an operation has written. */
+static const char *copy_redacted(char **texts, const char *text)
+{
+    char *added = (char *)copy_text(texts, text);
+    weir__text_redact(added);
     return added;
 }
 
@@ -73,8 +81,10 @@ static weir_message *failure_message(const weir_slot *slot)
 {
     const char *label = weir_task_label(slot);
     const char *text = slot->error.message;
+    const weir_identity identity = weir_task_identity(slot);
     char *texts;
-    weir_message *message = message_new(MESSAGE_FAILURE, strlen(label) + strlen(text) + 2, &texts);
+    weir_message *message =
+        message_new(MESSAGE_FAILURE, strlen(label) + strlen(text) + strlen(identity.address) + 3, &texts);
     if (!message)
         return NULL;
     message->failure = (weir_failure){
@@ -88,6 +98,7 @@ static weir_message *failure_message(const weir_slot *slot)
         .library_code = slot->error.library_code,
         .message = copy_text(&texts, text),
         .run_ns = slot->core.run_ns + slot->core.step_run_ns,
+        .identity = { copy_text(&texts, identity.address), identity.occurrence },
     };
     return message;
 }
@@ -100,9 +111,9 @@ static weir_message *event_message(message_kind kind, const char *name, const ch
         return NULL;
     message->event = (weir_event){
         .unix_ns = unix_clock_ns(),
-        .name = copy_text(&texts, name),
-        .category = copy_text(&texts, category),
-        .detail = copy_text(&texts, detail),
+        .name = copy_redacted(&texts, name),
+        .category = copy_redacted(&texts, category),
+        .detail = copy_redacted(&texts, detail),
     };
     return message;
 }

@@ -38,7 +38,7 @@ static void pass_batch(aggregate_worker *worker, weir_item *out)
     out->data = batch;
     out->size_bytes = worker->size_bytes;
     out->release = weir_batch_release;
-    out->label = batch->items[batch->num_items - 1].label;
+    weir_item_copy_label(out, &batch->items[batch->num_items - 1]);
     *worker = (aggregate_worker){ 0 };
 }
 

@@ -39,9 +39,12 @@ uint32_t weir_task_num_chunks(const weir_task *task)
 
 int weir_task_set_label(weir_task *task, const char *text)
 {
-    if (!task || !text)
-        return WEIR_EINVAL;
-    return weir__label_set(&task->core.in, text) ? WEIR_OK : WEIR_ENOMEM;
+    return task ? weir_item_set_address(&task->core.in, text, 0) : WEIR_EINVAL;
+}
+
+weir_identity weir_task_identity(const weir_task *task)
+{
+    return weir_item_identity(task ? &task->core.in : NULL);
 }
 
 void weir_task_set_number(weir_task *task, uint64_t number)

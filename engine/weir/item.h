@@ -30,7 +30,8 @@ typedef struct weir_item {
     const char *type;                        /* type of data, see weir_op.makes: a static text, NULL = not declared */
     const char *label;                       /* what a person calls it (a path, a URL); "" = nothing. The engine
                                                   makes its own copy when the operation returns, and what is made of
-                                                  the item inherits it. The copy of a URL is without its secrets. Items from the engine never have NULL */
+                                                  the item inherits it. The copy of a URL is without its secrets. Items from the
+                                                  engine never have NULL. What the item is: weir_item_identity() */
     uint64_t seq;          /* number in the order of its source and epoch, from 0; set by the engine. Of a part
                                          of an item, see weir_task_set_number() */
     uint64_t epoch;        /* of its source, from 0; set by the engine */
@@ -58,6 +59,49 @@ WEIR_API void weir_item_keep(weir_item *to, weir_item *in);
 /* For operations that output an item which they had kept with weir_item_keep(): moves its data to `out`, which is then
    that item, with its own seq, source, epoch and label instead of those of the task. Release `kept` afterwards. */
 WEIR_API void weir_item_pass(weir_item *out, weir_item *kept);
+
+/* ---- identities ---- */
+
+/*
+ * What an item is, apart from what it is called: its address, and its number among the items of its list that have the same
+ * one, from 0. Compare items of several runs by it, and make names of files of it, never of labels.
+ *
+ * The address is that of a path as it is. Of a URL it is without user names, passwords, tokens, signatures and what belongs
+ * to them (X-Amz-Date, Expires), so an object has the same identity under each signature. Values that are hidden but may
+ * say which object is meant (?key=clips/1.mp4; names that end with key, token or auth, except known ones such as api_key)
+ * are replaced by a digest with a secret key: they stay distinct, and cannot be found by guessing without the key.
+ */
+typedef struct weir_identity {
+    const char *address; /* "" = none */
+    uint64_t occurrence;
+} weir_identity;
+
+/* Valid as long as the item's label. item NULL: empty. */
+WEIR_API weir_identity weir_item_identity(const weir_item *item);
+
+/* The address of an identity, to be freed with free(). NULL: no memory, or address NULL. Any thread. */
+WEIR_API char *weir_identity_of(const char *address);
+
+/* Sets occurrences[i] to the number of addresses before addresses[i] that have the same identity. WEIR_OK, WEIR_ENOMEM or
+   WEIR_EINVAL. Any thread. */
+WEIR_API int weir_identity_number(const char *const *addresses, size_t num_addresses, uint64_t *occurrences);
+
+/*
+ * Sets the key of digests, for the whole process. By default it is random, so identities with such values are only
+ * comparable within the process. Call it before pipelines are made, with 16 random bytes that are kept as secret as the
+ * values. WEIR_OK or WEIR_EINVAL. Any thread.
+ */
+enum { WEIR_IDENTITY_KEY_BYTES = 16 };
+WEIR_API int weir_identity_set_key(const void *bytes, size_t num_bytes);
+
+/* Makes the label and the identity of the item of an address. For sources whose list may name a file several times:
+   `occurrence` is the number of equal addresses before this one. Else it is enough to set item->label. WEIR_OK, WEIR_ENOMEM
+   or WEIR_EINVAL. */
+WEIR_API int weir_item_set_address(weir_item *item, const char *address, uint64_t occurrence);
+
+/* Gives `to` the label and identity of `from` instead of its own. For operations that make an item of another one than
+   their input. */
+WEIR_API void weir_item_copy_label(weir_item *to, const weir_item *from);
 
 /* The cost of one item, as measured by the stage that made it: reported by stages, recorded by observers and hooks. 0
    means unknown, except in the last two fields. */

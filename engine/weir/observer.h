@@ -122,6 +122,7 @@ typedef struct weir_failure {
     int library_code;
     const char *message;
     int64_t run_ns;
+    weir_identity identity; /* of the item */
 } weir_failure;
 
 /* Something that happened once: "stop", "failed", a change of concurrency, … */

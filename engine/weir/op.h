@@ -145,6 +145,9 @@ WEIR_API uint32_t weir_task_num_chunks(const weir_task *task);
  */
 WEIR_API int weir_task_set_label(weir_task *task, const char *text);
 
+/* What the item is; see weir_item_identity(). Valid as long as weir_task_label(). */
+WEIR_API weir_identity weir_task_identity(const weir_task *task);
+
 /*
  * For operations that take an input apart (WEIR_MORE): the result that this call of run() makes is number `number` of
  * its input, and an item of its own: its seq is weir_task_seq() << WEIR_NUMBER_BITS, plus the number. Without it, all

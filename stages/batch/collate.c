@@ -351,13 +351,17 @@ static int pass_collated(collate_worker *worker, weir_item *out, weir_task *task
         clip->data = NULL;
     }
     size_t num_clips = worker->num_clips;
+    *out = (weir_item){ 0 };
+    if (rc == WEIR_OK)
+        weir_item_copy_label(out, &worker->clips[num_clips - 1].item);
     drop_clips(worker);
     if (rc != WEIR_OK) {
         weir_collated_free(job.batch);
         return weir_task_fail(task, rc, 0, "no memory for a batch of %zu clips", num_clips);
     }
-    *out = (weir_item){ .data = job.batch, .release = weir_collated_release, .size_bytes = job.batch->data_bytes };
-    out->label = job.batch->names[num_clips - 1];
+    out->data = job.batch;
+    out->release = weir_collated_release;
+    out->size_bytes = job.batch->data_bytes;
     return WEIR_OK;
 }
 

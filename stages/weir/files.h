@@ -57,9 +57,11 @@ WEIR_API bool weir_file_name_matches(const char *path, const char *pattern);
 typedef struct weir_list_config {
     const char *const *paths; /* must not contain NULL */
     size_t num_paths;
-    bool
-        may_be_empty; /* num_paths may be 0: the source ends at once (default: WEIR_ENOTFOUND). For a share that may have
-                          nothing left */
+    /* num_paths may be 0: the source ends at once (default: WEIR_ENOTFOUND). For a share that may have nothing left. */
+    bool may_be_empty;
+    /* The number of each path among those with the same identity (weir_item_identity()): in a list of which these paths are
+       a part, for example a rank's share. Copied. NULL = they are numbered in the order of the paths. */
+    const uint64_t *occurrences;
 } weir_list_config;
 
 /* The source. weir_source_list() refuses, and weir_builder_build() reports, a list without paths (WEIR_ENOTFOUND; not with

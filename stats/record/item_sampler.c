@@ -106,6 +106,7 @@ int weir__item_sampler_end(void *self, void *state, weir_task *task, const weir_
         return WEIR_OK;
     if (items->options.cost_of && !items->options.cost_of(end->out, &cost))
         return WEIR_OK;
+    const weir_identity identity = weir_task_identity(task);
     weir_record record = { .kind = WEIR_RECORD_ITEM,
                            .item = { .unix_ns = unix_clock_ns(),
                                      .run_ns = end->run_ns,
@@ -123,6 +124,8 @@ int weir__item_sampler_end(void *self, void *state, weir_task *task, const weir_
                                      .scale_ns = cost.scale_ns,
                                      .num_missing = (int64_t)cost.num_missing,
                                      .num_errors = (int64_t)cost.num_errors,
+                                     .identity = weir__stored_identity(&identity, weir_task_label(task)),
+                                     .occurrence = (int64_t)identity.occurrence,
                                      .chosen = "all" } };
     bool is_damaged = cost.num_missing || cost.num_errors;
     if (is_damaged)
@@ -152,10 +155,17 @@ static void take_out_locked(weir_record_entry **entries, uint32_t *num_entries, 
     *num_entries = kept;
 }
 
+/* Items of several sources and epochs have the same numbers, so these alone do not tell which item it is. */
+static bool is_same_item(const weir_item_record *one, const weir_item_record *other)
+{
+    return one->seq == other->seq && one->unix_ns == other->unix_ns && one->run_ns == other->run_ns &&
+           one->occurrence == other->occurrence && strcmp(one->name, other->name) == 0 &&
+           strcmp(one->label, other->label) == 0 && strcmp(one->identity, other->identity) == 0;
+}
+
 static bool is_entry_in(const weir_record_entry *list, const weir_record_entry *entry)
 {
-    while (list && (list->record.item.seq != entry->record.item.seq ||
-                    strcmp(list->record.item.name, entry->record.item.name) != 0))
+    while (list && !is_same_item(&list->record.item, &entry->record.item))
         list = list->next;
     return list != NULL;
 }

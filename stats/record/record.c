@@ -33,17 +33,25 @@ static void on_lap(void *self, const weir_subject_lap *lap)
                                                .metrics = lap->metrics } });
 }
 
+const char *weir__stored_identity(const weir_identity *identity, const char *label)
+{
+    return !identity->address || strcmp(identity->address, label) == 0 ? "" : identity->address;
+}
+
 static void record_failure(void *self, const weir_failure *failure)
 {
-    take_record(self, &(weir_record){ .kind = WEIR_RECORD_FAILURE,
-                                      .failure = { .unix_ns = failure->unix_ns,
-                                                   .run_ns = failure->run_ns,
-                                                   .name = failure->name,
-                                                   .seq = (int64_t)failure->seq,
-                                                   .label = failure->label,
-                                                   .status = failure->status,
-                                                   .library_code = failure->library_code,
-                                                   .message = failure->message } });
+    take_record(self,
+                &(weir_record){ .kind = WEIR_RECORD_FAILURE,
+                                .failure = { .unix_ns = failure->unix_ns,
+                                             .run_ns = failure->run_ns,
+                                             .name = failure->name,
+                                             .seq = (int64_t)failure->seq,
+                                             .label = failure->label,
+                                             .status = failure->status,
+                                             .library_code = failure->library_code,
+                                             .message = failure->message,
+                                             .identity = weir__stored_identity(&failure->identity, failure->label),
+                                             .occurrence = (int64_t)failure->identity.occurrence } });
 }
 
 static void record_event(void *self, const weir_event *event)

@@ -38,6 +38,9 @@ typedef struct weir_record_taker {
 /* An observer with this self, whose functions for runs, laps, failures and events convert them; the others are NULL. */
 weir_observer weir__record_observer(weir_record_taker *self);
 
+/* What is stored of the address of an identity: "" if it is the label. */
+const char *weir__stored_identity(const weir_identity *identity, const char *label);
+
 /* A copy of any record with columns in record_tables.h; NULL = out of memory. Free with free(). */
 weir_record_entry *weir__record_entry_of(const weir_record *record);
 

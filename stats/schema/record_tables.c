@@ -32,6 +32,8 @@ static const weir_column failures[] = {
     { "library_code", WEIR_FIELD_INT, FIELD(failure.library_code), NULL },
     { "message", WEIR_FIELD_TEXT, FIELD(failure.message), NULL },
     { "elapsed", WEIR_FIELD_TIME, FIELD(failure.run_ns), NULL },
+    { "identity", WEIR_FIELD_TEXT, FIELD(failure.identity), NULL },
+    { "occurrence", WEIR_FIELD_INT64, FIELD(failure.occurrence), NULL },
 };
 
 static const weir_column items[] = {
@@ -54,6 +56,8 @@ static const weir_column items[] = {
     { "chosen", WEIR_FIELD_TEXT, FIELD(item.chosen), NULL },
     { "num_missing", WEIR_FIELD_INT64, FIELD(item.num_missing), NULL },
     { "num_errors", WEIR_FIELD_INT64, FIELD(item.num_errors), NULL },
+    { "identity", WEIR_FIELD_TEXT, FIELD(item.identity), NULL },
+    { "occurrence", WEIR_FIELD_INT64, FIELD(item.occurrence), NULL },
 };
 
 static const weir_column runs[] = {

@@ -32,7 +32,8 @@
     " FROM " db ".event_stats;" \
     "CREATE TEMP VIEW " prefix \
     "task_failures AS SELECT 0 AS id, 0.0 AS timestamp, 1 AS run_id, '' AS name, 0 AS seq," \
-    " '' AS label, 0 AS status, 0 AS library_code, '' AS message, 0.0 AS elapsed WHERE 0;" \
+    " '' AS label, 0 AS status, 0 AS library_code, '' AS message, 0.0 AS elapsed, '' AS identity, 0 AS occurrence " \
+    "WHERE 0;" \
     "CREATE TEMP VIEW run AS SELECT 1 AS run_id, '' AS node_id, 0 AS rank, 0 AS pid," \
     " coalesce((SELECT min(timestamp - elapsed) FROM " db ".queue_stats), (SELECT min(timestamp) FROM " db \
     ".task_stats), (SELECT min(timestamp) FROM " db ".event_stats)) AS started," \

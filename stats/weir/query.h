@@ -276,6 +276,8 @@ typedef struct weir_failure_record {
     const char *label; /* "" = none */
     int status, library_code;
     const char *message;
+    const char *identity; /* the address of weir_identity, "" = it is the label; and its number among equals */
+    int64_t occurrence;
 } weir_failure_record;
 
 /* Numbers below 0 and empty texts mean unknown. */
@@ -290,6 +292,8 @@ typedef struct weir_item_record {
     int64_t open_ns, demux_ns, decode_ns, scale_ns;
     const char *chosen;              /* why it is recorded: "slowest", "sample", "damaged" or "all" */
     int64_t num_missing, num_errors; /* as in weir_item_cost; 0 also means unknown */
+    const char *identity; /* the address of weir_identity, "" = it is the label; and its number among equals */
+    int64_t occurrence;
 } weir_item_record;
 
 typedef struct weir_run_record {

@@ -6,7 +6,7 @@
 #include "array.h"
 #include "text_stream.h"
 
-static void *check_memory(void *memory)
+void *memory_check(void *memory)
 {
     if (memory)
         return memory;
@@ -16,12 +16,12 @@ static void *check_memory(void *memory)
 
 void *memory_get(size_t count, size_t element_bytes)
 {
-    return check_memory(calloc(count ? count : 1, element_bytes ? element_bytes : 1));
+    return memory_check(calloc(count ? count : 1, element_bytes ? element_bytes : 1));
 }
 
 char *memory_copy(const char *text)
 {
-    return check_memory(strdup(text));
+    return memory_check(strdup(text));
 }
 
 char *memory_format(const char *format, ...)
@@ -36,21 +36,21 @@ char *memory_format(const char *format, ...)
 char *memory_format_list(const char *format, va_list values)
 {
     char *text = NULL;
-    return check_memory(vasprintf(&text, format, values) < 0 ? NULL : text);
+    return memory_check(vasprintf(&text, format, values) < 0 ? NULL : text);
 }
 
 void *memory_grow(void *array, size_t count, size_t element_bytes)
 {
-    return check_memory(weir__array_grow(array, count, element_bytes));
+    return memory_check(weir__array_grow(array, count, element_bytes));
 }
 
 FILE *memory_file_open(char **text, size_t *size)
 {
-    return check_memory(weir__text_stream(text, size));
+    return memory_check(weir__text_stream(text, size));
 }
 
 void memory_file_close(FILE *file)
 {
     if (fclose(file) != 0)
-        check_memory(NULL);
+        memory_check(NULL);
 }

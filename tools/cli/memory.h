@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+void *memory_check(void *memory);                     /* what was got elsewhere; NULL = there was none left */
 void *memory_get(size_t count, size_t element_bytes); /* zeroed */
 char *memory_copy(const char *text);
 char *memory_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -379,7 +379,7 @@ static int run(tool_call *call)
                            call->words[0]);
     report r = { .call = call, .path = call->words[0], .start_ns = weir_clock_ns() };
     r.shown_path = memory_copy(r.path);
-    weir__text_redact(r.shown_path);
+    weir__address_redact(r.shown_path);
     weir_error error = { 0 };
     weir_video_config video;
     char problem[OPTION_PROBLEM_BYTES];

@@ -10,8 +10,10 @@
 #include <weir/bytes.h>
 #include <weir/clock.h>
 #include <weir/dataset.h>
+#include <weir/item.h>
 
 #include "command_table.h"
+#include "identity_key.h"
 #include "memory.h"
 #include "output_file.h"
 #include "path_list.h"
@@ -190,10 +192,13 @@ static void begin_table(answer *to, const weir_dataset_cell *cells, size_t num_c
 }
 
 /* The index holds whole URLs, as it is what they are opened from; they are not shown. */
-static void put_words(table *t, const char *words)
+static void put_words(table *t, const char *words, bool is_address)
 {
     char *shown = memory_copy(words);
-    weir__text_redact(shown);
+    if (is_address)
+        weir__address_redact(shown);
+    else
+        weir__text_redact(shown);
     table_words(t, shown);
     free(shown);
 }
@@ -210,7 +215,7 @@ static int put_row(void *self, const weir_dataset_cell *cells, size_t num_cells)
         else if (cell->kind == WEIR_CELL_NOTHING)
             table_nothing(to->t);
         else if (cell->kind == WEIR_CELL_TEXT)
-            put_words(to->t, cell->text);
+            put_words(to->t, cell->text, strcmp(cell->name, "message") != 0);
         else if (to->columns[i].kind == TABLE_TRUTH)
             table_truth(to->t, cell->integer);
         else if (to->columns[i].kind == TABLE_COUNT)
@@ -244,7 +249,7 @@ static bool is_list(const char *path)
     const char *dot = strrchr(path, '.');
     for (int i = 0; dot && endings[i]; i++)
         if (strcmp(dot, endings[i]) == 0)
-            return !strstr(path, "://");
+            return !weir__is_url(path);
     return false;
 }
 
@@ -254,9 +259,11 @@ static bool has_ending(const char *path, const char *ending)
     return dot && strcmp(dot, ending) == 0;
 }
 
-/* "clips.weir" for "/data/clips/" and "lists/clips.csv". */
-static void name_index(const char *word, char name[256])
+/* "clips.weir" for "/data/clips/" and "lists/clips.csv". That of a URL is made from its identity. */
+static void name_index(const char *given, char name[256])
 {
+    identity_key_load(&given, 1);
+    char *word = memory_check(weir_identity_of(given));
     size_t length = strlen(word);
     while (length > 1 && word[length - 1] == '/')
         length--;
@@ -269,6 +276,7 @@ static void name_index(const char *word, char name[256])
     snprintf(name + strlen(name), 256 - strlen(name), ".weir");
     if (strcmp(name, "..weir") == 0 || strcmp(name, "...weir") == 0 || strcmp(name, "/.weir") == 0)
         snprintf(name, 256, "index.weir");
+    free(word);
 }
 
 static int build_from_paths(const tool_call *call, const char *db_path)
@@ -307,7 +315,7 @@ static int run(tool_call *call)
         return ask(call, first);
     if (settings.list || settings.where)
         return tool_refuse(call, "--list and --where need an index, and %s is not one", first);
-    if (!is_there && !strstr(first, "://"))
+    if (!is_there && !weir__is_url(first))
         return tool_refuse(call, "%s does not exist", first);
     if (is_there && !is_folder && has_ending(first, ".weir"))
         return tool_refuse(call, "%s: not an index, or a damaged one; delete it and give the folder or list", first);

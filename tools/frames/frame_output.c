@@ -79,7 +79,7 @@ static char *picture_path(const char *pattern, uint64_t number, bool *has_number
 {
     char *path = NULL;
     size_t size;
-    const char *place = pattern;
+    const char *slash = strrchr(pattern, '/'), *place = slash ? slash : pattern; /* a folder's name is as it is */
     size_t digits = 0;
     while ((place = strchr(place, '%')) != NULL) {
         digits = strspn(place + 1, "0123456789");

@@ -5,9 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <weir/item.h>
+
 #include "array.h"
 #include "memory.h"
-#include "redact.h"
 
 char *record_rank_path(const char *path, const char *rank)
 {
@@ -20,16 +21,19 @@ char *record_rank_path(const char *path, const char *rank)
     return memory_format("%.*s.rank%s%s", (int)length, path, rank, path + length);
 }
 
-static int compare_labels(const void *a, const void *b)
+static int compare_ends(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    const record_end *one = a, *other = b;
+    int order = strcmp(one->address, other->address);
+    return order ? order : (one->occurrence > other->occurrence) - (one->occurrence < other->occurrence);
 }
 
-/* A row for each record, and one for the laps. A failure has no label if it is not an end. */
+/* A row for each record, and one for the laps. A failure has no identity if it is not an end. */
 static const char sql_of_records[] =
-    "SELECT coalesce(label, ''), 1, 0, 0 FROM items"
-    " UNION ALL SELECT iif(:text = 'failed', coalesce(label, ''), NULL), 1, 0, 0 FROM failures"
-    " UNION ALL SELECT NULL, 0, sum(num_tasks), sum(num_failures) FROM tasks";
+    "SELECT coalesce(nullif(identity, ''), label, ''), 1, 0, 0, occurrence FROM items"
+    " UNION ALL SELECT iif(:text = 'failed', coalesce(nullif(identity, ''), label, ''), NULL), 1, 0, 0, occurrence"
+    " FROM failures"
+    " UNION ALL SELECT NULL, 0, sum(num_tasks), sum(num_failures), 0 FROM tasks";
 
 static int add_row(void *self, const weir_row *row, weir_error *error)
 {
@@ -40,8 +44,9 @@ static int add_row(void *self, const weir_row *row, weir_error *error)
     ended->num_failures += (uint64_t)weir_row_int(row, 3);
     if (weir_row_is_null(row, 0))
         return WEIR_OK;
-    ended->labels = memory_grow(ended->labels, ended->num_labels, sizeof *ended->labels);
-    ended->labels[ended->num_labels++] = memory_copy(weir_row_text(row, 0));
+    ended->ends = memory_grow(ended->ends, ended->num_ends, sizeof *ended->ends);
+    ended->ends[ended->num_ends++] =
+        (record_end){ memory_copy(weir_row_text(row, 0)), (uint64_t)weir_row_int(row, 4) };
     return WEIR_OK;
 }
 
@@ -55,8 +60,8 @@ int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filte
     num_tasks = ended->num_tasks - num_tasks;
     num_records = ended->num_records - num_records;
     ended->num_unnamed += num_tasks > num_records ? num_tasks - num_records : 0;
-    if (ended->num_labels > 0)
-        qsort(ended->labels, ended->num_labels, sizeof *ended->labels, compare_labels);
+    if (ended->num_ends > 0)
+        qsort(ended->ends, ended->num_ends, sizeof *ended->ends, compare_ends);
     return status;
 }
 
@@ -104,88 +109,28 @@ int record_ended_read_all(record_ended *ended, const char *path, weir_error *err
     return status;
 }
 
-/* The label that the list source gives to a path. */
-static char *label_of_path(const char *path)
+bool record_ended_has(const record_ended *ended, const char *path, uint64_t occurrence)
 {
-    char *label = memory_copy(path);
-    if (strstr(label, "://"))
-        weir__text_redact(label);
-    return label;
+    if (!ended || ended->num_ends == 0)
+        return false;
+    record_end wanted = { memory_check(weir_identity_of(path)), occurrence };
+    bool is_found = bsearch(&wanted, ended->ends, ended->num_ends, sizeof *ended->ends, compare_ends) != NULL;
+    free(wanted.address);
+    return is_found;
 }
 
-typedef struct labelled_path {
-    char *label;
-    const char *path;
-    size_t place;
-} labelled_path;
-
-static int compare_labelled(const void *a, const void *b)
+size_t record_ended_count(const record_ended *ended)
 {
-    return strcmp(((const labelled_path *)a)->label, ((const labelled_path *)b)->label);
-}
-
-/* The first of the equal labels is kept. Equal paths are numbered. */
-static void compare_labelled_paths(record_ended *ended, labelled_path *all, size_t count, size_t *occurrences)
-{
-    for (size_t first = 0, end; first < count; first = end) {
-        bool is_doubtful = false;
-        occurrences[all[first].place] = 0;
-        for (end = first + 1; end < count && strcmp(all[first].label, all[end].label) == 0; end++) {
-            is_doubtful |= strcmp(all[first].path, all[end].path) != 0;
-            occurrences[all[end].place] = end - first;
-        }
-        if (is_doubtful) {
-            ended->doubtful[ended->num_doubtful++] = all[first].label;
-            all[first].label = NULL;
-        }
-    }
-}
-
-void record_ended_compare_inputs(record_ended *ended, const char *const *paths, size_t num_paths, size_t *occurrences)
-{
-    labelled_path *all = memory_get(num_paths, sizeof *all);
-    for (size_t i = 0; i < num_paths; i++)
-        all[i] = (labelled_path){ label_of_path(paths[i]), paths[i], i };
-    ended->doubtful = memory_get(num_paths, sizeof *ended->doubtful);
-    qsort(all, num_paths, sizeof *all, compare_labelled);
-    compare_labelled_paths(ended, all, num_paths, occurrences);
-    for (size_t i = 0; i < num_paths; i++)
-        free(all[i].label);
-    free(all);
-}
-
-static size_t count_among(const char *label, char *const *labels, size_t count)
-{
-    char *const *found = count > 0 ? bsearch(&label, labels, count, sizeof *labels, compare_labels) : NULL;
-    if (!found)
-        return 0;
-    char *const *first = found, *const *last = found;
-    while (first > labels && strcmp(first[-1], label) == 0)
-        first--;
-    while (last + 1 < labels + count && strcmp(last[1], label) == 0)
-        last++;
-    return (size_t)(last - first) + 1;
-}
-
-size_t record_ended_count(const record_ended *ended, const char *path)
-{
-    if (!ended || ended->num_labels == 0)
-        return 0;
-    char *label = label_of_path(path);
-    size_t count = count_among(label, ended->doubtful, ended->num_doubtful)
-                       ? 0
-                       : count_among(label, ended->labels, ended->num_labels);
-    free(label);
+    size_t count = 0;
+    for (size_t i = 0; i < ended->num_ends; i++)
+        count += i == 0 || compare_ends(&ended->ends[i - 1], &ended->ends[i]) != 0;
     return count;
 }
 
 void record_ended_free(record_ended *ended)
 {
-    for (size_t i = 0; i < ended->num_labels; i++)
-        free(ended->labels[i]);
-    free(ended->labels);
-    for (size_t i = 0; i < ended->num_doubtful; i++)
-        free(ended->doubtful[i]);
-    free(ended->doubtful);
+    for (size_t i = 0; i < ended->num_ends; i++)
+        free(ended->ends[i].address);
+    free(ended->ends);
     *ended = (record_ended){ 0 };
 }

@@ -9,12 +9,16 @@
 
 #include <weir/query.h>
 
+/* A file that is finished: its identity (weir_identity). */
+typedef struct record_end {
+    char *address;
+    uint64_t occurrence;
+} record_end;
+
 /* All-zero is empty. */
 typedef struct record_ended {
-    char **labels; /* sorted; those of URLs are without their secrets */
-    size_t num_labels;
-    char **doubtful; /* sorted labels that several different URLs of the inputs have: none of these is left out */
-    size_t num_doubtful;
+    record_end *ends; /* sorted */
+    size_t num_ends;
     uint64_t num_records;
     uint64_t num_unnamed;   /* tasks in the laps of which there is no record: not every file was recorded */
     uint64_t num_tasks;     /* in the laps */
@@ -31,13 +35,12 @@ int record_ended_read_all(record_ended *ended, const char *path, weir_error *err
 /* Finds the databases of ranks beside the one at `path`; call globfree() in any case. */
 int record_rank_databases(const char *path, glob_t *found, weir_error *error);
 
-/* Finds out which paths only differ in what labels hide. occurrences: of each path, how many equal ones have a lower
-   number, in any order. */
-void record_ended_compare_inputs(record_ended *ended, const char *const *paths, size_t num_paths,
-                                 size_t *occurrences);
+/* Whether the file is finished. occurrence: its number among those of the list with the same identity. ended NULL: false. */
+bool record_ended_has(const record_ended *ended, const char *path, uint64_t occurrence);
 
-/* How many times the file was finished. ended NULL is 0. */
-size_t record_ended_count(const record_ended *ended, const char *path);
+/* How many files are finished; one that several runs have finished counts once. */
+size_t record_ended_count(const record_ended *ended);
+
 void record_ended_free(record_ended *ended);
 
 /* As a pattern of glob() in which all characters stand for themselves; to be freed. */

@@ -7,24 +7,20 @@
 #include <sys/stat.h>
 
 #include "hash.h"
+#include "identity_key.h"
 #include "list_text.h"
 #include "memory.h"
 #include "output_check.h"
 #include "record_messages.h"
-
-static bool is_url(const char *text)
-{
-    const char *colon = strstr(text, "://");
-    return colon && colon > text;
-}
+#include "redact.h"
 
 /* -- the share */
 
-static bool is_in_share(const record_share *share, const char *path, uint64_t number, size_t occurrence)
+static bool is_in_share(const record_share *share, const char *path, uint64_t number, uint64_t occurrence)
 {
     uint64_t key = share->by_path ? weir__hash(WEIR__HASH_START, path, strlen(path) + 1) : number;
-    return key % share->world.size == share->world.rank &&
-           record_ended_count(&share->ended, path) + record_ended_count(share->ended_before, path) <= occurrence;
+    return key % share->world.size == share->world.rank && !record_ended_has(&share->ended, path, occurrence) &&
+           !record_ended_has(share->ended_before, path, occurrence);
 }
 
 static bool accept(void *self, const char *path, uint64_t number)
@@ -45,7 +41,7 @@ static bool visit_file(void *self, const char *path, uint64_t number)
 {
     visit *v = self;
     if (is_in_share(v->share, path, number + v->offset, 0))
-        v->take(v->self, path);
+        v->take(v->self, path, 0);
     return false;
 }
 
@@ -62,8 +58,8 @@ void record_inputs_each(const record_inputs *inputs, const record_share *share, 
         weir_directory_count(&folder, UINT64_MAX, &num_accepted, NULL);
     }
     for (size_t i = 0; i < inputs->num_all_paths; i++)
-        if (is_in_share(share, inputs->all_paths[i], i, inputs->occurrences[i]))
-            take(self, inputs->all_paths[i]);
+        if (is_in_share(share, inputs->all_paths[i], i, inputs->all_occurrences[i]))
+            take(self, inputs->all_paths[i], inputs->all_occurrences[i]);
 }
 
 /* -- --list */
@@ -86,9 +82,11 @@ static int open_list(const record_settings *settings, record_inputs *inputs)
     return RECORD_DONE;
 }
 
-static void add_path(record_inputs *inputs, const char *path)
+static void add_path(record_inputs *inputs, const char *path, uint64_t occurrence)
 {
     inputs->paths = memory_grow(inputs->paths, inputs->num_paths, sizeof *inputs->paths);
+    inputs->occurrences = memory_grow(inputs->occurrences, inputs->num_paths, sizeof *inputs->occurrences);
+    inputs->occurrences[inputs->num_paths] = occurrence;
     inputs->paths[inputs->num_paths++] = path;
 }
 
@@ -100,7 +98,7 @@ static void add_lines(record_inputs *inputs)
         if (length > 0 && line[length - 1] == '\r')
             line[length - 1] = '\0';
         if (*line)
-            add_path(inputs, line);
+            add_path(inputs, line, 0);
     }
 }
 
@@ -127,7 +125,7 @@ static int take_input(const record_settings *settings, const char *input, record
         return RECORD_DONE;
     }
     struct stat info;
-    if (!is_url(input) && stat(input, &info) != 0)
+    if (stat(input, &info) != 0 && !weir__is_url(input))
         return record_refuse(settings, "%s%s: %s", settings->input_option, input, strerror(errno));
     if (*settings->input_option)
         return record_refuse(settings, "%s%s: not a folder", settings->input_option, input);
@@ -137,7 +135,7 @@ static int take_input(const record_settings *settings, const char *input, record
         return record_refuse(settings, "%s: a database, not a video; weir summary and weir explain read it", input);
     if (!settings->images && weir_output_is(input, WEIR_OUTPUT_LIST))
         return record_refuse(settings, "%s: text, not a video; if it names files to decode: --list %s", input, input);
-    add_path(inputs, input);
+    add_path(inputs, input, 0);
     return RECORD_DONE;
 }
 
@@ -168,15 +166,16 @@ static void select_share(record_inputs *inputs)
 {
     inputs->num_all_paths = inputs->num_paths;
     inputs->all_paths = inputs->paths;
+    inputs->all_occurrences = inputs->occurrences;
     inputs->paths = NULL;
+    inputs->occurrences = NULL;
     inputs->num_paths = 0;
-    inputs->occurrences = memory_get(inputs->num_all_paths, sizeof *inputs->occurrences);
-    if (inputs->share.ended.num_labels || inputs->share.world.size > 1)
-        record_ended_compare_inputs(&inputs->share.ended, inputs->all_paths, inputs->num_all_paths,
-                                    inputs->occurrences);
+    identity_key_load(inputs->all_paths, inputs->num_all_paths);
+    if (weir_identity_number(inputs->all_paths, inputs->num_all_paths, inputs->all_occurrences) != WEIR_OK)
+        memory_check(NULL);
     for (size_t i = 0; i < inputs->num_all_paths; i++)
-        if (is_in_share(&inputs->share, inputs->all_paths[i], i, inputs->occurrences[i]))
-            add_path(inputs, inputs->all_paths[i]);
+        if (is_in_share(&inputs->share, inputs->all_paths[i], i, inputs->all_occurrences[i]))
+            add_path(inputs, inputs->all_paths[i], inputs->all_occurrences[i]);
     for (size_t i = 0; i < inputs->num_folders; i++) {
         /* check_folders() has refused inputs that are empty together */
         inputs->folders[i].may_be_empty = inputs->num_folders > 1 || inputs->num_all_paths > 0;
@@ -204,9 +203,10 @@ int record_inputs_open(const record_settings *settings, record_inputs *inputs)
     return exit_status;
 }
 
-static void count_file(void *count, const char *path)
+static void count_file(void *count, const char *path, uint64_t occurrence)
 {
     (void)path;
+    (void)occurrence;
     ++*(uint64_t *)count;
 }
 
@@ -235,8 +235,9 @@ void record_inputs_free(record_inputs *inputs)
     free(inputs->counts);
     free(inputs->listings);
     free(inputs->paths);
-    free(inputs->all_paths);
     free(inputs->occurrences);
+    free(inputs->all_paths);
+    free(inputs->all_occurrences);
     record_ended_free(&inputs->share.ended);
     free(inputs->list);
     *inputs = (record_inputs){ 0 };

@@ -15,7 +15,7 @@ typedef struct record_share {
     /* By a hash of the path, not by the number: the files that are left are then spread over the processes, even if
        those of one are left, and even if the processes read different states of the databases. */
     bool by_path;
-    record_ended ended; /* files that are skipped; of a path in several rows, as many as were finished */
+    record_ended ended;               /* files that are skipped */
     const record_ended *ended_before; /* the same, of earlier runs (NULL = none) */
 } record_share;
 
@@ -31,12 +31,13 @@ typedef struct record_inputs {
     weir_directory_counts *counts; /* of each folder, counted by its source */
     record_listing *listings;      /* of each folder, used by its source */
     size_t num_folders;
-    const char **paths; /* files and URLs of the share */
+    const char **paths;    /* files and URLs of the share */
+    uint64_t *occurrences; /* of each of these: its number among those of all_paths with the same identity */
     size_t num_paths;
     const char **all_paths; /* of all processes */
+    uint64_t *all_occurrences;
     size_t num_all_paths;
-    size_t *occurrences; /* of each of these, see record_ended_compare_inputs() */
-    char *list;          /* the text of --list, which paths points into */
+    char *list; /* the text of --list, which paths points into */
 } record_inputs;
 
 /* Returns 0, or reports the error on stderr and returns the exit status 2: an input is missing, is not a file,
@@ -44,8 +45,8 @@ typedef struct record_inputs {
    Free `inputs` in any case. */
 int record_inputs_open(const record_settings *settings, record_inputs *inputs);
 
-/* Calls `take` for each file of a share: of inputs->share or of another process. */
-typedef void record_file_function(void *self, const char *path);
+/* Calls `take` for each file of a share: of inputs->share or of another process. Path and occurrence are the identity. */
+typedef void record_file_function(void *self, const char *path, uint64_t occurrence);
 void record_inputs_each(const record_inputs *inputs, const record_share *share, record_file_function *take,
                         void *self);
 

@@ -20,9 +20,10 @@ typedef struct clip_search {
     bool is_found;
 } clip_search;
 
-static void compare_clip(void *self, const char *path)
+static void compare_clip(void *self, const char *path, uint64_t occurrence)
 {
     clip_search *search = self;
+    (void)occurrence;
     struct stat info;
     search->is_found |=
         stat(path, &info) == 0 && info.st_dev == search->file.st_dev && info.st_ino == search->file.st_ino;

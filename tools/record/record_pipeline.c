@@ -110,7 +110,12 @@ static void add_sources(const record_settings *settings, const record_inputs *in
         else
             weir_source_directory(builder, &inputs->folders[i], &options);
     if (inputs->num_paths > 0 || inputs->num_folders == 0) {
-        weir_list_config list = { .paths = inputs->paths, .num_paths = inputs->num_paths, .may_be_empty = true };
+        weir_list_config list = {
+            .paths = inputs->paths,
+            .num_paths = inputs->num_paths,
+            .may_be_empty = true,
+            .occurrences = inputs->occurrences,
+        };
         if (rounds)
             record_rounds_source_list(builder, &list, rounds, &options);
         else

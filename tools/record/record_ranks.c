@@ -261,13 +261,14 @@ typedef struct unfinished {
     bool prints;
 } unfinished;
 
-static void take_unfinished(void *self, const char *path)
+static void take_unfinished(void *self, const char *path, uint64_t occurrence)
 {
     unfinished *files = self;
+    (void)occurrence;
     if (files->count++ >= MAX_LISTED || !files->prints)
         return;
     char *shown = memory_copy(path);
-    weir__text_redact(shown);
+    weir__address_redact(shown);
     fputs("  ", stderr);
     weir__text_escape_to(stderr, shown);
     fputc('\n', stderr);

@@ -411,15 +411,6 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
 
 /* -- what is left */
 
-/* A file that several runs have finished is one. */
-static size_t count_files(const record_ended *ended)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < ended->num_labels; i++)
-        count += i == 0 || strcmp(ended->labels[i - 1], ended->labels[i]) != 0; /* sorted */
-    return count;
-}
-
 /* Reads which files are finished. */
 static int read_ended(const record_settings *settings, record_share *share)
 {
@@ -436,15 +427,16 @@ static int read_ended(const record_settings *settings, record_share *share)
                 settings->program, (unsigned long long)share->ended.num_unnamed);
     if (!settings->quiet && share->world.rank == 0)
         fprintf(stderr, "%s: --resume: leaves out the files that are recorded as %s: %zu\n", settings->program,
-                settings->retry_failed ? "decoded" : "finished", count_files(&share->ended));
+                settings->retry_failed ? "decoded" : "finished", record_ended_count(&share->ended));
     return RECORD_DONE;
 }
 
-static void print_file(void *self, const char *path)
+static void print_file(void *self, const char *path, uint64_t occurrence)
 {
     (void)self;
+    (void)occurrence;
     char *shown = memory_copy(path);
-    weir__text_redact(shown);
+    weir__address_redact(shown);
     puts(shown);
     free(shown);
 }

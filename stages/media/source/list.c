@@ -12,6 +12,24 @@ static void list_config_free(void *config)
 {
     weir_list_config *list = config;
     free((void *)list->paths);
+    free((void *)list->occurrences);
+}
+
+/* Makes a copy of the numbers, or the numbers. */
+static int number_paths(weir_list_config *list, weir_error *error)
+{
+    uint64_t *numbers = calloc(list->num_paths ? list->num_paths : 1, sizeof *numbers);
+    int status = numbers ? WEIR_OK : WEIR_ENOMEM;
+    if (numbers && list->occurrences && list->num_paths)
+        memcpy(numbers, list->occurrences, list->num_paths * sizeof *numbers);
+    else if (numbers && !list->occurrences)
+        status = weir_identity_number(list->paths, list->num_paths, numbers);
+    if (status == WEIR_OK) {
+        list->occurrences = numbers;
+        return WEIR_OK;
+    }
+    free(numbers);
+    return weir_error_set(error, status, 0, "out of memory");
 }
 
 /* Copies the array and its strings into one block. */
@@ -30,6 +48,11 @@ static int list_config_init(void *config, weir_error *error)
     char **copy = malloc(total_bytes ? total_bytes : 1);
     if (!copy)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    int status = number_paths(list, error);
+    if (status != WEIR_OK) {
+        free(copy);
+        return status;
+    }
 
     char *end = (char *)(copy + list->num_paths);
     for (size_t i = 0; i < list->num_paths; i++) {
@@ -52,8 +75,12 @@ static int list_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     char *copy = strdup(list->paths[worker->next]);
     if (!copy)
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    *out = (weir_item){ .data = copy, .release = weir_release_free };
+    if (weir_item_set_address(out, copy, list->occurrences[worker->next]) != WEIR_OK) {
+        weir_item_release(out);
+        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    }
     worker->next++;
-    *out = (weir_item){ .data = copy, .release = weir_release_free, .label = copy };
     return WEIR_OK;
 }
 

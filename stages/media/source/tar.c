@@ -17,6 +17,7 @@
 
 #include "directory_contents.h"
 #include "local_file.h"
+#include "name_count.h"
 
 enum { BLOCK_BYTES = 256 << 10, STEP_BYTES = 1 << 20 };
 
@@ -40,6 +41,7 @@ typedef struct tar_worker {
     weir_error error;
     weir_error limit; /* about the skipped files */
 
+    weir_name_counts names; /* an archive may hold several files of one name */
     char *label;
     size_t max_label_bytes;
 } tar_worker;
@@ -67,6 +69,7 @@ static void close_archive(tar_worker *worker)
         archive_read_free(worker->archive);
     weir__local_file_close(&worker->file);
     weir_item_release(&worker->input);
+    weir__name_counts_free(&worker->names);
     worker->archive = NULL;
     worker->entry = NULL;
     worker->entry_end = 0;
@@ -355,12 +358,14 @@ static int set_item(tar_worker *worker, weir_bytes *bytes, const char *path, wei
         worker->max_label_bytes = needed * 2;
     }
     snprintf(worker->label, worker->max_label_bytes, "%s!%s", path, bytes->name);
-    *out = (weir_item){
-        .data = bytes,
-        .release = weir_bytes_release,
-        .size_bytes = weir_bytes_memory(bytes),
-        .label = worker->label,
-    };
+    *out = (weir_item){ .data = bytes, .release = weir_bytes_release, .size_bytes = weir_bytes_memory(bytes) };
+    uint64_t occurrence = weir__name_count(&worker->names, bytes->name);
+    uint64_t of_archive = weir_task_identity(worker->task).occurrence; /* it may be in the list twice, too */
+    if (occurrence == UINT64_MAX ||
+        weir_item_set_address(out, worker->label, (of_archive << 32) + occurrence) != WEIR_OK) {
+        weir_item_release(out);
+        return fail_tar_memory(worker);
+    }
     weir_task_set_number(worker->task, worker->num_items - 1);
     return WEIR_OK;
 }
