@@ -464,6 +464,8 @@ TEST_CASE(a_damaged_text_is_refused_with_its_line)
         { "weir checkpoint 2\nepoch 0\nsource 0 a\ndone 0 5 9-8\nend\n", WEIR_EDATA, "line 4" },
         { "weir checkpoint 2\nepoch 0\nsource 0 a\ndone 0 99999999999999999999\nend\n", WEIR_EDATA, "line 4" },
         { "weir checkpoint 2\nepoch 0\nsource 0 a\nchunks 0 1 xyz\nend\n", WEIR_EDATA, "line 4" },
+        { "weir checkpoint 2\nepoch 0\nsource 0 a\nchunks 0 18446744073709551614 1\nend\n", WEIR_EDATA, "line 4" },
+        { "weir checkpoint 2\nepoch 0\nsource 0 a\nchunks 0 18446744073709551615 1\nend\n", WEIR_EDATA, "line 4" },
         { "weir checkpoint 2\nepoch 0\nsource 0 a\nwhat\nend\n", WEIR_EDATA, "line 4" },
         { "weir checkpoint 2\nepoch 0\nend\nmore\n", WEIR_EDATA, "after \"end\"" },
         { "weir checkpoint 2\nepoch 0\nend\n", WEIR_EDATA, "line 3: the text is damaged" },

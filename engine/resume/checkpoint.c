@@ -155,7 +155,8 @@ static int read_done(text_reader *reader, weir_done_source *source, char *at)
 static int read_chunks(text_reader *reader, weir_done_source *source, char *at)
 {
     weir_done_chunk chunk = { 0 };
-    if (!read_spaced(&at, 10, &chunk.epoch) || !read_spaced(&at, 10, &chunk.seq) || !*at)
+    if (!read_spaced(&at, 10, &chunk.epoch) || !read_spaced(&at, 10, &chunk.seq) || !*at ||
+        chunk.seq >= UINT64_MAX - 1)
         return fail_damaged(reader, "expected \"chunks EPOCH NUMBER PATH ...\"");
     while (*at) {
         if (!read_spaced(&at, 16, &chunk.path))

@@ -48,6 +48,15 @@ static void ask_set(const weir_checkpoint *checkpoint, size_t source, const weir
     }
 }
 
+/* An item of which something is done is before the end. */
+static void ask_chunk(const weir_checkpoint *checkpoint, size_t source, const weir_done_chunk *chunk)
+{
+    uint64_t low, end;
+    weir_checkpoint_range(checkpoint, source, chunk->epoch, &low, &end);
+    require(end > chunk->seq);
+    ask_number(checkpoint, source, chunk->epoch, chunk->seq);
+}
+
 static void ask_checkpoint(const weir_checkpoint *checkpoint)
 {
     require(!weir_checkpoint_source_at(checkpoint, checkpoint->num_sources));
@@ -57,6 +66,8 @@ static void ask_checkpoint(const weir_checkpoint *checkpoint)
         require(known && known->name && known->text && known->last_epoch >= checkpoint->epoch);
         for (size_t j = 0; j < source->num_sets && j < MAX_QUESTIONS; j++)
             ask_set(checkpoint, i, &source->sets[j]);
+        for (size_t j = 0; j < source->num_chunks && j < MAX_QUESTIONS; j++)
+            ask_chunk(checkpoint, i, &source->chunks[j]);
         ask_number(checkpoint, i, checkpoint->epoch, 3);
         ask_number(checkpoint, i, known->last_epoch, UINT64_MAX);
         ask_number(checkpoint, i, 0, 0);
