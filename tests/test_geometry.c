@@ -121,7 +121,7 @@ static uint64_t num_refused;
 
 static int draw_from(geometry *g, int first, int last)
 {
-    return first + (int)weir__random_below(&g->random, (uint64_t)(last - first + 1));
+    return first + (int)weir__random_below(&g->random, (uint64_t)(last - first) + 1);
 }
 
 static int side_of(int number)
