@@ -210,11 +210,27 @@ static void refuse_what_is_no_video(void)
 }
 #endif
 
+static void check_outputs(void)
+{
+    const char *input = "README.md";
+    weir_error error = { 0 };
+    GUARDED(weir_output_rules, rules);
+    memset(&rules.value, 0, sizeof rules.value);
+    rules.value.inputs = &input;
+    rules.value.num_inputs = 1;
+    weir_standard_files_open();
+    REQUIRE(weir_output_check("README.md", WEIR_OUTPUT_RAW, &rules.value, &error) == WEIR_EINVAL);
+    REQUIRE(weir_output_check("README.md.csv", WEIR_OUTPUT_CSV, &rules.value, NULL) == WEIR_OK);
+    REQUIRE(weir_output_is(".", WEIR_OUTPUT_FOLDER));
+    CHECK_GUARD(rules);
+}
+
 int main(void)
 {
     weir_observer observers[] = { { .self = &num_ends, .run_end = end_told }, { .self = NULL } };
     weir_log_set_level(WEIR_LOG_ERROR);
     run(observers, 2);
+    check_outputs();
     REQUIRE(num_begun == 40 && num_stage_calls == 2 && num_ends == 1);
 #ifdef WEIR_SQLITE_H
     record_and_read();

@@ -59,7 +59,8 @@ WEIR_API int weir_pipeline_checkpoint(struct weir_pipeline *pipeline, char **tex
 
 /*
  * Writes the checkpoint and the program's own state, such as its weights, into one file. Both get there at the same moment,
- * even if the machine loses power: the file is written beside, synced, and renamed over the old one.
+ * even if the machine loses power: the file is written beside, synced, and takes the place of the old one. Only a
+ * checkpoint is replaced: a file of another kind is WEIR_EINVAL (see weir/output.h).
  * state: state_bytes bytes (NULL = none). Any thread. WEIR_OK; or the file is as it was, and *error (may be NULL) is filled:
  * WEIR_EINVAL, WEIR_EUNSUPPORTED (built without checkpoints), WEIR_ENOTFOUND (no such folder), WEIR_EACCESS, WEIR_EIO,
  * WEIR_ENOMEM.
