@@ -85,7 +85,9 @@ static int replace_by_nameless(const char *source, const char *path)
     for (int try = 0; try < MAX_TRIES && failure == EEXIST; try++) {
         free(hidden);
         hidden = name_beside(path);
-        failure = hidden && linkat(AT_FDCWD, source, AT_FDCWD, hidden, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+        if (!hidden)
+            return ENOMEM;
+        failure = linkat(AT_FDCWD, source, AT_FDCWD, hidden, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
     }
     if (failure == 0 && rename(hidden, path) != 0) {
         failure = errno;
