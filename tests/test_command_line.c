@@ -102,6 +102,16 @@ TEST_CASE(names_may_be_shortened_and_have_an_alias)
     assert_refused("--co 3", "--co: ambiguous: several options start like this (see --help)");
 }
 
+TEST_CASE(a_choice_is_its_place_in_the_list)
+{
+    for (int i = 0; colors[i]; i++) {
+        char line[32];
+        snprintf(line, sizeof line, "--color %s", colors[i]);
+        assert_int_equal(parse(line), 0);
+        assert_int_equal(values.color, i);
+    }
+}
+
 TEST_CASE(the_last_value_counts)
 {
     assert_int_equal(parse("--count 1 --count 2"), 0);
@@ -111,6 +121,7 @@ TEST_CASE(the_last_value_counts)
 TEST_CASE(a_similar_option_is_proposed)
 {
     assert_refused("--cuont 1", "--cuont: no such option; did you mean --count? (see --help)");
+    assert_refused("--tilte x", "--tilte: no such option; did you mean --title? (see --help)"); /* an alias */
     assert_refused("--colour=red", "--colour: no such option; did you mean --color? (see --help)");
     assert_refused("--nothing-like-it", "--nothing-like-it: no such option (see --help)");
     assert_refused("--=3", "--: no such option (see --help)");
@@ -220,6 +231,22 @@ TEST_CASE(an_abbreviation_that_could_mean_something_else_is_refused)
 {
     assert_refused("--from yesterday", "--from: name a phase");
     assert_int_equal(parse("--from-phase x"), 0);
+}
+
+/* So that a shell reads it back. */
+TEST_CASE(words_are_printed_as_a_shell_reads_them)
+{
+    static const char *const printed[][2] = {
+        { "plain-1.mp4", "plain-1.mp4" }, { "", "''" }, { "a b", "'a b'" }, { "it's", "'it'\\''s'" }, { "$x", "'$x'" }
+    };
+    for (size_t i = 0; i < sizeof printed / sizeof printed[0]; i++) {
+        char text[32] = "";
+        FILE *to = fmemopen(text, sizeof text, "w");
+        assert_non_null(to);
+        option_print_word(to, printed[i][0]);
+        assert_int_equal(fclose(to), 0);
+        assert_string_equal(text, printed[i][1]);
+    }
 }
 
 TEST_MAIN(NULL, NULL, NULL, NULL)
