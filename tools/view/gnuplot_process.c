@@ -53,7 +53,7 @@ static void write_commands(FILE *commands, const drawing_plan *plan, const serie
     FILE *drawing = memory_file_open(&text, &size);
     drawing_write(drawing, plan, set);
     memory_file_close(drawing);
-    FILE *from = plan->medium == OUTPUT_SVG ? NULL : fmemopen(text, size, "r");
+    FILE *from = plan->medium == WEIR_OUTPUT_SVG ? NULL : fmemopen(text, size, "r");
     size_t num_replaced = 0;
     if (from)
         num_replaced = plot_fonts_copy(from, commands);
