@@ -148,6 +148,12 @@ static bool is_slash(int character)
     return character == '/' || character == '\\';
 }
 
+/* Such a URL has no secrets. */
+static bool is_local(const char *address)
+{
+    return strncasecmp(address, "file:", strlen("file:")) == 0;
+}
+
 bool weir__is_url(const char *address)
 {
     if (!address || !isalpha((unsigned char)*address))
@@ -157,8 +163,10 @@ bool weir__is_url(const char *address)
         length++;
     if (strncmp(address, "subfile,", strlen("subfile,")) == 0)
         return true;
-    if (address[length] != ':' || (length == 4 && strncasecmp(address, "file", 4) == 0))
+    if (address[length] != ':')
         return false;
+    if (is_local(address))
+        return true;
     if (is_slash(address[length + 1]) && is_slash(address[length + 2]))
         return true;
     char scheme[MAX_NAME] = "";
@@ -448,11 +456,6 @@ static weir_secret scan_secret(scan *s)
         return secret;
     }
     return (weir_secret){ 0 };
-}
-
-static bool is_local(const char *address)
-{
-    return strncasecmp(address, "file:", strlen("file:")) == 0;
 }
 
 void weir__secrets_each(const char *address, void (*take)(void *self, const weir_secret *secret), void *self)

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is it opened as a URL, and not as a local file? "http://h/x", also "http:h/x"; not "file:x", "a:b.mp4", "/x://y". */
+/* Is it opened as a URL, and not as the path of a file? "http://h/x", also "http:h/x" and "file:x"; not "a:b.mp4", "/x://y". */
 bool weir__is_url(const char *address);
 
 /*

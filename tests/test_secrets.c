@@ -14,6 +14,7 @@
 #include "test_case.h"
 
 #include <weir/item.h>
+#include <weir/status.h>
 
 #include "common/random.h"
 #include "common/redact.h"
@@ -139,9 +140,9 @@ TEST_CASE(one_predicate_says_what_a_url_is)
 {
     static const char *const urls[] = { "http://h/x",           "http:h/x",   "HTTP:/h",  "http:\\\\h",
                                         "x-y.z+w://h",          "hls+http:h", "concat:a", "crypto:http:h",
-                                        "subfile,,start,0,,:a", "s3://b/k" };
-    static const char *const files[] = { "",       "a.mp4",  "/a://b", "a:b.mp4", "file:a", "file:///a",
-                                         "FILE:a", "1http:", ":a",     "://",     "c:\\a",  "./http://h" };
+                                        "subfile,,start,0,,:a", "s3://b/k",   "file:a",   "FILE:///a" };
+    static const char *const files[] = { "",   "a.mp4", "/a://b", "a:b.mp4",   "1http:",
+                                         ":a", "://",   "c:\\a",  "./http://h" };
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
         if (!weir__is_url(urls[i]))
             fail_msg("%s", urls[i]);
@@ -169,6 +170,53 @@ TEST_CASE(a_text_about_an_address_hides_it_wherever_it_is_quoted)
         assert_string_equal(text, all[i].shown);
     }
     weir__text_redact_about(NULL, NULL, 0);
+}
+
+/* With a key of 0, 1, 2, … an identity is the same everywhere; the digest is SipHash-2-4's. */
+TEST_CASE(an_identity_tells_objects_apart_and_not_signatures)
+{
+    static const struct {
+        const char *address, *identity;
+    } all[] = {
+        { "a?token=b.mp4", "a?token=b.mp4" },
+        { "../x@y.mp4", "../x@y.mp4" },
+        { "http://h/a.mp4?v=1", "http://h/a.mp4?v=1" },
+        { "http://u:p@h/a.mp4?v=1&token=t", "http://h/a.mp4?v=1" },
+        { "http://h/a.mp4?X-Amz-Date=1&X-Amz-Signature=2&v=1&X-Amz-Expires=3", "http://h/a.mp4?v=1" },
+        { "http://h/a.mp4?v=1&Expires=1&Signature=2&Key-Pair-Id=3", "http://h/a.mp4?v=1" },
+        { "http://h/a.mp4?sv=1&se=2&sp=3&sig=4", "http://h/a.mp4" },
+        { "http://h/a.mp4?st=5&se=2&expires=1", "http://h/a.mp4?st=5&se=2&expires=1" }, /* not signed */
+        { "http://h/a.mp4?key=01234567", "http://h/a.mp4?key=" },
+        { "http://h/a.mp4?filetoken=01234567&x=1", "http://h/a.mp4?filetoken=" },
+    };
+    unsigned char key[WEIR_IDENTITY_KEY_BYTES];
+    for (size_t i = 0; i < sizeof key; i++)
+        key[i] = (unsigned char)i;
+    assert_int_equal(weir_identity_set_key(key, sizeof key), WEIR_OK);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char *identity = weir_identity_of(all[i].address);
+        bool has_digest = all[i].identity[strlen(all[i].identity) - 1] == '=';
+        assert_memory_equal(identity, all[i].identity, strlen(all[i].identity) + !has_digest);
+        assert_null(strstr(identity, "01234567"));
+        free(identity);
+    }
+    char *one = weir_identity_of("http://h/a?key=1"), *other = weir_identity_of("http://h/a?key=2");
+    char *again = weir_identity_of("http://u@h/a?key=1&pass=3");
+    assert_string_not_equal(one, other);
+    assert_string_equal(one, again);
+    assert_int_equal(strlen(one), strlen("http://h/a?key=") + 16);
+    free(one);
+    free(other);
+    free(again);
+}
+
+TEST_CASE(equal_identities_are_numbered_in_the_order_of_the_list)
+{
+    const char *const list[] = { "a", "http://h/a?sig=1", "a", "http://u@h/a", "a", "http://h/a?key=1" };
+    const uint64_t wanted[] = { 0, 0, 1, 1, 2, 0 };
+    uint64_t got[6];
+    assert_int_equal(weir_identity_number(list, 6, got), WEIR_OK);
+    assert_memory_equal(got, wanted, sizeof wanted);
 }
 
 /* ---- random URLs ---- */
