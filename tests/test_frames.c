@@ -590,7 +590,7 @@ TEST_CASE(a_folder_is_sampled_to_pictures)
     frames(&program, "many", "--frames 0,3 --format png -o pictures/");
     assert_int_equal(program.status, 0);
     program_free(&program);
-    assert_shell("test -e pictures/a.mp4/0001.png && test -e pictures/in/50_d.mp4/0000.png");
+    assert_shell("test -e pictures/a.mp4/0001.png && test -e pictures/in/50%d.mp4/0000.png");
 
     assert_refused("many", "-o pictures", "choose some of each, for example with --count 16");
     assert_refused("many", "--count 2", "-o FOLDER is missing");
