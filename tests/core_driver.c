@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core_order.h"
 #include "merge.h"
 
 static void check(core_driver *driver, bool holds, const char *what)
@@ -71,9 +72,11 @@ driver_node *driver_add_node(core_driver *driver, bool has_tasks, uint32_t num_s
         node->slots[i] = &node->all_slots[i].core;
     }
     for (uint32_t i = 0; i < num_outs; i++)
-        node->outs[i] = (weir__queue){
-            .capacity = room, .capacity_bytes = UINT64_MAX, .producer = &node->core, .entries = node->entries[i]
-        };
+        node->outs[i] = (weir__queue){ .capacity = room,
+                                       .capacity_bytes = UINT64_MAX,
+                                       .producer = &node->core,
+                                       .entries = node->entries[i],
+                                       .num_entries = room };
     return node;
 }
 
@@ -99,12 +102,71 @@ void driver_start(core_driver *driver)
 
 /* ---- invariants --------------------------------------------------------------------------------------------- */
 
+/* Only items, in the order in which they were made by their task, and no more than may be; and if one more may be, none
+   waits in a slot. */
+static void check_aside(core_driver *driver, const weir__queue *queue, bool has_room)
+{
+    const weir__node *node = queue->producer;
+    bool is_dropped = node->cancelled && !node->keeps_results;
+    uint64_t bytes = 0, bytes_before_last = 0;
+    for (uint32_t i = 0; i < queue->num_aside; i++) {
+        const weir__queued_item *entry =
+            &queue->entries[(queue->head + queue->depth + i) % (queue->capacity + node->look_ahead)];
+        check(driver, !weir__is_epoch_end(&entry->item), "the end of an epoch is set aside");
+        check(driver, entry->since_ns >= 1000 && entry->since_ns <= driver->graph.now_ns,
+              "it is not known since when an item is set aside");
+        bytes_before_last = bytes;
+        bytes += entry->item.size_bytes;
+    }
+    check(driver, bytes == queue->aside_bytes, "what is set aside has other bytes than it says");
+    check(driver, !queue->num_aside || queue->bytes + bytes_before_last < queue->capacity_bytes || is_dropped,
+          "more bytes are set aside than the queue may have");
+    check(driver, !queue->num_aside || is_dropped || !has_room, "a queue has room, and an item is set aside");
+    const weir__slot *first = queue->blocked.first;
+    bool may_set = first && !first->is_lifecycle && node->num_aside < node->look_ahead && !is_dropped &&
+                   queue->bytes + bytes < queue->capacity_bytes;
+    check(driver, !may_set, "an item may be set aside, but waits in its slot");
+}
+
+/* A producer that has ended, or drops its results, puts no more; but what has passed in a burst before may be told later. */
+static void check_puts(core_driver *driver, const weir__queue *queue)
+{
+    driver_node *node = (driver_node *)queue->producer;
+    uint64_t *num = &node->put_before_end[queue - node->core.outs];
+    bool drops_results = node->core.cancelled && !node->core.keeps_results && !node->core.may_run_ahead;
+    if (!queue->closed && !drops_results)
+        return;
+    *num = *num ? *num : queue->total_put + 1;
+    check(driver, *num == queue->total_put + 1, "a queue gets an item whose producer has ended or drops its results");
+}
+
+/* Each branch gets its items in the order in which they were made: those in the queue, then those that are set aside, then
+   those in BLOCKED slots. */
+static void check_order(core_driver *driver, const weir__queue *queue)
+{
+    uint64_t last = 0;
+    bool is_kept = true;
+    if (!queue->producer->has_tasks || queue->producer->order == WEIR_ORDER_INPUT)
+        return; /* where turns change the order, the consumer sees whether it is kept */
+    for (uint32_t i = 0; i < queue->depth + queue->num_aside; i++) {
+        uint64_t id = (uintptr_t)weir__queue_item_at(queue, queue->head + i)->data;
+        is_kept &= !id || id > last;
+        last = id ? id : last;
+    }
+    for (const weir__slot *slot = queue->blocked.first; slot; slot = slot->next) {
+        uint64_t id = (uintptr_t)slot->out.data;
+        is_kept &= !id || id > last;
+        last = id ? id : last;
+    }
+    check(driver, is_kept, "a branch does not get its items in their order");
+}
+
 static void check_queue(core_driver *driver, const weir__queue *queue)
 {
     uint32_t num_ends = 0, num_blocked = 0;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < queue->depth; i++) {
-        const weir_item *item = &queue->entries[(queue->head + i) % queue->capacity].item;
+        const weir_item *item = weir__queue_item_at(queue, queue->head + i);
         num_ends += weir__is_epoch_end(item);
         bytes += item->size_bytes;
     }
@@ -113,6 +175,9 @@ static void check_queue(core_driver *driver, const weir__queue *queue)
           "a queue has another level than it says");
     bool has_room = queue->depth < queue->capacity && queue->bytes < queue->capacity_bytes;
     check(driver, !has_room || !queue->blocked.first, "a queue has room, and a slot waits for room");
+    check_aside(driver, queue, has_room);
+    check_puts(driver, queue);
+    check_order(driver, queue);
     for (const weir__slot *slot = queue->blocked.first; slot && num_blocked < 100; slot = slot->next, num_blocked++)
         check(driver, slot->state == SLOT_BLOCKED && &slot->node->outs[slot->out_index] == queue,
               "a slot waits for room, but is not BLOCKED");
@@ -131,7 +196,7 @@ static uint32_t count_list(const weir__slot *slot, slot_state state, core_driver
 static void check_slots(core_driver *driver, const weir__node *node)
 {
     uint32_t num[SLOT_STATES] = { 0 }, num_blocked = 0, num_turns = 0;
-    uint64_t inside = 0;
+    uint64_t inside = 0, num_aside = 0;
     int64_t open_ns = 0, closed_ns = 0;
     for (uint32_t i = 0; i < node->num_made; i++) {
         const weir__slot *slot = node->slots[i];
@@ -159,6 +224,13 @@ static void check_slots(core_driver *driver, const weir__node *node)
         num_turns--;
     check(driver, num_turns == 0, "a slot has a turn, but is not in the list");
     check(driver, !node->turn_first || node->turn_first->state != SLOT_TURN, "the first turn waits for its turn");
+    for (uint32_t i = 0; i < node->num_outs; i++)
+        num_aside += node->outs[i].num_aside;
+    check(driver, num_aside == node->num_aside && num_aside <= node->look_ahead,
+          "a node has set aside another number of items than it says, or may");
+    check(driver, !num_aside || node->state != NODE_DONE || (node->cancelled && !node->keeps_results),
+          "a node is done, but has set aside items");
+    inside += num_aside;
     const weir_account *a = &node->account;
     check(driver, a->taken + a->created == a->passed_on + a->skipped + a->failed + a->dropped + a->merged + inside,
           "a node has lost an item");
@@ -221,6 +293,7 @@ static void make_result(core_driver *driver, driver_slot *slot)
     out->epoch = slot->core.in.epoch;
     out->source = slot->core.in.source;
     out->order_number = slot->core.in.order_number;
+    order_made(driver, slot, id + 1);
 }
 
 static void forget_item(weir_item *item)
@@ -616,6 +689,11 @@ static void hash_slot(uint64_t *hash, const weir__slot *slot)
                          (uint64_t)slot->abandoned << 8 | slot->num_kept);
 }
 
+static void hash_item(uint64_t *hash, const weir_item *item)
+{
+    hash_value(hash, item->seq << 16 | item->epoch << 1 | weir__is_epoch_end(item));
+}
+
 static void hash_list(uint64_t *hash, const weir__slot *slot)
 {
     for (; slot; slot = slot->next)
@@ -629,7 +707,8 @@ static void hash_list(uint64_t *hash, const weir__slot *slot)
 static uint64_t hash_state(const core_driver *driver)
 {
     uint64_t hash = 1;
-    hash_value(&hash, driver->num_delivered << 32 | (uint64_t)driver->graph.stopped << 1 | driver->graph.failed);
+    hash_value(&hash, driver->num_delivered << 32 | driver->num_epochs << 16 | (uint64_t)driver->graph.stopped << 1 |
+                          driver->graph.failed);
     hash_value(&hash, driver->odd_left << 16 | driver->stops_left << 8 | driver->changes_left);
     hash_value(&hash, driver->nodes[1].core.num_wanted << 16 | driver->nodes[1].core.num_slots);
     for (uint32_t i = 0; i < driver->graph.num_nodes; i++) {
@@ -639,6 +718,8 @@ static uint64_t hash_state(const core_driver *driver)
                    (uint64_t)node->core.state << 32 | (uint64_t)node->core.cancelled << 1 | node->core.exhausted);
         hash_value(&hash, node->steps << 32 | node->core.next_seq);
         hash_value(&hash, a->taken << 48 | a->created << 40 | a->skipped << 32 | a->failed << 16 | a->dropped);
+        hash_value(&hash, node->core.epochs_ended << 32 | (uint64_t)node->core.passing_epoch << 16 |
+                              node->core.lifecycle->out_index);
         for (uint32_t j = 0; j < node->core.num_made; j++)
             hash_slot(&hash, node->core.slots[j]);
         hash_list(&hash, node->core.idle);
@@ -647,8 +728,9 @@ static uint64_t hash_state(const core_driver *driver)
             hash_value(&hash, slot->in.seq);
         for (uint32_t j = 0; j < node->core.num_outs; j++) {
             const weir__queue *queue = &node->outs[j];
-            for (uint32_t k = 0; k < queue->depth; k++)
-                hash_value(&hash, queue->entries[(queue->head + k) % queue->capacity].item.seq);
+            hash_value(&hash, queue->num_aside);
+            for (uint32_t k = 0; k < queue->depth + queue->num_aside; k++)
+                hash_item(&hash, weir__queue_item_at(queue, queue->head + k));
             hash_value(&hash, queue->closed);
             hash_list(&hash, queue->blocked.first);
         }
@@ -788,6 +870,7 @@ const char *driver_run(core_driver *driver)
     if (!driver->broken) {
         check_end(driver);
         check_epochs(driver);
+        order_check(driver);
     }
     return driver->broken;
 }
@@ -808,7 +891,7 @@ static void may_be_limited(core_driver *driver, driver_node *node)
 {
     if (choose_one_in(driver->choices, 8))
         for (uint32_t i = 0; i < node->core.num_outs; i++)
-            node->outs[i].capacity_bytes = 10;
+            node->outs[i].capacity_bytes = 10 + 15 * choose(driver->choices, 2);
 }
 
 /* Its steps are short, and may be run in bursts. */
@@ -857,6 +940,13 @@ static driver_node *add_stage(core_driver *driver, uint32_t num_outs)
     return node;
 }
 
+static void look_ahead(driver_node *route, uint32_t most)
+{
+    route->core.look_ahead = most;
+    for (uint32_t i = 0; i < route->core.num_outs; i++)
+        route->outs[i].num_entries = route->outs[i].capacity + most;
+}
+
 static open_end add_stages(core_driver *driver, open_end end, uint32_t depth);
 
 static open_end add_route(core_driver *driver, open_end end, uint32_t depth)
@@ -864,6 +954,7 @@ static open_end add_route(core_driver *driver, open_end end, uint32_t depth)
     uint32_t num_branches = 2 + choose_one_in(driver->choices, 4);
     driver_node *route = add_stage(driver, num_branches);
     route->pends = route->multiplies = route->core.has_flush = false;
+    look_ahead(route, choose(driver->choices, 3) ? choose(driver->choices, MAX_AHEAD + 1) : 0);
     driver_connect(end.node, end.out, route);
     open_end ends[MAX_ENDS];
     for (uint32_t i = 0; i < num_branches; i++)
@@ -948,6 +1039,8 @@ void driver_build_random(core_driver *driver, choices *list)
         driver->change_at = 1 + choose(list, 60);
     if (choose_one_in(list, 4))
         driver->overdue_at = 1 + choose(list, 60);
+    if (choose_one_in(list, 3))
+        order_begin(driver);
     driver_start(driver);
 }
 
@@ -955,11 +1048,19 @@ void driver_build_small(core_driver *driver, choices *list, small_twist twist)
 {
     driver_init(driver, list, 2);
     driver_node *source = driver_add_node(driver, true, 1, 1, 1);
-    driver_node *stage = driver_add_node(driver, true, 2, 1, 1);
+    driver_node *stage = driver_add_node(driver, true, twist == SMALL_ROUTE ? 1 : 2, twist == SMALL_ROUTE ? 2 : 1, 1);
+    driver_node *join = twist == SMALL_ROUTE ? driver_add_node(driver, false, 1, 1, 1) : NULL;
     driver_node *sink = driver_add_node(driver, false, 1, 1, 1);
     driver_connect(source, 0, stage);
-    driver_connect(stage, 0, sink);
-    source->items = 4;
+    driver_connect(stage, 0, join ? join : sink);
+    if (join) {
+        driver_connect(stage, 1, join);
+        driver_connect(join, 0, sink);
+        join->core.route = &stage->core;
+        look_ahead(stage, 1);
+        source->core.epochs = 2;
+    }
+    source->items = twist == SMALL_ROUTE ? 5 : 4;
     stage->core.order = twist == SMALL_IN_ORDER || twist == SMALL_STATUS || twist == SMALL_REPLACED
                             ? WEIR_ORDER_INPUT
                             : WEIR_ORDER_COMPLETION;
@@ -969,7 +1070,7 @@ void driver_build_small(core_driver *driver, choices *list, small_twist twist)
     driver->keeps_order = stage->core.order == WEIR_ORDER_INPUT;
     driver->odd_left = twist == SMALL_STATUS || twist == SMALL_KEPT || twist == SMALL_REPLACED;
     driver->keeps_count = stage->replaces = twist == SMALL_REPLACED;
-    driver->stops_left = twist == SMALL_STOP;
+    driver->stops_left = twist == SMALL_STOP || twist == SMALL_ROUTE;
     driver->changes_left = twist == SMALL_SLOTS;
     driver_start(driver);
 }

@@ -12,7 +12,7 @@
 #include "choices.h"
 #include "core.h"
 
-enum { MAX_NODES = 20, MAX_ENDS = 3, MAX_DRIVER_SLOTS = 4, MAX_ROOM = 4, MAX_DRIVER_ITEMS = 4096 };
+enum { MAX_NODES = 20, MAX_ENDS = 3, MAX_DRIVER_SLOTS = 4, MAX_ROOM = 4, MAX_AHEAD = 4, MAX_DRIVER_ITEMS = 4096 };
 
 typedef struct driver_slot {
     weir__slot core; /* first */
@@ -27,14 +27,15 @@ typedef struct driver_node {
     weir__node core; /* first */
     uint32_t items;  /* of a source: in each epoch */
     bool multiplies, pends, skips, fails, passes_over, hooks_fail, replaces;
-    uint64_t steps;                        /* that ended */
+    uint64_t steps;                    /* that ended */
+    uint64_t put_before_end[MAX_ENDS]; /* into each queue, plus 1, when the node had ended or dropped its results */
     uint64_t whole_tasks, whole_successes; /* of epochs that have begun here, as the test sees them */
     driver_slot lifecycle, all_slots[MAX_DRIVER_SLOTS];
     weir__slot *slots[MAX_DRIVER_SLOTS];
     weir__queue outs[MAX_ENDS], *ins[MAX_ENDS];
     int64_t credits[2 * MAX_ENDS];
     uint32_t weights[MAX_ENDS];
-    weir__queued_item entries[MAX_ENDS][MAX_ROOM];
+    weir__queued_item entries[MAX_ENDS][MAX_ROOM + MAX_AHEAD];
 } driver_node;
 
 typedef struct driver_crew {
@@ -122,10 +123,12 @@ typedef enum small_twist {
     SMALL_REPLACED, /* in order; one of the tasks, any, fails, at once or later, and its input is replaced */
     SMALL_STOP,     /* at any moment */
     SMALL_SLOTS,    /* at any moment the stage has one slot less */
+    SMALL_ROUTE, /* a route with one slot, which looks one item ahead, two branches without stages and two epochs of five items */
     SMALL_TWISTS,
 } small_twist;
 
-/* A source, a stage of two slots and a sink, with queues of one item, two threads and four items. */
+/* A source, a stage of two slots and a sink, with queues of one item, two threads and four items; or a route in the place of
+   the stage, and a join. */
 void driver_build_small(core_driver *driver, choices *list, small_twist twist);
 
 /* The graph as text, for reports. */

@@ -11,9 +11,9 @@ static int64_t ns(double seconds)
 weir_sqlite_writer *recording_begin(const char *path, const char *node_id, int32_t rank, double started)
 {
     static const weir_stage_info stages[] = {
-        { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion", "", "", 0 },
-        { "0:1:decode[10]", "0:1:decode[10]_queue", "stage", 10, 2, 0, "completion", "0:0:src_queue", "", 0 },
-        { "0:2:sink", "0:2:sink_queue", "sink", 1, 3, 0, "completion", "0:1:decode[10]_queue", "", 0 },
+        { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion", "", "", 0, 0 },
+        { "0:1:decode[10]", "0:1:decode[10]_queue", "stage", 10, 2, 0, "completion", "0:0:src_queue", "", 0, 0 },
+        { "0:2:sink", "0:2:sink_queue", "sink", 1, 3, 0, "completion", "0:1:decode[10]_queue", "", 0, 0 },
     };
     weir_sqlite_options options = { .node_id = node_id, .rank = rank, .command = "invented" };
     weir_sqlite_writer *writer = open_writer(path, &options);

@@ -181,9 +181,9 @@ weir_reader *open_reader(const char *path)
 void observe_start(weir_observer observer)
 {
     static const weir_stage_info stages[] = {
-        { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion", "", "", 0 },
-        { "0:1:decode[10]", "0:1:decode[10]_queue", "stage", 10, 2, 1000000, "input", "0:0:src_queue", "", 0 },
-        { "0:2:sink", "0:2:sink_queue", "sink", 1, 3, 0, "completion", "0:1:decode[10]_queue", "", 0 },
+        { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion", "", "", 0, 0 },
+        { "0:1:decode[10]", "0:1:decode[10]_queue", "stage", 10, 2, 1000000, "input", "0:0:src_queue", "", 0, 0 },
+        { "0:2:sink", "0:2:sink_queue", "sink", 1, 3, 0, "completion", "0:1:decode[10]_queue", "", 0, 0 },
     };
     static const weir_run_info info = {
         .start_unix_ns = 1000 * WEIR_SECOND, .threads = 10, .stages = stages, .num_stages = 3

@@ -307,6 +307,15 @@ static void route_of_too_many_branches(weir_builder *builder)
     weir_builder_route(builder, &(weir_route_config){ .pick = pick_first, .num_branches = UINT32_MAX }, NULL);
 }
 
+static void route_that_looks_too_far(weir_builder *builder)
+{
+    good_source(builder);
+    weir_builder_route(
+        builder,
+        &(weir_route_config){ .pick = pick_first, .num_branches = 2, .look_ahead_items = WEIR_MAX_QUEUE_ITEMS + 1 },
+        NULL);
+}
+
 static void route_first(weir_builder *builder)
 {
     weir_builder_route(builder, &two_branches, &(weir_stage_options){ .name = "by-size" });
@@ -545,6 +554,7 @@ static const struct {
     { route_without_pick, { 0 }, WEIR_EINVAL, "route", "pick" },
     { route_without_branches, { 0 }, WEIR_EINVAL, "route", "num_branches" },
     { route_of_too_many_branches, { 0 }, WEIR_EINVAL, "route", "num_branches" },
+    { route_that_looks_too_far, { 0 }, WEIR_EINVAL, "route", "look_ahead_items is 16777217, above 16777216" },
     { route_first, { 0 }, WEIR_EINVAL, "by-size", "no source yet" },
     { stage_before_the_branch, { 0 }, WEIR_EINVAL, "pass", "weir_builder_branch()" },
     { branch_without_a_route, { 0 }, WEIR_EINVAL, "", "weir_builder_route()" },
@@ -680,6 +690,7 @@ static void check_info(const weir_stage_info *info, const weir_stage_info *expec
     assert_int_equal(info->queue_items, expected->queue_items);
     assert_int_equal(info->queue_bytes, expected->queue_bytes);
     assert_string_equal(info->output_order, expected->output_order);
+    assert_int_equal(info->look_ahead_items, expected->look_ahead_items);
 }
 
 static void run_and_record(weir_builder *builder, weir_pipeline_options options, test_recorder *recorder)
@@ -696,9 +707,9 @@ static void run_and_record(weir_builder *builder, weir_pipeline_options options,
 TEST_CASE(all_zero_options_mean_the_documented_defaults)
 {
     static const weir_stage_info expected[] = {
-        { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion", "", "", 0 },
-        { "0:1:pass", "0:1:pass_queue", "stage", 1, 2, 0, "completion", "0:0:src_queue", "", 0 },
-        { "0:2:sink", "0:2:sink_queue", "sink", 1, 3, 0, "completion", "0:1:pass_queue", "", 0 },
+        { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion", "", "", 0, 0 },
+        { "0:1:pass", "0:1:pass_queue", "stage", 1, 2, 0, "completion", "0:0:src_queue", "", 0, 0 },
+        { "0:2:sink", "0:2:sink_queue", "sink", 1, 3, 0, "completion", "0:1:pass_queue", "", 0, 0 },
     };
     test_recorder recorder;
     weir_builder *builder = weir_builder_new();
@@ -717,10 +728,10 @@ TEST_CASE(all_zero_options_mean_the_documented_defaults)
 TEST_CASE(options_show_in_names_and_infos)
 {
     static const weir_stage_info expected[] = {
-        { "7:0:src", "7:0:src_queue", "source", 1, 5, 1000, "completion", "", "", 0 },
-        { "7:1:a.B-c_1[64]", "7:1:a.B-c_1[64]_queue", "stage", 64, 9, 0, "input", "", "", 0 },
-        { "7:2:pass[2]", "7:2:pass[2]_queue", "stage", 2, 2, 1, "completion", "", "", 0 },
-        { "7:3:sink", "7:3:sink_queue", "sink", 1, 8, 0, "completion", "", "", 0 },
+        { "7:0:src", "7:0:src_queue", "source", 1, 5, 1000, "completion", "", "", 0, 0 },
+        { "7:1:a.B-c_1[64]", "7:1:a.B-c_1[64]_queue", "stage", 64, 9, 0, "input", "", "", 0, 0 },
+        { "7:2:pass[2]", "7:2:pass[2]_queue", "stage", 2, 2, 1, "completion", "", "", 0, 0 },
+        { "7:3:sink", "7:3:sink_queue", "sink", 1, 8, 0, "completion", "", "", 0, 0 },
     };
     test_recorder recorder;
     weir_builder *builder = weir_builder_new();
@@ -739,6 +750,37 @@ TEST_CASE(options_show_in_names_and_infos)
     assert_int_equal(recorder.run.threads, 2 + 3);
     assert_int_equal(recorder.run.pipeline_id, 7);
     recorder_free(&recorder);
+}
+
+/* The default, a number, none; and in front of a join that restores the order, or in a branch of it, where it is no use. */
+TEST_CASE(a_route_tells_how_far_it_looks_ahead)
+{
+    enum { IN_ORDER = 3, NESTED };
+    static const uint32_t items[] = { 0, 3, WEIR_NO_LOOK_AHEAD, 3, 3 }, expected[] = { 16, 3, 0, 0, 0 };
+    for (int i = 0; i <= NESTED; i++) {
+        test_recorder recorder;
+        weir_builder *builder = weir_builder_new();
+        good_source(builder);
+        weir_route_config route = two_branches;
+        route.look_ahead_items = items[i];
+        weir_builder_route(builder, &route, NULL);
+        weir_builder_branch(builder);
+        if (i == NESTED) {
+            weir_builder_route(builder, &route, &(weir_stage_options){ .name = "inner" });
+            weir_builder_branch(builder);
+            weir_builder_branch(builder);
+            weir_builder_join(builder, NULL);
+        }
+        weir_builder_branch(builder);
+        weir_builder_join(builder, &(weir_stage_options){ .output_order = i >= IN_ORDER ? WEIR_ORDER_INPUT
+                                                                                        : WEIR_ORDER_COMPLETION });
+        weir_builder_sink(builder, NULL);
+        run_and_record(builder, (weir_pipeline_options){ 0 }, &recorder);
+        for (uint32_t j = 0; j < recorder.num_stages; j++)
+            assert_int_equal(recorder.infos[j].look_ahead_items,
+                             strcmp(recorder.infos[j].kind, "route") == 0 ? expected[i] : 0);
+        recorder_free(&recorder);
+    }
 }
 
 /* ---- what is copied ----------------------------------------------------------------------------------------- */

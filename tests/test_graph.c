@@ -289,6 +289,114 @@ TEST_CASE(route_sends_each_item_through_the_branch_that_was_picked)
     finish(pipeline, &ledger);
 }
 
+/* Items below this value go to the slow branch, which waits at the gate; all others to the fast one. */
+typedef struct slow_first {
+    uint64_t num_slow;
+    uint32_t look_ahead_items;
+    size_t size_bytes;
+    uint64_t queue_bytes;
+    test_numbers numbers; /* of the source */
+} slow_first;
+
+static int pick_slow_first(void *self, const weir_item *item)
+{
+    const slow_first *shape = self;
+    return item_value(item) < shape->num_slow ? 0 : 1;
+}
+
+enum { FAST_ITEMS = 50 };
+
+static weir_pipeline *build_slow_first(slow_first *shape, test_ledger *ledger, test_gate *gate)
+{
+    shape->numbers =
+        (test_numbers){ .ledger = ledger, .count = shape->num_slow + FAST_ITEMS, .size_bytes = shape->size_bytes };
+    weir_builder *builder = builder_with(&shape->numbers);
+    weir_builder_route(
+        builder,
+        &(weir_route_config){
+            .pick = pick_slow_first, .self = shape, .num_branches = 2, .look_ahead_items = shape->look_ahead_items },
+        &(weir_stage_options){ .queue_bytes = shape->queue_bytes });
+    weir_builder_branch(builder);
+    weir_builder_pipe(builder, &gated_op, gate, 0, &(weir_stage_options){ .threads = 1 });
+    weir_builder_branch(builder);
+    weir_builder_join(builder, NULL);
+    weir_builder_sink(builder, NULL);
+    return build(builder, &(weir_pipeline_options){ .threads = 2 });
+}
+
+static void await_blocked_route(weir_pipeline *pipeline)
+{
+    for (bool is_blocked = false; !is_blocked; sched_yield()) {
+        weir_snapshot *snapshot;
+        assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+        for (size_t i = 0; i < snapshot->num_stages; i++)
+            is_blocked |= strstr(snapshot->stages[i].name, "route") && snapshot->stages[i].waiting_out == 1;
+        weir_snapshot_free(snapshot);
+    }
+}
+
+/* One item is at the gate, two are in its queue, and so many are set aside: one more holds up the route. Held constant: a
+   route with one slot, queues of two items, a slow branch that does nothing at all. */
+static void check_look_ahead(slow_first shape, uint64_t most_slow)
+{
+    for (int is_one_more = 0; is_one_more < 2; is_one_more++) {
+        test_ledger ledger = LEDGER;
+        test_gate gate = GATE;
+        weir_item item;
+        shape.num_slow = most_slow + (uint64_t)is_one_more;
+        weir_pipeline *pipeline = build_slow_first(&shape, &ledger, &gate);
+        gate_await_waiting(&gate, 1);
+        if (is_one_more) {
+            await_blocked_route(pipeline);
+            assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_ETIMEDOUT);
+        } else {
+            for (uint64_t i = 0; i < FAST_ITEMS; i++)
+                assert_int_equal(next_value(pipeline), most_slow + i);
+        }
+        gate_open(&gate);
+        for (uint64_t i = 0, slow = 0; i < shape.num_slow + (is_one_more ? FAST_ITEMS : 0); i++) {
+            uint64_t value = next_value(pipeline);
+            if (value < shape.num_slow)
+                assert_int_equal(value, slow++); /* the order of the branch */
+        }
+        expect_end(pipeline, WEIR_EOF);
+        assert_int_equal(account_of(pipeline, "route").passed_on, shape.num_slow + FAST_ITEMS);
+        finish(pipeline, &ledger);
+    }
+}
+
+TEST_CASE(a_full_branch_does_not_hold_up_the_others)
+{
+    check_look_ahead((slow_first){ .look_ahead_items = 0 }, 3 + 16);
+    check_look_ahead((slow_first){ .look_ahead_items = 5 }, 3 + 5);
+    check_look_ahead((slow_first){ .look_ahead_items = WEIR_NO_LOOK_AHEAD }, 3);
+    /* by bytes the queue is full with 2 items of 100, or with 5, of which 3 are set aside */
+    check_look_ahead((slow_first){ .size_bytes = 100, .queue_bytes = 150 }, 1 + 2);
+    check_look_ahead((slow_first){ .size_bytes = 100, .queue_bytes = 450 }, 1 + 2 + 3);
+}
+
+TEST_CASE(what_a_route_has_set_aside_is_dropped_by_a_stop)
+{
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    slow_first shape = { .num_slow = 13 };
+    weir_pipeline *pipeline = build_slow_first(&shape, &ledger, &gate);
+    for (uint64_t i = 0; i < FAST_ITEMS; i++)
+        assert_int_equal(next_value(pipeline), shape.num_slow + i);
+    gate_await_waiting(&gate, 1);
+    weir_account before = account_of(pipeline, "route");
+    assert_int_equal(before.passed_on, 3 + FAST_ITEMS);
+    assert_int_equal(before.in_flight, 10);
+    weir_pipeline_stop(pipeline);
+    gate_open(&gate);
+    expect_end(pipeline, WEIR_ESTOPPED);
+    weir_account account = account_of(pipeline, "route");
+    assert_int_equal(account.taken, 13 + FAST_ITEMS);
+    assert_int_equal(account.passed_on, 3 + FAST_ITEMS);
+    assert_int_equal(account.dropped + account.in_flight, 10); /* they are released after the end */
+    finish(pipeline, &ledger);
+}
+
 TEST_CASE(routes_may_be_nested)
 {
     test_ledger ledger = LEDGER;

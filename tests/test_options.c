@@ -167,7 +167,7 @@ TEST_CASE(structs_without_a_size_of_their_own_keep_their_size)
     assert_int_equal(sizeof(weir_max_failures), 24);
     assert_int_equal(sizeof(weir_batch), 24);
     assert_int_equal(sizeof(weir_error), 1672);
-    assert_int_equal(sizeof(weir_stage_info), 72);
+    assert_int_equal(sizeof(weir_stage_info), 80);
     assert_int_equal(sizeof(weir_queue_info), 16);
 }
 

@@ -352,8 +352,11 @@ static void add_stage(model *m)
 
 static void add_route(model *m)
 {
-    weir_builder_route(m->builder, &(weir_route_config){ .pick = pick, .num_branches = 3 },
-                       &(weir_stage_options){ .concurrency = 1 + below(&m->tuning, 3) });
+    static const uint32_t look_aheads[] = { 0, WEIR_NO_LOOK_AHEAD, 1, 2, 5 };
+    weir_route_config config = { .pick = pick,
+                                 .num_branches = 3,
+                                 .look_ahead_items = look_aheads[below(&m->tuning, LENGTH(look_aheads))] };
+    weir_builder_route(m->builder, &config, &(weir_stage_options){ .concurrency = 1 + below(&m->tuning, 3) });
     bool keeps_order = m->keeps_order, restores_order = one_in(&m->tuning, 2);
     for (int branch = 0; branch < 3; branch++) {
         weir_builder_branch(m->builder);

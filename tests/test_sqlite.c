@@ -72,7 +72,7 @@ TEST_CASE(columns_stand_in_the_order_of_the_design)
                    "machine, world, job");
     assert_columns(path, "stage",
                    "run_id, name, kind, concurrency, queue_items, queue_bytes, output_order, threads, inputs, "
-                   "merge_order");
+                   "merge_order, look_ahead_items");
     assert_int_equal(query_int(path, "PRAGMA user_version"), WEIR_SCHEMA_VERSION);
     assert_int_equal(query_int(path, "PRAGMA application_id"), 0x77656972);
     char *mode = query_text(path, "PRAGMA journal_mode");

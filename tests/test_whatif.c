@@ -351,6 +351,32 @@ TEST_CASE(the_slow_branch_of_a_route_sets_the_pace)
     weir__model_free(model);
 }
 
+/* Half of the items, drawn at random, go to each of two branches of 5 ms. With places for one item each, one branch often
+   waits while the route holds an item for the other: then one of two queues is full, and 0, 1 or 2 items, each in a third of
+   the time, are in the other branch, so that 5 of 6 slots are busy. */
+TEST_CASE(a_route_that_looks_ahead_keeps_its_branches_busy)
+{
+    weir_model *model = new_model(8, 8);
+    uint32_t source = add(model, SOURCE);
+    uint32_t route = add(model, (weir_model_node){ .name = "route",
+                                                   .kind = "route",
+                                                   .inputs = &source,
+                                                   .num_inputs = 1,
+                                                   .queue_items = 1,
+                                                   .look_ahead_items = 400,
+                                                   .shares = (const double[]){ 1, 1 },
+                                                   .num_shares = 2 });
+    uint32_t one = add(model, STAGE(.name = "one", .inputs = &route, .num_inputs = 1, .time_s = 0.005));
+    uint32_t two = add(model, STAGE(.name = "two", .inputs = &route, .num_inputs = 1, .time_s = 0.005));
+    add(model, (weir_model_node){
+                   .name = "join", .kind = "merge", .inputs = (const uint32_t[]){ one, two }, .num_inputs = 2 });
+    add(model, SINK);
+    assert_throughput(model, 400, 0.03);
+    set(model, "route.look_ahead_items", "0");
+    assert_throughput(model, 400 * 5 / 6.0, 0.03);
+    weir__model_free(model);
+}
+
 TEST_CASE(a_join_in_input_order_passes_over_items_that_vanish)
 {
     weir_model *model = two_branches(WEIR_ORDER_INPUT, 0);
@@ -970,6 +996,7 @@ TEST_CASE(a_recorded_run_gives_a_model_with_its_connections)
     assert_int_equal(merge->merge_order, WEIR_MERGE_WEIGHTED);
     assert_int_equal(merge->weights[0], 3);
     assert_near(route->shares[0] / route->shares[1], 3, 1e-9);
+    assert_int_equal(route->look_ahead_items, 0); /* its join restores the order */
     assert_int_equal(read->shown.nodes[0].threads, 1);
     assert_near(read->shown.nodes[6].results, 0.2, 1e-9);
     assert_near(read->shown.threads, 2, 1e-9);

@@ -21,10 +21,24 @@ void weir__graph_stop(weir__graph *graph)
 
 /* ---- leftover items ----------------------------------------------------------------------------------------- */
 
+/* The queue is empty: what was set aside for it is in its first entries. */
+static void take_aside(weir__queue *queue, weir_item *item)
+{
+    *item = queue->entries[queue->head].item;
+    queue->head = queue_after(queue, queue->head);
+    queue->num_aside--;
+    queue->producer->num_aside--;
+    queue->producer->account.dropped++;
+}
+
 static bool take_from_queues(weir__node *node, weir_item *item)
 {
     for (uint32_t i = 0; i < node->num_outs; i++) {
         weir__queue *queue = &node->outs[i];
+        if (queue->depth == 0 && queue->num_aside) {
+            take_aside(queue, item);
+            return true;
+        }
         if (queue->depth == 0)
             continue;
         queue_pop(queue, item, node->graph->now_ns, true);

@@ -40,6 +40,25 @@
  * several results of one input (WEIR_MORE). A lap is an interval of the statistics. An item's number in its source is
  * seq; its position in the order that a join restores is order_number.
  *
+ * A route looks ahead: a result whose branch has no room is set aside, so that its slot takes the next input, whose branch
+ * may have room. Items that are set aside belong to the route, not to the queue: no level counts them, and they are put, in
+ * their order, as soon as the queue has room. They stand in the ring of the queue behind its last item, so they need not
+ * be moved. A route sets aside look_ahead items at most, for all branches together, and for one only while its queue and
+ * they are within capacity_bytes; else the slot is BLOCKED, and what comes behind it in the same branch, too:
+ *
+ *     result      its branch                                        becomes
+ *     an item     has room, and nothing waits for it                put
+ *                 has none; no slot is BLOCKED for it; the route    set aside; put when what was set aside before it
+ *                 may set one more aside                            for the branch is put and the queue has room
+ *                 else                                              BLOCKED, until it may be put or set aside
+ *     an epoch's  has room, and nothing waits for it                put
+ *     end         else                                              BLOCKED: never set aside, and no input is taken
+ *                                                                   before it is put into all queues
+ *
+ * A route ends, and closes its queues, when nothing is set aside any more. What a cancelled route that does not keep its
+ * results has set aside stays where it is until the run is over (weir__leftover_take()). Where a join restores the order,
+ * routes do not look ahead: the join would wait for the item that was set aside.
+ *
  * The end of an epoch moves through the queues like an item, and no item crosses it. A node that finds it at the head
  * of all its inputs waits until all its slots are idle, lets its operation flush the items that it has kept, puts the
  * end of the epoch into every output queue (its lifecycle slot does this), and only then takes the next input. The
@@ -76,11 +95,14 @@
  *
  * Invariants, after every event (tests/core_driver.c checks them):
  *   1. If a queue has an item, its consumer has no idle slot that could take it.
- *   2. If a queue has room, no slot of its producer waits for room.
+ *   2. If a queue has room, no slot of its producer waits for room, and nothing is set aside for it. If a route may set an
+ *      item aside, no slot waits for room with one that nothing BLOCKED is before.
  *   3. A slot is in exactly one list that fits its state, and time_ns of its node includes all its time up to since_ns.
- *   4. For each node, taken + created = passed_on + skipped + failed + dropped + merged + the items in its slots.
+ *   4. For each node, taken + created = passed_on + skipped + failed + dropped + merged + the items in its slots + those
+ *      that it has set aside.
  *   5. A crew's counts are those of its ready slots, and a rank's bit is set if and only if it has ready nodes.
- *   6. No queue holds more than its capacity; in bytes, at most one item more.
+ *   6. No queue holds more than its capacity; in bytes, at most one item more, with what is set aside for it. No node has
+ *      set aside more than its look_ahead, and none that is DONE and kept its results has set aside anything.
  *
  * Time is graph->now_ns: the driver moves it, before an event, and it never runs backwards. Only a step may have ended
  * earlier than the event that says so (slot->end_ns): its slot is RUNNING until then, and from then on in the state
@@ -141,7 +163,10 @@ typedef struct weir__node_list {
 
 typedef struct weir__queued_item {
     weir_item item;
-    uint64_t arrival; /* number of this put among all puts of the graph */
+    union {
+        uint64_t arrival; /* number of this put among all puts of the graph */
+        int64_t since_ns; /* while it is set aside: when it began to wait for room */
+    };
 } weir__queued_item;
 
 struct weir__queue {
@@ -153,11 +178,15 @@ struct weir__queue {
     weir__node *producer;
     weir__node *consumer; /* NULL for the sink queue, from which the consumer takes */
 
-    weir__queued_item *entries; /* ring of `capacity` */
+    weir__queued_item
+        *entries;         /* ring of num_entries: the items of the queue, then those that are set aside for it */
+    uint32_t num_entries; /* capacity + look_ahead of the producer */
     uint32_t head;
     uint32_t depth;
+    uint32_t num_aside;
     uint32_t num_epoch_ends; /* entries that are ends of epochs: they take room, but no metric counts them */
     uint64_t bytes;
+    uint64_t aside_bytes;
     weir__slot_list blocked; /* slots of the producer whose result waits for room, in order of arrival */
     bool closed;             /* no more items will be put */
     uint64_t total_put, total_got, total_dropped;
@@ -250,7 +279,9 @@ struct weir__node {
     uint32_t num_ins;  /* 0 = a source; above 1 only without tasks */
     weir__queue *outs; /* output queues */
     uint32_t num_outs; /* above 1 only for a route */
-    weir__crew *crew;  /* NULL without tasks */
+    uint32_t
+        look_ahead; /* of a route: items that it may set aside; weir__graph_prepare() clears it where that is no use */
+    weir__crew *crew; /* NULL without tasks */
     weir_order order;
     weir_max_failures max_failures;
     uint32_t epochs; /* sources: number of epochs; 0 = one run, without ends of epochs */
@@ -270,6 +301,7 @@ struct weir__node {
     uint32_t num_slots;  /* slots that are not retired */
     uint32_t num_wanted; /* target of num_slots */
     uint32_t num_idle;
+    uint32_t num_aside;       /* for all its queues together */
     weir__slot *idle;         /* a stack, so that no more workers are created than needed */
     weir__slot_list ready;    /* first in, first out; the lifecycle slot, too */
     weir__slot_list gated;    /* ready, but the stage's start hooks have not ended */
@@ -417,7 +449,7 @@ weir__plan weir__slot_plan_ahead(const weir__slot *slot, uint32_t most);
 
 static inline weir_item *weir__queue_item_at(const weir__queue *queue, uint32_t at)
 {
-    return &queue->entries[at < queue->capacity ? at : at - queue->capacity].item;
+    return &queue->entries[at < queue->num_entries ? at : at - queue->num_entries].item;
 }
 
 /* The slot is RUNNING, and this many more of the steps that were planned have passed; now its step is the one that

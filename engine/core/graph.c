@@ -49,6 +49,12 @@ static void prepare_node(weir__node *node, int64_t now_ns)
     }
 }
 
+static void limit_look_ahead(weir__node *node)
+{
+    if (node->num_outs == 1 || node->ordered_join || node->numbers_inputs)
+        node->look_ahead = 0;
+}
+
 /* Nodes on the longest way to the sink: less than the number of nodes, and less downstream than upstream. */
 static uint32_t distance_to_sink(const weir__node *node)
 {
@@ -75,6 +81,8 @@ void weir__graph_prepare(weir__graph *graph, int64_t now_ns)
             keep_order(graph, node); /* inner joins come first, and have not been told to keep an outer order */
         prepare_node(node, now_ns);
     }
+    for (uint32_t i = 0; i < graph->num_nodes; i++)
+        limit_look_ahead(graph->nodes[i]); /* the joins behind it have given it their order */
 }
 
 void weir__graph_start(weir__graph *graph)

@@ -7,6 +7,10 @@
  * slot takes its next input, which makes room further upstream. Each step of this chain is one node further upstream;
  * ends of epochs and streams travel downstream in the same way. So the depth of the recursion is bounded by the
  * length of the pipeline.
+ *
+ * What is done here to an item that a route has set aside: set_result_aside() takes it from its slot, put_from_aside() puts it into its
+ * queue. let_waiting_put() is the only one that puts what has waited, and keeps the order of each branch: first what is set
+ * aside, then the slots that are BLOCKED.
  */
 #include "handoff.h"
 
@@ -15,7 +19,7 @@
 #include "queue.h"
 #include "slots.h"
 
-/* ---- putting ------------------------------------------------------------------------------------------------ */
+/* ---- turns -------------------------------------------------------------------------------------------------- */
 
 static void join_turns(weir__slot *slot)
 {
@@ -49,6 +53,56 @@ static void leave_turns(weir__slot *slot)
     if (was_first && !node->moving_turns)
         move_turns(node);
 }
+
+/* Call this when the result has been passed on. The next one has no made_ns yet. */
+static void forget_result(weir__slot *slot)
+{
+    item_forget(&slot->out);
+    slot->out.made_ns = 0;
+}
+
+/* ---- setting aside ------------------------------------------------------------------------------------------ */
+
+/* Items, or an end of an epoch, wait for room in the queue. They may do so although it has room: pass_epoch() takes the ends out
+   of all inputs before it lets any producer put. */
+static bool has_waiting(const weir__queue *queue)
+{
+    return queue->blocked.first || queue->num_aside;
+}
+
+static bool drops_results(const weir__node *node)
+{
+    return node->cancelled && !node->keeps_results;
+}
+
+/* Items that are still to be put. */
+static bool has_aside(const weir__node *node)
+{
+    return node->num_aside && !drops_results(node);
+}
+
+/* The slot has a result for the queue, and no other slot waits for it. */
+static bool may_set_aside(const weir__slot *slot, const weir__queue *queue)
+{
+    const weir__node *node = slot->node;
+    return node->num_aside < node->look_ahead && !slot->is_lifecycle && !drops_results(node) &&
+           queue->bytes + queue->aside_bytes < queue->capacity_bytes;
+}
+
+static void set_result_aside(weir__slot *slot, weir__queue *queue)
+{
+    weir__node *node = slot->node;
+    weir__queued_item *entry = queue_entry_at(queue, queue->head + queue->depth + queue->num_aside);
+    *entry = (weir__queued_item){ .item = slot->out };
+    entry->since_ns = slot->state == SLOT_BLOCKED ? slot->entered_ns : node->graph->now_ns;
+    queue->num_aside++;
+    queue->aside_bytes += queue_bytes_of(&slot->out);
+    node->num_aside++;
+    slot->has_out = false;
+    forget_result(slot);
+}
+
+/* ---- putting ------------------------------------------------------------------------------------------------ */
 
 static bool is_its_turn(const weir__slot *slot)
 {
@@ -90,13 +144,6 @@ void weir__input_replaced(weir__slot *slot)
     slot->num_replaced++;
     reset_task(slot);
     weir__slot_make_ready(slot);
-}
-
-/* Call this when the result has been passed on. The next one has no made_ns yet. */
-static void forget_result(weir__slot *slot)
-{
-    item_forget(&slot->out);
-    slot->out.made_ns = 0;
 }
 
 static void notify_consumer(weir__graph *graph)
@@ -215,8 +262,13 @@ void weir__result_offer(weir__slot *slot)
 {
     weir__queue *queue = &slot->node->outs[slot->out_index];
     bool its_turn = is_its_turn(slot);
-    if (its_turn && queue_has_room(queue) && !queue->blocked.first) {
+    if (its_turn && queue_has_room(queue) && !has_waiting(queue)) {
         put_result(slot);
+        continue_slot(slot);
+        return;
+    }
+    if (its_turn && !queue->blocked.first && may_set_aside(slot, queue)) {
+        set_result_aside(slot, queue);
         continue_slot(slot);
         return;
     }
@@ -227,14 +279,47 @@ void weir__result_offer(weir__slot *slot)
 
 /* ---- taking ------------------------------------------------------------------------------------------------- */
 
-/* The queue may have room: lets blocked slots put their results. */
-static void let_blocked_put(weir__queue *queue)
+/* The first item that is set aside for the queue, which has room, is put: it is in the entry behind the last one. */
+static void put_from_aside(weir__queue *queue)
 {
+    weir__node *node = queue->producer;
+    const weir__queued_item *entry = queue_entry_at(queue, queue->head + queue->depth);
+    queue->num_aside--;
+    queue->aside_bytes -= queue_bytes_of(&entry->item);
+    node->num_aside--;
+    put_item(queue, &entry->item, node->graph->now_ns - entry->since_ns);
+}
+
+/* What waits for room in any queue of the route is set aside as soon as that is possible. */
+static void set_blocked_aside(weir__node *node)
+{
+    for (uint32_t i = 0; i < node->num_outs; i++) {
+        weir__queue *queue = &node->outs[i];
+        while (queue->blocked.first && may_set_aside(queue->blocked.first, queue)) {
+            weir__slot *slot = weir__list_take_first(&queue->blocked);
+            set_result_aside(slot, queue);
+            continue_slot(slot);
+        }
+    }
+}
+
+/* The queue may have room: what waits for it is put. */
+static void let_waiting_put(weir__queue *queue)
+{
+    weir__node *node = queue->producer;
+    bool sets_aside = queue->num_aside && !drops_results(node);
+    while (sets_aside && queue->num_aside && queue_has_room(queue))
+        put_from_aside(queue);
     while (queue->blocked.first && queue_has_room(queue)) {
         weir__slot *slot = weir__list_take_first(&queue->blocked);
         put_result(slot);
         continue_slot(slot);
     }
+    if (!sets_aside)
+        return;
+    set_blocked_aside(node);
+    if (!node->num_aside)
+        weir__node_check_end(node);
 }
 
 static void take_input(weir__slot *slot, weir__queue *in, int64_t waited_ns)
@@ -247,7 +332,7 @@ static void take_input(weir__slot *slot, weir__queue *in, int64_t waited_ns)
         pass_straight(slot->node, &item);
     else
         give_item(slot, &item);
-    let_blocked_put(in);
+    let_waiting_put(in);
 }
 
 static void pass_input(weir__slot *slot, weir__queue *in)
@@ -256,7 +341,7 @@ static void pass_input(weir__slot *slot, weir__queue *in)
     slot->order_number = item->order_number;
     slot->trace_item = weir_trace_item(item->source, item->epoch, item->seq);
     queue_skip(in, slot->node->graph->now_ns);
-    let_blocked_put(in);
+    let_waiting_put(in);
 }
 
 void weir__result_pass(weir__slot *slot)
@@ -374,7 +459,7 @@ int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns, 
         queue_count_get(queue, waited_ns, 1);
         queue_count_latency(queue, graph->now_ns - item->made_ns);
     }
-    let_blocked_put(queue);
+    let_waiting_put(queue);
     if (queue->depth == 0 && !queue->closed && !graph->stopped)
         graph->consumable = false;
     weir__graph_check_over(graph);
@@ -384,9 +469,9 @@ int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns, 
 bool weir__graph_awaits_room(const weir__graph *graph)
 {
     const weir__queue *queue = graph->sink;
-    while (queue->blocked.first && !queue->producer->has_tasks && queue->producer->num_ins == 1)
+    while (has_waiting(queue) && !queue->producer->has_tasks && queue->producer->num_ins == 1)
         queue = queue->producer->ins[0]; /* the producer passes items on, as many as there is room for */
-    return queue->blocked.first != NULL;
+    return has_waiting(queue);
 }
 
 uint32_t weir__graph_plan_takes(const weir__graph *graph, uint32_t most)
@@ -405,7 +490,7 @@ void weir__item_taken(weir__graph *graph, int64_t taken_ns)
     queue_count_get(queue, 0, 1);
     queue_count_latency(queue, taken_ns - queue->entries[queue->head].item.made_ns);
     queue_skip(queue, graph->now_ns);
-    let_blocked_put(queue);
+    let_waiting_put(queue);
 }
 
 /* ---- ends of epochs and of streams -------------------------------------------------------------------------- */
@@ -482,7 +567,7 @@ static void pass_epoch(weir__node *node)
     node->lifecycle->out_index = 0;
     weir__result_offer(node->lifecycle);
     for (uint32_t i = 0; i < node->num_ins; i++)
-        let_blocked_put(node->ins[i]);
+        let_waiting_put(node->ins[i]);
 }
 
 void weir__node_close(weir__node *node)
@@ -530,7 +615,7 @@ static bool pass_epoch_or_end(weir__node *node)
     if (node->state != NODE_OPEN || node->num_idle < node->num_slots || node->passing_epoch)
         return false;
     epoch_or_end reached = find_epoch_or_end(node);
-    if (reached == NEITHER || start_flush(node))
+    if (reached == NEITHER || start_flush(node) || (reached == END_REACHED && has_aside(node)))
         return false;
     if (has_only_failed(node))
         weir__graph_fail(node, NULL, WEIR__FAILURE_ALL);

@@ -59,7 +59,7 @@ static uint64_t least_in_queue(const weir__queue *queue)
 {
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < queue->depth; i++) {
-        const weir_item *item = &queue->entries[(queue->head + i) % queue->capacity].item;
+        const weir_item *item = weir__queue_item_at(queue, queue->head + i);
         if (!weir__is_epoch_end(item))
             least = lesser_of(least, item->order_number);
     }

@@ -74,15 +74,20 @@ static inline uint64_t queue_bytes_of(const weir_item *item)
 
 static inline uint32_t queue_after(const weir__queue *queue, uint32_t at)
 {
-    return at + 1 < queue->capacity ? at + 1 : 0;
+    return at + 1 < queue->num_entries ? at + 1 : 0;
+}
+
+/* at: from the head's place on. */
+static inline weir__queued_item *queue_entry_at(const weir__queue *queue, uint32_t at)
+{
+    return &queue->entries[at < queue->num_entries ? at : at - queue->num_entries];
 }
 
 /* The item may be in its entry already. */
 static inline void queue_push(weir__queue *queue, const weir_item *item, uint64_t arrival, int64_t now_ns)
 {
     weir__queue_settle(queue, now_ns);
-    uint32_t tail = queue->head + queue->depth;
-    weir__queued_item *entry = &queue->entries[tail < queue->capacity ? tail : tail - queue->capacity];
+    weir__queued_item *entry = queue_entry_at(queue, queue->head + queue->depth);
     if (item != &entry->item)
         entry->item = *item;
     entry->arrival = arrival;

@@ -231,7 +231,7 @@ weir__plan weir__slot_plan_ahead(const weir__slot *slot, uint32_t most)
         plan.num_steps = num_inputs_ahead(slot, plan.num_steps);
         plan.first_in = node->ins[0]->head;
     }
-    if (plan.first_out >= out->capacity)
-        plan.first_out -= out->capacity;
+    if (plan.first_out >= out->num_entries)
+        plan.first_out -= out->num_entries;
     return plan;
 }

@@ -184,6 +184,7 @@ static void fill_stage_info(const weir_node *node, weir_stage_info *info)
         .inputs = inputs ? inputs : strdup(""),
         .merge_order = merge_order ? merge_order : strdup(""),
         .threads = node->threads,
+        .look_ahead_items = node->core.look_ahead,
     };
 }
 

@@ -14,7 +14,7 @@
 #include "pipeline_start.h"
 #include "struct_copy.h"
 
-enum { MAX_BRANCHES = 1024 };
+enum { MAX_BRANCHES = 1024, DEFAULT_LOOK_AHEAD_ITEMS = 16 };
 
 /* A route without its join. */
 typedef struct open_route {
@@ -274,6 +274,13 @@ void weir_builder_merge_sized(weir_builder *builder, const weir_merge_config *co
         remember_error(builder, status, node->short_name);
 }
 
+static uint32_t look_ahead_of(const weir_route_config *config)
+{
+    if (config->look_ahead_items == WEIR_NO_LOOK_AHEAD)
+        return 0;
+    return config->look_ahead_items ? config->look_ahead_items : DEFAULT_LOOK_AHEAD_ITEMS;
+}
+
 static int check_route(void *config, weir_error *error)
 {
     weir_route_config *route = config;
@@ -282,6 +289,10 @@ static int check_route(void *config, weir_error *error)
     if (route->num_branches == 0 || route->num_branches > MAX_BRANCHES)
         return weir_error_set(error, WEIR_EINVAL, 0, "num_branches is %u; a route has 1 to %d branches",
                               route->num_branches, MAX_BRANCHES);
+    if (look_ahead_of(route) > WEIR_MAX_QUEUE_ITEMS)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "look_ahead_items is %u, above %d; use 0 for the default, WEIR_NO_LOOK_AHEAD for none",
+                              route->look_ahead_items, WEIR_MAX_QUEUE_ITEMS);
     return WEIR_OK;
 }
 
@@ -325,6 +336,8 @@ void weir_builder_route_sized(weir_builder *builder, const weir_route_config *co
     };
     bool is_number = own_config.num_branches && own_config.num_branches <= MAX_BRANCHES;
     spec.num_outs = is_number ? own_config.num_branches : 1; /* check_route() reports the error */
+    if (spec.num_outs > 1 && look_ahead_of(&own_config) <= WEIR_MAX_QUEUE_ITEMS)
+        spec.look_ahead = look_ahead_of(&own_config);
     weir_node *node = add_node(builder, &spec, &own);
     if (!node)
         return;

@@ -225,9 +225,10 @@ static int copy_hooks(weir_node *node, const weir_stage_options *options)
 static int queue_init(weir__queue *queue, uint32_t capacity, uint64_t capacity_bytes)
 {
     queue->capacity = capacity;
+    queue->num_entries = capacity + queue->producer->look_ahead;
     queue->capacity_bytes = capacity_bytes ? capacity_bytes : UINT64_MAX;
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &queue->lap);
-    queue->entries = calloc(capacity, sizeof *queue->entries);
+    queue->entries = calloc(queue->num_entries, sizeof *queue->entries);
     return queue->entries ? WEIR_OK : WEIR_ENOMEM;
 }
 
@@ -240,6 +241,7 @@ static void queue_destroy(weir__queue *queue)
 static int make_queues(weir_node *node, const weir_node_spec *spec, const weir_stage_options *options)
 {
     uint32_t default_items = spec->kind == NODE_SINK ? DEFAULT_SINK_ITEMS : DEFAULT_QUEUE_ITEMS;
+    node->core.look_ahead = spec->look_ahead;
     node->core.outs = calloc(spec->num_outs, sizeof *node->core.outs);
     if (!node->core.outs)
         return WEIR_ENOMEM;

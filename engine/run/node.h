@@ -15,6 +15,7 @@ typedef struct weir_node_spec {
     weir__queue **ins;
     uint32_t num_ins;
     uint32_t num_outs;
+    uint32_t look_ahead; /* of a route, see weir__node */
 } weir_node_spec;
 
 /* The name from the options, or else of the operation, or else of the kind. */

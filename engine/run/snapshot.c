@@ -71,7 +71,7 @@ static void look_at_queue_locked(const weir__queue *queue, weir_queue_snapshot *
         .num_put = queue->total_put,
         .num_items = queue->total_got,
         .capacity_bytes = queue->capacity_bytes == UINT64_MAX ? 0 : queue->capacity_bytes,
-        .waiting_to_put = 0,
+        .waiting_to_put = queue->num_aside,
     };
     for (const weir__slot *slot = queue->blocked.first; slot; slot = slot->next)
         seen->waiting_to_put++;

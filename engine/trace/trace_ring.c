@@ -176,9 +176,8 @@ static void record_slot_locked(weir_slot *slot)
 static void record_queue_locked(const weir__queue *queue)
 {
     weir_item none = { 0 };
-    for (uint32_t i = 0; i < queue->depth; i++)
-        add_label_of_item_locked(pipeline_of(queue->producer),
-                                 &queue->entries[(queue->head + i) % queue->capacity].item);
+    for (uint32_t i = 0; i < queue->depth + queue->num_aside; i++)
+        add_label_of_item_locked(pipeline_of(queue->producer), weir__queue_item_at(queue, queue->head + i));
     record_level(queue, WEIR_TRACE_LEVEL, &none, false);
 }
 
@@ -332,7 +331,7 @@ static uint64_t least_records(const weir_pipeline *pipeline)
         const weir_node *node = pipeline->nodes[i];
         num_told += 3 * ((uint64_t)node->core.num_made + 1);
         for (uint32_t j = 0; j < node->core.num_outs; j++)
-            num_told += node->core.outs[j].capacity + 1;
+            num_told += node->core.outs[j].num_entries + 1;
     }
     return 2 * num_told;
 }

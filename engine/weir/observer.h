@@ -38,6 +38,8 @@ typedef struct weir_stage_info {
     const char *inputs;       /* the queues that it takes from, separated by spaces; "" = none */
     const char *merge_order;  /* "" = one input; "arrival", "round_robin", "weighted 3 1", "random 3 1" */
     uint64_t threads;         /* private threads; 0 = it uses the pipeline's pool */
+    /* of a route: items that it may set aside (weir_route_config.look_ahead_items); 0 = none */
+    uint32_t look_ahead_items;
 } weir_stage_info;
 
 /* One queue; a route has several, one for each branch. */

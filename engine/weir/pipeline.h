@@ -121,7 +121,15 @@ typedef struct weir_route_config {
     int (*pick)(void *self, const weir_item *item);
     void *self;
     uint32_t num_branches;
+    /* If the queue of an item's branch is full, the route sets the item aside and goes on, so that a slow branch does not
+       hold up the others: up to so many items for all branches together, and for each branch as many as fit into its
+       queue_bytes with what is in its queue. The order within each branch is kept, and no item passes the end of an epoch.
+       Items that are set aside are not in the queue: its levels do not count them, its put time does. Where a join restores
+       the order of its route, nothing is set aside (0 = 16; WEIR_NO_LOOK_AHEAD = none). */
+    uint32_t look_ahead_items;
 } weir_route_config;
+
+#define WEIR_NO_LOOK_AHEAD UINT32_MAX
 
 /* A zeroed struct selects the defaults. */
 typedef struct weir_merge_config {
@@ -372,7 +380,7 @@ typedef struct weir_account {
     uint64_t failed;
     uint64_t dropped;   /* discarded at stop or failure */
     uint64_t merged;    /* became part of another item (WEIR_KEPT) */
-    uint64_t in_flight; /* in slots and, for the pipeline, in queues */
+    uint64_t in_flight; /* in slots, set aside by a route and, for the pipeline, in queues */
 } weir_account;
 
 WEIR_API int weir_pipeline_account_sized(weir_pipeline *pipeline, const char *stage, weir_account *account,
@@ -429,7 +437,7 @@ typedef struct weir_queue_snapshot {
     const char *name;
     uint32_t capacity, depth;
     uint64_t bytes;
-    uint32_t waiting_to_put;     /* results waiting for room */
+    uint32_t waiting_to_put;     /* results waiting for room, in slots or set aside by a route */
     uint64_t num_put, num_items; /* put and taken since the start */
     uint64_t capacity_bytes;     /* 0 = unlimited */
 } weir_queue_snapshot;

@@ -78,7 +78,8 @@ static void record_run_start(void *self, const weir_run_info *info)
                                                      .output_order = stage->output_order,
                                                      .threads = weir__at_most_int64(stage->threads),
                                                      .inputs = stage->inputs,
-                                                     .merge_order = stage->merge_order } });
+                                                     .merge_order = stage->merge_order,
+                                                     .look_ahead_items = stage->look_ahead_items } });
     }
 }
 

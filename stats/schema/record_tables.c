@@ -89,6 +89,7 @@ static const weir_column stages[] = {
     { "threads", WEIR_FIELD_INT64, FIELD(stage.threads), NULL },
     { "inputs", WEIR_FIELD_TEXT, FIELD(stage.inputs), NULL },
     { "merge_order", WEIR_FIELD_TEXT, FIELD(stage.merge_order), NULL },
+    { "look_ahead_items", WEIR_FIELD_INT64, FIELD(stage.look_ahead_items), NULL },
     { "queue_name", WEIR_FIELD_TEXT, FIELD(stage.queue_name), "t.name || '_queue'" },
 };
 

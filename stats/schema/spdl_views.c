@@ -42,8 +42,8 @@
     " 0 AS status, NULL AS threads, '' AS command, 'SPDL' AS version, 0 AS entries_lost, '' AS machine," \
     " 0 AS world, '' AS job WHERE started IS NOT NULL;" \
     "CREATE TEMP TABLE " prefix "stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order," \
-    " threads, inputs, merge_order);" \
-    "INSERT INTO temp." prefix "stage SELECT 1, name, 'stage', 0, 0, 0, '', 0, '', '' FROM " db \
+    " threads, inputs, merge_order, look_ahead_items);" \
+    "INSERT INTO temp." prefix "stage SELECT 1, name, 'stage', 0, 0, 0, '', 0, '', '', 0 FROM " db \
     ".task_stats GROUP BY name ORDER BY min(id);"
 
 int weir__spdl_make_views(sqlite3 *db, bool of_source)

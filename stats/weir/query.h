@@ -332,6 +332,7 @@ typedef struct weir_stage_record {
     int64_t concurrency, queue_items, queue_bytes;
     int64_t threads;                  /* private ones; 0 = none, or not known */
     const char *inputs, *merge_order; /* as in weir_stage_info; "" = none, or not known */
+    int64_t look_ahead_items;         /* of a route; 0 = none, or not known */
 } weir_stage_record;
 
 typedef struct weir_node_record {

@@ -204,6 +204,7 @@ const tool_command tool_whatif = {
             "  STAGE.threads=N         private threads; 0 = the pool's\n"
             "  STAGE.queue_items=N     capacity of its output queue; .queue_bytes=N\n"
             "  STAGE.output_order=W    completion or input\n"
+            "  ROUTE.look_ahead_items=N  items that it may set aside; 0 = none\n"
             "  STAGE.time=T            length of a task: 5ms, or 0.5x for half of what\n"
             "                          was recorded; .cpu_time and .wait_time change a\n"
             "                          part of it. The sink's name stands for the consumer\n\n"

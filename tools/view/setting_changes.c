@@ -49,6 +49,7 @@ static void add_node(setting_changes *changes, const lap_comparison *c, const co
     add_numbers(changes, pair->key, "threads", a->threads, b->threads, "none of its own");
     add_numbers(changes, pair->key, "queue_items", a->queue_items, b->queue_items, "");
     add_numbers(changes, pair->key, "queue_bytes", a->queue_bytes, b->queue_bytes, "unlimited");
+    add_numbers(changes, pair->key, "look_ahead_items", a->look_ahead_items, b->look_ahead_items, "none");
     add_words(changes, pair->key, "output_order", a->output_order, b->output_order);
     add_words(changes, pair->key, "merge_order", a->merge_order, b->merge_order);
 }

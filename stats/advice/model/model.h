@@ -40,6 +40,7 @@ typedef struct weir_model_node {
     /* For each input that is a route: the number of the branch (NULL = branches in the order in which the nodes that
        take from it are added). */
     const uint32_t *branches;
+    uint32_t look_ahead_items; /* of a route: what it may set aside (0 = nothing) */
 } weir_model_node;
 
 /* -- making models. WEIR_OK, or WEIR_EINVAL, WEIR_ENOMEM, … with *error (may be NULL) set -- */
@@ -118,6 +119,7 @@ typedef enum model_key {
     MODEL_CONCURRENCY,
     MODEL_QUEUE_ITEMS,
     MODEL_QUEUE_BYTES,
+    MODEL_LOOK_AHEAD_ITEMS,
     MODEL_OUTPUT_ORDER,
     MODEL_TIME,
     MODEL_CPU_TIME,

@@ -125,6 +125,7 @@ static int add_stage(weir_model *model, const weir_records *stages, size_t index
                              .threads = (uint32_t)fmin(fmax((double)info->threads, 0), WEIR_MAX_THREADS),
                              .queue_items = (uint32_t)info->queue_items,
                              .queue_bytes = (uint64_t)info->queue_bytes,
+                             .look_ahead_items = (uint32_t)fmin((double)info->look_ahead_items, WEIR_MAX_QUEUE_ITEMS),
                              .num_inputs = (uint32_t)num_inputs,
                              .inputs = inputs,
                              .branches = branches,

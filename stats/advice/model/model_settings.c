@@ -32,6 +32,7 @@ static const setting_row of_stage[] = {
     { "threads", MODEL_THREADS, 0, WEIR_MAX_THREADS, "a whole number; 0 = it uses the pipeline's pool" },
     { "queue_items", MODEL_QUEUE_ITEMS, 1, WEIR_MAX_QUEUE_ITEMS, A_COUNT },
     { "queue_bytes", MODEL_QUEUE_BYTES, 0, 0x1p53, "a number of bytes; 0 = unlimited" },
+    { "look_ahead_items", MODEL_LOOK_AHEAD_ITEMS, 0, WEIR_MAX_QUEUE_ITEMS, "a whole number; 0 = none" },
     { "output_order", MODEL_OUTPUT_ORDER, 0, 1, "completion or input" },
     { "time", MODEL_TIME, 0, 1e6, A_TIME },
     { "cpu_time", MODEL_CPU_TIME, 0, 1e6, A_TIME },
@@ -75,6 +76,7 @@ static void apply_to_node(const model_setting *setting, weir_model_node *node)
     case MODEL_THREADS: node->threads = count; break;
     case MODEL_QUEUE_ITEMS: node->queue_items = count; break;
     case MODEL_QUEUE_BYTES: node->queue_bytes = (uint64_t)setting->value; break;
+    case MODEL_LOOK_AHEAD_ITEMS: node->look_ahead_items = count; break;
     case MODEL_OUTPUT_ORDER: node->output_order = (weir_order)count; break;
     default: set_times(setting, node); break;
     }
@@ -197,7 +199,8 @@ static int find_setting(const weir_model *model, const char *name, const setting
     if (!*row)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "%s: no such setting%s (there are threads, cpus, background, and STAGE.concurrency, "
-                              ".threads, .queue_items, .queue_bytes, .output_order, .time, .cpu_time and .wait_time)",
+                              ".threads, .queue_items, .queue_bytes, .look_ahead_items, .output_order, .time, "
+                              ".cpu_time and .wait_time)",
                               name, similar_setting(rows, setting).text);
     if (!dot)
         return WEIR_OK;

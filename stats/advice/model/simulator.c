@@ -324,11 +324,14 @@ static void make_queues(sim_run *run, sim_node *node)
                           : (double)model->queue_items;
     uint32_t most = (uint32_t)fmax(1, fmin(by_bytes, fmin(model->queue_items, run->spec->most_queued)));
     node->core.num_outs = model->num_shares > 1 ? model->num_shares : 1;
+    node->core.look_ahead = model->num_shares > 1 ? model->look_ahead_items : 0;
     node->core.outs = allocate_array(run, node->core.num_outs, sizeof *node->core.outs);
     node->shares = allocate_array(run, node->core.num_outs, sizeof *node->shares);
     for (uint32_t i = 0; i < node->core.num_outs && !run->out_of_memory; i++) {
         node->core.outs[i] = (weir__queue){ .capacity = most, .capacity_bytes = UINT64_MAX, .producer = &node->core };
-        node->core.outs[i].entries = allocate_array(run, most, sizeof *node->core.outs[i].entries);
+        node->core.outs[i].num_entries = most + node->core.look_ahead;
+        node->core.outs[i].entries =
+            allocate_array(run, most + node->core.look_ahead, sizeof *node->core.outs[i].entries);
         node->shares[i] = (i ? node->shares[i - 1] : 0) + (model->num_shares > 1 ? model->shares[i] : 1);
     }
     for (uint32_t i = 0; i < node->core.num_outs && !run->out_of_memory; i++)

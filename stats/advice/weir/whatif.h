@@ -35,7 +35,7 @@ extern "C" {
  *     threads             threads of the pipeline's pool
  *     cpus                CPUs that its threads may use; fractions are allowed
  *     background          mean number of threads of other programs that compete for the CPUs; fractions are allowed
- *     STAGE.concurrency, STAGE.threads, STAGE.queue_items, STAGE.queue_bytes
+ *     STAGE.concurrency, STAGE.threads, STAGE.queue_items, STAGE.queue_bytes, STAGE.look_ahead_items (of a route)
  *     STAGE.output_order  completion or input
  *     STAGE.time, STAGE.cpu_time, STAGE.wait_time
  *                         what a task costs: "5ms", "0.2s", or "0.5x" for a multiple of what was measured; the name of
