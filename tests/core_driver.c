@@ -1017,20 +1017,48 @@ static open_end add_merge(core_driver *driver, const open_end *ends, uint32_t nu
     return (open_end){ merge, 0 };
 }
 
+/* A source of several epochs, a route that looks ahead, and a join that does not restore the order. */
+static open_end add_routed_epochs(core_driver *driver)
+{
+    open_end end = add_source(driver, 2 + choose(driver->choices, 2));
+    driver_node *route = driver_add_node(driver, true, 1 + choose(driver->choices, 2), 2, 1);
+    driver_connect(end.node, end.out, route);
+    look_ahead(route, 1 + choose(driver->choices, 2));
+    open_end ends[2] = { { route, 0 }, { route, 1 } };
+    for (uint32_t i = 0; i < 2; i++)
+        if (choose(driver->choices, 2)) {
+            driver_node *stage = add_stage(driver, 1);
+            driver_connect(route, i, stage);
+            ends[i] = (open_end){ stage, 0 };
+        }
+    driver_node *join = driver_add_node(driver, false, 1, 1, 1);
+    for (uint32_t i = 0; i < 2; i++)
+        driver_connect(ends[i].node, ends[i].out, join);
+    join->core.route = &route->core;
+    driver->keeps_order = false;
+    return (open_end){ join, 0 };
+}
+
+static open_end add_random_nodes(core_driver *driver)
+{
+    choices *list = driver->choices;
+    if (choose_one_in(list, 5))
+        return add_routed_epochs(driver);
+    uint32_t num_chains = choose_one_in(list, 3) ? 2 + choose(list, 2) : 1;
+    uint32_t epochs = choose_one_in(list, 3) ? 1 + choose(list, 3) : 0;
+    open_end ends[MAX_ENDS] = { { 0 } };
+    for (uint32_t i = 0; i < num_chains; i++)
+        ends[i] = add_stages(driver, add_source(driver, epochs), num_chains > 1 ? 2 : 0);
+    return num_chains > 1 ? add_stages(driver, add_merge(driver, ends, num_chains, epochs), 1) : ends[0];
+}
+
 void driver_build_random(core_driver *driver, choices *list)
 {
     driver_init(driver, list, 1 + choose(list, 3));
     driver->graph.needs_results = choose(list, 2);
     driver->graph.num_part_epochs = choose_one_in(list, 3) ? 1 + choose(list, 2) : 0;
     driver->retries = driver->graph.num_part_epochs && choose(list, 2);
-    uint32_t num_chains = choose_one_in(list, 3) ? 2 + choose(list, 2) : 1;
-    uint32_t epochs = choose_one_in(list, 3) ? 1 + choose(list, 3) : 0;
-    open_end ends[MAX_ENDS] = { { 0 } };
-    for (uint32_t i = 0; i < num_chains; i++)
-        ends[i] = add_stages(driver, add_source(driver, epochs), num_chains > 1 ? 2 : 0);
-    open_end end = ends[0];
-    if (num_chains > 1)
-        end = add_stages(driver, add_merge(driver, ends, num_chains, epochs), 1);
+    open_end end = add_random_nodes(driver);
     driver_node *sink = driver_add_node(driver, false, 1, 1, choose_room(driver));
     driver_connect(end.node, end.out, sink);
     if (choose_one_in(list, 4))
