@@ -149,6 +149,15 @@ static void *change_often(void *argument)
     return NULL;
 }
 
+/* Mostly back to one slot, with which there are bursts. */
+static void *change_in_bursts(void *argument)
+{
+    changer *changer_ = argument;
+    for (uint32_t i = 0; i < 2000; i++)
+        REQUIRE(weir_pipeline_set_concurrency(changer_->pipeline, "work", i % 3 ? 1 : 2 + i % 3) == WEIR_OK);
+    return NULL;
+}
+
 TEST_CASE(several_threads_may_change_it_while_items_flow)
 {
     test_ledger ledger = LEDGER;
@@ -168,6 +177,37 @@ TEST_CASE(several_threads_may_change_it_while_items_flow)
     assert_int_equal(drain_all(pipeline), 0);
     for (uint32_t i = 0; i < 3; i++)
         thread_join(threads[i]);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+/* Steps that do nothing run in bursts while there is one slot; each change ends the bursts of the moment. Held constant:
+   one stage, queues of 32, changes as fast as the lock allows. */
+TEST_CASE(slots_that_change_in_bursts_lose_and_double_no_item)
+{
+    enum { NUM_ITEMS = 20000 };
+    static bool seen[NUM_ITEMS];
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = NUM_ITEMS };
+    weir_stage_options options = { .queue_items = 32 };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &numbers_op, &numbers, 0, &options);
+    options.name = "work";
+    weir_builder_pipe(builder, &pass_op, NULL, 0, &options);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 32 });
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
+    changer changer_ = { .pipeline = pipeline };
+    pthread_t thread = thread_start(change_in_bursts, &changer_);
+    for (uint64_t i = 0; i < NUM_ITEMS; i++) {
+        uint64_t value = next_value(pipeline);
+        assert_in_range(value, 0, NUM_ITEMS - 1);
+        assert_false(seen[value]);
+        seen[value] = true;
+    }
+    assert_int_equal(drain_all(pipeline), 0);
+    thread_join(thread);
+    assert_int_equal(account_of(pipeline, "work").taken, NUM_ITEMS);
+    assert_int_equal(account_of(pipeline, "work").passed_on, NUM_ITEMS);
     weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }

@@ -779,6 +779,44 @@ TEST_CASE(a_stop_kills_what_spins)
     assert_nothing_is_left();
 }
 
+/* Takes so many results, from *text on if there is one, and stops; then *text is the checkpoint. Returns how many there were. */
+static uint64_t take_chunks(const char *const *texts, size_t num_texts, char **text, uint64_t most)
+{
+    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .no_sandbox = true };
+    weir_pipeline_options options = { .checkpoints = WEIR_CHECKPOINTS_DELIVERED,
+                                      .resume = (const char *const *)text,
+                                      .num_resume = *text != NULL };
+    weir_list_config list = { .paths = texts, .num_paths = num_texts };
+    weir_builder *builder = weir_builder_new();
+    weir_item item;
+    uint64_t num = 0;
+    weir_source_list(builder, &list, NULL);
+    weir_pipe_isolated(builder, &config, NULL);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
+    weir_pipeline *pipeline = build(builder, &options);
+    for (; num < most && weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK; num++)
+        weir_item_release(&item);
+    free(*text);
+    assert_int_equal(weir_pipeline_checkpoint(pipeline, text), WEIR_OK);
+    weir_pipeline_stop(pipeline);
+    weir_pipeline_free(pipeline);
+    assert_nothing_is_left();
+    return num;
+}
+
+/* Stopped after each chunk of the first two of three items, and resumed. Held constant: one slot, five chunks an item. */
+TEST_CASE(a_stop_between_chunks_of_a_child_loses_and_doubles_none)
+{
+    enum { NUM_CHUNKS = 5 };
+    const char *texts[] = { "chunks", "chunks", "chunks" };
+    for (uint64_t stopped_at = 0; stopped_at <= 2 * NUM_CHUNKS; stopped_at++) {
+        char *text = NULL;
+        assert_int_equal(take_chunks(texts, 3, &text, stopped_at), stopped_at);
+        assert_int_equal(take_chunks(texts, 3, &text, UINT64_MAX), 3 * NUM_CHUNKS - stopped_at);
+        free(text);
+    }
+}
+
 /* Kills a parent, which is this program again (see main()), and awaits the end of its child, which spins. A byte from
    the socket says that a process that the parent has forked holds all its descriptors; it ends with the socket. */
 static void kill_parent(const char *fifo, bool forks)

@@ -332,4 +332,41 @@ TEST_CASE(each_member_has_a_number_of_its_own)
     }
 }
 
+/* In each place of the archive once, so the label of a result or a failure cannot be that of its neighbour, or of the archive. */
+TEST_CASE(a_member_that_fails_has_its_own_label_and_so_have_the_others)
+{
+    clips_make("label.mp4", "-f lavfi -i testsrc2=s=64x48:d=1 -c:v mpeg4");
+    for (int broken = 0; broken < 4; broken++) {
+        char name[32], label[4096];
+        snprintf(name, sizeof name, "labels%d.tar", broken);
+        shell("mkdir -p labels && cd labels && for j in 0 1 2 3; do cp ../label.mp4 $j.mp4; done && "
+              "printf broken >%d.mp4 && tar cf ../%s ?.mp4",
+              broken, name);
+        const char *path = clips_path(name);
+        weir_pipeline *pipeline = NULL;
+        weir_item item;
+        weir_error error = { 0 };
+        weir_builder *builder = weir_builder_new();
+        weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+        weir_pipe_tar(builder, &all, NULL);
+        weir_pipe_video(builder, &(weir_video_config){ .width = 32, .height = 32 },
+                        &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
+        weir_builder_sink(builder, NULL);
+        assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+        for (int member = 0; member < 4; member++) {
+            snprintf(label, sizeof label, "%s!%d.mp4", path, member);
+            if (member == broken)
+                continue;
+            assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+            assert_string_equal(item.label, label);
+            weir_item_release(&item);
+        }
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
+        weir_pipeline_error(pipeline, "decode", &error);
+        snprintf(label, sizeof label, "%s!%d.mp4", path, broken);
+        assert_string_equal(error.label, label);
+        weir_pipeline_free(pipeline);
+    }
+}
+
 TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)
