@@ -974,9 +974,9 @@ static void note_begun(weir__graph *graph, tracked_source *source, weir_checkpoi
         graph->num_part_epochs = begun_before - first;
 }
 
-static int resume_sources(weir_tracker *tracker, weir_checkpoint *const *given, size_t num_given, weir_error *error)
+static int resume_sources(weir_tracker *tracker, weir__graph *graph, weir_checkpoint *const *given, size_t num_given,
+                          weir_error *error)
 {
-    weir__graph *graph = &tracker->sources[0].node->pipeline->core;
     uint64_t epoch = UINT64_MAX;
     int status = WEIR_OK;
     for (size_t i = 0; i < num_given; i++)
@@ -989,7 +989,8 @@ static int resume_sources(weir_tracker *tracker, weir_checkpoint *const *given, 
     return status;
 }
 
-static int resume_from_texts(weir_tracker *tracker, const weir_pipeline_options *options, weir_error *error)
+static int resume_from_texts(weir_tracker *tracker, weir__graph *graph, const weir_pipeline_options *options,
+                             weir_error *error)
 {
     size_t num_read = 0;
     weir_checkpoint **given = calloc(options->num_resume, sizeof *given);
@@ -1001,7 +1002,7 @@ static int resume_from_texts(weir_tracker *tracker, const weir_pipeline_options 
         num_read += status == WEIR_OK;
     }
     if (status == WEIR_OK)
-        status = resume_sources(tracker, given, num_read, error);
+        status = resume_sources(tracker, graph, given, num_read, error);
     while (num_read)
         weir_checkpoint_free(given[--num_read]);
     free(given);
@@ -1050,7 +1051,8 @@ int weir__tracker_new(weir_pipeline *pipeline, const weir_pipeline_options *opti
     (*to)->acknowledged = options->checkpoints == WEIR_CHECKPOINTS_DONE;
     (*to)->retry_failed = options->retry_failed;
     status = init_tracker(*to, pipeline, error);
-    return status == WEIR_OK && options->num_resume ? resume_from_texts(*to, options, error) : status;
+    return status == WEIR_OK && options->num_resume ? resume_from_texts(*to, &pipeline->core, options, error)
+                                                    : status;
 }
 
 void weir__tracker_free(weir_tracker *tracker)
