@@ -562,7 +562,7 @@ TEST_CASE(headspace_says_what_loading_costs_a_step)
         query("SELECT count(*) > 0 AND sum(num_items) = 0 FROM queue_stats WHERE phase = 'replay' AND name "
               "LIKE '%sink_queue'"),
         1);
-    assert_int_equal(query("SELECT max(max_value) <= (SELECT sum(num_items) FROM queue_stats WHERE name LIKE "
+    assert_int_equal(query("SELECT max(last_value) <= (SELECT sum(num_items) FROM queue_stats WHERE name LIKE "
                            "'%sink_queue') * (SELECT max(num_frames) FROM item_stats) FROM counter_stats"),
                      1); /* frames of replayed results do not count either */
 

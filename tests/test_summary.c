@@ -312,7 +312,7 @@ TEST_CASE(stages_come_in_the_order_of_the_pipeline)
         snprintf(names[i], sizeof names[i], "0:%u:s", i);
         snprintf(queue_names[i], sizeof queue_names[i], "0:%u:s_queue", i);
         stages[i] = (weir_stage_info){
-            names[i], queue_names[i], i == 0 ? "source" : i == 11 ? "sink" : "stage", 1, 2, 0, "completion", "", "", 0
+            names[i], queue_names[i], i == 0 ? "source" : i == 11 ? "sink" : "stage", 1, 2, 0, "completion", "", "", 0, 0
         };
     }
     weir_sqlite_writer *writer = open_writer(path, NULL);
