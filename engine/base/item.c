@@ -16,6 +16,8 @@ struct weir_label {
     char text[];
 };
 
+_Atomic(const weir_item_watcher *) weir__item_watcher;
+
 static struct weir_label *label_alloc(size_t text_bytes, size_t identity_bytes, uint64_t occurrence)
 {
     struct weir_label *label = malloc(sizeof *label + text_bytes + identity_bytes);
@@ -100,7 +102,7 @@ void weir_item_release(weir_item *item)
 static void move_data(weir_item *out, weir_item *in, bool is_kept)
 {
     if (in->marks)
-        weir__marks_move(out, in, is_kept);
+        item_watcher()->marks_move(out, in, is_kept);
     out->data = in->data;
     out->size_bytes = in->size_bytes;
     out->release = in->release;

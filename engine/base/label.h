@@ -3,6 +3,7 @@
 #ifndef ENGINE_BASE_LABEL_H
 #define ENGINE_BASE_LABEL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <weir/item.h>
@@ -20,9 +21,19 @@ bool weir__label_inherit(weir_item *out, const weir_item *in);
 /* Sets the label and the identity of the item, made of an address. False = out of memory; the item is unchanged. */
 bool weir__label_set(weir_item *item, const char *address, uint64_t occurrence);
 
-/* For an item with marks (see tracker.h): weir_item_release(), weir_item_move(), weir_item_keep(). */
-void weir__marks_released(weir_item *item);
-void weir__marks_move(weir_item *to, weir_item *from, bool is_kept);
+/* Follows items that have marks (weir_item.marks is not 0): whoever gives marks to items sets it before. The functions are
+   called on the thread that releases or moves the item. */
+typedef struct weir_item_watcher {
+    void (*marks_released)(weir_item *item);                          /* by weir_item_release() */
+    void (*marks_move)(weir_item *to, weir_item *from, bool is_kept); /* by weir_item_move(), weir_item_keep() */
+} weir_item_watcher;
+
+extern _Atomic(const weir_item_watcher *) weir__item_watcher; /* NULL = no item has marks */
+
+static inline const weir_item_watcher *item_watcher(void)
+{
+    return atomic_load_explicit(&weir__item_watcher, memory_order_acquire);
+}
 
 /* The item's data and label have another owner now. It keeps its number, as gcc clears a whole item with `rep stos`,
    which is slow for 96 bytes. */
@@ -46,7 +57,7 @@ static inline void item_drop(weir_item *item)
     if (item->label_owner)
         weir__label_release(item->label_owner);
     if (item->marks)
-        weir__marks_released(item);
+        item_watcher()->marks_released(item);
     item_forget(item);
 }
 

@@ -77,7 +77,7 @@ static void note_clock_change(weir_pipeline *pipeline, int64_t change_ns)
     if (change_ns >= -least_ns && change_ns <= least_ns)
         return;
     snprintf(detail, sizeof detail, "%+.3f s", (double)change_ns / WEIR_SECOND);
-    weir_pipeline_event(pipeline, "clock_set", "pipeline", detail);
+    weir__outbox_add_event(pipeline, "clock_set", "pipeline", detail);
 }
 
 /*

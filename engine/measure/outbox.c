@@ -79,7 +79,7 @@ static const char *copy_redacted(char **texts, const char *text)
 
 static weir_message *failure_message(const weir_slot *slot)
 {
-    const char *label = weir_task_label(slot);
+    const char *label = slot_label(slot);
     const char *text = slot->error.message;
     const weir_identity identity = weir_task_identity(slot);
     char *texts;

@@ -366,7 +366,7 @@ int weir_item_done(weir_pipeline *pipeline, weir_item *item)
 
 /* ---- moving ----------------------------------------------------------------------------------------------------- */
 
-void weir__marks_released(weir_item *item)
+static void marks_released(weir_item *item)
 {
     weir_slot *slot = step_slot;
     weir_tracker *tracker = slot ? slot->node->pipeline->tracker : NULL;
@@ -378,13 +378,15 @@ void weir__marks_released(weir_item *item)
         slot->released_marks = join_lists(tracker, check_handle(tracker, item->marks), slot->released_marks);
 }
 
-void weir__marks_move(weir_item *to, weir_item *from, bool is_kept)
+static void marks_move(weir_item *to, weir_item *from, bool is_kept)
 {
     if (step_slot && from == &step_slot->core.in && !(is_kept && step_slot->node->op->flush))
         return;
     to->marks = from->marks;
     from->marks = 0;
 }
+
+static const weir_item_watcher watcher = { .marks_released = marks_released, .marks_move = marks_move };
 
 /* ---- sources ---------------------------------------------------------------------------------------------------- */
 
@@ -458,12 +460,14 @@ int weir__tracker_source_ended(weir_slot *slot, int status)
     uint64_t end = find_done_end(set);
     set->total = total;
     uv_mutex_unlock(&tracker->lock);
-    return end <= total ? status
-                        : weir_task_fail(slot, WEIR_EDATA, 0,
-                                         "the checkpoint says that %" PRIu64 " items of epoch %" PRIu64
-                                         " have been begun, but there are only %" PRIu64
-                                         ": it is of another dataset; use that one, or start without it",
-                                         end, slot->core.in.epoch, total);
+    if (end <= total)
+        return status;
+    slot->error = (weir_error){ 0 };
+    return weir_error_set(&slot->error, WEIR_EDATA, 0,
+                          "the checkpoint says that %" PRIu64 " items of epoch %" PRIu64
+                          " have been begun, but there are only %" PRIu64
+                          ": it is of another dataset; use that one, or start without it",
+                          end, slot->core.in.epoch, total);
 }
 
 /* An indexed source makes the next item that is not done. */
@@ -600,8 +604,10 @@ int weir__tracker_made(weir_slot *slot, int status)
     if (result != WEIR_OK)
         item_drop(&slot->core.out);
     slot->core.passed_over = result == WEIR_SKIP && status == WEIR_MORE;
-    if (result < 0)
-        return weir_task_fail(slot, result, 0, "no memory for the checkpoint of another item");
+    if (result < 0) {
+        slot->error = (weir_error){ 0 };
+        return weir_error_set(&slot->error, result, 0, "no memory for the checkpoint of another item");
+    }
     return result == WEIR_SKIP && status == WEIR_OK ? WEIR_SKIP : status;
 }
 
@@ -1048,6 +1054,7 @@ int weir__tracker_new(weir_pipeline *pipeline, const weir_pipeline_options *opti
     *to = calloc(1, sizeof **to);
     if (!*to)
         return fail_tracker_memory(error);
+    atomic_store_explicit(&weir__item_watcher, &watcher, memory_order_release);
     (*to)->acknowledged = options->checkpoints == WEIR_CHECKPOINTS_DONE;
     (*to)->retry_failed = options->retry_failed;
     status = init_tracker(*to, pipeline, error);

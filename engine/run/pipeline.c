@@ -3,7 +3,6 @@
 #include "pipeline_start.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,29 +19,9 @@
 #include "service.h"
 #include "signals.h"
 #include "struct_copy.h"
+#include "thread.h"
 #include "trace_ring.h"
 #include "tracker.h"
-
-/* ---- forks ---------------------------------------------------------------------------------------------------- */
-
-atomic_uint weir__num_forks;
-
-static void count_fork(void)
-{
-    atomic_fetch_add_explicit(&weir__num_forks, 1, memory_order_relaxed);
-}
-
-static void watch_forks_once(void)
-{
-    pthread_atfork(NULL, NULL, count_fork);
-}
-
-static unsigned number_of_forks(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks_once);
-    return atomic_load_explicit(&weir__num_forks, memory_order_relaxed);
-}
 
 /* ---- start and end ------------------------------------------------------------------------------------------ */
 
@@ -156,7 +135,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
         free(nodes);
         return NULL;
     }
-    pipeline->num_forks = number_of_forks();
+    pipeline->num_forks = weir__forks_watch();
     pipeline->nodes = nodes;
     pipeline->poll_fd = -1;
     pipeline->lock = WEIR_MUTEX;
@@ -239,8 +218,6 @@ int weir_pipeline_stop(weir_pipeline *pipeline)
     weir__engine_unlock(pipeline);
     return WEIR_OK;
 }
-
-_Thread_local const weir_pipeline *weir__pipeline_of_thread;
 
 /* Asserts that no item was lost. */
 static bool is_accounted_for(weir_pipeline *pipeline)

@@ -14,7 +14,7 @@ bool weir_task_should_stop(const weir_task *task)
 
 const char *weir_task_label(const weir_task *task)
 {
-    return task && task->core.in.label ? task->core.in.label : "";
+    return task ? slot_label(task) : "";
 }
 
 uint64_t weir_task_seq(const weir_task *task)

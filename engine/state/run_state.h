@@ -35,6 +35,7 @@
 
 #include "core.h"
 #include "cpu_window.h"
+#include "fork_check.h"
 #include "line_limit.h"
 #include "step_clock.h"
 
@@ -148,6 +149,12 @@ struct weir_node {
 static inline weir_slot *weir__slot_at(const weir_node *node, uint32_t index)
 {
     return (weir_slot *)node->core.slots[index];
+}
+
+/* Of the input; "" = none. */
+static inline const char *slot_label(const weir_slot *slot)
+{
+    return slot->core.in.label ? slot->core.in.label : "";
 }
 
 enum { MAX_BURST = 32 };
@@ -418,17 +425,11 @@ struct weir_pipeline {
     int64_t end_unix_ns;
 };
 
-/* The number of forks between the process that first built a pipeline and this one. */
-extern atomic_uint weir__num_forks;
-
 /* Whether a fork() has copied the pipeline into this process, without its threads. Each public function asks this before it
    takes a lock, which one of these threads may hold. */
 static inline bool is_of_parent(const weir_pipeline *pipeline)
 {
-    return pipeline->num_forks != atomic_load_explicit(&weir__num_forks, memory_order_relaxed);
+    return pipeline->num_forks != forks_now();
 }
-
-/* The pipeline whose pool, service, observer or cancel thread this is. NULL = none. */
-extern _Thread_local const weir_pipeline *weir__pipeline_of_thread;
 
 #endif

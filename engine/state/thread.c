@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdio.h>
 
+_Thread_local const struct weir_pipeline *weir__pipeline_of_thread;
+
 int weir__thread_start(uv_thread_t *thread, const char *name, uv_thread_cb run, void *argument)
 {
     sigset_t all, before;

@@ -8,18 +8,6 @@ typedef struct aggregate_worker {
     size_t size_bytes; /* of its items */
 } aggregate_worker;
 
-void weir_batch_release(void *data, void *self)
-{
-    weir_batch *batch = data;
-    (void)self;
-    if (!batch)
-        return;
-    for (size_t i = 0; i < batch->num_items; i++)
-        weir_item_release(&batch->items[i]);
-    free(batch->items);
-    free(batch);
-}
-
 static weir_batch *batch_new(size_t num_items)
 {
     weir_batch *batch = calloc(1, sizeof *batch);
