@@ -62,12 +62,72 @@ function(weir_target_defaults target)
   endif()
 endfunction()
 
-# weir_library(engine SOURCES a.c b.c): the target weir_engine, exported as weir::engine, with the public headers
-# below ${CMAKE_CURRENT_SOURCE_DIR}/weir. It joins the umbrella and is installed.
+# weir_room(engine/trace USES common engine/base SOURCES trace_ring.c LINKS PkgConfig::libuv): the objects of the files of one
+# folder, for a library. Private headers are included by their path from the project's root. Both these includes and the
+# calls between objects may only lead to the rooms that USES names: scripts/check-layers proves it from the objects.
+#   LINKS    targets whose public headers it includes
+#   DEFINES  for the compiler
+function(weir_room folder)
+  cmake_parse_arguments(ARG "" "" "USES;SOURCES;LINKS;DEFINES" ${ARGN})
+  string(MAKE_C_IDENTIFIER "weir_room_${folder}" target)
+  list(TRANSFORM ARG_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/${folder}/)
+  add_library(${target} OBJECT ${ARG_SOURCES})
+  weir_target_defaults(${target})
+  set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+  # Calls of a library's own public functions need no indirection, as no program replaces them.
+  if(BUILD_SHARED_LIBS AND NOT WEIR_SANITIZE)
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  endif()
+  target_compile_definitions(${target} PRIVATE $<$<BOOL:${BUILD_SHARED_LIBS}>:WEIR_IS_SHARED>)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  target_compile_definitions(${target} PRIVATE ${ARG_DEFINES})
+  target_link_libraries(${target} PRIVATE ${ARG_LINKS})
+  weir_uses(${folder} ${ARG_USES})
+  set_property(GLOBAL APPEND PROPERTY WEIR_ROOM_TARGETS ${target})
+endfunction()
+
+# weir_uses(tools/view tools/cli common): which rooms a folder may include and call. For folders that are no room of a library.
+function(weir_uses folder)
+  string(REPLACE ";" " " uses "${ARGN}")
+  set_property(GLOBAL APPEND PROPERTY WEIR_ROOMS "${folder}: ${uses}\n")
+endfunction()
+
+# weir_room_objects(OBJECTS engine/base engine/core) sets OBJECTS to the objects of these rooms, for other targets.
+function(weir_room_objects variable)
+  set(objects "")
+  foreach(folder IN LISTS ARGN)
+    string(MAKE_C_IDENTIFIER "weir_room_${folder}" target)
+    list(APPEND objects $<TARGET_OBJECTS:${target}>)
+  endforeach()
+  set(${variable} ${objects} PARENT_SCOPE)
+endfunction()
+
+# weir_library_rooms(ROOMS engine) sets ROOMS to the rooms of a library.
+function(weir_library_rooms variable name)
+  get_property(rooms GLOBAL PROPERTY WEIR_ROOMS_OF_${name})
+  set(${variable} ${rooms} PARENT_SCOPE)
+endfunction()
+
+# weir_library_sources(SOURCES engine) sets SOURCES to the files of a library, with their whole paths.
+function(weir_library_sources variable name)
+  weir_library_rooms(rooms ${name})
+  set(sources "")
+  foreach(folder IN LISTS rooms)
+    string(MAKE_C_IDENTIFIER "weir_room_${folder}" target)
+    get_target_property(of_room ${target} SOURCES)
+    list(APPEND sources ${of_room})
+  endforeach()
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()
+
+# weir_library(engine ROOMS common engine/base): the target weir_engine of these rooms, exported as weir::engine, with the
+# public headers below ${CMAKE_CURRENT_SOURCE_DIR}/weir. It joins the umbrella and is installed.
 function(weir_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "ROOMS" ${ARGN})
   set(target weir_${name})
-  add_library(${target} ${ARG_SOURCES})
+  set_property(GLOBAL PROPERTY WEIR_ROOMS_OF_${name} ${ARG_ROOMS})
+  weir_room_objects(objects ${ARG_ROOMS})
+  add_library(${target} ${objects})
   add_library(weir::${name} ALIAS ${target})
   weir_target_defaults(${target})
   set_target_properties(${target} PROPERTIES
@@ -76,11 +136,8 @@ function(weir_library name)
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
     INSTALL_RPATH $ORIGIN # one finds the other wherever they lie
-    C_VISIBILITY_PRESET hidden
-    POSITION_INDEPENDENT_CODE ON)
-  # Calls of a library's own public functions need no indirection, as no program replaces them.
+    LINKER_LANGUAGE C)
   if(BUILD_SHARED_LIBS AND NOT WEIR_SANITIZE)
-    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
     target_link_options(${target} PRIVATE LINKER:-Bsymbolic-functions)
   endif()
   target_include_directories(${target} PUBLIC

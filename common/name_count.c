@@ -1,9 +1,9 @@
-#include "name_count.h"
+#include "common/name_count.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
+#include "common/hash.h"
 
 struct weir_name_count {
     uint64_t hash;

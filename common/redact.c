@@ -5,7 +5,7 @@
  * In doubt more is hidden: a text from which a host is missing can be completed, a secret that was shown cannot be
  * taken back.
  */
-#include "redact.h"
+#include "common/redact.h"
 
 #include <ctype.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* A predictable name could already exist as a link to another file: hence no names, or random ones, O_EXCL and O_NOFOLLOW. */
-#include "replacement.h"
+#include "common/replacement.h"
 
-#include "above_standard.h"
+#include "common/above_standard.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "similar_word.h"
+#include "common/similar_word.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * and musl always have. Programs run in any locale, the plain C locale included, and libraries must not change it: the
  * locale is that of the calling thread, for the time of a call. Without C.UTF-8 every character has one column.
  */
-#include "text_columns.h"
+#include "common/text_columns.h"
 
 #include <locale.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "utf8.h"
+#include "common/utf8.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static locale_t unicode; /* written once, never freed; 0 = there is none */

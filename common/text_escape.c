@@ -1,5 +1,5 @@
 /* Escapes text for a terminal. UTF-8 as defined by RFC 3629: no overlong forms, no surrogates, up to U+10FFFF. */
-#include "text_escape.h"
+#include "common/text_escape.h"
 
 #include <stdbool.h>
 #include <stdint.h>

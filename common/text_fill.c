@@ -1,4 +1,4 @@
-#include "text_fill.h"
+#include "common/text_fill.h"
 
 #include <stdbool.h>
 #include <string.h>

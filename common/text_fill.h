@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "text_columns.h"
+#include "common/text_columns.h"
 
 /*
  * Writes the words up to `end`; a number and its unit stay together. The first line starts at column `at`, all others are

@@ -1,4 +1,4 @@
-#include "text_stream.h"
+#include "common/text_stream.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 #include <weir/output.h>
 #include <weir/version.h>
 
-#include "option_help.h"
-#include "record_run.h"
+#include "tools/cli/option_help.h"
+#include "tools/record/record_run.h"
 
 typedef struct program_settings {
     const char *dataset_dir;

@@ -17,8 +17,7 @@
 
 #include <weir/weir.h>
 
-#include "option_help.h"
-#include "similar_word.h"
+#include "tools/cli/option_help.h"
 
 /* How long an item keeps a stage busy. */
 typedef struct work_load {
@@ -424,7 +423,7 @@ static int refuse_pattern(const char *name)
     const char *names[NUM_PATTERNS];
     for (size_t i = 0; i < NUM_PATTERNS; i++)
         names[i] = patterns[i].name;
-    const char *similar = weir__most_similar(name, names, NUM_PATTERNS);
+    const char *similar = option_most_similar(name, names, NUM_PATTERNS);
     char why[128];
     snprintf(why, sizeof why, ": no such pattern%s%s%s (see --help)", similar ? "; did you mean " : "",
              similar ? similar : "", similar ? "?" : "");

@@ -1,4 +1,4 @@
-#include "bench_run.h"
+#include "tests/bench_run.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 #include <sqlite3.h>
 
 enum { MAX_ARGUMENTS = 24 };

@@ -5,7 +5,7 @@
 #ifndef TESTS_BENCH_RUN_H
 #define TESTS_BENCH_RUN_H
 
-#include "program.h"
+#include "tests/program.h"
 
 /* cmocka's group setup and teardown: the folder of the test program. */
 int bench_set_up(void **state);

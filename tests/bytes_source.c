@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 typedef struct source_worker {
     size_t next;

@@ -1,4 +1,4 @@
-#include "choices.h"
+#include "tests/choices.h"
 
 #include <string.h>
 

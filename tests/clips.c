@@ -1,4 +1,4 @@
-#include "clips.h"
+#include "tests/clips.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 enum { MAX_PATHS = 2048, NOBODY = 65534 };
 

@@ -1,10 +1,10 @@
-#include "core_driver.h"
+#include "tests/core_driver.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core_order.h"
-#include "merge.h"
+#include "engine/core/merge.h"
+#include "tests/core_order.h"
 
 static void check(core_driver *driver, bool holds, const char *what)
 {

@@ -9,8 +9,8 @@
 #ifndef TESTS_CORE_DRIVER_H
 #define TESTS_CORE_DRIVER_H
 
-#include "choices.h"
-#include "core.h"
+#include "engine/core/core.h"
+#include "tests/choices.h"
 
 enum { MAX_NODES = 20, MAX_ENDS = 3, MAX_DRIVER_SLOTS = 4, MAX_ROOM = 4, MAX_AHEAD = 4, MAX_DRIVER_ITEMS = 4096 };
 

@@ -16,7 +16,7 @@
  * Held constant: at most three inputs; runs without a stop or failure (of others the ends are not known); an epoch has at
  * most MAX_EPOCH_ITEMS items.
  */
-#include "core_order.h"
+#include "tests/core_order.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #ifndef TESTS_CORE_ORDER_H
 #define TESTS_CORE_ORDER_H
 
-#include "core_driver.h"
+#include "tests/core_driver.h"
 
 /* Call it before driver_start(): the driver has a recorder from then on. Nothing runs in bursts, and nothing is taken ahead. */
 void order_begin(core_driver *driver);

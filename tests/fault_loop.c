@@ -1,4 +1,4 @@
-#include "fault_loop.h"
+#include "tests/fault_loop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 #include <sqlite3.h>
 #include <uv.h>
 

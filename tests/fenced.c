@@ -1,9 +1,9 @@
-#include "fenced.h"
+#include "tests/fenced.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 fenced fenced_new(size_t size_bytes, bool at_start)
 {

@@ -1,4 +1,4 @@
-#include "hung_folder.h"
+#include "tests/hung_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "support.h"
+#include "tests/support.h"
 
 static struct {
     int fd;

@@ -1,4 +1,4 @@
-#include "live_pipeline.h"
+#include "tests/live_pipeline.h"
 
 #include <time.h>
 

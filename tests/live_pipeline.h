@@ -5,7 +5,7 @@
 #ifndef WEIR_TESTS_LIVE_PIPELINE_H
 #define WEIR_TESTS_LIVE_PIPELINE_H
 
-#include "support.h"
+#include "tests/support.h"
 
 typedef int (*live_work)(void *worker, weir_item *in, weir_item *out, weir_task *task);
 

@@ -1,4 +1,4 @@
-#include "named_tests.h"
+#include "tests/named_tests.h"
 
 #include <regex.h>
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 char *named_tests_read(const char *path)
 {

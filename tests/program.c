@@ -1,4 +1,4 @@
-#include "program.h"
+#include "tests/program.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 extern char **environ;
 

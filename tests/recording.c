@@ -1,4 +1,4 @@
-#include "recording.h"
+#include "tests/recording.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef TESTS_RECORDING_H
 #define TESTS_RECORDING_H
 
-#include "stats_fixture.h"
+#include "tests/stats_fixture.h"
 
 #include <stdbool.h>
 

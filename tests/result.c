@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 #include <weir/engine.h>
 #include <weir/files.h>

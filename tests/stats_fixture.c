@@ -1,4 +1,4 @@
-#include "stats_fixture.h"
+#include "tests/stats_fixture.h"
 
 #include <errno.h>
 #include <ftw.h>

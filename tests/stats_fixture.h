@@ -14,7 +14,7 @@
 #include <weir/sqlite.h>
 #include <weir/summary.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 /* cmocka's setup and teardown: creates an empty folder, and removes it with all its contents. */
 int make_folder(void **state);

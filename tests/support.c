@@ -1,5 +1,5 @@
 /* See support.h. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <signal.h>
 #include <unistd.h>

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 #include <weir/engine.h>
 

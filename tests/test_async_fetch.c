@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program.h"
-#include "test_case.h"
+#include "tests/program.h"
+#include "tests/test_case.h"
 
 TEST_CASE(every_transfer_is_delivered_by_one_thread)
 {

@@ -2,8 +2,8 @@
  * Steps, phases and modes are independent axes of the consumer's time. What the laps and the database say by each of them,
  * and by any two, is compared with the raw trace, which has the time of each mark and of each item delivered.
  */
-#include "stats_fixture.h"
-#include "support.h"
+#include "tests/stats_fixture.h"
+#include "tests/support.h"
 
 #include <weir/span.h>
 #include <weir/trace.h>

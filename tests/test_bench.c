@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_run.h"
-#include "test_case.h"
+#include "tests/bench_run.h"
+#include "tests/test_case.h"
 
 TEST_CASE(engine_runs_every_part_and_writes_a_row_for_each_configuration)
 {

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench_run.h"
-#include "test_case.h"
+#include "tests/bench_run.h"
+#include "tests/test_case.h"
 
 static char *clips; /* the folder */
 

@@ -1,5 +1,5 @@
 /* The builder: every error is reported with its stage, the defaults match the headers, and options are copied. */
-#include "support.h"
+#include "tests/support.h"
 
 static test_ledger ledger;
 static test_numbers no_numbers = { .ledger = &ledger };

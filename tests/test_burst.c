@@ -1,6 +1,6 @@
 /* Bursts, and items that are taken ahead (engine/state/burst.h): what an operation, a consumer or a program waits for comes,
    although steps run, and items are taken, without the lock. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /*
  * Short steps. After 2000 of them, every tenth ends while the consumer sleeps:

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 #include <weir/engine.h>
 #include <weir/files.h>

@@ -1,12 +1,12 @@
 /* The cache stage and the measurement of the headspace: which items come when, and who frees them. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <math.h>
 
 #include <weir/cache.h>
 #include <weir/headspace.h>
 
-#include "step_times.h"
+#include "stages/cache/step_times.h"
 
 static weir_pipeline *build_cache(const test_numbers *numbers, const weir_cache_config *config)
 {

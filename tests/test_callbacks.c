@@ -1,5 +1,5 @@
 /* What a program is told at once, on the thread that marks; and pauses, in which nothing is measured. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <weir/span.h>
 #include <weir/trace.h>

@@ -1,4 +1,4 @@
-#include "test_case.h"
+#include "tests/test_case.h"
 
 #include <locale.h>
 #include <stdio.h>

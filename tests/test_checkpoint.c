@@ -1,6 +1,6 @@
 /* Checkpoints: what counts as done, their text, and what a resumed pipeline delivers. Random pipelines are resumed in
    test_random.c, killed ones in test_resume.c. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <inttypes.h>
 #include <sched.h>

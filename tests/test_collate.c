@@ -1,5 +1,5 @@
 /* Batches as tensors, against what a plain loop makes of the same pixels. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <inttypes.h>
 #include <math.h>

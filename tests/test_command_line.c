@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "options.h"
-#include "test_case.h"
+#include "tests/test_case.h"
+#include "tools/cli/options.h"
 
 typedef struct settings {
     bool quiet, verbose;

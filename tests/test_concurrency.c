@@ -1,5 +1,5 @@
 /* Changing a stage's concurrency while it runs. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <sched.h>
 

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core_driver.h"
-#include "test_case.h"
+#include "tests/core_driver.h"
+#include "tests/test_case.h"
 
 #ifdef SANITIZED
 enum { DEFAULT_RUNS = 20000 };

@@ -1,5 +1,5 @@
 /* The CPU budget, computed from made-up files of control groups. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <errno.h>
 #include <sched.h>

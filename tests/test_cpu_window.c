@@ -2,8 +2,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "cpu_window.h"
-#include "test_case.h"
+#include "engine/state/cpu_window.h"
+#include "tests/test_case.h"
 
 enum { US = 1000 };
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clips.h"
-#include "program.h"
-#include "test_case.h"
+#include "tests/clips.h"
+#include "tests/program.h"
+#include "tests/test_case.h"
 
 static int set_up(void **state)
 {

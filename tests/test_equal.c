@@ -9,7 +9,7 @@
 #include <weir/stages.h>
 #include <weir/video.h>
 
-#include "support.h"
+#include "tests/support.h"
 
 enum { NUM_ITEMS = 24, NUM_RANKS = 4, NUM_EPOCHS = 3, BATCH = 5, MAX_DELIVERED = 64 };
 

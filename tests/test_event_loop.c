@@ -1,5 +1,5 @@
 /* The descriptor for event loops: readable exactly while weir_pipeline_next() would not wait. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <poll.h>
 #include <unistd.h>

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program.h"
-#include "test_case.h"
+#include "tests/program.h"
+#include "tests/test_case.h"
 
 TEST_CASE(the_event_loop_gets_everything_and_is_not_held_up)
 {

@@ -1,5 +1,5 @@
 /* The experiment on a running pipeline: tasks that wait by themselves, tasks that wait for one server. */
-#include "live_pipeline.h"
+#include "tests/live_pipeline.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

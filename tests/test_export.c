@@ -1,5 +1,5 @@
 /* Runs weir export: its output, and its messages if there is nothing to export. */
-#include "stats_fixture.h"
+#include "tests/stats_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Failures: which are tolerated, which are not, where they are reported, and which results are still delivered. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <sched.h>
 

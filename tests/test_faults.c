@@ -5,7 +5,7 @@
  * The engine is compiled into this program with other names for malloc() and the like (see CMakeLists.txt), which are
  * defined here: they count, and the chosen one fails.
  */
-#include "support.h"
+#include "tests/support.h"
 
 #include <sched.h>
 #include <uv.h>

@@ -1,5 +1,5 @@
 /* weir fleet: the ranks of a made-up job. */
-#include "recording.h"
+#include "tests/recording.h"
 
 #include <inttypes.h>
 #include <stdio.h>

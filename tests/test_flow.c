@@ -1,6 +1,6 @@
 /* The flow of items: all arrive, in the promised order, within the limits of queues and slots, on the available
    threads. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <sched.h>
 

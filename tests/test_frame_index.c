@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 #include <libavformat/avformat.h>
 
 #include <weir/clock.h>
 #include <weir/status.h>
 
-#include "stages/media/video/frame_index.h"
+#include "stages/reader/frame_index.h"
 
 enum { CLEAN_KEY = WEIR_PACKET_KEY | WEIR_PACKET_CLEAN | WEIR_PACKET_SHOWN, SHOWN = WEIR_PACKET_SHOWN };
 

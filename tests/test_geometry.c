@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 #include <libavutil/display.h>
 #include <libavutil/imgutils.h>
 #include <libavutil/mathematics.h>
@@ -33,12 +33,12 @@
 #include <weir/image.h>
 
 #include "common/random.h"
-#include "fenced.h"
 #include "stages/batch/convert.h"
-#include "stages/media/scale/scaler.h"
-#include "stages/media/video/filter_graph.h"
-#include "stages/media/video/rotate.h"
+#include "stages/scale/rotate.h"
+#include "stages/scale/scaler.h"
+#include "stages/video/filter_graph.h"
 #include "tests/clips.h"
+#include "tests/fenced.h"
 
 #ifdef SANITIZED
 enum { DEFAULT_CASES = 1500 };

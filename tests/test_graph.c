@@ -1,7 +1,7 @@
 /* Graphs with branches: batches, routes, merges, and epochs through all of them. */
 #include <sched.h>
 
-#include "support.h"
+#include "tests/support.h"
 
 /* ---- helpers ------------------------------------------------------------------------------------------------ */
 

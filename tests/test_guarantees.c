@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "named_tests.h"
-#include "test_case.h"
+#include "tests/named_tests.h"
+#include "tests/test_case.h"
 
 static const char document[] = "docs/guarantees.md";
 

@@ -1,5 +1,5 @@
 /* The histogram: its buckets, the accuracy of its quantiles, merging, and the encoded form. */
-#include "support.h"
+#include "tests/support.h"
 
 enum { NUM_VALUES = 20000 };
 

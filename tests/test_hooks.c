@@ -1,5 +1,5 @@
 /* Task hooks and stage hooks: they pair, nest, see how it ended, and may fail. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <sched.h>
 

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 #include <weir/audio.h>
 #include <weir/engine.h>

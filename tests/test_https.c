@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "test_case.h"
 #include "tests/clips.h"
 #include "tests/program.h"
+#include "tests/test_case.h"
 
 /* Their certificates are for "localhost" and signed by ca.pem. Each serves one connection at a time. */
 enum { GOOD, EXPIRED, NUM_SERVERS };

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
-#include "clips.h"
-#include "hung_folder.h"
-#include "program.h"
+#include "tests/clips.h"
+#include "tests/hung_folder.h"
+#include "tests/program.h"
 
 enum { NUM_FILES = 4, SLOW = 3 /* its file */, MAX_WORDS = 16 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 #include <weir/engine.h>
 #include <weir/files.h>

@@ -1,5 +1,5 @@
 /* Inspection: snapshots, and the position of the consumer. */
-#include "support.h"
+#include "tests/support.h"
 
 TEST_CASE(a_snapshot_shows_slots_queues_and_tasks_with_label_and_age)
 {

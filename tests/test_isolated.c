@@ -2,7 +2,7 @@
  * Operations in child processes. The stand-ins do what a broken decoder does; this program is its own worker program
  * (see main). Each test ends with no child and no shared memory left.
  */
-#include "support.h"
+#include "tests/support.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,8 +25,8 @@
 
 #include <weir/stages.h>
 
-#include "clips.h"
-#include "sandbox.h"
+#include "stages/isolate/sandbox.h"
+#include "tests/clips.h"
 
 static const char *self_path;                                                /* of this program */
 static const char secret[] = "AWS_SECRET_ACCESS_KEY";                        /* set for the program */

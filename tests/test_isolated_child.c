@@ -3,7 +3,7 @@
  * child is forked, as the parent speaks to it by hand; it has no sandbox, or is where the kernel refuses one, so that its
  * lines are counted.
  */
-#include "support.h"
+#include "tests/support.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,13 +20,13 @@
 
 #include <weir/stages.h>
 
-#include "child_process.h"
-#include "clips.h"
-#include "isolated_config.h"
-#include "message.h"
-#include "message_rules.h"
-#include "sandbox.h"
-#include "scaler.h"
+#include "stages/isolate/child_process.h"
+#include "stages/isolate/isolated_config.h"
+#include "stages/isolate/message.h"
+#include "stages/isolate/message_rules.h"
+#include "stages/isolate/sandbox.h"
+#include "stages/scale/scaler.h"
+#include "tests/clips.h"
 
 static const char broken_answer[] = "WEIR_TEST_BROKEN_ANSWER"; /* set for a worker program that answers so */
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "support.h"
+#include "tests/support.h"
 
 static test_ledger ledger;
 

@@ -1,5 +1,5 @@
 /* The costs of single items: the task hook of the SQLite writer, in a pipeline of made-up items. */
-#include "stats_fixture.h"
+#include "tests/stats_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

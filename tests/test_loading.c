@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program.h"
-#include "test_case.h"
+#include "tests/program.h"
+#include "tests/test_case.h"
 
 /* A file that is not a library ends a program that finds it before the right one. */
 TEST_CASE(nothing_is_loaded_from_the_current_directory)

@@ -1,5 +1,5 @@
 /* What laps say about the process and the machine. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <unistd.h>
 

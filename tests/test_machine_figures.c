@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 #include <weir/clock.h>
 #include <weir/metrics.h>

@@ -1,5 +1,5 @@
 /* Database maintenance: merging without duplicates, checking that finds each fault, schemas. */
-#include "recording.h"
+#include "tests/recording.h"
 
 #include <math.h>
 #include <pthread.h>

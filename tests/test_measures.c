@@ -1,5 +1,5 @@
 /* The table of metrics: each row is stored, read, added up and shown, without any other code for it. */
-#include "recording.h"
+#include "tests/recording.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program.h"
-#include "test_case.h"
+#include "tests/program.h"
+#include "tests/test_case.h"
 
 static void run(struct program *program, const char *work, const char *folder)
 {

@@ -2,7 +2,7 @@
  * One rule for NULL: functions that free accept it, all others return WEIR_EINVAL or an empty value. Every public
  * function is called here; the last test searches the headers for new ones.
  */
-#include "support.h"
+#include "tests/support.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -62,6 +62,10 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_pipeline_checkpoint(NULL, &text));
     REFUSED(weir_pipeline_checkpoint(p, NULL));
     REFUSED(weir_item_done(NULL, &item));
+    REFUSED(weir_struct_copy(NULL, 1, "x", 1, "x", &error));
+    REFUSED(weir_struct_copy(&item, sizeof item, &item, sizeof item, NULL, &error));
+    REFUSED(weir_struct_fill(NULL, 1, "x", 1));
+    REFUSED(weir_struct_fill(&item, sizeof item, NULL, 1));
     REFUSED(weir_item_done(p, NULL));
     weir_checkpoint *checkpoint;
     REFUSED(weir_checkpoint_read(NULL, &checkpoint, &error));

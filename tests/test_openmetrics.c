@@ -1,5 +1,5 @@
 /* OpenMetrics text, live: what the file holds, when it changes, and that promtool takes it. */
-#include "stats_fixture.h"
+#include "tests/stats_fixture.h"
 
 #include <errno.h>
 #include <locale.h>

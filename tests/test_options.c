@@ -1,5 +1,5 @@
 /* Options and configs from programs that were compiled with older or newer headers. */
-#include "support.h"
+#include "tests/support.h"
 
 /* The stage options of a program with an older or newer header, followed by other memory. */
 typedef struct other_options {

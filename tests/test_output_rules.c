@@ -3,7 +3,7 @@
  * nothing of the kind (test_outputs.c has those), a file is whole, the program is alone. The kinds include what the writers
  * themselves have made, so that none of them is refused where it has been before.
  */
-#include "support.h"
+#include "tests/support.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include <weir/sqlite.h>
 #include <weir/trace_file.h>
 
-#include "program.h"
+#include "tests/program.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "common/replacement.h"
-#include "test_case.h"
 #include "tests/program.h"
+#include "tests/test_case.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 

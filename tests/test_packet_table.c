@@ -9,13 +9,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 #include <libavformat/avformat.h>
 
 #include <weir/status.h>
 
-#include "stages/media/video/packet_table.h"
+#include "stages/reader/packet_table.h"
 
 enum { MAX_PACKETS = 400, CHECKSUM_BYTES = 4, NUM_TABLES = 3000 };
 

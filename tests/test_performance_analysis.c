@@ -19,10 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 #include <sqlite3.h>
 
-#include "program.h"
+#include "tests/program.h"
 
 enum { NUM_FILES = 200, NUM_FEW = 22, NUM_CORRUPT = 2, NUM_CLIPS = 3, MAX_ARGUMENTS = 24 };
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "program.h"
-#include "test_case.h"
+#include "tests/program.h"
+#include "tests/test_case.h"
 
 static char *work, *database;
 

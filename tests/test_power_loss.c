@@ -16,8 +16,8 @@
 #include <weir/checkpoint.h>
 #include <weir/pipeline.h>
 
-#include "stats_fixture.h"
-#include "support.h"
+#include "tests/stats_fixture.h"
+#include "tests/support.h"
 
 enum {
     MAX_NAME = 100,

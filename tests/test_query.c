@@ -1,5 +1,5 @@
 /* Queries and sums: what a filter means, for each kind of record, and that sums over laps, ranks and runs are exact. */
-#include "recording.h"
+#include "tests/recording.h"
 
 #include <math.h>
 #include <stdio.h>

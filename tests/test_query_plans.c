@@ -3,7 +3,7 @@
  * asked for, and through the whole table only where everything is asked for. On 10 million rows that is seconds or
  * minutes.
  */
-#include "recording.h"
+#include "tests/recording.h"
 
 #include <stdio.h>
 #include <string.h>

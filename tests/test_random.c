@@ -21,11 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "support.h"
+#include "tests/support.h"
 #ifdef WEIR_TRACED
 #include <weir/trace_file.h>
 
-#include "trace_totals.h"
+#include "tests/trace_totals.h"
 #endif
 
 enum { MAX_STAGES = 24, MAX_SLOTS = 8, ITEMS = 120, SECONDS_TO_END = 240 };

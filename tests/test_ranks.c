@@ -11,11 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 #include <sqlite3.h>
 
-#include "clips.h"
-#include "program.h"
+#include "tests/clips.h"
+#include "tests/program.h"
 
 enum { NUM_CLIPS = 7, NUM_RANKS = 3, MAX_WORDS = 24 };
 

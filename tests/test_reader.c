@@ -12,14 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 #include <glob.h>
 
 #include <libavutil/imgutils.h>
 
 #include <weir/clock.h>
 
-#include "stages/media/video/frame_reader.h"
+#include "stages/reader/frame_reader.h"
 #include "tests/clips.h"
 
 enum { MAX_SHOTS = 4096, CACHE_BYTES = 16 << 20 };

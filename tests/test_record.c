@@ -13,13 +13,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 #include <sqlite3.h>
 
 #include <weir/pipeline.h>
 
-#include "clips.h"
-#include "program.h"
+#include "tests/clips.h"
+#include "tests/program.h"
 
 enum { MAX_ARGUMENTS = 64 };
 

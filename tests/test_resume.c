@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 #include <sqlite3.h>
 
 #include <weir/engine.h>
@@ -26,7 +26,7 @@
 #include <weir/stages.h>
 
 #include "common/hash.h"
-#include "program.h"
+#include "tests/program.h"
 
 enum { NUM_EPOCHS = 3, MAX_RANKS = 3, ITEMS_PER_KILL = 12, BATCH = 4 };
 

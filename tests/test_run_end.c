@@ -1,7 +1,7 @@
 /* The end of a run: what the consumer reports between the last item and weir_pipeline_free() is recorded. */
-#include "../common/unix_clock.h"
-#include "stats_fixture.h"
-#include "support.h"
+#include "common/unix_clock.h"
+#include "tests/stats_fixture.h"
+#include "tests/support.h"
 
 #include <weir/span.h>
 #include <weir/trace.h>

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 #include <weir/engine.h>
 #include <weir/sampler.h>
 
-#include "permutation.h"
+#include "dataset/sampler/permutation.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 

@@ -9,15 +9,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 #include <libavutil/imgutils.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
 
-#include "stages/media/scale/pixel_rows.h"
-#include "stages/media/scale/scale_kernels.h"
-#include "stages/media/scale/scaler.h"
+#include "stages/memory/pixel_rows.h"
+#include "stages/scale/scale_kernels.h"
+#include "stages/scale/scaler.h"
 
 /* ---- pictures ----------------------------------------------------------------------------------------------- */
 

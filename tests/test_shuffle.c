@@ -1,5 +1,5 @@
 /* The shuffle buffer. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <weir/sampler.h>
 

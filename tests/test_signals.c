@@ -1,5 +1,5 @@
 /* Stopping from signal handlers, and Ctrl-C as an API call. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <signal.h>
 #include <sys/wait.h>

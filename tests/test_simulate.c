@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 
 #include <weir/query.h>
 
-#include "program.h"
+#include "tests/program.h"
 
 /* What one run recorded, added up. */
 typedef struct figures {

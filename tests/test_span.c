@@ -2,7 +2,7 @@
  * Spans, frames, markers and counters of user code: what is counted, in which lap, on which thread, and the dump. No
  * test depends on how long something takes.
  */
-#include "support.h"
+#include "tests/support.h"
 
 #include <math.h>
 #include <sys/wait.h>

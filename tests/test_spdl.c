@@ -1,7 +1,7 @@
 /* Behaviours of SPDL's pipeline tests that no other test shows. docs/spdl-behaviours.md lists all of them, each with its
    test; the last test here sees to it that those tests are there. */
-#include "named_tests.h"
-#include "support.h"
+#include "tests/named_tests.h"
+#include "tests/support.h"
 
 #include <regex.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* The SQLite writer, driven with made-up laps: what it writes, what it rejects, and how it handles a locked, full
    or failing database. */
 #include "stats/schema/schema.h"
-#include "stats_fixture.h"
+#include "tests/stats_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>

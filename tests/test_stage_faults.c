@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 #include <dirent.h>
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
@@ -20,8 +20,8 @@
 #include <weir/sampler.h>
 #include <weir/stages.h>
 
-#include "clips.h"
-#include "fault_loop.h"
+#include "tests/clips.h"
+#include "tests/fault_loop.h"
 
 /* ---- what else may fail ----------------------------------------------------------------------------------------- */
 

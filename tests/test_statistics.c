@@ -2,8 +2,8 @@
  * The metrics: their meaning, exact sums over laps (to the item and the nanosecond), and the reports to observers.
  * Laps are a millisecond long here. What a lap shows is checked where the state of things is known throughout it.
  */
-#include "../common/unix_clock.h"
-#include "support.h"
+#include "common/unix_clock.h"
+#include "tests/support.h"
 
 #include <sched.h>
 #include <time.h>

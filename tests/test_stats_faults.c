@@ -1,5 +1,5 @@
 /* Every allocation, file, thread, lock and SQL statement of weir-stats fails: see fault_loop.h. */
-#include "stats_fixture.h"
+#include "tests/stats_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include <weir/verdict.h>
 #include <weir/whatif.h>
 
-#include "fault_loop.h"
+#include "tests/fault_loop.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------ */
 

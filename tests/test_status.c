@@ -1,6 +1,6 @@
 /* Statuses, errors and the log. */
 #include "common/text_escape.h"
-#include "support.h"
+#include "tests/support.h"
 
 /* ---- status and error --------------------------------------------------------------------------------------- */
 

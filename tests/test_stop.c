@@ -2,7 +2,7 @@
  * Stop and free, in every state and from every place: everything that waits wakes, everything is released once, and the
  * accounts are exact.
  */
-#include "support.h"
+#include "tests/support.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* The summary: its text to the letter, its weights, and databases that are not as one would wish. */
-#include "stats_fixture.h"
+#include "tests/stats_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -311,9 +311,17 @@ TEST_CASE(stages_come_in_the_order_of_the_pipeline)
     for (unsigned i = 0; i < 12; i++) { /* "0:10:…" comes before "0:2:…" in the alphabet */
         snprintf(names[i], sizeof names[i], "0:%u:s", i);
         snprintf(queue_names[i], sizeof queue_names[i], "0:%u:s_queue", i);
-        stages[i] = (weir_stage_info){
-            names[i], queue_names[i], i == 0 ? "source" : i == 11 ? "sink" : "stage", 1, 2, 0, "completion", "", "", 0, 0
-        };
+        stages[i] = (weir_stage_info){ names[i],
+                                       queue_names[i],
+                                       i == 0 ? "source" : i == 11 ? "sink" : "stage",
+                                       1,
+                                       2,
+                                       0,
+                                       "completion",
+                                       "",
+                                       "",
+                                       0,
+                                       0 };
     }
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);

@@ -1,5 +1,5 @@
 /* TensorBoard event files, live and from a database: their frames, their content, and TensorBoard can read them. */
-#include "stats_fixture.h"
+#include "tests/stats_fixture.h"
 
 #include <dirent.h>
 #include <math.h>

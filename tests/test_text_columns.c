@@ -1,11 +1,11 @@
 /* How wide text is on a terminal: the right answers are those of Unicode (East Asian Width, combining marks). */
-#include "test_case.h"
+#include "tests/test_case.h"
 
 #include <locale.h>
 #include <string.h>
 
-#include "text_columns.h"
-#include "utf8.h"
+#include "common/text_columns.h"
+#include "common/utf8.h"
 
 static const struct {
     const char *text;

@@ -8,15 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "support.h"
+#include "tests/support.h"
 
 #include <weir/span.h>
 #include <weir/sqlite.h>
 #include <weir/summary.h>
 #include <weir/trace_file.h>
 
-#include "program.h"
-#include "trace_totals.h"
+#include "tests/program.h"
+#include "tests/trace_totals.h"
 
 /* ---- records in memory --------------------------------------------------------------------------------------- */
 

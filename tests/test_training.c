@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "program.h"
-#include "test_case.h"
+#include "tests/program.h"
+#include "tests/test_case.h"
 
 enum { NUM_CLIPS = 6 };
 

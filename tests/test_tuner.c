@@ -1,5 +1,5 @@
 /* The tuner on running pipelines: tasks that wait by themselves, and tasks that wait for one server. */
-#include "live_pipeline.h"
+#include "tests/live_pipeline.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Types of items: checked when the pipeline is built where that is possible, else with each item. */
-#include "support.h"
+#include "tests/support.h"
 
 /* ---- operations with types ------------------------------------------------------------------------------------ */
 

@@ -2,7 +2,7 @@
  * Pipelines with known limits, each as the laps that it leaves: the verdict must name the limit, and say so if the
  * laps cannot tell. Every run begins and ends with a lap that looks different and must not count.
  */
-#include "recording.h"
+#include "tests/recording.h"
 
 #include <math.h>
 #include <stdio.h>

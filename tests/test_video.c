@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "test_case.h"
+#include "tests/test_case.h"
 #include <glob.h>
 #include <uv.h>
 

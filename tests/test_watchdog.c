@@ -1,5 +1,5 @@
 /* Deadlines, and hangs that are not silent. */
-#include "support.h"
+#include "tests/support.h"
 
 #include <dirent.h>
 #include <inttypes.h>

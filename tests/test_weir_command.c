@@ -2,7 +2,7 @@
  * Runs the weir command: its output in each format, what it says of what it cannot use, and with which exit
  * status; and that --help, man page and completion agree.
  */
-#include "recording.h"
+#include "tests/recording.h"
 
 #include <errno.h>
 #include <math.h>
@@ -1815,7 +1815,7 @@ TEST_CASE(man_pages_are_well_formed)
     free(names);
 }
 
-#define COMPLETION "weir --completion | awk -v shell=%s -f \"$OLDPWD/tools/cli/completion.awk\" >weir.%s && "
+#define COMPLETION "weir --completion | awk -v shell=%s -f \"$OLDPWD/tools/main/completion.awk\" >weir.%s && "
 
 /* The completions of bash after these words. */
 static void complete(const char *words, int index)

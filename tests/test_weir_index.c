@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "program.h"
-#include "test_case.h"
+#include "tests/program.h"
+#include "tests/test_case.h"
 #include "tools/cli/path_list.h"
 
 static char *work; /* with clips/run/a.mp4, clips/walk/b.mp4 and clips/walk/broken.mp4 in it */

@@ -2,7 +2,7 @@
  * The model of a pipeline and the simulator: compared with results that are known exactly. All times are simulated; no
  * test measures any.
  */
-#include "support.h"
+#include "tests/support.h"
 
 #include <math.h>
 #include <sys/wait.h>

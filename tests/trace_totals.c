@@ -1,4 +1,4 @@
-#include "trace_totals.h"
+#include "tests/trace_totals.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include <weir/status.h>
 
-#include "trace_reader.h"
+#include "stats/export/trace_reader.h"
 
 /* ---- values -------------------------------------------------------------------------------------------------- */
 

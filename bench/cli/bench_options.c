@@ -1,11 +1,11 @@
-#include "bench_options.h"
+#include "bench/cli/bench_options.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include <weir/output.h>
 
-#include "option_help.h"
+#include "tools/cli/option_help.h"
 
 static bool parse_values(const char *text, uint64_t least, bench_list *list)
 {

@@ -2,7 +2,7 @@
 #ifndef BENCH_CLI_BENCH_OPTIONS_H
 #define BENCH_CLI_BENCH_OPTIONS_H
 
-#include "options.h"
+#include "tools/cli/options.h"
 
 enum { BENCH_MAX_LIST = 16 };
 

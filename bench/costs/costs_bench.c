@@ -15,11 +15,11 @@
 
 #include <weir/engine.h>
 
-#include "bench.h"
-#include "bench_options.h"
-#include "measure.h"
-#include "memory.h"
-#include "report.h"
+#include "bench/cli/bench.h"
+#include "bench/cli/bench_options.h"
+#include "bench/harness/measure.h"
+#include "bench/harness/report.h"
+#include "tools/cli/memory.h"
 
 enum { ROUNDS = 5 };
 

@@ -1,5 +1,5 @@
 /* Each thread has its own FFmpeg objects; threads share only the file counter and, at the end, the sums. */
-#include "bare_loop.h"
+#include "bench/decode/bare_loop.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 #include <libavutil/opt.h>
 #include <libswscale/swscale.h>
 
-#include "memory.h"
+#include "tools/cli/memory.h"
 
 typedef struct bare_thread {
     const bare_job *job;

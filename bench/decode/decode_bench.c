@@ -2,7 +2,7 @@
  * weir-bench decode: a folder of videos through the decode stage, compared with a bare loop over the FFmpeg libraries
  * and with other libraries. Each part is a separate file.
  */
-#include "decode_bench.h"
+#include "bench/decode/decode_bench.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -16,9 +16,9 @@
 #include <weir/engine.h>
 #include <weir/video.h>
 
-#include "background_load.h"
-#include "bench.h"
-#include "contest.h"
+#include "bench/cli/bench.h"
+#include "bench/harness/background_load.h"
+#include "bench/harness/contest.h"
 
 enum { MAX_PATH_BYTES = PATH_MAX + 64 };
 

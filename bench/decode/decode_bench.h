@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-#include "bench_options.h"
-#include "files.h"
-#include "report.h"
+#include "bench/cli/bench_options.h"
+#include "bench/harness/clip_files.h"
+#include "bench/harness/report.h"
 
 typedef struct decode_settings {
     const char *dataset_dir;

@@ -1,4 +1,4 @@
-#include "stage_job.h"
+#include "bench/decode/stage_job.h"
 
 #include <stdio.h>
 

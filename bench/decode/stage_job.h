@@ -7,8 +7,8 @@
 #include <weir/item.h>
 #include <weir/op.h>
 
-#include "contest.h"
-#include "files.h"
+#include "bench/harness/clip_files.h"
+#include "bench/harness/contest.h"
 
 typedef struct stage_job {
     const char *root; /* the folder that the pipeline lists; NULL = use the files */

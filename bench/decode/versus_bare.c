@@ -11,10 +11,10 @@
 #include <weir/engine.h>
 #include <weir/stages.h>
 
-#include "bare_loop.h"
-#include "contest.h"
-#include "decode_bench.h"
-#include "stage_job.h"
+#include "bench/decode/bare_loop.h"
+#include "bench/decode/decode_bench.h"
+#include "bench/decode/stage_job.h"
+#include "bench/harness/contest.h"
 
 enum { BARE, WEIR, NUM_ENTRIES };
 

@@ -15,10 +15,10 @@
 #include <weir/engine.h>
 #include <weir/stages.h>
 
-#include "bench.h"
-#include "contest.h"
-#include "decode_bench.h"
-#include "stage_job.h"
+#include "bench/cli/bench.h"
+#include "bench/decode/decode_bench.h"
+#include "bench/decode/stage_job.h"
+#include "bench/harness/contest.h"
 
 enum { NUM_JOBS = 3, NUM_CONTENDERS = 7 };
 

@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "background_load.h"
-#include "bench.h"
-#include "bench_options.h"
-#include "contest.h"
-#include "memory.h"
-#include "peers.h"
-#include "report.h"
-#include "spin.h"
+#include "bench/cli/bench.h"
+#include "bench/cli/bench_options.h"
+#include "bench/harness/background_load.h"
+#include "bench/harness/contest.h"
+#include "bench/harness/report.h"
+#include "bench/harness/spin.h"
+#include "bench/peers/peers.h"
+#include "tools/cli/memory.h"
 
 enum { STATS_ON = 1, STATS_OFF = 2, FEWEST_ITEMS = 100, MOST_ITEMS = 20000000 };
 

@@ -5,8 +5,8 @@
 
 #include <weir/engine.h>
 
-#include "peers.h"
-#include "spin.h"
+#include "bench/harness/spin.h"
+#include "bench/peers/peers.h"
 
 /* The config of the operations. */
 typedef struct weir_run {

@@ -12,13 +12,13 @@
 
 #include <weir/engine.h>
 
-#include "background_load.h"
-#include "bench.h"
-#include "bench_options.h"
-#include "measure.h"
-#include "memory.h"
-#include "report.h"
-#include "spin.h"
+#include "bench/cli/bench.h"
+#include "bench/cli/bench_options.h"
+#include "bench/harness/background_load.h"
+#include "bench/harness/measure.h"
+#include "bench/harness/report.h"
+#include "bench/harness/spin.h"
+#include "tools/cli/memory.h"
 
 enum { ITEM_BYTES = 4096 };
 

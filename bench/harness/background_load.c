@@ -1,5 +1,5 @@
 /* Reads /proc/stat of Linux; elsewhere the load is unknown. */
-#include "background_load.h"
+#include "bench/harness/background_load.h"
 
 #include <math.h>
 #include <stdbool.h>

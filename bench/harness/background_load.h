@@ -2,7 +2,7 @@
 #ifndef BENCH_HARNESS_BACKGROUND_LOAD_H
 #define BENCH_HARNESS_BACKGROUND_LOAD_H
 
-#include "report.h"
+#include "bench/harness/report.h"
 
 typedef struct bench_background_load {
     double idle_s; /* sum over all CPUs since boot; negative = unknown */

@@ -1,4 +1,4 @@
-#include "contest.h"
+#include "bench/harness/contest.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "tools/cli/memory.h"
 
 static void show_progress(const contest *self, uint32_t round, size_t done)
 {

@@ -6,7 +6,7 @@
 #ifndef BENCH_HARNESS_CONTEST_H
 #define BENCH_HARNESS_CONTEST_H
 
-#include "measure.h"
+#include "bench/harness/measure.h"
 
 enum { MAX_RUNS = 1000 };
 

@@ -1,5 +1,5 @@
 /* The child writes its result to shared memory; the parent gets the resource usage of the child from the kernel. */
-#include "measure.h"
+#include "bench/harness/measure.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* The report is text that grows in memory; states: machine → rows. */
-#include "report.h"
+#include "bench/harness/report.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,8 +12,8 @@
 #include <weir/pipeline.h>
 #include <weir/version.h>
 
-#include "memory.h"
-#include "replacement.h"
+#include "common/replacement.h"
+#include "tools/cli/memory.h"
 
 struct bench_report {
     FILE *stream; /* writes to text */

@@ -10,7 +10,7 @@
 #ifndef BENCH_HARNESS_REPORT_H
 #define BENCH_HARNESS_REPORT_H
 
-#include "measure.h"
+#include "bench/harness/measure.h"
 
 typedef struct bench_report bench_report;
 

@@ -1,5 +1,5 @@
 /* Each iteration is a multiplication that depends on the previous one. */
-#include "spin.h"
+#include "bench/harness/spin.h"
 
 #include <weir/clock.h>
 

@@ -9,9 +9,9 @@
 
 #include <weir/clock.h>
 
-#include "memory.h"
-#include "peers.h"
-#include "spin.h"
+#include "bench/harness/spin.h"
+#include "bench/peers/peers.h"
+#include "tools/cli/memory.h"
 
 typedef struct mutex_queue {
     /* immutable after init */

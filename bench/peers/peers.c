@@ -1,5 +1,5 @@
 /* The table of peers; CMake defines which libraries are available. */
-#include "peers.h"
+#include "bench/peers/peers.h"
 
 #include <stddef.h>
 

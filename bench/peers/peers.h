@@ -5,7 +5,7 @@
 #ifndef BENCH_PEERS_PEERS_H
 #define BENCH_PEERS_PEERS_H
 
-#include "engine_job.h"
+#include "bench/peers/engine_job.h"
 
 #ifdef __cplusplus
 extern "C" {

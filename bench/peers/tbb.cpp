@@ -15,8 +15,8 @@
 
 #include <weir/clock.h>
 
-#include "peers.h"
-#include "spin.h"
+#include "bench/harness/spin.h"
+#include "bench/peers/peers.h"
 
 namespace
 {

@@ -1,4 +1,4 @@
-#include "scene.h"
+#include "bench/verdict/scene.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "memory.h"
-#include "random.h"
-#include "spin.h"
+#include "bench/harness/spin.h"
+#include "common/random.h"
+#include "tools/cli/memory.h"
 
 /* A resource in use: when each server is free, as a moment in the future. */
 typedef struct server_group {

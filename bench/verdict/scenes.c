@@ -1,5 +1,5 @@
 /* The pipelines. They were written before the rules of the verdict, and no rule is tuned to one of them. */
-#include "scene.h"
+#include "bench/verdict/scene.h"
 
 #define READ(slots_, ...)          .stages = { { .name = "read", .slots = (slots_), .work = { __VA_ARGS__ } } }
 #define USES_1                     .uses = 1

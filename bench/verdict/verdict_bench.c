@@ -13,12 +13,12 @@
 #include <weir/sqlite.h>
 #include <weir/verdict.h>
 
-#include "background_load.h"
-#include "bench.h"
-#include "bench_options.h"
-#include "measure.h"
-#include "report.h"
-#include "scene.h"
+#include "bench/cli/bench.h"
+#include "bench/cli/bench_options.h"
+#include "bench/harness/background_load.h"
+#include "bench/harness/measure.h"
+#include "bench/harness/report.h"
+#include "bench/verdict/scene.h"
 
 typedef struct verdict_settings {
     const char *only, *json_path;

@@ -1,4 +1,4 @@
-#include "dealing.h"
+#include "dataset/sampler/dealing.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,9 +7,9 @@
  * degree of freedom over 2^18 keys (ideal: 1): for 5 elements 193 after 6 rounds, 4.4 after 12, 1.02 after 22; for
  * pairs of 100 elements 10 after 4 rounds, 1.1 after 6, 1.00 after 8. A round takes 3 ns.
  */
-#include "permutation.h"
+#include "dataset/sampler/permutation.h"
 
-#include "random.h"
+#include "common/random.h"
 
 /* From this size on 8 rounds are enough. */
 static const uint64_t large_count = 1024;

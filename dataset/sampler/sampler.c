@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
-#include "permutation.h"
-#include "random.h"
-#include "sampler_resume.h"
+#include "common/hash.h"
+#include "common/random.h"
+#include "dataset/sampler/permutation.h"
+#include "dataset/sampler/sampler_resume.h"
 
 /* Independent random streams, all derived from the seed. */
 enum { FOR_ORDER = 1, FOR_WINDOWS, FOR_DRAWS, FOR_CLASSES };

@@ -6,7 +6,7 @@
  *     dealt EPOCH N FROM A+B C …         for each epoch that was divided again, see dealing.h: it began on N ranks. The
  *                                        rest: leave out A places, take 1 + B; leave out C, take 1; …
  */
-#include "sampler_resume.h"
+#include "dataset/sampler/sampler_resume.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include <weir/sampler.h>
 
-#include "dealing.h"
+#include "dataset/sampler/dealing.h"
 
 /* -- in sampler.c -- */
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
-#include "sampler_resume.h"
+#include "common/hash.h"
+#include "dataset/sampler/sampler_resume.h"
 
 static void sampler_config_free(void *config)
 {

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "random.h"
+#include "common/random.h"
 
 typedef struct shuffle_worker {
     weir_item *items;

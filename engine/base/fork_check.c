@@ -1,4 +1,4 @@
-#include "fork_check.h"
+#include "engine/base/fork_check.h"
 
 #include <pthread.h>
 

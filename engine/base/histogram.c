@@ -5,7 +5,7 @@
 
 #include <weir/status.h>
 
-#include "live_histogram.h"
+#include "engine/base/live_histogram.h"
 
 enum {
     SUB_BUCKETS = HISTOGRAM_SUB_BUCKETS, /* of each power of two */

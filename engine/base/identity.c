@@ -5,7 +5,7 @@
  * cannot find the value by guessing. In doubt two addresses have different identities: then a file is decoded again, and
  * none is lost.
  */
-#include "identity.h"
+#include "engine/base/identity.h"
 
 #include <weir/item.h>
 #include <weir/status.h>
@@ -19,8 +19,8 @@
 
 #include <uv.h>
 
-#include "name_count.h"
-#include "redact.h"
+#include "common/name_count.h"
+#include "common/redact.h"
 
 enum { MAX_NAME = 32 };
 

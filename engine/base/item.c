@@ -1,7 +1,7 @@
 /* Items and their labels. A label is a reference-counted text, shared by all items made from one item. */
-#include "identity.h"
-#include "label.h"
-#include "redact.h"
+#include "common/redact.h"
+#include "engine/base/identity.h"
+#include "engine/base/label.h"
 
 #include <weir/status.h>
 

@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "message_text.h"
-#include "text_escape.h"
+#include "common/text_escape.h"
+#include "engine/base/message_text.h"
 
 enum { MAX_LINE = 4096 };
 

@@ -1,5 +1,6 @@
 /* Files are known by their first bytes: no library that reads them is needed here. */
 #include <weir/output.h>
+#include <weir/struct_copy.h>
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -10,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gzip_comment.h"
-#include "struct_copy.h"
+#include "common/gzip_comment.h"
 
 enum { START_BYTES = 512, MAX_MARKS = 4, MAX_ENDINGS = 5 };
 
@@ -371,7 +371,7 @@ int weir_output_check_sized(const char *path, weir_output_kind kind, const weir_
     bool is_stdout = strcmp(path, "-") == 0;
     if ((unsigned)kind >= NUM_KINDS)
         return weir_error_set(error, WEIR_EINVAL, 0, "kind of output %d is none of weir_output_kind", (int)kind);
-    int status = weir__struct_copy(&rules, sizeof rules, given, given_size, "weir_output_rules", error);
+    int status = weir_struct_copy(&rules, sizeof rules, given, given_size, "weir_output_rules", error);
     if (status != WEIR_OK)
         return status;
     const char *file = is_stdout ? "/dev/stdout" : path;

@@ -3,8 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "message_text.h"
-#include "redact.h"
+#include "common/redact.h"
+#include "engine/base/message_text.h"
 
 const char *weir_status_name(int status)
 {

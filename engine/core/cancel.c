@@ -4,8 +4,8 @@
  * already made) and everything upstream of it, and ends the other sources. Nodes downstream or in other chains run on
  * until they get no more input.
  */
-#include "handoff.h"
-#include "queue.h"
+#include "engine/core/handoff.h"
+#include "engine/core/queue.h"
 
 void weir__graph_stop(weir__graph *graph)
 {

@@ -120,7 +120,7 @@
 #include <weir/pipeline.h>
 #include <weir/trace.h>
 
-#include "live_histogram.h"
+#include "engine/base/live_histogram.h"
 
 typedef struct weir__graph weir__graph;
 typedef struct weir__node weir__node;

@@ -1,7 +1,7 @@
 /* Before the first event, the first event, and changes of the number of slots. */
-#include "handoff.h"
-#include "merge.h"
-#include "slots.h"
+#include "engine/core/handoff.h"
+#include "engine/core/merge.h"
+#include "engine/core/slots.h"
 
 void weir__epoch_end_release(void *data, void *self)
 {

@@ -12,12 +12,12 @@
  * queue. let_waiting_put() is the only one that puts what has waited, and keeps the order of each branch: first what is set
  * aside, then the slots that are BLOCKED.
  */
-#include "handoff.h"
+#include "engine/core/handoff.h"
 
-#include "label.h"
-#include "merge.h"
-#include "queue.h"
-#include "slots.h"
+#include "engine/base/label.h"
+#include "engine/core/merge.h"
+#include "engine/core/queue.h"
+#include "engine/core/slots.h"
 
 /* ---- turns -------------------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #ifndef ENGINE_CORE_HANDOFF_H
 #define ENGINE_CORE_HANDOFF_H
 
-#include "core.h"
+#include "engine/core/core.h"
 
 /* Passes on the result of the slot, now or as soon as there is room and it is its turn. */
 void weir__result_offer(weir__slot *slot);

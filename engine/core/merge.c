@@ -13,12 +13,12 @@
  *
  * A merge that ends with the first input does not skip: it ends when the selected input has ended.
  */
-#include "merge.h"
+#include "engine/core/merge.h"
 
 #include <string.h>
 
-#include "queue.h"
-#include "random.h"
+#include "common/random.h"
+#include "engine/core/queue.h"
 
 static bool is_takable(const weir__queue *in)
 {

@@ -2,7 +2,7 @@
 #ifndef ENGINE_CORE_MERGE_H
 #define ENGINE_CORE_MERGE_H
 
-#include "core.h"
+#include "engine/core/core.h"
 
 /* The input from which the node may take an item now, or NULL. */
 weir__queue *weir__merge_choose(weir__node *node);

@@ -2,7 +2,7 @@
 #ifndef ENGINE_CORE_QUEUE_H
 #define ENGINE_CORE_QUEUE_H
 
-#include "core.h"
+#include "engine/core/core.h"
 
 static inline void queue_record(const weir__queue *queue, weir_trace_kind kind, const weir_item *item, bool dropped)
 {

@@ -1,4 +1,4 @@
-#include "slots.h"
+#include "engine/core/slots.h"
 
 void weir__list_append(weir__slot_list *list, weir__slot *slot)
 {

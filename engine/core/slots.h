@@ -2,7 +2,7 @@
 #ifndef ENGINE_CORE_SLOTS_H
 #define ENGINE_CORE_SLOTS_H
 
-#include "core.h"
+#include "engine/core/core.h"
 
 void weir__list_append(weir__slot_list *list, weir__slot *slot);
 weir__slot *weir__list_take_first(weir__slot_list *list);

@@ -1,7 +1,7 @@
 /* Handles the end of a step: counts it, and moves the slot to its next state. */
-#include "handoff.h"
-#include "queue.h"
-#include "slots.h"
+#include "engine/core/handoff.h"
+#include "engine/core/queue.h"
+#include "engine/core/slots.h"
 
 static void count_success(weir__node *node, int64_t run_ns)
 {

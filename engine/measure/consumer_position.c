@@ -1,12 +1,12 @@
-#include "consumer_position.h"
+#include "engine/measure/consumer_position.h"
 
 #include <string.h>
 
-#include "current_part.h"
-#include "label.h"
-#include "lock.h"
-#include "observing.h"
-#include "trace_ring.h"
+#include "engine/base/label.h"
+#include "engine/measure/current_part.h"
+#include "engine/measure/observing.h"
+#include "engine/state/lock.h"
+#include "engine/trace/trace_ring.h"
 
 bool weir__position_lock(weir_pipeline *pipeline)
 {

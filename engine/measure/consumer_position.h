@@ -5,7 +5,7 @@
 #ifndef ENGINE_MEASURE_CONSUMER_POSITION_H
 #define ENGINE_MEASURE_CONSUMER_POSITION_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* Locks the pipeline for a mark. A mark needs a spare part, and so does the end of the sources, which cannot make one. False =
    out of memory, not locked. */

@@ -3,7 +3,7 @@
  * quota from the control group: cpu.max (version 2) of the process's group and of every group above it, or
  * cpu.cfs_quota_us and cpu.cfs_period_us (version 1).
  */
-#include "cpu_budget.h"
+#include "engine/measure/cpu_budget.h"
 
 #include <sched.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
-#include "current_part.h"
+#include "engine/measure/current_part.h"
 
 #include <string.h>
 
-#include "lock.h"
-#include "trace_ring.h"
+#include "engine/state/lock.h"
+#include "engine/trace/trace_ring.h"
 
 /* A stretch of at least this length ends its lap: it is a lap of its own, or the last of one. */
 static const int64_t long_stretch_ns = 1 * WEIR_SECOND;

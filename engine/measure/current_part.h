@@ -18,7 +18,7 @@
 #ifndef ENGINE_MEASURE_CURRENT_PART_H
 #define ENGINE_MEASURE_CURRENT_PART_H
 
-#include "part.h"
+#include "engine/measure/part.h"
 
 /* pipeline->mode, phase or step has changed: time and figures go to their part from now on. It is a spare one if the lap has
    none yet; without a spare one, they still go to the current part. ends_lap: the lap ends, too. */

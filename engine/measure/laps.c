@@ -5,22 +5,22 @@
  * Parts are taken at least once a minute, whatever the interval is, so that 32 bits are enough for a bucket of a live
  * histogram. Those of one lap, mode and phase are joined.
  */
-#include "laps.h"
+#include "engine/measure/laps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer_position.h"
-#include "current_part.h"
-#include "kernel_stats.h"
-#include "lock.h"
-#include "machine_stats.h"
-#include "outbox.h"
-#include "spans.h"
-#include "thread_cpu.h"
-#include "trace_ring.h"
-#include "unix_clock.h"
+#include "common/unix_clock.h"
+#include "engine/measure/consumer_position.h"
+#include "engine/measure/current_part.h"
+#include "engine/measure/machine_stats.h"
+#include "engine/measure/outbox.h"
+#include "engine/measure/thread_cpu.h"
+#include "engine/spans/spans.h"
+#include "engine/state/kernel_stats.h"
+#include "engine/state/lock.h"
+#include "engine/trace/trace_ring.h"
 
 static const int64_t longest_part_ns = 60 * WEIR_SECOND;
 static const int64_t early_lap_ns = 1 * WEIR_SECOND; /* so that a killed run leaves at least this lap */

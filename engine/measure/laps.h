@@ -16,7 +16,7 @@
 #ifndef ENGINE_MEASURE_LAPS_H
 #define ENGINE_MEASURE_LAPS_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* Creates pipeline->laps; the first lap begins at start_ns. WEIR_OK or WEIR_ENOMEM. */
 int weir__laps_init(weir_pipeline *pipeline, int64_t start_ns);

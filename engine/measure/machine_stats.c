@@ -1,4 +1,4 @@
-#include "machine_stats.h"
+#include "engine/measure/machine_stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 
 #include <weir/clock.h>
 
-#include "cpu_budget.h"
-#include "kernel_stats.h"
+#include "engine/measure/cpu_budget.h"
+#include "engine/state/kernel_stats.h"
 
 enum { MAX_TEXT = 8192 };
 

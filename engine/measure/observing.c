@@ -2,7 +2,7 @@
  * The observer thread: takes messages from the outbox, oldest first, and calls the observers. Only
  * weir_pipeline_free() waits for it.
  */
-#include "observing.h"
+#include "engine/measure/observing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,13 +11,13 @@
 
 #include <weir/version.h>
 
-#include "autostart.h"
-#include "failure_log.h"
-#include "outbox.h"
-#include "part.h"
-#include "thread.h"
-#include "trace_ring.h"
-#include "unix_clock.h"
+#include "common/unix_clock.h"
+#include "engine/measure/observer_loader.h"
+#include "engine/measure/outbox.h"
+#include "engine/measure/part.h"
+#include "engine/state/failure_log.h"
+#include "engine/state/thread.h"
+#include "engine/trace/trace_ring.h"
 
 /* Calls the function of each observer that has it. */
 #define TELL(pipeline, function, argument) \

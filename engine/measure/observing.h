@@ -2,7 +2,7 @@
 #ifndef ENGINE_MEASURE_OBSERVING_H
 #define ENGINE_MEASURE_OBSERVING_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* Copies the observers and attaches them. They are detached by weir__observing_destroy(), also after a failure. */
 int weir__observing_init(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error);

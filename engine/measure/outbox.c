@@ -1,11 +1,11 @@
-#include "outbox.h"
+#include "engine/measure/outbox.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "part.h"
-#include "redact.h"
-#include "unix_clock.h"
+#include "common/redact.h"
+#include "common/unix_clock.h"
+#include "engine/measure/part.h"
 
 enum { MAX_LAPS = 64, MAX_BYTES = 16 << 20 };
 
@@ -81,7 +81,7 @@ static weir_message *failure_message(const weir_slot *slot)
 {
     const char *label = slot_label(slot);
     const char *text = slot->error.message;
-    const weir_identity identity = weir_task_identity(slot);
+    const weir_identity identity = weir_item_identity(&slot->core.in);
     char *texts;
     weir_message *message =
         message_new(MESSAGE_FAILURE, strlen(label) + strlen(text) + strlen(identity.address) + 3, &texts);

@@ -5,7 +5,7 @@
 #ifndef ENGINE_MEASURE_OUTBOX_H
 #define ENGINE_MEASURE_OUTBOX_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 struct weir_part;
 

@@ -1,4 +1,4 @@
-#include "part.h"
+#include "engine/measure/part.h"
 
 #include <stdio.h>
 #include <stdlib.h>

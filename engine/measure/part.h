@@ -11,7 +11,7 @@
 #ifndef ENGINE_MEASURE_PART_H
 #define ENGINE_MEASURE_PART_H
 
-#include "spans.h"
+#include "engine/spans/spans.h"
 
 /* An encoded histogram; NULL = empty. */
 typedef struct weir_stored_histogram {

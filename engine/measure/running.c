@@ -2,15 +2,15 @@
  * Each pause is a lap of its own in each pipeline, which is measured like others and then not passed on:
  * so laps before and after it are exact. Locks: the registry's of spans, then that of a pipeline.
  */
-#include "running.h"
+#include "engine/measure/running.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer_position.h"
-#include "current_part.h"
-#include "lock.h"
-#include "trace_ring.h"
+#include "engine/measure/consumer_position.h"
+#include "engine/measure/current_part.h"
+#include "engine/state/lock.h"
+#include "engine/trace/trace_ring.h"
 
 /* ---- pauses ----------------------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #ifndef ENGINE_MEASURE_RUNNING_H
 #define ENGINE_MEASURE_RUNNING_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* The pipeline is one of them from here to there: before its tasks start; when its last lap has been taken. */
 void weir__running_add(weir_pipeline *pipeline);

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
-#include "format.h"
-#include "running.h"
-#include "spans.h"
-#include "struct_copy.h"
-#include "text_columns.h"
-#include "text_escape.h"
+#include <weir/struct_copy.h>
+
+#include "common/array.h"
+#include "common/format.h"
+#include "common/text_columns.h"
+#include "common/text_escape.h"
+#include "engine/measure/running.h"
+#include "engine/spans/spans.h"
 
 enum { MAX_NAME = 4 * 512 };
 
@@ -260,7 +261,7 @@ static void put_table(FILE *out, const dump *all)
 int weir_span_dump_sized(FILE *out, const weir_span_dump_options *given, size_t given_size)
 {
     weir_span_dump_options options;
-    int status = weir__struct_copy(&options, sizeof options, given, given_size, "weir_span_dump_options", NULL);
+    int status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_span_dump_options", NULL);
     if (!out || options.sort > WEIR_SPAN_BY_COUNT)
         status = WEIR_EINVAL;
     if (status != WEIR_OK)

@@ -13,7 +13,7 @@
  * of shorter steps is at least WEIR_CPU_WINDOW_NS long, and is closed between a hand-off and the next step. Now and then it
  * is closed before a hand-off, which is then a window of its own and shows what hand-offs use.
  */
-#include "thread_cpu.h"
+#include "engine/measure/thread_cpu.h"
 
 #include <pthread.h>
 #include <time.h>

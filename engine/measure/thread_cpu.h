@@ -2,7 +2,7 @@
 #ifndef ENGINE_MEASURE_THREAD_CPU_H
 #define ENGINE_MEASURE_THREAD_CPU_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 #define WEIR_CPU_WINDOW_NS (200 * WEIR_MICROSECOND)
 #define WEIR_LONG_STEP_NS  (100 * WEIR_MICROSECOND)

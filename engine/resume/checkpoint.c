@@ -10,7 +10,7 @@
  *     chunks E SEQ PATH …              of this item: these results (a hexadecimal number for each)
  *     end HASH                         of all before this line, as 16 hexadecimal digits
  */
-#include "checkpoint_parsed.h"
+#include "engine/resume/checkpoint_parsed.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
+#include "common/hash.h"
 
 void weir__checkpoint_end(const char *text, size_t length, char end[WEIR__CHECKPOINT_END])
 {

@@ -1,5 +1,5 @@
 /* A checkpoint in a file: its text, a line "state BYTES HASH", and as many bytes, the program's own. */
-#include "checkpoint_parsed.h"
+#include "engine/resume/checkpoint_parsed.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,8 +12,8 @@
 
 #include <weir/output.h>
 
-#include "hash.h"
-#include "replacement.h"
+#include "common/hash.h"
+#include "common/replacement.h"
 
 static int status_of_errno(int code)
 {

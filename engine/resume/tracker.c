@@ -1,4 +1,4 @@
-#include "tracker.h"
+#include "engine/resume/tracker.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint_parsed.h"
-#include "label.h"
+#include "engine/base/label.h"
+#include "engine/resume/checkpoint_parsed.h"
 
 enum {
     MARKS_PER_BLOCK = 4096,

@@ -35,7 +35,7 @@
 #ifndef ENGINE_RESUME_TRACKER_H
 #define ENGINE_RESUME_TRACKER_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* Call it when the nodes of the pipeline have been placed. Reads options->resume. *to stays NULL without checkpoints.
    WEIR_OK, or the failure with *error filled. */

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node.h"
-#include "pipeline_start.h"
-#include "struct_copy.h"
+#include <weir/struct_copy.h>
+
+#include "engine/run/node.h"
+#include "engine/run/pipeline_start.h"
 
 enum { MAX_BRANCHES = 1024, DEFAULT_LOOK_AHEAD_ITEMS = 16 };
 
@@ -159,8 +160,7 @@ static weir_node *add_node(weir_builder *builder, weir_node_spec *spec, const we
 static bool copy_struct(weir_builder *builder, void *own, size_t own_size, const void *given, size_t given_size,
                         const char *name)
 {
-    return is_usable(builder) &&
-           weir__struct_copy(own, own_size, given, given_size, name, &builder->error) == WEIR_OK;
+    return is_usable(builder) && weir_struct_copy(own, own_size, given, given_size, name, &builder->error) == WEIR_OK;
 }
 
 static bool copy_stage_options(weir_builder *builder, weir_stage_options *own, const weir_stage_options *given,

@@ -2,10 +2,10 @@
  * A cancel thread makes pending calls, one after the other, until there is none. As long as there are some, one more thread is
  * started each millisecond, up to MAX_CANCEL_THREADS, so that one slow call does not delay the next.
  */
-#include "cancel_threads.h"
+#include "engine/run/cancel_threads.h"
 
-#include "lock.h"
-#include "thread.h"
+#include "engine/state/lock.h"
+#include "engine/state/thread.h"
 
 static const int64_t patience_ns = WEIR_MILLISECOND;
 

@@ -2,7 +2,7 @@
 #ifndef ENGINE_RUN_CANCEL_THREADS_H
 #define ENGINE_RUN_CANCEL_THREADS_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* Starts a thread for the pending calls if none has been started just now. *due_ns: when to check again. */
 void weir__cancel_threads_serve(weir_pipeline *pipeline, int64_t *due_ns);

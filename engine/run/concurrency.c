@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock.h"
-#include "node.h"
-#include "pipeline_start.h"
-#include "pool.h"
+#include "engine/run/node.h"
+#include "engine/run/pipeline_start.h"
+#include "engine/run/pool.h"
+#include "engine/state/lock.h"
 
 /* With resize_lock. Adds slots that are retired. */
 static int add_slots(weir_node *node, uint32_t wanted)

@@ -2,13 +2,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "burst.h"
-#include "consumer_position.h"
-#include "lock.h"
-#include "speedup.h"
-#include "spin_wait.h"
-#include "trace_ring.h"
-#include "tracker.h"
+#include "engine/measure/consumer_position.h"
+#include "engine/resume/tracker.h"
+#include "engine/run/speedup.h"
+#include "engine/state/burst.h"
+#include "engine/state/lock.h"
+#include "engine/state/spin_wait.h"
+#include "engine/trace/trace_ring.h"
 
 static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
 {

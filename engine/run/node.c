@@ -1,4 +1,4 @@
-#include "node.h"
+#include "engine/run/node.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/struct_copy.h>
 #include <weir/version.h>
 
-#include "label.h"
-#include "struct_copy.h"
-#include "types.h"
+#include "engine/base/label.h"
+#include "engine/run/types.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
@@ -182,8 +182,8 @@ static int copy_config(weir_node *node, const weir_node_spec *spec, weir_error *
     if (!node->config)
         return fail_node_memory(node, error);
     node->config_owned = true;
-    status = weir__struct_copy(node->config, op->config_size, spec->config, spec->config_size,
-                               "the config of the stage", error);
+    status = weir_struct_copy(node->config, op->config_size, spec->config, spec->config_size,
+                              "the config of the stage", error);
     if (status != WEIR_OK)
         return status;
     status = op->config_init ? op->config_init(node->config, error) : WEIR_OK;

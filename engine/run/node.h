@@ -2,7 +2,7 @@
 #ifndef ENGINE_RUN_NODE_H
 #define ENGINE_RUN_NODE_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 typedef enum node_kind { NODE_SOURCE, NODE_STAGE, NODE_ROUTE, NODE_MERGE, NODE_JOIN, NODE_SINK } node_kind;
 

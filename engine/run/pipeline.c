@@ -1,27 +1,28 @@
 /* Start and end of a pipeline, and the user's queries. core.h and run_state.h explain how it runs. */
-#include "burst.h"
-#include "pipeline_start.h"
+#include "engine/run/pipeline_start.h"
+#include "engine/state/burst.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "consumer_position.h"
-#include "failure_log.h"
-#include "laps.h"
-#include "lock.h"
-#include "node.h"
-#include "observing.h"
-#include "outbox.h"
-#include "pool.h"
-#include "running.h"
-#include "service.h"
-#include "signals.h"
-#include "struct_copy.h"
-#include "thread.h"
-#include "trace_ring.h"
-#include "tracker.h"
+#include <weir/struct_copy.h>
+
+#include "engine/measure/consumer_position.h"
+#include "engine/measure/laps.h"
+#include "engine/measure/observing.h"
+#include "engine/measure/outbox.h"
+#include "engine/measure/running.h"
+#include "engine/resume/tracker.h"
+#include "engine/run/node.h"
+#include "engine/run/pool.h"
+#include "engine/run/service.h"
+#include "engine/run/signals.h"
+#include "engine/state/failure_log.h"
+#include "engine/state/lock.h"
+#include "engine/state/thread.h"
+#include "engine/trace/trace_ring.h"
 
 /* ---- start and end ------------------------------------------------------------------------------------------ */
 
@@ -327,7 +328,7 @@ int weir_pipeline_account_sized(weir_pipeline *pipeline, const char *stage, weir
         add_up_locked(pipeline, &own);
     weir__engine_unlock(pipeline);
     own.in_flight = own.taken + own.created - num_gone(&own);
-    weir__struct_fill(account, account_size, &own, sizeof own);
+    weir_struct_fill(account, account_size, &own, sizeof own);
     return stage && !node ? WEIR_ENOTFOUND : WEIR_OK;
 }
 

@@ -2,7 +2,7 @@
 #ifndef ENGINE_RUN_PIPELINE_START_H
 #define ENGINE_RUN_PIPELINE_START_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* Takes ownership of the array of nodes, also on failure; then *made is NULL. */
 int weir__pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_options *options,

@@ -4,7 +4,7 @@
  * most hand-offs. Only one thread at a time spins, only for as long as this was useful recently, and only if no other
  * thread of the engine needs the CPU.
  */
-#include "pool.h"
+#include "engine/run/pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "burst.h"
-#include "current_part.h"
-#include "label.h"
-#include "lock.h"
-#include "spin_wait.h"
-#include "task_run.h"
-#include "thread.h"
-#include "thread_cpu.h"
+#include "engine/base/label.h"
+#include "engine/measure/current_part.h"
+#include "engine/measure/thread_cpu.h"
+#include "engine/run/task_run.h"
+#include "engine/state/burst.h"
+#include "engine/state/lock.h"
+#include "engine/state/spin_wait.h"
+#include "engine/state/thread.h"
 
 static bool has_work_locked(const weir_pool *pool)
 {

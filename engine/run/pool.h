@@ -2,7 +2,7 @@
 #ifndef ENGINE_RUN_POOL_H
 #define ENGINE_RUN_POOL_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* owner: the stage with private threads; NULL = the pipeline's pool. *pool must be freed also after a failure. */
 int weir__pool_new(weir_pipeline *pipeline, weir_node *owner, uint32_t num_workers, weir_pool **pool,

@@ -2,16 +2,16 @@
  * The service thread sleeps on a semaphore until something is due or another thread (or a signal handler) posts it.
  * It needs no descriptor, and calls nothing that may block: cancel_threads.c and observing.c do that.
  */
-#include "service.h"
+#include "engine/run/service.h"
 
 #include <errno.h>
 
-#include "cancel_threads.h"
-#include "laps.h"
-#include "lock.h"
-#include "outbox.h"
-#include "thread.h"
-#include "watchdog.h"
+#include "engine/measure/laps.h"
+#include "engine/measure/outbox.h"
+#include "engine/run/cancel_threads.h"
+#include "engine/run/watchdog.h"
+#include "engine/state/lock.h"
+#include "engine/state/thread.h"
 
 static void set_earlier(int64_t *due_ns, int64_t other_ns)
 {

@@ -2,7 +2,7 @@
 #ifndef ENGINE_RUN_SERVICE_H
 #define ENGINE_RUN_SERVICE_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 int weir__service_init(weir_pipeline *pipeline, weir_error *error);
 void weir__service_destroy(weir_pipeline *pipeline);

@@ -3,14 +3,14 @@
  * list of pipelines through atomic pointers. A pipeline that is removed from the list waits for the handlers that may
  * have seen it.
  */
-#include "signals.h"
+#include "engine/run/signals.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 static const int numbers[] = { SIGINT, SIGTERM };
 enum { NUM_SIGNALS = sizeof numbers / sizeof numbers[0] };

@@ -2,7 +2,7 @@
 #ifndef ENGINE_RUN_SIGNALS_H
 #define ENGINE_RUN_SIGNALS_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* After this no handler uses the pipeline. */
 void weir__signals_forget(weir_pipeline *pipeline);

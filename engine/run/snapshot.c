@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "label.h"
-#include "lock.h"
+#include "engine/base/label.h"
+#include "engine/state/lock.h"
 
 /* The public struct, followed by what it points to. */
 typedef struct full_snapshot {

@@ -1,8 +1,8 @@
-#include "speedup.h"
+#include "engine/run/speedup.h"
 
-#include "lock.h"
-#include "node.h"
-#include "pipeline_start.h"
+#include "engine/run/node.h"
+#include "engine/run/pipeline_start.h"
+#include "engine/state/lock.h"
 
 enum { HELD_SLICE_NS = 10 * 1000 * 1000 };
 

@@ -17,7 +17,7 @@
 #ifndef ENGINE_RUN_SPEEDUP_H
 #define ENGINE_RUN_SPEEDUP_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* At the beginning of a step or an absence: its credit; -1 = off. */
 static inline int64_t weir__speedup_credit(const weir_pipeline *pipeline)

@@ -1,7 +1,7 @@
 /* An operation's view of its task. */
-#include "label.h"
-#include "lock.h"
-#include "message_text.h"
+#include "engine/base/label.h"
+#include "engine/base/message_text.h"
+#include "engine/state/lock.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

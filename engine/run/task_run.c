@@ -2,19 +2,19 @@
  * One step of a task, on a pool thread and without the lock: hooks, worker state, the operation, and its items. From
  * RUNNING to the end of the step this thread owns the slot.
  */
-#include "task_run.h"
+#include "engine/run/task_run.h"
 
 #include <string.h>
 
-#include "burst.h"
-#include "failure_log.h"
-#include "label.h"
-#include "lock.h"
-#include "outbox.h"
-#include "speedup.h"
-#include "thread_cpu.h"
-#include "tracker.h"
-#include "types.h"
+#include "engine/base/label.h"
+#include "engine/measure/outbox.h"
+#include "engine/measure/thread_cpu.h"
+#include "engine/resume/tracker.h"
+#include "engine/run/speedup.h"
+#include "engine/run/types.h"
+#include "engine/state/burst.h"
+#include "engine/state/failure_log.h"
+#include "engine/state/lock.h"
 
 static int fail_by_default(weir_slot *slot, int status, const char *what)
 {

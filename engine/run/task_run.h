@@ -2,7 +2,7 @@
 #ifndef ENGINE_RUN_TASK_RUN_H
 #define ENGINE_RUN_TASK_RUN_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* Runs one step of the picked slot (a task, a flush, the stage hooks), or gives it up. begin_ns must be set; sets
    slot->status and the other times. */

@@ -1,5 +1,5 @@
 /* Types of items: lists of words, as in weir_op.takes and .makes. */
-#include "types.h"
+#include "engine/run/types.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,15 +4,15 @@
  * has a watch, a check within its deadline, as long as its tasks run or have run since the check before. Without a watch
  * (the pipeline is idle) the next step begins one.
  */
-#include "watchdog.h"
+#include "engine/run/watchdog.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "label.h"
-#include "laps.h"
-#include "lock.h"
-#include "outbox.h"
+#include "engine/base/label.h"
+#include "engine/measure/laps.h"
+#include "engine/measure/outbox.h"
+#include "engine/state/lock.h"
 
 enum { MAX_STALLS = 16 /* logged per check; the others in the next check */ };
 

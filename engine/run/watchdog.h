@@ -2,7 +2,7 @@
 #ifndef ENGINE_RUN_WATCHDOG_H
 #define ENGINE_RUN_WATCHDOG_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* Service thread only. Checks the running tasks as they were when a suspension of the process was last looked for: what a
    later one adds counts for no limit. Returns when to check again. */

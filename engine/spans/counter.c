@@ -1,5 +1,5 @@
 /* Counters. Each has a lock, held for some nanoseconds; its values are integrated over the time of spans. */
-#include "spans.h"
+#include "engine/spans/spans.h"
 
 #include <math.h>
 #include <stdlib.h>

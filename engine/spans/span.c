@@ -1,6 +1,6 @@
 /* Spans, frames and markers as they are recorded: on the thread, with its own lock. See spans.h. */
-#include "spans.h"
-#include "thread.h"
+#include "engine/spans/spans.h"
+#include "engine/state/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>

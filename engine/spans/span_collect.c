@@ -2,8 +2,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "lock.h"
-#include "spans.h"
+#include "engine/spans/spans.h"
+#include "engine/state/lock.h"
 
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 

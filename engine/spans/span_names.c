@@ -1,5 +1,5 @@
 /* The names of spans and counters. They are never freed, so that programs can keep pointers to them. */
-#include "spans.h"
+#include "engine/spans/spans.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,8 +15,8 @@
 
 #include <sched.h>
 
-#include "run_state.h"
-#include "trace_ring.h"
+#include "engine/state/run_state.h"
+#include "engine/trace/trace_ring.h"
 
 enum { SPAN_MAX_DEPTH = 128, SPAN_PREFIX_BYTES = 101, SPAN_PREFIX_LEVELS = 16, SPAN_CACHED_NAMES = 64 };
 

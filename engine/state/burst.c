@@ -1,8 +1,8 @@
-#include "burst.h"
+#include "engine/state/burst.h"
 
 #include <weir/clock.h>
 
-#include "label.h"
+#include "engine/base/label.h"
 
 /* A burst ends when it has lasted that long, as a spinning consumer waits for its end. For steps that take longer than some
    hundred ns it saves little. */

@@ -12,7 +12,7 @@
 #ifndef ENGINE_STATE_BURST_H
 #define ENGINE_STATE_BURST_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* Whether steps of the node may be run in bursts, as far as this is known when the pipeline is built. */
 bool weir__burst_allowed(const weir_node *node);

@@ -2,14 +2,14 @@
  * A reason is a stage, a status and a native code. The lines of each reason are limited (line_limit.h); a line has the
  * number of failures left out since the one before.
  */
-#include "failure_log.h"
+#include "engine/state/failure_log.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "message_text.h"
-#include "run_state.h"
+#include "engine/base/message_text.h"
+#include "engine/state/run_state.h"
 
 enum { MAX_REASONS = 64 /* further reasons share the last entry */ };
 

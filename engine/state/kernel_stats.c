@@ -1,4 +1,4 @@
-#include "kernel_stats.h"
+#include "engine/state/kernel_stats.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -17,13 +17,13 @@
  * steps that have waited for half of that. After its check, sleeping consumers are told at once. A timer of each thread that
  * sleeps would cost more than all else: to set and cancel it takes 3 µs in a virtual machine.
  */
-#include "lock.h"
+#include "engine/state/lock.h"
 
 #include <stdio.h>
 #include <sys/eventfd.h>
 
-#include "burst.h"
-#include "spin_wait.h"
+#include "engine/state/burst.h"
+#include "engine/state/spin_wait.h"
 
 /* How long a result may wait for more: what it takes to wake a consumer was measured as 17 to 23 µs. */
 #define LONGEST_DELAY_NS (20 * WEIR_MICROSECOND)

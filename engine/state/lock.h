@@ -3,7 +3,7 @@
 #ifndef ENGINE_STATE_LOCK_H
 #define ENGINE_STATE_LOCK_H
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* How often the service thread looks for work that was left to threads in short steps for too long. */
 #define GUARD_INTERVAL_NS (1 * WEIR_MILLISECOND)

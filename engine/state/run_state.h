@@ -33,11 +33,11 @@
 
 #include <weir/engine.h>
 
-#include "core.h"
-#include "cpu_window.h"
-#include "fork_check.h"
-#include "line_limit.h"
-#include "step_clock.h"
+#include "engine/base/fork_check.h"
+#include "engine/core/core.h"
+#include "engine/state/cpu_window.h"
+#include "engine/state/line_limit.h"
+#include "engine/state/step_clock.h"
 
 /* Cannot fail, and need not be undone. */
 #define WEIR_MUTEX ((uv_mutex_t)PTHREAD_MUTEX_INITIALIZER)

@@ -1,4 +1,4 @@
-#include "spin_wait.h"
+#include "engine/state/spin_wait.h"
 
 #include <sched.h>
 

@@ -1,4 +1,4 @@
-#include "step_clock.h"
+#include "engine/state/step_clock.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include <weir/clock.h>
 
-#include "kernel_stats.h"
+#include "engine/state/kernel_stats.h"
 
 /* Shorter measurements of the rate are not precise enough. */
 static const int64_t shortest_ns = 2 * WEIR_MILLISECOND;

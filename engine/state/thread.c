@@ -1,4 +1,4 @@
-#include "thread.h"
+#include "engine/state/thread.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
-#include "trace_ring.h"
+#include "engine/trace/trace_ring.h"
 
 #include <stdlib.h>
 
-#include "label.h"
-#include "lock.h"
+#include "engine/base/label.h"
+#include "engine/state/lock.h"
 
 enum { DEFAULT_RECORDS = 1 << 16, MAX_RECORDS = 1 << 28, MAX_NODES = 1 << 16 };
 

@@ -8,7 +8,7 @@
 
 #include <weir/trace.h>
 
-#include "run_state.h"
+#include "engine/state/run_state.h"
 
 /* One writer at a time fills a place, then advances `tail`; the reader reads it, then advances `head`. If the ring is
    full, records are dropped and counted. */

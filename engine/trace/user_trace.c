@@ -5,7 +5,7 @@
  */
 #include <pthread.h>
 
-#include "trace_ring.h"
+#include "engine/trace/trace_ring.h"
 
 _Atomic(weir_pipeline *) weir__user_traced; /* oldest first; changed with the lock */
 

@@ -14,6 +14,7 @@
 #include <weir/pipeline.h>
 #include <weir/span.h>
 #include <weir/status.h>
+#include <weir/struct_copy.h>
 #include <weir/trace.h>
 #include <weir/version.h>
 

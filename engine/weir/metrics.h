@@ -19,7 +19,7 @@
  *     LAST       double; the later one. NAN = no value
  *     LOWEST, HIGHEST  double; smallest or largest. NAN = no value
  *
- * Means, rates and percentiles are not stored: stats/measures.c derives them.
+ * Means, rates and percentiles are not stored: stats/schema/measures.c derives them.
  */
 #ifndef WEIR_METRICS_H
 #define WEIR_METRICS_H

@@ -13,11 +13,11 @@
 
 #include <weir/video.h>
 
-#include "block_pool.h"
-#include "convert.h"
-#include "pixel_rows.h"
-#include "tensor.h"
-#include "window.h"
+#include "stages/batch/convert.h"
+#include "stages/batch/tensor.h"
+#include "stages/batch/window.h"
+#include "stages/memory/block_pool.h"
+#include "stages/memory/pixel_rows.h"
 
 /* A pending clip, and its crop window. */
 typedef struct collate_clip {

@@ -3,7 +3,7 @@
  * CMakeLists.txt), and narrowed with rounding to nearest, ties to even: so vectors and plain loops give the same
  * bits.
  */
-#include "convert.h"
+#include "stages/batch/convert.h"
 
 #include <string.h>
 

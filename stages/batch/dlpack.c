@@ -6,7 +6,7 @@
 
 #include <dlpack/dlpack.h>
 
-#include "tensor.h"
+#include "stages/batch/tensor.h"
 
 /* The tensor and what it points to, in one block. */
 typedef struct owned_tensor {

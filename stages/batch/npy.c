@@ -13,8 +13,8 @@
 
 #include <weir/output.h>
 
-#include "replacement.h"
-#include "tensor.h"
+#include "common/replacement.h"
+#include "stages/batch/tensor.h"
 
 /* Enough for any four 64-bit numbers. */
 enum { HEADER_BYTES = 192, PREFIX_BYTES = 10 };

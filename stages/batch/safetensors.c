@@ -11,8 +11,8 @@
 
 #include <weir/output.h>
 
-#include "replacement.h"
-#include "tensor.h"
+#include "common/replacement.h"
+#include "stages/batch/tensor.h"
 
 enum { MAX_TENSORS = 6, LENGTH_BYTES = 8 };
 

@@ -1,4 +1,4 @@
-#include "tensor.h"
+#include "stages/batch/tensor.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* Uses only products, quotients and square roots, which all machines round in the same way. */
-#include "window.h"
+#include "stages/batch/window.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "random.h"
+#include "common/random.h"
 
 enum { WEIGHT_BITS = 14 };
 

@@ -1,4 +1,4 @@
-#include "child_process.h"
+#include "stages/isolate/child_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 #include <weir/clock.h>
 #include <weir/status.h>
 
-#include "above_standard.h"
-#include "message.h"
+#include "common/above_standard.h"
+#include "stages/isolate/message.h"
 
 extern char **environ;
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "sandbox.h"
+#include "stages/isolate/sandbox.h"
 
 /* All-zero: not started. */
 typedef struct isolated_process {

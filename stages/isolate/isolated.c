@@ -16,16 +16,16 @@
 #include <weir/audio.h>
 #include <weir/clock.h>
 #include <weir/log.h>
+#include <weir/struct_copy.h>
 #include <weir/version.h>
 #include <weir/video.h>
 
-#include "child_process.h"
-#include "input.h"
-#include "isolated_config.h"
-#include "message.h"
-#include "sandbox.h"
-#include "struct_copy.h"
-#include "task_parts.h"
+#include "stages/decoder/task_parts.h"
+#include "stages/ffmpeg/input.h"
+#include "stages/isolate/child_process.h"
+#include "stages/isolate/isolated_config.h"
+#include "stages/isolate/message.h"
+#include "stages/isolate/sandbox.h"
 
 /* How often a waiting task asks if it should stop. */
 enum { ASK_INTERVAL_MS = 50 };
@@ -114,8 +114,7 @@ static int copy_config(const weir_isolated_config *given, void **own, isolated_s
     *own = malloc(op->config_size);
     if (!*own)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    int rc =
-        weir__struct_copy(*own, op->config_size, given->config, given->config_size, "the isolated config", error);
+    int rc = weir_struct_copy(*own, op->config_size, given->config, given->config_size, "the isolated config", error);
     if (rc == WEIR_OK && op == &weir_video_decode && ((const weir_video_config *)*own)->audio)
         rc = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "audio together with video: not in a child process");
     return rc == WEIR_OK ? check_config(op, *own, shape, error) : rc;

@@ -1,4 +1,4 @@
-#include "isolated_config.h"
+#include "stages/isolate/isolated_config.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <weir/op.h>
 #include <weir/video.h>
 
-#include "message.h"
+#include "stages/isolate/message.h"
 
 /* The decode stages of weir, which every worker program knows; NULL at the end. */
 extern const weir_op *const weir__isolated_own_ops[];

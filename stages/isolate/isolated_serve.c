@@ -23,11 +23,11 @@
 
 #include <weir/engine.h>
 
-#include "io_thread.h"
-#include "isolated_config.h"
-#include "message.h"
-#include "sandbox.h"
-#include "shared_data.h"
+#include "stages/ffmpeg/io_thread.h"
+#include "stages/isolate/isolated_config.h"
+#include "stages/isolate/message.h"
+#include "stages/isolate/sandbox.h"
+#include "stages/memory/shared_data.h"
 
 /* One per process. */
 static const weir_op *inner; /* the operation; written before the pipeline runs */

@@ -1,4 +1,4 @@
-#include "message.h"
+#include "stages/isolate/message.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -12,9 +12,9 @@
 
 #include <weir/item.h>
 
-#include "message_head.h"
-#include "message_rules.h"
-#include "shared_data.h"
+#include "stages/isolate/message_head.h"
+#include "stages/isolate/message_rules.h"
+#include "stages/memory/shared_data.h"
 
 /* The descriptor of the socket in a child, and its first argument. */
 #define ISOLATED_FD       3

@@ -1,5 +1,5 @@
 /* Items in messages. What comes from a child is checked as if it were a file from outside. */
-#include "message.h"
+#include "stages/isolate/message.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include <weir/bytes.h>
 #include <weir/video.h>
 
-#include "scaler.h"
+#include "stages/scale/scaler.h"
 
 typedef struct item_kind {
     const char *type;

@@ -1,4 +1,4 @@
-#include "message_rules.h"
+#include "stages/isolate/message_rules.h"
 
 #include <string.h>
 
@@ -6,10 +6,10 @@
 #include <weir/bytes.h>
 #include <weir/video.h>
 
-#include "message_head.h"
-#include "resampler.h"
-#include "sandbox.h"
-#include "shared_data.h"
+#include "stages/audio/resampler.h"
+#include "stages/isolate/message_head.h"
+#include "stages/isolate/sandbox.h"
+#include "stages/memory/shared_data.h"
 
 /*
  * FIELD(name, kind, lowest, highest): every field of a struct, in its order. A consumer divides by what describes time, and adds

@@ -1,4 +1,4 @@
-#include "sandbox.h"
+#include "stages/isolate/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

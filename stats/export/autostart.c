@@ -1,6 +1,6 @@
 /* WEIR_RECORD, WEIR_TRACE and WEIR_STACKS: each pipeline has a writer and a trace file of its own, which are closed when it is freed.
    Stacks are those of the process while it has a pipeline. */
-#include "autostart.h"
+#include "stats/export/autostart.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include <weir/sqlite.h>
 #include <weir/trace_file.h>
 
-#include "stack_sampler.h"
-#include "trace_path.h"
+#include "stats/export/stack_sampler.h"
+#include "stats/export/trace_path.h"
 
 static void log_failure(const char *variable, const weir_error *error)
 {

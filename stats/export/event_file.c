@@ -1,4 +1,4 @@
-#include "event_file.h"
+#include "stats/export/event_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "above_standard.h"
-#include "measures.h"
-#include "text_escape.h"
-#include "trace_text.h"
+#include "common/above_standard.h"
+#include "common/text_escape.h"
+#include "stats/export/trace_text.h"
+#include "stats/schema/measures.h"
 
 struct weir_event_file {
     int fd;

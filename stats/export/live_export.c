@@ -1,10 +1,10 @@
-#include "live_export.h"
+#include "stats/export/live_export.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "database_path.h"
-#include "process_info.h"
+#include "stats/record/process_info.h"
+#include "stats/schema/database_path.h"
 
 static int live_attach(void *pointer, weir_error *error)
 {

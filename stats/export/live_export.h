@@ -12,7 +12,7 @@
 #include <weir/observer.h>
 #include <weir/query.h>
 
-#include "record.h"
+#include "stats/record/record.h"
 
 typedef struct weir_live_export {
     /* set by the export before weir__live_export_init() */

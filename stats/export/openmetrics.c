@@ -4,7 +4,7 @@
  * in the older one, and each is an error in the other. So counters here end with _total, as both require, and have no
  * TYPE line; histograms, summaries and gauges are the same in both.
  */
-#include "exposition.h"
+#include "stats/export/exposition.h"
 
 #include <inttypes.h>
 #include <locale.h>
@@ -15,12 +15,12 @@
 
 #include <weir/clock.h>
 
-#include "array.h"
-#include "format.h"
-#include "lap_rows.h"
-#include "measures.h"
-#include "record_tables.h"
-#include "utf8.h"
+#include "common/array.h"
+#include "common/format.h"
+#include "common/utf8.h"
+#include "stats/read/lap_rows.h"
+#include "stats/schema/measures.h"
+#include "stats/schema/record_tables.h"
 
 /* -- sums by key */
 

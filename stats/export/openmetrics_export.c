@@ -1,8 +1,8 @@
 /* OpenMetrics text from a database: final sums, or the sums after each lap. */
 #include <weir/openmetrics.h>
 
-#include "database_reader.h"
-#include "exposition.h"
+#include "stats/export/exposition.h"
+#include "stats/read/database_reader.h"
 
 static int read_exposition(weir_reader *reader, const weir_filter *filter, weir_exposition *all, weir_error *error)
 {

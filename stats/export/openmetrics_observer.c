@@ -9,13 +9,13 @@
 
 #include <weir/log.h>
 #include <weir/output.h>
+#include <weir/struct_copy.h>
 
-#include "database_path.h"
-#include "exposition.h"
-#include "live_export.h"
-#include "process_info.h"
-#include "replacement.h"
-#include "struct_copy.h"
+#include "common/replacement.h"
+#include "stats/export/exposition.h"
+#include "stats/export/live_export.h"
+#include "stats/record/process_info.h"
+#include "stats/schema/database_path.h"
 
 struct weir_openmetrics_file {
     weir_live_export live;
@@ -159,7 +159,7 @@ int weir_openmetrics_open_sized(const char *path, const weir_openmetrics_options
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_openmetrics_options options;
     *file = NULL;
-    int status = weir__struct_copy(&options, sizeof options, given, given_size, "weir_openmetrics_options", error);
+    int status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_openmetrics_options", error);
     if (status != WEIR_OK)
         return status;
     if (!*path)

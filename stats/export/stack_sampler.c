@@ -1,4 +1,4 @@
-#include "stack_sampler.h"
+#include "stats/export/stack_sampler.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -23,10 +23,10 @@
 #include <weir/clock.h>
 #include <weir/log.h>
 
-#include "above_standard.h"
-#include "array.h"
-#include "database_path.h"
-#include "trace_path.h"
+#include "common/above_standard.h"
+#include "common/array.h"
+#include "stats/export/trace_path.h"
+#include "stats/schema/database_path.h"
 
 enum { SAMPLES_PER_SECOND = 99, MAX_FRAMES = 62, OWN_FRAMES = 2, RING = 2048, SCANS_PER_SECOND = 10 };
 

@@ -12,13 +12,13 @@
 
 #include <weir/clock.h>
 #include <weir/log.h>
+#include <weir/struct_copy.h>
 
-#include "database_path.h"
-#include "event_file.h"
-#include "live_export.h"
-#include "record_tables.h"
-#include "struct_copy.h"
-#include "unix_clock.h"
+#include "common/unix_clock.h"
+#include "stats/export/event_file.h"
+#include "stats/export/live_export.h"
+#include "stats/schema/database_path.h"
+#include "stats/schema/record_tables.h"
 
 enum { MANY_BYTES = 1 << 18 };
 
@@ -139,7 +139,7 @@ int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_opti
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_tensorboard_options options;
     *opened = NULL;
-    int status = weir__struct_copy(&options, sizeof options, given, given_size, "weir_tensorboard_options", error);
+    int status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_tensorboard_options", error);
     if (status == WEIR_OK)
         status = check_log_dir(log_dir, error);
     if (status != WEIR_OK)

@@ -1,4 +1,4 @@
-#include "trace_events.h"
+#include "stats/export/trace_events.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
+#include "common/array.h"
 
 enum { NUM_LABELS = 1 << 14 };
 

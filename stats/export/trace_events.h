@@ -10,7 +10,7 @@
 
 #include <weir/observer.h>
 
-#include "trace_text.h"
+#include "stats/export/trace_text.h"
 
 /* What goes on in a slot. */
 typedef struct weir_trace_slot {

@@ -7,9 +7,9 @@
 
 #include <weir/output.h>
 
-#include "database_path.h"
-#include "trace_output.h"
-#include "trace_tables.h"
+#include "stats/export/trace_output.h"
+#include "stats/export/trace_tables.h"
+#include "stats/schema/database_path.h"
 
 enum { WRITE_BYTES = 1 << 18 };
 

@@ -17,16 +17,16 @@
 #include <weir/clock.h>
 #include <weir/log.h>
 #include <weir/output.h>
+#include <weir/struct_copy.h>
 #include <weir/version.h>
 
-#include "array.h"
-#include "database_path.h"
-#include "live_export.h"
-#include "struct_copy.h"
-#include "trace_events.h"
-#include "trace_output.h"
-#include "trace_path.h"
-#include "unix_clock.h"
+#include "common/array.h"
+#include "common/unix_clock.h"
+#include "stats/export/live_export.h"
+#include "stats/export/trace_events.h"
+#include "stats/export/trace_output.h"
+#include "stats/export/trace_path.h"
+#include "stats/schema/database_path.h"
 
 enum { FLUSH_BYTES = 1 << 18, MAX_KEPT_BYTES = 64 << 20, RUN_PIDS = 10000000 };
 
@@ -520,7 +520,7 @@ int weir_trace_open_sized(const char *path, const weir_trace_options *given, siz
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_trace_options options;
     *opened = NULL;
-    int status = weir__struct_copy(&options, sizeof options, given, given_size, "weir_trace_options", error);
+    int status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_trace_options", error);
     if (status == WEIR_OK)
         status = check_options(path, &options, error);
     if (status != WEIR_OK)

@@ -1,4 +1,4 @@
-#include "trace_output.h"
+#include "stats/export/trace_output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 
 #include <weir/output.h>
 
-#include "gzip_comment.h"
-#include "replacement.h"
+#include "common/gzip_comment.h"
+#include "common/replacement.h"
 
 struct weir_trace_output {
     char *path, *old_path;

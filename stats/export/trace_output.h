@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace_text.h"
+#include "stats/export/trace_text.h"
 
 typedef struct weir_trace_output weir_trace_output;
 

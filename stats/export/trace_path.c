@@ -1,4 +1,4 @@
-#include "trace_path.h"
+#include "stats/export/trace_path.h"
 
 #include <errno.h>
 #include <glob.h>

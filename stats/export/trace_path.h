@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "trace_text.h"
+#include "stats/export/trace_text.h"
 
 /* What replaces {run}, {node}, {rank} and the like. */
 typedef struct weir_trace_names {

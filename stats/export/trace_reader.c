@@ -1,11 +1,11 @@
-#include "trace_reader.h"
+#include "stats/export/trace_reader.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace_text.h"
+#include "stats/export/trace_text.h"
 
 #ifdef WEIR_HAVE_ZLIB
 #include <zlib.h> /* reads files that are not compressed, too */

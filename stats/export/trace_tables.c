@@ -1,12 +1,12 @@
-#include "trace_tables.h"
+#include "stats/export/trace_tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
-#include "database_path.h"
-#include "trace_reader.h"
+#include "common/array.h"
+#include "stats/export/trace_reader.h"
+#include "stats/schema/database_path.h"
 
 static const char schema[] =
     "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"

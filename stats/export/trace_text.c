@@ -1,4 +1,4 @@
-#include "trace_text.h"
+#include "stats/export/trace_text.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hash.h"
-#include "utf8.h"
+#include "common/hash.h"
+#include "common/utf8.h"
 
 void weir__trace_text_free(weir_trace_text *text)
 {

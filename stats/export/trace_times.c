@@ -1,7 +1,7 @@
 /* Count, total and self time of the spans in a trace. SQLite adds up. */
 #include <weir/trace_file.h>
 
-#include "trace_tables.h"
+#include "stats/export/trace_tables.h"
 
 /* Before the first event is time 0. */
 static const char shift[] = "UPDATE event SET at = at - (SELECT min(at) FROM event WHERE phase <> 'M')";

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "database_path.h"
-#include "database_reader.h"
-#include "tables.h"
+#include "stats/read/database_reader.h"
+#include "stats/schema/database_path.h"
+#include "stats/schema/tables.h"
 
 enum { MAX_REPORTED = 5 /* faults of one check that are reported one by one */ };
 

@@ -11,11 +11,11 @@
 
 #include <weir/clock.h>
 
-#include "database.h"
-#include "database_path.h"
-#include "database_reader.h"
-#include "record_tables.h"
-#include "spdl_views.h"
+#include "stats/read/database_reader.h"
+#include "stats/schema/database.h"
+#include "stats/schema/database_path.h"
+#include "stats/schema/record_tables.h"
+#include "stats/schema/spdl_views.h"
 
 #define LOCK_LIMIT (10 * WEIR_SECOND)
 

@@ -1,4 +1,4 @@
-#include "database_reader.h"
+#include "stats/read/database_reader.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,14 +7,14 @@
 
 #include <weir/clock.h>
 
-#include "database.h"
-#include "database_path.h"
-#include "record.h"
-#include "record_tables.h"
-#include "schema.h"
-#include "spdl_views.h"
-#include "sql_functions.h"
-#include "tables.h"
+#include "stats/read/sql_functions.h"
+#include "stats/record/record.h"
+#include "stats/schema/database.h"
+#include "stats/schema/database_path.h"
+#include "stats/schema/record_tables.h"
+#include "stats/schema/schema.h"
+#include "stats/schema/spdl_views.h"
+#include "stats/schema/tables.h"
 
 int weir__reader_error(const weir_reader *reader, int code, weir_error *error)
 {

@@ -1,4 +1,4 @@
-#include "existing_files.h"
+#include "stats/read/existing_files.h"
 
 #include <glob.h>
 #include <string.h>

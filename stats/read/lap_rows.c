@@ -1,10 +1,10 @@
-#include "lap_rows.h"
+#include "stats/read/lap_rows.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "measures.h"
-#include "record_tables.h"
+#include "stats/schema/measures.h"
+#include "stats/schema/record_tables.h"
 
 int weir__lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter,
                      const weir_lap_group *group, sqlite3_stmt **statement, weir_error *error)

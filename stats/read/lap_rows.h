@@ -2,8 +2,8 @@
 #ifndef STATS_READ_LAP_ROWS_H
 #define STATS_READ_LAP_ROWS_H
 
-#include "lap_tables.h"
-#include "sql_select.h"
+#include "stats/read/sql_select.h"
+#include "stats/schema/lap_tables.h"
 
 /* How laps are added up. */
 typedef struct weir_lap_group {

@@ -1,4 +1,4 @@
-#include "name_match.h"
+#include "stats/read/name_match.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef STATS_READ_PHASE_SPANS_H
 #define STATS_READ_PHASE_SPANS_H
 
-#include "lap_tables.h"
+#include "stats/schema/lap_tables.h"
 
 /* The laps of one queue of each run: all queues have the same laps. */
 #define WEIR_LAP_COLUMNS_AND(mode) \

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
-#include "database_path.h"
-#include "database_reader.h"
-#include "lap_rows.h"
-#include "phase_spans.h"
-#include "record.h"
-#include "record_tables.h"
-#include "sql_select.h"
+#include "common/array.h"
+#include "stats/read/database_reader.h"
+#include "stats/read/lap_rows.h"
+#include "stats/read/phase_spans.h"
+#include "stats/read/sql_select.h"
+#include "stats/record/record.h"
+#include "stats/schema/database_path.h"
+#include "stats/schema/record_tables.h"
 
 struct weir_query {
     weir_reader *reader;

@@ -1,4 +1,4 @@
-#include "sql_functions.h"
+#include "stats/read/sql_functions.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -10,9 +10,9 @@
 #include <weir/status.h>
 #include <weir/version.h>
 
-#include "array.h"
-#include "existing_files.h"
-#include "name_match.h"
+#include "common/array.h"
+#include "stats/read/existing_files.h"
+#include "stats/read/name_match.h"
 
 /* -- histograms */
 
@@ -298,7 +298,7 @@ int weir__functions_register(sqlite3 *db)
     return code;
 }
 
-#ifdef weir_stats_EXPORTS /* a shared library: defined by CMake */
+#ifdef WEIR_IS_SHARED
 /* What .load and load_extension() call; the name is the library's. */
 WEIR_API int sqlite3_weirstats_init(sqlite3 *db, char **message, const void *routines);
 

@@ -3,14 +3,14 @@
  * order of time, uses the index by time; everything unordered reads the table. A unary + keeps SQLite from choosing
  * another index.
  */
-#include "sql_select.h"
+#include "stats/read/sql_select.h"
 
 #include <string.h>
 
 #include <weir/pipeline.h>
+#include <weir/struct_copy.h>
 
-#include "phase_spans.h"
-#include "struct_copy.h"
+#include "stats/read/phase_spans.h"
 
 /*
  * Timestamps are stored as seconds in a double, exact to a quarter of a microsecond: a shorter overlap does not
@@ -272,7 +272,7 @@ int weir_reader_set_window_sized(weir_reader *reader, const weir_window *window,
                                  weir_error *error)
 {
     weir_window copy;
-    int status = weir__struct_copy(&copy, sizeof copy, window, window_size, "weir_window", error);
+    int status = weir_struct_copy(&copy, sizeof copy, window, window_size, "weir_window", error);
     if (status == WEIR_OK && !reader)
         status = weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     if (status == WEIR_OK && (copy.part > WEIR_PART_AFTER_STEPS || (copy.part && (copy.every || copy.by_step)) ||

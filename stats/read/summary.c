@@ -10,12 +10,12 @@
 
 #include <weir/clock.h>
 
-#include "database_reader.h"
-#include "format.h"
-#include "record_tables.h"
-#include "text_escape.h"
-#include "text_stream.h"
-#include "unix_clock.h"
+#include "common/format.h"
+#include "common/text_escape.h"
+#include "common/text_stream.h"
+#include "common/unix_clock.h"
+#include "stats/read/database_reader.h"
+#include "stats/schema/record_tables.h"
 
 enum { RULE_WIDTH = 80 };
 

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
-#include "database_reader.h"
-#include "lap_rows.h"
-#include "measures.h"
-#include "phase_spans.h"
-#include "record_tables.h"
+#include "common/array.h"
+#include "stats/read/database_reader.h"
+#include "stats/read/lap_rows.h"
+#include "stats/read/phase_spans.h"
+#include "stats/schema/measures.h"
+#include "stats/schema/record_tables.h"
 
 enum { MAX_GROUPS = 100000 };
 

@@ -1,4 +1,4 @@
-#include "insert.h"
+#include "stats/record/insert.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -8,8 +8,8 @@
 #include <weir/clock.h>
 #include <weir/version.h>
 
-#include "measures.h"
-#include "unix_clock.h"
+#include "common/unix_clock.h"
+#include "stats/schema/measures.h"
 
 static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
     [WEIR_INSERT_BEGIN] = "BEGIN IMMEDIATE",

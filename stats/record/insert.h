@@ -7,9 +7,9 @@
 
 #include <sqlite3.h>
 
-#include "lap_tables.h"
-#include "record.h"
-#include "record_tables.h"
+#include "stats/record/record.h"
+#include "stats/schema/lap_tables.h"
+#include "stats/schema/record_tables.h"
 
 /* The process columns of `run`; the same for each of its runs. */
 typedef struct weir_run_identity {

@@ -1,12 +1,12 @@
 /* Sampling items. See item_sampler.h. */
-#include "item_sampler.h"
+#include "stats/record/item_sampler.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "random.h"
-#include "unix_clock.h"
-#include "writer.h"
+#include "common/random.h"
+#include "common/unix_clock.h"
+#include "stats/record/writer.h"
 
 enum { DEFAULT_SLOWEST = 10, DEFAULT_SAMPLED = 10 };
 

@@ -15,7 +15,7 @@
 
 #include <weir/sqlite.h>
 
-#include "record.h"
+#include "stats/record/record.h"
 
 typedef struct weir_item_sampler {
     /* immutable after init */

@@ -1,6 +1,6 @@
-#include "process_info.h"
-#include "redact.h"
-#include "text_stream.h"
+#include "stats/record/process_info.h"
+#include "common/redact.h"
+#include "common/text_stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>

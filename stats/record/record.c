@@ -1,10 +1,10 @@
-#include "record.h"
+#include "stats/record/record.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "measures.h"
-#include "record_tables.h"
+#include "stats/schema/measures.h"
+#include "stats/schema/record_tables.h"
 
 /* ---- the engine's reports ------------------------------------------------------------------------------------------- */
 

@@ -1,17 +1,17 @@
 /* Opening, closing and querying the writer. See writer.h. */
 #include <weir/sqlite.h>
+#include <weir/struct_copy.h>
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "database.h"
-#include "item_sampler.h"
-#include "process_info.h"
-#include "struct_copy.h"
-#include "transaction.h"
-#include "writer.h"
+#include "stats/record/item_sampler.h"
+#include "stats/record/process_info.h"
+#include "stats/record/transaction.h"
+#include "stats/record/writer.h"
+#include "stats/schema/database.h"
 
 static const int64_t longest_wait_ns = 365 * 24 * 3600 * WEIR_SECOND;
 
@@ -139,7 +139,7 @@ int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, s
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_sqlite_options options;
     *result = NULL;
-    int code, status = weir__struct_copy(&options, sizeof options, given, given_size, "weir_sqlite_options", error);
+    int code, status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_sqlite_options", error);
     if (status != WEIR_OK)
         return status;
     if (options.flush_interval_ns < 0 || options.retry_limit_ns < 0)
@@ -192,7 +192,7 @@ int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_it
     enum { MAX_CHOSEN = 1 << 16 };
     weir_sqlite_items options;
     *hook = (weir_task_hook){ 0 };
-    int status = weir__struct_copy(&options, sizeof options, given, given_size, "weir_sqlite_items", error);
+    int status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_sqlite_items", error);
     if (status != WEIR_OK)
         return status;
     if (options.num_slowest > MAX_CHOSEN || options.num_sampled > MAX_CHOSEN)

@@ -1,4 +1,4 @@
-#include "transaction.h"
+#include "stats/record/transaction.h"
 
 #include <weir/clock.h>
 

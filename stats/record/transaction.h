@@ -2,8 +2,8 @@
 #ifndef STATS_RECORD_TRANSACTION_H
 #define STATS_RECORD_TRANSACTION_H
 
-#include "insert.h"
-#include "record.h"
+#include "stats/record/insert.h"
+#include "stats/record/record.h"
 
 /* SQLITE_READONLY_DBMOVED if the file is not at its path any more: what is written would be lost. Otherwise SQLITE_OK. */
 int weir__transaction_check_file(sqlite3 *db);

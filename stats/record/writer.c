@@ -1,5 +1,5 @@
 /* The writer's thread. See writer.h. */
-#include "writer.h"
+#include "stats/record/writer.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -10,8 +10,8 @@
 
 #include <weir/log.h>
 
-#include "database.h"
-#include "transaction.h"
+#include "stats/record/transaction.h"
+#include "stats/schema/database.h"
 
 enum { MAX_BATCH = 1024 }; /* keeps transactions short: other processes may write to the same file */
 

@@ -23,9 +23,9 @@
 
 #include <weir/sqlite.h>
 
-#include "database_path.h"
-#include "insert.h"
-#include "record.h"
+#include "stats/record/insert.h"
+#include "stats/record/record.h"
+#include "stats/schema/database_path.h"
 
 /* The last error of the database. */
 typedef struct weir_problem {

@@ -1,12 +1,12 @@
 /* The buffer: the side of the observer calls. See writer.h. */
-#include "writer.h"
+#include "stats/record/writer.h"
 
 #include <stdlib.h>
 
 #include <weir/log.h>
 
-#include "database.h"
-#include "item_sampler.h"
+#include "stats/record/item_sampler.h"
+#include "stats/schema/database.h"
 
 weir_run *weir__buffer_add_run_locked(weir_sqlite_writer *writer)
 {

@@ -1,4 +1,4 @@
-#include "database.h"
+#include "stats/schema/database.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -11,10 +11,10 @@
 
 #include <weir/clock.h>
 
-#include "database_path.h"
-#include "replacement.h"
-#include "schema.h"
-#include "tables.h"
+#include "common/replacement.h"
+#include "stats/schema/database_path.h"
+#include "stats/schema/schema.h"
+#include "stats/schema/tables.h"
 
 enum {
     BUSY_TIMEOUT_MS = 250, /* how long SQLite itself waits for a lock, per statement */

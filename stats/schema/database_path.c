@@ -2,7 +2,7 @@
  * Nothing here opens the file: closing it again would release the locks that other connections of this process hold
  * on it (POSIX locks belong to the process).
  */
-#include "database_path.h"
+#include "stats/schema/database_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 #include <weir/log.h>
 #include <weir/output.h>
 
-#include "replacement.h"
-#include "text_escape.h"
-#include "text_stream.h"
+#include "common/replacement.h"
+#include "common/text_escape.h"
+#include "common/text_stream.h"
 
 weir_path_text weir__path_for_message(const char *path)
 {

@@ -1,11 +1,11 @@
-#include "lap_tables.h"
+#include "stats/schema/lap_tables.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "measures.h"
-#include "record_tables.h"
-#include "schema.h"
+#include "stats/schema/measures.h"
+#include "stats/schema/record_tables.h"
+#include "stats/schema/schema.h"
 
 static const char *const spdl_task[] = { "id",       "timestamp", "name",     "num_tasks", "num_failures",
                                          "ave_time", "p90_time",  "p99_time", NULL };

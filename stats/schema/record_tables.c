@@ -1,10 +1,10 @@
-#include "record_tables.h"
+#include "stats/schema/record_tables.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "schema.h"
-#include "utf8.h"
+#include "common/utf8.h"
+#include "stats/schema/schema.h"
 
 #define FIELD(member) offsetof(weir_record, member)
 #define TABLE(name, columns) \

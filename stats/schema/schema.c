@@ -4,7 +4,7 @@
  * columns follow. Times and timestamps are in seconds. If you change a line here, raise WEIR_SCHEMA_VERSION. New columns
  * of the other tables are added when a database is opened for writing.
  */
-#include "schema.h"
+#include "stats/schema/schema.h"
 
 #include <weir/query.h>
 

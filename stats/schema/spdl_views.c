@@ -4,7 +4,7 @@
  * either; the number taken out is used. A run lasts as long as the laps of queues, without any as those of tasks, which
  * begin nobody knows when, or as the events.
  */
-#include "spdl_views.h"
+#include "stats/schema/spdl_views.h"
 
 #include <stddef.h>
 

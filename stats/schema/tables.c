@@ -1,4 +1,4 @@
-#include "tables.h"
+#include "stats/schema/tables.h"
 
 #include <stdio.h>
 #include <string.h>

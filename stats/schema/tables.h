@@ -6,8 +6,8 @@
 
 #include <sqlite3.h>
 
-#include "lap_tables.h"
-#include "record_tables.h"
+#include "stats/schema/lap_tables.h"
+#include "stats/schema/record_tables.h"
 
 typedef struct weir_table {
     const char *name;

@@ -1,4 +1,4 @@
-#include "changed_database.h"
+#include "tests/fuzz/changed_database.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include <sqlite3.h>
 
-#include "require.h"
+#include "tests/fuzz/require.h"
 
 enum { MAX_COLUMNS = 512 };
 

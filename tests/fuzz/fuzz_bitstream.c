@@ -10,10 +10,10 @@
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 
-#include "require.h"
-#include "stages/media/video/bitstream.h"
-#include "stages/media/video/frame_index.h"
-#include "use_index.h"
+#include "stages/reader/bitstream.h"
+#include "stages/reader/frame_index.h"
+#include "tests/fuzz/require.h"
+#include "tests/fuzz/use_index.h"
 
 enum { HEAD_BYTES = 4, MAX_EXTRADATA = 64, PACKET_HEAD_BYTES = 4, MAX_LAYER = 7 };
 

@@ -16,7 +16,7 @@
 
 #include "common/hash.h"
 #include "engine/resume/checkpoint_parsed.h"
-#include "require.h"
+#include "tests/fuzz/require.h"
 
 enum { SEALED = 1, IN_FILE = 2, MAX_QUESTIONS = 100 };
 

@@ -15,8 +15,8 @@
 #include <weir/query.h>
 #include <weir/sqlite.h>
 
-#include "changed_database.h"
-#include "run_weir.h"
+#include "tests/fuzz/changed_database.h"
+#include "tests/fuzz/run_weir.h"
 
 enum { NUM_ITEMS = 200 };
 

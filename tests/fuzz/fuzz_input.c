@@ -16,11 +16,11 @@
 #include <weir/dataset.h>
 #include <weir/engine.h>
 
-#include "changed_database.h"
-#include "dataset/index_file.h"
-#include "dataset/tar_members.h"
-#include "run_weir.h"
+#include "dataset/index/index_file.h"
+#include "dataset/index/tar_members.h"
 #include "stages/isolate/message.h"
+#include "tests/fuzz/changed_database.h"
+#include "tests/fuzz/run_weir.h"
 #include "tools/cli/path_list.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

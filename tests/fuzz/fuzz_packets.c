@@ -9,9 +9,9 @@
 
 #include <libavformat/avformat.h>
 
-#include "require.h"
-#include "stages/media/video/packet_table.h"
-#include "use_index.h"
+#include "stages/reader/packet_table.h"
+#include "tests/fuzz/require.h"
+#include "tests/fuzz/use_index.h"
 
 enum {
     PACKET_BYTES = 8,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/redact.h"
-#include "require.h"
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

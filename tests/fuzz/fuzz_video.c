@@ -18,8 +18,8 @@
 #include <weir/engine.h>
 #include <weir/video.h>
 
-#include "stages/media/video/ffmpeg_log.h"
-#include "stages/media/video/frame_reader.h"
+#include "stages/ffmpeg/ffmpeg_log.h"
+#include "stages/reader/frame_reader.h"
 
 enum { MAX_QUESTIONS = 3000, MAX_CHUNKS = 10000, NUM_OPTION_BYTES = 12, MAX_LIST = 4 };
 

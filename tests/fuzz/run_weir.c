@@ -1,4 +1,4 @@
-#include "run_weir.h"
+#include "tests/fuzz/run_weir.h"
 
 #include <ftw.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "require.h"
+#include "tests/fuzz/require.h"
 
 enum { MAX_WORDS = 64 };
 

@@ -2,8 +2,8 @@
 #ifndef TESTS_FUZZ_USE_INDEX_H
 #define TESTS_FUZZ_USE_INDEX_H
 
-#include "require.h"
-#include "stages/media/video/frame_index.h"
+#include "stages/reader/frame_index.h"
+#include "tests/fuzz/require.h"
 
 /* After weir__index_end(). Each frame is found by its time, and begins at a packet up to its own. */
 static inline void use_index(const weir_index *index, const AVStream *stream)

@@ -1,13 +1,13 @@
 /* Shared by all subcommands: reading options, opening databases, reporting errors. */
-#include "command.h"
+#include "tools/cli/command.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "filter_options.h"
-#include "output_check.h"
+#include "tools/cli/filter_options.h"
+#include "tools/cli/output_check.h"
 
 size_t tool_option_sets(const tool_command *command, tool_shared *shared, option_set sets[TOOL_MAX_SETS])
 {

@@ -11,10 +11,10 @@
 #include <weir/query.h>
 #include <weir/status.h>
 
-#include "filter_options.h"
-#include "options.h"
-#include "prose.h"
-#include "table.h"
+#include "tools/cli/filter_options.h"
+#include "tools/cli/options.h"
+#include "tools/cli/prose.h"
+#include "tools/cli/table.h"
 
 enum {
     TOOL_DONE = 0,

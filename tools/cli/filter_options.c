@@ -1,4 +1,4 @@
-#include "filter_options.h"
+#include "tools/cli/filter_options.h"
 
 #include <errno.h>
 #include <math.h>

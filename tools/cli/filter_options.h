@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "options.h"
+#include "tools/cli/options.h"
 
 /* A point in time as given by the user; see --since. */
 typedef struct tool_time {

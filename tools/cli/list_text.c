@@ -1,10 +1,10 @@
-#include "list_text.h"
+#include "tools/cli/list_text.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "tools/cli/memory.h"
 
 static size_t count_lines(const char *text)
 {

@@ -1,10 +1,10 @@
-#include "memory.h"
+#include "tools/cli/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
-#include "text_stream.h"
+#include "common/array.h"
+#include "common/text_stream.h"
 
 void *memory_check(void *memory)
 {

@@ -1,10 +1,10 @@
-#include "option_help.h"
+#include "tools/cli/option_help.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "text_fill.h"
-#include "tty.h"
+#include "common/text_fill.h"
+#include "tools/cli/tty.h"
 
 enum { MAX_WIDTH = 80, HELP_COLUMN = 30 };
 

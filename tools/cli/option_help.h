@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "options.h"
+#include "tools/cli/options.h"
 
 /* Prints paragraphs, which are separated by empty lines. One that begins with a space is printed as it is. */
 void help_print_paragraphs(const char *text);

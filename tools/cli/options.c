@@ -1,4 +1,4 @@
-#include "options.h"
+#include "tools/cli/options.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
-#include "similar_word.h"
+#include "common/similar_word.h"
+#include "tools/cli/memory.h"
 
 static const uint64_t default_max = 1000000000;
 
@@ -211,6 +211,11 @@ static size_t find(const reader *r, const char *text, size_t length, bool is_exa
                 count++;
             }
     return count;
+}
+
+const char *option_most_similar(const char *text, const char *const *words, size_t count)
+{
+    return weir__most_similar(text, words, count);
 }
 
 /* Refuses what has a similar long option; false = none is similar. */

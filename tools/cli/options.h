@@ -84,4 +84,7 @@ int options_parse(const option_set *sets, size_t num_sets, int argc, char **argv
 /* Prints a word of a command line, in quotes if the shell needs them. */
 void option_print_word(FILE *to, const char *word);
 
+/* The most similar of `count` words (NULL entries are skipped), for "did you mean"; NULL = none is similar. */
+const char *option_most_similar(const char *text, const char *const *words, size_t count);
+
 #endif

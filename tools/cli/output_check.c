@@ -1,4 +1,4 @@
-#include "output_check.h"
+#include "tools/cli/output_check.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-#include "output_file.h"
+#include "tools/cli/output_file.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "output_part.h"
+#include "tools/cli/output_part.h"
 
 int output_allow(const tool_call *call, const char *path, weir_output_kind kind, bool force, int first_input)
 {

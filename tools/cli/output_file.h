@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "command.h"
-#include "output_check.h"
-#include "replacement.h"
+#include "common/replacement.h"
+#include "tools/cli/command.h"
+#include "tools/cli/output_check.h"
 
 typedef struct output {
     FILE *file;

@@ -1,10 +1,10 @@
-#include "output_part.h"
+#include "tools/cli/output_part.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "tools/cli/memory.h"
 
 /* Also read by the signal handler. NULL = nothing to remove. */
 static char *volatile part_path;

@@ -1,4 +1,4 @@
-#include "path_list.h"
+#include "tools/cli/path_list.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 
 #include <sqlite3.h>
 
-#include "list_text.h"
-#include "memory.h"
-#include "redact.h"
+#include "common/redact.h"
+#include "tools/cli/list_text.h"
+#include "tools/cli/memory.h"
 
 void path_list_add(path_list *list, const char *path, const char *label)
 {

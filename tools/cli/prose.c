@@ -1,4 +1,4 @@
-#include "prose.h"
+#include "tools/cli/prose.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "memory.h"
-#include "redact.h"
-#include "text_escape.h"
-#include "text_fill.h"
-#include "tty.h"
+#include "common/redact.h"
+#include "common/text_escape.h"
+#include "common/text_fill.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/tty.h"
 
 /* Lines that programs read, or that are copied, stay whole. */
 static bool is_prose(const char *line)

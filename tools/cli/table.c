@@ -1,4 +1,4 @@
-#include "table.h"
+#include "tools/cli/table.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,12 +7,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "format.h"
-#include "memory.h"
-#include "text_escape.h"
-#include "text_fill.h"
-#include "tty.h"
-#include "utf8.h"
+#include "common/format.h"
+#include "common/text_escape.h"
+#include "common/text_fill.h"
+#include "common/utf8.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/tty.h"
 
 enum {
     SCREENFUL = 200, /* rows that are aligned together */

@@ -1,4 +1,4 @@
-#include "tty.h"
+#include "tools/cli/tty.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "format.h"
+#include "common/format.h"
 
 /* Columns of the terminal, or of COLUMNS; 0 = not a terminal, lines can have any length. */
 int tty_width(void);

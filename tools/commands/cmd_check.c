@@ -4,7 +4,7 @@
 
 #include <weir/query.h>
 
-#include "command_table.h"
+#include "tools/commands/command_table.h"
 
 static struct settings {
     bool quick;

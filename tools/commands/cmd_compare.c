@@ -14,15 +14,15 @@
 
 #include <weir/verdict.h>
 
-#include "command_table.h"
-#include "filter_options.h"
-#include "format.h"
-#include "lap_comparison.h"
-#include "metric_table.h"
-#include "pair_verdict.h"
-#include "prose.h"
-#include "setting_changes.h"
-#include "tty.h"
+#include "common/format.h"
+#include "tools/cli/filter_options.h"
+#include "tools/cli/prose.h"
+#include "tools/cli/tty.h"
+#include "tools/commands/command_table.h"
+#include "tools/view/lap_comparison.h"
+#include "tools/view/metric_table.h"
+#include "tools/view/pair_verdict.h"
+#include "tools/view/setting_changes.h"
 
 static struct settings {
     int64_t run_b; /* 0 = as --run */

@@ -5,8 +5,8 @@
 
 #include <weir/verdict.h>
 
-#include "command_table.h"
-#include "prose.h"
+#include "tools/cli/prose.h"
+#include "tools/commands/command_table.h"
 
 static struct settings {
     bool all, code;

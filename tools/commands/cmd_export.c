@@ -5,10 +5,10 @@
 #include <weir/openmetrics.h>
 #include <weir/tensorboard.h>
 
-#include "command_table.h"
-#include "memory.h"
-#include "output_file.h"
-#include "record_table.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/output_file.h"
+#include "tools/commands/command_table.h"
+#include "tools/view/record_table.h"
 
 typedef enum export_format { OPENMETRICS, TENSORBOARD, CSV, JSON } export_format;
 

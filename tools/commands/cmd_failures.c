@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command_table.h"
-#include "memory.h"
-#include "record_table.h"
-#include "text_escape.h"
-#include "text_fill.h"
-#include "tty.h"
+#include "common/text_escape.h"
+#include "common/text_fill.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/tty.h"
+#include "tools/commands/command_table.h"
+#include "tools/view/record_table.h"
 
 enum { TOP_AS_TEXT = 20 };
 

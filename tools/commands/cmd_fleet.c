@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command_table.h"
-#include "memory.h"
-#include "output_check.h"
-#include "prose.h"
-#include "record_table.h"
-#include "text_escape.h"
+#include "common/text_escape.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/output_check.h"
+#include "tools/cli/prose.h"
+#include "tools/commands/command_table.h"
+#include "tools/view/record_table.h"
 
 static struct settings {
     double slower;   /* percent */

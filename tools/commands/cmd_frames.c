@@ -13,16 +13,16 @@
 #include <weir/files.h>
 #include <weir/video.h>
 
-#include "command_table.h"
-#include "format.h"
-#include "frame_folder.h"
-#include "frame_output.h"
-#include "memory.h"
-#include "output_check.h"
-#include "redact.h"
-#include "text_escape.h"
-#include "tty.h"
-#include "video_options.h"
+#include "common/format.h"
+#include "common/redact.h"
+#include "common/text_escape.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/output_check.h"
+#include "tools/cli/tty.h"
+#include "tools/commands/command_table.h"
+#include "tools/frames/frame_folder.h"
+#include "tools/frames/frame_output.h"
+#include "tools/record/video_options.h"
 
 /* Frames per chunk. Few, so that large pictures need little memory too. Larger chunks would only save scaling a
    repeated frame once more in each chunk. */

@@ -12,12 +12,12 @@
 #include <weir/dataset.h>
 #include <weir/item.h>
 
-#include "command_table.h"
-#include "identity_key.h"
-#include "memory.h"
-#include "output_file.h"
-#include "path_list.h"
-#include "redact.h"
+#include "common/redact.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/path_list.h"
+#include "tools/commands/command_table.h"
+#include "tools/record/identity_key.h"
 
 static struct settings {
     const char *db_path, *glob, *path_column, *label_column, *start_column, *end_column, *where;

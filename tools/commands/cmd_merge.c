@@ -3,8 +3,8 @@
 
 #include <weir/query.h>
 
-#include "command_table.h"
-#include "output_file.h"
+#include "tools/cli/output_file.h"
+#include "tools/commands/command_table.h"
 
 static const table_column columns[] = {
     { "database", "database", TABLE_WORDS },     { "added", "added", TABLE_COUNT },

@@ -6,10 +6,10 @@
 
 #include <weir/verdict.h>
 
-#include "command_table.h"
-#include "gnuplot_process.h"
-#include "output_file.h"
-#include "plot_series.h"
+#include "tools/cli/output_file.h"
+#include "tools/commands/command_table.h"
+#include "tools/view/gnuplot_process.h"
+#include "tools/view/plot_series.h"
 
 static struct settings {
     const char *output;

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command_table.h"
-#include "metric_table.h"
-#include "record_table.h"
+#include "tools/commands/command_table.h"
+#include "tools/view/metric_table.h"
+#include "tools/view/record_table.h"
 
 /* The keys of --by, or-ed: subjects, and WEIR_BY_... */
 #define BY(subject) (0x10000u << WEIR_SUBJECT_##subject)

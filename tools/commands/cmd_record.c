@@ -3,8 +3,8 @@
 
 #include <weir/files.h>
 
-#include "command_table.h"
-#include "record_run.h"
+#include "tools/commands/command_table.h"
+#include "tools/record/record_run.h"
 
 static record_settings settings = RECORD_DEFAULTS;
 

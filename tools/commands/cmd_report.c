@@ -8,13 +8,13 @@
 #include <weir/clock.h>
 #include <weir/verdict.h>
 
-#include "command_table.h"
-#include "format.h"
-#include "gnuplot_process.h"
-#include "memory.h"
-#include "metric_table.h"
-#include "output_file.h"
-#include "record_table.h"
+#include "common/format.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/output_file.h"
+#include "tools/commands/command_table.h"
+#include "tools/view/gnuplot_process.h"
+#include "tools/view/metric_table.h"
+#include "tools/view/record_table.h"
 
 static struct settings {
     const char *output;

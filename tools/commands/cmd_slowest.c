@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command_table.h"
-#include "memory.h"
-#include "record_table.h"
+#include "tools/cli/memory.h"
+#include "tools/commands/command_table.h"
+#include "tools/view/record_table.h"
 
 static struct settings {
     int64_t top;

@@ -5,11 +5,11 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-#include "command_table.h"
-#include "metric_table.h"
-#include "prose.h"
-#include "record_table.h"
-#include "run_screen.h"
+#include "tools/cli/prose.h"
+#include "tools/commands/command_table.h"
+#include "tools/view/metric_table.h"
+#include "tools/view/record_table.h"
+#include "tools/view/run_screen.h"
 
 static struct {
     bool is_full;

@@ -7,10 +7,10 @@
 #include <weir/clock.h>
 #include <weir/trace_file.h>
 
-#include "command_table.h"
-#include "output_file.h"
-#include "prose.h"
-#include "stack_view.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/prose.h"
+#include "tools/commands/command_table.h"
+#include "tools/view/stack_view.h"
 
 enum { MAX_TOP = 1000000 };
 

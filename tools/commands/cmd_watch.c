@@ -12,12 +12,12 @@
 
 #include <weir/clock.h>
 
-#include "command_table.h"
-#include "memory.h"
-#include "text_fill.h"
-#include "tty.h"
-#include "unix_clock.h"
-#include "watch_screen.h"
+#include "common/text_fill.h"
+#include "common/unix_clock.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/tty.h"
+#include "tools/commands/command_table.h"
+#include "tools/view/watch_screen.h"
 
 static struct settings {
     bool once, json;

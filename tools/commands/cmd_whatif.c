@@ -6,8 +6,8 @@
 #include <weir/pipeline.h>
 #include <weir/whatif.h>
 
-#include "command_table.h"
-#include "prose.h"
+#include "tools/cli/prose.h"
+#include "tools/commands/command_table.h"
 
 enum { MAX_SETTINGS = 64, SETTING_BYTES = 256 };
 

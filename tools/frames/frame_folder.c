@@ -1,4 +1,4 @@
-#include "frame_folder.h"
+#include "tools/frames/frame_folder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,15 +9,15 @@
 
 #include <weir/log.h>
 
-#include "frame_name.h"
-#include "memory.h"
-#include "name_count.h"
-#include "record_messages.h"
-#include "record_outputs.h"
-#include "record_pipeline.h"
-#include "record_progress.h"
-#include "redact.h"
-#include "terminal.h"
+#include "common/name_count.h"
+#include "common/redact.h"
+#include "tools/cli/memory.h"
+#include "tools/frames/frame_name.h"
+#include "tools/record/record_messages.h"
+#include "tools/record/record_outputs.h"
+#include "tools/record/record_pipeline.h"
+#include "tools/record/record_progress.h"
+#include "tools/record/terminal.h"
 
 /* The only folder, which is left out of names; "" = there are others. */
 static const char *root_of(const record_inputs *inputs)

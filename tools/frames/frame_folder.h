@@ -2,8 +2,8 @@
 #ifndef TOOLS_FRAMES_FRAME_FOLDER_H
 #define TOOLS_FRAMES_FRAME_FOLDER_H
 
-#include "frame_output.h"
-#include "record_settings.h"
+#include "tools/frames/frame_output.h"
+#include "tools/record/record_settings.h"
 
 typedef struct frame_folder {
     const record_settings *settings; /* inputs, sampling, concurrency */

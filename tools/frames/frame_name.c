@@ -1,12 +1,12 @@
-#include "frame_name.h"
+#include "tools/frames/frame_name.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
-#include "memory.h"
+#include "common/hash.h"
+#include "tools/cli/memory.h"
 
 /* A file system takes 255 bytes; ".npy" and the name of a part of it are added. */
 enum { MAX_PART = 200 };

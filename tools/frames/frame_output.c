@@ -1,4 +1,4 @@
-#include "frame_output.h"
+#include "tools/frames/frame_output.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,10 +11,10 @@
 
 #include <weir/arrays.h>
 
-#include "memory.h"
-#include "output_part.h"
-#include "png_picture.h"
-#include "replacement.h"
+#include "common/replacement.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/output_part.h"
+#include "tools/frames/png_picture.h"
 
 struct frame_output {
     frame_format format;

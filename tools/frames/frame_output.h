@@ -8,7 +8,7 @@
 #include <weir/status.h>
 #include <weir/video.h>
 
-#include "output_check.h"
+#include "tools/cli/output_check.h"
 
 typedef enum frame_format {
     FRAME_FORMAT_NPY = 0,

@@ -1,4 +1,4 @@
-#include "png_picture.h"
+#include "tools/frames/png_picture.h"
 
 #include <libavcodec/avcodec.h>
 

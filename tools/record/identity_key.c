@@ -1,4 +1,4 @@
-#include "identity_key.h"
+#include "tools/record/identity_key.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 
 #include <weir/item.h>
 
-#include "memory.h"
-#include "redact.h"
+#include "common/redact.h"
+#include "tools/cli/memory.h"
 
 static void note_object(void *is_found, const weir_secret *secret)
 {

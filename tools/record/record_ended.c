@@ -1,4 +1,4 @@
-#include "record_ended.h"
+#include "tools/record/record_ended.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include <weir/item.h>
 
-#include "array.h"
-#include "memory.h"
+#include "common/array.h"
+#include "tools/cli/memory.h"
 
 char *record_rank_path(const char *path, const char *rank)
 {

@@ -1,4 +1,4 @@
-#include "record_explain.h"
+#include "tools/record/record_explain.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 #include <weir/clock.h>
 #include <weir/log.h>
 
-#include "memory.h"
+#include "tools/cli/memory.h"
 
 struct record_explain {
     weir_pipeline *pipeline;

@@ -7,7 +7,7 @@
 #include <weir/pipeline.h>
 #include <weir/verdict.h>
 
-#include "record_rounds.h"
+#include "tools/record/record_rounds.h"
 
 typedef struct record_explain record_explain;
 

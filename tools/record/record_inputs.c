@@ -1,4 +1,4 @@
-#include "record_inputs.h"
+#include "tools/record/record_inputs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -6,13 +6,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "hash.h"
-#include "identity_key.h"
-#include "list_text.h"
-#include "memory.h"
-#include "output_check.h"
-#include "record_messages.h"
-#include "redact.h"
+#include "common/hash.h"
+#include "common/redact.h"
+#include "tools/cli/list_text.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/output_check.h"
+#include "tools/record/identity_key.h"
+#include "tools/record/record_messages.h"
 
 /* -- the share */
 

@@ -6,8 +6,8 @@
 
 #include <weir/sampler.h>
 
-#include "record_ended.h"
-#include "record_settings.h"
+#include "tools/record/record_ended.h"
+#include "tools/record/record_settings.h"
 
 /* Which files of the inputs this process takes: the same rule in every process. */
 typedef struct record_share {

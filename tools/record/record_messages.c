@@ -1,6 +1,6 @@
-#include "record_messages.h"
-#include "prose.h"
-#include "run_screen.h"
+#include "tools/record/record_messages.h"
+#include "tools/cli/prose.h"
+#include "tools/view/run_screen.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include <weir/query.h>
 
-#include "record_settings.h"
+#include "tools/record/record_settings.h"
 
 enum {
     RECORD_DONE = 0,

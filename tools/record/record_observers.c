@@ -1,4 +1,4 @@
-#include "record_observers.h"
+#include "tools/record/record_observers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include <weir/audio.h>
 #include <weir/log.h>
 
-#include "record_messages.h"
+#include "tools/record/record_messages.h"
 
 static void collect(const record_settings *settings, record_observers *own)
 {

@@ -7,8 +7,8 @@
 #include <weir/tensorboard.h>
 #include <weir/trace_file.h>
 
-#include "record_outputs.h"
-#include "record_settings.h"
+#include "tools/record/record_outputs.h"
+#include "tools/record/record_settings.h"
 
 typedef struct record_observers {
     weir_sqlite_writer *database;

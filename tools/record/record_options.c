@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record_settings.h"
+#include "tools/record/record_settings.h"
 
 static bool parse_max_failures(const char *text, void *value)
 {

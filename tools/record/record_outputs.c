@@ -1,4 +1,4 @@
-#include "record_outputs.h"
+#include "tools/record/record_outputs.h"
 
 #include <fnmatch.h>
 #include <glob.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "memory.h"
-#include "record_ended.h"
+#include "tools/cli/memory.h"
+#include "tools/record/record_ended.h"
 
 #ifndef FNM_EXTMATCH /* only GNU has "*.@(jpg|png)" */
 #define FNM_EXTMATCH 0

@@ -2,9 +2,9 @@
 #ifndef TOOLS_RECORD_RECORD_OUTPUTS_H
 #define TOOLS_RECORD_RECORD_OUTPUTS_H
 
-#include "output_check.h"
-#include "record_inputs.h"
-#include "record_settings.h"
+#include "tools/cli/output_check.h"
+#include "tools/record/record_inputs.h"
+#include "tools/record/record_settings.h"
 
 /* Checks every output before anything is opened. The files that are decoded are inputs, too. NULL; or the option that is
    refused, with *error filled. */

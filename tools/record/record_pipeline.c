@@ -1,10 +1,10 @@
-#include "record_pipeline.h"
+#include "tools/record/record_pipeline.h"
 
 #include <string.h>
 
 #include <weir/stages.h>
 
-#include "record_messages.h"
+#include "tools/record/record_messages.h"
 
 enum { DEFAULT_SIDE = 128 }; /* pixels */
 

@@ -3,9 +3,9 @@
 
 #include <weir/pipeline.h>
 
-#include "record_inputs.h"
-#include "record_observers.h"
-#include "record_rounds.h"
+#include "tools/record/record_inputs.h"
+#include "tools/record/record_observers.h"
+#include "tools/record/record_rounds.h"
 
 /* Checks the options, without starting anything. RECORD_DONE, or RECORD_REFUSED after a line on stderr. */
 int record_pipeline_check(const record_settings *settings);

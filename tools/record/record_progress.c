@@ -1,4 +1,4 @@
-#include "record_progress.h"
+#include "tools/record/record_progress.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "format.h"
-#include "terminal.h"
+#include "common/format.h"
+#include "tools/record/terminal.h"
 
 static const int64_t redraw_interval_ns = 200 * WEIR_MILLISECOND;
 

@@ -4,7 +4,7 @@
 
 #include <weir/pipeline.h>
 
-#include "record_inputs.h"
+#include "tools/record/record_inputs.h"
 
 /*
  * Starts. Counts the files on a detached thread, because counting a large folder takes a while. So the inputs must

@@ -1,4 +1,4 @@
-#include "record_ranks.h"
+#include "tools/record/record_ranks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,11 +14,11 @@
 #include <weir/summary.h>
 #include <weir/verdict.h>
 
-#include "memory.h"
-#include "record_messages.h"
-#include "redact.h"
-#include "text_escape.h"
-#include "unix_clock.h"
+#include "common/redact.h"
+#include "common/text_escape.h"
+#include "common/unix_clock.h"
+#include "tools/cli/memory.h"
+#include "tools/record/record_messages.h"
 
 enum { MAX_LISTED = 10 };
 

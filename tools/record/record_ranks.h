@@ -6,8 +6,8 @@
 #ifndef TOOLS_RECORD_RECORD_RANKS_H
 #define TOOLS_RECORD_RECORD_RANKS_H
 
-#include "record_inputs.h"
-#include "record_settings.h"
+#include "tools/record/record_inputs.h"
+#include "tools/record/record_settings.h"
 
 typedef struct record_ranks {
     weir_world world;      /* size 1: this process decodes everything */

@@ -1,4 +1,4 @@
-#include "record_rounds.h"
+#include "tools/record/record_rounds.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "record_run.h"
+#include "tools/record/record_run.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,14 +20,14 @@
 #include <weir/verdict.h>
 #include <weir/video.h>
 
-#include "memory.h"
-#include "prose.h"
-#include "record_explain.h"
-#include "record_pipeline.h"
-#include "record_progress.h"
-#include "record_ranks.h"
-#include "redact.h"
-#include "terminal.h"
+#include "common/redact.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/prose.h"
+#include "tools/record/record_explain.h"
+#include "tools/record/record_pipeline.h"
+#include "tools/record/record_progress.h"
+#include "tools/record/record_ranks.h"
+#include "tools/record/terminal.h"
 
 /* What the tuner has decided so far. */
 typedef struct record_tuned {

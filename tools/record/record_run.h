@@ -6,7 +6,7 @@
 #ifndef TOOLS_RECORD_RECORD_RUN_H
 #define TOOLS_RECORD_RECORD_RUN_H
 
-#include "record_messages.h"
+#include "tools/record/record_messages.h"
 
 /* A paragraph for help texts. */
 #define RECORD_SIGNALS_HELP \

@@ -4,8 +4,8 @@
 
 #include <weir/pipeline.h>
 
-#include "options.h"
-#include "video_options.h"
+#include "tools/cli/options.h"
+#include "tools/record/video_options.h"
 
 typedef struct record_settings {
     const char *program;      /* begins every message: "weir record" */

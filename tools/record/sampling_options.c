@@ -1,4 +1,4 @@
-#include "sampling_options.h"
+#include "tools/record/sampling_options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include <weir/clock.h>
 
-#include "memory.h"
+#include "tools/cli/memory.h"
 
 /* -- times */
 

@@ -8,7 +8,7 @@
 
 #include <weir/video.h>
 
-#include "options.h"
+#include "tools/cli/options.h"
 
 /* Frames by time or by number; all-zero is none. */
 typedef struct sampling_list {

@@ -1,7 +1,7 @@
 /* The screen is only changed with the lock held. */
-#include "terminal.h"
-#include "text_columns.h"
-#include "text_escape.h"
+#include "tools/record/terminal.h"
+#include "common/text_columns.h"
+#include "common/text_escape.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "video_options.h"
+#include "tools/record/video_options.h"
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
 
 #include <weir/video.h>
 
-#include "options.h"
-#include "sampling_options.h"
+#include "tools/cli/options.h"
+#include "tools/record/sampling_options.h"
 
 #define VIDEO_RESIZE_NONE ((weir_resize)(WEIR_RESIZE_CROP + 1))
 

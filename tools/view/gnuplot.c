@@ -3,7 +3,7 @@
  * the names of its series, and its panels, three in a row, one for each measure. Panels of a subject with the same unit have
  * the same scale.
  */
-#include "gnuplot.h"
+#include "tools/view/gnuplot.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -12,9 +12,9 @@
 
 #include <weir/verdict.h>
 
-#include "memory.h"
-#include "metric_table.h"
-#include "text_columns.h"
+#include "common/text_columns.h"
+#include "tools/cli/memory.h"
+#include "tools/view/metric_table.h"
 
 /* Colours for all kinds of colour vision (Okabe and Ito, 2008); symbols distinguish curves in grey prints, and if
    there are more curves than colours. */

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "output_check.h"
-#include "plot_series.h"
+#include "tools/cli/output_check.h"
+#include "tools/view/plot_series.h"
 
 typedef struct drawing_plan {
     weir_output_kind medium; /* PNG, SVG or PDF */

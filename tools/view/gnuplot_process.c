@@ -3,15 +3,15 @@
  * from a file, because it writes before it has read all of them. Its messages go to a file, too: users see them only if
  * it fails, because it also warns of what does no harm.
  */
-#include "gnuplot_process.h"
+#include "tools/view/gnuplot_process.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include "memory.h"
-#include "plot_fonts.h"
+#include "tools/cli/memory.h"
+#include "tools/view/plot_fonts.h"
 
 const char gnuplot_missing[] = "gnuplot is not installed; plots need it (Debian and Ubuntu: apt install gnuplot-nox)";
 

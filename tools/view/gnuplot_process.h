@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "gnuplot.h"
+#include "tools/view/gnuplot.h"
 
 /* The problem if gnuplot is not installed. */
 extern const char gnuplot_missing[];

@@ -1,11 +1,11 @@
-#include "lap_comparison.h"
+#include "tools/view/lap_comparison.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
-#include "student_t.h"
+#include "common/student_t.h"
+#include "tools/cli/memory.h"
 
 enum {
     NUM_BATCHES = 64,

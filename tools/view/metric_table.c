@@ -1,4 +1,4 @@
-#include "metric_table.h"
+#include "tools/view/metric_table.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <weir/query.h>
 #include <weir/verdict.h>
 
-#include "table.h"
+#include "tools/cli/table.h"
 
 /* Which columns of the key a table has. */
 typedef struct metric_keys {

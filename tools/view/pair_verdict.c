@@ -1,4 +1,4 @@
-#include "pair_verdict.h"
+#include "tools/view/pair_verdict.h"
 
 #include <math.h>
 #include <stdio.h>

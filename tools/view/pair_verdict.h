@@ -5,7 +5,7 @@
 #ifndef TOOLS_VIEW_PAIR_VERDICT_H
 #define TOOLS_VIEW_PAIR_VERDICT_H
 
-#include "lap_comparison.h"
+#include "tools/view/lap_comparison.h"
 
 /* Writes a sentence for each setting that differs. False = none does, or the throughputs are not known. is_other_job: see
    setting_changes. */

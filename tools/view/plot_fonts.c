@@ -1,11 +1,11 @@
-#include "plot_fonts.h"
+#include "tools/view/plot_fonts.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "memory.h"
-#include "utf8.h"
+#include "common/utf8.h"
+#include "tools/cli/memory.h"
 
 enum { MAX_CHARACTER = 0x10ffff, CHARACTER_BYTES = 5 };
 

@@ -1,4 +1,4 @@
-#include "plot_series.h"
+#include "tools/view/plot_series.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include <weir/verdict.h>
 
-#include "memory.h"
+#include "tools/cli/memory.h"
 
 enum {
     MIN_POINTS = 20,    /* of a curve, for any number of curves */

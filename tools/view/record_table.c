@@ -1,8 +1,8 @@
-#include "record_table.h"
+#include "tools/view/record_table.h"
 
 #include <string.h>
 
-#include "metric_table.h"
+#include "tools/view/metric_table.h"
 
 #define AT(field) offsetof(weir_record, field)
 

@@ -6,7 +6,7 @@
 
 #include <weir/query.h>
 
-#include "table.h"
+#include "tools/cli/table.h"
 
 /* Names of the tables, NULL at the end: "runs", "stages", … */
 extern const char *const record_table_names[];

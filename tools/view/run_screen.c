@@ -1,4 +1,4 @@
-#include "run_screen.h"
+#include "tools/view/run_screen.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,13 +12,13 @@
 #include <weir/summary.h>
 #include <weir/verdict.h>
 
-#include "memory.h"
-#include "options.h"
-#include "prose.h"
-#include "text_escape.h"
-#include "text_fill.h"
-#include "tty.h"
-#include "unix_clock.h"
+#include "common/text_escape.h"
+#include "common/text_fill.h"
+#include "common/unix_clock.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/options.h"
+#include "tools/cli/prose.h"
+#include "tools/cli/tty.h"
 
 enum { MOST_STAGES = 5, MOST_REASONS = 3, MOST_HELPS = 2, MAX_BAR = 20, MIN_BAR = 6, MAX_LINE = 2048 };
 

@@ -1,12 +1,12 @@
-#include "setting_changes.h"
+#include "tools/view/setting_changes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
-#include "table.h"
-#include "text_escape.h"
+#include "common/text_escape.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/table.h"
 
 static void add_change(setting_changes *changes, setting_change change)
 {

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "lap_comparison.h"
+#include "tools/view/lap_comparison.h"
 
 typedef struct setting_change {
     const char *node; /* its key; "" = of the whole run */

@@ -1,10 +1,10 @@
-#include "stack_view.h"
+#include "tools/view/stack_view.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "tools/cli/memory.h"
 
 /* Frames beyond that count as their outermost one: the trees are walked by recursion, and the file may be anybody's. Ours have
    at most 62, those of perf 127. */

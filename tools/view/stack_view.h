@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "table.h"
+#include "tools/cli/table.h"
 
 /* Whether the file begins like one of stacks. */
 bool stacks_are_in(const char *path);

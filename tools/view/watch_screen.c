@@ -1,4 +1,4 @@
-#include "watch_screen.h"
+#include "tools/view/watch_screen.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,12 +8,12 @@
 #include <weir/clock.h>
 #include <weir/verdict.h>
 
-#include "format.h"
-#include "memory.h"
-#include "metric_table.h"
-#include "prose.h"
-#include "text_escape.h"
-#include "tty.h"
+#include "common/format.h"
+#include "common/text_escape.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/prose.h"
+#include "tools/cli/tty.h"
+#include "tools/view/metric_table.h"
 
 enum { RECENT_LAPS = 24, MAX_SHOWN = 12 };
 

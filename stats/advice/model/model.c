@@ -1,10 +1,10 @@
-#include "model.h"
+#include "stats/advice/model/model.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
+#include "common/array.h"
 
 int weir__model_new(weir_model **model, weir_error *error)
 {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
+#include "stats/advice/model/model.h"
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
 

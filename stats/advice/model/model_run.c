@@ -7,8 +7,8 @@
 
 #include <weir/query.h>
 
-#include "array.h"
-#include "model.h"
+#include "common/array.h"
+#include "stats/advice/model/model.h"
 
 /* ---- the pipeline ------------------------------------------------------------------------------------------- */
 

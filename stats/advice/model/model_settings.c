@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
-#include "model.h"
-#include "similar_word.h"
+#include "common/array.h"
+#include "common/similar_word.h"
+#include "stats/advice/model/model.h"
 
 typedef struct setting_row {
     const char *name;

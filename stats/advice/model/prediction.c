@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
-#include "simulator.h"
-#include "struct_copy.h"
-#include "student_t.h"
+#include <weir/struct_copy.h>
+
+#include "common/student_t.h"
+#include "stats/advice/model/model.h"
+#include "stats/advice/model/simulator.h"
 
 enum {
     MAIN_STEPS = 150000, /* tasks to simulate in the main run, and … */
@@ -595,7 +596,7 @@ int weir_whatif_sized(weir_reader *reader, const weir_filter *filter, const weir
     if (!reader || !prediction)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *prediction = NULL;
-    int status = weir__struct_copy(&own, sizeof own, options, options_size, "weir_whatif_options", error);
+    int status = weir_struct_copy(&own, sizeof own, options, options_size, "weir_whatif_options", error);
     if (status == WEIR_OK)
         status = weir__model_read(reader, filter, &model, error);
     for (size_t i = 0; status == WEIR_OK && own.settings && i < own.num_settings; i++)

@@ -4,16 +4,16 @@
  * has grown by c. So there are two heaps, one in real time for delays and one in `work` for CPU parts, and events never
  * move. The core gets real time in nanoseconds.
  */
-#include "simulator.h"
+#include "stats/advice/model/simulator.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
-#include "event_heap.h"
-#include "random.h"
+#include "common/random.h"
+#include "engine/core/core.h"
+#include "stats/advice/model/event_heap.h"
 
 enum { MOST_EVENTS = 20000000 };
 

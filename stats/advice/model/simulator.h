@@ -5,7 +5,7 @@
 #ifndef STATS_ADVICE_MODEL_SIMULATOR_H
 #define STATS_ADVICE_MODEL_SIMULATOR_H
 
-#include "model.h"
+#include "stats/advice/model/model.h"
 
 /* As slot_state of the core. */
 typedef enum sim_state { SIM_IDLE, SIM_READY, SIM_RUNNING, SIM_PENDING, SIM_TURN, SIM_BLOCKED, SIM_STATES } sim_state;

@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include <weir/clock.h>
+#include <weir/struct_copy.h>
 #include <weir/verdict.h>
 
-#include "live.h"
-#include "struct_copy.h"
+#include "stats/advice/verdict/live.h"
 
 #define LOOK_NS   (WEIR_SECOND / 2)
 #define TOLERANCE 1.01 /* of a budget, for the error of clocks */
@@ -334,7 +334,7 @@ int weir_tuner_start_sized(weir_pipeline *pipeline, const weir_tuner_options *op
     if (!tuner)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     weir_tuner_options *own = &tuner->options;
-    int status = weir__struct_copy(own, sizeof *own, options, options_size, "weir_tuner_options", error);
+    int status = weir_struct_copy(own, sizeof *own, options, options_size, "weir_tuner_options", error);
     if (status == WEIR_OK)
         status = check_tuner_options(own, error);
     tuner->pipeline = pipeline;

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include <weir/clock.h>
+#include <weir/struct_copy.h>
 
-#include "live.h"
-#include "struct_copy.h"
+#include "stats/advice/verdict/live.h"
 
 #define SAMPLE_TIME_NS WEIR_SECOND
 
@@ -353,7 +353,7 @@ int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_options *op
     if (!pipeline || !verdict)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *verdict = NULL;
-    int status = weir__struct_copy(&e.options, sizeof e.options, options, options_size, "weir_live_options", error);
+    int status = weir_struct_copy(&e.options, sizeof e.options, options, options_size, "weir_live_options", error);
     if (status != WEIR_OK)
         return status;
     if (e.options.slice_ns < 0 || e.options.setting_ns < 0 || !(e.options.precision >= 0))

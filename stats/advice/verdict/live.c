@@ -1,4 +1,4 @@
-#include "live.h"
+#include "stats/advice/verdict/live.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include <weir/clock.h>
 
-#include "student_t.h"
+#include "common/student_t.h"
 
 #define SAMPLE_NS (5 * WEIR_MILLISECOND)
 #define WIDEST    0.7 /* half of an interval, in logarithms: from half to twice. A wider one says nothing */

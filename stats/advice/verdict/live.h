@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "verdict.h"
+#include "stats/advice/verdict/verdict_view.h"
 
 /* Samples the pipeline for so long, or up to four times as long if items come in bursts; `stops` (NULL = never) ends this
    and other calls early, as the end of the run does. The texts of the view belong to the pipeline. WEIR_OK: free it with

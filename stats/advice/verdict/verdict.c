@@ -3,7 +3,7 @@
  * The first rule that applies is the limit. docs/verdict.md explains each of them. Offline, the rules name a resource that
  * is full; whether more of it helps is measured, by weir_explain_live() or by another run.
  */
-#include "verdict.h"
+#include "stats/advice/verdict/verdict_view.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -14,8 +14,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "format.h"
-#include "model.h"
+#include "common/format.h"
+#include "stats/advice/model/model.h"
 
 #define SURE \
     0.9 /* at most: of 51 verdicts on recordings of known pipelines none was wrong, so 94 % or more are right */

@@ -3,8 +3,8 @@
  * more slots would get from something outside weir, no recording tells: that range is 1 to the gain of the model, and the
  * command that measures it is told.
  */
-#include "live.h"
-#include "model.h"
+#include "stats/advice/model/model.h"
+#include "stats/advice/verdict/live.h"
 
 #include <assert.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format.h"
+#include "common/format.h"
 
 /* Other seeds change predictions by 0.2 % (0.02 % by default). Laps differ more. */
 enum { NUM_STEPS = 6000 };

@@ -1,5 +1,5 @@
 /* The verdict on a database: which laps count, how the nodes are connected. */
-#include "verdict.h"
+#include "stats/advice/verdict/verdict_view.h"
 
 #include <assert.h>
 #include <math.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
-#include "model.h"
+#include "common/array.h"
+#include "stats/advice/model/model.h"
 
 /* What a verdict is about: not spans and counters of user code. */
 static const weir_grouping judged = { .by = WEIR_BY_NAME, .subjects = (1u << WEIR_SUBJECT_SPAN) - 1 };

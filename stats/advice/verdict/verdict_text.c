@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format.h"
-#include "text_escape.h"
-#include "text_fill.h"
-#include "text_stream.h"
-#include "verdict.h"
+#include "common/format.h"
+#include "common/text_escape.h"
+#include "common/text_fill.h"
+#include "common/text_stream.h"
+#include "stats/advice/verdict/verdict_view.h"
 
 enum { MOST_WIDTH = 80, MOST_LINES = 20, MOST_ADVICE = 3, MOST_OTHER_JOBS = 1, GAIN_WIDTH = 16 };
 

@@ -1,0 +1,434 @@
+/* An index that is open for reading. Without conditions each clip is looked up by its number, and no memory per clip
+   is used. */
+#include <weir/dataset.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <weir/clock.h>
+#include <weir/struct_copy.h>
+
+#include "common/hash.h"
+#include "dataset/index/index_file.h"
+
+typedef struct named_class {
+    const char *name;
+    uint32_t class_id;
+} named_class;
+
+static int compare_classes(const void *a, const void *b)
+{
+    return strcmp(((const named_class *)a)->name, ((const named_class *)b)->name);
+}
+
+struct weir_dataset {
+    /* immutable after init */
+    sqlite3 *db;
+    char *path; /* of the index */
+    char *root; /* with a trailing slash, or "" */
+    bool ignores_mtime;
+    uint64_t count;
+    uint64_t fingerprint;
+    int64_t *rows;        /* the clip_id of each number; NULL = use the column `number` */
+    char **classes;       /* sorted, unless the user chose them */
+    named_class *by_name; /* the same, sorted */
+    uint32_t num_classes;
+
+    /* used by one thread at a time */
+    sqlite3_stmt *find;
+};
+
+static int fail_read(const weir_dataset *dataset, int code, weir_error *error)
+{
+    return weir__index_error(error, dataset->db, code, "read the index", dataset->path);
+}
+
+static int fail_memory(weir_error *error)
+{
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+/* ---- conditions -------------------------------------------------------------------------------------------------- */
+
+static const char order_by[] = " ORDER BY number";
+
+/* "WHERE …" for all statements that scan the clips in the order of their numbers. The caller frees it. */
+static char *make_condition(const weir_dataset_options *options)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return NULL;
+    fputs("WHERE number IS NOT NULL", to);
+    if (options->where)
+        fprintf(to, " AND (%s\n)", options->where);
+    for (size_t i = 0; i < options->num_classes; i++) {
+        char *quoted = sqlite3_mprintf("%Q", options->classes[i]);
+        fprintf(to, "%s%s", i ? ", " : " AND label IN (", quoted ? quoted : "''");
+        sqlite3_free(quoted);
+    }
+    fprintf(to, "%s%s", options->num_classes ? ")" : "", order_by);
+    if (fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* The condition comes from the user, so an SQL error is an invalid argument; and it must be read-only. */
+static int prepare_items(const weir_dataset *dataset, const char *columns, const char *condition,
+                         sqlite3_stmt **statement, weir_error *error)
+{
+    char *sql = sqlite3_mprintf("SELECT %s FROM clip %s", columns, condition);
+    const char *tail = "";
+    *statement = NULL;
+    int code = sql ? sqlite3_prepare_v2(dataset->db, sql, -1, statement, &tail) : SQLITE_NOMEM;
+    int rc = WEIR_OK;
+    if (code == SQLITE_ERROR)
+        rc = weir_error_set(error, WEIR_EINVAL, code, "the condition is not valid for %s: %s", dataset->path,
+                            sqlite3_errmsg(dataset->db));
+    else if (code == SQLITE_OK && (*tail || !sqlite3_stmt_readonly(*statement)))
+        rc = weir_error_set(error, WEIR_EINVAL, 0, "the condition must be a single expression");
+    else if (code != SQLITE_OK)
+        rc = fail_read(dataset, code, error);
+    sqlite3_free(sql);
+    if (rc != WEIR_OK) {
+        sqlite3_finalize(*statement);
+        *statement = NULL;
+    }
+    return rc;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+/* With conditions: scans the clips once and stores their clip_ids. */
+static int read_rows(weir_dataset *dataset, const char *condition, weir_error *error)
+{
+    sqlite3_stmt *all;
+    uint64_t max_rows = 0;
+    int code = SQLITE_DONE;
+    int rc = prepare_items(dataset, "clip_id", condition, &all, error);
+    while (rc == WEIR_OK && (code = sqlite3_step(all)) == SQLITE_ROW) {
+        if (dataset->count == max_rows) {
+            max_rows = max_rows ? max_rows * 2 : 1024;
+            int64_t *rows = realloc(dataset->rows, max_rows * sizeof *rows);
+            if (!rows) {
+                rc = fail_memory(error);
+                break;
+            }
+            dataset->rows = rows;
+        }
+        dataset->rows[dataset->count++] = sqlite3_column_int64(all, 0);
+    }
+    if (rc == WEIR_OK && code != SQLITE_DONE)
+        rc = fail_read(dataset, code, error);
+    sqlite3_finalize(all);
+    return rc;
+}
+
+/* Reads the build's metadata, and applies the conditions. */
+static int read_facts(weir_dataset *dataset, const char *condition, bool is_chosen, weir_error *error)
+{
+    char *count = weir__index_get(dataset->db, "num_clips");
+    char *fingerprint = weir__index_get(dataset->db, "fingerprint");
+    dataset->count = count && !is_chosen ? strtoull(count, NULL, 10) : 0;
+    dataset->fingerprint = fingerprint ? strtoull(fingerprint, NULL, 16) : 0;
+    if (is_chosen)
+        dataset->fingerprint = weir__hash(dataset->fingerprint, condition, strlen(condition));
+    free(count);
+    free(fingerprint);
+    return is_chosen ? read_rows(dataset, condition, error) : WEIR_OK;
+}
+
+static int add_class(weir_dataset *dataset, const char *name, weir_error *error)
+{
+    char **classes = realloc(dataset->classes, (dataset->num_classes + 1) * sizeof *classes);
+    if (!classes)
+        return fail_memory(error);
+    dataset->classes = classes;
+    classes[dataset->num_classes] = strdup(name);
+    return classes[dataset->num_classes++] ? WEIR_OK : fail_memory(error);
+}
+
+static int read_labels(weir_dataset *dataset, const char *condition, bool is_chosen, weir_error *error)
+{
+    sqlite3_stmt *labels = NULL;
+    int code = SQLITE_DONE;
+    int rc = WEIR_OK;
+    if (is_chosen) {
+        char *grouped = sqlite3_mprintf("%.*s AND label IS NOT NULL GROUP BY label ORDER BY label",
+                                        (int)(strstr(condition, order_by) - condition), condition);
+        rc = grouped ? prepare_items(dataset, "label", grouped, &labels, error) : fail_memory(error);
+        sqlite3_free(grouped);
+    } else {
+        code = sqlite3_prepare_v2(dataset->db, "SELECT name FROM class ORDER BY name", -1, &labels, NULL);
+        rc = code == SQLITE_OK ? WEIR_OK : fail_read(dataset, code, error);
+    }
+    while (rc == WEIR_OK && (code = sqlite3_step(labels)) == SQLITE_ROW)
+        rc = add_class(dataset, weir__index_text(labels, 0), error);
+    if (rc == WEIR_OK && code != SQLITE_DONE)
+        rc = fail_read(dataset, code, error);
+    sqlite3_finalize(labels);
+    return rc;
+}
+
+static int compare_names(const void *name, const void *element)
+{
+    return strcmp(name, *(char *const *)element);
+}
+
+/* The user's classes in the user's order, each of which must have clips. */
+static int order_classes(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
+{
+    for (size_t i = 0; i < options->num_classes; i++)
+        if (!bsearch(options->classes[i], dataset->classes, dataset->num_classes, sizeof(char *), compare_names))
+            return weir_error_set(error, WEIR_ENOTFOUND, 0, "the class \"%s\" has no clips in %s",
+                                  options->classes[i], dataset->path);
+    while (dataset->num_classes > 0 && options->num_classes > 0)
+        free(dataset->classes[--dataset->num_classes]);
+    for (size_t i = 0; i < options->num_classes; i++) {
+        int rc = add_class(dataset, options->classes[i], error);
+        if (rc != WEIR_OK)
+            return rc;
+    }
+    dataset->by_name = malloc((dataset->num_classes + 1) * sizeof *dataset->by_name);
+    if (!dataset->by_name)
+        return fail_memory(error);
+    for (uint32_t i = 0; i < dataset->num_classes; i++)
+        dataset->by_name[i] = (named_class){ dataset->classes[i], i };
+    qsort(dataset->by_name, dataset->num_classes, sizeof *dataset->by_name, compare_classes);
+    return WEIR_OK;
+}
+
+static int find_dataset_root(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
+{
+    char *built = weir__index_get(dataset->db, "root");
+    const char *root = options->root ? options->root : built ? built : "";
+    int rc = WEIR_OK;
+    if (*root && access(root, F_OK) != 0)
+        rc = weir_error_set(error, WEIR_ENOTFOUND, 0,
+                            "the folder %s of the index %s does not exist: mount it, or set root to its location",
+                            root, dataset->path);
+    bool has_slash = !*root || root[strlen(root) - 1] == '/';
+    dataset->root = malloc(strlen(root) + 2);
+    if (dataset->root)
+        sprintf(dataset->root, "%s%s", root, has_slash ? "" : "/");
+    free(built);
+    return rc == WEIR_OK && !dataset->root ? fail_memory(error) : rc;
+}
+
+static int check_complete(const weir_dataset *dataset, weir_error *error)
+{
+    char *complete = weir__index_get(dataset->db, "complete");
+    bool is_complete = complete && strcmp(complete, "1") == 0;
+    free(complete);
+    return is_complete ? WEIR_OK
+                       : weir_error_set(error, WEIR_EDATA, 0,
+                                        "the index %s is incomplete: weir index continues where it was stopped",
+                                        dataset->path);
+}
+
+static const char find_columns[] =
+    "path, size_bytes, mtime_ns, label, (SELECT packets FROM packets JOIN clip AS first USING (clip_id)"
+    " WHERE first.path = clip.path AND first.occurrence = 0), archive_length, offset, start, end";
+
+static int open_index(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
+{
+    bool is_chosen = options->where || options->num_classes;
+    char *condition = make_condition(options);
+    int rc = condition ? WEIR_OK : fail_memory(error);
+    if (rc == WEIR_OK)
+        rc = weir__index_open_reader(dataset->path, &dataset->db, error);
+    if (rc == WEIR_OK)
+        rc = check_complete(dataset, error);
+    if (rc == WEIR_OK)
+        rc = find_dataset_root(dataset, options, error);
+    if (rc == WEIR_OK)
+        rc = read_facts(dataset, condition, is_chosen, error);
+    if (rc == WEIR_OK)
+        rc = read_labels(dataset, condition, is_chosen, error);
+    if (rc == WEIR_OK)
+        rc = order_classes(dataset, options, error);
+    if (rc == WEIR_OK && dataset->count == 0)
+        rc = weir_error_set(error, WEIR_ENOTFOUND, 0, "no clip in %s %s", dataset->path,
+                            is_chosen ? "matches the conditions" : "can be used");
+    if (rc == WEIR_OK)
+        rc = prepare_items(dataset, find_columns, dataset->rows ? "WHERE clip_id = ?" : "WHERE number = ?",
+                           &dataset->find, error);
+    free(condition);
+    return rc;
+}
+
+int weir_dataset_open_sized(const char *path, const weir_dataset_options *given, size_t given_size, weir_dataset **to,
+                            weir_error *error)
+{
+    weir_dataset_options options;
+    if (to)
+        *to = NULL;
+    if (!path || !to)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    int rc = weir_struct_copy(&options, sizeof options, given, given_size, "weir_dataset_options", error);
+    weir_dataset *dataset = rc == WEIR_OK ? calloc(1, sizeof *dataset) : NULL;
+    if (!dataset)
+        return rc == WEIR_OK ? fail_memory(error) : rc;
+    dataset->ignores_mtime = options.ignore_mtime;
+    dataset->path = strdup(path);
+    rc = dataset->path ? open_index(dataset, &options, error) : fail_memory(error);
+    if (rc == WEIR_OK)
+        *to = dataset;
+    else
+        weir_dataset_close(dataset);
+    return rc;
+}
+
+void weir_dataset_close(weir_dataset *dataset)
+{
+    if (!dataset)
+        return;
+    for (uint32_t i = 0; i < dataset->num_classes; i++)
+        free(dataset->classes[i]);
+    free(dataset->classes);
+    free(dataset->by_name);
+    sqlite3_finalize(dataset->find);
+    sqlite3_close(dataset->db);
+    free(dataset->rows);
+    free(dataset->root);
+    free(dataset->path);
+    free(dataset);
+}
+
+uint64_t weir_dataset_count(const weir_dataset *dataset)
+{
+    return dataset ? dataset->count : 0;
+}
+
+uint64_t weir_dataset_fingerprint(const weir_dataset *dataset)
+{
+    return dataset ? dataset->fingerprint : 0;
+}
+
+uint32_t weir_dataset_num_classes(const weir_dataset *dataset)
+{
+    return dataset ? dataset->num_classes : 0;
+}
+
+const char *weir_dataset_class_name(const weir_dataset *dataset, uint32_t class_id)
+{
+    return dataset && class_id < dataset->num_classes ? dataset->classes[class_id] : NULL;
+}
+
+/* ---- items ------------------------------------------------------------------------------------------------------- */
+
+static int64_t class_of(const weir_dataset *dataset, const char *label)
+{
+    const named_class wanted = { .name = label };
+    const named_class *found =
+        label && dataset->num_classes
+            ? bsearch(&wanted, dataset->by_name, dataset->num_classes, sizeof wanted, compare_classes)
+            : NULL;
+    return found ? (int64_t)found->class_id : -1;
+}
+
+static char *join_path(const char *root, const char *path)
+{
+    char *joined = malloc(strlen(root) + strlen(path) + 1);
+    if (joined)
+        sprintf(joined, "%s%s", root, path);
+    return joined;
+}
+
+/* NULL is 0, as is what a damaged index has. */
+static int64_t read_seconds(sqlite3_stmt *row, int column)
+{
+    double seconds = sqlite3_column_double(row, column);
+    return seconds > 0 && seconds < 9e9 ? (int64_t)(seconds * (double)WEIR_SECOND + 0.5) : 0;
+}
+
+static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *error)
+{
+    sqlite3_stmt *row = dataset->find;
+    entry->path = join_path(dataset->root, weir__index_text(row, 0));
+    entry->size_bytes = sqlite3_column_int64(row, 1);
+    entry->mtime_ns = dataset->ignores_mtime ? 0 : sqlite3_column_int64(row, 2);
+    int64_t archive_length = sqlite3_column_int64(row, 5);
+    entry->archive_length = archive_length > 0 ? strlen(dataset->root) + (uint64_t)archive_length : 0;
+    entry->offset = sqlite3_column_int64(row, 6);
+    entry->start_ns = read_seconds(row, 7);
+    entry->end_ns = read_seconds(row, 8);
+    entry->class_id = class_of(dataset, (const char *)sqlite3_column_text(row, 3));
+    const void *packets = sqlite3_column_blob(row, 4);
+    entry->packets_bytes = packets ? (size_t)sqlite3_column_bytes(row, 4) : 0;
+    entry->packets = packets ? malloc(entry->packets_bytes) : NULL;
+    if (!entry->path || (packets && !entry->packets))
+        return fail_memory(error);
+    if (packets)
+        memcpy(entry->packets, packets, entry->packets_bytes);
+    return WEIR_OK;
+}
+
+static int fill_entry(void *self, weir_entry *entry, weir_error *error)
+{
+    weir_dataset *dataset = self;
+    if (entry->number >= dataset->count)
+        return weir_error_set(error, WEIR_EINVAL, 0, "there is no clip %" PRIu64 " in %s, which has %" PRIu64,
+                              entry->number, dataset->path, dataset->count);
+    int64_t key = dataset->rows ? dataset->rows[entry->number] : (int64_t)entry->number;
+    sqlite3_bind_int64(dataset->find, 1, key);
+    int code = sqlite3_step(dataset->find);
+    int rc = WEIR_OK;
+    if (code == SQLITE_ROW)
+        rc = fill_from_row(dataset, entry, error);
+    else if (code == SQLITE_DONE)
+        rc = weir_error_set(error, WEIR_EDATA, 0, "the index %s was changed while it was in use", dataset->path);
+    else
+        rc = fail_read(dataset, code, error);
+    sqlite3_reset(dataset->find);
+    return rc;
+}
+
+weir_sampler_items weir_dataset_items(weir_dataset *dataset)
+{
+    return (weir_sampler_items){ .self = dataset, .fill = dataset ? fill_entry : NULL };
+}
+
+/* Of all clips, in the order of the numbers. */
+static int read_label_classes(weir_dataset *dataset, uint32_t *classes, weir_error *error)
+{
+    sqlite3_stmt *all = NULL;
+    char *sql = dataset->rows ? NULL : sqlite3_mprintf("WHERE number IS NOT NULL ORDER BY number");
+    int rc = prepare_items(dataset, "label", sql ? sql : "WHERE clip_id = ?", &all, error);
+    int code = SQLITE_ROW;
+    for (uint64_t i = 0; rc == WEIR_OK && i < dataset->count; i++) {
+        if (dataset->rows) {
+            sqlite3_reset(all);
+            sqlite3_bind_int64(all, 1, dataset->rows[i]);
+        }
+        code = sqlite3_step(all);
+        if (code != SQLITE_ROW)
+            rc = weir_error_set(error, WEIR_EDATA, code, "the index %s was changed while it was in use",
+                                dataset->path);
+        else
+            classes[i] = (uint32_t)class_of(dataset, (const char *)sqlite3_column_text(all, 0));
+        if (rc == WEIR_OK && classes[i] == UINT32_MAX)
+            rc = weir_error_set(error, WEIR_ENOTFOUND, 0, "clip %" PRIu64 " of %s has no label", i, dataset->path);
+    }
+    sqlite3_finalize(all);
+    sqlite3_free(sql);
+    return rc;
+}
+
+int weir_dataset_read_classes(weir_dataset *dataset, uint32_t **classes, weir_error *error)
+{
+    if (!dataset || !classes)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    *classes = malloc(dataset->count * sizeof **classes);
+    int rc = *classes ? read_label_classes(dataset, *classes, error) : fail_memory(error);
+    if (rc != WEIR_OK) {
+        free(*classes);
+        *classes = NULL;
+    }
+    return rc;
+}

@@ -1,0 +1,43 @@
+/*
+ * Recording that the environment asks for, of programs that know nothing of it. libweir-stats records; the engine loads it
+ * when it is needed, so programs without it stay without it.
+ */
+#include "engine/measure/observer_loader.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <weir/log.h>
+
+static autostart_function *make_observers; /* NULL = not there */
+
+static void load_stats(void)
+{
+#ifdef WEIR_STATS_LIBRARY
+    void *library = dlopen(WEIR_STATS_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *symbol = library ? dlsym(library, "weir__autostart_observers") : NULL;
+    *(void **)(void *)&make_observers = symbol;
+    if (!symbol)
+        weir_log(WEIR_LOG_WARNING, "WEIR_RECORD, WEIR_TRACE or WEIR_STACKS is set, but nothing is recorded: %s",
+                 dlerror());
+#else
+    weir_log(WEIR_LOG_WARNING,
+             "WEIR_RECORD, WEIR_TRACE or WEIR_STACKS is set, but nothing is recorded: weir is linked statically");
+#endif
+}
+
+static bool is_set(const char *variable)
+{
+    const char *value = secure_getenv(variable);
+    return value && *value;
+}
+
+size_t weir__autostart(weir_observer *observers)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (!is_set("WEIR_RECORD") && !is_set("WEIR_TRACE") && !is_set("WEIR_STACKS"))
+        return 0;
+    pthread_once(&once, load_stats);
+    return make_observers ? make_observers(observers, AUTOSTART_OBSERVERS) : 0;
+}

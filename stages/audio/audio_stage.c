@@ -1,0 +1,192 @@
+/* The audio decode stage: runs the decoder and the resampler for each file. A worker belongs to one slot. */
+#include <assert.h>
+#include <weir/audio.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <weir/clock.h>
+
+#include "stages/audio/audio_stage.h"
+#include "stages/audio/resampler.h"
+#include "stages/decoder/decoder.h"
+#include "stages/decoder/task_parts.h"
+#include "stages/ffmpeg/ffmpeg_log.h"
+
+typedef struct audio_worker {
+    weir_decoder decoder;
+    weir_resampler resampler;
+    weir_ffmpeg_log log;
+    const weir_audio_config *config;
+    weir_task *task; /* the running one */
+} audio_worker;
+
+static void audio_config_free(void *config)
+{
+    weir_audio_config *audio = config;
+    weir__input_config_free(&audio->ca_file);
+}
+
+static int audio_config_init(void *config, weir_error *error)
+{
+    enum { MAX_RATE_HZ = 1 << 22 };
+    weir_audio_config *audio = config;
+    if (audio->sample_rate > MAX_RATE_HZ)
+        return weir_error_set(error, WEIR_EINVAL, 0, "sample_rate %" PRIu32 " is too large: at most %d Hz",
+                              audio->sample_rate, MAX_RATE_HZ);
+    if (audio->channels > WEIR_RESAMPLER_MAX_CHANNELS)
+        return weir_error_set(error, WEIR_EINVAL, 0, "%" PRIu32 " channels are too many: at most %d", audio->channels,
+                              WEIR_RESAMPLER_MAX_CHANNELS);
+    int rc = weir__input_config_init(audio->allow, &audio->ca_file, error);
+    if (rc != WEIR_OK)
+        return rc;
+    if (audio->max_decoder_bytes == 0)
+        audio->max_decoder_bytes = WEIR_FRAME_MEMORY_BYTES;
+    if (audio->max_all_decoder_bytes == 0)
+        audio->max_all_decoder_bytes = weir__frame_memory_default_all();
+    if (audio->io_timeout_ns == 0)
+        audio->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
+    if (audio->max_bytes == 0)
+        audio->max_bytes = UINT64_C(8) << 30;
+    weir__ffmpeg_log_install();
+    return WEIR_OK;
+}
+
+static bool is_audio_stopped(void *self)
+{
+    const audio_worker *worker = self;
+    return weir_task_should_stop(worker->task);
+}
+
+static int audio_worker_init(void *self, const void *config, weir_task *task)
+{
+    enum { PROBE_MAX_PIXELS = 1 << 26 }; /* of a video stream in the same file */
+    audio_worker *worker = self;
+    const weir_audio_config *audio = worker->config = config;
+    worker->decoder = (weir_decoder){
+        .should_stop = is_audio_stopped,
+        .self = worker,
+        .max_pixels = PROBE_MAX_PIXELS,
+        .media = AVMEDIA_TYPE_AUDIO,
+        .stream_number = audio->stream,
+        .memory = { .max_bytes = audio->max_decoder_bytes, .max_all_bytes = audio->max_all_decoder_bytes },
+        .input = { .timeout_ns = audio->io_timeout_ns,
+                   .allow = audio->allow,
+                   .ca_file = audio->ca_file,
+                   .max_pipe_bytes = UINT64_C(4) << 30,
+                   .host.io_thread = audio->io_thread },
+    };
+    if (weir__decoder_init(&worker->decoder) != WEIR_OK) {
+        weir__decoder_free(&worker->decoder);
+        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    }
+    return WEIR_OK;
+}
+
+static void audio_worker_free(void *self)
+{
+    audio_worker *worker = self;
+    weir__resampler_abort(&worker->resampler);
+    weir__decoder_free(&worker->decoder);
+}
+
+static int begin_samples(audio_worker *worker, const weir_audio_config *config, weir_error *error)
+{
+    const weir_decoder *decoder = &worker->decoder;
+    const AVFrame *frame = decoder->frame;
+    int rc = weir__resampler_begin(&worker->resampler, config, frame, error);
+    if (rc != WEIR_OK)
+        return rc;
+    const AVRational nanosecond = { 1, 1000000000 };
+    int64_t pts = frame->best_effort_timestamp;
+    weir_audio *audio = worker->resampler.audio;
+    audio->start_ns = pts == AV_NOPTS_VALUE ? INT64_MIN : av_rescale_q(pts, decoder->stream->time_base, nanosecond);
+    audio->stream = weir__decoder_stream_number(decoder);
+    audio->stream_index = (uint32_t)decoder->stream->index;
+    snprintf(audio->codec, sizeof audio->codec, "%s", avcodec_get_name(decoder->codec->codec_id));
+    return WEIR_OK;
+}
+
+static int add_frame(audio_worker *worker, const weir_audio_config *config, weir_error *error)
+{
+    int64_t start_ns = weir_clock_ns();
+    int rc = worker->resampler.audio ? WEIR_OK : begin_samples(worker, config, error);
+    if (rc == WEIR_OK)
+        rc = weir__resampler_add(&worker->resampler, worker->decoder.frame, error);
+    worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
+    return rc;
+}
+
+/* All samples of one file. */
+static int decode_file(audio_worker *worker, const char *path, weir_audio **audio, weir_error *error)
+{
+    const weir_audio_config *config = worker->config;
+    weir_decoder *decoder = &worker->decoder;
+    weir_resampler *resampler = &worker->resampler;
+    decoder->cost = (weir_item_cost){ 0 };
+    int rc = weir__decoder_open(decoder, path, error);
+    while (rc == WEIR_OK) {
+        rc = weir__decoder_next(decoder, error);
+        if (rc == WEIR_OK)
+            rc = add_frame(worker, config, error);
+    }
+    if (rc == WEIR_EOF)
+        rc = resampler->audio
+                 ? weir__resampler_end(resampler, audio, error)
+                 : weir__decoder_fail_empty(decoder, "no samples: the audio stream is empty or truncated", error);
+    if (rc == WEIR_OK) {
+        assert(*audio);
+        (*audio)->num_errors = decoder->num_errors;
+        (*audio)->cost = decoder->cost;
+        (*audio)->cost.num_errors = decoder->num_errors;
+    }
+    weir__resampler_abort(resampler);
+    weir__decoder_close(decoder);
+    weir__task_tell_parts(worker->task, &decoder->cost, &decoder->told_cost);
+    return rc;
+}
+
+int weir__audio_decode_bytes(void *self, const weir_bytes *bytes, weir_task *task, weir_audio **audio,
+                             weir_error *error)
+{
+    audio_worker *worker = self;
+    worker->task = task;
+    worker->decoder.input.bytes = bytes;
+    return decode_file(worker, bytes->name ? bytes->name : "(memory)", audio, error);
+}
+
+static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
+{
+    audio_worker *worker = self;
+    const char *path = weir__input_choose(&worker->decoder.input, in);
+    const char *label = weir_task_label(task);
+    weir_audio *audio = NULL;
+    weir_error error = { 0 };
+
+    worker->task = task;
+    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path, path);
+    int rc = weir__input_check_whole(in, &error);
+    if (rc == WEIR_OK)
+        rc = decode_file(worker, path, &audio, &error);
+    weir__ffmpeg_log_end();
+    if (rc != WEIR_OK)
+        return weir_task_fail(task, rc, error.library_code, "%s", error.message);
+
+    weir__input_take_sidecars(in, &audio->sidecars, &audio->memory_bytes);
+    weir__input_take_entry(in, &audio->entry, &audio->memory_bytes);
+    *out = (weir_item){ .data = audio, .release = weir_audio_release, .size_bytes = audio->memory_bytes };
+    return WEIR_OK;
+}
+
+const weir_op weir_audio_decode = {
+    .name = "audio",
+    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES " " WEIR_TYPE_ENTRY,
+    .makes = WEIR_TYPE_AUDIO,
+    .config_size = sizeof(weir_audio_config),
+    .config_init = audio_config_init,
+    .config_free = audio_config_free,
+    .worker_size = sizeof(audio_worker),
+    .worker_init = audio_worker_init,
+    .run = audio_run,
+    .worker_free = audio_worker_free,
+};

@@ -1,0 +1,54 @@
+/* Converts FFmpeg's errors and log messages to ours. Internal. */
+#ifndef STAGES_FFMPEG_FFMPEG_LOG_H
+#define STAGES_FFMPEG_FFMPEG_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <weir/status.h>
+
+/*
+ * Captures what FFmpeg logs on one thread about one file. Lines go to weir_log() at level debug, up to a limit. For
+ * each step the first line of FFmpeg's level error is kept, because it is often more specific than the error code
+ * ("moov atom not found"). This struct belongs to the thread between begin and end.
+ */
+typedef struct weir_ffmpeg_log {
+    const char *label, *address;
+    unsigned num_lines;
+    unsigned num_errors;    /* lines of FFmpeg's level error */
+    unsigned num_concealed; /* pictures in which a decoder has patched errors; it may not output them for a while */
+    char first_error[160];  /* since the last weir__ffmpeg_log_step(); "" = none */
+    int too_wide;           /* the last picture of the file over max_pixels; 0 = none */
+    int too_high;
+    bool is_cut;    /* the container is longer than the file: Matroska's demuxer then reports the usual end */
+    char line[512]; /* an incomplete line */
+    size_t line_bytes;
+    bool line_is_error;
+} weir_ffmpeg_log;
+
+/* Installs the log callback for the process, once. Threads without a capture keep FFmpeg's default behaviour. */
+void weir__ffmpeg_log_install(void);
+
+/* Between begin and end, FFmpeg's messages on this thread are about `label`. Not nested. address: what FFmpeg opens and
+   quotes, with its secrets, which lines are then without. Both are used until the end. */
+void weir__ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label, const char *address);
+void weir__ffmpeg_log_end(void);
+
+/* Starts a step: its first error line is kept. This and the following do nothing on a thread without a capture. */
+void weir__ffmpeg_log_step(void);
+
+/* The step's first error; "" = none. */
+const char *weir__ffmpeg_log_reason(void);
+
+/* This thread's capture; NULL = none. */
+weir_ffmpeg_log *weir__ffmpeg_log_current(void);
+
+/* Our status for FFmpeg's (negative) code. */
+int weir__ffmpeg_status(int averror);
+
+/* Fills *error with "what: FFmpeg's text (the reason)", where the reason may be ""; the second one takes the step's.
+   Both return our status. */
+int weir__ffmpeg_error_because(weir_error *error, int averror, const char *what, const char *reason);
+int weir__ffmpeg_error(weir_error *error, int averror, const char *what);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * Opens a path, a URL or memory as an FFmpeg container; all input goes through here. Internal. One thread at a time
+ * for each input.
+ *
+ * FFmpeg opens no local files: weir reads them (see local_file.h), FFmpeg reads only URLs of network protocols. The container's format is checked before it is opened, and containers may not open
+ * other files.
+ */
+#ifndef STAGES_FFMPEG_INPUT_H
+#define STAGES_FFMPEG_INPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <libavformat/avformat.h>
+
+#include <weir/bytes.h>
+#include <weir/clock.h>
+#include <weir/item.h>
+#include <weir/status.h>
+
+#include "stages/ffmpeg/local_file.h"
+
+/* The default of io_timeout_ns. */
+#define WEIR_INPUT_TIMEOUT_NS (30 * WEIR_SECOND)
+
+/* The default of max_pipe_bytes. */
+#define WEIR_INPUT_PIPE_BYTES (UINT64_C(4) << 30)
+
+typedef struct weir_input {
+    /* of the next file to open; must not change while it is open */
+    const weir_bytes *bytes;  /* NULL = the path is opened */
+    const weir_entry *member; /* of an archive, which the path names; NULL = none */
+    int64_t timeout_ns; /* longest time without data from a URL; headers and redirections are not data; ≤ 0 = none */
+    unsigned allow;     /* WEIR_ALLOW_… */
+    const char *ca_file;     /* NULL = the system's certificates; of the config */
+    bool is_read_again;      /* it may be opened again: the data of a pipe is kept */
+    uint64_t max_pipe_bytes; /* limit of that (0 = WEIR_INPUT_PIPE_BYTES) */
+    weir_local_host host;    /* with its io_thread set */
+
+    /* kept from file to file */
+    weir_local_file kept; /* of a pipe that may be opened again; until weir__input_forget() */
+
+    /* of the open file */
+    weir_local_file file;
+    size_t position; /* of the next byte in memory */
+    AVIOContext *avio;
+    bool is_url; /* avio is FFmpeg's */
+
+    /* of the open URL: how long FFmpeg has waited without receiving anything for the file */
+    AVIOInterruptCB interrupt;
+    int64_t asked_ns; /* the last time that FFmpeg asked whether to go on, with so many bytes received: */
+    int64_t received_bytes;
+    int64_t silent_ns;
+    bool is_silent; /* for longer than the limit */
+} weir_input;
+
+/* For an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, and returns the path or name, which is
+   valid as long as the data. */
+const char *weir__input_choose(weir_input *input, const weir_item *item);
+
+/* Checks these fields of a config (flags of WEIR_ALLOW_…, a file that can be read), and copies *ca_file, which the caller
+   frees with weir__input_config_free(). */
+int weir__input_config_init(unsigned allow, const char **ca_file, weir_error *error);
+void weir__input_config_free(const char **ca_file);
+
+/* Moves the other files of the item's sample to *sidecars, and adds their size to *memory_bytes. */
+void weir__input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
+
+/* Opens the file that an item names, to give it to a process without a file system (weir__io_give()). *path is the name
+   by which that process opens it, to be freed; NULL = the item names none, or out of memory. True: it is a URL. `file` is
+   to be closed; if it is not open, file->fd is FFmpeg's error. */
+bool weir__input_pass(weir_local_file *file, weir_local_host *host, const weir_item *item, AVIOInterruptCB interrupt,
+                      char **path);
+
+/* Moves an item that is a weir_entry to *entry, or copies one that weir_entry_release() would not free (NULL = it is
+   none, or out of memory), and adds its size to *memory_bytes. */
+void weir__input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes);
+
+/* The item's entry, if it is one (else *entry is NULL). Is the file still the one that was indexed? WEIR_OK, or
+   WEIR_EDATA with *error filled. */
+int weir__input_check(const weir_item *item, const weir_entry **entry, weir_error *error);
+
+/* The same, for a stage that cannot decode parts of files: WEIR_EUNSUPPORTED if the entry is one. */
+int weir__input_check_whole(const weir_item *item, weir_error *error);
+
+/*
+ * Opens the container; `interrupt` is called during blocking I/O. WEIR_OK, or the failure with *error filled; *format
+ * is NULL then. Close the format first, then weir__input_close(), whatever the result.
+ */
+int weir__input_open(weir_input *input, const char *path, AVIOInterruptCB interrupt, AVFormatContext **format,
+                     weir_error *error);
+
+/* Reads a whole path or URL into memory. Does not change input->bytes and needs no close. WEIR_OK, and the caller frees
+   *bytes; or the failure with *error filled: WEIR_ELIMIT if it is larger than max_bytes. */
+int weir__input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
+                     weir_bytes **bytes, weir_error *error);
+
+/* What a failure to read means: AVERROR_EOF at the end of a file whose size an HTTP/1.0 server did not send,
+   AVERROR(ETIMEDOUT) if a URL sent no data for longer than the limit, else the same error. */
+int weir__input_error(const weir_input *input, int averror);
+
+void weir__input_close(weir_input *input);
+
+/* Frees what was kept for opening the file again. */
+void weir__input_forget(weir_input *input);
+
+void weir__input_free(weir_input *input);
+
+#endif

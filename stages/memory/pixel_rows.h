@@ -1,0 +1,11 @@
+/* Rows of pixels from one layout to another, as fast as the CPU can. Internal. Any thread. */
+#ifndef STAGES_MEMORY_PIXEL_ROWS_H
+#define STAGES_MEMORY_PIXEL_ROWS_H
+
+#include <stdint.h>
+
+/* Three planes' rows to one of packed pixels, and back. Writes exactly 3 × num_pixels bytes. */
+void weir__rows_join(const uint8_t *red, const uint8_t *green, const uint8_t *blue, uint8_t *packed, int num_pixels);
+void weir__rows_split(const uint8_t *packed, uint8_t *red, uint8_t *green, uint8_t *blue, int num_pixels);
+
+#endif

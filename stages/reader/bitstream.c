@@ -1,0 +1,295 @@
+/*
+ * Headers of H.264, HEVC, VP8, VP9, MPEG-2 and MPEG-4 pictures, as far as random access needs them. Where a header is
+ * ambiguous, the answer is the safe one: not clean, not disposable.
+ */
+#include "stages/reader/bitstream.h"
+
+#include <string.h>
+
+bool weir__bitstream_is_known(enum AVCodecID codec)
+{
+    switch (codec) {
+    case AV_CODEC_ID_H264:
+    case AV_CODEC_ID_HEVC:
+    case AV_CODEC_ID_AV1:
+    case AV_CODEC_ID_VP8:
+    case AV_CODEC_ID_VP9:
+    case AV_CODEC_ID_MPEG1VIDEO:
+    case AV_CODEC_ID_MPEG2VIDEO:
+    case AV_CODEC_ID_MPEG4:
+    case AV_CODEC_ID_MJPEG:
+    case AV_CODEC_ID_PRORES:
+    case AV_CODEC_ID_DNXHD:
+    case AV_CODEC_ID_RAWVIDEO:
+    case AV_CODEC_ID_HUFFYUV:
+    case AV_CODEC_ID_FFVHUFF:
+    case AV_CODEC_ID_UTVIDEO: return true;
+    default: return false;
+    }
+}
+
+/* ---- start codes and NAL units ------------------------------------------------------------------------------- */
+
+typedef struct walk {
+    const uint8_t *at;
+    const uint8_t *end;
+    unsigned length_bytes; /* of the length before each unit; 0 = units are separated by start codes */
+    bool is_broken;        /* the lengths do not add up: damage */
+} walk;
+
+/* The byte after the next 00 00 01, or the end. */
+static const uint8_t *behind_start_code(const uint8_t *at, const uint8_t *end)
+{
+    while (end - at >= 3) {
+        const uint8_t *one = memchr(at + 2, 1, (size_t)(end - at - 2));
+        if (!one)
+            return end;
+        if (one[-1] == 0 && one[-2] == 0)
+            return one + 1;
+        at = one - 1;
+    }
+    return end;
+}
+
+static bool next_unit(walk *units, const uint8_t **unit, size_t *size_bytes)
+{
+    if (units->length_bytes == 0) {
+        *unit = behind_start_code(units->at, units->end);
+        *size_bytes = (size_t)(units->end - *unit); /* an upper bound: only headers are read */
+        units->at = *unit;
+        return *size_bytes > 0;
+    }
+    if ((size_t)(units->end - units->at) <= units->length_bytes) {
+        units->is_broken |= units->at != units->end;
+        return false;
+    }
+    size_t length = 0;
+    for (unsigned i = 0; i < units->length_bytes; i++)
+        length = length << 8 | *units->at++;
+    size_t left = (size_t)(units->end - units->at);
+    *unit = units->at;
+    *size_bytes = length < left ? length : left;
+    units->is_broken |= length == 0 || length > left;
+    units->at += *size_bytes;
+    return true;
+}
+
+static walk bitstream_walk(const AVCodecParameters *codec, const AVPacket *packet, int length_byte)
+{
+    bool has_lengths = codec->extradata_size > length_byte && codec->extradata[0] == 1;
+    return (walk){
+        .at = packet->data,
+        .end = packet->data + packet->size,
+        .length_bytes = has_lengths ? (codec->extradata[length_byte] & 3u) + 1 : 0,
+    };
+}
+
+/* ---- H.264 --------------------------------------------------------------------------------------------------- */
+
+/* The bytes of a unit without the emulation prevention bytes (the 03 of 00 00 03). */
+typedef struct payload {
+    const uint8_t *at;
+    const uint8_t *end;
+    unsigned num_zeros; /* consecutive, up to here */
+} payload;
+
+static bool next_byte(payload *bytes, uint8_t *byte)
+{
+    if (bytes->num_zeros >= 2 && bytes->at < bytes->end && *bytes->at == 3) {
+        bytes->at++;
+        bytes->num_zeros = 0;
+    }
+    if (bytes->at >= bytes->end)
+        return false;
+    *byte = *bytes->at++;
+    bytes->num_zeros = *byte ? 0 : bytes->num_zeros + 1;
+    return true;
+}
+
+/* A message's type or size: the sum of all bytes 255 and the byte after them. */
+static bool next_number(payload *bytes, size_t *number)
+{
+    uint8_t byte = UINT8_MAX;
+    for (*number = 0; byte == UINT8_MAX; *number += byte) {
+        if (!next_byte(bytes, &byte))
+            return false;
+    }
+    return true;
+}
+
+/* Does this SEI unit guarantee exact pictures from here in output order (recovery_frame_cnt = 0, exact_match_flag)?
+   Without unit lengths, the data after it belongs to other units. */
+static bool promises_recovery(const uint8_t *unit, size_t size_bytes)
+{
+    enum { RECOVERY_POINT = 6, COUNT_IS_0_AND_EXACT = 0xc0, START_CODE_BYTES = 3 };
+    const uint8_t *end = unit + size_bytes;
+    const uint8_t *next = behind_start_code(unit, end);
+    payload bytes = { .at = unit + 1, .end = next < end ? next - START_CODE_BYTES : end };
+    size_t type, length;
+    uint8_t byte = 0;
+    while (next_number(&bytes, &type) && next_number(&bytes, &length)) {
+        if (type == RECOVERY_POINT)
+            return next_byte(&bytes, &byte) && (byte & COUNT_IS_0_AND_EXACT) == COUNT_IS_0_AND_EXACT;
+        while (length > 0 && next_byte(&bytes, &byte))
+            length--;
+    }
+    return false;
+}
+
+static weir_packet_kind look_at_h264(walk units)
+{
+    enum { SLICE = 1, SLICE_PART_A = 2, IDR_SLICE = 5, SEI = 6 };
+    weir_packet_kind kind = { .is_disposable = true };
+    bool has_slice = false;
+    const uint8_t *unit;
+    size_t size_bytes;
+    while (next_unit(&units, &unit, &size_bytes)) {
+        unsigned type = size_bytes ? unit[0] & 0x1fu : 0;
+        if (type == SEI && promises_recovery(unit, size_bytes))
+            kind.is_clean = true;
+        if (type == IDR_SLICE)
+            kind.is_clean = true;
+        if (type == SLICE || type == SLICE_PART_A || type == IDR_SLICE) {
+            has_slice = true;
+            kind.is_disposable &= (unit[0] & 0x60) == 0; /* nal_ref_idc */
+        }
+    }
+    kind.is_disposable &= has_slice;
+    kind.is_unclear = !has_slice && !units.is_broken; /* with damage, assume one frame */
+    return kind;
+}
+
+/* ---- HEVC ---------------------------------------------------------------------------------------------------- */
+
+static weir_packet_kind look_at_hevc(walk units)
+{
+    enum { LAST_NON_REFERENCE = 14, FIRST_IRAP = 16, LAST_IRAP = 21, LAST_SLICE = 31, FIRST_SLICE_FLAG = 0x80 };
+    weir_packet_kind kind = { 0 };
+    unsigned num_pictures = 0;
+    const uint8_t *unit;
+    size_t size_bytes;
+    while (next_unit(&units, &unit, &size_bytes)) {
+        unsigned type = size_bytes > 2 ? (unit[0] >> 1) & 0x3fu : UINT8_MAX;
+        if (type > LAST_SLICE)
+            continue;
+        if (num_pictures == 0) {
+            kind.is_clean = type >= FIRST_IRAP && type <= LAST_IRAP;
+            kind.is_disposable = type <= LAST_NON_REFERENCE && type % 2 == 0;
+            kind.layer = (unit[1] & 7u) ? (unit[1] & 7u) - 1 : 0;
+        }
+        num_pictures += (unit[2] & FIRST_SLICE_FLAG) != 0;
+    }
+    kind.is_unclear = num_pictures > 1 || (num_pictures == 0 && !units.is_broken);
+    return kind;
+}
+
+/* ---- MPEG-1, -2 and -4 --------------------------------------------------------------------------------------- */
+
+enum { PICTURE_I = 1, PICTURE_B = 3 };
+
+static weir_packet_kind look_at_mpeg2(walk units)
+{
+    enum { PICTURE = 0x00, SEQUENCE = 0xb3 };
+    weir_packet_kind kind = { .is_disposable = true };
+    bool has_sequence = false;
+    unsigned num_pictures = 0;
+    const uint8_t *unit;
+    size_t size_bytes;
+    while (next_unit(&units, &unit, &size_bytes)) {
+        has_sequence |= unit[0] == SEQUENCE;
+        if (unit[0] != PICTURE || size_bytes < 3)
+            continue;
+        unsigned type = (unit[2] >> 3) & 7;
+        kind.is_clean |= num_pictures == 0 && type == PICTURE_I && has_sequence;
+        kind.is_disposable &= type == PICTURE_B;
+        num_pictures++;
+    }
+    kind.is_disposable &= num_pictures > 0;
+    kind.is_unclear = num_pictures < 1 || num_pictures > 2; /* two: the fields of one frame */
+    return kind;
+}
+
+static weir_packet_kind look_at_mpeg4(walk units, int size)
+{
+    enum { PICTURE = 0xb6, FIRST_IS_I = 0, FIRST_IS_B = 2, MIN_CODED_BYTES = 16 };
+    weir_packet_kind kind = { 0 };
+    unsigned num_pictures = 0;
+    const uint8_t *unit;
+    size_t size_bytes;
+    while (next_unit(&units, &unit, &size_bytes)) {
+        if (unit[0] != PICTURE || size_bytes < 2)
+            continue;
+        unsigned type = unit[1] >> 6;
+        kind.is_clean = type == FIRST_IS_I;
+        kind.is_disposable = type == FIRST_IS_B;
+        num_pictures++;
+    }
+    /* A very short packet may be a picture that is not coded and gives no frame. */
+    kind.is_unclear = num_pictures != 1 || size < MIN_CODED_BYTES;
+    return kind;
+}
+
+/* ---- VP8 and VP9 --------------------------------------------------------------------------------------------- */
+
+static weir_packet_kind look_at_vp8(const AVPacket *packet)
+{
+    if (packet->size < 3)
+        return (weir_packet_kind){ .is_unclear = true };
+    return (weir_packet_kind){ .is_clean = !(packet->data[0] & 1), .is_hidden = !(packet->data[0] & 0x10) };
+}
+
+/* One frame of a VP9 packet: counts it if it is shown; returns whether it is a keyframe. */
+static bool look_at_vp9_frame(uint8_t header, unsigned *num_shown)
+{
+    unsigned profile = (header >> 5 & 1u) | (header >> 3 & 2u);
+    unsigned shift = profile == 3 ? 1 : 0; /* a reserved bit */
+    bool shows_existing = header >> (3 - shift) & 1;
+    bool is_key = !shows_existing && !(header >> (2 - shift) & 1);
+    *num_shown += shows_existing || (header >> (1 - shift) & 1);
+    return is_key;
+}
+
+static weir_packet_kind look_at_vp9(const AVPacket *packet)
+{
+    weir_packet_kind kind = { 0 };
+    unsigned num_shown = 0;
+    size_t size = (size_t)packet->size;
+    if (size < 3)
+        return (weir_packet_kind){ .is_unclear = true };
+    uint8_t marker = packet->data[size - 1];
+    unsigned num_frames = (marker & 7u) + 1;
+    unsigned length_bytes = (marker >> 3 & 3u) + 1;
+    size_t index_bytes = 2 + (size_t)num_frames * length_bytes;
+    bool is_superframe = (marker & 0xe0) == 0xc0 && size > index_bytes && packet->data[size - index_bytes] == marker;
+    const uint8_t *length_at = packet->data + size - index_bytes + 1;
+    size_t at = 0;
+    for (unsigned i = 0; i < (is_superframe ? num_frames : 1); i++) {
+        size_t length = 0;
+        for (unsigned byte = 0; is_superframe && byte < length_bytes; byte++)
+            length |= (size_t)*length_at++ << (8 * byte);
+        if (at >= size)
+            return (weir_packet_kind){ .is_unclear = true };
+        bool is_key = look_at_vp9_frame(packet->data[at], &num_shown);
+        kind.is_clean |= i == 0 && is_key;
+        at += length;
+    }
+    kind.is_hidden = num_shown == 0;
+    kind.is_unclear = num_shown > 1;
+    return kind;
+}
+
+weir_packet_kind weir__bitstream_look(const AVCodecParameters *codec, const AVPacket *packet)
+{
+    enum { AVCC_LENGTH_BYTE = 4, HVCC_LENGTH_BYTE = 21, NO_LENGTHS = INT32_MAX };
+    switch (codec->codec_id) {
+    case AV_CODEC_ID_H264: return look_at_h264(bitstream_walk(codec, packet, AVCC_LENGTH_BYTE));
+    case AV_CODEC_ID_HEVC: return look_at_hevc(bitstream_walk(codec, packet, HVCC_LENGTH_BYTE));
+    case AV_CODEC_ID_MPEG1VIDEO:
+    case AV_CODEC_ID_MPEG2VIDEO: return look_at_mpeg2(bitstream_walk(codec, packet, NO_LENGTHS));
+    case AV_CODEC_ID_MPEG4: return look_at_mpeg4(bitstream_walk(codec, packet, NO_LENGTHS), packet->size);
+    case AV_CODEC_ID_VP8: return look_at_vp8(packet);
+    case AV_CODEC_ID_VP9: return look_at_vp9(packet);
+    case AV_CODEC_ID_AV1: return (weir_packet_kind){ .is_clean = packet->flags & AV_PKT_FLAG_KEY };
+    default: return (weir_packet_kind){ .is_clean = true, .is_disposable = true }; /* frames are independent */
+    }
+}

@@ -1,0 +1,23 @@
+/* Properties of a packet from its bytes, without decoding. Internal. Pure; safe for any bytes. */
+#ifndef STAGES_READER_BITSTREAM_H
+#define STAGES_READER_BITSTREAM_H
+
+#include <stdbool.h>
+
+#include <libavcodec/avcodec.h>
+
+typedef struct weir_packet_kind {
+    bool is_clean; /* a decoder that starts here outputs this frame, and all shown after it, bit by bit as one that
+                           started earlier */
+    bool is_disposable; /* no other frame depends on it, if `layer` is the highest one */
+    bool is_hidden;     /* decoded, but not shown */
+    bool is_unclear;    /* its number of frames is unknown */
+    unsigned layer;     /* temporal layer; 0 = the lowest */
+} weir_packet_kind;
+
+/* Is the codec supported here? Then a packet is one frame, unless it is hidden or unclear. */
+bool weir__bitstream_is_known(enum AVCodecID codec);
+
+weir_packet_kind weir__bitstream_look(const AVCodecParameters *codec, const AVPacket *packet);
+
+#endif

@@ -1,0 +1,193 @@
+/*
+ * The presentation order is the order of the timestamps if all timestamps differ and each packet is one frame. An
+ * index that cannot guarantee this is marked as not trusted, and the reader counts decoded frames instead.
+ */
+#include "stages/reader/frame_index.h"
+
+#include <stdlib.h>
+
+#include <libavutil/avutil.h>
+
+#include <weir/clock.h>
+
+#include "stages/reader/bitstream.h"
+
+static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
+
+int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *packet)
+{
+    if (index->num_packets == UINT32_MAX)
+        return WEIR_ENOMEM;
+    if (index->num_packets == index->max_packets) {
+        size_t max_packets = index->max_packets ? index->max_packets * 2 : 512;
+        weir_packet_entry *packets = realloc(index->packets, max_packets * sizeof *packets);
+        if (!packets)
+            return WEIR_ENOMEM;
+        index->packets = packets;
+        index->max_packets = max_packets;
+    }
+
+    weir_packet_kind kind = weir__bitstream_look(stream->codecpar, packet);
+    bool is_shown = !kind.is_hidden && !(packet->flags & AV_PKT_FLAG_DISCARD);
+    unsigned flags = (packet->flags & AV_PKT_FLAG_KEY) ? WEIR_PACKET_KEY : 0;
+    flags |= kind.is_clean ? WEIR_PACKET_CLEAN : 0;
+    flags |= is_shown ? WEIR_PACKET_SHOWN : 0;
+    flags |= kind.is_disposable ? WEIR_PACKET_DISPOSABLE : 0;
+    uint32_t at = (uint32_t)index->num_packets++;
+    index->packets[at] = (weir_packet_entry){
+        .pts = packet->pts,
+        .dts = packet->dts,
+        .size_bytes = packet->size,
+        .duration = packet->duration > 0 && packet->duration < INT32_MAX ? (int32_t)packet->duration : 0,
+        .flags = (uint8_t)flags,
+        .layer = (uint8_t)kind.layer,
+        .start = kind.is_clean || at == 0 ? at : index->packets[at - 1].start,
+    };
+    if (kind.is_unclear)
+        index->distrust = "the number of frames in a packet is unknown";
+    if (av_packet_get_side_data(packet, AV_PKT_DATA_PALETTE, NULL)) /* raw video: later packets depend on it */
+        index->distrust = "a palette comes with single packets";
+    return WEIR_OK;
+}
+
+typedef struct dated {
+    int64_t pts;
+    uint32_t packet;
+} dated;
+
+static int compare_dated(const void *a, const void *b)
+{
+    const dated *left = a;
+    const dated *right = b;
+    if (left->pts != right->pts)
+        return left->pts < right->pts ? -1 : 1;
+    return left->packet < right->packet ? -1 : 1;
+}
+
+/* Only packets of the highest temporal layer can be skipped: higher layers may need lower ones. */
+static void keep_lower_layers(weir_index *index)
+{
+    unsigned highest = 0;
+    for (size_t i = 0; i < index->num_packets; i++)
+        highest = index->packets[i].layer > highest ? index->packets[i].layer : highest;
+    for (size_t i = 0; i < index->num_packets; i++) {
+        if (index->packets[i].layer < highest)
+            index->packets[i].flags &= (uint8_t)~WEIR_PACKET_DISPOSABLE;
+    }
+}
+
+/* Is arithmetic with these times free of overflows? */
+static bool is_reasonable(int64_t first, int64_t last, AVRational time_base)
+{
+    const int64_t max = INT64_MAX / 4;
+    if (first < -max || last > max || time_base.num <= 0 || time_base.den <= 0)
+        return false;
+    int64_t length_ns = av_rescale_q(last - first + INT32_MAX, time_base, nanoseconds);
+    return length_ns >= 0 && length_ns < max;
+}
+
+/* Why the order of timestamps may not be the decoder's output order. */
+static const char *distrust_index(const weir_index *index, const AVStream *stream, const dated *frames)
+{
+    enum { START = WEIR_PACKET_KEY | WEIR_PACKET_CLEAN };
+    if (!weir__bitstream_is_known(stream->codecpar->codec_id))
+        return "the codec's packets cannot be parsed";
+    if (index->num_packets == 0 || index->num_frames == 0)
+        return "there are no frames";
+    if ((index->packets[0].flags & START) != START)
+        return "it does not begin with a keyframe";
+    if (frames[0].pts == AV_NOPTS_VALUE)
+        return "timestamps are missing";
+    if (frames[0].pts < index->packets[0].pts)
+        return "frames are shown before the first keyframe";
+    if (!is_reasonable(frames[0].pts, frames[index->num_frames - 1].pts, stream->time_base))
+        return "timestamps are out of range";
+    for (size_t i = 1; i < index->num_frames; i++) {
+        if (frames[i].pts == frames[i - 1].pts)
+            return "two frames have the same timestamp";
+    }
+    return NULL;
+}
+
+int weir__index_end(weir_index *index, const AVStream *stream)
+{
+    size_t num_packets = index->num_packets;
+    dated *dates = calloc(num_packets ? num_packets : 1, sizeof *dates);
+    index->frames = calloc(num_packets ? num_packets : 1, sizeof *index->frames);
+    if (!dates || !index->frames) {
+        free(dates);
+        return WEIR_ENOMEM;
+    }
+    for (size_t i = 0; i < num_packets; i++) {
+        if (index->packets[i].flags & WEIR_PACKET_SHOWN)
+            dates[index->num_frames++] = (dated){ .pts = index->packets[i].pts, .packet = (uint32_t)i };
+    }
+    qsort(dates, index->num_frames, sizeof *dates, compare_dated);
+    for (size_t i = 0; i < index->num_frames; i++)
+        index->frames[i] = dates[i].packet;
+    if (!index->distrust)
+        index->distrust = distrust_index(index, stream, dates);
+    keep_lower_layers(index);
+    free(dates);
+    return WEIR_OK;
+}
+
+bool weir__index_find(const weir_index *index, int64_t pts, size_t *frame)
+{
+    size_t low = 0;
+    size_t high = index->num_frames;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (index->packets[index->frames[middle]].pts < pts)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *frame = low;
+    return low < index->num_frames && index->packets[index->frames[low]].pts == pts;
+}
+
+size_t weir__index_start_of(const weir_index *index, size_t frame)
+{
+    enum { MAX_STEPS = 64 };
+    const weir_packet_entry *packets = index->packets;
+    int64_t pts = packets[index->frames[frame]].pts;
+    size_t start = packets[index->frames[frame]].start;
+    for (unsigned step = 0; start > 0 && step < MAX_STEPS; step++) {
+        if (packets[start].pts != AV_NOPTS_VALUE && packets[start].pts <= pts)
+            return start;
+        start = packets[start - 1].start; /* frames shown before a keyframe may need earlier frames */
+    }
+    return 0;
+}
+
+/* The duration of the last frame: from its packet, or that of the frame before. */
+static int64_t last_duration(const weir_index *index)
+{
+    const weir_packet_entry *last = &index->packets[index->frames[index->num_frames - 1]];
+    if (last->duration > 0 || index->num_frames < 2)
+        return last->duration > 0 ? last->duration : 1;
+    return last->pts - index->packets[index->frames[index->num_frames - 2]].pts;
+}
+
+int weir__index_fill_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline)
+{
+    int64_t first = index->packets[index->frames[0]].pts;
+    int64_t last = first;
+    int rc = WEIR_OK;
+    for (size_t i = 0; rc == WEIR_OK && i < index->num_frames; i++) {
+        const weir_packet_entry *packet = &index->packets[index->frames[i]];
+        last = packet->pts;
+        rc = weir__timeline_add(timeline, av_rescale_q(last - first, stream->time_base, nanoseconds),
+                                packet->flags & WEIR_PACKET_KEY);
+    }
+    timeline->end_ns = av_rescale_q(last - first + last_duration(index), stream->time_base, nanoseconds);
+    return rc;
+}
+
+void weir__index_reset(weir_index *index)
+{
+    free(index->packets);
+    free(index->frames);
+    *index = (weir_index){ 0 };
+}

@@ -1,0 +1,790 @@
+/*
+ * How a file is read is decided when it is opened. To read all frames no index is needed (plain). For the first few
+ * frames, packets are read until they certainly contain these frames, so that nothing else is decoded; if the dts do
+ * not show when that is, or the packets exceed the cache, the reading is plain, too.
+ *
+ * Otherwise all packets are read once and indexed, and cached if they are not too many. If the index is trusted,
+ * decoding goes in runs: from a clean start to the last packet that the run's targets need, without disposable
+ * packets. A new run starts where that costs less than decoding on: where there is a clean start after all packets
+ * sent so far. If the index is not trusted, everything is decoded twice: once to count, once to select.
+ *
+ * A target that is missing without an error shows that the index is wrong; and if packets are damaged, decoders
+ * conceal the damage with frames from before the run, or with skipped ones. Then, as a last resort, the file is
+ * decoded from its beginning without skipping anything, which gives the same frames as decoding all.
+ */
+#include "stages/reader/frame_reader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <weir/clock.h>
+
+#include "stages/ffmpeg/ffmpeg_log.h"
+#include "stages/reader/bitstream.h"
+#include "stages/reader/packet_table.h"
+
+static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
+
+/* At least this many packets may be indexed, even if the limit on frames is lower. */
+static const uint64_t min_limit_packets = UINT64_C(1) << 22;
+
+/* More first frames than this are read plainly: the few extra decoded frames cost little then. */
+static const uint32_t max_first_frames = 1024;
+
+/* The first frames, in decode order. */
+typedef struct first_frames {
+    uint32_t count;
+    uint32_t num_shown;
+    int64_t last_pts; /* the highest pts of these */
+} first_frames;
+
+static int fail_reader_memory(weir_error *error)
+{
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+static int check_duration(const weir_frame_reader *reader, int64_t duration_ns, weir_error *error)
+{
+    if (duration_ns <= reader->max_duration_ns)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_ELIMIT, 0,
+                          "the video is longer than the limit of %.3f s: raise max_duration_ns",
+                          (double)reader->max_duration_ns / (double)WEIR_SECOND);
+}
+
+/* ---- packets ------------------------------------------------------------------------------------------------- */
+
+static void drop_cache(weir_frame_reader *reader)
+{
+    while (reader->num_cached > 0)
+        av_packet_free(&reader->cache[--reader->num_cached]);
+    free(reader->cache);
+    reader->cache = NULL;
+    reader->max_cached = 0;
+}
+
+/* The size of the cache with that packet. */
+static size_t cached_bytes_with(const weir_frame_reader *reader, const AVPacket *packet)
+{
+    return reader->cached_bytes + (size_t)packet->size + sizeof *packet;
+}
+
+/* Caches decoder->packet, or drops the cache if it gets too large; then the file is read again. */
+static void keep_packet(weir_frame_reader *reader)
+{
+    AVPacket *packet = reader->decoder->packet;
+    reader->cached_bytes = cached_bytes_with(reader, packet);
+    if (reader->cached_bytes > reader->max_cached_bytes) {
+        drop_cache(reader);
+        return;
+    }
+    if (reader->num_cached == reader->max_cached) {
+        size_t max_cached = reader->max_cached ? reader->max_cached * 2 : 512;
+        AVPacket **cache = realloc(reader->cache, max_cached * sizeof(AVPacket *));
+        if (!cache) {
+            reader->cached_bytes = reader->max_cached_bytes;
+            drop_cache(reader);
+            return;
+        }
+        reader->cache = cache;
+        reader->max_cached = max_cached;
+    }
+    reader->cache[reader->num_cached] = av_packet_alloc();
+    if (reader->cache[reader->num_cached]) {
+        av_packet_move_ref(reader->cache[reader->num_cached++], packet);
+    } else {
+        reader->cached_bytes = reader->max_cached_bytes;
+        drop_cache(reader);
+    }
+}
+
+/* Adds decoder->packet to the index and the cache. */
+static int add_packet(weir_frame_reader *reader, weir_error *error)
+{
+    weir_decoder *decoder = reader->decoder;
+    uint64_t limit = reader->max_frames > min_limit_packets ? reader->max_frames : min_limit_packets;
+    int rc = WEIR_OK;
+    if (reader->index.num_packets >= limit)
+        rc = weir_error_set(error, WEIR_ELIMIT, 0, "more than %" PRIu64 " packets: raise max_frames", limit);
+    else if (weir__index_add(&reader->index, decoder->stream, decoder->packet) != WEIR_OK)
+        rc = fail_reader_memory(error);
+    else
+        keep_packet(reader);
+    av_packet_unref(decoder->packet);
+    return rc;
+}
+
+/*
+ * Are the first frames among the packets read so far? A frame is not shown before it is decoded: after a packet whose
+ * dts is above their highest pts, no packet is shown before them. Continues from the previous call.
+ */
+static bool has_first(const weir_frame_reader *reader, first_frames *first)
+{
+    const weir_packet_entry *entry = &reader->index.packets[reader->index.num_packets - 1];
+    if ((entry->flags & WEIR_PACKET_SHOWN) && first->num_shown < first->count) {
+        first->num_shown++;
+        first->last_pts = FFMAX(first->last_pts, entry->pts);
+    }
+    return first->num_shown >= first->count && entry->dts != AV_NOPTS_VALUE && entry->dts >= first->last_pts;
+}
+
+static int end_scan(weir_frame_reader *reader, weir_error *error)
+{
+    reader->file_packet = reader->index.num_packets;
+    return weir__index_end(&reader->index, reader->decoder->stream) == WEIR_OK ? WEIR_OK : fail_reader_memory(error);
+}
+
+/* Reads all packets into the index. */
+static int scan_file(weir_frame_reader *reader, weir_error *error)
+{
+    int rc = WEIR_OK;
+    while (rc == WEIR_OK && (rc = weir__decoder_read(reader->decoder, error)) == WEIR_OK)
+        rc = add_packet(reader, error);
+    return rc == WEIR_EOF ? end_scan(reader, error) : rc;
+}
+
+/* Are few first frames requested, and do the packets show which they are? */
+static bool can_look_ahead(const weir_frame_reader *reader)
+{
+    uint32_t count = reader->sampling->count;
+    return count > 0 && count <= max_first_frames &&
+           weir__bitstream_is_known(reader->decoder->stream->codecpar->codec_id) &&
+           weir__decoder_has_dts(reader->decoder);
+}
+
+/* May decoder->packet be indexed? Only while packets are cached: some sources cannot be read twice. */
+static bool may_look_on(const weir_frame_reader *reader, uint32_t count)
+{
+    enum { MAX_FURTHER = 64 };
+    return reader->index.num_packets < (size_t)count + MAX_FURTHER &&
+           cached_bytes_with(reader, reader->decoder->packet) <= reader->max_cached_bytes;
+}
+
+/* Reads packets into the index until the first `count` frames are among them. If that fails, the index is not
+   trusted, and the packets read so far are in the cache. */
+static int look_ahead(weir_frame_reader *reader, uint32_t count, weir_error *error)
+{
+    weir_decoder *decoder = reader->decoder;
+    first_frames first = { .count = count, .last_pts = INT64_MIN };
+    bool is_enough = false;
+    int rc = WEIR_OK;
+    while (rc == WEIR_OK && !is_enough && (rc = weir__decoder_read(decoder, error)) == WEIR_OK) {
+        if (!may_look_on(reader, count)) {
+            reader->index.distrust = "the first frames cannot be determined";
+            rc = weir__decoder_unread(decoder, error);
+            break;
+        }
+        rc = add_packet(reader, error);
+        is_enough = rc == WEIR_OK && has_first(reader, &first);
+    }
+    if (rc != WEIR_OK && rc != WEIR_EOF)
+        return rc;
+    reader->is_read = rc == WEIR_EOF;
+    return end_scan(reader, error);
+}
+
+/* Goes to the beginning of the file, with a new codec state; if the container cannot seek, reopens the file. */
+static int reopen_file(weir_frame_reader *reader, weir_error *error)
+{
+    weir_decoder *decoder = reader->decoder;
+    uint64_t num_errors = decoder->num_errors;
+    int first_averror = decoder->first_averror;
+    weir__decoder_close(decoder);
+    int rc = weir__decoder_open(decoder, reader->path, error);
+    decoder->num_errors = num_errors;
+    decoder->first_averror = first_averror;
+    reader->file_packet = 0;
+    return rc;
+}
+
+/* Is decoder->packet packet `at`? */
+static bool is_packet(const weir_frame_reader *reader, size_t at)
+{
+    const AVPacket *packet = reader->decoder->packet;
+    const weir_packet_entry *entry = &reader->index.packets[at];
+    return entry->pts == packet->pts && entry->size_bytes == packet->size;
+}
+
+/* Finds the position after a seek, by the first packet that is recognised; it is in decoder->packet. WEIR_EOF: the
+   position is not before packet `at`. */
+static int find_packet(weir_frame_reader *reader, size_t at, weir_error *error)
+{
+    enum { MAX_TRIES = 256 };
+    for (unsigned try = 0; try < MAX_TRIES; try++) {
+        size_t frame;
+        av_packet_unref(reader->decoder->packet);
+        int rc = weir__decoder_read(reader->decoder, error);
+        if (rc != WEIR_OK)
+            return rc;
+        if (!weir__index_find(&reader->index, reader->decoder->packet->pts, &frame))
+            continue;
+        size_t packet = reader->index.frames[frame];
+        if (packet > at)
+            return WEIR_EOF;
+        if (!is_packet(reader, packet))
+            continue;
+        reader->file_packet = packet + 1;
+        return WEIR_OK;
+    }
+    return WEIR_EOF;
+}
+
+/*
+ * Seeks to packet `at` or before it; that packet is in decoder->packet. WEIR_EOF: seeking does not work. The first
+ * packets after a seek may be split differently (MPEG-TS) and are not recognised; then a second seek goes further
+ * back.
+ */
+static int seek_frame(weir_frame_reader *reader, size_t at, weir_error *error)
+{
+    enum { FURTHER = 16 };
+    weir_decoder *decoder = reader->decoder;
+    uint64_t num_errors = decoder->num_errors;
+    int rc = WEIR_EOF;
+    for (size_t back = 0; rc == WEIR_EOF && back <= FURTHER && back <= at; back += FURTHER) {
+        const weir_packet_entry *entry = &reader->index.packets[at - back];
+        int64_t time = entry->dts != AV_NOPTS_VALUE ? entry->dts : entry->pts;
+        if (weir__decoder_seek(decoder, time))
+            rc = find_packet(reader, at, error);
+    }
+    decoder->num_errors = num_errors; /* do not count the errors of the scan twice */
+    return rc;
+}
+
+/* Does seeking save enough? */
+static bool is_far(const weir_frame_reader *reader, size_t at)
+{
+    int64_t bytes = 0;
+    for (size_t i = reader->file_packet; i < at && bytes < reader->far_bytes; i++)
+        bytes += reader->index.packets[i].size_bytes;
+    return bytes >= reader->far_bytes;
+}
+
+/* Reads up to packet `at`, which is then in decoder->packet. */
+static int read_on(weir_frame_reader *reader, size_t at, weir_error *error)
+{
+    while (reader->file_packet <= at) {
+        av_packet_unref(reader->decoder->packet);
+        int rc = weir__decoder_read(reader->decoder, error);
+        if (rc != WEIR_OK)
+            return rc;
+        reader->file_packet++;
+    }
+    return WEIR_OK;
+}
+
+static int fail_changed(weir_error *error)
+{
+    return weir_error_set(error, WEIR_EDATA, 0, "the file changed between two reads");
+}
+
+/* Goes to packet `at` before a run; it is then in decoder->packet. This may replace the codec. */
+static int go_to(weir_frame_reader *reader, size_t at, weir_error *error)
+{
+    int rc = WEIR_EOF;
+    bool is_behind = at < reader->file_packet;
+    bool seeks = !reader->cannot_seek && (is_behind || is_far(reader, at));
+    if (seeks) {
+        rc = seek_frame(reader, at, error);
+        reader->cannot_seek = rc == WEIR_EOF;
+    }
+    if (rc == WEIR_OK || (!seeks && !is_behind))
+        rc = read_on(reader, at, error);
+    if (rc == WEIR_EOF || (rc == WEIR_OK && !is_packet(reader, at))) {
+        rc = reopen_file(reader, error);
+        if (rc == WEIR_OK)
+            rc = read_on(reader, at, error);
+    }
+    return rc == WEIR_EOF || (rc == WEIR_OK && !is_packet(reader, at)) ? fail_changed(error) : rc;
+}
+
+/* Reads packet `at` into decoder->packet, unless it is there. */
+static int fetch_frame(weir_frame_reader *reader, size_t at, weir_error *error)
+{
+    int rc = read_on(reader, at, error);
+    return rc == WEIR_EOF || (rc == WEIR_OK && !is_packet(reader, at)) ? fail_changed(error) : rc;
+}
+
+static int send_packet(weir_frame_reader *reader, size_t at, weir_error *error)
+{
+    if (reader->cache)
+        return weir__decoder_send(reader->decoder, reader->cache[at], error);
+    int rc = fetch_frame(reader, at, error);
+    if (rc == WEIR_OK)
+        rc = weir__decoder_send(reader->decoder, reader->decoder->packet, error);
+    av_packet_unref(reader->decoder->packet);
+    return rc;
+}
+
+/* ---- counting ------------------------------------------------------------------------------------------------ */
+
+/* The next of all frames, from packet run_packet on. */
+static int next_of_all(weir_frame_reader *reader, weir_error *error)
+{
+    weir_decoder *decoder = reader->decoder;
+    int rc;
+    while ((rc = weir__decoder_receive(decoder, error)) == WEIR_MORE) {
+        bool is_end = reader->run_packet >= reader->index.num_packets;
+        rc = is_end ? weir__decoder_send(decoder, NULL, error) : send_packet(reader, reader->run_packet++, error);
+        if (rc != WEIR_OK)
+            return rc;
+    }
+    return rc;
+}
+
+static int start_over(weir_frame_reader *reader, weir_error *error)
+{
+    reader->run_packet = 0;
+    reader->num_counted = 0;
+    return reader->cache ? weir__decoder_restart(reader->decoder, error) : reopen_file(reader, error);
+}
+
+static bool is_key(const AVFrame *frame)
+{
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 29, 100)
+    return frame->flags & AV_FRAME_FLAG_KEY;
+#else
+    return frame->key_frame;
+#endif
+}
+
+static int64_t frame_duration(const AVFrame *frame)
+{
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)
+    return frame->duration;
+#else
+    return frame->pkt_duration;
+#endif
+}
+
+/* A frame's time, relative to the first frame; if it is missing or invalid, the end of the frame before. */
+static int64_t time_of(const AVFrame *frame, AVRational time_base, int64_t first_pts, int64_t expected_ns)
+{
+    int64_t pts = frame->best_effort_timestamp;
+    bool is_reasonable = pts != AV_NOPTS_VALUE && pts > -INT64_MAX / 4 && pts < INT64_MAX / 4 &&
+                         first_pts > -INT64_MAX / 4 && first_pts < INT64_MAX / 4;
+    int64_t time_ns = is_reasonable ? av_rescale_q(pts - first_pts, time_base, nanoseconds) : -1;
+    return time_ns >= 0 && time_ns < INT64_MAX / 4 ? time_ns : expected_ns;
+}
+
+/* A frame's duration, from the frame itself. */
+static int64_t shown_ns(const weir_decoder *decoder)
+{
+    const AVRational rate = decoder->stream->avg_frame_rate;
+    int64_t duration = frame_duration(decoder->frame);
+    const int64_t max_ns = 1000 * WEIR_SECOND;
+    if (duration > 0 && duration < INT32_MAX)
+        return FFMIN(av_rescale_q(duration, decoder->stream->time_base, nanoseconds), max_ns);
+    return rate.num > 0 && rate.den > 0 ? FFMIN(av_rescale_q(1, av_inv_q(rate), nanoseconds), max_ns)
+                                        : max_ns / 25000;
+}
+
+/* Decodes everything to build the timeline. */
+static int count_frames(weir_frame_reader *reader, weir_timeline *timeline, weir_error *error)
+{
+    weir_decoder *decoder = reader->decoder;
+    int64_t first_pts = AV_NOPTS_VALUE;
+    int rc = reader->cache ? WEIR_OK : reopen_file(reader, error);
+    while (rc == WEIR_OK && (rc = next_of_all(reader, error)) == WEIR_OK) {
+        first_pts = first_pts != AV_NOPTS_VALUE ? first_pts : decoder->frame->best_effort_timestamp;
+        int64_t before_ns = timeline->num_frames ? timeline->times_ns[timeline->num_frames - 1] : 0;
+        int64_t time_ns = time_of(decoder->frame, decoder->stream->time_base, first_pts, timeline->end_ns);
+        time_ns = FFMIN(FFMAX(time_ns, before_ns), INT64_MAX / 4);
+        timeline->end_ns = time_ns + shown_ns(decoder);
+        if (weir__timeline_add(timeline, time_ns, is_key(decoder->frame)) != WEIR_OK)
+            rc = fail_reader_memory(error);
+    }
+    return rc == WEIR_EOF ? WEIR_OK : rc;
+}
+
+static int next_counted(weir_frame_reader *reader, weir_error *error)
+{
+    int rc = WEIR_EOF;
+    while (reader->next_target < reader->num_targets && (rc = next_of_all(reader, error)) == WEIR_OK) {
+        if (reader->num_counted++ == reader->targets[reader->next_target].frame)
+            return WEIR_OK;
+    }
+    if (rc == WEIR_EOF) {
+        reader->num_missing += reader->num_targets - reader->next_target;
+        reader->next_target = reader->num_targets;
+    }
+    return reader->next_target == reader->num_targets ? WEIR_EOF : rc;
+}
+
+/* ---- runs ---------------------------------------------------------------------------------------------------- */
+
+static size_t packet_of(const weir_frame_reader *reader, size_t target)
+{
+    return reader->index.frames[reader->targets[target].frame];
+}
+
+/*
+ * After a start that is not an IDR picture FFmpeg's H.264 decoder considers frames corrupt until a complete one was
+ * output, and if it is drained before, it outputs none. The index knows that they are complete, so they are
+ * requested.
+ */
+static void show_unsure(AVCodecContext *codec)
+{
+    if (codec->codec_id == AV_CODEC_ID_H264)
+        codec->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT;
+}
+
+/* Signs of damage: packets that cannot be decoded, and errors and patched pictures in FFmpeg's log. */
+static uint64_t count_trouble(const weir_frame_reader *reader)
+{
+    const weir_ffmpeg_log *log = weir__ffmpeg_log_current();
+    return reader->decoder->num_errors + (log ? log->num_errors + log->num_concealed : 0);
+}
+
+static int begin_run(weir_frame_reader *reader, weir_error *error)
+{
+    size_t target = reader->next_target;
+    reader->run_start = weir__index_start_of(&reader->index, (size_t)reader->targets[target].frame);
+    reader->run_packet = reader->run_start;
+    reader->run_last = packet_of(reader, target);
+    for (target++; target < reader->num_targets; target++) {
+        if (weir__index_start_of(&reader->index, (size_t)reader->targets[target].frame) > reader->run_last + 1)
+            break;
+        reader->run_last = FFMAX(reader->run_last, packet_of(reader, target));
+    }
+    reader->run_end = target;
+    reader->is_running = true;
+    weir__decoder_flush(reader->decoder);
+    int rc = reader->cache ? WEIR_OK : go_to(reader, reader->run_start, error);
+    if (rc == WEIR_OK)
+        show_unsure(reader->decoder->codec);
+    reader->run_trouble = count_trouble(reader);
+    return rc;
+}
+
+/* Used if the index is wrong, or the file damaged. Errors of earlier runs will be counted again. */
+static int begin_last_resort(weir_frame_reader *reader, weir_error *error)
+{
+    reader->decoder->num_errors = reader->scan_errors;
+    reader->is_last_resort = true;
+    reader->is_running = true;
+    reader->run_start = 0;
+    reader->run_last = reader->index.num_packets - 1;
+    reader->run_end = reader->num_targets;
+    return start_over(reader, error);
+}
+
+/* Is it disposable, and not wanted? */
+static bool can_skip(const weir_frame_reader *reader, size_t at)
+{
+    unsigned flags = reader->index.packets[at].flags;
+    return !reader->is_last_resort && (flags & WEIR_PACKET_DISPOSABLE) && !(flags & WEIR_PACKET_WANTED);
+}
+
+/* Is it shown before the run's start, so that its references may be missing? */
+static bool is_leading(const weir_frame_reader *reader, size_t at)
+{
+    int64_t start_pts = reader->index.packets[reader->run_start].pts;
+    return reader->run_start > 0 && reader->index.packets[at].pts < start_pts;
+}
+
+static int feed_run(weir_frame_reader *reader, weir_error *error)
+{
+    weir_decoder *decoder = reader->decoder;
+    while (reader->run_packet <= reader->run_last && can_skip(reader, reader->run_packet))
+        reader->run_packet++;
+    if (reader->run_packet > reader->run_last)
+        return weir__decoder_send(decoder, NULL, error);
+
+    uint64_t num_errors = decoder->num_errors;
+    uint64_t trouble = count_trouble(reader);
+    int first_averror = decoder->first_averror;
+    size_t at = reader->run_packet++;
+    int rc = send_packet(reader, at, error);
+    if (is_leading(reader, at)) {
+        reader->run_trouble += count_trouble(reader) - trouble;
+        reader->run_trouble -= decoder->num_errors - num_errors;
+        decoder->num_errors = num_errors;
+        decoder->first_averror = first_averror;
+    }
+    return rc;
+}
+
+/* The target of the current frame; run_end if none. */
+static size_t find_target(const weir_frame_reader *reader)
+{
+    size_t frame;
+    if (!weir__index_find(&reader->index, reader->decoder->frame->pts, &frame))
+        return reader->run_end;
+    size_t target = reader->next_target;
+    while (target < reader->run_end && reader->targets[target].frame < frame)
+        target++;
+    return target < reader->run_end && reader->targets[target].frame == frame ? target : reader->run_end;
+}
+
+/* The targets up to that one are missing in this run. WEIR_MORE: another run may find them. */
+static int pass_over(weir_frame_reader *reader, size_t target, weir_error *error)
+{
+    if (!reader->is_last_resort) {
+        int rc = begin_last_resort(reader, error);
+        return rc == WEIR_OK ? WEIR_MORE : rc;
+    }
+    reader->num_missing += target - reader->next_target;
+    reader->next_target = target;
+    return WEIR_OK;
+}
+
+/* The run has ended without all of its targets. */
+static int end_run(weir_frame_reader *reader, weir_error *error)
+{
+    int rc = pass_over(reader, reader->run_end, error);
+    if (rc != WEIR_OK)
+        return rc;
+    reader->is_running = false;
+    return WEIR_MORE;
+}
+
+/* May the run's frames differ from those of decoding everything? */
+static bool is_doubtful(const weir_frame_reader *reader)
+{
+    return !reader->is_last_resort &&
+           (count_trouble(reader) > reader->run_trouble || reader->decoder->frame->decode_error_flags);
+}
+
+/* Accepts the current frame, or skips it (WEIR_MORE). */
+static int take_frame(weir_frame_reader *reader, weir_error *error)
+{
+    if (is_doubtful(reader)) {
+        int rc = begin_last_resort(reader, error);
+        return rc == WEIR_OK ? WEIR_MORE : rc;
+    }
+    size_t target = find_target(reader);
+    if (target == reader->run_end)
+        return WEIR_MORE;
+    if (reader->decoder->codec->flags & AV_CODEC_FLAG_OUTPUT_CORRUPT)
+        reader->decoder->frame->flags &= ~AV_FRAME_FLAG_CORRUPT;
+    return target > reader->next_target ? pass_over(reader, target, error) : WEIR_OK;
+}
+
+static int next_indexed(weir_frame_reader *reader, weir_error *error)
+{
+    while (reader->next_target < reader->num_targets) {
+        bool needs_run = !reader->is_running || reader->next_target >= reader->run_end;
+        int rc = needs_run ? begin_run(reader, error) : WEIR_OK;
+        if (rc != WEIR_OK)
+            return rc;
+        rc = weir__decoder_receive(reader->decoder, error);
+        if (rc == WEIR_OK)
+            rc = take_frame(reader, error);
+        else if (rc == WEIR_MORE && (rc = feed_run(reader, error)) == WEIR_OK)
+            rc = WEIR_MORE;
+        else if (rc == WEIR_EOF)
+            rc = end_run(reader, error);
+        if (rc != WEIR_MORE)
+            return rc;
+    }
+    return WEIR_EOF;
+}
+
+/* ---- targets ------------------------------------------------------------------------------------------------- */
+
+static int compare_targets(const void *a, const void *b)
+{
+    const weir_target *left = a;
+    const weir_target *right = b;
+    if (left->frame != right->frame)
+        return left->frame < right->frame ? -1 : 1;
+    return left->position < right->position ? -1 : 1;
+}
+
+static int set_targets(weir_frame_reader *reader, const weir_selection *selection, weir_error *error)
+{
+    reader->targets = calloc(selection->num_indices, sizeof *reader->targets);
+    if (!reader->targets)
+        return fail_reader_memory(error);
+    reader->num_targets = selection->num_indices;
+    reader->is_in_order = true;
+    for (size_t i = 0; i < selection->num_indices; i++) {
+        reader->targets[i] = (weir_target){ .frame = selection->indices[i], .position = i };
+        reader->is_in_order &= i == 0 || selection->indices[i] >= selection->indices[i - 1];
+    }
+    if (!reader->is_in_order)
+        qsort(reader->targets, reader->num_targets, sizeof *reader->targets, compare_targets);
+    for (size_t i = 0; reader->way == WEIR_READER_INDEXED && i < reader->num_targets; i++)
+        reader->index.packets[packet_of(reader, i)].flags |= WEIR_PACKET_WANTED;
+    return WEIR_OK;
+}
+
+/* Selects frames with the index if it is trusted, otherwise by decoding everything once. */
+static int choose_frames(weir_frame_reader *reader, uint64_t seq, weir_error *error)
+{
+    weir_decoder *decoder = reader->decoder;
+    weir_timeline timeline = { 0 };
+    weir_selection selection = { 0 };
+    int rc = WEIR_OK;
+    reader->way = reader->index.distrust ? WEIR_READER_COUNTED : WEIR_READER_INDEXED;
+    uint64_t num_errors = decoder->num_errors;
+    reader->scan_errors = num_errors;
+    if (reader->way == WEIR_READER_COUNTED)
+        rc = count_frames(reader, &timeline, error);
+    else if (weir__index_fill_timeline(&reader->index, decoder->stream, &timeline) != WEIR_OK)
+        rc = fail_reader_memory(error);
+    if (rc == WEIR_OK)
+        rc = check_duration(reader, timeline.end_ns, error);
+    if (rc == WEIR_OK && timeline.num_frames > 0) {
+        decoder->num_errors = num_errors; /* the errors of the counting pass are counted again */
+        rc = weir__select_frames(reader->sampling, &timeline, reader->seed, seq, reader->max_frames, &selection,
+                                 error);
+        if (rc == WEIR_OK)
+            rc = set_targets(reader, &selection, error);
+    }
+    weir__timeline_reset(&timeline);
+    weir__selection_free(&selection);
+    return rc;
+}
+
+/* Makes the index without reading the file. WEIR_EDATA: the table cannot be used. */
+static int use_table(weir_frame_reader *reader, weir_error *error)
+{
+    int rc = weir__packet_table_unpack(reader->table, reader->table_bytes, reader->decoder->stream, &reader->index);
+    return rc == WEIR_ENOMEM ? fail_reader_memory(error) : rc;
+}
+
+int weir__frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t seq, weir_error *error)
+{
+    reader->path = path;
+    reader->first_pts = AV_NOPTS_VALUE;
+    bool is_plain = weir__sampling_is_plain(reader->sampling);
+    int rc = weir__decoder_open(reader->decoder, path, error);
+    if (rc != WEIR_OK || (is_plain && !can_look_ahead(reader)))
+        return rc;
+    if (is_plain)
+        rc = look_ahead(reader, reader->sampling->count, error);
+    else if (!reader->table || (rc = use_table(reader, error)) == WEIR_EDATA)
+        rc = scan_file(reader, error);
+    if (rc == WEIR_OK && is_plain && reader->index.distrust)
+        return reader->num_cached == reader->index.num_packets ? WEIR_OK : fail_reader_memory(error);
+    if (rc == WEIR_OK)
+        rc = choose_frames(reader, seq, error);
+    if (rc == WEIR_OK && reader->way == WEIR_READER_COUNTED && reader->num_targets > 0)
+        rc = start_over(reader, error);
+    return rc;
+}
+
+/* The next frame; cached packets are used first. */
+static int decode_plain(weir_frame_reader *reader, weir_error *error)
+{
+    weir_decoder *decoder = reader->decoder;
+    if (reader->is_read)
+        return next_of_all(reader, error);
+    while (reader->run_packet < reader->num_cached) {
+        int rc = weir__decoder_receive(decoder, error);
+        if (rc != WEIR_MORE)
+            return rc;
+        rc = weir__decoder_send(decoder, reader->cache[reader->run_packet++], error);
+        if (rc != WEIR_OK)
+            return rc;
+    }
+    return weir__decoder_next(decoder, error);
+}
+
+static int next_plain(weir_frame_reader *reader, weir_error *error)
+{
+    weir_decoder *decoder = reader->decoder;
+    uint32_t count = reader->sampling->count;
+    if (count && reader->num_counted >= count)
+        return WEIR_EOF;
+    int rc = decode_plain(reader, error);
+    if (rc != WEIR_OK)
+        return rc;
+    if (reader->num_counted++ >= reader->max_frames)
+        return weir_error_set(error, WEIR_ELIMIT, 0,
+                              "more frames than the limit of %" PRIu64 ": raise max_frames, or take fewer (sampling)",
+                              reader->max_frames);
+    if (reader->first_pts == AV_NOPTS_VALUE)
+        reader->first_pts = decoder->frame->best_effort_timestamp;
+    return check_duration(reader, time_of(decoder->frame, decoder->stream->time_base, reader->first_pts, 0), error);
+}
+
+int weir__frame_reader_next(weir_frame_reader *reader, weir_error *error)
+{
+    reader->num_repeats = 1;
+    if (reader->way == WEIR_READER_PLAIN)
+        return next_plain(reader, error);
+    int rc = reader->way == WEIR_READER_COUNTED ? next_counted(reader, error) : next_indexed(reader, error);
+    if (rc != WEIR_OK)
+        return rc;
+    size_t first = reader->next_target;
+    for (; reader->next_target < reader->num_targets; reader->next_target++) {
+        if (reader->targets[reader->next_target].frame != reader->targets[first].frame)
+            break;
+        reader->targets[reader->next_target].has_come = true;
+    }
+    reader->num_repeats = (unsigned)(reader->next_target - first);
+    return WEIR_OK;
+}
+
+int64_t weir__frame_reader_pts(const weir_frame_reader *reader)
+{
+    const AVFrame *frame = reader->decoder->frame;
+    return reader->way == WEIR_READER_INDEXED ? frame->pts : frame->best_effort_timestamp;
+}
+
+typedef struct placed {
+    size_t position;
+    size_t number;
+} placed;
+
+static int compare_placed(const void *a, const void *b)
+{
+    const placed *left = a;
+    const placed *right = b;
+    return left->position < right->position ? -1 : left->position > right->position;
+}
+
+int weir__frame_reader_order(const weir_frame_reader *reader, size_t num_frames, size_t **order)
+{
+    *order = NULL;
+    if (!reader->targets || reader->is_in_order)
+        return WEIR_OK;
+    placed *frames = calloc(num_frames, sizeof *frames);
+    *order = calloc(num_frames, sizeof **order);
+    size_t num_placed = 0;
+    for (size_t i = 0; frames && *order && i < reader->num_targets && num_placed < num_frames; i++) {
+        if (reader->targets[i].has_come) {
+            frames[num_placed] = (placed){ .position = reader->targets[i].position, .number = num_placed };
+            num_placed++;
+        }
+    }
+    if (!frames || !*order) {
+        free(frames);
+        free(*order);
+        *order = NULL;
+        return WEIR_ENOMEM;
+    }
+    qsort(frames, num_placed, sizeof *frames, compare_placed);
+    for (size_t i = 0; i < num_placed; i++)
+        (*order)[i] = frames[i].number;
+    free(frames);
+    return WEIR_OK;
+}
+
+uint64_t weir__frame_reader_estimate_frames(const weir_frame_reader *reader)
+{
+    if (reader->num_targets)
+        return reader->num_targets;
+    uint64_t num_frames = weir__decoder_estimate_frames(reader->decoder);
+    uint32_t count = reader->sampling->count;
+    return count && (count < num_frames || num_frames == 0) ? count : num_frames;
+}
+
+void weir__frame_reader_close(weir_frame_reader *reader)
+{
+    drop_cache(reader);
+    weir__index_reset(&reader->index);
+    free(reader->targets);
+    weir__decoder_close(reader->decoder);
+    *reader = (weir_frame_reader){
+        .decoder = reader->decoder,
+        .sampling = reader->sampling,
+        .seed = reader->seed,
+        .max_frames = reader->max_frames,
+        .max_duration_ns = reader->max_duration_ns,
+        .max_cached_bytes = reader->max_cached_bytes,
+        .far_bytes = reader->far_bytes,
+    };
+}

@@ -1,0 +1,102 @@
+/*
+ * The reader: the input is a file and a weir_sampling, the output the selected frames in presentation order. Each is
+ * decoded once, and as few other frames as possible. Internal. One thread at a time for each reader.
+ */
+#ifndef STAGES_READER_FRAME_READER_H
+#define STAGES_READER_FRAME_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stages/decoder/decoder.h"
+#include "stages/reader/frame_index.h"
+#include "stages/reader/frame_selection.h"
+
+/* A selected frame, and its position in the result. */
+typedef struct weir_target {
+    uint64_t frame;
+    size_t position;
+    bool has_come;
+} weir_target;
+
+typedef enum weir_frame_reader_way {
+    WEIR_READER_PLAIN = 0, /* all frames, as decoded */
+    WEIR_READER_COUNTED,   /* frames are counted, and selected by number */
+    WEIR_READER_INDEXED,   /* packets are selected by the index, frames by their timestamp */
+} weir_frame_reader_way;
+
+typedef struct weir_frame_reader {
+    /* immutable after init */
+    weir_decoder *decoder;
+    const weir_sampling *sampling;
+    uint64_t seed;
+    uint64_t max_frames;
+    int64_t max_duration_ns;
+    size_t max_cached_bytes; /* limit of the packet cache; larger files are read twice */
+    int64_t far_bytes;       /* seek only if it saves reading this much */
+
+    /* of the next file to open: its packet table (packet_table.h), from the dataset's index; borrowed until the
+       close. NULL = unknown */
+    const uint8_t *table;
+    size_t table_bytes;
+
+    /* of the open file */
+    const char *path; /* the caller's */
+    weir_frame_reader_way way;
+    weir_index index;
+    AVPacket **cache; /* the packets in decode order; NULL = not cached */
+    size_t num_cached;
+    size_t max_cached; /* capacity */
+    size_t cached_bytes;
+    size_t file_packet; /* not cached: the demuxer's next packet */
+    bool is_read;       /* plain: all packets are already in the index and the cache */
+    bool cannot_seek;
+
+    weir_target *targets; /* sorted by frame; NULL if plain */
+    size_t num_targets;
+    size_t next_target;
+    bool is_in_order;     /* the positions increase, too */
+    uint64_t num_counted; /* frames decoded so far (counted and plain) */
+    int64_t first_pts;    /* plain: of the first frame */
+    uint64_t num_missing; /* selected frames that were lost */
+
+    /* of the run: packets from a clean start, for the targets up to run_end */
+    bool is_running;
+    bool is_last_resort; /* decodes everything from the beginning without skipping; no other run follows */
+    size_t run_start;
+    size_t run_packet; /* to be sent next */
+    size_t run_last;
+    size_t run_end;
+    uint64_t run_trouble; /* before it */
+    uint64_t scan_errors; /* before the first run */
+
+    /* of the current frame */
+    unsigned num_repeats; /* how often it occurs in the result, at least once */
+} weir_frame_reader;
+
+/* Opens the file and selects the frames. The path is borrowed until the close; seq is the item's number. WEIR_OK, or
+   the failure with *error filled. Afterwards weir__frame_reader_close(), whatever the result. */
+int weir__frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t seq, weir_error *error);
+
+/* WEIR_OK: reader->decoder->frame is the next one, to be used num_repeats times. WEIR_EOF: no more. Or a
+   failure with *error filled. */
+int weir__frame_reader_next(weir_frame_reader *reader, weir_error *error);
+
+/* Its timestamp; AV_NOPTS_VALUE = none. */
+int64_t weir__frame_reader_pts(const weir_frame_reader *reader);
+
+/* The number of frames of the result; 0 = unknown. An estimate if plain. */
+uint64_t weir__frame_reader_estimate_frames(const weir_frame_reader *reader);
+
+/*
+ * The frames are returned in presentation order; this gives the requested order, if it is different. *order, which
+ * the caller frees, has num_frames elements: for each position of the result, the number of the returned frame; NULL
+ * = same order.
+ * WEIR_OK or WEIR_ENOMEM.
+ */
+int weir__frame_reader_order(const weir_frame_reader *reader, size_t num_frames, size_t **order);
+
+void weir__frame_reader_close(weir_frame_reader *reader);
+
+#endif

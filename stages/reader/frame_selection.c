@@ -1,0 +1,370 @@
+/*
+ * Each kind of sampling is one function that appends numbers to a list; the list grows as needed, up to its limit. All
+ * arithmetic is in integers, so that every machine selects the same frames.
+ */
+#include "stages/reader/frame_selection.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libavutil/mathematics.h>
+
+#include "common/random.h"
+
+enum { TOLERANCE_NS = 1, NS_PER_SECOND = 1000000000 };
+
+typedef struct range {
+    uint64_t begin;
+    uint64_t end;
+} range;
+
+typedef struct list {
+    uint64_t *indices;
+    size_t num;
+    size_t max;
+    uint64_t limit;
+    weir_error *error;
+} list;
+
+/* ---- options ------------------------------------------------------------------------------------------------- */
+
+static int refuse_sampling(weir_error *error, const char *text)
+{
+    return weir_error_set(error, WEIR_EINVAL, 0, "sampling: %s", text);
+}
+
+static int check_lists(const weir_sampling *sampling, weir_error *error)
+{
+    bool is_list = sampling->what == WEIR_SAMPLE_INDICES || sampling->what == WEIR_SAMPLE_TIMES;
+    if (is_list && (sampling->start_ns || sampling->end_ns || sampling->count))
+        return refuse_sampling(error, "explicit indices or times cannot be combined with a window or a count");
+    if (sampling->what == WEIR_SAMPLE_INDICES && (!sampling->indices || !sampling->num_indices))
+        return refuse_sampling(error, "no indices are given");
+    if (sampling->what == WEIR_SAMPLE_TIMES && (!sampling->times_ns || !sampling->num_times))
+        return refuse_sampling(error, "no times are given");
+    for (size_t i = 0; sampling->what == WEIR_SAMPLE_TIMES && i < sampling->num_times; i++) {
+        if (sampling->times_ns[i] < 0)
+            return refuse_sampling(error, "a time is negative; the first frame has time 0");
+    }
+    return WEIR_OK;
+}
+
+static int check_sampling(const weir_sampling *sampling, weir_error *error)
+{
+    bool is_random = sampling->what == WEIR_SAMPLE_RANDOM;
+    if ((unsigned)sampling->what > WEIR_SAMPLE_KEYFRAMES)
+        return weir_error_set(error, WEIR_EINVAL, 0, "sampling: kind %d is invalid; use WEIR_SAMPLE_…",
+                              (int)sampling->what);
+    if (sampling->start_ns < 0 || sampling->end_ns < 0)
+        return refuse_sampling(error, "the window starts or ends before 0");
+    if (sampling->end_ns && sampling->end_ns <= sampling->start_ns)
+        return refuse_sampling(error, "the window ends before it starts");
+    if ((is_random || sampling->what == WEIR_SAMPLE_UNIFORM) && sampling->count == 0)
+        return refuse_sampling(error, "count is 0: set the number of frames");
+    if (sampling->what == WEIR_SAMPLE_EVERY && sampling->every == 0)
+        return refuse_sampling(error, "every is 0: it must be at least 1");
+    if (sampling->what == WEIR_SAMPLE_RATE && sampling->rate_num == 0)
+        return refuse_sampling(error, "rate_num is 0: set the number of frames per second");
+    if (sampling->rate_num > INT32_MAX || sampling->rate_den > INT32_MAX)
+        return refuse_sampling(error, "the rate's numbers are too large");
+    if (sampling->stretch_ns < 0 || (sampling->stretch_ns && sampling->stretch_frames))
+        return refuse_sampling(error, "set either stretch_frames or stretch_ns, not both");
+    if ((sampling->stretch_ns || sampling->stretch_frames) && !is_random)
+        return refuse_sampling(error, "only random frames can have stretch_frames or stretch_ns");
+    return check_lists(sampling, error);
+}
+
+/* A copy. NULL = the list is empty, or out of memory. */
+static int64_t *copy_values(const int64_t *values, size_t num_values)
+{
+    int64_t *copied = num_values ? calloc(num_values, sizeof *copied) : NULL;
+    if (copied)
+        memcpy(copied, values, num_values * sizeof *copied);
+    return copied;
+}
+
+int weir__sampling_init(weir_sampling *sampling, weir_error *error)
+{
+    int rc = check_sampling(sampling, error);
+    if (rc != WEIR_OK)
+        return rc;
+    bool has_indices = sampling->what == WEIR_SAMPLE_INDICES;
+    bool has_times = sampling->what == WEIR_SAMPLE_TIMES;
+    sampling->num_indices = has_indices ? sampling->num_indices : 0;
+    sampling->num_times = has_times ? sampling->num_times : 0;
+    sampling->indices = copy_values(sampling->indices, sampling->num_indices);
+    sampling->times_ns = copy_values(sampling->times_ns, sampling->num_times);
+    if ((!has_indices || sampling->indices) && (!has_times || sampling->times_ns))
+        return WEIR_OK;
+    weir__sampling_free(sampling);
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+void weir__sampling_free(weir_sampling *sampling)
+{
+    free((void *)sampling->indices);
+    free((void *)sampling->times_ns);
+    sampling->indices = NULL;
+    sampling->times_ns = NULL;
+}
+
+bool weir__sampling_is_plain(const weir_sampling *sampling)
+{
+    return sampling->what == WEIR_SAMPLE_ALL && sampling->start_ns == 0 && sampling->end_ns == 0;
+}
+
+bool weir_sampling_is_rising(const weir_sampling *sampling)
+{
+    if (!sampling)
+        return false;
+    const int64_t *values = sampling->what == WEIR_SAMPLE_INDICES ? sampling->indices : sampling->times_ns;
+    size_t num_values = sampling->what == WEIR_SAMPLE_INDICES ? sampling->num_indices
+                        : sampling->what == WEIR_SAMPLE_TIMES ? sampling->num_times
+                                                              : 0;
+    for (size_t i = 1; values && i < num_values; i++) { /* NULL values are refused later */
+        bool is_from_end = values[i] < 0;
+        if (values[i] < values[i - 1] || is_from_end != (values[i - 1] < 0))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the timeline -------------------------------------------------------------------------------------------- */
+
+int weir__timeline_add(weir_timeline *timeline, int64_t time_ns, bool is_key)
+{
+    if (timeline->num_frames == timeline->max_frames) {
+        size_t max_frames = timeline->max_frames ? timeline->max_frames * 2 : 512;
+        int64_t *times_ns = realloc(timeline->times_ns, max_frames * sizeof *times_ns);
+        if (times_ns)
+            timeline->times_ns = times_ns;
+        bool *grown = realloc(timeline->is_key, max_frames * sizeof *grown);
+        if (grown)
+            timeline->is_key = grown;
+        if (!times_ns || !grown)
+            return WEIR_ENOMEM;
+        timeline->max_frames = max_frames;
+    }
+    timeline->times_ns[timeline->num_frames] = time_ns;
+    timeline->is_key[timeline->num_frames++] = is_key;
+    return WEIR_OK;
+}
+
+void weir__timeline_reset(weir_timeline *timeline)
+{
+    free(timeline->times_ns);
+    free(timeline->is_key);
+    *timeline = (weir_timeline){ 0 };
+}
+
+/* The number of frames that start before this time, or at it if `at` is true. */
+static uint64_t count_before(const weir_timeline *timeline, int64_t time_ns, bool at)
+{
+    int64_t bound_ns =
+        at ? (time_ns < INT64_MAX - TOLERANCE_NS ? time_ns + TOLERANCE_NS + 1 : INT64_MAX) : time_ns - TOLERANCE_NS;
+    uint64_t low = 0;
+    uint64_t high = timeline->num_frames;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (timeline->times_ns[middle] < bound_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static range timeline_window(const weir_sampling *sampling, const weir_timeline *timeline)
+{
+    range window = { .begin = 0, .end = timeline->num_frames };
+    if (sampling->start_ns > 0)
+        window.begin = count_before(timeline, sampling->start_ns, false);
+    if (sampling->end_ns > 0)
+        window.end = count_before(timeline, sampling->end_ns, false);
+    return window;
+}
+
+/* ---- the list ------------------------------------------------------------------------------------------------ */
+
+static int append_frame(list *chosen, uint64_t index)
+{
+    if (chosen->num >= chosen->limit)
+        return weir_error_set(chosen->error, WEIR_ELIMIT, 0,
+                              "more frames are requested than the limit of %" PRIu64 ": raise max_frames",
+                              chosen->limit);
+    if (chosen->num == chosen->max) {
+        size_t max = chosen->max ? chosen->max * 2 : 64;
+        uint64_t *indices = realloc(chosen->indices, max * sizeof *indices);
+        if (!indices)
+            return weir_error_set(chosen->error, WEIR_ENOMEM, 0, "out of memory");
+        chosen->indices = indices;
+        chosen->max = max;
+    }
+    chosen->indices[chosen->num++] = index;
+    return WEIR_OK;
+}
+
+/* ---- the kinds ----------------------------------------------------------------------------------------------- */
+
+static bool is_full(const list *chosen, uint32_t count)
+{
+    return count > 0 && chosen->num >= count;
+}
+
+static int take_every(list *chosen, range window, uint32_t every, uint32_t count)
+{
+    int rc = WEIR_OK;
+    for (uint64_t i = window.begin; rc == WEIR_OK && i < window.end && !is_full(chosen, count); i += every)
+        rc = append_frame(chosen, i);
+    return rc;
+}
+
+static int take_keys(list *chosen, const weir_timeline *timeline, range window, uint32_t count)
+{
+    int rc = WEIR_OK;
+    for (uint64_t i = window.begin; rc == WEIR_OK && i < window.end && !is_full(chosen, count); i++) {
+        if (timeline->is_key[i])
+            rc = append_frame(chosen, i);
+    }
+    return rc;
+}
+
+static int take_uniform(list *chosen, range window, uint32_t count)
+{
+    uint64_t num_frames = window.end - window.begin;
+    int rc = WEIR_OK;
+    for (uint64_t i = 0; rc == WEIR_OK && i < count; i++)
+        rc = append_frame(chosen, window.begin + (2 * i + 1) * num_frames / (2 * (uint64_t)count));
+    return rc;
+}
+
+static int take_at_rate(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline)
+{
+    int64_t den = sampling->rate_den ? sampling->rate_den : 1;
+    int64_t end_ns = timeline->end_ns;
+    if (sampling->end_ns && sampling->end_ns < end_ns)
+        end_ns = sampling->end_ns;
+    int rc = WEIR_OK;
+    for (int64_t tick = 0; rc == WEIR_OK && !is_full(chosen, sampling->count); tick++) {
+        int64_t seconds = av_rescale(tick, den, sampling->rate_num);
+        int64_t passed_ns =
+            seconds < INT32_MAX ? av_rescale(tick, den * NS_PER_SECOND, sampling->rate_num) : INT64_MAX;
+        if (passed_ns >= end_ns - sampling->start_ns - TOLERANCE_NS)
+            break;
+        rc = append_frame(chosen, count_before(timeline, sampling->start_ns + passed_ns, true) - 1);
+    }
+    return rc;
+}
+
+/* The position of the random section. */
+static range draw_stretch(const weir_sampling *sampling, const weir_timeline *timeline, range window, uint64_t *state)
+{
+    uint64_t num_frames = window.end - window.begin;
+    range stretch = window;
+    if (sampling->stretch_frames && sampling->stretch_frames < num_frames) {
+        stretch.begin = window.begin + weir__random_below(state, num_frames - sampling->stretch_frames + 1);
+        stretch.end = stretch.begin + sampling->stretch_frames;
+    } else if (sampling->stretch_ns) {
+        int64_t end_ns = window.end < timeline->num_frames ? timeline->times_ns[window.end] : timeline->end_ns;
+        int64_t last_ns = end_ns - sampling->stretch_ns;
+        uint64_t num_places = last_ns < 0 ? 0 : count_before(timeline, last_ns, true);
+        if (num_places <= window.begin)
+            return window;
+        stretch.begin = window.begin + weir__random_below(state, num_places - window.begin);
+        stretch.end = count_before(timeline, timeline->times_ns[stretch.begin] + sampling->stretch_ns, false);
+        stretch.end = stretch.end < window.end ? stretch.end : window.end;
+        stretch.end = stretch.end > stretch.begin ? stretch.end : stretch.begin + 1;
+    }
+    return stretch;
+}
+
+/* Selection sampling (Knuth, The Art of Computer Programming 3.4.2, S): all sets of `count` are equally likely. */
+static int take_random(list *chosen, range stretch, uint32_t count, uint64_t *state)
+{
+    uint64_t wanted = count;
+    uint64_t left = stretch.end - stretch.begin;
+    if (left < wanted)
+        return take_uniform(chosen, stretch, count);
+    int rc = WEIR_OK;
+    for (uint64_t i = stretch.begin; rc == WEIR_OK && wanted > 0; i++, left--) {
+        if (weir__random_below(state, left) < wanted) {
+            rc = append_frame(chosen, i);
+            wanted--;
+        }
+    }
+    return rc;
+}
+
+static int take_indices(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline)
+{
+    int64_t num_frames = (int64_t)timeline->num_frames;
+    int rc = WEIR_OK;
+    for (size_t i = 0; rc == WEIR_OK && i < sampling->num_indices; i++) {
+        int64_t index = sampling->indices[i];
+        if (index >= num_frames || index < -num_frames)
+            return weir_error_set(chosen->error, WEIR_ENOTFOUND, 0,
+                                  "frame %" PRId64 " was requested; the video has %" PRId64, index, num_frames);
+        rc = append_frame(chosen, (uint64_t)(index < 0 ? index + num_frames : index));
+    }
+    return rc;
+}
+
+static int take_times(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline)
+{
+    int rc = WEIR_OK;
+    for (size_t i = 0; rc == WEIR_OK && i < sampling->num_times; i++) {
+        int64_t time_ns = sampling->times_ns[i];
+        if (time_ns >= timeline->end_ns)
+            return weir_error_set(chosen->error, WEIR_ENOTFOUND, 0,
+                                  "the frame at %.9f s was requested; the video ends at %.9f s",
+                                  (double)time_ns / NS_PER_SECOND, (double)timeline->end_ns / NS_PER_SECOND);
+        rc = append_frame(chosen, count_before(timeline, time_ns, true) - 1);
+    }
+    return rc;
+}
+
+static int take_frames(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline, uint64_t *state)
+{
+    range window = timeline_window(sampling, timeline);
+    bool needs_window = sampling->what != WEIR_SAMPLE_RATE;
+    if (needs_window && window.begin >= window.end)
+        return WEIR_OK;
+    switch (sampling->what) {
+    case WEIR_SAMPLE_ALL: return take_every(chosen, window, 1, sampling->count);
+    case WEIR_SAMPLE_EVERY: return take_every(chosen, window, sampling->every, sampling->count);
+    case WEIR_SAMPLE_RATE: return take_at_rate(chosen, sampling, timeline);
+    case WEIR_SAMPLE_UNIFORM: return take_uniform(chosen, window, sampling->count);
+    case WEIR_SAMPLE_RANDOM:
+        return take_random(chosen, draw_stretch(sampling, timeline, window, state), sampling->count, state);
+    case WEIR_SAMPLE_INDICES: return take_indices(chosen, sampling, timeline);
+    case WEIR_SAMPLE_TIMES: return take_times(chosen, sampling, timeline);
+    case WEIR_SAMPLE_KEYFRAMES: return take_keys(chosen, timeline, window, sampling->count);
+    }
+    return WEIR_OK;
+}
+
+int weir__select_frames(const weir_sampling *sampling, const weir_timeline *timeline, uint64_t seed, uint64_t seq,
+                        uint64_t max_frames, weir_selection *selection, weir_error *error)
+{
+    list chosen = { .limit = max_frames, .error = error };
+    uint64_t state = seed;
+    state = weir__random_next(&state) ^ seq;
+    int rc = timeline->num_frames ? take_frames(&chosen, sampling, timeline, &state) : WEIR_OK;
+    if (rc == WEIR_OK && chosen.num == 0)
+        rc = weir_error_set(error, WEIR_ENOTFOUND, 0,
+                            "no frame matches the sampling: the video has %zu frames and ends at %.3f s",
+                            timeline->num_frames, (double)timeline->end_ns / NS_PER_SECOND);
+    if (rc != WEIR_OK) {
+        free(chosen.indices);
+        return rc;
+    }
+    *selection = (weir_selection){ .indices = chosen.indices, .num_indices = chosen.num };
+    return WEIR_OK;
+}
+
+void weir__selection_free(weir_selection *selection)
+{
+    free(selection->indices);
+    *selection = (weir_selection){ 0 };
+}

@@ -1,0 +1,195 @@
+/*
+ * The result grows by half each time, by realloc(): for blocks of this size the C library remaps pages instead of
+ * copying. Reserved memory costs nothing until it is written, so the header's frame count is used as the first size,
+ * within bounds: it may be wrong.
+ */
+#include "stages/video/frame_buffer.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stages/memory/shared_data.h"
+#include "stages/scale/scaler.h"
+
+enum { MIN_FRAMES = 16 };
+
+static const uint64_t max_trusted_bytes = UINT64_C(256) << 20;
+
+void weir_frames_release(void *data, void *self)
+{
+    weir_frames *frames = data;
+    (void)self;
+    if (!frames)
+        return;
+    weir__shared_data_free(frames->data, frames->shared);
+    free(frames->pts);
+    weir_entry_free(frames->entry);
+    weir_bytes_free(frames->sidecars);
+    weir_audio_free(frames->audio);
+    free(frames);
+}
+
+bool weir_decode_cost(const weir_item *out, weir_item_cost *cost)
+{
+    if (!out || !cost || !out->data || !out->type)
+        return false;
+    if (strcmp(out->type, WEIR_TYPE_FRAMES) == 0)
+        *cost = ((const weir_frames *)out->data)->cost;
+    else if (strcmp(out->type, WEIR_TYPE_AUDIO) == 0)
+        *cost = ((const weir_audio *)out->data)->cost;
+    else
+        return false;
+    return true;
+}
+
+static size_t data_bytes(const weir_frames_builder *builder, size_t num_frames)
+{
+    return num_frames * builder->frame_bytes + WEIR_SCALER_SLACK_BYTES;
+}
+
+/* Makes room for exactly num_frames. After a failure the frames so far are kept. */
+static int resize_frames(weir_frames_builder *builder, size_t num_frames)
+{
+    weir_frames *frames = builder->frames;
+    uint8_t *data = weir__shared_data_resize(frames->data, &frames->shared, data_bytes(builder, num_frames));
+    if (data)
+        frames->data = data;
+    int64_t *pts = realloc(frames->pts, num_frames * sizeof *pts);
+    if (pts)
+        frames->pts = pts;
+    if (!data || !pts)
+        return WEIR_ENOMEM;
+    builder->max_frames = num_frames;
+    return WEIR_OK;
+}
+
+static int fail_frames_memory(const weir_frames_builder *builder, size_t num_frames, weir_error *error)
+{
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory: cannot allocate %zu bytes for %zu frames",
+                          data_bytes(builder, num_frames), num_frames);
+}
+
+static int fail_max_bytes(const weir_frames_builder *builder, weir_error *error)
+{
+    return weir_error_set(error, WEIR_ELIMIT, 0,
+                          "the frames are over the limit of %" PRIu64 " bytes: raise max_bytes, or make them smaller",
+                          builder->max_bytes);
+}
+
+static uint32_t channels_of(weir_pixel pixel)
+{
+    switch (pixel) {
+    case WEIR_PIXEL_GRAY8: return 1;
+    case WEIR_PIXEL_YUV420P: return 0;
+    case WEIR_PIXEL_RGB24: break;
+    }
+    return 3;
+}
+
+int weir__frames_begin(weir_frames_builder *builder, const weir_video_config *video, uint32_t width, uint32_t height,
+                       uint64_t expected_frames, weir_error *error)
+{
+    uint64_t max_bytes = video->max_bytes;
+    *builder = (weir_frames_builder){
+        .frame_bytes = weir__scaler_picture_bytes(video->pixel, width, height),
+        .max_bytes = max_bytes,
+    };
+    if (builder->frame_bytes > max_bytes)
+        return fail_max_bytes(builder, error);
+
+    uint64_t trusted_frames = max_trusted_bytes / builder->frame_bytes;
+    uint64_t limit_frames = max_bytes / builder->frame_bytes;
+    uint64_t num_frames = expected_frames ? expected_frames : MIN_FRAMES;
+    num_frames = num_frames < trusted_frames ? num_frames : trusted_frames;
+    num_frames = num_frames < limit_frames ? num_frames : limit_frames;
+    num_frames = num_frames > 0 ? num_frames : 1;
+
+    builder->frames = calloc(1, sizeof *builder->frames);
+    if (!builder->frames || resize_frames(builder, (size_t)num_frames) != WEIR_OK) {
+        weir__frames_abort(builder);
+        return fail_frames_memory(builder, (size_t)num_frames, error);
+    }
+    builder->frames->width = width;
+    builder->frames->height = height;
+    builder->frames->channels = channels_of(video->pixel);
+    builder->frames->pixel = video->pixel;
+    builder->frames->layout = video->layout;
+    builder->frames->frame_bytes = builder->frame_bytes;
+    return WEIR_OK;
+}
+
+static int grow_frames(weir_frames_builder *builder, weir_error *error)
+{
+    uint64_t limit_frames = builder->max_bytes / builder->frame_bytes;
+    limit_frames = limit_frames < UINT32_MAX ? limit_frames : UINT32_MAX;
+    if (builder->max_frames >= limit_frames)
+        return fail_max_bytes(builder, error);
+    uint64_t num_frames = (uint64_t)builder->max_frames + builder->max_frames / 2 + 1;
+    num_frames = num_frames < limit_frames ? num_frames : limit_frames;
+    if (resize_frames(builder, (size_t)num_frames) != WEIR_OK)
+        return fail_frames_memory(builder, (size_t)num_frames, error);
+    return WEIR_OK;
+}
+
+int weir__frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *error)
+{
+    weir_frames *frames = builder->frames;
+    if (frames->num_frames == builder->max_frames) {
+        int rc = grow_frames(builder, error);
+        if (rc != WEIR_OK)
+            return rc;
+    }
+    *data = frames->data + (size_t)frames->num_frames * builder->frame_bytes;
+    return WEIR_OK;
+}
+
+void weir__frames_commit(weir_frames_builder *builder, int64_t pts)
+{
+    weir_frames *frames = builder->frames;
+    frames->pts[frames->num_frames++] = pts;
+}
+
+/* Rotates each cycle of the permutation, with one spare frame. */
+int weir__frames_arrange(weir_frames_builder *builder, size_t *from)
+{
+    weir_frames *frames = builder->frames;
+    size_t frame_bytes = builder->frame_bytes;
+    uint8_t *spare = malloc(frame_bytes);
+    if (!spare)
+        return WEIR_ENOMEM;
+    for (size_t i = 0; i < frames->num_frames; i++) {
+        size_t to = i;
+        int64_t pts = frames->pts[i];
+        memcpy(spare, frames->data + i * frame_bytes, frame_bytes);
+        while (from[to] != i) {
+            size_t next = from[to];
+            memmove(frames->data + to * frame_bytes, frames->data + next * frame_bytes, frame_bytes);
+            frames->pts[to] = frames->pts[next];
+            from[to] = to;
+            to = next;
+        }
+        memcpy(frames->data + to * frame_bytes, spare, frame_bytes);
+        frames->pts[to] = pts;
+        from[to] = to;
+    }
+    free(spare);
+    return WEIR_OK;
+}
+
+weir_frames *weir__frames_end(weir_frames_builder *builder)
+{
+    weir_frames *frames = builder->frames;
+    if (frames->num_frames < builder->max_frames)
+        (void)resize_frames(builder, frames->num_frames); /* a failure to shrink is harmless */
+    frames->memory_bytes =
+        sizeof *frames + data_bytes(builder, builder->max_frames) + builder->max_frames * sizeof *frames->pts;
+    builder->frames = NULL;
+    return frames;
+}
+
+void weir__frames_abort(weir_frames_builder *builder)
+{
+    weir_frames_free(builder->frames);
+    builder->frames = NULL;
+}

@@ -1,0 +1,35 @@
+/* Builds a weir_frames frame by frame. Internal. One thread at a time. */
+#ifndef STAGES_VIDEO_FRAME_BUFFER_H
+#define STAGES_VIDEO_FRAME_BUFFER_H
+
+#include <weir/status.h>
+#include <weir/video.h>
+
+typedef struct weir_frames_builder {
+    weir_frames *frames; /* NULL = not begun */
+    size_t frame_bytes;
+    size_t max_frames; /* capacity */
+    uint64_t max_bytes;
+} weir_frames_builder;
+
+/* Begins a result of frames of that size, stored as configured, with room for the expected number of them (0 =
+   unknown). WEIR_OK, or the failure with *error filled. */
+int weir__frames_begin(weir_frames_builder *builder, const weir_video_config *video, uint32_t width, uint32_t height,
+                       uint64_t expected_frames, weir_error *error);
+
+/* Memory for one more frame, in *data, followed by WEIR_SCALER_SLACK_BYTES; weir__frames_commit() adds it to the
+   result. */
+int weir__frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *error);
+void weir__frames_commit(weir_frames_builder *builder, int64_t pts);
+
+/* Reorders the frames: frame from[i] moves to position i. `from` is a permutation, and is overwritten. WEIR_OK or
+   WEIR_ENOMEM. */
+int weir__frames_arrange(weir_frames_builder *builder, size_t *from);
+
+/* Frees unused memory; the caller owns the result. */
+weir_frames *weir__frames_end(weir_frames_builder *builder);
+
+/* Frees the result, if one was begun. */
+void weir__frames_abort(weir_frames_builder *builder);
+
+#endif

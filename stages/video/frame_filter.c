@@ -1,0 +1,90 @@
+/* With a filter all frames go through it; without one a frame is passed on as it is, or rotated, and never copied. */
+#include "stages/video/frame_filter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int weir__frame_filter_config_init(weir_video_config *video, weir_error *error)
+{
+    if (!video->filter || !video->filter[0]) {
+        video->filter = NULL;
+        return WEIR_OK;
+    }
+    int rc = weir__filter_check(video->filter, error);
+    if (rc != WEIR_OK)
+        return rc;
+    video->filter = strdup(video->filter);
+    return video->filter ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+void weir__frame_filter_config_free(weir_video_config *video)
+{
+    free((char *)video->filter);
+    video->filter = NULL;
+}
+
+void weir__frame_filter_init(weir_frame_filter *frame_filter, const weir_video_config *video)
+{
+    *frame_filter = (weir_frame_filter){ .is_coded = video->no_autorotate, .filter.description = video->filter };
+}
+
+int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame, int64_t pts,
+                           unsigned num_times, weir_error *error)
+{
+    frame_filter->is_ended = !frame;
+    frame_filter->is_again = false;
+    if (!frame && frame_filter->filter.description)
+        return weir__filter_put(&frame_filter->filter, NULL, AV_NOPTS_VALUE, stream->time_base, error);
+    frame_filter->next = frame;
+    frame_filter->next_pts = pts;
+    frame_filter->time_base = stream->time_base;
+    frame_filter->num_times = frame ? num_times : 0;
+    frame_filter->num_left = frame_filter->num_times;
+    if (!frame || frame_filter->is_coded)
+        return WEIR_OK;
+    return weir__rotator_run(&frame_filter->rotator, stream, frame, &frame_filter->next, error);
+}
+
+/* A picture is put in only when the filter needs one, so that the filter holds as few as possible. */
+static int get_filtered(weir_frame_filter *frame_filter, const AVFrame **frame, int64_t *pts, weir_error *error)
+{
+    int rc = weir__filter_get(&frame_filter->filter, frame, error);
+    while (rc == WEIR_SKIP && frame_filter->num_left > 0) {
+        frame_filter->num_left--;
+        rc = weir__filter_put(&frame_filter->filter, frame_filter->next, frame_filter->next_pts,
+                              frame_filter->time_base, error);
+        if (rc == WEIR_OK)
+            rc = weir__filter_get(&frame_filter->filter, frame, error);
+    }
+    if (rc == WEIR_OK)
+        *pts = (*frame)->pts;
+    return rc == WEIR_SKIP && frame_filter->is_ended ? WEIR_EOF : rc;
+}
+
+int weir__frame_filter_get(weir_frame_filter *frame_filter, const AVFrame **frame, int64_t *pts, weir_error *error)
+{
+    if (frame_filter->filter.description)
+        return get_filtered(frame_filter, frame, pts, error);
+    if (frame_filter->num_left == 0)
+        return frame_filter->is_ended ? WEIR_EOF : WEIR_SKIP;
+    frame_filter->is_again = frame_filter->num_left < frame_filter->num_times;
+    frame_filter->num_left--;
+    *frame = frame_filter->next;
+    *pts = frame_filter->next_pts;
+    return WEIR_OK;
+}
+
+void weir__frame_filter_reset(weir_frame_filter *frame_filter)
+{
+    weir__filter_reset(&frame_filter->filter);
+    frame_filter->next = NULL;
+    frame_filter->num_left = 0;
+    frame_filter->is_again = false;
+    frame_filter->is_ended = false;
+}
+
+void weir__frame_filter_free(weir_frame_filter *frame_filter)
+{
+    weir__frame_filter_reset(frame_filter);
+    weir__rotator_free(&frame_filter->rotator);
+}

@@ -1,0 +1,56 @@
+/*
+ * The step between the decoder and the scaler: rotates pictures and applies the user's filter, if any. Internal. One
+ * thread at a time for each.
+ */
+#ifndef STAGES_VIDEO_FRAME_FILTER_H
+#define STAGES_VIDEO_FRAME_FILTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <libavformat/avformat.h>
+
+#include <weir/status.h>
+#include <weir/video.h>
+
+#include "stages/scale/rotate.h"
+#include "stages/video/filter_graph.h"
+
+typedef struct weir_frame_filter {
+    /* immutable after init; all-zero rotates, without a filter */
+    bool is_coded;      /* no rotation */
+    weir_filter filter; /* its description may be NULL */
+
+    weir_rotator rotator;
+    const AVFrame *next; /* the input, rotated */
+    int64_t next_pts;    /* its time */
+    AVRational time_base;
+    unsigned num_times; /* how often it occurs */
+    unsigned num_left;  /* of these, how many are still to be output or filtered */
+    bool is_again;      /* the last output is the same picture as the one before */
+    bool is_ended;      /* the input has ended */
+} weir_frame_filter;
+
+/* Checks the options of this step, and copies their strings. WEIR_OK, or the failure with *error filled. */
+int weir__frame_filter_config_init(weir_video_config *video, weir_error *error);
+void weir__frame_filter_config_free(weir_video_config *video);
+
+/* As configured; the configuration must outlive it. */
+void weir__frame_filter_init(weir_frame_filter *frame_filter, const weir_video_config *video);
+
+/* Puts in a decoded frame of the stream, which must stay valid until the next one, its time, and how often it occurs;
+   NULL marks the end. Only after weir__frame_filter_get() returned WEIR_SKIP. WEIR_OK, or the failure with *error
+   filled. */
+int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame, int64_t pts,
+                           unsigned num_times, weir_error *error);
+
+/* WEIR_OK: *frame is the next picture, valid until the next call, and *pts its time; is_again shows whether it is the
+   same as the last one. WEIR_SKIP: needs an input. WEIR_EOF: no more. Or a failure with *error filled. */
+int weir__frame_filter_get(weir_frame_filter *frame_filter, const AVFrame **frame, int64_t *pts, weir_error *error);
+
+/* Prepares for the next file. */
+void weir__frame_filter_reset(weir_frame_filter *frame_filter);
+
+void weir__frame_filter_free(weir_frame_filter *frame_filter);
+
+#endif
